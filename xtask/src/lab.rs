@@ -3,10 +3,10 @@
 mod build;
 mod check;
 mod clean;
+mod components;
 mod config;
 mod health;
 mod network;
-mod parts;
 mod pause;
 mod pki;
 pub(crate) mod process;
@@ -180,7 +180,7 @@ fn forget_what_ended(state: &Path) -> Result<()> {
 }
 
 fn running(state: &Path) -> Vec<&'static str> {
-    parts::all(state).iter().filter(|it| it.pid(state).is_some()).map(|it| it.name).collect()
+    components::all(state).iter().filter(|it| it.pid(state).is_some()).map(|it| it.name).collect()
 }
 
 /// Everything that must be there before the first process starts.
@@ -206,14 +206,14 @@ fn prepare(env: &Env, state: &Path) -> Result<()> {
 }
 
 fn start_parts(env: &Env, state: &Path) -> Result<()> {
-    let started = bring_up(env, state, &parts::ground(state))?;
+    let started = bring_up(env, state, &components::ground(state))?;
     pause::provide(|| env.ctr())?;
     if started.contains(&"etcd") {
         // An API server that lost its store may need minutes until it answers all reads again.
-        parts::api_server(state).stop(state)?;
+        components::api_server(state).stop(state)?;
     }
-    bring_up(env, state, &[parts::api_server(state)])?;
-    bring_up(env, state, &parts::workers(state))?;
+    bring_up(env, state, &[components::api_server(state)])?;
+    bring_up(env, state, &components::workers(state))?;
     // kube-proxy has put its own rules in front.
     network::guard()?;
     namespaces(env)
@@ -227,7 +227,7 @@ pub(crate) fn start_machines(env: &Env, image: &str) -> Result<()> {
     // By this name it can be read when a build has replaced its file meanwhile.
     let (state, program) = (paths::state(), Path::new("/proc/self/exe"));
     let content = fs::read(program).with_context(|| format!("read {}", program.display()))?;
-    let part = parts::machines(image);
+    let part = components::machines(image);
     let copy = env.bin.join("machines");
     if sh::write_if_changed(&state.join("machines.sha256"), &sh::sha256(&content))?
         || !copy.exists()
@@ -241,7 +241,7 @@ pub(crate) fn start_machines(env: &Env, image: &str) -> Result<()> {
 }
 
 /// Starts the parts together, waits for each and says which were started.
-fn bring_up(env: &Env, state: &Path, parts: &[parts::Part]) -> Result<Vec<&'static str>> {
+fn bring_up(env: &Env, state: &Path, parts: &[components::Part]) -> Result<Vec<&'static str>> {
     let mut fresh = Vec::new();
     for part in parts {
         if part.start(env, state)? {
@@ -275,7 +275,7 @@ pub(crate) fn namespaces(env: &Env) -> Result<()> {
 fn status() -> Result<()> {
     let (env, state) = (env(), paths::state());
     let mut n_down = 0;
-    for part in parts::all(&state).iter().filter(|it| it.is_expected(&state)) {
+    for part in components::all(&state).iter().filter(|it| it.is_expected(&state)) {
         let seen = part.look(&env, &state);
         let pid = seen.pid.map_or_else(|| "-".to_owned(), |it| it.to_string());
         n_down += usize::from(seen.trouble.is_some());

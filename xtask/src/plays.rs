@@ -13,16 +13,16 @@ use dataplane_operator::node_set::decide::evaluate;
 use dataplane_operator::node_set::observed::Observed;
 use jiff::Timestamp;
 use operator_core::data_sources::SourceRef;
-use operator_core::engine::build;
-use operator_core::engine::layout::Layout;
-use operator_core::engine::layout::{NodeSets, Tls};
-use operator_core::engine::recipe::{
+use operator_core::plan::{Kind, Step, Target, Write};
+use operator_core::run_engine::batches::Batch;
+use operator_core::run_engine::build;
+use operator_core::run_engine::layout::Layout;
+use operator_core::run_engine::layout::{NodeSets, Tls};
+use operator_core::run_engine::run::Attempt;
+use operator_core::run_engine::run_template::{
     AnsibleOptions, DeploymentOptions, HostConnection, MountedSource, Play, RunTemplate,
 };
-use operator_core::engine::run::Attempt;
-use operator_core::engine::shards::Batch;
-use operator_core::plan::{Kind, Step, Target, Write};
-use operator_runtime::sources::Digests;
+use operator_runtime::source_cache::Digests;
 use serde_json::{Value, json};
 
 /// Where something that plays need is.

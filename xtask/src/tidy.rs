@@ -160,7 +160,7 @@ fn every_file_starts_with_a_sentence_and_stays_readable() {
 #[test]
 fn dataplane_operator_and_the_engine_name_no_openstack_service() {
     let mut code = files("crates/dataplane-operator/src", ".rs");
-    code.extend(files("crates/operator-core/src/engine", ".rs"));
+    code.extend(files("crates/operator-core/src/run_engine", ".rs"));
     for path in code {
         let text = fs::read_to_string(&path).unwrap().to_lowercase();
         for word in ["nova", "libvirt", "neutron", "cinder", "glance", "keystone", "placement"] {

@@ -65,13 +65,14 @@ fn clear(env: &lab::Env) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+
     use std::collections::BTreeSet;
     use std::fs;
 
-    use dataplane_operator::deployment::holding;
+    use dataplane_operator::deployment::finalizer;
     use dataplane_operator::finalizers::MACHINES;
-    use dataplane_operator::{finalizers, machines};
-    use nova_operator::holds;
+    use dataplane_operator::{baremetal_request, finalizers};
+    use nova_operator::finalizers as nova_finalizers;
 
     use super::*;
     use crate::paths;
@@ -91,12 +92,12 @@ mod tests {
         let command = command.unwrap();
         let ours = [
             finalizers::INVENTORY,
-            holding::RUNNING,
+            finalizer::RUNNING,
             MACHINES,
-            machines::set::IN_USE,
-            holds::NODE,
-            holds::COMPUTE,
-            holds::CELL,
+            baremetal_request::set::IN_USE,
+            nova_finalizers::NODE,
+            nova_finalizers::COMPUTE,
+            nova_finalizers::CELL,
         ];
         for finalizer in ours {
             assert!(command.contains(&format!("(eq . \"{finalizer}\")")), "{finalizer}");

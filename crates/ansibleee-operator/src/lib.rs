@@ -4,11 +4,11 @@ use operator_core::rbac::{EVENTS, Rule, definitions};
 
 pub mod args;
 pub mod callback;
+pub mod condition_catalog;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 pub mod objects;
 pub mod operator;
-pub mod reasons;
 pub mod run;
 
 /// The definition of the kind that it looks after.

@@ -7,9 +7,9 @@ use api::ansibleee::AnsibleEe;
 use kube::ResourceExt;
 use operator_core::object_key::Key;
 use operator_runtime::error::Result;
-use operator_runtime::leader::{Manager, ManagerBuilder};
-use operator_runtime::queue::WorkQueue;
+use operator_runtime::manager::{Manager, ManagerBuilder};
 use operator_runtime::runtime::Runtime;
+use operator_runtime::workqueue::WorkQueue;
 
 use crate::args::Args;
 use crate::run::job::APP;

@@ -1,16 +1,17 @@
 //! `OpenStackAnsibleEE`: admitted by the scheduler, run once as a Job, its result recorded.
 
 pub mod decide;
-pub mod end;
 pub mod environment;
 pub mod host_keys;
 pub mod identity;
 pub mod job;
+pub mod job_result;
 pub mod key_checks;
 pub mod observe;
 pub mod playbook;
+pub mod pod_problems;
+pub mod pod_spec_rules;
 pub mod result;
-pub mod rules;
 pub mod schedule;
 pub mod scheduler;
 pub mod settings;
@@ -18,6 +19,5 @@ pub mod settings;
 mod simulation_tests;
 pub mod status;
 pub mod summary;
-pub mod trouble;
 pub mod validate;
 pub mod variables;

@@ -16,7 +16,7 @@ use crate::fault::Fault;
 use crate::format::{self, ApiVersion, Form};
 use crate::input::Host;
 use crate::secret::Secret;
-use crate::{cloud_config, given, host, iso, json, meta_data, network};
+use crate::{cloud_config, host, iso, json, meta_data, network, user_data};
 
 /// How large all files of a drive may be together, in bytes.
 ///
@@ -57,20 +57,20 @@ impl Drive {
         let given = &host.given;
         let mut faults = host::name_faults(host);
         let user = if let Some(text) = &given.user_data {
-            given::user_data(text, &mut faults)
+            user_data::user_data(text, &mut faults)
         } else {
             faults.extend(host::user_faults(host));
             cloud_config::text(host)
         };
         let network = match &given.network_data {
-            Some(text) => given::object("given.networkData", Some(text), &mut faults)
-                .map(|it| given::network_data(it, &mut faults)),
+            Some(text) => user_data::object("given.networkData", Some(text), &mut faults)
+                .map(|it| user_data::network_data(it, &mut faults)),
             None => host.network.as_ref().map(|it| network::data(it, &mut faults)),
         };
-        let over = given::object("given.metaData", given.meta_data.as_ref(), &mut faults);
+        let over = user_data::object("given.metaData", given.meta_data.as_ref(), &mut faults);
         let meta = meta_data::of(host, over, &mut faults);
-        let data = given::object("given.vendorData", given.vendor_data.as_ref(), &mut faults);
-        let vendor = data.map(|it| given::vendor_data(it, &mut faults));
+        let data = user_data::object("given.vendorData", given.vendor_data.as_ref(), &mut faults);
+        let vendor = data.map(|it| user_data::vendor_data(it, &mut faults));
         let drive = Self { meta, network, user, vendor };
         faults.extend(drive.too_large());
         if faults.is_empty() { Ok(drive) } else { Err(faults) }

@@ -9,8 +9,8 @@ use api::yaml;
 use serde::Deserialize;
 
 use crate::drive::{Drive, LIMIT};
+use crate::from_baremetal_set::{Member, Texts, secrets};
 use crate::input::Host;
-use crate::of_set::{Member, Texts, secrets};
 use crate::secret::Secret;
 
 /// A fuzz target: its name, and what it does with an input.

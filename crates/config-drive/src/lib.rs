@@ -9,18 +9,18 @@ mod cloud_config;
 mod drive;
 mod fault;
 mod format;
+pub mod from_baremetal_set;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
-mod given;
 mod host;
 mod input;
 mod iso;
 mod json;
 mod meta_data;
 mod network;
-pub mod of_set;
 mod secret;
 mod set;
+mod user_data;
 
 pub use api::baremetal::ConfigDriveFormat;
 pub use drive::{Drive, LIMIT};

@@ -10,18 +10,18 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use api::baremetal::BaremetalSet;
 use api::conditions::find;
+use dataplane_operator::baremetal_set::backoff::{Place, RequestBackoff};
 use dataplane_operator::baremetal_set::decide::decide;
 use dataplane_operator::baremetal_set::hosts::{Order, orders};
 use dataplane_operator::baremetal_set::observe::{Observed, Secrets};
-use dataplane_operator::baremetal_set::pauses::{Place, RequestBackoff};
-use dataplane_operator::baremetal_set::{ask, look};
+use dataplane_operator::baremetal_set::{list_nodes, requests};
 use ironic_client::Pool;
 use jiff::SignedDuration;
 use kube::ResourceExt as _;
 use operator_core::object_key::Key;
 use operator_core::plan::{Step, Write};
 use operator_runtime::clock;
-use operator_runtime::sources::Values;
+use operator_runtime::source_cache::Values;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -82,14 +82,14 @@ async fn followed(question: Question) -> Result<Course> {
         let key = Key::of(&set);
         let mut seen = Observed::new(Arc::new(set), &secrets, Vec::new());
         if let Some(ironic) = &seen.set.spec.ironic {
-            seen.machines = look::list_nodes(&pool, &key, ironic, &secrets).await;
+            seen.machines = list_nodes::list_nodes(&pool, &key, ironic, &secrets).await;
         }
         let now = clock::now() + SignedDuration::from_secs(ahead);
         recall(&pauses, &mut seen);
         let orders = orders(&seen, now);
         course.asked.extend(orders.iter().map(word));
         if let Some(session) = pool.of(&key.to_string()) {
-            let asked = ask::send_requests(&session, orders, || true).await;
+            let asked = requests::send_requests(&session, orders, || true).await;
             pauses.note(&Place::of(&seen.set), asked, now);
             recall(&pauses, &mut seen);
         }
@@ -116,7 +116,7 @@ fn recall(pauses: &RequestBackoff, seen: &mut Observed) {
     seen.refused = pauses.of(&Place::of(&seen.set), nodes);
 }
 
-fn content(entries: BTreeMap<String, String>) -> operator_runtime::vault::Content {
+fn content(entries: BTreeMap<String, String>) -> operator_runtime::source_contents::Content {
     Values::new("1", entries.into_iter().map(|(key, it)| (key, it.into_bytes())).collect()).into()
 }
 

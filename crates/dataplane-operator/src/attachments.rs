@@ -10,10 +10,10 @@ use kube::core::{NamespaceResourceScope, ObjectMeta};
 use operator_core::object_key::Key;
 use operator_runtime::api::Api;
 use operator_runtime::error::Result;
-use operator_runtime::leader::Informers;
+use operator_runtime::manager::Informers;
 use serde::Deserialize;
 
-use crate::optional::OptionalInformer;
+use crate::optional_informer::OptionalInformer;
 
 /// A network attachment, of which the name is enough.
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -5,15 +5,15 @@
 //! a host had.
 
 pub mod addresses;
-mod advice;
-pub mod ask;
+pub mod backoff;
 pub mod controller;
 pub mod decide;
 pub mod hosts;
-pub mod look;
+pub mod list_nodes;
 pub mod metal3;
 pub mod observe;
-pub mod pauses;
+mod remediation;
+pub mod requests;
 pub mod status;
 
 #[cfg(test)]

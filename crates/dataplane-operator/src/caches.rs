@@ -10,36 +10,36 @@ use ironic_client::Pool;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service as CoreService};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::ResourceExt;
-use operator_core::engine::ssh_secret::KNOWN_HOSTS;
 use operator_core::keyed::Keys;
 use operator_core::object_key::Key;
+use operator_core::run_engine::ssh_secret::KNOWN_HOSTS;
 use operator_runtime::api::Api;
 use operator_runtime::cache::{Cache, MetadataCache, WriteThrough};
 use operator_runtime::error::Result;
-use operator_runtime::leader::{Manager, ManagerBuilder};
-use operator_runtime::queue::WorkQueue;
-use operator_runtime::sources::{self, SourceCache};
-use operator_runtime::vault::SourceContents;
+use operator_runtime::manager::{Manager, ManagerBuilder};
+use operator_runtime::source_cache::{self, SourceCache};
+use operator_runtime::source_contents::SourceContents;
+use operator_runtime::workqueue::WorkQueue;
 
 use crate::attachments::Attachments;
+use crate::baremetal_request::Machines;
+use crate::baremetal_set::backoff::RequestBackoff;
 use crate::baremetal_set::metal3::{self, Metal3};
-use crate::baremetal_set::pauses::RequestBackoff;
 use crate::baremetal_set::{self, BaremetalSets};
-use crate::claims::{Claim, ClaimCaches, keys_of_node};
+use crate::data_plane::event_mapping::plane_of;
 use crate::endpoints::Caches as Ports;
 use crate::endpoints::build::LABEL;
-use crate::group::observe::Caches;
+use crate::host_conflicts::{Claim, ClaimCaches, keys_of_node};
 use crate::indexes::{
     BY_HOST, BY_HOST_KEY, BY_LABEL, BY_NAMESPACE, BY_NODE_SET, BY_OWNER, BY_PLANE, BY_ROLE,
     namespace_of, node_sets_of,
 };
-use crate::machines::Machines;
 use crate::node_set::Caches as Sets;
-use crate::node_set::others::ExternalApis;
+use crate::node_set::external_apis::ExternalApis;
 use crate::node_set::tls::node_set_of;
 use crate::owner::controller;
-use crate::plane::wake::plane_of;
-use crate::{deployment, plane, service};
+use crate::role::observe::Caches;
+use crate::{data_plane, deployment, service};
 
 /// Everything that is watched from the start.
 pub(crate) struct Watched {
@@ -71,11 +71,11 @@ impl Watched {
         machines: Machines,
     ) -> Self {
         // Inventories that are edited or deleted by hand are known by what is left of our own fields.
-        let secrets = sources::metadata(
+        let secrets = source_cache::metadata(
             manager,
             vec![
                 (BY_LABEL, Box::new(node_set_of)),
-                (metal3::look::BY_SET, Box::new(metal3::look::set_of)),
+                (metal3::list_hosts::BY_SET, Box::new(metal3::list_hosts::set_of)),
             ],
         );
         let metal3 = Arc::new(Metal3::new(candidate, Arc::clone(&secrets)));
@@ -101,7 +101,7 @@ impl Watched {
             slices: Cache::new(vec![(BY_OWNER, Box::new(owner_of))]),
             baremetal_sets: Cache::new(vec![]),
             secrets,
-            config_maps: sources::metadata(manager, vec![]),
+            config_maps: source_cache::metadata(manager, vec![]),
             others: Arc::new(others),
             machines: Arc::new(machines),
             metal3,
@@ -190,8 +190,8 @@ impl Watched {
         SourceCache::keeping(&[KNOWN_HOSTS], &self.keys, secrets, config_maps)
     }
 
-    pub(crate) fn planes(&self) -> plane::observe::Caches {
-        plane::observe::Caches {
+    pub(crate) fn planes(&self) -> data_plane::observe::Caches {
+        data_plane::observe::Caches {
             planes: Arc::clone(&self.planes),
             roles: Arc::clone(&self.roles),
             nodes: Arc::clone(&self.nodes),

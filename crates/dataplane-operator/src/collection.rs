@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use api::yaml;
-use operator_core::engine::recipe::Play;
+use operator_core::run_engine::run_template::Play;
 use serde::Deserialize;
 
 /// The list; `cargo xtask codegen` writes it.

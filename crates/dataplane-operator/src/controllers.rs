@@ -3,37 +3,37 @@
 use jiff::Timestamp;
 use operator_core::object_key::Key;
 use operator_core::plan::Plan;
-use operator_core::refusal::RejectedWrite;
+use operator_core::rejected_write::RejectedWrite;
 use operator_runtime::controller::Controller;
 use operator_runtime::error::Result;
 
+use crate::data_plane;
 use crate::deployment;
-use crate::group::observe::{self, Caches};
-use crate::group::{Observed, decide};
 use crate::node_set::{self, Caches as Sets};
-use crate::plane;
+use crate::role::observe::{self, Caches};
+use crate::role::{Observed, decide};
 
 /// Looks after data planes.
 pub(crate) struct Maps {
     /// The watched world.
-    pub(crate) world: plane::observe::Caches,
+    pub(crate) world: data_plane::observe::Caches,
 }
 
 impl Controller for Maps {
-    type Observed = plane::Observed;
+    type Observed = data_plane::Observed;
 
     const NAME: &'static str = "data-plane";
 
-    async fn observe(&self, key: &Key) -> Result<Option<plane::Observed>> {
-        plane::observe::observe(&self.world, key)
+    async fn observe(&self, key: &Key) -> Result<Option<data_plane::Observed>> {
+        data_plane::observe::observe(&self.world, key)
     }
 
-    fn decide(seen: &plane::Observed, now: Timestamp) -> Plan {
-        plane::decide::decide(seen, now)
+    fn decide(seen: &data_plane::Observed, now: Timestamp) -> Plan {
+        data_plane::decide::decide(seen, now)
     }
 
-    fn refused(seen: &plane::Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
-        plane::decide::refused(seen, refusal, now)
+    fn refused(seen: &data_plane::Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
+        data_plane::decide::refused(seen, refusal, now)
     }
 }
 

@@ -3,24 +3,24 @@
 //! It owns its runs and its own status; what that means for a node set, the node set says itself.
 
 pub mod build;
-pub mod course;
+pub mod concurrent_deployments;
 pub mod decide;
+pub mod evaluate;
+pub mod event_mapping;
 pub mod faults;
-pub mod holding;
+pub mod finalizer;
 pub mod hosts;
-pub mod judge;
-pub mod news;
+pub mod messages;
+pub mod node_set_part;
 pub mod observe;
 pub mod observed;
-pub mod others;
-pub mod part;
-pub mod record;
+pub mod progress_batching;
+pub mod rollout;
+pub mod service_schedule;
 pub mod services;
 pub mod status;
-pub mod texts;
 pub mod tls;
-pub mod turns;
-pub mod wake;
+pub mod usage;
 
 #[cfg(test)]
 mod tests;

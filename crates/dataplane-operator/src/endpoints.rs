@@ -15,7 +15,7 @@ use api::dataplane::{Node, Role, Service};
 use kube::{Resource, ResourceExt};
 use operator_core::object_key::Key;
 use operator_runtime::cache::Cache;
-use operator_runtime::queue::WorkQueue;
+use operator_runtime::workqueue::WorkQueue;
 
 pub use observe::{Caches, Observed};
 

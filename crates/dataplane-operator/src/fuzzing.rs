@@ -8,13 +8,13 @@ use api::dataplane::{Node, NodeSet, Role};
 use operator_core::data_sources::SourceRef;
 use operator_core::host_address;
 use operator_core::node_set_host;
-use operator_runtime::sources::Values;
-use operator_runtime::vault::Content;
+use operator_runtime::source_cache::Values;
+use operator_runtime::source_contents::Content;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::claims::Claim;
-use crate::effective::EffectiveSpec;
+use crate::effective_spec::EffectiveSpec;
+use crate::host_conflicts::Claim;
 use crate::vars::{self, Objects};
 
 /// A fuzz target: its name, and what it does with an input.

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use api::dataplane::{Service, ServiceSpec};
 use operator_core::data_sources::service_type;
-use operator_core::engine::recipe::AnsibleOptions;
 use operator_core::hash;
 use operator_core::keyed::Digest;
+use operator_core::run_engine::run_template::AnsibleOptions;
 use serde_json::{Value, json};
 
-use crate::effective::EffectiveSpec;
+use crate::effective_spec::EffectiveSpec;
 use crate::vars;
 
 /// The list of fields below; a new number would mean another hash for everyone, so it never changes

@@ -3,26 +3,26 @@
 //! It runs nothing itself: deployments do, and it follows what their statuses tell.
 
 pub mod build;
-pub mod bundles;
+pub mod certificate_bundles;
 pub mod certificates;
 pub mod decide;
+pub mod deployment_history;
 pub mod dns;
+pub mod evaluation;
+pub mod event_mapping;
+pub mod external_apis;
+pub mod external_resources;
 pub mod faults;
 pub mod host_keys;
 pub mod inputs;
 pub mod inventory;
 pub mod ipam;
-pub mod judged;
-pub mod machines;
-pub mod names;
+pub mod machine_names;
+pub mod machine_request;
 pub mod observe;
 pub mod observed;
-pub mod others;
-pub mod outcome;
-pub mod served;
 pub mod status;
 pub mod tls;
-pub mod wake;
 
 #[cfg(test)]
 mod tests;

@@ -11,25 +11,25 @@ use operator_core::keyed::Keys;
 use operator_runtime::api::Api;
 use operator_runtime::args::{CommonArgs, DigestArgs, WebhookArgs};
 use operator_runtime::error::Result;
-use operator_runtime::leader::{Manager, ManagerBuilder};
-use operator_runtime::queue::WorkQueue;
+use operator_runtime::manager::{Manager, ManagerBuilder};
 use operator_runtime::runtime::Runtime;
 use operator_runtime::webhook::stand_by;
+use operator_runtime::workqueue::WorkQueue;
 
 use crate::admission::{self, Known};
+use crate::baremetal_request::Machines;
+use crate::baremetal_request::observe::LOOK_AGAIN;
 use crate::caches::Watched;
-use crate::claims::ClaimCaches;
 use crate::controllers::{Deployments, Groups, Maps, NodeSets};
-use crate::machines::Machines;
-use crate::machines::observe::LOOK_AGAIN;
-use crate::node_set::others::ExternalApis;
+use crate::host_conflicts::ClaimCaches;
+use crate::node_set::external_apis::ExternalApis;
 use crate::service::{self, Services};
-use crate::{baremetal_set, deployment, node_set, plane};
+use crate::{baremetal_set, data_plane, deployment, node_set};
 
 pub use rules::{DEFINITIONS, RULES};
 
+mod event_mapping;
 mod rules;
-mod wake;
 
 /// The operator's name: its field manager, its Lease and its user agent.
 pub const NAME: &str = "dataplane-operator";
@@ -96,13 +96,13 @@ async fn work(
     let (set_queue, deployment_queue) =
         (Arc::new(WorkQueue::default()), Arc::new(WorkQueue::default()));
     let machine_queue = Arc::new(WorkQueue::default());
-    wake::by_objects(&queue, &watched, &groups.sources);
-    wake::by_networks(&queue, &watched, &groups.attachments);
-    wake::by_machines(&queue, &watched.machines);
-    plane::wake::map_events(&plane_queue, &queue, &maps.world);
+    event_mapping::by_objects(&queue, &watched, &groups.sources);
+    event_mapping::by_networks(&queue, &watched, &groups.attachments);
+    event_mapping::by_machines(&queue, &watched.machines);
+    data_plane::event_mapping::map_events(&plane_queue, &queue, &maps.world);
     service::map_events(&service_queue, &services);
-    node_set::wake::map_events(&set_queue, &sets);
-    deployment::wake::map_events(&deployment_queue, &deployments);
+    node_set::event_mapping::map_events(&set_queue, &sets);
+    deployment::event_mapping::map_events(&deployment_queue, &deployments);
     baremetal_set::map_events(&machine_queue, &machines);
     // Whoever is to be woken is known by now: no change is missed.
     watched.watch(&mut leader);

@@ -14,10 +14,10 @@ use jiff::Timestamp;
 use kube::Resource;
 use operator_core::object_key::Key;
 use operator_core::plan::Plan;
-use operator_core::refusal::RejectedWrite;
+use operator_core::rejected_write::RejectedWrite;
 use operator_runtime::controller::Controller;
 use operator_runtime::error::Result;
-use operator_runtime::queue::WorkQueue;
+use operator_runtime::workqueue::WorkQueue;
 
 use crate::{default_services, endpoints};
 

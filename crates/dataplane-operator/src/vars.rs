@@ -10,7 +10,7 @@ use api::dataplane::NodeSection;
 use api::shared::DataSource;
 use operator_core::data_sources::SourceRef;
 use operator_core::keyed::{Digest, Inputs, short};
-use operator_runtime::vault::Content;
+use operator_runtime::source_contents::Content;
 use serde_json::Value;
 
 use operator_core::data_sources::NamedSource;
@@ -137,7 +137,7 @@ pub fn value(text: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use operator_runtime::sources::Values;
+    use operator_runtime::source_cache::Values;
     use serde_json::json;
 
     use super::*;

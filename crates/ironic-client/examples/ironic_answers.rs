@@ -12,7 +12,7 @@ use config_drive::{Drive, Fault, Host, Secret};
 use ironic::{Error, Given, Next, Node, Request, Step, Terms, Wish, assign, instance_uuid};
 use ironic_client::{Credentials, Session};
 use operator_runtime::clock;
-use operator_runtime::stream::CaTrust;
+use operator_runtime::tls_stream::CaTrust;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use http::Response;
 use hyper::body::Bytes;
 use ironic::Error;
-use operator_runtime::web::HttpFault;
-use operator_runtime::weight;
+use operator_runtime::http_client::HttpFault;
+use operator_runtime::object_size;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
 /// How long one answer may take. Some verbs are answered only after the machine's management controller
@@ -15,7 +15,7 @@ pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
 /// The largest answer, in bytes: a page of 500 machines, with 16 KiB of what is asked of each.
 pub(crate) const LARGEST_ANSWER: usize = 8 * 1024 * 1024;
 /// What reading one answer may cost.
-const COST: weight::SizeLimit = weight::SizeLimit { depth: 100, bytes: 32 * 1024 * 1024 };
+const COST: object_size::SizeLimit = object_size::SizeLimit { depth: 100, bytes: 32 * 1024 * 1024 };
 
 /// Why there was no answer.
 pub(crate) fn of_web(fault: HttpFault) -> Error {
@@ -41,7 +41,7 @@ pub(crate) fn content(answer: Response<Bytes>) -> Result<Bytes, Error> {
     if !body.is_empty() && serde_json::from_slice::<IgnoredAny>(&body).is_err() {
         return Err(Error::NotIronic);
     }
-    match weight::fault(&body, COST) {
+    match object_size::fault(&body, COST) {
         Some(fault) => Err(Error::TooLarge(format!("an answer that {fault}"))),
         None => Ok(body),
     }

@@ -5,8 +5,8 @@ use http::{Request, Response, Uri, header};
 use hyper::body::Bytes;
 use ironic::Error;
 use jiff::{SignedDuration, Timestamp};
-use operator_runtime::stream::CaTrust;
-use operator_runtime::{clock, web};
+use operator_runtime::tls_stream::CaTrust;
+use operator_runtime::{clock, http_client};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::Mutex;
@@ -76,7 +76,8 @@ impl Login {
             .header(header::ACCEPT, "application/json")
             .body(self.identity.expose().to_string().into())
             .map_err(|_| Error::NotUrl)?;
-        let answer = web::ask(request, trust, DEADLINE, LARGEST_ANSWER).await.map_err(of_web)?;
+        let answer =
+            http_client::ask(request, trust, DEADLINE, LARGEST_ANSWER).await.map_err(of_web)?;
         Token::of(&answer)
     }
 }

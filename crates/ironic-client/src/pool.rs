@@ -217,7 +217,7 @@ impl Inner {
 
 #[cfg(test)]
 mod tests {
-    use operator_runtime::stream::CaTrust;
+    use operator_runtime::tls_stream::CaTrust;
 
     use super::*;
     use crate::credentials::Credentials;

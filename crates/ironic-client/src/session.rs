@@ -10,9 +10,9 @@ use config_drive::ApiVersion;
 use http::{StatusCode, header};
 use hyper::body::Bytes;
 use ironic::{Error, Method, Node, Request, version};
+use operator_runtime::http_client;
 use operator_runtime::metrics::Metrics;
-use operator_runtime::stream::CaTrust;
-use operator_runtime::web;
+use operator_runtime::tls_stream::CaTrust;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -354,7 +354,7 @@ impl Session {
         }
         let sent = sent.body(body.into()).map_err(|_| Error::NotUrl)?;
         let timed = Timed::begin(self.metrics.as_ref(), request.method);
-        let answer = web::ask(sent, &self.trust, DEADLINE, LARGEST_ANSWER).await;
+        let answer = http_client::ask(sent, &self.trust, DEADLINE, LARGEST_ANSWER).await;
         let (status, said) = match answer.map_err(of_web) {
             Ok(answer) => (Ok(answer.status()), content(answer)),
             Err(error) => (Err(error.clone()), Err(error)),

@@ -9,7 +9,7 @@ use api::baremetal::Authentication;
 use config_drive::Secret;
 use ironic::{Error, Request};
 use operator_runtime::metrics::Metrics;
-use operator_runtime::stream::CaTrust;
+use operator_runtime::tls_stream::CaTrust;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 

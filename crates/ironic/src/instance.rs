@@ -44,13 +44,13 @@ pub fn host_of<'a>(node: &'a Node, set_uid: &str, redeploy: &str) -> Option<&'a 
 /// reservation are the same.
 pub fn deployment(node: &Node) -> Option<String> {
     let uuid = node.instance_uuid.as_ref()?;
-    let since = Ledger::of(node).and_then(|it| it.since);
+    let since = DeployRecord::of(node).and_then(|it| it.since);
     Some(since.map_or_else(|| uuid.clone(), |since| format!("{uuid}@{since}")))
 }
 
 /// What is noted on a machine before it is deployed.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-pub struct Ledger {
+pub struct DeployRecord {
     /// Digest of the config drive, by the key that the installation had then; empty where the machine is
     /// adopted, for then it gets none.
     pub drive: String,
@@ -71,7 +71,7 @@ pub struct Ledger {
     pub wrote: Map<String, Value>,
 }
 
-impl Ledger {
+impl DeployRecord {
     /// The note on a machine, if there is one of this form.
     pub fn of(node: &Node) -> Option<Self> {
         serde_json::from_value(node.instance_info.get(LEDGER)?.clone()).ok()
@@ -128,11 +128,11 @@ fn own(wish: &Wish) -> Map<String, Value> {
 }
 
 /// All of `instance_info` before a deployment, with the note of that attempt; what others wrote stays.
-pub(crate) fn info(node: &Node, wish: &Wish, ledger: &Ledger) -> Map<String, Value> {
+pub(crate) fn info(node: &Node, wish: &Wish, ledger: &DeployRecord) -> Map<String, Value> {
     let mut info = node.instance_info.clone();
     info.remove(DRIVE);
     info.remove(LEDGER);
-    for key in Ledger::of(node).unwrap_or_default().wrote.keys() {
+    for key in DeployRecord::of(node).unwrap_or_default().wrote.keys() {
         info.remove(key);
     }
     if wish.image.is_some() {
@@ -159,6 +159,6 @@ pub(crate) fn agrees(node: &Node, wish: &Wish) -> bool {
         CHECKSUM.contains(&key.as_str()) || node.instance_info.get(key) == Some(value)
     };
     own.iter().all(same)
-        && Ledger::of(node).is_some_and(|it| wish.drive.is(&it.drive) && it.wrote == own)
+        && DeployRecord::of(node).is_some_and(|it| wish.drive.is(&it.drive) && it.wrote == own)
         && ramdisk::agrees(node, &wish.instance, wish.ramdisk.as_ref())
 }

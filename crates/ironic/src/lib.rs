@@ -5,30 +5,30 @@
 //! machine alone, so neither two sets can take one machine, nor one host two. The UUID is derived from
 //! the set and the host: after a crash, what was done is found again on the machine itself.
 
-pub mod assign;
-pub mod cause;
 pub mod error;
 pub mod instance;
-pub mod next;
+pub mod matching;
 pub mod node;
 pub mod ramdisk;
 pub mod release;
 pub mod request;
 pub mod state;
+pub mod state_machine;
 pub mod supported_versions;
 pub mod version;
+pub mod wait_reason;
 pub mod wish;
 
-pub use assign::{NoMachine, Terms, assign};
-pub use cause::Cause;
 pub use error::Error;
-pub use instance::{Ledger, deployment, host_of, instance_uuid};
-pub use next::{Next, Step, next};
+pub use instance::{DeployRecord, deployment, host_of, instance_uuid};
+pub use matching::{NoMachine, Terms, assign};
 pub use node::Node;
 pub use ramdisk::Given;
 pub use release::{policy, release};
 pub use request::{Method, Request, Verb};
 pub use state::State;
+pub use state_machine::{Next, Step, next};
+pub use wait_reason::Cause;
 pub use wish::Wish;
 
 #[cfg(any(test, feature = "model"))]

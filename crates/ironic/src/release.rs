@@ -2,13 +2,13 @@
 
 use api::baremetal::DeprovisionPolicy;
 
-use crate::cause::Cause;
-use crate::instance::{Ledger, left};
-use crate::next::{Next, Step};
+use crate::instance::{DeployRecord, left};
 use crate::node::Node;
 use crate::ramdisk::is_left;
 use crate::request::Verb;
 use crate::state::State;
+use crate::state_machine::{Next, Step};
+use crate::wait_reason::Cause;
 
 /// The pace at which Ironic's works are looked at meanwhile, in seconds.
 const PACE: u32 = 10;
@@ -16,7 +16,7 @@ const PACE: u32 = 10;
 /// What becomes of a machine: what the human says, else what was adopted is retained, and what was
 /// deployed is taken back. A machine on which nothing is noted is nobody's to wipe.
 pub fn policy(node: &Node, wanted: Option<DeprovisionPolicy>) -> DeprovisionPolicy {
-    let is_deployed = Ledger::of(node).is_some_and(|it| !it.is_of_adopted());
+    let is_deployed = DeployRecord::of(node).is_some_and(|it| !it.is_of_adopted());
     let own = if is_deployed { DeprovisionPolicy::Deprovision } else { DeprovisionPolicy::Retain };
     wanted.unwrap_or(own)
 }

@@ -265,7 +265,10 @@ fn a_failed_deployment_pauses_then_is_counted_then_tried() {
     assert_eq!(at(&it, &wish), Next::Wait { seconds: 30, cause: Cause::Retrying });
     let later = time("2026-11-22T12:01:01Z");
     let Next::Do(Step::Record(info)) = next(&it, &wish, later) else { panic!() };
-    assert_eq!(Ledger::of(&Node { instance_info: info.clone(), ..it.clone() }).unwrap().attempt, 2);
+    assert_eq!(
+        DeployRecord::of(&Node { instance_info: info.clone(), ..it.clone() }).unwrap().attempt,
+        2
+    );
     it.instance_info = info;
     assert_eq!(next(&it, &wish, later), Next::Do(Step::Deploy));
     // The second one failed as well: its pause is twice as long.
@@ -780,7 +783,7 @@ proptest! {
             prop_assert_eq!(node.power_state.as_deref(), Some("power on"));
             let expected = failures[&node.uuid] + 1;
             prop_assert_eq!(ironic.deployed[&instance], expected);
-            prop_assert_eq!(Ledger::of(node).unwrap().attempt, expected);
+            prop_assert_eq!(DeployRecord::of(node).unwrap().attempt, expected);
         }
         for ((set, host), instance) in &*INSTANCES {
             let expected = network_of(host).map(|it| it.expose().clone());

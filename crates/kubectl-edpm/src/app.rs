@@ -15,12 +15,12 @@ use crate::clock::now;
 use crate::cluster::Cluster;
 use crate::complete::{self, Next};
 use crate::error::{Error, Result};
-use crate::member::Member;
+use crate::node_set_host::Member;
 use crate::option_sources::Road;
 use crate::retry::order::{Order, Target};
 use crate::status::{self, Row, View};
 use crate::terminal::Terminal;
-use crate::{asking, diff, explain, follow, reading, retry, watch};
+use crate::{diff, explain, fetch, follow, live_query, retry, watch};
 
 /// How long a completion asks the cluster.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -57,7 +57,7 @@ async fn answer(
             follow::logs(cluster, &cluster.host_in(&world, &asked.node)?, asked, terminal).await
         }
         Command::Diff { node } => differences(cluster, node, terminal).await,
-        Command::Trace(asked) => Box::pin(asking::way(cluster, asked, terminal)).await,
+        Command::Trace(asked) => Box::pin(live_query::way(cluster, asked, terminal)).await,
         Command::Retry { name, force } => retry(cluster, name, *force, terminal).await,
         Command::Completion { .. } | Command::Complete { .. } => Ok(ExitCode::SUCCESS),
     }
@@ -108,9 +108,9 @@ async fn differences(
     let world = cluster.world(false).await?;
     let host = cluster.host_in(&world, node)?;
     let (options, given) = if host.member.is_some() {
-        (None, reading::listed(cluster, &host).await?)
+        (None, fetch::listed(cluster, &host).await?)
     } else {
-        (reading::options(cluster, &world, &host.name).await?, None)
+        (fetch::options(cluster, &world, &host.name).await?, None)
     };
     let of_service = given.as_ref().map(Road::Service);
     let road = options.as_ref().map(Road::Compute).or(of_service);

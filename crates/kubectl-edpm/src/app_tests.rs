@@ -11,8 +11,8 @@ use serde_json::Value;
 use tower::service_fn;
 
 use super::*;
+use crate::color::Paint;
 use crate::options::files;
-use crate::paint::Paint;
 use crate::testdata;
 
 const RUNS: &str = "apis/ansibleee.openstack.org/v1beta1";

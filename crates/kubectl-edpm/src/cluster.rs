@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::args::Access;
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::world::World;
+use crate::snapshot::World;
 
 /// A kind that the commands read.
 pub trait Kind:

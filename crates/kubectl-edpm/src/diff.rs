@@ -5,10 +5,10 @@ use nova_config::conf::{DEFAULT_FILE, OVERRIDE_FILE};
 use nova_config::oslo::{Entry, parse};
 
 use crate::cluster::Read;
+use crate::color::{Paint, Tone};
 use crate::host::{Host, Progress, Step};
 use crate::option_sources::{DefaultConfig, Options, Road};
 use crate::options::{files, shown};
-use crate::paint::{Paint, Tone};
 use crate::stage::{Phase, Stage};
 
 mod brought;

@@ -5,12 +5,12 @@ use api::conditions::{Condition, ConditionStatus, READY, RECONCILING, STALLED, f
 use api::dataplane::Deployment;
 use kube::ResourceExt;
 
+use crate::color::{Paint, Tone, table};
 use crate::conditions::UP_TO_DATE;
 use crate::host::{Host, Progress, Step};
 use crate::kinds::DEPLOYMENT;
-use crate::member::Member;
+use crate::node_set_host::Member;
 use crate::object_meta::place;
-use crate::paint::{Paint, Tone, table};
 use crate::run::{job_status, service_of};
 use crate::stage::{Group, Phase, Stage};
 use crate::status::truth;
@@ -295,8 +295,8 @@ fn list(runs: &[&AnsibleEe], host: &str, paint: Paint) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::snapshot::World;
     use crate::testdata;
-    use crate::world::World;
 
     fn explained(world: &World, name: &str) -> String {
         text(&world.host("openstack", name).unwrap(), Paint::default())

@@ -13,9 +13,9 @@ use kube::runtime::wait::await_condition;
 use crate::args::Logs;
 use crate::cluster::{Cluster, Read};
 use crate::error::{Error, Result};
+use crate::fetch::pod_of;
 use crate::host::Host;
 use crate::logs::{chosen, heading, job_of, recorded};
-use crate::reading::pod_of;
 use crate::run::job_status;
 use crate::terminal::Terminal;
 

@@ -7,10 +7,10 @@ use api::conditions::{ConditionStatus, READY};
 use api::dataplane::{RunState, ServiceRun};
 use jiff::Timestamp;
 use kube::ResourceExt;
-use operator_core::engine::Run;
+use operator_core::run_engine::Run;
 
 use crate::kinds::DEPLOYMENT;
-use crate::member::Member;
+use crate::node_set_host::Member;
 use crate::object_meta::place;
 use crate::run::{job_status, owner_of, service_of};
 use crate::stage::{Group, Phase, Stage};

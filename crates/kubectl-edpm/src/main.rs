@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use kubectl_edpm::app;
 use kubectl_edpm::args::{self, Args};
-use kubectl_edpm::paint::Paint;
+use kubectl_edpm::color::Paint;
 use kubectl_edpm::terminal::Terminal;
 
 #[tokio::main(flavor = "current_thread")]

@@ -10,11 +10,11 @@ use crate::host::{Host, Step};
 use crate::kinds::DEPLOYMENT;
 use crate::object_meta::place;
 use crate::run::owner_of;
+use crate::snapshot::World;
 use crate::stage::{Phase, Stage};
-use crate::world::World;
 
-mod again;
 pub mod order;
+mod retry_plan;
 
 use order::{Order, Target};
 
@@ -25,7 +25,7 @@ pub fn orders(world: &World, namespace: &str, name: &str, is_forced: bool) -> Re
     let run = world.runs.iter().find(|it| place(*it) == (namespace, name));
     match (world.host(namespace, name), run) {
         (Some(host), _) => match &host.member {
-            Some(member) => Ok(vec![again::of_member(&host, member, is_forced)?]),
+            Some(member) => Ok(vec![retry_plan::of_member(&host, member, is_forced)?]),
             None => Ok(vec![of_host(&host, is_forced)?]),
         },
         (None, Some(run)) => of_run(world, namespace, run, is_forced),
@@ -79,7 +79,7 @@ fn of_run(world: &World, namespace: &str, run: &AnsibleEe, is_forced: bool) -> R
         return Ok(vec![Order::Annotation { target, name, is_off }]);
     }
     if kind == DEPLOYMENT {
-        return again::of_run(world, namespace, run, check(run, is_forced, failed(run))?);
+        return retry_plan::of_run(world, namespace, run, check(run, is_forced, failed(run))?);
     }
     let mut hosts = check(run, is_forced, failed(run))?;
     if hosts.is_empty() {

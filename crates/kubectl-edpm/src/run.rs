@@ -2,7 +2,7 @@
 
 use api::ansibleee::{AnsibleEe, JobStatus};
 use kube::ResourceExt;
-use operator_core::engine::run::SERVICE_LABEL;
+use operator_core::run_engine::run::SERVICE_LABEL;
 
 /// The service that a run deploys; nothing for one that was made by hand.
 pub fn service_of(run: &AnsibleEe) -> Option<&str> {

@@ -6,11 +6,11 @@ use kube::ResourceExt;
 use serde::Serialize;
 
 use crate::args::{Output, Status};
+use crate::color::{Paint, Tone, table};
 use crate::conditions::UP_TO_DATE;
 use crate::host::Host;
-use crate::paint::{Paint, Tone, table};
+use crate::snapshot::World;
 use crate::words::age;
-use crate::world::World;
 
 /// How far one host is.
 #[derive(Clone, Debug, PartialEq, Serialize)]

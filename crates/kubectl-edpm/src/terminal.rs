@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use crate::paint::Paint;
+use crate::color::Paint;
 
 /// Where text goes.
 pub struct Terminal<'a> {

@@ -14,8 +14,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::options::{Content, File};
+use crate::snapshot::World;
 use crate::trace::answer::Answer;
-use crate::world::World;
 
 /// A time at which the objects are as they are.
 pub(crate) const NOW: &str = "2026-11-21T12:00:00Z";

@@ -5,9 +5,9 @@
 
 use nova_config::oslo::parse;
 
+use crate::color::{Paint, Tone, table};
 use crate::named::Named;
 use crate::option_sources::Road;
-use crate::paint::{Paint, Tone, table};
 
 pub mod answer;
 mod carried;

@@ -17,9 +17,9 @@ use crate::args::{Output, Status};
 use crate::clock::now;
 use crate::cluster::{Cluster, Kind};
 use crate::error::Result;
+use crate::snapshot::World;
 use crate::status::{self, Row, View};
 use crate::terminal::Terminal;
-use crate::world::World;
 
 /// How many changes are taken together.
 const AT_ONCE: usize = 1_000;

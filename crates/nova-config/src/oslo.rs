@@ -6,9 +6,9 @@
 mod bounded_list;
 mod faults;
 mod known;
-mod nearest;
 mod parse;
 mod schema;
+mod suggestion;
 mod text;
 mod value;
 mod write;

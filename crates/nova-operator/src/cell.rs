@@ -7,11 +7,11 @@
 
 pub mod conductor;
 pub mod config;
+pub mod credential_rotation;
 pub mod credentials;
 pub mod decide;
 pub mod leftovers;
 pub mod observe;
-pub mod rollout;
 
 #[cfg(test)]
 mod tests;
@@ -24,11 +24,11 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use operator_core::object_key::Key;
 use operator_core::plan::Plan;
-use operator_core::refusal::RejectedWrite;
+use operator_core::rejected_write::RejectedWrite;
 use operator_runtime::controller::Controller;
 use operator_runtime::error::Result;
 
-use crate::world::Caches;
+use crate::caches::Caches;
 
 /// The controller; its keys are cells.
 pub struct CellHealth {

@@ -4,18 +4,18 @@
 //! It watches computes, nodes, roles, cells, the runs that it made, and the Secrets and ConfigMaps
 //! that a configuration is made from.
 
+pub mod blocked_rollout;
 pub mod build;
 pub mod config;
 pub mod config_inputs;
 pub mod decide;
 pub mod deploy_strategy;
-pub mod hold;
+pub mod evaluation;
 pub mod inputs;
-pub mod judged;
 pub mod messages;
 pub mod observe;
+pub mod preconditions;
 pub mod status;
-pub mod waits;
 pub mod warnings;
 
 #[cfg(test)]
@@ -29,12 +29,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use operator_core::object_key::Key;
 use operator_core::plan::Plan;
-use operator_core::refusal::RejectedWrite;
+use operator_core::rejected_write::RejectedWrite;
 use operator_runtime::controller::Controller;
 use operator_runtime::error::Result;
 
+use crate::caches::Caches;
 use crate::images::Images;
-use crate::world::Caches;
 use nova_config::oslo::Release;
 
 /// The controller; its keys are computes.

@@ -20,7 +20,7 @@ use crate::images::Images;
 use crate::probe::HostOutcome;
 use crate::probe::amqp::login::login;
 use crate::probe::keystone::{is_version_3, version_url};
-use crate::watched::SharedCaches;
+use crate::shared_caches::SharedCaches;
 use nova_config::oslo::{self, Entry, LIST_LIMIT, Release, Text};
 use nova_config::release::Chosen;
 use nova_config::transport_url::{Broker, TransportUrl};

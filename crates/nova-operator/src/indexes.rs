@@ -6,7 +6,7 @@ use api::nova::ExternalCompute;
 use kube::ResourceExt;
 use operator_core::object_key::Key;
 
-use crate::removal::labels::cleans_up_after;
+use crate::cleanup::labels::cleans_up_after;
 
 /// Index of nodes by the role that they name.
 pub const BY_ROLE: &str = "role";

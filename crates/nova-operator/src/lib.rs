@@ -2,25 +2,25 @@
 //! computes register in.
 
 pub mod admission;
+pub mod caches;
 pub mod cell;
-pub mod cell_once;
+pub mod cell_immutability;
+pub mod change_filter;
+pub mod cleanup;
 pub mod compute;
-pub mod compute_creation;
-pub mod concern;
+pub mod compute_lifecycle;
+pub mod condition_catalog;
+pub mod conflicting_service;
+pub mod finalizers;
+pub mod foreign_condition;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
-pub mod holds;
 pub mod images;
 pub mod indexes;
 pub mod operator;
-pub mod own_condition;
-pub mod peers;
 pub mod probe;
-pub mod reasons;
 pub mod release_cache;
-pub mod removal;
 pub mod rendered_secret;
-pub mod rival;
+pub mod rollout_coordinator;
 pub mod service_config;
-pub mod watched;
-pub mod world;
+pub mod shared_caches;

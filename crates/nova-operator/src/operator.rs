@@ -8,21 +8,21 @@ use operator_core::keyed::Keys;
 use operator_core::rbac::{EVENTS, Rule, definitions};
 use operator_runtime::args::{CommonArgs, DigestArgs, WebhookArgs};
 use operator_runtime::error::Result;
-use operator_runtime::leader::{Manager, ManagerBuilder};
+use operator_runtime::manager::{Manager, ManagerBuilder};
 use operator_runtime::runtime::Runtime;
 use operator_runtime::webhook::stand_by;
 
 use crate::admission;
 use crate::admission::caches::Known;
+use crate::caches::{Caches, Queues};
 use crate::cell::{CellHealth, Probes};
+use crate::cleanup::Orphans;
 use crate::compute::ComputeDeployment;
-use crate::compute_creation::ComputeLifecycle;
+use crate::compute_lifecycle::ComputeLifecycle;
 use crate::images::Images;
 use crate::release_cache::Releases;
-use crate::removal::Orphans;
 use crate::service_config::ServiceConfig;
-use crate::watched::SharedCaches;
-use crate::world::{Caches, Queues};
+use crate::shared_caches::SharedCaches;
 use nova_config::oslo::Release;
 use nova_config::release::{self};
 

@@ -16,4 +16,4 @@ pub use amqp::amqp_login;
 pub use amqp::outcome::{HostOutcome, Login};
 pub use deadline::DEADLINE;
 pub use keystone::{KeystoneFault, keystone_answers};
-pub use operator_runtime::stream::{CaTrust, TrustFault};
+pub use operator_runtime::tls_stream::{CaTrust, TrustFault};

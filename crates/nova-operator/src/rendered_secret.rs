@@ -4,7 +4,7 @@ use api::conditions::ConditionDraft;
 use kube::Resource;
 use nova_config::conditions::SERVICE_CONFIG_READY;
 use nova_config::rendered_secret::CONFIG_HASH;
-use operator_runtime::owned::ManagedFields;
+use operator_runtime::managed_fields::ManagedFields;
 
 /// Whether this operator has not made a Secret for that object: it is a human's own, perhaps.
 pub fn is_of_others(

@@ -19,7 +19,7 @@ use operator_core::plan::Plan;
 use operator_runtime::controller::Controller;
 use operator_runtime::error::Result;
 
-use crate::world::Caches;
+use crate::caches::Caches;
 
 /// The controller; its keys are services.
 pub struct ServiceConfig {

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::engine::outcome::FailureReason;
-use crate::refusal::WRITES_ACCEPTED;
+use crate::rejected_write::WRITES_ACCEPTED;
+use crate::run_engine::outcome::FailureReason;
 use api::conditions::{Condition, ConditionStatus, READY, RECONCILING, STALLED};
 
 /// A kind, and the conditions that one operator writes on it.

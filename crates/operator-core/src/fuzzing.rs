@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use crate::engine::host_key::{self, HostKey};
-use crate::engine::inventory::{HostEntry, inventory, run_inventory};
-use crate::engine::owner::{self, HostOwner};
-use crate::engine::{known_hosts, limit};
 use crate::host_address;
+use crate::run_engine::host_key::{self, HostKey};
+use crate::run_engine::inventory::{HostEntry, inventory, run_inventory};
+use crate::run_engine::owner::{self, HostOwner};
+use crate::run_engine::{known_hosts, limit};
 use api::names;
 use api::plays;
 use api::yaml::{self, Tree};

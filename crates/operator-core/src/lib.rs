@@ -2,7 +2,6 @@
 
 pub mod condition_catalog;
 pub mod data_sources;
-pub mod engine;
 pub mod finalizers;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
@@ -13,5 +12,6 @@ pub mod node_set_host;
 pub mod object_key;
 pub mod plan;
 pub mod rbac;
-pub mod refusal;
+pub mod rejected_write;
+pub mod run_engine;
 pub mod upstream_hash;

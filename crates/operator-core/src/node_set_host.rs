@@ -5,7 +5,7 @@ use api::dataplane::{AnsibleOpts, NodeSet, NodeSetMachines, NodeSetNode};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-use crate::engine::connection_vars::{
+use crate::run_engine::connection_vars::{
     CLOUD_USER, HOST_VAR, PORT_VAR, SSH_PORT, plain_host, plain_port,
 };
 

@@ -12,8 +12,8 @@ use tokio::{net::TcpListener, time::Instant};
 use crate::{
     error::{Error, Result},
     metrics::Metrics,
-    queue::WorkQueue,
     shutdown::Shutdown,
+    workqueue::WorkQueue,
 };
 
 /// What an operator knows about its own health; clones share it.

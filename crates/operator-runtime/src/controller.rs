@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use operator_core::plan::Plan;
-use operator_core::refusal::RejectedWrite;
+use operator_core::rejected_write::RejectedWrite;
 use tokio::task::JoinSet;
 use tracing::Instrument;
 
@@ -15,7 +15,7 @@ use crate::backoff::Backoff;
 use crate::clock;
 use crate::error::{Error, Result};
 use crate::metrics::Metrics;
-use crate::queue::WorkQueue;
+use crate::workqueue::WorkQueue;
 use operator_core::object_key::Key;
 
 /// How long one pass may take before it is given up and tried again.

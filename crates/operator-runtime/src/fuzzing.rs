@@ -20,9 +20,9 @@ use tower::ServiceExt as _;
 
 use crate::cache::Item;
 use crate::client::depth::Pruner;
+use crate::object_size;
 use crate::unreadable;
 use crate::webhook::{AdmissionDecision, Request, Webhook};
-use crate::weight;
 
 /// A fuzz target: its name, and what it does with an input.
 pub type Target = (&'static str, fn(&[u8]));
@@ -35,7 +35,7 @@ pub fn objects(data: &[u8]) {
     let kept = pruned(data, data.len());
     assert_eq!(pruned(data, 7), kept, "the cut into chunks counts");
     let is_json = serde_json::from_slice::<IgnoredAny>(data).is_ok();
-    if is_json && weight::fault(data, weight::OF_OBJECT).is_none() {
+    if is_json && object_size::fault(data, object_size::OF_OBJECT).is_none() {
         let error = serde_json::from_slice::<Value>(data).err();
         let is_deep = error.is_some_and(|it| it.to_string().contains("recursion"));
         assert!(!is_deep, "what has little weight cannot be read");

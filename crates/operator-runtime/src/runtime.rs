@@ -13,9 +13,9 @@ use tokio::{
 };
 use tracing::{error, info};
 
-mod crew;
+mod task_group;
 
-pub use crew::TaskGroup;
+pub use task_group::TaskGroup;
 
 use crate::{
     admin::{self, Health},

@@ -11,30 +11,30 @@ use crate::{
     runtime::Runtime,
     tls::{Clients, service_name},
 };
-use judge::Judge;
+use handler::Judge;
 use review::{Bounds, Desk, PeerAddress};
 
+mod admission_cache;
 mod certificate;
 #[cfg(test)]
 mod certificate_tests;
 #[cfg(test)]
 mod cluster;
-mod judge;
-mod known;
+mod decision;
+mod handler;
 mod place;
 mod review;
-mod seen;
 mod server;
 #[cfg(test)]
 mod tests;
-mod verdict;
+mod watched_objects;
 
+pub use admission_cache::{AdmissionCache, stand_by};
 pub use certificate::Certificates;
-pub use judge::Request;
-pub use known::{AdmissionCache, stand_by};
+pub use decision::{AdmissionDecision, difference};
+pub use handler::Request;
 pub use place::Place;
 pub use server::{Limits, Presented, serve};
-pub use verdict::{AdmissionDecision, difference};
 
 /// The admission webhooks of an operator.
 #[derive(Clone, Default)]

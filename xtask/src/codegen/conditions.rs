@@ -10,16 +10,16 @@ use std::fs;
 use operator_core::condition_catalog::{
     ATTEMPTS, ConditionSpec, HELD, KindConditions, ON_EVERY_KIND, Repeats, WRITES,
 };
-use operator_core::engine::outcome::FailureReason;
+use operator_core::run_engine::outcome::FailureReason;
 
 use super::{Generated, written_or_current};
 use crate::paths;
 use crate::sources::{files, without_tests};
 
 const OPERATORS: [(&str, &[KindConditions]); 3] = [
-    (dataplane_operator::operator::NAME, dataplane_operator::reasons::KINDS),
-    (nova_operator::operator::NAME, nova_operator::reasons::KINDS),
-    ("ansibleee-operator", ansibleee_operator::reasons::KINDS),
+    (dataplane_operator::operator::NAME, dataplane_operator::condition_catalog::KINDS),
+    (nova_operator::operator::NAME, nova_operator::condition_catalog::KINDS),
+    ("ansibleee-operator", ansibleee_operator::condition_catalog::KINDS),
 ];
 
 const INTRODUCTION: &str = "\
@@ -221,17 +221,21 @@ const OTHER_WORDS: [(&str, &[&str]); 3] = [
     ),
 ];
 
-/// Crates whose words an operator repeats as reasons.
-const REPEATED: [(&str, &str); 1] = [("dataplane-operator", "ironic")];
+/// Where else the types and reasons that an operator writes are spelled.
+const ELSEWHERE: [(&str, &str); 3] = [
+    ("dataplane-operator", "crates/api/src/dataplane/condition_types.rs"),
+    ("dataplane-operator", "crates/ironic/src"),
+    ("nova-operator", "crates/nova-config/src"),
+];
 
 /// The words in CamelCase that an operator's code has in quotes, each with a file.
 fn quoted(operator: &str) -> BTreeMap<String, String> {
     let mut words = BTreeMap::new();
-    let repeated = REPEATED.iter().filter(|it| it.0 == operator).map(|it| it.1);
-    let crates = repeated.chain([operator]).map(|it| format!("crates/{it}/src"));
-    for path in crates.flat_map(|it| files(&it, ".rs").unwrap()) {
+    let own = format!("crates/{operator}/src");
+    let elsewhere = ELSEWHERE.iter().filter(|it| it.0 == operator).map(|it| it.1);
+    for path in elsewhere.chain([own.as_str()]).flat_map(|it| files(it, ".rs").unwrap()) {
         let name = path.strip_prefix(paths::repo()).unwrap().display().to_string();
-        if ["test", "/fuzzing", "/reasons"].iter().any(|it| name.contains(it)) {
+        if ["test", "/fuzzing", "/condition_catalog"].iter().any(|it| name.contains(it)) {
             continue;
         }
         let text = fs::read_to_string(&path).unwrap();
@@ -268,7 +272,7 @@ fn no_reason_is_used_that_is_not_declared() {
             assert!(
                 is_known,
                 "{file} says {word:?}: as a reason or type of a condition, declare it in \
-                 crates/{operator}/src/reasons.rs and run `cargo xtask codegen`; as anything else, \
+                 crates/{operator}/src/condition_catalog.rs and run `cargo xtask codegen`; as anything else, \
                  list it in OTHER_WORDS"
             );
         }
@@ -279,7 +283,7 @@ fn no_reason_is_used_that_is_not_declared() {
 fn no_reason_is_declared_that_is_not_used() {
     // The summary's own word is a constant of the conditions; refusals and limits of a rollout are
     // told by one code.
-    let checking = operator_core::engine::host_key_checking::ASPECT;
+    let checking = operator_core::run_engine::host_key_checking::ASPECT;
     let words = WRITES.reasons.iter().chain(&HELD).chain(checking.reasons).map(|it| it.reason);
     let types = [WRITES.type_, checking.type_, api::conditions::READY];
     let shared: Vec<&str> = words.chain(types).collect();

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::{network, parts, process};
+use super::{components, network, process};
 use crate::{paths, sh};
 
 const CGROUPS: &str = "/sys/fs/cgroup";
@@ -21,7 +21,7 @@ const GONE_WITHIN: Duration = Duration::from_mins(1);
 pub(super) fn down() -> Result<()> {
     let state = paths::state();
     sh::step("stop the cluster", || {
-        for part in parts::all(&state).iter().rev() {
+        for part in components::all(&state).iter().rev() {
             part.stop(&state)?;
         }
         end_processes(&state)
@@ -56,7 +56,8 @@ fn leftovers(state: &Path) -> Result<Vec<String>> {
 /// The daemons of the lab, wherever their records are, and all that runs in pods.
 fn processes(state: &Path) -> Result<Vec<u32>> {
     let state = format!("{}/", state.display());
-    let mut names: Vec<&str> = parts::all(Path::new(&state)).iter().map(|it| it.name).collect();
+    let mut names: Vec<&str> =
+        components::all(Path::new(&state)).iter().map(|it| it.name).collect();
     names.extend(["containerd-shim-runc-v2", "runc"]);
     let mut pids = process::matching(|line| is_daemon(line, &state, &names))?;
     for group in pod_cgroups() {
@@ -80,7 +81,7 @@ fn is_daemon(line: &str, state: &str, names: &[&str]) -> bool {
 
 /// Ends daemons that an interrupted start left without a record: they hold the ports.
 pub(super) fn end_orphans(state: &Path) -> Result<()> {
-    let parts = parts::all(state);
+    let parts = components::all(state);
     let names: Vec<&str> = parts.iter().map(|it| it.name).collect();
     let folder = format!("{}/", state.display());
     sh::wait_for("end of forgotten processes", GONE_WITHIN, || {

@@ -8,13 +8,13 @@ use api::fault::Fault;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
-use operator_core::engine::outcome::FailureReason;
 use operator_core::plan::{Plan, Step, Target};
-use operator_core::refusal::RejectedWrite;
+use operator_core::rejected_write::RejectedWrite;
+use operator_core::run_engine::outcome::FailureReason;
 
+use super::pod_problems::{self, PodProblem};
 use super::status::{self, JOB_READY, admitted_identity, good_input, previous};
-use super::trouble::{self, PodProblem};
-use super::{identity, job, result, rules, validate};
+use super::{identity, job, pod_spec_rules, result, validate};
 use crate::objects::{Job, Pod};
 use crate::run::settings::{Settings, is_engines};
 
@@ -127,7 +127,7 @@ pub fn faults(seen: &Observed) -> Vec<Fault> {
 /// All that keeps a run from being let in, with the operator's own options.
 pub fn faults_of(run: &AnsibleEe, settings: &Settings) -> Vec<Fault> {
     let mut faults = validate::faults(&run.spec);
-    faults.extend(rules::faults(&run.spec, settings));
+    faults.extend(pod_spec_rules::faults(&run.spec, settings));
     if job::image(&run.spec, settings).is_empty() {
         let message = "no image is given, and the operator has no default: set it here, or start \
                        the operator with --runner-image";
@@ -213,7 +213,7 @@ fn going(seen: &Observed, job: &Job, live: &[&Pod], now: Timestamp) -> Plan {
     let mut plan = Plan::default();
     let mut troubles = Vec::new();
     for pod in live {
-        let (trouble, pause) = trouble::of(pod, now);
+        let (trouble, pause) = pod_problems::of(pod, now);
         troubles.extend(trouble);
         if let Some(pause) = pause {
             plan.requeue_in(pause);

@@ -6,7 +6,7 @@ use operator_core::plan::Write;
 use testkit::golden::recorded;
 
 use super::*;
-use crate::reasons::KINDS;
+use crate::condition_catalog::KINDS;
 
 const NOW: &str = "2026-01-01T00:10:00Z";
 

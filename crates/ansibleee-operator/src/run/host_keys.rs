@@ -1,8 +1,8 @@
 //! The first container of a run that is to learn hosts' own keys, and what it told.
 
 use api::ansibleee::{AnsibleEeSpec, HostKeyProblem, HostKeyReport, RunHost};
-use operator_core::engine::host_key::HostKey;
-use operator_core::engine::inventory::HOST_KEYS_DIR;
+use operator_core::run_engine::host_key::HostKey;
+use operator_core::run_engine::inventory::HOST_KEYS_DIR;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -97,8 +97,8 @@ fn report(host: &RunHost, told: &str) -> Option<HostKeyReport> {
 #[cfg(test)]
 mod tests {
     use api::yaml;
-    use operator_core::engine::host_key::COMMON_PREFIX;
-    use operator_core::engine::inventory::KNOWN_HOSTS_KEY;
+    use operator_core::run_engine::host_key::COMMON_PREFIX;
+    use operator_core::run_engine::inventory::KNOWN_HOSTS_KEY;
 
     use super::*;
 
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn as_many_keys_as_a_run_may_ask_for_fit_into_the_message() {
-        let keys = vec![TAIL; operator_core::engine::host_key::SCAN_LIMIT];
+        let keys = vec![TAIL; operator_core::run_engine::host_key::SCAN_LIMIT];
         assert!(json!({ "v": 1, "keys": keys }).to_string().len() <= 4096);
     }
 }

@@ -2,7 +2,7 @@
 
 use api::ansibleee::AnsibleEeSpec;
 use api::conditions::{ConditionDraft, truncated};
-use operator_core::engine::host_key_checking::{self, HOST_KEYS_CHECKED, OFF};
+use operator_core::run_engine::host_key_checking::{self, HOST_KEYS_CHECKED, OFF};
 
 use super::summary::Unchecked;
 

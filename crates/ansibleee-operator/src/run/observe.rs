@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use operator_core::object_key::Key;
 use operator_core::plan::Plan;
-use operator_core::refusal::RejectedWrite;
+use operator_core::rejected_write::RejectedWrite;
 use operator_runtime::api::Api;
 use operator_runtime::cache::{Cache, IndexName, WriteThrough};
 use operator_runtime::clock;

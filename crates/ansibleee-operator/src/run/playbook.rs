@@ -3,7 +3,7 @@
 
 use api::ansibleee::AnsibleEeSpec;
 use api::facts;
-use operator_core::engine::owner::{CHECK, PLAYS_DIR};
+use operator_core::run_engine::owner::{CHECK, PLAYS_DIR};
 use serde_json::{Value, json};
 
 /// The play that compares owners, for [`CHECK`].
@@ -97,7 +97,8 @@ mod tests {
     #[test]
     fn a_refusal_is_known_by_a_task_that_the_check_has() {
         assert!(
-            OWNER_CHECK.contains(&format!("- name: {}\n", operator_core::engine::owner::REFUSAL))
+            OWNER_CHECK
+                .contains(&format!("- name: {}\n", operator_core::run_engine::owner::REFUSAL))
         );
     }
 

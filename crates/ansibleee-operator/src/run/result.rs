@@ -5,11 +5,11 @@ use api::ansibleee::{
 };
 use api::conditions::{ConditionDraft, READY};
 use kube::ResourceExt;
-use operator_core::engine::Run;
-use operator_core::engine::outcome::FailureReason;
+use operator_core::run_engine::Run;
+use operator_core::run_engine::outcome::FailureReason;
 
-use super::end::JobResult;
 use super::host_keys;
+use super::job_result::JobResult;
 use super::status::{HASH_DONE, HASH_INPUT, JOB_READY, previous};
 use super::summary::{self, Summary, Unchecked};
 use crate::objects::{Job, Pod, Terminated};

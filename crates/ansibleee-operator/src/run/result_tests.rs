@@ -5,7 +5,7 @@ use api::yaml;
 use operator_core::condition_catalog::undeclared;
 
 use super::*;
-use crate::reasons::KINDS;
+use crate::condition_catalog::KINDS;
 
 const HOSTS: &str = "[{name: a, address: 'a:22'}, {name: b, address: 'b:22'}]";
 

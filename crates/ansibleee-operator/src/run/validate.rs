@@ -6,8 +6,8 @@ use api::ansibleee::AnsibleEeSpec;
 use api::fault::Fault;
 use api::names::is_dns_subdomain;
 use api::plays;
-use operator_core::engine::host_key::SCAN_LIMIT;
-use operator_core::engine::inventory::HOST_KEYS_DIR;
+use operator_core::run_engine::host_key::SCAN_LIMIT;
+use operator_core::run_engine::inventory::HOST_KEYS_DIR;
 
 use super::host_keys;
 use super::job::{OWN_VOLUMES, files};

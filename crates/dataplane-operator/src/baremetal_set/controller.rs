@@ -12,19 +12,19 @@ use operator_core::data_sources::SourceRef;
 use operator_core::finalizers::is_terminating;
 use operator_core::object_key::Key;
 use operator_core::plan::Plan;
-use operator_core::refusal::RejectedWrite;
+use operator_core::rejected_write::RejectedWrite;
 use operator_runtime::api::Api;
 use operator_runtime::cache::Cache;
 use operator_runtime::controller::Controller;
 use operator_runtime::error::Result;
-use operator_runtime::queue::WorkQueue;
-use operator_runtime::sources::SourceCache;
-use operator_runtime::vault::SourceContents;
+use operator_runtime::source_cache::SourceCache;
+use operator_runtime::source_contents::SourceContents;
+use operator_runtime::workqueue::WorkQueue;
 
+use crate::baremetal_set::backoff::{Place, RequestBackoff};
 use crate::baremetal_set::metal3::{self, Metal3};
 use crate::baremetal_set::observe::{Observed, Secrets, Unseen};
-use crate::baremetal_set::pauses::{Place, RequestBackoff};
-use crate::baremetal_set::{ask, decide, hosts, look};
+use crate::baremetal_set::{decide, hosts, list_nodes, requests};
 
 /// The watched world.
 pub struct Caches {
@@ -68,7 +68,7 @@ impl Controller for BaremetalSets {
         let leave = pool.leave_for(&session, &user.namespace, Purpose::Requests);
         let Some(leave) = leave else { return };
         let api = Arc::clone(&self.world.api);
-        let asked = ask::send_requests(&session, orders, move || api.leads()).await;
+        let asked = requests::send_requests(&session, orders, move || api.leads()).await;
         drop(leave);
         self.world.pauses.note(&Place::of(&seen.set), asked, now);
         self.world.recall(seen);
@@ -103,8 +103,8 @@ async fn observe(world: &Caches, key: &Key) -> Result<Option<Observed>> {
         world.pool.leave(&key.to_string());
         return Ok(None);
     };
-    let named = config_drive::of_set::secrets(&set.spec, &key.namespace);
-    let named: BTreeSet<&str> = named.into_iter().chain(look::secrets(&set)).collect();
+    let named = config_drive::from_baremetal_set::secrets(&set.spec, &key.namespace);
+    let named: BTreeSet<&str> = named.into_iter().chain(list_nodes::secrets(&set)).collect();
     let source = |it: &str| SourceRef::secret(&key.namespace, it);
     // Before reading, so that a change in between wakes the set again.
     let made = metal3::writes::of_hosts(&set);
@@ -121,7 +121,7 @@ async fn observe(world: &Caches, key: &Key) -> Result<Option<Observed>> {
     let mut seen = Observed::new(Arc::clone(&set), &secrets, neighbours);
     seen.keys = world.sources.keys().clone();
     if let Some(ironic) = set.spec.ironic.as_ref().filter(|_| seen.is_of_ironic()) {
-        seen.machines = look::list_nodes(&world.pool, &user(&seen), ironic, &secrets).await;
+        seen.machines = list_nodes::list_nodes(&world.pool, &user(&seen), ironic, &secrets).await;
         world.recall(&mut seen);
     }
     if !seen.is_of_ironic() {
@@ -156,7 +156,7 @@ pub fn map_events(queue: &Arc<WorkQueue>, world: &Caches) {
             to.push(Key::of(&*rival));
         }
     });
-    metal3::look::map_events(queue, &world.metal3, &world.sets);
+    metal3::list_hosts::map_events(queue, &world.metal3, &world.sets);
     let to = Arc::clone(queue);
     world.sources.on_change(move |reader| to.push(reader));
 }

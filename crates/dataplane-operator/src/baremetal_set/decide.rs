@@ -6,12 +6,12 @@ use ironic::{Next, Step};
 use jiff::Timestamp;
 use operator_core::finalizers::{add_finalizer, is_terminating, remove_finalizer};
 use operator_core::plan::Plan;
-use operator_core::refusal::RejectedWrite;
+use operator_core::rejected_write::RejectedWrite;
 
+use crate::baremetal_set::backoff::{AGAIN, SELDOM};
 use crate::baremetal_set::hosts::{EvaluatedHost, Host, HostState, evaluate};
 use crate::baremetal_set::metal3;
 use crate::baremetal_set::observe::{Observed, Unseen};
-use crate::baremetal_set::pauses::{AGAIN, SELDOM};
 use crate::baremetal_set::status;
 use crate::finalizers::MACHINES;
 

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::baremetal::{BaremetalHost, HostStatus, Ironic, UNASSIGNED};
-use config_drive::of_set::{Member, NO_SECRET};
+use config_drive::from_baremetal_set::{Member, NO_SECRET};
 use config_drive::{Drive, Secret};
 use ironic::ramdisk::is_left;
 use ironic::{
-    Given, Ledger, Next, NoMachine, Node, Request, State, Step, Terms, Wish, assign, host_of,
+    DeployRecord, Given, Next, NoMachine, Node, Request, State, Step, Terms, Wish, assign, host_of,
     instance_uuid, next, policy, release,
 };
 use jiff::Timestamp;
@@ -256,7 +256,7 @@ fn wish(
     wanted: &BaremetalHost,
     node: Option<&Node>,
 ) -> Wish {
-    let present = || node.and_then(Ledger::of).map(|it| it.drive).unwrap_or_default();
+    let present = || node.and_then(DeployRecord::of).map(|it| it.drive).unwrap_or_default();
     let drive = match &host.drive {
         Some(drive) => drive.digest(&seen.keys),
         None if wanted.adopt => Digest::default(),

@@ -4,17 +4,17 @@
 //! annotation says from what it was provisioned. Each write can be repeated, and none is made before what
 //! it relies on was seen, so that a crash at any point is followed by the same steps.
 
-mod advice;
-pub mod choose;
+pub mod bare_metal_host;
 pub mod decide;
 pub mod host;
 pub mod hosts;
 pub mod image;
-pub mod look;
-pub mod mine;
-pub mod seen;
+pub mod list_hosts;
+pub mod owned_machines;
+mod remediation;
+pub mod selection;
 pub mod status;
 pub mod writes;
 
-pub use look::{Metal3, RULES};
-pub use seen::Seen;
+pub use bare_metal_host::Seen;
+pub use list_hosts::{Metal3, RULES};

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::baremetal::{BaremetalHost, BaremetalSet, Provisioner, UNASSIGNED};
-use config_drive::of_set::Texts;
+use config_drive::from_baremetal_set::Texts;
 use config_drive::{ApiVersion, Secret};
 use ironic::{Error, Node};
 use kube::ResourceExt;
 use operator_core::finalizers::{has_finalizer, is_terminating};
 use operator_core::keyed::Keys;
-use operator_runtime::vault::Content;
+use operator_runtime::source_contents::Content;
 
 use crate::applied::APPLIED;
-use crate::baremetal_set::metal3::seen::Seen;
-use crate::baremetal_set::pauses::Refused;
+use crate::baremetal_set::backoff::Refused;
+use crate::baremetal_set::metal3::bare_metal_host::Seen;
 use crate::finalizers::MACHINES;
 
 /// Contents of Secrets by name, those that exist.
@@ -81,7 +81,7 @@ impl Observed {
         neighbours: Vec<Arc<BaremetalSet>>,
     ) -> Self {
         let namespace = set.namespace().unwrap_or_default();
-        let texts = config_drive::of_set::secrets(&set.spec, &namespace)
+        let texts = config_drive::from_baremetal_set::secrets(&set.spec, &namespace)
             .into_iter()
             .filter_map(|it| Some((it.to_owned(), texts(secrets.get(it)?))))
             .collect();

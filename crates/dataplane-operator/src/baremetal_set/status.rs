@@ -6,17 +6,17 @@ use api::baremetal::{BaremetalHost, BaremetalSetStatus, Failure, HostStatus};
 use api::conditions::{
     self, ConditionDraft, READY, Severity, first_names, merge_conditions, truncated,
 };
-use ironic::{Cause, Error, Ledger, Next, Node, State, Step, Verb, deployment};
+use ironic::{Cause, DeployRecord, Error, Next, Node, State, Step, Verb, deployment};
 use jiff::Timestamp;
 use operator_core::keyed::{Inputs, Renewal};
 use operator_core::plan::{Step as Write, Target};
-use operator_core::refusal::{self, RejectedWrite};
+use operator_core::rejected_write::{self, RejectedWrite};
 
-use crate::baremetal_set::advice::{anew, gone, in_use, next_step, remedy, retained};
+use crate::baremetal_request::machine_conditions::TEXT;
+use crate::baremetal_set::backoff::Refused;
 use crate::baremetal_set::hosts::{EvaluatedHost, GONE, Host, HostState, POWERING_ON};
 use crate::baremetal_set::observe::{Observed, Unseen};
-use crate::baremetal_set::pauses::Refused;
-use crate::machines::told::TEXT;
+use crate::baremetal_set::remediation::{anew, gone, in_use, next_step, remedy, retained};
 
 /// Whoever provisions the machines answers.
 pub const SERVER_READY: &str = "OpenStackBaremetalSetProvServerReady";
@@ -73,7 +73,7 @@ pub(super) fn whole(
     let set = &*seen.set;
     let observed = set.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
-    findings.extend(refusal::finding(refusal, &previous, false));
+    findings.extend(rejected_write::finding(refusal, &previous, false));
     let good = ConditionDraft::good(READY, "Ready", "Each host has a machine that runs.");
     let ready = conditions::ready(&findings, good);
     findings.extend(conditions::kstatus(&ready));
@@ -480,7 +480,7 @@ fn at(
     let has_system = node.provision_state.has_system();
     // What is being undeployed runs on if that fails.
     let may_have = !node.provision_state.is_undeployed() || node.provision_state == State::Deleting;
-    let ledger = Ledger::of(node);
+    let ledger = DeployRecord::of(node);
     // Who takes the note off a machine that runs has not deployed it again.
     let kept = told.filter(|_| has_system && ledger.is_none()).and_then(|it| it.instance.clone());
     let is_deployed = node.provision_state == State::Active;

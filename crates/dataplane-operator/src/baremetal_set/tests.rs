@@ -11,16 +11,16 @@ use kube::ResourceExt as _;
 use operator_core::condition_catalog::undeclared;
 use operator_core::keyed::{KEY_LOST, Keys};
 use operator_core::plan::{EventDraft, Plan, Step, Write};
-use operator_runtime::sources::Values;
+use operator_runtime::source_cache::Values;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
 
+use super::backoff::{LastRequest, Place, Refused, RequestBackoff};
 use super::decide::decide;
 use super::hosts::{Order, orders};
 use super::observe::{Machines, Observed, Secrets, Unseen};
-use super::pauses::{LastRequest, Place, Refused, RequestBackoff};
-use crate::machines::test_model::{Death, Died, Life, ends_alike};
-use crate::reasons::KINDS;
+use crate::baremetal_request::test_model::{Death, Died, Life, ends_alike};
+use crate::condition_catalog::KINDS;
 
 mod cases;
 mod crashes;

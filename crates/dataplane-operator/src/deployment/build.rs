@@ -7,28 +7,28 @@ use api::ansibleee::AnsibleEe;
 use api::dataplane::NodeSet;
 use k8s_openapi::api::core::v1::PodDNSConfig;
 use kube::ResourceExt;
-use operator_core::engine::SequenceState;
-use operator_core::engine::build;
-use operator_core::engine::chain::NeededRun;
-use operator_core::engine::layout::Layout;
-use operator_core::engine::layout::NodeSets;
-use operator_core::engine::recipe::{
+use operator_core::plan::{Step, Target};
+use operator_core::run_engine::SequenceState;
+use operator_core::run_engine::batches::{BATCH_SIZE, Batch, batches};
+use operator_core::run_engine::build;
+use operator_core::run_engine::layout::Layout;
+use operator_core::run_engine::layout::NodeSets;
+use operator_core::run_engine::run::Attempt;
+use operator_core::run_engine::run_template::{
     AnsibleOptions, DeploymentOptions, HostConnection, RunTemplate,
 };
-use operator_core::engine::run::Attempt;
-use operator_core::engine::shards::{BATCH_SIZE, Batch, batches};
-use operator_core::plan::{Step, Target};
+use operator_core::run_engine::service_sequence::NeededRun;
 use serde_json::json;
 
-use crate::deployment::course::hash_of;
-use crate::deployment::judge::{NODE_SET_LABEL, attempts, is_ended};
+use crate::deployment::evaluate::{NODE_SET_LABEL, attempts, is_ended};
+use crate::deployment::node_set_part::{EvaluatedHost, NodeSetPart};
 use crate::deployment::observed::Observed;
-use crate::deployment::part::{EvaluatedHost, NodeSetPart};
+use crate::deployment::service_schedule::hash_of;
 use crate::deployment::services::is_global;
 use crate::deployment::{hosts, tls};
-use crate::group::build::{play, sources};
+use crate::role::build::{play, sources};
 use operator_core::data_sources::service_type;
-use operator_core::engine::host_progress::position;
+use operator_core::run_engine::host_progress::position;
 
 const DEPLOYMENT_LABEL: &str = "openstackdataplanedeployment";
 const SERVICE_LABEL: &str = "openstackdataplaneservice";

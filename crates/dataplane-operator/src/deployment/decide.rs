@@ -5,26 +5,26 @@ use std::time::Duration;
 
 use api::dataplane::NodeSetProgress;
 use jiff::Timestamp;
-use operator_core::engine::{Run, SequenceState, tidy};
 use operator_core::finalizers::{add_finalizer, is_terminating};
 use operator_core::plan::Plan;
-use operator_core::refusal::{self, RejectedWrite};
+use operator_core::rejected_write::{self, RejectedWrite};
+use operator_core::run_engine::{Run, SequenceState, run_gc};
 
 use crate::default_services;
 use crate::deployment::build::{New, new_runs};
+use crate::deployment::evaluate::{self, Common};
 use crate::deployment::faults::MissingInputs;
-use crate::deployment::holding::{self, RUNNING};
+use crate::deployment::finalizer::{self, RUNNING};
 use crate::deployment::hosts::hosts_of;
-use crate::deployment::judge::{self, Common};
+use crate::deployment::node_set_part::{Blocked, NodeSetPart};
 use crate::deployment::observed::Observed;
-use crate::deployment::part::{Blocked, NodeSetPart};
 use crate::deployment::services::{List, Listed};
 use crate::deployment::status::{End, Judgement, has_begun};
-use crate::deployment::{faults, services, turns};
-use crate::group::host_key::Offers;
-use crate::group::networks;
+use crate::deployment::{faults, rollout, services};
 use crate::problem::Fault;
-use operator_core::engine::host_progress::position;
+use crate::role::host_key::Offers;
+use crate::role::networks;
+use operator_core::run_engine::host_progress::position;
 
 /// A look without a cause, for whatever no watch tells.
 const RESYNC: Duration = Duration::from_mins(15);
@@ -47,14 +47,14 @@ fn judge(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Pl
     let deployment = &*seen.deployment;
     let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
     if deployment.has_ended() {
-        return Plan { steps: holding::over(seen).into_iter().collect(), ..Plan::default() };
+        return Plan { steps: finalizer::over(seen).into_iter().collect(), ..Plan::default() };
     }
     let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
     let is_going = is_terminating(deployment);
-    let going = holding::going(deployment, &runs).filter(|_| is_going);
+    let going = finalizer::going(deployment, &runs).filter(|_| is_going);
     if is_going {
-        plan.steps = tidy::withdrawn(&runs, |_, _| false);
-        if !has_begun(deployment) || holding::is_confirmed(deployment) {
+        plan.steps = run_gc::withdrawn(&runs, |_, _| false);
+        if !has_begun(deployment) || finalizer::is_confirmed(deployment) {
             plan.steps.extend(going);
             return plan;
         }
@@ -74,15 +74,15 @@ fn judge(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Pl
     let judge_all = |holds: &Blocked| -> Vec<NodeSetPart> {
         let of_part = |(name, kept): (&String, &NodeSetProgress)| {
             let lacking = lacking(seen, name, kept);
-            let runs = judge::runs_of(&runs, name, kept);
+            let runs = evaluate::runs_of(&runs, name, kept);
             let may_run = !is_going;
             let common = Common { seen, runs: &runs, offers: &offers, may_run, holds, now };
-            judge::evaluate(&common, name, kept, lacking, is_new)
+            evaluate::evaluate(&common, name, kept, lacking, is_new)
         };
         lists.iter().map(of_part).collect()
     };
     let mut parts = judge_all(&Blocked::new());
-    let holds = turns::holds(seen, &parts);
+    let holds = rollout::holds(seen, &parts);
     if !holds.is_empty() {
         parts = judge_all(&holds);
     }
@@ -98,9 +98,9 @@ fn judge(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Pl
         parts: &parts,
         begins: is_new && !parts.is_empty(),
         made: new.iter().map(|it| it.service.as_str()).collect(),
-        held: turns::blocked_hosts(seen, &parts),
-        deletion: holding::finding(deployment, &runs),
-        refusal: refusal::finding(refusal, previous.unwrap_or_default(), !new.is_empty()),
+        held: rollout::blocked_hosts(seen, &parts),
+        deletion: finalizer::finding(deployment, &runs),
+        refusal: rejected_write::finding(refusal, previous.unwrap_or_default(), !new.is_empty()),
     };
     // The end is told first; then it goes when its node sets know it.
     if judgement.end() == End::Open {
@@ -159,7 +159,7 @@ impl Progress {
         inputs.extend(of_sets);
         let begin = |(name, list): (String, List)| {
             let node_set = seen.node_sets.get(&name)?;
-            Some((name, judge::beginning(seen, node_set, list)))
+            Some((name, evaluate::beginning(seen, node_set, list)))
         };
         let lists = if inputs.is_empty() {
             services.into_iter().filter_map(begin).collect()
@@ -173,16 +173,16 @@ impl Progress {
 /// What keeps the next runs of a node set from being made, once it has begun: of its services only
 /// those count that some host does not have yet.
 fn lacking(seen: &Observed, name: &str, kept: &NodeSetProgress) -> MissingInputs {
-    let attempts = judge::attempts(seen);
-    let open = kept.hosts.values().filter(|it| !judge::is_ended(it, attempts));
+    let attempts = evaluate::attempts(seen);
+    let open = kept.hosts.values().filter(|it| !evaluate::is_ended(it, attempts));
     let Some(front) = open.map(position).min() else { return MissingInputs::default() };
     MissingInputs::of(seen, name, kept, kept.services.get(front..).unwrap_or_default())
 }
 
 /// Hosts with services to come whose machines have gone since the deployment began.
 fn machines_missing(seen: &Observed, part: &NodeSetPart) -> Option<Fault> {
-    let attempts = judge::attempts(seen);
-    let open = part.hosts.iter().filter(|it| !judge::is_ended(&it.live, attempts));
+    let attempts = evaluate::attempts(seen);
+    let open = part.hosts.iter().filter(|it| !evaluate::is_ended(&it.live, attempts));
     faults::of_machines(seen, &part.name, open.map(|it| it.name.clone()))
 }
 

@@ -6,21 +6,21 @@ use std::slice;
 use api::conditions::{self, ConditionStatus};
 use api::dataplane::{NodeSet, NodeSetProgress, Service};
 use kube::{Resource as _, ResourceExt};
-use operator_core::engine::mounts::node_sets;
-use operator_core::engine::shards::BATCH_SIZE;
-use operator_core::engine::ssh_secret::PRIVATE_KEY;
 use operator_core::finalizers::is_terminating;
+use operator_core::run_engine::batches::BATCH_SIZE;
+use operator_core::run_engine::mounts::node_sets;
+use operator_core::run_engine::ssh_secret::PRIVATE_KEY;
 
 use crate::conditions::INPUT_MISSING;
 use crate::deployment::hosts::{has_machine, hosts_of, ssh_digests};
 use crate::deployment::observed::Observed;
 use crate::deployment::services::{List, is_global};
 use crate::deployment::tls;
-use crate::group::build::sources;
-use crate::group::faults::{invalid, unreadable_service};
-use crate::group::networks;
-use crate::node_set::machines::PROVISION_READY;
+use crate::node_set::machine_request::PROVISION_READY;
 use crate::problem::Fault;
+use crate::role::build::sources;
+use crate::role::faults::{invalid, unreadable_service};
+use crate::role::networks;
 use api::dataplane::condition_types::{INPUT_READY, SETUP_READY};
 use operator_core::data_sources::{NamedSource, sources_of};
 

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use api::dataplane::{NodeSet, NodeSetHost};
 use operator_core::data_sources::SourceRef;
-use operator_core::engine::host_key::{HostKey, HostKeyTrust};
-use operator_core::engine::limit;
-use operator_core::engine::recipe::HostConnection;
-use operator_core::engine::ssh_secret::KNOWN_HOSTS;
-use operator_runtime::sources::Digests;
+use operator_core::run_engine::host_key::{HostKey, HostKeyTrust};
+use operator_core::run_engine::limit;
+use operator_core::run_engine::run_template::HostConnection;
+use operator_core::run_engine::ssh_secret::KNOWN_HOSTS;
+use operator_runtime::source_cache::Digests;
 
 use crate::deployment::observed::Observed;
 use operator_core::node_set_host::{Host, hosts, machine_template};

@@ -7,18 +7,18 @@ use api::ansibleee::AnsibleEe;
 use api::dataplane::{Deployment, NodeSet, Service};
 use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
-use operator_core::engine::mounts::node_sets::inventory_name;
 use operator_core::object_key::Key;
+use operator_core::run_engine::mounts::node_sets::inventory_name;
 use operator_runtime::api::Api;
 use operator_runtime::cache::Cache;
 use operator_runtime::error::Result;
-use operator_runtime::sources::SourceCache;
+use operator_runtime::source_cache::SourceCache;
 
 use crate::attachments::Attachments;
 use crate::default_services::{Found, fault_of};
-use crate::deployment::holding::is_open;
+use crate::deployment::concurrent_deployments::{self, ConcurrentDeployment};
+use crate::deployment::finalizer::is_open;
 use crate::deployment::observed::{Observed, ca_bundle, listed, named};
-use crate::deployment::others::{self, ConcurrentDeployment};
 use crate::deployment::services::is_global;
 use crate::deployment::tls::certificate_secrets;
 use crate::indexes::{BY_NODE_SET, BY_OWNER};
@@ -108,7 +108,12 @@ pub async fn observe(world: &Caches, key: &Key) -> Result<Option<Observed>> {
     for (name, set) in &node_sets {
         others.insert(
             name.clone(),
-            others::of(&beside(world, &deployment, set), &deployment, set, is_for_all),
+            concurrent_deployments::of(
+                &beside(world, &deployment, set),
+                &deployment,
+                set,
+                is_for_all,
+            ),
         );
     }
     Ok(Some(Observed {

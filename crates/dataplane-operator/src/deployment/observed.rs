@@ -7,7 +7,7 @@ use api::ansibleee::AnsibleEe;
 use api::dataplane::{Deployment, NodeSet, Service};
 use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
-use operator_runtime::sources::Digests;
+use operator_runtime::source_cache::Digests;
 
 use crate::attachments::Networks;
 use crate::default_services;

@@ -6,18 +6,18 @@ use api::conditions::{self, Condition, ConditionDraft, READY, merge_conditions};
 use api::dataplane::{Deployment, DeploymentFailure, DeploymentStatus, HostProgress, RunState};
 use jiff::Timestamp;
 use operator_core::data_sources::SourceRef;
-use operator_core::engine::Run;
 use operator_core::keyed::Renewal;
 use operator_core::plan::{Step, Target};
+use operator_core::run_engine::Run;
 
-use crate::deployment::judge::{attempts, is_ended as is_host_ended, is_given_up};
+use crate::deployment::evaluate::{attempts, is_ended as is_host_ended, is_given_up};
+use crate::deployment::node_set_part::NodeSetPart;
 use crate::deployment::observed::Observed;
-use crate::deployment::part::NodeSetPart;
-use crate::deployment::turns::BlockedHosts;
-use crate::deployment::{record, texts};
+use crate::deployment::rollout::BlockedHosts;
+use crate::deployment::{messages, usage};
 use crate::problem::Fault;
 use api::dataplane::condition_types::SETUP_READY;
-use operator_core::engine::host_progress::{is_failing, position};
+use operator_core::run_engine::host_progress::{is_failing, position};
 
 pub use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY};
 
@@ -121,16 +121,16 @@ impl Judgement<'_> {
         if !self.parts.is_empty() {
             let shown = self.parts.iter().map(|it| (it.name.clone(), it.shown.clone()));
             wanted.progress = shown.collect();
-            wanted.failures = texts::failures(self.parts, |it| is_given_up(it, attempts));
+            wanted.failures = messages::failures(self.parts, |it| is_given_up(it, attempts));
         }
         let all: BTreeSet<&str> = if self.begins {
             self.parts.iter().flat_map(|it| &it.services).map(String::as_str).collect()
         } else {
             self.made.clone()
         };
-        record::used(self.seen, &all, self.begins, wanted);
+        usage::used(self.seen, &all, self.begins, wanted);
         if self.parts.iter().any(|it| it.is_news) {
-            record::ran(self.runs, wanted);
+            usage::ran(self.runs, wanted);
         }
         let is_done = |part: &&NodeSetPart| {
             let hosts = &part.shown.hosts;
@@ -190,7 +190,7 @@ impl Judgement<'_> {
                 let text = format!(
                     "{n_failed} of {} hosts have failed for good. {}",
                     hosts().count(),
-                    texts::together(&first, n_failed)
+                    messages::together(&first, n_failed)
                 );
                 return ConditionDraft::error(DEPLOYMENT_READY, GIVEN_UP, self.with_held(text));
             }
@@ -199,10 +199,10 @@ impl Judgement<'_> {
         if let Some(first) = failures.first() {
             let n_failing = hosts().filter(|it| is_failing(it)).count();
             let all: Vec<&DeploymentFailure> = failures.iter().collect();
-            let text = self.with_held(texts::together(&all, n_failing));
+            let text = self.with_held(messages::together(&all, n_failing));
             return ConditionDraft::warning(DEPLOYMENT_READY, &first.reason, text);
         }
-        if let Some(what) = texts::waiting(self.parts) {
+        if let Some(what) = messages::waiting(self.parts) {
             return ConditionDraft::waiting(DEPLOYMENT_READY, "Queued", what);
         }
         let text =
@@ -270,7 +270,7 @@ impl Judgement<'_> {
         hosts: &[&HostProgress],
         failures: &[DeploymentFailure],
     ) -> ConditionDraft {
-        let type_ = texts::service_condition(name);
+        let type_ = messages::service_condition(name);
         let attempts = attempts(self.seen);
         let n_done = hosts.iter().filter(|it| position(it) > idx).count();
         if n_done == hosts.len() {
@@ -281,7 +281,7 @@ impl Judgement<'_> {
         let n_given_up = here().filter(|it| is_given_up(it, attempts)).count();
         let told: Vec<&DeploymentFailure> =
             failures.iter().filter(|it| it.node_set == part.name && it.service == name).collect();
-        let text = texts::together(&told, here().count());
+        let text = messages::together(&told, here().count());
         let first = here().next().and_then(|it| it.reason.clone());
         match first {
             Some(_) if n_given_up > 0 => ConditionDraft::error(&type_, GIVEN_UP, text),

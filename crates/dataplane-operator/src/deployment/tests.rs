@@ -10,18 +10,18 @@ use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
 use operator_core::condition_catalog::undeclared;
 use operator_core::data_sources::SourceRef;
-use operator_core::engine::Run;
 use operator_core::plan::{Plan, Step, Write};
-use operator_core::refusal::RejectedWrite;
-use operator_runtime::sources::Digests;
+use operator_core::rejected_write::RejectedWrite;
+use operator_core::run_engine::Run;
+use operator_runtime::source_cache::Digests;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
 
-use super::holding::RUNNING;
+use super::finalizer::RUNNING;
 use super::{Observed, decide};
 use crate::attachments::Networks;
-use crate::reasons::KINDS;
+use crate::condition_catalog::KINDS;
 
 mod certificates;
 mod deaths;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use api::conditions::{self, ConditionStatus};
 use api::dataplane::{NodeSet, Service};
 use operator_core::data_sources::SourceRef;
-use operator_core::engine::layout::Tls;
+use operator_core::run_engine::layout::Tls;
 
 use crate::deployment::observed::{Observed, ca_bundle};
 use crate::node_set::observe::brings_certificates;

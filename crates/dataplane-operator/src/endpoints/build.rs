@@ -10,12 +10,12 @@ use ipnet::IpNet;
 use k8s_openapi::api::core::v1::Service as CoreService;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::ResourceExt;
-use operator_core::engine::build::owner;
 use operator_core::hash;
 use operator_core::plan::{Kind, Step, Target};
+use operator_core::run_engine::build::owner;
 use serde_json::{Value, json};
 
-use crate::claims::has_reached_host;
+use crate::host_conflicts::has_reached_host;
 
 /// How many addresses a slice has at most.
 pub const SLICE_LIMIT: usize = 100;

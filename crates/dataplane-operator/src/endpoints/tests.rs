@@ -12,13 +12,13 @@ use kube::ResourceExt;
 use operator_core::condition_catalog::undeclared;
 use operator_core::hash;
 use operator_core::plan::{Step, Write};
-use operator_core::refusal::RejectedWrite;
+use operator_core::rejected_write::RejectedWrite;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
 
 use super::build::Addresses;
 use super::observe::Observed;
-use crate::reasons::KINDS;
+use crate::condition_catalog::KINDS;
 use crate::service;
 use crate::service::decide::{decide, refused};
 

@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
-use operator_core::engine::inventory::{INVENTORY_KEY, KNOWN_HOSTS_KEY};
-use operator_core::engine::known_hosts::covers;
-use operator_core::engine::mounts::node_sets::inventory_name;
 use operator_core::hash;
 use operator_core::plan::{Step, Target};
+use operator_core::run_engine::inventory::{INVENTORY_KEY, KNOWN_HOSTS_KEY};
+use operator_core::run_engine::known_hosts::covers;
+use operator_core::run_engine::mounts::node_sets::inventory_name;
 use serde_json::json;
 
-use crate::group::inventory::INVENTORY_HASH;
 use crate::node_set::observed::Observed;
+use crate::role::inventory::INVENTORY_HASH;
 use operator_core::node_set_host::Host;
 
 /// The Secret's content, by key.

@@ -11,8 +11,8 @@ use api::names;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use operator_core::plan::Target;
-use operator_runtime::owned::ManagedFields;
-use operator_runtime::vault::Content;
+use operator_runtime::managed_fields::ManagedFields;
+use operator_runtime::source_contents::Content;
 
 use operator_core::data_sources::service_type;
 use operator_core::node_set_host::HostNetworkValues;

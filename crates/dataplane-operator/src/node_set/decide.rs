@@ -11,20 +11,22 @@ use operator_core::finalizers::{
     add_finalizer, has_finalizer, is_only_finalizer, is_terminating, remove_finalizer,
 };
 use operator_core::plan::{Plan, Step};
-use operator_core::refusal::{self, RejectedWrite};
+use operator_core::rejected_write::{self, RejectedWrite};
 
-use crate::claims::shared_keys::HOST_KEY_SHARED;
+use crate::baremetal_request::{observe, provisioning_state, set};
 use crate::default_services;
 use crate::finalizers::INVENTORY;
-use crate::group::networks;
+use crate::host_conflicts::shared_keys::HOST_KEY_SHARED;
 use crate::inputs::Inputs;
-use crate::machines::{course, observe, set};
-use crate::node_set::judged::Evaluation;
-use crate::node_set::machines::{self, Machines};
+use crate::node_set::deployment_history::{self, DeploymentHistory};
+use crate::node_set::evaluation::Evaluation;
+use crate::node_set::machine_request::{self, Machines};
 use crate::node_set::observed::{Observed, own_set};
-use crate::node_set::outcome::{self, DeploymentHistory};
-use crate::node_set::{build, faults, host_keys, inputs, inventory, others, served, status, tls};
+use crate::node_set::{
+    build, external_apis, external_resources, faults, host_keys, inputs, inventory, status, tls,
+};
 use crate::problem::Fault;
+use crate::role::networks;
 use operator_core::data_sources::service_type;
 use operator_core::node_set_host::Host;
 
@@ -84,19 +86,19 @@ fn plan(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Pla
     }
     plan.steps.extend(inventory);
     let previous = seen.set.status.as_ref().map(|it| it.conditions.as_slice());
-    let refusal = refusal::finding(refusal, previous.unwrap_or_default(), false);
+    let refusal = rejected_write::finding(refusal, previous.unwrap_or_default(), false);
     plan.steps.extend(status::step(seen, &judged, refusal, now));
     if networks::are_unserved(&judged.service_faults) {
         plan.requeue_in(networks::LOOK_AGAIN);
     }
     if judged.machines.waits_for_ssh() {
-        plan.requeue_in(course::ASK_AGAIN);
+        plan.requeue_in(provisioning_state::ASK_AGAIN);
     }
     if judged.machines.are_unheard() {
         plan.requeue_in(observe::LOOK_AGAIN);
     }
     if seen.infra.is_missed || tls::is_unserved(&judged.served.findings) {
-        plan.requeue_in(others::LOOK_AGAIN);
+        plan.requeue_in(external_apis::LOOK_AGAIN);
     }
     plan
 }
@@ -104,7 +106,8 @@ fn plan(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Pla
 /// Lets a node set go that is being deleted, after its machines were given back and its inventory was
 /// deleted; a deployment that is under way may still start runs with it.
 fn releases(seen: &Observed) -> Vec<Step> {
-    let is_needed = seen.deployments.iter().any(|it| outcome::is_under_way(it, &seen.set));
+    let is_needed =
+        seen.deployments.iter().any(|it| deployment_history::is_under_way(it, &seen.set));
     let is_needed = is_needed || seen.unreadable_deployments.iter().any(|it| !it.has_ended);
     if is_needed || !is_only_finalizer(&*seen.set, INVENTORY) {
         return Vec::new();
@@ -121,17 +124,18 @@ fn releases(seen: &Observed) -> Vec<Step> {
 
 /// What holds for a node set.
 pub fn evaluate(seen: &Observed, now: Timestamp) -> Evaluation<'_> {
-    let hosts = served::hosts(seen);
+    let hosts = external_resources::hosts(seen);
     let machines = Machines::of(seen, &hosts, now);
     let mut faults = faults::of_hosts(seen, &hosts);
-    let is_frozen = seen.deployments.iter().any(|it| outcome::is_under_way(it, &seen.set));
-    let served = served::of(seen, &hosts, &faults, is_frozen);
+    let is_frozen =
+        seen.deployments.iter().any(|it| deployment_history::is_under_way(it, &seen.set));
+    let served = external_resources::of(seen, &hosts, &faults, is_frozen);
     let inputs: Inputs =
         inputs::of(seen, &hosts, &served).into_iter().chain(machines.inputs()).collect();
     let outcome = outcome(seen, &hosts, &machines, &inputs);
     // A host that is not what it should be gets no machine either.
     let asked_of_machines = if faults.is_empty() {
-        machines::step(seen, &hosts, &machines, &served, is_frozen)
+        machine_request::step(seen, &hosts, &machines, &served, is_frozen)
     } else {
         None
     };
@@ -180,5 +184,11 @@ fn outcome(
     let versions = versions.collect();
     let present = inputs::digest(inputs);
     let deployments = (&seen.deployments[..], &seen.unreadable_deployments[..]);
-    outcome::of(&seen.set, &names, deployments, (&present, &versions), &machines.replaced())
+    deployment_history::of(
+        &seen.set,
+        &names,
+        deployments,
+        (&present, &versions),
+        &machines.replaced(),
+    )
 }

@@ -4,8 +4,8 @@ use api::conditions::ConditionDraft;
 use api::dataplane::NodeSet;
 use api::infra::{DnsData, DnsDataSpec, DnsHost, DnsMasq, is_ready};
 use kube::ResourceExt;
-use operator_core::engine::build::owner;
 use operator_core::plan::{Step, Target};
+use operator_core::run_engine::build::owner;
 use serde_json::json;
 
 use crate::node_set::ipam::{Asked, Infra, Member, is_fqdn, is_standing, labels, short_name, told};

@@ -6,21 +6,21 @@ use api::dataplane::{AnsibleOpts, Service};
 use api::names::is_dns_label;
 use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
-use operator_core::engine::mounts::node_sets::faults as source_faults;
-use operator_core::engine::recipe::MountedSource;
 use operator_core::node_set_host;
 use operator_core::plan::Target;
+use operator_core::run_engine::mounts::node_sets::faults as source_faults;
+use operator_core::run_engine::run_template::MountedSource;
 
-use crate::claims::Claim;
-use crate::group::faults::{absent_service, invalid, missing_source, ssh_fault};
-use crate::group::{networks, vars};
+use crate::host_conflicts::Claim;
 use crate::node_set::inventory::given;
-use crate::node_set::names::Names;
+use crate::node_set::machine_names::Names;
 use crate::node_set::observed::Observed;
 use crate::problem::Fault;
+use crate::role::faults::{absent_service, invalid, missing_source, ssh_fault};
+use crate::role::{networks, vars};
 use operator_core::data_sources::sources_of;
-use operator_core::engine::connection_vars::{HOST_VAR, PORT_VAR};
 use operator_core::node_set_host::Host;
+use operator_core::run_engine::connection_vars::{HOST_VAR, PORT_VAR};
 
 /// How many bytes an inventory may have: an object has 1 MiB at most, and its metadata needs room.
 pub const SIZE_LIMIT: usize = 1_000_000;

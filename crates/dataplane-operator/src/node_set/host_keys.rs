@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use api::dataplane::{HostMachine, NodeSet};
 use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
-use operator_core::engine::host_key::{ACCEPT, HostKey, HostKeyTrust};
-use operator_core::engine::known_hosts::{covers, line};
-use operator_core::engine::ssh_secret::KNOWN_HOSTS;
-use operator_runtime::sources::Digests;
+use operator_core::run_engine::host_key::{ACCEPT, HostKey, HostKeyTrust};
+use operator_core::run_engine::known_hosts::{covers, line};
+use operator_core::run_engine::ssh_secret::KNOWN_HOSTS;
+use operator_runtime::source_cache::Digests;
 
-use crate::claims::Claim;
-use crate::effective::OWN_OPTIONS;
-use crate::group::host_key::Offers;
-use crate::node_set::machines::Machines;
+use crate::effective_spec::OWN_OPTIONS;
+use crate::host_conflicts::Claim;
+use crate::node_set::machine_request::Machines;
 use crate::node_set::observed::Observed;
+use crate::role::host_key::Offers;
 use operator_core::node_set_host::Host;
 
 /// What is trusted, by the host's name in the inventory.

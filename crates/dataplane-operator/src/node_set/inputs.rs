@@ -9,12 +9,12 @@ use api::dataplane::AnsibleOpts;
 use operator_core::hash;
 use operator_core::keyed::{Digest, short, texts};
 use operator_core::node_set_host;
-use operator_runtime::vault::Content;
+use operator_runtime::source_contents::Content;
 use serde_json::json;
 
 use crate::inputs::{Inputs, insert_unless_empty, of_service};
+use crate::node_set::external_resources::{self, ExternalResources};
 use crate::node_set::observed::Observed;
-use crate::node_set::served::{self, ExternalResources};
 use crate::vars::{named, title};
 use operator_core::node_set_host::Host;
 
@@ -53,7 +53,7 @@ pub fn of(seen: &Observed, hosts: &[Host<'_>], served: &ExternalResources) -> In
         inputs.extend(of_service(service, name, &Inputs::new()));
     }
     inputs.extend(of_variables(seen));
-    inputs.extend(served::inputs(seen, served));
+    inputs.extend(external_resources::inputs(seen, served));
     inputs
 }
 

@@ -10,10 +10,10 @@ use api::dataplane::node_section::Network;
 use api::dataplane::{NodeSet, NodeSetNode};
 use api::infra::{DnsData, DnsMasq, IpSet, IpSetNetwork, NetConfig, Reservation, is_ready, ready};
 use kube::{Resource, ResourceExt};
-use operator_core::engine::build::owner;
 use operator_core::finalizers::is_terminating;
 use operator_core::node_set_host::HostNetworkValues;
 use operator_core::plan::{Step, Target};
+use operator_core::run_engine::build::owner;
 use serde_json::{Value, json};
 
 use crate::problem::Fault;

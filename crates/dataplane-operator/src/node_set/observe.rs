@@ -8,28 +8,28 @@ use api::dataplane::{Deployment, HostState, NodeSet, Service};
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Resource as _, ResourceExt};
 use operator_core::data_sources::SourceRef;
-use operator_core::engine::mounts::node_sets::inventory_name;
 use operator_core::node_set_host;
 use operator_core::object_key::Key;
+use operator_core::run_engine::mounts::node_sets::inventory_name;
 use operator_runtime::api::Api;
 use operator_runtime::cache::{Cache, MetadataCache};
 use operator_runtime::error::Result;
-use operator_runtime::owned::ManagedFields;
-use operator_runtime::sources::{SourceCache, Values};
-use operator_runtime::vault::{Content, SourceContents};
+use operator_runtime::managed_fields::ManagedFields;
+use operator_runtime::source_cache::{SourceCache, Values};
+use operator_runtime::source_contents::{Content, SourceContents};
 
 use crate::attachments::Attachments;
-use crate::claims::caches::told_keys;
-use crate::claims::{Claim, ClaimCaches};
+use crate::baremetal_request::{Machines, Seen};
 use crate::default_services::Found;
-use crate::group::inventory::Inventory;
+use crate::host_conflicts::caches::told_keys;
+use crate::host_conflicts::{Claim, ClaimCaches};
 use crate::indexes::{BY_HOST_KEY, BY_LABEL, BY_NODE_SET};
-use crate::machines::{Machines, Seen};
 use crate::node_set::certificates::{CertificateBundle, HOST, Issued};
-use crate::node_set::machines::awaited;
+use crate::node_set::external_apis::ExternalApis;
+use crate::node_set::machine_request::awaited;
 use crate::node_set::observed::{Observed, UnreadableDeployment};
-use crate::node_set::others::ExternalApis;
-use crate::node_set::{bundles, outcome, served};
+use crate::node_set::{certificate_bundles, deployment_history, external_resources};
+use crate::role::inventory::Inventory;
 use crate::vars::{Objects, named};
 use operator_core::data_sources::{NamedSource, sources_of};
 use operator_core::node_set_host::machine_template;
@@ -89,8 +89,11 @@ pub async fn observe(world: &Caches, key: &Key) -> Result<Option<Observed>> {
         lent.look_up(&world.services, &namespace, [name.to_owned()]);
         lent.services.get(name).cloned()
     };
-    let lenders =
-        served::certificate_sources(services.iter().chain(&brought), &set.spec.services, get);
+    let lenders = external_resources::certificate_sources(
+        services.iter().chain(&brought),
+        &set.spec.services,
+        get,
+    );
     unreadable.append(&mut lent.unreadable);
     let wanted = wanted_sources(&namespace, &set, &services);
     let of_vars: BTreeSet<SourceRef> =
@@ -100,7 +103,7 @@ pub async fn observe(world: &Caches, key: &Key) -> Result<Option<Observed>> {
     let all = wanted.iter().chain(&of_vars).chain([&own]).cloned().collect();
     world.sources.depends(key, all);
     let inventory = Inventory::of(&world.sources, &own);
-    let is_under_way = deployments.iter().any(|it| outcome::is_under_way(it, &set));
+    let is_under_way = deployments.iter().any(|it| deployment_history::is_under_way(it, &set));
     let unreadable_deployments = unreadable_deployments(world, &set, is_under_way);
     let is_busy = is_under_way || unreadable_deployments.iter().any(|it| !it.has_ended);
     let written = if is_busy { content(world, &own).await? } else { None };
@@ -152,7 +155,7 @@ pub async fn observe(world: &Caches, key: &Key) -> Result<Option<Observed>> {
     if !waiting.is_empty() {
         seen.machines.answering = world.machines.answering(&waiting).await;
     }
-    for labels in served::needed_secrets(&seen) {
+    for labels in external_resources::needed_secrets(&seen) {
         let read: Vec<Secret> = world.api.list(&seen.namespace, &labels).await?;
         let content =
             |it: Secret| (it.name_any(), Content::from(Values::of_secret(it, &seen.keys)));
@@ -208,7 +211,7 @@ async fn issued(world: &Caches, key: &Key, set: &NodeSet, are_named: bool) -> Re
     let mut issued = Issued { is_served: true, issuers, certificates, ..Issued::default() };
     for secret in secrets {
         let name = secret.name_any();
-        if let Some(made_from) = secret.annotations().get(bundles::MADE_FROM).cloned() {
+        if let Some(made_from) = secret.annotations().get(certificate_bundles::MADE_FROM).cloned() {
             issued.bundles.insert(
                 name,
                 CertificateBundle { made_from, owned: ManagedFields::of(secret.meta()) },

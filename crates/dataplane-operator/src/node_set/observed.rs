@@ -9,15 +9,15 @@ use api::dataplane::{Deployment, NodeSet, Service};
 use operator_core::data_sources::SourceRef;
 use operator_core::keyed::Keys;
 use operator_core::plan::Target;
-use operator_runtime::sources::Digests;
-use operator_runtime::vault::Content;
+use operator_runtime::source_cache::Digests;
+use operator_runtime::source_contents::Content;
 
 use crate::attachments::Networks;
-use crate::claims::Claim;
-use crate::group::inventory::Inventory;
-use crate::machines::{Seen, set};
+use crate::baremetal_request::{Seen, set};
+use crate::host_conflicts::Claim;
 use crate::node_set::certificates::Issued;
 use crate::node_set::ipam::Infra;
+use crate::role::inventory::Inventory;
 use crate::vars::Objects;
 
 /// Plain copies of everything that was seen.

@@ -12,20 +12,20 @@ use kube::ResourceExt;
 use operator_core::condition_catalog::undeclared;
 use operator_core::data_sources::SourceRef;
 use operator_core::plan::{Plan, Step, Write};
-use operator_runtime::owned::ManagedFields;
-use operator_runtime::sources::{Digests, Values};
-use operator_runtime::vault::Content;
+use operator_runtime::managed_fields::ManagedFields;
+use operator_runtime::source_cache::{Digests, Values};
+use operator_runtime::source_contents::Content;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
 
-use super::{decide, outcome};
+use super::{decide, deployment_history};
 use crate::attachments::Networks;
+use crate::condition_catalog::KINDS;
 use crate::finalizers::INVENTORY;
-use crate::group::inventory::Inventory;
 use crate::node_set::certificates::Issued;
 use crate::node_set::observed::{Observed, UnreadableDeployment};
-use crate::reasons::KINDS;
+use crate::role::inventory::Inventory;
 use crate::vars::Objects;
 
 mod crashes;
@@ -131,7 +131,8 @@ impl World {
     /// The judgement on what is there.
     fn plan(&mut self) -> Plan {
         let set = Arc::clone(&self.seen.set);
-        let is_busy = self.seen.deployments.iter().any(|it| outcome::is_under_way(it, &set));
+        let is_busy =
+            self.seen.deployments.iter().any(|it| deployment_history::is_under_way(it, &set));
         let is_busy = is_busy || self.seen.unreadable_deployments.iter().any(|it| !it.has_ended);
         let pairs: Vec<(&str, &str)> =
             self.content.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
@@ -201,7 +202,7 @@ impl World {
     fn store(&mut self, object: &Value) {
         assert!(object["metadata"]["ownerReferences"].is_null());
         let hash =
-            object["metadata"]["annotations"][crate::group::inventory::INVENTORY_HASH].as_str();
+            object["metadata"]["annotations"][crate::role::inventory::INVENTORY_HASH].as_str();
         let owned = ManagedFields::applied(object);
         self.seen.inventory =
             Some(Inventory { hash: hash.unwrap().to_owned(), owned, has_owner: false });

@@ -10,9 +10,9 @@ use api::names;
 use k8s_openapi::api::core::v1::Secret;
 use kube::core::PartialObjectMeta;
 use kube::{Resource, ResourceExt};
-use operator_core::engine::build::owner;
 use operator_core::object_key::Key;
 use operator_core::plan::{Step, Target};
+use operator_core::run_engine::build::owner;
 use serde_json::json;
 
 use crate::node_set::certificates::{

@@ -3,7 +3,7 @@
 use operator_core::rbac::{EVENTS, Rule, definitions};
 
 use crate::baremetal_set::metal3;
-use crate::node_set::others;
+use crate::node_set::external_apis;
 
 /// What the operator may do in the watched namespaces.
 pub const RULES: &[Rule] = &[
@@ -77,10 +77,10 @@ pub const RULES: &[Rule] = &[
     Rule::of(&[""], &["secrets"], &["create", "delete", "get", "list", "patch", "watch"]),
     Rule::of(&["k8s.cni.cncf.io"], &["network-attachment-definitions"], &["get", "list", "watch"]),
     // Addresses, names and certificates of node sets, where the cluster has who serves them.
-    others::RULES[0],
-    others::RULES[1],
-    others::RULES[2],
-    others::RULES[3],
+    external_apis::RULES[0],
+    external_apis::RULES[1],
+    external_apis::RULES[2],
+    external_apis::RULES[3],
     // Machines of Metal3, where the cluster has it.
     metal3::RULES[0],
     metal3::RULES[1],

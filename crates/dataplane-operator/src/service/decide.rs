@@ -8,7 +8,7 @@ use api::dataplane::{Service, ServiceStatus};
 use jiff::Timestamp;
 use operator_core::finalizers::is_terminating;
 use operator_core::plan::{EventDraft, Plan, Step, Target, Write, status_step};
-use operator_core::refusal::RejectedWrite;
+use operator_core::rejected_write::RejectedWrite;
 
 use crate::default_services;
 use crate::endpoints::decide::{LOOK_AGAIN, writes};

@@ -10,7 +10,7 @@ use operator_core::finalizers::is_terminating;
 use operator_core::object_key::Key;
 use operator_runtime::cache::Cache;
 use operator_runtime::error::Result;
-use operator_runtime::sources::SourceCache;
+use operator_runtime::source_cache::SourceCache;
 
 use crate::{default_services, endpoints};
 use operator_core::data_sources::sources_of;

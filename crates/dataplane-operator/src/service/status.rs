@@ -5,11 +5,11 @@ use api::dataplane::Service;
 use api::dataplane::service::faults::{faults, warnings};
 use api::fault::Fault;
 use kube::ResourceExt;
-use operator_core::engine::recipe::{MountedSource, Play};
-use operator_core::engine::sources::clashes;
-use operator_core::refusal::{RejectedWrite, WRITES_ACCEPTED};
+use operator_core::rejected_write::{RejectedWrite, WRITES_ACCEPTED};
+use operator_core::run_engine::run_template::{MountedSource, Play};
+use operator_core::run_engine::sources::clashes;
 
-use crate::group::build::play;
+use crate::role::build::play;
 use crate::service::observe::Observed;
 use crate::{collection, endpoints};
 use operator_core::data_sources::{NamedSource, sources_of, title};

@@ -10,14 +10,14 @@ use kube::ResourceExt;
 use operator_core::condition_catalog::undeclared;
 use operator_core::data_sources::SourceRef;
 use operator_core::plan::{EventDraft, Step, Write};
-use operator_core::refusal::RejectedWrite;
+use operator_core::rejected_write::RejectedWrite;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
 
 use super::decide::{decide, refused};
 use super::observe::Observed;
+use crate::condition_catalog::KINDS;
 use crate::default_services;
-use crate::reasons::KINDS;
 
 /// A service of that name as the API server would hold it, and what was written to it.
 struct World {

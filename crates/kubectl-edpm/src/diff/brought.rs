@@ -7,10 +7,10 @@ use operator_core::data_sources::title;
 
 use super::changes::Changes;
 use crate::cluster::Read;
+use crate::color::{Paint, Tone};
 use crate::named::Named;
 use crate::option_sources::{Given, Options};
 use crate::options::{File, files, shown};
-use crate::paint::{Paint, Tone};
 
 /// The options that a deployment would bring, file by file.
 pub(super) fn brought(changes: &Changes, options: &Options<'_>, paint: Paint) -> String {

@@ -9,8 +9,8 @@ use super::*;
 use crate::conditions::UP_TO_DATE;
 use crate::option_sources::Given;
 use crate::options::Content;
+use crate::snapshot::World;
 use crate::testdata;
-use crate::world::World;
 
 const CUSTOM: &str =
     "[libvirt]\ncpu_mode = custom\ncpu_models = Haswell\n[keystone]\npassword = pw\n";

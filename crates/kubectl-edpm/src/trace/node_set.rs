@@ -13,8 +13,8 @@ use super::stop::{Mark, Stop};
 use crate::cluster::Read;
 use crate::conditions::UP_TO_DATE;
 use crate::kinds::DEPLOYMENT;
-use crate::member::Member;
 use crate::named::Named;
+use crate::node_set_host::Member;
 use crate::option_sources::Given;
 use crate::options::{Content, File};
 

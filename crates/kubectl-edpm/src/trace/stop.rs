@@ -1,6 +1,6 @@
 //! One step of the way, and how far the option has come there.
 
-use crate::paint::Tone;
+use crate::color::Tone;
 
 /// One step of the way.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -12,8 +12,8 @@ use super::*;
 use crate::cluster::Read;
 use crate::option_sources::{DefaultConfig, Options};
 use crate::options::{File, files};
+use crate::snapshot::World;
 use crate::testdata;
-use crate::world::World;
 
 mod by_node_set;
 mod by_service;

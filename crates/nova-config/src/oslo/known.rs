@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::faults::{Finding, finding, surprise};
-use super::nearest::nearest;
 use super::parse::Entry;
 use super::schema::{Known, Place, Schema, Section, normalized};
+use super::suggestion::nearest;
 use super::text::Text;
 
 /// How many unknown options are compared with all others; the rest is only named.

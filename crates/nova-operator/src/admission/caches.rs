@@ -1,6 +1,6 @@
 //! The caches that the webhooks of nodes and roles answer from.
 
-use crate::watched::SharedCaches;
+use crate::shared_caches::SharedCaches;
 
 /// The caches that the webhooks of nodes and roles answer from.
 pub type Known = operator_runtime::webhook::AdmissionCache<SharedCaches>;

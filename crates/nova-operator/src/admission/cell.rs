@@ -7,8 +7,8 @@ use kube::core::DynamicObject;
 use operator_runtime::webhook::{AdmissionDecision, Request, Webhook};
 
 use crate::admission::caches::Known;
-use crate::cell_once::{Fault, faults_of_node, faults_of_role, refusal};
-use crate::watched::SharedCaches;
+use crate::cell_immutability::{Fault, faults_of_node, faults_of_role, refusal};
+use crate::shared_caches::SharedCaches;
 
 /// Path of the webhook on nodes.
 pub const NODE: &str = "/validate-dataplane-openstack-org-v1beta1-openstackdataplanenode";

@@ -8,7 +8,7 @@ use api::nova::{Cell, ExternalCompute};
 use kube::ResourceExt;
 use operator_core::finalizers::is_terminating;
 
-use crate::cell::rollout::first_of;
+use crate::cell::credential_rotation::first_of;
 use nova_config::conditions::CONDUCTOR_ANSWERS;
 use nova_config::services::NOVA_REGISTERED;
 

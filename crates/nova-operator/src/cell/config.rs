@@ -7,9 +7,9 @@ use api::nova::Cell;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
-use operator_core::engine::build::owner;
 use operator_core::keyed::Digest;
 use operator_core::plan::{Step, Target};
+use operator_core::run_engine::build::owner;
 use operator_core::upstream_hash;
 use serde_json::json;
 

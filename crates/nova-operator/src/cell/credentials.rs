@@ -6,7 +6,7 @@ use api::nova::Cell;
 use kube::ResourceExt;
 use operator_core::hash;
 use operator_core::keyed::Inputs;
-use operator_runtime::vault::Content;
+use operator_runtime::source_contents::Content;
 
 use nova_config::conf::{
     CA_BUNDLE, NO_VNC_PROXY_URL, PROJECT_DOMAIN, PROJECT_NAME, QUORUM_QUEUES, REGION_NAME,

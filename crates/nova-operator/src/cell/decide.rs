@@ -11,15 +11,15 @@ use kube::ResourceExt;
 use operator_core::finalizers::{add_finalizer, is_terminating, remove_finalizer};
 use operator_core::keyed::{Digest, Inputs, Renewal, kept, short};
 use operator_core::plan::{EventDraft, Plan, Step, Target, Write};
-use operator_core::refusal::{RejectedWrite, WRITES_ACCEPTED};
+use operator_core::rejected_write::{RejectedWrite, WRITES_ACCEPTED};
 
 use crate::cell::conductor;
 use crate::cell::config;
+use crate::cell::credential_rotation::{self, RotationProgress, first_of};
 use crate::cell::credentials::{CREDENTIALS, of_cell};
 use crate::cell::leftovers;
 use crate::cell::observe::{Answers, NamedSecret, Observed, view};
-use crate::cell::rollout::{self, RotationProgress, first_of};
-use crate::holds;
+use crate::finalizers;
 use nova_config::annotations::ALLOW_REMOVAL;
 use nova_config::conditions::{INPUT_READY, KEYSTONE_READY, MESSAGE_BUS_READY, RELEASED};
 use nova_config::conf::{CellFault, CellFaultReason, CellView, SERVICE_PASSWORD, TRANSPORT_URL};
@@ -47,7 +47,7 @@ fn plan(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Pla
     }
     let cell = &seen.cell;
     if let Some(because) = goes(seen) {
-        plan.steps.extend(remove_finalizer(&**cell, holds::CELL, because));
+        plan.steps.extend(remove_finalizer(&**cell, finalizers::CELL, because));
         return plan;
     }
     let view = view(cell, &seen.secret, &seen.message_bus);
@@ -57,7 +57,7 @@ fn plan(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Pla
     let count = complete.map(|_| RotationProgress::of(&seen.computes, &present));
     let observed = cell.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
-    let mut findings = vec![config.finding, rollout::finding(count.as_ref())];
+    let mut findings = vec![config.finding, credential_rotation::finding(count.as_ref())];
     findings.extend(conductor::finding(cell, &seen.computes));
     // Files that cannot be written take nothing from computes, which have their own.
     findings.extend(refusal.map(|it| it.finding(WRITES_ACCEPTED, &previous)));
@@ -102,9 +102,9 @@ fn goes(seen: &Observed) -> Option<&'static str> {
 /// A cell is held while it has computes: they could neither be deployed nor tell what they leave.
 fn holding(seen: &Observed) -> Option<Step> {
     if seen.computes.is_empty() {
-        return remove_finalizer(&*seen.cell, holds::CELL, "it has no computes any more");
+        return remove_finalizer(&*seen.cell, finalizers::CELL, "it has no computes any more");
     }
-    add_finalizer(&*seen.cell, holds::CELL, "it has computes")
+    add_finalizer(&*seen.cell, finalizers::CELL, "it has computes")
 }
 
 /// The step that writes the status, where it does not say so already.

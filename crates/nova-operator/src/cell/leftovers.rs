@@ -9,10 +9,10 @@ use kube::ResourceExt;
 use operator_core::finalizers::is_terminating;
 use operator_core::plan::EventDraft;
 
+use crate::cell::credential_rotation::first_of;
 use crate::cell::observe::Observed;
-use crate::cell::rollout::first_of;
-use crate::removal::decide::concluded;
-use crate::removal::words;
+use crate::cleanup::decide::concluded;
+use crate::cleanup::messages;
 
 /// The leftovers of a cell, the earliest first.
 ///
@@ -45,7 +45,7 @@ fn order(it: &Leftover) -> (jiff::Timestamp, &str) {
 fn leftover(compute: &ExternalCompute) -> Option<Leftover> {
     let concluded = concluded(compute)?;
     Some(Leftover {
-        host_name: words::host(compute),
+        host_name: messages::host(compute),
         compute: compute.name_any(),
         uid: compute.uid()?,
         stopped: concluded.status == ConditionStatus::True,

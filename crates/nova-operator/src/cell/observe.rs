@@ -10,14 +10,14 @@ use operator_core::finalizers::{has_finalizer, is_terminating};
 use operator_core::keyed::Keys;
 use operator_core::object_key::Key;
 use operator_runtime::error::Result;
-use operator_runtime::owned::ManagedFields;
-use operator_runtime::vault::Content;
+use operator_runtime::managed_fields::ManagedFields;
+use operator_runtime::source_contents::Content;
 use tokio::time::Instant;
 
-use crate::holds;
+use crate::caches::Caches;
+use crate::finalizers;
 use crate::indexes::BY_CELL;
 use crate::probe::{CaTrust, HostOutcome, KeystoneFault, amqp_login, keystone_answers};
-use crate::world::Caches;
 use nova_config::conf::{CellFault, CellInput, CellView, SecretView};
 use nova_config::rendered_secret::{CONFIG_HASH, cell_secret_name};
 
@@ -160,7 +160,7 @@ pub async fn observe(world: &Caches, probes: &Probes, key: &Key) -> Result<Optio
     }
     let computes = world.computes.indexed(BY_CELL, key);
     let namespace_goes = is_terminating(&*cell)
-        && has_finalizer(&*cell, holds::CELL)
+        && has_finalizer(&*cell, finalizers::CELL)
         && world.api.is_namespace_terminating(&key.namespace).await?;
     Ok(Some(Observed {
         cell,

@@ -11,10 +11,10 @@ use k8s_openapi::ByteString;
 use operator_core::condition_catalog::undeclared;
 use operator_core::keyed::{Inputs, Keys, texts};
 use operator_core::plan::{Plan, Write};
-use operator_core::refusal::RejectedWrite;
-use operator_runtime::owned::ManagedFields;
-use operator_runtime::sources::Values;
-use operator_runtime::vault::Content;
+use operator_core::rejected_write::RejectedWrite;
+use operator_runtime::managed_fields::ManagedFields;
+use operator_runtime::source_cache::Values;
+use operator_runtime::source_contents::Content;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
 
@@ -22,9 +22,9 @@ use super::credentials::{CREDENTIALS, of_cell};
 use super::decide::refused;
 use super::observe::{Answers, NamedSecret, Rendered};
 use super::{Observed, decide};
-use crate::holds;
+use crate::condition_catalog::KINDS;
+use crate::finalizers;
 use crate::probe::{HostOutcome, KeystoneFault, Login};
-use crate::reasons::KINDS;
 use nova_config::rendered_secret::CONFIG_HASH;
 
 const PASSWORD: &str = "bus-password";
@@ -74,7 +74,7 @@ fn seen() -> Observed {
         "kind": "NovaCell",
         "metadata": {
             "name": "nova-cell1", "namespace": "ns", "uid": "u", "generation": 1,
-            "finalizers": [holds::CELL],
+            "finalizers": [finalizers::CELL],
         },
         "spec": {
             "cellName": "cell1",

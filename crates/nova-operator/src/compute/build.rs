@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use api::nova::ConfigFile;
 use kube::ResourceExt;
-use operator_core::engine::host_key::{self, ACCEPT, HostKey, HostKeyTrust};
-use operator_core::engine::layout::Layout;
-use operator_core::engine::recipe::{
+use operator_core::plan::Target;
+use operator_core::run_engine::host_key::{self, ACCEPT, HostKey, HostKeyTrust};
+use operator_core::run_engine::layout::Layout;
+use operator_core::run_engine::run_template::{
     AnsibleOptions, DeploymentOptions, HostConnection, MountedSource, Play, RunTemplate,
 };
-use operator_core::engine::ssh_secret::KNOWN_HOSTS;
-use operator_core::plan::Target;
+use operator_core::run_engine::ssh_secret::KNOWN_HOSTS;
 use serde_json::{Value, json};
 
 use crate::compute::observe::Observed;

@@ -7,10 +7,10 @@ use api::nova::{ConfigFile, ExternalCompute};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Resource, ResourceExt};
-use operator_core::engine::build::owner;
 use operator_core::hash;
 use operator_core::keyed::{Digest, Inputs};
 use operator_core::plan::{Step, Target};
+use operator_core::run_engine::build::owner;
 use serde_json::json;
 
 use crate::compute::config_inputs::Complete;

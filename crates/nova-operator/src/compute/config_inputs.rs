@@ -1,7 +1,7 @@
 //! What the files of a compute are rendered from: the cell, the host and the role's default
 //! configuration.
 
-use operator_runtime::vault::Content;
+use operator_runtime::source_contents::Content;
 
 use nova_config::conf::{CellView, DEFAULT_FILE, HostView};
 

@@ -7,29 +7,31 @@ use api::conditions::Severity;
 use api::nova::ConfigFile;
 use jiff::Timestamp;
 use kube::ResourceExt;
-use operator_core::engine::chain::{self, NeededRun, ServiceSequence, UNKNOWN};
-use operator_core::engine::host_key::accept_command;
-use operator_core::engine::owner::take_over_command;
-use operator_core::engine::retry::Retries;
-use operator_core::engine::shards::batches;
-use operator_core::engine::{DesiredService, Host, Run, SequenceState, build as engine, tidy};
 use operator_core::finalizers::add_finalizer;
 use operator_core::keyed::Digest;
 use operator_core::plan::{Plan, Step};
-use operator_core::refusal::{self, RejectedWrite};
+use operator_core::rejected_write::{self, RejectedWrite};
+use operator_core::run_engine::batches::batches;
+use operator_core::run_engine::host_key::accept_command;
+use operator_core::run_engine::owner::take_over_command;
+use operator_core::run_engine::retry::Retries;
+use operator_core::run_engine::service_sequence::{self, NeededRun, ServiceSequence, UNKNOWN};
+use operator_core::run_engine::{
+    DesiredService, Host, Run, SequenceState, build as engine, run_gc,
+};
 
-use crate::cell_once::has_run;
+use crate::cell_immutability::has_run;
+use crate::compute::blocked_rollout::BlockedRollout;
 use crate::compute::build::{reach, recipe, ssh, trust};
 use crate::compute::config::Files;
 use crate::compute::deploy_strategy::deploys;
-use crate::compute::hold::BlockedRollout;
+use crate::compute::evaluation::Evaluation;
 use crate::compute::inputs::{self, REDEPLOY_INPUT};
-use crate::compute::judged::Evaluation;
 use crate::compute::messages::redeploy_command;
 use crate::compute::observe::Observed;
-use crate::compute::waits;
+use crate::compute::preconditions;
 use crate::compute::{config, status, warnings};
-use crate::{holds, removal};
+use crate::{cleanup, finalizers};
 use nova_config::annotations::REDEPLOY;
 use nova_config::services::{LIBVIRT, NOVA, NOVA_REGISTERED};
 
@@ -51,21 +53,22 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
 /// What is told when a write was refused: the same judgement, with that said.
 pub fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
     if seen.ending.is_some() {
-        return removal::refused(seen, refusal, now);
+        return cleanup::refused(seen, refusal, now);
     }
     plan(seen, Some(refusal), now).only_statuses()
 }
 
 fn plan(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Plan {
     if let Some(ending) = &seen.ending {
-        return removal::decide(seen, ending, now);
+        return cleanup::decide(seen, ending, now);
     }
     let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
     let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
     let (mut judged, rendering) = judge(seen, &runs, now);
     let later = after_status(seen, &judged, &runs);
     let previous = seen.compute.status.as_ref().map(|it| it.conditions.as_slice());
-    judged.refusal = refusal::finding(refusal, previous.unwrap_or_default(), !later.is_empty());
+    judged.refusal =
+        rejected_write::finding(refusal, previous.unwrap_or_default(), !later.is_empty());
     plan.steps.extend(withdrawn(seen, &judged, &runs));
     plan.steps.extend(hold_for_cleanup(seen, &judged));
     plan.steps.extend(rendering);
@@ -93,7 +96,7 @@ fn hold_for_cleanup(seen: &Observed, judged: &Evaluation) -> Option<Step> {
     let will_run = matches!(judged.chain.state, SequenceState::NeedsRun(_));
     let because = "its host must be cleaned before it goes";
     (will_run || has_run(&seen.compute, !seen.runs.is_empty()))
-        .then(|| add_finalizer(&*seen.compute, holds::COMPUTE, because))?
+        .then(|| add_finalizer(&*seen.compute, finalizers::COMPUTE, because))?
 }
 
 /// Runs that wait although their inputs have changed, or deployment was switched off.
@@ -103,7 +106,7 @@ fn withdrawn(seen: &Observed, judged: &Evaluation, runs: &[Run<'_>]) -> Vec<Step
         let is_for_it = judged.chain.services.iter().any(|it| run.carries(name, it));
         name == host && judged.deploy && is_for_it
     };
-    tidy::withdrawn(runs, needs)
+    run_gc::withdrawn(runs, needs)
 }
 
 /// The run that is needed now, and those that nobody needs any more.
@@ -118,14 +121,14 @@ fn after_status(seen: &Observed, judged: &Evaluation, runs: &[Run<'_>]) -> Vec<S
     let recorded = seen.compute.status.as_ref().map(|it| it.services.as_slice());
     let host = seen.compute.spec.dataplane_node_name.as_str();
     let recorded = BTreeMap::from([(host, recorded.unwrap_or_default())]);
-    steps.extend(tidy::superseded(runs, &recorded));
+    steps.extend(run_gc::superseded(runs, &recorded));
     steps
 }
 
 fn judge(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, Option<Step>) {
-    let (input, complete) = waits::input(seen);
+    let (input, complete) = preconditions::input(seen);
     let mut config = config::finding(&seen.compute, complete.as_ref());
-    let is_untried = waits::is_untried(seen);
+    let is_untried = preconditions::is_untried(seen);
     let usable = complete.filter(|_| config.holds() && !is_untried);
     let of_services = usable.as_ref().map(|it| inputs::of(seen, it));
     if let Some(found) = config::of_others(seen).filter(|_| config.holds()) {
@@ -142,8 +145,8 @@ fn judge(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, Opti
         && usable.is_some()
         && config.holds()
         && input.holds()
-        && waits::is_node_usable(seen)
-        && waits::is_cell_usable(seen);
+        && preconditions::is_node_usable(seen)
+        && preconditions::is_cell_usable(seen);
     let wanted = match &of_services {
         Some(inputs) => wanted(inputs),
         None => unknown(seen, config.severity == Some(Severity::Error)),
@@ -151,8 +154,8 @@ fn judge(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, Opti
     let (chain, hold) = held_chain(seen, runs, &wanted, may_run, now);
     let judged = Evaluation {
         input,
-        node: waits::node(seen),
-        cell: waits::cell(seen),
+        node: preconditions::node(seen),
+        cell: preconditions::cell(seen),
         config,
         warnings: warnings::finding(seen),
         refusal: None,
@@ -258,7 +261,7 @@ fn chain(
         take_over: &take_over,
         retries: Retries::Healing(&redeploy),
     };
-    chain::evaluate(&host, runs, now)
+    service_sequence::evaluate(&host, runs, now)
 }
 
 /// Whether a process is not trusted that runs with the right files: a redeploy of the compute was asked

@@ -8,22 +8,22 @@ use api::dataplane::{Node, Role};
 use api::nova::{Cell, ExternalCompute};
 use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
-use operator_core::engine::inventory::INVENTORY_KEY;
 use operator_core::finalizers::{has_finalizer, is_terminating};
 use operator_core::keyed::Keys;
 use operator_core::object_key::Key;
+use operator_core::run_engine::inventory::INVENTORY_KEY;
 use operator_runtime::error::Result;
-use operator_runtime::owned::ManagedFields;
-use operator_runtime::sources::Digests;
-use operator_runtime::vault::Content;
+use operator_runtime::managed_fields::ManagedFields;
+use operator_runtime::source_cache::Digests;
+use operator_runtime::source_contents::Content;
 
-use crate::cell_once::owns;
-use crate::holds;
+use crate::caches::Caches;
+use crate::cell_immutability::owns;
+use crate::conflicting_service::ConflictingService;
+use crate::finalizers;
 use crate::images::Images;
 use crate::indexes::BY_OWNER;
-use crate::peers::RolloutSlot;
-use crate::rival::ConflictingService;
-use crate::world::Caches;
+use crate::rollout_coordinator::RolloutSlot;
 use nova_config::annotations::DEFAULT_CONFIG;
 use nova_config::oslo::Release;
 use nova_config::release::{self, Chosen};
@@ -224,7 +224,7 @@ async fn ending(world: &Caches, compute: &ExternalCompute) -> Result<Option<Endi
     let inventory = compute.spec.inventory_config_map_name.as_deref();
     let inventory = inventory.map(|it| SourceRef::config_map(&namespace, it));
     Ok(Some(Ending {
-        namespace_goes: has_finalizer(compute, holds::COMPUTE)
+        namespace_goes: has_finalizer(compute, finalizers::COMPUTE)
             && world.api.is_namespace_terminating(&namespace).await?,
         has_inventory: inventory.is_some_and(|it| world.compute_sources.version(&it).is_some()),
         cells_are_ours: world.cells_are_ours,

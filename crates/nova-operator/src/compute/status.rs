@@ -5,19 +5,19 @@ use api::dataplane::ServiceRun;
 use api::nova::{ExternalCompute, ExternalComputeStatus};
 use jiff::Timestamp;
 use kube::ResourceExt;
-use operator_core::engine::chain::{has_begun, is_as_deployed, renew};
-use operator_core::engine::{SequenceState, changed_text};
 use operator_core::keyed::{Renewal, kept};
 use operator_core::plan::{Step, Target};
+use operator_core::run_engine::service_sequence::{has_begun, is_as_deployed, renew};
+use operator_core::run_engine::{SequenceState, changed_text};
 
-use crate::cell_once::{CellBinding, binding, owns};
-use crate::compute::hold::BlockedRollout;
+use crate::cell_immutability::{CellBinding, binding, owns};
+use crate::compute::blocked_rollout::BlockedRollout;
+use crate::compute::evaluation::Evaluation;
 use crate::compute::inputs;
-use crate::compute::judged::Evaluation;
 use crate::compute::messages::redeploy_command;
 use crate::compute::observe::Observed;
-use crate::compute::waits::previous;
-use crate::compute_creation::effective::wish;
+use crate::compute::preconditions::previous;
+use crate::compute_lifecycle::effective::wish;
 use nova_config::conditions::{CELL_MATCHES, DEPLOYMENT_READY, UP_TO_DATE};
 use nova_config::services::{LIBVIRT, NOVA, NOVA_REGISTERED};
 

@@ -13,9 +13,9 @@ use kube::ResourceExt;
 use operator_core::condition_catalog::undeclared;
 use operator_core::keyed::Keys;
 use operator_core::plan::{Plan, Step, Write};
-use operator_runtime::owned::ManagedFields;
-use operator_runtime::sources::{Digests, Values};
-use operator_runtime::vault::Content;
+use operator_runtime::managed_fields::ManagedFields;
+use operator_runtime::source_cache::{Digests, Values};
+use operator_runtime::source_contents::Content;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
@@ -24,10 +24,10 @@ use super::inputs;
 use super::observe::{DefaultConfig, Inventory, Rendered};
 use super::{Observed, decide};
 use crate::cell::credentials::CREDENTIALS;
-use crate::holds;
+use crate::condition_catalog::KINDS;
+use crate::finalizers;
 use crate::images::Images;
-use crate::peers::RolloutSlot;
-use crate::reasons::KINDS;
+use crate::rollout_coordinator::RolloutSlot;
 use nova_config::annotations::{CELL, REDEPLOY};
 use nova_config::oslo::Release;
 use nova_config::release::Chosen;
@@ -131,7 +131,7 @@ impl World {
         });
         let mut compute: ExternalCompute = object("nova", "NovaExternalCompute", name, &spec);
         // As the operator makes it.
-        compute.metadata.finalizers = Some(vec![holds::COMPUTE.to_owned()]);
+        compute.metadata.finalizers = Some(vec![finalizers::COMPUTE.to_owned()]);
         let role: Role = object("dataplane", "OpenStackDataPlaneRole", "compute", &json!({}));
         let keys = ["ssh-privatekey", "known_hosts"].map(|it| (it.to_owned(), "d".into()));
         let seen = Observed {

@@ -10,7 +10,7 @@ mod wire;
 use super::deadline::DEADLINE;
 use futures::future::join_all;
 use nova_config::transport_url::{Broker, TransportUrl};
-use operator_runtime::stream::{CaTrust, ConnectFault, Stream, connect};
+use operator_runtime::tls_stream::{CaTrust, ConnectFault, Stream, connect};
 use outcome::{HostOutcome, Login};
 use std::time::Duration;
 use tokio::time::timeout;

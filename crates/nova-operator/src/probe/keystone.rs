@@ -2,8 +2,8 @@
 
 use super::deadline::DEADLINE;
 use http::{Request, StatusCode, Uri, header};
-use operator_runtime::stream::CaTrust;
-use operator_runtime::web::{self, HttpFault};
+use operator_runtime::http_client::{self, HttpFault};
+use operator_runtime::tls_stream::CaTrust;
 use std::fmt;
 
 /// A version document has a few hundred bytes.
@@ -60,7 +60,8 @@ pub async fn keystone_answers(auth_url: &str, trust: &CaTrust) -> Result<(), Key
         .header(header::ACCEPT, "application/json")
         .body(Vec::new().into())
         .map_err(|_| KeystoneFault::NotUrl)?;
-    let answer = web::ask(request, trust, DEADLINE, LARGEST_ANSWER).await.map_err(of_web)?;
+    let answer =
+        http_client::ask(request, trust, DEADLINE, LARGEST_ANSWER).await.map_err(of_web)?;
     if answer.status() == StatusCode::OK && is_version_3(answer.body()) {
         Ok(())
     } else {

@@ -10,7 +10,7 @@ use operator_core::data_sources::SourceRef;
 use operator_core::finalizers::is_terminating;
 use operator_core::plan::Plan;
 
-use crate::own_condition::step;
+use crate::foreign_condition::step;
 use crate::service_config::observe::{Observed, own_condition};
 use nova_config::conditions::CONFIG_CONDITION;
 use nova_config::file_names::{Effect, HOST_FILE, effect, working_name};

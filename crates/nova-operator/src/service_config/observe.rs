@@ -10,7 +10,7 @@ use operator_core::data_sources::SourceRef;
 use operator_core::object_key::Key;
 use operator_runtime::error::Result;
 
-use crate::world::Caches;
+use crate::caches::Caches;
 use nova_config::conditions::CONFIG_CONDITION;
 use nova_config::services::NOVA_TYPE;
 

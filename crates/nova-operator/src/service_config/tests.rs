@@ -14,7 +14,7 @@ use testkit::golden::recorded;
 
 use super::decide::decide;
 use super::observe::{Observed, own_condition};
-use crate::reasons::KINDS;
+use crate::condition_catalog::KINDS;
 use nova_config::conditions::CONFIG_CONDITION;
 
 fn seen(has_cell: bool, sources: &[(SourceRef, &[&str])]) -> Observed {

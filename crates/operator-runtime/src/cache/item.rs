@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::weight;
+use crate::object_size;
 
 /// How deep an object may nest, its metadata excepted: what is made of it nests deeper still.
 const MAX_DEPTH: usize = 64;
@@ -72,7 +72,7 @@ impl<K: DeserializeOwned> Item<K> {
 
     /// Reads an object's text; never fails, and never spends more memory than one object may take.
     fn read_text(text: &str) -> Self {
-        let too_much = weight::fault(text.as_bytes(), weight::OF_OBJECT);
+        let too_much = object_size::fault(text.as_bytes(), object_size::OF_OBJECT);
         let tree = if too_much.is_none() { serde_json::from_str::<Value>(text).ok() } else { None };
         if let Some(object) = tree {
             return Self::read(&object);
@@ -127,7 +127,8 @@ impl<'a> Outline<'a> {
             ..ObjectMeta::default()
         };
         let status = self.status.map(RawValue::get);
-        let status = status.filter(|it| weight::fault(it.as_bytes(), weight::OF_OBJECT).is_none());
+        let status =
+            status.filter(|it| object_size::fault(it.as_bytes(), object_size::OF_OBJECT).is_none());
         let status = status.and_then(|it| serde_json::from_str::<Value>(it).ok());
         let told = status.and_then(|it| told(&serde_json::json!({ "status": it })));
         Unreadable { metadata, fault: Fault::new("spec", message), told }

@@ -27,7 +27,7 @@ use tokio::{
 use tracing::{debug, info, warn};
 
 use super::place::Place;
-use super::seen::{Configuration, Known, Seen, bundle_of, changes, secret_of};
+use super::watched_objects::{Configuration, Known, Seen, bundle_of, changes, secret_of};
 use crate::{
     admin::{Check, Heartbeat},
     args::CertificateMaker,

@@ -21,9 +21,9 @@ use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
 use tracing::{debug, warn};
 
-use super::judge::{Judge, Request};
-use super::verdict::AdmissionDecision;
-use crate::weight;
+use super::decision::AdmissionDecision;
+use super::handler::{Judge, Request};
+use crate::object_size;
 
 /// The largest body: two objects of the 1.5 MiB that etcd takes, and their envelope. The API server
 /// sends more only of an object that it could not store.
@@ -183,7 +183,7 @@ fn answered(body: &[u8], judge: &Judge, may_patch: bool) -> (StatusCode, String)
     };
     let review = match asked.unjudged() {
         Some(verdict) => response(unread(&asked.uid), verdict, false).into_review(),
-        None if weight::fault(body, weight::OF_REVIEW).is_some() => {
+        None if object_size::fault(body, object_size::OF_REVIEW).is_some() => {
             return (StatusCode::BAD_REQUEST, "an AdmissionReview with a huge envelope".into());
         }
         None => match judged(body, judge, may_patch) {
@@ -232,7 +232,9 @@ impl Asked<'_> {
     /// Whoever brings such an object is refused. Who only changes one that is there is not: others
     /// must be able to write what is theirs, and whoever mends it as well.
     fn unjudged(&self) -> Option<AdmissionDecision> {
-        let fault = |it: Option<&RawValue>| weight::fault(it?.get().as_bytes(), weight::OF_OBJECT);
+        let fault = |it: Option<&RawValue>| {
+            object_size::fault(it?.get().as_bytes(), object_size::OF_OBJECT)
+        };
         match (fault(self.object), fault(self.old_object)) {
             (None, None) => None,
             (Some(fault), None) => Some(AdmissionDecision::deny(format!(

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use api::ansibleee::HostFailure;
-use operator_core::engine::host_key::{COMMON_PREFIX, HostKey, KEY_TYPE};
+use operator_core::run_engine::host_key::{COMMON_PREFIX, HostKey, KEY_TYPE};
 use serde_json::Value;
 use tokio::sync::watch;
 

@@ -79,7 +79,7 @@ pub(crate) fn unmatched(n_hosts: usize) -> String {
 
 /// The message of the container that learns host keys; `None` stands for a host that does not answer.
 pub(crate) fn of_host_keys(keys: &[Option<String>]) -> String {
-    let prefix = operator_core::engine::host_key::COMMON_PREFIX;
+    let prefix = operator_core::run_engine::host_key::COMMON_PREFIX;
     let tail = |key: &Option<String>| match key {
         None => "?".to_owned(),
         // A key of another type has no such beginning.

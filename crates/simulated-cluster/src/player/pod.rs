@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::{Binding, Container, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Api, Client, ResourceExt as _};
-use operator_core::engine::run::SERVICE_LABEL;
+use operator_core::run_engine::run::SERVICE_LABEL;
 use serde_json::{Value, json};
 
 use super::fate::{Fate, Matching};

@@ -13,7 +13,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ResourceQuota;
 use kube::ResourceExt;
 use kube::api::DeleteParams;
-use operator_core::engine::run::SERVICE_LABEL;
+use operator_core::run_engine::run::SERVICE_LABEL;
 use serde_json::json;
 use simulated_cluster::{Host, Operator};
 

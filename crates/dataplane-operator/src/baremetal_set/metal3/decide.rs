@@ -6,7 +6,7 @@ use api::baremetal::UNASSIGNED;
 use jiff::Timestamp;
 use operator_core::finalizers::{add_finalizer, is_terminating, remove_finalizer};
 use operator_core::plan::Plan;
-use operator_core::refusal::RejectedWrite;
+use operator_core::rejected_write::RejectedWrite;
 
 use super::hosts::evaluate;
 use super::{status, writes};

@@ -4,8 +4,8 @@ use api::baremetal::BaremetalHost;
 use api::metal3::{BareMetalHost, Image};
 use config_drive::Drive;
 
-use super::choose::NoMachine;
 use super::image::NoImage;
+use super::selection::NoMachine;
 use crate::baremetal_set::hosts::Fault;
 
 /// A host of the set, or one that was.

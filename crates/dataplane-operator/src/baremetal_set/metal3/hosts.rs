@@ -7,16 +7,18 @@ use api::metal3::{BareMetalHost, Image};
 use ironic::instance_uuid;
 use kube::ResourceExt;
 
-use super::advice::taken_secret;
-use super::choose::{SelectionTerms, select};
+use super::bare_metal_host::{
+    DRIVE, LONGEST_NAME, has_image, host_of, is_detached, is_paused, state, title,
+};
 use super::image::{NoImage, image};
-use super::mine::{lost, owned, twice, unseen};
-use super::seen::{DRIVE, LONGEST_NAME, has_image, host_of, is_detached, is_paused, state, title};
+use super::owned_machines::{lost, owned, twice, unseen};
+use super::remediation::taken_secret;
+use super::selection::{SelectionTerms, select};
 use super::writes;
 use crate::baremetal_set::addresses;
 use crate::baremetal_set::hosts::{Fault, drive};
 use crate::baremetal_set::metal3::host::{EvaluatedHost, Host, HostState, Next};
-use crate::baremetal_set::metal3::mine::{PROVISIONED, is_retained};
+use crate::baremetal_set::metal3::owned_machines::{PROVISIONED, is_retained};
 use crate::baremetal_set::observe::Observed;
 
 /// The states in which a machine has something of ours on its disk, or is about to get or lose it.

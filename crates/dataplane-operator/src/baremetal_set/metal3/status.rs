@@ -8,17 +8,17 @@ use api::metal3::BareMetalHost;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::plan::Step;
-use operator_core::refusal::RejectedWrite;
+use operator_core::rejected_write::RejectedWrite;
 
-use super::advice::lost;
+use super::bare_metal_host::{DRIVE, host_of, state, title};
 use super::image::NoImage;
-use super::mine::may_run;
-use super::seen::{DRIVE, host_of, state, title};
-use crate::baremetal_set::advice::{in_use, retained};
+use super::owned_machines::may_run;
+use super::remediation::lost;
 use crate::baremetal_set::hosts::{GONE, POWERING_ON};
 use crate::baremetal_set::metal3::host::{EvaluatedHost, Host, HostState, Next};
-use crate::baremetal_set::metal3::mine::{PROVISIONED, is_retained};
+use crate::baremetal_set::metal3::owned_machines::{PROVISIONED, is_retained};
 use crate::baremetal_set::observe::Observed;
+use crate::baremetal_set::remediation::{in_use, retained};
 use crate::baremetal_set::status::{
     INPUT_READY, Matter, PROVISIONED as PROVISIONING, SERVER_READY, UP_TO_DATE, input_of,
     ip_addresses, provisioned_of, status_of, unknown, up_to_date_of, whole, worries,

@@ -12,9 +12,9 @@ use operator_core::object_key::Key;
 use operator_core::plan::{Kind, Step, Target};
 use serde_json::{Value, json};
 
-use super::seen::{DRIVE, Made, NAME, NAMESPACE, UID, host_label};
+use super::bare_metal_host::{DRIVE, Made, NAME, NAMESPACE, UID, host_label};
 use crate::baremetal_set::metal3::host::{EvaluatedHost, Host, HostState, Next};
-use crate::baremetal_set::metal3::mine::is_retained;
+use crate::baremetal_set::metal3::owned_machines::is_retained;
 use crate::baremetal_set::observe::Observed;
 
 /// The parts of a drive that Metal3 takes: the file, the key that Metal3 reads, and what the Secret's

@@ -6,7 +6,7 @@ use operator_core::plan::Target;
 
 use super::*;
 use crate::baremetal_set::metal3::Seen;
-use crate::baremetal_set::metal3::seen::{Made, UID, is_of};
+use crate::baremetal_set::metal3::bare_metal_host::{Made, UID, is_of};
 use crate::baremetal_set::metal3::writes::of_hosts;
 
 mod cases;

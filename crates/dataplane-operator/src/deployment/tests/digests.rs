@@ -3,7 +3,7 @@
 use k8s_openapi::ByteString;
 use operator_core::keyed::Keys;
 use operator_core::upstream_hash;
-use operator_runtime::sources::Values;
+use operator_runtime::source_cache::Values;
 
 use super::*;
 

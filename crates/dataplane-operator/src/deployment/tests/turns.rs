@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use api::dataplane::{HostState, NodeSetHost};
 
 use super::*;
-use crate::deployment::holding;
+use crate::deployment::concurrent_deployments::{self, ConcurrentDeployment};
+use crate::deployment::finalizer;
 use crate::deployment::observed::{Begun, OwnProgress};
-use crate::deployment::others::{self, ConcurrentDeployment};
 
 fn names(count: usize) -> Vec<String> {
     (0..count).map(|it| format!("n{it:03}")).collect()
@@ -115,9 +115,11 @@ fn look_at_each_other(worlds: &mut [World; 2]) {
     let is_for_all = |it: &str| it == "everywhere";
     for (world, other) in worlds.iter_mut().zip(others.iter().rev()) {
         let sets = world.seen.node_sets.iter();
-        let open: Vec<ConcurrentDeployment> =
-            Some(other.clone()).into_iter().filter(|it| holding::is_open(&it.deployment)).collect();
-        let of = |set| others::of(&open, &world.seen.deployment, set, is_for_all);
+        let open: Vec<ConcurrentDeployment> = Some(other.clone())
+            .into_iter()
+            .filter(|it| finalizer::is_open(&it.deployment))
+            .collect();
+        let of = |set| concurrent_deployments::of(&open, &world.seen.deployment, set, is_for_all);
         world.seen.others = sets.map(|(name, set)| (name.clone(), of(set))).collect();
     }
 }
@@ -576,7 +578,8 @@ fn after(world: &World, set: &Arc<NodeSet>) -> Arc<NodeSet> {
     let all = [Arc::clone(&world.seen.deployment)];
     let none = (BTreeSet::new(), BTreeMap::new());
     let present = (&progress.config_hash.as_str().into(), &none.0);
-    let outcome = crate::node_set::outcome::of(&set, &names, (&all, &[]), present, &none.1);
+    let outcome =
+        crate::node_set::deployment_history::of(&set, &names, (&all, &[]), present, &none.1);
     Arc::make_mut(&mut set).status.as_mut().unwrap().hosts = outcome.hosts;
     set
 }

@@ -4,8 +4,8 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::*;
-use crate::machines::set::IN_USE;
-use crate::machines::test_model::{Death, Died, Life, Provisioner, ends_alike};
+use crate::baremetal_request::set::IN_USE;
+use crate::baremetal_request::test_model::{Death, Died, Life, Provisioner, ends_alike};
 
 /// How far the story goes.
 const CHAPTERS: usize = 5;
@@ -76,7 +76,8 @@ impl Play {
     fn check(&self, step: &Step) {
         let (seen, hosts) = (&self.world.seen, self.hosts());
         let title = || format!("{:?} of {}", step.write, step.target.name);
-        let is_busy = seen.deployments.iter().any(|it| outcome::is_under_way(it, &seen.set));
+        let is_busy =
+            seen.deployments.iter().any(|it| deployment_history::is_under_way(it, &seen.set));
         let is_deleted = seen.set.metadata.deletion_timestamp.is_some();
         for name in self.asked.keys() {
             let is_needed = is_busy || !is_deleted && seen.set.spec.nodes.contains_key(name);

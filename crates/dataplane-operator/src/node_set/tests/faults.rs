@@ -1,7 +1,7 @@
 //! What keeps a node set from being deployed is told with object, cause and next step.
 
 use super::*;
-use crate::claims::{ACCEPT_SHARED, Claim};
+use crate::host_conflicts::{ACCEPT_SHARED, Claim};
 
 /// The reason of `InputReady`, and whether there is an inventory.
 fn told(world: &mut World) -> (String, bool) {

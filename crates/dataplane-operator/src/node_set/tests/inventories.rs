@@ -1,7 +1,7 @@
 //! What stands in a node set's inventory, and who learns keys.
 
 use api::ansibleee::AnsibleEe;
-use operator_core::engine::ssh_secret::KNOWN_HOSTS;
+use operator_core::run_engine::ssh_secret::KNOWN_HOSTS;
 
 use super::*;
 

@@ -2,10 +2,10 @@
 
 use api::cert_manager::Certificate;
 use api::infra::{DnsData, DnsMasq, IpSet, NetConfig};
-use operator_core::refusal::RejectedWrite;
+use operator_core::rejected_write::RejectedWrite;
 
 use super::*;
-use crate::node_set::bundles::MADE_FROM;
+use crate::node_set::certificate_bundles::MADE_FROM;
 use crate::node_set::certificates::CertificateBundle;
 
 /// The namespace's own objects of those who serve.
@@ -177,7 +177,7 @@ impl World {
             Arc::make_mut(it).status = Some(status);
             self.seen.issued.secrets.insert(format!("cert-{name}"), version.to_owned());
         }
-        if !crate::node_set::served::needed_secrets(&self.seen).is_empty() {
+        if !crate::node_set::external_resources::needed_secrets(&self.seen).is_empty() {
             for name in self.seen.issued.secrets.keys() {
                 let files = [("tls.crt", version), ("tls.key", version), ("ca.crt", "ca")];
                 self.seen.issued.files.insert(name.clone(), content(&files));
@@ -552,7 +552,7 @@ fn tls_without_cert_manager_is_told_and_waited_for_where_it_is_asked_for() {
     assert_eq!(world.condition("NodeSetCertificatesReady"), is("False", "CertManagerNotFound"));
     assert_eq!(world.condition("Ready"), is("False", "CertManagerNotFound"));
     assert_eq!(world.inventory()[SET]["vars"]["edpm_tls_certs_enabled"], false);
-    assert_eq!(world.pass().requeue_after, Some(crate::node_set::others::LOOK_AGAIN));
+    assert_eq!(world.pass().requeue_after, Some(crate::node_set::external_apis::LOOK_AGAIN));
     world.edit("/tlsEnabled", json!(false));
     world.settle();
     assert_eq!(world.condition("SetupReady").0, "True");

@@ -53,7 +53,8 @@ spec:
     progress.name = "nova-custom".into();
     world.nodes[0].status.as_mut().unwrap().services.push(progress);
     let run = &mut world.runs[0];
-    run.labels_mut().insert(operator_core::engine::run::SERVICE_LABEL.into(), "nova-custom".into());
+    run.labels_mut()
+        .insert(operator_core::run_engine::run::SERVICE_LABEL.into(), "nova-custom".into());
     let owner = &mut run.metadata.owner_references.as_mut().unwrap()[0];
     (owner.kind, owner.name) = ("OpenStackDataPlaneRole".into(), "edpm-compute".into());
     run.spec.extra_mounts = yaml::from_str(

@@ -53,13 +53,13 @@ fn a_cell_is_held_for_as_long_as_it_has_computes() {
     let mut seen = settled(seen());
     let release = || Write::RemoveFinalizer { rest: vec!["x/y".into()], resource_version: None };
     finalizers(&mut seen, &["x/y"], false);
-    assert_eq!(last_write(&seen), Some(Write::AddFinalizer { finalizer: holds::CELL.into() }));
-    finalizers(&mut seen, &["x/y", holds::CELL], false);
+    assert_eq!(last_write(&seen), Some(Write::AddFinalizer { finalizer: finalizers::CELL.into() }));
+    finalizers(&mut seen, &["x/y", finalizers::CELL], false);
     assert_eq!(last_write(&seen), None);
     seen.computes.clear();
     assert_eq!(last_write(&seen), Some(release()));
     assert_eq!(status(&seen).computes, Some(0), "a cell that only is not held goes on");
-    finalizers(&mut seen, &["x/y", holds::CELL], true);
+    finalizers(&mut seen, &["x/y", finalizers::CELL], true);
     assert_eq!(last_write(&seen), Some(release()));
     seen.computes = vec![compute("n0")];
     seen.namespace_goes = true;
@@ -71,7 +71,7 @@ fn a_deleted_cell_names_five_of_its_computes_and_their_count() {
     let mut seen = seen();
     seen.computes = (0..7).map(|it| compute(&format!("n{it}"))).collect();
     assert!(find(&status(&seen).conditions, "Released").is_none());
-    finalizers(&mut seen, &[holds::CELL], true);
+    finalizers(&mut seen, &[finalizers::CELL], true);
     let told = condition(&seen, "Released");
     assert_eq!((told.status, told.reason.as_str()), (ConditionStatus::False, "CellInUse"));
     assert!(told.message.contains("7 do: n0, n1, n2, n3, n4 and 2 more."), "{}", told.message);

@@ -1,7 +1,7 @@
 //! The key by which a host is known: its node tells, and a new one needs a human here too.
 
-use operator_core::engine::host_key::ACCEPT;
-use operator_core::engine::ssh_secret::KNOWN_HOSTS;
+use operator_core::run_engine::host_key::ACCEPT;
+use operator_core::run_engine::ssh_secret::KNOWN_HOSTS;
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! What phase 0 gives to the runs of a compute, and what keeps them from running.
 
 use super::*;
-use crate::rival::ConflictingService;
+use crate::conflicting_service::ConflictingService;
 
 fn rival() -> ConflictingService {
     ConflictingService { lister: "OpenStackDataPlaneRole compute".into(), service: "own".into() }

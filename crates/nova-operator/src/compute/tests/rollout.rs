@@ -8,8 +8,8 @@ use operator_runtime::cache::WriteThrough;
 
 use super::*;
 use crate::cell::credentials::of_cell;
-use crate::peers::RolloutCoordinator;
-use crate::watched::SharedCaches;
+use crate::rollout_coordinator::RolloutCoordinator;
+use crate::shared_caches::SharedCaches;
 
 /// The computes of one role, with the real caches and the real register of peers.
 pub(super) struct Fleet {

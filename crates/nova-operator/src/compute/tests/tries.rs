@@ -5,7 +5,7 @@ use operator_core::object_key::Key;
 
 use super::rollout::{Fleet, absorb};
 use super::*;
-use crate::compute::hold::BlockedRollout;
+use crate::compute::blocked_rollout::BlockedRollout;
 
 impl Fleet {
     /// Fifty computes in service, on all of which a change has ended so, under a limit that was taken

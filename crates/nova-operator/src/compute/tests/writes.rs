@@ -1,6 +1,6 @@
 //! What is written again when others change it, and what is told when the API server refuses it.
 
-use operator_core::refusal::RejectedWrite;
+use operator_core::rejected_write::RejectedWrite;
 
 use super::super::decide::refused;
 use super::*;

@@ -6,7 +6,7 @@ use super::{
 };
 use api::conditions::printable;
 use nova_config::transport_url::Broker;
-use operator_runtime::stream::Stream;
+use operator_runtime::tls_stream::Stream;
 use std::io;
 use tokio::io::AsyncWriteExt;
 

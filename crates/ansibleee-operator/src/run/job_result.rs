@@ -1,0 +1,211 @@
+//! How a Job ended, and why where its run did not tell: from the words of Kubernetes and the runner.
+
+use api::ansibleee::AnsibleEe;
+use kube::ResourceExt;
+use operator_core::run_engine::outcome::FailureReason;
+
+use crate::objects::{Aspect, HOST_KEYS_CONTAINER, Job, Pod, Terminated};
+use crate::run::settings::is_engines;
+
+/// All that there is to see of a run's end.
+#[derive(Clone, Copy)]
+pub struct JobResult<'a> {
+    /// The run.
+    pub run: &'a AnsibleEe,
+    /// Its Job.
+    pub job: &'a Job,
+    /// The pod that decides, where there is one.
+    pub pod: Option<&'a Pod>,
+    /// How that pod's runner container ended, if it did.
+    pub ended: Option<&'a Terminated>,
+    /// Whether Ansible had begun to work on hosts, as far as its unfinished message tells.
+    pub has_begun: bool,
+}
+
+impl JobResult<'_> {
+    /// Whether the Job succeeded.
+    pub fn is_complete(&self) -> bool {
+        self.job.end().is_some_and(|it| it.type_ == "Complete")
+    }
+
+    /// Whether the Job succeeded, and Ansible in it.
+    pub fn is_good(&self) -> bool {
+        self.is_complete() && self.ended.is_some_and(|it| it.exit_code == 0)
+    }
+
+    /// Why a run that did not tell failed.
+    pub fn class(&self) -> (FailureReason, String) {
+        class(self)
+    }
+}
+
+/// Why a run that did not tell failed: from Kubernetes' and ansible-runner's own words.
+fn class(end: &JobResult<'_>) -> (FailureReason, String) {
+    let JobResult { run, job, pod, ended, has_begun } = *end;
+    let end = job.end().cloned().unwrap_or_default();
+    let name = job.name_any();
+    if end.reason == "DeadlineExceeded" {
+        // A run of the engine has its parent to say what to do.
+        let next_step = if is_engines(&run.spec) {
+            ""
+        } else {
+            "; see what took so long, or raise spec.activeDeadlineSeconds"
+        };
+        let message =
+            format!("Job {name} was stopped at its deadline ({}){next_step}", end.message);
+        return (FailureReason::DeadlineExceeded, message);
+    }
+    if let Some(cause) = eviction(&end.message, pod) {
+        return (FailureReason::PodEvicted, format!("The runner pod was stopped: {cause}"));
+    }
+    let Some(pod) = pod else { return without_pod(run, &name, &end) };
+    if let Some(first) = broken_init(pod) {
+        return (FailureReason::ResultUnknown, first);
+    }
+    let Some(ended) = ended else {
+        let message = format!("The runner container of pod {} left no result", pod.name_any());
+        return (FailureReason::ResultUnknown, message);
+    };
+    exit_class(run, pod, ended, has_begun)
+}
+
+/// The pod is gone: whoever deleted it also took away what it had to say.
+fn without_pod(run: &AnsibleEe, job: &str, end: &Aspect) -> (FailureReason, String) {
+    match exit_code(&end.message) {
+        // 254 is ansible-runner's own answer to SIGTERM.
+        Some(137 | 143 | 254) => {
+            let message = "The runner pod was deleted while it ran";
+            (FailureReason::PodEvicted, message.into())
+        }
+        // Of a run of the engine the policy meets every exit code: its pod never came to one.
+        None if is_engines(&run.spec) && end.reason == "BackoffLimitExceeded" => {
+            (FailureReason::PodEvicted, "The runner pod was deleted before it started".into())
+        }
+        _ => {
+            let message = format!(
+                "Job {job} ended, but its pods were gone before they were read ({})",
+                one_line(&end.message)
+            );
+            (FailureReason::ResultUnknown, message)
+        }
+    }
+}
+
+/// The exit code in the words of a Job that its failure policy ended.
+fn exit_code(words: &str) -> Option<i32> {
+    let (_, after) = words.split_once("failed with exit code ")?;
+    after.split(' ').next()?.parse().ok()
+}
+
+fn exit_class(
+    run: &AnsibleEe,
+    pod: &Pod,
+    ended: &Terminated,
+    has_begun: bool,
+) -> (FailureReason, String) {
+    let code = ended.exit_code;
+    let image = run.spec.image.as_deref().unwrap_or("the default image");
+    match (ended.reason.as_str(), code) {
+        ("OOMKilled", _) => {
+            let message = "The runner container ran out of memory: raise spec.resources";
+            (FailureReason::ResultUnknown, message.into())
+        }
+        ("StartError" | "ContainerCannotRun", _) => {
+            let message =
+                format!("The runner container cannot start: {}", one_line(&ended.message));
+            (FailureReason::ResultUnknown, message)
+        }
+        (_, 0) => {
+            let message = format!(
+                "Ansible ended well, but told no result: {image} did not load the \
+                                   callback, or a play ended it early"
+            );
+            (FailureReason::ResultUnknown, message)
+        }
+        (_, 254) if pod.metadata.deletion_timestamp.is_none() => {
+            let message = "ansible-runner stopped Ansible: RUNNER_JOB_TIMEOUT or \
+                           RUNNER_IDLE_TIMEOUT ran out";
+            (FailureReason::DeadlineExceeded, message.into())
+        }
+        (_, 137 | 143 | 254) => {
+            let deleted = pod.metadata.deletion_timestamp.is_some();
+            let how = if deleted { "it was deleted" } else { "its process was killed" };
+            (
+                FailureReason::PodEvicted,
+                format!("The runner pod was stopped: {how} (exit code {code})"),
+            )
+        }
+        (_, 1 | 2 | 4 | 5 | 250) if has_begun => {
+            let message = format!(
+                "Ansible broke off in the middle (exit code {code}): it cannot read what comes next \
+                 in the playbook ({}), or its process was killed",
+                playbook(run)
+            );
+            (FailureReason::ResultUnknown, message)
+        }
+        (_, 1 | 4 | 5 | 250) => {
+            let message = format!(
+                "Ansible gave up before any host (exit code {code}): it cannot read the playbook \
+                 ({}), the inventory or the options",
+                playbook(run)
+            );
+            (FailureReason::InvalidPlaybook, message)
+        }
+        (_, 2) => {
+            let message = format!(
+                "Ansible ended with exit code 2 and told no result: it does not know an option of \
+                 spec.cmdLine, or {image} did not load the callback"
+            );
+            (FailureReason::ResultUnknown, message)
+        }
+        _ => {
+            let message = format!("Ansible ended with exit code {code} and told no result");
+            (FailureReason::ResultUnknown, message)
+        }
+    }
+}
+
+/// Where a run's playbook stands.
+fn playbook(run: &AnsibleEe) -> String {
+    let spec = &run.spec;
+    match (&spec.playbook_contents, &spec.play, &spec.playbook) {
+        (Some(_), ..) => "spec.playbookContents".into(),
+        (None, Some(_), _) => "spec.play".into(),
+        (None, None, Some(name)) => format!("spec.playbook {name}"),
+        (None, None, None) => "that of spec.role".into(),
+    }
+}
+
+/// Who took the pod away, where someone did.
+fn eviction(end: &str, pod: Option<&Pod>) -> Option<String> {
+    if let Some(disrupted) = pod.and_then(|it| it.holds("DisruptionTarget")) {
+        return Some(format!("{}: {}", disrupted.reason, one_line(&disrupted.message)));
+    }
+    let status = pod.map(|it| &it.status);
+    let taken = ["Evicted", "Preempting", "NodeLost", "NodeShutdown", "Shutdown", "Terminated"];
+    if let Some(status) = status.filter(|it| taken.contains(&it.reason.as_str())) {
+        return Some(format!("{}: {}", status.reason, one_line(&status.message)));
+    }
+    end.contains("DisruptionTarget").then(|| one_line(end))
+}
+
+fn broken_init(pod: &Pod) -> Option<String> {
+    let failed = pod.status.init_container_statuses.iter().find_map(|it| {
+        let ended = it.state.terminated.as_ref().filter(|it| it.exit_code != 0)?;
+        Some((&it.name, ended.exit_code))
+    });
+    failed.map(|(name, code)| {
+        let what = format!("Init container {name} failed with exit code {code}");
+        if name != HOST_KEYS_CONTAINER {
+            return what;
+        }
+        format!(
+            "{what}: the runner image cannot learn host keys, so put the hosts' lines into \
+             known_hosts of the ssh Secret"
+        )
+    })
+}
+
+fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).filter(|it| !it.is_empty()).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,115 @@
+//! What keeps a pod from starting or ending, as far as Kubernetes tells.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::ResourceExt;
+use operator_core::run_engine::outcome::FailureReason;
+
+use crate::objects::{ContainerStatus, Pod, Waiting};
+
+/// How long a pod may wait for its volumes and networks: the run's parent has checked that its
+/// inputs exist, so this is for what went away since.
+pub const PATIENCE: Duration = Duration::from_mins(3);
+/// How long a pod may be without a worker before that is worth a word.
+pub const PLACEMENT: Duration = Duration::from_secs(30);
+/// How long a pod may outlive its own end before its worker counts as lost.
+pub const LOST: Duration = Duration::from_mins(1);
+
+/// What is wrong with a pod that has neither started nor ended.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum PodProblem {
+    /// It will not start as it is.
+    Stuck {
+        /// The class.
+        reason: FailureReason,
+        /// The cause in words.
+        message: String,
+    },
+    /// No worker takes it.
+    Unplaced(String),
+    /// Its worker does not answer, so nobody knows whether it still works on the hosts.
+    WorkerLost {
+        /// The pod.
+        pod: String,
+        /// The worker.
+        worker: String,
+    },
+}
+
+/// What is wrong with a pod, and when to look again where only time tells.
+pub fn of(pod: &Pod, now: Timestamp) -> (Option<PodProblem>, Option<Duration>) {
+    if let Some(deleted) = &pod.metadata.deletion_timestamp {
+        return after(Some(deleted.0), LOST, now, || {
+            let (pod, worker) = (pod.name_any(), pod.spec.node_name.clone());
+            PodProblem::WorkerLost { pod, worker }
+        });
+    }
+    if pod.has_started() {
+        return (None, None);
+    }
+    if let Some((container, waiting)) = pod.containers().find_map(refused) {
+        let reason = if is_image(waiting) {
+            FailureReason::ImagePullFailed
+        } else {
+            FailureReason::InputMissing
+        };
+        let message = format!("Container {container}: {}: {}", waiting.reason, waiting.message);
+        return (Some(PodProblem::Stuck { reason, message }), None);
+    }
+    if let Some(aspect) = pod.lacks("PodScheduled") {
+        let message = format!(
+            "Pod {} finds no worker: {}. Make room on one, or correct spec.nodeSelector and \
+             spec.tolerations of the run.",
+            pod.name_any(),
+            aspect.message.trim_end_matches('.')
+        );
+        return after(aspect.last_transition_time.as_ref().map(|it| it.0), PLACEMENT, now, || {
+            PodProblem::Unplaced(message)
+        });
+    }
+    if let Some(aspect) = pod.lacks("PodReadyToStartContainers") {
+        return after(aspect.last_transition_time.as_ref().map(|it| it.0), PATIENCE, now, || {
+            let message = format!(
+                "Pod {} got no volumes or networks within {} s: a Secret, ConfigMap, key or \
+                 NetworkAttachmentDefinition that it mounts is missing (kubectl get events)",
+                pod.name_any(),
+                PATIENCE.as_secs()
+            );
+            PodProblem::Stuck { reason: FailureReason::InputMissing, message }
+        });
+    }
+    (None, None)
+}
+
+/// A container that kubelet cannot make.
+fn refused(container: &ContainerStatus) -> Option<(&str, &Waiting)> {
+    let waiting = container.state.waiting.as_ref()?;
+    let is_input = ["CreateContainerConfigError", "CreateContainerError"];
+    let is_refused = is_image(waiting) || is_input.contains(&waiting.reason.as_str());
+    is_refused.then_some((container.name.as_str(), waiting))
+}
+
+fn is_image(waiting: &Waiting) -> bool {
+    let words = ["ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"];
+    let rarer = ["ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed"];
+    words.iter().chain(&rarer).any(|it| *it == waiting.reason)
+}
+
+fn after(
+    since: Option<Timestamp>,
+    patience: Duration,
+    now: Timestamp,
+    trouble: impl FnOnce() -> PodProblem,
+) -> (Option<PodProblem>, Option<Duration>) {
+    match since.and_then(|it| left(it, patience, now)) {
+        Some(pause) => (None, Some(pause)),
+        None => (Some(trouble()), None),
+    }
+}
+
+/// How much is left of a time that began at `since`; nothing where it is over.
+fn left(since: Timestamp, patience: Duration, now: Timestamp) -> Option<Duration> {
+    let elapsed = Duration::try_from(now.duration_since(since)).unwrap_or_default();
+    patience.checked_sub(elapsed).filter(|it| !it.is_zero())
+}

@@ -1,0 +1,377 @@
+//! What the API server, ansible-runner or the operator's options would refuse in a run's pod: told
+//! before there is a Job, with the field and the legal way.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use api::ansibleee::{AnsibleEeSpec, MAX_DEADLINE};
+use api::facts;
+use api::fault::Fault;
+use api::names::{is_dns_label, is_dns_subdomain};
+use api::plays;
+use k8s_openapi::api::core::v1::{Toleration, Volume};
+use operator_core::run_engine::owner::{self, TAKE_OVER};
+
+use super::environment;
+use super::job::{OWN_VOLUMES, files};
+use crate::run::settings::{Settings, is_engines};
+
+/// How long one environment variable may be: Linux' own limit of a string.
+const VARIABLE_LIMIT: usize = 128 * 1024;
+/// How long a Job may take at most, as Kubernetes counts.
+const LONGEST: i64 = i32::MAX as i64;
+
+/// All faults of what surrounds the playbook, in the order of the spec's fields.
+pub fn faults(spec: &AnsibleEeSpec, settings: &Settings) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    role(spec, &mut faults);
+    image(spec, &mut faults);
+    env(spec, &mut faults);
+    volumes(spec, &mut faults);
+    cmd_line(spec, &mut faults);
+    owner_check(spec, &mut faults);
+    fact_variables(spec, &mut faults);
+    networks(spec, &mut faults);
+    containers(spec, &mut faults);
+    service_account(spec, settings, &mut faults);
+    dns(spec, &mut faults);
+    hosts(spec, &mut faults);
+    placement(spec, &mut faults);
+    faults
+}
+
+fn add(faults: &mut Vec<Fault>, path: impl Into<String>, message: impl Into<String>) {
+    faults.push(Fault { path: path.into(), message: message.into() });
+}
+
+fn role(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
+    let Some(role) = &spec.role else { return };
+    if spec.playbook.is_some() || spec.contents().is_some() {
+        add(faults, "spec.role", "role and a playbook exclude each other: keep one");
+    }
+    if let Some(message) = plays::role_fault(role) {
+        add(faults, "spec.role", message);
+    }
+}
+
+fn image(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
+    let image = spec.image.as_deref().unwrap_or_default();
+    if image.contains(char::is_whitespace) {
+        add(faults, "spec.image", format!("{image:?} has white space in it"));
+    }
+    if spec.active_deadline_seconds.is_some_and(|it| it > LONGEST) {
+        add(faults, "spec.activeDeadlineSeconds", format!("at most {MAX_DEADLINE} seconds"));
+    }
+}
+
+/// The variables by which upstream's contract gives texts to the image's entry point, and the
+/// fields whose files it would then write over; it cannot, and ends.
+const CONTRACT: [(&str, &str, &str); 4] = [
+    ("RUNNER_CMDLINE", "/runner/env/cmdline", "cmdLine"),
+    ("RUNNER_EXTRA_VARS", "/runner/env/extravars", "extraVars"),
+    ("RUNNER_INVENTORY", "/runner/inventory/inventory.yaml", "inventory"),
+    ("RUNNER_PLAYBOOK", "/runner/project/playbook.yaml", "playbookContents"),
+];
+
+fn env(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
+    let files = files(spec);
+    let field = |name: &str| {
+        let (_, path, field) = CONTRACT.into_iter().find(|it| it.0 == name)?;
+        files.iter().any(|it| it.path == path).then_some(field)
+    };
+    if !is_dns_subdomain(&spec.env_config_map_name) {
+        let message = format!("{:?} cannot name a ConfigMap", spec.env_config_map_name);
+        add(faults, "spec.envConfigMapName", message);
+    }
+    for (idx, variable) in spec.env.iter().enumerate() {
+        let name = variable.name.as_str();
+        let value = variable.value.as_deref().unwrap_or_default();
+        if let Some(field) = field(name) {
+            let message = format!("{name} and spec.{field} say the same: keep spec.{field}");
+            add(faults, format!("spec.env[{idx}].name"), message);
+        }
+        if environment::is_ssh(name) {
+            let message = format!(
+                "{name} has no effect, for the operator decides about ssh: take it away, and give a \
+                 host's own arguments as variable ansible_ssh_common_args (in ansibleVars, or in \
+                 the inventory)"
+            );
+            add(faults, format!("spec.env[{idx}].name"), message);
+        }
+        if !value.is_empty() && variable.value_from.is_some() {
+            add(faults, format!("spec.env[{idx}]"), "value and valueFrom: keep one");
+        }
+        if name.len() + value.len() + 2 > VARIABLE_LIMIT {
+            let message = format!("a variable holds at most {VARIABLE_LIMIT} bytes: mount a file");
+            add(faults, format!("spec.env[{idx}].value"), message);
+        }
+    }
+}
+
+fn volumes(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
+    for (idx, extra) in spec.extra_mounts.iter().enumerate().filter(|(_, it)| it.reaches_runs()) {
+        for (volume_idx, volume) in extra.volumes.iter().enumerate() {
+            let at = format!("spec.extraMounts[{idx}].volumes[{volume_idx}]");
+            if !is_dns_label(&volume.name) {
+                let message = format!("{:?} cannot name a volume", volume.name);
+                add(faults, format!("{at}.name"), message);
+            }
+            token(spec, volume, &at, faults);
+        }
+        for (mount_idx, mount) in extra.mounts.iter().enumerate() {
+            let sub_path = mount.sub_path.as_deref().unwrap_or_default();
+            let leaves = sub_path.starts_with('/') || sub_path.split('/').any(|it| it == "..");
+            if leaves {
+                let path = format!("spec.extraMounts[{idx}].mounts[{mount_idx}].subPath");
+                add(faults, path, format!("{sub_path} leaves its volume"));
+            }
+        }
+    }
+}
+
+/// A pod acts with the rights of a service account only where a hand-made run names one.
+fn token(spec: &AnsibleEeSpec, volume: &Volume, at: &str, faults: &mut Vec<Fault>) {
+    if spec.service_account_name.is_some() && !is_engines(spec) {
+        return;
+    }
+    let sources = volume.projected.as_ref().and_then(|it| it.sources.as_ref());
+    for (idx, source) in sources.into_iter().flatten().enumerate() {
+        if source.service_account_token.is_some() {
+            let message = "it gives the pod the rights of a ServiceAccount: take it away; a run \
+                           made by hand may name one in spec.serviceAccountName, if it is allowed \
+                           (ansibleee.allowedServiceAccounts)";
+            add(faults, format!("{at}.projected.sources[{idx}].serviceAccountToken"), message);
+        }
+    }
+}
+
+fn cmd_line(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
+    if let Some(message) = spec.cmd_line.as_deref().and_then(unclosed) {
+        add(faults, "spec.cmdLine", message);
+    }
+}
+
+fn fact_variables(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
+    for (idx, name) in spec.fact_variables.iter().enumerate() {
+        if let Some(message) = facts::fault(name) {
+            add(faults, format!("spec.factVariables[{idx}]"), message);
+        }
+    }
+    if !spec.fact_variables.is_empty() && !is_engines(spec) {
+        let message = "runs of the operators alone have facts as variables: take it away, and read \
+                       ansible_facts[…] in the playbook";
+        add(faults, "spec.factVariables", message);
+    }
+}
+
+/// What would keep a run of the engine from asking its hosts for their owner. The callback plugin
+/// keeps tags and extra variables away from that play; these are told before there is a Job.
+fn owner_check(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
+    if !is_engines(spec) {
+        return;
+    }
+    for name in spec.extra_vars.keys().filter(|it| owner::is_variable(it)) {
+        let message = format!(
+            "nobody but the operator says whose a host is: take it away; a host is taken over by \
+             annotation {TAKE_OVER} of the object that describes it"
+        );
+        add(faults, format!("spec.extraVars.{name}"), message);
+    }
+    let cmd_line = spec.cmd_line.as_deref().unwrap_or_default();
+    let words = cmd_line.split_whitespace().map(|it| it.replace(['\'', '"', '\\'], ""));
+    // ansible-playbook takes the begin of an option for the whole of it.
+    let skips = |it: &String| it.starts_with("--st");
+    if let Some(word) = words.into_iter().find(skips) {
+        let message = format!(
+            "{word} would leave out the tasks that ask a host for its owner: take it away, and \
+             choose tasks by --tags"
+        );
+        add(faults, "spec.cmdLine", message);
+    }
+}
+
+/// What keeps ansible-runner from splitting a command line into words; it does so as a shell does.
+fn unclosed(text: &str) -> Option<&'static str> {
+    let mut quote = None;
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        match (quote, letter) {
+            // The next letter loses its meaning, except between single quotation marks.
+            (None | Some('"'), '\\') => {
+                if letters.next().is_none() {
+                    return Some("a backslash at the end quotes nothing");
+                }
+            }
+            (None, '\'' | '"') => quote = Some(letter),
+            (Some(open), _) if open == letter => quote = None,
+            (_, _) => {}
+        }
+    }
+    quote.map(|_| "a quotation mark is not closed")
+}
+
+/// The pod's interfaces carry the names of their networks, cut at 15 characters.
+fn networks(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
+    let mut seen = BTreeSet::new();
+    for (idx, name) in spec.network_attachments.iter().enumerate() {
+        let interface: String = name.chars().take(15).collect();
+        if !seen.insert(interface.clone()) {
+            let message = format!("two networks would have interface {interface}: keep one");
+            add(faults, format!("spec.networkAttachments[{idx}]"), message);
+        }
+    }
+}
+
+fn containers(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
+    if !is_dns_label(&spec.name) {
+        add(faults, "spec.name", format!("{:?} cannot name a container", spec.name));
+    }
+    let extra = spec.extra_mounts.iter().filter(|it| it.reaches_runs());
+    let volumes: BTreeSet<&str> =
+        extra.flat_map(|it| &it.volumes).map(|it| it.name.as_str()).chain(OWN_VOLUMES).collect();
+    for (idx, container) in spec.init_containers.iter().enumerate() {
+        let at = format!("spec.initContainers[{idx}]");
+        if !is_dns_label(&container.name) {
+            let message = format!("{:?} cannot name a container", container.name);
+            add(faults, format!("{at}.name"), message);
+        }
+        if container.image.as_deref().unwrap_or_default().trim().is_empty() {
+            add(faults, format!("{at}.image"), "a container needs an image");
+        }
+        for (mount_idx, mount) in container.volume_mounts.iter().flatten().enumerate() {
+            if !volumes.contains(mount.name.as_str()) {
+                let message = format!("no volume of extraMounts is called {}", mount.name);
+                add(faults, format!("{at}.volumeMounts[{mount_idx}].name"), message);
+            }
+        }
+    }
+    for (idx, secret) in spec.image_pull_secrets.iter().enumerate() {
+        if !is_dns_subdomain(&secret.name) {
+            let message = format!("{:?} cannot name a Secret", secret.name);
+            add(faults, format!("spec.imagePullSecrets[{idx}].name"), message);
+        }
+    }
+}
+
+/// Whoever may write a run would otherwise act with the rights of any account of the namespace.
+fn service_account(spec: &AnsibleEeSpec, settings: &Settings, faults: &mut Vec<Fault>) {
+    let Some(name) = &spec.service_account_name else { return };
+    let allowed = &settings.service_accounts;
+    if !is_dns_subdomain(name) {
+        let message = format!("{name:?} cannot name a ServiceAccount");
+        add(faults, "spec.serviceAccountName", message);
+    } else if !allowed.iter().any(|it| it == name || it == "*") {
+        let which = if allowed.is_empty() { "none".to_owned() } else { allowed.join(", ") };
+        let message = format!(
+            "runs may not use ServiceAccount {name}: take the field away, or have the account \
+             allowed where the operator is installed (ansibleee.allowedServiceAccounts, now {which})"
+        );
+        add(faults, "spec.serviceAccountName", message);
+    }
+}
+
+fn dns(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
+    let Some(dns) = &spec.dns_config else { return };
+    let servers: &[String] = dns.nameservers.as_deref().unwrap_or_default();
+    if !(1..=3).contains(&servers.len()) {
+        let message = "one to three servers, for nothing of the cluster's own DNS is used";
+        add(faults, "spec.dnsConfig.nameservers", message);
+    }
+    for (idx, server) in servers.iter().enumerate() {
+        if server.parse::<IpAddr>().is_err() {
+            let message = format!("{server:?} is no IP address");
+            add(faults, format!("spec.dnsConfig.nameservers[{idx}]"), message);
+        }
+    }
+    let searches: &[String] = dns.searches.as_deref().unwrap_or_default();
+    if searches.len() > 32 {
+        add(faults, "spec.dnsConfig.searches", "at most 32 domains");
+    }
+    for (idx, domain) in searches.iter().enumerate() {
+        if !is_dns_subdomain(domain.trim_end_matches('.')) {
+            let message = format!("{domain:?} is no domain");
+            add(faults, format!("spec.dnsConfig.searches[{idx}]"), message);
+        }
+    }
+}
+
+/// Two runs are kept from one host by its address, so each must be written in one way alone.
+fn hosts(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
+    for (idx, host) in spec.hosts.iter().enumerate() {
+        if host.address.is_empty() || host.address.contains(char::is_whitespace) {
+            continue;
+        }
+        let is_port = |it: &str| {
+            it.bytes().all(|it| it.is_ascii_digit()) && it.parse::<u16>().is_ok_and(|it| it > 0)
+        };
+        let parts = host.address.rsplit_once(':');
+        let is_whole = parts.is_some_and(|(name, port)| {
+            !name.is_empty() && !name.starts_with('-') && is_port(port)
+        });
+        if !is_whole {
+            let message = format!("{:?} is no address; write host:port", host.address);
+            add(faults, format!("spec.hosts[{idx}].address"), message);
+        }
+    }
+}
+
+fn placement(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
+    for (key, value) in &spec.node_selector {
+        if !is_label_key(key) {
+            let message = format!("{key:?} cannot be the key of a label");
+            add(faults, "spec.nodeSelector", message);
+        }
+        if !value.is_empty() && !is_label_word(value) {
+            let message = format!("{value:?} cannot be the value of a label");
+            add(faults, format!("spec.nodeSelector.{key}"), message);
+        }
+    }
+    for (idx, toleration) in spec.tolerations.iter().enumerate() {
+        if let Some(message) = toleration_fault(toleration) {
+            add(faults, format!("spec.tolerations[{idx}]"), message);
+        }
+    }
+}
+
+fn toleration_fault(it: &Toleration) -> Option<&'static str> {
+    let key = it.key.as_deref().unwrap_or_default();
+    let operator = it.operator.as_deref().unwrap_or_default();
+    let effect = it.effect.as_deref().unwrap_or_default();
+    let is_exists = operator == "Exists";
+    if !["", "Equal", "Exists", "Gt", "Lt"].contains(&operator) {
+        Some("operator is Equal or Exists")
+    } else if key.is_empty() && !is_exists {
+        Some("without a key, operator must be Exists")
+    } else if !key.is_empty() && !is_label_key(key) {
+        Some("key cannot be the key of a taint")
+    } else if is_exists && it.value.as_deref().is_some_and(|it| !it.is_empty()) {
+        Some("operator Exists takes no value")
+    } else if !["", "NoSchedule", "PreferNoSchedule", "NoExecute"].contains(&effect) {
+        Some("effect is NoSchedule, PreferNoSchedule or NoExecute")
+    } else if it.toleration_seconds.is_some() && effect != "NoExecute" {
+        Some("tolerationSeconds goes with effect NoExecute alone")
+    } else {
+        None
+    }
+}
+
+fn is_label_key(key: &str) -> bool {
+    match key.split_once('/') {
+        Some((prefix, name)) => is_dns_subdomain(prefix) && is_label_word(name),
+        None => is_label_word(key),
+    }
+}
+
+/// Whether a text can be the last part of a label's key, or a label's value that is not empty.
+fn is_label_word(text: &str) -> bool {
+    let is_edge = |it: char| it.is_ascii_alphanumeric();
+    let is_inner = |it: char| is_edge(it) || "-_.".contains(it);
+    text.len() <= 63
+        && text.starts_with(is_edge)
+        && text.ends_with(is_edge)
+        && text.chars().all(is_inner)
+}
+
+#[cfg(test)]
+#[path = "pod_spec_rules_tests.rs"]
+mod tests;

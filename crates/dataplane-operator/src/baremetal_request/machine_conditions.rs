@@ -1,0 +1,126 @@
+//! What is told of machines: of one, and of all that somebody asks for.
+
+use api::conditions::{ConditionDraft, truncated};
+use operator_core::plan::Target;
+
+use crate::baremetal_request::provisioning_state::ProvisioningState;
+use crate::problem::Fault;
+
+/// How long what a set says of a machine may be, in bytes.
+pub const TEXT: usize = 768;
+/// How many machines a sum names.
+const NAMED: usize = 5;
+/// How long the part of a sum about one machine may be.
+const ONE: usize = 300;
+
+/// The finding on the machine of one host, under a type; `owner` asks for the set, and `address` is
+/// where the host is reached.
+pub fn finding(
+    type_: &str,
+    owner: &Target,
+    course: &ProvisioningState,
+    address: &str,
+) -> ConditionDraft {
+    let record = &course.record;
+    let machine = record.machine.as_deref().unwrap_or("not chosen yet");
+    let state = format!("Machine {machine}: {} since {}.", record.state, record.since.0);
+    let set = format!("OpenStackBaremetalSet {}", owner.name);
+    if course.may_begin() {
+        return ConditionDraft::good(type_, "Provisioned", state + &aside(course, &set));
+    }
+    if course.waits_for_ssh {
+        let until = course.waits_until().map(|it| it.to_string()).unwrap_or_default();
+        let text = format!(
+            "{state} Its ssh server at {address} has not answered yet: services begin when it does, \
+             or at {until}."
+        );
+        return ConditionDraft::waiting(type_, "WaitingForSsh", text);
+    }
+    if let Some(error) = &course.error {
+        let text = format!("{state} {set} says of it: {}", truncated(error, TEXT));
+        return failing(type_, course.is_final, text);
+    }
+    if let Some(trouble) = &course.trouble {
+        let text = format!("{state} {set} {}", truncated(&trouble.text, TEXT));
+        return failing(type_, trouble.is_final, text);
+    }
+    ConditionDraft::waiting(type_, "Provisioning", format!("{state} {set} follows it."))
+}
+
+/// The finding on the machine of a host that is to be deleted, and that waits for nothing else.
+pub fn leaving(
+    type_: &str,
+    reason: &str,
+    owner: &Target,
+    course: &ProvisioningState,
+) -> ConditionDraft {
+    let record = &course.record;
+    let machine = record.machine.as_deref().unwrap_or("none any more");
+    let set = format!("OpenStackBaremetalSet {}", owner.name);
+    let text = format!(
+        "Everybody else is done with the host, and {set} gives its machine back. Machine {machine}: {} \
+         since {}.",
+        record.state, record.since.0
+    );
+    match &course.error {
+        Some(error) => {
+            let text = format!("{text} {set} says of it: {}", truncated(error, TEXT));
+            ConditionDraft::warning(type_, reason, text)
+        }
+        None => ConditionDraft::waiting(type_, reason, text),
+    }
+}
+
+/// What is told of a machine that is a host and is to be another one.
+fn aside(course: &ProvisioningState, set: &str) -> String {
+    let mut text = String::new();
+    if course.has_drifted {
+        text = format!(
+            " What its config drive is made from has changed since: the host gets that only when it is \
+             provisioned again, which overwrites its disk and which nobody does by himself; see \
+             UpToDate of {set}."
+        );
+    }
+    if let Some(error) = &course.error {
+        text = format!("{text} {set} says of it: {}", truncated(error, TEXT));
+    }
+    text
+}
+
+/// The finding on a host that cannot get a machine.
+pub fn fault(type_: &str, fault: &Fault) -> ConditionDraft {
+    let tell = if fault.is_missing { ConditionDraft::warning } else { ConditionDraft::error };
+    tell(type_, fault.reason, fault.message.clone())
+}
+
+fn failing(type_: &str, is_final: bool, text: String) -> ConditionDraft {
+    let tell = if is_final { ConditionDraft::error } else { ConditionDraft::warning };
+    tell(type_, "ProvisioningFailed", text)
+}
+
+/// The sum of what is told of machines, by the names of the hosts: how many are there, and the first
+/// ones that are not, the worst first.
+pub fn sum<'a>(
+    type_: &str,
+    all: impl Iterator<Item = (&'a str, &'a ConditionDraft)>,
+) -> ConditionDraft {
+    let all: Vec<(&str, &ConditionDraft)> = all.collect();
+    let mut open: Vec<&(&str, &ConditionDraft)> =
+        all.iter().filter(|(_, it)| !it.holds()).collect();
+    open.sort_by_key(|(_, it)| (it.severity.is_none(), it.severity));
+    let mut texts =
+        vec![format!("{}/{} hosts have their machines.", all.len() - open.len(), all.len())];
+    let one =
+        |(name, it): &&(&str, &ConditionDraft)| format!("{name}: {}", truncated(&it.message, ONE));
+    texts.extend(open.iter().take(NAMED).map(one));
+    if open.len() > NAMED {
+        texts.push(format!("And {} more.", open.len() - NAMED));
+    }
+    let text = texts.join(" ");
+    match open.first() {
+        None => ConditionDraft::good(type_, "Provisioned", text),
+        Some((_, worst)) => {
+            ConditionDraft { type_: type_.to_owned(), message: text, ..(*worst).clone() }
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! A set of machines in memory, for tests: the API server's part of it, its operator's, and an asker
+//! that dies.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use api::baremetal::BaremetalSet;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt;
+use serde_json::{Value, json};
+
+use crate::baremetal_request::Seen;
+use crate::baremetal_request::set::IN_USE;
+
+impl Seen {
+    /// The set after an apply by its only writer.
+    pub fn applied(&mut self, object: &Value) {
+        assert!(object["metadata"]["ownerReferences"].is_null());
+        let before = self.set.take();
+        let generation = before.as_ref().and_then(|it| it.metadata.generation).unwrap_or(0);
+        let mut set: BaremetalSet = serde_json::from_value(object.clone()).unwrap();
+        set.metadata.uid = Some("set".into());
+        set.metadata.generation = Some(generation + 1);
+        let others = before.iter().flat_map(|it| it.finalizers()).filter(|it| *it != IN_USE);
+        let others: Vec<String> = others.cloned().collect();
+        set.finalizers_mut().extend(others);
+        set.status = before.and_then(|it| it.status.clone());
+        self.set = Some(Arc::new(set));
+    }
+
+    /// The set is deleted, and stays until its machines were given back.
+    pub fn deleted(&mut self, at: Timestamp) {
+        self.set_mut().metadata.deletion_timestamp = Some(Time(at));
+    }
+
+    /// Only these finalizers are left on the set.
+    pub fn released(&mut self, rest: &[String]) {
+        self.set_mut().metadata.finalizers = Some(rest.to_vec());
+    }
+
+    /// The set, which is there.
+    pub fn set_mut(&mut self) -> &mut BaremetalSet {
+        Arc::make_mut(self.set.as_mut().unwrap())
+    }
+
+    /// The hosts for which the set is to have machines.
+    pub fn hosts(&self) -> Vec<&str> {
+        self.set.iter().flat_map(|it| it.spec.baremetal_hosts.keys()).map(String::as_str).collect()
+    }
+
+    /// The operator of the set has looked at it, and says this of a host's machine.
+    pub fn say(&mut self, host: &str, fields: &Value) {
+        let set = self.set_mut();
+        let mut entry = json!({ "hostname": host, "bmhRef": format!("m-{host}"),
+            "instance": format!("i-{host}") });
+        entry.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        let observed = set.metadata.generation;
+        let status = set.status.get_or_insert_default();
+        status.observed_generation = observed;
+        status.baremetal_hosts.insert(host.into(), serde_json::from_value(entry).unwrap());
+    }
+
+    /// The same of its state alone.
+    pub fn say_state(&mut self, host: &str, state: &str) {
+        self.say(host, &json!({ "provisioningState": state }));
+    }
+
+    /// A condition of the set that does not hold, and no other.
+    pub fn complain(&mut self, type_: &str, severity: &str, message: &str) {
+        let condition = json!({ "type": type_, "status": "False", "severity": severity,
+            "reason": "R", "message": message, "lastTransitionTime": "2026-01-01T00:00:00Z" });
+        let status = self.set_mut().status.get_or_insert_default();
+        status.conditions = vec![serde_json::from_value(condition).unwrap()];
+    }
+
+    /// A condition of the set holds beside those that do not.
+    pub fn hold(&mut self, type_: &str) {
+        let condition = json!({ "type": type_, "status": "True", "reason": "R", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z" });
+        let status = self.set_mut().status.get_or_insert_default();
+        status.conditions.push(serde_json::from_value(condition).unwrap());
+    }
+
+    /// The operator of the set has given back what is asked for no more: of one that is deleted,
+    /// everything, once nobody else holds it.
+    pub fn give_back(&mut self) {
+        let set = self.set_mut();
+        let observed = set.metadata.generation;
+        let asked = set.spec.baremetal_hosts.clone();
+        let is_gone = set.metadata.deletion_timestamp.is_some() && set.finalizers().is_empty();
+        let status = set.status.get_or_insert_default();
+        status.observed_generation = observed;
+        status.baremetal_hosts.retain(|it, _| asked.contains_key(it));
+        if is_gone {
+            self.set = None;
+        }
+    }
+
+    /// The ssh server of an address answers.
+    pub fn answer(&mut self, address: &str) {
+        self.answering.insert(format!("{address}:22"));
+    }
+}
+
+/// The operator of a set: it deploys what is asked for, and takes back what is not, a state at a time.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Provisioner {
+    /// How often each host was `deployed` or `given back`, as `word host`.
+    pub did: BTreeMap<String, u32>,
+}
+
+impl Provisioner {
+    /// Each machine goes one state on; whether any did.
+    ///
+    /// Of a set that is to be deleted nothing happens while somebody else holds it.
+    pub(crate) fn act(&mut self, seen: &mut Seen) -> bool {
+        let Some(set) = seen.set.clone() else { return false };
+        let is_deleted = set.metadata.deletion_timestamp.is_some();
+        if is_deleted && !set.finalizers().is_empty() {
+            return false;
+        }
+        let asked = &set.spec.baremetal_hosts;
+        let status = set.status.clone().unwrap_or_default();
+        let is_left = |it: &String| is_deleted || !asked.contains_key(it);
+        let mut has_acted = status.observed_generation != set.metadata.generation;
+        for (host, told) in status.baremetal_hosts.iter().filter(|(it, _)| is_left(it)) {
+            has_acted = true;
+            if told.annotated_for_deletion {
+                self.note("given back", host);
+            } else {
+                let fields = json!({ "provisioningState": "active", "annotatedForDeletion": true });
+                seen.say(host, &fields);
+            }
+        }
+        for host in asked.keys().filter(|_| !is_deleted) {
+            let before = status.baremetal_hosts.get(host).map(|it| it.provisioning_state.as_str());
+            match before {
+                Some("active") => continue,
+                Some(_) => seen.say_state(host, "active"),
+                None => {
+                    self.note("deployed", host);
+                    seen.say_state(host, "deploying");
+                }
+            }
+            has_acted = true;
+        }
+        let is_back = |host: &String| {
+            is_left(host)
+                && status.baremetal_hosts.get(host).is_none_or(|it| it.annotated_for_deletion)
+        };
+        let all: Vec<String> = status.baremetal_hosts.keys().cloned().collect();
+        let now = seen.set_mut();
+        now.status.get_or_insert_default().observed_generation = now.metadata.generation;
+        now.status.get_or_insert_default().baremetal_hosts.retain(|it, _| !is_back(it));
+        if is_deleted && all.iter().all(is_back) {
+            seen.set = None;
+            has_acted = true;
+        }
+        has_acted
+    }
+
+    fn note(&mut self, word: &str, host: &str) {
+        *self.did.entry(format!("{word} {host}")).or_default() += 1;
+    }
+}
+
+/// Where one who asks dies: at which of its writes, and whether the write is acted upon.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Death {
+    /// The number of the write, from 0.
+    pub call: usize,
+    /// Whether it is acted upon.
+    pub is_after: bool,
+}
+
+/// It died.
+#[derive(Debug)]
+pub(crate) struct Died;
+
+/// The writes of one who dies once at most.
+#[derive(Debug, Default)]
+pub(crate) struct Life {
+    /// Where it dies.
+    pub death: Option<Death>,
+    /// How many writes there were.
+    pub n_calls: usize,
+}
+
+impl Life {
+    /// One write.
+    pub(crate) fn call(&mut self, write: impl FnOnce()) -> Result<(), Died> {
+        self.begin()?;
+        write();
+        self.end()
+    }
+
+    /// A call begins.
+    pub(crate) fn begin(&mut self) -> Result<(), Died> {
+        self.n_calls += 1;
+        self.goes_on(false)
+    }
+
+    /// The call that began last was acted upon.
+    pub(crate) fn end(&self) -> Result<(), Died> {
+        self.goes_on(true)
+    }
+
+    fn goes_on(&self, is_after: bool) -> Result<(), Died> {
+        let now = Death { call: self.n_calls - 1, is_after };
+        if self.death == Some(now) { Err(Died) } else { Ok(()) }
+    }
+}
+
+/// That a story with so many calls ends as expected wherever it is interrupted by a death.
+pub(crate) fn ends_alike<T: Debug + PartialEq>(
+    expected: &T,
+    n_calls: usize,
+    end: impl Fn(Death) -> T,
+) {
+    for call in 0..n_calls {
+        for is_after in [false, true] {
+            let found = end(Death { call, is_after });
+            assert_eq!(&found, expected, "call {call}, after it: {is_after}");
+        }
+    }
+}

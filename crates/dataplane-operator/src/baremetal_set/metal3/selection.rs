@@ -1,0 +1,188 @@
+//! Which `BareMetalHost` is taken for which host, and why none is.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use api::baremetal::template::HardwareReqs;
+use api::metal3::{BareMetalHost, Cpu, Disk};
+use kube::ResourceExt;
+
+use super::bare_metal_host::{UID, consumer_title, has_image, is_detached, is_paused, state};
+
+/// The states in which a machine can be provisioned at once; `ready` is what older releases say.
+const FREE: [&str; 2] = ["available", "ready"];
+const BYTES_OF_GB: i64 = 1_000_000_000;
+const MIB_OF_GB: i64 = 1024;
+
+/// What a machine must be for a host.
+#[derive(Clone, Debug, Default)]
+pub struct SelectionTerms<'a> {
+    /// The namespace in which it is.
+    pub namespace: &'a str,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// Its hardware.
+    pub hardware: Option<&'a HardwareReqs>,
+}
+
+/// Why no machine is taken for a host: what excluded how many, each counted where it failed first.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct NoMachine {
+    /// The namespace that was looked at.
+    pub namespace: String,
+    /// How many machines are there.
+    pub total: usize,
+    /// What is the matter with how many of them, in the order in which it is looked at.
+    pub excluded: Vec<(String, usize)>,
+}
+
+impl fmt::Display for NoMachine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { namespace, total, excluded } = self;
+        if *total == 0 {
+            return write!(
+                f,
+                "there is no BareMetalHost in namespace {namespace}; make one, or correct \
+                 spec.bmhNamespace"
+            );
+        }
+        let told: Vec<String> = excluded.iter().map(|(lack, n)| format!("{n} {lack}")).collect();
+        write!(
+            f,
+            "none of {total} BareMetalHosts in namespace {namespace} can be taken: {}; add or free one, \
+             or ask for less",
+            told.join(", ")
+        )
+    }
+}
+
+/// A machine for each host that can have one, and for each other one the reason why not.
+///
+/// As many hosts as possible get one ([`ironic::assign::matched`]); apart from that, the first host by
+/// name gets the first machine by name.
+pub fn select<'a>(
+    hosts: &BTreeMap<String, SelectionTerms<'_>>,
+    machines: &'a [Arc<BareMetalHost>],
+) -> BTreeMap<String, Result<&'a BareMetalHost, NoMachine>> {
+    let fits = |terms: &SelectionTerms<'_>| -> Vec<usize> {
+        (0..machines.len()).filter(|idx| lack(&machines[*idx], terms).is_none()).collect()
+    };
+    let fits: Vec<Vec<usize>> = hosts.values().map(fits).collect();
+    let given = ironic::matching::matched(&fits, machines.len());
+    let judged = hosts.iter().zip(given).map(|((host, terms), given)| {
+        let machine = given.map(|idx| &*machines[idx]);
+        (host.clone(), machine.ok_or_else(|| no_machine(machines, terms)))
+    });
+    judged.collect()
+}
+
+fn no_machine(machines: &[Arc<BareMetalHost>], terms: &SelectionTerms<'_>) -> NoMachine {
+    let here: Vec<_> =
+        machines.iter().filter(|it| it.namespace().as_deref() == Some(terms.namespace)).collect();
+    let mut excluded: Vec<(usize, String, usize)> = Vec::new();
+    for machine in &here {
+        let (order, lack) = lack(machine, terms)
+            .unwrap_or_else(|| (usize::MAX, "go to other hosts of the set".to_owned()));
+        match excluded.iter_mut().find(|it| it.1 == lack) {
+            Some((_, _, n)) => *n += 1,
+            None => excluded.push((order, lack, 1)),
+        }
+    }
+    excluded.sort();
+    let excluded = excluded.into_iter().map(|(_, lack, n)| (lack, n)).collect();
+    NoMachine { namespace: terms.namespace.to_owned(), total: here.len(), excluded }
+}
+
+/// The first thing that a machine lacks, with its place in the order of looking; what a human asked for
+/// comes before what changes by itself.
+fn lack(machine: &BareMetalHost, terms: &SelectionTerms<'_>) -> Option<(usize, String)> {
+    let is_here = machine.namespace().as_deref() == Some(terms.namespace);
+    let mut lacks = vec![(!is_here).then(|| "in other namespaces".to_owned())];
+    let has = machine.labels();
+    lacks.extend(terms.labels.iter().map(|(key, value)| {
+        (has.get(key) != Some(value)).then(|| format!("without label {key}={value}"))
+    }));
+    lacks.extend(terms.hardware.iter().flat_map(|it| hardware(machine, it)));
+    lacks.extend(ready(machine));
+    lacks.into_iter().enumerate().find_map(|(idx, it)| Some((idx, it?)))
+}
+
+/// What it lacks of the hardware that a human asked for.
+fn hardware(machine: &BareMetalHost, reqs: &HardwareReqs) -> Vec<Option<String>> {
+    let HardwareReqs { cpu_reqs, mem_reqs, disk_reqs } = reqs;
+    if cpu_reqs.is_none() && mem_reqs.is_none() && disk_reqs.is_none() {
+        return Vec::new();
+    }
+    let Some(found) = machine.status.as_ref().and_then(|it| it.hardware.as_ref()) else {
+        return vec![Some("without details of its hardware".to_owned())];
+    };
+    let Cpu { arch, count, clock_megahertz } = &found.cpu;
+    let mut lacks = Vec::new();
+    if let Some(cpu) = cpu_reqs {
+        let wanted = cpu.arch.map(|it| serde_json::to_value(it).unwrap_or_default());
+        let wanted = wanted.as_ref().and_then(|it| it.as_str());
+        lacks.push(
+            wanted.filter(|it| it != arch).map(|it| format!("of another architecture than {it}")),
+        );
+        let of_count = cpu.count_req.as_ref();
+        lacks.push(of_count.and_then(|it| amount(*count, it.count, it.exact_match, " CPUs")));
+        // Clocks are told with fractions.
+        #[expect(clippy::cast_possible_truncation, reason = "a cast to i64 saturates")]
+        let clock = clock_megahertz.round() as i64;
+        let of_clock = cpu.mhz_req.as_ref();
+        lacks.push(of_clock.and_then(|it| amount(clock, it.mhz, it.exact_match, " MHz")));
+    }
+    let memory = mem_reqs.as_ref().and_then(|it| it.gb_req.as_ref());
+    lacks.push(memory.and_then(|it| {
+        amount(found.ram_mebibytes / MIB_OF_GB, it.gb, it.exact_match, " GB of memory")
+    }));
+    let disk = disk_reqs.as_ref().filter(|reqs| {
+        !found.storage.iter().any(|disk| {
+            let Disk { size_bytes, rotational } = disk;
+            let size = size_bytes / BYTES_OF_GB;
+            let is_large =
+                reqs.gb_req.as_ref().is_none_or(|it| is_enough(size, it.gb, it.exact_match));
+            let is_kind = reqs.ssd_req.as_ref().is_none_or(|it| {
+                let is_free_choice = !it.ssd && !it.exact_match;
+                is_free_choice || it.ssd != *rotational
+            });
+            is_large && is_kind
+        })
+    });
+    lacks.push(disk.map(|_| "without such a disk".to_owned()));
+    lacks
+}
+
+fn is_enough(found: i64, wanted: i64, is_exact: bool) -> bool {
+    // Nobody asks for none.
+    if is_exact && wanted > 0 { found == wanted } else { found >= wanted }
+}
+
+fn amount(found: i64, wanted: i64, is_exact: bool, unit: &str) -> Option<String> {
+    let more = if is_exact { "other than" } else { "fewer than" };
+    (!is_enough(found, wanted, is_exact)).then(|| format!("with {more} {wanted}{unit}"))
+}
+
+/// What changes by itself, or by those who have it.
+fn ready(machine: &BareMetalHost) -> Vec<Option<String>> {
+    let told = |is: bool, text: &str| is.then(|| text.to_owned());
+    let spec = &machine.spec;
+    let status = machine.status.clone().unwrap_or_default();
+    let is_taken =
+        machine.labels().contains_key(UID) || has_image(machine) || spec.custom_deploy.is_some();
+    let state = match state(machine) {
+        "" => "none",
+        state => state,
+    };
+    vec![
+        told(machine.metadata.deletion_timestamp.is_some(), "being deleted"),
+        told(spec.externally_provisioned, "provisioned by others"),
+        consumer_title(machine).map(|_| "used by others".to_owned()),
+        told(is_taken, "used by others"),
+        told(is_detached(machine), "detached"),
+        told(is_paused(machine), "paused"),
+        told(!status.error_type.is_empty(), "with an error"),
+        (!FREE.contains(&state)).then(|| format!("in state {state}")),
+    ]
+}

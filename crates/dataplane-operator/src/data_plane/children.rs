@@ -1,0 +1,135 @@
+//! The entries of the maps: what each states, and how the object of its name stands to it.
+
+use api::dataplane::DataPlane;
+use api::names;
+use api::shared::AnyMap;
+use kube::ResourceExt;
+use operator_core::plan::Step;
+
+use crate::applied::APPLIED;
+use crate::data_plane::desired::{DesiredChild, Found};
+use crate::data_plane::map::Map;
+use crate::data_plane::observe::Observed;
+use crate::owner::controller;
+
+/// Annotation by which a human hands a role or node over to the data plane of that name.
+pub const ADOPT: &str = "dataplane.openstack.org/adopt";
+
+/// How the object of an entry's name stands to the entry.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum ChildState {
+    /// The key cannot be the name of an object.
+    Unnameable,
+    /// There is none.
+    Missing,
+    /// A human handed it over, and it is not taken yet.
+    Offered,
+    /// It belongs to the data plane.
+    Ours {
+        /// Whether the present entry was applied to it.
+        is_applied: bool,
+        /// Whether its fields still say what the entry states.
+        is_kept: bool,
+    },
+    /// It belongs to the data plane and is being deleted.
+    Terminating,
+    /// It belongs to something else, or to nothing.
+    Foreign {
+        /// `Kind name` of its controller.
+        owner: Option<String>,
+    },
+}
+
+/// An entry of a map, judged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry<'a> {
+    /// Its map.
+    pub map: Map,
+    /// Its key.
+    pub name: &'a str,
+    /// How its object stands to it.
+    pub standing: ChildState,
+    /// What is to be applied; nothing where all is as stated, or may not be changed.
+    pub step: Option<Step>,
+}
+
+impl Entry<'_> {
+    /// `Kind name`.
+    pub fn title(&self) -> String {
+        title(self.map, self.name)
+    }
+
+    /// Whether the present entry has been applied to its object.
+    pub fn is_applied(&self) -> bool {
+        matches!(self.standing, ChildState::Ours { is_applied: true, .. })
+    }
+}
+
+/// `Kind name`.
+pub fn title(map: Map, name: &str) -> String {
+    format!("{} {name}", map.kind().kind)
+}
+
+/// The entries of both maps, roles first.
+pub fn entries(seen: &Observed) -> Vec<Entry<'_>> {
+    let spec = &seen.plane.spec;
+    let roles = spec.roles.iter().map(|(name, stated)| {
+        let found = seen.roles.get(name).map(|it| Found::of(&**it, &it.spec));
+        entry(&seen.plane, Map::Roles, name, stated, found)
+    });
+    let nodes = spec.nodes.iter().map(|(name, stated)| {
+        let found = seen.nodes.get(name).map(|it| Found::of(&**it, &it.spec));
+        entry(&seen.plane, Map::Nodes, name, stated, found)
+    });
+    roles.chain(nodes).collect()
+}
+
+fn entry<'a>(
+    plane: &DataPlane,
+    map: Map,
+    name: &'a str,
+    stated: &AnyMap,
+    found: Option<Found<'_>>,
+) -> Entry<'a> {
+    let wanted = DesiredChild::of(plane, map, name, stated);
+    let standing = standing(plane, name, found.as_ref(), &wanted);
+    let because = match &standing {
+        ChildState::Missing => Some("the map lists it and it does not exist"),
+        ChildState::Offered => Some("a human handed it over to the data plane"),
+        ChildState::Ours { is_applied: false, .. } => Some("the entry of the map has changed"),
+        ChildState::Ours { is_kept: false, .. } => Some("a field that the map states was changed"),
+        ChildState::Ours { .. }
+        | ChildState::Unnameable
+        | ChildState::Terminating
+        | ChildState::Foreign { .. } => None,
+    };
+    let uid = found.and_then(|it| it.meta.uid.clone());
+    let step = because.map(|it| wanted.step(plane, map, name, uid, it));
+    Entry { map, name, standing, step }
+}
+
+fn standing(
+    plane: &DataPlane,
+    name: &str,
+    found: Option<&Found<'_>>,
+    wanted: &DesiredChild,
+) -> ChildState {
+    if !names::is_dns_subdomain(name) {
+        return ChildState::Unnameable;
+    }
+    let Some(found) = found else { return ChildState::Missing };
+    match controller(found.meta) {
+        Some(owner) if Some(&owner.uid) == plane.metadata.uid.as_ref() => {
+            if found.meta.deletion_timestamp.is_some() {
+                return ChildState::Terminating;
+            }
+            let is_applied = found.annotation(APPLIED) == Some(wanted.hash.as_str());
+            ChildState::Ours { is_applied, is_kept: wanted.is_kept_by(found) }
+        }
+        Some(owner) => {
+            ChildState::Foreign { owner: Some(format!("{} {}", owner.kind, owner.name)) }
+        }
+        None if found.annotation(ADOPT) == Some(&plane.name_any()) => ChildState::Offered,
+        None => ChildState::Foreign { owner: None },
+    }
+}

@@ -1,0 +1,145 @@
+//! What the object of an entry must say, and whether it says so.
+
+use api::dataplane::DataPlane;
+use api::names;
+use api::shared::AnyMap;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::{Resource, ResourceExt};
+use operator_core::hash;
+use operator_core::plan::{Step, Target, Write};
+use operator_core::run_engine::build::owner;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::applied::{APPLIED, says};
+use crate::data_plane::map::Map;
+
+/// The field manager of what the maps state: not the operator's own, for the fields are a human's.
+pub const MANAGER: &str = "dataplane-operator-maps";
+/// Label with the data plane's name.
+const PLANE_LABEL: &str = "openstackdataplane";
+/// Label with the name of a node's role.
+const ROLE_LABEL: &str = "openstackdataplanerole";
+
+/// An object that was found under an entry's name.
+pub struct Found<'a> {
+    /// Its metadata.
+    pub meta: &'a ObjectMeta,
+    spec: Value,
+}
+
+impl<'a> Found<'a> {
+    /// Of an object that was read.
+    pub fn of<K: Resource>(object: &'a K, spec: &impl Serialize) -> Self {
+        Self { meta: object.meta(), spec: serde_json::to_value(spec).unwrap_or_default() }
+    }
+
+    /// The value of an annotation.
+    pub fn annotation(&self, name: &str) -> Option<&str> {
+        self.meta.annotations.as_ref()?.get(name).map(String::as_str)
+    }
+}
+
+/// What the object of an entry must say.
+pub struct DesiredChild {
+    spec: Value,
+    labels: Value,
+    /// Hash of all of it.
+    pub hash: String,
+}
+
+impl DesiredChild {
+    /// What an entry states, and the few fields that follow from where it stands.
+    pub fn of(plane: &DataPlane, map: Map, name: &str, stated: &AnyMap) -> Self {
+        let plane = plane.name_any();
+        let mut spec = stated.clone();
+        // An explicit null states nothing.
+        spec.retain(|_, it| !it.is_null());
+        let mut labels = AnyMap::new();
+        label(&mut labels, PLANE_LABEL, &plane);
+        match map {
+            Map::Roles => {
+                spec.insert("dataPlane".into(), json!(plane));
+            }
+            Map::Nodes => {
+                if !spec.contains_key("hostName") && !spec.contains_key("ansibleHost") {
+                    spec.insert("hostName".into(), json!(name));
+                }
+                let role = spec.get("role").and_then(Value::as_str).unwrap_or_default();
+                label(&mut labels, ROLE_LABEL, role);
+            }
+        }
+        let hash = hash::short(&(&spec, &labels));
+        Self { spec: json!(spec), labels: json!(labels), hash }
+    }
+
+    /// Whether an object says all of it.
+    pub fn is_kept_by(&self, found: &Found<'_>) -> bool {
+        let labels = json!(found.meta.labels);
+        says(Some(&found.spec), &self.spec) && says(Some(&labels), &self.labels)
+    }
+
+    /// The apply of these fields to the object, which has that UID if it was seen.
+    pub fn step(
+        self,
+        plane: &DataPlane,
+        map: Map,
+        name: &str,
+        uid: Option<String>,
+        because: &str,
+    ) -> Step {
+        let namespace = plane.namespace().unwrap_or_default();
+        let target = Target { kind: map.kind(), namespace, name: name.to_owned(), uid };
+        let mut metadata = json!({
+            "annotations": { APPLIED: self.hash },
+            "labels": self.labels,
+            "ownerReferences": [owner(&Target::of(plane))],
+        });
+        // Fields are taken over only of an object that was seen and may be: not of another one that
+        // came under its name meanwhile.
+        let force = target.uid.is_some();
+        if let Some(uid) = &target.uid {
+            metadata["uid"] = json!(uid);
+        }
+        let fields = json!({ "metadata": metadata, "spec": self.spec });
+        let mut step = Step::apply(target, fields, because);
+        if let Write::Apply { force: forced, manager, .. } = &mut step.write {
+            *forced = force;
+            *manager = Some(MANAGER.to_owned());
+        }
+        step
+    }
+}
+
+/// A name that is too long for a label gets none.
+fn label(labels: &mut AnyMap, key: &str, value: &str) {
+    if !value.is_empty() && value.len() <= names::LABEL_LIMIT {
+        labels.insert(key.to_owned(), json!(value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_says_what_is_wanted_whatever_else_it_says() {
+        let found = json!({ "a": 1, "b": { "c": [{ "d": 1, "more": 2 }], "more": 3 }, "more": 4 });
+        let cases = [
+            (json!({}), true),
+            (json!({ "a": 1, "b": { "c": [{ "d": 1 }] } }), true),
+            (json!({ "a": 2 }), false),
+            (json!({ "a": "1" }), false),
+            (json!({ "z": 1 }), false),
+            (json!({ "b": { "c": [] } }), false),
+            (json!({ "b": { "c": [{ "d": 1 }, { "d": 1 }] } }), false),
+            (json!({ "b": { "c": [{ "d": 2 }] } }), false),
+            // What is empty may be absent.
+            (json!({ "z": [], "y": {}, "x": null, "b": { "z": { "y": [] } } }), true),
+            (json!({ "z": false }), false),
+        ];
+        for (wanted, expected) in cases {
+            assert_eq!(says(Some(&found), &wanted), expected, "{wanted}");
+        }
+    }
+}

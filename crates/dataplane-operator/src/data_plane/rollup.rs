@@ -1,0 +1,181 @@
+//! How far the roles and nodes of a data plane are, counted, and the first causes by name.
+
+use api::conditions::{self, Condition, ConditionDraft, ConditionStatus, READY, Severity};
+use api::dataplane::{Node, ObservedRole, Role};
+use kube::ResourceExt;
+
+use crate::data_plane::children::{ChildState, Entry, title};
+use crate::data_plane::map::Map;
+use crate::data_plane::observe::Observed;
+use crate::data_plane::orphans::Orphan;
+use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE};
+
+/// How long the part of a message about one cause may be.
+const TEXT: usize = 300;
+
+/// The sum of one map.
+pub struct Rollup {
+    /// How many entries it has.
+    pub total: usize,
+    /// How many of their objects are ready.
+    pub n_ready: usize,
+    /// How many of them carry the present configuration.
+    pub n_up_to_date: usize,
+    open: Vec<Open>,
+}
+
+/// An object that is not ready, and why.
+struct Open {
+    title: String,
+    /// The role that a node names.
+    role: Option<String>,
+    cause: ConditionDraft,
+    /// Whether the cause is all in the object's nodes.
+    is_sum: bool,
+}
+
+impl Rollup {
+    /// Of the objects as their own statuses tell.
+    pub fn of(seen: &Seen<'_>, map: Map) -> Self {
+        let mut tally = Self { total: 0, n_ready: 0, n_up_to_date: 0, open: Vec::new() };
+        for entry in seen.entries.iter().filter(|it| it.map == map) {
+            tally.total += 1;
+            if !matches!(entry.standing, ChildState::Ours { .. }) {
+                continue;
+            }
+            let role = seen.seen.roles.get(entry.name).map(AsRef::as_ref);
+            let node = seen.seen.nodes.get(entry.name).map(AsRef::as_ref);
+            let (conditions, role) = match map {
+                Map::Roles => (role_conditions(role), None),
+                Map::Nodes => {
+                    let role = node.and_then(|it: &Node| it.spec.role.clone());
+                    (node_conditions(seen.seen, node), role)
+                }
+            };
+            if conditions::is_true(conditions, UP_TO_DATE) {
+                tally.n_up_to_date += 1;
+            }
+            match cause(conditions) {
+                None => tally.n_ready += 1,
+                Some(cause) => tally.open.push(Open {
+                    title: title(map, entry.name),
+                    role,
+                    cause,
+                    is_sum: map == Map::Roles && conditions::is_true(conditions, INPUT_READY),
+                }),
+            }
+        }
+        tally
+    }
+}
+
+/// The conditions of a role; none where they speak of an earlier form of it.
+fn role_conditions(role: Option<&Role>) -> &[Condition] {
+    let Some(role) = role else { return &[] };
+    let Some(status) = &role.status else { return &[] };
+    let is_present = status.observed_generation == role.metadata.generation;
+    if is_present { &status.conditions } else { &[] }
+}
+
+/// The conditions of a node; none where they speak of an earlier form of it or of its role.
+fn node_conditions<'a>(seen: &Observed, node: Option<&'a Node>) -> &'a [Condition] {
+    let Some(node) = node else { return &[] };
+    let Some(status) = &node.status else { return &[] };
+    let role = node.spec.role.as_ref().and_then(|it| seen.roles.get(it));
+    let present = role.map(|it| ObservedRole {
+        name: it.name_any(),
+        uid: it.uid().unwrap_or_default(),
+        generation: it.metadata.generation.unwrap_or_default(),
+    });
+    let is_present =
+        status.observed_generation == node.metadata.generation && status.observed_role == present;
+    if is_present { &status.conditions } else { &[] }
+}
+
+/// Why an object is not ready; nothing where it is.
+fn cause(conditions: &[Condition]) -> Option<ConditionDraft> {
+    let Some(ready) = conditions::find(conditions, READY) else {
+        let text = "Its status does not speak of its present form yet.";
+        return Some(ConditionDraft::waiting(READY, "NotObserved", text));
+    };
+    (ready.status != ConditionStatus::True).then(|| ConditionDraft {
+        type_: READY.to_owned(),
+        status: ready.status,
+        severity: ready.severity,
+        reason: ready.reason.clone(),
+        message: ready.message.clone(),
+    })
+}
+
+/// The sum of the roles and nodes, with the first ones that are not ready by name.
+pub fn deployment(roles: &Rollup, nodes: &Rollup) -> ConditionDraft {
+    let sum = format!(
+        "{}/{} roles and {}/{} nodes are ready.",
+        roles.n_ready, roles.total, nodes.n_ready, nodes.total
+    );
+    if roles.total + nodes.total == 0 {
+        let text = "spec names no roles and no nodes: nothing is run.";
+        return ConditionDraft::good(DEPLOYMENT_READY, "RolesAndNodesReady", text);
+    }
+    if roles.n_ready == roles.total && nodes.n_ready == nodes.total {
+        return ConditionDraft::good(DEPLOYMENT_READY, "RolesAndNodesReady", sum);
+    }
+    // A role only repeats what is wrong with its nodes.
+    let is_repeated = |it: &&Open| {
+        let name = it.title.rsplit(' ').next();
+        it.is_sum && nodes.open.iter().any(|node| node.role.as_deref() == name)
+    };
+    let mut open: Vec<&Open> = roles.open.iter().filter(|it| !is_repeated(it)).collect();
+    open.extend(&nodes.open);
+    open.sort_by_key(|it| rank(&it.cause));
+    let Some(worst) = open.first().map(|it| &it.cause) else {
+        let text = format!("{sum} The others are not there yet; see SetupReady.");
+        return ConditionDraft::waiting(DEPLOYMENT_READY, "SetupIncomplete", text);
+    };
+    let text = format!("{sum} {}", told(&open));
+    ConditionDraft { type_: DEPLOYMENT_READY.to_owned(), message: text, ..worst.clone() }
+}
+
+/// The first objects by name with their causes; those that wait for the same stand together.
+fn told(open: &[&Open]) -> String {
+    let mut groups: Vec<(&ConditionDraft, Vec<&str>)> = Vec::new();
+    for it in open.iter().take(NAMED) {
+        let is_same = |known: &ConditionDraft| {
+            (&known.reason, &known.message) == (&it.cause.reason, &it.cause.message)
+        };
+        match groups.iter_mut().find(|(cause, _)| is_same(cause)) {
+            Some((_, titles)) => titles.push(&it.title),
+            None => groups.push((&it.cause, vec![&it.title])),
+        }
+    }
+    let text = |(cause, titles): &(&ConditionDraft, Vec<&str>)| {
+        let message = conditions::truncated(&cause.message, TEXT);
+        format!("{}: {}: {message}", titles.join(", "), cause.reason)
+    };
+    let mut texts: Vec<String> = groups.iter().map(text).collect();
+    if open.len() > NAMED {
+        texts.push(format!("And {} more.", open.len() - NAMED));
+    }
+    texts.join(" ")
+}
+
+fn rank(finding: &ConditionDraft) -> u8 {
+    match finding.severity {
+        Some(Severity::Error) => 0,
+        Some(Severity::Warning) => 1,
+        _ => 2,
+    }
+}
+
+/// How many objects a message names.
+pub const NAMED: usize = 5;
+
+/// What was seen, with its judgement.
+pub struct Seen<'a> {
+    /// What was seen.
+    pub seen: &'a Observed,
+    /// The entries of the maps.
+    pub entries: &'a [Entry<'a>],
+    /// What is no longer in them.
+    pub orphans: &'a [Orphan],
+}

@@ -1,0 +1,167 @@
+//! The status of a data plane, from what was judged.
+
+use api::conditions::{self, ConditionDraft, ConditionStatus, READY, merge_conditions};
+use api::dataplane::{DataPlane, DataPlaneStatus};
+use jiff::Timestamp;
+use kube::ResourceExt;
+use operator_core::plan::{Step, Target, status_step};
+use operator_core::rejected_write::{RejectedWrite, WRITES_ACCEPTED};
+
+use crate::data_plane::children::{ADOPT, ChildState, Entry, title};
+use crate::data_plane::map::Map;
+use crate::data_plane::rollup::{NAMED, Rollup, Seen, deployment};
+
+/// Every role and node of the maps exists and says what its entry states.
+pub const SETUP_READY: &str = "SetupReady";
+/// Some roles or nodes belong to the data plane and are no longer in its maps.
+pub const ORPHANED: &str = "Orphaned";
+
+/// The status step, where the status does not say so already.
+///
+/// Writes come before it, so without a refusal none is outstanding.
+pub fn step(seen: &Seen<'_>, refusal: Option<&RejectedWrite>, now: Timestamp) -> Option<Step> {
+    let plane: &DataPlane = &seen.seen.plane;
+    let roles = Rollup::of(seen, Map::Roles);
+    let nodes = Rollup::of(seen, Map::Nodes);
+    let observed = plane.status.as_ref();
+    let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
+    let deployment = deployment(&roles, &nodes);
+    let good = deployment.clone().with_type(READY);
+    let refusal = refusal.map(|it| it.finding(WRITES_ACCEPTED, &previous));
+    let is_deployed = deployment.holds() && nodes.total > 0;
+    let mut all: Vec<ConditionDraft> =
+        [Some(setup(seen)), refusal, Some(deployment)].into_iter().flatten().collect();
+    let ready = conditions::ready(&all, good);
+    all.extend(conditions::kstatus(&ready));
+    all.extend([ready, orphaned(seen)]);
+    let wanted = DataPlaneStatus {
+        observed_generation: plane.metadata.generation,
+        conditions: merge_conditions(&previous, all, plane.metadata.generation, now),
+        deployed: is_deployed.then_some(true),
+        roles: count(roles.total),
+        ready_roles: count(roles.n_ready),
+        nodes: count(nodes.total),
+        ready_nodes: count(nodes.n_ready),
+        up_to_date_nodes: count(nodes.n_up_to_date),
+        orphans: count(seen.orphans.len()),
+    };
+    let next = wanted.conditions.clone();
+    status_step(Target::of::<DataPlane>(plane), observed, &wanted, &previous, &next)
+}
+
+fn count(n: usize) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+/// Whether the objects of the maps are as the maps say: what only a human can mend comes first.
+fn setup(seen: &Seen<'_>) -> ConditionDraft {
+    let faults: Vec<(&str, String)> =
+        seen.entries.iter().filter_map(|it| fault(&seen.seen.plane, it)).collect();
+    if let Some((reason, _)) = faults.first() {
+        let texts = faults.iter().map(|(_, text)| text.clone()).collect();
+        return ConditionDraft::error(SETUP_READY, reason, bounded(texts));
+    }
+    let is_going = |it: &&Entry<'_>| it.standing == ChildState::Terminating;
+    let going: Vec<String> = seen.entries.iter().filter(is_going).map(Entry::title).collect();
+    if !going.is_empty() {
+        let text = format!("Being deleted, and made again when gone: {}", listed(going));
+        return ConditionDraft::waiting(SETUP_READY, "Terminating", text);
+    }
+    let total = seen.entries.len();
+    let n_applied = seen.entries.iter().filter(|it| it.is_applied()).count();
+    let text = format!("{n_applied}/{total} entries of the maps are applied.");
+    if n_applied < total {
+        return ConditionDraft::waiting(SETUP_READY, "Applying", text);
+    }
+    ConditionDraft::good(SETUP_READY, "Applied", text)
+}
+
+/// What keeps an entry from being applied until a human decides.
+fn fault(plane: &DataPlane, entry: &Entry<'_>) -> Option<(&'static str, String)> {
+    let (title, name, field) = (entry.title(), entry.name, entry.map.field());
+    match &entry.standing {
+        ChildState::Unnameable => Some((
+            "InvalidName",
+            format!(
+                "The key {name:?} of spec.{field} cannot be a name: use lower-case letters, digits, \
+                 '-' and '.'."
+            ),
+        )),
+        ChildState::Foreign { owner: Some(owner) } => Some((
+            "NotOurs",
+            format!(
+                "{title} belongs to {owner} and is left alone: take the key out of spec.{field}, \
+                 or let {owner} give it up."
+            ),
+        )),
+        ChildState::Foreign { owner: None } => Some((
+            "NotOurs",
+            format!(
+                "{title} was made by others and is left alone: take the key out of spec.{field}, \
+                 or hand it over with kubectl annotate -n {} {}/{name} {ADOPT}={}.",
+                plane.namespace().unwrap_or_default(),
+                entry.map.kind().kind.to_lowercase(),
+                plane.name_any()
+            ),
+        )),
+        ChildState::Missing
+        | ChildState::Offered
+        | ChildState::Ours { .. }
+        | ChildState::Terminating => None,
+    }
+}
+
+/// What was taken out of the maps and is still there. It takes nothing from `Ready`.
+fn orphaned(seen: &Seen<'_>) -> ConditionDraft {
+    let orphans = seen.orphans;
+    if orphans.is_empty() {
+        // No severity: there is nothing to worry about in a False here.
+        return ConditionDraft {
+            type_: ORPHANED.to_owned(),
+            status: ConditionStatus::False,
+            severity: None,
+            reason: "NoOrphans".to_owned(),
+            message: "Whatever belongs to the data plane is in its maps.".to_owned(),
+        };
+    }
+    let names = listed(orphans.iter().map(|it| title(it.map, &it.target.name)).collect());
+    if !seen.seen.plane.spec.prune {
+        let text = format!(
+            "{} no longer in the maps and left as they are: {names} Put the keys back, delete the \
+             objects, or set spec.prune to true.",
+            orphans.len()
+        );
+        return ConditionDraft::good(ORPHANED, "OrphansKept", text);
+    }
+    let text = format!("{} no longer in the maps and being deleted: {names}", orphans.len());
+    let followed = orphans.iter().find(|it| it.n_followers > 0);
+    let text = match followed {
+        Some(role) => format!(
+            "{text} {} stays for as long as nodes name it ({}).",
+            title(role.map, &role.target.name),
+            role.n_followers
+        ),
+        None => text,
+    };
+    ConditionDraft::good(ORPHANED, "Pruning", text)
+}
+
+/// Sentences, the first ones as they are and the others counted.
+fn bounded(mut texts: Vec<String>) -> String {
+    let n_more = texts.len().saturating_sub(NAMED);
+    texts.truncate(NAMED);
+    if n_more > 0 {
+        texts.push(format!("And {n_more} more."));
+    }
+    texts.join(" ")
+}
+
+/// Names in one sentence, the first ones as they are and the others counted.
+fn listed(mut names: Vec<String>) -> String {
+    let n_more = names.len().saturating_sub(NAMED);
+    names.truncate(NAMED);
+    if n_more > 0 {
+        names.push(format!("and {n_more} more"));
+    }
+    format!("{}.", names.join(", "))
+}

@@ -1,0 +1,117 @@
+//! The hosts of a node set that other deployments have begun and not finished.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use api::ansibleee::AnsibleEe;
+use api::dataplane::{Deployment, HostProgress, NodeSet, RunState};
+use jiff::Timestamp;
+use kube::ResourceExt;
+use operator_core::run_engine::retry::Retries;
+use operator_core::run_engine::{Host, Run, SequenceState};
+
+use crate::deployment::evaluate::{attempts_of, is_given_up, runs_of};
+use crate::deployment::observed::{Begun, OwnProgress};
+use crate::deployment::service_schedule::ServiceSchedule;
+use operator_core::run_engine::host_progress::is_failing;
+use operator_core::run_engine::host_progress::{
+    current, is_untouched, position, started, to_service_runs,
+};
+
+/// Another deployment with its runs.
+#[derive(Clone, Debug)]
+pub struct ConcurrentDeployment {
+    /// The deployment.
+    pub deployment: Arc<Deployment>,
+    /// The runs that it owns.
+    pub runs: Vec<Arc<AnsibleEe>>,
+}
+
+/// The hosts of a node set that these deployments have begun and not finished.
+///
+/// Their runs tell where their hosts are: their statuses follow only when all hosts of a wave have left
+/// a service, and while hosts rest at one that waits for all node sets they do not.
+/// `is_for_all` tells which services wait so: hosts that rest there, or behind one, are in service.
+pub fn of(
+    others: &[ConcurrentDeployment],
+    ours: &Deployment,
+    set: &NodeSet,
+    is_for_all: impl Fn(&str) -> bool,
+) -> BTreeMap<String, Begun> {
+    let mut all: BTreeMap<String, Begun> = BTreeMap::new();
+    let age = |it: &Deployment| (it.creation_timestamp().map(|it| it.0), it.name_any());
+    for other in others {
+        let is_older = age(&other.deployment) < age(ours);
+        for (host, doing) in hosts_of(other, set, &is_for_all) {
+            if all.get(&host).is_none_or(|it| it.doing < doing) {
+                let deployment = other.deployment.name_any();
+                all.insert(host, Begun { deployment, doing, is_older });
+            }
+        }
+    }
+    all
+}
+
+fn hosts_of(
+    other: &ConcurrentDeployment,
+    set: &NodeSet,
+    is_for_all: impl Fn(&str) -> bool,
+) -> BTreeMap<String, OwnProgress> {
+    let Some(progress) = other.deployment.progress_of(set) else { return BTreeMap::new() };
+    let name = set.name_any();
+    let runs: Vec<Run<'_>> = other.runs.iter().filter_map(|it| Run::of(it)).collect();
+    let runs = runs_of(&runs, &name, progress);
+    let course = ServiceSchedule::of(&other.deployment, &runs, &name, progress);
+    let attempts = attempts_of(&other.deployment);
+    let rests = |place: usize| {
+        let is_for_all = |it: usize| progress.services.get(it).is_some_and(|it| is_for_all(it));
+        is_for_all(place) || place.checked_sub(1).is_some_and(is_for_all)
+    };
+    // What has ended leaves nothing but its failures, until the node set tells these itself.
+    let has_ended = other.deployment.has_ended();
+    let of_host = |(host, kept): (&String, &HostProgress)| {
+        let (live, state) = at(&course, &runs, (host, kept), attempts);
+        let doing = match state {
+            SequenceState::InRun { .. } => OwnProgress::InRun,
+            _ if live.state == RunState::Succeeded => return None,
+            _ if is_given_up(&live, attempts) => OwnProgress::GivenUp,
+            _ if is_failing(&live) && has_ended => OwnProgress::GivenUp,
+            _ if is_failing(&live) => OwnProgress::Failing,
+            _ if has_ended => return None,
+            SequenceState::NeedsRun(_) if is_untouched(kept) && live.done == 0 => return None,
+            SequenceState::NeedsRun(_) if !rests(position(&live)) => OwnProgress::GoingOn,
+            SequenceState::NeedsRun(_)
+            | SequenceState::Done
+            | SequenceState::OutOfDate
+            | SequenceState::Failed { .. } => {
+                return None;
+            }
+        };
+        Some((host.clone(), doing))
+    };
+    progress.hosts.iter().filter_map(of_host).collect()
+}
+
+/// Where a host of another deployment is by now.
+fn at(
+    course: &ServiceSchedule<'_>,
+    runs: &[Run<'_>],
+    (host, kept): (&str, &HostProgress),
+    attempts: i64,
+) -> (HostProgress, SequenceState) {
+    let judged = Host {
+        name: host,
+        wanted: &course.wanted,
+        recorded: &to_service_runs(host, &course.wanted, Some(&started(kept)), runs, None),
+        may_run: true,
+        has_moved: false,
+        // Only the text of a failure, and the time of the next attempt, depend on these.
+        ssh_key: ("", ""),
+        trusted: "",
+        accept: None,
+        take_over: "",
+        retries: Retries::Limited { attempts, way_on: "" },
+    };
+    let (chain, runs) = course.schedule(&judged, position(kept), Timestamp::UNIX_EPOCH);
+    (current(host, &course.wanted, &chain, runs), chain.state)
+}

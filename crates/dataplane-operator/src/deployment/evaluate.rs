@@ -1,0 +1,254 @@
+//! The judgement on one node set of a deployment: where each host stands, and what is told of it.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use api::dataplane::{
+    Deployment, HostMachine, HostProgress, HostState, NodeSet, NodeSetProgress, RunState,
+};
+use jiff::Timestamp;
+use kube::ResourceExt;
+use operator_core::run_engine::outcome::FailureReason;
+use operator_core::run_engine::owner::take_over_command;
+use operator_core::run_engine::retry::Retries;
+use operator_core::run_engine::{Host, Run, SequenceState};
+
+use crate::deployment::faults::MissingInputs;
+use crate::deployment::hosts::{by_name, has_machine, hosts_of, in_service, ssh_digests};
+use crate::deployment::node_set_part::{Blocked, EvaluatedHost, NodeSetPart};
+use crate::deployment::observed::{Observed, OwnProgress};
+use crate::deployment::progress_batching::{has_advanced, pending_progress, told_at};
+use crate::deployment::service_schedule::ServiceSchedule;
+use crate::deployment::services::List;
+use crate::node_set::host_keys::{accept_command, trust};
+use crate::role::host_key::Offers;
+use operator_core::node_set_host::Host as Described;
+use operator_core::run_engine::host_progress::{
+    current, is_untouched, position, started, to_service_runs,
+};
+
+/// What is the same for all hosts of a node set.
+pub struct Common<'a> {
+    /// Everything that was seen.
+    pub seen: &'a Observed,
+    /// The runs that touch its hosts.
+    pub runs: &'a [Run<'a>],
+    /// What runs were offered as hosts' keys.
+    pub offers: &'a Offers<'a>,
+    /// Whether the next service may begin.
+    pub may_run: bool,
+    /// Whom the limits hold back.
+    pub holds: &'a Blocked,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// How many attempts a service has on a host.
+pub fn attempts(seen: &Observed) -> i64 {
+    attempts_of(&seen.deployment)
+}
+
+/// How many attempts a service of a deployment has on a host.
+pub fn attempts_of(deployment: &Deployment) -> i64 {
+    i64::from(deployment.spec.backoff_limit) + 1
+}
+
+/// Whether nothing will be done about a host any more.
+pub fn is_ended(kept: &HostProgress, attempts: i64) -> bool {
+    kept.state == RunState::Succeeded || is_given_up(kept, attempts)
+}
+
+/// Whether a host has failed for good.
+pub fn is_given_up(kept: &HostProgress, attempts: i64) -> bool {
+    let is_final = || kept.reason.as_deref().is_some_and(|it| FailureReason::parse(it).is_final());
+    kept.state == RunState::Failed && (kept.attempt >= attempts || is_final())
+}
+
+/// The progress of a node set that begins.
+pub fn beginning(seen: &Observed, node_set: &NodeSet, list: List) -> NodeSetProgress {
+    let name = node_set.name_any();
+    let List { services, joined } = list;
+    let state = if services.is_empty() { RunState::Succeeded } else { RunState::Pending };
+    let status = node_set.status.as_ref();
+    // What another deployment is at is out of service, and where that fails too, this one begins there.
+    let failed = in_states(node_set, &[HostState::Failed, HostState::Deploying]);
+    let pending = |host: &String| HostProgress {
+        done: 0,
+        state,
+        attempt: 0,
+        failures: i64::from(state == RunState::Pending && failed.contains(host.as_str())),
+        reason: None,
+        since: None,
+        run: None,
+    };
+    NodeSetProgress {
+        uid: node_set.uid().unwrap_or_default(),
+        services,
+        joined,
+        config_hash: status.and_then(|it| it.config_hash.clone()).unwrap_or_default(),
+        hosts: hosts_of(seen, &name).map(|it| (it.clone(), pending(&it))).collect(),
+    }
+}
+
+/// Whether another deployment has failed on a host for good, which the node set does not tell yet.
+fn is_given_up_by_another(seen: &Observed, node_set: &str, host: &str) -> bool {
+    let other = seen.others.get(node_set).and_then(|it| it.get(host));
+    other.is_some_and(|it| it.doing == OwnProgress::GivenUp)
+}
+
+/// The hosts of a node set that were in service, and whose state there is one of these.
+fn in_states<'a>(node_set: &'a NodeSet, states: &[HostState]) -> BTreeSet<&'a str> {
+    let hosts = in_service(node_set).filter(|it| states.contains(&it.state));
+    hosts.map(|it| it.name.as_str()).collect()
+}
+
+/// Judges a node set's part; `is_new` says whether the status does not tell of it yet.
+pub fn evaluate(
+    common: &Common<'_>,
+    name: &str,
+    kept: &NodeSetProgress,
+    lacking: MissingInputs,
+    is_new: bool,
+) -> NodeSetPart {
+    let seen = common.seen;
+    let node_set = seen.node_sets.get(name).filter(|it| kept.is_of(it)).cloned();
+    let mut described = node_set.as_deref().map(by_name);
+    let course = ServiceSchedule::of(&seen.deployment, common.runs, name, kept);
+    let failed = node_set.as_deref().map(|it| in_states(it, &[HostState::Failed]));
+    let failed = failed.unwrap_or_default();
+    let has_failed = |host: &str| failed.contains(host) || is_given_up_by_another(seen, name, host);
+    let mut judged = Vec::new();
+    for (host, kept) in &kept.hosts {
+        // Another deployment has failed there since this one began.
+        let kept = if is_untouched(kept) && has_failed(host) {
+            Cow::Owned(HostProgress { failures: 1, ..kept.clone() })
+        } else {
+            Cow::Borrowed(kept)
+        };
+        let found = described.as_mut().and_then(|it| it.remove(host));
+        // A host that was taken out of the node set is nobody's any more.
+        if found.is_none() && node_set.is_some() {
+            continue;
+        }
+        let has_machine = node_set.as_deref().is_none_or(|it| has_machine(it, host));
+        let node_set = (name, node_set.as_deref());
+        let held_by = (&lacking, has_machine);
+        judged.push(one(common, node_set, (host, found), &course, &kept, held_by));
+    }
+    let told_at = told_at(&judged);
+    let is_due = told_at.is_some_and(|it| it <= common.now);
+    let is_news = is_new || is_due || has_advanced(&judged, kept);
+    let shown = |it: &EvaluatedHost| {
+        let kept = kept.hosts.get(&it.name).filter(|_| !is_news);
+        (it.name.clone(), kept.unwrap_or(&it.live).clone())
+    };
+    let shown =
+        NodeSetProgress { hosts: judged.iter().map(shown).collect(), ..without_hosts(kept) };
+    NodeSetPart {
+        name: name.to_owned(),
+        node_set,
+        services: kept.services.clone(),
+        joined: kept.joined.clone(),
+        lacking,
+        hosts: judged,
+        is_news,
+        told_at: told_at.filter(|_| !is_news),
+        shown,
+    }
+}
+
+/// What is kept of a node set as a whole.
+fn without_hosts(kept: &NodeSetProgress) -> NodeSetProgress {
+    NodeSetProgress {
+        uid: kept.uid.clone(),
+        services: kept.services.clone(),
+        joined: kept.joined.clone(),
+        config_hash: kept.config_hash.clone(),
+        hosts: BTreeMap::new(),
+    }
+}
+
+fn one(
+    common: &Common<'_>,
+    (set_name, node_set): (&str, Option<&NodeSet>),
+    (host, found): (&str, Option<Described<'_>>),
+    course: &ServiceSchedule<'_>,
+    kept: &HostProgress,
+    (lacking, has_machine): (&MissingInputs, bool),
+) -> EvaluatedHost {
+    let Common { seen, runs, offers, now, .. } = *common;
+    let wanted = course.wanted.as_slice();
+    let found = found.map(|it| match course.addresses.get(host) {
+        Some(address) => it.at(address),
+        None => it,
+    });
+    let ssh = node_set.and_then(|it| ssh_digests(seen, it));
+    let known = node_set.zip(found.as_ref());
+    let trust =
+        known.map(|(set, it)| trust(set, ssh, it, machine(set, it), offers)).unwrap_or_default();
+    let failures = seen.deployment.status.iter().flat_map(|it| &it.failures);
+    let mut text = failures.filter(|it| it.node_set == set_name && it.host == host);
+    let text = text.next().map(|it| it.message.as_str());
+    let secret = node_set.map(|it| it.spec.node_template.ansible_ssh_private_key_secret.as_str());
+    let version = ssh.map(|it| it.version.as_str());
+    let token = trust.token();
+    let accept = trust.is_learned.then(|| accept_command(&seen.namespace, set_name));
+    let object = format!("openstackdataplanenodeset/{set_name}");
+    let take_over = take_over_command(&seen.namespace, &object);
+    let judge = |kept: &HostProgress, may_run: bool| {
+        let judged = Host {
+            name: host,
+            wanted,
+            recorded: &to_service_runs(host, wanted, Some(kept), runs, text),
+            may_run,
+            has_moved: false,
+            ssh_key: (secret.unwrap_or_default(), version.unwrap_or_default()),
+            trusted: &token,
+            accept: accept.as_deref(),
+            take_over: &take_over,
+            retries: Retries::Limited {
+                attempts: attempts(seen),
+                way_on: "correct the cause and create another OpenStackDataPlaneDeployment",
+            },
+        };
+        course.schedule(&judged, position(kept), now)
+    };
+    let hold = common.holds.get(set_name).and_then(|it| it.get(host)).copied();
+    let (mut chain, mut runs) =
+        judge(&started(kept), common.may_run && has_machine && hold.is_none());
+    if matches!(&chain.state, SequenceState::NeedsRun(need) if lacking.holds(&need.service)) {
+        (chain, runs) = judge(&started(kept), false);
+    }
+    if is_untouched(kept)
+        && !matches!(chain.state, SequenceState::NeedsRun(_) | SequenceState::InRun { .. })
+    {
+        (chain, runs) = judge(kept, false);
+    }
+    EvaluatedHost {
+        name: host.to_owned(),
+        address: found.map(|it| it.address()),
+        trust,
+        live: current(host, wanted, &chain, runs),
+        news: pending_progress(kept, &chain, runs),
+        chain,
+        is_untouched: is_untouched(kept),
+        hold,
+    }
+}
+
+/// What the node set tells of a host's machine; what is new of it stands there already.
+fn machine<'a>(set: &'a NodeSet, host: &Described<'_>) -> (Option<&'a HostMachine>, bool) {
+    (set.status.as_ref().and_then(|it| it.machines.get(&host.name)), false)
+}
+
+/// The runs that touch the hosts of a node set.
+pub fn runs_of<'a>(runs: &[Run<'a>], node_set: &str, kept: &NodeSetProgress) -> Vec<Run<'a>> {
+    let is_its = |it: &&Run<'a>| {
+        let label = it.object.labels().get(NODE_SET_LABEL);
+        label.is_some_and(|it| it == node_set) || kept.joined.contains(&it.service)
+    };
+    runs.iter().filter(is_its).cloned().collect()
+}
+
+/// Labels of a run, as users of upstream know them.
+pub const NODE_SET_LABEL: &str = "openstackdataplanenodeset";

@@ -1,0 +1,85 @@
+//! Which change concerns which deployment.
+
+use std::sync::Arc;
+
+use api::dataplane::Deployment;
+use kube::{Resource, ResourceExt};
+use operator_core::object_key::Key;
+use operator_runtime::cache::Cache;
+use operator_runtime::workqueue::WorkQueue;
+
+use crate::deployment::finalizer::is_open;
+use crate::deployment::observe::{Caches, is_ours, key};
+use crate::indexes::{BY_NODE_SET, node_sets_of};
+use crate::node_set::event_mapping::GATHER;
+
+/// Wakes deployments by `queue`.
+pub fn map_events(queue: &Arc<WorkQueue>, world: &Caches) {
+    let (to, all) = (Arc::clone(queue), Arc::clone(&world.deployments));
+    world.deployments.on_change(move |deployment| {
+        to.push(key_of(deployment));
+        push_others(&to, &all, deployment);
+    });
+    let (to, all) = (Arc::clone(queue), Arc::clone(&world.deployments));
+    world.node_sets.on_change(move |node_set| {
+        let deployments = all.indexed(BY_NODE_SET, &Key::of(node_set));
+        for deployment in deployments.iter().filter(|it| is_open(it)) {
+            to.push(key_of(deployment));
+        }
+    });
+    let (to, all) = (Arc::clone(queue), Arc::clone(&world.deployments));
+    world.services.on_change(move |service| {
+        for deployment in open_beside(&all.all(), service) {
+            to.push(key_of(deployment));
+        }
+    });
+    let (to, all) = (Arc::clone(queue), Arc::clone(&world.deployments));
+    world.runs.on_change(move |run| {
+        let (kind, namespace) = (Deployment::kind(&()), run.namespace().unwrap_or_default());
+        for owner in run.owner_references().iter().filter(|it| it.kind == kind) {
+            to.push(key(&namespace, &owner.name));
+            // A status does not follow each run.
+            if let Some(deployment) = all.get(&Key::new(&namespace, &owner.name)) {
+                push_others(&to, &all, &deployment);
+            }
+        }
+    });
+    let to = Arc::clone(queue);
+    world.sources.on_change(move |reader| {
+        if is_ours(&reader) {
+            to.push(reader);
+        }
+    });
+    let (to, all) = (Arc::clone(queue), Arc::clone(&world.deployments));
+    world.attachments.on_change(move |attachment| {
+        let is_near = |it: &&Arc<Deployment>| {
+            it.namespace().as_ref() == Some(&attachment.namespace) && !it.has_ended()
+        };
+        for deployment in all.all().iter().filter(is_near) {
+            to.push(key_of(deployment));
+        }
+    });
+}
+
+/// Wakes the other deployments of the same node sets, for they share the places of these.
+fn push_others(to: &WorkQueue, all: &Cache<Deployment>, deployment: &Deployment) {
+    for set in node_sets_of(deployment) {
+        let others = all.indexed(BY_NODE_SET, &set);
+        for other in others.iter().filter(|it| it.uid() != deployment.uid() && is_open(it)) {
+            to.push_in(key_of(other), GATHER);
+        }
+    }
+}
+
+fn key_of(deployment: &Deployment) -> Key {
+    key(&deployment.namespace().unwrap_or_default(), &deployment.name_any())
+}
+
+/// The deployments of an object's namespace that are not over, or wait for others to know it.
+fn open_beside<'a, K: Resource>(
+    all: &'a [Arc<Deployment>],
+    object: &K,
+) -> impl Iterator<Item = &'a Arc<Deployment>> {
+    let namespace = object.namespace();
+    all.iter().filter(move |it| it.namespace() == namespace && is_open(it))
+}

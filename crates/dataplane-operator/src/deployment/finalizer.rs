@@ -1,0 +1,79 @@
+//! The finalizer on a deployment that is running: it is not deleted by accident.
+
+use api::conditions::ConditionDraft;
+use api::dataplane::{Deployment, NodeSet};
+use kube::ResourceExt;
+use operator_core::finalizers::{has_finalizer, is_terminating, remove_finalizer};
+use operator_core::plan::Step;
+use operator_core::run_engine::Run;
+
+use crate::deployment::observed::Observed;
+use crate::deployment::status::DEPLOYMENT_READY;
+
+/// On a deployment from its first run until its node sets know its end.
+pub const RUNNING: &str = "dataplane.openstack.org/deployment";
+/// Annotation with which a human lets a running deployment be deleted.
+pub const CONFIRM: &str = "dataplane.openstack.org/confirm-delete";
+
+/// Whether a deployment is not over, or its node sets do not know its end yet.
+pub fn is_open(deployment: &Deployment) -> bool {
+    !deployment.has_ended() || has_finalizer(deployment, RUNNING)
+}
+
+/// The step that lets a deployment go that is over.
+pub fn over(seen: &Observed) -> Option<Step> {
+    remove_finalizer(&*seen.deployment, RUNNING, "it is over").filter(|_| is_known(seen))
+}
+
+/// Whether the node sets know how a deployment has ended: then nobody needs it any more. One that goes
+/// itself, or had its name before, asks for nothing, one that cannot be read may ask; and a user who
+/// confirms does not wait.
+fn is_known(seen: &Observed) -> bool {
+    let deployment = &*seen.deployment;
+    let uid = deployment.uid().unwrap_or_default();
+    let knows = |it: &NodeSet| {
+        let settled = it.status.as_ref().map(|it| &it.settled_deployments);
+        settled.is_some_and(|it| it.contains(&uid))
+    };
+    let asks = |it: &&NodeSet| !is_terminating(*it) && deployment.progress_of(it).is_some();
+    let is_known = || seen.node_sets.values().map(|it| &**it).filter(asks).all(knows);
+    is_confirmed(deployment) || (seen.unreadable_sets.is_empty() && is_known())
+}
+
+/// Whether the human says that the runs may be cut short.
+pub fn is_confirmed(deployment: &Deployment) -> bool {
+    deployment.annotations().get(CONFIRM).is_some_and(|it| it == "true")
+}
+
+/// Whether a run may have touched a host and has not ended.
+fn is_at_work(run: &Run<'_>) -> bool {
+    run.has_begun() && !run.is_finished()
+}
+
+/// What is told while a deployment that is being deleted is held; nothing where it is not.
+pub fn finding(deployment: &Deployment, runs: &[Run<'_>]) -> Option<ConditionDraft> {
+    let is_going = is_terminating(deployment) && has_finalizer(deployment, RUNNING);
+    let at_work: Vec<String> = runs.iter().filter(|it| is_at_work(it)).map(Run::name).collect();
+    let first = at_work.first().filter(|_| is_going && !is_confirmed(deployment))?;
+    let more = match at_work.len() - 1 {
+        0 => String::new(),
+        n_more => format!(" and {n_more} more"),
+    };
+    let text = format!(
+        "OpenStackDataPlaneDeployment {name} is to be deleted while {first}{more} runs on hosts. No \
+         other service begins, and it goes when what runs has ended. To cut that short, which may \
+         leave hosts half deployed: kubectl annotate -n {namespace} \
+         openstackdataplanedeployment/{name} {CONFIRM}=true",
+        name = deployment.name_any(),
+        namespace = deployment.namespace().unwrap_or_default(),
+    );
+    Some(ConditionDraft::warning(DEPLOYMENT_READY, "DeletionNotConfirmed", text))
+}
+
+/// The step that lets a deployment go that is being deleted before its end: as soon as nothing of it is
+/// at work, or the human confirms.
+pub fn going(deployment: &Deployment, runs: &[Run<'_>]) -> Option<Step> {
+    let because = "nothing of it is at work, or its deletion was confirmed";
+    let may_go = is_confirmed(deployment) || !runs.iter().any(is_at_work);
+    remove_finalizer(deployment, RUNNING, because).filter(|_| may_go)
+}

@@ -1,0 +1,111 @@
+//! The words in which a deployment tells of its hosts: names of conditions, and what failed where.
+
+use api::conditions::truncated;
+use api::dataplane::{DeploymentFailure, HostProgress};
+use operator_core::run_engine::SequenceState;
+use operator_core::run_engine::host_progress::is_failing;
+
+use crate::deployment::node_set_part::{EvaluatedHost, NodeSetPart};
+use operator_core::run_engine::host_progress::position;
+
+/// How many hosts are told of by name.
+pub const NAMED_HOSTS: usize = 5;
+/// How long the part of a message about one host may be.
+const HOST_TEXT: usize = 400;
+
+/// The type of a service's condition: `Service`, its name as one word, `DeploymentReady`.
+pub fn service_condition(service: &str) -> String {
+    let mut word = String::with_capacity(service.len());
+    let mut is_start = true;
+    for letter in service.chars() {
+        if letter.is_ascii_alphanumeric() {
+            word.push(if is_start { letter.to_ascii_uppercase() } else { letter });
+            is_start = letter.is_ascii_digit();
+        } else {
+            is_start = true;
+        }
+    }
+    format!("Service{word}DeploymentReady")
+}
+
+/// What failed on the first hosts that fail: on those that are given up before the others.
+pub fn failures(
+    parts: &[NodeSetPart],
+    is_given_up: impl Fn(&HostProgress) -> bool,
+) -> Vec<DeploymentFailure> {
+    let failing = |part: &NodeSetPart| {
+        let shown =
+            |host: &EvaluatedHost| Some((host.clone(), part.shown.hosts.get(&host.name)?.clone()));
+        let hosts = part.hosts.iter().filter_map(shown).filter(|(_, it)| is_failing(it));
+        hosts.map(|(host, it)| (!is_given_up(&it), failure(part, &host, &it))).collect::<Vec<_>>()
+    };
+    let mut all: Vec<(bool, DeploymentFailure)> = parts.iter().flat_map(failing).collect();
+    all.sort_by_key(|(is_tried_again, _)| *is_tried_again);
+    all.into_iter().take(NAMED_HOSTS).map(|(_, it)| it).collect()
+}
+
+fn failure(part: &NodeSetPart, host: &EvaluatedHost, kept: &HostProgress) -> DeploymentFailure {
+    let service = part.services.get(position(kept)).cloned().unwrap_or_default();
+    let reason = kept.reason.clone().unwrap_or_default();
+    let record = host.chain.services.iter().find(|it| it.name == service);
+    let told = record.and_then(|it| it.message.clone());
+    // Of a host that was not among the first when it failed, the few words are left.
+    let message =
+        told.unwrap_or_else(|| format!("Host {}: {reason} (service {service}).", host.name));
+    DeploymentFailure {
+        node_set: part.name.clone(),
+        host: host.name.clone(),
+        service,
+        reason,
+        message: truncated(&message, HOST_TEXT),
+    }
+}
+
+/// The failures in one text, with the number of those that have no place in it.
+pub fn together(failures: &[&DeploymentFailure], n_all: usize) -> String {
+    let mut texts: Vec<String> = failures.iter().map(|it| it.message.clone()).collect();
+    if n_all > failures.len() {
+        texts.push(format!("And {} more.", n_all - failures.len()));
+    }
+    texts.join(" ")
+}
+
+/// What the first run that waits waits for, where nothing else of the deployment is at work.
+pub fn waiting(parts: &[NodeSetPart]) -> Option<String> {
+    let hosts = || parts.iter().flat_map(|it| &it.hosts);
+    let of_host = |it: &EvaluatedHost| match &it.chain.state {
+        SequenceState::InRun { run, waiting_for: Some(what) } => {
+            Some(format!("{run} waits: {what}"))
+        }
+        SequenceState::Done
+        | SequenceState::OutOfDate
+        | SequenceState::NeedsRun(_)
+        | SequenceState::InRun { .. }
+        | SequenceState::Failed { .. } => None,
+    };
+    let is_at_work = |it: &EvaluatedHost| {
+        matches!(
+            it.chain.state,
+            SequenceState::NeedsRun(_) | SequenceState::InRun { waiting_for: None, .. }
+        )
+    };
+    hosts().find_map(of_host).filter(|_| !hosts().any(is_at_work))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_condition_of_a_service_has_its_name_as_one_word() {
+        for (service, expected) in [
+            ("agent", "ServiceAgentDeploymentReady"),
+            ("configure-network", "ServiceConfigureNetworkDeploymentReady"),
+            ("ceph-hci-pre", "ServiceCephHciPreDeploymentReady"),
+            ("a.b_c", "ServiceABCDeploymentReady"),
+            ("agent2cell", "ServiceAgent2CellDeploymentReady"),
+        ] {
+            assert_eq!(service_condition(service), expected);
+        }
+    }
+}

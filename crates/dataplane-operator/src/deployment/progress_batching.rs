@@ -1,0 +1,82 @@
+//! When the status tells what is new of the hosts: what runs tell shortly after each other is written
+//! together, and what fails at once.
+
+use api::dataplane::{HostProgress, NodeSetProgress, RunState};
+use jiff::{SignedDuration, Timestamp};
+use kube::ResourceExt;
+use operator_core::run_engine::service_sequence::ServiceSequence;
+use operator_core::run_engine::{Run, SequenceState};
+
+use crate::deployment::node_set_part::{EvaluatedHost, PendingProgress};
+use operator_core::run_engine::host_progress::{from_service_runs, position};
+
+/// How long the news of one run waits for those of the others at the same service.
+const TOGETHER: SignedDuration = SignedDuration::from_secs(10);
+
+/// What the status does not say of a host, where there is anything.
+pub fn pending_progress(
+    kept: &HostProgress,
+    chain: &ServiceSequence,
+    runs: &[Run<'_>],
+) -> Option<PendingProgress> {
+    let next = from_service_runs(&chain.services);
+    (next != *kept).then(|| match (kept.state, next.state) {
+        (RunState::Pending, RunState::Running) => {
+            let run = runs.iter().find(|it| Some(it.name()) == next.run);
+            let made = run.and_then(|it| it.object.creation_timestamp());
+            PendingProgress::Begun(made.map(|it| it.0).unwrap_or_default())
+        }
+        (_, RunState::Succeeded) => {
+            PendingProgress::Done(chain.services.last().map(|it| it.since.0).unwrap_or_default())
+        }
+        _ => PendingProgress::Urgent,
+    })
+}
+
+/// From when on the status tells the news of hosts; nothing where there are none.
+///
+/// Runs of one service begin, and end, one shortly after the other: their news wait a moment for the
+/// last of them, so that one write tells all.
+pub fn told_at(hosts: &[EvaluatedHost]) -> Option<Timestamp> {
+    let last = hosts.iter().map(|it| position(&it.live)).max().unwrap_or_default();
+    let is_going_on = |it: &&EvaluatedHost| match &it.chain.state {
+        SequenceState::NeedsRun(_) | SequenceState::InRun { waiting_for: None, .. } => true,
+        SequenceState::InRun { .. }
+        | SequenceState::Done
+        | SequenceState::OutOfDate
+        | SequenceState::Failed { .. } => false,
+    };
+    let going_on: Vec<&EvaluatedHost> = hosts.iter().filter(is_going_on).collect();
+    let others_begin = going_on.iter().any(|it| it.live.state == RunState::Pending);
+    let others_end = going_on.iter().any(|it| position(&it.live) + 1 >= last);
+    let at = |news: PendingProgress| match news {
+        PendingProgress::Begun(since) if others_begin => since + TOGETHER,
+        PendingProgress::Done(since) if others_end => since + TOGETHER,
+        PendingProgress::Begun(_) | PendingProgress::Done(_) | PendingProgress::Urgent => {
+            Timestamp::UNIX_EPOCH
+        }
+    };
+    hosts.iter().filter_map(|it| it.news.map(at)).min()
+}
+
+/// Whether all hosts have left a service, and the next runs have begun.
+///
+/// What the runs tell themselves in the middle of the chains is written only then: one write for each
+/// service, which also names the runs that are at work. Hosts that wait for their turn delay nobody's
+/// news.
+pub fn has_advanced(hosts: &[EvaluatedHost], kept: &NodeSetProgress) -> bool {
+    let in_turn = || hosts.iter().filter(|it| it.hold.is_none());
+    let front = in_turn().map(|it| position(&it.live)).min().unwrap_or_default();
+    let told = in_turn().filter_map(|it| kept.hosts.get(&it.name));
+    let told = told.map(position).min();
+    let is_about_to_begin = |it: &EvaluatedHost| match &it.chain.state {
+        // Another node set may be long in coming to it.
+        SequenceState::NeedsRun(need) => !kept.joined.contains(&need.service),
+        SequenceState::InRun { waiting_for, .. } => {
+            waiting_for.is_none() && it.live.state == RunState::Pending
+        }
+        SequenceState::Done | SequenceState::OutOfDate | SequenceState::Failed { .. } => false,
+    };
+    let at_front = |it: &&EvaluatedHost| position(&it.live) == front;
+    told.is_some_and(|it| it < front) && !in_turn().filter(at_front).any(is_about_to_begin)
+}

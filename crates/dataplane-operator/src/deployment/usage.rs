@@ -1,0 +1,107 @@
+//! What a deployment writes down of what it used and did: hashes, and what Ansible counted.
+
+use std::collections::BTreeSet;
+
+use api::ansibleee::{AnsibleEe, HostOutcome};
+use api::dataplane::{DeploymentStatus, ExecutionSummary, HostProgress, NodeSetProgress, RunState};
+use kube::ResourceExt;
+use operator_core::run_engine::Run;
+use operator_core::run_engine::run::SERVICE_LABEL;
+
+use crate::deployment::observed::Observed;
+use crate::deployment::tls;
+use crate::node_set::observe::sources_of_vars;
+use operator_core::data_sources::{NamedSource, sources_of};
+use operator_core::run_engine::host_progress::{count, position};
+
+/// What stands for an object's hash where hosts, or services, were given different contents of it:
+/// it equals no hash, so nobody takes one of them for deployed.
+pub const MIXED: &str = "mixed";
+
+/// Adds the objects that were used, each with the hash that upstream's operators publish too.
+///
+/// `services` are those whose runs are about to be made: what they are given now is what counts. All
+/// variables stand in the inventory from the beginning on.
+pub fn used(
+    seen: &Observed,
+    services: &BTreeSet<&str>,
+    begins: bool,
+    status: &mut DeploymentStatus,
+) {
+    let mut named: Vec<NamedSource> = Vec::new();
+    if begins {
+        named.extend(seen.node_sets.values().flat_map(|it| sources_of_vars(it)));
+    }
+    named.extend(sources_of_services(seen, services));
+    let given = sources_of_services(seen, &begun(seen));
+    for named in named {
+        let Some(digests) = seen.sources.get(&named.source(&seen.namespace)) else { continue };
+        let is_given = given.iter().any(|it| it.is_same(&named));
+        let hashes =
+            if named.is_secret { &mut status.secret_hashes } else { &mut status.config_map_hashes };
+        let recorded = hashes.get(&named.name);
+        let is_other = recorded.is_some_and(|it| !digests.published.is(it));
+        let present = digests.published.kept(recorded);
+        let hash = if is_given && is_other { MIXED.to_owned() } else { present };
+        hashes.insert(named.name, hash);
+    }
+}
+
+fn sources_of_services(seen: &Observed, services: &BTreeSet<&str>) -> Vec<NamedSource> {
+    let mut named = Vec::new();
+    for (name, service) in seen.services.iter().filter(|(it, _)| services.contains(it.as_str())) {
+        named.extend(sources_of(&service.spec));
+        let brought = tls::brought(seen, (name, service));
+        named.extend(brought.iter().map(|it| NamedSource::secret(it)));
+    }
+    named
+}
+
+/// The services that some host has been given already.
+fn begun(seen: &Observed) -> BTreeSet<&str> {
+    let parts = seen.deployment.status.iter().flat_map(|it| it.progress.values());
+    let made = seen.runs.iter().filter_map(|it| it.labels().get(SERVICE_LABEL));
+    parts.flat_map(begun_of).chain(made.map(String::as_str)).collect()
+}
+
+fn begun_of(part: &NodeSetProgress) -> impl Iterator<Item = &str> {
+    let is_at_it = |it: &HostProgress| it.state != RunState::Pending || it.attempt > 1;
+    let count = |it: &HostProgress| position(it) + usize::from(is_at_it(it));
+    let n_begun = part.hosts.values().map(count).max().unwrap_or_default();
+    part.services.iter().take(n_begun).map(String::as_str)
+}
+
+/// Adds the runs that have begun, and what Ansible counted in those that ended.
+pub fn ran(runs: &[Run<'_>], status: &mut DeploymentStatus) {
+    for run in runs.iter().filter(|it| it.has_begun() || it.is_finished()) {
+        let hash = run.object.spec.input_hash.clone().unwrap_or_default();
+        status.ansible_ee_hashes.insert(run.name(), hash);
+        if run.is_finished() {
+            let summary = summary(run.object);
+            status.ansible_execution_summaries.insert(run.object.name_any(), summary);
+        }
+    }
+}
+
+/// What Ansible counted, as upstream's runner writes it.
+fn summary(run: &AnsibleEe) -> ExecutionSummary {
+    let hosts = run.status.as_ref().map(|it| it.hosts.as_slice()).unwrap_or_default();
+    let of = |outcomes: &[HostOutcome]| -> Vec<String> {
+        let found = hosts.iter().filter(|it| outcomes.contains(&it.result));
+        let names: BTreeSet<String> = found.map(|it| it.name.clone()).collect();
+        names.into_iter().collect()
+    };
+    let failed = of(&[HostOutcome::Failed]);
+    let unreachable =
+        of(&[HostOutcome::Unreachable, HostOutcome::KeyRefused, HostOutcome::HostKeyMismatch]);
+    let n_bad = failed.len() + unreachable.len();
+    let percent = (200 * n_bad + hosts.len()).checked_div(2 * hosts.len()).unwrap_or_default();
+    ExecutionSummary {
+        total_hosts: Some(count(hosts.len())),
+        failed_hosts: Some(count(failed.len())),
+        unreachable_hosts: Some(count(unreachable.len())),
+        failure_percent: Some(count(percent)),
+        failed_host_list: failed,
+        unreachable_host_list: unreachable,
+    }
+}

@@ -1,0 +1,429 @@
+//! What holds for a node: its own values over its role's and its data plane's, field by field.
+
+use std::collections::BTreeSet;
+
+use api::dataplane::{DataPlane, DeployStrategy, Node, NodeSection, Role};
+use api::shared::{AnyMap, VolMounts};
+use k8s_openapi::api::core::v1::EnvVar;
+use kube::ResourceExt;
+use operator_core::run_engine::connection_vars::{
+    CLOUD_USER, HOST_VAR, PORT_VAR, SSH_PORT, plain_host, plain_port,
+};
+use operator_core::run_engine::run_template::AnsibleOptions;
+use serde_json::Value;
+
+use crate::role::machine_names::machine_name;
+use crate::vars::{self, Objects, Origin, Origins};
+
+/// The values that hold for a node.
+///
+/// A value of the node, when set, replaces the role's as a whole; only variables are merged, key by
+/// key, and the node wins.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EffectiveSpec {
+    /// The node's name, which is its inventory name.
+    pub name: String,
+    /// The variable `ansible_host`, else `spec.ansibleHost`, else the address that its machine gets,
+    /// else `spec.hostName`; empty where none is set.
+    pub ansible_host: String,
+    /// The host's own name: `spec.hostName`, else the node's name.
+    pub host_name: String,
+    /// The ssh port; a variable `ansible_port` wins.
+    pub ansible_port: i32,
+    /// The ssh user; the one that its machine is given where none is set.
+    pub ansible_user: Option<String>,
+    /// The Secret with the ssh key and the known host keys.
+    pub ssh_secret: Option<String>,
+    /// The body of the nic template.
+    pub nic_template: Option<String>,
+    /// The management network's name.
+    pub management_network: Option<String>,
+    /// Networks, as the schema has them.
+    pub networks: Value,
+    /// Variables of the role, overridden by the node's; none whose value comes from a Secret.
+    pub vars: AnyMap,
+    /// Variables of the role that a field of the node replaces. No host gets them, but they were
+    /// inputs once, and what was an input stays one: else the hosts would be deployed again.
+    pub replaced_vars: AnyMap,
+    /// Which variables come from `ConfigMaps` and Secrets, and from where.
+    pub origins: Origins,
+    /// What the role gives all its hosts from Secrets, whatever a node has instead.
+    pub group_secrets: Origins,
+    /// Environment of the runs.
+    pub env: Vec<EnvVar>,
+    /// Mounts of the runs.
+    pub extra_mounts: Vec<VolMounts>,
+    /// Network attachments of the runs.
+    pub network_attachments: Vec<String>,
+    /// Whether runs may start.
+    pub deploy: bool,
+    /// What narrows the runs.
+    pub options: AnsibleOptions,
+}
+
+impl EffectiveSpec {
+    /// The values of `node` under `role`, which may be part of `plane`, with variables from those
+    /// objects.
+    pub fn of(
+        plane: Option<&DataPlane>,
+        role: Option<&Role>,
+        node: &Node,
+        objects: &Objects,
+    ) -> Self {
+        let own = node.spec.node.clone().unwrap_or_default();
+        let template = role.and_then(|it| it.spec.node_template.clone()).unwrap_or_default();
+        let networks = networks(&template, &own);
+        let Merged { mut vars, replaced_vars, mut origins, group_secrets } =
+            merged(&template, node, objects);
+        let (host_var, port_var) = (take_host(&mut vars), take_port(&mut vars));
+        origins.retain(|it, origin| origin.source.is_secret || vars.contains_key(it));
+        let own_strategy = node.spec.deploy_strategy.clone().unwrap_or_default();
+        let strategy = own_strategy.over(role_strategy(plane, role));
+        let host = node.spec.ansible_host.clone();
+        let host =
+            host.or_else(|| machine_address(role, node)).or_else(|| node.spec.host_name.clone());
+        let from_role = |list: fn(&Role) -> Vec<String>| role.map(list).unwrap_or_default();
+        Self {
+            name: node.name_any(),
+            ansible_host: host_var.or(host).unwrap_or_default(),
+            host_name: node.spec.host_name.clone().unwrap_or_else(|| node.name_any()),
+            ansible_port: port_var
+                .or(own.ansible_port)
+                .or(template.ansible_port)
+                .unwrap_or(SSH_PORT),
+            ansible_user: own
+                .ansible_user
+                .or(template.ansible_user)
+                .or_else(|| machine_user(role, node)),
+            ssh_secret: own
+                .ansible_ssh_private_key_secret
+                .or(template.ansible_ssh_private_key_secret),
+            nic_template: own
+                .network_config
+                .and_then(|it| it.template)
+                .or_else(|| template.network_config.and_then(|it| it.template)),
+            management_network: own.management_network.or(template.management_network),
+            networks,
+            vars,
+            replaced_vars,
+            origins,
+            group_secrets,
+            env: node.effective_env(role),
+            extra_mounts: node.effective_extra_mounts(role),
+            network_attachments: first_set(
+                node.spec.network_attachments.clone(),
+                from_role(|it| it.spec.network_attachments.clone()),
+            ),
+            deploy: strategy.deploy.unwrap_or(false),
+            options: options(strategy),
+        }
+    }
+
+    /// The variables that say where the host is and that are no data, or are secret; see
+    /// [`Self::ansible_host`].
+    pub fn undecided_address(&self) -> Vec<&'static str> {
+        let is_open = |it: &&str| self.vars.contains_key(*it) || self.origins.contains_key(*it);
+        [HOST_VAR, PORT_VAR].into_iter().filter(is_open).collect()
+    }
+
+    /// The variables whose values come from Secrets that the node names.
+    pub fn host_secrets(&self) -> impl Iterator<Item = (&String, &Origin)> {
+        self.origins.iter().filter(|(_, it)| it.source.is_secret && it.is_of_node)
+    }
+
+    /// The variables whose values come from Secrets.
+    pub fn secret_names(&self) -> BTreeSet<String> {
+        let secret = self.origins.iter().filter(|(_, it)| it.source.is_secret);
+        secret.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// `host:port`, the identity of the machine for those who must not share it; `None` where the
+    /// host is not named.
+    pub fn address(&self) -> Option<String> {
+        let is_named = !self.ansible_host.is_empty();
+        is_named.then(|| format!("{}:{}", self.ansible_host, self.ansible_port))
+    }
+}
+
+/// The template by which a node's machine is provisioned: its role's, or its own where it names none.
+/// Nothing where others provision it.
+pub fn machine_template<'a>(role: Option<&'a Role>, node: &'a Node) -> Option<&'a AnyMap> {
+    if node.spec.role.as_ref().is_none_or(String::is_empty) {
+        return node.spec.baremetal_set_template.as_ref();
+    }
+    let spec = role.map(|it| &it.spec)?;
+    spec.baremetal_set_template.as_ref().filter(|_| !spec.pre_provisioned)
+}
+
+/// The same, and that of a machine which the host keeps though others are to provision it by now: its
+/// address and user are what they were.
+fn kept_template<'a>(role: Option<&'a Role>, node: &'a Node) -> Option<&'a AnyMap> {
+    let has_machine = node.status.as_ref().is_some_and(|it| it.machine.is_some());
+    let kept = || role.filter(|_| has_machine)?.spec.baremetal_set_template.as_ref();
+    machine_template(role, node).or_else(kept)
+}
+
+/// The address that a node's machine is given where the node has no other one, without its prefix
+/// length.
+fn machine_address(role: Option<&Role>, node: &Node) -> Option<String> {
+    let template = kept_template(role, node)?;
+    let own = node.spec.baremetal_host.as_ref().and_then(|it| it.ctl_plane_ip.as_deref());
+    let name = machine_name(node);
+    let listed = || template.get("baremetalHosts")?.get(&name)?.get("ctlPlaneIP")?.as_str();
+    let address = own.or_else(listed)?.split('/').next()?;
+    Some(address.to_owned()).filter(|it| !it.is_empty())
+}
+
+/// The user that a node's machine is given; one that ran before has its own.
+fn machine_user(role: Option<&Role>, node: &Node) -> Option<String> {
+    const FIELD: &str = "cloudUserName";
+    let template = kept_template(role, node)?;
+    let given = template.get(FIELD).and_then(Value::as_str);
+    let made = || (!is_adopted(template, node)).then_some(CLOUD_USER);
+    given.or_else(made).map(str::to_owned)
+}
+
+/// Whether a node's machine ran before, or is to be one that does.
+fn is_adopted(template: &AnyMap, node: &Node) -> bool {
+    let machine = node.status.as_ref().and_then(|it| it.machine.as_ref());
+    if let Some(machine) = machine.filter(|it| it.installation.is_some()) {
+        return machine.adopted;
+    }
+    let name = machine_name(node);
+    let listed = || template.get("baremetalHosts")?.get(&name)?.get("adopt")?.as_bool();
+    node.spec.baremetal_host.as_ref().is_some_and(|it| it.adopt) || listed().unwrap_or(false)
+}
+
+fn first_set<T>(own: Vec<T>, inherited: Vec<T>) -> Vec<T> {
+    if own.is_empty() { inherited } else { own }
+}
+
+/// The variables of both levels.
+struct Merged {
+    vars: AnyMap,
+    replaced_vars: AnyMap,
+    origins: Origins,
+    group_secrets: Origins,
+}
+
+/// The weakest first: the role's list, the role's variables, the node's list, the node's variables.
+fn merged(template: &NodeSection, node: &Node, objects: &Objects) -> Merged {
+    let empty = NodeSection::default();
+    let own = node.spec.node.as_ref().unwrap_or(&empty);
+    let namespace = node.namespace().unwrap_or_default();
+    let mut of_role = vars::of_level(&namespace, template, false, objects);
+    let is_secret = |it: &(&String, &Origin)| it.1.source.is_secret;
+    let group_secrets = of_role.iter().filter(is_secret);
+    let group_secrets = group_secrets.map(|(name, it)| (name.clone(), it.clone())).collect();
+    let mut of_node = vars::of_level(&namespace, own, true, objects);
+    let mut set = vars::set_by(own);
+    if node.spec.ansible_host.is_some() || node.spec.host_name.is_some() {
+        set.insert(HOST_VAR);
+    }
+    of_role.retain(|it, _| !set.contains(it.as_str()));
+    of_node.retain(|it, _| !set.contains(it.as_str()));
+    let (mut vars, mut origins) = (AnyMap::new(), Origins::new());
+    put(&mut vars, &mut origins, of_role, objects);
+    let (mut replaced_vars, of_role): (AnyMap, AnyMap) =
+        template.ansible_vars.clone().into_iter().partition(|it| set.contains(it.0.as_str()));
+    replaced_vars.retain(|it, _| {
+        // The address is an input by itself.
+        ![HOST_VAR, PORT_VAR].contains(&it.as_str()) && !own.ansible_vars.contains_key(it)
+    });
+    vars.extend(of_role);
+    put(&mut vars, &mut origins, of_node, objects);
+    origins.retain(|it, _| !own.ansible_vars.contains_key(it));
+    vars.extend(own.ansible_vars.clone());
+    Merged { vars, replaced_vars, origins, group_secrets }
+}
+
+fn put(vars: &mut AnyMap, origins: &mut Origins, given: Origins, objects: &Objects) {
+    for (name, origin) in given {
+        vars.remove(&name);
+        if !origin.source.is_secret {
+            vars.extend(origin.value(objects).map(|it| (name.clone(), it)));
+        }
+        origins.insert(name, origin);
+    }
+}
+
+/// Takes the address out of the variables where it is data: Ansible would connect to it, so it is
+/// the address by which two runs on one host are told apart.
+fn take_host(vars: &mut AnyMap) -> Option<String> {
+    let host = plain_host(vars.get(HOST_VAR)?)?.to_owned();
+    vars.remove(HOST_VAR);
+    Some(host)
+}
+
+fn take_port(vars: &mut AnyMap) -> Option<i32> {
+    let port = plain_port(vars.get(PORT_VAR)?)?;
+    vars.remove(PORT_VAR);
+    Some(port)
+}
+
+fn networks(template: &NodeSection, own: &NodeSection) -> Value {
+    let networks = if own.networks.is_empty() { &template.networks } else { &own.networks };
+    serde_json::to_value(networks).unwrap_or_default()
+}
+
+fn options(strategy: DeployStrategy) -> AnsibleOptions {
+    AnsibleOptions {
+        tags: strategy.ansible_tags,
+        skip_tags: strategy.ansible_skip_tags,
+        limit: strategy.ansible_limit,
+    }
+}
+
+/// How deployments of a role are steered: as it says itself, else as its data plane does.
+///
+/// It is computed here and nowhere written: the fields of the role stay its author's.
+pub fn role_strategy(plane: Option<&DataPlane>, role: Option<&Role>) -> DeployStrategy {
+    let own = role.and_then(|it| it.spec.deploy_strategy.clone()).unwrap_or_default();
+    let inherited = plane.and_then(|it| it.spec.deploy_strategy.clone()).unwrap_or_default();
+    own.over(inherited)
+}
+
+/// Variables by which a human takes ssh's options, or the connection as a whole, into their own hands.
+pub const OWN_OPTIONS: [&str; 2] = ["ansible_connection", "ansible_ssh_common_args"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn effective(role: &Value, node: &Value) -> EffectiveSpec {
+        let role: Role = object("OpenStackDataPlaneRole", role);
+        let node: Node = object("OpenStackDataPlaneNode", node);
+        EffectiveSpec::of(None, Some(&role), &node, &Objects::new())
+    }
+
+    /// `deployStrategy` of a data plane, a role and a node; `Null` where there is none.
+    fn strategy(levels: [&Value; 3]) -> EffectiveSpec {
+        let spec = |it: &Value| {
+            if it.is_null() { json!({}) } else { json!({ "deployStrategy": it }) }
+        };
+        let [plane, role, node] = levels.map(spec);
+        let plane: DataPlane = object("OpenStackDataPlane", &plane);
+        let role: Role = object("OpenStackDataPlaneRole", &role);
+        let node: Node = object("OpenStackDataPlaneNode", &node);
+        EffectiveSpec::of(Some(&plane), Some(&role), &node, &Objects::new())
+    }
+
+    fn object<K: serde::de::DeserializeOwned>(kind: &str, spec: &Value) -> K {
+        serde_json::from_value(json!({
+            "apiVersion": "dataplane.openstack.org/v1beta1",
+            "kind": kind,
+            "metadata": { "name": "x", "namespace": "ns" },
+            "spec": spec,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_value_of_the_node_replaces_the_roles_as_a_whole() {
+        let found = effective(
+            &json!({ "nodeTemplate": { "ansiblePort": 2022, "ansibleUser": "a" },
+                    "env": [{ "name": "A" }, { "name": "B" }] }),
+            &json!({ "node": { "ansibleUser": "b" }, "env": [{ "name": "C" }] }),
+        );
+        assert_eq!((found.ansible_port, found.ansible_user.as_deref()), (2022, Some("b")));
+        assert_eq!(found.env.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), ["C"]);
+    }
+
+    #[test]
+    fn a_field_of_the_node_wins_over_a_variable_of_the_role() {
+        let vars = json!({ "ansible_user": "a", "ansible_host": "192.0.2.1", "b": 1 });
+        let role = json!({ "nodeTemplate": { "ansibleVars": vars } });
+        let node = json!({ "ansibleHost": "192.0.2.7", "node": { "ansibleUser": "c" } });
+        let found = effective(&role, &node);
+        assert_eq!(found.ansible_host, "192.0.2.7");
+        assert_eq!(json!(found.vars), json!({ "b": 1 }));
+        // What the node says nothing of is the role's.
+        assert_eq!(
+            json!(effective(&role, &json!({})).vars),
+            json!({ "ansible_user": "a", "b": 1 })
+        );
+    }
+
+    #[test]
+    fn variables_merge_key_by_key_and_not_deeper() {
+        let found = effective(
+            &json!({ "nodeTemplate": { "ansibleVars": { "a": 1, "m": { "x": 1 } } } }),
+            &json!({ "node": { "ansibleVars": { "m": { "y": 2 } } } }),
+        );
+        assert_eq!(json!(found.vars), json!({ "a": 1, "m": { "y": 2 } }));
+    }
+
+    #[test]
+    fn deploy_is_the_nodes_else_the_roles_else_the_data_planes_else_false() {
+        let (on, off) = (json!({ "deploy": true }), json!({ "deploy": false }));
+        let (open, none) = (json!({}), Value::Null);
+        let cases = [
+            ([&none, &none, &none], false),
+            ([&open, &open, &open], false),
+            ([&on, &none, &none], true),
+            ([&on, &open, &none], true),
+            ([&on, &off, &none], false),
+            ([&on, &off, &on], true),
+            ([&on, &on, &off], false),
+            ([&off, &on, &none], true),
+            ([&off, &none, &on], true),
+            ([&none, &on, &open], true),
+            ([&none, &off, &on], true),
+        ];
+        for (levels, expected) in cases {
+            assert_eq!(strategy(levels).deploy, expected, "{levels:?}");
+        }
+    }
+
+    #[test]
+    fn what_narrows_the_runs_is_inherited_field_by_field() {
+        let found = strategy([
+            &json!({ "ansibleTags": "p", "ansibleSkipTags": "p", "ansibleLimit": "p" }),
+            &json!({ "ansibleTags": "r", "ansibleSkipTags": "" }),
+            &json!({ "ansibleTags": "n" }),
+        ]);
+        let text = |it: &str| Some(it.to_owned());
+        let expected = AnsibleOptions { tags: text("n"), skip_tags: text("p"), limit: text("p") };
+        assert_eq!(found.options, expected);
+    }
+
+    #[test]
+    fn the_size_of_shards_is_the_roles_else_the_data_planes() {
+        let plane: DataPlane =
+            object("OpenStackDataPlane", &json!({ "deployStrategy": { "batchSize": 7 } }));
+        let of = |spec: &Value| {
+            let role: Role = object("OpenStackDataPlaneRole", spec);
+            role_strategy(Some(&plane), Some(&role)).batch_size()
+        };
+        assert_eq!(of(&json!({})), 7);
+        assert_eq!(of(&json!({ "deployStrategy": { "batchSize": 3 } })), 3);
+        assert_eq!(role_strategy(None, None).batch_size(), 50);
+    }
+
+    #[test]
+    fn the_host_name_stands_in_for_a_missing_address() {
+        let found = effective(&json!({}), &json!({ "hostName": "n0.example.org" }));
+        assert_eq!(found.address().as_deref(), Some("n0.example.org:22"));
+        assert_eq!(effective(&json!({}), &json!({})).ansible_host, "");
+    }
+
+    #[test]
+    fn the_variables_that_ansible_connects_by_are_the_address() {
+        let vars = json!({ "ansible_host": "192.0.2.9", "ansible_port": "2022", "a": 1 });
+        let node = json!({ "ansibleHost": "192.0.2.1", "node": { "ansibleVars": vars } });
+        let found = effective(&json!({}), &node);
+        assert_eq!(found.address().as_deref(), Some("192.0.2.9:2022"));
+        assert_eq!(json!(found.vars), json!({ "a": 1 }));
+    }
+
+    #[test]
+    fn an_address_that_is_a_template_is_told_and_not_taken() {
+        for vars in [json!({ "ansible_host": "{{ x }}" }), json!({ "ansible_port": 70_000 })] {
+            let node = json!({ "ansibleHost": "192.0.2.1", "node": { "ansibleVars": vars } });
+            let found = effective(&json!({}), &node);
+            assert_eq!(found.address().as_deref(), Some("192.0.2.1:22"));
+            assert_eq!(found.undecided_address().len(), 1);
+        }
+    }
+}

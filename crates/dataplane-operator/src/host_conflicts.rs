@@ -1,0 +1,18 @@
+//! Whose a host is: several objects may describe one host, and one of them gets it.
+//!
+//! Hosts are compared by their names, within a namespace, and by the canonical form of the address
+//! and port over which they are reached, across namespaces too.
+
+pub mod caches;
+pub mod host_claim;
+pub mod host_keys;
+pub mod shared_keys;
+
+pub use caches::ClaimCaches;
+pub use host_claim::{
+    AddressTaken, Claim, Contested, NETWORK_SCOPE, has_reached, has_reached_host, keys_of_node,
+};
+pub use host_keys::{ACCEPT_SHARED, key_of};
+
+#[cfg(test)]
+mod tests;

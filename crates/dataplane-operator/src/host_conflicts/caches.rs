@@ -1,0 +1,84 @@
+//! Who describes hosts: nodes, with what their roles give them, and node sets, as they are watched.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use api::ansibleee::AnsibleEe;
+use api::dataplane::{Node, NodeSet, Role};
+use kube::ResourceExt;
+use operator_core::object_key::Key;
+use operator_core::run_engine::host_key::HostKey;
+use operator_runtime::cache::Cache;
+use operator_runtime::manager::Informers;
+
+use crate::host_conflicts::host_claim::{Claim, keys_of_node};
+use crate::host_conflicts::host_keys::key_of;
+use crate::indexes::BY_HOST;
+
+/// The caches; clones share them.
+#[derive(Clone)]
+pub struct ClaimCaches {
+    /// All roles.
+    pub roles: Arc<Cache<Role>>,
+    /// All nodes, indexed [`BY_HOST`] by [`keys_of_node`].
+    pub nodes: Arc<Cache<Node>>,
+    /// All node sets, indexed [`BY_HOST`].
+    pub node_sets: Arc<Cache<NodeSet>>,
+}
+
+impl ClaimCaches {
+    /// Empty caches.
+    pub fn new() -> Self {
+        Self {
+            roles: Cache::new(vec![]),
+            nodes: Cache::new(vec![(BY_HOST, Box::new(keys_of_node))]),
+            node_sets: Cache::new(vec![(BY_HOST, Box::new(|it| Claim::of_node_set(it).keys()))]),
+        }
+    }
+
+    /// Opens their watches, for who only reads.
+    pub fn watch(&self, watches: &mut Informers) {
+        watches.watch(&self.roles, "");
+        watches.watch(&self.nodes, "");
+        watches.watch(&self.node_sets, "");
+    }
+
+    /// What a node says of its host, with what its role gives it.
+    pub fn of_node(&self, node: &Node) -> Claim {
+        let role = node.spec.role.as_ref();
+        let role = role.map(|it| Key::new(node.namespace().unwrap_or_default(), it));
+        Claim::of_node(node, role.and_then(|it| self.roles.get(&it)).as_deref())
+    }
+
+    /// What all objects say that may describe hosts of these claims, whose own objects are among
+    /// them. Each object is read once, however many hosts it shares. Besides, what they say that have
+    /// one of these keys.
+    pub fn overlapping(&self, claims: &[Claim], keys: impl IntoIterator<Item = Key>) -> Vec<Claim> {
+        let (mut nodes, mut node_sets) = (BTreeMap::new(), BTreeMap::new());
+        for key in claims.iter().flat_map(Claim::lookup_keys).chain(keys) {
+            let found = self.nodes.indexed(BY_HOST, &key).into_iter();
+            nodes.extend(found.map(|it| (Key::of(&*it), it)));
+            let found = self.node_sets.indexed(BY_HOST, &key).into_iter();
+            node_sets.extend(found.map(|it| (Key::of(&*it), it)));
+        }
+        let nodes = nodes.into_values().map(|it| self.of_node(&it));
+        nodes.chain(node_sets.into_values().map(|it| Claim::of_node_set(&it))).collect()
+    }
+}
+
+impl Default for ClaimCaches {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The keys of the index [`BY_HOST`] for what runs were told as hosts' own ssh
+/// keys.
+pub fn told_keys<'a>(
+    namespace: &'a str,
+    runs: impl Iterator<Item = &'a Arc<AnsibleEe>>,
+) -> BTreeSet<Key> {
+    let reports = runs.flat_map(|it| it.status.iter().flat_map(|it| &it.host_keys));
+    let keys = reports.filter_map(|it| HostKey::parse(it.key.as_deref()?));
+    keys.map(|it| key_of(namespace, &it)).collect()
+}

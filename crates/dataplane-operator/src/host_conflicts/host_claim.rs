@@ -1,0 +1,359 @@
+//! What an object says of the hosts that it describes, and which of several objects has a host.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use api::dataplane::{Node, NodeSet, Role};
+use jiff::Timestamp;
+use kube::{Resource, ResourceExt};
+use operator_core::host_address;
+use operator_core::node_set_host;
+use operator_core::object_key::Key;
+use operator_core::run_engine::host_key::HostKey;
+
+use crate::effective_spec::EffectiveSpec;
+use crate::host_conflicts::host_keys::{ACCEPT_SHARED, accepted, key_of};
+use crate::inputs;
+use crate::vars::Objects;
+use operator_core::run_engine::connection_vars::{
+    HOST_VAR, PORT_VAR, SSH_PORT, plain_host, plain_port,
+};
+
+/// Annotation on a node or node set: a word for the network in which its addresses hold. An address
+/// with another word is another machine.
+pub const NETWORK_SCOPE: &str = "dataplane.openstack.org/network-scope";
+
+/// The namespace of keys of addresses: an address is one host in all of them.
+const ALL_NAMESPACES: &str = "";
+
+/// What an object says of the hosts that it describes.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Claim {
+    /// When it was made; the older one has the host.
+    created: Option<Timestamp>,
+    /// Its kind, namespace and name; they decide between objects of one age.
+    pub(super) kind: String,
+    pub(super) namespace: String,
+    pub(super) name: String,
+    /// The fingerprints of keys that several of its hosts, or others, may show.
+    pub(super) shared: BTreeSet<String>,
+    /// The hosts.
+    pub hosts: Vec<HostClaim>,
+}
+
+/// One host, as an object describes it.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct HostClaim {
+    /// How the object calls it.
+    pub name: String,
+    /// Its names, as `name x`.
+    names: BTreeSet<String>,
+    /// Its address, as `address y`.
+    address: Option<String>,
+    /// In which network the address holds; empty for the one that all share.
+    scope: String,
+    /// The same without a port, as `host y`.
+    any_port: Option<String>,
+    /// Its own ssh key, where it was learned.
+    pub key: Option<HostKey>,
+    /// Where it stands in the object.
+    pub path: String,
+    /// Whether a deployment of the object has succeeded there, at that address.
+    pub is_reached: bool,
+}
+
+/// A host that another object describes too, which is younger.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Contested<'a> {
+    /// The host.
+    pub host: &'a HostClaim,
+    /// By what it is known to be the same host.
+    pub mark: String,
+    /// The younger object.
+    pub other: &'a Claim,
+}
+
+/// A host that belongs to another object.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct AddressTaken {
+    /// How the refused object calls it.
+    pub host: String,
+    /// Where it stands in that object.
+    pub path: String,
+    /// By what it is known to be the same host.
+    pub mark: String,
+    /// The object that has it, by kind and name; `None` where that is in another namespace, of which
+    /// nothing is told.
+    pub owner: Option<String>,
+}
+
+impl Claim {
+    /// Of a node, at the address that its status tells, or where the status speaks of another
+    /// generation at that which its spec has under this role.
+    pub fn of_node(node: &Node, role: Option<&Role>) -> Self {
+        let spec = || EffectiveSpec::of(None, role, node, &Objects::new()).address();
+        Self::of_node_at(node, told(node).or_else(spec).as_deref())
+    }
+
+    /// Of a node that is reached at that address, as `host:port`.
+    pub fn of_node_at(node: &Node, address: Option<&str>) -> Self {
+        let name = node.name_any();
+        let is_reached = address.is_some_and(|it| has_reached(node, it));
+        let host = HostClaim {
+            names: names_of_node(node),
+            address: address.map(|it| mark(&host_address::endpoint(it))),
+            scope: scope_of(node),
+            any_port: address.map(at_any_port),
+            key: node.status.as_ref().and_then(|it| HostKey::parse(it.host_key.as_deref()?)),
+            path: "spec".into(),
+            is_reached,
+            name,
+        };
+        Self::of(node, vec![host])
+    }
+
+    /// Of a node set.
+    pub fn of_node_set(set: &NodeSet) -> Self {
+        let recorded = set.status.as_ref().map(|it| it.hosts.as_slice()).unwrap_or_default();
+        let reached: BTreeMap<&str, &str> = recorded
+            .iter()
+            .filter_map(|it| Some((it.name.as_str(), it.address.as_deref()?)))
+            .collect();
+        let scope = scope_of(set);
+        let keys = set.status.as_ref().map(|it| &it.host_keys);
+        let claim = |it: node_set_host::Host<'_>| HostClaim {
+            names: names_of([it.key, it.name.as_str(), it.host_name.as_str()].into_iter()),
+            address: Some(mark(&host_address::with_port(&it.ansible_host, it.ansible_port))),
+            scope: scope.clone(),
+            any_port: Some(at_any_port(&it.address())),
+            key: keys.and_then(|keys| HostKey::parse(keys.get(&it.name)?)),
+            path: format!("spec.nodes[{}]", it.key),
+            is_reached: reached.get(it.name.as_str()) == Some(&it.address_digest().as_str()),
+            name: it.name,
+        };
+        Self::of(set, node_set_host::hosts(set).into_iter().map(claim).collect())
+    }
+
+    fn of<K: Resource<DynamicType = ()>>(object: &K, hosts: Vec<HostClaim>) -> Self {
+        let created = object.meta().creation_timestamp.as_ref().map(|it| it.0);
+        let (kind, name) = (K::kind(&()).into_owned(), object.name_any());
+        let namespace = object.namespace().unwrap_or_default();
+        let shared = accepted(object.annotations().get(ACCEPT_SHARED));
+        Self { created, kind, namespace, name, shared, hosts }
+    }
+
+    /// The keys of the index [`BY_HOST`] by which its hosts are known.
+    pub fn keys(&self) -> Vec<Key> {
+        let names = self.hosts.iter().flat_map(|it| &it.names);
+        let names = names.map(|it| Key::new(&self.namespace, it));
+        let learned = self.hosts.iter().filter_map(|it| it.key.as_ref());
+        let names = names.chain(learned.map(|it| key_of(&self.namespace, it)));
+        let addresses = self.hosts.iter().filter_map(|it| it.address.as_ref());
+        let addresses = addresses.map(|it| Key::new(ALL_NAMESPACES, it));
+        let keys: BTreeSet<Key> = names.chain(addresses).collect();
+        keys.into_iter().collect()
+    }
+
+    /// The keys under which others are found that may describe one of its hosts: also those whose
+    /// port is not known yet.
+    pub fn lookup_keys(&self) -> Vec<Key> {
+        let hosts = self.hosts.iter().filter_map(|it| it.any_port.as_ref());
+        let hosts: BTreeSet<Key> = hosts.map(|it| Key::new(ALL_NAMESPACES, it)).collect();
+        self.keys().into_iter().chain(hosts).collect()
+    }
+
+    /// The object by kind and name.
+    pub fn title(&self) -> String {
+        format!("{} {}", self.kind, self.name)
+    }
+
+    /// The same with those hosts alone that are not as they were.
+    #[must_use]
+    pub fn changed_since(mut self, old: Option<&Self>) -> Self {
+        let was = old.map(|it| it.hosts.as_slice()).unwrap_or_default();
+        self.hosts.retain(|it| !was.contains(it));
+        self
+    }
+
+    /// Whether another claim is of the same object.
+    pub fn is_of_same(&self, other: &Self) -> bool {
+        (&self.kind, &self.namespace, &self.name) == (&other.kind, &other.namespace, &other.name)
+    }
+
+    /// Its hosts that belong to others among these.
+    pub fn taken(&self, others: &[Self]) -> Vec<AddressTaken> {
+        let of_host = |host| others.iter().find_map(|it| self.taken_by(it, host));
+        self.hosts.iter().filter_map(of_host).collect()
+    }
+
+    /// A host that belongs to another object: in the same namespace to the older one. Across namespaces
+    /// naming an address takes nothing, and who is in service stays so: the other one has it where its
+    /// runs have reached it and ours have not. The host itself decides between two that have.
+    fn taken_by(&self, other: &Self, host: &HostClaim) -> Option<AddressTaken> {
+        if self.is_of_same(other) {
+            return None;
+        }
+        let is_here = self.namespace == other.namespace;
+        let is_older = other.age() < self.age();
+        let owns =
+            |it: &&HostClaim| if is_here { is_older } else { it.is_reached && !host.is_reached };
+        let mark = other.hosts.iter().filter(owns).find_map(|it| host.shared(it, is_here))?;
+        let (path, owner) = (host.path.clone(), is_here.then(|| other.title()));
+        Some(AddressTaken { host: host.name.clone(), path, mark, owner })
+    }
+
+    /// What is about to be made is younger than all.
+    pub(super) fn age(&self) -> (bool, Option<Timestamp>, &str, &str, &str) {
+        (self.created.is_none(), self.created, &self.kind, &self.namespace, &self.name)
+    }
+
+    /// Its hosts that others of its namespace describe too and will not get, each with by what they
+    /// are one and the other object.
+    pub fn contested<'a>(&'a self, others: &'a [Self]) -> Vec<Contested<'a>> {
+        let is_here = |it: &&Self| it.namespace == self.namespace && !it.is_of_same(self);
+        let mut found = Vec::new();
+        for other in others.iter().filter(is_here).filter(|it| it.age() > self.age()) {
+            for host in &self.hosts {
+                let mark = other.hosts.iter().find_map(|it| host.shared(it, true));
+                found.extend(mark.map(|mark| Contested { host, mark, other }));
+            }
+        }
+        found
+    }
+
+    /// The hosts that it describes twice, each with the one that comes before it.
+    pub fn twice(&self) -> Vec<(&str, &str, String)> {
+        let mut found = Vec::new();
+        for (idx, host) in self.hosts.iter().enumerate() {
+            let before = self.hosts[..idx].iter().find_map(|it| {
+                let mark = it.shared(host, true)?;
+                Some((host.name.as_str(), it.name.as_str(), mark))
+            });
+            found.extend(before);
+        }
+        found
+    }
+}
+
+impl HostClaim {
+    /// By what two hosts are one; `with_names` says whether their names tell.
+    pub(super) fn shared(&self, other: &Self, with_names: bool) -> Option<String> {
+        let address = self.address.as_ref().filter(|it| Some(*it) == other.address.as_ref());
+        let address = address.filter(|_| self.scope == other.scope);
+        let name = || self.names.intersection(&other.names).next().filter(|_| with_names);
+        address.or_else(name).cloned()
+    }
+}
+
+impl AddressTaken {
+    /// Object, cause and next step; `object` is the one that is refused.
+    pub fn message(&self, object: &str) -> String {
+        let Self { host, mark, owner, .. } = self;
+        match owner {
+            Some(owner) => format!(
+                "Host {host} of {object} belongs to {owner}, which is older and has the same \
+                 {mark}: take it out of one of the two, for a host is deployed by one of them only.{}",
+                another_machine(mark)
+            ),
+            None => format!(
+                "Host {host} of {object} has the {mark}, at which an object of another namespace \
+                 has deployed its host: correct the address, or ask who administers the cluster \
+                 whose host it is.{}",
+                another_machine(mark)
+            ),
+        }
+    }
+}
+
+/// The keys of the index [`BY_HOST`] for a node, by its own spec and status alone.
+///
+/// Where its role may give the port, and the status does not tell it yet, the node is found by its
+/// host at whatever port.
+pub fn keys_of_node(node: &Node) -> Vec<Key> {
+    let namespace = node.namespace().unwrap_or_default();
+    let names = names_of_node(node).into_iter().map(|it| Key::new(&namespace, it));
+    let learned = node.status.as_ref().and_then(|it| HostKey::parse(it.host_key.as_deref()?));
+    let names = names.chain(learned.map(|it| key_of(&namespace, &it)));
+    let address = told(node).map(|it| mark(&host_address::endpoint(&it))).or_else(|| own(node));
+    names.chain(address.map(|it| Key::new(ALL_NAMESPACES, it))).collect()
+}
+
+/// The address that a node's status tells, where it speaks of the present spec.
+fn told(node: &Node) -> Option<String> {
+    let status = node.status.as_ref()?;
+    let is_current = status.observed_generation == node.metadata.generation;
+    status.address.clone().filter(|_| is_current)
+}
+
+/// Whether a whole deployment of the node has succeeded at that address: it is one of the inputs that
+/// the status keeps of it.
+///
+/// The records of services are not enough: while nothing may run they stay as they were, and the status
+/// tells the address of a node that was moved at once.
+pub fn has_reached(node: &Node, address: &str) -> bool {
+    let Some(status) = &node.status else { return false };
+    let told = status.address.as_deref();
+    let told = told.filter(|it| host_address::endpoint(it) == host_address::endpoint(address));
+    let mut spellings = [Some(address), told].into_iter().flatten();
+    let deployed = &status.deployed_inputs;
+    inputs::have_services(deployed) && spellings.any(|it| inputs::are_at(deployed, it))
+}
+
+/// Whether a whole deployment of the node has succeeded at that host, whatever its port of ssh is now.
+pub fn has_reached_host(node: &Node, host: &str) -> bool {
+    let Some(deployed) = node.status.as_ref().map(|it| &it.deployed_inputs) else { return false };
+    let canonical = host_address::host(host);
+    let mut spellings = [host, &canonical].into_iter();
+    inputs::have_services(deployed) && spellings.any(|it| inputs::are_of_host(deployed, it))
+}
+
+/// Where a node's own spec says that its host is.
+fn own(node: &Node) -> Option<String> {
+    let own = node.spec.node.as_ref();
+    let var = |name: &str| own.and_then(|it| it.ansible_vars.get(name));
+    let host = var(HOST_VAR).and_then(plain_host).map(str::to_owned);
+    let host = host.or_else(|| node.spec.ansible_host.clone());
+    let host = host.or_else(|| node.spec.host_name.clone()).filter(|it| !it.is_empty())?;
+    let port = var(PORT_VAR).and_then(plain_port).or_else(|| own?.ansible_port);
+    let has_role = node.spec.role.as_ref().is_some_and(|it| !it.is_empty());
+    Some(match port {
+        None if has_role => at_any_port(&format!("{host}:{SSH_PORT}")),
+        port => mark(&host_address::with_port(&host, port.unwrap_or(SSH_PORT))),
+    })
+}
+
+/// The word of [`NETWORK_SCOPE`].
+fn scope_of<K: Resource>(object: &K) -> String {
+    let word = object.annotations().get(NETWORK_SCOPE).map(|it| it.trim());
+    word.unwrap_or_default().to_owned()
+}
+
+/// What an author says of one address in two networks.
+fn another_machine(mark: &str) -> String {
+    let is_address = mark.starts_with("address ");
+    let text = || {
+        format!(
+            " If it is another machine at that address in another network, annotate {NETWORK_SCOPE} with a word for that network."
+        )
+    };
+    if is_address { text() } else { String::new() }
+}
+
+fn names_of_node(node: &Node) -> BTreeSet<String> {
+    let name = node.name_any();
+    names_of([Some(&name), node.spec.host_name.as_ref()].into_iter().flatten().map(String::as_str))
+}
+
+fn names_of<'a>(names: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
+    let name = |it: &str| format!("name {}", host_address::host(it));
+    names.filter(|it| !it.is_empty()).map(name).collect()
+}
+
+fn mark(address: &str) -> String {
+    format!("address {address}")
+}
+
+/// Of `host:port`, at whatever port.
+fn at_any_port(address: &str) -> String {
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    format!("host {}", host_address::host(host))
+}

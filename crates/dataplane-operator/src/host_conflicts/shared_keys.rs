@@ -1,0 +1,90 @@
+//! Hosts that show one ssh key at two addresses: hosts of one image, or one machine that has both.
+//!
+//! Only keys that were learned are compared, and only within a namespace.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use api::conditions;
+use operator_core::run_engine::host_key::HostKey;
+
+use crate::host_conflicts::host_claim::{Claim, HostClaim};
+use crate::host_conflicts::host_keys::ACCEPT_SHARED;
+
+/// A condition of who describes hosts: no older one shows its key.
+pub const HOST_KEY_UNIQUE: &str = "HostKeyUnique";
+/// The reason of a shared key.
+pub const HOST_KEY_SHARED: &str = "HostKeyShared";
+
+/// How many hosts a message names.
+const NAMED: usize = 3;
+
+/// A host whose key another one showed before.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SharedKey {
+    /// The host.
+    pub host: String,
+    /// The fingerprint of the key.
+    pub fingerprint: String,
+    /// The other host, with its object.
+    pub other: String,
+}
+
+impl Claim {
+    /// The same, whose hosts show these keys, by their names.
+    #[must_use]
+    pub fn showing(mut self, key: impl Fn(&str) -> Option<HostKey>) -> Self {
+        for host in &mut self.hosts {
+            host.key = key(&host.name);
+        }
+        self
+    }
+
+    /// Its hosts whose keys an older object of the namespace shows at another place, or a host before
+    /// them in the same object; without those that its author accepts.
+    pub fn shared_keys(&self, others: &[Self]) -> Vec<SharedKey> {
+        let mut known: BTreeMap<&HostKey, Vec<(&Self, &HostClaim)>> = BTreeMap::new();
+        let is_here = |it: &&Self| it.namespace == self.namespace && !it.is_of_same(self);
+        for other in others.iter().filter(is_here).filter(|it| it.age() < self.age()) {
+            for host in &other.hosts {
+                if let Some(key) = &host.key {
+                    known.entry(key).or_default().push((other, host));
+                }
+            }
+        }
+        let mut found = Vec::new();
+        for host in &self.hosts {
+            let Some(key) = &host.key else { continue };
+            let before = known.entry(key).or_default();
+            // One host that two objects describe is told of by other words.
+            let other = before.iter().find(|(_, it)| host.shared(it, true).is_none());
+            let other = other.map(|(claim, it)| format!("host {} of {}", it.name, claim.title()));
+            let fingerprint = key.fingerprint();
+            if let Some(other) = other.filter(|_| !self.shared.contains(&fingerprint)) {
+                found.push(SharedKey { host: host.name.clone(), fingerprint, other });
+            }
+            before.push((self, host));
+        }
+        found
+    }
+
+    /// Hosts, cause and next step, where there are any.
+    pub fn shared_keys_text(&self, shared: &[SharedKey]) -> Option<String> {
+        let first = shared.first()?;
+        let hosts: Vec<String> = shared.iter().map(|it| it.host.clone()).collect();
+        let hosts = conditions::first_names(&hosts, NAMED);
+        let fingerprints: BTreeSet<&str> = shared.iter().map(|it| &*it.fingerprint).collect();
+        let fingerprints: Vec<&str> = fingerprints.into_iter().take(NAMED).collect();
+        let (title, namespace, name) = (self.title(), &self.namespace, &self.name);
+        Some(format!(
+            "{title}: {hosts} shows an ssh host key that others showed before, as {} shows {}: \
+             they were made from one image, or are one machine at two addresses. Give each host keys \
+             of its own (sudo rm /etc/ssh/ssh_host_*, sudo ssh-keygen -A, and a restart of sshd). If \
+             they are machines of one image that keep their keys: kubectl annotate --overwrite -n \
+             {namespace} {}/{name} {ACCEPT_SHARED}={}",
+            first.other,
+            first.fingerprint,
+            self.kind.to_lowercase(),
+            fingerprints.join(",")
+        ))
+    }
+}

@@ -1,0 +1,249 @@
+//! Tests: which of several objects has a host.
+
+use api::dataplane::{Node, NodeSet};
+use operator_core::object_key::Key;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn claim(name: &str, created: &str, hosts: &Value) -> Claim {
+    let set: NodeSet = serde_json::from_value(json!({
+        "apiVersion": "dataplane.openstack.org/v1beta1",
+        "kind": "OpenStackDataPlaneNodeSet",
+        "metadata": { "name": name, "namespace": "ns", "creationTimestamp": created },
+        "spec": { "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" }, "nodes": hosts },
+    }))
+    .unwrap();
+    Claim::of_node_set(&set)
+}
+
+fn node(name: &str, created: &str, spec: &Value) -> Claim {
+    let node: Node = serde_json::from_value(json!({
+        "apiVersion": "dataplane.openstack.org/v1beta1",
+        "kind": "OpenStackDataPlaneNode",
+        "metadata": { "name": name, "namespace": "ns", "creationTimestamp": created },
+        "spec": spec,
+    }))
+    .unwrap();
+    Claim::of_node(&node, None)
+}
+
+fn at(address: &str) -> Value {
+    json!({ "ansible": { "ansibleHost": address } })
+}
+
+const OLD: &str = "2026-01-01T00:00:00Z";
+const NEW: &str = "2026-01-02T00:00:00Z";
+
+#[test]
+fn the_older_object_has_the_host_whatever_its_kind() {
+    let set = |created| claim("set", created, &json!({ "a": at("192.0.2.1") }));
+    let same_name = json!({ "ansibleHost": "192.0.2.9" });
+    let same_address = json!({ "ansibleHost": "192.0.2.1" });
+    for (name, spec, mark) in [
+        ("a", same_name, "name a"),
+        ("b", same_address, "address 192.0.2.1"),
+        ("b", json!({ "hostName": "A" }), "name a"),
+    ] {
+        let (old, new) = (node(name, OLD, &spec), node(name, NEW, &spec));
+        let taken = set(NEW).taken(std::slice::from_ref(&old));
+        assert_eq!((taken.len(), taken[0].mark.as_str()), (1, mark));
+        assert_eq!(taken[0].owner, Some(format!("OpenStackDataPlaneNode {name}")));
+        assert_eq!(set(OLD).taken(std::slice::from_ref(&new)), []);
+        assert_eq!(old.taken(&[set(NEW)]), []);
+        let text = new.taken(&[set(OLD)])[0].message("OpenStackDataPlaneNode b");
+        assert!(text.contains("belongs to OpenStackDataPlaneNodeSet set"), "{text}");
+    }
+}
+
+#[test]
+fn of_two_objects_of_one_age_the_name_decides_and_hosts_that_differ_are_nobodys_business() {
+    let hosts = json!({ "a": at("192.0.2.1") });
+    let (one, two) = (claim("one", OLD, &hosts), claim("two", OLD, &hosts));
+    assert_eq!(one.taken(std::slice::from_ref(&two)), []);
+    assert_eq!(two.taken(&[one]).len(), 1);
+    let other = claim("zero", OLD, &json!({ "b": at("192.0.2.2") }));
+    assert_eq!(two.taken(&[other]), []);
+}
+
+#[test]
+fn a_host_that_stands_twice_in_one_node_set_is_found() {
+    let nodes = json!({ "a": at("192.0.2.1"), "b": at("192.0.2.1"), "c": at("192.0.2.3") });
+    let found = claim("set", OLD, &nodes);
+    assert_eq!(found.twice(), [("b", "a", "address 192.0.2.1".to_owned())]);
+    let mut renamed = json!({ "a": at("192.0.2.1"), "c": at("192.0.2.3") });
+    renamed["c"]["hostName"] = json!("a.example.org");
+    assert_eq!(claim("set", OLD, &renamed).twice(), [("a", "a", "name a".to_owned())]);
+}
+
+#[test]
+fn two_nodes_at_one_address_are_one_host_however_it_is_spelled_and_two_ports_are_two() {
+    for (one, other, is_one) in [
+        (json!({ "ansibleHost": "192.0.2.1" }), json!({ "ansibleHost": "192.0.2.1" }), true),
+        (
+            json!({ "ansibleHost": "N0.Example.org" }),
+            json!({ "ansibleHost": "n0.example.org." }),
+            true,
+        ),
+        (json!({ "ansibleHost": "2001:db8::1" }), json!({ "ansibleHost": "2001:DB8:0::1" }), true),
+        (
+            json!({ "ansibleHost": "192.0.2.1" }),
+            json!({ "node": { "ansibleVars": { "ansible_host": "::ffff:192.0.2.1" } } }),
+            true,
+        ),
+        (
+            json!({ "ansibleHost": "192.0.2.1" }),
+            json!({ "ansibleHost": "192.0.2.1", "node": { "ansiblePort": 2022 } }),
+            false,
+        ),
+    ] {
+        let (old, new) = (node("a", OLD, &one), node("b", NEW, &other));
+        let taken = new.taken(std::slice::from_ref(&old));
+        assert_eq!(taken.len(), usize::from(is_one), "{one} {other}");
+        assert_eq!(old.taken(std::slice::from_ref(&new)), []);
+    }
+}
+
+#[test]
+fn across_namespaces_only_a_host_that_was_reached_is_taken_and_nothing_is_told_of_its_owner() {
+    let at = |namespace: &str, created: &str, is_reached: bool| {
+        let services = json!([{ "name": "s", "state": "Succeeded", "hash": "h", "attempt": 1,
+            "deployedHash": "h", "since": OLD }]);
+        let node: Node = serde_json::from_value(json!({
+            "apiVersion": "dataplane.openstack.org/v1beta1",
+            "kind": "OpenStackDataPlaneNode",
+            "metadata": { "name": format!("of-{namespace}"), "namespace": namespace, "creationTimestamp": created },
+            "spec": { "ansibleHost": "192.0.2.1" },
+            "status": if is_reached { json!({ "services": services, "address": "192.0.2.1:22",
+                "deployedInputs": inputs_at("192.0.2.1") }) } else { json!({}) },
+        }))
+        .unwrap();
+        Claim::of_node(&node, None)
+    };
+    let taken = |mine: &Claim, other: Claim| mine.taken(&[other]).len();
+    let new = at("mine", NEW, false);
+    assert_eq!(taken(&new, at("theirs", OLD, false)), 0, "naming an address takes nothing");
+    assert_eq!(taken(&at("mine", OLD, false), at("theirs", NEW, true)), 1);
+    for created in [OLD, NEW] {
+        assert_eq!(taken(&at("mine", created, true), at("theirs", OLD, true)), 0);
+    }
+    let text = new.taken(&[at("theirs", OLD, true)])[0].message("OpenStackDataPlaneNode mine");
+    assert!(text.contains("address 192.0.2.1"), "{text}");
+    assert!(!text.contains("theirs"), "{text}");
+}
+
+#[test]
+fn a_claim_is_found_by_each_of_its_marks() {
+    let mut nodes = json!({ "a": at("192.0.2.1") });
+    nodes["a"]["hostName"] = json!("A.example.org");
+    let keys = claim("set", OLD, &nodes).keys();
+    let expected = [("", "address 192.0.2.1"), ("ns", "name a"), ("ns", "name a.example.org")];
+    assert_eq!(keys, expected.map(|(namespace, it)| Key::new(namespace, it)));
+}
+
+#[test]
+fn an_address_in_another_network_is_another_machine_and_a_name_is_not() {
+    let of = |name: &str, namespace: &str, created: &str, scope: &str, is_reached: bool| {
+        let services = json!([{ "name": "s", "state": "Succeeded", "hash": "h", "attempt": 1,
+            "deployedHash": "h", "since": OLD }]);
+        let status = json!({ "services": services, "address": "192.0.2.1:22",
+            "deployedInputs": inputs_at("192.0.2.1") });
+        let node: Node = serde_json::from_value(json!({
+            "apiVersion": "dataplane.openstack.org/v1beta1",
+            "kind": "OpenStackDataPlaneNode",
+            "metadata": { "name": name, "namespace": namespace, "creationTimestamp": created,
+                "annotations": { "dataplane.openstack.org/network-scope": scope } },
+            "spec": { "ansibleHost": "192.0.2.1" },
+            "status": if is_reached { status } else { json!({}) },
+        }))
+        .unwrap();
+        Claim::of_node(&node, None)
+    };
+    for (scope, n_taken) in [("", 1), (" ", 1), ("rack-1", 0)] {
+        let new = of("new", "ns", NEW, scope, false);
+        let taken = new.taken(&[of("old", "ns", OLD, "", true)]);
+        assert_eq!(taken.len(), n_taken, "{scope:?}");
+        let taken = new.taken(&[of("old", "theirs", OLD, "", true)]);
+        assert_eq!(taken.len(), n_taken, "{scope:?} across namespaces");
+        let text = taken.first().map(|it| it.message("OpenStackDataPlaneNode new"));
+        let way = "annotate dataplane.openstack.org/network-scope with a word";
+        assert!(text.is_none_or(|it| it.contains(way)));
+    }
+    let new = of("same", "ns", NEW, "rack-1", false);
+    let taken = new.taken(&[of("same", "ns", OLD, "", true)]);
+    // Two kinds may have one name.
+    assert_eq!(taken, [], "it is the object itself");
+    let set = claim("set", NEW, &json!({ "old": at("192.0.2.9") }));
+    assert_eq!(set.taken(&[of("old", "ns", OLD, "rack-1", true)])[0].mark, "name old");
+    assert_eq!(new.taken(&[of("other", "ns", OLD, "rack-1", false)]).len(), 1);
+}
+
+#[test]
+fn a_host_is_reached_at_the_address_of_its_deployment_and_at_no_other() {
+    // What is told as the address; another service than the one that was deployed fails there now.
+    let is_reached = |address: &str, told: &str, deployed: Value| {
+        let node: Node = serde_json::from_value(json!({
+            "apiVersion": "dataplane.openstack.org/v1beta1",
+            "kind": "OpenStackDataPlaneNode",
+            "metadata": { "name": "n", "namespace": "ns", "generation": 2 },
+            "spec": { "ansibleHost": address },
+            "status": { "observedGeneration": 2, "address": told, "services": [{
+                "name": "t", "state": "Failed", "hash": "h", "attempt": 1, "since": OLD,
+            }], "deployedInputs": deployed },
+        }))
+        .unwrap();
+        has_reached(&node, told)
+    };
+    let at = inputs_at;
+    assert!(is_reached("192.0.2.1", "192.0.2.1:22", at("192.0.2.1")));
+    assert!(!is_reached("192.0.2.2", "192.0.2.2:22", at("192.0.2.1")), "it was moved");
+    assert!(!is_reached("192.0.2.1", "192.0.2.1:2022", at("192.0.2.1")), "another port");
+    assert!(!is_reached("192.0.2.1", "192.0.2.1:22", json!({})), "not all services yet");
+    let mut without = inputs_at("192.0.2.1");
+    without.as_object_mut().unwrap().retain(|it, _| !it.starts_with("service"));
+    assert!(!is_reached("192.0.2.1", "192.0.2.1:22", without), "nothing was run");
+}
+
+/// The recorded inputs of a deployment at that address.
+fn inputs_at(host: &str) -> Value {
+    let digest = |it: &Value| operator_core::hash::short(it);
+    json!({
+        "ansibleHost": digest(&json!(host)), "ansiblePort": digest(&json!(22)), "service s": "h",
+    })
+}
+
+const KEY: &str =
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+";
+
+fn with_keys(claim: Claim) -> Claim {
+    claim.showing(|_| operator_core::run_engine::host_key::HostKey::parse(KEY))
+}
+
+#[test]
+fn a_shared_key_is_told_of_the_younger_object_of_the_namespace_and_of_the_later_host_of_one() {
+    let set = |name, created| with_keys(claim(name, created, &json!({ "a": at("192.0.2.1") })));
+    let other = |created| with_keys(node("n", created, &json!({ "ansibleHost": "192.0.2.2" })));
+    let found = set("set", NEW).shared_keys(&[other(OLD)]);
+    assert_eq!((found.len(), found[0].host.as_str()), (1, "a"));
+    assert_eq!(found[0].other, "host n of OpenStackDataPlaneNode n");
+    assert_eq!(set("set", OLD).shared_keys(&[other(NEW)]), []);
+    let same = with_keys(node("n", OLD, &json!({ "ansibleHost": "192.0.2.1" })));
+    assert_eq!(set("set", NEW).shared_keys(&[same]), [], "it is told as HostTaken");
+    let mut theirs = other(OLD);
+    theirs.namespace = "theirs".into();
+    assert_eq!(set("set", NEW).shared_keys(&[theirs]), []);
+    let hosts = json!({ "a": at("192.0.2.1"), "b": at("192.0.2.2"), "c": at("192.0.2.3") });
+    let mut image = with_keys(claim("image", OLD, &hosts));
+    let found = image.shared_keys(&[]);
+    assert_eq!(found.iter().map(|it| it.host.as_str()).collect::<Vec<_>>(), ["b", "c"]);
+    let text = image.shared_keys_text(&found).unwrap();
+    assert!(text.contains("image: b, c shows") && text.contains("host a of"), "{text}");
+    image.shared.insert(found[0].fingerprint.clone());
+    assert_eq!(image.shared_keys(&[]), []);
+}
+
+#[test]
+fn who_shows_a_key_is_found_by_it() {
+    let found = with_keys(node("n", OLD, &json!({}))).keys();
+    assert!(found.contains(&Key::new("ns", format!("key {KEY}"))), "{found:?}");
+}

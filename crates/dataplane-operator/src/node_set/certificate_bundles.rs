@@ -1,0 +1,215 @@
+//! The Secrets with the certificates of all hosts of a node set, which runs mount: one or a few for each
+//! certificate that a service names.
+//!
+//! An annotation tells from which Secrets of single hosts they were made: as long as those are the same,
+//! nobody reads a key.
+
+use std::collections::BTreeMap;
+
+use api::dataplane::NodeSet;
+use api::names;
+use k8s_openapi::ByteString;
+use kube::ResourceExt;
+use operator_core::hash;
+use operator_core::plan::{Step, Target};
+use operator_core::run_engine::build::owner;
+use serde_json::json;
+
+use crate::node_set::certificates::{
+    CertificateBundle, CertificateRequest, HOST, Hosts, Issued, name_of, secret, secret_of,
+};
+use operator_core::node_set_host::CTLPLANE;
+
+/// Annotation with their number and a digest of what they were made from.
+pub const MADE_FROM: &str = "dataplane.openstack.org/certificates";
+/// Labels with how many Secrets hold a certificate of all hosts, and which of them it is, as upstream
+/// has them.
+const COUNT: &str = "numberOfSecrets";
+/// See [`COUNT`].
+const NUMBER: &str = "secretNumber";
+
+/// How many bytes an object can hold, whatever the node set says.
+const MAX_SIZE: usize = 1_048_576;
+
+/// Files of one host: the key, the certificate and the CA that signed it, where cert-manager knows it.
+const FILES: [&str; 3] = ["ca.crt", "tls.crt", "tls.key"];
+
+/// Files by their names, of one Secret.
+pub type Files = BTreeMap<String, Vec<u8>>;
+
+/// The Secrets of one certificate, and the steps that write them where they are not as they should be;
+/// nothing while there are none and a host's certificate is missing.
+///
+/// While one of a host is missing or being renewed they stay as they are.
+pub fn of(
+    set: &NodeSet,
+    wish: &CertificateRequest<'_>,
+    hosts: &Hosts<'_>,
+    issued: &Issued,
+) -> Option<(Vec<String>, Vec<Step>)> {
+    let set_name = set.name_any();
+    let standing = standing(&set_name, wish, issued);
+    let digest = outdated(set, wish, hosts, issued);
+    let read = || content(set, wish, hosts, issued);
+    let Some((digest, bundles)) = digest.and_then(|it| Some((it, read()?))) else {
+        return Some((standing?.names, Vec::new()));
+    };
+    let names: Vec<String> = (0..bundles.len()).map(|it| name(&set_name, wish, it)).collect();
+    let made_from = format!("{}-{digest}", bundles.len());
+    let step = |(idx, (name, files)): (usize, (&String, Files))| {
+        let mut labels = wish.labels(&set_name);
+        labels.insert(COUNT.to_owned(), names.len().to_string());
+        labels.insert(NUMBER.to_owned(), idx.to_string());
+        let data: BTreeMap<String, ByteString> =
+            files.into_iter().map(|(name, it)| (name, ByteString(it))).collect();
+        let object = json!({
+            "metadata": {
+                "annotations": { MADE_FROM: made_from },
+                "labels": labels,
+                "ownerReferences": [owner(&Target::of(set))],
+            },
+            "type": "Opaque",
+            "data": data,
+        });
+        Step::apply(secret(set, name), object, "runs are to get the hosts' certificates")
+    };
+    let steps = names.iter().zip(bundles).enumerate().map(step).collect();
+    Some((names, steps))
+}
+
+/// The label selectors of the Secrets whose content is needed, one for each certificate.
+pub fn needed(
+    set: &NodeSet,
+    wishes: &[CertificateRequest<'_>],
+    hosts: &Hosts<'_>,
+    issued: &Issued,
+) -> Vec<String> {
+    let selector = |wish: &CertificateRequest<'_>| {
+        let labels = wish.labels(&set.name_any()).into_iter();
+        let mut terms: Vec<String> = labels.map(|(name, it)| format!("{name}={it}")).collect();
+        terms.push(HOST.to_owned());
+        terms.join(",")
+    };
+    let is_needed = |it: &&CertificateRequest<'_>| outdated(set, it, hosts, issued).is_some();
+    wishes.iter().filter(is_needed).map(selector).collect()
+}
+
+/// The steps that delete those that no certificate of these names needs any more.
+pub fn left(set: &NodeSet, kept: &[&str], issued: &Issued) -> Vec<Step> {
+    let is_left = |it: &&String| !kept.contains(&it.as_str());
+    let because = "no certificate of the node set is in it any more";
+    let left = issued.bundles.keys().filter(is_left);
+    left.map(|it| Step::delete(secret(set, it), because)).collect()
+}
+
+/// The name of one of the Secrets.
+fn name(set: &str, wish: &CertificateRequest<'_>, idx: usize) -> String {
+    let part = format!("certs-{idx}");
+    names::derived(&[set, wish.service, wish.key, &part], names::SUBDOMAIN_LIMIT)
+}
+
+/// The Secrets that stand, all of them made at once.
+struct BundleState<'a> {
+    names: Vec<String>,
+    digest: &'a str,
+    bundles: Vec<&'a CertificateBundle>,
+}
+
+fn standing<'a>(
+    set: &str,
+    wish: &CertificateRequest<'_>,
+    issued: &'a Issued,
+) -> Option<BundleState<'a>> {
+    let first = issued.bundles.get(&name(set, wish, 0))?;
+    let (count, digest) = first.made_from.split_once('-')?;
+    let names: Vec<String> = (0..count.parse().ok()?).map(|it| name(set, wish, it)).collect();
+    let of_name = |it: &String| issued.bundles.get(it).filter(|it| it.made_from == first.made_from);
+    let bundles: Option<Vec<&CertificateBundle>> = names.iter().map(of_name).collect();
+    Some(BundleState { names, digest, bundles: bundles? })
+}
+
+/// The digest of what the Secrets are to be made from, where that is known and they are not made from
+/// it.
+fn outdated(
+    set: &NodeSet,
+    wish: &CertificateRequest<'_>,
+    hosts: &Hosts<'_>,
+    issued: &Issued,
+) -> Option<String> {
+    if hosts.all.is_empty() || !hosts.are_complete() {
+        return None;
+    }
+    let of_host = |host: &&str| {
+        let own = own_name(hosts, host)?;
+        Some((own, issued.settled(&name_of(wish, host))?))
+    };
+    let made_from: Option<Vec<(&str, &String)>> = hosts.all.iter().map(of_host).collect();
+    let digest = hash::short(&(max_size(set), made_from?));
+    let standing = standing(&set.name_any(), wish, issued);
+    let is_current = standing.is_some_and(|it| it.digest == digest && is_whole(&it, hosts));
+    (!is_current).then_some(digest)
+}
+
+/// Whether nobody has taken a host's files out of the Secrets.
+fn is_whole(standing: &BundleState<'_>, hosts: &Hosts<'_>) -> bool {
+    let is_in = |host: &&str| {
+        let Some(own) = own_name(hosts, host) else { return false };
+        let [_, certificate, key] = FILES.map(|it| format!("{own}-{it}"));
+        let keys = [certificate.as_str(), key.as_str()];
+        standing.bundles.iter().any(|it| it.owned.has([MADE_FROM], keys))
+    };
+    hosts.all.iter().all(is_in)
+}
+
+/// The name of a host on the network over which it is managed: what its files are called after.
+fn own_name<'a>(hosts: &Hosts<'a>, host: &str) -> Option<&'a str> {
+    hosts.names.get(host)?.get(CTLPLANE).map(String::as_str)
+}
+
+fn max_size(set: &NodeSet) -> usize {
+    usize::try_from(set.spec.secret_max_size).unwrap_or(MAX_SIZE).clamp(1, MAX_SIZE)
+}
+
+/// The content of the Secrets; nothing where a host's was not read.
+fn content(
+    set: &NodeSet,
+    wish: &CertificateRequest<'_>,
+    hosts: &Hosts<'_>,
+    issued: &Issued,
+) -> Option<Vec<Files>> {
+    let read = |host: &str, file: &str| issued.files.get(&secret_of(wish, host))?.bytes(file);
+    let has_all = |it: &&str| FILES[1..].iter().all(|file| read(it, file).is_some());
+    hosts.all.iter().all(has_all).then(|| bundles(hosts, max_size(set), read))
+}
+
+/// The certificates of all hosts in as few Secrets as fit: by the names on the network over which
+/// hosts are managed, the files of a host always together.
+///
+/// `read` gives a file of a host's own Secret.
+fn bundles<'a>(
+    hosts: &Hosts<'_>,
+    max_size: usize,
+    read: impl Fn(&str, &str) -> Option<&'a [u8]>,
+) -> Vec<Files> {
+    let mut bundles: Vec<Files> = vec![Files::new()];
+    let mut size = 0;
+    for host in &hosts.all {
+        let Some(own) = own_name(hosts, host) else { continue };
+        let files = FILES.iter().filter_map(|it| Some((format!("{own}-{it}"), read(host, it)?)));
+        let files: Files = files.map(|(name, it)| (name, it.to_vec())).collect();
+        let more: usize = files.iter().map(|(name, it)| name.len() + it.len()).sum();
+        if size > 0 && size + more > max_size {
+            bundles.push(Files::new());
+            size = 0;
+        }
+        size += more;
+        if let Some(last) = bundles.last_mut() {
+            last.extend(files);
+        }
+    }
+    bundles
+}
+
+#[cfg(test)]
+#[path = "certificate_bundles_tests.rs"]
+mod tests;

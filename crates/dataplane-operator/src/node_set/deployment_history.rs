@@ -1,0 +1,357 @@
+//! What deployments have done to the hosts of a node set: a truth per host, from their statuses.
+//!
+//! What a deployment did stays known when it is deleted: its outcome is taken into the node set's
+//! status once, when it has ended.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use api::conditions::Condition;
+use api::dataplane::deployment::DeploymentSpec;
+use api::dataplane::{
+    Deployment, ExecutionSummary, HostProgress, HostState, NodeSet, NodeSetFailure, NodeSetHost,
+    NodeSetProgress, NodeSetStatus, RunState,
+};
+use jiff::Timestamp;
+use kube::ResourceExt;
+use operator_core::keyed::Digest;
+use serde::Serialize;
+
+use crate::node_set::observed::UnreadableDeployment;
+use operator_core::node_set_host::{PREFIX, prefix};
+use operator_core::run_engine::host_progress::is_untouched;
+
+/// How many of the newest deployments a node set tells of.
+const TOLD: usize = 10;
+/// How many bytes of its status these may take: an object has 1.5 MiB at most, and every host with its
+/// names and addresses has a place in it too.
+const TOLD_SIZE: usize = 250_000;
+/// How many failures a node set tells of.
+pub const FAILURES: usize = 5;
+
+/// What is known of a node set's deployments.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DeploymentHistory {
+    /// Each host, in the order of names.
+    pub hosts: Vec<NodeSetHost>,
+    /// The digest with which a deployment that is not settled succeeded on a host, by its name.
+    pub succeeded_with: BTreeMap<String, String>,
+    /// What failed on the first of those that failed.
+    pub failures: Vec<NodeSetFailure>,
+    /// The deployments that are under way, the oldest first.
+    pub under_way: Vec<String>,
+    /// The digest that all hosts were last deployed with as a whole.
+    pub deployed_config_hash: Option<String>,
+    /// Its parts.
+    pub deployed_inputs: BTreeMap<String, String>,
+    /// The digest of the machines that were deployed as a whole.
+    pub deployed_bmh_hash: Option<String>,
+    /// ConfigMap → digest with which services were last deployed.
+    pub config_maps: BTreeMap<String, String>,
+    /// Secret → digest with which services were last deployed.
+    pub secrets: BTreeMap<String, String>,
+    /// Images of the control plane's version that were deployed.
+    pub images: BTreeMap<String, String>,
+    /// The control plane's version that an update brought to the hosts.
+    pub version: Option<String>,
+    /// UIDs of the deployments that exist, have ended and are part of this.
+    pub settled: Vec<String>,
+    /// The newest deployments' conditions.
+    pub statuses: BTreeMap<String, Vec<Condition>>,
+    /// The newest deployments' summaries.
+    pub summaries: BTreeMap<String, BTreeMap<String, ExecutionSummary>>,
+}
+
+/// The hosts whose machines took the place of others: since when, and whether that is news.
+pub type Replaced<'a> = BTreeMap<&'a str, (Timestamp, bool)>;
+
+/// Whether a deployment has begun with a node set and is not over.
+pub fn is_under_way(deployment: &Deployment, node_set: &NodeSet) -> bool {
+    deployment.progress_of(node_set).is_some() && !deployment.has_ended()
+}
+
+/// The outcome, from what the status says and what the deployments that began with the node set say
+/// since.
+///
+/// What it says of deployments that cannot be read stays as it is. `present` is the digest of what a
+/// deployment would bring now, and `versions` are the services that bring another version to the hosts.
+/// Of hosts in `replaced` nothing counts that began before: it was done to another machine.
+pub fn of(
+    node_set: &NodeSet,
+    hosts: &BTreeSet<&str>,
+    (deployments, unreadable): (&[Arc<Deployment>], &[UnreadableDeployment]),
+    (present, versions): (&Digest, &BTreeSet<&str>),
+    replaced: &Replaced<'_>,
+) -> DeploymentHistory {
+    let nothing = NodeSetStatus::default();
+    let recorded = node_set.status.as_ref().unwrap_or(&nothing);
+    let began = |it: &&Deployment| it.progress_of(node_set).is_some();
+    let mut deployments: Vec<&Deployment> =
+        deployments.iter().map(|it| &**it).filter(began).collect();
+    deployments.sort_by_key(|it| (it.creation_timestamp(), it.name_any()));
+    let mut outcome = DeploymentHistory::recorded(hosts, recorded, &deployments, replaced);
+    outcome.keep(recorded, unreadable);
+    for deployment in &deployments {
+        let Some(progress) = deployment.progress_of(node_set) else { continue };
+        let uid = deployment.uid().unwrap_or_default();
+        if outcome.settled.contains(&uid) {
+            continue;
+        }
+        outcome.follow(&node_set.name_any(), deployment, progress, replaced);
+        if deployment.has_ended() {
+            outcome.settled.push(uid);
+            let known = (recorded, present);
+            outcome.settle(&node_set.name_any(), deployment, progress, known, versions);
+        } else {
+            outcome.under_way.push(deployment.name_any());
+        }
+    }
+    outcome.end();
+    outcome.tell(&node_set.name_any(), &deployments);
+    outcome
+}
+
+impl DeploymentHistory {
+    /// What stands in the status, for the hosts that there are now.
+    fn recorded(
+        hosts: &BTreeSet<&str>,
+        recorded: &NodeSetStatus,
+        deployments: &[&Deployment],
+        replaced: &Replaced<'_>,
+    ) -> Self {
+        let known: BTreeMap<&str, &NodeSetHost> =
+            recorded.hosts.iter().map(|it| (it.name.as_str(), it)).collect();
+        let host = |name: &&str| {
+            let (name_of, state) = ((*name).to_owned(), HostState::Undeployed);
+            let new = NodeSetHost { name: name_of, state, hash: None, address: None };
+            let is_another = replaced.get(name).is_some_and(|(_, is_new)| *is_new);
+            let known = known.get(name).filter(|_| !is_another);
+            let mut host = known.map_or(new, |it| (*it).clone());
+            if host.state == HostState::Deploying {
+                // Unless a deployment still says so, it has gone in the middle.
+                host.state = HostState::Failed;
+            }
+            host
+        };
+        let exists = |uid: &&String| deployments.iter().any(|it| it.uid().as_ref() == Some(*uid));
+        Self {
+            hosts: hosts.iter().map(host).collect(),
+            failures: recorded.failures.clone(),
+            deployed_config_hash: recorded.deployed_config_hash.clone(),
+            deployed_inputs: recorded.deployed_inputs.clone(),
+            deployed_bmh_hash: recorded.deployed_bmh_hash.clone(),
+            config_maps: recorded.config_map_hashes.clone(),
+            secrets: recorded.secret_hashes.clone(),
+            images: recorded.container_images.clone(),
+            version: recorded.deployed_version.clone(),
+            settled: recorded.settled_deployments.iter().filter(exists).cloned().collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Leaves what is recorded of deployments that cannot be read as it is.
+    fn keep(&mut self, recorded: &NodeSetStatus, unreadable: &[UnreadableDeployment]) {
+        for it in unreadable {
+            if it.has_ended {
+                self.settled.push(it.uid.clone());
+            } else {
+                self.under_way.push(it.name.clone());
+            }
+            let told = recorded.deployment_statuses.get(&it.name).cloned();
+            self.statuses.extend(told.map(|told| (it.name.clone(), told)));
+            let told = recorded.deployment_execution_summaries.get(&it.name).cloned();
+            self.summaries.extend(told.map(|told| (it.name.clone(), told)));
+        }
+        if !self.under_way.is_empty() {
+            let is_at = |name: &String| {
+                let mut hosts = recorded.hosts.iter();
+                hosts.any(|it| it.name == *name && it.state == HostState::Deploying)
+            };
+            for host in self.hosts.iter_mut().filter(|it| is_at(&it.name)) {
+                host.state = HostState::Deploying;
+            }
+        }
+    }
+
+    /// Takes over what a deployment says of each host.
+    fn follow(
+        &mut self,
+        node_set: &str,
+        deployment: &Deployment,
+        progress: &NodeSetProgress,
+        replaced: &Replaced<'_>,
+    ) {
+        let is_over = deployment.has_ended();
+        let created = deployment.creation_timestamp().map(|it| it.0);
+        let is_another = |it: &str| replaced.get(it).is_some_and(|(at, _)| created < Some(*at));
+        for host in self.hosts.iter_mut().filter(|it| !is_another(&it.name)) {
+            let Some(at) = progress.hosts.get(&host.name) else { continue };
+            follow_host(host, at, &deployment.spec, progress, is_over);
+            if host.state == HostState::Deployed && is_done(at, progress) {
+                self.succeeded_with.insert(host.name.clone(), progress.config_hash.clone());
+            }
+        }
+        let told = deployment.status.iter().flat_map(|it| &it.failures);
+        for failure in told.filter(|it| it.node_set == node_set) {
+            self.failures.retain(|it| it.host != failure.host);
+            self.failures.push(NodeSetFailure {
+                host: failure.host.clone(),
+                deployment: deployment.name_any(),
+                service: failure.service.clone(),
+                reason: failure.reason.clone(),
+                message: failure.message.clone(),
+            });
+        }
+    }
+
+    /// Takes over what a deployment that has ended used.
+    fn settle(
+        &mut self,
+        node_set: &str,
+        deployment: &Deployment,
+        progress: &NodeSetProgress,
+        (recorded, present): (&NodeSetStatus, &Digest),
+        versions: &BTreeSet<&str>,
+    ) {
+        let Some(status) = &deployment.status else { return };
+        let has_succeeded = progress.hosts.values().all(|it| is_done(it, progress));
+        if !has_succeeded || is_partial(&deployment.spec) {
+            return;
+        }
+        if !is_limited(&deployment.spec) {
+            if deployment.spec.services_override.is_empty() {
+                self.config_maps.clear();
+                self.secrets.clear();
+            }
+            self.config_maps.extend(status.config_map_hashes.clone());
+            self.secrets.extend(status.secret_hashes.clone());
+        }
+        self.images.extend(status.container_images.clone());
+        if progress.services.iter().any(|it| versions.contains(it.as_str())) {
+            self.version.clone_from(&status.deployed_version);
+        }
+        let is_whole = deployment.spec.services_override.is_empty();
+        if is_whole && self.is_everywhere(&progress.config_hash, present) {
+            self.deployed_config_hash = Some(progress.config_hash.clone());
+            // Of a digest that was never published nothing more is known.
+            let config_hash = recorded.config_hash.as_ref();
+            let is_known = config_hash.is_some_and(|it| present.is_one(it, &progress.config_hash));
+            self.deployed_inputs = if is_known { recorded.inputs.clone() } else { BTreeMap::new() };
+            self.deployed_bmh_hash = status.bmh_ref_hashes.get(node_set).cloned();
+        }
+    }
+
+    /// Whether every host was last deployed with that digest.
+    fn is_everywhere(&self, config_hash: &str, present: &Digest) -> bool {
+        let (hash, present) = (prefix(config_hash), present.cut(PREFIX));
+        let has_it =
+            |it: &NodeSetHost| it.hash.as_ref().is_some_and(|it| present.is_one(it, &hash));
+        self.hosts.iter().all(|it| it.state == HostState::Deployed && has_it(it))
+    }
+
+    /// Failures of hosts that have not failed are over.
+    fn end(&mut self) {
+        let has_failed = |name: &str| {
+            self.hosts.iter().any(|it| it.name == name && it.state == HostState::Failed)
+        };
+        let mut failures = std::mem::take(&mut self.failures);
+        failures.retain(|it| has_failed(&it.host));
+        failures.sort_by(|a, b| a.host.cmp(&b.host));
+        failures.truncate(FAILURES);
+        self.failures = failures;
+    }
+
+    /// What a human reads of the newest deployments that have ended: of one that is under way its own
+    /// status tells, service by service, and not this one as well. What Ansible counted is left out
+    /// where there is no place for it.
+    fn tell(&mut self, node_set: &str, deployments: &[&Deployment]) {
+        let ended = deployments.iter().rev().filter(|it| it.has_ended());
+        let mut left = TOLD_SIZE;
+        for deployment in ended.take(TOLD) {
+            let Some(status) = &deployment.status else { continue };
+            let name = deployment.name_any();
+            let of_set = status.node_set_conditions.get(node_set).cloned().unwrap_or_default();
+            let Some(rest) = left.checked_sub(size(&of_set)) else { return };
+            left = rest;
+            self.statuses.insert(name.clone(), of_set);
+            let summaries = &status.ansible_execution_summaries;
+            let rest = left.checked_sub(size(summaries)).filter(|_| !summaries.is_empty());
+            if let Some(rest) = rest {
+                left = rest;
+                self.summaries.insert(name, summaries.clone());
+            }
+        }
+    }
+
+    /// Whether a deployment has succeeded on some host.
+    pub fn is_in_service(&self) -> bool {
+        self.hosts.iter().any(|it| it.hash.is_some() || it.state == HostState::Deployed)
+    }
+
+    /// How many hosts the last deployment succeeded on.
+    pub fn n_ready(&self) -> usize {
+        self.hosts.iter().filter(|it| it.state == HostState::Deployed).count()
+    }
+}
+
+fn follow_host(
+    host: &mut NodeSetHost,
+    at: &HostProgress,
+    spec: &DeploymentSpec,
+    progress: &NodeSetProgress,
+    is_over: bool,
+) {
+    // What a deployment has not begun with, or never did, is as it was.
+    if is_untouched(at) {
+        return;
+    }
+    if is_partial(spec) {
+        // It makes no host what it is to be, but it may leave one broken.
+        if is_over && !is_done(at, progress) {
+            host.state = ended(at);
+        }
+        return;
+    }
+    if at.state == RunState::Failed && is_over {
+        host.state = HostState::Failed;
+    } else if !is_done(at, progress) {
+        host.state = if is_over { ended(at) } else { HostState::Deploying };
+    } else {
+        host.state = HostState::Deployed;
+        if spec.services_override.is_empty() {
+            host.hash = Some(prefix(&progress.config_hash));
+        }
+    }
+}
+
+/// How a deployment left a host that it has not come to the end with: what waits for others when it is
+/// over has not failed, and is half changed.
+fn ended(at: &HostProgress) -> HostState {
+    let has_failed = at.state != RunState::Pending || at.reason.is_some();
+    if has_failed { HostState::Failed } else { HostState::Undeployed }
+}
+
+/// Whether all services succeeded on a host.
+fn is_done(at: &HostProgress, progress: &NodeSetProgress) -> bool {
+    usize::try_from(at.done).is_ok_and(|it| it >= progress.services.len())
+}
+
+/// Whether only tasks with some tags ran, or on hosts that only Ansible could tell: that makes no host
+/// what it is to be.
+fn is_partial(spec: &DeploymentSpec) -> bool {
+    let is_set = |it: &Option<String>| it.as_ref().is_some_and(|it| !it.is_empty());
+    let is_open = |it: &String| it.contains(['~', '@', '[']);
+    is_set(&spec.ansible_tags)
+        || is_set(&spec.ansible_skip_tags)
+        || spec.ansible_limit.as_ref().is_some_and(is_open)
+}
+
+/// Whether a deployment leaves hosts out.
+fn is_limited(spec: &DeploymentSpec) -> bool {
+    spec.ansible_limit.as_ref().is_some_and(|it| !it.is_empty() && it != "*")
+}
+
+/// How many bytes a part of a status has.
+fn size(part: &impl Serialize) -> usize {
+    serde_json::to_vec(part).map_or(usize::MAX, |it| it.len())
+}

@@ -1,0 +1,123 @@
+//! Which change concerns which node set.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::dataplane::NodeSet;
+use kube::ResourceExt;
+use operator_core::node_set_host;
+use operator_core::object_key::Key;
+use operator_runtime::workqueue::WorkQueue;
+
+use crate::host_conflicts::Claim;
+use crate::indexes::{BY_HOST, BY_NODE_SET, node_sets_of};
+use crate::node_set::observe::Caches;
+use crate::node_set::tls::{certificate_source, node_set_of};
+
+/// How long a change of a deployment, or of what is served, waits for others: each host that ends
+/// changes a status.
+pub const GATHER: Duration = Duration::from_millis(500);
+
+/// Wakes node sets by `queue`.
+pub fn map_events(queue: &Arc<WorkQueue>, world: &Caches) {
+    wake_by_hosts(queue, world);
+    wake_by_others(queue, world);
+    let to = Arc::clone(queue);
+    world.deployments.on_change(move |deployment| {
+        for key in node_sets_of(deployment) {
+            to.push_in(key, GATHER);
+        }
+    });
+    wake_by_services(queue, world);
+    let (to, all) = (Arc::clone(queue), Arc::clone(&world.node_sets));
+    world.attachments.on_change(move |key| {
+        let is_here = |it: &&Arc<NodeSet>| it.namespace().as_ref() == Some(&key.namespace);
+        let names = |it: &&Arc<NodeSet>| it.spec.network_attachments.contains(&key.name);
+        for set in all.all().iter().filter(is_here).filter(names) {
+            to.push(Key::of(&**set));
+        }
+    });
+    let to = Arc::clone(queue);
+    world.sources.on_change(move |reader| to.push(reader));
+}
+
+/// A service concerns the node sets that list it, or whose deployments bring it, and those where it
+/// lends its certificates to such a service.
+fn wake_by_services(queue: &Arc<WorkQueue>, world: &Caches) {
+    let (to, all) = (Arc::clone(queue), Arc::clone(&world.node_sets));
+    let (services, deployments) = (Arc::clone(&world.services), Arc::clone(&world.deployments));
+    world.services.on_change(move |service| {
+        let (name, namespace) = (service.name_any(), service.namespace());
+        let is_concerned = |it: &String| {
+            let other = || services.get(&Key::new(namespace.clone().unwrap_or_default(), it));
+            *it == name || other().is_some_and(|it| certificate_source(&it) == Some(name.as_str()))
+        };
+        for set in all.all().iter().filter(|it| it.namespace() == namespace) {
+            let brought = deployments.indexed(BY_NODE_SET, &Key::of(&**set));
+            let mut brought = brought.iter().flat_map(|it| &it.spec.services_override);
+            if set.spec.services.iter().any(is_concerned) || brought.any(is_concerned) {
+                to.push(Key::of(&**set));
+            }
+        }
+    });
+}
+
+/// What is served comes host by host: changes are looked at together.
+fn wake_by_others(queue: &Arc<WorkQueue>, world: &Caches) {
+    let (to, all) = (Arc::clone(queue), Arc::clone(&world.node_sets));
+    world.others.on_change(move |namespace| {
+        for set in all.all().iter().filter(|it| it.namespace().as_deref() == Some(namespace)) {
+            to.push_in(Key::of(&**set), GATHER);
+        }
+    });
+    let to = Arc::clone(queue);
+    world.machines.on_change(move |key| to.push_in(key, GATHER));
+    let to = Arc::clone(queue);
+    world.secrets.on_change(move |secret| {
+        for key in node_set_of(secret) {
+            to.push_in(key, GATHER);
+        }
+    });
+}
+
+/// Changes of whoever describes a host concern the node sets that describe it as well.
+fn wake_by_hosts(queue: &Arc<WorkQueue>, world: &Caches) {
+    let (to, all) = (Arc::clone(queue), Arc::clone(&world.node_sets));
+    world.node_sets.on_change(move |set| {
+        to.push(Key::of(set));
+        for key in Claim::of_node_set(set).lookup_keys() {
+            for other in all.indexed(BY_HOST, &key) {
+                to.push(Key::of(&*other));
+            }
+        }
+    });
+    let (to, all) = (Arc::clone(queue), world.claim_caches.clone());
+    world.claim_caches.nodes.on_change(move |node| {
+        for key in all.of_node(node).lookup_keys() {
+            for set in all.node_sets.indexed(BY_HOST, &key) {
+                to.push(Key::of(&*set));
+            }
+        }
+    });
+    let (to, all) = (Arc::clone(queue), Arc::clone(&world.node_sets));
+    world.runs.on_change(move |run| {
+        let Some(status) = run.status.as_ref().filter(|it| !it.host_keys.is_empty()) else {
+            return;
+        };
+        let told = |name: &str| status.host_keys.iter().any(|it| it.name == name);
+        let addresses: Vec<&str> = run
+            .spec
+            .hosts
+            .iter()
+            .filter(|it| told(&it.name))
+            .map(|it| it.address.as_str())
+            .collect();
+        let is_here = |it: &&Arc<NodeSet>| it.namespace() == run.namespace();
+        let has = |set: &NodeSet| {
+            node_set_host::hosts(set).iter().any(|it| addresses.contains(&it.address().as_str()))
+        };
+        for set in all.all().iter().filter(is_here).filter(|it| has(it)) {
+            to.push(Key::of(&**set));
+        }
+    });
+}

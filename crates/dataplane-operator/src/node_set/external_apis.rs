@@ -1,0 +1,112 @@
+//! What operators of others serve for node sets, read only where it is needed and the cluster has it:
+//! addresses and names, and certificates.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::cert_manager::{Certificate, Issuer};
+use api::dataplane::NodeSet;
+use api::infra::{DnsData, DnsMasq, IpSet, NetConfig};
+use kube::ResourceExt;
+use operator_core::object_key::Key;
+use operator_core::rbac::Rule;
+use operator_runtime::api::Api;
+use operator_runtime::cache::{Watchable, WriteThrough};
+use operator_runtime::error::Result;
+use operator_runtime::manager::Informers;
+
+use crate::node_set::ipam::{Infra, names_networks};
+use crate::optional_informer::OptionalInformer;
+
+const READ: &[&str] = &["get", "list", "watch"];
+const WRITE: &[&str] = &["create", "delete", "get", "list", "patch", "watch"];
+
+/// What dataplane-operator may do with these kinds.
+pub const RULES: [Rule; 4] = [
+    Rule::of(&["network.openstack.org"], &["netconfigs", "dnsmasqs"], READ),
+    Rule::of(&["network.openstack.org"], &["ipsets", "dnsdata"], WRITE),
+    Rule::of(&["cert-manager.io"], &["issuers"], READ),
+    Rule::of(&["cert-manager.io"], &["certificates"], WRITE),
+];
+
+/// When it is looked again for kinds that a node set would use and the cluster lacks: no watch tells
+/// when they come.
+pub const LOOK_AGAIN: Duration = Duration::from_mins(1);
+
+/// All objects of these kinds, if the cluster has them.
+pub struct ExternalApis {
+    net_configs: OptionalInformer<NetConfig>,
+    ip_sets: OptionalInformer<IpSet>,
+    dns_masqs: OptionalInformer<DnsMasq>,
+    dns_data: OptionalInformer<DnsData>,
+    issuers: OptionalInformer<Issuer>,
+    certificates: OptionalInformer<Certificate>,
+}
+
+impl ExternalApis {
+    /// Not watched yet; `watches` makes what they will be in.
+    pub fn new(watches: impl Fn() -> Informers) -> Self {
+        Self {
+            net_configs: OptionalInformer::new(watches()),
+            ip_sets: OptionalInformer::new(watches()),
+            dns_masqs: OptionalInformer::new(watches()),
+            dns_data: OptionalInformer::new(watches()),
+            issuers: OptionalInformer::new(watches()),
+            certificates: OptionalInformer::new(watches()),
+        }
+    }
+
+    /// The caches of what is written.
+    pub fn absorbing(&self) -> [Arc<dyn WriteThrough>; 3] {
+        [self.ip_sets.absorbing(), self.dns_data.absorbing(), self.certificates.absorbing()]
+    }
+
+    /// Calls `wake` with the namespace of each object that comes, changes or goes: a node set has
+    /// objects of its own, and depends on those that its namespace has for all.
+    pub fn on_change(&self, wake: impl Fn(&str) + Clone + Send + Sync + 'static) {
+        fn listen<K: Watchable>(
+            to: &OptionalInformer<K>,
+            wake: impl Fn(&str) + Send + Sync + 'static,
+        ) {
+            to.on_change(move |key: Key| wake(&key.namespace));
+        }
+        listen(&self.net_configs, wake.clone());
+        listen(&self.ip_sets, wake.clone());
+        listen(&self.dns_masqs, wake.clone());
+        listen(&self.dns_data, wake.clone());
+        listen(&self.issuers, wake.clone());
+        listen(&self.certificates, wake);
+    }
+
+    /// What manages the addresses and names of a node set's hosts; nothing is asked where it has never
+    /// named a network.
+    pub async fn infra(&self, api: &Api, set: &NodeSet) -> Result<Infra> {
+        let namespace = set.namespace().unwrap_or_default();
+        let is_named = names_networks(set);
+        if !is_named && set.status.as_ref().is_none_or(|it| it.all_ips.is_empty()) {
+            return Ok(Infra::default());
+        }
+        // They come one by one: a part of them is none.
+        let (Some(ip_sets), Some(net_configs), Some(dns_masqs), Some(dns_data)) = (
+            self.ip_sets.seen(api, &namespace).await?,
+            self.net_configs.seen(api, &namespace).await?,
+            self.dns_masqs.seen(api, &namespace).await?,
+            self.dns_data.seen(api, &namespace).await?,
+        ) else {
+            return Ok(Infra { is_missed: is_named, ..Infra::default() });
+        };
+        let is_own = |it: &Arc<DnsData>| it.metadata.name == set.metadata.name;
+        let dns_data = dns_data.into_iter().find(is_own);
+        Ok(Infra { is_used: is_named, is_missed: false, net_configs, ip_sets, dns_masqs, dns_data })
+    }
+
+    /// The issuers and the certificates of a namespace; `None` where the cluster has no cert-manager.
+    pub async fn certificates(&self, api: &Api, namespace: &str) -> Result<Option<Issuing>> {
+        let certificates = self.certificates.seen(api, namespace).await?;
+        let issuers = self.issuers.seen(api, namespace).await?;
+        Ok(issuers.zip(certificates))
+    }
+}
+
+/// The issuers and the certificates of a namespace.
+pub type Issuing = (Vec<Arc<Issuer>>, Vec<Arc<Certificate>>);

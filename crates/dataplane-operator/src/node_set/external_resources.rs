@@ -1,0 +1,332 @@
+//! What operators of others serve for a node set, judged together: addresses, then names, then
+//! certificates.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use api::conditions::ConditionDraft;
+use api::dataplane::node_set::NodeSetCertificates;
+use api::dataplane::{NodeSetStatus, Service};
+use kube::ResourceExt;
+use operator_core::finalizers::is_terminating;
+use operator_core::node_set_host;
+use operator_core::plan::Step;
+use serde_json::{Value, json};
+
+use crate::inputs::{Inputs, insert_unless_empty};
+use crate::node_set::certificates::{CertificateRequest, Hosts};
+use crate::node_set::deployment_history::is_under_way;
+use crate::node_set::ipam::{self, Asked, Member, networks_of};
+use crate::node_set::observed::Observed;
+use crate::node_set::tls::{self, DesiredCertificates};
+use crate::node_set::{certificate_bundles, dns};
+use crate::problem::Fault;
+use operator_core::node_set_host::Host;
+use operator_core::node_set_host::HostNetworkValues;
+use operator_core::run_engine::host_progress::count;
+
+/// How many objects one pass asks for at most: the next one, which its own writes bring about, goes on.
+const ONE_PASS: usize = 500;
+
+/// What the part of the inputs begins with that the DNS server is.
+const DNS_SERVER: &str = "DNSMasq ";
+
+/// The part of the inputs that certificates are.
+const CERTIFICATES: &str = "certificates";
+
+/// What is served, and what is asked for.
+#[derive(Clone, Debug, Default)]
+pub struct ExternalResources {
+    /// Writes that do not depend on each other.
+    pub asked: Vec<Step>,
+    /// Writes of what runs mount.
+    pub bundles: Vec<Step>,
+    /// The conditions of addresses, names and certificates.
+    pub findings: Vec<ConditionDraft>,
+    /// Host → network → name.
+    pub names: HostNetworkValues,
+    /// Host → network → address.
+    pub addresses: HostNetworkValues,
+    /// The domain of the network over which hosts are managed.
+    pub search_domain: Option<String>,
+    /// Addresses of the DNS server inside the cluster.
+    pub dns_servers: Vec<String>,
+    /// The Secrets with the hosts' certificates.
+    pub certificates: Vec<NodeSetCertificates>,
+    /// Whether plays are told that hosts have certificates: from when all had theirs.
+    pub has_certificates: bool,
+    /// Whether some are of a service that the node set lists, and not only of a deployment's.
+    pub lists_certificates: bool,
+    /// Variables of each host's reservations, by its own name; they win over a human's.
+    pub vars: BTreeMap<String, BTreeMap<String, Value>>,
+}
+
+impl ExternalResources {
+    /// What an inventory waits for, if anything: certificates are not in it, and a deployment of
+    /// services that have none needs none.
+    pub fn missing(&self) -> Option<&ConditionDraft> {
+        let is_in_it = |it: &&ConditionDraft| it.type_ != tls::CERTIFICATES_READY;
+        self.findings.iter().filter(is_in_it).find(|it| !it.holds())
+    }
+}
+
+/// The hosts, at the addresses that are reserved for them where the human gives none.
+pub fn hosts(seen: &Observed) -> Vec<Host<'_>> {
+    let plain = node_set_host::hosts(&seen.set);
+    let reserved = addresses(seen, &members(seen, &plain));
+    node_set_host::hosts_at(&seen.set, &reserved)
+}
+
+/// The label selectors of the Secrets with single hosts' certificates that are to be read.
+pub fn needed_secrets(seen: &Observed) -> Vec<String> {
+    if is_terminating(&*seen.set) {
+        return Vec::new();
+    }
+    let wishes = wishes(seen);
+    let plain = node_set_host::hosts(&seen.set);
+    let members = members(seen, &plain);
+    let (names, addresses) = (names(seen, &members), addresses(seen, &members));
+    let hosts = certified(seen, &members, &names, &addresses);
+    if !tls::is_enabled(&seen.set, &hosts, &seen.issued) {
+        return Vec::new();
+    }
+    certificate_bundles::needed(&seen.set, &wishes, &hosts, &seen.issued)
+}
+
+/// Judges what is served; nothing is asked for while `faults` say that the hosts are not what they
+/// should be.
+///
+/// Nothing is taken back while a deployment is under way, which `is_frozen` says: its runs may mount
+/// it.
+pub fn of(
+    seen: &Observed,
+    hosts: &[Host<'_>],
+    faults: &[Fault],
+    is_frozen: bool,
+) -> ExternalResources {
+    let (set, infra, issued) = (&*seen.set, &seen.infra, &seen.issued);
+    let members = members(seen, hosts);
+    let recorded = recorded(seen);
+    let mut served = ExternalResources {
+        names: names(seen, &members),
+        addresses: addresses(seen, &members),
+        ..ExternalResources::default()
+    };
+    if infra.is_used {
+        served.search_domain = ipam::search_domain(&members, infra);
+        served.search_domain = served.search_domain.or(recorded.ctlplane_search_domain);
+        served.dns_servers = dns::cluster_addresses(infra);
+        if served.dns_servers.is_empty() {
+            served.dns_servers = recorded.dns_cluster_addresses;
+        }
+    }
+    served.vars = vars(&members, seen);
+    let may_ask = |it: Asked| if faults.is_empty() { it } else { Ok(Vec::new()) };
+    let on_networks = [
+        ipam::wanted(set, &members, infra, !is_frozen),
+        dns::wanted(set, &members, infra, !is_frozen),
+    ];
+    let [for_addresses, for_names] = on_networks.map(may_ask);
+    let wishes = wishes(seen);
+    // What a service that cannot be read asks for is not known.
+    let may_remove = !is_frozen && seen.unreadable.is_empty();
+    let certified = certified(seen, &members, &served.names, &served.addresses);
+    let for_certificates = if faults.is_empty() {
+        tls::desired(set, &wishes, &certified, issued, may_remove)
+    } else {
+        DesiredCertificates::default()
+    };
+    let is_on = tls::is_enabled(set, &certified, issued) && !wishes.is_empty();
+    let granted = if is_on && faults.is_empty() { wishes.as_slice() } else { &[] };
+    let (certificates, steps, are_bundled) = bundled(seen, granted, &certified, &for_certificates);
+    let findings = [
+        ipam::finding(&members, infra, &for_addresses),
+        dns::finding(infra, &for_names),
+        tls::finding(set, &wishes, &certified, issued, (&for_certificates, are_bundled)),
+    ];
+    let asked = [for_addresses, for_names].into_iter().flatten().flatten();
+    served.asked = asked.chain(for_certificates.steps).take(ONE_PASS).collect();
+    // One that a further host waits for changes nothing for those that have theirs.
+    let were_told = recorded.inputs.contains_key(CERTIFICATES);
+    let is_listed = |it: &CertificateRequest<'_>| seen.services.contains_key(it.service);
+    let is_as_told = !seen.unreadable.is_empty() && were_told;
+    served.lists_certificates = wishes.iter().any(is_listed) || is_as_told;
+    served.has_certificates = is_on && were_told || is_as_told;
+    if !faults.is_empty() {
+        served.findings = findings.map(unasked).into();
+        served.certificates = recorded.certificates;
+        return served;
+    }
+    served.findings = findings.into();
+    let has_all = served.findings.last().is_some_and(ConditionDraft::holds);
+    served.has_certificates |= is_on && has_all;
+    // What runs that are under way may still mount is told until they have ended.
+    let is_kept = (is_frozen || is_as_told) && certificates.is_empty();
+    served.certificates = if is_kept { recorded.certificates } else { certificates };
+    served.bundles = steps;
+    if may_remove && are_bundled {
+        let secrets = served.certificates.iter().flat_map(|it| &it.secrets);
+        let kept: Vec<&str> = secrets.map(String::as_str).collect();
+        served.bundles.extend(certificate_bundles::left(set, &kept, issued));
+    }
+    served
+}
+
+/// A condition of what nobody is asked for yet.
+fn unasked(finding: ConditionDraft) -> ConditionDraft {
+    if finding.holds() && ["NotRequired", tls::NOT_ENABLED].contains(&finding.reason.as_str()) {
+        return finding;
+    }
+    let text = "Nothing is asked for while the hosts are not as they should be; see InputReady.";
+    ConditionDraft::waiting(&finding.type_, "InputMissing", text)
+}
+
+fn recorded(seen: &Observed) -> NodeSetStatus {
+    seen.set.status.clone().unwrap_or_default()
+}
+
+fn members<'a>(seen: &'a Observed, hosts: &'a [Host<'a>]) -> Vec<Member<'a>> {
+    let member = |it: &'a Host<'a>| Member {
+        key: it.key,
+        host_name: &it.host_name,
+        ansible_host: it.node.ansible.as_ref().and_then(|it| it.ansible_host.as_deref()),
+        networks: networks_of(&seen.set, it.node),
+    };
+    hosts.iter().map(member).collect()
+}
+
+fn names(seen: &Observed, members: &[Member<'_>]) -> HostNetworkValues {
+    let recorded = seen.set.status.as_ref().map(|it| &it.all_hostnames);
+    kept(seen, members, recorded, ipam::all_hostnames(members, &seen.infra))
+}
+
+fn addresses(seen: &Observed, members: &[Member<'_>]) -> HostNetworkValues {
+    let recorded = seen.set.status.as_ref().map(|it| &it.all_ips);
+    kept(seen, members, recorded, ipam::all_ips(members, &seen.infra))
+}
+
+/// What was known of a host stays known until another reservation is there: whoever makes an `IPSet`
+/// anew must not move the host.
+fn kept(
+    seen: &Observed,
+    members: &[Member<'_>],
+    recorded: Option<&HostNetworkValues>,
+    fresh: HostNetworkValues,
+) -> HostNetworkValues {
+    if !seen.infra.is_used {
+        return HostNetworkValues::new();
+    }
+    let known =
+        |it: &Member<'_>| Some((it.host_name.to_owned(), recorded?.get(it.host_name)?.clone()));
+    members.iter().filter_map(known).chain(fresh).collect()
+}
+
+fn certified<'a>(
+    seen: &Observed,
+    members: &[Member<'a>],
+    names: &'a HostNetworkValues,
+    addresses: &'a HostNetworkValues,
+) -> Hosts<'a> {
+    let all: BTreeSet<&str> = members.iter().map(|it| it.host_name).collect();
+    Hosts { all, are_reserved: seen.infra.is_used, names, addresses }
+}
+
+/// The certificates that the listed services name, and those that deployments bring. What another
+/// deployment brings waits for the end of one that is under way: plays are told of certificates by the
+/// inventory, and that stays what it was.
+fn wishes(seen: &Observed) -> Vec<CertificateRequest<'_>> {
+    let is_busy = seen.deployments.iter().any(|it| is_under_way(it, &seen.set));
+    let recorded = seen.set.status.iter().flat_map(|it| &it.certificates);
+    let recorded: BTreeSet<&str> = recorded.map(|it| it.service.as_str()).collect();
+    let of = |name: &'_ String| -> Option<(&str, &Service)> {
+        let found = seen.services.get_key_value(name).or_else(|| seen.brought.get_key_value(name));
+        let (name, service) = found?;
+        let lender = seen.lenders.get(name);
+        Some((name.as_str(), lender.map_or(&**service, |it| &**it)))
+    };
+    let mut known = BTreeSet::new();
+    let brought = seen.brought.keys().filter(|it| !is_busy || recorded.contains(it.as_str()));
+    let names = seen.set.spec.services.iter().chain(brought);
+    tls::requested(names.filter(|it| known.insert(it.as_str())).filter_map(of))
+}
+
+/// The Secrets of all certificates, the steps that write them, and whether each has its own.
+fn bundled(
+    seen: &Observed,
+    wishes: &[CertificateRequest<'_>],
+    hosts: &Hosts<'_>,
+    wanted: &DesiredCertificates,
+) -> (Vec<NodeSetCertificates>, Vec<Step>, bool) {
+    let (mut certificates, mut steps) = (Vec::new(), Vec::new());
+    let asked = wanted.names();
+    for wish in wishes {
+        let Some((secrets, written)) =
+            certificate_bundles::of(&seen.set, wish, hosts, &seen.issued)
+        else {
+            continue;
+        };
+        let (service, key) = (wish.service.to_owned(), wish.key.to_owned());
+        certificates.push(NodeSetCertificates {
+            service,
+            key,
+            directory: wish.directory(),
+            secrets,
+            waiting_hosts: count(tls::open(wish, hosts, &seen.issued, &asked).len()),
+        });
+        steps.extend(written);
+    }
+    let are_complete = certificates.len() == wishes.len() || hosts.all.is_empty();
+    (certificates, steps, are_complete)
+}
+
+/// The variables of each host's reservations.
+fn vars(members: &[Member<'_>], seen: &Observed) -> BTreeMap<String, BTreeMap<String, Value>> {
+    let of = |it: &Member<'_>| (it.host_name.to_owned(), ipam::host_vars(it, &seen.infra));
+    if seen.infra.is_used { members.iter().map(of).collect() } else { BTreeMap::new() }
+}
+
+/// What a deployment uses of it, part by part: `IPSet x` → digest of what plays are told of it. What is
+/// made anew counts as it was until it is there again.
+pub fn inputs(seen: &Observed, served: &ExternalResources) -> Inputs {
+    let mut found = Inputs::new();
+    if !seen.infra.is_used {
+        return found;
+    }
+    let recorded = seen.set.status.as_ref().map(|it| &it.inputs);
+    for (host, vars) in &served.vars {
+        let name = format!("IPSet {host}");
+        // What plays are told of the DNS server is a part of its own.
+        let own = |it: &(&String, &Value)| it.0 != ipam::DNS_SERVERS;
+        let vars: BTreeMap<&String, &Value> = vars.iter().filter(own).collect();
+        if vars.is_empty() {
+            let known = recorded.and_then(|it| it.get(&name)).cloned();
+            found.extend(known.map(|it| (name, it.into())));
+        } else {
+            insert_unless_empty(&mut found, name, &json!(vars));
+        }
+    }
+    if let Some(it) = seen.infra.dns_masq() {
+        let name = format!("{DNS_SERVER}{}", it.name_any());
+        insert_unless_empty(&mut found, name, &json!(seen.infra.dns_addresses()));
+    } else {
+        let known = recorded.into_iter().flatten().filter(|it| it.0.starts_with(DNS_SERVER));
+        found.extend(known.map(|(name, it)| (name.clone(), it.as_str().into())));
+    }
+    if served.has_certificates && served.lists_certificates {
+        insert_unless_empty(&mut found, CERTIFICATES.to_owned(), &json!(true));
+    }
+    found
+}
+
+/// The services whose certificates others use that name none: service → the other one. What the node
+/// set lists itself lends nothing.
+pub fn certificate_sources<'a>(
+    services: impl IntoIterator<Item = (&'a String, &'a Arc<Service>)>,
+    listed: &[String],
+    mut find: impl FnMut(&str) -> Option<Arc<Service>>,
+) -> BTreeMap<String, Arc<Service>> {
+    let of = |(name, service): (&String, &Arc<Service>)| {
+        Some((name.clone(), find(tls::certificate_source_beside(service, listed)?)?))
+    };
+    services.into_iter().filter_map(of).collect()
+}

@@ -1,0 +1,62 @@
+//! By which names the machines of a node set's hosts are known: a host may get another name while its
+//! machine keeps the one by which it was asked for.
+
+use std::collections::BTreeMap;
+
+use api::dataplane::NodeSet;
+use kube::ResourceExt;
+
+use crate::baremetal_request::provisioning_state::knows;
+use crate::node_set::observed::{Observed, own_set};
+use crate::problem::Fault;
+use operator_core::node_set_host::{Host, machine_template};
+
+const KIND: &str = "OpenStackDataPlaneNodeSet";
+
+/// Hosts, by their keys in `spec.nodes`, and the names by which their machines are known.
+#[derive(Clone, Debug, Default)]
+pub struct Names<'a>(BTreeMap<&'a str, &'a str>);
+
+impl<'a> Names<'a> {
+    /// Of the hosts whose machines are chosen, as long as the set knows these.
+    pub fn of(seen: &'a Observed) -> Self {
+        let (Some(own), Some(status)) = (own_set(seen), &seen.set.status) else {
+            return Self::default();
+        };
+        let machines = status.machines.iter().filter(|(_, it)| it.is_chosen());
+        let names = machines.filter_map(|(name, it)| Some((it.node.as_deref()?, name.as_str())));
+        let is_known =
+            |(key, name): &(&str, &str)| seen.set.spec.nodes.contains_key(*key) && knows(own, name);
+        Self(names.filter(is_known).collect())
+    }
+
+    /// All names.
+    pub fn all(&self) -> impl Iterator<Item = &'a str> {
+        self.0.values().copied()
+    }
+
+    /// What is wrong with the name of a host: its machine is known by another one, or another host's
+    /// machine by this one.
+    pub fn fault(&self, set: &NodeSet, host: &Host<'_>) -> Option<Fault> {
+        let (key, called, title) = (host.key, &host.name, format!("{KIND} {}", set.name_any()));
+        if let Some(known) = self.0.get(key).filter(|it| *it != called) {
+            let template = machine_template(set).and_then(|it| it.template.domain_name.as_deref());
+            let domain = template.filter(|it| !it.is_empty());
+            // Where the template has a domain, a name without one is not looked at.
+            let way = domain.map_or_else(|| (*known).to_owned(), |it| format!("{known}.{it}"));
+            let text = format!(
+                "Node {key} of {title} is called {called} now, and its machine was asked for as \
+                 {known}, which it stays: under another name it would be given back, and another one \
+                 deployed. Set spec.nodes[{key}].hostName to {way} again, or take the node out and put \
+                 it in under another key."
+            );
+            return Some(Fault::wrong("HostNameChanged", text));
+        }
+        let other = self.0.iter().find(|(other, name)| **other != key && *name == called)?.0;
+        let text = format!(
+            "Node {key} of {title} has the host name {called}, by which the machine of node {other} is \
+             known: correct spec.nodes[{key}].hostName."
+        );
+        Some(Fault::wrong("HostTwice", text))
+    }
+}

@@ -1,0 +1,315 @@
+//! The machines of a node set's hosts: the set that it asks for, and how far each is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use api::baremetal::{BaremetalHost, BaremetalSet};
+use api::conditions::ConditionDraft;
+use api::dataplane::{HostMachine, NodeSetMachines};
+use api::shared::AnyMap;
+use jiff::Timestamp;
+use kube::ResourceExt;
+use operator_core::finalizers::is_terminating;
+use operator_core::hash;
+use operator_core::keyed::short;
+use operator_core::plan::{Step, Target};
+use operator_core::run_engine::host_key::HostKey;
+use serde_json::{Value, json};
+
+use crate::baremetal_request::provisioning_state::{Known, ProvisioningState, is_awaited};
+use crate::baremetal_request::set::ELSEWHERE;
+use crate::baremetal_request::template::{merged, with_prefix};
+use crate::baremetal_request::{DesiredMachine, machine_conditions, set};
+use crate::effective_spec::OWN_OPTIONS;
+use crate::finalizers::INVENTORY;
+use crate::inputs::Inputs;
+use crate::node_set::external_resources::ExternalResources;
+use crate::node_set::ipam::{DNS_SERVERS, labels};
+use crate::node_set::machine_names::Names;
+use crate::node_set::observed::{Observed, own_set};
+use crate::problem::Fault;
+use operator_core::node_set_host::{Host, hosts, machine_template};
+
+/// The machines are provisioned; absent where they are no business of the node set.
+pub const PROVISION_READY: &str = "NodeSetBaremetalProvisionReady";
+
+/// The machines of a node set, judged.
+#[derive(Clone, Debug, Default)]
+pub struct Machines {
+    /// Whether the node set asks for any.
+    pub are_asked: bool,
+    /// How far each is, or what keeps its host from getting one, by the host's name.
+    pub courses: BTreeMap<String, Result<ProvisioningState, Fault>>,
+    /// What the status tells of each; what cannot be told at present stays as it was.
+    pub records: BTreeMap<String, HostMachine>,
+}
+
+impl Machines {
+    /// Judges them.
+    pub fn of(seen: &Observed, hosts: &[Host<'_>], now: Timestamp) -> Self {
+        let recorded = seen.set.status.as_ref().map(|it| &it.machines);
+        let recorded = |it: &str| recorded?.get(it).cloned();
+        let mut machines = Self { are_asked: is_asked(seen), ..Self::default() };
+        let names = Names::of(seen);
+        // Of hosts that are called differently now, too.
+        for (name, record) in names.all().filter_map(|it| Some((it, recorded(it)?))) {
+            let ready = record.ready && !machines.are_asked;
+            machines.records.insert(name.to_owned(), HostMachine { ready, ..record });
+        }
+        let own = own_set(seen).map(|it| &**it);
+        let mut asked: Vec<&str> = hosts.iter().map(|it| it.name.as_str()).collect();
+        asked.sort_unstable();
+        let without_room = set::without_room(own, asked.into_iter());
+        for host in hosts {
+            let mut record = recorded(&host.name);
+            if machines.are_asked {
+                let course = if let Some(fault) = names.fault(&seen.set, host) {
+                    Err(fault)
+                } else if without_room.contains(&host.name) {
+                    Err(set::full(&Target::of(&*seen.set), &host.name))
+                } else {
+                    course(seen, host, now)
+                };
+                record = match &course {
+                    Ok(course) => {
+                        let (node, host) = (Some(host.key.to_owned()), Some(host.name.clone()));
+                        Some(HostMachine { node, host, ..course.record.clone() })
+                    }
+                    Err(_) => record.map(|it| HostMachine { ready: false, ..it }),
+                };
+                machines.courses.insert(host.name.clone(), course);
+            }
+            machines.records.extend(record.map(|it| (host.name.clone(), it)));
+        }
+        machines
+    }
+
+    /// Whether a host's installation was not known before.
+    pub fn is_new(&self, host: &str) -> bool {
+        matches!(self.courses.get(host), Some(Ok(it)) if it.is_new)
+    }
+
+    /// The hosts whose machines took the place of others, since when, and whether that is news.
+    pub fn replaced(&self) -> BTreeMap<&str, (Timestamp, bool)> {
+        let all = self.records.iter().filter_map(|(name, it)| {
+            let at = it.installed.as_ref().filter(|_| it.replaced)?.0;
+            Some((name.as_str(), (at, self.is_new(name))))
+        });
+        all.collect()
+    }
+
+    /// What a deployment depends on of them.
+    pub fn inputs(&self) -> Inputs {
+        let one = |(name, it): (&String, &HostMachine)| {
+            Some((format!("machine {name}"), hash::short(it.own_installation()?).into()))
+        };
+        self.records.iter().filter_map(one).collect()
+    }
+
+    /// Digest of all installations; none where there are none.
+    pub fn digest(&self) -> Option<String> {
+        let inputs = self.inputs();
+        (!inputs.is_empty()).then(|| short(&inputs).text())
+    }
+
+    /// What is told of them; nothing where they are no business of the node set.
+    pub fn finding(&self, seen: &Observed, hosts: &[Host<'_>]) -> Option<ConditionDraft> {
+        if seen.set.spec.pre_provisioned || seen.set.spec.nodes.is_empty() {
+            return None;
+        }
+        if !self.are_asked {
+            let text = "The hosts are provisioned by others.";
+            return Some(ConditionDraft::good(PROVISION_READY, "NotRequired", text));
+        }
+        let owner = Target::of(&*seen.set);
+        let one = |host: &Host<'_>| {
+            let found = match self.courses.get(&host.name)? {
+                Ok(course) => {
+                    machine_conditions::finding(PROVISION_READY, &owner, course, &host.address())
+                }
+                Err(fault) => machine_conditions::fault(PROVISION_READY, fault),
+            };
+            Some((host.name.clone(), found))
+        };
+        let all: Vec<(String, ConditionDraft)> = hosts.iter().filter_map(one).collect();
+        Some(machine_conditions::sum(
+            PROVISION_READY,
+            all.iter().map(|(name, it)| (name.as_str(), it)),
+        ))
+    }
+
+    /// Whether an ssh server is waited for.
+    pub fn waits_for_ssh(&self) -> bool {
+        self.courses.values().flatten().any(|it| it.waits_for_ssh)
+    }
+
+    /// Whether something is waited for of which no watch tells.
+    pub fn are_unheard(&self) -> bool {
+        let is_unheard = |it: &Result<ProvisioningState, Fault>| match it {
+            Ok(course) => course.is_unheard,
+            Err(fault) => fault.is_missing,
+        };
+        self.courses.values().any(is_unheard)
+    }
+}
+
+fn is_asked(seen: &Observed) -> bool {
+    machine_template(&seen.set).is_some()
+}
+
+fn course(seen: &Observed, host: &Host<'_>, now: Timestamp) -> Result<ProvisioningState, Fault> {
+    let owner = Target::of(&*seen.set);
+    if let Some(fault) = set::fault(&seen.machines, &owner) {
+        return Err(fault);
+    }
+    let own = own_set(seen);
+    let has = own.is_some_and(|it| it.spec.baremetal_hosts.contains_key(&host.name));
+    if let Some(other) = seen.machines.elsewhere.get(&host.name).filter(|_| !has) {
+        let text = format!(
+            "OpenStackBaremetalSet {other} has a machine for host {} of {} {}, and two machines would \
+             answer at one address: the host gets one here when it is not there any more; take it out \
+             there.",
+            host.name, owner.kind.kind, owner.name
+        );
+        return Err(Fault::missing(ELSEWHERE, text));
+    }
+    Ok(ProvisioningState::of(own.map(|it| &**it), &host.name, &known(seen, host), now))
+}
+
+fn known<'a>(seen: &'a Observed, host: &Host<'_>) -> Known<'a> {
+    let status = seen.set.status.as_ref();
+    let template = seen.set.spec.node_template.ansible.as_ref();
+    let mut vars =
+        [host.node.ansible.as_ref(), template].into_iter().flatten().map(|it| &it.ansible_vars);
+    let is_plain = !vars.any(|it| OWN_OPTIONS.iter().any(|name| it.contains_key(*name)));
+    Known {
+        recorded: status.and_then(|it| it.machines.get(&host.name)),
+        key: status.and_then(|it| HostKey::parse(it.host_keys.get(&host.name)?)),
+        can_be_asked: is_plain && seen.set.spec.network_attachments.is_empty(),
+        answers: seen.machines.answering.contains(&host.address()),
+    }
+}
+
+/// The addresses of hosts whose machines are there, and whose ssh has not answered yet.
+pub fn awaited(seen: &Observed) -> BTreeSet<String> {
+    let Some(own) = own_set(seen).filter(|_| is_asked(seen)) else { return BTreeSet::new() };
+    let all = hosts(&seen.set).into_iter();
+    let is_due = |it: &Host<'_>| is_awaited(own, &it.name, &known(seen, it));
+    all.filter(is_due).map(|it| it.address()).collect()
+}
+
+/// The step that asks for what is wanted of the machines, where that is not asked for yet, or lets a
+/// set go that is deleted and nobody's any more.
+///
+/// While a deployment is under way, which `is_frozen` says, the machines of hosts that were taken out
+/// stay: its runs may be at them.
+pub fn step(
+    seen: &Observed,
+    hosts: &[Host<'_>],
+    machines: &Machines,
+    served: &ExternalResources,
+    is_frozen: bool,
+) -> Option<Step> {
+    let own = own_set(seen);
+    let is_unused = !is_frozen && seen.set.spec.nodes.is_empty();
+    if own.is_some_and(|it| is_terminating(&**it)) && is_unused {
+        return set::deletion(own?);
+    }
+    let Some(template) = machine_template(&seen.set) else {
+        return abandonment(seen, own?);
+    };
+    if own.is_none() && seen.machines.set.is_some() || seen.machines.is_missed {
+        return None;
+    }
+    let present = own.map(|it| it.spec.baremetal_hosts.clone()).unwrap_or_default();
+    let wanted = |host: &Host<'_>| {
+        machines.courses.get(&host.name)?.as_ref().ok()?;
+        // A machine gets its address once and for all.
+        let entry = entry(host, served, seen.infra.is_used);
+        let entry = entry.or_else(|| present.get(&host.name).cloned())?;
+        Some((host.name.clone(), entry))
+    };
+    let mut all: BTreeMap<String, BaremetalHost> = hosts.iter().filter_map(wanted).collect();
+    if is_frozen {
+        for (name, entry) in present {
+            all.entry(name).or_insert(entry);
+        }
+    }
+    let fields = fields(seen, template, hosts, served);
+    let wish = DesiredMachine {
+        owner: Target::of(&*seen.set),
+        labels: labels(&seen.set),
+        fields,
+        hosts: all,
+    };
+    wish.step(own.map(|it| &**it))
+}
+
+/// The step that leaves a set of which nobody asks anything any more to whoever deletes it: not while
+/// that would undeploy machines of a node set that others hold.
+fn abandonment(seen: &Observed, own: &BaremetalSet) -> Option<Step> {
+    let is_used = seen.set.finalizers().iter().any(|it| it != INVENTORY);
+    let mut hosts = own.spec.baremetal_hosts.keys();
+    let is_needed = is_used && hosts.any(|it| set::would_be_wiped(own, it));
+    set::release_of(own).filter(|_| !is_needed)
+}
+
+/// What the set says but for its hosts.
+fn fields(
+    seen: &Observed,
+    template: &NodeSetMachines,
+    hosts: &[Host<'_>],
+    served: &ExternalResources,
+) -> AnyMap {
+    let given = serde_json::to_value(template).unwrap_or_default();
+    let mut fields: AnyMap = serde_json::from_value(given).unwrap_or_default();
+    let own = &seen.set.spec.node_template;
+    let domain = set::domain(hosts.iter().map(|it| it.host_name.as_str()));
+    let dns = served.vars.values().find_map(|it| it.get(DNS_SERVERS)).filter(|it| is_some(it));
+    let mtu = served.vars.values().find_map(|it| it.get("ctlplane_mtu"));
+    let mtu = mtu.filter(|it| it.as_i64().is_some_and(|it| it >= 576));
+    let values = [
+        ("bootstrapDns", dns.cloned()),
+        ("ctlplaneMtu", mtu.cloned()),
+        ("deploymentSSHSecret", Some(json!(own.ansible_ssh_private_key_secret))),
+        ("dnsSearchDomains", served.search_domain.as_ref().map(|it| json!([it]))),
+        ("domainName", domain.map(|it| json!(it))),
+        ("networkData", own.network_data.as_ref().map(|it| json!(it))),
+        ("userData", own.user_data.as_ref().map(|it| json!(it))),
+    ];
+    for (name, value) in values {
+        if let Some(value) = value {
+            fields.entry(name.to_owned()).or_insert(value);
+        }
+    }
+    fields
+}
+
+fn is_some(list: &Value) -> bool {
+    list.as_array().is_some_and(|it| !it.is_empty())
+}
+
+/// What the set says of one host; nothing while its address is still to be reserved.
+fn entry(host: &Host<'_>, served: &ExternalResources, are_reserved: bool) -> Option<BaremetalHost> {
+    let node = host.node;
+    let mut entry = merged(None, node.baremetal_host.as_ref());
+    entry.user_data = node.user_data.clone().or(entry.user_data);
+    entry.network_data = node.network_data.clone().or(entry.network_data);
+    let interface = node.ctlplane_interface.clone().filter(|it| !it.is_empty());
+    entry.ctlplane_interface = interface.or(entry.ctlplane_interface);
+    if !node.bmh_label_selector.is_empty() {
+        entry.bmh_label_selector.clone_from(&node.bmh_label_selector);
+    }
+    let var = |name: &str| served.vars.get(&host.host_name)?.get(name);
+    let text = |name: &str| var(name).and_then(Value::as_str).map(str::to_owned);
+    let reserved = text("ctlplane_ip").zip(var("ctlplane_cidr").and_then(Value::as_u64));
+    if entry.ctl_plane_ip.is_none() && are_reserved {
+        let (address, prefix) = reserved?;
+        entry.ctl_plane_ip = Some(format!("{address}/{prefix}"));
+        entry.ctlplane_gateway = entry.ctlplane_gateway.or_else(|| text("ctlplane_gateway_ip"));
+        entry.ctlplane_vlan =
+            entry.ctlplane_vlan.or_else(|| var("ctlplane_vlan_id").and_then(Value::as_i64));
+    } else if entry.ctl_plane_ip.is_none() {
+        entry.ctl_plane_ip = with_prefix(&host.ansible_host, None);
+    }
+    Some(entry)
+}

@@ -1,0 +1,253 @@
+//! The judgement on a group: inventories, attempts, runs, and what the statuses say.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::conditions::{Condition, ConditionDraft};
+use api::dataplane::{Node, ServiceRun};
+use jiff::Timestamp;
+use operator_core::plan::{Plan, Step};
+use operator_core::rejected_write::{self, RejectedWrite};
+use operator_core::run_engine::batches::{Batch, batches};
+use operator_core::run_engine::build;
+use operator_core::run_engine::rollout::DisruptionBudget;
+use operator_core::run_engine::run_template::HostConnection;
+use operator_core::run_engine::service_sequence::NeededRun;
+use operator_core::run_engine::{Run, SequenceState, run_gc};
+
+use crate::baremetal_request::{observe, provisioning_state};
+use crate::default_services;
+use crate::effective_spec::role_strategy;
+use crate::role::blocked_rollout::BlockedRollout;
+use crate::role::build::{inventories, reach, recipe};
+use crate::role::faults::{self, OfGroup};
+use crate::role::host::{self, EvaluatedHost, Shared};
+use crate::role::host_key::Offers;
+use crate::role::machine_request::MachineRequest;
+use crate::role::observed::Observed;
+use crate::role::rollout::{failing, tally};
+use crate::role::status::{node_findings, node_step, role_step};
+use crate::role::{deletion, finalizer, networks};
+
+/// A look without a cause, for whatever no watch tells.
+const RESYNC: Duration = Duration::from_mins(15);
+
+/// Judges a group.
+///
+/// # Guarantees
+/// Attempts stand in the statuses of their nodes before the runs that carry them are created.
+pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
+    judge(seen, None, now)
+}
+
+/// What is told when a write was refused: the same judgement, with that said.
+pub fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
+    judge(seen, Some(refusal), now).only_statuses()
+}
+
+fn judge(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+    let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
+    plan.steps.extend(deletion::abandonment(seen));
+    plan.steps.extend(deletion::left_behind(seen));
+    plan.steps.extend(finalizer::releases(seen));
+    let asker = MachineRequest::of(seen);
+    let asks = asker.as_ref().and_then(|it| deletion::set_step(seen, it));
+    if seen.role.as_ref().is_some_and(|it| it.metadata.deletion_timestamp.is_some()) {
+        let refusal = rejected_write::finding(refusal, previous(seen), asks.is_some());
+        let refusal = refusal.as_ref();
+        plan.steps.extend(asker.iter().flat_map(|it| deletion::told_by(seen, it, refusal, now)));
+        plan.steps.extend(asks);
+        look_again(&mut plan, seen, asker.as_ref(), &[], now);
+        return plan;
+    }
+    let missing =
+        default_services::missing(&seen.namespace, seen.listed(), &seen.services, &seen.unreadable);
+    if !missing.is_empty() && refusal.is_none() {
+        plan.steps.extend(missing);
+        // Their creation wakes this group again; until then its services are not complete.
+        return plan;
+    }
+    let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
+    let group_faults = faults::of_group(seen);
+    let (hosts, is_failing) = judge_all(seen, &group_faults, &runs, asker.as_ref(), now);
+    plan.steps.extend(withdrawn(seen, &runs, &hosts, is_failing));
+    plan.steps.extend(finalizer::holds(seen, &hosts));
+    plan.steps.extend(inventories(seen, &hosts));
+    let role = seen.role.as_deref();
+    let new_runs = new_runs(seen, &hosts);
+    let superseded = match seen.parent() {
+        Some(_) => run_gc::superseded(&runs, &recorded(seen)),
+        None => Vec::new(),
+    };
+    let is_waiting = !new_runs.is_empty() || !superseded.is_empty() || asks.is_some();
+    let is_told = seen.parent().is_some() || asker.is_some();
+    let refusal = rejected_write::finding(refusal, previous(seen), is_waiting).filter(|_| is_told);
+    let told_by = |it| deletion::told_by(seen, it, refusal.as_ref(), now);
+    plan.steps.extend(asker.iter().flat_map(told_by));
+    let mut judged: Vec<(EvaluatedHost, ConditionDraft, ConditionDraft)> = Vec::new();
+    for host in hosts {
+        let findings = node_findings(&host, role, asker.as_ref(), refusal.as_ref());
+        let (ready, up_to_date) = (findings.ready.clone(), findings.up_to_date.clone());
+        plan.steps.extend(node_step(seen, &host, findings, now));
+        judged.push((host, ready, up_to_date));
+    }
+    plan.steps.extend(superseded);
+    // A new run wakes the group, and the role then names it: one write instead of two.
+    if new_runs.is_empty() || refusal.is_some() {
+        plan.steps.extend(role_step(
+            seen,
+            &group_faults.all(),
+            refusal,
+            &judged,
+            asker.as_ref(),
+            now,
+        ));
+    }
+    plan.steps.extend(new_runs);
+    // Last, for what the API server does not take of machines concerns no host that has its own.
+    plan.steps.extend(asks);
+    look_again(&mut plan, seen, asker.as_ref(), &judged, now);
+    plan
+}
+
+/// When something is due that no watch tells.
+fn look_again(
+    plan: &mut Plan,
+    seen: &Observed,
+    asker: Option<&MachineRequest>,
+    judged: &[(EvaluatedHost, ConditionDraft, ConditionDraft)],
+    now: Timestamp,
+) {
+    for (host, _, _) in judged {
+        if let SequenceState::Failed { retry_at: Some(at), .. } = &host.chain.state {
+            plan.requeue_at(*at, now);
+        }
+        match &host.machine {
+            Some(Ok(course)) if course.waits_for_ssh => {
+                plan.requeue_in(provisioning_state::ASK_AGAIN)
+            }
+            Some(Ok(course)) if course.is_unheard => plan.requeue_in(observe::LOOK_AGAIN),
+            Some(Err(fault)) if fault.is_missing => plan.requeue_in(observe::LOOK_AGAIN),
+            Some(Ok(_) | Err(_)) | None => {}
+        }
+    }
+    if judged.iter().any(|(host, _, _)| networks::are_unserved(&host.faults)) {
+        plan.requeue_in(networks::LOOK_AGAIN);
+    }
+    if asker.is_some_and(|it| !it.migrating_nodes(seen).is_empty()) {
+        plan.requeue_in(observe::LOOK_AGAIN);
+    }
+}
+
+/// What was said before where a refused write is told: on the role, or on a node without one.
+fn previous(seen: &Observed) -> &[Condition] {
+    let conditions = match (&seen.role, seen.nodes.first()) {
+        (Some(role), _) => role.status.as_ref().map(|it| it.conditions.as_slice()),
+        (None, Some(node)) => node.status.as_ref().map(|it| it.conditions.as_slice()),
+        (None, None) => None,
+    };
+    conditions.unwrap_or_default()
+}
+
+/// Judges all hosts, and holds back those that the role's limits do not let begin; also whether one of
+/// them failed before.
+fn judge_all(
+    seen: &Observed,
+    faults: &OfGroup,
+    runs: &[Run<'_>],
+    asker: Option<&MachineRequest>,
+    now: Timestamp,
+) -> (Vec<EvaluatedHost>, bool) {
+    // Runs of others too: phase 1 may meet a new key first.
+    let offers = Offers::of(seen.runs.iter().chain(&seen.others));
+    let shared = Shared { seen, faults, runs, offers: &offers, asker, now };
+    let judge = |node: &Arc<Node>, hold| host::evaluate(&shared, node, hold);
+    let hosts: Vec<EvaluatedHost> = seen
+        .nodes
+        .iter()
+        .filter(|it| it.metadata.deletion_timestamp.is_none())
+        .map(|it| judge(it, None))
+        .collect();
+    let tally = tally(&hosts);
+    let mut gate = DisruptionBudget::of(&seen.limits(), &tally);
+    let failing = failing(&hosts);
+    let judged = hosts
+        .into_iter()
+        .map(|host| match host.chain.state {
+            SequenceState::NeedsRun(_) if !host.is_at_work() => {
+                match gate.admit(host.rollout_state()) {
+                    Ok(()) => host,
+                    Err(hold) => {
+                        judge(&host.node, Some(BlockedRollout { hold, failing: failing.clone() }))
+                    }
+                }
+            }
+            SequenceState::Done
+            | SequenceState::OutOfDate
+            | SequenceState::NeedsRun(_)
+            | SequenceState::InRun { .. }
+            | SequenceState::Failed { .. } => host,
+        })
+        .collect();
+    (judged, tally.is_failing())
+}
+
+/// Runs that wait, and that no host of theirs is to have any more: its inputs have changed, its
+/// deployment was switched off, it has gone, or a failure pauses what has not begun.
+fn withdrawn(
+    seen: &Observed,
+    runs: &[Run<'_>],
+    hosts: &[EvaluatedHost],
+    is_failing: bool,
+) -> Vec<Step> {
+    if seen.parent().is_none() {
+        return Vec::new();
+    }
+    let is_paused = seen.limits().pause_on_failure && is_failing;
+    let by_name: BTreeMap<&str, &EvaluatedHost> =
+        hosts.iter().map(|it| (it.effective.name.as_str(), it)).collect();
+    let needs = |run: &Run<'_>, name: &str| {
+        by_name.get(name).is_some_and(|it| {
+            let is_for_it = it.chain.services.iter().any(|service| run.carries(name, service));
+            is_for_it && it.effective.deploy && !(is_paused && it.may_be_paused())
+        })
+    };
+    run_gc::withdrawn(runs, needs)
+}
+
+fn new_runs(seen: &Observed, judged: &[EvaluatedHost]) -> Vec<Step> {
+    let mut needs: BTreeMap<String, NeededRun> = BTreeMap::new();
+    let mut hosts: BTreeMap<&str, &EvaluatedHost> = BTreeMap::new();
+    for host in judged {
+        hosts.insert(&host.effective.name, host);
+        if let SequenceState::NeedsRun(need) = &host.chain.state {
+            needs.insert(host.effective.name.clone(), need.clone());
+        }
+    }
+    let reach: BTreeMap<String, HostConnection> =
+        hosts.iter().map(|(name, host)| ((*name).to_owned(), reach(seen, host))).collect();
+    let asks = |(name, it): (&String, &HostConnection)| it.scan.is_some().then(|| name.clone());
+    let asked: BTreeSet<String> = reach.iter().filter_map(asks).collect();
+    let all: Vec<&EvaluatedHost> = judged.iter().collect();
+    let strategy = role_strategy(seen.plane.as_deref(), seen.role.as_deref());
+    let create = |shard: &Batch| {
+        let first = shard.attempts.keys().next()?;
+        let recipe = recipe(seen, &shard.service, hosts.get(first.as_str())?, &all)?;
+        Some(build::run(&recipe, shard, &reach))
+    };
+    batches(needs, strategy.batch_size(), &asked).iter().filter_map(create).collect()
+}
+
+/// What the API server has recorded, by host.
+fn recorded(seen: &Observed) -> BTreeMap<&str, &[ServiceRun]> {
+    let name = |it: &'_ std::sync::Arc<api::dataplane::Node>| it.metadata.name.is_some();
+    seen.nodes
+        .iter()
+        .filter(|it| name(it))
+        .map(|it| {
+            let services = it.status.as_ref().map(|it| it.services.as_slice());
+            (it.metadata.name.as_deref().unwrap_or_default(), services.unwrap_or_default())
+        })
+        .collect()
+}

@@ -1,0 +1,197 @@
+//! What becomes of machines, and what is told meanwhile by those that are to be deleted.
+
+use std::sync::Arc;
+
+use api::baremetal::BaremetalSet;
+use api::conditions::{
+    self, Condition, ConditionDraft, READY, RECONCILING, STALLED, first_names, merge_conditions,
+};
+use api::dataplane::{HostMachine, Node, NodeStatus, Role, RoleStatus};
+use jiff::Timestamp;
+use k8s_openapi::NamespaceResourceScope;
+use kube::{Resource, ResourceExt};
+use operator_core::finalizers::{is_only_finalizer, is_terminating};
+use operator_core::plan::{Step, Target, status_step};
+use operator_core::rejected_write::WRITES_ACCEPTED;
+
+use crate::baremetal_request::{machine_conditions, set};
+use crate::effective_spec::EffectiveSpec;
+use crate::finalizers::INVENTORY;
+use crate::role::machine_names::known_name;
+use crate::role::machine_request::{
+    MachineRequest, is_given_back, is_used, keeps_machine, needs_set,
+};
+use crate::role::observed::{NodeGroup, Observed};
+use crate::role::provisioning::{BAREMETAL_READY, PROVISION_READY};
+use crate::role::status::ours;
+
+/// The reason of a machine that goes back.
+const GIVING_BACK: &str = "GivingBack";
+/// How many nodes a message names.
+const NAMED: usize = 5;
+
+/// The step that asks for what is wanted of the machines, or gives all of them back.
+pub fn set_step(seen: &Observed, asker: &MachineRequest) -> Option<Step> {
+    let is_deleted = asker.set(seen).is_some_and(|it| is_terminating(&**it));
+    if (is_deleted || is_going(seen)) && !needs_set(seen, asker) {
+        let is_last = match (&seen.group, &seen.role) {
+            (NodeGroup::Role(_), Some(role)) => is_only_finalizer(&**role, INVENTORY),
+            (NodeGroup::Role(_), None) | (NodeGroup::Node(_), _) => true,
+        };
+        if is_last || is_deleted {
+            return asker.set(seen).and_then(set::deletion);
+        }
+    }
+    asker.step(seen)
+}
+
+/// The step that leaves a set of which nobody asks anything any more to whoever deletes it: not while
+/// that would undeploy machines of nodes that others hold, unless nobody is left to do it later.
+pub fn abandonment(seen: &Observed) -> Option<Step> {
+    let (owner, is_last) = match (&seen.group, &seen.role) {
+        _ if MachineRequest::of(seen).is_some() => return None,
+        (NodeGroup::Role(_), role) => last(role.as_deref()?),
+        (NodeGroup::Node(_), _) => last(&**seen.nodes.first()?),
+    };
+    let set = seen.machines.set.as_ref().filter(|it| set::is_of(it, &owner))?;
+    let mut nodes = seen.nodes.iter().chain(&seen.movers);
+    set::release_of(set).filter(|_| is_last || !nodes.any(|it| would_lose(it, set)))
+}
+
+/// Whether a node that others hold would lose its machine if the set were given back.
+fn would_lose(node: &Node, set: &BaremetalSet) -> bool {
+    is_used(node) && set::would_be_wiped(set, &known_name(node))
+}
+
+/// The steps that leave the sets to whoever deletes them which nodes had of their own before they got a
+/// role, by the same rule.
+pub fn left_behind(seen: &Observed) -> Vec<Step> {
+    if matches!(seen.group, NodeGroup::Node(_)) {
+        return Vec::new();
+    }
+    let release = |set: &Arc<BaremetalSet>| {
+        let node = seen.nodes.iter().find(|it| it.metadata.name == set.metadata.name)?;
+        let is_its_own = set::is_of(set, &Target::of(&**node));
+        set::release_of(set).filter(|_| is_its_own && !would_lose(node, set))
+    };
+    seen.machines.others.iter().chain(&seen.machines.set).filter_map(release).collect()
+}
+
+/// An owner, and whether it is about to go.
+fn last<K>(owner: &K) -> (Target, bool)
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+{
+    let is_last = is_terminating(owner) && is_only_finalizer(owner, INVENTORY);
+    (Target::of(owner), is_last)
+}
+
+/// Whether whoever asks for the machines is to be deleted.
+fn is_going(seen: &Observed) -> bool {
+    match (&seen.group, &seen.role) {
+        (NodeGroup::Role(_), role) => role.as_ref().is_some_and(|it| is_terminating(&**it)),
+        (NodeGroup::Node(_), _) => seen.nodes.iter().any(|it| is_terminating(&**it)),
+    }
+}
+
+/// What nodes and a role that are to be deleted say while machines keep them.
+///
+/// `refusal` is what is said of a refused write of their group.
+pub fn told_by(
+    seen: &Observed,
+    asker: &MachineRequest,
+    refusal: Option<&ConditionDraft>,
+    now: Timestamp,
+) -> Vec<Step> {
+    let waits = |it: &&Arc<Node>| !keeps_machine(it) && !is_given_back(Some(asker), seen, it);
+    let nodes = seen.nodes.iter().filter(waits);
+    let nodes = nodes.filter_map(|it| node_step(seen, asker, it, refusal, now));
+    nodes.chain(role_step(seen, asker, refusal, now)).collect()
+}
+
+fn node_step(
+    seen: &Observed,
+    asker: &MachineRequest,
+    node: &Node,
+    refusal: Option<&ConditionDraft>,
+    now: Timestamp,
+) -> Option<Step> {
+    let effective =
+        EffectiveSpec::of(seen.plane.as_deref(), seen.role.as_deref(), node, &seen.objects);
+    asker.set(seen)?;
+    let course = asker.followed(seen, node, &effective, now);
+    let finding = match (&asker.template, refusal.filter(|it| set::is_refused(it))) {
+        // Nothing can be asked of the set, not even to do without the host.
+        (Err(fault), _) => machine_conditions::fault(BAREMETAL_READY, fault),
+        (Ok(_), Some(refusal)) => refusal.clone().with_type(BAREMETAL_READY),
+        (Ok(_), None) => {
+            machine_conditions::leaving(BAREMETAL_READY, GIVING_BACK, &asker.owner, &course)
+        }
+    };
+    let refusal = refusal.filter(|_| matches!(seen.group, NodeGroup::Node(_)));
+    let observed = node.status.as_ref();
+    let previous = ours(observed.map(|it| it.conditions.as_slice()).unwrap_or_default());
+    let conditions = settled(&previous, (finding, refusal), node.metadata.generation, now);
+    let rest = observed.cloned().unwrap_or_default();
+    let machine = HostMachine { ready: false, ..course.record };
+    let wanted = NodeStatus { conditions, machine: Some(machine), ..rest };
+    status_step(Target::of(node), observed, &wanted, &previous, &wanted.conditions)
+}
+
+fn role_step(
+    seen: &Observed,
+    asker: &MachineRequest,
+    refusal: Option<&ConditionDraft>,
+    now: Timestamp,
+) -> Option<Step> {
+    let role: &Role = seen.role.as_ref().filter(|it| is_terminating(&***it))?;
+    asker.set(seen)?;
+    let name = role.name_any();
+    let users: Vec<String> =
+        seen.nodes.iter().filter(|it| asker.is_at_work(seen, it)).map(|it| it.name_any()).collect();
+    let text = if users.is_empty() {
+        format!(
+            "OpenStackDataPlaneRole {name} is to be deleted, and waits until OpenStackBaremetalSet \
+             {name} has given back its machines."
+        )
+    } else {
+        format!(
+            "OpenStackDataPlaneRole {name} is to be deleted, and waits for its nodes, whose machines \
+             would go with it: {}. Delete these too.",
+            first_names(&users, NAMED)
+        )
+    };
+    let finding = ConditionDraft::warning(PROVISION_READY, "DeletionWaits", text);
+    let observed = role.status.as_ref();
+    let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
+    let conditions = settled(&previous, (finding, refusal), role.metadata.generation, now);
+    let wanted = RoleStatus { conditions, ..observed.cloned().unwrap_or_default() };
+    status_step(Target::of(role), observed, &wanted, &previous, &wanted.conditions)
+}
+
+/// The conditions that stand, with one of them, a refused write and the summary told anew.
+fn settled(
+    previous: &[Condition],
+    (finding, refusal): (ConditionDraft, Option<&ConditionDraft>),
+    generation: Option<i64>,
+    now: Timestamp,
+) -> Vec<Condition> {
+    let ready = finding.clone().with_type(READY);
+    let anew = [finding.type_.as_str(), WRITES_ACCEPTED, READY, RECONCILING, STALLED];
+    let stands = previous.iter().filter(|it| !anew.contains(&it.type_.as_str()));
+    let mut findings: Vec<ConditionDraft> = stands.map(as_found).collect();
+    findings.extend(conditions::kstatus(&ready));
+    findings.extend(refusal.cloned());
+    findings.extend([finding, ready]);
+    merge_conditions(previous, findings, generation, now)
+}
+
+fn as_found(condition: &Condition) -> ConditionDraft {
+    ConditionDraft {
+        type_: condition.type_.clone(),
+        status: condition.status,
+        severity: condition.severity,
+        reason: condition.reason.clone(),
+        message: condition.message.clone(),
+    }
+}

@@ -1,0 +1,203 @@
+//! What is wrong with what the human wrote, or still missing, each with object, cause and next step.
+
+use std::sync::Arc;
+
+use api::dataplane::{Node, Service, service};
+use kube::ResourceExt;
+use operator_core::data_sources::SourceRef;
+use operator_core::plan::Target;
+use operator_core::run_engine::ssh_secret::{KNOWN_HOSTS, PRIVATE_KEY};
+use operator_runtime::source_cache::Digests;
+
+use crate::effective_spec::EffectiveSpec;
+use crate::host_conflicts::Claim;
+use crate::problem::Fault;
+use crate::role::observed::{NodeGroup, Observed};
+use crate::role::{networks, vars};
+use operator_core::data_sources::{NamedSource, sources_of};
+
+/// What keeps the services of a group from running, whatever the host.
+#[derive(Clone, Debug, Default)]
+pub struct OfGroup {
+    /// What one service is given and does not exist, with the service's name, in the order of the
+    /// list.
+    pub of_services: Vec<(String, Fault)>,
+    /// What all of them lack.
+    pub of_all: Vec<Fault>,
+}
+
+impl OfGroup {
+    /// Everything that is lacking.
+    pub fn all(&self) -> Vec<Fault> {
+        let of_services = self.of_services.iter().map(|it| &it.1);
+        self.of_all.iter().chain(of_services).cloned().collect()
+    }
+
+    /// Whether a host that comes to that service has to wait.
+    pub fn holds(&self, service: &str) -> bool {
+        self.of_services.iter().any(|it| it.0 == service)
+    }
+}
+
+/// Everything that keeps the services of the group from running on any host.
+pub fn of_group(seen: &Observed) -> OfGroup {
+    let mut faults = OfGroup::default();
+    for name in seen.listed() {
+        // A list that cannot be meant as it stands is not begun with.
+        let Some(service) = seen.services.get(name) else {
+            let why = seen.unreadable.get(name);
+            faults.of_all.extend(seen.parent().map(|it| absent_service(&it, name, why)));
+            continue;
+        };
+        faults.of_all.extend(invalid(service));
+        let sources = sources_of(&service.spec);
+        let is_there = |it: &NamedSource| seen.sources.contains_key(&it.source(&seen.namespace));
+        let missing = sources.iter().filter(|it| !is_there(it) && !it.is_optional);
+        faults.of_services.extend(missing.map(|it| (name.clone(), missing_source(name, it))));
+    }
+    faults.of_all.extend(vars::of_role(seen));
+    faults.of_all.extend(networks::of_role(seen));
+    faults
+}
+
+/// Of a service that a parent lists and that does not exist, or cannot be read for that reason.
+pub fn absent_service(parent: &Target, name: &str, unreadable: Option<&String>) -> Fault {
+    let place = format!("spec.services of {} {}", parent.kind.kind, parent.name);
+    if let Some(why) = unreadable {
+        return unreadable_service(name, &place, why);
+    }
+    Fault::missing(
+        "ServiceNotFound",
+        format!(
+            "OpenStackDataPlaneService {name}, listed in {place}, does not exist: create it or take \
+             it off the list."
+        ),
+    )
+}
+
+/// Whether a service that a host is to have does not exist, or cannot be read.
+pub fn lack_services(faults: &[Fault]) -> bool {
+    faults.iter().any(|it| ["ServiceNotFound", "ServiceUnreadable"].contains(&it.reason))
+}
+
+/// Of a service that is listed at that place, and is there, and cannot be read for that reason.
+pub fn unreadable_service(name: &str, place: &str, why: &str) -> Fault {
+    let text = format!(
+        "OpenStackDataPlaneService {name}, listed in {place}, exists and cannot be read: {why}. \
+         Correct that field of it."
+    );
+    Fault::missing("ServiceUnreadable", text)
+}
+
+/// Of an object that a service needs and that does not exist.
+pub fn missing_source(service: &str, named: &NamedSource) -> Fault {
+    Fault::missing(
+        "DataSourceNotFound",
+        format!(
+            "{}, named by OpenStackDataPlaneService {service}, does not exist: create it.",
+            named.title()
+        ),
+    )
+}
+
+/// What the definition's own rules refuse where they are in force.
+pub fn invalid(service: &Service) -> Option<Fault> {
+    let first = service::faults::faults(service).into_iter().next()?;
+    let name = service.name_any();
+    let text = format!("OpenStackDataPlaneService {name} cannot be deployed: {first}.");
+    Some(Fault::wrong("ServiceInvalid", text))
+}
+
+/// Everything that keeps this node from being deployed, beside the group's faults.
+pub fn of_node(seen: &Observed, node: &Arc<Node>, effective: &EffectiveSpec) -> Vec<Fault> {
+    let name = node.name_any();
+    if let Some(fault) = role_fault(seen, &name) {
+        // What else is missing may come from the role.
+        return vec![fault];
+    }
+    let mut faults = Vec::new();
+    let claim = Claim::of_node_at(node, effective.address().as_deref());
+    let taken = claim.taken(&seen.claims).into_iter();
+    let object = format!("OpenStackDataPlaneNode {name}");
+    // Where the other object goes, the node gets the host.
+    faults.extend(taken.map(|it| Fault::missing("HostTaken", it.message(&object))));
+    if effective.ansible_host.is_empty() {
+        faults.push(Fault::wrong(
+            "HostAddressMissing",
+            format!(
+                "OpenStackDataPlaneNode {name} has neither spec.ansibleHost nor spec.hostName: set \
+                 one, so that the host can be reached."
+            ),
+        ));
+    }
+    faults.extend(effective.undecided_address().into_iter().map(|var| {
+        Fault::wrong(
+            "HostAddressInvalid",
+            format!(
+                "The variable {var} of OpenStackDataPlaneNode {name} is no plain address or port, \
+                 or comes from a Secret: two runs on one host are told apart by it, so set \
+                 spec.ansibleHost and spec.node.ansiblePort instead."
+            ),
+        )
+    }));
+    match &effective.ssh_secret {
+        None => faults.push(Fault::wrong(
+            "SshSecretNotNamed",
+            format!(
+                "OpenStackDataPlaneNode {name} names no ssh key: set \
+                 spec.node.ansibleSSHPrivateKeySecret, or \
+                 spec.nodeTemplate.ansibleSSHPrivateKeySecret of its role."
+            ),
+        )),
+        Some(secret) => {
+            let digests = seen.sources.get(&SourceRef::secret(&seen.namespace, secret));
+            faults.extend(ssh_fault(&seen.namespace, secret, digests));
+        }
+    }
+    faults.extend(vars::of_node(seen, node));
+    faults.extend(networks::of_node(seen, node));
+    faults
+}
+
+fn role_fault(seen: &Observed, node: &str) -> Option<Fault> {
+    match &seen.group {
+        NodeGroup::Node(_) if seen.listed().is_empty() => Some(Fault::wrong(
+            "RoleNotNamed",
+            format!(
+                "OpenStackDataPlaneNode {node} has neither spec.role nor spec.services: name the \
+                 OpenStackDataPlaneRole whose services it gets, or list services of its own."
+            ),
+        )),
+        NodeGroup::Role(role) if seen.role.is_none() => Some(Fault::missing(
+            "RoleNotFound",
+            format!(
+                "OpenStackDataPlaneRole {role}, named in spec.role of OpenStackDataPlaneNode \
+                 {node}, does not exist: create it or correct spec.role."
+            ),
+        )),
+        NodeGroup::Role(_) | NodeGroup::Node(_) => None,
+    }
+}
+
+/// What is wrong with the Secret that has the ssh key; `digests` are those of its content, where it
+/// exists.
+pub fn ssh_fault(namespace: &str, secret: &str, digests: Option<&Digests>) -> Option<Fault> {
+    let Some(digests) = digests else {
+        return Some(Fault::missing(
+            "SshSecretNotFound",
+            format!(
+                "Secret {secret} with the ssh key does not exist: create it with kubectl create \
+                 secret generic -n {namespace} {secret} --from-file={PRIVATE_KEY}=<private key>, \
+                 and --from-file={KNOWN_HOSTS}=<known hosts> where you know the hosts' own keys."
+            ),
+        ));
+    };
+    if digests.keys.contains_key(PRIVATE_KEY) {
+        return None;
+    }
+    let text = format!(
+        "Secret {secret} has no key {PRIVATE_KEY}: add it with the private key that the hosts \
+         accept."
+    );
+    Some(Fault::missing("SshSecretIncomplete", text))
+}

@@ -1,0 +1,55 @@
+//! The finalizer on nodes and roles: their inventory objects, and after these their machines, stay
+//! until everybody else is done.
+
+use std::sync::Arc;
+
+use api::dataplane::Role;
+use kube::ResourceExt;
+use operator_core::finalizers::{
+    add_finalizer, is_only_finalizer, is_terminating, remove_finalizer,
+};
+use operator_core::plan::Step;
+
+use crate::finalizers::INVENTORY;
+use crate::role::build::{is_reachable, removal};
+use crate::role::host::EvaluatedHost;
+use crate::role::inventory::node_inventory_name;
+use crate::role::inventory_shards;
+use crate::role::machine_request::{MachineRequest, is_given_back};
+use crate::role::observed::Observed;
+
+const BECAUSE: &str = "its inventory must not go before it";
+
+/// Holds what gets an inventory object, before it has one.
+pub fn holds(seen: &Observed, hosts: &[EvaluatedHost]) -> Vec<Step> {
+    let nodes = hosts.iter().filter(|it| is_reachable(&it.effective) || it.machine.is_some());
+    let nodes = nodes.filter_map(|it| add_finalizer(&*it.node, INVENTORY, BECAUSE));
+    let role = seen.role.as_ref().and_then(|it| add_finalizer(&**it, INVENTORY, BECAUSE));
+    nodes.chain(role).collect()
+}
+
+/// Deletes the inventory objects of what is being deleted and held by nobody else, and lets it go once
+/// its machines were given back.
+///
+/// # Guarantees
+/// An object is released only after its inventory was deleted: no inventory is forgotten.
+pub fn releases(seen: &Observed) -> Vec<Step> {
+    let because = "its inventory is gone, and nobody else holds it";
+    let asker = MachineRequest::of(seen);
+    let mut steps = Vec::new();
+    for node in &seen.nodes {
+        let goes = is_terminating(&**node) && is_only_finalizer(&**node, INVENTORY);
+        if goes && is_given_back(asker.as_ref(), seen, node) {
+            steps.extend(removal(seen, &node_inventory_name(&node.name_any())));
+            steps.extend(remove_finalizer(&**node, INVENTORY, because));
+        }
+    }
+    let goes = |it: &&Arc<Role>| is_terminating(&***it) && is_only_finalizer(&***it, INVENTORY);
+    let has_set = asker.is_some_and(|it| it.set(seen).is_some());
+    if let Some(role) = seen.role.as_ref().filter(goes).filter(|_| !has_set) {
+        let names = inventory_shards::names(&role.name_any(), seen.nodes.len());
+        steps.extend(names.iter().flat_map(|it| removal(seen, it)));
+        steps.extend(remove_finalizer(&**role, INVENTORY, because));
+    }
+    steps
+}

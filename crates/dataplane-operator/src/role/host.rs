@@ -1,0 +1,371 @@
+//! The judgement on one host of a group: what holds for it, what is wrong, what comes next.
+
+use std::sync::Arc;
+
+use api::dataplane::{HostMachine, Node, RunState, ServiceRun};
+use jiff::Timestamp;
+use kube::ResourceExt;
+use operator_core::data_sources::SourceRef;
+use operator_core::hash;
+use operator_core::keyed::{Digest, short, texts};
+use operator_core::run_engine::host_key::{HostKeyTrust, accept_command};
+use operator_core::run_engine::owner::take_over_command;
+use operator_core::run_engine::retry::Retries;
+use operator_core::run_engine::rollout::RolloutState;
+use operator_core::run_engine::run_template::AnsibleOptions;
+use operator_core::run_engine::service_sequence::{self, ServiceSequence, UNKNOWN, has_begun};
+use operator_core::run_engine::{DesiredService, Host, Run, SequenceState, limit};
+use operator_runtime::source_cache::Digests;
+
+use crate::baremetal_request::ProvisioningState;
+use crate::effective_spec::EffectiveSpec;
+use crate::host_conflicts::shared_keys::HOST_KEY_SHARED;
+use crate::inputs::{self, Inputs};
+use crate::problem::Fault;
+use crate::role::blocked_rollout::BlockedRollout;
+use crate::role::faults::{self, OfGroup};
+use crate::role::host_key::{self, Offers};
+use crate::role::machine_request::MachineRequest;
+use crate::role::observed::Observed;
+use crate::role::{inventory_shards, redeploy, vars};
+use operator_core::data_sources::sources_of;
+
+/// One host, judged.
+#[derive(Clone, Debug)]
+pub struct EvaluatedHost {
+    /// The object.
+    pub node: Arc<Node>,
+    /// The values that hold for it.
+    pub effective: EffectiveSpec,
+    /// Whether it is known which services it gets: its role exists, or it lists its own.
+    pub has_services: bool,
+    /// Whether variables of it cannot be told at present, for an object is missing.
+    pub has_unknown_vars: bool,
+    /// Whether `ansibleLimit` leaves it out: it keeps the state that it has.
+    pub is_left_out: bool,
+    /// Which instance of the host it is.
+    pub instance: Option<String>,
+    /// How far its machine is, or what keeps it from getting one; nothing where others provision it.
+    pub machine: Option<Result<ProvisioningState, Fault>>,
+    /// What is told of its machine.
+    pub record: Option<HostMachine>,
+    /// By which key it is known.
+    pub trust: HostKeyTrust,
+    /// What is said of its key, where others showed it before.
+    pub shared_key: Option<String>,
+    /// What keeps it from being deployed.
+    pub faults: Vec<Fault>,
+    /// All inputs of all its services.
+    pub inputs: Inputs,
+    /// Its services as they should be.
+    pub wanted: Vec<DesiredService>,
+    /// Which of the role's inventory objects has it, see [`parts`].
+    pub part: usize,
+    /// Where it stands.
+    pub chain: ServiceSequence,
+    /// Why its deployment does not begin yet, where the role's limits hold it back.
+    pub hold: Option<BlockedRollout>,
+    /// A service that failed here and is listed no longer, until all those that are have succeeded: who
+    /// lists another one in its place has corrected nothing yet.
+    pub unlisted: Option<String>,
+}
+
+impl EvaluatedHost {
+    /// What beginning or going on with it means for a rollout.
+    pub fn rollout_state(&self) -> RolloutState {
+        let was_deployed =
+            self.node.status.as_ref().is_some_and(|it| !it.deployed_inputs.is_empty());
+        // Before its status tells, so that nobody begins in the pass that sees it first.
+        if matches!(self.chain.state, SequenceState::Failed { .. }) {
+            return if was_deployed { RolloutState::Failed } else { RolloutState::FailedNew };
+        }
+        let mut standing = RolloutState::of(self.recorded(), was_deployed);
+        if standing == RolloutState::Failed {
+            // What is to be tried now may be something else than what failed.
+            let is_listed = |it: &&ServiceRun| Some(&it.name) != self.unlisted.as_ref();
+            let listed: Vec<ServiceRun> =
+                self.chain.services.iter().filter(is_listed).cloned().collect();
+            standing = RolloutState::of(&listed, was_deployed);
+            if self.unlisted.is_some()
+                && self.chain.state != SequenceState::Done
+                && !standing.fails()
+            {
+                standing = RolloutState::Corrected;
+            }
+        }
+        // Else its run was withdrawn, or never made.
+        let is_under_way = self.is_under_way();
+        let is_due = is_under_way || matches!(self.chain.state, SequenceState::NeedsRun(_));
+        match standing {
+            RolloutState::Disturbed if !is_under_way => RolloutState::Ready,
+            RolloutState::Started if !is_under_way => RolloutState::New,
+            // It cannot be tried at present, and nobody waits for that.
+            RolloutState::Corrected if !is_due => RolloutState::Failed,
+            RolloutState::New
+            | RolloutState::Started
+            | RolloutState::FailedNew
+            | RolloutState::Ready
+            | RolloutState::Disturbed
+            | RolloutState::Failed
+            | RolloutState::Corrected => standing,
+        }
+    }
+
+    /// Whether a pause stops it: nothing of its deployment has begun yet.
+    pub fn may_be_paused(&self) -> bool {
+        !has_begun(self.recorded()) && !self.rollout_state().fails()
+    }
+
+    /// Whether what is tried on it has begun, or its run waits.
+    pub fn is_at_work(&self) -> bool {
+        matches!(self.chain.state, SequenceState::NeedsRun(_) | SequenceState::InRun { .. })
+            && self.is_under_way()
+    }
+
+    fn is_under_way(&self) -> bool {
+        matches!(self.chain.state, SequenceState::InRun { .. }) || has_begun(self.recorded())
+    }
+
+    fn recorded(&self) -> &[ServiceRun] {
+        self.node.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default()
+    }
+}
+
+/// What is the same for all hosts of a group.
+#[derive(Clone, Copy)]
+pub struct Shared<'a> {
+    /// Everything that was seen.
+    pub seen: &'a Observed,
+    /// What concerns all hosts alike.
+    pub faults: &'a OfGroup,
+    /// The group's runs.
+    pub runs: &'a [Run<'a>],
+    /// What runs were offered as hosts' keys.
+    pub offers: &'a Offers<'a>,
+    /// Whoever asks for the hosts' machines.
+    pub asker: Option<&'a MachineRequest>,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// Judges one host; `hold` keeps it from beginning.
+pub fn evaluate(
+    shared: &Shared<'_>,
+    node: &Arc<Node>,
+    hold: Option<BlockedRollout>,
+) -> EvaluatedHost {
+    let Shared { seen, runs, offers, asker, now, .. } = *shared;
+    let (plane, role) = (seen.plane.as_deref(), seen.role.as_deref());
+    let mut effective = EffectiveSpec::of(plane, role, node, &seen.objects);
+    let is_left_out = is_left_out(seen, &effective);
+    if is_left_out {
+        // No run will reach it, so nothing narrows what it is compared with.
+        effective.options = AnsibleOptions::default();
+    }
+    let machine = asker.map(|it| it.course(seen, node, &effective, now));
+    let record = record(seen, machine.as_ref(), node);
+    let installation = record.as_ref().and_then(|it| it.own_installation().map(str::to_owned));
+    let redeploy = redeploy::of(seen.role.as_deref(), node);
+    let instance = redeploy::published(redeploy.as_deref(), installation.as_deref());
+    let is_new = matches!(&machine, Some(Ok(it)) if it.is_new);
+    let trust = host_key::trust(seen, node, &effective, (record.as_ref(), is_new), offers);
+    let shared_key = host_key::shared(seen, node, &effective, &trust);
+    let mut faults = faults::of_node(seen, node, &effective);
+    let waits = shared_key.clone().filter(|_| is_first_deployment(node));
+    faults.extend(waits.map(|it| Fault::missing(HOST_KEY_SHARED, it)));
+    faults.extend_from_slice(&shared.faults.of_all);
+    let is_ready = faults.is_empty();
+    faults.extend(shared.faults.of_services.iter().map(|it| it.1.clone()));
+    let recorded = node.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
+    let has_unknown_vars = vars::are_unknown(&faults);
+    let part = inventory_shards::of_host(seen, &effective.name);
+    let mut of_host = inputs::of_host(&effective, redeploy.as_deref());
+    of_host.extend(installation.map(|it| ("machine".to_owned(), hash::short(&it).into())));
+    let (mut wanted, inputs) = wanted(seen, &effective, part, &of_host, recorded);
+    if has_unknown_vars {
+        for it in &mut wanted {
+            *it = as_recorded(recorded, &it.service);
+        }
+    }
+    let ssh_secret = effective.ssh_secret.clone().unwrap_or_default();
+    let ssh_version = ssh_digests(seen, &ssh_secret).map(|it| it.version.as_str());
+    let accept = trust.is_learned.then(|| accept_command(&seen.namespace, &effective.name));
+    let object = format!("openstackdataplanenode/{}", effective.name);
+    let take_over = take_over_command(&seen.namespace, &object);
+    let redeploy = redeploy::redeploy_command(node);
+    let token = trust.token();
+    let host = Host {
+        name: &effective.name,
+        wanted: &wanted,
+        recorded,
+        may_run: effective.deploy
+            && !is_left_out
+            && (is_ready && (faults.is_empty() || is_first_deployment(node)))
+            && hold.is_none()
+            && may_begin(machine.as_ref()),
+        has_moved: has_moved(seen, node),
+        ssh_key: (&ssh_secret, ssh_version.unwrap_or_default()),
+        trusted: &token,
+        accept: accept.as_deref(),
+        take_over: &take_over,
+        retries: Retries::Healing(&redeploy),
+    };
+    let mut chain = service_sequence::evaluate(&host, runs, now);
+    if matches!(&chain.state, SequenceState::NeedsRun(need) if shared.faults.holds(&need.service)) {
+        chain = service_sequence::evaluate(&Host { may_run: false, ..host }, runs, now);
+    }
+    let has_services = seen.parent().is_some();
+    if !has_services {
+        // A role that is gone undoes nothing: what was recorded stays for when it is back.
+        chain.services = recorded.to_vec();
+    }
+    let unlisted = unlisted(node, &wanted).filter(|_| has_services);
+    chain.services.extend(unlisted.and_then(|it| kept(it, &chain)));
+    EvaluatedHost {
+        node: Arc::clone(node),
+        effective,
+        has_services,
+        has_unknown_vars,
+        is_left_out,
+        instance,
+        machine,
+        record,
+        trust,
+        shared_key,
+        faults,
+        inputs,
+        wanted,
+        part,
+        chain,
+        hold,
+        unlisted: unlisted.map(|it| it.name.clone()),
+    }
+}
+
+/// The record of a service that failed on a host in service, and that it is not to have any more.
+fn unlisted<'a>(node: &'a Node, wanted: &[DesiredService]) -> Option<&'a ServiceRun> {
+    let recorded = &node.status.as_ref().filter(|_| !is_first_deployment(node))?.services;
+    let fails = |it: &&ServiceRun| it.state == RunState::Failed || it.reason.is_some();
+    recorded.iter().filter(fails).find(|it| !wanted.iter().any(|own| own.service == it.name))
+}
+
+/// The same record, where a status still has to tell of it: until the host is done, or another service
+/// has failed.
+fn kept(unlisted: &ServiceRun, chain: &ServiceSequence) -> Option<ServiceRun> {
+    let tells = |it: &ServiceRun| it.name == unlisted.name || it.state == RunState::Failed;
+    let is_told = chain.state == SequenceState::Done || chain.services.iter().any(tells);
+    (!is_told).then(|| ServiceRun { state: RunState::Failed, run: None, ..unlisted.clone() })
+}
+
+/// Whether the host has never had all of its services: then those before one that lacks something
+/// run. A host in service waits until all of them can, rather than to be left half changed.
+fn is_first_deployment(node: &Node) -> bool {
+    node.status.as_ref().is_none_or(|it| it.deployed_inputs.is_empty())
+}
+
+/// Whether the host's machine lets services begin; without one of ours nothing is waited for.
+pub fn may_begin(machine: Option<&Result<ProvisioningState, Fault>>) -> bool {
+    machine.is_none_or(|it| it.as_ref().is_ok_and(ProvisioningState::may_begin))
+}
+
+/// What is told of a machine; what cannot be told at present stays as it was.
+fn record(
+    seen: &Observed,
+    machine: Option<&Result<ProvisioningState, Fault>>,
+    node: &Node,
+) -> Option<HostMachine> {
+    let recorded = || node.status.as_ref()?.machine.clone();
+    match machine {
+        Some(Ok(course)) => Some(course.record.clone()),
+        Some(Err(_)) => recorded().map(|it| HostMachine { ready: false, ..it }),
+        None => recorded().map(|mut it| {
+            // Who has no machine in any set may be called differently.
+            it.host = it.host.filter(|host| seen.machines.may_know(host));
+            it
+        }),
+    }
+}
+
+fn is_left_out(seen: &Observed, effective: &EffectiveSpec) -> bool {
+    let group = seen.role.as_ref().map(|it| it.name_any());
+    let groups: Vec<&str> = group.iter().map(String::as_str).collect();
+    let limit = effective.options.limit.as_deref();
+    limit.is_some_and(|it| limit::leaves_out(it, &effective.name, &groups))
+}
+
+/// What is known of the ssh Secret, where it exists.
+pub fn ssh_digests<'a>(seen: &'a Observed, secret: &str) -> Option<&'a Digests> {
+    seen.sources.get(&SourceRef::secret(&seen.namespace, secret))
+}
+
+/// Whether the host was last judged under another role than now, or under none.
+fn has_moved(seen: &Observed, node: &Node) -> bool {
+    let observed = node.status.as_ref().and_then(|it| it.observed_role.as_ref());
+    observed.map(|it| it.uid.clone()) != seen.role.as_ref().and_then(|it| it.uid())
+}
+
+/// The services of a host in order, and the union of their inputs.
+fn wanted(
+    seen: &Observed,
+    effective: &EffectiveSpec,
+    part: usize,
+    of_host: &Inputs,
+    recorded: &[ServiceRun],
+) -> (Vec<DesiredService>, Inputs) {
+    let n_parts = inventory_shards::count(seen);
+    let mut union = of_host.clone();
+    let mut wanted = Vec::new();
+    for name in seen.listed() {
+        let Some(service) = seen.services.get(name) else {
+            wanted.push(as_recorded(recorded, name));
+            continue;
+        };
+        let sources = source_digests(seen, name);
+        let of_service = inputs::of_service(service, name, &sources);
+        let hash = inputs::hash([of_host, &of_service]);
+        let run_hash = inputs::run_hash(&hash, &effective.options);
+        let group = group(effective, service, &of_service);
+        // A run mounts one inventory.
+        let group = if n_parts > 1 { format!("{group}/{part}") } else { group };
+        union.extend(of_service);
+        wanted.push(DesiredService { service: name.clone(), hash, run_hash, group });
+    }
+    (wanted, union)
+}
+
+/// A service that does not exist, or whose variables cannot be told: what was deployed of it stays
+/// deployed.
+fn as_recorded(recorded: &[ServiceRun], name: &str) -> DesiredService {
+    let record = recorded.iter().find(|it| it.name == name);
+    let hash = Digest::from(record.map_or_else(|| UNKNOWN.to_owned(), |it| it.hash.clone()));
+    DesiredService { service: name.to_owned(), run_hash: hash.clone(), hash, group: String::new() }
+}
+
+/// What hosts must agree in to share a run; variables may differ, they are in each host's hash.
+fn group(
+    effective: &EffectiveSpec,
+    service: &api::dataplane::Service,
+    of_service: &Inputs,
+) -> String {
+    let options = &effective.options;
+    hash::digest(&(
+        texts(of_service),
+        &effective.env,
+        &effective.extra_mounts,
+        &effective.network_attachments,
+        (&options.tags, &options.skip_tags, &options.limit),
+        &service.spec.open_stack_ansible_ee_runner_image,
+    ))
+}
+
+/// `ConfigMap x` → digest of its content, for each object that a service names and that exists.
+fn source_digests(seen: &Observed, service: &str) -> Inputs {
+    let Some(service) = seen.services.get(service) else { return Inputs::new() };
+    sources_of(&service.spec)
+        .into_iter()
+        .filter_map(|it| {
+            let digests = seen.sources.get(&it.source(&seen.namespace))?;
+            Some((it.title(), short(&digests.keys)))
+        })
+        .collect()
+}

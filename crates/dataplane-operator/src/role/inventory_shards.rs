@@ -1,0 +1,100 @@
+//! How the shared inventory of a large role is divided: an object of the API server has 1 MiB at most.
+
+use std::collections::BTreeSet;
+
+use kube::ResourceExt;
+use operator_core::hash;
+
+use crate::role::inventory::role_inventory_name;
+use crate::role::observed::{NodeGroup, Observed};
+
+/// How many hosts share an inventory object, about: with 5 KB of variables each, half of a MiB.
+const HOSTS: usize = 100;
+
+/// As many objects as a role may have had before, however small it is now.
+const FORMER: usize = 64;
+
+/// How many objects the hosts of a group are divided among: a node without a role has its own.
+pub fn count(seen: &Observed) -> usize {
+    match seen.group {
+        NodeGroup::Role(_) => count_for(seen.nodes.len()),
+        NodeGroup::Node(_) => 1,
+    }
+}
+
+/// How many for so many hosts: a power of two, so that it seldom changes while a role grows, for each
+/// change writes all anew.
+fn count_for(n_hosts: usize) -> usize {
+    n_hosts.div_ceil(HOSTS).max(1).next_power_of_two()
+}
+
+/// Which of the group's objects a host is in.
+pub fn of_host(seen: &Observed, host: &str) -> usize {
+    of(host, count(seen))
+}
+
+/// By the host's name alone, so that it stays where it is when others come or go.
+pub fn of(host: &str, count: usize) -> usize {
+    if count == 1 {
+        return 0;
+    }
+    let digest = hash::of_bytes(host);
+    let number = usize::from_str_radix(&digest[..8], 16).unwrap_or_default();
+    number % count
+}
+
+/// The name of one of `count` objects: no other inventory's begins like this.
+pub fn name(role: &str, part: usize, count: usize) -> String {
+    if count == 1 { role_inventory_name(role) } else { format!("dataplaneroles.{part}-{role}") }
+}
+
+/// The names that objects of a role with so many hosts have, or had before it grew or shrank.
+pub fn names(role: &str, n_hosts: usize) -> BTreeSet<String> {
+    let n_possible = (2 * count_for(n_hosts)).max(FORMER);
+    let parts = (0..n_possible).map(|it| name(role, it, n_possible));
+    parts.chain([role_inventory_name(role)]).collect()
+}
+
+/// Objects that no host is in any more. A run that has not ended may still mount one.
+pub fn left_over(seen: &Observed) -> Vec<String> {
+    let Some(role) = seen.role.as_ref().map(|it| it.name_any()) else { return Vec::new() };
+    let has_open_run =
+        seen.runs.iter().any(|it| it.status.as_ref().is_none_or(|it| it.completion_time.is_none()));
+    if has_open_run {
+        return Vec::new();
+    }
+    let n_parts = count(seen);
+    let used: BTreeSet<String> = (0..n_parts).map(|it| name(&role, it, n_parts)).collect();
+    let exists =
+        |it: &String| seen.inventories.contains_key(it) || seen.inventory_secrets.contains_key(it);
+    names(&role, seen.nodes.len())
+        .into_iter()
+        .filter(|it| !used.contains(it) && exists(it))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_role_of_a_hundred_hosts_has_one_object_and_a_larger_one_has_several() {
+        let cases = [(0, 1), (1, 1), (100, 1), (101, 2), (200, 2), (201, 4), (5000, 64)];
+        for (n_hosts, expected) in cases {
+            assert_eq!(count_for(n_hosts), expected, "{n_hosts} hosts");
+        }
+        assert_eq!(name("compute", 0, 1), "dataplanerole-compute");
+        assert_eq!(name("compute", 3, 4), "dataplaneroles.3-compute");
+    }
+
+    #[test]
+    fn hosts_are_spread_evenly_and_stay_where_they_are() {
+        let n_parts = count_for(5000);
+        let mut sizes = vec![0; n_parts];
+        for host in 0..5000 {
+            sizes[of(&format!("compute-{host:04}"), n_parts)] += 1;
+        }
+        assert!(sizes.iter().all(|it| (40..130).contains(it)), "{sizes:?}");
+        assert_eq!(of("compute-0007", n_parts), of("compute-0007", n_parts));
+    }
+}

@@ -1,0 +1,85 @@
+//! Network attachments: that they exist, and that a role and its nodes agree in them.
+
+use std::time::Duration;
+
+use api::dataplane::Node;
+use kube::ResourceExt;
+
+use crate::attachments::Networks;
+use crate::problem::Fault;
+use crate::role::observed::Observed;
+
+/// When it is looked again for a kind that the cluster lacks.
+pub const LOOK_AGAIN: Duration = Duration::from_secs(30);
+
+const NOT_SERVED: &str = "NetworkAttachmentsNotServed";
+
+/// Whether faults say that the cluster lacks the kind: no watch tells when it comes.
+pub fn are_unserved(faults: &[Fault]) -> bool {
+    faults.iter().any(|it| it.reason == NOT_SERVED)
+}
+
+/// What is wrong with the role's list.
+pub fn of_role(seen: &Observed) -> Vec<Fault> {
+    let Some(role) = &seen.role else { return Vec::new() };
+    let names = &role.spec.network_attachments;
+    missing(&seen.networks, names, "OpenStackDataPlaneRole", &role.name_any())
+}
+
+/// What is wrong with the node's own list.
+pub fn of_node(seen: &Observed, node: &Node) -> Vec<Fault> {
+    let own = &node.spec.network_attachments;
+    let mut faults = missing(&seen.networks, own, "OpenStackDataPlaneNode", &node.name_any());
+    faults.extend(disagreement(seen, node));
+    faults
+}
+
+/// What an object names and the namespace does not have.
+pub fn missing(networks: &Networks, names: &[String], kind: &str, object: &str) -> Vec<Fault> {
+    let place = format!("spec.networkAttachments of {kind} {object}");
+    let absent = |name: &String| {
+        let text = format!(
+            "NetworkAttachmentDefinition {name}, named in {place}, does not exist: create it, or \
+             correct the list."
+        );
+        Fault::missing("NetworkAttachmentNotFound", text)
+    };
+    match networks {
+        Networks::Known(known) => {
+            names.iter().filter(|it| !known.contains(*it)).map(absent).collect()
+        }
+        Networks::NotServed if !names.is_empty() => vec![Fault::missing(
+            NOT_SERVED,
+            format!(
+                "{place} is set, but this cluster has no kind NetworkAttachmentDefinition \
+                 (k8s.cni.cncf.io/v1): install Multus, or empty the list."
+            ),
+        )],
+        Networks::NotServed | Networks::NotNamed => Vec::new(),
+    }
+}
+
+/// A role's list holds for all; without one, the first node that has a list sets the measure.
+fn disagreement(seen: &Observed, node: &Node) -> Option<Fault> {
+    let own = &node.spec.network_attachments;
+    if own.is_empty() {
+        return None;
+    }
+    let of_role = seen.role.as_ref().filter(|it| !it.spec.network_attachments.is_empty());
+    let (kind, name, expected) = if let Some(role) = of_role {
+        ("OpenStackDataPlaneRole", role.name_any(), &role.spec.network_attachments)
+    } else {
+        let first = seen.nodes.iter().find(|it| !it.spec.network_attachments.is_empty())?;
+        ("OpenStackDataPlaneNode", first.name_any(), &first.spec.network_attachments)
+    };
+    (own != expected).then(|| {
+        let text = format!(
+            "spec.networkAttachments of OpenStackDataPlaneNode {} ({}) and of {kind} {name} ({}) \
+             differ: make them equal, in the same order, or empty the node's.",
+            node.name_any(),
+            own.join(", "),
+            expected.join(", ")
+        );
+        Fault::wrong("NetworkAttachmentsDiffer", text)
+    })
+}

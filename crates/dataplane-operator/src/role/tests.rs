@@ -1,0 +1,708 @@
+//! Whole deployments, decided step by step against a world in memory.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use api::ansibleee::{AnsibleEe, JobStatus};
+use api::conditions::{Severity, find};
+use api::dataplane::{Node, Role};
+use jiff::{SignedDuration, Timestamp};
+use kube::ResourceExt;
+use operator_core::condition_catalog::undeclared;
+use operator_core::data_sources::SourceRef;
+use operator_core::plan::{Plan, Step, Write};
+use operator_core::rejected_write::RejectedWrite;
+use operator_runtime::managed_fields::ManagedFields;
+use operator_runtime::source_cache::Digests;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use testkit::golden::recorded;
+
+use super::{NodeGroup, Observed, decide};
+use crate::attachments::Networks;
+use crate::baremetal_request::Seen;
+use crate::condition_catalog::KINDS;
+use crate::default_services;
+use crate::finalizers::INVENTORY;
+use crate::role::inventory::{INVENTORY_HASH, Inventory};
+use crate::vars::Objects;
+
+mod neighbours;
+#[path = "rollout_tests.rs"]
+mod rollout;
+
+const NAMESPACE: &str = "openstack";
+
+/// The world as the API server would hold it, and what was written to it.
+#[derive(Clone)]
+struct World {
+    seen: Observed,
+    now: Timestamp,
+    writes: Vec<String>,
+    /// Whether runs that are made wait for others.
+    is_queueing: bool,
+    /// Content of what was applied, by name.
+    config_maps: BTreeMap<String, Value>,
+    secrets: BTreeMap<String, Value>,
+}
+
+fn object<K: DeserializeOwned>(kind: &str, name: &str, spec: &Value) -> K {
+    serde_json::from_value(json!({
+        "apiVersion": "dataplane.openstack.org/v1beta1",
+        "kind": kind,
+        "metadata": { "name": name, "namespace": NAMESPACE, "uid": name, "generation": 1 },
+        "spec": spec,
+    }))
+    .unwrap()
+}
+
+fn node(name: &str, address: &str) -> Arc<Node> {
+    let spec = json!({ "ansibleHost": address, "hostName": name, "role": "compute" });
+    let mut node: Node = object("OpenStackDataPlaneNode", name, &spec);
+    node.metadata.finalizers = Some(vec![INVENTORY.to_owned()]);
+    Arc::new(node)
+}
+
+impl World {
+    /// Two hosts, two services, everything that a deployment needs, and no bound on rollouts.
+    fn new() -> Self {
+        let mut role: Role = object(
+            "OpenStackDataPlaneRole",
+            "compute",
+            &json!({
+                "preProvisioned": true,
+                "services": ["install-os", "run-os"],
+                "deployStrategy": { "deploy": true, "maxUnavailable": "100%" },
+                "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" },
+            }),
+        );
+        role.metadata.finalizers = Some(vec![INVENTORY.to_owned()]);
+        let services = ["install-os", "run-os"]
+            .map(|it| (it.to_owned(), Arc::new(default_services::find(it).unwrap().clone())));
+        let keys = ["ssh-privatekey", "known_hosts"].map(|it| (it.to_owned(), "d".into()));
+        let (keys, texts) = (keys.into_iter().collect(), host_keys::all_known());
+        let digests = Digests { version: "1".into(), keys, texts, ..Digests::default() };
+        let seen = Observed {
+            group: NodeGroup::Role("compute".into()),
+            namespace: NAMESPACE.into(),
+            role: Some(Arc::new(role)),
+            plane: None,
+            nodes: vec![node("n0", "192.0.2.10"), node("n1", "192.0.2.11")],
+            services: services.into_iter().collect(),
+            unreadable: BTreeMap::new(),
+            sources: BTreeMap::from([(SourceRef::secret(NAMESPACE, "key"), digests)]),
+            objects: Objects::new(),
+            networks: Networks::NotNamed,
+            runs: Vec::new(),
+            others: Vec::new(),
+            claims: Vec::new(),
+            machines: Seen::default(),
+            movers: Vec::new(),
+            inventories: BTreeMap::new(),
+            inventory_secrets: BTreeMap::new(),
+        };
+        Self {
+            seen,
+            now: "2026-01-01T00:00:00Z".parse().unwrap(),
+            writes: Vec::new(),
+            is_queueing: false,
+            config_maps: BTreeMap::new(),
+            secrets: BTreeMap::new(),
+        }
+    }
+
+    fn message(&self, node: usize, type_: &str) -> String {
+        let status = self.seen.nodes[node].status.as_ref().unwrap();
+        find(&status.conditions, type_).unwrap().message.clone()
+    }
+
+    /// One pass.
+    fn pass(&mut self) -> Plan {
+        let plan = recorded(decide::decide(&self.seen, self.now));
+        self.take(&plan.steps);
+        plan
+    }
+
+    /// One pass in which the API server refuses what `refuses` picks.
+    fn refused_pass(&mut self, refuses: impl Fn(&Step) -> bool) {
+        let plan = recorded(decide::decide(&self.seen, self.now));
+        let at = plan.steps.iter().position(refuses).unwrap();
+        let refusal = RejectedWrite::of(&plan.steps[at], "Forbidden", "exceeded quota: q");
+        let mut telling = recorded(decide::refused(&self.seen, &refusal, self.now));
+        telling.steps.retain(|it| !plan.steps[..at].contains(it));
+        self.take(&plan.steps[..at]);
+        self.take(&telling.steps);
+    }
+
+    fn take(&mut self, steps: &[Step]) {
+        for step in steps {
+            let name = step.target.name.clone();
+            let kind = step.target.kind.kind.trim_start_matches("OpenStack").to_owned();
+            match &step.write {
+                Write::Apply { object, .. } if kind == "BaremetalSet" => {
+                    self.seen.machines.applied(object);
+                    self.writes.push(format!("apply {kind} {name}"));
+                }
+                Write::Delete { .. } if kind == "BaremetalSet" => {
+                    self.seen.machines.deleted(self.now);
+                    self.writes.push(format!("delete {kind} {name}"));
+                }
+                Write::Apply { object, .. } => {
+                    let hash = object["metadata"]["annotations"][INVENTORY_HASH].as_str().unwrap();
+                    assert!(object["metadata"]["ownerReferences"].is_null());
+                    let owned = ManagedFields::applied(object);
+                    let inventory = Inventory { hash: hash.to_owned(), owned, has_owner: false };
+                    if kind == "Secret" {
+                        self.secrets.insert(name.clone(), object.clone());
+                        self.seen.inventory_secrets.insert(name.clone(), inventory);
+                    } else {
+                        self.config_maps.insert(name.clone(), object.clone());
+                        self.seen.inventories.insert(name.clone(), inventory);
+                    }
+                    self.writes.push(format!("apply {kind} {name}"));
+                }
+                Write::Create { object, .. } => {
+                    let mut run: AnsibleEe = serde_json::from_value(object.clone()).unwrap();
+                    run.metadata.uid = Some(name.clone());
+                    let hosts: Vec<&str> = run.spec.hosts.iter().map(|it| &*it.name).collect();
+                    let service = &run.labels()["edpm.openstack.org/service"];
+                    self.writes.push(format!("run {service} on {}", hosts.join(",")));
+                    if !self.is_queueing {
+                        run.status = Some(
+                            serde_json::from_value(json!({ "JobStatus": "Running" })).unwrap(),
+                        );
+                    }
+                    self.seen.runs.push(Arc::new(run));
+                }
+                Write::Status { status, .. } => {
+                    self.write_status(&kind, &name, status);
+                    self.writes.push(format!("status {kind} {name}"));
+                }
+                Write::Delete { .. } if kind == "ConfigMap" => {
+                    self.seen.inventories.remove(&name);
+                    self.writes.push(format!("delete {kind} {name}"));
+                }
+                Write::Delete { .. } => {
+                    self.seen.runs.retain(|it| it.name_any() != name);
+                    self.writes.push(format!("delete {kind}"));
+                }
+                Write::AddFinalizer { finalizer } => {
+                    self.change(&kind, &name, |it| {
+                        it.finalizers.get_or_insert_default().push(finalizer.clone());
+                    });
+                    self.writes.push(format!("hold {kind} {name}"));
+                }
+                Write::RemoveFinalizer { rest, .. } if kind == "BaremetalSet" => {
+                    self.seen.machines.released(rest);
+                    self.writes.push(format!("release {kind} {name}"));
+                }
+                Write::RemoveFinalizer { rest, .. } => {
+                    self.change(&kind, &name, |it| it.finalizers = Some(rest.clone()));
+                    self.collect();
+                    self.writes.push(format!("release {kind} {name}"));
+                }
+            }
+        }
+    }
+
+    fn write_status(&mut self, kind: &str, name: &str, status: &Value) {
+        assert_eq!(undeclared(KINDS, &format!("OpenStack{kind}"), status), [""; 0]);
+        if kind == "DataPlaneRole" {
+            let role = Arc::make_mut(self.seen.role.as_mut().unwrap());
+            role.status = Some(serde_json::from_value(status.clone()).unwrap());
+        }
+        for node in self.seen.nodes.iter_mut().filter(|it| it.name_any() == name) {
+            Arc::make_mut(node).status = Some(serde_json::from_value(status.clone()).unwrap());
+        }
+    }
+
+    /// Passes until nothing is written any more.
+    fn settle(&mut self) -> Vec<String> {
+        for _ in 0..10 {
+            let before = self.writes.len();
+            self.pass();
+            if self.writes.len() == before {
+                return std::mem::take(&mut self.writes);
+            }
+        }
+        panic!("no rest: {:?}", self.writes);
+    }
+
+    /// Ends every open run; `fails` says how on which host.
+    fn finish(&mut self, fails: &[(&str, &str)]) {
+        for run in &mut self.seen.runs {
+            let run = Arc::make_mut(run);
+            if !is_open(run) {
+                continue;
+            }
+            let outcome = |host: &str| {
+                fails.iter().find(|it| it.0 == host).map_or("Ok", |it| it.1).to_owned()
+            };
+            let hosts: Vec<Value> = run
+                .spec
+                .hosts
+                .iter()
+                .map(|it| json!({ "name": it.name, "result": outcome(&it.name) }))
+                .collect();
+            let all_good = hosts.iter().all(|it| it["result"] == "Ok");
+            let status = json!({
+                "JobStatus": if all_good { "Succeeded" } else { "Failed" },
+                "hosts": hosts,
+                "completionTime": self.now.to_string(),
+            });
+            run.status = Some(serde_json::from_value(status).unwrap());
+        }
+    }
+
+    /// Ends runs, successfully, until none is open.
+    fn deploy(&mut self) {
+        for _ in 0..10 {
+            self.settle();
+            if !self.seen.runs.iter().any(|it| is_open(it)) {
+                return;
+            }
+            self.finish(&[]);
+        }
+        panic!("no end");
+    }
+
+    fn condition(&self, node: usize, type_: &str) -> (String, String) {
+        let status = self.seen.nodes[node].status.as_ref().unwrap();
+        let found = find(&status.conditions, type_).unwrap();
+        (format!("{:?}", found.status), found.reason.clone())
+    }
+
+    fn role_condition(&self, type_: &str) -> (String, String) {
+        let status = self.seen.role.as_ref().unwrap().status.as_ref().unwrap();
+        let found = find(&status.conditions, type_).unwrap();
+        (format!("{:?}", found.status), found.reason.clone())
+    }
+
+    fn role_reason(&self, type_: &str) -> Option<String> {
+        let status = self.seen.role.as_ref()?.status.as_ref()?;
+        find(&status.conditions, type_).map(|it| it.reason.clone())
+    }
+
+    fn role_message(&self) -> String {
+        let status = self.seen.role.as_ref().unwrap().status.as_ref().unwrap();
+        find(&status.conditions, "Ready").unwrap().message.clone()
+    }
+
+    fn set_var(&mut self, value: &str) {
+        let role = Arc::make_mut(self.seen.role.as_mut().unwrap());
+        let template = role.spec.node_template.as_mut().unwrap();
+        template.ansible_vars.insert("greeting".into(), json!(value));
+    }
+
+    fn set_deploy(&mut self, deploy: bool) {
+        let role = Arc::make_mut(self.seen.role.as_mut().unwrap());
+        role.spec.deploy_strategy.as_mut().unwrap().deploy = Some(deploy);
+    }
+}
+
+fn is_open(run: &AnsibleEe) -> bool {
+    let status = run.status.as_ref().and_then(|it| it.job_status);
+    !matches!(status, Some(JobStatus::Succeeded | JobStatus::Failed))
+}
+
+fn is(status: &str, reason: &str) -> (String, String) {
+    (status.into(), reason.into())
+}
+
+#[test]
+fn setup_and_deployment_are_told_as_upstream_tells_them() {
+    let mut world = World::new();
+    let key = SourceRef::secret(NAMESPACE, "key");
+    let digests = world.seen.sources.remove(&key).unwrap();
+    world.settle();
+    // The inventory needs no content of the key.
+    assert_eq!(world.condition(0, "SetupReady"), is("True", "Ready"));
+    let address = |world: &mut World, to: Option<&str>| {
+        let spec = &mut Arc::make_mut(&mut world.seen.nodes[0]).spec;
+        (spec.ansible_host, spec.host_name) = (to.map(str::to_owned), to.map(str::to_owned));
+    };
+    address(&mut world, None);
+    world.settle();
+    assert_eq!(world.condition(0, "SetupReady"), is("False", "InputMissing"));
+    assert_eq!(world.role_condition("SetupReady"), is("False", "InputMissing"));
+    address(&mut world, Some("192.0.2.10"));
+    world.seen.sources.insert(key, digests);
+    world.settle();
+    assert_eq!(world.role_condition("SetupReady"), is("True", "Ready"));
+    let deployed = |world: &World| {
+        let role = world.seen.role.as_ref().unwrap().status.as_ref().unwrap().deployed;
+        (role, world.seen.nodes[0].status.as_ref().unwrap().deployed)
+    };
+    assert_eq!(deployed(&world), (None, None));
+    world.deploy();
+    assert_eq!(deployed(&world), (Some(true), Some(true)));
+}
+
+#[test]
+fn a_role_without_nodes_says_that_nothing_is_run_and_is_not_deployed() {
+    let mut world = World::new();
+    world.seen.nodes.clear();
+    world.settle();
+    assert!(world.role_message().contains("nothing is run"), "{}", world.role_message());
+    assert_eq!(world.seen.role.as_ref().unwrap().status.as_ref().unwrap().deployed, None);
+}
+
+#[test]
+fn two_hosts_share_each_run_and_become_ready() {
+    let mut world = World::new();
+    assert_eq!(
+        world.settle(),
+        [
+            "apply ConfigMap dataplanenode-n0",
+            "apply ConfigMap dataplanenode-n1",
+            "apply ConfigMap dataplanerole-compute",
+            "status DataPlaneNode n0",
+            "status DataPlaneNode n1",
+            "run install-os on n0,n1",
+            // The run is seen now.
+            "status DataPlaneNode n0",
+            "status DataPlaneNode n1",
+            "status DataPlaneRole compute",
+        ]
+    );
+    world.finish(&[]);
+    // Nothing is written to the nodes in the middle of their chain.
+    assert_eq!(world.settle(), ["run run-os on n0,n1", "status DataPlaneRole compute"]);
+    world.finish(&[]);
+    assert_eq!(
+        world.settle(),
+        ["status DataPlaneNode n0", "status DataPlaneNode n1", "status DataPlaneRole compute"]
+    );
+    assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
+    assert_eq!(world.condition(1, "UpToDate"), is("True", "UpToDate"));
+    assert_eq!(world.role_message(), "2/2 nodes are ready.");
+}
+
+#[test]
+fn a_host_that_is_being_deployed_says_where_it_began_and_who_tells_more() {
+    let mut world = World::new();
+    world.settle();
+    let told = |world: &World| {
+        let conditions = &world.seen.nodes[0].status.as_ref().unwrap().conditions;
+        find(conditions, "Ready").unwrap().message.clone()
+    };
+    let words = "Services are being deployed to this host, beginning with install-os; kubectl edpm \
+                 status n0 tells which one runs now.";
+    assert_eq!(told(&world), words);
+    world.finish(&[]);
+    world.settle();
+    assert_eq!(told(&world), words, "a further service costs no write");
+}
+
+#[test]
+fn a_host_that_fails_stops_for_itself() {
+    let mut world = World::new();
+    world.settle();
+    world.finish(&[("n1", "Failed")]);
+    let writes = world.settle();
+    assert!(writes.contains(&"run run-os on n0".to_owned()), "{writes:?}");
+    world.finish(&[]);
+    world.settle();
+    assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
+    assert_eq!(world.condition(1, "Ready"), is("False", "TaskFailed"));
+    assert!(world.role_message().starts_with("1/2 nodes are ready. n1: TaskFailed"));
+    // No human, no further attempt.
+    world.now = world.now.saturating_add(SignedDuration::from_hours(24)).unwrap();
+    assert_eq!(world.settle(), [""; 0]);
+}
+
+#[test]
+fn an_unreachable_host_is_tried_again_alone_and_without_a_flapping_condition() {
+    let mut world = World::new();
+    world.settle();
+    world.finish(&[("n1", "Unreachable")]);
+    world.settle();
+    world.finish(&[]);
+    world.settle();
+    assert_eq!(world.condition(1, "Ready"), is("False", "HostUnreachable"));
+    world.now = world.now.saturating_add(SignedDuration::from_secs(16)).unwrap();
+    let writes = world.settle();
+    assert!(writes.contains(&"run install-os on n1".to_owned()), "{writes:?}");
+    assert_eq!(world.condition(1, "Ready"), is("False", "HostUnreachable"));
+    world.deploy();
+    assert_eq!(world.condition(1, "Ready"), is("True", "Ready"));
+}
+
+#[test]
+fn a_changed_variable_is_named_and_deployed_again() {
+    let mut world = World::new();
+    world.deploy();
+    world.set_deploy(false);
+    world.set_var("hello");
+    world.settle();
+    assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
+    assert_eq!(world.condition(0, "UpToDate"), is("False", "InputsChanged"));
+    world.set_deploy(true);
+    let writes = world.settle();
+    assert!(writes.contains(&"run install-os on n0,n1".to_owned()), "{writes:?}");
+    assert_eq!(world.condition(0, "Ready"), is("False", "Deploying"));
+    world.deploy();
+    assert_eq!(world.condition(0, "UpToDate"), is("True", "UpToDate"));
+}
+
+#[test]
+fn an_input_that_is_changed_back_before_a_run_leaves_the_host_up_to_date() {
+    let mut world = World::new();
+    world.set_var("a");
+    world.deploy();
+    world.set_deploy(false);
+    world.set_var("b");
+    world.settle();
+    world.set_var("a");
+    world.settle();
+    assert_eq!(world.condition(0, "UpToDate"), is("True", "UpToDate"));
+    world.set_deploy(true);
+    let writes = world.settle();
+    assert!(!writes.iter().any(|it| it.starts_with("run")), "{writes:?}");
+}
+
+#[test]
+fn an_input_that_is_changed_back_during_its_run_is_deployed_again() {
+    let mut world = World::new();
+    world.set_var("a");
+    world.settle();
+    world.set_var("b");
+    world.settle();
+    world.set_var("a");
+    world.settle();
+    world.finish(&[]);
+    let writes = world.settle();
+    assert!(writes.contains(&"run install-os on n0,n1".to_owned()), "{writes:?}");
+    world.deploy();
+    assert_eq!(world.condition(0, "UpToDate"), is("True", "UpToDate"));
+}
+
+#[test]
+fn going_back_after_a_failure_runs_again() {
+    let mut world = World::new();
+    world.set_var("a");
+    world.deploy();
+    world.set_var("b");
+    world.settle();
+    world.finish(&[("n0", "Failed"), ("n1", "Failed")]);
+    world.settle();
+    world.set_var("a");
+    let writes = world.settle();
+    assert!(writes.contains(&"run install-os on n0,n1".to_owned()), "{writes:?}");
+}
+
+#[test]
+fn a_missing_data_plane_is_an_alarm_only_for_a_role_that_leaves_the_deployment_to_it() {
+    for (deploy, severity) in [(None, Severity::Warning), (Some(true), Severity::Info)] {
+        let mut world = World::new();
+        let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
+        role.spec.data_plane = Some("plane".into());
+        role.spec.deploy_strategy.as_mut().unwrap().deploy = deploy;
+        world.settle();
+        let status = world.seen.role.as_ref().unwrap().status.as_ref().unwrap();
+        let found = find(&status.conditions, "DataPlaneFound").unwrap();
+        assert_eq!(found.severity, Some(severity));
+    }
+}
+
+#[test]
+fn a_role_follows_its_data_plane_where_it_says_nothing_itself() {
+    let mut world = World::new();
+    let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
+    role.spec.data_plane = Some("plane".into());
+    role.spec.deploy_strategy = None;
+    world.settle();
+    assert_eq!(world.condition(0, "Ready"), is("False", "NotRequested"));
+    assert_eq!(world.role_condition("DataPlaneFound"), is("False", "DataPlaneNotFound"));
+    let spec = json!({ "deployStrategy": { "deploy": true } });
+    world.seen.plane = Some(Arc::new(object("OpenStackDataPlane", "plane", &spec)));
+    let writes = world.settle();
+    assert!(writes.contains(&"run install-os on n0,n1".to_owned()), "{writes:?}");
+    assert_eq!(world.role_condition("DataPlaneFound"), is("True", "Found"));
+    world.deploy();
+    // The data plane that is gone takes nothing back, and the role stays ready.
+    world.seen.plane = None;
+    world.settle();
+    assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
+    assert_eq!(world.role_condition("Ready"), is("True", "NodesReady"));
+    assert_eq!(world.role_condition("DataPlaneFound"), is("False", "DataPlaneNotFound"));
+}
+
+#[test]
+fn a_redeploy_value_runs_everything_once_more() {
+    let mut world = World::new();
+    world.deploy();
+    let node = Arc::make_mut(&mut world.seen.nodes[0]);
+    node.annotations_mut().insert("dataplane.openstack.org/redeploy".into(), "1".into());
+    let writes = world.settle();
+    assert!(writes.contains(&"run install-os on n0".to_owned()), "{writes:?}");
+    world.deploy();
+    let node = Arc::make_mut(&mut world.seen.nodes[0]);
+    node.annotations_mut().clear();
+    assert_eq!(world.settle(), [""; 0]);
+}
+
+#[test]
+fn a_missing_secret_is_named_and_heals_when_it_appears() {
+    let mut world = World::new();
+    let sources = std::mem::take(&mut world.seen.sources);
+    world.settle();
+    assert_eq!(world.condition(0, "Ready"), is("False", "SshSecretNotFound"));
+    assert!(world.seen.runs.is_empty());
+    world.seen.sources = sources;
+    world.deploy();
+    assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
+}
+
+#[test]
+fn a_crash_between_attempt_and_run_makes_the_same_run() {
+    let mut world = World::new();
+    world.pass();
+    let name = world.seen.runs[0].name_any();
+    // The process died before the create reached the API server.
+    world.seen.runs.clear();
+    world.pass();
+    assert_eq!(world.seen.runs.len(), 1);
+    assert_eq!(world.seen.runs[0].name_any(), name);
+}
+
+#[test]
+fn a_pass_over_a_world_at_rest_writes_nothing() {
+    let mut world = World::new();
+    world.deploy();
+    assert_eq!(world.pass().steps, []);
+}
+
+#[test]
+fn a_host_whose_role_is_missing_is_neither_deployed_nor_up_to_date() {
+    let mut world = World::new();
+    world.seen.role = None;
+    world.settle();
+    assert_eq!(world.condition(0, "Ready"), is("False", "RoleNotFound"));
+    assert_eq!(world.condition(0, "DeploymentReady"), is("False", "InputMissing"));
+    assert_eq!(world.condition(0, "UpToDate"), is("False", "NeverDeployed"));
+}
+
+#[test]
+fn a_failed_deployment_is_not_ready_because_deploy_was_switched_off() {
+    let mut world = World::new();
+    world.deploy();
+    world.set_var("b");
+    world.settle();
+    world.finish(&[("n0", "Failed"), ("n1", "Failed")]);
+    world.settle();
+    world.set_deploy(false);
+    world.set_var("c");
+    world.settle();
+    assert_eq!(world.condition(0, "Ready"), is("False", "NotRequested"));
+}
+
+#[test]
+fn a_deployed_host_stays_ready_when_an_input_goes_missing() {
+    let mut world = World::new();
+    world.deploy();
+    world.seen.sources.clear();
+    world.settle();
+    assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
+    assert_eq!(world.condition(0, "InputReady"), is("False", "SshSecretNotFound"));
+}
+
+#[test]
+fn an_edit_that_cannot_be_deployed_is_never_ready_and_runs_nothing_when_it_can() {
+    type Change = fn(&mut World);
+    let edits: [Change; 2] = [
+        |it| Arc::make_mut(&mut it.seen.nodes[0]).metadata.generation = Some(2),
+        |it| Arc::make_mut(it.seen.role.as_mut().unwrap()).metadata.generation = Some(2),
+    ];
+    for edit in edits {
+        let mut world = World::new();
+        world.deploy();
+        let sources = std::mem::take(&mut world.seen.sources);
+        world.settle();
+        assert_eq!(world.condition(0, "Ready"), is("True", "Ready"), "it stays what it was");
+        edit(&mut world);
+        for _ in 0..2 {
+            world.settle();
+            assert_eq!(world.condition(0, "Ready"), is("False", "SshSecretNotFound"));
+            assert_eq!(world.role_condition("Ready"), is("False", "SshSecretNotFound"));
+        }
+        // Others follow these, and have nothing to do again.
+        let status = |it: &World| {
+            let status = it.seen.nodes[0].status.clone().unwrap();
+            (status.services, status.deployed_inputs, status.host_instance)
+        };
+        let before = status(&world);
+        world.seen.sources = sources;
+        let writes = world.settle();
+        assert!(!writes.iter().any(|it| it.starts_with("run")), "{writes:?}");
+        assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
+        assert_eq!(status(&world), before);
+    }
+}
+
+#[test]
+fn an_edit_that_nobody_wants_deployed_leaves_a_deployed_host_ready() {
+    let mut world = World::new();
+    world.deploy();
+    world.set_deploy(false);
+    world.seen.sources.clear();
+    Arc::make_mut(&mut world.seen.nodes[0]).metadata.generation = Some(2);
+    world.settle();
+    assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
+}
+
+#[test]
+fn an_edit_whose_variables_are_missing_is_neither_ready_nor_up_to_date() {
+    let mut world = World::new();
+    world.deploy();
+    let from = json!({ "ansibleVarsFrom": [{ "configMapRef": { "name": "gone" } }] });
+    let node = Arc::make_mut(&mut world.seen.nodes[0]);
+    node.spec.node = Some(serde_json::from_value(from).unwrap());
+    node.metadata.generation = Some(2);
+    world.settle();
+    assert_eq!(world.condition(0, "Ready"), is("False", "VariablesNotFound"));
+    assert_eq!(world.condition(0, "UpToDate"), is("Unknown", "InputMissing"));
+}
+
+#[test]
+fn a_service_or_a_role_that_is_gone_leaves_the_record_of_what_was_deployed() {
+    let mut world = World::new();
+    let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
+    role.spec.services = vec!["install-os".into(), "own".into()];
+    let own = world.seen.services["run-os"].clone();
+    world.seen.services.insert("own".into(), own.clone());
+    world.deploy();
+    world.seen.services.remove("own");
+    world.settle();
+    assert_eq!(world.condition(0, "InputReady"), is("False", "ServiceNotFound"));
+    assert_eq!(world.condition(0, "UpToDate"), is("Unknown", "InputMissing"));
+    // Nobody has deployed it there.
+    let mut moved = world.clone();
+    let node = Arc::make_mut(&mut moved.seen.nodes[0]);
+    node.spec.ansible_host = Some("192.0.2.99".into());
+    node.metadata.generation = Some(2);
+    moved.settle();
+    let node = &moved.seen.nodes[0];
+    assert_eq!(node.status.as_ref().unwrap().address.as_deref(), Some("192.0.2.99:22"));
+    assert!(!crate::host_conflicts::has_reached(node, "192.0.2.99:22"));
+    let role = world.seen.role.take();
+    world.settle();
+    world.seen.role = role;
+    world.seen.services.insert("own".into(), own);
+    let writes = world.settle();
+    assert!(!writes.iter().any(|it| it.starts_with("run")), "{writes:?}");
+}
+
+mod crashes;
+mod digests;
+mod holding;
+mod host_keys;
+mod limits;
+mod machine_owners;
+mod machines;
+mod membership;
+mod networks;
+mod parts;
+mod services;
+mod vars;
+mod writes;

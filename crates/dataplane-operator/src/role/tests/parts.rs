@@ -1,0 +1,81 @@
+//! Roles with more hosts than one inventory object takes.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::role::inventory_shards;
+
+const FIRST: &str = "dataplaneroles.0-compute";
+const SECOND: &str = "dataplaneroles.1-compute";
+
+impl World {
+    /// So many hosts, nothing deployed.
+    fn with_hosts(count: usize) -> Self {
+        let mut world = Self::new();
+        world.seen.nodes = (0..count).map(numbered).collect();
+        world
+    }
+
+    fn role_inventories(&self) -> Vec<&str> {
+        let all = self.seen.inventories.keys().map(String::as_str);
+        all.filter(|it| it.starts_with("dataplanerole")).collect()
+    }
+}
+
+fn numbered(idx: usize) -> Arc<Node> {
+    node(&format!("n{idx:03}"), &format!("192.0.2.{idx}"))
+}
+
+fn hosts(run: &AnsibleEe) -> BTreeSet<String> {
+    run.spec.hosts.iter().map(|it| it.name.clone()).collect()
+}
+
+#[test]
+fn each_run_mounts_the_inventory_that_has_its_hosts() {
+    let mut world = World::with_hosts(101);
+    world.deploy();
+    assert_eq!(world.role_inventories(), [FIRST, SECOND]);
+    for run in &world.seen.runs {
+        let spec = serde_json::to_string(&run.spec).unwrap();
+        for (part, name) in [FIRST, SECOND].into_iter().enumerate() {
+            let is_mounted = spec.contains(name);
+            let are_in = hosts(run).iter().all(|it| inventory_shards::of(it, 2) == part);
+            assert_eq!(is_mounted, are_in, "{} and {name}", run.name_any());
+        }
+        let inventory = if spec.contains(FIRST) { FIRST } else { SECOND };
+        let text = world.config_maps[inventory]["data"]["inventory"].as_str().unwrap();
+        assert!(hosts(run).iter().all(|it| text.contains(it)), "{}", run.name_any());
+    }
+    assert!((0..101).all(|it| world.condition(it, "Ready") == is("True", "Ready")));
+}
+
+#[test]
+fn a_role_that_grows_runs_nothing_again_and_leaves_no_object_behind() {
+    let mut world = World::with_hosts(100);
+    world.deploy();
+    assert_eq!(world.role_inventories(), ["dataplanerole-compute"]);
+    world.seen.nodes.push(numbered(100));
+    let writes = world.settle();
+    let runs: Vec<&String> = writes.iter().filter(|it| it.starts_with("run")).collect();
+    assert_eq!(runs, ["run install-os on n100"]);
+    world.deploy();
+    world.settle();
+    assert_eq!(world.role_inventories(), [FIRST, SECOND]);
+    world.seen.nodes.truncate(50);
+    world.settle();
+    assert_eq!(world.role_inventories(), ["dataplanerole-compute"]);
+}
+
+#[test]
+fn a_run_that_has_not_ended_keeps_the_object_that_it_mounts() {
+    let mut world = World::with_hosts(100);
+    world.deploy();
+    world.set_var("hello");
+    world.settle();
+    world.seen.nodes.push(numbered(100));
+    world.settle();
+    assert_eq!(world.role_inventories(), ["dataplanerole-compute", FIRST, SECOND]);
+    world.deploy();
+    world.settle();
+    assert_eq!(world.role_inventories(), [FIRST, SECOND]);
+}

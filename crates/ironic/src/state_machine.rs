@@ -1,0 +1,234 @@
+//! The next step of a machine on its way to a host.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use crate::instance::{DeployRecord, agrees, info};
+use crate::node::Node;
+use crate::ramdisk::{Given, changes};
+use crate::request::{Request, Verb};
+use crate::state::State;
+use crate::wait_reason::Cause;
+use crate::wish::Wish;
+
+/// How long Ironic's quick works take, in seconds: the pace at which they are looked at.
+const SOON: u32 = 5;
+/// The pace at which its long works are looked at, in seconds.
+const LATER: u32 = 20;
+/// The pace at which others' works are looked at, in seconds.
+const SELDOM: u32 = 60;
+/// How long after a failed deployment the second one begins, in seconds; each further pause doubles.
+const FIRST_PAUSE: i64 = 60;
+/// The longest such pause, and the pause between attempts to reach a machine.
+const LONGEST_PAUSE: i64 = 600;
+
+/// What comes next for a machine.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Next {
+    /// One request, and another look at it a few seconds later.
+    Do(Step),
+    /// Another look at it after some time.
+    Wait {
+        /// In seconds.
+        seconds: u32,
+        /// For what.
+        cause: Cause,
+    },
+    /// Nothing until a human acts.
+    Stop(Cause),
+    /// It is what it shall be.
+    Done {
+        /// Whether it was deployed with the present config drive; another one takes effect only if the
+        /// machine is deployed anew, which nobody does by himself.
+        is_current: bool,
+    },
+}
+
+/// A request that brings a machine further. Doing one twice does no more than doing it once.
+///
+/// Ironic refuses with 400, not 409, what is not possible in a machine's state: whoever is refused looks
+/// at it anew, and takes the refusal for a mistake only if its state is still the same.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Reserve it, with this `instance_info`.
+    Reserve(Map<String, Value>),
+    /// Write this `instance_info`.
+    Record(Map<String, Value>),
+    /// Tell it what to do.
+    Tell(Verb),
+    /// Deploy it with its config drive.
+    Deploy,
+    /// Power it on.
+    PowerOn,
+    /// Give it up, with this `instance_info`.
+    Unreserve(Map<String, Value>),
+}
+
+impl Step {
+    /// The request that does it. A host that has no machine any more gives nothing.
+    pub fn request(&self, node: &Node, instance: &str, given: &Given) -> Request {
+        let uuid = &node.uuid;
+        let more = || changes(node, instance, given.ramdisk.as_ref());
+        match self {
+            Self::Reserve(info) => Request::reserve(uuid, instance, info, more()),
+            Self::Record(info) => Request::record(uuid, info, more()),
+            Self::Tell(verb) => Request::provision(uuid, *verb),
+            Self::Deploy => Request::deploy(uuid, &given.drive),
+            Self::PowerOn => Request::power_on(uuid),
+            Self::Unreserve(info) => Request::unreserve(uuid, info, more()),
+        }
+    }
+}
+
+/// What comes next for a machine that is reserved for a host, or was chosen for it.
+///
+/// # Guarantees
+/// After a crash at any point the same steps are found: what was done stands on the machine. A failed
+/// deployment is counted before it is tried again, so no crash brings more than [`Wish::attempts`];
+/// only a change of the input brings new ones.
+///
+/// # Assumptions
+/// Nobody but Ironic changes `instance_uuid` of a machine that is reserved by [`Wish::instance`].
+/// An older look is harmless to the reservation; for the count of attempts, the machine must have been
+/// read after the last request for it was answered.
+pub fn next(node: &Node, wish: &Wish, now: Timestamp) -> Next {
+    if !node.is_of(&wish.instance) {
+        return begin(node, wish);
+    }
+    if node.provision_state == State::Active {
+        return arrived(node, wish);
+    }
+    if node.maintenance {
+        return Next::Stop(Cause::Maintenance);
+    }
+    let is_silent = node.last_error.as_ref().is_none_or(String::is_empty);
+    match on_the_way(node, wish, now) {
+        // Ironic would refuse it with 409.
+        Next::Do(_) if node.is_busy() => Next::Wait { seconds: SOON, cause: Cause::Locked },
+        // Whoever works on it may yet tell what went wrong.
+        Next::Stop(_) if node.is_busy() && is_silent => {
+            Next::Wait { seconds: SOON, cause: Cause::Locked }
+        }
+        next @ (Next::Do(_) | Next::Wait { .. } | Next::Stop(_) | Next::Done { .. }) => next,
+    }
+}
+
+/// A machine that is not reserved yet.
+fn begin(node: &Node, wish: &Wish) -> Next {
+    if node.instance_uuid.is_some() {
+        return Next::Stop(Cause::Taken);
+    }
+    if node.maintenance {
+        return Next::Stop(Cause::Maintenance);
+    }
+    if node.is_busy() {
+        return Next::Wait { seconds: SOON, cause: Cause::Locked };
+    }
+    let reserve = || Next::Do(Step::Reserve(info(node, wish, &DeployRecord::first(node, wish))));
+    match (&node.provision_state, wish.adopt) {
+        (State::Active | State::Manageable, true) | (State::Available, false) => reserve(),
+        (State::Available, true) => Next::Stop(Cause::NotRunning),
+        (State::Manageable | State::Enroll, false) if wish.provide => reserve(),
+        _ => Next::Stop(Cause::NotProvided),
+    }
+}
+
+fn on_the_way(node: &Node, wish: &Wish, now: Timestamp) -> Next {
+    let wait = |seconds| Next::Wait { seconds, cause: Cause::Working };
+    match &node.provision_state {
+        State::Enroll if !wish.provide && !wish.adopt => Next::Stop(Cause::NotProvided),
+        State::Enroll => reach(node, now),
+        State::Manageable if wish.adopt => prepared(node, wish, Step::Tell(Verb::Adopt)),
+        // It may be cleaned by its ramdisk.
+        State::Manageable if wish.provide => prepared(node, wish, Step::Tell(Verb::Provide)),
+        State::Manageable => Next::Stop(Cause::NotProvided),
+        State::Available | State::DeployFailed if wish.adopt => Next::Stop(Cause::NotRunning),
+        State::Available => prepared(node, wish, Step::Deploy),
+        State::DeployFailed => again(node, wish, now),
+        State::Verifying | State::Adopting => wait(SOON),
+        State::Deploying
+        | State::WaitCallBack
+        | State::Deleting
+        | State::Cleaning
+        | State::CleanWait
+        | State::Inspecting
+        | State::InspectWait => wait(LATER),
+        State::Rescue(_) | State::Service(_) => wait(SELDOM),
+        State::CleanHold | State::DeployHold => Next::Stop(Cause::Held),
+        State::CleanFailed => Next::Stop(Cause::CleanFailed),
+        State::InspectFailed => Next::Stop(Cause::InspectFailed),
+        State::AdoptFailed => Next::Stop(Cause::AdoptFailed),
+        State::RescueFailed(_) | State::ServiceFailed => Next::Stop(Cause::CareFailed),
+        State::Error => Next::Stop(Cause::UndeployFailed),
+        State::Active => arrived(node, wish),
+        State::Other(_) => Next::Wait { seconds: SELDOM, cause: Cause::Unknown },
+    }
+}
+
+/// A machine that was never reached, or not at the last attempt.
+fn reach(node: &Node, now: Timestamp) -> Next {
+    let failed = node.last_error.as_ref().is_some_and(|it| !it.is_empty());
+    match failed.then(|| left(node, LONGEST_PAUSE, now)).flatten() {
+        Some(seconds) => Next::Wait { seconds, cause: Cause::Unreached },
+        None => Next::Do(Step::Tell(Verb::Manage)),
+    }
+}
+
+/// The step, once the machine says what it is deployed from.
+fn prepared(node: &Node, wish: &Wish, step: Step) -> Next {
+    if agrees(node, wish) {
+        return Next::Do(step);
+    }
+    Next::Do(Step::Record(info(node, wish, &DeployRecord::first(node, wish))))
+}
+
+/// A machine whose deployment failed: counted, after a pause, then deployed again.
+fn again(node: &Node, wish: &Wish, now: Timestamp) -> Next {
+    let failure = node.provision_updated_at.clone();
+    let counted = |attempt| {
+        let ledger =
+            DeployRecord { attempt, after: failure.clone(), ..DeployRecord::first(node, wish) };
+        Next::Do(Step::Record(info(node, wish, &ledger)))
+    };
+    let Some(ledger) = DeployRecord::of(node).filter(|_| agrees(node, wish)) else {
+        // Another input: the old failures say nothing of it.
+        return counted(1);
+    };
+    if failure.is_some() && ledger.after == failure {
+        return Next::Do(Step::Deploy);
+    }
+    if failure.is_none() || ledger.attempt >= wish.attempts {
+        return Next::Stop(Cause::DeployFailed);
+    }
+    let doubled = FIRST_PAUSE << ledger.attempt.saturating_sub(1).min(8);
+    match left(node, doubled.min(LONGEST_PAUSE), now) {
+        Some(seconds) => Next::Wait { seconds, cause: Cause::Retrying },
+        None => counted(ledger.attempt + 1),
+    }
+}
+
+/// A machine that is active, and should be powered on.
+fn arrived(node: &Node, wish: &Wish) -> Next {
+    let is_moving = node.target_power_state.as_ref().is_some_and(|it| !it.is_empty());
+    let wait = |cause| Next::Wait { seconds: SOON, cause };
+    match node.power_state.as_deref() {
+        Some("power on") => {
+            let is_current = DeployRecord::of(node).is_none_or(|it| wish.drive.is(&it.drive));
+            Next::Done { is_current: wish.adopt || is_current }
+        }
+        _ if is_moving => wait(Cause::Working),
+        _ if node.maintenance => Next::Stop(Cause::Maintenance),
+        _ if node.is_busy() => wait(Cause::Locked),
+        // Of a machine that nobody looked at yet, Ironic knows no power.
+        Some("power off") | None => Next::Do(Step::PowerOn),
+        Some(_) => Next::Stop(Cause::PowerFailed),
+    }
+}
+
+/// How many seconds of a pause are left since the machine's state changed; `None` where it is over.
+fn left(node: &Node, pause: i64, now: Timestamp) -> Option<u32> {
+    let since: Timestamp = node.provision_updated_at.as_deref()?.parse().ok()?;
+    // A clock that is ahead does not make the pause longer.
+    let left = (since.as_second() + pause - now.as_second()).min(pause);
+    u32::try_from(left).ok().filter(|it| *it > 0)
+}

@@ -1,0 +1,226 @@
+//! What a single command reads beside the world: files of a compute, Jobs and pods.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use api::ansibleee::AnsibleEe;
+use api::dataplane::Service;
+use api::dataplane::service::DEFAULT_SERVICE_LABEL as DEFAULT_LABEL;
+use api::yaml;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
+use kube::ResourceExt;
+use kube::api::ListParams;
+use nova_config::annotations::DEFAULT_CONFIG;
+use nova_config::conf::DEFAULT_FILE;
+use nova_config::rendered_secret::compute_secret_name;
+use nova_config::services::NOVA_TYPE;
+use operator_core::data_sources::service_type;
+use operator_core::data_sources::{NamedSource as Source, sources_of};
+use serde_json::Value;
+
+use crate::cluster::{Cluster, Read};
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::logs;
+use crate::named::Named;
+use crate::option_sources::{DefaultConfig, Given, Options};
+use crate::options::{Content, File, is_read};
+use crate::snapshot::World;
+use crate::stage::Stage;
+use crate::trace::seen::Generated;
+
+/// The label by which the Job controller's pods are found.
+const JOB_LABEL: &str = "batch.kubernetes.io/job-name";
+
+/// What the options of a node's compute are made from; nothing where it has no compute.
+pub async fn options<'a>(
+    cluster: &Cluster,
+    world: &'a World,
+    node: &str,
+) -> Result<Option<Options<'a>>> {
+    let namespace = cluster.namespace.as_str();
+    let Some(compute) = world.compute(namespace, node) else { return Ok(None) };
+    let of_node = world.nodes.iter().find(|it| it.name_any() == node);
+    let role = of_node.and_then(|it| world.role(namespace, it.spec.role.as_deref()?));
+    let named = role.and_then(|it| it.annotations().get(DEFAULT_CONFIG));
+    let default_config = match named.filter(|it| !it.is_empty()) {
+        Some(name) => {
+            let text = match cluster.read::<ConfigMap>(name).await? {
+                Read::Found(object) => default_text(&object).map_or(Read::Missing, Read::Found),
+                Read::Missing => Read::Missing,
+                Read::Refused(why) => Read::Refused(why),
+            };
+            Some(DefaultConfig { name: name.clone(), text })
+        }
+        None => None,
+    };
+    let secret = cluster.read(&compute_secret_name(&compute.name_any())).await?;
+    Ok(Some(Options { compute, default_config, secret }))
+}
+
+/// Key and text of a default configuration: the file's own name, or the only key.
+fn default_text(object: &ConfigMap) -> Option<(String, String)> {
+    let data = object.data.as_ref()?;
+    let pair = |(key, text): (&String, &String)| (key.clone(), text.clone());
+    let mut all = data.iter();
+    match (data.get_key_value(DEFAULT_FILE), all.next(), all.next()) {
+        (Some(own), ..) => Some(pair(own)),
+        (None, Some(only), None) => Some(pair(only)),
+        (None, ..) => None,
+    }
+}
+
+/// Job and pod of the newest run of a service, where it is kept and has them.
+pub async fn job_of(
+    cluster: &Cluster,
+    host: &Host<'_>,
+    stage: &Stage<'_>,
+    service: &str,
+) -> Result<(Option<Read<Job>>, Option<Read<Pod>>)> {
+    let run = host.progress(stage).into_iter().find(|it| it.service == service);
+    let Some((run, job)) = run.and_then(|it| it.run).and_then(|it| Some((it, logs::job_of(it)?)))
+    else {
+        return Ok((None, None));
+    };
+    Ok((Some(cluster.read(job).await?), Some(pod_of(cluster, run).await?)))
+}
+
+/// The service by which a host gets nova's files: one of type nova that sets the option and is
+/// listed for it, else one that a human made to set it, else what is listed; nothing where there is
+/// none.
+pub async fn given(
+    cluster: &Cluster,
+    host: &Host<'_>,
+    named: &Named,
+    file: Option<&str>,
+) -> Result<Option<Given>> {
+    let all = candidates(cluster, host).await?;
+    let rank = |it: &Given| {
+        let is_default = it.service.labels().contains_key(DEFAULT_LABEL);
+        match (it.sets(named, file), it.is_listed, is_default) {
+            (true, true, _) => Some(0),
+            (true, false, false) => Some(1),
+            (false, true, _) => Some(2),
+            (true, false, true) => Some(3),
+            (false, false, _) => None,
+        }
+    };
+    // Of those that are alike the first one listed runs.
+    let chosen = all.into_iter().filter_map(|it| Some((rank(&it)?, it))).min_by_key(|it| it.0);
+    let Some((_, mut given)) = chosen else { return Ok(None) };
+    if !given.sets(named, None) {
+        given.beside = beside(cluster, &given, named).await?;
+    }
+    Ok(Some(given))
+}
+
+/// The service of type nova that is listed for a host first.
+pub async fn listed(cluster: &Cluster, host: &Host<'_>) -> Result<Option<Given>> {
+    Ok(candidates(cluster, host).await?.into_iter().find(|it| it.is_listed))
+}
+
+/// All services of type nova with what they are given, in the order of the host's list.
+async fn candidates(cluster: &Cluster, host: &Host<'_>) -> Result<Vec<Given>> {
+    let all = cluster.list_known::<Service>(false).await?;
+    let known: BTreeSet<String> = all.iter().map(ResourceExt::name_any).collect();
+    let listed = host.listed();
+    let absent: Vec<String> =
+        listed.iter().filter(|it| !known.contains(**it)).map(|it| (*it).to_owned()).collect();
+    let position = |it: &Service| {
+        let name = it.name_any();
+        listed.iter().position(|it| *it == name).unwrap_or(listed.len())
+    };
+    let is_nova = |it: &Service| service_type(&it.spec, &it.name_any()) == NOVA_TYPE;
+    let mut services: Vec<Service> = all.into_iter().filter(is_nova).collect();
+    services.sort_by_key(position);
+    let first = services.first().map(ResourceExt::name_any);
+    let mut found = Vec::new();
+    for service in services {
+        let is_listed = position(&service) < listed.len();
+        let rival = first.clone().filter(|it| is_listed && *it != service.name_any());
+        let sources = sources(cluster, &service).await?;
+        let absent = absent.clone();
+        found.push(Given { service, sources, is_listed, rival, absent, beside: vec![] });
+    }
+    Ok(found)
+}
+
+async fn sources(cluster: &Cluster, service: &Service) -> Result<Vec<(Source, Read<Content>)>> {
+    let namespace = &cluster.namespace;
+    let mut sources = Vec::new();
+    for source in sources_of(&service.spec) {
+        let content = if source.is_secret {
+            let read = cluster.read::<Secret>(&source.name).await?;
+            read.map(|it| Content::of_secret(&it, namespace))
+        } else {
+            let read = cluster.read::<ConfigMap>(&source.name).await?;
+            read.map(|it| Content::of_config_map(&it, namespace))
+        };
+        sources.push((source, content));
+    }
+    Ok(sources)
+}
+
+/// Keys of ConfigMaps that the service does not name and that set the option.
+async fn beside(cluster: &Cluster, given: &Given, named: &Named) -> Result<Vec<File>> {
+    let all = match cluster.list_known::<ConfigMap>(false).await {
+        // Not everybody may look at all of them.
+        Err(Error::Server { code: 401 | 403, .. }) => vec![],
+        all => all?,
+    };
+    let is_named = |it: &ConfigMap| {
+        given.sources.iter().any(|(source, _)| !source.is_secret && source.name == it.name_any())
+    };
+    let others = all.iter().filter(|it| !is_named(it));
+    let files = others.flat_map(|it| Content::of_config_map(it, &cluster.namespace).files);
+    Ok(files.filter(|it| is_read(&it.name) && !named.entries(&it.entries).is_empty()).collect())
+}
+
+/// What manifests that were generated and perhaps never applied have for ConfigMaps.
+pub fn generated(path: &Path, namespace: &str) -> Result<Generated> {
+    let shown = path.display().to_string();
+    let text = std::fs::read_to_string(path);
+    let text = text.map_err(|it| Error::told(format!("{shown}: {it}")))?;
+    let documents =
+        yaml::documents::<Value>(&text).map_err(|it| Error::told(format!("{shown}: {it}")))?;
+    let config_maps = documents.into_iter().filter(|it| it["kind"] == "ConfigMap");
+    let read = config_maps.map(serde_json::from_value::<ConfigMap>);
+    let all = read.collect::<std::result::Result<Vec<_>, _>>();
+    let all = all.map_err(|it| Error::told(format!("{shown}: {it}")))?;
+    let files = all.iter().flat_map(|it| Content::of_config_map(it, namespace).files);
+    Ok(Generated { path: shown, files: files.collect() })
+}
+
+/// The pod that the run's status names, else the newest one of its Job.
+pub async fn pod_of(cluster: &Cluster, run: &AnsibleEe) -> Result<Read<Pod>> {
+    if let Some(name) = run.status.as_ref().and_then(|it| it.pod_name.as_deref()) {
+        match cluster.read(name).await? {
+            Read::Missing => {}
+            told @ (Read::Found(_) | Read::Refused(_)) => return Ok(told),
+        }
+    }
+    let Some(job) = logs::job_of(run) else { return Ok(Read::Missing) };
+    let params = ListParams::default().labels(&format!("{JOB_LABEL}={job}"));
+    let pods = cluster.api::<Pod>().list(&params).await.map_err(|it| cluster.error(&it))?;
+    let newest = pods.items.into_iter().max_by_key(|it| it.creation_timestamp().map(|it| it.0));
+    Ok(newest.map_or(Read::Missing, Read::Found))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_configuration_is_the_files_own_key_or_the_only_one() {
+        let key = |keys: &[&str]| {
+            let data = keys.iter().map(|it| ((*it).to_owned(), String::new())).collect();
+            let object = ConfigMap { data: Some(data), ..ConfigMap::default() };
+            default_text(&object).map(|it| it.0)
+        };
+        assert_eq!(key(&["a.conf"]).as_deref(), Some("a.conf"));
+        assert_eq!(key(&["a.conf", DEFAULT_FILE]).as_deref(), Some(DEFAULT_FILE));
+        assert_eq!(key(&["a.conf", "b.conf"]), None);
+        assert_eq!(key(&[]), None);
+    }
+}

@@ -1,0 +1,211 @@
+//! `trace`: reads what an option is made from, and has the host asked where the human wants that.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use api::ansibleee::{AnsibleEe, JobStatus};
+use kube::ResourceExt;
+use kube::api::{DeleteParams, Preconditions};
+use kube::runtime::wait::await_condition;
+use nova_config::oslo::Release;
+use nova_config::release;
+
+use crate::args::Trace;
+use crate::cluster::Cluster;
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::kinds::{NODE, NODE_SET};
+use crate::named::{self, Named};
+use crate::option_sources::{Given, Options, Road};
+use crate::query_run::{pattern, question};
+use crate::run::job_status;
+use crate::snapshot::World;
+use crate::stage::{Phase, Stage};
+use crate::terminal::Terminal;
+use crate::trace::answer::Answer;
+use crate::trace::seen::{Seen, Snippet};
+use crate::{fetch, trace};
+
+/// How long an answer is waited for, the time in the queue included.
+const PATIENCE: Duration = Duration::from_mins(10);
+
+/// What the host's files of nova are made from, as it was read.
+enum Found<'a> {
+    Compute(Box<Options<'a>>),
+    Service(Box<Given>),
+}
+
+/// Shows the way of an option, and ends with 1 where it is not in force or cannot be told.
+pub async fn way(
+    cluster: &Cluster,
+    asked: &Trace,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitCode> {
+    let file = named::asked_file(&asked.option)?;
+    let (section, key) = named::asked(&asked.option)?;
+    let snippet = asked.snippet.as_deref().map(snippet).transpose()?;
+    let manifests = asked.generated.as_deref();
+    let generated = manifests.map(|it| fetch::generated(it, &cluster.namespace)).transpose()?;
+    let world = cluster.world(false).await?;
+    let host = cluster.host_in(&world, &asked.node)?;
+    let named = Named::new(&section, &key, of_release(cluster, &world, &host.name));
+    let found = found(cluster, &world, &host, &named, file.as_deref()).await?;
+    if let (Found::Compute(_), Some(generated)) = (&found, &generated) {
+        return Err(Error::told(format!(
+            "{}: no manifests bring options to {}, but its NovaExternalCompute does",
+            generated.path, host.name
+        )));
+    }
+    let (stage, service) = stage(&host, &found)?;
+    let (job, pod) = fetch::job_of(cluster, &host, &stage, &service).await?;
+    let answer = if asked.ask {
+        let option = named
+            .names
+            .first()
+            .map_or((section.as_str(), key.as_str()), |it| (it.0.as_str(), it.1.as_str()));
+        Some(answer(cluster, &host, option, terminal).await?)
+    } else {
+        None
+    };
+    let road = match &found {
+        Found::Compute(options) => Road::Compute(options),
+        Found::Service(given) => Road::Service(given),
+    };
+    let seen =
+        Seen { host: &host, stage: &stage, road, file, snippet, generated, job, pod, answer };
+    let told = trace::told(&seen, (&section, &key), &named, terminal.paint);
+    write!(terminal.out, "{}", told.text)?;
+    Ok(if told.is_in_force { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn snippet(path: &Path) -> Result<Snippet> {
+    let shown = path.display().to_string();
+    let text = std::fs::read_to_string(path);
+    let text = text.map_err(|it| Error::told(format!("{shown}: {it}")))?;
+    Ok(Snippet { path: shown, text })
+}
+
+/// The stage in which nova's files are brought to a host, and the service that does so.
+fn stage<'a>(host: &Host<'a>, found: &Found<'_>) -> Result<(Stage<'a>, String)> {
+    let (phase, service) = match found {
+        Found::Compute(_) => (Phase::Nova, nova_config::services::NOVA.to_owned()),
+        Found::Service(given) => (Phase::Prepare, given.service.name_any()),
+    };
+    if let Some(member) = &host.member {
+        return Ok((member.stage_with(&service, &host.runs), service));
+    }
+    let stage = host.stages.iter().find(|it| it.phase == phase);
+    Ok((stage.cloned().ok_or_else(|| no_nova(host))?, service))
+}
+
+/// The release of nova by which options are judged.
+fn of_release(cluster: &Cluster, world: &World, node: &str) -> Release {
+    let compute = world.compute(&cluster.namespace, node);
+    let cell = compute.and_then(|it| world.cell(&cluster.namespace, &it.spec.cell_name));
+    // What the operator uses for cells that name no release is its own option, and not known here.
+    release::of(cell, Release::newest()).release().unwrap_or_else(Release::newest)
+}
+
+/// A node with a compute has nova by that alone.
+async fn found<'a>(
+    cluster: &Cluster,
+    world: &'a World,
+    host: &Host<'_>,
+    named: &Named,
+    file: Option<&str>,
+) -> Result<Found<'a>> {
+    if host.member.is_none()
+        && let Some(options) = fetch::options(cluster, world, &host.name).await?
+    {
+        return Ok(Found::Compute(Box::new(options)));
+    }
+    match fetch::given(cluster, host, named, file).await? {
+        Some(given) => Ok(Found::Service(Box::new(given))),
+        None => Err(no_nova(host)),
+    }
+}
+
+fn no_nova(host: &Host<'_>) -> Error {
+    let name = &host.name;
+    Error::told(match &host.member {
+        Some(member) => format!(
+            "{NODE_SET} {} lists no service of type nova: nothing of nova is deployed to {name}",
+            member.set_name()
+        ),
+        None => format!(
+            "{NODE} {name} has no NovaExternalCompute, and no service of type nova: nothing of \
+             nova is deployed to it"
+        ),
+    })
+}
+
+/// What a run on the host reports, or why it does not; the run goes in any case.
+async fn answer(
+    cluster: &Cluster,
+    host: &Host<'_>,
+    option: (&str, &str),
+    terminal: &mut Terminal<'_>,
+) -> Result<std::result::Result<Answer, String>> {
+    let made = pattern(host).and_then(|it| question(it, &host.name, option));
+    let Some(wanted) = made else {
+        let text = "cannot be asked: no run of an operator that has reached it is kept";
+        return Ok(Err(format!("{} {text}", host.name)));
+    };
+    let api = cluster.api::<AnsibleEe>();
+    let run = cluster.create(&wanted).await?;
+    let name = run.name_any();
+    writeln!(
+        terminal.err,
+        "# run {name} asks nova-compute on {}, changes nothing and goes",
+        host.name
+    )?;
+    terminal.err.flush()?;
+    let ended =
+        await_condition(api.clone(), &name, |it: Option<&AnsibleEe>| it.is_none_or(has_ended));
+    let ended = tokio::select! {
+        ended = tokio::time::timeout(PATIENCE, ended) => Some(ended),
+        _ = tokio::signal::ctrl_c() => None,
+    };
+    let kept = match &ended {
+        Some(Err(_)) => cluster.read::<AnsibleEe>(&name).await?.found().cloned(),
+        _ => None,
+    };
+    let precondition = Preconditions { uid: run.uid(), resource_version: None };
+    let gone = api.delete(&name, &DeleteParams::background().preconditions(precondition)).await;
+    gone.map(drop).or_else(|it| match cluster.error(&it) {
+        error if error.is_not_found() => Ok(()),
+        error => Err(error),
+    })?;
+    match ended {
+        None => Err(Error::told("interrupted")),
+        Some(Ok(Ok(Some(run)))) => Ok(reported(&run)),
+        Some(Ok(Ok(None))) => {
+            Ok(Err(format!("somebody deleted run {name} before it told anything")))
+        }
+        Some(Ok(Err(error))) => Err(Error::told(error.to_string())),
+        Some(Err(_)) => Ok(Err(late(&name, kept.as_ref()))),
+    }
+}
+
+fn has_ended(run: &AnsibleEe) -> bool {
+    matches!(job_status(run), JobStatus::Succeeded | JobStatus::Failed)
+}
+
+/// What a run that has ended reports.
+fn reported(run: &AnsibleEe) -> std::result::Result<Answer, String> {
+    let status = run.status.clone().unwrap_or_default();
+    if let Some(answer) = status.report.as_deref().and_then(Answer::of) {
+        return Ok(answer);
+    }
+    let failed = status.failures.first().map(|it| format!(": task {}: {}", it.task, it.gist()));
+    let reason = status.reason.unwrap_or_else(|| "it reported nothing".to_owned());
+    Err(format!("nova-compute could not be asked: {reason}{}", failed.unwrap_or_default()))
+}
+
+/// Why a run has not ended in time.
+fn late(name: &str, run: Option<&AnsibleEe>) -> String {
+    let waits = run.and_then(|it| it.status.as_ref()?.waiting_for.clone());
+    let waits = waits.map(|it| format!(" and waited: {it}")).unwrap_or_default();
+    format!("run {name} has not ended in {} minutes{waits}", PATIENCE.as_secs() / 60)
+}

@@ -1,0 +1,357 @@
+//! A host as one of a node set: which deployments are about it, and how far each has come there.
+
+use std::borrow::Cow;
+
+use api::ansibleee::AnsibleEe;
+use api::conditions::{Condition, ConditionDraft, ConditionStatus, READY, find, merge_conditions};
+use api::dataplane::condition_types::{INPUT_READY, SETUP_READY};
+use api::dataplane::{
+    Deployment, DeploymentFailure, HostProgress, HostState, NodeSet, NodeSetHost, NodeSetProgress,
+    RunState, ServiceRun,
+};
+use jiff::Timestamp;
+use kube::ResourceExt;
+use operator_core::node_set_host;
+use operator_core::run_engine::host_progress::{position, to_service_runs};
+use operator_core::run_engine::limit::leaves_out;
+use operator_core::run_engine::{DesiredService, Run};
+
+use crate::conditions::UP_TO_DATE;
+use crate::kinds::{DEPLOYMENT, NODE_SET};
+use crate::object_meta::place;
+use crate::run::owner_of;
+use crate::stage::{Phase, Stage};
+
+/// A host of a node set.
+#[derive(Clone, Debug)]
+pub struct Member<'a> {
+    /// The node set.
+    pub node_set: &'a NodeSet,
+    /// Its key in `spec.nodes`.
+    pub key: &'a str,
+    /// Its own name, with its domain where it has one.
+    pub host_name: String,
+    /// Its name in the inventory.
+    pub name: String,
+    /// Where it is reached, as `host:port`.
+    pub address: String,
+    /// The deployments that are about it, oldest first.
+    pub deployments: Vec<&'a Deployment>,
+}
+
+impl<'a> Member<'a> {
+    /// The hosts of a node set; `deployments` are those that name it, oldest first.
+    pub fn all(node_set: &'a NodeSet, deployments: &[&'a Deployment]) -> Vec<Self> {
+        let member = |it: node_set_host::Host<'a>| Self {
+            node_set,
+            key: it.key,
+            address: it.address(),
+            deployments: concerning(node_set, &it.name, deployments),
+            host_name: it.host_name,
+            name: it.name,
+        };
+        node_set_host::hosts(node_set).into_iter().map(member).collect()
+    }
+
+    /// Whether a human may call it so: its key, its own name, or that in the inventory.
+    pub fn is_called(&self, name: &str) -> bool {
+        [self.key, &self.host_name, &self.name].contains(&name)
+    }
+
+    /// Whether the host is another object's, which was there before.
+    pub fn is_taken(&self) -> bool {
+        let input = find(self.of_set(), INPUT_READY);
+        input.is_some_and(|it| it.status == ConditionStatus::False && it.reason == "HostTaken")
+    }
+
+    /// How far the host is, as the newest deployment that has begun there tells it.
+    pub fn stage(&self, runs: &[&'a AnsibleEe]) -> Stage<'a> {
+        let begun = self.deployments.iter().rev().find(|it| self.progress(it).is_some());
+        self.stage_of(begun.copied(), runs)
+    }
+
+    /// How far the host is with a service, as the newest deployment tells it that has come to it; one
+    /// that has ended before tells nothing of it.
+    pub fn stage_with(&self, service: &str, runs: &[&'a AnsibleEe]) -> Stage<'a> {
+        let has_come = |it: &&&'a Deployment| {
+            let Some((progress, at)) = self.progress(it) else { return false };
+            let idx = progress.services.iter().position(|it| it == service);
+            let is_past = |idx: usize| idx < position(at) || at.state == RunState::Succeeded;
+            let is_at = |idx: usize| idx == position(at) && at.state != RunState::Pending;
+            idx.is_some_and(|idx| !it.has_ended() || is_past(idx) || is_at(idx))
+        };
+        let found = self.deployments.iter().rev().find(has_come);
+        self.stage_of(found.copied(), runs)
+    }
+
+    /// The newest deployment that is about the host and has not begun there.
+    pub fn waiting(&self) -> Option<&'a Deployment> {
+        let newest = self.deployments.last().copied()?;
+        let is_waiting = self.progress(newest).is_none() && !newest.has_ended();
+        is_waiting.then_some(newest)
+    }
+
+    /// How far a deployment is with the host, and with what it does there.
+    pub fn progress(
+        &self,
+        deployment: &'a Deployment,
+    ) -> Option<(&'a NodeSetProgress, &'a HostProgress)> {
+        let progress = deployment.progress_of(self.node_set)?;
+        Some((progress, progress.hosts.get(&self.name)?))
+    }
+
+    /// The name of the node set.
+    pub fn set_name(&self) -> &'a str {
+        place(self.node_set).1
+    }
+
+    fn of_set(&self) -> &'a [Condition] {
+        self.node_set.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
+    }
+
+    fn stage_of(&self, deployment: Option<&'a Deployment>, runs: &[&'a AnsibleEe]) -> Stage<'a> {
+        let progress = deployment.and_then(|it| self.progress(it));
+        let listed = &self.node_set.spec.services;
+        let wanted = progress.map_or(listed, |it| &it.0.services);
+        let services = deployment.map(|it| self.records(it, runs)).unwrap_or_default();
+        Stage {
+            phase: Phase::Deploy,
+            kind: NODE_SET,
+            name: self.set_name(),
+            conditions: self.conditions(deployment),
+            services: Cow::Owned(services),
+            wanted: wanted.iter().map(String::as_str).collect(),
+            deployed_inputs: self.node_set.status.as_ref().map(|it| &it.deployed_inputs),
+            deploys: None,
+            below: None,
+            deployment,
+        }
+    }
+
+    /// What a deployment has recorded of each service; the numbers of attempts that it has no place
+    /// for are those of the runs.
+    fn records(&self, deployment: &'a Deployment, runs: &[&'a AnsibleEe]) -> Vec<ServiceRun> {
+        let Some((progress, at)) = self.progress(deployment) else { return vec![] };
+        let owner = Some((DEPLOYMENT, place(deployment).1));
+        let runs = runs.iter().filter(|it| owner_of(it) == owner).filter_map(|it| Run::of(it));
+        let runs: Vec<Run<'_>> = runs.collect();
+        let of_service = |service: &str| {
+            let own = runs.iter().filter(|it| it.service == service);
+            let attempts = own.filter_map(|it| Some((it.attempts.get(&self.name)?, it.name())));
+            attempts.max_by_key(|(it, _)| it.attempt)
+        };
+        let wanted = |service: &String| {
+            let hash = of_service(service).map(|it| it.0.hash.clone()).unwrap_or_default();
+            let group = self.set_name().to_owned();
+            DesiredService {
+                service: service.clone(),
+                run_hash: hash.clone().into(),
+                hash: hash.into(),
+                group,
+            }
+        };
+        let wanted: Vec<DesiredService> = progress.services.iter().map(wanted).collect();
+        let text = self.failure(deployment).map(|it| it.1);
+        let mut records = to_service_runs(&self.name, &wanted, Some(at), &runs, text);
+        for record in records.iter_mut().filter(|it| it.state == RunState::Succeeded) {
+            let run = of_service(&record.name);
+            record.attempt = run.as_ref().map(|it| it.0.attempt).unwrap_or_default();
+            record.run = run.map(|it| it.1);
+        }
+        records
+    }
+
+    /// What a deployment says of its failure on the host: reason and text.
+    fn failure(&self, deployment: &'a Deployment) -> Option<(&'a str, &'a str)> {
+        let failures = &deployment.status.as_ref()?.failures;
+        let is_own =
+            |it: &&DeploymentFailure| it.node_set == self.set_name() && it.host == self.name;
+        failures.iter().find(is_own).map(|it| (it.reason.as_str(), it.message.as_str()))
+    }
+
+    /// What holds for this host: the node set's own conditions are about all of its hosts.
+    fn conditions(&self, deployment: Option<&'a Deployment>) -> Vec<Condition> {
+        if self.of_set().is_empty() {
+            return vec![];
+        }
+        let ready = vec![self.ready(deployment)];
+        let mut conditions = merge_conditions(&[], ready, None, Timestamp::UNIX_EPOCH);
+        conditions.extend(find(self.of_set(), UP_TO_DATE).cloned());
+        conditions
+    }
+
+    fn ready(&self, deployment: Option<&'a Deployment>) -> ConditionDraft {
+        let name = deployment.map_or_else(
+            || "A deployment".to_owned(),
+            |it| format!("{DEPLOYMENT} {}", place(it).1),
+        );
+        match self.state() {
+            HostState::Deployed => {
+                let text = format!("The last deployment succeeded on {}.", self.name);
+                ConditionDraft::good(READY, "Deployed", text)
+            }
+            HostState::Deploying => {
+                let failed = deployment.and_then(|it| self.failing(it));
+                failed.unwrap_or_else(|| {
+                    let text = format!("{name} is under way.");
+                    ConditionDraft::waiting(READY, "Deploying", text)
+                })
+            }
+            HostState::Failed => {
+                let gone = || {
+                    let text = format!("The deployment that was at {} has gone.", self.name);
+                    ConditionDraft::error(READY, "DeploymentGone", text)
+                };
+                self.settled()
+                    .or_else(|| deployment.and_then(|it| self.failing(it)))
+                    .unwrap_or_else(gone)
+            }
+            HostState::Undeployed => self.undeployed(),
+        }
+    }
+
+    fn state(&self) -> HostState {
+        self.own().map_or(HostState::Undeployed, |it| it.state)
+    }
+
+    /// What its node set tells of it.
+    fn own(&self) -> Option<&NodeSetHost> {
+        let hosts = self.node_set.status.as_ref().map(|it| it.hosts.as_slice());
+        hosts.unwrap_or_default().iter().find(|it| it.name == self.name)
+    }
+
+    /// The failure of a deployment that goes on or has ended.
+    fn failing(&self, deployment: &'a Deployment) -> Option<ConditionDraft> {
+        let (progress, at) = self.progress(deployment)?;
+        if let Some((reason, text)) = self.failure(deployment) {
+            return Some(ConditionDraft::error(READY, reason, text));
+        }
+        let service = progress.services.get(position(at)).map(String::as_str).unwrap_or_default();
+        let text = format!("Service {service} of {DEPLOYMENT} {}.", place(deployment).1);
+        Some(ConditionDraft::error(READY, at.reason.as_deref()?, text))
+    }
+
+    /// The failure as the node set tells it, also of a deployment that has gone.
+    fn settled(&self) -> Option<ConditionDraft> {
+        let failures = &self.node_set.status.as_ref()?.failures;
+        let own = failures.iter().find(|it| it.host == self.name)?;
+        Some(ConditionDraft::error(READY, &own.reason, &own.message))
+    }
+
+    /// What a host waits for on which nothing is deployed.
+    fn undeployed(&self) -> ConditionDraft {
+        let is_open = |it: &&Condition| it.status != ConditionStatus::True;
+        let of_set = || {
+            let types = [INPUT_READY, SETUP_READY];
+            types.into_iter().find_map(|it| find(self.of_set(), it).filter(is_open))
+        };
+        let of_waiting = || {
+            let conditions = &self.waiting()?.status.as_ref()?.conditions;
+            find(conditions, READY).filter(is_open)
+        };
+        if let Some(told) = of_set().or_else(of_waiting) {
+            let severity = told.severity;
+            let finding = ConditionDraft::waiting(READY, &told.reason, &told.message);
+            return ConditionDraft { severity, ..finding };
+        }
+        let set = self.set_name();
+        let what = if self.own().is_some_and(|it| it.hash.is_some()) {
+            "The last deployment was over before all of its services had run on it"
+        } else {
+            "Nothing is deployed to it"
+        };
+        let text = format!("{what}: create an {DEPLOYMENT} that lists {set} in spec.nodeSets.");
+        ConditionDraft::waiting(READY, "NotDeployed", text)
+    }
+}
+
+/// The deployments that may be about a host: those that have it, or have not begun and do not
+/// certainly leave it out.
+fn concerning<'a>(
+    node_set: &NodeSet,
+    host: &str,
+    deployments: &[&'a Deployment],
+) -> Vec<&'a Deployment> {
+    let set = place(node_set).1;
+    let is_about = |it: &&&Deployment| {
+        if let Some(progress) = it.progress_of(node_set) {
+            return progress.hosts.contains_key(host);
+        }
+        let limit = it.spec.ansible_limit.as_deref().unwrap_or_default();
+        !leaves_out(limit, host, &[set])
+    };
+    deployments.iter().filter(is_about).copied().collect()
+}
+
+/// The deployments that name a node set, oldest first.
+pub fn deployments_of<'a>(node_set: &NodeSet, all: &'a [Deployment]) -> Vec<&'a Deployment> {
+    let (namespace, name) = place(node_set);
+    let is_of = |it: &&Deployment| {
+        place(*it).0 == namespace && it.spec.node_sets.iter().any(|it| it == name)
+    };
+    let mut found: Vec<&Deployment> = all.iter().filter(is_of).collect();
+    found.sort_by_key(|it| (it.creation_timestamp(), it.name_any()));
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::snapshot::World;
+    use crate::testdata;
+
+    fn kind(world: &World, name: &str) -> Option<&'static str> {
+        Some(world.host("openstack", name)?.stages[0].kind)
+    }
+
+    #[test]
+    fn a_host_is_found_by_its_key_its_own_name_and_that_of_the_inventory() {
+        let world = testdata::node_set();
+        for name in ["compute-6", "edpm-compute-6", "edpm-compute-5.example.org", "edpm-compute-5"]
+        {
+            assert_eq!(kind(&world, name), Some(NODE_SET), "{name}");
+        }
+        assert_eq!(kind(&world, "edpm-compute-7"), None);
+        assert!(world.host("other", "edpm-compute-5").is_none());
+    }
+
+    #[test]
+    fn of_two_objects_with_a_host_it_is_the_olders() {
+        let mut world = testdata::node_set();
+        let mut node = testdata::world().nodes.remove(0);
+        node.metadata.name = Some("edpm-compute-5".to_owned());
+        world.nodes.push(node);
+        assert_eq!(kind(&world, "edpm-compute-5"), Some(NODE_SET));
+        let conditions = &mut world.node_sets[0].status.as_mut().unwrap().conditions;
+        let input = conditions.iter_mut().find(|it| it.type_ == INPUT_READY).unwrap();
+        (input.status, input.reason) = (ConditionStatus::False, "HostTaken".to_owned());
+        assert_eq!(kind(&world, "edpm-compute-5"), Some("OpenStackDataPlaneNode"));
+    }
+
+    #[test]
+    fn a_host_waits_for_what_its_node_set_or_the_next_deployment_waits_for() {
+        let mut world = testdata::node_set();
+        world.node_sets[0].status.as_mut().unwrap().hosts.clear();
+        world.deployments[0].status.as_mut().unwrap().progress.clear();
+        let told = &mut world.deployments[0].status.as_mut().unwrap().conditions;
+        told.retain(|it| it.type_ == READY);
+        told[0].reason = "SourceNotFound".to_owned();
+        let reason = |world: &World| {
+            let host = world.host("openstack", "edpm-compute-5").unwrap();
+            host.stages[0].condition(READY).unwrap().reason.clone()
+        };
+        assert_eq!(reason(&world), "SourceNotFound");
+        world.deployments[0].spec.ansible_limit = Some("edpm-compute-6".to_owned());
+        assert_eq!(reason(&world), "NotDeployed");
+        let half_changed = NodeSetHost {
+            name: "edpm-compute-5".to_owned(),
+            state: HostState::Undeployed,
+            hash: Some("01234567".to_owned()),
+            address: None,
+        };
+        world.node_sets[0].status.as_mut().unwrap().hosts.push(half_changed);
+        let host = world.host("openstack", "edpm-compute-5").unwrap();
+        let told = &host.stages[0].condition(READY).unwrap().message;
+        assert!(told.starts_with("The last deployment was over before"), "{told}");
+    }
+}

@@ -1,0 +1,123 @@
+//! Another attempt on hosts of node sets: a deployment like the last one, of the hosts that need it.
+
+use std::collections::BTreeSet;
+
+use api::ansibleee::AnsibleEe;
+use api::conditions::READY;
+use api::dataplane::deployment::DeploymentSpec;
+use api::dataplane::{Deployment, HostProgress, NodeSetProgress};
+use kube::ResourceExt;
+use operator_core::run_engine::host_progress::is_failing;
+use operator_core::run_engine::host_progress::position;
+
+use super::order::Order;
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::kinds::DEPLOYMENT;
+use crate::node_set_host::Member;
+use crate::object_meta::place;
+use crate::run::owner_of;
+use crate::snapshot::World;
+
+/// How much of a deployment's name another one begins with: the API server adds five letters, and
+/// names of deployments have 63 at most.
+const NAME: usize = 57;
+
+/// A deployment for a host on which the last one failed; of all its services where that is asked for.
+pub(super) fn of_member(host: &Host<'_>, member: &Member<'_>, is_forced: bool) -> Result<Order> {
+    let namespace = host.namespace;
+    let stage = &host.stages[0];
+    let last = stage.deployment.and_then(|it| Some((it, member.progress(it)?)));
+    let under_way =
+        last.filter(|(it, _)| !it.has_ended()).map(|it| it.0).or_else(|| member.waiting());
+    if let Some(open) = under_way.filter(|_| !is_forced) {
+        return Err(still_trying(host, open));
+    }
+    let failed = last.filter(|(it, at)| it.has_ended() && is_open(*at));
+    let limit = BTreeSet::from([member.name.clone()]);
+    let sets = vec![member.set_name().to_owned()];
+    if let Some((deployment, _)) = failed {
+        return Ok(like(namespace, place(deployment).1, &deployment.spec, sets, &limit));
+    }
+    if !is_forced {
+        let ready = stage.condition(READY);
+        let told = ready.map(|it| format!(" ({}: {})", it.reason, it.message)).unwrap_or_default();
+        return Err(Error::told(format!(
+            "no deployment has failed on {}{told}; --force creates one of all services of {} there",
+            host.name,
+            member.set_name()
+        )));
+    }
+    Ok(like(namespace, member.set_name(), &DeploymentSpec::default(), sets, &limit))
+}
+
+/// A deployment for those hosts of a run that failed in it; of all of its hosts where none did.
+pub(super) fn of_run(
+    world: &World,
+    namespace: &str,
+    run: &AnsibleEe,
+    failed: Vec<String>,
+) -> Result<Vec<Order>> {
+    let owner = owner_of(run).map(|it| it.1).unwrap_or_default();
+    let deployment = world.deployments.iter().find(|it| place(*it) == (namespace, owner));
+    let Some(deployment) = deployment else {
+        return Err(Error::told(format!(
+            "{DEPLOYMENT} {owner} of OpenStackAnsibleEE {} has gone: create another one",
+            run.name_any()
+        )));
+    };
+    if !deployment.has_ended() {
+        return Err(Error::told(format!(
+            "{DEPLOYMENT} {owner} is under way, and tries again by itself what failed: see its \
+             status"
+        )));
+    }
+    let all = || run.spec.hosts.iter().map(|it| it.name.clone()).collect();
+    let hosts: BTreeSet<String> =
+        if failed.is_empty() { all() } else { failed.into_iter().collect() };
+    let has_any = |set: &&String| {
+        let mut all = world.node_sets.iter();
+        let of_set = all.find(|it| place(*it) == (namespace, set.as_str()));
+        let of_set = of_set.and_then(|it| deployment.progress_of(it));
+        of_set.is_some_and(|it| it.hosts.keys().any(|it| hosts.contains(it)))
+    };
+    let sets = deployment.spec.node_sets.iter().filter(has_any).cloned().collect();
+    Ok(vec![like(namespace, owner, &deployment.spec, sets, &hosts)])
+}
+
+fn is_open((progress, at): (&NodeSetProgress, &HostProgress)) -> bool {
+    position(at) < progress.services.len()
+}
+
+/// A deployment with everything that another one was given, of some hosts alone.
+fn like(
+    namespace: &str,
+    name: &str,
+    spec: &DeploymentSpec,
+    node_sets: Vec<String>,
+    hosts: &BTreeSet<String>,
+) -> Order {
+    let limit: Vec<&str> = hosts.iter().map(String::as_str).collect();
+    let spec = DeploymentSpec { node_sets, ansible_limit: Some(limit.join(",")), ..spec.clone() };
+    let mut deployment = Deployment::new("", spec);
+    deployment.metadata.name = None;
+    let begin: String = name.chars().take(NAME).collect();
+    deployment.metadata.generate_name = Some(format!("{begin}-"));
+    deployment.metadata.namespace = Some(namespace.to_owned());
+    Order::Deployment(Box::new(deployment))
+}
+
+/// A deployment that has not ended tries again by itself, or has not begun.
+fn still_trying(host: &Host<'_>, deployment: &Deployment) -> Error {
+    let name = place(deployment).1;
+    let member = host.member.as_ref();
+    let at = member.and_then(|it| Some(it.progress(deployment)?.1));
+    let doing = match at {
+        None => "has not begun there",
+        Some(it) if is_failing(it) => "tries again by itself what failed",
+        Some(_) => "is under way",
+    };
+    Error::told(format!(
+        "{DEPLOYMENT} {name} {doing}; --force creates another one, which begins after it"
+    ))
+}

@@ -1,0 +1,283 @@
+//! Everything that nova-operator watches, and who is woken by what.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::ansibleee::AnsibleEe;
+use api::dataplane::{Node, Role, Service};
+use api::nova::{Cell, ExternalCompute};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::{Resource, ResourceExt};
+use operator_core::keyed::Keys;
+use operator_core::object_key::Key;
+use operator_runtime::api::Api;
+use operator_runtime::cache::{Cache, MetadataCache, WriteThrough};
+use operator_runtime::manager::{Manager, ManagerBuilder};
+use operator_runtime::source_cache::{self, SourceCache};
+use operator_runtime::source_contents::SourceContents;
+use operator_runtime::workqueue::WorkQueue;
+
+use crate::change_filter::{ChangeFilter, bearing};
+use crate::cleanup::labels::{self, cleans_up_after};
+use crate::conflicting_service::{self, ConflictingService};
+use crate::indexes::{BY_CELL, BY_NODE, BY_OWNER, BY_ROLE, cell_key};
+use crate::rollout_coordinator::{Requeue, RolloutCoordinator};
+use crate::shared_caches::SharedCaches;
+
+/// How long a cell waits for more computes to count: a rollout over many costs one write in a while.
+const COUNT_PAUSE: Duration = Duration::from_secs(2);
+
+/// The queue of each controller.
+#[derive(Default)]
+pub struct Queues {
+    /// Of nodes.
+    pub nodes: Arc<WorkQueue>,
+    /// Of computes.
+    pub computes: Arc<WorkQueue>,
+    /// Of cells.
+    pub cells: Arc<WorkQueue>,
+    /// Of runs that clean up after a compute.
+    pub cleanups: Arc<WorkQueue>,
+    /// Of services.
+    pub services: Arc<WorkQueue>,
+}
+
+/// The watched world.
+pub struct Caches {
+    /// All nodes, indexed [`BY_ROLE`].
+    pub nodes: Arc<Cache<Node>>,
+    /// All roles.
+    pub roles: Arc<Cache<Role>>,
+    /// All services of phase 0.
+    pub services: Arc<Cache<Service>>,
+    /// All cells.
+    pub cells: Arc<Cache<Cell>>,
+    /// All computes, indexed [`BY_NODE`] and [`BY_CELL`].
+    pub computes: Arc<Cache<ExternalCompute>>,
+    /// All runs, indexed [`BY_OWNER`].
+    pub runs: Arc<Cache<AnsibleEe>>,
+    /// What computes depend on.
+    pub compute_sources: Arc<SourceCache>,
+    /// What cells depend on.
+    pub cell_sources: Arc<SourceCache>,
+    /// What services of nova's type depend on.
+    pub service_sources: Arc<SourceCache>,
+    /// The content of what both depend on.
+    pub vault: SourceContents,
+    /// How the computes of each role stand.
+    pub peers: RolloutCoordinator,
+    /// For what is not watched.
+    pub api: Arc<Api>,
+    /// Whether this operator looks after the cells.
+    pub cells_are_ours: bool,
+    secrets: Arc<MetadataCache<Secret>>,
+    config_maps: Arc<MetadataCache<ConfigMap>>,
+}
+
+impl Caches {
+    /// An empty world, which [`World::watch`] fills.
+    ///
+    /// Secrets are known to be as they were written by the fields that `manager` still owns; digests of
+    /// what Secrets hold are by `keys`.
+    pub fn new(
+        candidate: &ManagerBuilder,
+        manager: &'static str,
+        keys: &Keys,
+        cells_are_ours: bool,
+    ) -> Arc<Self> {
+        let watched = SharedCaches::new();
+        let peers = RolloutCoordinator::new(watched.clone());
+        let SharedCaches { nodes, roles, computes, runs } = watched;
+        let (cells, services) = (Cache::new(vec![]), Cache::new(vec![]));
+        // Rendered Secrets that are edited by hand are known by what is left of our own fields.
+        let secrets = source_cache::metadata::<Secret>(manager, vec![]);
+        let config_maps = MetadataCache::<ConfigMap>::new(vec![]);
+        let absorbing: Vec<Arc<dyn WriteThrough>> = vec![
+            Arc::<Cache<Node>>::clone(&nodes),
+            Arc::<Cache<Cell>>::clone(&cells),
+            Arc::<Cache<Service>>::clone(&services),
+            Arc::<Cache<ExternalCompute>>::clone(&computes),
+            Arc::<Cache<AnsibleEe>>::clone(&runs),
+            Arc::<MetadataCache<Secret>>::clone(&secrets),
+        ];
+        let sources = || SourceCache::new(keys, Arc::clone(&secrets), Arc::clone(&config_maps));
+        let (compute_sources, cell_sources, service_sources) = (sources(), sources(), sources());
+        let (vault, api) = (SourceContents::default(), candidate.api(absorbing));
+        Arc::new(Self {
+            nodes,
+            roles,
+            services,
+            cells,
+            computes,
+            runs,
+            compute_sources,
+            cell_sources,
+            service_sources,
+            vault,
+            peers,
+            api,
+            cells_are_ours,
+            secrets,
+            config_maps,
+        })
+    }
+
+    /// What the rule of the cell is judged by.
+    pub fn watched(&self) -> SharedCaches {
+        SharedCaches {
+            nodes: Arc::clone(&self.nodes),
+            roles: Arc::clone(&self.roles),
+            computes: Arc::clone(&self.computes),
+            runs: Arc::clone(&self.runs),
+        }
+    }
+
+    /// Opens all watches.
+    pub fn watch(&self, leader: &mut Manager) {
+        self.watched().watch(leader.watches());
+        leader.watch(&self.services, "");
+        leader.watch_owned(&self.cells);
+        leader.watch(&self.secrets, "");
+        leader.watch(&self.config_maps, "");
+    }
+
+    /// The service of nova's type among those of a node, if there is one.
+    pub fn rival(&self, role: Option<&Role>, node: &Node) -> Option<ConflictingService> {
+        let namespace = node.namespace().unwrap_or_default();
+        let known: BTreeMap<&str, Arc<Service>> = conflicting_service::listed(role, node)
+            .iter()
+            .filter_map(|it| Some((it.as_str(), self.services.get(&Key::new(&namespace, it))?)))
+            .collect();
+        conflicting_service::of(role, node, |name| known.get(name).map(|it| &**it))
+    }
+
+    /// The nodes that get a service in phase 0.
+    fn listing(&self, service: &Service) -> Vec<Arc<Node>> {
+        let (name, namespace) = (service.name_any(), service.namespace());
+        let lists = |node: &Arc<Node>| {
+            let key = node
+                .spec
+                .role
+                .as_ref()
+                .map(|it| Key::new(namespace.clone().unwrap_or_default(), it));
+            let role = key.and_then(|it| self.roles.get(&it));
+            conflicting_service::listed(role.as_deref(), node).contains(&name)
+        };
+        let here = |it: &Arc<Node>| it.namespace() == namespace;
+        self.nodes.all().into_iter().filter(|it| here(it) && lists(it)).collect()
+    }
+
+    /// Wakes whoever a change concerns.
+    pub fn map_events(self: &Arc<Self>, queues: &Queues) {
+        let (world, nodes, computes) =
+            (Arc::clone(self), Arc::clone(&queues.nodes), Arc::clone(&queues.computes));
+        let stir = self.stir(queues);
+        self.nodes.on_change(move |it| {
+            nodes.push(Key::of(it));
+            let of_node = world.computes.indexed(BY_NODE, &Key::of(it));
+            push_all(&computes, &of_node);
+            for compute in &of_node {
+                stir(&Key::of(&**compute));
+            }
+        });
+        let (world, nodes, computes) =
+            (Arc::clone(self), Arc::clone(&queues.nodes), Arc::clone(&queues.computes));
+        self.roles.on_change(move |it| {
+            for node in world.nodes.indexed(BY_ROLE, &Key::of(it)) {
+                nodes.push(Key::of(&*node));
+                push_all(&computes, &world.computes.indexed(BY_NODE, &Key::of(&*node)));
+            }
+        });
+        self.wake_by_services(queues);
+        let (world, cells, computes) =
+            (Arc::clone(self), Arc::clone(&queues.cells), Arc::clone(&queues.computes));
+        let concern = ChangeFilter::default();
+        self.cells.on_change(move |it| {
+            let key = Key::of(it);
+            // Its counters concern nobody, itself included: else each count is followed by another.
+            if concern.changes(&key, || world.cells.get(&key).map(|it| bearing(&it))) {
+                cells.push(key.clone());
+                push_all(&computes, &world.computes.indexed(BY_CELL, &key));
+            }
+        });
+        let (nodes, cells, computes) =
+            (Arc::clone(&queues.nodes), Arc::clone(&queues.cells), Arc::clone(&queues.computes));
+        let (world, cleanups) = (Arc::clone(self), Arc::clone(&queues.cleanups));
+        let stir = self.stir(queues);
+        self.computes.on_change(move |it| {
+            computes.push(Key::of(it));
+            nodes.push(Key::of(it));
+            stir(&Key::of(it));
+            if it.metadata.deletion_timestamp.is_some() {
+                cells.push(cell_key(it));
+            }
+            let uid = Key::new(it.namespace().unwrap_or_default(), it.uid().unwrap_or_default());
+            for run in world.runs.indexed(BY_OWNER, &uid) {
+                push_cleanup(&cleanups, &run);
+            }
+        });
+        let (computes, cleanups) = (Arc::clone(&queues.computes), Arc::clone(&queues.cleanups));
+        self.runs.on_change(move |it| {
+            if let Some(owner) = compute_of(it) {
+                computes.push(owner);
+            }
+            push_cleanup(&cleanups, it);
+        });
+        let (computes, cells) = (Arc::clone(&queues.computes), Arc::clone(&queues.cells));
+        self.compute_sources.on_change(move |key| computes.push(key));
+        self.cell_sources.on_change(move |key| cells.push(key));
+        let services = Arc::clone(&queues.services);
+        self.service_sources.on_change(move |key| services.push(key));
+    }
+
+    /// What follows for others when a compute, or its node, is another one than before.
+    fn stir(self: &Arc<Self>, queues: &Queues) -> impl Fn(&Key) + Send + Sync + use<> {
+        let world = Arc::clone(self);
+        let (computes, cells) = (Arc::clone(&queues.computes), Arc::clone(&queues.cells));
+        move |key| {
+            let Requeue { computes: next, cells: counting } = world.peers.refresh(key);
+            for compute in next {
+                computes.push(compute);
+            }
+            for cell in counting {
+                cells.push_in(cell, COUNT_PAUSE);
+            }
+        }
+    }
+
+    /// A service concerns itself; and in phase 0 it may come to stand in the way of computes, or cease
+    /// to.
+    fn wake_by_services(self: &Arc<Self>, queues: &Queues) {
+        let (world, nodes, computes) =
+            (Arc::clone(self), Arc::clone(&queues.nodes), Arc::clone(&queues.computes));
+        let services = Arc::clone(&queues.services);
+        self.services.on_change(move |it| {
+            services.push(Key::of(it));
+            for node in world.listing(it) {
+                nodes.push(Key::of(&*node));
+                push_all(&computes, &world.computes.indexed(BY_NODE, &Key::of(&*node)));
+            }
+        });
+    }
+}
+
+fn push_all(queue: &WorkQueue, objects: &[Arc<ExternalCompute>]) {
+    for object in objects {
+        queue.push(Key::of(&**object));
+    }
+}
+
+fn push_cleanup(queue: &WorkQueue, run: &AnsibleEe) {
+    if cleans_up_after(run).is_some() {
+        queue.push(Key::of(run));
+    }
+}
+
+/// The compute that owns a run, or that it cleans up after.
+fn compute_of(run: &AnsibleEe) -> Option<Key> {
+    let kind = ExternalCompute::kind(&());
+    let owner = run.owner_references().iter().find(|it| it.kind == kind);
+    let owner = owner.map(|it| Key::new(run.namespace().unwrap_or_default(), &it.name));
+    owner.or_else(|| labels::compute_of(run))
+}

@@ -1,0 +1,45 @@
+//! The run that stops nova-compute on a host.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kube::ResourceExt;
+use operator_core::plan::{Step, Write};
+use operator_core::run_engine::batches::batches;
+use operator_core::run_engine::build::run;
+use operator_core::run_engine::run_template::{HostConnection, Play};
+use operator_core::run_engine::service_sequence::NeededRun;
+use serde_json::json;
+
+use crate::cleanup::labels::{CLEANUP_OF, COMPUTE_NAME};
+use crate::compute::build::plain_recipe;
+use crate::compute::observe::Observed;
+use nova_config::services::NOVA_TYPE;
+
+/// The service of these runs.
+pub const NOVA_CLEANUP: &str = "nova-cleanup";
+/// The operator's own play, so that it works with any collection.
+const PLAY: &str = include_str!("../../plays/nova-cleanup.yaml");
+/// How long one attempt may take: a host that hangs must not keep its compute.
+const DEADLINE_SECONDS: i64 = 600;
+
+/// The step that creates the run of an attempt.
+///
+/// Nobody owns it: the compute is being deleted, and with it goes what it owns.
+pub fn cleanup(seen: &Observed, need: NeededRun, reach: HostConnection) -> Option<Step> {
+    let compute = &seen.compute;
+    let host = compute.spec.dataplane_node_name.clone();
+    let needs = BTreeMap::from([(host.clone(), need)]);
+    let shard = batches(needs, 1, &BTreeSet::new()).into_iter().next()?;
+    let recipe = plain_recipe(seen, Play::Contents(PLAY.to_owned()), NOVA_TYPE);
+    let mut step = run(&recipe, &shard, &BTreeMap::from([(host, reach)]));
+    if let Write::Create { object, .. } = &mut step.write {
+        object["spec"]["activeDeadlineSeconds"] = json!(DEADLINE_SECONDS);
+        let metadata = &mut object["metadata"];
+        metadata["labels"][CLEANUP_OF] = json!(compute.uid());
+        metadata["annotations"][COMPUTE_NAME] = json!(compute.name_any());
+        if let Some(metadata) = metadata.as_object_mut() {
+            metadata.remove("ownerReferences");
+        }
+    }
+    Some(step)
+}

@@ -1,0 +1,414 @@
+//! The judgement on a compute that is being deleted.
+
+use std::time::Duration;
+
+use api::conditions::{
+    self, Condition, ConditionDraft, ConditionStatus, READY, Severity, find, merge_conditions,
+};
+use api::dataplane::ServiceRun;
+use api::dataplane::service_run::RunState;
+use api::nova::ExternalCompute;
+use jiff::Timestamp;
+use kube::ResourceExt;
+use operator_core::finalizers::{has_finalizer, is_terminating, remove_finalizer};
+use operator_core::hash;
+use operator_core::keyed::Digest;
+use operator_core::plan::{EventDraft, Plan, Step, Target, Write, status_step};
+use operator_core::rejected_write::RejectedWrite;
+use operator_core::run_engine::outcome::FailureReason;
+use operator_core::run_engine::retry::Retries;
+use operator_core::run_engine::run_template::HostConnection;
+use operator_core::run_engine::service_sequence::{self, NeededRun};
+use operator_core::run_engine::ssh_secret::PRIVATE_KEY;
+use operator_core::run_engine::{DesiredService, Host, Run, SequenceState, ServiceSequence};
+
+use crate::cell_immutability::{has_run, owns};
+use crate::cleanup::build::{NOVA_CLEANUP, cleanup};
+use crate::cleanup::labels::cleans_up_after;
+use crate::cleanup::messages;
+use crate::compute::build::{self, ssh, trust};
+use crate::compute::inputs;
+use crate::compute::observe::{Ending, Observed};
+use crate::finalizers;
+use nova_config::annotations::SKIP_CLEANUP;
+use nova_config::conditions::{COMPUTE_CONDITION, HOST_CLEANED};
+use nova_config::services::LIBVIRT;
+
+/// Reason on the node when the host is done with.
+pub const LEFT_IN_NOVA: &str = "LeftInNova";
+
+/// How often a host is tried that cannot be reached: a dead one must not keep its compute.
+const ATTEMPTS: i64 = 3;
+/// A look without a cause, for whatever no watch tells.
+const RESYNC: Duration = Duration::from_mins(15);
+/// What a run may say of itself for longer than any of its attempts may last.
+const TROUBLES: [&str; 4] = ["RunnerLost", "Unschedulable", "JobRefused", "InvalidSpec"];
+/// Raised when the play does something else: who waits for its end runs it once more.
+const VERSION: &str = "v1";
+
+/// What is to happen next.
+enum Next {
+    /// The host is done with.
+    Conclude,
+    /// A run must be made.
+    Run(NeededRun, HostConnection),
+    /// A run goes on, or a pause.
+    Wait(Option<Timestamp>),
+}
+
+/// What was judged.
+struct Evaluation {
+    finding: ConditionDraft,
+    services: Vec<ServiceRun>,
+    next: Next,
+}
+
+/// Judges a compute that is being deleted.
+///
+/// # Guarantees
+/// It is released when its host was cleaned, or after a bounded number of attempts of bounded time;
+/// and only after what is left to do in nova stands where a human finds it.
+///
+/// # Caveats
+/// Nothing bounds how long a run waits for another one or for a worker, nor how long a lost worker
+/// keeps it: that is told, with the way on without the host.
+pub fn decide(seen: &Observed, ending: &Ending, now: Timestamp) -> Plan {
+    let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
+    let compute = &*seen.compute;
+    if !has_finalizer(compute, finalizers::COMPUTE) {
+        return plan;
+    }
+    if let Some(because) = needs_nothing(seen, ending) {
+        plan.steps.extend(remove_finalizer(compute, finalizers::COMPUTE, because));
+        return plan;
+    }
+    let judged = judge(seen, ending, now);
+    plan.steps.extend(status(compute, &judged, now));
+    match judged.next {
+        Next::Conclude if is_told(seen, ending) => {
+            let because = "its host is done with, and what is left in nova is told";
+            plan.steps.extend(remove_finalizer(compute, finalizers::COMPUTE, because));
+        }
+        Next::Conclude | Next::Wait(None) => {}
+        Next::Wait(Some(at)) => plan.requeue_at(at, now),
+        Next::Run(need, reach) => plan.steps.extend(runs(seen, need, reach)),
+    }
+    plan
+}
+
+/// What is told when a write was refused; what was concluded stays as it is.
+pub fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
+    let compute = &*seen.compute;
+    if concluded(compute).is_some() {
+        return Plan::default();
+    }
+    let before = compute.status.as_ref();
+    let previous = before.map(|it| it.conditions.as_slice()).unwrap_or_default();
+    let finding = refusal.finding(HOST_CLEANED, previous);
+    let services = before.map(|it| it.services.clone()).unwrap_or_default();
+    let judged = Evaluation { finding, services, next: Next::Wait(None) };
+    let steps = status(compute, &judged, now).into_iter().collect();
+    Plan { steps, ..Plan::default() }
+}
+
+/// How the host of a compute that is being deleted was done with; `None` while it is not.
+pub fn concluded(compute: &ExternalCompute) -> Option<&Condition> {
+    if !is_terminating(compute) {
+        return None;
+    }
+    let found = find(&compute.status.as_ref()?.conditions, HOST_CLEANED)?;
+    let is_final = found.status == ConditionStatus::True || found.severity == Some(Severity::Error);
+    is_final.then_some(found)
+}
+
+/// Why a compute goes at once.
+fn needs_nothing(seen: &Observed, ending: &Ending) -> Option<&'static str> {
+    if ending.namespace_goes {
+        return Some("its namespace is being deleted");
+    }
+    if !has_run(&seen.compute, !seen.runs.is_empty()) {
+        return Some("it has never touched its host");
+    }
+    (!may_have_started(seen)).then_some("nova-compute was never started on its host")
+}
+
+/// Whether nova-compute may have been started on the host, and so be known to nova.
+///
+/// A record of the clean-up takes the place of the others, and is made only where this holds.
+fn may_have_started(seen: &Observed) -> bool {
+    let status = seen.compute.status.as_ref();
+    let records = status.map(|it| it.services.as_slice()).unwrap_or_default();
+    let waits = |it: &ServiceRun| {
+        it.state == RunState::Pending && it.attempt <= 1 && it.deployed_hash.is_none()
+    };
+    // While a chain goes on, its later services may have begun without a word of it here.
+    let is_held_up = |it: &ServiceRun| matches!(it.state, RunState::Pending | RunState::Failed);
+    let tells = |it: &ServiceRun| match it.name.as_str() {
+        NOVA_CLEANUP => true,
+        LIBVIRT => !is_held_up(it),
+        _ => !waits(it),
+    };
+    status.is_some_and(|it| !it.deployed_inputs.is_empty())
+        || records.iter().any(tells)
+        || seen.runs.iter().filter_map(|it| Run::of(it)).any(|it| it.service != LIBVIRT)
+}
+
+fn judge(seen: &Observed, ending: &Ending, now: Timestamp) -> Evaluation {
+    let compute = &*seen.compute;
+    let recorded = compute.status.as_ref().map(|it| it.services.clone()).unwrap_or_default();
+    let conclude =
+        |finding| Evaluation { finding, services: recorded.clone(), next: Next::Conclude };
+    if let Some(before) = concluded(compute) {
+        return conclude(ConditionDraft {
+            type_: HOST_CLEANED.to_owned(),
+            status: before.status,
+            severity: before.severity,
+            reason: before.reason.clone(),
+            message: before.message.clone(),
+        });
+    }
+    if is_skipped(seen) {
+        let cause = format!("annotation {SKIP_CLEANUP} says so");
+        let text = messages::not_cleaned(compute, &cause);
+        return conclude(ConditionDraft::error(HOST_CLEANED, "CleanupSkipped", text));
+    }
+    match address(seen, ending) {
+        Ok(address) => attempt(seen, &address, now),
+        Err(cause) => {
+            let text = messages::not_cleaned(compute, &cause);
+            conclude(ConditionDraft::error(HOST_CLEANED, "HostNotCleaned", text))
+        }
+    }
+}
+
+/// The human says it on whichever object they look at.
+fn is_skipped(seen: &Observed) -> bool {
+    let says = |it: Option<&String>| it.is_some_and(|it| it == "true");
+    let node = seen.node.as_ref().filter(|it| owns(it, &seen.compute));
+    says(seen.compute.annotations().get(SKIP_CLEANUP))
+        || says(node.and_then(|it| it.annotations().get(SKIP_CLEANUP)))
+}
+
+/// Where the host is reached, as the compute knows it: a node of the same name may be another host.
+fn address(seen: &Observed, ending: &Ending) -> Result<String, String> {
+    let spec = &seen.compute.spec;
+    let node = &spec.dataplane_node_name;
+    if spec.inventory_config_map_name.is_none() || !ending.has_inventory {
+        return Err(format!("the inventory of OpenStackDataPlaneNode {node} is gone"));
+    }
+    if !seen.ssh.as_ref().is_some_and(|it| it.keys.contains_key(PRIVATE_KEY)) {
+        let (ssh_secret, _) = ssh(seen);
+        return Err(format!("there is no Secret {ssh_secret} with {PRIVATE_KEY} any more"));
+    }
+    let status = seen.compute.status.as_ref();
+    let recorded = status.and_then(|it| it.address.clone());
+    let of_node = seen.node.as_ref().and_then(|it| it.status.as_ref()?.address.clone());
+    match (recorded, of_node) {
+        (Some(recorded), Some(now)) if recorded != now => Err(format!(
+            "it was deployed at {recorded}, and OpenStackDataPlaneNode {node} is now at {now}"
+        )),
+        (recorded, of_node) => {
+            let address = recorded.or(of_node).ok_or("nobody knows its address")?;
+            // An attempt that failed may have gone elsewhere since.
+            if status.is_some_and(|it| !inputs::went_to(&it.deployed_inputs, &address)) {
+                return Err(format!("its last complete deployment did not go to {address}"));
+            }
+            Ok(address)
+        }
+    }
+}
+
+/// The runs that clean up, and those that were made before.
+fn parted(seen: &Observed) -> (Vec<Run<'_>>, Vec<Run<'_>>) {
+    let all = seen.runs.iter().filter_map(|it| Run::of(it));
+    all.partition(|it| cleans_up_after(it.object).is_some())
+}
+
+fn attempt(seen: &Observed, address: &str, now: Timestamp) -> Evaluation {
+    let compute = &*seen.compute;
+    let (runs, _) = parted(seen);
+    let chain = chain(seen, &runs, now);
+    let record = chain.services.first();
+    let is_spent = record.is_some_and(|it| failed_attempts(it) >= ATTEMPTS || is_another_s(it));
+    let going_on = || going_on(compute, record, &runs);
+    let reach = build::reach(seen, chain.was_key_refused());
+    let reach = HostConnection { address: address.to_owned(), ..reach };
+    let (finding, next) = match chain.state {
+        SequenceState::Done => {
+            let text = messages::cleaned(compute);
+            (ConditionDraft::good(HOST_CLEANED, "HostCleaned", text), Next::Conclude)
+        }
+        SequenceState::InRun { waiting_for: Some(what), .. } => {
+            let text = format!("The run waits: {what}. {}", messages::skip(compute));
+            (ConditionDraft::waiting(HOST_CLEANED, "Queued", text), Next::Wait(None))
+        }
+        SequenceState::InRun { run, .. } => {
+            let held_up =
+                runs.iter().find(|it| it.name() == run).and_then(|it| trouble(compute, it));
+            (held_up.unwrap_or_else(going_on), Next::Wait(None))
+        }
+        SequenceState::Failed { retry_at: Some(at), .. } if !is_spent => {
+            (going_on(), Next::Wait(Some(at)))
+        }
+        SequenceState::NeedsRun(need) if !is_spent => (going_on(), Next::Run(need, reach)),
+        SequenceState::NeedsRun(_) | SequenceState::Failed { .. } | SequenceState::OutOfDate => {
+            let text = messages::not_cleaned(compute, &cause(compute, record, &runs));
+            (ConditionDraft::error(HOST_CLEANED, "HostNotCleaned", text), Next::Conclude)
+        }
+    };
+    Evaluation { finding, services: chain.services, next }
+}
+
+/// Whether the host records another owner: nothing on it is this compute's to clean.
+fn is_another_s(record: &ServiceRun) -> bool {
+    record.reason.as_deref() == Some(FailureReason::HostNotOwned.as_str())
+}
+
+/// Of whatever class: the record counts each for itself.
+fn failed_attempts(record: &ServiceRun) -> i64 {
+    match record.state {
+        RunState::Failed => record.attempt,
+        RunState::Pending | RunState::Running | RunState::Succeeded => record.attempt - 1,
+    }
+}
+
+/// Where the host stands with the one service of its end.
+fn chain(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> ServiceSequence {
+    let compute = &*seen.compute;
+    let recorded = compute.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
+    let hash = Digest::from(hash::digest(&(VERSION, compute.uid())));
+    let wanted = [DesiredService {
+        service: NOVA_CLEANUP.to_owned(),
+        run_hash: hash.clone(),
+        hash,
+        group: String::new(),
+    }];
+    let (ssh_secret, ssh_version) = ssh(seen);
+    let host = Host {
+        name: &compute.spec.dataplane_node_name,
+        wanted: &wanted,
+        recorded,
+        may_run: true,
+        has_moved: false,
+        ssh_key: (&ssh_secret, &ssh_version),
+        trusted: &trust(seen).token(),
+        accept: None,
+        take_over: "",
+        retries: Retries::Healing(""),
+    };
+    service_sequence::evaluate(&host, runs, now)
+}
+
+/// What keeps a run from its end for as long as it lasts: only a human can cut that short.
+fn trouble(compute: &ExternalCompute, run: &Run<'_>) -> Option<ConditionDraft> {
+    let ready = find(&run.object.status.as_ref()?.conditions, READY)?;
+    let reason = TROUBLES.into_iter().find(|it| *it == ready.reason)?;
+    let text = format!(
+        "nova-compute could not be stopped on host {} yet: {}. {}",
+        messages::host(compute),
+        ready.message.trim_end_matches('.'),
+        messages::skip(compute)
+    );
+    Some(ConditionDraft::warning(HOST_CLEANED, reason, text))
+}
+
+/// The cause of the last failure stays visible while it is tried again.
+fn going_on(
+    compute: &ExternalCompute,
+    record: Option<&ServiceRun>,
+    runs: &[Run<'_>],
+) -> ConditionDraft {
+    match record.and_then(|it| it.reason.as_deref()) {
+        None => ConditionDraft::waiting(HOST_CLEANED, "CleaningHost", messages::cleaning(compute)),
+        Some(reason) => {
+            let text = format!(
+                "nova-compute could not be stopped on host {} yet: {}. It is tried {ATTEMPTS} times. \
+                 {}",
+                messages::host(compute),
+                cause(compute, record, runs),
+                messages::skip(compute)
+            );
+            ConditionDraft::warning(HOST_CLEANED, reason, text)
+        }
+    }
+}
+
+/// Why the last attempt failed: what its run says of the host, or the record's own reason.
+fn cause(compute: &ExternalCompute, record: Option<&ServiceRun>, runs: &[Run<'_>]) -> String {
+    let host = &compute.spec.dataplane_node_name;
+    let word = record.and_then(|it| it.reason.as_deref()).unwrap_or_default();
+    let reason = FailureReason::parse(word).as_str();
+    let name = record.and_then(|it| it.run.clone());
+    let status = runs
+        .iter()
+        .filter(|it| name.as_ref().is_none_or(|name| *name == it.name()))
+        .filter_map(|it| it.object.status.as_ref())
+        .next_back();
+    let failures = status.map(|it| it.failures.as_slice()).unwrap_or_default();
+    match failures.iter().find(|it| it.host == *host).map(api::ansibleee::HostFailure::gist) {
+        Some(gist) if !gist.is_empty() => format!("{reason}: {gist}"),
+        _ => reason.to_owned(),
+    }
+}
+
+/// The run, and the end of those that nobody needs any more: theirs is the same host, so the new one
+/// waits for their pods.
+fn runs(seen: &Observed, need: NeededRun, reach: HostConnection) -> Vec<Step> {
+    let (_, earlier) = parted(seen);
+    let unneeded = earlier
+        .iter()
+        .filter(|it| !it.is_finished() && !is_terminating(it.object))
+        .map(|it| Step::delete(Target::of(it.object), "its compute is being deleted"));
+    unneeded.chain(cleanup(seen, need, reach)).collect()
+}
+
+/// Whether what is left to do stands where a human finds it when the compute is gone.
+fn is_told(seen: &Observed, ending: &Ending) -> bool {
+    is_on_node(seen) && (!ending.cells_are_ours || is_in_cell(seen))
+}
+
+/// A node that is gone, or was made again, has nothing to say.
+fn is_on_node(seen: &Observed) -> bool {
+    let compute = &*seen.compute;
+    let Some(node) = seen.node.as_ref().filter(|it| owns(it, compute)) else { return true };
+    let Some(concluded) = concluded(compute) else { return false };
+    let conditions = node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
+    let left = messages::left(compute, concluded);
+    find(conditions, COMPUTE_CONDITION)
+        .is_some_and(|it| it.reason == LEFT_IN_NOVA && it.message == left)
+}
+
+fn is_in_cell(seen: &Observed) -> bool {
+    let Some(cell) = &seen.cell else { return true };
+    let leftovers = cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default();
+    leftovers.iter().any(|it| Some(&it.uid) == seen.compute.metadata.uid.as_ref())
+}
+
+fn status(compute: &ExternalCompute, judged: &Evaluation, now: Timestamp) -> Option<Step> {
+    let observed = compute.status.as_ref();
+    let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
+    let finding = &judged.finding;
+    let ready = if finding.holds() {
+        ConditionDraft::waiting(READY, &finding.reason, finding.message.clone())
+    } else {
+        finding.clone().with_type(READY)
+    };
+    let mut all = vec![finding.clone()];
+    all.extend(conditions::kstatus(&ready));
+    all.push(ready);
+    let mut wanted = observed.cloned().unwrap_or_default();
+    wanted.observed_generation = compute.metadata.generation;
+    wanted.conditions = merge_conditions(&previous, all, compute.metadata.generation, now);
+    wanted.services.clone_from(&judged.services);
+    let next = wanted.conditions.clone();
+    let mut step =
+        status_step(Target::of::<ExternalCompute>(compute), observed, &wanted, &previous, &next)?;
+    let was_cleaned = conditions::is_true(&previous, HOST_CLEANED);
+    if let (Write::Status { notices, .. }, true) =
+        (&mut step.write, finding.holds() && !was_cleaned)
+    {
+        let note = finding.message.clone();
+        notices.push(EventDraft { warning: false, reason: "HostCleaned".to_owned(), note });
+    }
+    Some(step)
+}

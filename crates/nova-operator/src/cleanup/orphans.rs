@@ -1,0 +1,48 @@
+//! Runs that cleaned up after a compute that is gone: nobody owns them, so they are deleted here.
+
+use std::sync::Arc;
+
+use api::ansibleee::AnsibleEe;
+use jiff::Timestamp;
+use kube::ResourceExt;
+use operator_core::finalizers::is_terminating;
+use operator_core::object_key::Key;
+use operator_core::plan::{Plan, Step, Target};
+use operator_runtime::controller::Controller;
+use operator_runtime::error::Result;
+
+use super::labels::{cleans_up_after, compute_of};
+use crate::caches::Caches;
+
+/// The controller; its keys are runs.
+pub struct Orphans {
+    /// The watched world.
+    pub world: Arc<Caches>,
+}
+
+/// Judges a run whose compute is gone.
+pub fn decide(run: &AnsibleEe) -> Plan {
+    let mut plan = Plan::default();
+    if !is_terminating(run) {
+        plan.push(Step::delete(Target::of(run), "the compute that it cleaned up after is gone"));
+    }
+    plan
+}
+
+impl Controller for Orphans {
+    type Observed = Arc<AnsibleEe>;
+
+    const NAME: &'static str = "cleanup-run";
+
+    async fn observe(&self, key: &Key) -> Result<Option<Arc<AnsibleEe>>> {
+        let Some(run) = self.world.runs.get(key) else { return Ok(None) };
+        let Some(uid) = cleans_up_after(&run) else { return Ok(None) };
+        let compute = compute_of(&run).map(|it| self.world.computes.try_get(&it)).transpose()?;
+        let is_there = compute.flatten().is_some_and(|it| it.uid().as_ref() == Some(uid));
+        Ok((!is_there).then_some(run))
+    }
+
+    fn decide(seen: &Arc<AnsibleEe>, _now: Timestamp) -> Plan {
+        decide(seen)
+    }
+}

@@ -1,0 +1,280 @@
+//! The ways in which a compute goes.
+
+use super::*;
+use crate::finalizers;
+use nova_config::annotations::ALLOW_REMOVAL;
+
+/// What is written from the end of the clean-up on, where the node goes too; sorted.
+const END: [&str; 8] = [
+    "delete run",
+    "release cell",
+    "release compute",
+    "release node",
+    "status cell",
+    "status cell",
+    "status compute",
+    "status node",
+];
+
+fn gone(world: &World) {
+    assert!(world.node.is_none() && world.compute.is_none(), "{:?}", world.compute);
+    assert!(world.runs.is_empty(), "a run of the clean-up is forgotten");
+}
+
+#[test]
+fn a_node_is_held_before_it_has_a_compute_and_a_cell_while_it_has_one() {
+    let mut world = World::new();
+    let finalizers = |it: &ObjectMeta| it.finalizers.clone().unwrap_or_default();
+    assert_eq!(finalizers(world.node.as_ref().unwrap().meta()), [INVENTORY, finalizers::NODE]);
+    assert_eq!(finalizers(world.compute.as_ref().unwrap().meta()), [finalizers::COMPUTE]);
+    assert_eq!(finalizers(world.cell.as_ref().unwrap().meta()), [finalizers::CELL]);
+    world.node = Some(node("uid-n0", "192.0.2.7"));
+    world.compute = None;
+    assert_eq!(world.settle()[..2], ["hold node", "apply compute"]);
+}
+
+#[test]
+fn nothing_of_novas_is_written_for_a_node_without_a_cell_however_it_goes() {
+    let mut world = World::new();
+    (world.compute, world.node) = (None, Some(node("uid-n0", "192.0.2.7")));
+    world.node.as_mut().unwrap().annotations_mut().clear();
+    world.settle();
+    assert_eq!(world.node.as_ref().unwrap().finalizers(), [INVENTORY]);
+    world.delete_node(false);
+    gone(&world);
+    assert_eq!(world.settle(), [""; 0]);
+}
+
+#[test]
+fn a_node_deleted_in_the_background_takes_its_compute_with_it_in_order() {
+    let mut world = World::new();
+    world.delete_node(false);
+    let writes = world.settle();
+    assert_eq!(writes[0], "delete compute");
+    assert_eq!(n_cleanups(&writes), 1, "{writes:?}");
+    assert!(!writes.iter().any(|it| it.starts_with("release")), "{writes:?}");
+    assert_eq!(world.told_by_node().0, "ComputeTerminating");
+    world.end("Ok");
+    let mut writes = world.settle();
+    writes.sort();
+    assert_eq!(writes, END);
+    gone(&world);
+    assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), true)]);
+    assert_eq!(world.events, ["compute HostCleaned", "node LeftInNova", "cell LeftInNova"]);
+}
+
+#[test]
+fn a_node_deleted_in_the_foreground_loses_its_old_runs_and_not_the_one_that_cleans_up() {
+    let mut world = World::new();
+    world.runs.push(own_run(&world, "nova-n0", true));
+    world.delete_node(true);
+    assert!(world.runs.is_empty());
+    let writes = world.settle();
+    assert_eq!((n_cleanups(&writes), world.runs.len()), (1, 1), "{writes:?}");
+    world.end("Ok");
+    world.settle();
+    gone(&world);
+    assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), true)]);
+}
+
+#[test]
+fn with_permission_an_annotation_that_is_removed_takes_only_the_compute() {
+    let mut world = World::new();
+    let annotations = world.node.as_mut().unwrap().annotations_mut();
+    annotations.insert(ALLOW_REMOVAL.to_owned(), "true".to_owned());
+    annotations.remove(CELL);
+    let writes = world.settle();
+    assert_eq!((writes[0].as_str(), n_cleanups(&writes)), ("delete compute", 1));
+    world.end("Ok");
+    world.settle();
+    assert!(world.compute.is_none() && world.runs.is_empty());
+    let node = world.node.as_ref().unwrap();
+    assert_eq!(node.finalizers(), [INVENTORY]);
+    assert_eq!(world.told_by_node().0, "", "the cell remembers what is left");
+    assert_eq!(world.leftovers().len(), 1);
+}
+
+#[test]
+fn a_compute_deleted_by_hand_is_cleaned_up_and_made_again_and_nothing_is_left_over() {
+    let mut world = World::new();
+    let old = world.compute.as_ref().and_then(ResourceExt::uid);
+    world.wait(1);
+    world.delete("compute", "n0");
+    let writes = world.settle();
+    assert_eq!(n_cleanups(&writes), 1);
+    assert!(!writes.contains(&"apply compute".to_owned()), "it waits for the old one: {writes:?}");
+    world.end("Ok");
+    let writes = world.settle();
+    assert!(writes.contains(&"apply compute".to_owned()), "{writes:?}");
+    assert_ne!(world.compute.as_ref().and_then(ResourceExt::uid), old);
+    assert!(world.node.as_ref().unwrap().finalizers().contains(&finalizers::NODE.to_owned()));
+    assert_eq!(world.leftovers().len(), 1);
+    // It registers again under the same name: nova's records are in use.
+    world.compute = world.compute.map(deployed);
+    world.settle();
+    assert_eq!(world.leftovers(), []);
+}
+
+#[test]
+fn in_a_namespace_that_goes_everything_is_released_at_once_and_no_host_is_touched() {
+    for is_under_way in [false, true] {
+        let mut world = World::new();
+        if is_under_way {
+            world.delete_node(false);
+            world.settle();
+        }
+        world.namespace_goes = true;
+        for word in ["node", "compute", "cell"] {
+            world.delete(word, "");
+        }
+        world.runs.clear();
+        let writes = world.settle();
+        assert!(writes.iter().all(|it| it.starts_with("release")), "{writes:?}");
+        gone(&world);
+        assert!(world.cell.is_none());
+    }
+}
+
+#[test]
+fn a_node_made_again_under_its_name_waits_for_the_old_compute_to_go() {
+    let mut world = World::new();
+    // Somebody took the finalizers off, and the node was made again before anybody looked.
+    world.node = Some(node("uid-again", "192.0.2.7"));
+    world.collect();
+    let writes = world.settle();
+    assert_eq!(n_cleanups(&writes), 1, "{writes:?}");
+    assert!(!writes.contains(&"apply compute".to_owned()), "{writes:?}");
+    assert_eq!(world.told_by_node().0, "ComputeTerminating");
+    world.wait(1);
+    world.end("Ok");
+    let writes = world.settle();
+    assert!(writes.contains(&"apply compute".to_owned()), "{writes:?}");
+    assert!(is_owned(world.compute.as_ref().unwrap().meta(), "uid-again"));
+}
+
+#[test]
+fn an_operator_that_was_down_meanwhile_does_the_same_a_little_later() {
+    let mut world = World::new();
+    // Nobody decides anything: the node is deleted, and Kubernetes does its part.
+    world.delete_node(true);
+    world.wait(600);
+    world.settle();
+    // The run ends while the operator is down once more.
+    world.end("Ok");
+    world.wait(600);
+    world.settle();
+    gone(&world);
+    assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), true)]);
+}
+
+#[test]
+fn an_operator_killed_after_every_single_write_cleans_up_once_and_forgets_nothing() {
+    for in_foreground in [false, true] {
+        let mut world = World::new();
+        world.delete_node(in_foreground);
+        let mut writes = world.settle_by(1);
+        world.end("Ok");
+        writes.extend(world.settle_by(1));
+        assert_eq!(n_cleanups(&writes), 1, "{writes:?}");
+        gone(&world);
+        assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), true)]);
+    }
+}
+
+#[test]
+fn a_compute_waits_until_its_cell_remembers_what_it_leaves() {
+    let mut world = World::new();
+    world.delete_node(false);
+    world.settle();
+    world.end("Ok");
+    // The cell's own controller is late, or its write is refused.
+    for _ in 0..9 {
+        let creation =
+            world.creation().map(|it| recorded(compute_lifecycle::decide(&it, world.now)));
+        let ending = world.ending().map(|it| recorded(compute::decide(&it, world.now)));
+        for plan in creation.into_iter().chain(ending) {
+            world.take_all(&plan.steps);
+            world.collect();
+        }
+    }
+    assert_eq!(world.told_by_node().0, "LeftInNova");
+    assert!(world.compute.is_some() && world.leftovers().is_empty());
+    world.settle();
+    gone(&world);
+    assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), true)]);
+}
+
+#[test]
+fn whatever_its_node_asks_for_meanwhile_a_compute_goes() {
+    for asked in ["nova-cell0", "No Name", "nova-cell2", ""] {
+        let mut world = World::new();
+        let old = world.compute.as_ref().and_then(ResourceExt::uid);
+        world.wait(1);
+        world.delete("compute", "n0");
+        let annotations = world.node.as_mut().unwrap().annotations_mut();
+        annotations.insert(CELL.to_owned(), asked.to_owned());
+        world.settle();
+        world.end("Ok");
+        world.settle();
+        assert_ne!(world.compute.as_ref().and_then(ResourceExt::uid), old, "{asked:?}");
+        assert_eq!(world.compute.is_some(), asked == "nova-cell2");
+    }
+}
+
+#[test]
+fn a_node_that_only_others_hold_keeps_no_compute() {
+    let mut world = World::new();
+    // Somebody took ours off.
+    world.change("node", |it| it.finalizers = Some(vec![INVENTORY.into(), "example.org/x".into()]));
+    world.delete_node(false);
+    world.settle();
+    world.end("Ok");
+    world.settle();
+    assert!(world.node.is_some() && world.compute.is_none());
+    assert_eq!(world.leftovers().len(), 1);
+}
+
+#[test]
+fn a_foreign_cell_is_never_written_and_its_node_remembers_what_is_left() {
+    let mut world = World::new();
+    world.cells_are_ours = false;
+    let before = world.cell.clone();
+    let annotations = world.node.as_mut().unwrap().annotations_mut();
+    annotations.insert(ALLOW_REMOVAL.to_owned(), "true".to_owned());
+    annotations.insert(CELL.to_owned(), String::new());
+    world.settle();
+    world.end("Ok");
+    world.settle();
+    assert!(world.compute.is_none());
+    let (reason, message) = world.told_by_node();
+    assert_eq!(reason, "LeftInNova");
+    for words in ["nova-cell1", "--host n0.example.org", "openstack compute service delete"] {
+        assert!(message.contains(words), "{message}");
+    }
+    assert_eq!(world.cell, before);
+    assert!(world.events.contains(&"node LeftInNova".to_owned()), "{:?}", world.events);
+    // Until the node gets another compute, or goes.
+    assert_eq!(world.settle(), [""; 0]);
+    world.wait(1);
+    let annotations = world.node.as_mut().unwrap().annotations_mut();
+    annotations.insert(CELL.to_owned(), "nova-cell1".to_owned());
+    world.settle();
+    assert_eq!(world.told_by_node().0, "Deploying");
+}
+
+/// A run of the compute's own, finished or not.
+pub(super) fn own_run(world: &World, name: &str, is_finished: bool) -> AnsibleEe {
+    let mut run: AnsibleEe = object("ansibleee", "OpenStackAnsibleEE", name, &json!({}));
+    let owner = json!({
+        "apiVersion": "nova.openstack.org/v1beta1", "kind": "NovaExternalCompute", "name": "n0",
+        "uid": world.compute.as_ref().and_then(ResourceExt::uid), "controller": true,
+    });
+    run.metadata.owner_references = Some(vec![serde_json::from_value(owner).unwrap()]);
+    run.labels_mut().insert("edpm.openstack.org/service".into(), "nova".into());
+    let attempts = json!({ "n0": { "hash": "h", "attempt": 1 } }).to_string();
+    run.annotations_mut().insert("edpm.openstack.org/attempts".into(), attempts);
+    if is_finished {
+        run.status = Some(serde_json::from_value(json!({ "JobStatus": "Succeeded" })).unwrap());
+    }
+    run
+}

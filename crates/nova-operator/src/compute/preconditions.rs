@@ -1,0 +1,412 @@
+//! What a compute waits for, each wait with its own condition: inputs, node and cell.
+
+use std::net::IpAddr;
+
+use api::conditions::{self, ConditionDraft, READY, find};
+use api::dataplane::Node;
+use api::nova::Cell;
+use kube::ResourceExt;
+use operator_core::keyed::short;
+use operator_core::run_engine::inventory::INVENTORY_KEY;
+use operator_core::run_engine::ssh_secret::PRIVATE_KEY;
+use operator_runtime::tls_stream::CaTrust;
+
+use crate::cell::credentials::{CREDENTIALS, of_cell};
+use crate::cell_immutability::owns;
+use crate::compute::config_inputs::{self, Complete};
+use crate::compute::observe::{Inventory, Observed};
+use crate::compute_lifecycle::effective::{DesiredCompute, wish};
+use nova_config::annotations::{CELL, DEFAULT_CONFIG};
+use nova_config::conditions::{INPUT_READY, NODE_READY, NOVA_CELL_READY};
+use nova_config::conf::{
+    CellInput, CellView, HostView, SERVICE_PASSWORD, SecretView, TRANSPORT_URL,
+};
+use nova_config::oslo::Value;
+
+/// The node's own controller has still to say how the host is reached: an ordinary step.
+const NOT_PUBLISHED: &str = "InventoryNotPublished";
+/// The operator has still to fill in its default images: an ordinary step too.
+const NOT_FILLED: &str = "ImagesNotFilled";
+
+/// What keeps a compute from its configuration: one word, and object, cause and next step.
+type Fault = (&'static str, String);
+
+/// Whether every input is there, and the inputs of the configuration.
+///
+/// Those are known as well where only the ssh key is missing: an edit is told as one, and not as a
+/// doubt.
+pub fn input(seen: &Observed) -> (ConditionDraft, Option<Complete>) {
+    let mut faults = Vec::new();
+    let cell = cell_view(seen, &mut faults);
+    let host = host(seen, &mut faults);
+    let default_config = default_config(seen, &mut faults);
+    faults.extend(role_fault(seen));
+    faults.extend(rival_fault(seen));
+    faults.extend(image_faults(seen));
+    let complete = match (cell, host, faults.is_empty()) {
+        (Some(cell), Some(host), true) => Some(Complete { cell, host, default_config }),
+        _ => None,
+    };
+    faults.extend(ssh_faults(seen));
+    if complete.is_some() && faults.is_empty() {
+        let finding = ConditionDraft::good(INPUT_READY, "InputComplete", "Every input is there.");
+        return (finding, complete);
+    }
+    (incomplete(&faults), complete)
+}
+
+fn incomplete(faults: &[Fault]) -> ConditionDraft {
+    let texts: Vec<&str> = faults.iter().map(|it| it.1.as_str()).collect();
+    // What a human can mend gives the reason.
+    let is_ordinary = |it: &&Fault| [NOT_PUBLISHED, NOT_FILLED].contains(&it.0);
+    match faults.iter().find(|it| !is_ordinary(it)).or_else(|| faults.first()) {
+        Some((reason @ (NOT_PUBLISHED | NOT_FILLED), text)) => {
+            ConditionDraft::waiting(INPUT_READY, reason, text)
+        }
+        Some((reason, _)) => ConditionDraft::warning(INPUT_READY, reason, texts.join(" ")),
+        None => {
+            let text = "The inputs are known once the node and the NovaCell exist.";
+            ConditionDraft::unknown(INPUT_READY, "Waiting", text)
+        }
+    }
+}
+
+/// The cell as computes see it; without its object, its own condition tells.
+fn cell_view(seen: &Observed, faults: &mut Vec<Fault>) -> Option<CellView> {
+    let cell = seen.cell.as_deref()?;
+    let namespace = cell.namespace().unwrap_or_default();
+    let spec = &cell.spec;
+    let secrets = [
+        (&spec.secret, "spec.secret", SERVICE_PASSWORD, &seen.cell_secret),
+        (
+            &spec.cell_message_bus_secret_name,
+            "spec.cellMessageBusSecretName",
+            TRANSPORT_URL,
+            &seen.message_bus,
+        ),
+    ];
+    for (name, field, key, content) in secrets {
+        if content.is_none() {
+            let text = format!(
+                "Secret {name}, named in {field} of NovaCell {}, does not exist: create it with \
+                 the key {key}.",
+                cell.name_any()
+            );
+            faults.push(("SecretNotFound", text));
+        }
+    }
+    let (secret, bus) = (seen.cell_secret.as_ref()?, seen.message_bus.as_ref()?);
+    let view = |name, content| SecretView { namespace: &namespace, name, data: content };
+    let input = CellInput {
+        is_ca_bundle: CaTrust::is_bundle,
+        keystone_auth_url: &spec.keystone_auth_url,
+        service_user: &spec.service_user,
+        secret: view(&spec.secret, secret.entries().collect()),
+        message_bus: view(&spec.cell_message_bus_secret_name, bus.entries().collect()),
+    };
+    let report = |found: Vec<nova_config::conf::CellFault>| {
+        faults.extend(found.into_iter().map(|it| ("SecretIncomplete", format!("{}.", it.message))));
+    };
+    CellView::read(&input).map_err(report).ok()
+}
+
+/// The host's name and address; the name is set once, for nova's records hang on it.
+fn host(seen: &Observed, faults: &mut Vec<Fault>) -> Option<HostView> {
+    let status = seen.node.as_ref()?.status.as_ref()?;
+    let host_name = status.host_name.clone()?;
+    let recorded = seen.compute.status.as_ref().and_then(|it| it.host_name.as_ref());
+    if let Some(recorded) = recorded.filter(|it| **it != host_name) {
+        let text = format!(
+            "spec.hostName of OpenStackDataPlaneNode {} is now {host_name}, but the compute is \
+             registered as {recorded}: set it back, or delete NovaExternalCompute {}.",
+            seen.compute.spec.dataplane_node_name,
+            seen.compute.name_any()
+        );
+        faults.push(("HostNameChanged", text));
+        return None;
+    }
+    let ip = status.address.as_deref().and_then(ip_of);
+    let my_ip = ip.and_then(|it| Value::new(&it.to_string()).ok());
+    Some(HostView { host_name: Value::new(&host_name).ok()?, my_ip })
+}
+
+/// The address in `host:port`, where the host is not a name.
+fn ip_of(address: &str) -> Option<IpAddr> {
+    let (host, _) = address.rsplit_once(':')?;
+    host.trim_matches(['[', ']']).parse().ok()
+}
+
+/// Two writers of one directory would undo each other's work for ever.
+fn rival_fault(seen: &Observed) -> Option<Fault> {
+    let told = seen.rival.as_ref()?.message(&seen.compute.spec.dataplane_node_name);
+    Some((crate::conflicting_service::REASON, told))
+}
+
+/// What a role that is gone gave to its computes, nobody can tell; until then all stays as it is.
+/// The same holds of what the node published without it.
+fn role_fault(seen: &Observed) -> Option<Fault> {
+    let node = seen.node.as_deref()?;
+    let (role, name) = (node.spec.role.as_ref()?, node.name_any());
+    if seen.role.is_none() {
+        let text = format!(
+            "OpenStackDataPlaneRole {role}, named in spec.role of OpenStackDataPlaneNode {name}, \
+             does not exist: create it or correct spec.role."
+        );
+        return Some(("RoleNotFound", text));
+    }
+    let is_without = node.status.as_ref().is_some_and(|it| it.observed_role.is_none());
+    is_without.then(|| {
+        let text = format!(
+            "OpenStackDataPlaneNode {name} has not been looked at with OpenStackDataPlaneRole \
+             {role} yet."
+        );
+        (NOT_PUBLISHED, text)
+    })
+}
+
+fn default_config(seen: &Observed, faults: &mut Vec<Fault>) -> Option<config_inputs::Default> {
+    let named = seen.default_config.as_ref()?;
+    let name = &named.name;
+    let Some(content) = &named.content else {
+        let text = format!(
+            "ConfigMap {name}, named by annotation {DEFAULT_CONFIG} of the role, does not exist: \
+             create it, or remove the annotation."
+        );
+        faults.push(("DefaultConfigNotFound", text));
+        return None;
+    };
+    match config_inputs::default_text(content) {
+        Ok(text) => Some(config_inputs::Default { name: name.clone(), text: text.to_owned() }),
+        Err(why) => {
+            faults.push(("DefaultConfigInvalid", format!("ConfigMap {name} {why}.")));
+            None
+        }
+    }
+}
+
+fn ssh_faults(seen: &Observed) -> Vec<Fault> {
+    let spec = &seen.compute.spec;
+    let mut faults = Vec::new();
+    let (Some(inventory), Some(secret)) =
+        (&spec.inventory_config_map_name, &spec.ssh_key_secret_name)
+    else {
+        faults.extend(seen.node.as_deref().map(|it| without_inventory(seen, it)));
+        return faults;
+    };
+    let fault = match seen.inventory {
+        Inventory::Found => None,
+        Inventory::Absent => Some(("InventoryNotFound", "does not exist: create it")),
+        Inventory::WithoutKey => Some(("InventoryIncomplete", "lacks that key: add it")),
+    };
+    faults.extend(fault.map(|(reason, what)| {
+        let text = format!(
+            "ConfigMap {inventory}, named in spec.inventoryConfigMapName for an inventory in the \
+             key {INVENTORY_KEY}, {what}, or name the one that the node publishes."
+        );
+        (reason, text)
+    }));
+    let Some(digests) = &seen.ssh else {
+        let text = format!("Secret {secret} with the ssh key does not exist: create it.");
+        faults.push(("SshSecretNotFound", text));
+        return faults;
+    };
+    if !digests.keys.contains_key(PRIVATE_KEY) {
+        let text = format!("Secret {secret} has no key {PRIVATE_KEY}: add it.");
+        faults.push(("SshSecretIncomplete", text));
+    }
+    faults
+}
+
+/// Of a compute without inventory or ssh key: where it is not the node's own, only its human can say
+/// which, and the node tells what it has published.
+fn without_inventory(seen: &Observed, node: &Node) -> Fault {
+    let (compute, name) = (&*seen.compute, node.name_any());
+    let (inventory, secret) = node.status.as_ref().map_or((None, None), |it| {
+        (it.inventory_config_map_name.as_ref(), it.ssh_key_secret_name.as_ref())
+    });
+    let follows =
+        owns(node, compute) || matches!(wish(seen.role.as_deref(), node), DesiredCompute::Cell(_));
+    if let (Some(inventory), Some(secret), false) = (inventory, secret, follows) {
+        let text = format!(
+            "NovaExternalCompute {} does not follow its node, for OpenStackDataPlaneNode {name} and \
+             its role have no annotation {CELL}: set spec.inventoryConfigMapName to {inventory} and \
+             spec.sshKeySecretName to {secret}, or annotate the node with {CELL}={}.",
+            compute.name_any(),
+            compute.spec.cell_name
+        );
+        return ("InventoryNotNamed", text);
+    }
+    let text = format!(
+        "OpenStackDataPlaneNode {name} has not published its inventory and ssh key yet; see its \
+         conditions."
+    );
+    (NOT_PUBLISHED, text)
+}
+
+fn image_faults(seen: &Observed) -> Option<Fault> {
+    let (spec, defaults) = (&seen.compute.spec, &seen.default_images);
+    let fields = [
+        (
+            "spec.novaComputeContainerImage",
+            &spec.nova_compute_container_image,
+            &defaults.nova_compute,
+        ),
+        (
+            "spec.novaLibvirtContainerImage",
+            &spec.nova_libvirt_container_image,
+            &defaults.nova_libvirt,
+        ),
+    ];
+    let is_unset = |it: &Option<String>| it.as_deref().unwrap_or_default().is_empty();
+    let unset: Vec<_> = fields.into_iter().filter(|(_, image, _)| is_unset(image)).collect();
+    let names: Vec<&str> =
+        unset.iter().filter(|it| it.2.is_empty()).map(|(name, ..)| *name).collect();
+    if !names.is_empty() {
+        let text =
+            format!("{} is unset and the operator has no default: set it.", names.join(", "));
+        return Some(("ImageNotSet", text));
+    }
+    (!unset.is_empty()).then(|| {
+        let all: Vec<String> = unset.iter().map(|(name, _, it)| format!("{name}: {it}")).collect();
+        let text = format!(
+            "Default images are being filled in where the compute has the name of its node; where \
+             it has another one, set {}.",
+            all.join(", ")
+        );
+        (NOT_FILLED, text)
+    })
+}
+
+/// What is said of an object that is known to be older than what it speaks of.
+enum Lag {
+    /// It has caught up.
+    No,
+    /// Its controller has not seen its last change yet.
+    Yes,
+}
+
+/// Whether the node can be used, and whether that was told of its present form.
+pub fn node(seen: &Observed) -> ConditionDraft {
+    let name = &seen.compute.spec.dataplane_node_name;
+    let Some(node) = seen.node.as_deref() else {
+        let text = format!("OpenStackDataPlaneNode {name} does not exist: create it.");
+        return ConditionDraft::warning(NODE_READY, "NodeNotFound", text);
+    };
+    if node.metadata.deletion_timestamp.is_some() {
+        let text = format!("OpenStackDataPlaneNode {name} is being deleted.");
+        return ConditionDraft::waiting(NODE_READY, "NodeTerminating", text);
+    }
+    let not_ready = || {
+        let text = format!("OpenStackDataPlaneNode {name} is not Ready yet; see its conditions.");
+        ConditionDraft::waiting(NODE_READY, "NodeNotReady", text)
+    };
+    if matches!(node_lag(seen, node), Lag::Yes) {
+        // Old news: what was said before stands until the node's controller has caught up.
+        return previous(seen, NODE_READY).unwrap_or_else(not_ready);
+    }
+    let conditions = node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
+    if conditions::is_true(conditions, READY) {
+        let text = format!("OpenStackDataPlaneNode {name} is Ready.");
+        return ConditionDraft::good(NODE_READY, "NodeReady", text);
+    }
+    not_ready()
+}
+
+/// Whether a run may rely on the node: Ready, and said of its present form and role (D1).
+pub fn is_node_usable(seen: &Observed) -> bool {
+    let Some(node) = seen.node.as_deref() else { return false };
+    matches!(node_lag(seen, node), Lag::No) && node_condition_holds(node)
+}
+
+fn node_condition_holds(node: &Node) -> bool {
+    node.metadata.deletion_timestamp.is_none()
+        && node.status.as_ref().is_some_and(|it| conditions::is_true(&it.conditions, READY))
+}
+
+fn node_lag(seen: &Observed, node: &Node) -> Lag {
+    let Some(status) = &node.status else { return Lag::Yes };
+    let is_role_current = match (&seen.role, &status.observed_role) {
+        (Some(role), Some(observed)) => {
+            Some(&observed.uid) == role.metadata.uid.as_ref()
+                && Some(observed.generation) == role.metadata.generation
+        }
+        (None, None) => true,
+        // A role that came or went is news that the node's controller has still to tell.
+        _ => false,
+    };
+    if status.observed_generation == node.metadata.generation && is_role_current {
+        Lag::No
+    } else {
+        Lag::Yes
+    }
+}
+
+/// Whether the cell can be used.
+pub fn cell(seen: &Observed) -> ConditionDraft {
+    let name = &seen.compute.spec.cell_name;
+    let Some(cell) = seen.cell.as_deref() else {
+        let text = format!(
+            "NovaCell {name} does not exist: create it, or correct annotation {CELL} of the node \
+             or its role."
+        );
+        return ConditionDraft::warning(NOVA_CELL_READY, "NovaCellNotFound", text);
+    };
+    if is_cell_lagging(cell) {
+        let waiting = || {
+            let text = format!("NovaCell {name} has not been looked at yet.");
+            ConditionDraft::waiting(NOVA_CELL_READY, "NovaCellUnknown", text)
+        };
+        return previous(seen, NOVA_CELL_READY).unwrap_or_else(waiting);
+    }
+    let conditions = cell.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
+    match find(conditions, READY) {
+        Some(ready) if ready.status == conditions::ConditionStatus::True => ConditionDraft::good(
+            NOVA_CELL_READY,
+            "NovaCellReady",
+            format!("NovaCell {name} is Ready."),
+        ),
+        Some(ready) => {
+            let text = format!("NovaCell {name} is not Ready: {}", ready.message);
+            ConditionDraft::warning(NOVA_CELL_READY, "NovaCellNotReady", text)
+        }
+        None => {
+            let text = format!("NovaCell {name} has no condition Ready yet.");
+            ConditionDraft::waiting(NOVA_CELL_READY, "NovaCellUnknown", text)
+        }
+    }
+}
+
+/// Whether a run may rely on the cell.
+pub fn is_cell_usable(seen: &Observed) -> bool {
+    let is_ready =
+        |it: &Cell| it.status.as_ref().is_some_and(|it| conditions::is_true(&it.conditions, READY));
+    seen.cell.as_deref().is_some_and(|it| !is_cell_lagging(it) && is_ready(it))
+}
+
+/// A foreign control plane may not tell of which generation it speaks; then it is believed.
+fn is_cell_lagging(cell: &Cell) -> bool {
+    let observed = cell.status.as_ref().and_then(|it| it.observed_generation);
+    observed.is_some() && observed != cell.metadata.generation
+}
+
+/// Whether what the cell gives to its computes is newer than what its controller has logged in to
+/// the message bus with: until it has, a mistyped `transport_url` goes no further. Nova's own
+/// password is tried by nobody. Of a foreign control plane nobody can tell.
+pub fn is_untried(seen: &Observed) -> bool {
+    let Some(cell) = seen.cell.as_deref().filter(|_| seen.cells_are_ours) else { return false };
+    let tried = cell.status.as_ref().and_then(|it| it.hash.get(CREDENTIALS));
+    let present = of_cell(cell, seen.cell_secret.as_ref(), seen.message_bus.as_ref());
+    tried.is_some_and(|it| !short(&present).is(it))
+}
+
+/// What the condition says already.
+pub fn previous(seen: &Observed, type_: &str) -> Option<ConditionDraft> {
+    let before = find(&seen.compute.status.as_ref()?.conditions, type_)?;
+    Some(ConditionDraft {
+        type_: before.type_.clone(),
+        status: before.status,
+        severity: before.severity,
+        reason: before.reason.clone(),
+        message: before.message.clone(),
+    })
+}

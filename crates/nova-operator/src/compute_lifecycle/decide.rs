@@ -1,0 +1,284 @@
+//! The judgement on a node: which compute it has, what that follows, and what the node is told.
+
+use std::time::Duration;
+
+use api::conditions::{Condition, ConditionDraft, ConditionStatus, READY, Severity, find};
+use api::dataplane::Node;
+use api::nova::ExternalCompute;
+use jiff::Timestamp;
+use kube::ResourceExt;
+use operator_core::finalizers::is_terminating;
+use operator_core::plan::{Kind, Plan, Step, Target, Write};
+use operator_core::rejected_write::RejectedWrite;
+
+use crate::cell_immutability::{CellBinding, binding, owns};
+use crate::compute_lifecycle::build::{differences, fields, fill_images, follow};
+use crate::compute_lifecycle::effective::{DesiredCompute, wish};
+use crate::compute_lifecycle::observe::{Observed, own_condition};
+use crate::compute_lifecycle::outcome::Outcome;
+use crate::compute_lifecycle::removal;
+use crate::{conflicting_service, foreign_condition};
+use nova_config::conditions::COMPUTE_CONDITION;
+
+/// A look without a cause, for whatever no watch tells.
+const RESYNC: Duration = Duration::from_mins(15);
+
+/// Judges a node.
+pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
+    let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
+    if is_terminating(&*seen.node) {
+        if let Some((steps, finding)) = removal::of_node(seen) {
+            let is_released = finding.is_none();
+            plan.steps = steps;
+            plan.steps.extend(condition_step(&seen.node, finding, now).filter(|_| !is_released));
+        }
+        return plan;
+    }
+    let (steps, finding) = outcome(seen);
+    // Images alone are filled in on a human's compute too.
+    let creates = steps.iter().any(|it| matches!(it.write, Write::Apply { manager: None, .. }));
+    plan.steps.extend(removal::holding(seen, creates));
+    plan.steps.extend(steps);
+    plan.steps.extend(condition_step(&seen.node, overruled(seen, finding), now));
+    plan
+}
+
+/// A compute that may not run for a service's sake says so before all else but an error.
+fn overruled(seen: &Observed, finding: Option<ConditionDraft>) -> Option<ConditionDraft> {
+    let finding = finding?;
+    let has_cell = matches!(wish(seen.role.as_deref(), &seen.node), DesiredCompute::Cell(_));
+    match &seen.rival {
+        Some(found) if has_cell && finding.severity != Some(Severity::Error) => {
+            let told = found.message(&seen.node.name_any());
+            Some(ConditionDraft::error(COMPUTE_CONDITION, conflicting_service::REASON, told))
+        }
+        _ => Some(finding),
+    }
+}
+
+/// What the node is told when a write to its compute was refused.
+pub fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
+    let previous: Vec<Condition> = own_condition(&seen.node).into_iter().cloned().collect();
+    let finding = refusal.finding(COMPUTE_CONDITION, &previous);
+    let steps = condition_step(&seen.node, Some(finding), now).into_iter().collect();
+    Plan { steps, ..Plan::default() }
+}
+
+/// Who owns a compute of the node's name.
+enum Owner {
+    /// The node itself.
+    Node,
+    /// A node of that name that is gone.
+    EarlierNode,
+    /// Someone else, named.
+    Other(String),
+    /// Nobody: a human wrote it.
+    Nobody,
+}
+
+fn owner(node: &Node, compute: &ExternalCompute) -> Owner {
+    let owners = compute.metadata.owner_references.as_deref().unwrap_or_default();
+    match owners.iter().find(|it| it.controller == Some(true)) {
+        None => Owner::Nobody,
+        Some(_) if owns(node, compute) => Owner::Node,
+        Some(it) if it.kind == Kind::of::<Node>().kind && it.name == node.name_any() => {
+            Owner::EarlierNode
+        }
+        Some(it) => Owner::Other(format!("{} {}", it.kind, it.name)),
+    }
+}
+
+fn outcome(seen: &Observed) -> Outcome {
+    let asked = wish(seen.role.as_deref(), &seen.node);
+    let cell = if let DesiredCompute::Cell(cell) = &asked { Some(cell.as_str()) } else { None };
+    let own = seen.compute.as_deref().filter(|it| owns(&seen.node, it));
+    if let Some(compute) = own.filter(|it| is_terminating(*it)) {
+        // Whatever is asked for: it waits until the node tells what it leaves.
+        return (vec![], Some(gone_for(compute, cell)));
+    }
+    if let DesiredCompute::Refused { reason, message } = asked {
+        // What is no cell moves no compute, and keeps nothing else from it.
+        let steps = own.map(|it| followed(seen, it)).unwrap_or_default();
+        return (steps, Some(ConditionDraft::error(COMPUTE_CONDITION, reason, message)));
+    }
+    let Some(compute) = &seen.compute else {
+        let Some(cell) = cell else { return (vec![], removal::remembered(seen)) };
+        let because = "the node has a cell and no compute";
+        let step = follow(seen, &fields(seen, cell), because);
+        return (vec![step], Some(coming(seen, cell)));
+    };
+    match (owner(&seen.node, compute), cell) {
+        (Owner::Node, _) => ours(seen, compute, &asked),
+        (Owner::Nobody, None) if !is_terminating(&**compute) => {
+            (fill_images(seen, compute).into_iter().collect(), removal::remembered(seen))
+        }
+        // Nothing else of nova's concerns a node without a cell.
+        (_, None) => (vec![], removal::remembered(seen)),
+        (_, Some(_)) if is_terminating(&**compute) => (vec![], Some(gone_for(compute, cell))),
+        (Owner::EarlierNode, Some(_)) => (vec![], Some(gone_for(compute, cell))),
+        (Owner::Nobody, Some(cell)) => adoption(seen, compute, cell),
+        (Owner::Other(owner), Some(_)) => (vec![], Some(not_ours(compute, &owner))),
+    }
+}
+
+fn not_ours(compute: &ExternalCompute, owner: &str) -> ConditionDraft {
+    let text = format!(
+        "NovaExternalCompute {} belongs to {owner} and is left alone: delete it, and the node gets \
+         one of its own.",
+        compute.name_any()
+    );
+    ConditionDraft::error(COMPUTE_CONDITION, "ComputeNotOurs", text)
+}
+
+/// A compute that a human wrote first is taken over only where nothing in it has to change (D8).
+fn adoption(seen: &Observed, compute: &ExternalCompute, cell: &str) -> Outcome {
+    let fields = fields(seen, cell);
+    let differing = differences(compute, &fields, true);
+    if differing.is_empty() {
+        let because = "a human wrote the node's compute first";
+        let mut steps = vec![follow(seen, &fields, because)];
+        steps.extend(fill_images(seen, compute));
+        return (steps, Some(mirror(compute)));
+    }
+    let texts: Vec<String> = differing
+        .iter()
+        .map(|it| format!("spec.{it} would be {}", fields.get(it).unwrap_or_default()))
+        .collect();
+    let name = compute.name_any();
+    let text = format!(
+        "NovaExternalCompute {name} was not made by the operator and differs from what node {name} \
+         asks for: {}. It is left alone: correct it, or delete it with: {}",
+        texts.join(", "),
+        delete_command(compute)
+    );
+    (vec![], Some(ConditionDraft::error(COMPUTE_CONDITION, "ComputeDiffers", text)))
+}
+
+/// The cell is set once; everything else goes on following the node (D7).
+fn ours(seen: &Observed, compute: &ExternalCompute, asked: &DesiredCompute) -> Outcome {
+    let own = &compute.spec.cell_name;
+    match (binding(asked, &seen.node, compute, seen.has_runs), asked) {
+        (CellBinding::Agrees, _) => {
+            let finding = role_missing(seen, compute).unwrap_or_else(|| mirror(compute));
+            (followed(seen, compute), Some(finding))
+        }
+        (CellBinding::Unknown { .. }, _) => (followed(seen, compute), role_missing(seen, compute)),
+        (CellBinding::Replaceable, DesiredCompute::Cell(cell)) => {
+            let because =
+                format!("it never ran, and its node is now of cell {cell} instead of {own}");
+            (vec![remove(compute, because)], Some(coming(seen, cell)))
+        }
+        (CellBinding::Replaceable, _) => {
+            (vec![remove(compute, "its node has no cell any more, and it never ran")], None)
+        }
+        (CellBinding::MayGo, _) => {
+            let because = "its node has no cell any more, and its removal is allowed";
+            let step = Step::delete(Target::of(compute), because);
+            (vec![step], Some(gone_for(compute, None)))
+        }
+        (CellBinding::Bound(mismatch), _) => {
+            let finding =
+                ConditionDraft::error(COMPUTE_CONDITION, "CellMismatch", mismatch.message());
+            (followed(seen, compute), Some(finding))
+        }
+    }
+}
+
+/// A role that is gone changes no compute: nobody can tell what the node inherits now.
+fn role_missing(seen: &Observed, compute: &ExternalCompute) -> Option<ConditionDraft> {
+    let role = seen.node.spec.role.as_ref().filter(|_| seen.role.is_none())?;
+    let (name, cell) = (compute.name_any(), &compute.spec.cell_name);
+    let text = format!(
+        "OpenStackDataPlaneRole {role}, named in spec.role of OpenStackDataPlaneNode {name}, does \
+         not exist. NovaExternalCompute {name} stays in cell {cell} as it is: create the role \
+         again, or correct spec.role."
+    );
+    Some(ConditionDraft::warning(COMPUTE_CONDITION, "RoleNotFound", text))
+}
+
+/// Whether what the node publishes was made with its role. The node's controller may notice before
+/// this one that the role is gone, and what it then publishes is not what the human wrote.
+fn is_made_with_role(seen: &Observed) -> bool {
+    let is_told = || seen.node.status.as_ref().is_none_or(|it| it.observed_role.is_some());
+    seen.node.spec.role.is_none() || (seen.role.is_some() && is_told())
+}
+
+fn followed(seen: &Observed, compute: &ExternalCompute) -> Vec<Step> {
+    if !is_made_with_role(seen) {
+        return vec![];
+    }
+    let fields = fields(seen, &compute.spec.cell_name);
+    let differing = differences(compute, &fields, false);
+    let mut steps = Vec::new();
+    if !differing.is_empty() {
+        let because = format!("{} follows the node", differing.join(", "));
+        steps.push(follow(seen, &fields, &because));
+    }
+    steps.extend(fill_images(seen, compute));
+    steps
+}
+
+/// Only as it was read: a human may be writing its configuration at this moment.
+fn remove(compute: &ExternalCompute, because: impl Into<String>) -> Step {
+    let mut step = Step::delete(Target::of(compute), because);
+    step.write = Write::Delete { resource_version: compute.resource_version() };
+    step
+}
+
+fn delete_command(compute: &ExternalCompute) -> String {
+    let (namespace, name) = (compute.namespace().unwrap_or_default(), compute.name_any());
+    format!("kubectl delete -n {namespace} novaexternalcompute {name}")
+}
+
+fn gone_for(compute: &ExternalCompute, next: Option<&str>) -> ConditionDraft {
+    removal::leaving(compute, next, "its node has no cell any more")
+}
+
+fn coming(seen: &Observed, cell: &str) -> ConditionDraft {
+    on_its_way(&seen.node.namespace().unwrap_or_default(), &seen.node.name_any(), cell)
+}
+
+/// One text for the whole way: the compute's own conditions tell the steps.
+fn on_its_way(namespace: &str, name: &str, cell: &str) -> ConditionDraft {
+    let text = format!(
+        "NovaExternalCompute {name} of cell {cell} is not Ready yet; its own conditions tell more: \
+         kubectl describe -n {namespace} novaexternalcompute {name}"
+    );
+    ConditionDraft::waiting(COMPUTE_CONDITION, "Deploying", text)
+}
+
+/// What the node says of its compute.
+fn mirror(compute: &ExternalCompute) -> ConditionDraft {
+    let (name, cell) = (compute.name_any(), &compute.spec.cell_name);
+    let conditions = compute.status.as_ref().map(|it| it.conditions.as_slice());
+    let ready = find(conditions.unwrap_or_default(), READY);
+    let bad = |it: &&Condition| {
+        it.status == ConditionStatus::False
+            && matches!(it.severity, Some(Severity::Error | Severity::Warning))
+    };
+    match ready {
+        Some(ready) if ready.status == ConditionStatus::True => {
+            let text = format!(
+                "NovaExternalCompute {name} is Ready in cell {cell}. Nova schedules to a new host \
+                 once it is discovered: nova-manage cell_v2 discover_hosts"
+            );
+            ConditionDraft::good(COMPUTE_CONDITION, "Ready", text)
+        }
+        Some(ready) if bad(&ready) => {
+            let text = format!("NovaExternalCompute {name} of cell {cell}: {}", ready.message);
+            ConditionDraft {
+                type_: COMPUTE_CONDITION.to_owned(),
+                status: ConditionStatus::False,
+                severity: ready.severity,
+                reason: ready.reason.clone(),
+                message: text,
+            }
+        }
+        _ => on_its_way(&compute.namespace().unwrap_or_default(), &name, cell),
+    }
+}
+
+fn condition_step(node: &Node, finding: Option<ConditionDraft>, now: Timestamp) -> Option<Step> {
+    let because = "what the compute says differs from the node's condition";
+    foreign_condition::step(node, own_condition(node), finding, because, now)
+}

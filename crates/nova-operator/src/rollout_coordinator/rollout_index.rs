@@ -1,0 +1,466 @@
+//! How each compute stands, counted by role: no I/O, so that any order of changes can be tested.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use api::conditions;
+use api::dataplane::{Node, RunState};
+use api::nova::{ExternalCompute, ExternalComputeStatus};
+use api::rollout_limits::Limits;
+use operator_core::finalizers::is_terminating;
+use operator_core::hash;
+use operator_core::object_key::Key;
+use operator_core::run_engine::rollout::{
+    BlockReason, DisruptionBudget, RolloutCounts, RolloutState, named,
+};
+use operator_core::run_engine::service_sequence::has_begun;
+
+use crate::cell::credentials::of_cell_among;
+use crate::compute::blocked_rollout::BlockedRollout;
+use crate::compute::deploy_strategy::{deploys, is_left_out};
+use crate::indexes::{cell_key, role_key};
+use nova_config::conditions::{
+    DEPLOYMENT_READY, INPUT_READY, NODE_READY, NOVA_CELL_READY, SERVICE_CONFIG_READY, UP_TO_DATE,
+};
+
+/// What others need to know of a compute.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Member {
+    /// The role of its node, where it counts among the role's computes.
+    role: Option<Key>,
+    /// What beginning with it would mean.
+    standing: RolloutState,
+    /// Whether it waits for nothing but its turn.
+    waits: bool,
+    /// Whether it holds a place and is at work: of those that have failed, whether it is being tried.
+    tries: bool,
+    /// Its cell.
+    cell: Key,
+    /// With which credentials of the cell it was last deployed.
+    credentials: String,
+}
+
+impl Member {
+    pub(super) fn of(compute: &ExternalCompute, node: Option<&Node>) -> Self {
+        let status = compute.status.as_ref();
+        let deployed = status.map(|it| of_cell_among(&it.deployed_inputs));
+        let standing = standing(compute, node);
+        let role = node.filter(|it| !is_left_out(compute, it)).and_then(role_key);
+        Self {
+            role,
+            standing,
+            waits: waits(compute, node, standing),
+            tries: is_trying(compute, node, standing),
+            cell: cell_key(compute),
+            credentials: hash::short(&deployed),
+        }
+    }
+}
+
+impl Member {
+    /// Whether a compute that was so far so leaves a place to another one of its role, now that it is
+    /// as `next`: its own, or the one that it was woken for and does not take.
+    fn gives_up(&self, next: Option<&Self>) -> bool {
+        let Some(next) = next.filter(|it| it.role == self.role) else { return true };
+        let was_next_try = self.waits && self.standing.is_retry();
+        if !next.tries && (self.tries || was_next_try && !next.waits) {
+            return true;
+        }
+        match self.standing {
+            // Those that wait let a correction be tried first where it failed.
+            RolloutState::Corrected => next.standing != self.standing,
+            RolloutState::Disturbed | RolloutState::Failed => {
+                !next.standing.counts_as_unavailable()
+            }
+            RolloutState::New | RolloutState::Ready => {
+                self.waits && !next.waits && next.standing.starts_now()
+            }
+            RolloutState::Started | RolloutState::FailedNew => false,
+        }
+    }
+}
+
+/// What beginning or going on with a compute means for a rollout.
+pub(super) fn standing(compute: &ExternalCompute, node: Option<&Node>) -> RolloutState {
+    let status = compute.status.as_ref();
+    let recorded = status.map(|it| it.services.as_slice()).unwrap_or_default();
+    let standing =
+        RolloutState::of(recorded, status.is_some_and(|it| !it.deployed_inputs.is_empty()));
+    let holds_back = matches!(standing, RolloutState::Corrected | RolloutState::Disturbed);
+    if !holds_back || is_at_work(compute) || may_run(compute, node) {
+        return standing;
+    }
+    // It cannot be tried at present, and nobody waits for that. Of one that did not fail the run was
+    // withdrawn, or never made: it is what it was.
+    if standing == RolloutState::Corrected { RolloutState::Failed } else { RolloutState::Ready }
+}
+
+/// Whether one of its runs has begun.
+fn is_at_work(compute: &ExternalCompute) -> bool {
+    compute.status.as_ref().is_some_and(|it| has_begun(&it.services))
+}
+
+/// Whether its status names nothing else that keeps it from a run.
+fn may_run(compute: &ExternalCompute, node: Option<&Node>) -> bool {
+    let Some(status) = &compute.status else { return false };
+    let holds = |it: &&str| conditions::is_true(&status.conditions, it);
+    deploys(compute, node)
+        && [INPUT_READY, NODE_READY, NOVA_CELL_READY, SERVICE_CONFIG_READY].iter().all(holds)
+}
+
+/// Whether it waits for nothing but its turn.
+fn waits(compute: &ExternalCompute, node: Option<&Node>, standing: RolloutState) -> bool {
+    let is_up_to_date =
+        |it: &ExternalComputeStatus| conditions::is_true(&it.conditions, UP_TO_DATE);
+    let is_due = if standing.is_retry() {
+        is_told_to_wait(compute)
+    } else {
+        standing.starts_now() && !compute.status.as_ref().is_some_and(is_up_to_date)
+    };
+    is_due && may_run(compute, node)
+}
+
+/// Whether its status says that a try waits for its turn: something else than what failed.
+fn is_told_to_wait(compute: &ExternalCompute) -> bool {
+    let conditions = compute.status.iter().flat_map(|it| &it.conditions);
+    let mut told = conditions.filter(|it| it.type_ == DEPLOYMENT_READY);
+    told.any(|it| it.reason == BlockReason::LimitReached.reason())
+}
+
+/// Whether one that is out of service is at work: its attempt is recorded, and nothing keeps it from a
+/// run. Whether it has failed is not known any more once the service is done that failed, so that those
+/// that have not count as well. One that is being deleted is tried no longer.
+pub(super) fn is_trying(
+    compute: &ExternalCompute,
+    node: Option<&Node>,
+    standing: RolloutState,
+) -> bool {
+    let services = compute.status.iter().flat_map(|it| &it.services);
+    // The first one that has not succeeded decides; those after it are recorded with it.
+    let due = services.map(|it| it.state).find(|it| *it != RunState::Succeeded);
+    let is_under_way = matches!(due, Some(RunState::Pending | RunState::Running));
+    let may_go_on = || is_at_work(compute) || may_run(compute, node) && !is_told_to_wait(compute);
+    standing.counts_as_unavailable() && is_under_way && !is_terminating(compute) && may_go_on()
+}
+
+/// The computes of one role.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+struct Group {
+    tally: RolloutCounts,
+    /// Those that fail; whether they hold a place.
+    failing: BTreeMap<Key, bool>,
+    /// Deployed ones that wait for their turn.
+    waiting: BTreeSet<Key>,
+    /// Others that wait, which take no place.
+    new: BTreeSet<Key>,
+    /// Those that have failed and wait for their turn to be tried.
+    next_tries: BTreeSet<Key>,
+    /// How many of those that hold a place are at work.
+    n_tries: usize,
+}
+
+impl Group {
+    fn add(&mut self, key: &Key, member: &Member) {
+        let Member { standing, waits, tries, .. } = *member;
+        self.tally.add(standing);
+        self.n_tries += usize::from(tries);
+        if standing.fails() {
+            self.failing.insert(key.clone(), standing.counts_as_unavailable());
+        }
+        if waits && standing == RolloutState::Ready {
+            self.waiting.insert(key.clone());
+        }
+        if waits && standing == RolloutState::New {
+            self.new.insert(key.clone());
+        }
+        if waits && standing.is_retry() {
+            self.next_tries.insert(key.clone());
+        }
+    }
+
+    fn remove(&mut self, key: &Key, member: &Member) {
+        self.tally.remove(member.standing);
+        self.n_tries = self.n_tries.saturating_sub(usize::from(member.tries));
+        self.failing.remove(key);
+        for set in [&mut self.waiting, &mut self.new, &mut self.next_tries] {
+            set.remove(key);
+        }
+    }
+
+    fn gate(&self, limits: &Limits) -> DisruptionBudget {
+        DisruptionBudget::of(limits, &self.tally.with_trying(self.n_tries))
+    }
+
+    /// The first ones that fail and hold a place.
+    fn named(&self) -> String {
+        let holds = self.failing.iter().filter(|(_, holds)| **holds);
+        let names: Vec<&str> = holds.map(|(key, _)| key.name.as_str()).collect();
+        named(&names)
+    }
+
+    /// Who holds all places that are held, where those are only computes that fail.
+    fn at_rest(&self) -> Option<String> {
+        let names = (!self.tally.is_moving()).then(|| self.named());
+        names.filter(|it| !it.is_empty())
+    }
+}
+
+/// What those of a role hear that wait.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum News {
+    /// A place is free.
+    Place,
+    /// One of them fails, or none does any more; or others than before hold the places and fail.
+    Failing,
+}
+
+/// What a change concerns.
+#[derive(Debug, Default, Eq, PartialEq)]
+pub(super) struct Changed {
+    /// Roles with news for those that wait.
+    pub(super) roles: Vec<(Key, News)>,
+    /// Cells whose computes use other credentials now, or are others.
+    pub(super) cells: Vec<Key>,
+}
+
+/// What those of a role that wait may have to tell.
+#[derive(Default)]
+struct Told {
+    is_failing: bool,
+    at_rest: Option<String>,
+    in_service: usize,
+}
+
+/// All computes.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(super) struct Standings {
+    members: BTreeMap<Key, Member>,
+    groups: BTreeMap<Key, Group>,
+}
+
+impl Standings {
+    /// Replaces what is known of a compute; `None` where it is gone.
+    pub(super) fn put(&mut self, key: &Key, member: Option<Member>) -> Changed {
+        let old = self.members.get(key).cloned();
+        if old == member {
+            return Changed::default();
+        }
+        let of_cell =
+            |it: &Option<Member>| it.as_ref().map(|it| (it.cell.clone(), it.credentials.clone()));
+        let mut cells = Vec::new();
+        if of_cell(&old) != of_cell(&member) {
+            cells.extend([&old, &member].into_iter().flatten().map(|it| it.cell.clone()));
+            cells.dedup();
+        }
+        let concerned: BTreeSet<Key> =
+            [&old, &member].into_iter().flatten().filter_map(|it| it.role.clone()).collect();
+        let before: Vec<Told> = concerned.iter().map(|it| self.told(it)).collect();
+        let left = old.as_ref().filter(|it| it.gives_up(member.as_ref()));
+        let left = left.and_then(|it| it.role.clone());
+        if let Some(old) = self.members.remove(key) {
+            self.leave(key, &old);
+        }
+        if let Some(member) = member {
+            if let Some(role) = &member.role {
+                self.groups.entry(role.clone()).or_default().add(key, &member);
+            }
+            self.members.insert(key.clone(), member);
+        }
+        let mut roles = Vec::new();
+        for (role, before) in concerned.into_iter().zip(before) {
+            let after = self.told(&role);
+            // A share of others may be a place more.
+            let may_have_place =
+                Some(&role) == left.as_ref() || after.in_service != before.in_service;
+            if (after.is_failing, &after.at_rest) != (before.is_failing, &before.at_rest) {
+                roles.push((role, News::Failing));
+            } else if may_have_place {
+                roles.push((role, News::Place));
+            }
+        }
+        Changed { roles, cells }
+    }
+
+    /// What is told of a role to those that wait.
+    fn told(&self, role: &Key) -> Told {
+        let Some(group) = self.groups.get(role) else { return Told::default() };
+        Told {
+            is_failing: group.tally.is_failing(),
+            at_rest: group.at_rest(),
+            in_service: group.tally.in_service(),
+        }
+    }
+
+    fn leave(&mut self, key: &Key, member: &Member) {
+        let Some(role) = &member.role else { return };
+        let Some(group) = self.groups.get_mut(role) else { return };
+        group.remove(key, member);
+        if group.tally.total() == 0 {
+            self.groups.remove(role);
+        }
+    }
+
+    /// Who of a role is to look again. `limits` tells what the node of a compute publishes.
+    pub(super) fn next(&self, role: &Key, news: News, limits: impl Fn(&Key) -> Limits) -> Vec<Key> {
+        let Some(group) = self.groups.get(role) else { return Vec::new() };
+        let mut waiting = [&group.waiting, &group.new, &group.next_tries].into_iter().flatten();
+        let Some(first) = waiting.next() else { return Vec::new() };
+        let limits = limits(first);
+        let gate = group.gate(&limits);
+        let (may_new, n_waiting) = match news {
+            // All of them say why they wait.
+            News::Failing if limits.pause_on_failure => (true, group.waiting.len()),
+            News::Failing if gate.left() == 0 => (true, group.waiting.len()),
+            News::Failing | News::Place => (!gate.is_paused(), gate.left()),
+        };
+        let new = group.new.iter().filter(|_| may_new);
+        let next_tries = group.next_tries.iter().take(gate.tries_left());
+        next_tries.chain(new).chain(group.waiting.iter().take(n_waiting)).cloned().collect()
+    }
+
+    /// Whether computes of a role may have to wait for each other.
+    pub(super) fn limited(&self, role: &Key, limits: &Limits) -> bool {
+        let in_service = self.groups.get(role).map_or(0, |it| it.tally.in_service());
+        limits.pause_on_failure || limits.bounds(in_service)
+    }
+
+    /// Why a compute of that standing may not begin.
+    pub(super) fn held(
+        &self,
+        role: &Key,
+        limits: &Limits,
+        standing: RolloutState,
+    ) -> Option<BlockedRollout> {
+        let group = self.groups.get(role)?;
+        match group.gate(limits).admit(standing) {
+            Ok(()) => None,
+            Err(BlockReason::LimitReached) if standing.is_retry() => Some(BlockedRollout::Try),
+            Err(BlockReason::LimitReached) => Some(BlockedRollout::Turn),
+            Err(BlockReason::Stuck) => Some(BlockedRollout::Stuck { failing: group.named() }),
+            Err(BlockReason::Paused) => {
+                let first = group.failing.keys().next();
+                Some(BlockedRollout::Paused {
+                    failing: first.map(|it| it.name.clone()).unwrap_or_default(),
+                })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn member() -> impl Strategy<Value = Option<Member>> {
+        let standing = prop_oneof![
+            Just(RolloutState::New),
+            Just(RolloutState::Started),
+            Just(RolloutState::Ready),
+            Just(RolloutState::FailedNew),
+            Just(RolloutState::Disturbed),
+            Just(RolloutState::Failed),
+            Just(RolloutState::Corrected),
+        ];
+        let role = prop::option::of("[ab]");
+        let member = (role, standing, any::<[bool; 2]>(), "[xy]", "[12]");
+        prop::option::weighted(
+            0.8,
+            member.prop_map(|(role, standing, [waits, tries], cell, credentials)| Member {
+                role: role.map(|it| Key::new("ns", it)),
+                standing,
+                waits: waits && (standing.starts_now() || standing.is_retry() && !tries),
+                tries: tries && standing.counts_as_unavailable(),
+                cell: Key::new("ns", cell),
+                credentials,
+            }),
+        )
+    }
+
+    /// Whether another compute may begin now, which was not so before: then somebody has to hear it.
+    fn opens(before: &Standings, after: &Standings, limits: &Limits) -> Vec<Key> {
+        let left =
+            |it: &Standings, role: &Key| it.groups.get(role).map(|it| it.gate(limits).left());
+        let waits = |role: &&Key| after.groups.get(*role).is_some_and(|it| !it.waiting.is_empty());
+        let opens = |role: &&Key| left(after, role) > left(before, role);
+        before.groups.keys().filter(waits).filter(opens).cloned().collect()
+    }
+
+    /// The roles in which one that has failed and waits may be tried now, which was not so before.
+    fn opens_tries(before: &Standings, after: &Standings, limits: &Limits) -> Vec<Key> {
+        let left =
+            |it: &Standings, role: &Key| it.groups.get(role).map(|it| it.gate(limits).tries_left());
+        let waits =
+            |role: &&Key| after.groups.get(*role).is_some_and(|it| !it.next_tries.is_empty());
+        let opens = |role: &&Key| left(after, role) > left(before, role);
+        before.groups.keys().filter(waits).filter(opens).cloned().collect()
+    }
+
+    #[test]
+    fn nobody_begins_while_a_correction_is_tried_though_places_are_free() {
+        let member = |standing: RolloutState| Member {
+            role: Some(Key::new("ns", "a")),
+            standing,
+            waits: standing.starts_now(),
+            tries: false,
+            cell: Key::new("ns", "x"),
+            credentials: "1".into(),
+        };
+        let mut standings = Standings::default();
+        let all = [
+            RolloutState::Corrected,
+            RolloutState::Ready,
+            RolloutState::Ready,
+            RolloutState::Ready,
+        ];
+        for (idx, standing) in all.into_iter().enumerate() {
+            standings.put(&Key::new("ns", idx.to_string()), Some(member(standing)));
+        }
+        let limits = Limits { max_unavailable: Some(IntOrString::Int(3)), pause_on_failure: false };
+        let role = Key::new("ns", "a");
+        assert_eq!(standings.held(&role, &limits, RolloutState::Ready), Some(BlockedRollout::Turn));
+        assert_eq!(standings.next(&role, News::Place, |_| limits.clone()), []);
+        let failed = member(RolloutState::Failed);
+        standings.put(&Key::new("ns", "0"), Some(failed));
+        assert_eq!(standings.held(&role, &limits, RolloutState::Ready), None);
+        assert_eq!(standings.next(&role, News::Place, |_| limits.clone()).len(), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_counted_is_what_is_there_and_no_free_place_goes_unheard(
+            changes in prop::collection::vec((0_u8..6, member()), 1..40),
+            pause_on_failure in any::<bool>(),
+            max in prop_oneof![
+                (1..3).prop_map(IntOrString::Int),
+                Just(IntOrString::String("50%".into())),
+            ],
+        ) {
+            let max_unavailable = Some(max);
+            let limits = Limits { max_unavailable, pause_on_failure };
+            let mut standings = Standings::default();
+            for (key, member) in changes {
+                let key = Key::new("ns", key.to_string());
+                let before = standings.clone();
+                let changed = standings.put(&key, member);
+                let mut anew = Standings::default();
+                for (key, member) in &standings.members {
+                    anew.put(key, Some(member.clone()));
+                }
+                prop_assert_eq!(&anew, &standings);
+                for role in opens(&before, &standings, &limits) {
+                    let news = changed.roles.iter().find(|it| it.0 == role);
+                    let woken = news.map(|it| standings.next(&role, it.1, |_| limits.clone()));
+                    prop_assert!(woken.is_some_and(|it| !it.is_empty()), "{:?}", changed);
+                }
+                for role in opens_tries(&before, &standings, &limits) {
+                    let news = changed.roles.iter().find(|it| it.0 == role);
+                    let woken = news.map(|it| standings.next(&role, it.1, |_| limits.clone()));
+                    let is_next = |it: &Key| standings.groups[&role].next_tries.contains(it);
+                    prop_assert!(woken.is_some_and(|it| it.iter().any(is_next)), "{:?}", changed);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! The run engine: from services and hosts to runs, and from the runs' results to a truth per host.
+//!
+//! Both roads and both phases share it; it names no OpenStack service.
+//! A *chain* is the ordered list of services of one host; an *attempt* is one try of one service on
+//! one host at one hash; a *run* is one AnsibleEE that carries attempts of several hosts.
+
+pub mod batches;
+pub mod build;
+pub mod connection_vars;
+pub mod host;
+pub mod host_key;
+pub mod host_key_checking;
+pub mod host_progress;
+pub mod inventory;
+pub mod known_hosts;
+pub mod layout;
+pub mod limit;
+pub mod mounts;
+mod next_retry;
+pub mod outcome;
+pub mod owner;
+pub mod retry;
+pub mod rollout;
+pub mod run;
+pub mod run_gc;
+pub mod run_template;
+pub mod secret_vars;
+pub mod service_sequence;
+pub mod sources;
+pub mod ssh_secret;
+#[cfg(test)]
+mod test_runs;
+
+pub use host::{DesiredService, Host};
+pub use run::Run;
+pub use service_sequence::{SequenceState, ServiceSequence};
+
+/// What is told of a host whose inputs are not those of its last attempt; `names` are the ones that
+/// differ from its last deployment, joined by commas.
+pub fn changed_text(names: &str) -> String {
+    if names.is_empty() {
+        return "The inputs are those of the last deployment again, but an attempt with others came \
+                in between."
+            .to_owned();
+    }
+    format!("Changed since the last deployment: {names}.")
+}

@@ -1,0 +1,315 @@
+//! How a run is written down: the AnsibleEE of a shard.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::plan::{Step, Target};
+use crate::run_engine::batches::Batch;
+use crate::run_engine::host_key::SCAN_LIMIT;
+use crate::run_engine::inventory::{RUN_GROUP, run_inventory};
+use crate::run_engine::mounts;
+use crate::run_engine::run::{ATTEMPTS, HOST_KEYS, PARTIAL_LABEL, SERVICE_LABEL, SSH_KEYS};
+use api::ansibleee::{AnsibleEe, RunHost};
+use api::names;
+
+use crate::run_engine::run_template::{HostConnection, Play, RunTemplate};
+
+/// Longest name of an AnsibleEE: it leaves room for the suffixes of its Job and pods.
+const NAME_LIMIT: usize = 52;
+
+/// The name of a shard's run.
+pub fn name(recipe: &RunTemplate, shard: &Batch) -> String {
+    let identity = shard.identity();
+    let middle = match recipe.deployed.names.as_slice() {
+        [] => std::slice::from_ref(&recipe.parent.name),
+        names => names,
+    };
+    let mut parts = vec![shard.service.as_str()];
+    parts.extend(middle.iter().map(String::as_str));
+    parts.push(&identity[..10]);
+    names::derived(&parts, NAME_LIMIT)
+}
+
+/// The step that creates a shard's run, once.
+pub fn run(recipe: &RunTemplate, shard: &Batch, reach: &BTreeMap<String, HostConnection>) -> Step {
+    let target = Target::named::<AnsibleEe>(&recipe.parent.namespace, name(recipe, shard));
+    let keys: BTreeMap<&str, &str> = reached(recipe, shard, reach)
+        .map(|(_, it)| (it.ssh_secret.as_str(), it.ssh_version.as_str()))
+        .collect();
+    let mut object = json!({
+        "metadata": {
+            "labels": {
+                SERVICE_LABEL: shard.service,
+                PARTIAL_LABEL: recipe.options.is_partial().to_string(),
+            },
+            "annotations": {
+                ATTEMPTS: serde_json::to_string(&shard.attempts).unwrap_or_default(),
+                SSH_KEYS: serde_json::to_string(&keys).unwrap_or_default(),
+            },
+            "ownerReferences": [owner(&recipe.parent)],
+        },
+        "spec": spec(recipe, shard, reach),
+    });
+    for (name, value) in &recipe.deployed.labels {
+        object["metadata"]["labels"][name] = json!(value);
+    }
+    let trusted: BTreeMap<&str, &str> = shard
+        .attempts
+        .keys()
+        .filter_map(|it| Some((it.as_str(), reach.get(it)?.trusted.as_str())))
+        .filter(|(_, word)| !word.is_empty())
+        .collect();
+    if !trusted.is_empty() {
+        let words = serde_json::to_string(&trusted).unwrap_or_default();
+        object["metadata"]["annotations"][HOST_KEYS] = json!(words);
+    }
+    let because = format!("service {} is to be deployed on {}", shard.service, hosts_text(shard));
+    Step::create(target, object, "/spec/inputHash", because)
+}
+
+/// The controller's owner reference to an object that was read.
+pub fn owner(parent: &Target) -> Value {
+    json!({
+        "apiVersion": parent.kind.api_version(),
+        "kind": parent.kind.kind,
+        "name": parent.name,
+        "uid": parent.uid,
+        "controller": true,
+        "blockOwnerDeletion": true,
+    })
+}
+
+fn hosts_text(shard: &Batch) -> String {
+    match shard.attempts.len() {
+        1 => shard.attempts.keys().next().cloned().unwrap_or_default(),
+        n_hosts => format!("{n_hosts} hosts"),
+    }
+}
+
+/// The hosts that a run touches, by name.
+fn reached<'a>(
+    recipe: &RunTemplate,
+    shard: &'a Batch,
+    reach: &'a BTreeMap<String, HostConnection>,
+) -> impl Iterator<Item = (&'a String, &'a HostConnection)> {
+    let is_everywhere = recipe.deployed.is_everywhere;
+    reach.iter().filter(move |(name, _)| is_everywhere || shard.attempts.contains_key(*name))
+}
+
+fn run_hosts(
+    recipe: &RunTemplate,
+    shard: &Batch,
+    reach: &BTreeMap<String, HostConnection>,
+) -> Vec<RunHost> {
+    let is_own = |name: &String| shard.attempts.contains_key(name);
+    let asks = |(name, it): &(&String, &HostConnection)| is_own(name) && it.scan.is_some();
+    let mut n_asked = reach.iter().filter(asks).count();
+    // Of the hosts beside the run's own as many are asked for their keys as it can tell of.
+    let mut scan = |name: &String, it: &HostConnection| {
+        let is_beside = it.scan.is_some() && !is_own(name);
+        n_asked += usize::from(is_beside);
+        it.scan.clone().filter(|_| !is_beside || n_asked <= SCAN_LIMIT)
+    };
+    let mut host = |(name, it): (&String, &HostConnection)| {
+        let (name, address, scan_host_key) = (name.clone(), it.address.clone(), scan(name, it));
+        RunHost { name, address, scan_host_key }
+    };
+    reached(recipe, shard, reach).map(&mut host).collect()
+}
+
+fn spec(recipe: &RunTemplate, shard: &Batch, reach: &BTreeMap<String, HostConnection>) -> Value {
+    let deployed = &recipe.deployed;
+    let reached: Vec<&HostConnection> = reached(recipe, shard, reach).map(|(_, it)| it).collect();
+    let mut spec = json!({
+        "inputHash": shard.identity(),
+        "hosts": run_hosts(recipe, shard, reach),
+        "inventory": run_inventory(shard.attempts.keys()),
+        "extraVars": extra_vars(recipe),
+        "extraMounts": mounts::of(recipe, &reached),
+        "env": recipe.env,
+        "networkAttachments": recipe.network_attachments,
+        // Every further attempt is a new run over only the hosts that need it (D4).
+        "backoffLimit": 0,
+        "restartPolicy": "Never",
+    });
+    let cmd_line = recipe.options.cmd_line(deployed.is_everywhere);
+    if !cmd_line.is_empty() {
+        spec["cmdLine"] = json!(cmd_line);
+    }
+    if !recipe.fact_variables.is_empty() {
+        spec["factVariables"] = json!(recipe.fact_variables);
+    }
+    if !deployed.node_selector.is_empty() {
+        spec["nodeSelector"] = json!(deployed.node_selector);
+    }
+    if let Some(name) = &deployed.env_config_map {
+        spec["envConfigMapName"] = json!(name);
+    }
+    if deployed.lets_jobs_go {
+        spec["preserveJobs"] = json!(false);
+    }
+    match &recipe.play {
+        Play::Playbook(name) => spec["playbook"] = json!(name),
+        Play::Contents(text) => spec["playbookContents"] = json!(text),
+        Play::Role(name) => spec["role"] = json!(name),
+    }
+    if let Some(image) = &recipe.image {
+        spec["image"] = json!(image);
+    }
+    if let Some(dns) = &recipe.dns_config {
+        spec["dnsConfig"] = json!(dns);
+    }
+    spec
+}
+
+/// One bad host must not stop the others: play keywords see extra variables only (D4).
+fn extra_vars(recipe: &RunTemplate) -> Value {
+    let mut vars: BTreeMap<String, Value> = BTreeMap::from([
+        ("edpm_any_errors_fatal".into(), json!(false)),
+        ("edpm_max_fail_percentage".into(), json!(100)),
+    ]);
+    vars.extend(recipe.extra_vars.clone());
+    let hosts = if recipe.deployed.is_everywhere { "all" } else { RUN_GROUP };
+    vars.insert("edpm_override_hosts".into(), json!(hosts));
+    vars.insert("edpm_service_type".into(), json!(recipe.service_type));
+    json!(vars)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Kind;
+    use crate::run_engine::layout::Layout;
+    use crate::run_engine::run_template::{AnsibleOptions, DeploymentOptions};
+    use crate::run_engine::ssh_secret::KNOWN_HOSTS;
+    use api::ansibleee::HostKeyScan;
+
+    #[test]
+    fn options_are_quoted_for_a_shell() {
+        let options = AnsibleOptions {
+            tags: Some("a b".into()),
+            limit: Some("it's".into()),
+            ..AnsibleOptions::default()
+        };
+        assert_eq!(options.cmd_line(false), r"--limit 'it'\''s,&edpm_run' --tags 'a b'");
+        assert_eq!(AnsibleOptions::default().cmd_line(false), "--limit 'edpm_run'");
+        let limit =
+            |it: &str| AnsibleOptions { limit: Some(it.into()), ..AnsibleOptions::default() };
+        assert_eq!(limit("compute:!n2").cmd_line(false), "--limit 'compute,!n2,&edpm_run'");
+        assert_eq!(limit("compute:!n2").cmd_line(true), "--limit 'compute:!n2'");
+        assert_eq!(AnsibleOptions::default().cmd_line(true), "");
+    }
+
+    fn recipe() -> RunTemplate {
+        RunTemplate {
+            parent: Target {
+                kind: Kind::of::<AnsibleEe>(),
+                namespace: "ns".into(),
+                name: "compute".into(),
+                uid: Some("u".into()),
+            },
+            play: Play::Playbook("a.b.c".into()),
+            service_type: "a".into(),
+            image: None,
+            env: vec![],
+            extra_mounts: vec![],
+            network_attachments: vec![],
+            dns_config: None,
+            layout: Layout::Parent { inventory: "inventory".into(), beside: None },
+            sources: vec![],
+            options: AnsibleOptions::default(),
+            fact_variables: Vec::new(),
+            extra_vars: BTreeMap::new(),
+            deployed: DeploymentOptions::default(),
+        }
+    }
+
+    fn reach(has_known_hosts: bool, scan: Option<HostKeyScan>, trusted: &str) -> HostConnection {
+        HostConnection {
+            address: "192.0.2.7:22".into(),
+            ssh_secret: "key".into(),
+            ssh_version: "1".into(),
+            has_known_hosts,
+            scan,
+            trusted: trusted.into(),
+        }
+    }
+
+    fn created(reach: HostConnection) -> Value {
+        let attempt = crate::run_engine::run::Attempt { hash: "h".into(), attempt: 1 };
+        let attempts = BTreeMap::from([("n0".to_owned(), attempt)]);
+        let shard = Batch { service: "a".into(), group: "g".into(), attempts };
+        let step = run(&recipe(), &shard, &BTreeMap::from([("n0".to_owned(), reach)]));
+        let crate::plan::Write::Create { object, .. } = step.write else { panic!("no creation") };
+        object
+    }
+
+    #[test]
+    fn a_run_asks_for_host_keys_only_where_its_host_says_so() {
+        let of_host = |it: &Value| it["spec"]["hosts"][0].clone();
+        let known = created(reach(true, None, ""));
+        assert_eq!(of_host(&known), json!({ "name": "n0", "address": "192.0.2.7:22" }));
+        assert_eq!(known["metadata"]["annotations"].get(HOST_KEYS), None);
+        let fingerprint = Some("SHA256:x".to_owned());
+        let asked = created(reach(true, Some(HostKeyScan { fingerprint }), "word"));
+        assert_eq!(of_host(&asked)["scanHostKey"], json!({ "fingerprint": "SHA256:x" }));
+        assert_eq!(asked["metadata"]["annotations"][HOST_KEYS], json!(r#"{"n0":"word"}"#));
+        let any = created(reach(true, Some(HostKeyScan::default()), ""));
+        assert_eq!(of_host(&any)["scanHostKey"], json!({}));
+        // It is the same run all the same: what was learned is no input.
+        for pointer in ["/metadata/name", "/spec/inputHash"] {
+            assert_eq!(known.pointer(pointer), asked.pointer(pointer));
+            assert!(known.pointer(pointer).is_some());
+        }
+    }
+
+    #[test]
+    fn known_hosts_are_mounted_only_where_the_secret_has_them() {
+        let paths = |has_known_hosts| {
+            let run = created(reach(has_known_hosts, None, ""));
+            let mounts = run["spec"]["extraMounts"][0]["mounts"].as_array().unwrap().clone();
+            mounts.iter().filter(|it| it["subPath"] == KNOWN_HOSTS).count()
+        };
+        assert_eq!((paths(true), paths(false)), (1, 0));
+    }
+
+    #[test]
+    fn a_run_everywhere_touches_all_hosts_and_carries_only_its_own_attempts() {
+        let attempt = crate::run_engine::run::Attempt { hash: "h".into(), attempt: 1 };
+        let attempts = BTreeMap::from([("n0".to_owned(), attempt)]);
+        let shard = Batch { service: "a".into(), group: "g".into(), attempts };
+        let scan = || Some(HostKeyScan::default());
+        let mut all: BTreeMap<String, HostConnection> =
+            (1..90).map(|it| (format!("b{it:02}"), reach(true, scan(), ""))).collect();
+        all.insert("n0".into(), reach(true, scan(), ""));
+        let deployed = DeploymentOptions {
+            names: vec!["deployment".into(), "set".into()],
+            labels: BTreeMap::from([("x".to_owned(), "y".to_owned())]),
+            is_everywhere: true,
+            lets_jobs_go: true,
+            ..DeploymentOptions::default()
+        };
+        let extra_vars = BTreeMap::from([
+            ("edpm_override_hosts".to_owned(), json!("n0")),
+            ("edpm_max_fail_percentage".to_owned(), json!(0)),
+        ]);
+        let step = run(&RunTemplate { extra_vars, deployed, ..recipe() }, &shard, &all);
+        let crate::plan::Write::Create { object, .. } = step.write else { panic!("no creation") };
+        let run: AnsibleEe = serde_json::from_value(object).unwrap();
+        assert_eq!(run.spec.hosts.len(), 90);
+        let asked = run.spec.hosts.iter().filter(|it| it.scan_host_key.is_some());
+        let asked: Vec<&str> = asked.map(|it| it.name.as_str()).collect();
+        assert_eq!((asked.len(), asked.contains(&"n0")), (SCAN_LIMIT, true));
+        assert_eq!(run.spec.extra_vars["edpm_override_hosts"], "all");
+        // What says how a human's plays behave is theirs.
+        assert_eq!(run.spec.extra_vars["edpm_max_fail_percentage"], 0);
+        assert!(!run.spec.preserve_jobs);
+        let labels = run.metadata.labels.unwrap();
+        assert_eq!((labels["x"].as_str(), labels[SERVICE_LABEL].as_str()), ("y", "a"));
+        let carried: BTreeMap<String, Value> =
+            serde_json::from_str(&run.metadata.annotations.unwrap()[ATTEMPTS]).unwrap();
+        assert_eq!(carried.keys().collect::<Vec<_>>(), ["n0"]);
+        assert!(run.metadata.name.unwrap().starts_with("a-deployment-set-"));
+    }
+}

@@ -1,0 +1,220 @@
+//! The inventory of a parent's hosts, and the small one that names the hosts of a single run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::run_engine::owner::{self, HostOwner};
+use api::yaml::Tree;
+
+/// The group that holds exactly the hosts of a run, in the run's own inventory.
+pub const RUN_GROUP: &str = "edpm_run";
+
+/// Key of the inventory in the inventory object.
+pub const INVENTORY_KEY: &str = "inventory";
+/// Key of the effective nic template in the inventory object; one per host that has its own.
+pub const NETWORK_KEY: &str = "network";
+/// Key of the learned host keys in the inventory object; absent where others know all its hosts.
+pub const KNOWN_HOSTS_KEY: &str = "known_hosts";
+/// Where the inventory object's keys are mounted as files, for nic templates and learned host keys.
+pub const NETWORK_DIR: &str = "/runner/network";
+/// Where private keys are mounted, one file per Secret.
+pub const SSH_KEY_DIR: &str = "/runner/env/ssh_key";
+/// Where known host keys are mounted, one file per Secret.
+pub const KNOWN_HOSTS_DIR: &str = "/runner/env/known_hosts";
+/// Where a run finds the host keys that it asked for itself.
+pub const HOST_KEYS_DIR: &str = "/runner/host_keys";
+
+/// Who Ansible logs in as where nobody says it: what it would do by itself, and plays that ask for
+/// `ansible_user` get the name.
+const SAME_USER: &str = "{{ lookup('ansible.builtin.env', 'ANSIBLE_REMOTE_USER') or \
+                         lookup('ansible.builtin.pipe', 'id -un') }}";
+
+/// One host and how to reach it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostEntry {
+    /// Its inventory name.
+    pub name: String,
+    /// The address that ssh connects to.
+    pub ansible_host: String,
+    /// The port that ssh connects to.
+    pub ansible_port: i32,
+    /// The user that ssh logs in as; the pod's own, as Ansible has it, when absent.
+    pub ansible_user: Option<String>,
+    /// The host's own name.
+    pub host_name: String,
+    /// The Secret with its key and known host keys.
+    pub ssh_secret: String,
+    /// Whether its own key is a learned one, where the Secret's known hosts do not name it.
+    pub is_learned: bool,
+    /// Path of its nic template in the pod, where it has one.
+    pub nic_template: Option<String>,
+    /// `management_network`, where it is set.
+    pub management_network: Option<String>,
+    /// The human's variables; they win over what is derived.
+    pub vars: BTreeMap<String, Value>,
+    /// The object whose runs may change the host.
+    pub owner: HostOwner,
+    /// Variables that come from Secrets and must not stand here; see [`super::secret_vars`].
+    pub elsewhere: BTreeSet<String>,
+}
+
+/// An inventory with one group of hosts.
+pub fn inventory(group: &str, hosts: &[HostEntry]) -> String {
+    let entries = hosts.iter().map(|it| (it.name.clone(), host_vars(it)));
+    let group_body = Tree::map([("hosts", Tree::map(entries))]);
+    Tree::map([(group, group_body)]).render()
+}
+
+/// The inventory that a run adds to its parent's: the group of just its hosts.
+pub fn run_inventory<'a>(hosts: impl IntoIterator<Item = &'a String>) -> String {
+    let hosts = Tree::map(hosts.into_iter().map(|it| (it.clone(), Tree::Map(BTreeMap::new()))));
+    Tree::map([(RUN_GROUP, Tree::map([("hosts", hosts)]))]).render()
+}
+
+/// What is derived is data, never a template; what the human wrote stays a template (D13).
+fn host_vars(host: &HostEntry) -> Tree {
+    let text = |it: &str| Tree::data(it.to_owned());
+    let mut vars: BTreeMap<String, Tree> = BTreeMap::from([
+        ("ansible_host".into(), text(&host.ansible_host)),
+        ("ansible_port".into(), Tree::data(host.ansible_port)),
+        (
+            "ansible_ssh_private_key_file".into(),
+            text(&format!("{SSH_KEY_DIR}/{}", host.ssh_secret)),
+        ),
+        ("ansible_ssh_common_args".into(), text(&ssh_args(&known_hosts_files(host)))),
+        ("canonical_hostname".into(), text(&host.host_name)),
+        ("ctlplane_ip".into(), text(&host.ansible_host)),
+    ]);
+    let user = host.ansible_user.as_deref();
+    let user = user.map_or_else(|| Tree::template(Value::from(SAME_USER)), text);
+    vars.insert("ansible_user".into(), user);
+    let optional = [
+        ("edpm_network_config_template", &host.nic_template),
+        ("management_network", &host.management_network),
+    ];
+    for (name, value) in optional {
+        if let Some(value) = value {
+            vars.insert(name.into(), text(value));
+        }
+    }
+    for (name, value) in &host.vars {
+        vars.insert(name.clone(), Tree::template(value.clone()));
+    }
+    vars.retain(|name, _| !host.elsewhere.contains(name) && !owner::is_variable(name));
+    vars.extend(host.owner.vars().into_iter().map(|(name, it)| (name.into(), Tree::data(it))));
+    Tree::Map(vars)
+}
+
+/// ssh's options for a host whose key is in one of these files, or that must not be trusted.
+///
+/// Else ssh would ask whether an unknown host may be trusted, and wait: ansible-runner gives it a
+/// terminal, and nobody is there to answer.
+pub fn ssh_args(known_hosts: &[String]) -> String {
+    format!(
+        "-o {} -o GlobalKnownHostsFile=/dev/null -o StrictHostKeyChecking=yes",
+        quoted(&format!("UserKnownHostsFile={}", known_hosts.join(" ")))
+    )
+}
+
+/// The files that may know the host. The Secret's comes first, for whom it revokes is revoked.
+fn known_hosts_files(host: &HostEntry) -> Vec<String> {
+    let mut files = vec![format!("{KNOWN_HOSTS_DIR}/{}", host.ssh_secret)];
+    if host.is_learned {
+        files.extend([NETWORK_DIR, HOST_KEYS_DIR].map(|it| format!("{it}/{KNOWN_HOSTS_KEY}")));
+    }
+    files
+}
+
+/// Ansible splits its ssh options as a shell does.
+fn quoted(option: &str) -> String {
+    if option.contains(' ') { format!("'{option}'") } else { option.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host() -> HostEntry {
+        HostEntry {
+            name: "n0".into(),
+            ansible_host: "192.0.2.7".into(),
+            ansible_port: 22,
+            ansible_user: Some("cloud-admin".into()),
+            host_name: "n0.example.org".into(),
+            ssh_secret: "key".into(),
+            is_learned: false,
+            nic_template: None,
+            management_network: None,
+            vars: BTreeMap::from([("greeting".into(), Value::from("{{ name }}"))]),
+            owner: HostOwner {
+                object: "openstack/OpenStackDataPlaneNode/n0".into(),
+                uid: "u-0".into(),
+                accepted: Vec::new(),
+            },
+            elsewhere: BTreeSet::new(),
+        }
+    }
+
+    #[test]
+    fn what_is_derived_is_unsafe_and_what_the_human_wrote_stays_a_template() {
+        let text = inventory("compute", &[host()]);
+        assert!(text.contains(r#"canonical_hostname: !unsafe "n0.example.org""#), "{text}");
+        assert!(text.contains(r#"greeting: "{{ name }}""#), "{text}");
+    }
+
+    #[test]
+    fn a_learned_key_is_looked_for_where_the_object_and_the_run_itself_put_it() {
+        let given = inventory("compute", &[host()]);
+        let option = "-o UserKnownHostsFile=/runner/env/known_hosts/key -o Global";
+        assert!(given.contains(option), "{given}");
+        let learned = inventory("compute", &[HostEntry { is_learned: true, ..host() }]);
+        let option = "-o 'UserKnownHostsFile=/runner/env/known_hosts/key \
+                      /runner/network/known_hosts /runner/host_keys/known_hosts' -o Global";
+        assert!(learned.contains(option), "{learned}");
+    }
+
+    #[test]
+    fn the_owner_of_a_host_is_no_variable_of_a_users() {
+        let mut host = host();
+        host.vars.insert("edpm_owner".into(), Value::from("openstack/OpenStackDataPlaneNode/n1"));
+        host.vars.insert("edpm_owner_accepted".into(), serde_json::json!(["u-1"]));
+        host.elsewhere.insert("edpm_owner_uid".into());
+        let text = inventory("compute", &[host]);
+        assert!(
+            text.contains(r#"edpm_owner: !unsafe "openstack/OpenStackDataPlaneNode/n0""#),
+            "{text}"
+        );
+        assert!(text.contains(r#"edpm_owner_uid: !unsafe "u-0""#), "{text}");
+        assert!(!text.contains("edpm_owner_accepted") && !text.contains("/n1"), "{text}");
+    }
+
+    #[test]
+    fn what_is_derived_gives_way_to_a_secret() {
+        let mut host = host();
+        host.elsewhere.insert("ctlplane_ip".into());
+        let text = inventory("compute", &[host]);
+        assert!(!text.contains("ctlplane_ip"), "{text}");
+    }
+
+    #[test]
+    fn an_inventory_names_the_user_even_where_nobody_does() {
+        let text = inventory("compute", &[host()]);
+        assert!(text.contains(r#"ansible_user: !unsafe "cloud-admin""#), "{text}");
+        let nobody = HostEntry { ansible_user: None, ..host() };
+        let text = inventory("compute", std::slice::from_ref(&nobody));
+        let expected = "ansible_user: \"{{ lookup('ansible.builtin.env', 'ANSIBLE_REMOTE_USER') or \
+                        lookup('ansible.builtin.pipe', 'id -un') }}\"";
+        assert!(text.contains(expected), "{text}");
+        let secret = HostEntry { elsewhere: BTreeSet::from(["ansible_user".into()]), ..nobody };
+        assert!(!inventory("compute", &[secret]).contains("ansible_user"));
+    }
+
+    #[test]
+    fn the_humans_variables_win() {
+        let mut host = host();
+        host.vars.insert("ctlplane_ip".into(), Value::from("198.51.100.1"));
+        let text = inventory("compute", &[host]);
+        assert!(text.contains(r#"ctlplane_ip: "198.51.100.1""#), "{text}");
+    }
+}

@@ -1,0 +1,222 @@
+//! What a run mounts beside the human's volumes: inventory, keys, and the files of its service.
+
+pub mod node_sets;
+mod pod_files;
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::core::v1::{ConfigMapVolumeSource, SecretVolumeSource, Volume, VolumeMount};
+
+use crate::run_engine::inventory::{INVENTORY_KEY, KNOWN_HOSTS_DIR, NETWORK_DIR, SSH_KEY_DIR};
+use crate::run_engine::run_template::{HostConnection, MountedSource, RunTemplate};
+use crate::run_engine::secret_vars;
+use crate::run_engine::ssh_secret::{KNOWN_HOSTS, PRIVATE_KEY};
+use api::shared::{MAX_EXTRA_MOUNTS, MAX_MOUNTS, MAX_VOLUMES, VolMounts};
+
+use self::pod_files::{CONFIGS_DIR, KEY_MODE};
+
+use crate::run_engine::layout::Layout;
+
+/// The volume with the inventory of a parent.
+const INVENTORY_VOLUME: &str = "edpm-inventory";
+/// The volume with the variables that come from Secrets.
+const VARS_VOLUME: &str = "edpm-secret-vars";
+
+/// Everything that a run mounts, the human's first.
+pub(super) fn of(recipe: &RunTemplate, reached: &[&HostConnection]) -> Vec<VolMounts> {
+    let mut all: Vec<VolMounts> =
+        recipe.extra_mounts.iter().filter(|it| it.reaches_runs()).cloned().collect();
+    match &recipe.layout {
+        Layout::Parent { inventory, beside } => {
+            all.push(of_parent(recipe, reached, inventory, beside.as_deref()));
+        }
+        Layout::NodeSets(node_sets) => all.extend(node_sets.mounts(recipe)),
+    }
+    fitted(all)
+}
+
+fn of_parent(
+    recipe: &RunTemplate,
+    reached: &[&HostConnection],
+    inventory: &str,
+    beside: Option<&str>,
+) -> VolMounts {
+    let mut ours = VolMounts::default();
+    mount_inventory(&mut ours, inventory);
+    if let Some(secret) = beside {
+        ours.mounts.extend(secret_vars::mounts(VARS_VOLUME));
+        ours.volumes.push(secret_volume(VARS_VOLUME.into(), secret));
+    }
+    let secrets: BTreeSet<(&str, bool)> =
+        reached.iter().map(|it| (it.ssh_secret.as_str(), it.has_known_hosts)).collect();
+    for (idx, (secret, has_known_hosts)) in secrets.into_iter().enumerate() {
+        mount_ssh(&mut ours, idx, secret, has_known_hosts);
+    }
+    for (idx, source) in recipe.sources.iter().enumerate() {
+        mount_source(&mut ours, idx, source, &recipe.service_type);
+    }
+    ours
+}
+
+fn mount_inventory(ours: &mut VolMounts, config_map: &str) {
+    ours.volumes.push(Volume {
+        name: INVENTORY_VOLUME.into(),
+        config_map: Some(ConfigMapVolumeSource { name: config_map.into(), ..Default::default() }),
+        ..Default::default()
+    });
+    ours.mounts.push(file(INVENTORY_VOLUME, "/runner/inventory/hosts", INVENTORY_KEY));
+    ours.mounts.push(VolumeMount {
+        name: INVENTORY_VOLUME.into(),
+        mount_path: NETWORK_DIR.into(),
+        read_only: Some(true),
+        ..Default::default()
+    });
+}
+
+/// A key that the Secret lacks would be mounted as an empty folder.
+fn mount_ssh(ours: &mut VolMounts, idx: usize, secret: &str, has_known_hosts: bool) {
+    let volume = format!("edpm-ssh-{idx}");
+    ours.mounts.push(file(&volume, &format!("{SSH_KEY_DIR}/{secret}"), PRIVATE_KEY));
+    if has_known_hosts {
+        ours.mounts.push(file(&volume, &format!("{KNOWN_HOSTS_DIR}/{secret}"), KNOWN_HOSTS));
+    }
+    ours.volumes.push(secret_volume(volume, secret));
+}
+
+fn mount_source(ours: &mut VolMounts, idx: usize, source: &MountedSource, service_type: &str) {
+    let volume = format!("edpm-source-{idx}");
+    for key in &source.keys {
+        ours.mounts.push(file(&volume, &format!("{CONFIGS_DIR}/{service_type}/{key}"), key));
+    }
+    ours.volumes.push(if source.is_secret {
+        secret_volume(volume, &source.name)
+    } else {
+        Volume {
+            name: volume,
+            config_map: Some(ConfigMapVolumeSource {
+                name: source.name.clone(),
+                ..Default::default()
+            }),
+            ..Default::default()
+        }
+    });
+}
+
+fn secret_volume(name: String, secret: &str) -> Volume {
+    Volume {
+        name,
+        secret: Some(SecretVolumeSource {
+            secret_name: Some(secret.into()),
+            default_mode: Some(KEY_MODE),
+            ..Default::default()
+        }),
+        ..Default::default()
+    }
+}
+
+fn file(volume: &str, path: &str, key: &str) -> VolumeMount {
+    VolumeMount {
+        name: volume.into(),
+        mount_path: path.into(),
+        sub_path: Some(key.into()),
+        read_only: Some(true),
+        ..Default::default()
+    }
+}
+
+/// The same volumes and mounts in the same order, in entries that the schema of an AnsibleEE accepts.
+///
+/// An entry that is too long goes on in another; only where there are too many of them are
+/// neighbours put together.
+fn fitted(all: Vec<VolMounts>) -> Vec<VolMounts> {
+    let split: Vec<VolMounts> = all.into_iter().flat_map(split).collect();
+    if split.len() <= MAX_EXTRA_MOUNTS {
+        return split;
+    }
+    let mut fitted: Vec<VolMounts> = Vec::new();
+    for entry in split {
+        let has_room = |it: &VolMounts| {
+            it.volumes.len() + entry.volumes.len() <= MAX_VOLUMES
+                && it.mounts.len() + entry.mounts.len() <= MAX_MOUNTS
+        };
+        match fitted.last_mut().filter(|it| has_room(it)) {
+            Some(last) => {
+                last.volumes.extend(entry.volumes);
+                last.mounts.extend(entry.mounts);
+            }
+            // Whom it reaches is decided: it may be joined by others.
+            None => fitted.push(VolMounts { propagation: vec![], extra_vol_type: None, ..entry }),
+        }
+    }
+    fitted
+}
+
+fn split(entry: VolMounts) -> Vec<VolMounts> {
+    let (n_volumes, n_mounts) = (entry.volumes.len(), entry.mounts.len());
+    let n_entries = n_volumes.div_ceil(MAX_VOLUMES).max(n_mounts.div_ceil(MAX_MOUNTS)).max(1);
+    if n_entries == 1 {
+        return vec![entry];
+    }
+    let VolMounts { propagation, extra_vol_type, volumes, mounts } = entry;
+    let (mut volumes, mut mounts) = (volumes.into_iter(), mounts.into_iter());
+    let next = |_| VolMounts {
+        propagation: propagation.clone(),
+        extra_vol_type: extra_vol_type.clone(),
+        volumes: volumes.by_ref().take(MAX_VOLUMES).collect(),
+        mounts: mounts.by_ref().take(MAX_MOUNTS).collect(),
+    };
+    (0..n_entries).map(next).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::CustomResourceExt as _;
+    use proptest::prelude::*;
+
+    use super::*;
+    use api::ansibleee::AnsibleEe;
+
+    fn entry(name: &str, n_mounts: usize) -> VolMounts {
+        let mounts = (0..n_mounts).map(|it| file(name, &format!("/{name}/{it}"), "k")).collect();
+        VolMounts { volumes: vec![secret_volume(name.into(), "s")], mounts, ..Default::default() }
+    }
+
+    fn flat(all: &[VolMounts]) -> (Vec<Volume>, Vec<VolumeMount>) {
+        let volumes = all.iter().flat_map(|it| it.volumes.clone()).collect();
+        (volumes, all.iter().flat_map(|it| it.mounts.clone()).collect())
+    }
+
+    #[test]
+    fn the_limits_are_those_of_the_schema() {
+        let definition = serde_json::to_value(AnsibleEe::crd()).unwrap();
+        let path = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/extraMounts";
+        let list = definition.pointer(path).unwrap();
+        let of = |it: &str| list["items"]["properties"][it]["maxItems"].as_u64().unwrap();
+        assert_eq!(list["maxItems"], MAX_EXTRA_MOUNTS);
+        assert_eq!((of("volumes"), of("mounts")), (MAX_VOLUMES as u64, MAX_MOUNTS as u64));
+    }
+
+    #[test]
+    fn entries_that_fit_stay_as_they_are() {
+        let human = VolMounts { extra_vol_type: Some("Ceph".into()), ..entry("ceph", 1) };
+        let all = vec![human, entry("a", MAX_MOUNTS), entry("b", 0)];
+        assert_eq!(fitted(all.clone()), all);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_mounted_stays_the_same_in_entries_of_the_schemas_size(
+            sizes in prop::collection::vec(0_usize..80, 0..40),
+        ) {
+            let all: Vec<VolMounts> =
+                sizes.iter().enumerate().map(|(idx, it)| entry(&format!("v{idx}"), *it)).collect();
+            let found = fitted(all.clone());
+            prop_assert_eq!(flat(&found), flat(&all));
+            prop_assert!(found.iter().all(|it| it.mounts.len() <= MAX_MOUNTS));
+            prop_assert!(found.iter().all(|it| it.volumes.len() <= MAX_VOLUMES));
+            let n_mounts: usize = sizes.iter().sum();
+            // Two neighbours that were not joined fill one entry at least.
+            prop_assert!(found.len() <= MAX_EXTRA_MOUNTS.max(2 * n_mounts / MAX_MOUNTS + 2));
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! The mounts of a run for node sets, as users of upstream know them from its Jobs: one volume for
+//! each key of a data source, then certificates, ssh keys and inventories.
+//!
+//! Where upstream's names would make Kubernetes refuse the Job, theirs for long names is taken.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use k8s_openapi::api::core::v1::{
+    ConfigMapVolumeSource, KeyToPath, ProjectedVolumeSource, SecretProjection, SecretVolumeSource,
+    Volume, VolumeMount, VolumeProjection,
+};
+use sha2::{Digest, Sha224};
+
+use super::pod_files::{CONFIGS_DIR, KEY_MODE};
+use crate::hash::hex;
+use crate::run_engine::inventory::{INVENTORY_KEY, KNOWN_HOSTS_DIR, KNOWN_HOSTS_KEY, SSH_KEY_DIR};
+use crate::run_engine::run_template::{MountedSource, RunTemplate};
+use crate::run_engine::ssh_secret::{KNOWN_HOSTS, PRIVATE_KEY};
+use api::names;
+use api::shared::VolMounts;
+
+use crate::run_engine::layout::{NodeSets, Tls};
+
+/// Folder of CA bundles in the pod, by service type.
+const CA_DIR: &str = "/var/lib/openstack/cacerts";
+/// Folder of hosts' certificates in the pod, by service type and name of the certificate.
+const CERTS_DIR: &str = "/var/lib/openstack/certs";
+/// The file of learned host keys, beside that of a Secret's [`KNOWN_HOSTS`].
+const LEARNED: &str = "learned";
+
+/// The name of the inventory Secret of a node set.
+pub fn inventory_name(node_set: &str) -> String {
+    format!("dataplanenodeset-{node_set}")
+}
+
+/// Where a run finds the ssh key of a node set.
+pub fn ssh_key_file(node_set: &str) -> String {
+    format!("{SSH_KEY_DIR}/ssh_key_{node_set}")
+}
+
+/// Where a run finds the host keys of a node set: those that the human gave in the ssh Secret, and
+/// those that were learned. Either may be absent.
+pub fn known_hosts_files(node_set: &str) -> [String; 2] {
+    [KNOWN_HOSTS, LEARNED].map(|it| format!("{KNOWN_HOSTS_DIR}/{node_set}/{it}"))
+}
+
+/// A key of a data source that is no plain file name.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SourceFault {
+    /// The object, as `ConfigMap x`.
+    pub object: String,
+    /// The key.
+    pub key: String,
+}
+
+impl fmt::Display for SourceFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { object, key } = self;
+        write!(
+            f,
+            "key {key:?} of {object} is no plain file name: rename it, a service's files lie in one \
+             folder"
+        )
+    }
+}
+
+/// What is wrong with the objects whose keys a service gets as files.
+pub fn faults(sources: &[MountedSource]) -> Vec<SourceFault> {
+    let is_bad = |it: &&str| it.is_empty() || *it == "." || *it == ".." || it.contains('/');
+    let of_source = |source| {
+        let fault = |key: &str| SourceFault { object: title(source), key: key.to_owned() };
+        sorted(source).into_iter().filter(is_bad).map(fault).collect::<Vec<_>>()
+    };
+    in_order(sources).flat_map(of_source).collect()
+}
+
+/// All ConfigMaps before all Secrets, each in the order in which the service names them.
+fn in_order(sources: &[MountedSource]) -> impl Iterator<Item = &MountedSource> {
+    let of = |is_secret| sources.iter().filter(move |it| it.is_secret == is_secret);
+    of(false).chain(of(true))
+}
+
+/// The keys by their bytes, each once.
+fn sorted(source: &MountedSource) -> BTreeSet<&str> {
+    source.keys.iter().map(String::as_str).collect()
+}
+
+fn title(source: &MountedSource) -> String {
+    format!("{} {}", if source.is_secret { "Secret" } else { "ConfigMap" }, source.name)
+}
+
+impl NodeSets {
+    /// One entry for each object, in upstream's order; the human's come before them.
+    pub(super) fn mounts(&self, recipe: &RunTemplate) -> Vec<VolMounts> {
+        let human = recipe.extra_mounts.iter().filter(|it| it.reaches_runs());
+        let taken = human.flat_map(|it| &it.volumes).map(|it| it.name.clone()).collect();
+        let mut volumes = Volumes { taken };
+        let mut entries = sources(&mut volumes, &recipe.sources, &recipe.service_type);
+        entries.extend(self.tls.iter().map(|it| tls(&mut volumes, it)));
+        for (node_set, secret) in &self.ssh_secrets {
+            entries.push(ssh_key(&mut volumes, node_set, secret));
+        }
+        for (idx, node_set) in self.ssh_secrets.keys().enumerate() {
+            entries.push(self.inventory(&mut volumes, idx, node_set));
+        }
+        for (node_set, secret) in &self.ssh_secrets {
+            entries.push(known_hosts(&mut volumes, node_set, secret));
+        }
+        entries
+    }
+
+    fn inventory(&self, volumes: &mut Volumes, idx: usize, node_set: &str) -> VolMounts {
+        let (name, file) = if self.is_global {
+            (format!("inventory-{idx}"), format!("inventory-{idx}"))
+        } else {
+            ("inventory".to_owned(), "hosts".to_owned())
+        };
+        let volume = Volume {
+            name: volumes.name("inventory", name),
+            secret: Some(SecretVolumeSource {
+                secret_name: Some(inventory_name(node_set)),
+                items: Some(vec![item(INVENTORY_KEY, INVENTORY_KEY)]),
+                ..Default::default()
+            }),
+            ..Default::default()
+        };
+        one(volume, &format!("/runner/inventory/{file}"), Some(INVENTORY_KEY))
+    }
+}
+
+/// The names of volumes, each once.
+struct Volumes {
+    taken: BTreeSet<String>,
+}
+
+impl Volumes {
+    /// The name, or upstream's form for long ones: also for one that is taken, or that cannot name a
+    /// volume, as that of an object with a dot.
+    fn name(&mut self, prefix: &str, name: String) -> String {
+        let is_free = names::is_dns_label(&name) && !self.taken.contains(&name);
+        let name = if is_free { name } else { format!("{prefix}{}", hex(&Sha224::digest(name))) };
+        self.taken.insert(name.clone());
+        name
+    }
+}
+
+/// Each key is in one object only: see [`crate::engine::sources::mounted`].
+fn sources(volumes: &mut Volumes, all: &[MountedSource], service_type: &str) -> Vec<VolMounts> {
+    let entry = |source: &MountedSource| {
+        let mut entry = VolMounts::default();
+        for (idx, key) in sorted(source).into_iter().enumerate() {
+            let VolMounts { volumes, mounts, .. } =
+                source_key(volumes, source, idx, key, service_type);
+            entry.volumes.extend(volumes);
+            entry.mounts.extend(mounts);
+        }
+        entry
+    };
+    in_order(all).map(entry).filter(|it| !it.volumes.is_empty()).collect()
+}
+
+fn source_key(
+    volumes: &mut Volumes,
+    source: &MountedSource,
+    idx: usize,
+    key: &str,
+    service_type: &str,
+) -> VolMounts {
+    let prefix = if source.is_secret { "sec" } else { "cm" };
+    let name = volumes.name(prefix, format!("{}-{idx}", source.name));
+    let items = Some(vec![item(key, key)]);
+    let volume = if source.is_secret {
+        let secret_name = Some(source.name.clone());
+        let secret = SecretVolumeSource { secret_name, items, ..Default::default() };
+        Volume { name, secret: Some(secret), ..Default::default() }
+    } else {
+        let name_of = source.name.clone();
+        let map = ConfigMapVolumeSource { name: name_of, items, ..Default::default() };
+        Volume { name, config_map: Some(map), ..Default::default() }
+    };
+    one(volume, &format!("{CONFIGS_DIR}/{service_type}/{key}"), Some(key))
+}
+
+fn tls(volumes: &mut Volumes, tls: &Tls) -> VolMounts {
+    match tls {
+        Tls::Bundle { service, service_type, secret } => {
+            let volume = Volume {
+                name: volumes.name("cacert", format!("{service}-{secret}")),
+                secret: Some(SecretVolumeSource {
+                    secret_name: Some(secret.clone()),
+                    ..Default::default()
+                }),
+                ..Default::default()
+            };
+            one(volume, &format!("{CA_DIR}/{service_type}"), None)
+        }
+        Tls::Certificates { secrets, service_type, key } => {
+            let name = volumes.name("cert", secrets.first().cloned().unwrap_or_default());
+            let all = secrets.iter().map(|it| projection(it, None, false));
+            let volume = projected(name, all.collect(), None);
+            one(volume, &format!("{CERTS_DIR}/{service_type}/{key}"), None)
+        }
+    }
+}
+
+/// Upstream's mode is for the owner alone, who is root; ours is for the group that all runs have.
+fn ssh_key(volumes: &mut Volumes, node_set: &str, secret: &str) -> VolMounts {
+    let file = format!("ssh_key_{node_set}");
+    let volume = Volume {
+        name: volumes.name("sshkey", format!("ssh-key-{node_set}")),
+        secret: Some(SecretVolumeSource {
+            secret_name: Some(secret.to_owned()),
+            items: Some(vec![item(PRIVATE_KEY, &file)]),
+            default_mode: Some(KEY_MODE),
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    one(volume, &ssh_key_file(node_set), Some(&file))
+}
+
+/// Both objects may lack the key: a file that is absent knows no host.
+fn known_hosts(volumes: &mut Volumes, node_set: &str, ssh_secret: &str) -> VolMounts {
+    let name = volumes.name("known", format!("known-hosts-{node_set}"));
+    let given = projection(ssh_secret, Some(item(KNOWN_HOSTS, KNOWN_HOSTS)), true);
+    let learned = Some(item(KNOWN_HOSTS_KEY, LEARNED));
+    let learned = projection(&inventory_name(node_set), learned, true);
+    let volume = projected(name, vec![given, learned], Some(KEY_MODE));
+    one(volume, &format!("{KNOWN_HOSTS_DIR}/{node_set}"), None)
+}
+
+fn projection(secret: &str, key: Option<KeyToPath>, is_optional: bool) -> VolumeProjection {
+    VolumeProjection {
+        secret: Some(SecretProjection {
+            name: secret.to_owned(),
+            items: key.map(|it| vec![it]),
+            optional: is_optional.then_some(true),
+        }),
+        ..Default::default()
+    }
+}
+
+fn projected(name: String, sources: Vec<VolumeProjection>, default_mode: Option<i32>) -> Volume {
+    let projected = ProjectedVolumeSource { default_mode, sources: Some(sources) };
+    Volume { name, projected: Some(projected), ..Default::default() }
+}
+
+fn item(key: &str, path: &str) -> KeyToPath {
+    KeyToPath { key: key.to_owned(), path: path.to_owned(), mode: None }
+}
+
+fn one(volume: Volume, path: &str, sub_path: Option<&str>) -> VolMounts {
+    let mount = VolumeMount {
+        name: volume.name.clone(),
+        mount_path: path.to_owned(),
+        sub_path: sub_path.map(str::to_owned),
+        ..Default::default()
+    };
+    VolMounts { volumes: vec![volume], mounts: vec![mount], ..Default::default() }
+}
+
+#[cfg(test)]
+#[path = "node_sets_tests.rs"]
+mod tests;

@@ -1,0 +1,43 @@
+//! When an attempt that failed is followed by another one.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::run_engine::host::Host;
+use crate::run_engine::outcome::FailureReason;
+use crate::run_engine::retry::{Retries, pause};
+use crate::run_engine::run::Run;
+use api::dataplane::service_run::ServiceRun;
+
+/// When the failed attempt that a status records is followed by another: a time that has passed means
+/// at once, `None` never.
+pub(super) fn due(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> Option<Timestamp> {
+    let reason = FailureReason::parse(seen.reason.as_deref().unwrap_or_default());
+    let is_tried_again = match host.retries {
+        Retries::Healing(_) => reason.heals_by_itself(),
+        Retries::Limited { attempts, .. } => seen.attempt < attempts && !reason.is_final(),
+    };
+    if !is_tried_again {
+        return None;
+    }
+    let has_new_secret = reason.heals_with_ssh_secret() && is_ssh_secret_new(host, seen, runs);
+    let has_new_key = reason == FailureReason::HostKeyMismatch && is_host_key_new(host, seen, runs);
+    if has_new_secret || has_new_key {
+        return Some(Timestamp::MIN);
+    }
+    let pause = SignedDuration::try_from(pause(seen.failures)).unwrap_or_default();
+    Some(seen.since.0.saturating_add(pause).unwrap_or(Timestamp::MAX))
+}
+
+/// Whether the ssh Secret differs from the one that the failed run used.
+fn is_ssh_secret_new(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> bool {
+    let (secret, version) = host.ssh_key;
+    let run = runs.iter().find(|it| Some(it.name()) == seen.run);
+    // A run that did not use this Secret at all used another one.
+    run.is_some_and(|it| it.ssh_key_version(secret).is_none_or(|used| used != version))
+}
+
+/// Whether another key is trusted, or accepted, than in the failed run.
+fn is_host_key_new(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> bool {
+    let run = runs.iter().find(|it| Some(it.name()) == seen.run);
+    run.is_some_and(|it| it.trusted(host.name) != host.trusted)
+}

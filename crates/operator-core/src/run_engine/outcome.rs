@@ -1,0 +1,447 @@
+//! What the result of a run means for one host: class, words and whether it is tried again.
+
+use crate::run_engine::host_key::HostKey;
+use crate::run_engine::owner;
+use crate::run_engine::retry::Retries;
+use crate::run_engine::run::Run;
+use api::ansibleee::{AnsibleEeStatus, HostFailure, HostKeyProblem, HostOutcome};
+use api::dataplane::service_run::ServiceRun;
+
+/// Why an attempt failed.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum FailureReason {
+    /// No ssh connection to the host.
+    HostUnreachable,
+    /// The host refused the ssh key.
+    KeyRefused,
+    /// The host showed another host key than the known one, or none is known.
+    HostKeyMismatch,
+    /// The host records another owner than the object whose run it was.
+    HostNotOwned,
+    /// A task failed on the host.
+    TaskFailed,
+    /// No play of the playbook reached the host.
+    NoHostMatched,
+    /// Ansible could not read the playbook, the inventory or the options.
+    InvalidPlaybook,
+    /// The run cannot become a Job: the operator or the API server refuses its spec.
+    InvalidSpec,
+    /// The pod was evicted, preempted or killed, or its worker went away.
+    PodEvicted,
+    /// The runner image cannot be pulled.
+    ImagePullFailed,
+    /// A Secret, ConfigMap or key that the pod mounts is missing.
+    InputMissing,
+    /// The run took longer than allowed.
+    DeadlineExceeded,
+    /// The run ended, or was deleted, without saying what happened on the host.
+    ResultUnknown,
+}
+
+impl FailureReason {
+    /// All reasons, for tables.
+    pub const ALL: [Self; 13] = [
+        Self::HostUnreachable,
+        Self::KeyRefused,
+        Self::HostKeyMismatch,
+        Self::HostNotOwned,
+        Self::TaskFailed,
+        Self::NoHostMatched,
+        Self::InvalidPlaybook,
+        Self::InvalidSpec,
+        Self::PodEvicted,
+        Self::ImagePullFailed,
+        Self::InputMissing,
+        Self::DeadlineExceeded,
+        Self::ResultUnknown,
+    ];
+
+    /// The one word used in conditions, Events and metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::HostUnreachable => "HostUnreachable",
+            Self::KeyRefused => "KeyRefused",
+            Self::HostKeyMismatch => "HostKeyMismatch",
+            Self::HostNotOwned => "HostNotOwned",
+            Self::TaskFailed => "TaskFailed",
+            Self::NoHostMatched => "NoHostMatched",
+            Self::InvalidPlaybook => "InvalidPlaybook",
+            Self::InvalidSpec => "InvalidSpec",
+            Self::PodEvicted => "PodEvicted",
+            Self::ImagePullFailed => "ImagePullFailed",
+            Self::InputMissing => "InputMissing",
+            Self::DeadlineExceeded => "DeadlineExceeded",
+            Self::ResultUnknown => "ResultUnknown",
+        }
+    }
+
+    /// The reason of that word; a word of another version of ours counts as unknown.
+    pub fn parse(word: &str) -> Self {
+        Self::ALL.into_iter().find(|it| it.as_str() == word).unwrap_or(Self::ResultUnknown)
+    }
+
+    /// Whether it is tried again without a human, with growing pauses.
+    pub fn heals_by_itself(self) -> bool {
+        matches!(
+            self,
+            Self::HostUnreachable
+                | Self::KeyRefused
+                | Self::HostKeyMismatch
+                | Self::HostNotOwned
+                | Self::PodEvicted
+                | Self::ImagePullFailed
+                | Self::InputMissing
+        )
+    }
+
+    /// Whether another content of the ssh Secret is a reason to try at once.
+    pub fn heals_with_ssh_secret(self) -> bool {
+        matches!(self, Self::KeyRefused | Self::HostKeyMismatch)
+    }
+
+    /// Whether another attempt would end as this one did: what was refused is the run itself.
+    pub fn is_final(self) -> bool {
+        self == Self::InvalidSpec
+    }
+
+    /// What the human does next, after the attempt of that number.
+    fn next_step(self, retries: Retries<'_>, attempt: i64) -> String {
+        let again = match retries {
+            Retries::Healing(redeploy) if !self.heals_by_itself() => {
+                return format!("It runs again when an input changes, or with: {redeploy}");
+            }
+            Retries::Limited { way_on, .. } if self.is_final() => {
+                format!("another attempt would be refused as well, so {way_on}.")
+            }
+            Retries::Limited { attempts, way_on } if attempt >= attempts => {
+                format!("that was the last of {attempts} attempts, so then {way_on}.")
+            }
+            Retries::Healing(_) | Retries::Limited { .. } => "it is tried again by itself.".into(),
+        };
+        match self.help() {
+            "" => format!("{}{}", again[..1].to_uppercase(), &again[1..]),
+            help => format!("{help}; {again}"),
+        }
+    }
+
+    /// What a human can do about the cause; nothing where only the cause itself tells.
+    fn help(self) -> &'static str {
+        match self {
+            Self::HostUnreachable => {
+                "Check that the host is up and that its ansibleHost and ansiblePort are right"
+            }
+            Self::KeyRefused => {
+                "Put a key that the host accepts for ansibleUser into ssh-privatekey of the ssh \
+                 Secret"
+            }
+            Self::HostKeyMismatch => {
+                "Compare with the host's own key, then correct known_hosts of the ssh Secret"
+            }
+            Self::HostNotOwned => {
+                "Correct the address, or delete the object that has the host; a file that names no \
+                 owner may be removed from the host"
+            }
+            Self::ImagePullFailed => "Correct the image's name or its registry",
+            Self::InputMissing => "Create what is missing",
+            Self::PodEvicted
+            | Self::TaskFailed
+            | Self::NoHostMatched
+            | Self::InvalidPlaybook
+            | Self::InvalidSpec
+            | Self::DeadlineExceeded
+            | Self::ResultUnknown => "",
+        }
+    }
+}
+
+/// What an attempt came to.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Outcome {
+    /// It did what it should.
+    Succeeded,
+    /// The human's own limit left the host out: nothing was done there.
+    LeftOut,
+    /// It failed.
+    Failed {
+        /// Why.
+        reason: FailureReason,
+        /// Object, cause and next step.
+        message: String,
+    },
+}
+
+/// The commands by which a human helps.
+#[derive(Clone, Copy, Debug)]
+pub struct Remediation<'a> {
+    /// Which failures are tried again, and how another attempt is asked for.
+    pub retries: Retries<'a>,
+    /// Accepts the host's present key, up to its fingerprint; absent where known hosts of the ssh
+    /// Secret decide.
+    pub accept: Option<&'a str>,
+    /// Takes the host over from another owner, up to that owner's UID.
+    pub take_over: &'a str,
+}
+
+/// What a finished run means for a host.
+pub fn of(run: &Run<'_>, host: &str, partial: bool, advice: Remediation<'_>) -> Outcome {
+    let reason = match run.outcome(host) {
+        HostOutcome::Ok => return Outcome::Succeeded,
+        // Of a failed run nobody knows whether it would have come to this host.
+        HostOutcome::NotReached if partial && run.has_succeeded() => return Outcome::LeftOut,
+        HostOutcome::Failed => class_of_failure(run, host),
+        HostOutcome::Unreachable => FailureReason::HostUnreachable,
+        HostOutcome::KeyRefused => FailureReason::KeyRefused,
+        HostOutcome::HostKeyMismatch => FailureReason::HostKeyMismatch,
+        HostOutcome::NotReached => FailureReason::NoHostMatched,
+        HostOutcome::Unknown => class_of(run.object.status.as_ref()),
+    };
+    Outcome::Failed { reason, message: message(run, host, reason, advice) }
+}
+
+/// What is said of a run that is gone before its result was seen.
+pub fn lost(seen: &ServiceRun, host: &str, retries: Retries<'_>) -> (FailureReason, String) {
+    let reason = FailureReason::ResultUnknown;
+    let next = reason.next_step(retries, seen.attempt);
+    let (service, run) = (&seen.name, seen.run.as_deref().unwrap_or_default());
+    let text = format!(
+        "Host {host} has no result (service {service}, AnsibleEE {run}): the run was deleted before \
+         it had told one. {next}"
+    );
+    (reason, text)
+}
+
+/// The class of what failed on a host.
+fn class_of_failure(run: &Run<'_>, host: &str) -> FailureReason {
+    if failure_of(run, host).is_some_and(owner::is_refusal) {
+        return FailureReason::HostNotOwned;
+    }
+    FailureReason::TaskFailed
+}
+
+/// The first task that failed on a host.
+fn failure_of<'a>(run: &Run<'a>, host: &str) -> Option<&'a HostFailure> {
+    let failures = run.object.status.as_ref().map(|it| it.failures.as_slice()).unwrap_or_default();
+    failures.iter().find(|it| it.host == host)
+}
+
+/// The class of a run that reported nothing about a host.
+fn class_of(status: Option<&AnsibleEeStatus>) -> FailureReason {
+    let word = status.and_then(|it| it.reason.as_deref()).unwrap_or_default();
+    FailureReason::parse(word)
+}
+
+fn message(run: &Run<'_>, host: &str, reason: FailureReason, advice: Remediation<'_>) -> String {
+    let status = run.object.status.as_ref();
+    let failure = failure_of(run, host);
+    let cause = failure.map(|it| cause(it, reason));
+    let cause = cause.or_else(|| status.and_then(run_cause)).unwrap_or_default();
+    let service = &run.service;
+    let name = run.name();
+    let what = match reason {
+        FailureReason::HostUnreachable => "cannot be reached",
+        FailureReason::KeyRefused => "refuses the ssh key",
+        FailureReason::HostKeyMismatch => "shows a host key that is not the known one",
+        FailureReason::HostNotOwned => "was not touched",
+        FailureReason::TaskFailed => "failed",
+        FailureReason::NoHostMatched => "was not reached by any play",
+        FailureReason::InvalidPlaybook => "was not touched: the playbook is invalid",
+        FailureReason::InvalidSpec => "was not touched: its run is refused",
+        FailureReason::PodEvicted => "has no result: the runner pod was evicted or killed",
+        FailureReason::ImagePullFailed => "was not touched: the runner image cannot be pulled",
+        FailureReason::InputMissing => "was not touched: an input of the runner pod is missing",
+        FailureReason::DeadlineExceeded => "has no result: the run took longer than allowed",
+        FailureReason::ResultUnknown => "has no result",
+    };
+    let cause = if cause.is_empty() { String::new() } else { format!(": {cause}") };
+    let attempt = run.attempts.get(host).map_or(0, |it| it.attempt);
+    let next = match (reason, advice.accept) {
+        (FailureReason::HostKeyMismatch, Some(accept)) => host_key_step(run, host, failure, accept),
+        (FailureReason::HostNotOwned, _) => owner_step(failure, advice),
+        (FailureReason::TaskFailed, _) if failure.is_some_and(asks_for_sudo) => {
+            format!("{SUDO} {}", reason.next_step(advice.retries, attempt))
+        }
+        _ => reason.next_step(advice.retries, attempt),
+    };
+    format!("Host {host} {what} (service {service}, AnsibleEE {name}){cause}. {next}")
+}
+
+/// What the user does about a host that records another owner.
+fn owner_step(failure: Option<&HostFailure>, advice: Remediation<'_>) -> String {
+    let help = FailureReason::HostNotOwned.help();
+    let answer = failure.and_then(|it| owner::answer(&it.message));
+    let Some(answer) = answer else { return format!("{help}.") };
+    format!("{help}. If it is to be this object's from now on: {}{answer}", advice.take_over)
+}
+
+/// What the human does about a host whose key is a learned one, or is still to be learned.
+fn host_key_step(run: &Run<'_>, host: &str, failure: Option<&HostFailure>, accept: &str) -> String {
+    let report = run.host_key(host);
+    let why = match report.and_then(|it| it.problem) {
+        Some(HostKeyProblem::NoEd25519Key) => "It has no key of type ed25519, the only one learned",
+        Some(HostKeyProblem::NoScanner) => "The runner image has no ssh-keyscan to learn it with",
+        Some(HostKeyProblem::NoAnswer) | None => {
+            let offered = report.and_then(|it| HostKey::parse(it.key.as_deref()?));
+            let offered = offered.map(|it| it.fingerprint());
+            let told = || failure.and_then(|it| told_fingerprint(&it.message));
+            let fingerprint = offered.or_else(told).unwrap_or_else(|| "SHA256:…".into());
+            return format!(
+                "Ask the host itself: ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub. If it \
+                 says the same and the change is yours: {accept}{fingerprint}"
+            );
+        }
+    };
+    format!(
+        "{why}: put the host's line, as ssh-keyscan prints it and compared by you, into \
+         known_hosts of the ssh Secret; it is tried again by itself."
+    )
+}
+
+/// What a user of Ansible needs on the host before anything else can run there.
+const SUDO: &str = "Let ansibleUser become root without a password: on the host, a file below \
+                    /etc/sudoers.d with `USER ALL=(ALL) NOPASSWD: ALL`.";
+
+/// Whether sudo wanted a password, in Ansible's words or in its own.
+fn asks_for_sudo(failure: &HostFailure) -> bool {
+    let said = ["Missing sudo password", "Incorrect sudo password", "sudo: a password is required"];
+    said.iter().any(|it| failure.message.contains(it))
+}
+
+/// The fingerprint in ssh's own warning of a changed key.
+fn told_fingerprint(message: &str) -> Option<String> {
+    let (_, after) = message.split_once("ED25519 key sent by the remote host")?;
+    let (_, after) = after.split_once("SHA256:")?;
+    let is_base64 = |it: &char| it.is_ascii_alphanumeric() || "+/".contains(*it);
+    let digest: String = after.chars().take_while(is_base64).collect();
+    (digest.len() == 43).then(|| format!("SHA256:{digest}"))
+}
+
+/// One line for what Ansible said about a host.
+fn cause(failure: &HostFailure, reason: FailureReason) -> String {
+    let first = failure.gist();
+    if reason != FailureReason::TaskFailed {
+        return first;
+    }
+    format!("task '{}' at {}: {first}", failure.task, failure.path)
+}
+
+/// One line for what happened to a run as a whole.
+fn run_cause(status: &AnsibleEeStatus) -> Option<String> {
+    let ready = api::conditions::find(&status.conditions, api::conditions::READY)?;
+    Some(ready.message.trim_end_matches('.').to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_is_known_by_its_word() {
+        for reason in FailureReason::ALL {
+            assert_eq!(FailureReason::parse(reason.as_str()), reason);
+        }
+        assert_eq!(FailureReason::parse("Succeeded"), FailureReason::ResultUnknown);
+    }
+
+    /// What is told of a host whose key was refused.
+    fn refused(key: &str, said: &str, accept: Option<&str>) -> String {
+        let status = serde_json::json!({
+            "JobStatus": "Failed",
+            "hosts": [{ "name": "n0", "result": "HostKeyMismatch" }],
+            "hostKeys": [serde_json::from_str::<serde_json::Value>(key).unwrap()],
+            "failures": [{ "host": "n0", "message": said }],
+        });
+        let attempts = [("n0", crate::run_engine::test_runs::attempt("A", 1))];
+        let object = crate::run_engine::test_runs::run("r", &attempts, &status);
+        let advice = Remediation { retries: Retries::Healing("redeploy"), accept, take_over: "" };
+        match of(&Run::of(&object).unwrap(), "n0", false, advice) {
+            Outcome::Failed { reason, message } => {
+                assert_eq!(reason, FailureReason::HostKeyMismatch);
+                message
+            }
+            Outcome::Succeeded | Outcome::LeftOut => panic!("not failed"),
+        }
+    }
+
+    #[test]
+    fn a_user_whom_sudo_asks_for_a_password_is_told_with_the_rule_that_is_missing() {
+        for (said, is_told) in [("Missing sudo password", true), ("no sudo here", false)] {
+            let status = serde_json::json!({
+                "JobStatus": "Failed",
+                "hosts": [{ "name": "n0", "result": "Failed" }],
+                "failures": [{ "host": "n0", "task": "t", "path": "p:1", "message": said }],
+            });
+            let attempts = [("n0", crate::run_engine::test_runs::attempt("A", 1))];
+            let object = crate::run_engine::test_runs::run("r", &attempts, &status);
+            let advice =
+                Remediation { retries: Retries::Healing("redeploy"), accept: None, take_over: "" };
+            let Outcome::Failed { message, .. } =
+                of(&Run::of(&object).unwrap(), "n0", false, advice)
+            else {
+                panic!("not failed");
+            };
+            assert_eq!(message.contains("NOPASSWD: ALL`. It runs again"), is_told, "{message}");
+            assert!(message.ends_with("or with: redeploy"), "{message}");
+        }
+    }
+
+    const CHANGED: &str = "Failed to connect to the host via ssh: @@@@@@@@@@@@@@\n\
+        @    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\n\
+        IT IS POSSIBLE THAT SOMEONE IS DOING SOMETHING NASTY!\n\
+        The fingerprint for the ED25519 key sent by the remote host is\n\
+        SHA256:qfjns8u+mffg5thVDh//jqSmjYPM9ckImYjORFeaUdc.\nPlease contact";
+
+    #[test]
+    fn a_refused_host_key_is_told_with_the_command_that_accepts_it() {
+        const OFFERED: &str = r#"{"name": "n0", "key": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+"}"#;
+        let problem = |it: &str| format!(r#"{{"name": "n0", "problem": "{it}"}}"#);
+        let other = r#"{"name": "n1"}"#;
+        let accept = Some("kubectl annotate x=");
+        let offered = "kubectl annotate x=SHA256:we3NhHv6qoWDZyJEgGkUdR8Wt3uFq2IQZFuEdYnEPQg";
+        let said = "kubectl annotate x=SHA256:qfjns8u+mffg5thVDh//jqSmjYPM9ckImYjORFeaUdc";
+        let cases = [
+            (OFFERED, "x", accept, offered),
+            (OFFERED, CHANGED, accept, offered),
+            (other, CHANGED, accept, said),
+            (other, &CHANGED[..CHANGED.len() - 25], accept, "kubectl annotate x=SHA256:…"),
+            (other, "Host key verification failed.", accept, "kubectl annotate x=SHA256:…"),
+            (other, "The SHA256:a; rm -rf /", accept, "kubectl annotate x=SHA256:…"),
+            (&problem("NoAnswer"), CHANGED, accept, said),
+            (&problem("NoEd25519Key"), "x", accept, "no key of type ed25519"),
+            (&problem("NoEd25519Key"), "x", accept, "into known_hosts of the ssh Secret"),
+            (&problem("NoScanner"), "x", accept, "no ssh-keyscan"),
+            (OFFERED, CHANGED, None, "correct known_hosts of the ssh Secret"),
+        ];
+        for (key, text, accept, expected) in cases {
+            let message = refused(key, text, accept);
+            assert!(message.contains(expected), "{message}\nlacks {expected}");
+        }
+        assert!(!refused(OFFERED, CHANGED, None).contains("kubectl"));
+        assert!(!refused(&problem("NoEd25519Key"), CHANGED, accept).contains("kubectl"));
+    }
+
+    #[test]
+    fn what_does_not_heal_by_itself_prints_the_command_that_does() {
+        for reason in FailureReason::ALL {
+            let step = reason.next_step(Retries::Healing("kubectl annotate x"), 1);
+            assert_eq!(
+                step.contains("kubectl annotate x"),
+                !reason.heals_by_itself(),
+                "{reason:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn where_attempts_are_counted_everything_is_tried_again_until_the_last_one() {
+        let retries = Retries::Limited { attempts: 3, way_on: "do that" };
+        for reason in FailureReason::ALL.into_iter().filter(|it| !it.is_final()) {
+            let step = |attempt| reason.next_step(retries, attempt);
+            assert!(step(2).to_lowercase().ends_with("it is tried again by itself."), "{reason:?}");
+            assert!(step(3).ends_with("hat was the last of 3 attempts, so then do that."));
+        }
+        let step = FailureReason::PodEvicted.next_step(retries, 1);
+        assert_eq!(step, "It is tried again by itself.");
+        let step = FailureReason::InvalidSpec.next_step(retries, 1);
+        assert_eq!(step, "Another attempt would be refused as well, so do that.");
+    }
+}

@@ -1,0 +1,88 @@
+//! Variables that come from Secrets: they reach a run as files of a Secret, beside the inventory.
+//!
+//! What a role gives all its hosts stands once, where any variable in the inventory beats it; what
+//! a node is given stands in a file of its host, which beats the inventory.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::VolumeMount;
+use serde_json::Value;
+
+use crate::run_engine::owner;
+use api::yaml::Tree;
+
+/// Key of the variables of all hosts; no host can have this name.
+pub const GROUP_KEY: &str = "group_vars";
+
+/// Where the variables of all hosts are read from.
+const GROUP_FILE: &str = "/runner/inventory/group_vars/all";
+/// Where the variables of each host are read from: one file by its name.
+const HOSTS_DIR: &str = "/runner/inventory/host_vars";
+
+/// The files of the Secret: `group` holds for all hosts, and each host has its own.
+///
+/// # Guarantees
+/// Every host has a file, even an empty one: Ansible takes the first of `h`, `h.yml`, `h.yaml` and
+/// `h.json`, so a host without one would read that of a host called `h.yml`.
+/// Nothing in the values is a template, and nothing tells another owner of a host.
+pub fn files(
+    group: BTreeMap<String, Value>,
+    hosts: BTreeMap<String, BTreeMap<String, Value>>,
+) -> BTreeMap<String, String> {
+    let text = |vars: BTreeMap<String, Value>| {
+        let vars = vars.into_iter().filter(|(name, _)| !owner::is_variable(name));
+        Tree::map(vars.map(|(name, value)| (name, Tree::data(value)))).render()
+    };
+    let mut files: BTreeMap<String, String> =
+        hosts.into_iter().map(|(host, vars)| (host, text(vars))).collect();
+    files.insert(GROUP_KEY.to_owned(), text(group));
+    files
+}
+
+/// Where a pod gets to see the files of the Secret in the volume.
+pub(super) fn mounts(volume: &str) -> [VolumeMount; 2] {
+    let mount = |path: &str, key: Option<&str>| VolumeMount {
+        name: volume.into(),
+        mount_path: path.into(),
+        sub_path: key.map(str::to_owned),
+        read_only: Some(true),
+        ..Default::default()
+    };
+    [mount(GROUP_FILE, Some(GROUP_KEY)), mount(HOSTS_DIR, None)]
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn vars(pairs: &[(&str, Value)]) -> BTreeMap<String, Value> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
+    }
+
+    #[test]
+    fn values_are_data_to_the_last_string() {
+        let group = vars(&[("token", json!("{{ lookup('pipe', 'id') }}"))]);
+        let host = vars(&[("logins", json!({ "registry": { "user": "{{ x }}" } }))]);
+        let files = files(group, BTreeMap::from([("n0".to_owned(), host)]));
+        assert_eq!(files[GROUP_KEY], "token: !unsafe \"{{ lookup('pipe', 'id') }}\"\n");
+        assert_eq!(files["n0"], "logins:\n  registry:\n    user: !unsafe \"{{ x }}\"\n");
+    }
+
+    #[test]
+    fn the_owner_of_a_host_is_no_variable_of_a_secret() {
+        let host = vars(&[("edpm_owner", json!("a/b/c")), ("edpm_owner_accepted", json!(["u"]))]);
+        let files = files(BTreeMap::new(), BTreeMap::from([("n0".to_owned(), host)]));
+        assert_eq!(files["n0"], "{}\n");
+    }
+
+    #[test]
+    fn a_host_without_variables_has_a_file_of_its_own() {
+        let hosts = ["n0", "n0.yaml"].map(|it| (it.to_owned(), BTreeMap::new()));
+        let files = files(BTreeMap::new(), BTreeMap::from(hosts));
+        let texts: Vec<(&str, &str)> =
+            files.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        assert_eq!(texts, [(GROUP_KEY, "{}\n"), ("n0", "{}\n"), ("n0.yaml", "{}\n")]);
+    }
+}

@@ -1,0 +1,457 @@
+//! Where one host stands in its chain of services, and what has to happen next.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use crate::keyed::Renewal;
+use crate::run_engine::host::{DesiredService, Host};
+use crate::run_engine::next_retry;
+use crate::run_engine::outcome::{self, FailureReason, Outcome};
+use crate::run_engine::run::{Attempt, Run};
+use api::dataplane::service_run::{RunState, ServiceRun};
+
+/// The hash of inputs that cannot be told, or read: no attempt carries it.
+pub const UNKNOWN: &str = "unknown";
+
+/// An attempt that has no run yet.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct NeededRun {
+    /// The service.
+    pub service: String,
+    /// Hosts with the same group may share the run.
+    pub group: String,
+    /// Hash and number.
+    pub attempt: Attempt,
+}
+
+/// What has to happen next on a host.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum SequenceState {
+    /// Nothing: every service succeeded with the present inputs.
+    Done,
+    /// Something is out of date, and no run may start.
+    OutOfDate,
+    /// A run must be made.
+    NeedsRun(NeededRun),
+    /// A run is going on.
+    InRun {
+        /// The AnsibleEE.
+        run: String,
+        /// What it waits for, while it does.
+        waiting_for: Option<String>,
+    },
+    /// A service failed; the later ones wait.
+    Failed {
+        /// Why.
+        reason: FailureReason,
+        /// Object, cause and next step.
+        message: String,
+        /// When it is tried again by itself.
+        retry_at: Option<Timestamp>,
+    },
+}
+
+/// The judgement on one host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServiceSequence {
+    /// What the parent's status should say of the services.
+    pub services: Vec<ServiceRun>,
+    /// What has to happen next.
+    pub state: SequenceState,
+}
+
+impl ServiceSequence {
+    /// Whether the service that is due failed last because of the host's own key.
+    pub fn was_key_refused(&self) -> bool {
+        let SequenceState::NeedsRun(need) = &self.state else { return false };
+        let due = self.services.iter().find(|it| it.name == need.service);
+        due.is_some_and(|it| it.reason.as_deref() == Some(FailureReason::HostKeyMismatch.as_str()))
+    }
+}
+
+/// Whether a chain has begun on a host, as its status records it: of all its runs the first one that
+/// may have touched the host is recorded.
+pub fn has_begun(recorded: &[ServiceRun]) -> bool {
+    recorded.iter().any(|it| it.state == RunState::Running)
+}
+
+/// Whether a service, one of those that are recorded, is on the host as it was last deployed in
+/// full: an attempt that never began has changed nothing.
+pub fn is_as_deployed(service: &ServiceRun, recorded: &[ServiceRun]) -> bool {
+    let is_untouched = match service.state {
+        RunState::Succeeded => true,
+        RunState::Pending => !has_begun(recorded),
+        RunState::Running | RunState::Failed => false,
+    };
+    is_untouched && service.deployed_hash.is_some()
+}
+
+/// Writes the hashes of services by the present key, where they are those that were recorded. An
+/// attempt that is not over, or that failed, keeps the hash by which its run is known.
+pub fn renew(services: &mut [ServiceRun], wanted: &[DesiredService], renewal: &mut Renewal) {
+    for service in services {
+        let Some(wanted) = wanted.iter().find(|it| it.service == service.name) else { continue };
+        if service.state == RunState::Succeeded {
+            renewal.of(&mut service.hash, &wanted.run_hash);
+        }
+        renewal.of_some(service.deployed_hash.as_mut(), &wanted.hash);
+    }
+}
+
+/// What is to be done about one service.
+enum Next {
+    Nothing,
+    Attempt(ServiceRun),
+    /// It is as it was deployed: an attempt with other inputs never began.
+    Untouched(ServiceRun),
+    /// Its run is gone without a result.
+    Lost(ServiceRun),
+    Stop(SequenceState),
+}
+
+/// Judges one host.
+///
+/// # Guarantees
+/// An attempt number rises only in a status that differs from the recorded one, so it is written
+/// before the run that carries it.
+/// A host that an unfinished run carries gets no other.
+///
+/// # Caveats
+/// Successes in the middle of a chain are published only with the next change or at the end: one
+/// write for the whole chain instead of one per service.
+/// Until then the AnsibleEE is their record.
+pub fn evaluate(host: &Host<'_>, runs: &[Run<'_>], now: Timestamp) -> ServiceSequence {
+    let folded: Vec<Option<ServiceRun>> = host
+        .wanted
+        .iter()
+        .map(|it| recorded(host, &it.service).map(|seen| fold(host, seen, runs, now)))
+        .collect();
+    let active = runs.iter().find(|it| !it.is_finished() && it.attempts.contains_key(host.name));
+    match active {
+        Some(run) => in_run(host, folded, run, runs, now),
+        None => advance(host, folded, runs, now),
+    }
+}
+
+fn recorded<'a>(host: &Host<'a>, service: &str) -> Option<&'a ServiceRun> {
+    host.recorded.iter().find(|it| it.name == service)
+}
+
+/// A record brought up to date with the result of its run.
+fn fold(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>], now: Timestamp) -> ServiceRun {
+    let mut service = seen.clone();
+    if !matches!(seen.state, RunState::Pending | RunState::Running) {
+        return service;
+    }
+    let has_ended = |it: &&Run<'_>| it.is_finished() && it.carries(host.name, seen);
+    let Some(run) = runs.iter().find(has_ended) else {
+        if has_been_passed(host, seen, runs) {
+            succeed(&mut service);
+            let is_whole = |it: &DesiredService| it.service == seen.name && it.hash.is(&seen.hash);
+            if host.wanted.iter().any(is_whole) {
+                service.deployed_hash = Some(seen.hash.clone());
+            }
+        }
+        return service;
+    };
+    // The pause before the next attempt is measured from it.
+    service.since = run.ended().unwrap_or(Time(now));
+    service.run = Some(run.name());
+    let advice = outcome::Remediation {
+        retries: host.retries,
+        accept: host.accept,
+        take_over: host.take_over,
+    };
+    match outcome::of(run, host.name, run.is_partial(), advice) {
+        Outcome::Failed { reason, message } => fail(&mut service, reason, message),
+        done @ (Outcome::Succeeded | Outcome::LeftOut) => {
+            succeed(&mut service);
+            if done == Outcome::Succeeded && !run.is_partial() {
+                service.deployed_hash = Some(seen.hash.clone());
+            }
+        }
+    }
+    service
+}
+
+/// Whether a service has succeeded although nobody has its run any more: a later one of the same
+/// chain has begun, and its run was cleared away before it was recorded.
+fn has_been_passed(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> bool {
+    let exists = runs.iter().any(|it| it.carries(host.name, seen));
+    let after = host.recorded.iter().skip_while(|it| it.name != seen.name).skip(1);
+    // One that is recorded as done was done before this chain began.
+    let mut later = after.filter(|it| matches!(it.state, RunState::Pending | RunState::Running));
+    !exists && later.any(|it| runs.iter().any(|run| run.carries(host.name, it)))
+}
+
+fn succeed(service: &mut ServiceRun) {
+    service.state = RunState::Succeeded;
+    service.failures = 0;
+    service.reason = None;
+    service.message = None;
+}
+
+fn fail(service: &mut ServiceRun, reason: FailureReason, message: String) {
+    service.state = RunState::Failed;
+    // Each class has its own pauses: a host that now refuses the key is tried as soon as one that did so first.
+    let is_same = service.reason.as_deref() == Some(reason.as_str());
+    service.failures = if is_same { service.failures + 1 } else { 1 };
+    service.reason = Some(reason.as_str().to_owned());
+    service.message = Some(message);
+}
+
+fn in_run(
+    host: &Host<'_>,
+    folded: Vec<Option<ServiceRun>>,
+    run: &Run<'_>,
+    runs: &[Run<'_>],
+    now: Timestamp,
+) -> ServiceSequence {
+    let state =
+        SequenceState::InRun { run: run.name(), waiting_for: run.waiting_for().map(str::to_owned) };
+    if let Some(overtaken) = overtaken(host, run, runs, now) {
+        let replace = |it: ServiceRun| if it.name == run.service { overtaken.clone() } else { it };
+        let services = folded.into_iter().flatten().map(replace).collect();
+        return ServiceSequence { services, state };
+    }
+    // One write says that the chain is running; the rest is the runs' news, but for a cause that is over.
+    if has_begun(host.recorded) && !(run.has_begun() && is_cause_over(host.recorded, &folded)) {
+        return ServiceSequence { services: host.recorded.to_vec(), state };
+    }
+    let mut services: Vec<ServiceRun> = folded.into_iter().flatten().collect();
+    // Of one that only waits nothing is recorded: it may be withdrawn, and then nothing has happened.
+    let is_due = |it: &&mut ServiceRun| {
+        it.state == RunState::Pending && run.has_begun() && run.carries(host.name, it)
+    };
+    if let Some(service) = services.iter_mut().find(is_due) {
+        service.state = RunState::Running;
+        service.run = Some(run.name());
+        service.since = Time(now);
+    }
+    ServiceSequence { services, state }
+}
+
+/// Whether a service whose last failure is recorded has succeeded since.
+fn is_cause_over(recorded: &[ServiceRun], folded: &[Option<ServiceRun>]) -> bool {
+    let mut done = folded.iter().flatten().filter(|it| it.state == RunState::Succeeded);
+    done.any(|it| recorded.iter().any(|seen| seen.name == it.name && seen.reason.is_some()))
+}
+
+/// The next attempt of a service whose inputs changed while its run was under way; recorded at once,
+/// for inputs that go back meanwhile would make the run's success look like theirs.
+fn overtaken(
+    host: &Host<'_>,
+    run: &Run<'_>,
+    runs: &[Run<'_>],
+    now: Timestamp,
+) -> Option<ServiceRun> {
+    let wanted = host.wanted.iter().find(|it| it.service == run.service)?;
+    let seen = recorded(host, &run.service)?;
+    // What nobody can read has reached no pod.
+    let is_read = !wanted.run_hash.is(UNKNOWN);
+    if !is_read || !run.carries(host.name, seen) || wanted.run_hash.is(&seen.hash) {
+        return None;
+    }
+    let untouched = if run.has_begun() { None } else { untouched(host, wanted, seen) };
+    Some(untouched.unwrap_or_else(|| attempt(host, wanted, Some(seen), runs, now)))
+}
+
+/// The record of a host whose inputs went back before an attempt with others began: it is what it
+/// was, and nothing has to run.
+///
+/// Once a chain has begun, its later services may have as well, for only its first run is recorded.
+fn untouched(host: &Host<'_>, wanted: &DesiredService, seen: &ServiceRun) -> Option<ServiceRun> {
+    let deployed = seen.deployed_hash.as_ref().filter(|it| wanted.run_hash.is(it));
+    let is_untouched =
+        seen.state == RunState::Pending && seen.run.is_none() && !has_begun(host.recorded);
+    deployed.filter(|_| is_untouched).map(|deployed| {
+        let mut service = ServiceRun { hash: deployed.clone(), ..seen.clone() };
+        succeed(&mut service);
+        service
+    })
+}
+
+/// The first service that is not done decides; every later one that is out of date is recorded as
+/// pending with it, so that one write covers the whole chain.
+fn advance(
+    host: &Host<'_>,
+    folded: Vec<Option<ServiceRun>>,
+    runs: &[Run<'_>],
+    now: Timestamp,
+) -> ServiceSequence {
+    let mut services: Vec<ServiceRun> = Vec::new();
+    let mut state = SequenceState::Done;
+    let mut has_new_attempt = false;
+    for (wanted, seen) in host.wanted.iter().zip(folded) {
+        let next = match (&seen, is_open(&state)) {
+            (_, true) => next(host, wanted, seen.as_ref(), runs, now),
+            (_, false) => Next::Nothing,
+        };
+        match next {
+            Next::Nothing => services.extend(seen),
+            Next::Untouched(service) => services.push(service),
+            Next::Stop(stop) => {
+                if state == SequenceState::Done {
+                    state = stop;
+                }
+                services.extend(seen);
+            }
+            Next::Lost(service) => {
+                if state == SequenceState::Done {
+                    state = failed(&service, None);
+                }
+                services.push(service);
+            }
+            Next::Attempt(attempt) => {
+                has_new_attempt |= Some(&attempt) != seen.as_ref();
+                if state == SequenceState::Done {
+                    state = SequenceState::NeedsRun(need(wanted, &attempt));
+                }
+                services.push(attempt);
+            }
+        }
+    }
+    let goes_on = matches!(state, SequenceState::NeedsRun(_)) && !has_new_attempt;
+    if goes_on && host.recorded.len() == services.len() {
+        services = host.recorded.to_vec();
+    }
+    ServiceSequence { services, state }
+}
+
+/// Whether later services may still be planned.
+fn is_open(state: &SequenceState) -> bool {
+    matches!(state, SequenceState::Done | SequenceState::NeedsRun(_))
+}
+
+fn need(wanted: &DesiredService, service: &ServiceRun) -> NeededRun {
+    NeededRun {
+        service: wanted.service.clone(),
+        group: wanted.group.clone(),
+        attempt: Attempt { hash: service.hash.clone(), attempt: service.attempt },
+    }
+}
+
+fn next(
+    host: &Host<'_>,
+    wanted: &DesiredService,
+    seen: Option<&ServiceRun>,
+    runs: &[Run<'_>],
+    now: Timestamp,
+) -> Next {
+    let same = seen.filter(|it| wanted.run_hash.is(&it.hash));
+    // No run of this host is unfinished, and one that is finished was folded in.
+    if let Some(service) = seen.and_then(|it| untouched(host, wanted, it)) {
+        return Next::Untouched(service);
+    }
+    match same.map(|it| (it, it.state)) {
+        Some((_, RunState::Succeeded)) => Next::Nothing,
+        _ if !host.may_run => Next::Stop(failed_or_out_of_date(same)),
+        // What another owner's run did is not known; what this one wants is asked for anew.
+        Some((seen, RunState::Pending | RunState::Running)) if host.has_moved => {
+            Next::Attempt(attempt(host, wanted, Some(seen), runs, now))
+        }
+        Some((seen, RunState::Running)) if is_lost(seen, runs) => Next::Lost(lost(host, seen, now)),
+        // Recorded, and its run was not made yet: the process ended in between.
+        Some((seen, RunState::Pending | RunState::Running)) => Next::Attempt(seen.clone()),
+        Some((seen, RunState::Failed)) => retry(host, wanted, seen, runs, now),
+        None => Next::Attempt(attempt(host, wanted, seen, runs, now)),
+    }
+}
+
+/// Whether the run of a service that was running is gone, deleted by somebody: what it did on the
+/// host is not known.
+fn is_lost(seen: &ServiceRun, runs: &[Run<'_>]) -> bool {
+    let exists = |name: &String| runs.iter().any(|it| it.name() == *name);
+    seen.run.as_ref().is_some_and(|it| !exists(it))
+}
+
+fn lost(host: &Host<'_>, seen: &ServiceRun, now: Timestamp) -> ServiceRun {
+    let (reason, message) = outcome::lost(seen, host.name, host.retries);
+    let mut service = ServiceRun { since: Time(now), ..seen.clone() };
+    fail(&mut service, reason, message);
+    service
+}
+
+fn failed_or_out_of_date(same: Option<&ServiceRun>) -> SequenceState {
+    match same {
+        Some(seen) if seen.state == RunState::Failed => failed(seen, None),
+        _ => SequenceState::OutOfDate,
+    }
+}
+
+fn failed(seen: &ServiceRun, retry_at: Option<Timestamp>) -> SequenceState {
+    SequenceState::Failed {
+        reason: FailureReason::parse(seen.reason.as_deref().unwrap_or_default()),
+        message: seen.message.clone().unwrap_or_default(),
+        retry_at,
+    }
+}
+
+fn retry(
+    host: &Host<'_>,
+    wanted: &DesiredService,
+    seen: &ServiceRun,
+    runs: &[Run<'_>],
+    now: Timestamp,
+) -> Next {
+    match next_retry::due(host, seen, runs) {
+        None => Next::Stop(failed(seen, None)),
+        Some(due) if now < due => Next::Stop(failed(seen, Some(due))),
+        Some(_) => Next::Attempt(attempt(host, wanted, Some(seen), runs, now)),
+    }
+}
+
+/// With what the host is known to be deployed when another attempt begins.
+///
+/// An attempt that failed, or whose result nobody will know, may have changed anything: a partial
+/// run after it does not make the host what it was (D1). The same attempt once more starts from
+/// where the first one did.
+fn deployed_hash(
+    host: &Host<'_>,
+    seen: &ServiceRun,
+    is_retry: bool,
+    runs: &[Run<'_>],
+) -> Option<String> {
+    let may_have_touched = |it: &Run<'_>| it.has_begun() && it.carries(host.name, seen);
+    let is_known = match seen.state {
+        RunState::Succeeded => true,
+        RunState::Pending => seen.run.is_none() && !runs.iter().any(may_have_touched),
+        RunState::Failed => is_retry,
+        RunState::Running => false,
+    };
+    seen.deployed_hash.clone().filter(|_| is_known)
+}
+
+/// The next attempt: its number is above all that were ever made, recorded or not.
+fn attempt(
+    host: &Host<'_>,
+    wanted: &DesiredService,
+    seen: Option<&ServiceRun>,
+    runs: &[Run<'_>],
+    now: Timestamp,
+) -> ServiceRun {
+    let carried = runs
+        .iter()
+        .filter(|it| it.service == wanted.service)
+        .filter_map(|it| it.attempts.get(host.name).map(|it| it.attempt));
+    let last = carried.chain(seen.map(|it| it.attempt)).max().unwrap_or(0);
+    let is_retry = seen.filter(|it| wanted.run_hash.is(&it.hash));
+    ServiceRun {
+        name: wanted.service.clone(),
+        state: RunState::Pending,
+        hash: wanted.run_hash.text(),
+        attempt: last + 1,
+        run: None,
+        deployed_hash: seen.and_then(|it| deployed_hash(host, it, is_retry.is_some(), runs)),
+        // That it failed before is known until other inputs have shown what they do.
+        failures: seen.map_or(0, |it| it.failures),
+        since: Time(now),
+        // The cause of the last failure stays visible while it is tried again.
+        reason: is_retry.and_then(|it| it.reason.clone()),
+        message: is_retry.and_then(|it| it.message.clone()),
+    }
+}
+
+#[cfg(test)]
+#[path = "service_sequence_tests.rs"]
+mod tests;

@@ -1,0 +1,103 @@
+//! The files that a service's data sources become: which source's key holds where several have it.
+//!
+//! A pod takes one file at a place, and Kubernetes refuses a second mount there.
+//! So of several sources with one key the last one listed is mounted, as later entries win wherever
+//! lists of sources are read.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::run_engine::run_template::MountedSource;
+
+/// The sources with each key left only to the last one that has it; a source that is left without
+/// any is left out.
+pub fn mounted(sources: Vec<MountedSource>) -> Vec<MountedSource> {
+    let mut taken: BTreeSet<String> = BTreeSet::new();
+    let mut kept: Vec<MountedSource> = Vec::new();
+    for mut source in sources.into_iter().rev() {
+        let had_keys = !source.keys.is_empty();
+        source.keys.retain(|it| taken.insert(it.clone()));
+        if !had_keys || !source.keys.is_empty() {
+            kept.push(source);
+        }
+    }
+    kept.reverse();
+    kept
+}
+
+/// The keys that several objects have, each with those objects in their order: the last one's is
+/// mounted.
+pub fn clashes(sources: &[MountedSource]) -> BTreeMap<&str, Vec<&MountedSource>> {
+    let mut by_key: BTreeMap<&str, Vec<&MountedSource>> = BTreeMap::new();
+    for source in sources {
+        for key in &source.keys {
+            let having = by_key.entry(key).or_default();
+            // What is listed twice counts where it is listed last.
+            having.retain(|it| (it.is_secret, &it.name) != (source.is_secret, &source.name));
+            having.push(source);
+        }
+    }
+    by_key.retain(|_, having| having.len() > 1);
+    by_key
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn source(is_secret: bool, name: &str, keys: &[&str]) -> MountedSource {
+        let keys = keys.iter().map(|it| (*it).to_owned()).collect();
+        MountedSource { is_secret, name: name.into(), keys }
+    }
+
+    #[test]
+    fn the_last_one_listed_gives_a_key_that_several_have() {
+        let sources = vec![
+            source(true, "a", &["x", "y"]),
+            source(false, "a", &["x"]),
+            source(true, "b", &[]),
+        ];
+        let found = clashes(&sources);
+        assert_eq!(found.keys().copied().collect::<Vec<_>>(), ["x"]);
+        assert_eq!(found["x"], [&sources[0], &sources[1]]);
+        let kept = mounted(sources.clone());
+        assert_eq!(kept, [source(true, "a", &["y"]), sources[1].clone(), sources[2].clone()]);
+    }
+
+    #[test]
+    fn an_object_that_is_listed_twice_is_mounted_once_and_clashes_with_nobody() {
+        let twice = vec![source(true, "a", &["x"]), source(true, "a", &["x"])];
+        assert!(clashes(&twice).is_empty());
+        assert_eq!(mounted(twice), [source(true, "a", &["x"])]);
+    }
+
+    fn any_source() -> impl Strategy<Value = MountedSource> {
+        let keys = prop::collection::btree_set("[a-c]", 0..3);
+        (any::<bool>(), "[a-b]", keys).prop_map(|(is_secret, name, keys)| MountedSource {
+            is_secret,
+            name,
+            keys: keys.into_iter().collect(),
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn each_key_is_mounted_once_from_the_last_source_that_has_it(
+            sources in prop::collection::vec(any_source(), 0..6),
+        ) {
+            let kept = mounted(sources.clone());
+            let keys: Vec<&String> = kept.iter().flat_map(|it| &it.keys).collect();
+            let all: BTreeSet<&String> = sources.iter().flat_map(|it| &it.keys).collect();
+            prop_assert_eq!(keys.len(), all.len());
+            for source in &kept {
+                for key in &source.keys {
+                    let last = sources.iter().rev().find(|it| it.keys.contains(key));
+                    let last = last.map(|it| (it.is_secret, &it.name));
+                    prop_assert_eq!(last, Some((source.is_secret, &source.name)));
+                }
+            }
+            prop_assert_eq!(mounted(kept.clone()), kept);
+        }
+    }
+}
