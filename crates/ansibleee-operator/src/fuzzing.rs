@@ -65,7 +65,7 @@ fn concluded(said: &str, keys: &str, hosts: &[RunHost], code: i32, type_: &str) 
     assert!(names.eq(hosts.iter().map(|it| &it.name)), "not each host once: {:?}", status.hosts);
     assert!(status.host_keys.iter().all(|it| it.name == "b"), "a key of nobody that was asked");
     let unchecked = result::unchecked(&run, &job, std::slice::from_ref(&pod));
-    let checking = key_checks::finding(&run.spec, unchecked.as_ref());
+    let checking = key_checks::condition(&run.spec, unchecked.as_ref());
     if let Some(it) = &checking {
         plain(&it.message);
         assert!(it.message.len() <= LAST_WORDS, "a long message");

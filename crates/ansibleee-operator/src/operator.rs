@@ -40,7 +40,7 @@ async fn work(args: &Args, candidate: &ManagerBuilder, mut leader: Manager) -> R
     let caches = Caches::new();
     let api = candidate.api(caches.absorbing());
     let (runs, schedule) = (Arc::new(WorkQueue::default()), Arc::new(WorkQueue::default()));
-    wake(&caches, &runs, &schedule);
+    map_events(&caches, &runs, &schedule);
     let ours = format!("{}={}", APP.0, APP.1);
     leader.watch_owned(&caches.runs);
     leader.watch(&caches.jobs, &ours);
@@ -65,7 +65,7 @@ async fn work(args: &Args, candidate: &ManagerBuilder, mut leader: Manager) -> R
 }
 
 /// Which change concerns which run; each concerns the scheduler.
-fn wake(caches: &Caches, runs: &Arc<WorkQueue>, schedule: &Arc<WorkQueue>) {
+fn map_events(caches: &Caches, runs: &Arc<WorkQueue>, schedule: &Arc<WorkQueue>) {
     let to = || {
         let (runs, schedule) = (Arc::clone(runs), Arc::clone(schedule));
         move |key: Option<Key>| {

@@ -140,7 +140,7 @@ impl Member<'_> {
             root_password,
             keep_root_size: false,
             network,
-            given,
+            user_data: given,
         })
     }
 
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn refused(changes: &Value, expected: &str) {
+    fn rejected(changes: &Value, expected: &str) {
         let faults = made(changes).unwrap_err();
         assert!(faults.iter().any(|it| it == expected), "{faults:#?}");
     }
@@ -514,7 +514,7 @@ mod tests {
             )
         };
         let host = |host: Value| json!({"compute-0": host});
-        refused(
+        rejected(
             &json!({"baremetalHosts": host(json!({}))}),
             &told("spec.ctlplaneGateway 192.0.2.1"),
         );
@@ -524,7 +524,7 @@ mod tests {
             let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             let path = format!("spec.baremetalHosts[compute-0].{field} {shown}");
             let changes = json!({"ctlplaneGateway": null, "baremetalHosts": host(fields)});
-            refused(&changes, &told(&path));
+            rejected(&changes, &told(&path));
         }
         // A human's own network needs none of them.
         let own = json!({"networkData": {"name": "own"}});
@@ -544,20 +544,20 @@ mod tests {
     #[test]
     fn each_fault_is_told_where_the_human_wrote_it() {
         let host = |host: Value| json!({"baremetalHosts": {"compute-0": host}});
-        refused(
+        rejected(
             &json!({"ctlplaneGateway": "192.0.3.1"}),
             "spec.ctlplaneGateway: \"192.0.3.1\" is outside the subnet 192.0.2.0/24; give a router of \
              that subnet, or none",
         );
-        refused(
+        rejected(
             &json!({"deploymentSSHSecret": "absent"}),
             "spec.deploymentSSHSecret: \"absent\" is no Secret there; make it, with key authorized_keys",
         );
-        refused(
+        rejected(
             &json!({"passwordSecret": {"name": "keys"}}),
             "spec.passwordSecret: \"keys\" is a Secret that lacks a key; give it key NodeRootPassword",
         );
-        refused(
+        rejected(
             &host(json!({"userData": {"name": "own", "namespace": "elsewhere"}})),
             "spec.baremetalHosts[compute-0].userData.namespace: \"elsewhere\" is not the namespace of the \
              set; put the Secret into openstack, or leave namespace out",

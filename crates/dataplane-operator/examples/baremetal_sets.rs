@@ -57,7 +57,7 @@ struct Question {
 #[derive(Default)]
 struct Course {
     set: Option<BaremetalSet>,
-    asked: Vec<String>,
+    requested: Vec<String>,
     events: Vec<String>,
     n_writes: usize,
 }
@@ -66,7 +66,7 @@ struct Course {
 async fn main() -> Result<()> {
     for line in stdin().lock().lines() {
         let question: Question = serde_json::from_str(&line?)?;
-        let Course { set, asked, events, n_writes } = followed(question).await?;
+        let Course { set, requested, events, n_writes } = followed(question).await?;
         println!("{}", json!({"set": set, "asked": asked, "events": events, "writes": n_writes}));
     }
     Ok(())
@@ -87,7 +87,7 @@ async fn followed(question: Question) -> Result<Course> {
         let now = clock::now() + SignedDuration::from_secs(ahead);
         recall(&pauses, &mut seen);
         let orders = orders(&seen, now);
-        course.asked.extend(orders.iter().map(word));
+        course.requested.extend(orders.iter().map(word));
         if let Some(session) = pool.of(&key.to_string()) {
             let asked = requests::send_requests(&session, orders, || true).await;
             pauses.note(&Place::of(&seen.set), asked, now);
@@ -108,7 +108,7 @@ async fn followed(question: Question) -> Result<Course> {
         tokio::time::sleep(plan.requeue_after.unwrap_or(PAUSE).min(longest)).await;
     }
     let told = course.set.and_then(|it| it.status).context("no status")?;
-    bail!("no end after {PASSES} passes: {}, asked {:?}", json!(told), course.asked)
+    bail!("no end after {PASSES} passes: {}, asked {:?}", json!(told), course.requested)
 }
 
 fn recall(pauses: &RequestBackoff, seen: &mut Observed) {

@@ -139,7 +139,7 @@ impl Watched {
             services: Arc::clone(&self.services),
             runs: Arc::clone(&self.runs),
             sources: self.sources(),
-            vault: SourceContents::default(),
+            source_contents: SourceContents::default(),
             attachments: Arc::new(Attachments::new(candidate.watches())),
             machines: Arc::clone(&self.machines),
             api: Arc::clone(api),
@@ -155,7 +155,7 @@ impl Watched {
             runs: Arc::clone(&self.runs),
             sources: self.sources(),
             secrets: Arc::clone(&self.secrets),
-            vault: SourceContents::default(),
+            source_contents: SourceContents::default(),
             others: Arc::clone(&self.others),
             attachments: Arc::clone(attachments),
             machines: Arc::clone(&self.machines),
@@ -172,7 +172,7 @@ impl Watched {
             metal3: Arc::clone(&self.metal3),
             sets: Arc::clone(&self.baremetal_sets),
             sources: self.sources(),
-            vault: SourceContents::default(),
+            source_contents: SourceContents::default(),
             pool: Pool::counted(candidate.metrics()),
             pauses: RequestBackoff::default(),
             api: Arc::clone(api),
@@ -241,7 +241,7 @@ impl Watched {
     ) -> Result<()> {
         if candidate.drives::<BaremetalSet>().await? {
             leader.watch_owned(&self.baremetal_sets);
-            leader.run(BaremetalSets { world }, Arc::clone(api), queue).await;
+            leader.run(BaremetalSets { caches: world }, Arc::clone(api), queue).await;
         }
         Ok(())
     }

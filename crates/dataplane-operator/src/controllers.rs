@@ -16,7 +16,7 @@ use crate::role::{Observed, decide};
 /// Looks after data planes.
 pub(crate) struct Maps {
     /// The watched world.
-    pub(crate) world: data_plane::observe::Caches,
+    pub(crate) caches: data_plane::observe::Caches,
 }
 
 impl Controller for Maps {
@@ -25,7 +25,7 @@ impl Controller for Maps {
     const NAME: &'static str = "data-plane";
 
     async fn observe(&self, key: &Key) -> Result<Option<data_plane::Observed>> {
-        data_plane::observe::observe(&self.world, key)
+        data_plane::observe::observe(&self.caches, key)
     }
 
     fn decide(seen: &data_plane::Observed, now: Timestamp) -> Plan {
@@ -40,7 +40,7 @@ impl Controller for Maps {
 /// Looks after roles and nodes.
 pub(crate) struct Groups {
     /// The watched world.
-    pub(crate) world: Caches,
+    pub(crate) caches: Caches,
 }
 
 impl Controller for Groups {
@@ -49,7 +49,7 @@ impl Controller for Groups {
     const NAME: &'static str = "group";
 
     async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
-        observe::observe(&self.world, key).await
+        observe::observe(&self.caches, key).await
     }
 
     fn decide(seen: &Observed, now: Timestamp) -> Plan {
@@ -64,7 +64,7 @@ impl Controller for Groups {
 /// Looks after deployments.
 pub(crate) struct Deployments {
     /// The watched world.
-    pub(crate) world: deployment::observe::Caches,
+    pub(crate) caches: deployment::observe::Caches,
 }
 
 impl Controller for Deployments {
@@ -73,7 +73,7 @@ impl Controller for Deployments {
     const NAME: &'static str = "deployment";
 
     async fn observe(&self, key: &Key) -> Result<Option<deployment::Observed>> {
-        deployment::observe::observe(&self.world, key).await
+        deployment::observe::observe(&self.caches, key).await
     }
 
     fn decide(seen: &deployment::Observed, now: Timestamp) -> Plan {
@@ -88,7 +88,7 @@ impl Controller for Deployments {
 /// Looks after node sets.
 pub(crate) struct NodeSets {
     /// The watched world.
-    pub(crate) world: Sets,
+    pub(crate) caches: Sets,
 }
 
 impl Controller for NodeSets {
@@ -97,7 +97,7 @@ impl Controller for NodeSets {
     const NAME: &'static str = "node-set";
 
     async fn observe(&self, key: &Key) -> Result<Option<node_set::Observed>> {
-        node_set::observe::observe(&self.world, key).await
+        node_set::observe::observe(&self.caches, key).await
     }
 
     fn decide(seen: &node_set::Observed, now: Timestamp) -> Plan {

@@ -48,7 +48,7 @@ pub struct Found {
 
 impl Found {
     /// Takes in the services of these names that exist.
-    pub fn look_up(
+    pub fn lookup(
         &mut self,
         services: &Cache<Service>,
         namespace: &str,

@@ -88,7 +88,7 @@ async fn work(
     let services = watched.services(&api, &groups.sources, networks);
     let sets = watched.sets(&api, &groups.attachments);
     let deployments = watched.deployments(&groups);
-    let maps = Maps { world: watched.planes() };
+    let maps = Maps { caches: watched.planes() };
     let machines = watched.machines(candidate, &api);
     let queue = Arc::new(WorkQueue::default());
     let (plane_queue, service_queue) =
@@ -99,7 +99,7 @@ async fn work(
     event_mapping::by_objects(&queue, &watched, &groups.sources);
     event_mapping::by_networks(&queue, &watched, &groups.attachments);
     event_mapping::by_machines(&queue, &watched.machines);
-    data_plane::event_mapping::map_events(&plane_queue, &queue, &maps.world);
+    data_plane::event_mapping::map_events(&plane_queue, &queue, &maps.caches);
     service::map_events(&service_queue, &services);
     node_set::event_mapping::map_events(&set_queue, &sets);
     deployment::event_mapping::map_events(&deployment_queue, &deployments);
@@ -119,17 +119,17 @@ async fn work(
         leader.run(maps, Arc::clone(&api), plane_queue).await;
     }
     if candidate.drives::<Role>().await? && candidate.drives::<Node>().await? {
-        leader.run(Groups { world: groups }, Arc::clone(&api), queue).await;
+        leader.run(Groups { caches: groups }, Arc::clone(&api), queue).await;
     }
     if candidate.drives::<NodeSet>().await? {
-        leader.run(NodeSets { world: sets }, Arc::clone(&api), set_queue).await;
+        leader.run(NodeSets { caches: sets }, Arc::clone(&api), set_queue).await;
         if candidate.drives::<Deployment>().await? {
-            let controller = Deployments { world: deployments };
+            let controller = Deployments { caches: deployments };
             leader.run(controller, Arc::clone(&api), deployment_queue).await;
         }
     }
     if candidate.drives::<Service>().await? {
-        leader.run(Services { world: services }, Arc::clone(&api), service_queue).await;
+        leader.run(Services { caches: services }, Arc::clone(&api), service_queue).await;
     }
     if let Some((world, queue)) = late {
         tokio::select! {

@@ -26,7 +26,7 @@ pub use observe::{Caches, Observed};
 /// The controller; its keys are services, and default services that are missing.
 pub struct Services {
     /// The watched world.
-    pub world: Caches,
+    pub caches: Caches,
 }
 
 impl Controller for Services {
@@ -35,7 +35,7 @@ impl Controller for Services {
     const NAME: &'static str = "service";
 
     async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
-        observe::observe(&self.world, key).await
+        observe::observe(&self.caches, key).await
     }
 
     fn decide(seen: &Observed, now: Timestamp) -> Plan {
@@ -74,9 +74,9 @@ pub fn map_events(queue: &Arc<WorkQueue>, world: &Caches) {
 /// Pushes the default services that are missing beside an object.
 fn missing<K: Resource>(
     queue: &Arc<WorkQueue>,
-    world: &Caches,
+    caches: &Caches,
 ) -> impl Fn(&K) + Send + Sync + use<K> {
-    let (queue, services) = (Arc::clone(queue), Arc::clone(&world.ports.services));
+    let (queue, services) = (Arc::clone(queue), Arc::clone(&caches.ports.services));
     move |beside| {
         let namespace = beside.meta().namespace.clone().unwrap_or_default();
         for name in default_services::names() {

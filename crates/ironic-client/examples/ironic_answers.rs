@@ -96,11 +96,11 @@ async fn main() -> Result<()> {
 async fn answer(question: &Question) -> Result<Value> {
     let Question { endpoint, authentication, secret, task } = question;
     let credentials = Credentials::of(*authentication, "ironic", secret)?;
-    let session = Session::new(endpoint, credentials, CaTrust::new(None).map_err(told)?);
+    let session = Session::new(endpoint, credentials, CaTrust::new(None).map_err(message)?);
     match task {
         Task::Version => Ok(json!({"version": session.version().await?.to_string()})),
         Task::Fields(version) => {
-            Ok(json!(ironic::node::fields(version.parse().map_err(|it: Fault| told(it))?)))
+            Ok(json!(ironic::node::fields(version.parse().map_err(|it: Fault| message(it))?)))
         }
         Task::Enroll(node) => {
             Ok(json!({"uuid": session.ask(&Request::enroll(node)).await?["uuid"]}))
@@ -122,7 +122,7 @@ async fn answer(question: &Question) -> Result<Value> {
     }
 }
 
-fn told(error: impl std::fmt::Display) -> anyhow::Error {
+fn message(error: impl std::fmt::Display) -> anyhow::Error {
     anyhow::anyhow!("{error}")
 }
 
@@ -131,7 +131,7 @@ async fn brought(session: &Session, bring: &Bring) -> Result<Value> {
     let instance = instance_uuid(&bring.set, &name, "");
     let host = Host { instance_uuid: instance.clone(), ..bring.host.clone() };
     let drive = Drive::of(&host).map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
-    let configdrive = drive.configdrive(bring.format, session.version().await?).map_err(told)?;
+    let configdrive = drive.configdrive(bring.format, session.version().await?).map_err(message)?;
     let given = Given { drive: configdrive, ..Given::default() };
     let terms = Terms::merged(&Machine::default(), &bring.machine, bring.adopt, bring.provide);
     let wish = Wish {
@@ -203,7 +203,7 @@ async fn carried_out(
     session: &Session,
     node: &Node,
     instance: &str,
-    given: &Given,
+    user_data: &Given,
     next: Next,
     steps: &mut Vec<String>,
 ) -> Result<Option<Value>> {
@@ -220,7 +220,7 @@ async fn carried_out(
             Ok(None)
         }
         Next::Do(step) => {
-            match session.ask(&step.request(node, instance, given)).await {
+            match session.ask(&step.request(node, instance, user_data)).await {
                 Ok(_) => steps.push(word(&step)),
                 // Another look tells what it came to.
                 Err(error) if error.heals() => steps.push(error.reason().to_owned()),

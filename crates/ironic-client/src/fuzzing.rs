@@ -31,12 +31,12 @@ const MESSAGE: usize = WORDS_LIMIT + 1024;
 pub fn ironic_answer(data: &[u8]) {
     let body = match content(answer(data, None)) {
         Ok(body) => body,
-        Err(error) => return told(&error, "Ironic"),
+        Err(error) => return message(&error, "Ironic"),
     };
     if let Ok(document) = read(&body)
         && let Err(error) = version::negotiated(&document)
     {
-        told(&error, "Ironic");
+        message(&error, "Ironic");
     }
     let listed = read::<Page>(&body).map(|it| it.nodes);
     let nodes = listed.or_else(|_| read::<Node>(&body).map(|it| vec![it])).unwrap_or_default();
@@ -54,7 +54,7 @@ pub fn ironic_answer(data: &[u8]) {
     let is_one_each = nodes.iter().map(|it| &it.uuid).collect::<BTreeSet<_>>().len() < nodes.len();
     taken.dedup();
     assert!(is_one_each || taken.len() == n_taken, "one machine for two hosts");
-    given.values().filter_map(|it| it.as_ref().err()).for_each(|it| told(it, "none"));
+    given.values().filter_map(|it| it.as_ref().err()).for_each(|it| message(it, "none"));
 }
 
 /// What is made of a machine, whatever it says of itself.
@@ -87,7 +87,7 @@ fn on_its_way(node: &Node) {
 }
 
 fn about(node: &Node, cause: &Cause) {
-    told(&cause.message(node), "machine");
+    message(&cause.message(node), "machine");
 }
 
 /// An answer of Keystone: its status and the token in the first line, then its body.
@@ -103,7 +103,7 @@ pub fn keystone_answer(data: &[u8]) {
             // What is shorter may stand in the time.
             assert!(text.len() < 40 || !format!("{token:?}").contains(&text), "a token is shown");
         }
-        Err(error) => told(&of_keystone(error), "Keystone"),
+        Err(error) => message(&of_keystone(error), "Keystone"),
     }
 }
 
@@ -120,7 +120,7 @@ fn answer(data: &[u8], token: Option<HeaderValue>) -> Response<Bytes> {
 }
 
 /// What is told stands in a condition, is short, and is the same at each look.
-fn told(words: &impl Display, whose: &str) {
+fn message(words: &impl Display, whose: &str) {
     let words = words.to_string();
     assert!(!words.is_empty() && words.len() <= MESSAGE, "{whose}: {} bytes", words.len());
     let message = ConditionDraft::error(READY, "x", words).message;

@@ -224,7 +224,7 @@ async fn a_trace_that_stops_ends_with_one_and_an_error_with_more() {
     let printed = server.run(&[&TRACE[..], &["--ask"]].concat()).await.unwrap();
     assert_eq!(printed.code, ExitCode::from(1), "{}", printed.out);
     let args = Args::try_parse_from([&["kubectl-edpm"][..], &TRACE].concat()).unwrap();
-    assert_eq!(Error::told("x").exit_code(&args.command), ExitCode::from(2));
+    assert_eq!(Error::message("x").exit_code(&args.command), ExitCode::from(2));
 }
 
 #[tokio::test]

@@ -178,7 +178,7 @@ pub enum Output {
 /// Tells why the arguments were refused, or what was asked of them alone, as `--help`.
 ///
 /// kubectl ends with 1 where clap would end with 2; commands that judge leave 1 to their judgement.
-pub fn refused(error: &clap::Error, words: impl IntoIterator<Item = OsString>) -> ExitCode {
+pub fn rejected(error: &clap::Error, words: impl IntoIterator<Item = OsString>) -> ExitCode {
     if !error.use_stderr() {
         // A closed pipe is no failure of help.
         let _ = error.print();
@@ -214,7 +214,7 @@ mod tests {
         ] {
             let error = Args::try_parse_from(words).unwrap_err();
             let words = words.iter().map(OsString::from);
-            assert_eq!(refused(&error, words), ExitCode::from(code), "{error}");
+            assert_eq!(rejected(&error, words), ExitCode::from(code), "{error}");
         }
     }
 

@@ -117,7 +117,7 @@ impl Cluster {
                 let text = "the server doesn't have a resource type \"openstackdataplanenodes\": \
                             the operators' chart is not installed in this cluster, or KUBECONFIG \
                             or --context names another one than you mean";
-                return Err(Error::told(text));
+                return Err(Error::message(text));
             }
             nodes => nodes?,
         };
@@ -184,7 +184,7 @@ async fn config(access: &Access) -> Result<Config> {
     let kubeconfig = match kubeconfig {
         Err(KubeconfigError::ReadConfig(..) | KubeconfigError::FindPath) if !is_explicit => {
             let text = "no kubeconfig: name one by KUBECONFIG or --kubeconfig";
-            return Config::incluster().map_err(|_| Error::told(text));
+            return Config::incluster().map_err(|_| Error::message(text));
         }
         other => other.map_err(|it| Error::of_kubeconfig(&it))?,
     };

@@ -47,7 +47,7 @@ fn of_stage(host: &Host<'_>, stage: &Stage<'_>, road: Option<&Road<'_>>, paint: 
         }
         Changes::Never => {
             out += "  nothing was deployed yet, so all of it would be: ";
-            out += &stage.wanted.join(", ");
+            out += &stage.desired.join(", ");
             out += "\n";
         }
         Changes::Unknown(why) => out += &format!("  it cannot be told: {why}\n"),

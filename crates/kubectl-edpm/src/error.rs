@@ -42,7 +42,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
     /// In our own words.
-    pub fn told(text: impl Into<String>) -> Self {
+    pub fn message(text: impl Into<String>) -> Self {
         Self::Told(text.into())
     }
 
@@ -79,14 +79,14 @@ impl Error {
     /// From what reading the kubeconfig says.
     pub fn of_kubeconfig(error: &KubeconfigError) -> Self {
         if let KubeconfigError::LoadContext(name) = error {
-            return Self::told(format!("context \"{name}\" does not exist"));
+            return Self::message(format!("context \"{name}\" does not exist"));
         }
         if let KubeconfigError::ReadConfig(cause, path) = error
             && cause.kind() == io::ErrorKind::NotFound
         {
-            return Self::told(format!("stat {}: no such file or directory", path.display()));
+            return Self::message(format!("stat {}: no such file or directory", path.display()));
         }
-        Self::told(format!("kubeconfig: {error}"))
+        Self::message(format!("kubeconfig: {error}"))
     }
 
     /// Whether the server has no such object, or no such kind.

@@ -147,11 +147,11 @@ fn of_service(progress: &Progress<'_>) -> Link {
 }
 
 fn of_run(run: &AnsibleEe, host: &str) -> Link {
-    Link { what: heading("OpenStackAnsibleEE", &run.name_any()), why: told(run, host) }
+    Link { what: heading("OpenStackAnsibleEE", &run.name_any()), why: message(run, host) }
 }
 
 /// How a run stands: what it waits for, or what failed on this host.
-fn told(run: &AnsibleEe, host: &str) -> String {
+fn message(run: &AnsibleEe, host: &str) -> String {
     let status = run.status.clone().unwrap_or_default();
     match job_status(run) {
         JobStatus::Pending => match status.waiting_for {
@@ -287,7 +287,7 @@ fn list(runs: &[&AnsibleEe], host: &str, paint: Paint) -> String {
             JobStatus::Succeeded => ("Succeeded", Tone::Good),
             JobStatus::Failed => ("Failed", Tone::Bad),
         };
-        vec![format!("  {}", it.name_any()), paint.text(tone, word), told(it, host)]
+        vec![format!("  {}", it.name_any()), paint.text(tone, word), message(it, host)]
     };
     table(&runs.iter().map(line).collect::<Vec<_>>())
 }

@@ -36,13 +36,13 @@ const JOB_LABEL: &str = "batch.kubernetes.io/job-name";
 /// What the options of a node's compute are made from; nothing where it has no compute.
 pub async fn options<'a>(
     cluster: &Cluster,
-    world: &'a World,
+    caches: &'a World,
     node: &str,
 ) -> Result<Option<Options<'a>>> {
     let namespace = cluster.namespace.as_str();
-    let Some(compute) = world.compute(namespace, node) else { return Ok(None) };
-    let of_node = world.nodes.iter().find(|it| it.name_any() == node);
-    let role = of_node.and_then(|it| world.role(namespace, it.spec.role.as_deref()?));
+    let Some(compute) = caches.compute(namespace, node) else { return Ok(None) };
+    let of_node = caches.nodes.iter().find(|it| it.name_any() == node);
+    let role = of_node.and_then(|it| caches.role(namespace, it.spec.role.as_deref()?));
     let named = role.and_then(|it| it.annotations().get(DEFAULT_CONFIG));
     let default_config = match named.filter(|it| !it.is_empty()) {
         Some(name) => {
@@ -141,7 +141,14 @@ async fn candidates(cluster: &Cluster, host: &Host<'_>) -> Result<Vec<Given>> {
         let rival = first.clone().filter(|it| is_listed && *it != service.name_any());
         let sources = sources(cluster, &service).await?;
         let absent = absent.clone();
-        found.push(Given { service, sources, is_listed, rival, absent, beside: vec![] });
+        found.push(Given {
+            service,
+            sources,
+            is_listed,
+            conflicting_service: rival,
+            absent,
+            beside: vec![],
+        });
     }
     Ok(found)
 }
@@ -181,13 +188,13 @@ async fn beside(cluster: &Cluster, given: &Given, named: &Named) -> Result<Vec<F
 pub fn generated(path: &Path, namespace: &str) -> Result<Generated> {
     let shown = path.display().to_string();
     let text = std::fs::read_to_string(path);
-    let text = text.map_err(|it| Error::told(format!("{shown}: {it}")))?;
+    let text = text.map_err(|it| Error::message(format!("{shown}: {it}")))?;
     let documents =
-        yaml::documents::<Value>(&text).map_err(|it| Error::told(format!("{shown}: {it}")))?;
+        yaml::documents::<Value>(&text).map_err(|it| Error::message(format!("{shown}: {it}")))?;
     let config_maps = documents.into_iter().filter(|it| it["kind"] == "ConfigMap");
     let read = config_maps.map(serde_json::from_value::<ConfigMap>);
     let all = read.collect::<std::result::Result<Vec<_>, _>>();
-    let all = all.map_err(|it| Error::told(format!("{shown}: {it}")))?;
+    let all = all.map_err(|it| Error::message(format!("{shown}: {it}")))?;
     let files = all.iter().flat_map(|it| Content::of_config_map(it, namespace).files);
     Ok(Generated { path: shown, files: files.collect() })
 }

@@ -23,30 +23,30 @@ use crate::terminal::Terminal;
 pub async fn logs(
     cluster: &Cluster,
     host: &Host<'_>,
-    asked: &Logs,
+    requested: &Logs,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitCode> {
-    let run = chosen(host, asked.service.as_deref())?;
+    let run = chosen(host, requested.service.as_deref())?;
     let pod = match pod_of(cluster, run).await? {
         Read::Found(pod) => pod,
         Read::Missing => {
             write!(terminal.out, "{}", recorded(run, &host.name))?;
             return Err(gone(run));
         }
-        Read::Refused(message) => return Err(Error::told(message)),
+        Read::Refused(message) => return Err(Error::message(message)),
     };
     let name = pod.name_any();
     writeln!(terminal.err, "{}", heading(run, &host.name, &name))?;
     terminal.err.flush()?;
-    if asked.follow && job_status(run) == JobStatus::Running {
+    if requested.follow && job_status(run) == JobStatus::Running {
         let container = run.spec.name.clone();
         let has_begun = move |it: Option<&Pod>| it.is_none_or(|pod| begun(pod, &container));
         let begun = await_condition(cluster.api::<Pod>(), &name, has_begun).await;
-        begun.map_err(|it| Error::told(it.to_string()))?;
+        begun.map_err(|it| Error::message(it.to_string()))?;
     }
     let params = LogParams {
         container: Some(run.spec.name.clone()),
-        follow: asked.follow,
+        follow: requested.follow,
         ..LogParams::default()
     };
     let stream = cluster.api::<Pod>().log_stream(&name, &params).await;
@@ -61,7 +61,7 @@ pub async fn logs(
 /// Why there is no output any more.
 fn gone(run: &AnsibleEe) -> Error {
     let job = job_of(run).unwrap_or_default();
-    Error::told(format!(
+    Error::message(format!(
         "the pod of run {} (Job {job}) is gone, and its output with it; above is what the run \
          recorded",
         run.name_any()

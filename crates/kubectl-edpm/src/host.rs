@@ -108,7 +108,7 @@ impl<'a> Host<'a> {
     /// How the services of a stage stand, in order.
     pub fn progress<'b>(&self, stage: &'b Stage<'a>) -> Vec<Progress<'b>> {
         // A record of a service that is no longer listed tells nothing that matters.
-        stage.wanted.iter().map(|it| self.of_service(stage, it)).collect()
+        stage.desired.iter().map(|it| self.of_service(stage, it)).collect()
     }
 
     /// The service of a stage that is on its way or has failed, if there is one.
@@ -128,7 +128,7 @@ impl<'a> Host<'a> {
     pub fn listed(&self) -> Vec<&str> {
         match &self.member {
             Some(member) => member.node_set.spec.services.iter().map(String::as_str).collect(),
-            None => self.stages.iter().flat_map(|it| it.wanted.iter().copied()).collect(),
+            None => self.stages.iter().flat_map(|it| it.desired.iter().copied()).collect(),
         }
     }
 

@@ -39,27 +39,27 @@ enum Found<'a> {
 /// Shows the way of an option, and ends with 1 where it is not in force or cannot be told.
 pub async fn way(
     cluster: &Cluster,
-    asked: &Trace,
+    requested: &Trace,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitCode> {
-    let file = named::asked_file(&asked.option)?;
-    let (section, key) = named::asked(&asked.option)?;
-    let snippet = asked.snippet.as_deref().map(snippet).transpose()?;
-    let manifests = asked.generated.as_deref();
+    let file = named::asked_file(&requested.option)?;
+    let (section, key) = named::asked(&requested.option)?;
+    let snippet = requested.snippet.as_deref().map(snippet).transpose()?;
+    let manifests = requested.generated.as_deref();
     let generated = manifests.map(|it| fetch::generated(it, &cluster.namespace)).transpose()?;
     let world = cluster.world(false).await?;
-    let host = cluster.host_in(&world, &asked.node)?;
+    let host = cluster.host_in(&world, &requested.node)?;
     let named = Named::new(&section, &key, of_release(cluster, &world, &host.name));
     let found = found(cluster, &world, &host, &named, file.as_deref()).await?;
     if let (Found::Compute(_), Some(generated)) = (&found, &generated) {
-        return Err(Error::told(format!(
+        return Err(Error::message(format!(
             "{}: no manifests bring options to {}, but its NovaExternalCompute does",
             generated.path, host.name
         )));
     }
     let (stage, service) = stage(&host, &found)?;
     let (job, pod) = fetch::job_of(cluster, &host, &stage, &service).await?;
-    let answer = if asked.ask {
+    let answer = if requested.ask {
         let option = named
             .names
             .first()
@@ -74,7 +74,7 @@ pub async fn way(
     };
     let seen =
         Seen { host: &host, stage: &stage, road, file, snippet, generated, job, pod, answer };
-    let told = trace::told(&seen, (&section, &key), &named, terminal.paint);
+    let told = trace::message(&seen, (&section, &key), &named, terminal.paint);
     write!(terminal.out, "{}", told.text)?;
     Ok(if told.is_in_force { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
@@ -82,7 +82,7 @@ pub async fn way(
 fn snippet(path: &Path) -> Result<Snippet> {
     let shown = path.display().to_string();
     let text = std::fs::read_to_string(path);
-    let text = text.map_err(|it| Error::told(format!("{shown}: {it}")))?;
+    let text = text.map_err(|it| Error::message(format!("{shown}: {it}")))?;
     Ok(Snippet { path: shown, text })
 }
 
@@ -110,13 +110,13 @@ fn of_release(cluster: &Cluster, world: &World, node: &str) -> Release {
 /// A node with a compute has nova by that alone.
 async fn found<'a>(
     cluster: &Cluster,
-    world: &'a World,
+    caches: &'a World,
     host: &Host<'_>,
     named: &Named,
     file: Option<&str>,
 ) -> Result<Found<'a>> {
     if host.member.is_none()
-        && let Some(options) = fetch::options(cluster, world, &host.name).await?
+        && let Some(options) = fetch::options(cluster, caches, &host.name).await?
     {
         return Ok(Found::Compute(Box::new(options)));
     }
@@ -128,7 +128,7 @@ async fn found<'a>(
 
 fn no_nova(host: &Host<'_>) -> Error {
     let name = &host.name;
-    Error::told(match &host.member {
+    Error::message(match &host.member {
         Some(member) => format!(
             "{NODE_SET} {} lists no service of type nova: nothing of nova is deployed to {name}",
             member.set_name()
@@ -178,12 +178,12 @@ async fn answer(
         error => Err(error),
     })?;
     match ended {
-        None => Err(Error::told("interrupted")),
+        None => Err(Error::message("interrupted")),
         Some(Ok(Ok(Some(run)))) => Ok(reported(&run)),
         Some(Ok(Ok(None))) => {
             Ok(Err(format!("somebody deleted run {name} before it told anything")))
         }
-        Some(Ok(Err(error))) => Err(Error::told(error.to_string())),
+        Some(Ok(Err(error))) => Err(Error::message(error.to_string())),
         Some(Err(_)) => Ok(Err(late(&name, kept.as_ref()))),
     }
 }

@@ -21,7 +21,7 @@ pub fn chosen<'a>(host: &Host<'a>, service: Option<&str>) -> Result<&'a AnsibleE
     }
     let of = service.map(|it| format!("of service {it} ")).unwrap_or_default();
     let waiting = asked.iter().rfind(|it| job_status(it) == JobStatus::Pending);
-    Err(Error::told(match waiting {
+    Err(Error::message(match waiting {
         Some(run) => {
             let status = run.status.as_ref();
             let what = status.and_then(|it| it.waiting_for.clone());

@@ -13,7 +13,7 @@ use kubectl_edpm::terminal::Terminal;
 async fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
-        Err(error) => return args::refused(&error, std::env::args_os()),
+        Err(error) => return args::rejected(&error, std::env::args_os()),
     };
     let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
     // no-color.org: whatever the value, unless it is empty.

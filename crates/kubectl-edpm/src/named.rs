@@ -67,11 +67,11 @@ impl Named {
 /// The file of nova-compute's that a human wants the option to come from; nothing where `nova.conf`
 /// stands for all of them.
 pub fn asked_file(words: &[String]) -> Result<Option<String>> {
-    let [path, ..] = words else { return Err(Error::told("name a file and an option")) };
+    let [path, ..] = words else { return Err(Error::message("name a file and an option")) };
     match path.rsplit('/').next().unwrap_or_default() {
         "nova.conf" => Ok(None),
         name if is_read(name) => Ok(Some(name.to_owned())),
-        _ => Err(Error::told(format!(
+        _ => Err(Error::message(format!(
             "{path} cannot be traced: only options of nova.conf can, and of the files *nova*.conf \
              that it stands for"
         ))),
@@ -87,11 +87,11 @@ pub fn asked(words: &[String]) -> Result<(String, String)> {
             Some((section, option)) if !option.trim().is_empty() => {
                 Ok((section.to_owned(), option.trim().to_owned()))
             }
-            Some(_) => Err(Error::told(format!("name an option of {option}"))),
+            Some(_) => Err(Error::message(format!("name an option of {option}"))),
             None => Ok(("DEFAULT".to_owned(), option.clone())),
         },
         [of, option] => Ok((section(of), option.clone())),
-        _ => Err(Error::told("name one option, as in: trace nova.conf [libvirt] cpu_models")),
+        _ => Err(Error::message("name one option, as in: trace nova.conf [libvirt] cpu_models")),
     }
 }
 

@@ -120,7 +120,7 @@ impl<'a> Member<'a> {
             name: self.set_name(),
             conditions: self.conditions(deployment),
             services: Cow::Owned(services),
-            wanted: wanted.iter().map(String::as_str).collect(),
+            desired: wanted.iter().map(String::as_str).collect(),
             deployed_inputs: self.node_set.status.as_ref().map(|it| &it.deployed_inputs),
             deploys: None,
             below: None,

@@ -49,7 +49,7 @@ pub struct Given {
     /// Whether it is listed for the host.
     pub is_listed: bool,
     /// The service of type nova that is listed before it.
-    pub rival: Option<String>,
+    pub conflicting_service: Option<String>,
     /// The services that are listed for the host and do not exist.
     pub absent: Vec<String>,
 }

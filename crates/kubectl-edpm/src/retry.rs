@@ -48,14 +48,14 @@ fn of_host(host: &Host<'_>, is_forced: bool) -> Result<Order> {
 /// Why there is nothing to try again.
 fn nothing_failed(host: &Host<'_>) -> Error {
     if let Some(current) = host.stages.iter().find_map(|it| host.at_work(it)) {
-        return Error::told(format!(
+        return Error::message(format!(
             "service {} of {} is {} already; --force asks for one more attempt after it",
             current.service, host.name, current.state
         ));
     }
     let ready = host.open_stage().and_then(|it| it.condition(READY));
     let waits = ready.map(|it| format!(", which waits: {}: {}", it.reason, it.message));
-    Error::told(format!(
+    Error::message(format!(
         "nothing has failed on {}{}; --force runs every service again",
         host.name,
         waits.unwrap_or_default()
@@ -66,7 +66,7 @@ fn nothing_failed(host: &Host<'_>) -> Error {
 fn of_run(world: &World, namespace: &str, run: &AnsibleEe, is_forced: bool) -> Result<Vec<Order>> {
     let name = run.name_any();
     let Some((kind, owner)) = owner_of(run) else {
-        return Err(Error::told(format!(
+        return Err(Error::message(format!(
             "OpenStackAnsibleEE {name} was made by hand, and nobody makes another one: change its \
              spec, or delete it and create it again"
         )));
@@ -95,7 +95,7 @@ fn of_run(world: &World, namespace: &str, run: &AnsibleEe, is_forced: bool) -> R
 
 fn check(run: &AnsibleEe, is_forced: bool, failed: Vec<String>) -> Result<Vec<String>> {
     if failed.is_empty() && !is_forced {
-        return Err(Error::told(format!(
+        return Err(Error::message(format!(
             "no host of OpenStackAnsibleEE {} has failed; --force runs their services again",
             run.name_any()
         )));

@@ -32,7 +32,7 @@ pub struct Stage<'a> {
     /// What is recorded of the services.
     pub services: Cow<'a, [ServiceRun]>,
     /// The names of the services in order.
-    pub wanted: Vec<&'a str>,
+    pub desired: Vec<&'a str>,
     /// Digests of the inputs of the last completed deployment.
     pub deployed_inputs: Option<&'a BTreeMap<String, String>>,
     /// Whether changes are deployed by themselves.

@@ -46,7 +46,7 @@ pub struct Told {
 }
 
 /// Tells the way of an option.
-pub fn told(seen: &Seen<'_>, asked: (&str, &str), named: &Named, paint: Paint) -> Told {
+pub fn message(seen: &Seen<'_>, asked: (&str, &str), named: &Named, paint: Paint) -> Told {
     let way = seen.way(named);
     let came = came(seen, &way, named);
     let stops = stops(seen, &came, named);

@@ -67,12 +67,12 @@ type Shown = BTreeMap<(String, String), Row>;
 
 /// Prints what differs from what was printed; widths are those of all rows.
 fn show(
-    world: &World,
+    caches: &World,
     asked: &Status,
     terminal: &mut Terminal<'_>,
     shown: &mut Shown,
 ) -> Result<()> {
-    let rows = status::rows(world, &asked.nodes);
+    let rows = status::rows(caches, &asked.nodes);
     let key = |it: &Row| (it.namespace.clone(), it.node.clone());
     let is_new = |it: &Row| shown.get(&key(it)) != Some(it);
     match asked.output {

@@ -26,7 +26,11 @@ pub use write::{Unwritable, Value, render};
 
 /// What in a compute's texts is accepted and a human should know, at most so much of it, in the
 /// order of its place; without a release, what holds for all of them.
-pub fn findings(texts: &[Text<'_>], release: Option<Release>, most: usize) -> BoundedList<Finding> {
+pub fn conditions(
+    texts: &[Text<'_>],
+    release: Option<Release>,
+    most: usize,
+) -> BoundedList<Finding> {
     let mut read: Vec<(Text<'_>, Vec<Entry>)> =
         texts.iter().map(|it| (*it, parse(it.text).0)).collect();
     read.retain(|(_, entries)| !entries.is_empty());
@@ -38,7 +42,7 @@ pub fn findings(texts: &[Text<'_>], release: Option<Release>, most: usize) -> Bo
     let all = all.flat_map(|(text_idx, source, entry)| {
         let mut of_entry = faults::of_entry(source, entry);
         if let Some(judge) = &mut judge {
-            of_entry.extend(judge.findings(text_idx, source, entry));
+            of_entry.extend(judge.conditions(text_idx, source, entry));
         }
         of_entry
     });

@@ -98,7 +98,7 @@ fn validate(old: Option<&Value>, new: &Value, release: Option<&Chosen>) -> Admis
         return AdmissionDecision::deny(told.join("; "));
     }
     let texts = [Text { source: FIELD, text: &custom }];
-    let findings = oslo::findings(&texts, release.and_then(Chosen::release), WARNED);
+    let findings = oslo::conditions(&texts, release.and_then(Chosen::release), WARNED);
     let n_more = findings.n_more;
     let mut warnings: Vec<String> = findings.first.into_iter().map(|it| it.message).collect();
     if n_more > 0 {

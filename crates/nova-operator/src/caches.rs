@@ -64,9 +64,9 @@ pub struct Caches {
     /// What services of nova's type depend on.
     pub service_sources: Arc<SourceCache>,
     /// The content of what both depend on.
-    pub vault: SourceContents,
+    pub source_contents: SourceContents,
     /// How the computes of each role stand.
-    pub peers: RolloutCoordinator,
+    pub coordinator: RolloutCoordinator,
     /// For what is not watched.
     pub api: Arc<Api>,
     /// Whether this operator looks after the cells.
@@ -114,8 +114,8 @@ impl Caches {
             compute_sources,
             cell_sources,
             service_sources,
-            vault,
-            peers,
+            source_contents: vault,
+            coordinator: peers,
             api,
             cells_are_ours,
             secrets,
@@ -189,7 +189,7 @@ impl Caches {
                 push_all(&computes, &world.computes.indexed(BY_NODE, &Key::of(&*node)));
             }
         });
-        self.wake_by_services(queues);
+        self.map_services(queues);
         let (world, cells, computes) =
             (Arc::clone(self), Arc::clone(&queues.cells), Arc::clone(&queues.computes));
         let concern = ChangeFilter::default();
@@ -236,7 +236,7 @@ impl Caches {
         let world = Arc::clone(self);
         let (computes, cells) = (Arc::clone(&queues.computes), Arc::clone(&queues.cells));
         move |key| {
-            let Requeue { computes: next, cells: counting } = world.peers.refresh(key);
+            let Requeue { computes: next, cells: counting } = world.coordinator.refresh(key);
             for compute in next {
                 computes.push(compute);
             }
@@ -248,7 +248,7 @@ impl Caches {
 
     /// A service concerns itself; and in phase 0 it may come to stand in the way of computes, or cease
     /// to.
-    fn wake_by_services(self: &Arc<Self>, queues: &Queues) {
+    fn map_services(self: &Arc<Self>, queues: &Queues) {
         let (world, nodes, computes) =
             (Arc::clone(self), Arc::clone(&queues.nodes), Arc::clone(&queues.computes));
         let services = Arc::clone(&queues.services);

@@ -33,7 +33,7 @@ use crate::caches::Caches;
 /// The controller; its keys are cells.
 pub struct CellHealth {
     /// The watched world.
-    pub world: Arc<Caches>,
+    pub caches: Arc<Caches>,
     /// What came of the last questions.
     pub probes: Probes,
 }
@@ -44,7 +44,7 @@ impl Controller for CellHealth {
     const NAME: &'static str = "cell";
 
     async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
-        observe::observe(&self.world, &self.probes, key).await
+        observe::observe(&self.caches, &self.probes, key).await
     }
 
     fn decide(seen: &Observed, now: Timestamp) -> Plan {

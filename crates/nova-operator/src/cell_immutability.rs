@@ -8,7 +8,7 @@ use api::nova::ExternalCompute;
 use kube::ResourceExt;
 use operator_core::object_key::Key;
 
-use crate::compute_lifecycle::effective::{DesiredCompute, wish, wish_of_role};
+use crate::compute_lifecycle::effective::{DesiredCompute, desired, desired_of_role};
 use crate::indexes::BY_ROLE;
 use crate::shared_caches::SharedCaches;
 use nova_config::annotations::{ALLOW_REMOVAL, CELL};
@@ -42,12 +42,12 @@ pub enum CellBinding {
 
 /// Judges a node and the compute that it owns, which is not terminating.
 pub fn binding(
-    asked: &DesiredCompute,
+    requested: &DesiredCompute,
     node: &Node,
     compute: &ExternalCompute,
     has_runs: bool,
 ) -> CellBinding {
-    let asked = match asked {
+    let asked = match requested {
         DesiredCompute::Cell(cell) if *cell == compute.spec.cell_name => {
             return CellBinding::Agrees;
         }
@@ -104,14 +104,14 @@ pub enum Fault {
 
 /// Why a node may not become what it is to become; without `old` it is created.
 pub fn faults_of_node(old: Option<&Node>, new: &Node, world: &SharedCaches) -> Vec<Fault> {
-    let asked = |it: &Node| wish(world.role_of(it).as_deref(), it);
+    let asked = |it: &Node| desired(world.role_of(it).as_deref(), it);
     fault(old.map(asked), &asked(new), new, world).into_iter().collect()
 }
 
 /// Why a role may not become what it is to become; without `old` it is created.
 pub fn faults_of_role(old: Option<&Role>, new: &Role, world: &SharedCaches) -> Vec<Fault> {
-    let before = old.map(wish_of_role);
-    let after = wish_of_role(new);
+    let before = old.map(desired_of_role);
+    let after = desired_of_role(new);
     if before.as_ref() == Some(&after) || new.metadata.deletion_timestamp.is_some() {
         return vec![];
     }
@@ -132,7 +132,7 @@ fn fault(
     before: Option<DesiredCompute>,
     after: &DesiredCompute,
     node: &Node,
-    world: &SharedCaches,
+    caches: &SharedCaches,
 ) -> Option<Fault> {
     if before.as_ref() == Some(after) || node.metadata.deletion_timestamp.is_some() {
         return None;
@@ -142,7 +142,7 @@ fn fault(
     }
     // What is created has no compute yet, or one that is restored with it.
     before?;
-    let (compute, has_runs) = world.compute_of(node)?;
+    let (compute, has_runs) = caches.compute_of(node)?;
     if !owns(node, &compute) || compute.metadata.deletion_timestamp.is_some() {
         return None;
     }
@@ -161,7 +161,7 @@ fn fault(
 }
 
 /// What a refused human reads: which computes, their cells, and the legal way.
-pub fn refusal(faults: &[Fault]) -> String {
+pub fn rejection(faults: &[Fault]) -> String {
     let mut texts: Vec<String> = faults.iter().take(NAMED).map(Fault::cause).collect();
     if let Some(n_more @ 1..) = faults.len().checked_sub(NAMED) {
         texts.push(format!("So it is with {n_more} more."));

@@ -40,7 +40,7 @@ use nova_config::oslo::Release;
 /// The controller; its keys are computes.
 pub struct ComputeDeployment {
     /// The watched world.
-    pub world: Arc<Caches>,
+    pub caches: Arc<Caches>,
     /// Images of a compute that names none.
     pub images: Images,
     /// The release of nova where a cell names none.
@@ -53,7 +53,7 @@ impl Controller for ComputeDeployment {
     const NAME: &'static str = "compute";
 
     async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
-        observe::observe(&self.world, &self.images, self.release, key).await
+        observe::observe(&self.caches, &self.images, self.release, key).await
     }
 
     fn decide(seen: &Observed, now: Timestamp) -> Plan {

@@ -32,7 +32,7 @@ use crate::images::Images;
 /// The controller; its keys are nodes.
 pub struct ComputeLifecycle {
     /// The watched world.
-    pub world: Arc<Caches>,
+    pub caches: Arc<Caches>,
     /// Images of a compute that names none.
     pub images: Images,
 }
@@ -43,7 +43,7 @@ impl Controller for ComputeLifecycle {
     const NAME: &'static str = "compute-creation";
 
     async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
-        observe::observe(&self.world, &self.images, key).await
+        observe::observe(&self.caches, &self.images, key).await
     }
 
     fn decide(seen: &Observed, now: Timestamp) -> Plan {

@@ -12,7 +12,7 @@ use serde_json::json;
 pub fn step<K>(
     object: &K,
     previous: Option<&Condition>,
-    finding: Option<ConditionDraft>,
+    condition: Option<ConditionDraft>,
     because: &str,
     now: Timestamp,
 ) -> Option<Step>
@@ -20,7 +20,7 @@ where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
 {
     let previous: Vec<Condition> = previous.into_iter().cloned().collect();
-    let wanted = merge_conditions(&previous, finding.into_iter().collect(), None, now);
+    let wanted = merge_conditions(&previous, condition.into_iter().collect(), None, now);
     if wanted == previous {
         return None;
     }

@@ -71,9 +71,9 @@ pub fn oslo_text(data: &[u8]) {
     if entries.len() > JUDGED {
         return;
     }
-    let findings = oslo::findings(&texts, release, LIST_LIMIT);
+    let findings = oslo::conditions(&texts, release, LIST_LIMIT);
     assert_eq!(
-        oslo::findings(&texts, release, LIST_LIMIT),
+        oslo::conditions(&texts, release, LIST_LIMIT),
         findings,
         "two answers to one question"
     );

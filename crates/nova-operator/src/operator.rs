@@ -211,18 +211,18 @@ async fn work(
     releases.learn(&world.cells);
     let api = || Arc::clone(&world.api);
     if drives_computes {
-        let creation = ComputeLifecycle { world: Arc::clone(&world), images: images.clone() };
+        let creation = ComputeLifecycle { caches: Arc::clone(&world), images: images.clone() };
         leader.run(creation, api(), Arc::clone(&queues.nodes)).await;
         let release = releases.default_release();
-        let deployment = ComputeDeployment { world: Arc::clone(&world), images, release };
+        let deployment = ComputeDeployment { caches: Arc::clone(&world), images, release };
         leader.run(deployment, api(), Arc::clone(&queues.computes)).await;
-        let orphans = Orphans { world: Arc::clone(&world) };
+        let orphans = Orphans { caches: Arc::clone(&world) };
         leader.run(orphans, api(), Arc::clone(&queues.cleanups)).await;
-        let services = ServiceConfig { world: Arc::clone(&world) };
+        let services = ServiceConfig { caches: Arc::clone(&world) };
         leader.run(services, api(), Arc::clone(&queues.services)).await;
     }
     if drives_cells {
-        let cells = CellHealth { world: Arc::clone(&world), probes: Probes::default() };
+        let cells = CellHealth { caches: Arc::clone(&world), probes: Probes::default() };
         leader.run(cells, api(), Arc::clone(&queues.cells)).await;
     }
     leader.finish().await

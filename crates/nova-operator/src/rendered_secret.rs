@@ -10,10 +10,10 @@ use operator_runtime::managed_fields::ManagedFields;
 pub fn is_of_others(
     parent: &impl Resource,
     controller: Option<&str>,
-    owned: &ManagedFields,
+    managed_fields: &ManagedFields,
 ) -> bool {
     let is_parents = controller.is_some() && controller == parent.meta().uid.as_deref();
-    !is_parents && !owned.has([CONFIG_HASH], [])
+    !is_parents && !managed_fields.has([CONFIG_HASH], [])
 }
 
 /// What is said of it on that object.

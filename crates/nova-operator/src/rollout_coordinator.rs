@@ -19,11 +19,11 @@ use crate::shared_caches::SharedCaches;
 
 mod rollout_index;
 
-use rollout_index::{Member, Standings, is_trying, standing};
+use rollout_index::{Member, Standings, is_trying, state};
 
 /// All computes, by role.
 pub struct RolloutCoordinator {
-    watched: SharedCaches,
+    shared_caches: SharedCaches,
     standings: Mutex<Standings>,
     turns: Mutex<BTreeMap<Key, Arc<tokio::sync::Mutex<()>>>>,
 }
@@ -42,7 +42,7 @@ pub enum RolloutSlot {
 
 impl RolloutSlot {
     /// Why it has to wait.
-    pub fn held(&self) -> Option<&BlockedRollout> {
+    pub fn blocked(&self) -> Option<&BlockedRollout> {
         match self {
             Self::Held(held) => Some(held),
             Self::Free | Self::Taken(_) => None,
@@ -61,24 +61,24 @@ pub struct Requeue {
 
 impl RolloutCoordinator {
     /// Over caches that their owner watches.
-    pub fn new(watched: SharedCaches) -> Self {
-        Self { watched, standings: Mutex::default(), turns: Mutex::default() }
+    pub fn new(shared_caches: SharedCaches) -> Self {
+        Self { shared_caches, standings: Mutex::default(), turns: Mutex::default() }
     }
 
     /// Takes in what a compute has become; it, its node or both have changed.
     pub fn refresh(&self, key: &Key) -> Requeue {
         let mut standings = lock(&self.standings);
         // Read under the lock, so that of two who refresh the last one has seen the newest.
-        let member = self.watched.computes.get(key).map(|it| {
-            let node = self.watched.node_of(&it);
+        let member = self.shared_caches.computes.get(key).map(|it| {
+            let node = self.shared_caches.node_of(&it);
             Member::of(&it, node.as_deref())
         });
         let changed = standings.put(key, member);
         let mut stir = Requeue { computes: Vec::new(), cells: changed.cells };
         for (role, news) in changed.roles {
             let limits = |waiting: &Key| {
-                let compute = self.watched.computes.get(waiting);
-                let node = compute.and_then(|it| self.watched.node_of(&it));
+                let compute = self.shared_caches.computes.get(waiting);
+                let node = compute.and_then(|it| self.shared_caches.node_of(&it));
                 node.map(|it| limits(&it)).unwrap_or_default()
             };
             stir.computes.extend(standings.next(&role, news, limits));
@@ -98,7 +98,7 @@ impl RolloutCoordinator {
         let Some((node, role)) = node.and_then(|it| Some((it, role_key(it)?))) else {
             return RolloutSlot::Free;
         };
-        let (limits, standing) = (limits(node), standing(compute, Some(node)));
+        let (limits, standing) = (limits(node), state(compute, Some(node)));
         // Of one that has failed this is asked before each try, and not again before the try is over.
         let is_next_try = standing.is_retry() && !is_trying(compute, Some(node), standing);
         if !standing.starts_now() && !is_next_try {
@@ -107,7 +107,7 @@ impl RolloutCoordinator {
         if !lock(&self.standings).limited(&role, &limits) {
             return RolloutSlot::Free;
         }
-        let held = || lock(&self.standings).held(&role, &limits, standing);
+        let held = || lock(&self.standings).blocked(&role, &limits, standing);
         // A full house needs no queue before its door: who is held is woken when a place is free.
         if let Some(held) = held() {
             return RolloutSlot::Held(held);

@@ -24,7 +24,7 @@ use crate::caches::Caches;
 /// The controller; its keys are services.
 pub struct ServiceConfig {
     /// The watched world.
-    pub world: Arc<Caches>,
+    pub caches: Arc<Caches>,
 }
 
 impl Controller for ServiceConfig {
@@ -33,7 +33,7 @@ impl Controller for ServiceConfig {
     const NAME: &'static str = "service-config";
 
     async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
-        observe::observe(&self.world, key).await
+        observe::observe(&self.caches, key).await
     }
 
     fn decide(seen: &Observed, now: Timestamp) -> Plan {

@@ -238,11 +238,11 @@ fn identify(object: &mut Value, target: &Target) {
 pub fn status_step<S: Serialize>(
     target: Target,
     observed: Option<&S>,
-    wanted: &S,
+    desired: &S,
     previous: &[Condition],
     next: &[Condition],
 ) -> Option<Step> {
-    let wanted = serde_json::to_value(wanted).unwrap_or_default();
+    let wanted = serde_json::to_value(desired).unwrap_or_default();
     let mut seen = observed.map(|it| serde_json::to_value(it).unwrap_or_default());
     // Not by `[]`, which would put a null where there are none.
     let list = seen.as_mut().and_then(|it| it.get_mut("conditions")?.as_array_mut());

@@ -45,7 +45,7 @@ impl RejectedWrite {
     ///
     /// # Guarantees
     /// Counters and identifiers in the API server's words do not change what is told already.
-    pub fn finding(&self, type_: &str, previous: &[Condition]) -> ConditionDraft {
+    pub fn condition(&self, type_: &str, previous: &[Condition]) -> ConditionDraft {
         let message = self.message();
         let told = find(previous, type_);
         let is_same =
@@ -80,14 +80,14 @@ impl RejectedWrite {
 /// long as writes are still to be made after its status.
 ///
 /// Those before the status have succeeded when it is written.
-pub fn finding(
-    refusal: Option<&RejectedWrite>,
+pub fn condition(
+    rejection: Option<&RejectedWrite>,
     previous: &[Condition],
     is_waiting: bool,
 ) -> Option<ConditionDraft> {
-    match refusal {
-        Some(refusal) => Some(refusal.finding(WRITES_ACCEPTED, previous)),
-        None if is_waiting => told(previous),
+    match rejection {
+        Some(refusal) => Some(refusal.condition(WRITES_ACCEPTED, previous)),
+        None if is_waiting => message(previous),
         None => None,
     }
 }
@@ -99,7 +99,7 @@ pub fn is_of(told: &ConditionDraft, kind: &Kind) -> bool {
 }
 
 /// The refusal that stands among an object's conditions.
-fn told(conditions: &[Condition]) -> Option<ConditionDraft> {
+fn message(conditions: &[Condition]) -> Option<ConditionDraft> {
     let told = find(conditions, WRITES_ACCEPTED)?;
     Some(ConditionDraft::warning(WRITES_ACCEPTED, &told.reason, told.message.clone()))
 }
@@ -152,7 +152,7 @@ mod tests {
     }
 
     fn message(refusal: &RejectedWrite, previous: &[Condition]) -> String {
-        refusal.finding(WRITES_ACCEPTED, previous).message
+        refusal.condition(WRITES_ACCEPTED, previous).message
     }
 
     #[test]
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn a_told_refusal_is_of_the_kind_that_was_refused() {
         let step = step("ConfigMap", "a");
-        let told = RejectedWrite::of(&step, "Invalid", "x").finding(WRITES_ACCEPTED, &[]);
+        let told = RejectedWrite::of(&step, "Invalid", "x").condition(WRITES_ACCEPTED, &[]);
         assert!(is_of(&told, &step.target.kind));
         assert!(!is_of(&told, &Kind { kind: "Config".into(), ..step.target.kind }));
     }
@@ -207,7 +207,7 @@ mod tests {
         };
         let first =
             RejectedWrite::of(&step("ConfigMap", "a1"), "Forbidden", "used: 5 of 5 (id 7f3a)");
-        let finding = first.finding(WRITES_ACCEPTED, &[]);
+        let finding = first.condition(WRITES_ACCEPTED, &[]);
         let previous = merge_conditions(&[], vec![finding.clone()], None, Timestamp::UNIX_EPOCH);
         assert_eq!(told("a1", "used: 6 of 6 (id 9b2c)", &previous), finding.message);
         assert_ne!(told("a2", "used: 5 of 5 (id 7f3a)", &previous), finding.message);

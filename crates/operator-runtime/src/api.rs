@@ -118,7 +118,7 @@ impl Api {
             Err(PlanStopped { error, .. }) if !error.is_answer() || error.is_gone() => {
                 return apart;
             }
-            Err(stopped) => stopped.error.refusal().is_some(),
+            Err(stopped) => stopped.error.rejection().is_some(),
             Ok(()) => false,
         };
         for (at, step) in plan.all().enumerate().skip(plan.independent.len()) {
@@ -135,7 +135,7 @@ impl Api {
         for (at, step) in steps.iter().enumerate() {
             let Err(error) = self.carry_out_step(step).await else { continue };
             let is_answer = error.is_answer();
-            let is_refusal = |it: &PlanStopped| it.error.refusal().is_some();
+            let is_refusal = |it: &PlanStopped| it.error.rejection().is_some();
             let stopped = PlanStopped { at, error };
             // A refusal is told on the object, everything else is only repeated.
             if first.is_none() || is_refusal(&stopped) && !first.as_ref().is_some_and(is_refusal) {

@@ -69,7 +69,7 @@ async fn reconcile<C: Controller>(
         tracing::debug!(error = error.chain(), "deleted meanwhile");
         return Ok(plan.requeue_after);
     }
-    if let (Some(words), Some(step)) = (error.refusal(), plan.all().nth(at)) {
+    if let (Some(words), Some(step)) = (error.rejection(), plan.all().nth(at)) {
         let refusal = RejectedWrite::of(step, error.reason(), words);
         let mut telling = C::refused(&seen, &refusal, now);
         // What the plan has written before it ended need not be written again.

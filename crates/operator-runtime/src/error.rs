@@ -190,7 +190,7 @@ impl Error {
     /// change the answer.
     ///
     /// That a namespace is being deleted is no refusal: everything in it goes.
-    pub fn refusal(&self) -> Option<&str> {
+    pub fn rejection(&self) -> Option<&str> {
         match self {
             Self::AlreadyExists { status, .. }
             | Self::Forbidden { status, .. }
@@ -342,9 +342,9 @@ mod tests {
         ];
         for (code, reason, expected) in cases {
             let words = expected.then_some("told so");
-            assert_eq!(api(code, reason).refusal(), words, "{code} {reason}");
+            assert_eq!(api(code, reason).rejection(), words, "{code} {reason}");
         }
-        assert_eq!(Error::Gone { what: "x".into() }.refusal(), None);
+        assert_eq!(Error::Gone { what: "x".into() }.rejection(), None);
     }
 
     #[test]
@@ -356,7 +356,7 @@ mod tests {
         }))
         .unwrap();
         let error = Error::from_kube("create x", kube::Error::Api(status.boxed()));
-        assert_eq!((error.reason(), error.refusal()), ("NamespaceTerminating", None));
+        assert_eq!((error.reason(), error.rejection()), ("NamespaceTerminating", None));
         assert!(error.is_expected() && error.is_answer() && !error.is_conflict());
         assert_eq!(error.chain().split(':').nth(1), Some(" the namespace is being deleted"));
         assert!(!api(403, "Forbidden").is_expected());

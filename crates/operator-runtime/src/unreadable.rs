@@ -71,7 +71,7 @@ impl UnreadableReporter {
             self.metrics.unreadable(&K::kind(&()), present.len());
             let mut now_told = BTreeSet::new();
             for object in &present {
-                if told.contains(&state(object)) || self.tell_one::<K>(object, role).await {
+                if told.contains(&state(object)) || self.report_one::<K>(object, role).await {
                     now_told.insert(state(object));
                 }
             }
@@ -85,7 +85,7 @@ impl UnreadableReporter {
     }
 
     /// False where it has to be tried again.
-    async fn tell_one<K: Watchable>(&self, object: &Unreadable, role: Role) -> bool {
+    async fn report_one<K: Watchable>(&self, object: &Unreadable, role: Role) -> bool {
         let (kind, fault) = (K::kind(&()), &object.fault);
         let (namespace, name) = (&object.metadata.namespace, &object.metadata.name);
         tracing::warn!(%kind, namespace, name, %fault, "an object cannot be read");
@@ -94,7 +94,7 @@ impl UnreadableReporter {
         }
         let message = message(self.manager, object);
         let mut outcome = self.publish::<K>(object, &message).await;
-        if role == Role::Owner && object.told.as_ref() != Some(&message) {
+        if role == Role::Owner && object.reported.as_ref() != Some(&message) {
             outcome = outcome.and(self.write_condition::<K>(object, &message).await);
         }
         if let Err(error) = &outcome

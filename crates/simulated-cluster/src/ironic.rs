@@ -52,7 +52,7 @@ impl Ironic {
             versions: ("1.1", "1.115"),
             has_store: true,
             endpoint: format!("http://{address}"),
-            trouble: None,
+            fault: None,
             slow: Duration::ZERO,
             takes: TAKES,
             n_lists: 0,
@@ -89,7 +89,7 @@ impl Ironic {
 
     /// What answers in its place; nothing where none.
     pub fn suffer(&self, trouble: Option<Trouble>) {
-        self.state().trouble = trouble;
+        self.state().fault = trouble;
     }
 
     /// Each answer takes that long.
@@ -119,8 +119,8 @@ impl Ironic {
     }
 
     /// Looks at the power of all machines, and forgets then what went wrong with them.
-    pub fn look_at_power(&self) {
-        self.state().machines.values_mut().for_each(Machine::look_at_power);
+    pub fn sync_power_state(&self) {
+        self.state().machines.values_mut().for_each(Machine::sync_power_state);
         self.shared.changed();
     }
 

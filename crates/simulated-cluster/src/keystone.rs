@@ -73,7 +73,7 @@ impl Keystone {
             self.token(&body["auth"]["identity"]["password"]["user"])
         } else {
             let message = "Could not find the requested resource.";
-            ("404 NOT FOUND", String::new(), refusal(404, message, "Not Found"))
+            ("404 NOT FOUND", String::new(), rejection(404, message, "Not Found"))
         };
         let body = body.to_string();
         let head = format!(
@@ -102,7 +102,7 @@ impl Keystone {
         let known = name.and_then(|it| people.passwords.get(it)).map(String::as_str);
         if known.is_none() || known != password {
             let message = "The request you have made requires authentication.";
-            return ("401 UNAUTHORIZED", String::new(), refusal(401, message, "Unauthorized"));
+            return ("401 UNAUTHORIZED", String::new(), rejection(401, message, "Unauthorized"));
         }
         let token = format!("token-{}-of-{}", people.tokens.len(), name.unwrap_or_default());
         people.tokens.insert(token.clone());
@@ -111,7 +111,7 @@ impl Keystone {
     }
 }
 
-fn refusal(code: u16, message: &str, title: &str) -> Value {
+fn rejection(code: u16, message: &str, title: &str) -> Value {
     json!({ "error": { "code": code, "message": message, "title": title } })
 }
 

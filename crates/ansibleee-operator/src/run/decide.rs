@@ -243,9 +243,9 @@ fn going(seen: &Observed, job: &Job, live: &[&Pod], now: Timestamp) -> Plan {
 fn judge(
     seen: &Observed,
     job: &Job,
-    trouble: Option<PodProblem>,
+    fault: Option<PodProblem>,
 ) -> (Option<FailureReason>, ConditionDraft) {
-    match trouble {
+    match fault {
         None => (None, ConditionDraft::waiting(JOB_READY, "Requested", "Job in progress")),
         Some(PodProblem::Unplaced(message)) => {
             (None, ConditionDraft::warning(JOB_READY, "Unschedulable", message))
@@ -267,7 +267,7 @@ fn judge(
             let is_other = containers.iter().all(|it| it.image != wanted);
             let is_withdrawn = is_engines(spec) || is_other;
             // kubelet's words alternate between the error and its pause after it.
-            let message = told_as(&seen.run, reason).unwrap_or_else(|| {
+            let message = message_as(&seen.run, reason).unwrap_or_else(|| {
                 // What a parent's human does, the parent says itself.
                 if is_engines(spec) { message } else { with_next_step(reason, &message) }
             });
@@ -290,7 +290,7 @@ fn with_next_step(reason: FailureReason, message: &str) -> String {
 }
 
 /// What the Job's condition says already, if for the same reason.
-fn told_as(run: &AnsibleEe, reason: FailureReason) -> Option<String> {
+fn message_as(run: &AnsibleEe, reason: FailureReason) -> Option<String> {
     let conditions = run.status.as_ref().map(|it| it.conditions.as_slice())?;
     let told = conditions::find(conditions, JOB_READY)?;
     (told.reason == reason.as_str()).then(|| told.message.clone())
@@ -328,7 +328,7 @@ fn job_is_gone(seen: &Observed, now: Timestamp) -> Plan {
         return plan(status::write(run, &next, "a Job that never started is replaced"));
     }
     let (reason, message) = match withdrawn {
-        Some(reason) => (reason, status::told(&before).to_owned()),
+        Some(reason) => (reason, status::message(&before).to_owned()),
         None => (FailureReason::ResultUnknown, gone(run, name)),
     };
     let (mut next, finding) = result::without_job(run, reason, message);

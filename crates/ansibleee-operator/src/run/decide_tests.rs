@@ -240,7 +240,9 @@ fn a_deleted_job_is_not_run_again() {
     check(&seen(after, vec![], vec![]), "");
     let gone = seen(started(by_hand()), vec![], vec![]);
     let run = super::tests::after(&gone);
-    assert!(status::told(run.status.as_ref().unwrap()).contains("kubectl delete osaee -n ns run"));
+    assert!(
+        status::message(run.status.as_ref().unwrap()).contains("kubectl delete osaee -n ns run")
+    );
 }
 
 #[test]
@@ -298,7 +300,7 @@ fn a_hand_made_run_is_left_to_kubelet_until_it_names_another_image() {
     let stuck = seen(started(by_hand()), vec![job_of("")], vec![waiting("ErrImagePull")]);
     check(&stuck, "Running ImagePullFailed");
     let mut run = after(&stuck);
-    let told = status::told(run.status.as_ref().unwrap());
+    let told = status::message(run.status.as_ref().unwrap());
     assert!(
         told.ends_with(
             "ErrImagePull: no. Correct spec.image, or its registry; kubelet goes on trying."
@@ -359,7 +361,7 @@ fn a_lost_worker_keeps_the_run_active_and_the_way_out_is_told() {
     let late = seen(run, vec![job_of("")], vec![leaving("2026-01-01T00:08:00Z")]);
     check(&late, "Running RunnerLost");
     let run = after(&late);
-    assert!(status::told(run.status.as_ref().unwrap()).contains("kubectl taint node w1"));
+    assert!(status::message(run.status.as_ref().unwrap()).contains("kubectl taint node w1"));
 }
 
 #[test]

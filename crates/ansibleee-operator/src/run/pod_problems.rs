@@ -48,7 +48,7 @@ pub fn of(pod: &Pod, now: Timestamp) -> (Option<PodProblem>, Option<Duration>) {
     if pod.has_started() {
         return (None, None);
     }
-    if let Some((container, waiting)) = pod.containers().find_map(refused) {
+    if let Some((container, waiting)) = pod.containers().find_map(rejected) {
         let reason = if is_image(waiting) {
             FailureReason::ImagePullFailed
         } else {
@@ -83,7 +83,7 @@ pub fn of(pod: &Pod, now: Timestamp) -> (Option<PodProblem>, Option<Duration>) {
 }
 
 /// A container that kubelet cannot make.
-fn refused(container: &ContainerStatus) -> Option<(&str, &Waiting)> {
+fn rejected(container: &ContainerStatus) -> Option<(&str, &Waiting)> {
     let waiting = container.state.waiting.as_ref()?;
     let is_input = ["CreateContainerConfigError", "CreateContainerError"];
     let is_refused = is_image(waiting) || is_input.contains(&waiting.reason.as_str());
@@ -100,11 +100,11 @@ fn after(
     since: Option<Timestamp>,
     patience: Duration,
     now: Timestamp,
-    trouble: impl FnOnce() -> PodProblem,
+    fault: impl FnOnce() -> PodProblem,
 ) -> (Option<PodProblem>, Option<Duration>) {
     match since.and_then(|it| left(it, patience, now)) {
         Some(pause) => (None, Some(pause)),
-        None => (Some(trouble()), None),
+        None => (Some(fault()), None),
     }
 }
 

@@ -38,7 +38,7 @@ pub fn of_job(run: &AnsibleEe, job: &Job, pods: &[Pod]) -> (AnsibleEeStatus, Con
     let report = summary.as_ref().and_then(|it| it.report.clone());
     let verdict = match summary {
         Some(summary) if summary.unfinished => cut(&end, summary),
-        Some(summary) => told(&end, summary),
+        Some(summary) => message(&end, summary),
         None => untold(&end),
     };
     let mut next = concluded(run, verdict.succeeded, &verdict.reason);
@@ -94,7 +94,7 @@ fn condition(succeeded: bool, reason: &str, message: String) -> ConditionDraft {
 }
 
 /// A run that told about its hosts.
-fn told(end: &JobResult<'_>, summary: Summary) -> Verdict {
+fn message(end: &JobResult<'_>, summary: Summary) -> Verdict {
     let Summary { mut hosts, failures, more, unmatched, .. } = summary;
     if unmatched {
         return nobody(end, hosts);

@@ -94,7 +94,7 @@ fn with_conditions(
     let mut findings = vec![input, job];
     findings.extend(kstatus(&summary));
     findings.push(summary);
-    findings.extend(key_checks::finding(&run.spec, unchecked));
+    findings.extend(key_checks::condition(&run.spec, unchecked));
     let before = run.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
     status.conditions = merge_conditions(before, findings, status.observed_generation, now);
     status
@@ -158,6 +158,6 @@ pub fn write(run: &AnsibleEe, next: &AnsibleEeStatus, because: &str) -> Option<S
 }
 
 /// The message of the Job's condition, as it was written last.
-pub fn told(status: &AnsibleEeStatus) -> &str {
+pub fn message(status: &AnsibleEeStatus) -> &str {
     conditions::find(&status.conditions, JOB_READY).map_or("", |it| it.message.as_str())
 }

@@ -15,7 +15,7 @@ const ONE: usize = 300;
 
 /// The finding on the machine of one host, under a type; `owner` asks for the set, and `address` is
 /// where the host is reached.
-pub fn finding(
+pub fn condition(
     type_: &str,
     owner: &Target,
     course: &ProvisioningState,
@@ -40,7 +40,7 @@ pub fn finding(
         let text = format!("{state} {set} says of it: {}", truncated(error, TEXT));
         return failing(type_, course.is_final, text);
     }
-    if let Some(trouble) = &course.trouble {
+    if let Some(trouble) = &course.fault {
         let text = format!("{state} {set} {}", truncated(&trouble.text, TEXT));
         return failing(type_, trouble.is_final, text);
     }

@@ -50,7 +50,7 @@ pub struct ProvisioningState {
     /// Whether it was deployed with another config drive than it would get now.
     pub has_drifted: bool,
     /// What the set says of all its machines, where it says that they do not come.
-    pub trouble: Option<ProvisioningFault>,
+    pub fault: Option<ProvisioningFault>,
     /// Whether nobody has looked at the set yet.
     pub is_unheard: bool,
 }
@@ -138,7 +138,7 @@ impl ProvisioningState {
             error,
             is_final: told.is_some_and(|it| it.needs_human),
             has_drifted: told.is_some_and(|it| it.is_current == Some(false)),
-            trouble: set.filter(|_| !is_installed).and_then(|it| trouble(it, now)),
+            fault: set.filter(|_| !is_installed).and_then(|it| trouble(it, now)),
             is_unheard: set.is_some_and(is_unheard),
         }
     }

@@ -33,7 +33,7 @@ pub struct Caches {
     /// All Secrets.
     pub sources: Arc<SourceCache>,
     /// Their contents.
-    pub vault: SourceContents,
+    pub source_contents: SourceContents,
     /// What Metal3 has, if the cluster has it.
     pub metal3: Arc<Metal3>,
     /// The Ironics that are asked.
@@ -47,7 +47,7 @@ pub struct Caches {
 /// Looks after sets of machines.
 pub struct BaremetalSets {
     /// The watched world.
-    pub world: Caches,
+    pub caches: Caches,
 }
 
 impl Controller for BaremetalSets {
@@ -56,22 +56,22 @@ impl Controller for BaremetalSets {
     const NAME: &'static str = "baremetal-set";
 
     async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
-        observe(&self.world, key).await
+        observe(&self.caches, key).await
     }
 
     async fn ask(&self, seen: &mut Observed, now: Timestamp) {
         let orders = hosts::orders(seen, now);
-        let (pool, user) = (&self.world.pool, user(seen));
+        let (pool, user) = (&self.caches.pool, user(seen));
         let session = pool.of(&user.to_string()).filter(|_| !orders.is_empty());
         let Some(session) = session else { return };
         // Without leave nothing is asked, and nobody is blamed: the next pass decides anew.
         let leave = pool.leave_for(&session, &user.namespace, Purpose::Requests);
         let Some(leave) = leave else { return };
-        let api = Arc::clone(&self.world.api);
+        let api = Arc::clone(&self.caches.api);
         let asked = requests::send_requests(&session, orders, move || api.leads()).await;
         drop(leave);
-        self.world.pauses.note(&Place::of(&seen.set), asked, now);
-        self.world.recall(seen);
+        self.caches.pauses.note(&Place::of(&seen.set), asked, now);
+        self.caches.recall(seen);
     }
 
     fn decide(seen: &Observed, now: Timestamp) -> Plan {
@@ -112,7 +112,8 @@ async fn observe(world: &Caches, key: &Key) -> Result<Option<Observed>> {
     world.sources.depends(key, named.iter().map(|it| source(it)).chain(of_metal3).collect());
     let mut secrets = Secrets::new();
     for name in named {
-        let content = world.vault.content(&world.api, &world.sources, &source(name)).await?;
+        let content =
+            world.source_contents.content(&world.api, &world.sources, &source(name)).await?;
         secrets.extend(content.map(|it| (name.to_owned(), it)));
     }
     let is_near =

@@ -68,7 +68,7 @@ pub fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan
 /// Whether a set that goes has given all back, or nobody can be asked for it.
 fn may_go(seen: &Observed, judged: &EvaluatedHost<'_>) -> bool {
     let is_done = match &seen.machines {
-        Ok(_) => judged.hosts.iter().all(|it| matches!(it.standing, HostState::Released)),
+        Ok(_) => judged.hosts.iter().all(|it| matches!(it.state, HostState::Released)),
         Err(Unseen::NotAsked) => !seen.has_machines(),
         Err(Unseen::NoSecret { .. } | Unseen::NotYet | Unseen::Error(_)) => false,
     };
@@ -83,7 +83,7 @@ fn pace(seen: &Observed, judged: &EvaluatedHost<'_>, now: Timestamp) -> Duration
         Err(Unseen::Error(error)) => return if error.heals() { AGAIN } else { SELDOM },
         Ok(_) => {}
     }
-    let of_host = |host: &Host<'_>| match &host.standing {
+    let of_host = |host: &Host<'_>| match &host.state {
         HostState::At(_, Next::Do(_)) if !seen.is_held() => AT_ONCE,
         HostState::At(node, Next::Do(step)) => {
             match seen.refused.get(&node.uuid).and_then(|it| it.left(now)) {

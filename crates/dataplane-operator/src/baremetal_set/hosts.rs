@@ -30,7 +30,7 @@ pub struct Host<'a> {
     /// By what its machine is reserved.
     pub instance: String,
     /// What the set says of it; nothing once it was taken out.
-    pub wanted: Option<&'a BaremetalHost>,
+    pub desired: Option<&'a BaremetalHost>,
     /// Its drive; none of a host that is adopted, taken out, or has faults.
     pub drive: Option<Drive>,
     /// The network data of its machine's ramdisk, where it names one and has no faults.
@@ -38,7 +38,7 @@ pub struct Host<'a> {
     /// What is wrong with what it is made from.
     pub faults: Vec<Fault>,
     /// How it stands.
-    pub standing: HostState<'a>,
+    pub state: HostState<'a>,
 }
 
 /// How a host stands.
@@ -105,7 +105,15 @@ pub fn evaluate(seen: &Observed, now: Timestamp) -> EvaluatedHost<'_> {
         let standing = if is_unseen { HostState::Unseen } else { HostState::Faulty(None) };
         all_faults.extend(faults.iter().cloned());
         let (name, wanted) = (name.to_owned(), Some(wanted));
-        hosts.push(Host { name, instance, wanted, drive, ramdisk, faults, standing });
+        hosts.push(Host {
+            name,
+            instance,
+            desired: wanted,
+            drive,
+            ramdisk,
+            faults,
+            state: standing,
+        });
     }
     hosts.extend(leaving(seen, &uid));
     hosts.sort_by(|a, b| a.name.cmp(&b.name));
@@ -180,11 +188,11 @@ fn leaving<'a>(seen: &'a Observed, uid: &str) -> Vec<Host<'a>> {
     let host = |name: &str| Host {
         name: name.to_owned(),
         instance: instance_uuid(uid, name, ""),
-        wanted: None,
+        desired: None,
         drive: None,
         ramdisk: None,
         faults: Vec::new(),
-        standing: HostState::Unseen,
+        state: HostState::Unseen,
     };
     found.into_iter().map(host).collect()
 }
@@ -202,8 +210,8 @@ fn place<'a>(
     let mut without: BTreeMap<String, Terms> = BTreeMap::new();
     for host in &mut *hosts {
         let node = mine.get(host.instance.as_str()).copied();
-        let is_faulty = matches!(host.standing, HostState::Faulty(_));
-        host.standing = match (host.wanted, node) {
+        let is_faulty = matches!(host.state, HostState::Faulty(_));
+        host.state = match (host.desired, node) {
             (None, Some(node)) if seen.is_taken_out_by_hand(&host.name) => HostState::Kept(node),
             (None, Some(node)) => given_back(seen, node, &host.instance),
             (None, None) => match left(seen, machines, host) {
@@ -215,7 +223,7 @@ fn place<'a>(
                 HostState::Faulty(Some(node))
             }
             (Some(wanted), Some(node)) => {
-                let wish = wish(seen, ironic, host, wanted, Some(node));
+                let wish = desired(seen, ironic, host, wanted, Some(node));
                 HostState::At(node, next(node, &wish, now))
             }
             (Some(wanted), None) => match lost(seen, machines, &host.name) {
@@ -236,12 +244,12 @@ fn place<'a>(
     let avoided = stuck.map(|(uuid, _)| uuid.as_str()).collect();
     let mut taken = assign(&without, &machines.nodes, &avoided);
     for host in hosts {
-        let (Some(taken), Some(wanted)) = (taken.remove(&host.name), host.wanted) else {
+        let (Some(taken), Some(wanted)) = (taken.remove(&host.name), host.desired) else {
             continue;
         };
-        host.standing = match taken {
+        host.state = match taken {
             Ok(node) => {
-                HostState::At(node, next(node, &wish(seen, ironic, host, wanted, None), now))
+                HostState::At(node, next(node, &desired(seen, ironic, host, wanted, None), now))
             }
             Err(none) => HostState::Without(none),
         };
@@ -249,17 +257,17 @@ fn place<'a>(
 }
 
 /// What a host's machine shall be. Where its faults let nobody tell the drive, it is what it is.
-fn wish(
+fn desired(
     seen: &Observed,
     ironic: &Ironic,
     host: &Host<'_>,
-    wanted: &BaremetalHost,
+    desired: &BaremetalHost,
     node: Option<&Node>,
 ) -> Wish {
     let present = || node.and_then(DeployRecord::of).map(|it| it.drive).unwrap_or_default();
     let drive = match &host.drive {
         Some(drive) => drive.digest(&seen.keys),
-        None if wanted.adopt => Digest::default(),
+        None if desired.adopt => Digest::default(),
         None => present().into(),
     };
     Wish {
@@ -269,7 +277,7 @@ fn wish(
         root_device: ironic.root_device.clone(),
         drive,
         ramdisk: host.ramdisk.clone(),
-        adopt: wanted.adopt,
+        adopt: desired.adopt,
         provide: ironic.provide,
         attempts: u32::try_from(ironic.deploy_attempts).unwrap_or(1),
     }
@@ -335,7 +343,7 @@ pub fn orders(seen: &Observed, now: Timestamp) -> Vec<Order> {
         return Vec::new();
     }
     let order = |host: &Host<'_>| {
-        let HostState::At(node, Next::Do(step)) = &host.standing else { return None };
+        let HostState::At(node, Next::Do(step)) = &host.state else { return None };
         let refused = seen.refused.get(&node.uuid);
         if refused.is_some_and(|it| it.left(now).is_some()) {
             return None;

@@ -14,7 +14,7 @@ pub(super) fn remedy(seen: &Observed, host: &Host<'_>, none: &NoMachine) -> Stri
     let would_do = |(lack, _): &(String, usize)| {
         [State::Enroll, State::Manageable].iter().any(|it| *lack == format!("in state {it}"))
     };
-    let is_adopted = host.wanted.is_some_and(|it| it.adopt);
+    let is_adopted = host.desired.is_some_and(|it| it.adopt);
     let provide = if !is_provided && !is_adopted && none.excluded.iter().any(would_do) {
         "set spec.ironic.provide to true to have machines cleaned and used that are not available, "
     } else {
@@ -46,7 +46,7 @@ pub(super) fn gone(seen: &Observed, host: &Host<'_>, uuid: &str, node: Option<&N
         },
     };
     let is_others = node.is_some_and(|it| it.instance_uuid.is_some());
-    let risk = match host.wanted {
+    let risk = match host.desired {
         Some(_) if is_others => format!(
             "; see whether it was deployed anew there or still answers at the address of {name}, and \
              once that is free"

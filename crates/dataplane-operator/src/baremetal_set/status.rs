@@ -73,7 +73,7 @@ pub(super) fn whole(
     let set = &*seen.set;
     let observed = set.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
-    findings.extend(rejected_write::finding(refusal, &previous, false));
+    findings.extend(rejected_write::condition(refusal, &previous, false));
     let good = ConditionDraft::good(READY, "Ready", "Each host has a machine that runs.");
     let ready = conditions::ready(&findings, good);
     findings.extend(conditions::kstatus(&ready));
@@ -118,8 +118,8 @@ fn matter<'a>(seen: &Observed, host: &'a Host<'_>, words: usize) -> Option<Matte
     let of = |severity, reason, message| {
         Some(Matter { host: host.name.as_str(), severity, reason, message })
     };
-    match &host.standing {
-        HostState::Kept(node) if host.wanted.is_none() => {
+    match &host.state {
+        HostState::Kept(node) if host.desired.is_none() => {
             of(Warning, "HostInUse", in_use(&host.name, node.title()))
         }
         HostState::Unseen | HostState::Kept(_) | HostState::Released => None,
@@ -266,7 +266,7 @@ fn provisioned(
     if seen.machines.is_err() {
         return unknown(PROVISIONED);
     }
-    let n_wanted = judged.hosts.iter().filter(|it| it.wanted.is_some()).count();
+    let n_wanted = judged.hosts.iter().filter(|it| it.desired.is_some()).count();
     let n_done = judged.hosts.iter().filter(|it| is_done(it)).count();
     provisioned_of(seen, (n_done, n_wanted), matters)
 }
@@ -314,7 +314,7 @@ fn needed(seen: &Observed) -> String {
 }
 
 fn is_done(host: &Host<'_>) -> bool {
-    host.wanted.is_some() && matches!(host.standing, HostState::At(_, Next::Done { .. }))
+    host.desired.is_some() && matches!(host.state, HostState::At(_, Next::Done { .. }))
 }
 
 fn up_to_date(seen: &Observed, judged: &EvaluatedHost<'_>) -> ConditionDraft {
@@ -322,7 +322,7 @@ fn up_to_date(seen: &Observed, judged: &EvaluatedHost<'_>) -> ConditionDraft {
         return unknown(UP_TO_DATE);
     }
     let is_old =
-        |it: &&Host<'_>| matches!(it.standing, HostState::At(_, Next::Done { is_current: false }));
+        |it: &&Host<'_>| matches!(it.state, HostState::At(_, Next::Done { is_current: false }));
     let old: Vec<&str> = judged.hosts.iter().filter(is_old).map(|it| it.name.as_str()).collect();
     up_to_date_of(seen, &old)
 }
@@ -353,13 +353,13 @@ fn hosts(
     let worries = worries(matters);
     let entry = |host: &Host<'_>| {
         let mut entry = entry(seen, host, words)?;
-        if !matches!(host.standing, HostState::Unseen) {
+        if !matches!(host.state, HostState::Unseen) {
             let worry = worries.get(host.name.as_str());
             entry.error = worry.map(|it| it.text.clone());
             entry.needs_human = worry.is_some_and(|it| it.needs_human);
         }
         let is_by_hand = seen.is_taken_out_by_hand(&host.name);
-        entry.annotated_for_deletion = host.wanted.is_none() && !is_by_hand;
+        entry.annotated_for_deletion = host.desired.is_none() && !is_by_hand;
         Some((host.name.clone(), entry))
     };
     judged.hosts.iter().filter_map(entry).collect()
@@ -423,7 +423,7 @@ fn entry(seen: &Observed, host: &Host<'_>, words: usize) -> Option<HostStatus> {
         let instance = Some(host.instance.clone());
         HostStatus { instance, ..HostStatus::unassigned(&host.name) }
     };
-    let entry = match &host.standing {
+    let entry = match &host.state {
         HostState::Released => return None,
         HostState::Unseen => told.cloned().unwrap_or_else(blank),
         HostState::Without(_) | HostState::Faulty(None) => blank(),
@@ -436,7 +436,7 @@ fn entry(seen: &Observed, host: &Host<'_>, words: usize) -> Option<HostStatus> {
             at(node, node.provision_state.word(), told, blank(), words)
         }
         // Undeployed, and its ramdisk's network still to be taken off; or it could not be undeployed.
-        HostState::At(node, _) if !node.is_of(&host.instance) && host.wanted.is_none() => {
+        HostState::At(node, _) if !node.is_of(&host.instance) && host.desired.is_none() => {
             let entry = at(node, node.provision_state.word(), told, blank(), words);
             HostStatus { instance: blank().instance, ..entry }
         }
@@ -444,7 +444,7 @@ fn entry(seen: &Observed, host: &Host<'_>, words: usize) -> Option<HostStatus> {
         HostState::At(node, _) if !node.is_of(&host.instance) => blank(),
         HostState::At(node, next) => {
             let is_off = node.provision_state == State::Active
-                && host.wanted.is_some()
+                && host.desired.is_some()
                 && !matches!(next, Next::Done { .. });
             let state = if is_off { POWERING_ON } else { node.provision_state.word() };
             HostStatus { is_current: is_current(host), ..at(node, state, told, blank(), words) }
@@ -452,7 +452,7 @@ fn entry(seen: &Observed, host: &Host<'_>, words: usize) -> Option<HostStatus> {
     };
     // Its machine answers there until it is given back.
     let kept = || told.map(|it| it.ip_addresses.clone()).unwrap_or_default();
-    Some(HostStatus { ip_addresses: host.wanted.map_or_else(kept, ip_addresses), ..entry })
+    Some(HostStatus { ip_addresses: host.desired.map_or_else(kept, ip_addresses), ..entry })
 }
 
 /// A host's addresses by network.
@@ -463,8 +463,8 @@ pub(super) fn ip_addresses(wanted: &BaremetalHost) -> BTreeMap<String, String> {
 
 /// Whether a machine that is done was deployed with the present drive; a host with faults has none.
 fn is_current(host: &Host<'_>) -> Option<bool> {
-    let HostState::At(_, Next::Done { is_current }) = host.standing else { return None };
-    let is_known = host.drive.is_some() || host.wanted.is_some_and(|it| it.adopt);
+    let HostState::At(_, Next::Done { is_current }) = host.state else { return None };
+    let is_known = host.drive.is_some() || host.desired.is_some_and(|it| it.adopt);
     is_known.then_some(is_current)
 }
 

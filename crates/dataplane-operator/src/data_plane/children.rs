@@ -48,7 +48,7 @@ pub struct Entry<'a> {
     /// Its key.
     pub name: &'a str,
     /// How its object stands to it.
-    pub standing: ChildState,
+    pub state: ChildState,
     /// What is to be applied; nothing where all is as stated, or may not be changed.
     pub step: Option<Step>,
 }
@@ -61,7 +61,7 @@ impl Entry<'_> {
 
     /// Whether the present entry has been applied to its object.
     pub fn is_applied(&self) -> bool {
-        matches!(self.standing, ChildState::Ours { is_applied: true, .. })
+        matches!(self.state, ChildState::Ours { is_applied: true, .. })
     }
 }
 
@@ -72,14 +72,14 @@ pub fn title(map: Map, name: &str) -> String {
 
 /// The entries of both maps, roles first.
 pub fn entries(seen: &Observed) -> Vec<Entry<'_>> {
-    let spec = &seen.plane.spec;
+    let spec = &seen.data_plane.spec;
     let roles = spec.roles.iter().map(|(name, stated)| {
         let found = seen.roles.get(name).map(|it| Found::of(&**it, &it.spec));
-        entry(&seen.plane, Map::Roles, name, stated, found)
+        entry(&seen.data_plane, Map::Roles, name, stated, found)
     });
     let nodes = spec.nodes.iter().map(|(name, stated)| {
         let found = seen.nodes.get(name).map(|it| Found::of(&**it, &it.spec));
-        entry(&seen.plane, Map::Nodes, name, stated, found)
+        entry(&seen.data_plane, Map::Nodes, name, stated, found)
     });
     roles.chain(nodes).collect()
 }
@@ -92,7 +92,7 @@ fn entry<'a>(
     found: Option<Found<'_>>,
 ) -> Entry<'a> {
     let wanted = DesiredChild::of(plane, map, name, stated);
-    let standing = standing(plane, name, found.as_ref(), &wanted);
+    let standing = state(plane, name, found.as_ref(), &wanted);
     let because = match &standing {
         ChildState::Missing => Some("the map lists it and it does not exist"),
         ChildState::Offered => Some("a human handed it over to the data plane"),
@@ -105,14 +105,14 @@ fn entry<'a>(
     };
     let uid = found.and_then(|it| it.meta.uid.clone());
     let step = because.map(|it| wanted.step(plane, map, name, uid, it));
-    Entry { map, name, standing, step }
+    Entry { map, name, state: standing, step }
 }
 
-fn standing(
+fn state(
     plane: &DataPlane,
     name: &str,
     found: Option<&Found<'_>>,
-    wanted: &DesiredChild,
+    desired: &DesiredChild,
 ) -> ChildState {
     if !names::is_dns_subdomain(name) {
         return ChildState::Unnameable;
@@ -123,8 +123,8 @@ fn standing(
             if found.meta.deletion_timestamp.is_some() {
                 return ChildState::Terminating;
             }
-            let is_applied = found.annotation(APPLIED) == Some(wanted.hash.as_str());
-            ChildState::Ours { is_applied, is_kept: wanted.is_kept_by(found) }
+            let is_applied = found.annotation(APPLIED) == Some(desired.hash.as_str());
+            ChildState::Ours { is_applied, is_kept: desired.is_kept_by(found) }
         }
         Some(owner) => {
             ChildState::Foreign { owner: Some(format!("{} {}", owner.kind, owner.name)) }

@@ -25,7 +25,7 @@ const WRITES_PER_PASS: usize = 250;
 /// `spec.prune` says so.
 pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
-    if seen.plane.metadata.deletion_timestamp.is_some() {
+    if seen.data_plane.metadata.deletion_timestamp.is_some() {
         // Kubernetes deletes what belongs to it.
         return plan;
     }
@@ -56,12 +56,12 @@ pub fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan
 
 /// An apply that brings back what the map states, without anything new.
 fn is_repair(entry: &Entry<'_>) -> bool {
-    matches!(entry.standing, ChildState::Ours { is_applied: true, .. })
+    matches!(entry.state, ChildState::Ours { is_applied: true, .. })
 }
 
 /// The deletions that `spec.prune` asks for; a role stays for as long as nodes follow it.
 fn prunable(seen: &Observed, orphans: &[Orphan]) -> Vec<Step> {
-    if !seen.plane.spec.prune {
+    if !seen.data_plane.spec.prune {
         return Vec::new();
     }
     let may_go = |it: &&Orphan| !it.is_terminating && it.n_followers == 0;

@@ -15,7 +15,7 @@ use crate::indexes::{BY_OWNER, BY_ROLE};
 #[derive(Clone, Debug)]
 pub struct Observed {
     /// The data plane.
-    pub plane: Arc<DataPlane>,
+    pub data_plane: Arc<DataPlane>,
     /// The roles that are in its map, belong to it, or are named by its nodes.
     pub roles: BTreeMap<String, Arc<Role>>,
     /// The nodes that are in its map or belong to it.
@@ -60,7 +60,7 @@ pub fn observe(world: &Caches, key: &Key) -> Result<Option<Observed>> {
     };
     let ours = world.roles.indexed(BY_OWNER, &owner);
     let n_followers = ours.iter().filter(is_orphan).cloned().map(followers).collect();
-    Ok(Some(Observed { plane, roles, nodes, n_followers }))
+    Ok(Some(Observed { data_plane: plane, roles, nodes, n_followers }))
 }
 
 /// The objects of these names, and those of this owner.

@@ -22,7 +22,7 @@ pub struct Orphan {
 
 /// The orphans, nodes first: a role goes after those that follow it.
 pub fn orphans(seen: &Observed) -> Vec<Orphan> {
-    let spec = &seen.plane.spec;
+    let spec = &seen.data_plane.spec;
     let nodes = seen.nodes.iter().filter(|(name, _)| !spec.nodes.contains_key(*name));
     let nodes = nodes.filter_map(|(_, it)| orphan(seen, Map::Nodes, &it.metadata, 0));
     let roles = seen.roles.iter().filter(|(name, _)| !spec.roles.contains_key(*name));
@@ -34,7 +34,7 @@ pub fn orphans(seen: &Observed) -> Vec<Orphan> {
 }
 
 fn orphan(seen: &Observed, map: Map, meta: &ObjectMeta, n_followers: usize) -> Option<Orphan> {
-    let is_ours = Some(&controller(meta)?.uid) == seen.plane.metadata.uid.as_ref();
+    let is_ours = Some(&controller(meta)?.uid) == seen.data_plane.metadata.uid.as_ref();
     is_ours.then(|| Orphan {
         map,
         target: Target {

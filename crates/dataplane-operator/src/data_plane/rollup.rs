@@ -40,7 +40,7 @@ impl Rollup {
         let mut tally = Self { total: 0, n_ready: 0, n_up_to_date: 0, open: Vec::new() };
         for entry in seen.entries.iter().filter(|it| it.map == map) {
             tally.total += 1;
-            if !matches!(entry.standing, ChildState::Ours { .. }) {
+            if !matches!(entry.state, ChildState::Ours { .. }) {
                 continue;
             }
             let role = seen.seen.roles.get(entry.name).map(AsRef::as_ref);
@@ -132,12 +132,12 @@ pub fn deployment(roles: &Rollup, nodes: &Rollup) -> ConditionDraft {
         let text = format!("{sum} The others are not there yet; see SetupReady.");
         return ConditionDraft::waiting(DEPLOYMENT_READY, "SetupIncomplete", text);
     };
-    let text = format!("{sum} {}", told(&open));
+    let text = format!("{sum} {}", message(&open));
     ConditionDraft { type_: DEPLOYMENT_READY.to_owned(), message: text, ..worst.clone() }
 }
 
 /// The first objects by name with their causes; those that wait for the same stand together.
-fn told(open: &[&Open]) -> String {
+fn message(open: &[&Open]) -> String {
     let mut groups: Vec<(&ConditionDraft, Vec<&str>)> = Vec::new();
     for it in open.iter().take(NAMED) {
         let is_same = |known: &ConditionDraft| {

@@ -20,14 +20,14 @@ pub const ORPHANED: &str = "Orphaned";
 ///
 /// Writes come before it, so without a refusal none is outstanding.
 pub fn step(seen: &Seen<'_>, refusal: Option<&RejectedWrite>, now: Timestamp) -> Option<Step> {
-    let plane: &DataPlane = &seen.seen.plane;
+    let plane: &DataPlane = &seen.seen.data_plane;
     let roles = Rollup::of(seen, Map::Roles);
     let nodes = Rollup::of(seen, Map::Nodes);
     let observed = plane.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
     let deployment = deployment(&roles, &nodes);
     let good = deployment.clone().with_type(READY);
-    let refusal = refusal.map(|it| it.finding(WRITES_ACCEPTED, &previous));
+    let refusal = refusal.map(|it| it.condition(WRITES_ACCEPTED, &previous));
     let is_deployed = deployment.holds() && nodes.total > 0;
     let mut all: Vec<ConditionDraft> =
         [Some(setup(seen)), refusal, Some(deployment)].into_iter().flatten().collect();
@@ -56,12 +56,12 @@ fn count(n: usize) -> i64 {
 /// Whether the objects of the maps are as the maps say: what only a human can mend comes first.
 fn setup(seen: &Seen<'_>) -> ConditionDraft {
     let faults: Vec<(&str, String)> =
-        seen.entries.iter().filter_map(|it| fault(&seen.seen.plane, it)).collect();
+        seen.entries.iter().filter_map(|it| fault(&seen.seen.data_plane, it)).collect();
     if let Some((reason, _)) = faults.first() {
         let texts = faults.iter().map(|(_, text)| text.clone()).collect();
         return ConditionDraft::error(SETUP_READY, reason, bounded(texts));
     }
-    let is_going = |it: &&Entry<'_>| it.standing == ChildState::Terminating;
+    let is_going = |it: &&Entry<'_>| it.state == ChildState::Terminating;
     let going: Vec<String> = seen.entries.iter().filter(is_going).map(Entry::title).collect();
     if !going.is_empty() {
         let text = format!("Being deleted, and made again when gone: {}", listed(going));
@@ -79,7 +79,7 @@ fn setup(seen: &Seen<'_>) -> ConditionDraft {
 /// What keeps an entry from being applied until a human decides.
 fn fault(plane: &DataPlane, entry: &Entry<'_>) -> Option<(&'static str, String)> {
     let (title, name, field) = (entry.title(), entry.name, entry.map.field());
-    match &entry.standing {
+    match &entry.state {
         ChildState::Unnameable => Some((
             "InvalidName",
             format!(
@@ -125,7 +125,7 @@ fn orphaned(seen: &Seen<'_>) -> ConditionDraft {
         };
     }
     let names = listed(orphans.iter().map(|it| title(it.map, &it.target.name)).collect());
-    if !seen.seen.plane.spec.prune {
+    if !seen.seen.data_plane.spec.prune {
         let text = format!(
             "{} no longer in the maps and left as they are: {names} Put the keys back, delete the \
              objects, or set spec.prune to true.",

@@ -120,7 +120,7 @@ impl World {
         let followers =
             |name: &String| nodes.values().filter(|it| it.spec.role.as_ref() == Some(name)).count();
         let n_followers = roles.keys().map(|it| (it.clone(), followers(it))).collect();
-        Observed { plane, roles, nodes, n_followers }
+        Observed { data_plane: plane, roles, nodes, n_followers }
     }
 
     fn decide(&self) -> Plan {

@@ -70,7 +70,7 @@ fn a_service_that_cannot_be_read_is_found_with_its_field_and_is_not_missing() {
     cache.absorb(&object("run-os", 7.into()));
     let names = ["own", "run-os", "install-os"].map(str::to_owned);
     let mut found = Found::default();
-    found.look_up(&cache, "ns", names.clone());
+    found.lookup(&cache, "ns", names.clone());
     assert_eq!(found.services.keys().collect::<Vec<_>>(), ["own"]);
     let why = "spec.playbook: cannot be read; expected a string";
     assert_eq!(found.unreadable, BTreeMap::from([("run-os".to_owned(), why.to_owned())]));

@@ -53,7 +53,7 @@ pub fn new_runs(seen: &Observed, parts: &[NodeSetPart]) -> Vec<New> {
 
 /// The hosts of a node set that need a run, each with what it needs.
 fn needs(part: &NodeSetPart) -> impl Iterator<Item = (&EvaluatedHost, &NeededRun)> {
-    part.hosts.iter().filter_map(|host| match &host.chain.state {
+    part.hosts.iter().filter_map(|host| match &host.sequence.state {
         SequenceState::NeedsRun(need) => Some((host, need)),
         SequenceState::InRun { .. }
         | SequenceState::Done
@@ -124,7 +124,7 @@ fn attempts_everywhere(
     let is_first = !seen.runs.iter().any(is_its);
     let first = Attempt { hash: hash_of(&seen.deployment, service), attempt: 1 };
     let attempt = |part: &NodeSetPart, host: &EvaluatedHost| {
-        if let SequenceState::NeedsRun(need) = &host.chain.state
+        if let SequenceState::NeedsRun(need) = &host.sequence.state
             && need.service == service
         {
             return Some(need.attempt.clone());
@@ -149,7 +149,7 @@ fn reach<'a>(
     let of_part = |part: &'a NodeSetPart| {
         let of_host = |host: &EvaluatedHost| {
             let (set, address) = (part.node_set.as_deref()?, host.address.as_deref()?);
-            let was_refused = host.chain.was_key_refused();
+            let was_refused = host.sequence.was_key_refused();
             let named = (host.name.as_str(), address);
             let reach = hosts::reach(seen, set, named, &host.trust, was_refused);
             Some((host.name.clone(), reach))

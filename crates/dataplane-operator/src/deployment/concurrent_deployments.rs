@@ -101,8 +101,8 @@ fn at(
 ) -> (HostProgress, SequenceState) {
     let judged = Host {
         name: host,
-        wanted: &course.wanted,
-        recorded: &to_service_runs(host, &course.wanted, Some(&started(kept)), runs, None),
+        desired: &course.desired,
+        recorded: &to_service_runs(host, &course.desired, Some(&started(kept)), runs, None),
         may_run: true,
         has_moved: false,
         // Only the text of a failure, and the time of the next attempt, depend on these.
@@ -113,5 +113,5 @@ fn at(
         retries: Retries::Limited { attempts, way_on: "" },
     };
     let (chain, runs) = course.schedule(&judged, position(kept), Timestamp::UNIX_EPOCH);
-    (current(host, &course.wanted, &chain, runs), chain.state)
+    (current(host, &course.desired, &chain, runs), chain.state)
 }

@@ -76,7 +76,8 @@ fn judge(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Pl
             let lacking = lacking(seen, name, kept);
             let runs = evaluate::runs_of(&runs, name, kept);
             let may_run = !is_going;
-            let common = Common { seen, runs: &runs, offers: &offers, may_run, holds, now };
+            let common =
+                Common { seen, runs: &runs, offers: &offers, may_run, blocked: holds, now };
             evaluate::evaluate(&common, name, kept, lacking, is_new)
         };
         lists.iter().map(of_part).collect()
@@ -98,9 +99,13 @@ fn judge(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Pl
         parts: &parts,
         begins: is_new && !parts.is_empty(),
         made: new.iter().map(|it| it.service.as_str()).collect(),
-        held: rollout::blocked_hosts(seen, &parts),
-        deletion: finalizer::finding(deployment, &runs),
-        refusal: rejected_write::finding(refusal, previous.unwrap_or_default(), !new.is_empty()),
+        blocked: rollout::blocked_hosts(seen, &parts),
+        deletion: finalizer::condition(deployment, &runs),
+        rejection: rejected_write::condition(
+            refusal,
+            previous.unwrap_or_default(),
+            !new.is_empty(),
+        ),
     };
     // The end is told first; then it goes when its node sets know it.
     if judgement.end() == End::Open {
@@ -192,7 +197,7 @@ fn look_again(plan: &mut Plan, parts: &[NodeSetPart], inputs: &[Fault], now: Tim
         plan.requeue_at(at, now);
     }
     for host in parts.iter().flat_map(|it| &it.hosts) {
-        if let SequenceState::Failed { retry_at: Some(at), .. } = &host.chain.state {
+        if let SequenceState::Failed { retry_at: Some(at), .. } = &host.sequence.state {
             plan.requeue_at(*at, now);
         }
     }

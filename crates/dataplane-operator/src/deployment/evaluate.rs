@@ -38,7 +38,7 @@ pub struct Common<'a> {
     /// Whether the next service may begin.
     pub may_run: bool,
     /// Whom the limits hold back.
-    pub holds: &'a Blocked,
+    pub blocked: &'a Blocked,
     /// The time.
     pub now: Timestamp,
 }
@@ -177,7 +177,7 @@ fn one(
     (lacking, has_machine): (&MissingInputs, bool),
 ) -> EvaluatedHost {
     let Common { seen, runs, offers, now, .. } = *common;
-    let wanted = course.wanted.as_slice();
+    let wanted = course.desired.as_slice();
     let found = found.map(|it| match course.addresses.get(host) {
         Some(address) => it.at(address),
         None => it,
@@ -198,7 +198,7 @@ fn one(
     let judge = |kept: &HostProgress, may_run: bool| {
         let judged = Host {
             name: host,
-            wanted,
+            desired: wanted,
             recorded: &to_service_runs(host, wanted, Some(kept), runs, text),
             may_run,
             has_moved: false,
@@ -213,7 +213,7 @@ fn one(
         };
         course.schedule(&judged, position(kept), now)
     };
-    let hold = common.holds.get(set_name).and_then(|it| it.get(host)).copied();
+    let hold = common.blocked.get(set_name).and_then(|it| it.get(host)).copied();
     let (mut chain, mut runs) =
         judge(&started(kept), common.may_run && has_machine && hold.is_none());
     if matches!(&chain.state, SequenceState::NeedsRun(need) if lacking.holds(&need.service)) {
@@ -229,10 +229,10 @@ fn one(
         address: found.map(|it| it.address()),
         trust,
         live: current(host, wanted, &chain, runs),
-        news: pending_progress(kept, &chain, runs),
-        chain,
+        pending_progress: pending_progress(kept, &chain, runs),
+        sequence: chain,
         is_untouched: is_untouched(kept),
-        hold,
+        blocked: hold,
     }
 }
 

@@ -51,7 +51,7 @@ fn is_at_work(run: &Run<'_>) -> bool {
 }
 
 /// What is told while a deployment that is being deleted is held; nothing where it is not.
-pub fn finding(deployment: &Deployment, runs: &[Run<'_>]) -> Option<ConditionDraft> {
+pub fn condition(deployment: &Deployment, runs: &[Run<'_>]) -> Option<ConditionDraft> {
     let is_going = is_terminating(deployment) && has_finalizer(deployment, RUNNING);
     let at_work: Vec<String> = runs.iter().filter(|it| is_at_work(it)).map(Run::name).collect();
     let first = at_work.first().filter(|_| is_going && !is_confirmed(deployment))?;

@@ -47,7 +47,7 @@ pub fn failures(
 fn failure(part: &NodeSetPart, host: &EvaluatedHost, kept: &HostProgress) -> DeploymentFailure {
     let service = part.services.get(position(kept)).cloned().unwrap_or_default();
     let reason = kept.reason.clone().unwrap_or_default();
-    let record = host.chain.services.iter().find(|it| it.name == service);
+    let record = host.sequence.services.iter().find(|it| it.name == service);
     let told = record.and_then(|it| it.message.clone());
     // Of a host that was not among the first when it failed, the few words are left.
     let message =
@@ -73,7 +73,7 @@ pub fn together(failures: &[&DeploymentFailure], n_all: usize) -> String {
 /// What the first run that waits waits for, where nothing else of the deployment is at work.
 pub fn waiting(parts: &[NodeSetPart]) -> Option<String> {
     let hosts = || parts.iter().flat_map(|it| &it.hosts);
-    let of_host = |it: &EvaluatedHost| match &it.chain.state {
+    let of_host = |it: &EvaluatedHost| match &it.sequence.state {
         SequenceState::InRun { run, waiting_for: Some(what) } => {
             Some(format!("{run} waits: {what}"))
         }
@@ -85,7 +85,7 @@ pub fn waiting(parts: &[NodeSetPart]) -> Option<String> {
     };
     let is_at_work = |it: &EvaluatedHost| {
         matches!(
-            it.chain.state,
+            it.sequence.state,
             SequenceState::NeedsRun(_) | SequenceState::InRun { waiting_for: None, .. }
         )
     };

@@ -21,15 +21,15 @@ pub struct EvaluatedHost {
     /// By which key it is known.
     pub trust: HostKeyTrust,
     /// Where it stands.
-    pub chain: ServiceSequence,
+    pub sequence: ServiceSequence,
     /// Where it is now, in few words.
     pub live: HostProgress,
     /// What the status does not say of it.
-    pub news: Option<PendingProgress>,
+    pub pending_progress: Option<PendingProgress>,
     /// Whether the status tells that it is not begun with.
     pub is_untouched: bool,
     /// Why it is not begun with now, or not gone on with after a service for all node sets.
-    pub hold: Option<BlockReason>,
+    pub blocked: Option<BlockReason>,
 }
 
 /// A node set's part of a deployment that has begun.

@@ -66,14 +66,14 @@ pub async fn observe(world: &Caches, key: &Key) -> Result<Option<Observed>> {
         world.sources.depends(key, BTreeSet::new());
         return Ok(None);
     };
-    let (node_sets, unreadable_sets) = look_up(&world.node_sets, &namespace, named(&deployment));
+    let (node_sets, unreadable_sets) = lookup(&world.node_sets, &namespace, named(&deployment));
     let mut found = Found::default();
-    found.look_up(&world.services, &namespace, service_names(&deployment, &node_sets));
+    found.lookup(&world.services, &namespace, service_names(&deployment, &node_sets));
     let mut wanted = wanted_sources(&namespace, &node_sets, &found.services);
     if found.services.values().any(|it| brings_certificates(it)) {
         // The others' certificates and CA bundles go with it.
         let all = node_sets.values().flat_map(|it| it.spec.services.clone());
-        found.look_up(&world.services, &namespace, all);
+        found.lookup(&world.services, &namespace, all);
         let bundles = found.services.values().filter_map(|it| Some(ca_bundle(it)?.0.to_owned()));
         let certificates = node_sets.values().flat_map(|it| certificate_secrets(it).cloned());
         let secrets = bundles.chain(certificates).map(|it| SourceRef::secret(&namespace, &it));
@@ -82,7 +82,7 @@ pub async fn observe(world: &Caches, key: &Key) -> Result<Option<Observed>> {
     let lenders =
         found.services.values().filter_map(|it| certificate_source(it).map(str::to_owned));
     let lenders: Vec<String> = lenders.filter(|it| !found.services.contains_key(it)).collect();
-    found.look_up(&world.services, &namespace, lenders);
+    found.lookup(&world.services, &namespace, lenders);
     let Found { services, unreadable } = found;
     let secret = |it: &String| SourceRef::secret(&namespace, &inventory_name(it));
     // Before reading, so that a change in between wakes the deployment again.
@@ -132,7 +132,7 @@ pub async fn observe(world: &Caches, key: &Key) -> Result<Option<Observed>> {
 }
 
 /// The node sets of these names that exist, and why others that exist cannot be read.
-fn look_up(
+fn lookup(
     node_sets: &Cache<NodeSet>,
     namespace: &str,
     names: Vec<&str>,

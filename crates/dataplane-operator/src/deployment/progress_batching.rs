@@ -16,10 +16,10 @@ const TOGETHER: SignedDuration = SignedDuration::from_secs(10);
 /// What the status does not say of a host, where there is anything.
 pub fn pending_progress(
     kept: &HostProgress,
-    chain: &ServiceSequence,
+    sequence: &ServiceSequence,
     runs: &[Run<'_>],
 ) -> Option<PendingProgress> {
-    let next = from_service_runs(&chain.services);
+    let next = from_service_runs(&sequence.services);
     (next != *kept).then(|| match (kept.state, next.state) {
         (RunState::Pending, RunState::Running) => {
             let run = runs.iter().find(|it| Some(it.name()) == next.run);
@@ -27,7 +27,7 @@ pub fn pending_progress(
             PendingProgress::Begun(made.map(|it| it.0).unwrap_or_default())
         }
         (_, RunState::Succeeded) => {
-            PendingProgress::Done(chain.services.last().map(|it| it.since.0).unwrap_or_default())
+            PendingProgress::Done(sequence.services.last().map(|it| it.since.0).unwrap_or_default())
         }
         _ => PendingProgress::Urgent,
     })
@@ -39,7 +39,7 @@ pub fn pending_progress(
 /// last of them, so that one write tells all.
 pub fn told_at(hosts: &[EvaluatedHost]) -> Option<Timestamp> {
     let last = hosts.iter().map(|it| position(&it.live)).max().unwrap_or_default();
-    let is_going_on = |it: &&EvaluatedHost| match &it.chain.state {
+    let is_going_on = |it: &&EvaluatedHost| match &it.sequence.state {
         SequenceState::NeedsRun(_) | SequenceState::InRun { waiting_for: None, .. } => true,
         SequenceState::InRun { .. }
         | SequenceState::Done
@@ -56,7 +56,7 @@ pub fn told_at(hosts: &[EvaluatedHost]) -> Option<Timestamp> {
             Timestamp::UNIX_EPOCH
         }
     };
-    hosts.iter().filter_map(|it| it.news.map(at)).min()
+    hosts.iter().filter_map(|it| it.pending_progress.map(at)).min()
 }
 
 /// Whether all hosts have left a service, and the next runs have begun.
@@ -65,11 +65,11 @@ pub fn told_at(hosts: &[EvaluatedHost]) -> Option<Timestamp> {
 /// service, which also names the runs that are at work. Hosts that wait for their turn delay nobody's
 /// news.
 pub fn has_advanced(hosts: &[EvaluatedHost], kept: &NodeSetProgress) -> bool {
-    let in_turn = || hosts.iter().filter(|it| it.hold.is_none());
+    let in_turn = || hosts.iter().filter(|it| it.blocked.is_none());
     let front = in_turn().map(|it| position(&it.live)).min().unwrap_or_default();
     let told = in_turn().filter_map(|it| kept.hosts.get(&it.name));
     let told = told.map(position).min();
-    let is_about_to_begin = |it: &EvaluatedHost| match &it.chain.state {
+    let is_about_to_begin = |it: &EvaluatedHost| match &it.sequence.state {
         // Another node set may be long in coming to it.
         SequenceState::NeedsRun(need) => !kept.joined.contains(&need.service),
         SequenceState::InRun { waiting_for, .. } => {

@@ -30,7 +30,7 @@ pub fn holds(seen: &Observed, parts: &[NodeSetPart]) -> Blocked {
     let mut holds = Blocked::new();
     for (part, host, standing) in all {
         let is_retried =
-            is_failing(&host.live) && matches!(host.chain.state, SequenceState::NeedsRun(_));
+            is_failing(&host.live) && matches!(host.sequence.state, SequenceState::NeedsRun(_));
         if !is_retried && !begins(seen, part, host) {
             continue;
         }
@@ -59,11 +59,11 @@ fn counted(
     seen: &Observed,
     part: &NodeSetPart,
     host: &EvaluatedHost,
-    standing: RolloutState,
+    state: RolloutState,
 ) -> RolloutState {
-    let Some(other) = other(seen, part, host) else { return standing };
-    match standing {
-        _ if is_excused(other) && host.live.state == RunState::Succeeded => standing,
+    let Some(other) = other(seen, part, host) else { return state };
+    match state {
+        _ if is_excused(other) && host.live.state == RunState::Succeeded => state,
         RolloutState::Ready if other.doing == OwnProgress::GivenUp => RolloutState::Failed,
         RolloutState::New if other.doing == OwnProgress::GivenUp => RolloutState::FailedNew,
         RolloutState::Ready => RolloutState::Disturbed,
@@ -72,7 +72,7 @@ fn counted(
         | RolloutState::FailedNew
         | RolloutState::Disturbed
         | RolloutState::Failed
-        | RolloutState::Corrected => standing,
+        | RolloutState::Corrected => state,
     }
 }
 
@@ -94,7 +94,7 @@ fn standings<'a>(
         let in_service = part.node_set.iter().flat_map(|it| in_service(it));
         let in_service: BTreeSet<&str> = in_service.map(|it| it.name.as_str()).collect();
         let of_host = move |it: &'a EvaluatedHost| {
-            (part, it, standing(seen, part, it, in_service.contains(it.name.as_str())))
+            (part, it, state(seen, part, it, in_service.contains(it.name.as_str())))
         };
         part.hosts.iter().map(of_host)
     };
@@ -102,7 +102,7 @@ fn standings<'a>(
 }
 
 /// What beginning or going on with a host means.
-fn standing(
+fn state(
     seen: &Observed,
     part: &NodeSetPart,
     host: &EvaluatedHost,
@@ -114,7 +114,7 @@ fn standing(
     if is_failing(&host.live) {
         return of(RolloutState::Failed, RolloutState::FailedNew);
     }
-    match &host.chain.state {
+    match &host.sequence.state {
         _ if host.live.state == RunState::Succeeded => idle,
         // It gives its place to those that it waits for.
         SequenceState::NeedsRun(need) if is_for_all(seen, &need.service) => idle,
@@ -137,7 +137,7 @@ fn standing(
 
 /// Whether a run now would be the host's first one, or the first one after a service for all node sets.
 fn begins(seen: &Observed, part: &NodeSetPart, host: &EvaluatedHost) -> bool {
-    let SequenceState::NeedsRun(need) = &host.chain.state else { return false };
+    let SequenceState::NeedsRun(need) = &host.sequence.state else { return false };
     let before = place(part, &need.service).checked_sub(1).and_then(|it| part.services.get(it));
     let follows_all = before.is_some_and(|it| is_for_all(seen, it));
     let is_first = host.is_untouched || follows_all;
@@ -146,7 +146,7 @@ fn begins(seen: &Observed, part: &NodeSetPart, host: &EvaluatedHost) -> bool {
 
 /// Whether a host is in a run, or goes on after one.
 fn is_at_work(seen: &Observed, part: &NodeSetPart, host: &EvaluatedHost) -> bool {
-    match &host.chain.state {
+    match &host.sequence.state {
         SequenceState::InRun { .. } => true,
         SequenceState::NeedsRun(_) => !is_failing(&host.live) && !begins(seen, part, host),
         SequenceState::Done | SequenceState::OutOfDate | SequenceState::Failed { .. } => false,
@@ -166,7 +166,7 @@ pub struct BlockedHosts {
 /// What the limits do to the hosts of parts that were judged with them.
 pub fn blocked_hosts(seen: &Observed, parts: &[NodeSetPart]) -> BlockedHosts {
     let waiting: Vec<BlockReason> =
-        parts.iter().flat_map(|it| &it.hosts).filter_map(|it| it.hold).collect();
+        parts.iter().flat_map(|it| &it.hosts).filter_map(|it| it.blocked).collect();
     let Some(hold) =
         waiting.iter().find(|it| **it != BlockReason::LimitReached).or_else(|| waiting.first())
     else {
@@ -174,7 +174,9 @@ pub fn blocked_hosts(seen: &Observed, parts: &[NodeSetPart]) -> BlockedHosts {
     };
     let attempts = attempts(seen);
     let rests = |host: &EvaluatedHost| {
-        is_ended(&host.live, attempts) || host.hold.is_some() || waits_for_held(seen, parts, host)
+        is_ended(&host.live, attempts)
+            || host.blocked.is_some()
+            || waits_for_held(seen, parts, host)
     };
     let all = standings(seen, parts);
     let is_over = !waiting.contains(&BlockReason::LimitReached)
@@ -269,8 +271,9 @@ const WAY_ON: &str = "Correct their causes; another OpenStackDataPlaneDeployment
 /// Whether a host has come to a service for all node sets that begins with hosts of which some wait for
 /// their turn.
 fn waits_for_held(seen: &Observed, parts: &[NodeSetPart], host: &EvaluatedHost) -> bool {
-    let SequenceState::NeedsRun(need) = &host.chain.state else { return false };
-    let is_held =
-        |it: &NodeSetPart| it.leads(&need.service) && it.hosts.iter().any(|it| it.hold.is_some());
+    let SequenceState::NeedsRun(need) = &host.sequence.state else { return false };
+    let is_held = |it: &NodeSetPart| {
+        it.leads(&need.service) && it.hosts.iter().any(|it| it.blocked.is_some())
+    };
     is_for_all(seen, &need.service) && parts.iter().any(is_held)
 }

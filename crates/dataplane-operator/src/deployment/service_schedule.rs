@@ -17,7 +17,7 @@ const VERSION: &str = "v1";
 /// What the hosts of a node set go through.
 pub struct ServiceSchedule<'a> {
     /// Its services.
-    pub wanted: Vec<DesiredService>,
+    pub desired: Vec<DesiredService>,
     /// Those of them that begin with another node set.
     joined: &'a [String],
     /// The runs for a host that has come to so many of the joined services.
@@ -49,7 +49,7 @@ impl<'a> ServiceSchedule<'a> {
             runs.iter().filter(is_ahead).cloned().collect()
         };
         Self {
-            wanted: kept.services.iter().map(wanted).collect(),
+            desired: kept.services.iter().map(wanted).collect(),
             joined,
             runs: (0..=joined.len()).map(of_reached).collect(),
             addresses: addresses(runs),
@@ -64,7 +64,7 @@ impl<'a> ServiceSchedule<'a> {
         done: usize,
         now: Timestamp,
     ) -> (ServiceSequence, &[Run<'a>]) {
-        let n_before = self.wanted.len() - self.joined.len();
+        let n_before = self.desired.len() - self.joined.len();
         let mut n_reached = (done + 1).saturating_sub(n_before).min(self.joined.len());
         loop {
             let chain = service_sequence::evaluate(host, &self.runs[n_reached], now);

@@ -54,11 +54,11 @@ pub struct Judgement<'a> {
     /// The services whose runs are about to be made.
     pub made: BTreeSet<&'a str>,
     /// What its limits do to its hosts.
-    pub held: BlockedHosts,
+    pub blocked: BlockedHosts,
     /// What is told of a deployment that is to be deleted.
     pub deletion: Option<ConditionDraft>,
     /// What is told of a refused write.
-    pub refusal: Option<ConditionDraft>,
+    pub rejection: Option<ConditionDraft>,
 }
 
 /// How a deployment as a whole is.
@@ -78,7 +78,7 @@ impl Judgement<'_> {
         let attempts = attempts(self.seen);
         let hosts = || self.parts.iter().flat_map(|it| it.shown.hosts.values());
         let is_told = |part: &NodeSetPart| part.told_at.is_none();
-        if self.held.is_over && self.parts.iter().all(is_told) {
+        if self.blocked.is_over && self.parts.iter().all(is_told) {
             End::Failed
         } else if self.parts.is_empty() || !hosts().all(|it| is_host_ended(it, attempts)) {
             End::Open
@@ -100,7 +100,7 @@ impl Judgement<'_> {
         wanted.deployed = (self.end() == End::Deployed).then_some(true);
         self.record(&mut wanted);
         wanted.conditions =
-            merge_conditions(&previous, self.findings(&wanted.failures), generation, now);
+            merge_conditions(&previous, self.conditions(&wanted.failures), generation, now);
         wanted.node_set_conditions = self.node_set_conditions(&wanted, now);
         let next = wanted.conditions.clone();
         let (mut renewed, mut renewal) = (wanted.clone(), Renewal::default());
@@ -147,12 +147,12 @@ impl Judgement<'_> {
         }
     }
 
-    fn findings(&self, failures: &[DeploymentFailure]) -> Vec<ConditionDraft> {
-        let setup = told(SETUP_READY, self.setup, "Every node set is set up.");
-        let input = told(INPUT_READY, self.inputs, "Every input is there.");
+    fn conditions(&self, failures: &[DeploymentFailure]) -> Vec<ConditionDraft> {
+        let setup = message(SETUP_READY, self.setup, "Every node set is set up.");
+        let input = message(INPUT_READY, self.inputs, "Every input is there.");
         let deployment = self.deployment(failures);
         let mut all = vec![setup, input, deployment];
-        all.extend(self.refusal.clone());
+        all.extend(self.rejection.clone());
         let is_any = self.parts.iter().any(|it| !it.shown.hosts.is_empty());
         let text = if is_any { EVERYWHERE } else { NO_HOST };
         let good = ConditionDraft::good(READY, "Ready", text);
@@ -212,7 +212,7 @@ impl Judgement<'_> {
 
     /// A text, and what is told of hosts that wait.
     fn with_held(&self, text: String) -> String {
-        match &self.held.text {
+        match &self.blocked.text {
             None => text,
             Some(held) => format!("{text} {held}"),
         }
@@ -298,14 +298,14 @@ impl Judgement<'_> {
 /// What is said of a node set that is not done.
 fn going_on(part: &NodeSetPart) -> ConditionDraft {
     let text = "Hosts wait for their turn; DeploymentReady tells for whom.";
-    match part.hosts.iter().find_map(|it| it.hold) {
+    match part.hosts.iter().find_map(|it| it.blocked) {
         Some(hold) => ConditionDraft::waiting(NODE_SET_READY, hold.reason(), text),
         None => ConditionDraft::waiting(NODE_SET_READY, REQUESTED, "Services are being deployed."),
     }
 }
 
 /// What is said of faults: those that only a human mends first.
-fn told(type_: &str, faults: &[Fault], good: &str) -> ConditionDraft {
+fn message(type_: &str, faults: &[Fault], good: &str) -> ConditionDraft {
     let Some(first) = faults.iter().min_by_key(|it| it.is_missing) else {
         return ConditionDraft::good(type_, "Ready", good);
     };

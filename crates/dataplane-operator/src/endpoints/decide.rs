@@ -57,7 +57,7 @@ fn is_there<K: Resource>(object: &K) -> bool {
 }
 
 /// What the service says of its ports; nothing where it lists none.
-pub fn finding(seen: &Observed) -> Option<ConditionDraft> {
+pub fn condition(seen: &Observed) -> Option<ConditionDraft> {
     (!seen.service.spec.services.is_empty()).then(|| endpoints(seen))
 }
 

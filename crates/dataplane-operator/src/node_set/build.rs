@@ -46,7 +46,7 @@ fn of_others(before: &str, present: &str, hosts: &[Host<'_>]) -> String {
 
 /// Whether nobody else has changed these keys of the Secret.
 fn is_intact<'a>(seen: &Observed, keys: impl IntoIterator<Item = &'a str>) -> bool {
-    seen.inventory.as_ref().is_some_and(|it| it.owned.has([INVENTORY_HASH], keys))
+    seen.inventory.as_ref().is_some_and(|it| it.managed_fields.has([INVENTORY_HASH], keys))
 }
 
 /// The step that writes the Secret, where it is not as it should be.

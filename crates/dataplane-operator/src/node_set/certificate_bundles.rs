@@ -48,7 +48,7 @@ pub fn of(
     issued: &Issued,
 ) -> Option<(Vec<String>, Vec<Step>)> {
     let set_name = set.name_any();
-    let standing = standing(&set_name, wish, issued);
+    let standing = state(&set_name, wish, issued);
     let digest = outdated(set, wish, hosts, issued);
     let read = || content(set, wish, hosts, issued);
     let Some((digest, bundles)) = digest.and_then(|it| Some((it, read()?))) else {
@@ -115,7 +115,7 @@ struct BundleState<'a> {
     bundles: Vec<&'a CertificateBundle>,
 }
 
-fn standing<'a>(
+fn state<'a>(
     set: &str,
     wish: &CertificateRequest<'_>,
     issued: &'a Issued,
@@ -145,7 +145,7 @@ fn outdated(
     };
     let made_from: Option<Vec<(&str, &String)>> = hosts.all.iter().map(of_host).collect();
     let digest = hash::short(&(max_size(set), made_from?));
-    let standing = standing(&set.name_any(), wish, issued);
+    let standing = state(&set.name_any(), wish, issued);
     let is_current = standing.is_some_and(|it| it.digest == digest && is_whole(&it, hosts));
     (!is_current).then_some(digest)
 }
@@ -156,7 +156,7 @@ fn is_whole(standing: &BundleState<'_>, hosts: &Hosts<'_>) -> bool {
         let Some(own) = own_name(hosts, host) else { return false };
         let [_, certificate, key] = FILES.map(|it| format!("{own}-{it}"));
         let keys = [certificate.as_str(), key.as_str()];
-        standing.bundles.iter().any(|it| it.owned.has([MADE_FROM], keys))
+        standing.bundles.iter().any(|it| it.managed_fields.has([MADE_FROM], keys))
     };
     hosts.all.iter().all(is_in)
 }

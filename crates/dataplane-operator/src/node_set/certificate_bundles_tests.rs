@@ -80,9 +80,10 @@ fn write(issued: &mut Issued) -> usize {
     for it in &objects {
         let made_from = it["metadata"]["annotations"][MADE_FROM].as_str().unwrap().to_owned();
         let name = it["metadata"]["name"].as_str().unwrap().to_owned();
-        issued
-            .bundles
-            .insert(name, CertificateBundle { made_from, owned: ManagedFields::applied(it) });
+        issued.bundles.insert(
+            name,
+            CertificateBundle { made_from, managed_fields: ManagedFields::applied(it) },
+        );
     }
     issued.files.clear();
     objects.len()
@@ -133,7 +134,7 @@ fn nobody_reads_a_key_while_they_are_made_from_what_there_is() {
     assert_eq!(write(&mut issued), 1);
     assert!(!is_needed(&issued));
     // A human takes a key out.
-    issued.bundles.values_mut().next().unwrap().owned = ManagedFields::default();
+    issued.bundles.values_mut().next().unwrap().managed_fields = ManagedFields::default();
     assert!(is_needed(&issued));
     assert_eq!(write(&mut issued), 1);
 }

@@ -138,7 +138,7 @@ pub struct CertificateBundle {
     /// The annotation [`MADE_FROM`].
     pub made_from: String,
     /// What of it nobody has changed since.
-    pub owned: ManagedFields,
+    pub managed_fields: ManagedFields,
 }
 
 /// Label of a certificate with the service that names it.

@@ -73,7 +73,7 @@ fn plan(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Pla
     }
     let mut judged = evaluate(seen, now);
     let because = "its inventory must not go before it";
-    plan.independent.clone_from(&judged.served.asked);
+    plan.independent.clone_from(&judged.served.requested);
     // What the API server does not take of machines concerns no host that has its own.
     let is_held = has_finalizer(&*seen.set, INVENTORY);
     plan.independent.extend(judged.asked_of_machines.clone().filter(|_| is_held));
@@ -86,7 +86,7 @@ fn plan(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Pla
     }
     plan.steps.extend(inventory);
     let previous = seen.set.status.as_ref().map(|it| it.conditions.as_slice());
-    let refusal = rejected_write::finding(refusal, previous.unwrap_or_default(), false);
+    let refusal = rejected_write::condition(refusal, previous.unwrap_or_default(), false);
     plan.steps.extend(status::step(seen, &judged, refusal, now));
     if networks::are_unserved(&judged.service_faults) {
         plan.requeue_in(networks::LOOK_AGAIN);
@@ -97,7 +97,7 @@ fn plan(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Pla
     if judged.machines.are_unheard() {
         plan.requeue_in(observe::LOOK_AGAIN);
     }
-    if seen.infra.is_missed || tls::is_unserved(&judged.served.findings) {
+    if seen.infra.is_missed || tls::is_unserved(&judged.served.conditions) {
         plan.requeue_in(external_apis::LOOK_AGAIN);
     }
     plan

@@ -107,7 +107,7 @@ pub fn of(
         }
     }
     outcome.end();
-    outcome.tell(&node_set.name_any(), &deployments);
+    outcome.report(&node_set.name_any(), &deployments);
     outcome
 }
 
@@ -264,7 +264,7 @@ impl DeploymentHistory {
     /// What a human reads of the newest deployments that have ended: of one that is under way its own
     /// status tells, service by service, and not this one as well. What Ansible counted is left out
     /// where there is no place for it.
-    fn tell(&mut self, node_set: &str, deployments: &[&Deployment]) {
+    fn report(&mut self, node_set: &str, deployments: &[&Deployment]) {
         let ended = deployments.iter().rev().filter(|it| it.has_ended());
         let mut left = TOLD_SIZE;
         for deployment in ended.take(TOLD) {

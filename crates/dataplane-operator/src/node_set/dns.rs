@@ -8,7 +8,9 @@ use operator_core::plan::{Step, Target};
 use operator_core::run_engine::build::owner;
 use serde_json::json;
 
-use crate::node_set::ipam::{Asked, Infra, Member, is_fqdn, is_standing, labels, short_name, told};
+use crate::node_set::ipam::{
+    Asked, Infra, Member, is_fqdn, is_standing, labels, message, short_name,
+};
 use crate::problem::Fault;
 
 /// The DNS server knows every host, or there is none to tell.
@@ -91,13 +93,13 @@ pub fn cluster_addresses(infra: &Infra) -> Vec<String> {
 }
 
 /// Whether the DNS server knows the hosts.
-pub fn finding(infra: &Infra, asked: &Asked) -> ConditionDraft {
+pub fn condition(infra: &Infra, asked: &Asked) -> ConditionDraft {
     if !infra.is_used {
         let text = "Nobody is told the names of the hosts: they need names that can be resolved, or \
                     addresses.";
         return ConditionDraft::good(DNS_DATA_READY, "NotRequired", text);
     }
-    if let Some(found) = asked.as_ref().err().and_then(|it| told(DNS_DATA_READY, it)) {
+    if let Some(found) = asked.as_ref().err().and_then(|it| message(DNS_DATA_READY, it)) {
         return found;
     }
     if server(infra).is_none() {

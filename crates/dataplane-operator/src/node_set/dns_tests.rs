@@ -20,7 +20,7 @@ fn written(set: &NodeSet, infra: &Infra) -> Option<Value> {
 }
 
 fn reason(infra: &Infra) -> String {
-    finding(infra, &Ok(vec![])).reason
+    condition(infra, &Ok(vec![])).reason
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_dns_server_that_is_not_ready_or_absent_is_waited_for_and_several_are_a_faul
     assert_eq!((written(&set, &infra), reason(&infra).as_str()), (None, "DnsServerNotReady"));
     infra.dns_masqs = vec![server.clone(), server];
     let asked = wanted(&set, &members(&set), &infra, true);
-    let found = finding(&infra, &asked);
+    let found = condition(&infra, &asked);
     assert_eq!(
         (found.status, found.reason.as_str()),
         (ConditionStatus::False, "SeveralDnsServers")

@@ -20,15 +20,15 @@ pub const GATHER: Duration = Duration::from_millis(500);
 
 /// Wakes node sets by `queue`.
 pub fn map_events(queue: &Arc<WorkQueue>, world: &Caches) {
-    wake_by_hosts(queue, world);
-    wake_by_others(queue, world);
+    map_hosts(queue, world);
+    map_others(queue, world);
     let to = Arc::clone(queue);
     world.deployments.on_change(move |deployment| {
         for key in node_sets_of(deployment) {
             to.push_in(key, GATHER);
         }
     });
-    wake_by_services(queue, world);
+    map_services(queue, world);
     let (to, all) = (Arc::clone(queue), Arc::clone(&world.node_sets));
     world.attachments.on_change(move |key| {
         let is_here = |it: &&Arc<NodeSet>| it.namespace().as_ref() == Some(&key.namespace);
@@ -43,7 +43,7 @@ pub fn map_events(queue: &Arc<WorkQueue>, world: &Caches) {
 
 /// A service concerns the node sets that list it, or whose deployments bring it, and those where it
 /// lends its certificates to such a service.
-fn wake_by_services(queue: &Arc<WorkQueue>, world: &Caches) {
+fn map_services(queue: &Arc<WorkQueue>, world: &Caches) {
     let (to, all) = (Arc::clone(queue), Arc::clone(&world.node_sets));
     let (services, deployments) = (Arc::clone(&world.services), Arc::clone(&world.deployments));
     world.services.on_change(move |service| {
@@ -63,7 +63,7 @@ fn wake_by_services(queue: &Arc<WorkQueue>, world: &Caches) {
 }
 
 /// What is served comes host by host: changes are looked at together.
-fn wake_by_others(queue: &Arc<WorkQueue>, world: &Caches) {
+fn map_others(queue: &Arc<WorkQueue>, world: &Caches) {
     let (to, all) = (Arc::clone(queue), Arc::clone(&world.node_sets));
     world.others.on_change(move |namespace| {
         for set in all.all().iter().filter(|it| it.namespace().as_deref() == Some(namespace)) {
@@ -81,7 +81,7 @@ fn wake_by_others(queue: &Arc<WorkQueue>, world: &Caches) {
 }
 
 /// Changes of whoever describes a host concern the node sets that describe it as well.
-fn wake_by_hosts(queue: &Arc<WorkQueue>, world: &Caches) {
+fn map_hosts(queue: &Arc<WorkQueue>, world: &Caches) {
     let (to, all) = (Arc::clone(queue), Arc::clone(&world.node_sets));
     world.node_sets.on_change(move |set| {
         to.push(Key::of(set));

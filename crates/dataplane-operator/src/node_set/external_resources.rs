@@ -38,11 +38,11 @@ const CERTIFICATES: &str = "certificates";
 #[derive(Clone, Debug, Default)]
 pub struct ExternalResources {
     /// Writes that do not depend on each other.
-    pub asked: Vec<Step>,
+    pub requested: Vec<Step>,
     /// Writes of what runs mount.
     pub bundles: Vec<Step>,
     /// The conditions of addresses, names and certificates.
-    pub findings: Vec<ConditionDraft>,
+    pub conditions: Vec<ConditionDraft>,
     /// Host → network → name.
     pub names: HostNetworkValues,
     /// Host → network → address.
@@ -66,7 +66,7 @@ impl ExternalResources {
     /// services that have none needs none.
     pub fn missing(&self) -> Option<&ConditionDraft> {
         let is_in_it = |it: &&ConditionDraft| it.type_ != tls::CERTIFICATES_READY;
-        self.findings.iter().filter(is_in_it).find(|it| !it.holds())
+        self.conditions.iter().filter(is_in_it).find(|it| !it.holds())
     }
 }
 
@@ -82,7 +82,7 @@ pub fn needed_secrets(seen: &Observed) -> Vec<String> {
     if is_terminating(&*seen.set) {
         return Vec::new();
     }
-    let wishes = wishes(seen);
+    let wishes = requested(seen);
     let plain = node_set_host::hosts(&seen.set);
     let members = members(seen, &plain);
     let (names, addresses) = (names(seen, &members), addresses(seen, &members));
@@ -127,7 +127,7 @@ pub fn of(
         dns::wanted(set, &members, infra, !is_frozen),
     ];
     let [for_addresses, for_names] = on_networks.map(may_ask);
-    let wishes = wishes(seen);
+    let wishes = requested(seen);
     // What a service that cannot be read asks for is not known.
     let may_remove = !is_frozen && seen.unreadable.is_empty();
     let certified = certified(seen, &members, &served.names, &served.addresses);
@@ -140,12 +140,12 @@ pub fn of(
     let granted = if is_on && faults.is_empty() { wishes.as_slice() } else { &[] };
     let (certificates, steps, are_bundled) = bundled(seen, granted, &certified, &for_certificates);
     let findings = [
-        ipam::finding(&members, infra, &for_addresses),
-        dns::finding(infra, &for_names),
-        tls::finding(set, &wishes, &certified, issued, (&for_certificates, are_bundled)),
+        ipam::condition(&members, infra, &for_addresses),
+        dns::condition(infra, &for_names),
+        tls::condition(set, &wishes, &certified, issued, (&for_certificates, are_bundled)),
     ];
     let asked = [for_addresses, for_names].into_iter().flatten().flatten();
-    served.asked = asked.chain(for_certificates.steps).take(ONE_PASS).collect();
+    served.requested = asked.chain(for_certificates.steps).take(ONE_PASS).collect();
     // One that a further host waits for changes nothing for those that have theirs.
     let were_told = recorded.inputs.contains_key(CERTIFICATES);
     let is_listed = |it: &CertificateRequest<'_>| seen.services.contains_key(it.service);
@@ -153,12 +153,12 @@ pub fn of(
     served.lists_certificates = wishes.iter().any(is_listed) || is_as_told;
     served.has_certificates = is_on && were_told || is_as_told;
     if !faults.is_empty() {
-        served.findings = findings.map(unasked).into();
+        served.conditions = findings.map(unasked).into();
         served.certificates = recorded.certificates;
         return served;
     }
-    served.findings = findings.into();
-    let has_all = served.findings.last().is_some_and(ConditionDraft::holds);
+    served.conditions = findings.into();
+    let has_all = served.conditions.last().is_some_and(ConditionDraft::holds);
     served.has_certificates |= is_on && has_all;
     // What runs that are under way may still mount is told until they have ended.
     let is_kept = (is_frozen || is_as_told) && certificates.is_empty();
@@ -234,14 +234,14 @@ fn certified<'a>(
 /// The certificates that the listed services name, and those that deployments bring. What another
 /// deployment brings waits for the end of one that is under way: plays are told of certificates by the
 /// inventory, and that stays what it was.
-fn wishes(seen: &Observed) -> Vec<CertificateRequest<'_>> {
+fn requested(seen: &Observed) -> Vec<CertificateRequest<'_>> {
     let is_busy = seen.deployments.iter().any(|it| is_under_way(it, &seen.set));
     let recorded = seen.set.status.iter().flat_map(|it| &it.certificates);
     let recorded: BTreeSet<&str> = recorded.map(|it| it.service.as_str()).collect();
     let of = |name: &'_ String| -> Option<(&str, &Service)> {
         let found = seen.services.get_key_value(name).or_else(|| seen.brought.get_key_value(name));
         let (name, service) = found?;
-        let lender = seen.lenders.get(name);
+        let lender = seen.certificate_sources.get(name);
         Some((name.as_str(), lender.map_or(&**service, |it| &**it)))
     };
     let mut known = BTreeSet::new();
@@ -255,10 +255,10 @@ fn bundled(
     seen: &Observed,
     wishes: &[CertificateRequest<'_>],
     hosts: &Hosts<'_>,
-    wanted: &DesiredCertificates,
+    desired: &DesiredCertificates,
 ) -> (Vec<NodeSetCertificates>, Vec<Step>, bool) {
     let (mut certificates, mut steps) = (Vec::new(), Vec::new());
-    let asked = wanted.names();
+    let asked = desired.names();
     for wish in wishes {
         let Some((secrets, written)) =
             certificate_bundles::of(&seen.set, wish, hosts, &seen.issued)

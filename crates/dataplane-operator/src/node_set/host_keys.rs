@@ -101,7 +101,7 @@ pub fn known_hosts(hosts: &[Host<'_>], trusts: &Trusts) -> String {
 }
 
 /// The learned keys as the status tells them.
-pub fn told(trusts: &Trusts) -> BTreeMap<String, String> {
+pub fn message(trusts: &Trusts) -> BTreeMap<String, String> {
     let told =
         |(name, it): (&String, &HostKeyTrust)| Some((name.clone(), it.key.as_ref()?.to_string()));
     trusts.iter().filter_map(told).collect()

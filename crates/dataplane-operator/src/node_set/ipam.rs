@@ -261,7 +261,7 @@ fn of_member(set: &NodeSet, member: &Member<'_>, config: &NetConfig, infra: &Inf
 pub type Asked = Result<Vec<Step>, Vec<Fault>>;
 
 /// The first reasons why nothing can be asked, as a condition.
-pub fn told(type_: &str, faults: &[Fault]) -> Option<ConditionDraft> {
+pub fn message(type_: &str, faults: &[Fault]) -> Option<ConditionDraft> {
     let first = faults.iter().min_by_key(|it| it.is_missing)?;
     let texts: Vec<&str> = faults.iter().take(5).map(|it| it.message.as_str()).collect();
     let tell = if first.is_missing { ConditionDraft::warning } else { ConditionDraft::error };
@@ -269,7 +269,7 @@ pub fn told(type_: &str, faults: &[Fault]) -> Option<ConditionDraft> {
 }
 
 /// How far the addresses are.
-pub fn finding(members: &[Member<'_>], infra: &Infra, asked: &Asked) -> ConditionDraft {
+pub fn condition(members: &[Member<'_>], infra: &Infra, asked: &Asked) -> ConditionDraft {
     if !infra.is_used {
         let why = if infra.is_missed {
             "The cluster has nobody who reserves addresses"
@@ -279,7 +279,7 @@ pub fn finding(members: &[Member<'_>], infra: &Infra, asked: &Asked) -> Conditio
         let text = format!("{why}: they come from ansibleHost and the variables.");
         return ConditionDraft::good(IP_RESERVATION_READY, "NotRequired", text);
     }
-    if let Some(found) = asked.as_ref().err().and_then(|it| told(IP_RESERVATION_READY, it)) {
+    if let Some(found) = asked.as_ref().err().and_then(|it| message(IP_RESERVATION_READY, it)) {
         return found;
     }
     let asks: BTreeSet<&str> = asked.iter().flatten().map(|it| it.target.name.as_str()).collect();

@@ -168,7 +168,7 @@ fn nothing_is_asked_twice_and_what_a_host_had_is_given_back_when_it_goes() {
 fn addresses_are_waited_for_until_every_network_of_every_host_has_one() {
     let (set, mut infra) = (two(), infra());
     let state = |infra: &Infra| {
-        let found = finding(&members(&set), infra, &Ok(vec![]));
+        let found = condition(&members(&set), infra, &Ok(vec![]));
         (found.status, found.reason, found.message)
     };
     answer(&set, &mut infra);
@@ -201,7 +201,7 @@ fn what_cannot_be_asked_for_is_told_with_the_next_step() {
         let asked = wanted(&set, &members(&set), &infra, true);
         let faults = asked.clone().unwrap_err();
         assert_eq!(faults.iter().map(|it| it.reason).collect::<Vec<_>>(), expected, "{faults:?}");
-        let found = finding(&members(&set), &infra, &asked);
+        let found = condition(&members(&set), &infra, &asked);
         assert_eq!((found.status, found.reason.as_str()), (ConditionStatus::False, expected[0]));
         assert!(faults.iter().all(|it| it.message.contains(": ")), "{faults:?}");
     };
@@ -224,7 +224,7 @@ fn what_cannot_be_asked_for_is_told_with_the_next_step() {
 fn without_the_operator_of_addresses_nothing_is_asked_and_nothing_is_missing() {
     let (set, infra) = (two(), Infra::default());
     assert_eq!(wanted(&set, &members(&set), &infra, true), Ok(vec![]));
-    let found = finding(&members(&set), &infra, &Ok(vec![]));
+    let found = condition(&members(&set), &infra, &Ok(vec![]));
     assert_eq!((found.status, found.reason.as_str()), (ConditionStatus::True, "NotRequired"));
     assert_eq!(host_vars(&members(&set)[0], &infra), BTreeMap::new());
     assert!(names_networks(&set));

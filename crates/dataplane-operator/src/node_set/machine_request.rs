@@ -67,7 +67,7 @@ impl Machines {
                 } else if without_room.contains(&host.name) {
                     Err(set::full(&Target::of(&*seen.set), &host.name))
                 } else {
-                    course(seen, host, now)
+                    provisioning(seen, host, now)
                 };
                 record = match &course {
                     Ok(course) => {
@@ -112,7 +112,7 @@ impl Machines {
     }
 
     /// What is told of them; nothing where they are no business of the node set.
-    pub fn finding(&self, seen: &Observed, hosts: &[Host<'_>]) -> Option<ConditionDraft> {
+    pub fn condition(&self, seen: &Observed, hosts: &[Host<'_>]) -> Option<ConditionDraft> {
         if seen.set.spec.pre_provisioned || seen.set.spec.nodes.is_empty() {
             return None;
         }
@@ -124,7 +124,7 @@ impl Machines {
         let one = |host: &Host<'_>| {
             let found = match self.courses.get(&host.name)? {
                 Ok(course) => {
-                    machine_conditions::finding(PROVISION_READY, &owner, course, &host.address())
+                    machine_conditions::condition(PROVISION_READY, &owner, course, &host.address())
                 }
                 Err(fault) => machine_conditions::fault(PROVISION_READY, fault),
             };
@@ -156,7 +156,11 @@ fn is_asked(seen: &Observed) -> bool {
     machine_template(&seen.set).is_some()
 }
 
-fn course(seen: &Observed, host: &Host<'_>, now: Timestamp) -> Result<ProvisioningState, Fault> {
+fn provisioning(
+    seen: &Observed,
+    host: &Host<'_>,
+    now: Timestamp,
+) -> Result<ProvisioningState, Fault> {
     let owner = Target::of(&*seen.set);
     if let Some(fault) = set::fault(&seen.machines, &owner) {
         return Err(fault);

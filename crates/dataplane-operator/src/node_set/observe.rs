@@ -51,7 +51,7 @@ pub struct Caches {
     /// All Secrets, indexed [`BY_LABEL`].
     pub secrets: Arc<MetadataCache<Secret>>,
     /// The content of those that variables come from.
-    pub vault: SourceContents,
+    pub source_contents: SourceContents,
     /// What operators of others serve, if the cluster has them.
     pub others: Arc<ExternalApis>,
     /// All network attachments, if the cluster has them.
@@ -75,18 +75,18 @@ pub async fn observe(world: &Caches, key: &Key) -> Result<Option<Observed>> {
         return Ok(None);
     };
     let mut listed = Found::default();
-    listed.look_up(&world.services, &namespace, set.spec.services.clone());
+    listed.lookup(&world.services, &namespace, set.spec.services.clone());
     let Found { services, mut unreadable } = listed;
     let deployments = world.deployments.indexed(BY_NODE_SET, key);
     let brought = deployments.iter().flat_map(|it| &it.spec.services_override);
     let brought: BTreeSet<_> = brought.filter(|it| !services.contains_key(*it)).cloned().collect();
     let mut further = Found::default();
-    further.look_up(&world.services, &namespace, brought);
+    further.lookup(&world.services, &namespace, brought);
     let brought = further.services;
     unreadable.append(&mut further.unreadable);
     let mut lent = Found::default();
     let get = |name: &str| {
-        lent.look_up(&world.services, &namespace, [name.to_owned()]);
+        lent.lookup(&world.services, &namespace, [name.to_owned()]);
         lent.services.get(name).cloned()
     };
     let lenders = external_resources::certificate_sources(
@@ -144,7 +144,7 @@ pub async fn observe(world: &Caches, key: &Key) -> Result<Option<Observed>> {
         neighbours,
         inventory,
         brought,
-        lenders,
+        certificate_sources: lenders,
         infra,
         issued,
         machines,
@@ -214,7 +214,7 @@ async fn issued(world: &Caches, key: &Key, set: &NodeSet, are_named: bool) -> Re
         if let Some(made_from) = secret.annotations().get(certificate_bundles::MADE_FROM).cloned() {
             issued.bundles.insert(
                 name,
-                CertificateBundle { made_from, owned: ManagedFields::of(secret.meta()) },
+                CertificateBundle { made_from, managed_fields: ManagedFields::of(secret.meta()) },
             );
         } else if secret.labels().contains_key(HOST) {
             issued.secrets.insert(name, secret.resource_version().unwrap_or_default());
@@ -224,7 +224,7 @@ async fn issued(world: &Caches, key: &Key, set: &NodeSet, are_named: bool) -> Re
 }
 
 async fn content(world: &Caches, source: &SourceRef) -> Result<Option<Content>> {
-    world.vault.content(&world.api, &world.sources, source).await
+    world.source_contents.content(&world.api, &world.sources, source).await
 }
 
 /// The ssh Secret, what the services are given, and the certificates.

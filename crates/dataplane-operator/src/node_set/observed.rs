@@ -51,7 +51,7 @@ pub struct Observed {
     /// The services that only deployments bring, where they exist.
     pub brought: BTreeMap<String, Arc<Service>>,
     /// The services whose certificates others use that name none, by the other one.
-    pub lenders: BTreeMap<String, Arc<Service>>,
+    pub certificate_sources: BTreeMap<String, Arc<Service>>,
     /// What was seen of who manages addresses and names.
     pub infra: Infra,
     /// What was seen of who issues certificates.

@@ -49,7 +49,7 @@ pub fn step(
     let set = &seen.set;
     let nothing = NodeSetStatus::default();
     let recorded = set.status.as_ref().unwrap_or(&nothing);
-    let findings = findings(seen, judged, recorded, refusal);
+    let findings = conditions(seen, judged, recorded, refusal);
     let outcome = judged.outcome.clone();
     let (config_hash, inputs) = published(judged, recorded);
     let count = |it: usize| i64::try_from(it).unwrap_or(i64::MAX);
@@ -60,7 +60,7 @@ pub fn step(
         ready_nodes: count(outcome.n_ready()),
         hosts: with_addresses(judged, outcome.hosts),
         failures: outcome.failures,
-        host_keys: host_keys::told(&judged.trusts),
+        host_keys: host_keys::message(&judged.trusts),
         inventory_secret_name: published_inventory(seen, judged),
         config_hash,
         inputs,
@@ -94,9 +94,9 @@ pub fn step(
 fn renewed(
     seen: &Observed,
     judged: &Evaluation<'_>,
-    wanted: &NodeSetStatus,
+    desired: &NodeSetStatus,
 ) -> (NodeSetStatus, Renewal) {
-    let (mut renewed, mut renewal) = (wanted.clone(), Renewal::default());
+    let (mut renewed, mut renewal) = (desired.clone(), Renewal::default());
     for (name, text) in &mut renewed.secret_hashes {
         if let Some(digests) = seen.sources.get(&SourceRef::secret(&seen.namespace, name)) {
             renewal.of(text, &digests.published);
@@ -149,7 +149,7 @@ fn published(
     (Some(config_hash), kept(&recorded.inputs, &judged.inputs))
 }
 
-fn findings(
+fn conditions(
     seen: &Observed,
     judged: &Evaluation<'_>,
     recorded: &NodeSetStatus,
@@ -160,10 +160,10 @@ fn findings(
         judged.faults.iter().chain(&judged.service_faults).cloned().collect();
     let deployment = deployment(seen, judged);
     let is_deployed = deployment.holds();
-    let machines = judged.machines.finding(seen, &judged.hosts);
+    let machines = judged.machines.condition(seen, &judged.hosts);
     let mut findings: Vec<ConditionDraft> = machines.into_iter().collect();
     findings.push(input(&all_faults));
-    findings.extend(judged.served.findings.clone());
+    findings.extend(judged.served.conditions.clone());
     findings.extend([setup(seen, judged, recorded), deployment]);
     findings.extend(refusal);
     // What is missing for a deployment takes nothing from hosts that need none; but an edit whose
@@ -184,7 +184,7 @@ fn findings(
     let levels = seen.set.spec.nodes.values().map(|it| it.ansible.as_ref());
     let levels = levels.chain([seen.set.spec.node_template.ansible.as_ref()]).flatten();
     let vars = levels.map(|it| &it.ansible_vars);
-    findings.extend(host_key_checking::finding(vars, "ansibleVars of the node set"));
+    findings.extend(host_key_checking::condition(vars, "ansibleVars of the node set"));
     findings
 }
 
@@ -197,7 +197,7 @@ fn service_account() -> ConditionDraft {
 fn setup(seen: &Observed, judged: &Evaluation<'_>, recorded: &NodeSetStatus) -> ConditionDraft {
     let name = seen.set.name_any();
     if is_terminating(&*seen.set) {
-        let cause = held(seen, judged);
+        let cause = blocked(seen, judged);
         let text = format!("OpenStackDataPlaneNodeSet {name} is to be deleted, and {cause}");
         return ConditionDraft::warning(SETUP_READY, "DeletionWaits", text);
     }
@@ -225,7 +225,7 @@ fn setup(seen: &Observed, judged: &Evaluation<'_>, recorded: &NodeSetStatus) -> 
 }
 
 /// What holds a node set that is to be deleted.
-fn held(seen: &Observed, judged: &Evaluation<'_>) -> String {
+fn blocked(seen: &Observed, judged: &Evaluation<'_>) -> String {
     let Some(first) = judged.outcome.under_way.first() else {
         if let Some(set) = own_set(seen).filter(|_| is_only_finalizer(&*seen.set, INVENTORY)) {
             let name = set.name_any();

@@ -204,8 +204,11 @@ impl World {
         let hash =
             object["metadata"]["annotations"][crate::role::inventory::INVENTORY_HASH].as_str();
         let owned = ManagedFields::applied(object);
-        self.seen.inventory =
-            Some(Inventory { hash: hash.unwrap().to_owned(), owned, has_owner: false });
+        self.seen.inventory = Some(Inventory {
+            hash: hash.unwrap().to_owned(),
+            managed_fields: owned,
+            has_owner: false,
+        });
         let data: BTreeMap<String, ByteString> =
             serde_json::from_value(object["data"].clone()).unwrap();
         let text = |it: ByteString| String::from_utf8(it.0).unwrap();

@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::node_set::certificates::{
     CertificateRequest, HOST, Hosts, Issued, SET, name_of, secret, secret_name, secret_of,
 };
-use crate::node_set::ipam::{is_of, is_standing, told};
+use crate::node_set::ipam::{is_of, is_standing, message};
 use crate::problem::Fault;
 use operator_core::node_set_host::CTLPLANE;
 
@@ -147,10 +147,10 @@ pub fn open(
     wish: &CertificateRequest<'_>,
     hosts: &Hosts<'_>,
     issued: &Issued,
-    asked: &BTreeSet<&str>,
+    requested: &BTreeSet<&str>,
 ) -> Vec<String> {
     let names = hosts.all.iter().map(|it| name_of(wish, it));
-    names.filter(|it| asked.contains(it.as_str()) || !issued.is_ready(it)).collect()
+    names.filter(|it| requested.contains(it.as_str()) || !issued.is_ready(it)).collect()
 }
 
 /// Why nobody can issue certificates.
@@ -306,7 +306,7 @@ pub fn is_unserved(findings: &[ConditionDraft]) -> bool {
 }
 
 /// How far the certificates are; `are_bundled` says whether runs can mount all of them.
-pub fn finding(
+pub fn condition(
     set: &NodeSet,
     wishes: &[CertificateRequest<'_>],
     hosts: &Hosts<'_>,
@@ -318,7 +318,7 @@ pub fn finding(
         let text = format!("Hosts get no certificates: {why}.");
         return ConditionDraft::good(CERTIFICATES_READY, reason, text);
     }
-    if let Some(found) = told(CERTIFICATES_READY, &wanted.faults) {
+    if let Some(found) = message(CERTIFICATES_READY, &wanted.faults) {
         return found;
     }
     let waiting = |text: String| ConditionDraft::waiting(CERTIFICATES_READY, "Issuing", text);

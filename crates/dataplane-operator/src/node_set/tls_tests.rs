@@ -86,7 +86,7 @@ fn said(set: &NodeSet, service: &Service, issued: &Issued) -> (ConditionStatus, 
     let (names, addresses) = (names(), addresses());
     let (hosts, wishes) = (hosts(&names, &addresses), requested([("agent", service)]));
     let asked = desired(set, &wishes, &hosts, issued, true);
-    let found = finding(set, &wishes, &hosts, issued, (&asked, true));
+    let found = condition(set, &wishes, &hosts, issued, (&asked, true));
     (found.status, found.reason)
 }
 

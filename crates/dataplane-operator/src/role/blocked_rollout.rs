@@ -6,7 +6,7 @@ use operator_core::run_engine::rollout::BlockReason;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct BlockedRollout {
     /// What it waits for.
-    pub hold: BlockReason,
+    pub blocked: BlockReason,
     /// The first hosts that hold places and fail, by name.
     pub failing: String,
 }
@@ -14,7 +14,7 @@ pub struct BlockedRollout {
 impl BlockedRollout {
     /// What a human reads of the host.
     pub fn text(&self) -> String {
-        match self.hold {
+        match self.blocked {
             BlockReason::LimitReached => {
                 "It waits for its turn: as many hosts as maxUnavailable of the role \
                            allows are being deployed or fail."

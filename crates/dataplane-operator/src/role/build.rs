@@ -141,7 +141,7 @@ fn config_map(seen: &Observed, name: &str, content: &BTreeMap<String, String>) -
     let is_intact = |it: &Inventory| {
         it.hash == hash
             && !it.has_owner
-            && it.owned.has([INVENTORY_HASH], content.keys().map(String::as_str))
+            && it.managed_fields.has([INVENTORY_HASH], content.keys().map(String::as_str))
     };
     if seen.inventories.get(name).is_some_and(is_intact) {
         return None;
@@ -244,7 +244,7 @@ pub fn reach(seen: &Observed, host: &EvaluatedHost) -> HostConnection {
         ssh_version: digests.map(|it| it.version.clone()).unwrap_or_default(),
         has_known_hosts: digests.is_some_and(|it| it.keys.contains_key(KNOWN_HOSTS)),
         ssh_secret,
-        scan: host.trust.scan(host.chain.was_key_refused()),
+        scan: host.trust.scan(host.sequence.was_key_refused()),
         trusted: host.trust.token(),
     }
 }

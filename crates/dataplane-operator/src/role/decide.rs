@@ -49,12 +49,12 @@ pub fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan
 fn judge(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Plan {
     let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
     plan.steps.extend(deletion::abandonment(seen));
-    plan.steps.extend(deletion::left_behind(seen));
+    plan.steps.extend(deletion::leftovers(seen));
     plan.steps.extend(finalizer::releases(seen));
     let asker = MachineRequest::of(seen);
     let asks = asker.as_ref().and_then(|it| deletion::set_step(seen, it));
     if seen.role.as_ref().is_some_and(|it| it.metadata.deletion_timestamp.is_some()) {
-        let refusal = rejected_write::finding(refusal, previous(seen), asks.is_some());
+        let refusal = rejected_write::condition(refusal, previous(seen), asks.is_some());
         let refusal = refusal.as_ref();
         plan.steps.extend(asker.iter().flat_map(|it| deletion::told_by(seen, it, refusal, now)));
         plan.steps.extend(asks);
@@ -82,7 +82,8 @@ fn judge(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Pl
     };
     let is_waiting = !new_runs.is_empty() || !superseded.is_empty() || asks.is_some();
     let is_told = seen.parent().is_some() || asker.is_some();
-    let refusal = rejected_write::finding(refusal, previous(seen), is_waiting).filter(|_| is_told);
+    let refusal =
+        rejected_write::condition(refusal, previous(seen), is_waiting).filter(|_| is_told);
     let told_by = |it| deletion::told_by(seen, it, refusal.as_ref(), now);
     plan.steps.extend(asker.iter().flat_map(told_by));
     let mut judged: Vec<(EvaluatedHost, ConditionDraft, ConditionDraft)> = Vec::new();
@@ -120,7 +121,7 @@ fn look_again(
     now: Timestamp,
 ) {
     for (host, _, _) in judged {
-        if let SequenceState::Failed { retry_at: Some(at), .. } = &host.chain.state {
+        if let SequenceState::Failed { retry_at: Some(at), .. } = &host.sequence.state {
             plan.requeue_at(*at, now);
         }
         match &host.machine {
@@ -161,7 +162,7 @@ fn judge_all(
 ) -> (Vec<EvaluatedHost>, bool) {
     // Runs of others too: phase 1 may meet a new key first.
     let offers = Offers::of(seen.runs.iter().chain(&seen.others));
-    let shared = Shared { seen, faults, runs, offers: &offers, asker, now };
+    let shared = Shared { seen, faults, runs, offers: &offers, machine_request: asker, now };
     let judge = |node: &Arc<Node>, hold| host::evaluate(&shared, node, hold);
     let hosts: Vec<EvaluatedHost> = seen
         .nodes
@@ -174,13 +175,14 @@ fn judge_all(
     let failing = failing(&hosts);
     let judged = hosts
         .into_iter()
-        .map(|host| match host.chain.state {
+        .map(|host| match host.sequence.state {
             SequenceState::NeedsRun(_) if !host.is_at_work() => {
                 match gate.admit(host.rollout_state()) {
                     Ok(()) => host,
-                    Err(hold) => {
-                        judge(&host.node, Some(BlockedRollout { hold, failing: failing.clone() }))
-                    }
+                    Err(hold) => judge(
+                        &host.node,
+                        Some(BlockedRollout { blocked: hold, failing: failing.clone() }),
+                    ),
                 }
             }
             SequenceState::Done
@@ -209,7 +211,7 @@ fn withdrawn(
         hosts.iter().map(|it| (it.effective.name.as_str(), it)).collect();
     let needs = |run: &Run<'_>, name: &str| {
         by_name.get(name).is_some_and(|it| {
-            let is_for_it = it.chain.services.iter().any(|service| run.carries(name, service));
+            let is_for_it = it.sequence.services.iter().any(|service| run.carries(name, service));
             is_for_it && it.effective.deploy && !(is_paused && it.may_be_paused())
         })
     };
@@ -221,7 +223,7 @@ fn new_runs(seen: &Observed, judged: &[EvaluatedHost]) -> Vec<Step> {
     let mut hosts: BTreeMap<&str, &EvaluatedHost> = BTreeMap::new();
     for host in judged {
         hosts.insert(&host.effective.name, host);
-        if let SequenceState::NeedsRun(need) = &host.chain.state {
+        if let SequenceState::NeedsRun(need) = &host.sequence.state {
             needs.insert(host.effective.name.clone(), need.clone());
         }
     }
@@ -230,7 +232,7 @@ fn new_runs(seen: &Observed, judged: &[EvaluatedHost]) -> Vec<Step> {
     let asks = |(name, it): (&String, &HostConnection)| it.scan.is_some().then(|| name.clone());
     let asked: BTreeSet<String> = reach.iter().filter_map(asks).collect();
     let all: Vec<&EvaluatedHost> = judged.iter().collect();
-    let strategy = role_strategy(seen.plane.as_deref(), seen.role.as_deref());
+    let strategy = role_strategy(seen.data_plane.as_deref(), seen.role.as_deref());
     let create = |shard: &Batch| {
         let first = shard.attempts.keys().next()?;
         let recipe = recipe(seen, &shard.service, hosts.get(first.as_str())?, &all)?;

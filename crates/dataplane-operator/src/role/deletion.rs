@@ -65,7 +65,7 @@ fn would_lose(node: &Node, set: &BaremetalSet) -> bool {
 
 /// The steps that leave the sets to whoever deletes them which nodes had of their own before they got a
 /// role, by the same rule.
-pub fn left_behind(seen: &Observed) -> Vec<Step> {
+pub fn leftovers(seen: &Observed) -> Vec<Step> {
     if matches!(seen.group, NodeGroup::Node(_)) {
         return Vec::new();
     }
@@ -117,7 +117,7 @@ fn node_step(
     now: Timestamp,
 ) -> Option<Step> {
     let effective =
-        EffectiveSpec::of(seen.plane.as_deref(), seen.role.as_deref(), node, &seen.objects);
+        EffectiveSpec::of(seen.data_plane.as_deref(), seen.role.as_deref(), node, &seen.objects);
     asker.set(seen)?;
     let course = asker.followed(seen, node, &effective, now);
     let finding = match (&asker.template, refusal.filter(|it| set::is_refused(it))) {

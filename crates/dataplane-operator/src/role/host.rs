@@ -58,13 +58,13 @@ pub struct EvaluatedHost {
     /// All inputs of all its services.
     pub inputs: Inputs,
     /// Its services as they should be.
-    pub wanted: Vec<DesiredService>,
+    pub desired: Vec<DesiredService>,
     /// Which of the role's inventory objects has it, see [`parts`].
     pub part: usize,
     /// Where it stands.
-    pub chain: ServiceSequence,
+    pub sequence: ServiceSequence,
     /// Why its deployment does not begin yet, where the role's limits hold it back.
-    pub hold: Option<BlockedRollout>,
+    pub blocked: Option<BlockedRollout>,
     /// A service that failed here and is listed no longer, until all those that are have succeeded: who
     /// lists another one in its place has corrected nothing yet.
     pub unlisted: Option<String>,
@@ -76,7 +76,7 @@ impl EvaluatedHost {
         let was_deployed =
             self.node.status.as_ref().is_some_and(|it| !it.deployed_inputs.is_empty());
         // Before its status tells, so that nobody begins in the pass that sees it first.
-        if matches!(self.chain.state, SequenceState::Failed { .. }) {
+        if matches!(self.sequence.state, SequenceState::Failed { .. }) {
             return if was_deployed { RolloutState::Failed } else { RolloutState::FailedNew };
         }
         let mut standing = RolloutState::of(self.recorded(), was_deployed);
@@ -84,10 +84,10 @@ impl EvaluatedHost {
             // What is to be tried now may be something else than what failed.
             let is_listed = |it: &&ServiceRun| Some(&it.name) != self.unlisted.as_ref();
             let listed: Vec<ServiceRun> =
-                self.chain.services.iter().filter(is_listed).cloned().collect();
+                self.sequence.services.iter().filter(is_listed).cloned().collect();
             standing = RolloutState::of(&listed, was_deployed);
             if self.unlisted.is_some()
-                && self.chain.state != SequenceState::Done
+                && self.sequence.state != SequenceState::Done
                 && !standing.fails()
             {
                 standing = RolloutState::Corrected;
@@ -95,7 +95,7 @@ impl EvaluatedHost {
         }
         // Else its run was withdrawn, or never made.
         let is_under_way = self.is_under_way();
-        let is_due = is_under_way || matches!(self.chain.state, SequenceState::NeedsRun(_));
+        let is_due = is_under_way || matches!(self.sequence.state, SequenceState::NeedsRun(_));
         match standing {
             RolloutState::Disturbed if !is_under_way => RolloutState::Ready,
             RolloutState::Started if !is_under_way => RolloutState::New,
@@ -118,12 +118,12 @@ impl EvaluatedHost {
 
     /// Whether what is tried on it has begun, or its run waits.
     pub fn is_at_work(&self) -> bool {
-        matches!(self.chain.state, SequenceState::NeedsRun(_) | SequenceState::InRun { .. })
+        matches!(self.sequence.state, SequenceState::NeedsRun(_) | SequenceState::InRun { .. })
             && self.is_under_way()
     }
 
     fn is_under_way(&self) -> bool {
-        matches!(self.chain.state, SequenceState::InRun { .. }) || has_begun(self.recorded())
+        matches!(self.sequence.state, SequenceState::InRun { .. }) || has_begun(self.recorded())
     }
 
     fn recorded(&self) -> &[ServiceRun] {
@@ -143,7 +143,7 @@ pub struct Shared<'a> {
     /// What runs were offered as hosts' keys.
     pub offers: &'a Offers<'a>,
     /// Whoever asks for the hosts' machines.
-    pub asker: Option<&'a MachineRequest>,
+    pub machine_request: Option<&'a MachineRequest>,
     /// The time.
     pub now: Timestamp,
 }
@@ -152,17 +152,17 @@ pub struct Shared<'a> {
 pub fn evaluate(
     shared: &Shared<'_>,
     node: &Arc<Node>,
-    hold: Option<BlockedRollout>,
+    blocked: Option<BlockedRollout>,
 ) -> EvaluatedHost {
-    let Shared { seen, runs, offers, asker, now, .. } = *shared;
-    let (plane, role) = (seen.plane.as_deref(), seen.role.as_deref());
+    let Shared { seen, runs, offers, machine_request: asker, now, .. } = *shared;
+    let (plane, role) = (seen.data_plane.as_deref(), seen.role.as_deref());
     let mut effective = EffectiveSpec::of(plane, role, node, &seen.objects);
     let is_left_out = is_left_out(seen, &effective);
     if is_left_out {
         // No run will reach it, so nothing narrows what it is compared with.
         effective.options = AnsibleOptions::default();
     }
-    let machine = asker.map(|it| it.course(seen, node, &effective, now));
+    let machine = asker.map(|it| it.provisioning(seen, node, &effective, now));
     let record = record(seen, machine.as_ref(), node);
     let installation = record.as_ref().and_then(|it| it.own_installation().map(str::to_owned));
     let redeploy = redeploy::of(seen.role.as_deref(), node);
@@ -196,12 +196,12 @@ pub fn evaluate(
     let token = trust.token();
     let host = Host {
         name: &effective.name,
-        wanted: &wanted,
+        desired: &wanted,
         recorded,
         may_run: effective.deploy
             && !is_left_out
             && (is_ready && (faults.is_empty() || is_first_deployment(node)))
-            && hold.is_none()
+            && blocked.is_none()
             && may_begin(machine.as_ref()),
         has_moved: has_moved(seen, node),
         ssh_key: (&ssh_secret, ssh_version.unwrap_or_default()),
@@ -234,10 +234,10 @@ pub fn evaluate(
         shared_key,
         faults,
         inputs,
-        wanted,
+        desired: wanted,
         part,
-        chain,
-        hold,
+        sequence: chain,
+        blocked,
         unlisted: unlisted.map(|it| it.name.clone()),
     }
 }

@@ -23,7 +23,7 @@ pub struct Inventory {
     /// Hash of the content that was written.
     pub hash: String,
     /// What of it nobody has changed since.
-    pub owned: ManagedFields,
+    pub managed_fields: ManagedFields,
     /// Whether it would go with its owner, as earlier versions made it.
     pub has_owner: bool,
 }
@@ -32,6 +32,10 @@ impl Inventory {
     /// What stands on an inventory object; nothing where there is none, or none of ours.
     pub fn of(sources: &SourceCache, object: &SourceRef) -> Option<Self> {
         let hash = sources.annotation(object, INVENTORY_HASH)?;
-        Some(Self { hash, owned: sources.owned(object), has_owner: sources.has_owner(object) })
+        Some(Self {
+            hash,
+            managed_fields: sources.owned(object),
+            has_owner: sources.has_owner(object),
+        })
     }
 }

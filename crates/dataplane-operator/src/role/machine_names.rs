@@ -15,7 +15,7 @@ use crate::baremetal_request::provisioning_state::knows;
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     /// Node → the name of the machine that it asks for.
-    asked: BTreeMap<String, String>,
+    requested: BTreeMap<String, String>,
     /// Machine → the node that gets it.
     owners: BTreeMap<String, String>,
 }
@@ -41,14 +41,14 @@ impl Names {
         for node in by_age {
             let host = machine_name(node);
             names.give(node, Some(host.clone()));
-            names.asked.entry(node.name_any()).or_insert(host);
+            names.requested.entry(node.name_any()).or_insert(host);
         }
         names
     }
 
     fn give(&mut self, node: &Node, host: Option<String>) {
         let Some(host) = host.filter(|it| !self.owners.contains_key(it)) else { return };
-        if let Entry::Vacant(asked) = self.asked.entry(node.name_any()) {
+        if let Entry::Vacant(asked) = self.requested.entry(node.name_any()) {
             asked.insert(host.clone());
             self.owners.insert(host, node.name_any());
         }
@@ -56,7 +56,7 @@ impl Names {
 
     /// The name of the machine that a node asks for.
     pub fn asked(&self, node: &Node) -> String {
-        self.asked.get(&node.name_any()).cloned().unwrap_or_else(|| machine_name(node))
+        self.requested.get(&node.name_any()).cloned().unwrap_or_else(|| machine_name(node))
     }
 
     /// The node that gets a machine, where one asks for it.

@@ -73,7 +73,7 @@ impl MachineRequest {
     }
 
     /// How far the machine of a host is, or what keeps it from getting one.
-    pub fn course(
+    pub fn provisioning(
         &self,
         seen: &Observed,
         node: &Node,
@@ -269,7 +269,7 @@ pub fn known<'a>(
 }
 
 fn effective(seen: &Observed, node: &Node) -> EffectiveSpec {
-    EffectiveSpec::of(seen.plane.as_deref(), seen.role.as_deref(), node, &seen.objects)
+    EffectiveSpec::of(seen.data_plane.as_deref(), seen.role.as_deref(), node, &seen.objects)
 }
 
 /// What the set says of one host: what the template says, then the node; its address where neither

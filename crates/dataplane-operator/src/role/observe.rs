@@ -48,7 +48,7 @@ pub struct Caches {
     /// All ConfigMaps and Secrets.
     pub sources: Arc<SourceCache>,
     /// The content of those that variables come from.
-    pub vault: SourceContents,
+    pub source_contents: SourceContents,
     /// All network attachments, if the cluster has them.
     pub attachments: Arc<Attachments>,
     /// All sets of machines, if the cluster has them.
@@ -109,7 +109,7 @@ pub async fn observe(world: &Caches, key: &Key) -> Result<Option<Observed>> {
         group,
         namespace,
         role,
-        plane,
+        data_plane: plane,
         nodes,
         services,
         unreadable,
@@ -175,7 +175,7 @@ fn awaited(seen: &Observed) -> BTreeSet<String> {
     let Some(asker) = MachineRequest::of(seen) else { return BTreeSet::new() };
     let Some(set) = asker.set(seen) else { return BTreeSet::new() };
     let address = |node: &Arc<Node>| {
-        let (plane, role) = (seen.plane.as_deref(), seen.role.as_deref());
+        let (plane, role) = (seen.data_plane.as_deref(), seen.role.as_deref());
         let effective = EffectiveSpec::of(plane, role, node, &seen.objects);
         let known = known(node, &effective, &seen.machines.answering);
         let is_awaited = is_awaited(set, &asker.names.asked(node), &known);
@@ -201,7 +201,9 @@ fn others(
 async fn objects(world: &Caches, sources: BTreeSet<SourceRef>) -> Result<Objects> {
     let mut objects = Objects::new();
     for source in sources {
-        if let Some(content) = world.vault.content(&world.api, &world.sources, &source).await? {
+        if let Some(content) =
+            world.source_contents.content(&world.api, &world.sources, &source).await?
+        {
             objects.insert(source, content);
         }
     }
@@ -258,7 +260,7 @@ fn plane(
 
 fn services(world: &Caches, namespace: &str, names: &[String]) -> Found {
     let mut found = Found::default();
-    found.look_up(&world.services, namespace, names.iter().cloned());
+    found.lookup(&world.services, namespace, names.iter().cloned());
     found
 }
 

@@ -65,7 +65,7 @@ pub struct Observed {
     /// The role, where it exists.
     pub role: Option<Arc<Role>>,
     /// The data plane that the role names, where it exists.
-    pub plane: Option<Arc<DataPlane>>,
+    pub data_plane: Option<Arc<DataPlane>>,
     /// The nodes, by name.
     pub nodes: Vec<Arc<Node>>,
     /// The listed services, where they exist.
@@ -111,7 +111,7 @@ impl Observed {
 
     /// What is allowed of a rollout over the group.
     pub fn limits(&self) -> Limits {
-        role_strategy(self.plane.as_deref(), self.role.as_deref()).limits()
+        role_strategy(self.data_plane.as_deref(), self.role.as_deref()).limits()
     }
 }
 

@@ -15,15 +15,15 @@ pub const PROVISION_READY: &str = "RoleBaremetalProvisionReady";
 /// written.
 pub fn of(
     host: &EvaluatedHost,
-    asker: Option<&MachineRequest>,
+    machine_request: Option<&MachineRequest>,
     refusal: Option<&ConditionDraft>,
 ) -> ConditionDraft {
     let address = host.effective.address().unwrap_or_default();
     let is_open = |it: &ProvisioningState| !it.is_installed && it.error.is_none();
-    match (&host.machine, asker) {
+    match (&host.machine, machine_request) {
         (Some(Ok(course)), Some(asker)) => match refusal.filter(|_| is_open(course)) {
             Some(refusal) => refusal.clone().with_type(BAREMETAL_READY),
-            None => machine_conditions::finding(BAREMETAL_READY, &asker.owner, course, &address),
+            None => machine_conditions::condition(BAREMETAL_READY, &asker.owner, course, &address),
         },
         (Some(Err(fault)), _) => machine_conditions::fault(BAREMETAL_READY, fault),
         (Some(Ok(_)) | None, _) => not_required(host),
@@ -46,21 +46,23 @@ fn not_required(host: &EvaluatedHost) -> ConditionDraft {
 /// What a role says of all machines.
 pub struct ProvisioningSummary {
     /// Whether all are there.
-    pub finding: ConditionDraft,
+    pub condition: ConditionDraft,
     /// How many are.
     pub n_there: i64,
 }
 
 /// The sum over the hosts of a role.
 pub fn of_all<'a>(
-    asker: &MachineRequest,
+    machine_request: &MachineRequest,
     refusal: Option<&ConditionDraft>,
     hosts: impl Iterator<Item = &'a EvaluatedHost>,
 ) -> ProvisioningSummary {
-    let one = |it: &'a EvaluatedHost| (it.effective.name.as_str(), of(it, Some(asker), refusal));
+    let one = |it: &'a EvaluatedHost| {
+        (it.effective.name.as_str(), of(it, Some(machine_request), refusal))
+    };
     let all: Vec<(&str, ConditionDraft)> = hosts.map(one).collect();
     let n_there = all.iter().filter(|(_, it)| it.holds()).count();
     let finding =
         machine_conditions::sum(PROVISION_READY, all.iter().map(|(name, it)| (*name, it)));
-    ProvisioningSummary { finding, n_there: i64::try_from(n_there).unwrap_or(i64::MAX) }
+    ProvisioningSummary { condition: finding, n_there: i64::try_from(n_there).unwrap_or(i64::MAX) }
 }

@@ -40,8 +40,9 @@ pub fn secret(seen: &Observed, name: &str, hosts: &[&EffectiveSpec]) -> Option<S
     }
     let hash = digest(&layout);
     let keys = || layout.keys().copied();
-    let is_intact =
-        |it: &Inventory| hash.is_certainly(&it.hash) && it.owned.has([INVENTORY_HASH], keys());
+    let is_intact = |it: &Inventory| {
+        hash.is_certainly(&it.hash) && it.managed_fields.has([INVENTORY_HASH], keys())
+    };
     if known.is_some_and(is_intact) {
         return None;
     }

@@ -49,14 +49,14 @@ pub fn node_findings(
     host: &EvaluatedHost,
     role: Option<&Role>,
     asker: Option<&MachineRequest>,
-    refusal: Option<&ConditionDraft>,
+    rejection: Option<&ConditionDraft>,
 ) -> NodeFindings {
     // A run does not wait for what is asked of machines.
-    let (of_machines, of_runs) = match refusal {
+    let (of_machines, of_runs) = match rejection {
         Some(it) if set::is_refused(it) => (Some(it), None),
-        _ => (None, refusal),
+        _ => (None, rejection),
     };
-    let deployment = match (&host.chain.state, of_runs) {
+    let deployment = match (&host.sequence.state, of_runs) {
         // Its run is what cannot be made, or what it needs.
         (SequenceState::NeedsRun(_), Some(refusal)) => refusal.clone().with_type(DEPLOYMENT_READY),
         _ => deployment(host),
@@ -69,7 +69,7 @@ pub fn node_findings(
     let keeps_ready = is_deployed && stands;
     if role.is_none() {
         // Nobody else tells of a node that is its own group.
-        findings.extend(refusal.cloned());
+        findings.extend(rejection.cloned());
     }
     let blocking: Vec<ConditionDraft> =
         findings.iter().filter(|it| !keeps_ready || it.type_ != INPUT_READY).cloned().collect();
@@ -85,7 +85,7 @@ pub fn node_findings(
     all.extend([ready.clone(), up_to_date.clone(), setup(host)]);
     let shared = host.shared_key.as_ref();
     all.extend(shared.map(|it| ConditionDraft::warning(HOST_KEY_UNIQUE, HOST_KEY_SHARED, it)));
-    all.extend(host_key_checking::finding([&host.effective.vars], "variables of the host"));
+    all.extend(host_key_checking::condition([&host.effective.vars], "variables of the host"));
     NodeFindings { ready, up_to_date, is_deployed, all }
 }
 
@@ -128,8 +128,8 @@ fn has_stood(node: &Node, role: Option<&Role>) -> bool {
 }
 
 fn deployment(host: &EvaluatedHost) -> ConditionDraft {
-    let services = &host.chain.services;
-    match &host.chain.state {
+    let services = &host.sequence.services;
+    match &host.sequence.state {
         // Without its role a host has no services, which is not the same as all of them done.
         SequenceState::Done if !host.has_services => not_running(host),
         SequenceState::Done if services.iter().all(|it| it.deployed_hash.is_some()) => {
@@ -164,9 +164,9 @@ fn partial() -> ConditionDraft {
 
 /// Nothing may run: what was deployed stays deployed.
 fn not_running(host: &EvaluatedHost) -> ConditionDraft {
-    let services = &host.chain.services;
+    let services = &host.sequence.services;
     // Without its role a host has no inputs that it could be behind.
-    let waits = host.hold.is_some() && !edit_is_blocked(host);
+    let waits = host.blocked.is_some() && !edit_is_blocked(host);
     let is_off = !host.effective.deploy || !host.has_services || host.is_left_out || waits;
     if is_off && !services.is_empty() && services.iter().all(|it| is_as_deployed(it, services)) {
         let text = "The services succeeded on this host with earlier inputs; see UpToDate.";
@@ -180,8 +180,8 @@ fn not_running(host: &EvaluatedHost) -> ConditionDraft {
         let text = "The deployment waits for its inputs; see InputReady.";
         return ConditionDraft::waiting(DEPLOYMENT_READY, "InputMissing", text);
     }
-    if let Some(hold) = &host.hold {
-        return ConditionDraft::waiting(DEPLOYMENT_READY, hold.hold.reason(), hold.text());
+    if let Some(hold) = &host.blocked {
+        return ConditionDraft::waiting(DEPLOYMENT_READY, hold.blocked.reason(), hold.text());
     }
     if host.is_left_out {
         let text = "Nothing is deployed: ansibleLimit of deployStrategy leaves this host out.";
@@ -197,10 +197,10 @@ fn not_running(host: &EvaluatedHost) -> ConditionDraft {
 
 /// Whether an edit of the host's own object waits for hosts that fail, and for nobody who is at work.
 fn edit_is_blocked(host: &EvaluatedHost) -> bool {
-    let (Some(held), Some(status)) = (&host.hold, &host.node.status) else { return false };
+    let (Some(held), Some(status)) = (&host.blocked, &host.node.status) else { return false };
     let is_new = status.observed_generation != host.node.metadata.generation;
     let told = conditions::find(&status.conditions, DEPLOYMENT_READY);
-    held.hold.blocks_edit(is_new, told.map(|it| it.reason.as_str()))
+    held.blocked.blocks_edit(is_new, told.map(|it| it.reason.as_str()))
 }
 
 /// The cause of the last failure stays visible while it is tried again.
@@ -236,8 +236,8 @@ fn going_on(node: &Node, services: &[ServiceRun], waiting_for: Option<&str>) -> 
 fn up_to_date(host: &EvaluatedHost) -> ConditionDraft {
     let status = host.node.status.as_ref();
     let deployed = status.map(|it| it.deployed_inputs.clone()).unwrap_or_default();
-    let is_partial = host.chain.services.iter().any(|it| it.deployed_hash.is_none());
-    let is_done = host.chain.state == SequenceState::Done && host.has_services;
+    let is_partial = host.sequence.services.iter().any(|it| it.deployed_hash.is_none());
+    let is_done = host.sequence.state == SequenceState::Done && host.has_services;
     if is_done && host.has_unknown_vars {
         let text = "Some variables are missing or cannot be read, so it cannot be told.";
         return ConditionDraft::unknown(UP_TO_DATE, "InputMissing", text);
@@ -265,7 +265,7 @@ fn up_to_date(host: &EvaluatedHost) -> ConditionDraft {
     let names = inputs::changed(&deployed, &host.inputs).join(", ");
     let names = conditions::truncated(&names, HOST_TEXT);
     let mut text = changed_text(&names);
-    if let Some(hold) = &host.hold {
+    if let Some(hold) = &host.blocked {
         text = format!("{text} {}", hold.text());
     }
     ConditionDraft::waiting(UP_TO_DATE, "InputsChanged", text)
@@ -275,24 +275,24 @@ fn up_to_date(host: &EvaluatedHost) -> ConditionDraft {
 pub fn node_step(
     seen: &Observed,
     host: &EvaluatedHost,
-    findings: NodeFindings,
+    conditions: NodeFindings,
     now: Timestamp,
 ) -> Option<Step> {
     let node = &host.node;
     let observed = node.status.as_ref();
     let previous = ours(observed.map(|it| it.conditions.as_slice()).unwrap_or_default());
-    let is_complete = findings.up_to_date.status == ConditionStatus::True;
+    let is_complete = conditions.up_to_date.status == ConditionStatus::True;
     let limits = seen.limits();
     let wanted = NodeStatus {
         observed_generation: node.metadata.generation,
         observed_role: seen.role.as_deref().map(observed_role),
-        conditions: merge_conditions(&previous, findings.all, node.metadata.generation, now),
+        conditions: merge_conditions(&previous, conditions.all, node.metadata.generation, now),
         inventory_config_map_name: Some(node_inventory_name(&node.name_any())),
         inventory_secret_name: inventory_secret_name(host),
         ssh_key_secret_name: host.effective.ssh_secret.clone(),
         network_attachments: host.effective.network_attachments.clone(),
         deploy: Some(host.effective.deploy),
-        deployed: findings.is_deployed.then_some(true),
+        deployed: conditions.is_deployed.then_some(true),
         max_unavailable: limits.max_unavailable,
         pause_on_failure: limits.pause_on_failure.then_some(true),
         host_name: Some(host.effective.host_name.clone()),
@@ -300,7 +300,7 @@ pub fn node_step(
         host_key: host.trust.key.as_ref().map(ToString::to_string),
         host_instance: instance(host),
         machine: host.record.clone(),
-        services: host.chain.services.clone(),
+        services: host.sequence.services.clone(),
         deployed_inputs: if is_complete {
             kept(&observed.map(|it| it.deployed_inputs.clone()).unwrap_or_default(), &host.inputs)
         } else {
@@ -311,12 +311,12 @@ pub fn node_step(
     let way_on = format!("To deploy it again: {}", redeploy_command(node));
     let step = |wanted: &NodeStatus| {
         let (mut renewed, mut renewal) = (wanted.clone(), Renewal::default());
-        renew(&mut renewed.services, &host.wanted, &mut renewal);
+        renew(&mut renewed.services, &host.desired, &mut renewal);
         renewal.of_inputs(&mut renewed.deployed_inputs, &host.inputs);
         let conditions = (previous.as_slice(), next.as_slice());
         renewal.step(Target::of::<Node>(node), observed, (wanted, &renewed), conditions, &way_on)
     };
-    if matches!(host.chain.state, SequenceState::NeedsRun(_) | SequenceState::InRun { .. }) {
+    if matches!(host.sequence.state, SequenceState::NeedsRun(_) | SequenceState::InRun { .. }) {
         // A key that was learned on the way is told with the next write; until then its run tells.
         let host_key = observed.and_then(|it| it.host_key.clone());
         step(&NodeStatus { host_key, ..wanted.clone() })?;
@@ -327,7 +327,7 @@ pub fn node_step(
 /// What others follow: a host that waits for its turn is still what it was, and whoever deploys on
 /// top of it must not be there first.
 fn instance(host: &EvaluatedHost) -> Option<String> {
-    if host.hold.is_none() {
+    if host.blocked.is_none() {
         return host.instance.clone();
     }
     host.node.status.as_ref().and_then(|it| it.host_instance.clone())
@@ -358,7 +358,7 @@ fn observed_role(role: &Role) -> ObservedRole {
 pub fn role_step(
     seen: &Observed,
     faults: &[Fault],
-    refusal: Option<ConditionDraft>,
+    rejection: Option<ConditionDraft>,
     hosts: &[(EvaluatedHost, ConditionDraft, ConditionDraft)],
     asker: Option<&MachineRequest>,
     now: Timestamp,
@@ -368,18 +368,18 @@ pub fn role_step(
     let is_deployed = nodes.holds() && !hosts.is_empty();
     let good = nodes.clone().with_type(READY);
     let blocking: Vec<ConditionDraft> =
-        [Some(input(faults)), refusal.clone(), Some(nodes)].into_iter().flatten().collect();
+        [Some(input(faults)), rejection.clone(), Some(nodes)].into_iter().flatten().collect();
     let ready = conditions::ready(&blocking, good);
     let mut all = blocking;
     all.extend(conditions::kstatus(&ready));
     all.push(ready);
     all.push(setup_of_all(hosts));
-    all.extend(data_plane(seen.plane.is_some(), role));
+    all.extend(data_plane(seen.data_plane.is_some(), role));
     // Each node says it of itself: here it is told how many there are.
-    let of_machines = refusal.filter(set::is_refused);
+    let of_machines = rejection.filter(set::is_refused);
     let all_hosts = hosts.iter().map(|it| &it.0);
     let machines = asker.map(|it| provisioning::of_all(it, of_machines.as_ref(), all_hosts));
-    all.extend(machines.as_ref().map(|it| it.finding.clone()));
+    all.extend(machines.as_ref().map(|it| it.condition.clone()));
     let count = |holds: fn(&(EvaluatedHost, ConditionDraft, ConditionDraft)) -> bool| {
         i64::try_from(hosts.iter().filter(|it| holds(it)).count()).unwrap_or(i64::MAX)
     };
@@ -456,13 +456,13 @@ fn held_text(
     seen: &Observed,
     hosts: &[(EvaluatedHost, ConditionDraft, ConditionDraft)],
 ) -> Option<String> {
-    let held = hosts.iter().filter_map(|it| it.0.hold.as_ref());
+    let held = hosts.iter().filter_map(|it| it.0.blocked.as_ref());
     let n_held = held.clone().count();
     let first = held
         .clone()
-        .find(|it| it.hold != BlockReason::LimitReached)
+        .find(|it| it.blocked != BlockReason::LimitReached)
         .or_else(|| held.clone().next())?;
-    Some(match first.hold {
+    Some(match first.blocked {
         BlockReason::LimitReached => {
             let max = seen.limits().max_unavailable_text();
             format!("{n_held} wait for their turn (maxUnavailable {max}).")
@@ -490,7 +490,7 @@ fn severity_rank(finding: &ConditionDraft) -> u8 {
 fn host_text((host, ready, _): &(EvaluatedHost, ConditionDraft, ConditionDraft)) -> String {
     let name = host.node.name_any();
     if let (SequenceState::InRun { run, .. }, Some(Severity::Info)) =
-        (&host.chain.state, ready.severity)
+        (&host.sequence.state, ready.severity)
     {
         return format!("{name}: runs {run}.");
     }

@@ -86,7 +86,7 @@ impl World {
             group: NodeGroup::Role("compute".into()),
             namespace: NAMESPACE.into(),
             role: Some(Arc::new(role)),
-            plane: None,
+            data_plane: None,
             nodes: vec![node("n0", "192.0.2.10"), node("n1", "192.0.2.11")],
             services: services.into_iter().collect(),
             unreadable: BTreeMap::new(),
@@ -151,7 +151,11 @@ impl World {
                     let hash = object["metadata"]["annotations"][INVENTORY_HASH].as_str().unwrap();
                     assert!(object["metadata"]["ownerReferences"].is_null());
                     let owned = ManagedFields::applied(object);
-                    let inventory = Inventory { hash: hash.to_owned(), owned, has_owner: false };
+                    let inventory = Inventory {
+                        hash: hash.to_owned(),
+                        managed_fields: owned,
+                        has_owner: false,
+                    };
                     if kind == "Secret" {
                         self.secrets.insert(name.clone(), object.clone());
                         self.seen.inventory_secrets.insert(name.clone(), inventory);
@@ -515,13 +519,13 @@ fn a_role_follows_its_data_plane_where_it_says_nothing_itself() {
     assert_eq!(world.condition(0, "Ready"), is("False", "NotRequested"));
     assert_eq!(world.role_condition("DataPlaneFound"), is("False", "DataPlaneNotFound"));
     let spec = json!({ "deployStrategy": { "deploy": true } });
-    world.seen.plane = Some(Arc::new(object("OpenStackDataPlane", "plane", &spec)));
+    world.seen.data_plane = Some(Arc::new(object("OpenStackDataPlane", "plane", &spec)));
     let writes = world.settle();
     assert!(writes.contains(&"run install-os on n0,n1".to_owned()), "{writes:?}");
     assert_eq!(world.role_condition("DataPlaneFound"), is("True", "Found"));
     world.deploy();
     // The data plane that is gone takes nothing back, and the role stays ready.
-    world.seen.plane = None;
+    world.seen.data_plane = None;
     world.settle();
     assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
     assert_eq!(world.role_condition("Ready"), is("True", "NodesReady"));

@@ -13,7 +13,7 @@ use operator_core::rejected_write::RejectedWrite;
 use crate::default_services;
 use crate::endpoints::decide::{LOOK_AGAIN, writes};
 use crate::service::observe::Observed;
-use crate::service::status::findings;
+use crate::service::status::conditions;
 
 /// A look without a cause, for whatever no watch tells.
 const RESYNC: Duration = Duration::from_mins(15);
@@ -61,13 +61,13 @@ fn telling(mut status: Step, notice: Option<EventDraft>) -> Step {
 fn status(
     seen: &Observed,
     service: &Arc<Service>,
-    refusal: Option<&RejectedWrite>,
+    rejection: Option<&RejectedWrite>,
     now: Timestamp,
 ) -> Option<Step> {
     let observed = service.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
     let held = default_services::as_it_holds(Arc::clone(service));
-    let findings = findings(seen, &held, refusal, &previous);
+    let findings = conditions(seen, &held, rejection, &previous);
     let generation = service.metadata.generation;
     let wanted = ServiceStatus {
         observed_generation: generation,

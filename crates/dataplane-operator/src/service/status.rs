@@ -30,15 +30,15 @@ pub const DATA_SOURCE_KEYS_CLASH: &str = "DataSourceKeysClash";
 const NAMED: usize = 5;
 
 /// Everything that is said of a service, as it holds.
-pub fn findings(
+pub fn conditions(
     seen: &Observed,
     service: &Service,
-    refusal: Option<&RejectedWrite>,
+    rejection: Option<&RejectedWrite>,
     previous: &[Condition],
 ) -> Vec<ConditionDraft> {
     let mut findings = vec![spec_valid(service), data_sources_used(seen, service)];
-    findings.extend(seen.ports.as_ref().and_then(endpoints::decide::finding));
-    findings.extend(refusal.map(|it| it.finding(WRITES_ACCEPTED, previous)));
+    findings.extend(seen.ports.as_ref().and_then(endpoints::decide::condition));
+    findings.extend(rejection.map(|it| it.condition(WRITES_ACCEPTED, previous)));
     let good = ConditionDraft::good(READY, "Ready", "Everything that the service names is there.");
     let ready = conditions::ready(&findings, good);
     findings.extend(conditions::kstatus(&ready));
@@ -60,7 +60,7 @@ fn spec_valid(service: &Service) -> ConditionDraft {
             "The service can be deployed as it is written.",
         );
     }
-    ConditionDraft::error(SPEC_VALID, "InvalidSpec", told(service, &found))
+    ConditionDraft::error(SPEC_VALID, "InvalidSpec", message(service, &found))
 }
 
 fn spec_warnings(service: &Service) -> ConditionDraft {
@@ -68,7 +68,7 @@ fn spec_warnings(service: &Service) -> ConditionDraft {
     if found.is_empty() {
         return fine(SPEC_WARNINGS, "NoWarnings", "Everything in the spec has its effect.");
     }
-    ConditionDraft::good(SPEC_WARNINGS, "WithoutEffect", told(service, &found))
+    ConditionDraft::good(SPEC_WARNINGS, "WithoutEffect", message(service, &found))
 }
 
 /// A condition that had better not hold, and does not: nothing to worry about.
@@ -82,7 +82,7 @@ fn fine(type_: &str, reason: &str, message: &str) -> ConditionDraft {
     }
 }
 
-fn told(service: &Service, found: &[Fault]) -> String {
+fn message(service: &Service, found: &[Fault]) -> String {
     let mut texts: Vec<String> = found.iter().take(NAMED).map(ToString::to_string).collect();
     if found.len() > NAMED {
         texts.push(format!("and {} more", found.len() - NAMED));

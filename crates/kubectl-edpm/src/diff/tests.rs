@@ -135,7 +135,7 @@ fn a_host_of_a_node_set_is_told_what_concerns_it_and_which_options_come() {
         sources: vec![(source, Read::Found(content))],
         beside: vec![],
         is_listed: true,
-        rival: None,
+        conflicting_service: None,
         absent: vec![],
     };
     let told = |world: &World, name: &str| {

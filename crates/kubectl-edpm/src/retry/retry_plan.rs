@@ -42,7 +42,7 @@ pub(super) fn of_member(host: &Host<'_>, member: &Member<'_>, is_forced: bool) -
     if !is_forced {
         let ready = stage.condition(READY);
         let told = ready.map(|it| format!(" ({}: {})", it.reason, it.message)).unwrap_or_default();
-        return Err(Error::told(format!(
+        return Err(Error::message(format!(
             "no deployment has failed on {}{told}; --force creates one of all services of {} there",
             host.name,
             member.set_name()
@@ -53,21 +53,21 @@ pub(super) fn of_member(host: &Host<'_>, member: &Member<'_>, is_forced: bool) -
 
 /// A deployment for those hosts of a run that failed in it; of all of its hosts where none did.
 pub(super) fn of_run(
-    world: &World,
+    caches: &World,
     namespace: &str,
     run: &AnsibleEe,
     failed: Vec<String>,
 ) -> Result<Vec<Order>> {
     let owner = owner_of(run).map(|it| it.1).unwrap_or_default();
-    let deployment = world.deployments.iter().find(|it| place(*it) == (namespace, owner));
+    let deployment = caches.deployments.iter().find(|it| place(*it) == (namespace, owner));
     let Some(deployment) = deployment else {
-        return Err(Error::told(format!(
+        return Err(Error::message(format!(
             "{DEPLOYMENT} {owner} of OpenStackAnsibleEE {} has gone: create another one",
             run.name_any()
         )));
     };
     if !deployment.has_ended() {
-        return Err(Error::told(format!(
+        return Err(Error::message(format!(
             "{DEPLOYMENT} {owner} is under way, and tries again by itself what failed: see its \
              status"
         )));
@@ -76,7 +76,7 @@ pub(super) fn of_run(
     let hosts: BTreeSet<String> =
         if failed.is_empty() { all() } else { failed.into_iter().collect() };
     let has_any = |set: &&String| {
-        let mut all = world.node_sets.iter();
+        let mut all = caches.node_sets.iter();
         let of_set = all.find(|it| place(*it) == (namespace, set.as_str()));
         let of_set = of_set.and_then(|it| deployment.progress_of(it));
         of_set.is_some_and(|it| it.hosts.keys().any(|it| hosts.contains(it)))
@@ -117,7 +117,7 @@ fn still_trying(host: &Host<'_>, deployment: &Deployment) -> Error {
         Some(it) if is_failing(it) => "tries again by itself what failed",
         Some(_) => "is under way",
     };
-    Error::told(format!(
+    Error::message(format!(
         "{DEPLOYMENT} {name} {doing}; --force creates another one, which begins after it"
     ))
 }

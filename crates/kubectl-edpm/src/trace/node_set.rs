@@ -55,7 +55,7 @@ pub(super) fn generated(seen: &Seen<'_>, given: &Given, named: &Named) -> Stop {
     let values = files.iter().flat_map(|it| named.entries(&it.entries));
     let values: Vec<String> = values.map(|it| it.value.clone()).collect();
     let stop = seen.compared(stop(Mark::Ok, lines), &values, named);
-    seen.held(stop, &files, named)
+    seen.blocked(stop, &files, named)
 }
 
 /// The objects that are not what the deployment was given.
@@ -107,7 +107,7 @@ pub(super) fn deployment(
     let mut lines =
         vec![format!("{DEPLOYMENT} {namespace}/{name} brings service {service} to {set}")];
     if let Some(newer) = member.waiting() {
-        lines.push(format!("{DEPLOYMENT} {} waits: {}", newer.name_any(), told(newer)));
+        lines.push(format!("{DEPLOYMENT} {} waits: {}", newer.name_any(), message(newer)));
     }
     if changed.is_empty() {
         return stop(Mark::Ok, lines);
@@ -124,9 +124,9 @@ fn none(member: &Member<'_>, service: &str) -> String {
     };
     let name = newest.name_any();
     match member.progress(newest) {
-        None => format!("{DEPLOYMENT} {name} has not begun on {set}: {}", told(newest)),
+        None => format!("{DEPLOYMENT} {name} has not begun on {set}: {}", message(newest)),
         Some((progress, _)) if progress.services.iter().any(|it| it == service) => {
-            format!("{DEPLOYMENT} {name} did not come to service {service}: {}", told(newest))
+            format!("{DEPLOYMENT} {name} did not come to service {service}: {}", message(newest))
         }
         Some((progress, _)) => {
             let brought = progress.services.join(", ");
@@ -135,7 +135,7 @@ fn none(member: &Member<'_>, service: &str) -> String {
     }
 }
 
-fn told(deployment: &Deployment) -> String {
+fn message(deployment: &Deployment) -> String {
     let conditions = deployment.status.as_ref().map(|it| it.conditions.as_slice());
     let ready = find(conditions.unwrap_or_default(), READY);
     ready.map_or_else(

@@ -52,7 +52,7 @@ pub(super) fn in_container(seen: &Seen<'_>, came: &Came<'_>) -> Stop {
             return stop(Mark::Unknown, format!("nova_compute: {why}"));
         }
         return match came.file() {
-            Some(file) => held(answer, &file.name, &file.digest),
+            Some(file) => blocked(answer, &file.name, &file.digest),
             None => stop(Mark::Ok, format!("nova_compute: no file in {IN_CONTAINER} sets it")),
         };
     }
@@ -68,7 +68,7 @@ pub(super) fn in_container(seen: &Seen<'_>, came: &Came<'_>) -> Stop {
     stop(Mark::Ok, line)
 }
 
-fn held(answer: &Answer, name: &str, digest: &str) -> Stop {
+fn blocked(answer: &Answer, name: &str, digest: &str) -> Stop {
     let found = answer.in_container(name);
     let path = found.map_or_else(|| format!("{IN_CONTAINER}/{name}"), |it| it.1.to_owned());
     let (mut mark, mut line) =

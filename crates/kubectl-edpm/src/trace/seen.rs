@@ -66,7 +66,7 @@ impl Seen<'_> {
     }
 
     /// A step that is to have the option in the file that the human named.
-    pub(super) fn held(&self, mut stop: Stop, files: &[&File], named: &Named) -> Stop {
+    pub(super) fn blocked(&self, mut stop: Stop, files: &[&File], named: &Named) -> Stop {
         let Some(asked) = &self.file else { return stop };
         let sets = |it: &&File| it.name == *asked && !named.entries(&it.entries).is_empty();
         if matches!(stop.mark, Mark::Ok) && !files.iter().copied().any(|it| sets(&it)) {
@@ -79,7 +79,7 @@ impl Seen<'_> {
     /// The same, where no later file may replace it.
     pub(super) fn outdone(&self, stop: Stop, files: &[File], named: &Named) -> Stop {
         let all: Vec<&File> = files.iter().collect();
-        let mut stop = self.held(stop, &all, named);
+        let mut stop = self.blocked(stop, &all, named);
         let winner = named.winner(files).map(|it| it.0.name.as_str());
         let (Some(asked), Some(winner), Mark::Ok) = (&self.file, winner, stop.mark) else {
             return stop;

@@ -72,7 +72,7 @@ fn written(seen: &Seen<'_>, given: &Given, named: &Named) -> Stop {
         lines.push(format!("nobody has written it: no ConfigMap or Secret of service {name}"));
     }
     let stop = seen.compared(Stop { name: "written", mark, lines }, &found, named);
-    seen.held(stop, &files, named)
+    seen.blocked(stop, &files, named)
 }
 
 fn service(seen: &Seen<'_>, given: &Given, named: &Named, files: &[File]) -> Stop {
@@ -119,7 +119,7 @@ fn listed(seen: &Seen<'_>, given: &Given) -> Stop {
     let verb = if given.is_listed { "lists" } else { "does not list" };
     let line = format!("{kind} {}/{group} {verb} {name} in spec.services", seen.host.namespace);
     let stop = |mark, lines| Stop { name: "listed", mark, lines };
-    if let Some(rival) = &given.rival {
+    if let Some(rival) = &given.conflicting_service {
         let why = format!(
             "it lists {rival} before it, and of two services of one type the first one alone runs"
         );

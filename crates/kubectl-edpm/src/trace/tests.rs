@@ -94,7 +94,7 @@ fn with<T>(world: &World, around: &Around, make: impl Fn(&Seen<'_>) -> T) -> T {
 
 fn traced(world: &World, around: &Around, section: &str, key: &str) -> String {
     let named = Named::new(section, key, Release::newest());
-    with(world, around, |seen| told(seen, (section, key), &named, Paint::default()).text)
+    with(world, around, |seen| message(seen, (section, key), &named, Paint::default()).text)
 }
 
 /// The marks of the steps of the asked option, each by its name.
@@ -132,7 +132,7 @@ fn a_host_that_was_asked_tells_the_value_in_force_and_its_file() {
 fn is_in_force(world: &World, around: &Around) -> bool {
     let named = Named::new("libvirt", "cpu_models", Release::newest());
     let asked = ("libvirt", "cpu_models");
-    with(world, around, |seen| told(seen, asked, &named, Paint::default()).is_in_force)
+    with(world, around, |seen| message(seen, asked, &named, Paint::default()).is_in_force)
 }
 
 type Break = fn(&mut World, &mut Around);

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use super::faults::{Finding, finding, surprise};
+use super::faults::{Finding, condition, surprise};
 use super::parse::Entry;
 use super::schema::{Known, Place, Schema, Section, normalized};
 use super::suggestion::nearest;
@@ -60,15 +60,15 @@ impl<'a> Judge<'a> {
     }
 
     /// What is told of an entry of the text at that index.
-    pub(super) fn findings(
+    pub(super) fn conditions(
         &mut self,
         text_idx: usize,
         source: &str,
         entry: &Entry,
     ) -> Vec<Finding> {
         let last = self.last[text_idx].get(&place(entry)).copied();
-        let told = self.told(entry, last.filter(|it| *it != entry.line));
-        told.iter().map(|it| finding(source, entry, it)).collect()
+        let told = self.message(entry, last.filter(|it| *it != entry.line));
+        told.iter().map(|it| condition(source, entry, it)).collect()
     }
 
     /// Options that decide which others there are.
@@ -101,7 +101,7 @@ impl<'a> Judge<'a> {
         self.sections.entry(normalized(name)).or_insert_with(read).clone()
     }
 
-    fn told(&mut self, entry: &Entry, again: Option<usize>) -> Vec<String> {
+    fn message(&mut self, entry: &Entry, again: Option<usize>) -> Vec<String> {
         if surprise(entry).is_some() {
             return vec![];
         }

@@ -7,7 +7,7 @@ use kube::core::DynamicObject;
 use operator_runtime::webhook::{AdmissionDecision, Request, Webhook};
 
 use crate::admission::caches::Known;
-use crate::cell_immutability::{Fault, faults_of_node, faults_of_role, refusal};
+use crate::cell_immutability::{Fault, faults_of_node, faults_of_role, rejection};
 use crate::shared_caches::SharedCaches;
 
 /// Path of the webhook on nodes.
@@ -113,7 +113,7 @@ fn judged<K>(
     if faults.is_empty() {
         AdmissionDecision::allow()
     } else {
-        AdmissionDecision::deny(refusal(&faults))
+        AdmissionDecision::deny(rejection(&faults))
     }
 }
 

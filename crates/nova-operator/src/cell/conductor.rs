@@ -16,7 +16,7 @@ use nova_config::services::NOVA_REGISTERED;
 const SILENT: &str = "nova-conductor does not answer over the message bus";
 
 /// The finding, where a compute has something to say.
-pub fn finding(cell: &Cell, computes: &[Arc<ExternalCompute>]) -> Option<ConditionDraft> {
+pub fn condition(cell: &Cell, computes: &[Arc<ExternalCompute>]) -> Option<ConditionDraft> {
     let met: Vec<String> =
         computes.iter().filter(|it| met_silence(it)).map(|it| it.name_any()).collect();
     if met.is_empty() {

@@ -24,7 +24,7 @@ const OPAQUE: &str = "Opaque";
 /// What became of a cell's files.
 pub struct Config {
     /// What is said of it.
-    pub finding: ConditionDraft,
+    pub condition: ConditionDraft,
     /// The hash of the Secret's content, where it is rendered.
     pub hash: Option<Digest>,
     /// The step that writes the Secret, where it is not as it should be.
@@ -34,8 +34,8 @@ pub struct Config {
 }
 
 impl Config {
-    fn without(finding: ConditionDraft) -> Self {
-        Self { finding, hash: None, step: None, renewing: None }
+    fn without(condition: ConditionDraft) -> Self {
+        Self { condition, hash: None, step: None, renewing: None }
     }
 }
 
@@ -56,14 +56,15 @@ pub fn of(seen: &Observed, view: Option<&CellView>) -> Config {
         ));
     };
     let cell = &*seen.cell;
-    let is_others = |it: &Rendered| is_of_others(cell, it.controller.as_deref(), &it.owned);
+    let is_others =
+        |it: &Rendered| is_of_others(cell, it.controller.as_deref(), &it.managed_fields);
     if seen.rendered.as_ref().is_some_and(is_others) {
         return Config::without(not_ours(cell, &name));
     }
     let (hash, step, renewing) = rendered(seen, view, name.clone());
     let text = format!("The files that computes of the cell share are in Secret {name}.");
     let finding = ConditionDraft::good(SERVICE_CONFIG_READY, "Rendered", text);
-    Config { finding, hash: Some(hash), step, renewing }
+    Config { condition: finding, hash: Some(hash), step, renewing }
 }
 
 /// The hash of the files, the step that writes them where they are not as they should be, and the one
@@ -82,7 +83,8 @@ fn rendered(
         .collect();
     let hash = upstream_hash::of_secret_by(&seen.keys, &data, OPAQUE);
     let intact = seen.rendered.as_ref().filter(|it| {
-        hash.is_certainly(&it.hash) && it.owned.has([CONFIG_HASH], data.keys().map(String::as_str))
+        hash.is_certainly(&it.hash)
+            && it.managed_fields.has([CONFIG_HASH], data.keys().map(String::as_str))
     });
     if intact.is_some_and(|it| !hash.renews(&it.hash)) {
         return (hash, None, None);

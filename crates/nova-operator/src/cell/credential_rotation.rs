@@ -39,7 +39,7 @@ impl RotationProgress {
 }
 
 /// The condition; without a count the cell's inputs are not complete.
-pub fn finding(count: Option<&RotationProgress>) -> ConditionDraft {
+pub fn condition(count: Option<&RotationProgress>) -> ConditionDraft {
     let Some(count) = count else {
         let text = "It can be told once every input is there.";
         return ConditionDraft::unknown(COMPUTES_UP_TO_DATE, "InputMissing", text);

@@ -57,10 +57,10 @@ fn plan(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Pla
     let count = complete.map(|_| RotationProgress::of(&seen.computes, &present));
     let observed = cell.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
-    let mut findings = vec![config.finding, credential_rotation::finding(count.as_ref())];
-    findings.extend(conductor::finding(cell, &seen.computes));
+    let mut findings = vec![config.condition, credential_rotation::condition(count.as_ref())];
+    findings.extend(conductor::condition(cell, &seen.computes));
     // Files that cannot be written take nothing from computes, which have their own.
-    findings.extend(refusal.map(|it| it.finding(WRITES_ACCEPTED, &previous)));
+    findings.extend(refusal.map(|it| it.condition(WRITES_ACCEPTED, &previous)));
     findings.extend(of_services(seen, view.as_ref()));
     let number = |it: usize| i64::try_from(it).ok();
     let digests = digests(seen, &present, config.hash);
@@ -78,7 +78,7 @@ fn plan(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Pla
     let renewing = config.renewing.filter(|_| step.is_some() && !is_terminating(&**cell));
     plan.steps.extend(renewing);
     plan.steps.extend(step.map(|it| noticed(it, leftovers::notice(cell, &wanted.leftovers))));
-    plan.steps.extend(holding(seen));
+    plan.steps.extend(finalizer_step(seen));
     plan
 }
 
@@ -100,7 +100,7 @@ fn goes(seen: &Observed) -> Option<&'static str> {
 }
 
 /// A cell is held while it has computes: they could neither be deployed nor tell what they leave.
-fn holding(seen: &Observed) -> Option<Step> {
+fn finalizer_step(seen: &Observed) -> Option<Step> {
     if seen.computes.is_empty() {
         return remove_finalizer(&*seen.cell, finalizers::CELL, "it has no computes any more");
     }

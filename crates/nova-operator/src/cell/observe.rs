@@ -86,7 +86,7 @@ pub struct Rendered {
     /// UID of the object that it belongs to.
     pub controller: Option<String>,
     /// What of it nobody has changed since it was written.
-    pub owned: ManagedFields,
+    pub managed_fields: ManagedFields,
 }
 
 /// The last answers of each cell, with what was asked and when.
@@ -181,12 +181,12 @@ fn rendered(world: &Caches, files: &SourceRef) -> Option<Rendered> {
     Some(Rendered {
         hash: sources.annotation(files, CONFIG_HASH).unwrap_or_default(),
         controller: sources.controller(files),
-        owned: sources.owned(files),
+        managed_fields: sources.owned(files),
     })
 }
 
 async fn named(world: &Caches, source: SourceRef) -> Result<NamedSecret> {
-    let content = world.vault.content(&world.api, &world.cell_sources, &source).await?;
+    let content = world.source_contents.content(&world.api, &world.cell_sources, &source).await?;
     Ok(NamedSecret { name: source.key.name, content })
 }
 

@@ -161,7 +161,7 @@ fn rendered(object: &Value) -> Rendered {
     Rendered {
         hash: meta["annotations"][CONFIG_HASH].as_str().unwrap().to_owned(),
         controller: meta["ownerReferences"][0]["uid"].as_str().map(str::to_owned),
-        owned: ManagedFields::applied(object),
+        managed_fields: ManagedFields::applied(object),
     }
 }
 
@@ -265,9 +265,9 @@ fn the_secret_is_written_again_when_it_is_changed_by_hand_or_its_inputs_change_a
         |it| it.rendered = None,
         |it| {
             let left = json!({ "metadata": { "annotations": { CONFIG_HASH: "" } } });
-            it.rendered.as_mut().unwrap().owned = ManagedFields::applied(&left);
+            it.rendered.as_mut().unwrap().managed_fields = ManagedFields::applied(&left);
         },
-        |it| it.rendered.as_mut().unwrap().owned = ManagedFields::default(),
+        |it| it.rendered.as_mut().unwrap().managed_fields = ManagedFields::default(),
         |it| it.rendered.as_mut().unwrap().hash = "another".into(),
     ];
     for edit in edits {

@@ -15,7 +15,7 @@ pub struct Mismatch {
     /// The cell that it is in.
     pub own: String,
     /// The cell that is asked for; `None` where no compute is wanted.
-    pub asked: Option<String>,
+    pub requested: Option<String>,
     /// Whether it has ever had a run.
     pub has_run: bool,
     /// Whether a human's configuration would be lost with it.
@@ -24,12 +24,12 @@ pub struct Mismatch {
 
 impl Mismatch {
     /// Of a compute.
-    pub fn of(compute: &ExternalCompute, asked: Option<String>, has_run: bool) -> Self {
+    pub fn of(compute: &ExternalCompute, requested: Option<String>, has_run: bool) -> Self {
         Self {
             namespace: compute.namespace().unwrap_or_default(),
             compute: compute.name_any(),
             own: compute.spec.cell_name.clone(),
-            asked,
+            requested,
             has_run,
             has_config: compute.spec.custom_service_config.is_some(),
         }
@@ -38,7 +38,7 @@ impl Mismatch {
     /// Why a change is refused that would bring it about.
     pub(super) fn cause(&self) -> String {
         let Self { compute, own, .. } = self;
-        match &self.asked {
+        match &self.requested {
             Some(asked) => format!(
                 "NovaExternalCompute {compute} has run in cell {own}, and nova cannot move it to \
                  {asked}."
@@ -56,7 +56,7 @@ impl Mismatch {
         let node =
             format!("kubectl annotate --overwrite -n {namespace} openstackdataplanenode/{compute}");
         let lost = self.lost();
-        match &self.asked {
+        match &self.requested {
             Some(asked) => format!(
                 "To bring the host to {asked}, take its instances away, then its compute ({lost}) \
                  with `{node} {ALLOW_REMOVAL}=true {CELL}=`, and when NovaExternalCompute {compute} \
@@ -73,7 +73,7 @@ impl Mismatch {
     pub fn message(&self) -> String {
         let Self { namespace, compute, own, .. } = self;
         let lost = self.lost();
-        match &self.asked {
+        match &self.requested {
             Some(asked) => format!(
                 "Annotation {CELL} asks for cell {asked}, but NovaExternalCompute {compute} is in \
                  cell {own}, and nova cannot move it. Set the annotation back to {own}, or delete \

@@ -70,11 +70,11 @@ fn world(of_role: Option<&str>, of_nodes: &[Option<&str>]) -> SharedCaches {
 
 /// The refusal of a change of node n0; empty where it is accepted.
 fn of_node(old: &Node, new: &Node, world: &SharedCaches) -> String {
-    refusal(&faults_of_node(Some(old), new, world))
+    rejection(&faults_of_node(Some(old), new, world))
 }
 
 fn of_role(old: Option<&str>, new: Option<&str>, world: &SharedCaches) -> String {
-    refusal(&faults_of_role(Some(&role("compute", old)), &role("compute", new), world))
+    rejection(&faults_of_role(Some(&role("compute", old)), &role("compute", new), world))
 }
 
 /// A world in which the compute of n0 is as `change` makes it.
@@ -245,8 +245,8 @@ fn cell0_is_refused_for_everyone_and_only_when_it_is_new() {
     for refused in [
         of_node(&node(None), &node(zero), &empty),
         of_role(None, zero, &empty),
-        refusal(&faults_of_node(None, &node(zero), &empty)),
-        refusal(&faults_of_role(None, &role("compute", zero), &empty)),
+        rejection(&faults_of_node(None, &node(zero), &empty)),
+        rejection(&faults_of_role(None, &role("compute", zero), &empty)),
     ] {
         assert!(refused.contains("cell0 holds instances"), "{refused}");
     }

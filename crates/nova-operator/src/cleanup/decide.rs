@@ -58,7 +58,7 @@ enum Next {
 
 /// What was judged.
 struct Evaluation {
-    finding: ConditionDraft,
+    condition: ConditionDraft,
     services: Vec<ServiceRun>,
     next: Next,
 }
@@ -104,9 +104,9 @@ pub fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan
     }
     let before = compute.status.as_ref();
     let previous = before.map(|it| it.conditions.as_slice()).unwrap_or_default();
-    let finding = refusal.finding(HOST_CLEANED, previous);
+    let finding = refusal.condition(HOST_CLEANED, previous);
     let services = before.map(|it| it.services.clone()).unwrap_or_default();
-    let judged = Evaluation { finding, services, next: Next::Wait(None) };
+    let judged = Evaluation { condition: finding, services, next: Next::Wait(None) };
     let steps = status(compute, &judged, now).into_iter().collect();
     Plan { steps, ..Plan::default() }
 }
@@ -156,8 +156,11 @@ fn may_have_started(seen: &Observed) -> bool {
 fn judge(seen: &Observed, ending: &Ending, now: Timestamp) -> Evaluation {
     let compute = &*seen.compute;
     let recorded = compute.status.as_ref().map(|it| it.services.clone()).unwrap_or_default();
-    let conclude =
-        |finding| Evaluation { finding, services: recorded.clone(), next: Next::Conclude };
+    let conclude = |finding| Evaluation {
+        condition: finding,
+        services: recorded.clone(),
+        next: Next::Conclude,
+    };
     if let Some(before) = concluded(compute) {
         return conclude(ConditionDraft {
             type_: HOST_CLEANED.to_owned(),
@@ -256,7 +259,7 @@ fn attempt(seen: &Observed, address: &str, now: Timestamp) -> Evaluation {
             (ConditionDraft::error(HOST_CLEANED, "HostNotCleaned", text), Next::Conclude)
         }
     };
-    Evaluation { finding, services: chain.services, next }
+    Evaluation { condition: finding, services: chain.services, next }
 }
 
 /// Whether the host records another owner: nothing on it is this compute's to clean.
@@ -286,7 +289,7 @@ fn chain(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> ServiceSequence {
     let (ssh_secret, ssh_version) = ssh(seen);
     let host = Host {
         name: &compute.spec.dataplane_node_name,
-        wanted: &wanted,
+        desired: &wanted,
         recorded,
         may_run: true,
         has_moved: false,
@@ -387,7 +390,7 @@ fn is_in_cell(seen: &Observed) -> bool {
 fn status(compute: &ExternalCompute, judged: &Evaluation, now: Timestamp) -> Option<Step> {
     let observed = compute.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
-    let finding = &judged.finding;
+    let finding = &judged.condition;
     let ready = if finding.holds() {
         ConditionDraft::waiting(READY, &finding.reason, finding.message.clone())
     } else {

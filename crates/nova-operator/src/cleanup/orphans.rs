@@ -17,7 +17,7 @@ use crate::caches::Caches;
 /// The controller; its keys are runs.
 pub struct Orphans {
     /// The watched world.
-    pub world: Arc<Caches>,
+    pub caches: Arc<Caches>,
 }
 
 /// Judges a run whose compute is gone.
@@ -35,9 +35,9 @@ impl Controller for Orphans {
     const NAME: &'static str = "cleanup-run";
 
     async fn observe(&self, key: &Key) -> Result<Option<Arc<AnsibleEe>>> {
-        let Some(run) = self.world.runs.get(key) else { return Ok(None) };
+        let Some(run) = self.caches.runs.get(key) else { return Ok(None) };
         let Some(uid) = cleans_up_after(&run) else { return Ok(None) };
-        let compute = compute_of(&run).map(|it| self.world.computes.try_get(&it)).transpose()?;
+        let compute = compute_of(&run).map(|it| self.caches.computes.try_get(&it)).transpose()?;
         let is_there = compute.flatten().is_some_and(|it| it.uid().as_ref() == Some(uid));
         Ok((!is_there).then_some(run))
     }

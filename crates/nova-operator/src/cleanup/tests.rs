@@ -132,7 +132,7 @@ impl World {
 
     fn creation(&self) -> Option<compute_lifecycle::Observed> {
         Some(compute_lifecycle::Observed {
-            rival: None,
+            conflicting_service: None,
             node: Arc::new(self.node.clone()?),
             role: None,
             compute: self.compute.clone().map(Arc::new),
@@ -152,7 +152,7 @@ impl World {
                 || it.owner_references().iter().any(|it| Some(&it.uid) == uid.as_ref())
         };
         Some(compute::Observed {
-            rival: None,
+            conflicting_service: None,
             node: self.node.clone().map(Arc::new),
             role: None,
             cell: self.cell.clone().map(Arc::new),
@@ -166,7 +166,7 @@ impl World {
             default_images: Images::default(),
             runs: self.runs.iter().filter(is_its).cloned().map(Arc::new).collect(),
             cells_are_ours: self.cells_are_ours,
-            turn: RolloutSlot::Free,
+            slot: RolloutSlot::Free,
             keys: Keys::default(),
             ending: Some(Ending {
                 namespace_goes: self.namespace_goes,

@@ -25,7 +25,7 @@ use nova_config::rendered_secret::{CONFIG_FILES, CONFIG_HASH, compute_secret_nam
 const RENDERER: u32 = 2;
 
 /// Whether what humans wrote can be read by oslo.config.
-pub fn finding(compute: &ExternalCompute, complete: Option<&Complete>) -> ConditionDraft {
+pub fn condition(compute: &ExternalCompute, complete: Option<&Complete>) -> ConditionDraft {
     let custom = compute.spec.custom_service_config.as_deref().unwrap_or_default();
     let faults = oslo::faults(custom);
     if let Some(first) = faults.first.first() {
@@ -69,7 +69,7 @@ pub fn of_others(seen: &Observed) -> Option<ConditionDraft> {
     let found = seen.rendered.as_ref()?;
     let compute = &*seen.compute;
     let name = compute_secret_name(&compute.name_any());
-    is_of_others(compute, found.controller.as_deref(), &found.owned)
+    is_of_others(compute, found.controller.as_deref(), &found.managed_fields)
         .then(|| not_ours(compute, &name))
 }
 
@@ -152,7 +152,7 @@ fn step(
 fn intact(rendered: &Rendered, digest: &Digest) -> Option<Vec<ConfigFile>> {
     let files: Vec<ConfigFile> = serde_json::from_str(&rendered.files).ok()?;
     let names = files.iter().map(|it| it.name.as_str());
-    let is_intact = rendered.owned.has([CONFIG_HASH, CONFIG_FILES], names);
+    let is_intact = rendered.managed_fields.has([CONFIG_HASH, CONFIG_FILES], names);
     // What nobody can compare is written anew, which runs nothing.
     (is_intact && digest.is_certainly(&rendered.hash)).then_some(files)
 }

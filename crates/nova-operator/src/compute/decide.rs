@@ -67,8 +67,8 @@ fn plan(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Pla
     let (mut judged, rendering) = judge(seen, &runs, now);
     let later = after_status(seen, &judged, &runs);
     let previous = seen.compute.status.as_ref().map(|it| it.conditions.as_slice());
-    judged.refusal =
-        rejected_write::finding(refusal, previous.unwrap_or_default(), !later.is_empty());
+    judged.rejection =
+        rejected_write::condition(refusal, previous.unwrap_or_default(), !later.is_empty());
     plan.steps.extend(withdrawn(seen, &judged, &runs));
     plan.steps.extend(hold_for_cleanup(seen, &judged));
     plan.steps.extend(rendering);
@@ -77,10 +77,10 @@ fn plan(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Pla
         plan.steps.push(status);
     }
     plan.steps.extend(later);
-    match judged.chain.state {
+    match judged.sequence.state {
         SequenceState::Failed { retry_at: Some(at), .. } => plan.requeue_at(at, now),
         // The same once more, which waits for its turn: no write tells of it in time.
-        SequenceState::Failed { .. } if judged.hold.is_some() => plan.requeue_in(TRY_AGAIN),
+        SequenceState::Failed { .. } if judged.blocked.is_some() => plan.requeue_in(TRY_AGAIN),
         SequenceState::Done
         | SequenceState::OutOfDate
         | SequenceState::NeedsRun(_)
@@ -93,7 +93,7 @@ fn plan(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Pla
 /// What touches its host does not go before the host is done with. A compute that the operator made
 /// is held from its creation on.
 fn hold_for_cleanup(seen: &Observed, judged: &Evaluation) -> Option<Step> {
-    let will_run = matches!(judged.chain.state, SequenceState::NeedsRun(_));
+    let will_run = matches!(judged.sequence.state, SequenceState::NeedsRun(_));
     let because = "its host must be cleaned before it goes";
     (will_run || has_run(&seen.compute, !seen.runs.is_empty()))
         .then(|| add_finalizer(&*seen.compute, finalizers::COMPUTE, because))?
@@ -103,7 +103,7 @@ fn hold_for_cleanup(seen: &Observed, judged: &Evaluation) -> Option<Step> {
 fn withdrawn(seen: &Observed, judged: &Evaluation, runs: &[Run<'_>]) -> Vec<Step> {
     let host = &seen.compute.spec.dataplane_node_name;
     let needs = |run: &Run<'_>, name: &str| {
-        let is_for_it = judged.chain.services.iter().any(|it| run.carries(name, it));
+        let is_for_it = judged.sequence.services.iter().any(|it| run.carries(name, it));
         name == host && judged.deploy && is_for_it
     };
     run_gc::withdrawn(runs, needs)
@@ -111,7 +111,7 @@ fn withdrawn(seen: &Observed, judged: &Evaluation, runs: &[Run<'_>]) -> Vec<Step
 
 /// The run that is needed now, and those that nobody needs any more.
 fn after_status(seen: &Observed, judged: &Evaluation, runs: &[Run<'_>]) -> Vec<Step> {
-    let mut steps = match &judged.chain.state {
+    let mut steps = match &judged.sequence.state {
         SequenceState::NeedsRun(need) => new_run(seen, need, judged),
         SequenceState::Done
         | SequenceState::OutOfDate
@@ -127,7 +127,7 @@ fn after_status(seen: &Observed, judged: &Evaluation, runs: &[Run<'_>]) -> Vec<S
 
 fn judge(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, Option<Step>) {
     let (input, complete) = preconditions::input(seen);
-    let mut config = config::finding(&seen.compute, complete.as_ref());
+    let mut config = config::condition(&seen.compute, complete.as_ref());
     let is_untried = preconditions::is_untried(seen);
     let usable = complete.filter(|_| config.holds() && !is_untried);
     let of_services = usable.as_ref().map(|it| inputs::of(seen, it));
@@ -157,15 +157,15 @@ fn judge(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, Opti
         node: preconditions::node(seen),
         cell: preconditions::cell(seen),
         config,
-        warnings: warnings::finding(seen),
-        refusal: None,
+        warnings: warnings::condition(seen),
+        rejection: None,
         deploy,
         inputs: of_services.map(|it| it.union()),
         files,
         renewing,
-        wanted,
-        chain,
-        hold,
+        desired: wanted,
+        sequence: chain,
+        blocked: hold,
         is_untried,
     };
     (judged, rendering)
@@ -183,7 +183,7 @@ fn held_chain(
     if !matches!(free.state, SequenceState::NeedsRun(_)) {
         return (free, None);
     }
-    match seen.turn.held() {
+    match seen.slot.blocked() {
         None => (free, None),
         Some(held) => (chain(seen, runs, wanted, false, now), Some(held.clone())),
     }
@@ -251,7 +251,7 @@ fn chain(
     let take_over = take_over_command(&namespace, &format!("openstackdataplanenode/{node}"));
     let host = Host {
         name: node,
-        wanted,
+        desired: wanted,
         recorded,
         may_run,
         has_moved: false,
@@ -272,14 +272,14 @@ fn restarts(seen: &Observed, judged: &Evaluation) -> bool {
     let deployed = status.and_then(|it| it.deployed_inputs.get(REDEPLOY_INPUT).cloned());
     let asked = judged.inputs.as_ref().and_then(|it| Some(it.get(REDEPLOY_INPUT)?.text()));
     let is_asked = seen.compute.annotations().contains_key(REDEPLOY) && asked != deployed;
-    let mut services = judged.chain.services.iter();
+    let mut services = judged.sequence.services.iter();
     is_asked || !services.any(|it| it.name == NOVA_REGISTERED && it.deployed_hash.is_some())
 }
 
 fn new_run(seen: &Observed, need: &NeededRun, judged: &Evaluation) -> Vec<Step> {
     let host = seen.compute.spec.dataplane_node_name.clone();
     let recipe = recipe(seen, &need.service, &judged.files, restarts(seen, judged));
-    let reach = BTreeMap::from([(host.clone(), reach(seen, judged.chain.was_key_refused()))]);
+    let reach = BTreeMap::from([(host.clone(), reach(seen, judged.sequence.was_key_refused()))]);
     let needs = BTreeMap::from([(host, need.clone())]);
     batches(needs, 1, &BTreeSet::new()).iter().map(|it| engine::run(&recipe, it, &reach)).collect()
 }

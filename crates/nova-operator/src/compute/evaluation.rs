@@ -22,7 +22,7 @@ pub struct Evaluation {
     /// What is surprising in the human's options.
     pub warnings: ConditionDraft,
     /// What is said of a refused write, if there was one.
-    pub refusal: Option<ConditionDraft>,
+    pub rejection: Option<ConditionDraft>,
     /// Whether runs are wanted at all.
     pub deploy: bool,
     /// All inputs, where they are complete.
@@ -32,11 +32,11 @@ pub struct Evaluation {
     /// Those whose digests go by the present key from the next write of the status on.
     pub renewing: Option<Renewing>,
     /// The services as they should be.
-    pub wanted: Vec<DesiredService>,
+    pub desired: Vec<DesiredService>,
     /// Where the host stands.
-    pub chain: ServiceSequence,
+    pub sequence: ServiceSequence,
     /// Why its deployment does not begin yet, where nothing is missing for it.
-    pub hold: Option<BlockedRollout>,
+    pub blocked: Option<BlockedRollout>,
     /// Whether the cell's credentials have still to be tried; until then all stays as it was.
     pub is_untried: bool,
 }

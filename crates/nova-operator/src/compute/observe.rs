@@ -59,7 +59,7 @@ pub struct Rendered {
     /// UID of the object that it belongs to.
     pub controller: Option<String>,
     /// What of it nobody has changed since it was written.
-    pub owned: ManagedFields,
+    pub managed_fields: ManagedFields,
 }
 
 /// What counts only of a compute that is being deleted.
@@ -89,7 +89,7 @@ pub struct Observed {
     /// Content of the cell's Secret with the message bus, where it exists.
     pub message_bus: Option<Content>,
     /// The service in phase 0 that would write the compute's files.
-    pub rival: Option<ConflictingService>,
+    pub conflicting_service: Option<ConflictingService>,
     /// The ConfigMap that the role names, if it names one.
     pub default_config: Option<DefaultConfig>,
     /// What the options are judged by.
@@ -107,7 +107,7 @@ pub struct Observed {
     /// Whether this operator looks after the cell.
     pub cells_are_ours: bool,
     /// Whether it may begin; kept until what is decided is written.
-    pub turn: RolloutSlot,
+    pub slot: RolloutSlot,
     /// What counts only while it is being deleted.
     pub ending: Option<Ending>,
     /// The keys for digests of what Secrets hold.
@@ -179,15 +179,15 @@ pub async fn observe(
         hash: annotation(CONFIG_HASH),
         files: annotation(CONFIG_FILES),
         controller: sources.controller(&named.rendered),
-        owned: sources.owned(&named.rendered),
+        managed_fields: sources.owned(&named.rendered),
     });
     let cell_secret = content(world, named.cell_secret.as_ref()).await?;
     let message_bus = content(world, named.message_bus.as_ref()).await?;
     Ok(Some(Observed {
         // Last, so that nobody waits for what is read here.
-        turn: world.peers.turn(&compute, node.as_deref()).await,
+        slot: world.coordinator.turn(&compute, node.as_deref()).await,
         runs: world.runs.indexed(BY_OWNER, &at(&compute.uid().unwrap_or_default())),
-        rival: node.as_ref().and_then(|it| world.rival(role.as_deref(), it)),
+        conflicting_service: node.as_ref().and_then(|it| world.rival(role.as_deref(), it)),
         release: release::of(cell.as_deref(), default),
         compute,
         node,
@@ -252,7 +252,9 @@ fn named(key: &Key, compute: &ExternalCompute, role: Option<&Role>, cell: Option
 
 async fn content(world: &Caches, source: Option<&SourceRef>) -> Result<Option<Content>> {
     match source {
-        Some(source) => world.vault.content(&world.api, &world.compute_sources, source).await,
+        Some(source) => {
+            world.source_contents.content(&world.api, &world.compute_sources, source).await
+        }
         None => Ok(None),
     }
 }

@@ -15,7 +15,7 @@ use crate::cell::credentials::{CREDENTIALS, of_cell};
 use crate::cell_immutability::owns;
 use crate::compute::config_inputs::{self, Complete};
 use crate::compute::observe::{Inventory, Observed};
-use crate::compute_lifecycle::effective::{DesiredCompute, wish};
+use crate::compute_lifecycle::effective::{DesiredCompute, desired};
 use nova_config::annotations::{CELL, DEFAULT_CONFIG};
 use nova_config::conditions::{INPUT_READY, NODE_READY, NOVA_CELL_READY};
 use nova_config::conf::{
@@ -138,7 +138,7 @@ fn ip_of(address: &str) -> Option<IpAddr> {
 
 /// Two writers of one directory would undo each other's work for ever.
 fn rival_fault(seen: &Observed) -> Option<Fault> {
-    let told = seen.rival.as_ref()?.message(&seen.compute.spec.dataplane_node_name);
+    let told = seen.conflicting_service.as_ref()?.message(&seen.compute.spec.dataplane_node_name);
     Some((crate::conflicting_service::REASON, told))
 }
 
@@ -224,8 +224,8 @@ fn without_inventory(seen: &Observed, node: &Node) -> Fault {
     let (inventory, secret) = node.status.as_ref().map_or((None, None), |it| {
         (it.inventory_config_map_name.as_ref(), it.ssh_key_secret_name.as_ref())
     });
-    let follows =
-        owns(node, compute) || matches!(wish(seen.role.as_deref(), node), DesiredCompute::Cell(_));
+    let follows = owns(node, compute)
+        || matches!(desired(seen.role.as_deref(), node), DesiredCompute::Cell(_));
     if let (Some(inventory), Some(secret), false) = (inventory, secret, follows) {
         let text = format!(
             "NovaExternalCompute {} does not follow its node, for OpenStackDataPlaneNode {name} and \

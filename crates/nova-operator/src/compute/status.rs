@@ -17,7 +17,7 @@ use crate::compute::inputs;
 use crate::compute::messages::redeploy_command;
 use crate::compute::observe::Observed;
 use crate::compute::preconditions::previous;
-use crate::compute_lifecycle::effective::wish;
+use crate::compute_lifecycle::effective::desired;
 use nova_config::conditions::{CELL_MATCHES, DEPLOYMENT_READY, UP_TO_DATE};
 use nova_config::services::{LIBVIRT, NOVA, NOVA_REGISTERED};
 
@@ -33,8 +33,11 @@ pub fn step(seen: &Observed, judged: &Evaluation, now: Timestamp) -> Option<Step
     let observed = compute.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
     let generation = compute.metadata.generation;
-    let wanted =
-        wanted(seen, judged, merge_conditions(&previous, findings(seen, judged), generation, now));
+    let wanted = wanted(
+        seen,
+        judged,
+        merge_conditions(&previous, conditions(seen, judged), generation, now),
+    );
     let (renewed, renewal) = renewed(judged, &wanted);
     let conditions = (previous.as_slice(), wanted.conditions.as_slice());
     let target = Target::of::<ExternalCompute>(compute);
@@ -45,10 +48,10 @@ pub fn step(seen: &Observed, judged: &Evaluation, now: Timestamp) -> Option<Step
 /// The same status with its digests by the present key.
 fn renewed(
     judged: &Evaluation,
-    wanted: &ExternalComputeStatus,
+    desired: &ExternalComputeStatus,
 ) -> (ExternalComputeStatus, Renewal) {
-    let (mut renewed, mut renewal) = (wanted.clone(), Renewal::default());
-    renew(&mut renewed.services, &judged.wanted, &mut renewal);
+    let (mut renewed, mut renewal) = (desired.clone(), Renewal::default());
+    renew(&mut renewed.services, &judged.desired, &mut renewal);
     if let Some(inputs) = &judged.inputs {
         renewal.of_inputs(&mut renewed.deployed_inputs, inputs);
         renewal.of_some(renewed.hash.get_mut(INPUT), &inputs::short(inputs));
@@ -75,16 +78,16 @@ fn wanted(
     let mut deployed_inputs = observed.deployed_inputs;
     if let Some(inputs) = &judged.inputs {
         hash.insert(INPUT.to_owned(), inputs::short(inputs).kept(hash.get(INPUT)));
-        if judged.chain.state == SequenceState::Done {
+        if judged.sequence.state == SequenceState::Done {
             deployed_inputs = kept(&deployed_inputs, inputs);
         }
     }
     // Set once: nova's records hang on the name from the first attempt on.
-    let has_attempts = !judged.chain.services.is_empty();
+    let has_attempts = !judged.sequence.services.is_empty();
     let recorded_name = observed.host_name.filter(|_| has_attempts);
     // Where the last attempt went is where nova-compute has to be stopped one day, wherever the node
     // is by then.
-    let is_beginning = matches!(judged.chain.state, SequenceState::NeedsRun(_));
+    let is_beginning = matches!(judged.sequence.state, SequenceState::NeedsRun(_));
     let address = match observed.address {
         Some(recorded) if has_attempts && !is_beginning => Some(recorded),
         recorded => node.address.or(recorded),
@@ -97,12 +100,12 @@ fn wanted(
         host_name: recorded_name.or(node.host_name),
         address,
         host_instance: inputs::instance(compute, node.host_instance.as_deref()),
-        services: judged.chain.services.clone(),
+        services: judged.sequence.services.clone(),
         deployed_inputs,
     }
 }
 
-fn findings(seen: &Observed, judged: &Evaluation) -> Vec<ConditionDraft> {
+fn conditions(seen: &Observed, judged: &Evaluation) -> Vec<ConditionDraft> {
     let (name, cell) = (seen.compute.name_any(), &seen.compute.spec.cell_name);
     let good = ConditionDraft::good(
         READY,
@@ -113,7 +116,7 @@ fn findings(seen: &Observed, judged: &Evaluation) -> Vec<ConditionDraft> {
     let deployment = deployment(seen, judged, stands);
     let mut all =
         vec![judged.input.clone(), judged.node.clone(), judged.cell.clone(), judged.config.clone()];
-    all.extend(judged.refusal.clone());
+    all.extend(judged.rejection.clone());
     all.push(deployment);
     let ready =
         if keeps_ready(seen, judged, stands) { good } else { conditions::ready(&all, good) };
@@ -127,7 +130,7 @@ fn findings(seen: &Observed, judged: &Evaluation) -> Vec<ConditionDraft> {
 fn cell_matches(seen: &Observed) -> ConditionDraft {
     let own = seen.node.as_deref().filter(|it| owns(it, &seen.compute));
     let found = own.map(|node| {
-        let asked = wish(seen.role.as_deref(), node);
+        let asked = desired(seen.role.as_deref(), node);
         binding(&asked, node, &seen.compute, !seen.runs.is_empty())
     });
     match found {
@@ -159,7 +162,7 @@ fn has_stood(seen: &Observed) -> bool {
 /// or Secret that is gone meanwhile undoes nothing (D1). An edit that cannot be deployed, although it
 /// is to be, has nothing that could stay.
 fn keeps_ready(seen: &Observed, judged: &Evaluation, stands: bool) -> bool {
-    match judged.chain.state {
+    match judged.sequence.state {
         SequenceState::Done => stands || judged.input.holds() && judged.inputs.is_some(),
         SequenceState::OutOfDate => keeps_deployed(seen, judged),
         SequenceState::NeedsRun(_) | SequenceState::InRun { .. } | SequenceState::Failed { .. } => {
@@ -175,13 +178,13 @@ fn keeps_deployed(seen: &Observed, judged: &Evaluation) -> bool {
     let observed = seen.compute.status.as_ref().and_then(|it| it.observed_generation);
     let is_new = observed != seen.compute.metadata.generation;
     let blocks_edit = |it: &BlockedRollout| it.blocked().blocks_edit(is_new, told.as_deref());
-    let edit_is_blocked = judged.hold.as_ref().is_some_and(blocks_edit);
-    !is_wanted(judged) && !edit_is_blocked && is_deployed(&judged.chain.services)
+    let edit_is_blocked = judged.blocked.as_ref().is_some_and(blocks_edit);
+    !is_wanted(judged) && !edit_is_blocked && is_deployed(&judged.sequence.services)
 }
 
 /// Whether a run is wanted now.
 fn is_wanted(judged: &Evaluation) -> bool {
-    judged.deploy && judged.hold.is_none()
+    judged.deploy && judged.blocked.is_none()
 }
 
 /// Whether each of the services has succeeded, the last one included: a record that lacks one is of
@@ -193,8 +196,8 @@ fn is_deployed(services: &[ServiceRun]) -> bool {
 }
 
 fn deployment(seen: &Observed, judged: &Evaluation, stands: bool) -> ConditionDraft {
-    let services = &judged.chain.services;
-    match &judged.chain.state {
+    let services = &judged.sequence.services;
+    match &judged.sequence.state {
         // Taken to be as it was, and an edit may be among what cannot be told.
         SequenceState::Done if judged.inputs.is_none() && !stands => not_running(seen, judged),
         SequenceState::Done => {
@@ -220,7 +223,7 @@ fn not_running(seen: &Observed, judged: &Evaluation) -> ConditionDraft {
         let text = "The services succeeded on this host with earlier inputs; see UpToDate.";
         return ConditionDraft::good(DEPLOYMENT_READY, "Deployed", text);
     }
-    if let Some(hold) = &judged.hold {
+    if let Some(hold) = &judged.blocked {
         return ConditionDraft::waiting(DEPLOYMENT_READY, hold.reason(), hold.text());
     }
     if !judged.deploy {
@@ -277,7 +280,7 @@ fn up_to_date(seen: &Observed, judged: &Evaluation) -> ConditionDraft {
         let text = "Some inputs are missing or cannot be read, so it cannot be told.";
         return ConditionDraft::unknown(UP_TO_DATE, "InputMissing", text);
     };
-    if judged.chain.state == SequenceState::Done {
+    if judged.sequence.state == SequenceState::Done {
         let text = "The last deployment used the present inputs.";
         return ConditionDraft::good(UP_TO_DATE, "UpToDate", text);
     }
@@ -286,7 +289,7 @@ fn up_to_date(seen: &Observed, judged: &Evaluation) -> ConditionDraft {
     }
     let names = truncated(&inputs::changed(&deployed, present).join(", "), NAMES_LIMIT);
     let mut text = changed_text(&names);
-    if let Some(hold) = &judged.hold {
+    if let Some(hold) = &judged.blocked {
         text = format!("{text} {}", hold.text());
     }
     ConditionDraft::waiting(UP_TO_DATE, "InputsChanged", text)

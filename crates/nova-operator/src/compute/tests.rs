@@ -144,7 +144,7 @@ impl World {
                 "transport_url",
                 "rabbit://nova:bus-password@192.0.2.2/v",
             )])),
-            rival: None,
+            conflicting_service: None,
             default_config: None,
             release: Chosen::Release(Release::newest()),
             ssh: Some(Digests {
@@ -157,7 +157,7 @@ impl World {
             default_images: Images::default(),
             runs: Vec::new(),
             cells_are_ours: true,
-            turn: RolloutSlot::Free,
+            slot: RolloutSlot::Free,
             ending: None,
             keys: Keys::default(),
         };
@@ -253,7 +253,7 @@ impl World {
         let controller = &object["metadata"]["ownerReferences"][0]["uid"];
         let controller = controller.as_str().map(str::to_owned);
         let owned = ManagedFields::applied(object);
-        self.seen.rendered = Some(Rendered { hash, files, controller, owned });
+        self.seen.rendered = Some(Rendered { hash, files, controller, managed_fields: owned });
         let data: BTreeMap<String, ByteString> =
             serde_json::from_value(object["data"].clone()).unwrap();
         self.files = data.into_iter().map(|(k, v)| (k, String::from_utf8(v.0).unwrap())).collect();

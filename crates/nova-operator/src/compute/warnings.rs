@@ -10,7 +10,7 @@ use nova_config::oslo::{self, LIST_LIMIT, Text};
 use nova_config::release::{Chosen, not_judged};
 
 /// What is told of the options in `spec.customServiceConfig` and in the role's default configuration.
-pub fn finding(seen: &Observed) -> ConditionDraft {
+pub fn condition(seen: &Observed) -> ConditionDraft {
     let spec = &seen.compute.spec;
     let custom = spec.custom_service_config.as_deref().unwrap_or_default();
     let default = seen.default_config.as_ref();
@@ -20,7 +20,7 @@ pub fn finding(seen: &Observed) -> ConditionDraft {
     if let (Some(source), Some(text)) = (&default_source, default_options) {
         texts.push(Text { source, text });
     }
-    let found = oslo::findings(&texts, seen.release.release(), LIST_LIMIT);
+    let found = oslo::conditions(&texts, seen.release.release(), LIST_LIMIT);
     let mut told: Vec<String> = found.first.into_iter().map(|it| it.message).collect();
     if found.n_more > 0 {
         told.push(format!("There are {} more", found.n_more));

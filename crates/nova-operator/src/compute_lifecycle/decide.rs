@@ -13,7 +13,7 @@ use operator_core::rejected_write::RejectedWrite;
 
 use crate::cell_immutability::{CellBinding, binding, owns};
 use crate::compute_lifecycle::build::{differences, fields, fill_images, follow};
-use crate::compute_lifecycle::effective::{DesiredCompute, wish};
+use crate::compute_lifecycle::effective::{DesiredCompute, desired};
 use crate::compute_lifecycle::observe::{Observed, own_condition};
 use crate::compute_lifecycle::outcome::Outcome;
 use crate::compute_lifecycle::removal;
@@ -37,7 +37,7 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     let (steps, finding) = outcome(seen);
     // Images alone are filled in on a human's compute too.
     let creates = steps.iter().any(|it| matches!(it.write, Write::Apply { manager: None, .. }));
-    plan.steps.extend(removal::holding(seen, creates));
+    plan.steps.extend(removal::finalizer_step(seen, creates));
     plan.steps.extend(steps);
     plan.steps.extend(condition_step(&seen.node, overruled(seen, finding), now));
     plan
@@ -46,8 +46,8 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
 /// A compute that may not run for a service's sake says so before all else but an error.
 fn overruled(seen: &Observed, finding: Option<ConditionDraft>) -> Option<ConditionDraft> {
     let finding = finding?;
-    let has_cell = matches!(wish(seen.role.as_deref(), &seen.node), DesiredCompute::Cell(_));
-    match &seen.rival {
+    let has_cell = matches!(desired(seen.role.as_deref(), &seen.node), DesiredCompute::Cell(_));
+    match &seen.conflicting_service {
         Some(found) if has_cell && finding.severity != Some(Severity::Error) => {
             let told = found.message(&seen.node.name_any());
             Some(ConditionDraft::error(COMPUTE_CONDITION, conflicting_service::REASON, told))
@@ -59,7 +59,7 @@ fn overruled(seen: &Observed, finding: Option<ConditionDraft>) -> Option<Conditi
 /// What the node is told when a write to its compute was refused.
 pub fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
     let previous: Vec<Condition> = own_condition(&seen.node).into_iter().cloned().collect();
-    let finding = refusal.finding(COMPUTE_CONDITION, &previous);
+    let finding = refusal.condition(COMPUTE_CONDITION, &previous);
     let steps = condition_step(&seen.node, Some(finding), now).into_iter().collect();
     Plan { steps, ..Plan::default() }
 }
@@ -89,7 +89,7 @@ fn owner(node: &Node, compute: &ExternalCompute) -> Owner {
 }
 
 fn outcome(seen: &Observed) -> Outcome {
-    let asked = wish(seen.role.as_deref(), &seen.node);
+    let asked = desired(seen.role.as_deref(), &seen.node);
     let cell = if let DesiredCompute::Cell(cell) = &asked { Some(cell.as_str()) } else { None };
     let own = seen.compute.as_deref().filter(|it| owns(&seen.node, it));
     if let Some(compute) = own.filter(|it| is_terminating(*it)) {

@@ -30,19 +30,19 @@ pub enum DesiredCompute {
 /// The node's own annotation, even an empty one, wins over its role's.
 ///
 /// `role` is the one that the node names, where it exists.
-pub fn wish(role: Option<&Role>, node: &Node) -> DesiredCompute {
+pub fn desired(role: Option<&Role>, node: &Node) -> DesiredCompute {
     if let Some(cell) = node.annotations().get(CELL) {
         return of_annotation(cell, &format!("OpenStackDataPlaneNode {}", node.name_any()));
     }
     match (role, &node.spec.role) {
-        (Some(role), _) => wish_of_role(role),
+        (Some(role), _) => desired_of_role(role),
         (None, Some(role)) => DesiredCompute::Unknown { role: role.clone() },
         (None, None) => DesiredCompute::Nothing,
     }
 }
 
 /// What a role asks for on behalf of nodes that say nothing themselves.
-pub fn wish_of_role(role: &Role) -> DesiredCompute {
+pub fn desired_of_role(role: &Role) -> DesiredCompute {
     match role.annotations().get(CELL) {
         Some(cell) => of_annotation(cell, &format!("OpenStackDataPlaneRole {}", role.name_any())),
         None => DesiredCompute::Nothing,

@@ -23,7 +23,7 @@ pub struct Observed {
     /// Its role, where it names one that exists.
     pub role: Option<Arc<Role>>,
     /// The service in phase 0 that would write the compute's files.
-    pub rival: Option<ConflictingService>,
+    pub conflicting_service: Option<ConflictingService>,
     /// The compute of the node's name.
     pub compute: Option<Arc<ExternalCompute>>,
     /// Whether a run of that compute exists.
@@ -57,7 +57,7 @@ pub async fn observe(world: &Caches, images: &Images, key: &Key) -> Result<Optio
     Ok(Some(Observed {
         node,
         role,
-        rival,
+        conflicting_service: rival,
         compute,
         has_runs,
         images,

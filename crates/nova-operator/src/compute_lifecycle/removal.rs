@@ -34,7 +34,7 @@ pub fn of_node(seen: &Observed) -> Option<Outcome> {
 /// The node is held before it gets a compute, and let go when that is gone.
 ///
 /// `creates` says whether this pass gives it one.
-pub fn holding(seen: &Observed, creates: bool) -> Option<Step> {
+pub fn finalizer_step(seen: &Observed, creates: bool) -> Option<Step> {
     let node = &*seen.node;
     if creates || seen.compute.as_deref().is_some_and(|it| owns(node, it)) {
         return add_finalizer(node, finalizers::NODE, "its compute needs it to go in order");

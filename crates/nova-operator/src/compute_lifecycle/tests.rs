@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use testkit::golden::recorded;
 
 use super::decide::refused;
-use super::effective::{DesiredCompute, wish};
+use super::effective::{DesiredCompute, desired};
 use super::{Images, Observed, decide};
 use crate::condition_catalog::KINDS;
 use crate::conflicting_service::ConflictingService;
@@ -66,7 +66,7 @@ fn seen(cell: Option<&str>) -> Observed {
     Observed {
         node: Arc::new(node(cell)),
         role: Some(Arc::new(role(None))),
-        rival: None,
+        conflicting_service: None,
         compute: None,
         has_runs: false,
         images,
@@ -152,7 +152,7 @@ fn the_nodes_annotation_wins_over_its_roles_and_an_empty_one_means_no_compute() 
         (Some(" nova-cell1 "), None, cell("nova-cell1")),
     ];
     for (of_role, of_node, expected) in cases {
-        let found = wish(Some(&role(of_role)), &node(of_node));
+        let found = desired(Some(&role(of_role)), &node(of_node));
         assert_eq!(found, expected, "{of_role:?} {of_node:?}");
     }
 }
@@ -403,7 +403,7 @@ fn a_service_of_the_same_files_is_told_on_the_node_while_it_has_a_cell() {
         lister: "OpenStackDataPlaneRole compute".into(),
         service: "own".into(),
     };
-    let beside = |seen: Observed| Observed { rival: Some(rival.clone()), ..seen };
+    let beside = |seen: Observed| Observed { conflicting_service: Some(rival.clone()), ..seen };
     for observed in [seen(Some("nova-cell1")), with(Some("nova-cell1"), made("nova-cell1"))] {
         let condition = judged(&beside(observed)).1;
         assert_eq!(reason(condition.as_ref()), "NovaServiceListed");

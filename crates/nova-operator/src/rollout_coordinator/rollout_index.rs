@@ -43,7 +43,7 @@ impl Member {
     pub(super) fn of(compute: &ExternalCompute, node: Option<&Node>) -> Self {
         let status = compute.status.as_ref();
         let deployed = status.map(|it| of_cell_among(&it.deployed_inputs));
-        let standing = standing(compute, node);
+        let standing = state(compute, node);
         let role = node.filter(|it| !is_left_out(compute, it)).and_then(role_key);
         Self {
             role,
@@ -80,7 +80,7 @@ impl Member {
 }
 
 /// What beginning or going on with a compute means for a rollout.
-pub(super) fn standing(compute: &ExternalCompute, node: Option<&Node>) -> RolloutState {
+pub(super) fn state(compute: &ExternalCompute, node: Option<&Node>) -> RolloutState {
     let status = compute.status.as_ref();
     let recorded = status.map(|it| it.services.as_slice()).unwrap_or_default();
     let standing =
@@ -253,7 +253,7 @@ impl Standings {
         }
         let concerned: BTreeSet<Key> =
             [&old, &member].into_iter().flatten().filter_map(|it| it.role.clone()).collect();
-        let before: Vec<Told> = concerned.iter().map(|it| self.told(it)).collect();
+        let before: Vec<Told> = concerned.iter().map(|it| self.message(it)).collect();
         let left = old.as_ref().filter(|it| it.gives_up(member.as_ref()));
         let left = left.and_then(|it| it.role.clone());
         if let Some(old) = self.members.remove(key) {
@@ -267,7 +267,7 @@ impl Standings {
         }
         let mut roles = Vec::new();
         for (role, before) in concerned.into_iter().zip(before) {
-            let after = self.told(&role);
+            let after = self.message(&role);
             // A share of others may be a place more.
             let may_have_place =
                 Some(&role) == left.as_ref() || after.in_service != before.in_service;
@@ -281,7 +281,7 @@ impl Standings {
     }
 
     /// What is told of a role to those that wait.
-    fn told(&self, role: &Key) -> Told {
+    fn message(&self, role: &Key) -> Told {
         let Some(group) = self.groups.get(role) else { return Told::default() };
         Told {
             is_failing: group.tally.is_failing(),
@@ -324,7 +324,7 @@ impl Standings {
     }
 
     /// Why a compute of that standing may not begin.
-    pub(super) fn held(
+    pub(super) fn blocked(
         &self,
         role: &Key,
         limits: &Limits,
@@ -419,11 +419,14 @@ mod tests {
         }
         let limits = Limits { max_unavailable: Some(IntOrString::Int(3)), pause_on_failure: false };
         let role = Key::new("ns", "a");
-        assert_eq!(standings.held(&role, &limits, RolloutState::Ready), Some(BlockedRollout::Turn));
+        assert_eq!(
+            standings.blocked(&role, &limits, RolloutState::Ready),
+            Some(BlockedRollout::Turn)
+        );
         assert_eq!(standings.next(&role, News::Place, |_| limits.clone()), []);
         let failed = member(RolloutState::Failed);
         standings.put(&Key::new("ns", "0"), Some(failed));
-        assert_eq!(standings.held(&role, &limits, RolloutState::Ready), None);
+        assert_eq!(standings.blocked(&role, &limits, RolloutState::Ready), None);
         assert_eq!(standings.next(&role, News::Place, |_| limits.clone()).len(), 2);
     }
 

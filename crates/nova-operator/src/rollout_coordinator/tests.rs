@@ -94,7 +94,7 @@ async fn of_two_computes_of_a_role_the_second_decides_when_the_first_has_written
     begun["status"]["services"] = compute("a", "Pending")["status"]["services"].clone();
     put(&peers, &watched, &begun);
     drop(first);
-    assert_eq!(second.await.held(), Some(&BlockedRollout::Turn));
+    assert_eq!(second.await.blocked(), Some(&BlockedRollout::Turn));
 }
 
 #[tokio::test]
@@ -122,7 +122,7 @@ async fn who_has_begun_and_who_may_begin_with_all_others_waits_for_nobody() {
     // Where nobody says how many, it is a fifth of them and at least one.
     unlimited["status"] = json!({});
     watched.nodes.absorb(&unlimited);
-    assert_eq!(turn(&peers, &watched, "b").await.held(), Some(&BlockedRollout::Turn));
+    assert_eq!(turn(&peers, &watched, "b").await.blocked(), Some(&BlockedRollout::Turn));
 }
 
 /// The same as `compute`, whose last run failed.
@@ -138,11 +138,11 @@ async fn a_compute_that_fails_keeps_its_place_until_it_is_taken_out_of_the_count
     let (peers, watched) = two();
     put(&peers, &watched, &waiting("b"));
     put(&peers, &watched, &compute("a", "Running"));
-    assert_eq!(turn(&peers, &watched, "b").await.held(), Some(&BlockedRollout::Turn));
+    assert_eq!(turn(&peers, &watched, "b").await.blocked(), Some(&BlockedRollout::Turn));
     let stir = put(&peers, &watched, &failing("a"));
     assert_eq!(stir.computes, [key("b")], "it says now who fails");
     let stuck = BlockedRollout::Stuck { failing: "a".into() };
-    assert_eq!(turn(&peers, &watched, "b").await.held(), Some(&stuck));
+    assert_eq!(turn(&peers, &watched, "b").await.blocked(), Some(&stuck));
     for words in ["a. Correct", "raise deployStrategy.maxUnavailable", "deploy: false"] {
         assert!(stuck.text().contains(words), "{}", stuck.text());
     }
@@ -151,7 +151,7 @@ async fn a_compute_that_fails_keeps_its_place_until_it_is_taken_out_of_the_count
     watched.nodes.absorb(&left_out);
     assert_eq!(peers.refresh(&key("a")).computes, [key("b")]);
     let free = turn(&peers, &watched, "b").await;
-    assert!(free.held().is_none(), "{free:?}");
+    assert!(free.blocked().is_none(), "{free:?}");
 }
 
 #[tokio::test]

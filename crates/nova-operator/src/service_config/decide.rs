@@ -24,21 +24,21 @@ const TOLD: usize = 5;
 pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
     if !is_terminating(&*seen.service) {
-        let (service, finding) = (&*seen.service, seen.is_nova.then(|| finding(seen)));
+        let (service, finding) = (&*seen.service, seen.is_nova.then(|| condition(seen)));
         let because = "what its keys do differs from the service's condition";
         plan.steps.extend(step(service, own_condition(service), finding, because, now));
     }
     plan
 }
 
-fn finding(seen: &Observed) -> ConditionDraft {
+fn condition(seen: &Observed) -> ConditionDraft {
     let mut taken: BTreeSet<String> = seen.sources.values().flatten().cloned().collect();
     let (mut texts, mut reason) = (Vec::new(), "KeyIgnored");
     for (source, key) in
         seen.sources.iter().flat_map(|(it, keys)| keys.iter().map(move |k| (it, k)))
     {
         let found = effect(key, seen.has_cell);
-        if let Some(text) = told(source, key, &found, &mut taken) {
+        if let Some(text) = message(source, key, &found, &mut taken) {
             texts.push(text);
             if texts.len() == 1 && matches!(found, Effect::Before(_)) {
                 reason = "KeyOverruled";
@@ -61,7 +61,7 @@ fn finding(seen: &Observed) -> ConditionDraft {
 
 /// Object, key, and the name that would work, which is taken then; nothing where the key has its
 /// effect.
-fn told(
+fn message(
     source: &SourceRef,
     key: &str,
     found: &Effect,

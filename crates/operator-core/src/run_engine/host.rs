@@ -30,7 +30,7 @@ pub struct Host<'a> {
     /// Its inventory name.
     pub name: &'a str,
     /// Its services in order.
-    pub wanted: &'a [DesiredService],
+    pub desired: &'a [DesiredService],
     /// What the parent's status says of them.
     pub recorded: &'a [ServiceRun],
     /// Whether a run may start: deployment is on and every input is there.

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::condition_catalog::{ConditionSpec, ReasonSpec, condition};
+use crate::condition_catalog::{ConditionSpec, ReasonSpec};
 use api::conditions::ConditionDraft;
 use api::shared::AnyMap;
 
@@ -44,7 +44,7 @@ const OPTIONS: [&str; 5] = [
 ];
 
 /// The condition where any of the variables turns the check off; `place` says where they stand.
-pub fn finding<'a>(
+pub fn condition<'a>(
     variables: impl IntoIterator<Item = &'a AnyMap>,
     place: &str,
 ) -> Option<ConditionDraft> {
@@ -125,7 +125,7 @@ mod tests {
 
     fn names(vars: Value) -> String {
         let vars: AnyMap = serde_json::from_value(vars).unwrap();
-        finding([&vars], "vars").map(|it| it.message).unwrap_or_default()
+        condition([&vars], "vars").map(|it| it.message).unwrap_or_default()
     }
 
     #[test]

@@ -131,10 +131,10 @@ pub fn count(number: usize) -> i64 {
 pub fn current(
     host: &str,
     wanted: &[DesiredService],
-    chain: &ServiceSequence,
+    sequence: &ServiceSequence,
     runs: &[Run<'_>],
 ) -> HostProgress {
-    let kept = from_service_runs(&chain.services);
+    let kept = from_service_runs(&sequence.services);
     let at = |service: &str| wanted.iter().position(|it| it.service == service).unwrap_or_default();
     let moved = |done: usize, attempt: i64, run: Option<String>| HostProgress {
         done: count(done),
@@ -146,7 +146,7 @@ pub fn current(
         since: None,
         run,
     };
-    match &chain.state {
+    match &sequence.state {
         SequenceState::NeedsRun(need) if at(&need.service) > position(&kept) => {
             moved(at(&need.service), need.attempt.attempt, None)
         }

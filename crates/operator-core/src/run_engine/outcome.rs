@@ -343,7 +343,7 @@ mod tests {
     }
 
     /// What is told of a host whose key was refused.
-    fn refused(key: &str, said: &str, accept: Option<&str>) -> String {
+    fn rejected(key: &str, said: &str, accept: Option<&str>) -> String {
         let status = serde_json::json!({
             "JobStatus": "Failed",
             "hosts": [{ "name": "n0", "result": "HostKeyMismatch" }],
@@ -412,11 +412,11 @@ mod tests {
             (OFFERED, CHANGED, None, "correct known_hosts of the ssh Secret"),
         ];
         for (key, text, accept, expected) in cases {
-            let message = refused(key, text, accept);
+            let message = rejected(key, text, accept);
             assert!(message.contains(expected), "{message}\nlacks {expected}");
         }
-        assert!(!refused(OFFERED, CHANGED, None).contains("kubectl"));
-        assert!(!refused(&problem("NoEd25519Key"), CHANGED, accept).contains("kubectl"));
+        assert!(!rejected(OFFERED, CHANGED, None).contains("kubectl"));
+        assert!(!rejected(&problem("NoEd25519Key"), CHANGED, accept).contains("kubectl"));
     }
 
     #[test]

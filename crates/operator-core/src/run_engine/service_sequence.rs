@@ -122,7 +122,7 @@ enum Next {
 /// Until then the AnsibleEE is their record.
 pub fn evaluate(host: &Host<'_>, runs: &[Run<'_>], now: Timestamp) -> ServiceSequence {
     let folded: Vec<Option<ServiceRun>> = host
-        .wanted
+        .desired
         .iter()
         .map(|it| recorded(host, &it.service).map(|seen| fold(host, seen, runs, now)))
         .collect();
@@ -148,7 +148,7 @@ fn fold(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>], now: Timestamp) ->
         if has_been_passed(host, seen, runs) {
             succeed(&mut service);
             let is_whole = |it: &DesiredService| it.service == seen.name && it.hash.is(&seen.hash);
-            if host.wanted.iter().any(is_whole) {
+            if host.desired.iter().any(is_whole) {
                 service.deployed_hash = Some(seen.hash.clone());
             }
         }
@@ -245,7 +245,7 @@ fn overtaken(
     runs: &[Run<'_>],
     now: Timestamp,
 ) -> Option<ServiceRun> {
-    let wanted = host.wanted.iter().find(|it| it.service == run.service)?;
+    let wanted = host.desired.iter().find(|it| it.service == run.service)?;
     let seen = recorded(host, &run.service)?;
     // What nobody can read has reached no pod.
     let is_read = !wanted.run_hash.is(UNKNOWN);
@@ -282,7 +282,7 @@ fn advance(
     let mut services: Vec<ServiceRun> = Vec::new();
     let mut state = SequenceState::Done;
     let mut has_new_attempt = false;
-    for (wanted, seen) in host.wanted.iter().zip(folded) {
+    for (wanted, seen) in host.desired.iter().zip(folded) {
         let next = match (&seen, is_open(&state)) {
             (_, true) => next(host, wanted, seen.as_ref(), runs, now),
             (_, false) => Next::Nothing,

@@ -40,7 +40,7 @@ fn judged_chain(
     let host = Host {
         take_over: "kubectl annotate x take-over=",
         name: "n0",
-        wanted,
+        desired: wanted,
         recorded,
         may_run,
         ssh_key: ("key", "1"),

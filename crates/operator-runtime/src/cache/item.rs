@@ -31,7 +31,7 @@ pub struct Unreadable {
     /// The first field that cannot be read, and why. It holds no value of the object.
     pub fault: Fault,
     /// The message of its condition `Ready`, where its reason is that it cannot be read.
-    pub told: Option<String>,
+    pub reported: Option<String>,
 }
 
 /// What became of one object.
@@ -57,8 +57,8 @@ impl<K: DeserializeOwned> Item<K> {
     /// Reads an object; never fails.
     pub(crate) fn read(object: &Value) -> Self {
         let unreadable = |fault| {
-            let (metadata, told) = (identity(object), told(object));
-            Self::Unreadable(Box::new(Unreadable { metadata, fault, told }))
+            let (metadata, told) = (identity(object), message(object));
+            Self::Unreadable(Box::new(Unreadable { metadata, fault, reported: told }))
         };
         if let Some(path) = too_deep(object) {
             let message = format!("is nested deeper than {MAX_DEPTH} levels");
@@ -130,8 +130,8 @@ impl<'a> Outline<'a> {
         let status =
             status.filter(|it| object_size::fault(it.as_bytes(), object_size::OF_OBJECT).is_none());
         let status = status.and_then(|it| serde_json::from_str::<Value>(it).ok());
-        let told = status.and_then(|it| told(&serde_json::json!({ "status": it })));
-        Unreadable { metadata, fault: Fault::new("spec", message), told }
+        let told = status.and_then(|it| message(&serde_json::json!({ "status": it })));
+        Unreadable { metadata, fault: Fault::new("spec", message), reported: told }
     }
 }
 
@@ -189,7 +189,7 @@ fn identity(object: &Value) -> ObjectMeta {
     }
 }
 
-fn told(object: &Value) -> Option<String> {
+fn message(object: &Value) -> Option<String> {
     let conditions = object["status"]["conditions"].as_array()?;
     let ready = conditions.iter().find(|it| it["type"] == READY && it["reason"] == REASON)?;
     Some(ready["message"].as_str()?.to_owned())
@@ -329,7 +329,7 @@ mod tests {
         assert_eq!(it.fault.to_string(), "spec: takes more than 24 MiB in memory");
         let meta = &it.metadata;
         assert_eq!((meta.name.as_deref(), meta.generation), (Some("a"), Some(3)));
-        assert_eq!((meta.uid.as_deref(), it.told.as_deref()), (Some("1"), Some("told")));
+        assert_eq!((meta.uid.as_deref(), it.reported.as_deref()), (Some("1"), Some("told")));
     }
 
     #[test]

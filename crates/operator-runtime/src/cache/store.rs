@@ -74,7 +74,7 @@ struct Watch {
     /// Its namespace; `None` is all of them.
     namespace: Option<String>,
     /// The version up to which it has told everything.
-    told: u64,
+    reported: u64,
     /// Answers to own writes that it has still to tell.
     answers: BTreeSet<(u64, Key)>,
     relist: Option<Relist>,
@@ -93,13 +93,13 @@ impl Watch {
     fn contradicts(&self, key: &Key, held: Option<u64>, version: u64) -> bool {
         let is_untold = held.is_some_and(|it| self.answers.contains(&(it, key.clone())));
         let is_usual = is_untold && self.relist.as_ref().is_none_or(|it| it.answered.contains(key));
-        let is_older = version <= self.told || held.is_some_and(|it| version < it);
+        let is_older = version <= self.reported || held.is_some_and(|it| version < it);
         held != Some(version) && is_older && !is_usual
     }
 
     /// Etcd is at an older version than it was: nothing is told yet, and the answers are of no world.
     fn begin_again(&mut self) {
-        self.told = 0;
+        self.reported = 0;
         self.answers.clear();
         if let Some(relist) = &mut self.relist {
             relist.answered.clear();
@@ -113,9 +113,9 @@ impl Watch {
 
     /// The answers that the watch should have told by now, and did not.
     fn untold(&mut self) -> Vec<(u64, Key)> {
-        let untold = self.answers.iter().filter(|(version, _)| *version <= self.told);
+        let untold = self.answers.iter().filter(|(version, _)| *version <= self.reported);
         let untold: Vec<(u64, Key)> = untold.cloned().collect();
-        self.answers.retain(|(version, _)| *version > self.told);
+        self.answers.retain(|(version, _)| *version > self.reported);
         untold
     }
 }
@@ -187,7 +187,7 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
             // No watch would ever correct it; before the watches are opened, their lists will.
             return if self.watches.is_empty() { self.put(object) } else { None };
         };
-        if version <= watch.told {
+        if version <= watch.reported {
             // The watch has been there: what it told since holds, be it a deletion.
             return None;
         }
@@ -210,7 +210,7 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
             }
             Event::InitApply(object) => {
                 let (key, version) = (Key::of(&object), version(object.meta()).unwrap_or_default());
-                let change = self.tell(watch, object);
+                let change = self.report(watch, object);
                 let watch = &mut self.watches[watch];
                 watch.confirm(&key, version);
                 if let Some(relist) = &mut watch.relist {
@@ -222,7 +222,7 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
             Event::InitDone => self.finish_relist(watch),
             Event::Apply(object) => {
                 let told = (Key::of(&object), version(object.meta()).unwrap_or_default());
-                let change = self.tell(watch, object);
+                let change = self.report(watch, object);
                 change.into_iter().chain(self.advance(watch, &told)).collect()
             }
             Event::Delete(object) => {
@@ -234,7 +234,7 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
     }
 
     /// Takes in an object that a watch or its list tells.
-    fn tell(&mut self, watch: usize, object: Item<K>) -> Option<Change<K>> {
+    fn report(&mut self, watch: usize, object: Item<K>) -> Option<Change<K>> {
         object.meta().name.as_ref()?;
         let key = Key::of(&object);
         let held = self.objects.get(&key).and_then(|it| version(it.meta()));
@@ -249,11 +249,11 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
     /// The watch has told that version of an object, and with it everything before.
     fn advance(&mut self, watch: usize, (key, version): &(Key, u64)) -> Vec<Change<K>> {
         let watch = &mut self.watches[watch];
-        if *version < watch.told {
+        if *version < watch.reported {
             watch.begin_again();
         }
         watch.confirm(key, *version);
-        watch.told = watch.told.max(*version);
+        watch.reported = watch.reported.max(*version);
         let untold = watch.untold();
         self.disbelieve(untold)
     }
@@ -266,7 +266,7 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
         let watch = &mut self.watches[watch];
         let Some(relist) = watch.relist.take() else { return Vec::new() };
         watch.is_synced = true;
-        watch.told = watch.told.max(relist.newest);
+        watch.reported = watch.reported.max(relist.newest);
         let untold = watch.untold();
         let is_gone = |it: &&Key| {
             watch.covers(it) && !relist.seen.contains(*it) && !relist.answered.contains(*it)

@@ -496,9 +496,9 @@ proptest! {
     fn without_a_restore_a_watch_never_goes_back(deeds in prop::collection::vec(deed(), 1..60)) {
         let mut scene = Scene::new();
         for deed in deeds.into_iter().filter(|it| !matches!(it, Deed::Restore)) {
-            let told = scene.store.watches[0].told;
+            let told = scene.store.watches[0].reported;
             scene.happen(deed);
-            prop_assert!(scene.store.watches[0].told >= told, "{:?}", deed);
+            prop_assert!(scene.store.watches[0].reported >= told, "{:?}", deed);
         }
     }
 }

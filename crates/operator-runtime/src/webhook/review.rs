@@ -120,10 +120,10 @@ impl Desk {
     ) -> Response<String> {
         let (body, _room) = match self.read(body, peer.0).await {
             Ok(read) => read,
-            Err(status) => return refused(status),
+            Err(status) => return rejected(status),
         };
         let Ok(_turn) = self.turns.acquire().await else {
-            return refused(StatusCode::SERVICE_UNAVAILABLE);
+            return rejected(StatusCode::SERVICE_UNAVAILABLE);
         };
         let (status, text) = answered(&body, judge, may_patch);
         response_of(status, text)
@@ -159,7 +159,7 @@ impl Desk {
 }
 
 /// An answer that is no review.
-fn refused(status: StatusCode) -> Response<String> {
+fn rejected(status: StatusCode) -> Response<String> {
     let mut response = response_of(status, status.canonical_reason().unwrap_or_default().into());
     if status == StatusCode::SERVICE_UNAVAILABLE {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));

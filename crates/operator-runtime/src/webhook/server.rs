@@ -143,19 +143,19 @@ impl Peers {
             return None;
         }
         *n_open += 1;
-        Some(Peer { peers: self.clone(), address })
+        Some(Peer { coordinator: self.clone(), address })
     }
 }
 
 /// One connection of an address.
 struct Peer {
-    peers: Peers,
+    coordinator: Peers,
     address: IpAddr,
 }
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        let mut counts = self.peers.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.coordinator.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(n_open) = counts.get_mut(&self.address) else { return };
         *n_open = n_open.saturating_sub(1);
         if *n_open == 0 {

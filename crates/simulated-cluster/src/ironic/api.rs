@@ -149,7 +149,7 @@ impl State {
     fn patch(&mut self, uuid: &str, body: &Value) -> Outcome {
         let gone = || Answer::refused(404, "The machine went away.");
         let machine = self.machines.get(uuid).ok_or_else(gone)?;
-        machine.may_be_told()?;
+        machine.accepts_commands()?;
         let fields = patch::applied(&machine.fields, body)?;
         let instance = fields.get("instance_uuid").filter(|it| !it.is_null());
         let others = self.machines.iter().filter(|(other, _)| *other != uuid);

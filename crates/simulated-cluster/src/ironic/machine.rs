@@ -100,7 +100,7 @@ impl Machine {
     }
 
     /// Fails while a conductor works on it.
-    pub(crate) fn may_be_told(&self) -> Result<(), Answer> {
+    pub(crate) fn accepts_commands(&self) -> Result<(), Answer> {
         let words = || {
             format!(
                 "Node {} is locked by host {CONDUCTOR}, please retry after the current operation is \
@@ -119,7 +119,7 @@ impl Machine {
     }
 
     pub(crate) fn may_be_forgotten(&self) -> Result<(), Answer> {
-        self.may_be_told()?;
+        self.accepts_commands()?;
         let is_free = self.text("instance_uuid").is_empty();
         if is_free || self.is_in_maintenance() { Ok(()) } else { Err(self.associated()) }
     }
@@ -128,7 +128,7 @@ impl Machine {
         self.fields.get("maintenance") == Some(&json!(true))
     }
 
-    fn refused(&self, action: &str, state: &str) -> Answer {
+    fn rejected(&self, action: &str, state: &str) -> Answer {
         let words = format!(
             "The requested action \"{action}\" can not be performed on node \"{}\" while it is in \
              state \"{state}\".",
@@ -140,8 +140,8 @@ impl Machine {
     /// Begins what it is told.
     pub(crate) fn provision(&mut self, target: &str, body: &Value, has_store: bool) -> Outcome {
         let state = self.text("provision_state");
-        let mut way = way::of(target, state).ok_or_else(|| self.refused(target, state))?;
-        self.may_be_told()?;
+        let mut way = way::of(target, state).ok_or_else(|| self.rejected(target, state))?;
+        self.accepts_commands()?;
         if target == "active" && self.is_in_maintenance() {
             let words = format!(
                 "The provisioning operation can't be performed on node {} because it's in \
@@ -182,9 +182,9 @@ impl Machine {
         let state = self.text("power_state");
         if !["power on", "power off", "rebooting"].contains(&target) {
             let state = if state.is_empty() { "None" } else { state };
-            return Err(self.refused(target, state));
+            return Err(self.rejected(target, state));
         }
-        self.may_be_told()?;
+        self.accepts_commands()?;
         let reached = if target == "power off" { target } else { "power on" };
         self.set("target_power_state", json!(reached));
         // What failed before is told until its power was looked at.
@@ -228,7 +228,7 @@ impl Machine {
     }
 
     /// Ironic looks at its power, and forgets what went wrong with it.
-    pub(crate) fn look_at_power(&mut self) {
+    pub(crate) fn sync_power_state(&mut self) {
         if self.is_locked() {
             return;
         }

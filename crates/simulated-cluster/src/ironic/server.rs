@@ -57,7 +57,7 @@ async fn answer(
     };
     let (trouble, slow) = {
         let state = shared.state();
-        (state.trouble.clone(), state.slow)
+        (state.fault.clone(), state.slow)
     };
     if slow > Duration::ZERO {
         tokio::time::sleep(slow).await;
@@ -71,7 +71,7 @@ async fn answer(
         None => {}
     }
     if uri.path() != "/" {
-        let refusal = shared.state().refusal(&headers);
+        let refusal = shared.state().rejection(&headers);
         if let Some(refusal) = refusal {
             return response(refusal);
         }
@@ -90,7 +90,7 @@ fn response(Answer { status, body }: Answer) -> Response {
 
 impl State {
     /// Why somebody is not let in, or not understood.
-    fn refusal(&self, headers: &HeaderMap) -> Option<Answer> {
+    fn rejection(&self, headers: &HeaderMap) -> Option<Answer> {
         let text = |name: &str| headers.get(name).and_then(|it| it.to_str().ok());
         let words = match &self.login {
             Login::Basic => {

@@ -42,7 +42,7 @@ pub(crate) struct State {
     /// Whether it has somewhere to keep config drives.
     pub(crate) has_store: bool,
     pub(crate) endpoint: String,
-    pub(crate) trouble: Option<Trouble>,
+    pub(crate) fault: Option<Trouble>,
     /// How long each answer takes.
     pub(crate) slow: Duration,
     pub(crate) takes: Duration,

@@ -140,7 +140,7 @@ async fn the_fake_answers_as_a_real_ironic_did() -> Result<()> {
         };
         if name.contains("power is looked at") {
             ironic.reaches("m4", "clean failed").await?;
-            ironic.look_at_power();
+            ironic.sync_power_state();
         }
         // The real one takes seconds for a power, and this one as long as it must.
         let is_slow = name == "hold a machine";
@@ -176,7 +176,7 @@ async fn a_machine_fails_where_it_is_told_to_and_what_it_said_is_forgotten() -> 
         ironic.provision("m", verb)?;
         ironic.reaches("m", end).await?;
         assert_eq!(ironic.node("m")?["last_error"], "broken");
-        ironic.look_at_power();
+        ironic.sync_power_state();
         assert_eq!(ironic.node("m")?["last_error"], Value::Null);
         ironic.fail("m", state, None)?;
         if state == "cleaning" {

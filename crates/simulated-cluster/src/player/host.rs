@@ -66,7 +66,7 @@ pub struct Host {
 pub(super) struct State {
     body: Mutex<Body>,
     /// The services whose plays wait on the host; one that is empty stands for all.
-    held: watch::Sender<Vec<String>>,
+    blocked: watch::Sender<Vec<String>>,
 }
 
 #[derive(Clone, Debug)]
@@ -99,7 +99,7 @@ impl Host {
             behaviours: BTreeMap::new(),
             takes: Duration::ZERO,
         };
-        let state = State { body: Mutex::new(body), held: watch::Sender::new(Vec::new()) };
+        let state = State { body: Mutex::new(body), blocked: watch::Sender::new(Vec::new()) };
         let (name, address) = (name.to_owned(), address.to_owned());
         Self { name, address, port: 22, state: Arc::new(state), ledger: Arc::clone(ledger) }
     }
@@ -175,12 +175,12 @@ impl Host {
 
     /// Plays of a service wait on the host until [`Host::release`]; the empty name stands for all.
     pub fn hold(&self, service: &str) {
-        self.state.held.send_modify(|it| it.push(service.to_owned()));
+        self.state.blocked.send_modify(|it| it.push(service.to_owned()));
     }
 
     /// All plays go on.
     pub fn release(&self) {
-        self.state.held.send_modify(Vec::clear);
+        self.state.blocked.send_modify(Vec::clear);
     }
 
     /// The visits of the host, in their order.
@@ -216,7 +216,7 @@ impl State {
     }
 
     /// Why ssh does not get in, if so.
-    pub(super) fn refusal(&self, approach: &Approach<'_>) -> Option<Behaviour> {
+    pub(super) fn rejection(&self, approach: &Approach<'_>) -> Option<Behaviour> {
         let body = self.body();
         if !body.is_up {
             return Some(Behaviour::Unreachable);
@@ -240,7 +240,7 @@ impl State {
     pub(super) async fn work(&self, service: &str) {
         let takes = self.body().takes;
         tokio::time::sleep(takes).await;
-        let mut held = self.held.subscribe();
+        let mut held = self.blocked.subscribe();
         let is_free = |it: &Vec<String>| it.iter().all(|it| !it.is_empty() && it != service);
         // The sender is in the same object, so the channel stays open.
         let _ = held.wait_for(is_free).await;
@@ -295,7 +295,7 @@ mod tests {
         let address = format!("{}:22", host.address);
         let approach =
             Approach { service: "a", address: &address, variables: &variables, files: &files };
-        host.state.refusal(&approach)
+        host.state.rejection(&approach)
     }
 
     #[test]

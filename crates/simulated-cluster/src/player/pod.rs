@@ -42,7 +42,7 @@ pub(super) async fn run(shared: Arc<Shared>, pod: Pod) {
     let name = pod.name_any();
     if let Err(error) = Life::new(shared, pod).whole().await {
         // Whoever waits for the end of the run shows it with what the log has.
-        tell(&format!("player: pod {name}: {error:#}"));
+        report(&format!("player: pod {name}: {error:#}"));
     }
 }
 
@@ -51,12 +51,12 @@ pub(super) async fn remove(shared: Arc<Shared>, pod: Pod) {
     let name = pod.name_any();
     let life = Life::new(shared, pod);
     if let Err(error) = life.leave().await {
-        tell(&format!("player: pod {name} does not go: {error:#}"));
+        report(&format!("player: pod {name} does not go: {error:#}"));
     }
 }
 
 #[expect(clippy::print_stderr, reason = "tests show it where they fail")]
-fn tell(text: &str) {
+fn report(text: &str) {
     eprintln!("{text}");
 }
 
@@ -327,7 +327,7 @@ impl Life {
             None if is_local || self.shared.is_everywhere() => Behaviour::Done,
             None => Behaviour::Unreachable,
             Some(host) => {
-                if let Some(refusal) = host.refusal(&approach).filter(|_| !is_local) {
+                if let Some(refusal) = host.rejection(&approach).filter(|_| !is_local) {
                     refusal
                 } else {
                     host.work(&self.service).await;

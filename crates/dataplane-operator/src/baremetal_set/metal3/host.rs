@@ -14,13 +14,13 @@ pub struct Host<'a> {
     /// Its name.
     pub name: String,
     /// What the set says of it; nothing once it was taken out.
-    pub wanted: Option<&'a BaremetalHost>,
+    pub desired: Option<&'a BaremetalHost>,
     /// Its drive; none of a host that is taken out, or has faults.
     pub drive: Option<Drive>,
     /// What is wrong with what it is made from.
     pub faults: Vec<Fault>,
     /// How it stands.
-    pub standing: HostState<'a>,
+    pub state: HostState<'a>,
 }
 
 /// How a host stands.

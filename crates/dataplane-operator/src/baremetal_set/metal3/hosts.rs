@@ -47,7 +47,7 @@ pub fn evaluate(seen: &Observed) -> EvaluatedHost<'_> {
         let is_good = own.is_empty();
         let standing = if is_good { HostState::Unseen } else { HostState::Faulty(None) };
         let (name, wanted) = (name.to_owned(), Some(wanted));
-        hosts.push(Host { name, wanted, drive, faults: own, standing });
+        hosts.push(Host { name, desired: wanted, drive, faults: own, state: standing });
     }
     faults.sort();
     faults.dedup();
@@ -115,10 +115,10 @@ fn place<'a>(seen: &'a Observed, image: Result<&Image, &NoImage>, hosts: &mut Ve
     let spec = &seen.set.spec.template;
     let mut without: BTreeMap<String, SelectionTerms<'_>> = BTreeMap::new();
     for host in &mut *hosts {
-        let Some(wanted) = host.wanted else { continue };
+        let Some(wanted) = host.desired else { continue };
         let is_good = host.faults.is_empty();
         if let Some(own @ [machine, ..]) = mine.get(&host.name).map(Vec::as_slice) {
-            host.standing = match twice(seen, &host.name, own) {
+            host.state = match twice(seen, &host.name, own) {
                 Some(stop) => HostState::At(machine, stop),
                 None if !is_good && !BUSY.contains(&state(machine)) => {
                     HostState::Faulty(Some(machine))
@@ -127,7 +127,7 @@ fn place<'a>(seen: &'a Observed, image: Result<&Image, &NoImage>, hosts: &mut Ve
             };
             continue;
         }
-        host.standing = match (lost(seen, &host.name), image) {
+        host.state = match (lost(seen, &host.name), image) {
             (Some((machine, loss)), _) => HostState::Lost(machine, loss),
             // Nothing is taken for a set that goes.
             (None, _) if seen.is_needed() => HostState::Unseen,
@@ -147,7 +147,7 @@ fn place<'a>(seen: &'a Observed, image: Result<&Image, &NoImage>, hosts: &mut Ve
     let mut chosen = select(&without, machines);
     for host in &mut *hosts {
         let Some(chosen) = chosen.remove(&host.name) else { continue };
-        host.standing = match chosen {
+        host.state = match chosen {
             Ok(machine) => HostState::At(machine, next(seen, host, machine, image.ok())),
             Err(none) => HostState::Without(none),
         };
@@ -181,7 +181,7 @@ fn leaving<'a>(
     let all = mine.iter().filter_map(of_machine).chain(unseen);
     let host = |(name, standing): (String, HostState<'a>)| {
         let faults = Vec::new();
-        Host { name, wanted: None, drive: None, faults, standing }
+        Host { name, desired: None, drive: None, faults, state: standing }
     };
     all.filter(|(name, _)| !present.contains(name.as_str())).map(host).collect()
 }

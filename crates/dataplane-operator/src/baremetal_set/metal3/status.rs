@@ -28,7 +28,7 @@ use crate::baremetal_set::status::{
 pub fn step(
     seen: &Observed,
     judged: &EvaluatedHost<'_>,
-    refusal: Option<&RejectedWrite>,
+    rejection: Option<&RejectedWrite>,
     now: Timestamp,
 ) -> Option<Step> {
     let matters: Vec<Matter<'_>> = judged.hosts.iter().filter_map(|it| matter(seen, it)).collect();
@@ -37,18 +37,18 @@ pub fn step(
     let drives = judged.hosts.iter().filter_map(drive).collect();
     if seen.metal3.machines.is_none() {
         let findings = vec![absent(), not_asked(), unknown(PROVISIONING)];
-        return whole(seen, findings, unknown(UP_TO_DATE), (hosts, &drives), refusal, now);
+        return whole(seen, findings, unknown(UP_TO_DATE), (hosts, &drives), rejection, now);
     }
     let texts: Vec<&str> = judged.faults.iter().map(|it| it.text.as_str()).collect();
     let input = input_of(&texts, judged.faults.iter().all(|it| it.is_missing));
-    let n_wanted = judged.hosts.iter().filter(|it| it.wanted.is_some()).count();
-    let is_done = |it: &&Host<'_>| matches!(it.standing, HostState::At(_, Next::Done { .. }));
+    let n_wanted = judged.hosts.iter().filter(|it| it.desired.is_some()).count();
+    let is_done = |it: &&Host<'_>| matches!(it.state, HostState::At(_, Next::Done { .. }));
     let n_done = judged.hosts.iter().filter(is_done).count();
     let findings = vec![input, server(judged), provisioned_of(seen, (n_done, n_wanted), &matters)];
     let is_old =
-        |it: &&Host<'_>| matches!(it.standing, HostState::At(_, Next::Done { is_current: false }));
+        |it: &&Host<'_>| matches!(it.state, HostState::At(_, Next::Done { is_current: false }));
     let old: Vec<&str> = judged.hosts.iter().filter(is_old).map(|it| it.name.as_str()).collect();
-    whole(seen, findings, up_to_date_of(seen, &old), (hosts, &drives), refusal, now)
+    whole(seen, findings, up_to_date_of(seen, &old), (hosts, &drives), rejection, now)
 }
 
 fn absent() -> ConditionDraft {
@@ -84,7 +84,7 @@ fn matter<'a>(seen: &Observed, host: &'a Host<'_>) -> Option<Matter<'a>> {
     let of = |severity, reason, message: String| {
         Some(Matter { host: host.name.as_str(), severity, reason, message })
     };
-    let (machine, next) = match &host.standing {
+    let (machine, next) = match &host.state {
         HostState::Unseen => return None,
         HostState::Faulty(_) => {
             let texts: Vec<&str> = host.faults.iter().map(|it| it.text.as_str()).collect();
@@ -143,7 +143,7 @@ fn hosts(
     let entry = |host: &Host<'_>| {
         let blank = HostStatus::unassigned(&host.name);
         let before = seen.set.told(&host.name);
-        let entry = match &host.standing {
+        let entry = match &host.state {
             HostState::Unseen
             | HostState::Faulty(None)
             | HostState::NoImage(_)
@@ -164,14 +164,14 @@ fn hosts(
             (worry.map(|it| it.text.clone()), worry.is_some_and(|it| it.needs_human));
         // Its machine answers there until it is given back.
         let kept = || before.map(|it| it.ip_addresses.clone()).unwrap_or_default();
-        let ip_addresses = host.wanted.map_or_else(kept, ip_addresses);
-        let is_current = if let HostState::At(_, Next::Done { is_current }) = host.standing {
+        let ip_addresses = host.desired.map_or_else(kept, ip_addresses);
+        let is_current = if let HostState::At(_, Next::Done { is_current }) = host.state {
             Some(is_current)
         } else {
             None
         };
         let annotated_for_deletion =
-            host.wanted.is_none() && !matches!(host.standing, HostState::Kept(_));
+            host.desired.is_none() && !matches!(host.state, HostState::Kept(_));
         let entry = HostStatus {
             ip_addresses,
             error,

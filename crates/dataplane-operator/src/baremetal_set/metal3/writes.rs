@@ -31,7 +31,7 @@ const PARTS: [(&str, &str, &str); 3] = [
 /// None of these writes relies on another one of them: what does is written by a later pass.
 pub fn steps(seen: &Observed, judged: &EvaluatedHost<'_>) -> Vec<Step> {
     let of_host = |host: &Host<'_>| -> Vec<Step> {
-        match &host.standing {
+        match &host.state {
             HostState::At(machine, Next::Secrets) => secrets(seen, host, machine),
             HostState::At(machine, Next::Reserve(image)) => {
                 host.drive.iter().map(|it| reserve(seen, host, machine, image, it)).collect()
@@ -139,12 +139,12 @@ fn reserve(
         let name = secret_name(&seen.set, part, &host.name);
         spec[key] = json!({ "name": name, "namespace": namespace });
     }
-    let of_ramdisk = host.wanted.and_then(|it| it.preprovisioning_network_data_name.as_ref());
+    let of_ramdisk = host.desired.and_then(|it| it.preprovisioning_network_data_name.as_ref());
     if let Some(name) = of_ramdisk.filter(|it| !it.is_empty()) {
         spec["preprovisioningNetworkDataName"] = json!(name);
     }
     let annotations = json!({ DRIVE: drive.digest(&seen.keys).text() });
-    apply(machine, &labels(seen, &host.name), &annotations, held(seen, spec))
+    apply(machine, &labels(seen, &host.name), &annotations, blocked(seen, spec))
 }
 
 /// Image, data and power go; the power stays where Metal3 may not switch it off. How it is cleaned, and
@@ -155,7 +155,7 @@ fn take_back(seen: &Observed, host: &Host<'_>, machine: &BareMetalHost) -> Step 
         "automatedCleaningMode": machine.spec.automated_cleaning_mode,
         "preprovisioningNetworkDataName": machine.spec.preprovisioning_network_data_name,
     });
-    apply(machine, &labels(seen, &host.name), &json!({}), held(seen, spec))
+    apply(machine, &labels(seen, &host.name), &json!({}), blocked(seen, spec))
 }
 
 /// It is nobody's afterwards. A machine that is retained keeps its image, and is left powered on.
@@ -175,7 +175,7 @@ fn labels(seen: &Observed, host: &str) -> Value {
     json!({ UID: seen.uid(), NAMESPACE: seen.namespace, NAME: set, host_label(&set): host })
 }
 
-fn held(seen: &Observed, mut spec: Value) -> Value {
+fn blocked(seen: &Observed, mut spec: Value) -> Value {
     spec["consumerRef"] = json!({
         "apiVersion": BaremetalSet::api_version(&()), "kind": BaremetalSet::kind(&()),
         "namespace": seen.namespace, "name": seen.set.name_any(),
@@ -209,7 +209,7 @@ fn swept(seen: &Observed, judged: &EvaluatedHost<'_>) -> Vec<Step> {
         let (HostState::At(machine, _)
         | HostState::Leaving(machine, _)
         | HostState::Kept(machine)
-        | HostState::Faulty(Some(machine))) = &host.standing
+        | HostState::Faulty(Some(machine))) = &host.state
         else {
             continue;
         };

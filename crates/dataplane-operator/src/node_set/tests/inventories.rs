@@ -140,7 +140,7 @@ fn an_inventory_that_is_deleted_or_edited_by_hand_is_written_again() {
     world.settle();
     world.seen.inventory = None;
     assert_eq!(world.settle(), ["apply Secret dataplanenodeset-compute"]);
-    world.seen.inventory.as_mut().unwrap().owned = ManagedFields::default();
+    world.seen.inventory.as_mut().unwrap().managed_fields = ManagedFields::default();
     assert_eq!(world.settle(), ["apply Secret dataplanenodeset-compute"]);
 }
 

@@ -84,7 +84,10 @@ impl World {
                 self.seen
                     .sources
                     .insert(SourceRef::secret(NAMESPACE, &name), digests(&made_from, &[]));
-                self.seen.issued.bundles.insert(name, CertificateBundle { made_from, owned });
+                self.seen
+                    .issued
+                    .bundles
+                    .insert(name, CertificateBundle { made_from, managed_fields: owned });
                 self.seen.issued.files.clear();
             }
             kind => panic!("{kind} {name}"),

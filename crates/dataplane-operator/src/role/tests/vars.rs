@@ -228,7 +228,7 @@ fn what_nobody_needs_any_more_is_emptied_and_a_deleted_or_edited_secret_comes_ba
     world.seen.inventory_secrets.remove("dataplanenode-n0");
     assert_eq!(world.settle(), ["apply Secret dataplanenode-n0"]);
     let left = json!({ "metadata": { "annotations": { INVENTORY_HASH: "" } } });
-    world.seen.inventory_secrets.get_mut("dataplanerole-compute").unwrap().owned =
+    world.seen.inventory_secrets.get_mut("dataplanerole-compute").unwrap().managed_fields =
         ManagedFields::applied(&left);
     assert_eq!(world.settle(), ["apply Secret dataplanerole-compute"]);
     world.role_takes(&json!([]));

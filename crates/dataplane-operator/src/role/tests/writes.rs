@@ -15,7 +15,8 @@ fn an_inventory_that_is_deleted_or_edited_by_hand_is_written_again_and_nothing_r
     for name in ["dataplanenode-n1", "dataplanerole-compute"] {
         // Somebody has taken a field of the data over: the hash that we wrote still stands.
         let left = json!({ "metadata": { "annotations": { INVENTORY_HASH: "" } } });
-        world.seen.inventories.get_mut(name).unwrap().owned = ManagedFields::applied(&left);
+        world.seen.inventories.get_mut(name).unwrap().managed_fields =
+            ManagedFields::applied(&left);
         assert_eq!(world.settle(), [format!("apply ConfigMap {name}")]);
     }
 }

@@ -64,8 +64,14 @@ fn arrived() -> (World, Beside) {
     let contents = [secret, config_map(SNIPPET)];
     let files: Vec<File> = contents.iter().flat_map(|it| it.files.clone()).collect();
     let sources = sources_of(&service.spec).into_iter().zip(contents.map(Read::Found)).collect();
-    let given =
-        Given { service, sources, beside: vec![], is_listed: true, rival: None, absent: vec![] };
+    let given = Given {
+        service,
+        sources,
+        beside: vec![],
+        is_listed: true,
+        conflicting_service: None,
+        absent: vec![],
+    };
     let beside = Beside {
         given,
         job: testdata::job(&world.runs[1]),
@@ -95,7 +101,7 @@ fn with<T>(world: &World, beside: &Beside, make: impl Fn(&Seen<'_>) -> T) -> T {
 
 fn traced(world: &World, beside: &Beside) -> String {
     let named = Named::new("libvirt", "cpu_models", Release::newest());
-    with(world, beside, |it| told(it, ("libvirt", "cpu_models"), &named, Paint::default()).text)
+    with(world, beside, |it| message(it, ("libvirt", "cpu_models"), &named, Paint::default()).text)
 }
 
 fn progress(world: &mut World) -> &mut HostProgress {
@@ -188,7 +194,7 @@ fn what_was_changed_at_one_place_alone_stops_there() {
         ),
         (
             "listed",
-            |_, it| it.given.rival = Some("nova".into()),
+            |_, it| it.given.conflicting_service = Some("nova".into()),
             "it lists nova before it, and of two services of one type the first one alone runs",
         ),
         (

@@ -75,7 +75,7 @@ spec:
             sources,
             beside: vec![],
             is_listed: true,
-            rival: None,
+            conflicting_service: None,
             absent: vec![],
         },
         job: testdata::job(run),
@@ -102,7 +102,7 @@ fn with<T>(world: &World, beside: &Beside, make: impl Fn(&Seen<'_>) -> T) -> T {
 
 fn traced(world: &World, beside: &Beside) -> String {
     let named = Named::new("libvirt", "cpu_models", Release::newest());
-    with(world, beside, |it| told(it, ("libvirt", "cpu_models"), &named, Paint::default()).text)
+    with(world, beside, |it| message(it, ("libvirt", "cpu_models"), &named, Paint::default()).text)
 }
 
 fn content(files: Vec<File>) -> Read<Content> {

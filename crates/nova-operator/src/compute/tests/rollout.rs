@@ -13,8 +13,8 @@ use crate::shared_caches::SharedCaches;
 
 /// The computes of one role, with the real caches and the real register of peers.
 pub(super) struct Fleet {
-    pub(super) watched: SharedCaches,
-    pub(super) peers: RolloutCoordinator,
+    pub(super) shared_caches: SharedCaches,
+    pub(super) coordinator: RolloutCoordinator,
     pub(super) worlds: BTreeMap<String, World>,
     /// Who is to be looked at.
     pub(super) queue: BTreeSet<String>,
@@ -34,7 +34,15 @@ impl Fleet {
         let watched = SharedCaches::new();
         let peers = RolloutCoordinator::new(watched.clone());
         let (worlds, queue) = (BTreeMap::new(), BTreeSet::new());
-        let mut fleet = Self { watched, peers, worlds, queue, n_passes: 0, max, pauses };
+        let mut fleet = Self {
+            shared_caches: watched,
+            coordinator: peers,
+            worlds,
+            queue,
+            n_passes: 0,
+            max,
+            pauses,
+        };
         for it in 0..count {
             fleet.add(World::named(&format!("n{it:03}")).deploy());
         }
@@ -45,7 +53,7 @@ impl Fleet {
         let status = world.node().status.as_mut().unwrap();
         status.max_unavailable.clone_from(&self.max);
         status.pause_on_failure = self.pauses.then_some(true);
-        absorb(&*self.watched.nodes, &**world.seen.node.as_ref().unwrap());
+        absorb(&*self.shared_caches.nodes, &**world.seen.node.as_ref().unwrap());
         let name = world.seen.compute.name_any();
         self.worlds.insert(name.clone(), world);
         self.written(&name);
@@ -54,17 +62,17 @@ impl Fleet {
     /// What follows a write: the caches have it, and whom it concerns is woken.
     pub(super) fn written(&mut self, name: &str) {
         let compute = &self.worlds[name].seen.compute;
-        absorb(&*self.watched.computes, &**compute);
-        let stir = self.peers.refresh(&Key::of(&**compute));
+        absorb(&*self.shared_caches.computes, &**compute);
+        let stir = self.coordinator.refresh(&Key::of(&**compute));
         self.queue.extend(stir.computes.into_iter().map(|it| it.name));
         self.queue.insert(name.to_owned());
     }
 
     /// The register of an operator that was started again.
     pub(super) fn restart(&mut self) {
-        self.peers = RolloutCoordinator::new(self.watched.clone());
+        self.coordinator = RolloutCoordinator::new(self.shared_caches.clone());
         for name in self.worlds.keys() {
-            self.peers.refresh(&Key::new("ns", name));
+            self.coordinator.refresh(&Key::new("ns", name));
             self.queue.insert(name.clone());
         }
     }
@@ -83,7 +91,8 @@ impl Fleet {
         self.n_passes += 1;
         let world = self.worlds.get_mut(name).unwrap();
         let before = world.writes.len();
-        world.seen.turn = self.peers.turn(&world.seen.compute, world.seen.node.as_deref()).await;
+        world.seen.slot =
+            self.coordinator.turn(&world.seen.compute, world.seen.node.as_deref()).await;
         let mut steps = recorded(decide(&world.seen, world.now)).steps;
         steps.retain(|it| runs || !matches!(it.write, Write::Create { .. }));
         world.take(&steps);
@@ -92,7 +101,7 @@ impl Fleet {
             self.written(name);
         }
         // Given back once what was decided is in the caches.
-        self.worlds.get_mut(name).unwrap().seen.turn = RolloutSlot::Free;
+        self.worlds.get_mut(name).unwrap().seen.slot = RolloutSlot::Free;
     }
 
     /// Passes until nobody is woken any more, never with more than `most` that are not ready.
@@ -315,7 +324,7 @@ async fn a_wider_limit_and_one_that_allows_all_let_more_begin() {
             let world = fleet.worlds.get_mut(&name).unwrap();
             world.node().status.as_mut().unwrap().max_unavailable = Some(max.clone());
             let node = Arc::clone(world.seen.node.as_ref().unwrap());
-            absorb(&*fleet.watched.nodes, &*node);
+            absorb(&*fleet.shared_caches.nodes, &*node);
             fleet.written(&name);
         }
         fleet.settle(expected).await;
@@ -407,7 +416,7 @@ async fn a_compute_that_cannot_begin_what_is_recorded_holds_no_place() {
     world.node().status.as_mut().unwrap().conditions =
         serde_json::from_value(ready("False")).unwrap();
     let node = Arc::clone(world.seen.node.as_ref().unwrap());
-    absorb(&*fleet.watched.nodes, &*node);
+    absorb(&*fleet.shared_caches.nodes, &*node);
     fleet.written("n000");
     for _ in 0..8 {
         fleet.settle(3).await;

@@ -34,7 +34,7 @@ impl Fleet {
         for name in names {
             let world = self.worlds.get_mut(&name).unwrap();
             change(world.node());
-            absorb(&*self.watched.nodes, &**world.seen.node.as_ref().unwrap());
+            absorb(&*self.shared_caches.nodes, &**world.seen.node.as_ref().unwrap());
             self.written(&name);
         }
     }
@@ -125,8 +125,8 @@ async fn computes_that_fail_again_and_again_keep_no_other_from_healing() {
 /// What a compute sees that has to wait.
 async fn held(fleet: &Fleet, name: &str) -> Observed {
     let mut seen = fleet.worlds[name].seen.clone();
-    seen.turn = fleet.peers.turn(&seen.compute, seen.node.as_deref()).await;
-    assert_eq!(seen.turn.held(), Some(&BlockedRollout::Try));
+    seen.slot = fleet.coordinator.turn(&seen.compute, seen.node.as_deref()).await;
+    assert_eq!(seen.slot.blocked(), Some(&BlockedRollout::Try));
     seen
 }
 
@@ -227,7 +227,7 @@ async fn a_compute_that_goes_in_the_middle_of_a_try_leaves_it_to_another_one() {
     let mut compute = (*fleet.worlds["n000"].seen.compute).clone();
     let time = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(fleet.worlds["n000"].now);
     compute.metadata.deletion_timestamp = Some(time);
-    absorb(&*fleet.watched.computes, &compute);
-    let stir = fleet.peers.refresh(&Key::of(&compute));
+    absorb(&*fleet.shared_caches.computes, &compute);
+    let stir = fleet.coordinator.refresh(&Key::of(&compute));
     assert_eq!(stir.computes, [Key::new("ns", "n010")]);
 }

@@ -40,7 +40,7 @@ fn files_that_are_deleted_or_edited_by_hand_are_written_again_and_nothing_runs()
     ];
     for left in taken_over {
         world.writes.clear();
-        world.seen.rendered.as_mut().unwrap().owned = ManagedFields::applied(&left);
+        world.seen.rendered.as_mut().unwrap().managed_fields = ManagedFields::applied(&left);
         assert_eq!(world.settle(), ["files"], "{left}");
     }
 }

@@ -21,7 +21,7 @@ const NOT_ALLOWED: u16 = 530;
 pub(crate) async fn login<S: Stream>(stream: &mut S, broker: &Broker, virtual_host: &str) -> Login {
     match exchanges(stream, broker, virtual_host).await {
         Ok(()) => Login::Ok,
-        Err(Stop::Closed(code, text)) => refusal(code, &text, broker),
+        Err(Stop::Closed(code, text)) => rejection(code, &text, broker),
         Err(Stop::NotAmqp) => Login::NotAmqp,
         Err(Stop::Io(cause)) if cause.kind() == io::ErrorKind::UnexpectedEof => {
             Login::Unreachable("the connection was closed during the login".to_owned())
@@ -134,7 +134,7 @@ fn tune_ok(tune: &mut Arguments) -> Option<Vec<u8>> {
     Some([&channels.to_be_bytes()[..], &frame.to_be_bytes(), &[0, 0]].concat())
 }
 
-fn refusal(code: u16, text: &str, broker: &Broker) -> Login {
+fn rejection(code: u16, text: &str, broker: &Broker) -> Login {
     match code {
         ACCESS_REFUSED => Login::AccessRefused,
         NOT_ALLOWED if text.contains("not found") => Login::VhostMissing,
@@ -166,7 +166,9 @@ mod tests {
             password: "hunter2".into(),
         };
         let told = |text: &str| {
-            let Login::Refused(541, told) = refusal(541, text, &broker) else { panic!("{text:?}") };
+            let Login::Refused(541, told) = rejection(541, text, &broker) else {
+                panic!("{text:?}")
+            };
             told
         };
         assert_eq!(told("no \u{1b}[2J\r\nmemory\u{202e}"), "no [2Jmemory");
