@@ -58,9 +58,9 @@ fn concluded(said: &str, keys: &str, hosts: &[RunHost], code: i32, type_: &str) 
     let job = read::<Job>(json!({ "metadata": { "name": "j" }, "status": { "conditions": [
         { "type": type_, "status": "True", "reason": "x", "message": said },
     ] } }));
-    let (status, finding) = result::of_job(&run, &job, std::slice::from_ref(&pod));
+    let (status, condition) = result::of_job(&run, &job, std::slice::from_ref(&pod));
     let again = result::of_job(&run, &job, std::slice::from_ref(&pod));
-    assert_eq!(again, (status.clone(), finding.clone()), "two ends");
+    assert_eq!(again, (status.clone(), condition.clone()), "two ends");
     let names = status.hosts.iter().map(|it| &it.name);
     assert!(names.eq(hosts.iter().map(|it| &it.name)), "not each host once: {:?}", status.hosts);
     assert!(status.host_keys.iter().all(|it| it.name == "b"), "a key of nobody that was asked");
@@ -73,13 +73,13 @@ fn concluded(said: &str, keys: &str, hosts: &[RunHost], code: i32, type_: &str) 
     let in_trouble = |it: HostOutcome| !matches!(it, HostOutcome::Ok | HostOutcome::NotReached);
     let is_success = status.reason.as_deref() == Some(result::SUCCEEDED);
     assert!(!is_success || !status.hosts.iter().any(|it| in_trouble(it.result)), "{status:?}");
-    let told = status
+    let reported = status
         .failures
         .iter()
         .map(|it| it.host.len() + it.play.len() + it.task.len() + it.path.len() + it.message.len());
-    assert!(told.sum::<usize>() <= said.len(), "more is told than was said");
-    assert!(finding.message.len() <= said.len().min(LAST_WORDS) * 4 + MESSAGE, "a long message");
-    let shown = [&finding.message].into_iter().chain(&status.report);
+    assert!(reported.sum::<usize>() <= said.len(), "more is told than was said");
+    assert!(condition.message.len() <= said.len().min(LAST_WORDS) * 4 + MESSAGE, "a long message");
+    let shown = [&condition.message].into_iter().chain(&status.report);
     let shown =
         shown.chain(status.failures.iter().flat_map(|it| [&it.host, &it.task, &it.message]));
     shown.for_each(plain);

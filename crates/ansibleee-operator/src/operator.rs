@@ -22,23 +22,22 @@ pub const NAME: &str = "ansibleee-operator";
 /// Runs until the process is told to end.
 pub async fn run(args: Args) -> Result<()> {
     let mut runtime = Runtime::start(NAME, &args.common).await?;
-    let candidate = ManagerBuilder::of(&runtime, NAME, &args.common);
+    let builder = ManagerBuilder::of(&runtime, NAME, &args.common);
     runtime.spawn(
         "controllers",
-        candidate.lead(async move |candidate: &ManagerBuilder, leader| {
-            work(&args, candidate, leader).await
-        }),
+        builder
+            .lead(async move |builder: &ManagerBuilder, leader| work(&args, builder, leader).await),
     );
     runtime.run().await
 }
 
 /// The watches, the scheduler and the controller of single runs.
-async fn work(args: &Args, candidate: &ManagerBuilder, mut leader: Manager) -> Result<()> {
-    if !candidate.drives::<AnsibleEe>().await? {
+async fn work(args: &Args, builder: &ManagerBuilder, mut leader: Manager) -> Result<()> {
+    if !builder.drives::<AnsibleEe>().await? {
         return leader.idle().await;
     }
     let caches = Caches::new();
-    let api = candidate.api(caches.absorbing());
+    let api = builder.api(caches.absorbing());
     let (runs, schedule) = (Arc::new(WorkQueue::default()), Arc::new(WorkQueue::default()));
     map_events(&caches, &runs, &schedule);
     let ours = format!("{}={}", APP.0, APP.1);

@@ -67,7 +67,10 @@ async fn main() -> Result<()> {
     for line in stdin().lock().lines() {
         let question: Question = serde_json::from_str(&line?)?;
         let Course { set, requested, events, n_writes } = followed(question).await?;
-        println!("{}", json!({"set": set, "asked": asked, "events": events, "writes": n_writes}));
+        println!(
+            "{}",
+            json!({"set": set, "asked": requested, "events": events, "writes": n_writes})
+        );
     }
     Ok(())
 }
@@ -75,10 +78,10 @@ async fn main() -> Result<()> {
 async fn followed(question: Question) -> Result<Course> {
     let Question { set, secrets, until, deaths, ahead, at_its_pace } = question;
     let secrets: Secrets = secrets.into_iter().map(|(name, it)| (name, content(it))).collect();
-    let mut course = Course { set: Some(set), ..Course::default() };
+    let mut provisioning = Course { set: Some(set), ..Course::default() };
     let (mut pool, mut pauses) = (Pool::default(), RequestBackoff::default());
     for pass in 0..PASSES {
-        let Some(set) = course.set.clone() else { return Ok(course) };
+        let Some(set) = provisioning.set.clone() else { return Ok(provisioning) };
         let key = Key::of(&set);
         let mut seen = Observed::new(Arc::new(set), &secrets, Vec::new());
         if let Some(ironic) = &seen.set.spec.ironic {
@@ -87,7 +90,7 @@ async fn followed(question: Question) -> Result<Course> {
         let now = clock::now() + SignedDuration::from_secs(ahead);
         recall(&pauses, &mut seen);
         let orders = orders(&seen, now);
-        course.requested.extend(orders.iter().map(word));
+        provisioning.requested.extend(orders.iter().map(word));
         if let Some(session) = pool.of(&key.to_string()) {
             let asked = requests::send_requests(&session, orders, || true).await;
             pauses.note(&Place::of(&seen.set), asked, now);
@@ -99,16 +102,16 @@ async fn followed(question: Question) -> Result<Course> {
         }
         let plan = decide(&seen, now);
         for step in plan.all() {
-            write(&mut course, step)?;
+            write(&mut provisioning, step)?;
         }
-        if course.set.as_ref().is_some_and(|it| !until.is_empty() && says(it, &until)) {
-            return Ok(course);
+        if provisioning.set.as_ref().is_some_and(|it| !until.is_empty() && says(it, &until)) {
+            return Ok(provisioning);
         }
         let longest = if at_its_pace { Duration::MAX } else { PAUSE };
         tokio::time::sleep(plan.requeue_after.unwrap_or(PAUSE).min(longest)).await;
     }
-    let told = course.set.and_then(|it| it.status).context("no status")?;
-    bail!("no end after {PASSES} passes: {}, asked {:?}", json!(told), course.requested)
+    let reported = provisioning.set.and_then(|it| it.status).context("no status")?;
+    bail!("no end after {PASSES} passes: {}, asked {:?}", json!(reported), provisioning.requested)
 }
 
 fn recall(pauses: &RequestBackoff, seen: &mut Observed) {
@@ -123,28 +126,28 @@ fn content(entries: BTreeMap<String, String>) -> operator_runtime::source_conten
 /// Whether the set says all of that, of its present generation.
 fn says(set: &BaremetalSet, until: &BTreeMap<String, String>) -> bool {
     let Some(status) = &set.status else { return false };
-    let has = |(type_, wanted): (&String, &String)| {
+    let has = |(type_, desired): (&String, &String)| {
         find(&status.conditions, type_).is_some_and(|it| {
-            it.message.starts_with(wanted) || wanted.split('|').any(|one| it.reason == one)
+            it.message.starts_with(desired) || desired.split('|').any(|one| it.reason == one)
         })
     };
     status.observed_generation == set.metadata.generation && until.iter().all(has)
 }
 
 /// What the API server makes of a write.
-fn write(course: &mut Course, step: &Step) -> Result<()> {
-    course.n_writes += 1;
-    let set = course.set.as_mut().context("a write to a set that is gone")?;
+fn write(provisioning: &mut Course, step: &Step) -> Result<()> {
+    provisioning.n_writes += 1;
+    let set = provisioning.set.as_mut().context("a write to a set that is gone")?;
     match &step.write {
         Write::AddFinalizer { finalizer } => set.finalizers_mut().push(finalizer.clone()),
         Write::Status { status, notices, .. } => {
             set.status = Some(serde_json::from_value(status.clone())?);
-            course.events.extend(notices.iter().map(|it| it.reason.clone()));
+            provisioning.events.extend(notices.iter().map(|it| it.reason.clone()));
         }
         Write::RemoveFinalizer { rest, .. } => {
             set.finalizers_mut().clone_from(rest);
             if rest.is_empty() && set.metadata.deletion_timestamp.is_some() {
-                course.set = None;
+                provisioning.set = None;
             }
         }
         Write::Apply { .. } | Write::Create { .. } | Write::Delete { .. } => {

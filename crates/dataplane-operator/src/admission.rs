@@ -65,11 +65,11 @@ fn warnings(claim: &Claim, others: &[Claim]) -> Vec<String> {
     let taken = taken.iter().map(|it| format!("{}: {}", it.path, it.message(&object)));
     let all: Vec<String> = taken.chain(contested).collect();
     let text = |it: &String| conditions::truncated(it, WARNED_TEXT);
-    let mut told: Vec<String> = all.iter().take(WARNED).map(text).collect();
+    let mut reported: Vec<String> = all.iter().take(WARNED).map(text).collect();
     if all.len() > WARNED {
-        told.push(format!("{} more hosts are described by others too", all.len() - WARNED));
+        reported.push(format!("{} more hosts are described by others too", all.len() - WARNED));
     }
-    told
+    reported
 }
 
 /// Of a host that a younger object describes too.

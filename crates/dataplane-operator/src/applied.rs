@@ -7,8 +7,8 @@ use serde_json::Value;
 pub const APPLIED: &str = "dataplane.openstack.org/applied";
 
 /// Whether everything that is wanted stands in what was found; what is empty may be absent.
-pub fn says(found: Option<&Value>, wanted: &Value) -> bool {
-    match wanted {
+pub fn says(found: Option<&Value>, desired: &Value) -> bool {
+    match desired {
         Value::Object(map) => {
             map.iter().all(|(key, it)| says(found.and_then(|found| found.get(key)), it))
         }
@@ -18,6 +18,6 @@ pub fn says(found: Option<&Value>, wanted: &Value) -> bool {
                 && found.iter().zip(items).all(|(found, it)| says(Some(found), it))
         }
         Value::Null => true,
-        Value::Bool(_) | Value::Number(_) | Value::String(_) => found == Some(wanted),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => found == Some(desired),
     }
 }

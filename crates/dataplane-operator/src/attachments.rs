@@ -55,8 +55,8 @@ pub struct Attachments(OptionalInformer<Attachment>);
 
 impl Attachments {
     /// Not watched yet; `watches` is where they will be.
-    pub fn new(watches: Informers) -> Self {
-        Self(OptionalInformer::new(watches))
+    pub fn new(informers: Informers) -> Self {
+        Self(OptionalInformer::new(informers))
     }
 
     /// Calls `wake` with each attachment that comes, changes or goes.

@@ -64,7 +64,7 @@ pub(crate) struct Watched {
 impl Watched {
     /// Empty caches; `manager` is the field manager whose fields of Secrets and ConfigMaps are kept.
     pub(crate) fn new(
-        candidate: &ManagerBuilder,
+        builder: &ManagerBuilder,
         manager: &'static str,
         keys: Keys,
         others: ExternalApis,
@@ -78,7 +78,7 @@ impl Watched {
                 (metal3::list_hosts::BY_SET, Box::new(metal3::list_hosts::set_of)),
             ],
         );
-        let metal3 = Arc::new(Metal3::new(candidate, Arc::clone(&secrets)));
+        let metal3 = Arc::new(Metal3::new(builder, Arc::clone(&secrets)));
         Self {
             planes: Cache::new(vec![(BY_NAMESPACE, Box::new(namespace_of))]),
             roles: Cache::new(vec![
@@ -130,7 +130,7 @@ impl Watched {
         all
     }
 
-    pub(crate) fn groups(&self, candidate: &ManagerBuilder, api: &Arc<Api>) -> Caches {
+    pub(crate) fn groups(&self, builder: &ManagerBuilder, api: &Arc<Api>) -> Caches {
         Caches {
             planes: Arc::clone(&self.planes),
             roles: Arc::clone(&self.roles),
@@ -140,7 +140,7 @@ impl Watched {
             runs: Arc::clone(&self.runs),
             sources: self.sources(),
             source_contents: SourceContents::default(),
-            attachments: Arc::new(Attachments::new(candidate.watches())),
+            attachments: Arc::new(Attachments::new(builder.informers())),
             machines: Arc::clone(&self.machines),
             api: Arc::clone(api),
         }
@@ -165,7 +165,7 @@ impl Watched {
 
     pub(crate) fn machines(
         &self,
-        candidate: &ManagerBuilder,
+        builder: &ManagerBuilder,
         api: &Arc<Api>,
     ) -> baremetal_set::Caches {
         baremetal_set::Caches {
@@ -173,7 +173,7 @@ impl Watched {
             sets: Arc::clone(&self.baremetal_sets),
             sources: self.sources(),
             source_contents: SourceContents::default(),
-            pool: Pool::counted(candidate.metrics()),
+            pool: Pool::counted(builder.metrics()),
             pauses: RequestBackoff::default(),
             api: Arc::clone(api),
         }
@@ -233,15 +233,15 @@ impl Watched {
     /// Runs the controller of sets of machines, whose kind is served, unless they are somebody else's.
     pub(crate) async fn watch_machines(
         &self,
-        candidate: &ManagerBuilder,
+        builder: &ManagerBuilder,
         leader: &mut Manager,
         api: &Arc<Api>,
-        world: baremetal_set::Caches,
+        caches: baremetal_set::Caches,
         queue: Arc<WorkQueue>,
     ) -> Result<()> {
-        if candidate.drives::<BaremetalSet>().await? {
+        if builder.drives::<BaremetalSet>().await? {
             leader.watch_owned(&self.baremetal_sets);
-            leader.run(BaremetalSets { caches: world }, Arc::clone(api), queue).await;
+            leader.run(BaremetalSets { caches }, Arc::clone(api), queue).await;
         }
         Ok(())
     }
@@ -272,8 +272,8 @@ fn role_of(node: &Node) -> Vec<Key> {
 
 fn addresses_with_keys(run: &AnsibleEe) -> Vec<Key> {
     let reports = run.status.as_ref().map(|it| it.host_keys.as_slice()).unwrap_or_default();
-    let told = |name: &str| reports.iter().any(|it| it.name == name && it.key.is_some());
-    let hosts = run.spec.hosts.iter().filter(|it| told(&it.name));
+    let reported = |name: &str| reports.iter().any(|it| it.name == name && it.key.is_some());
+    let hosts = run.spec.hosts.iter().filter(|it| reported(&it.name));
     hosts.map(|it| Key::new(namespace(run), &it.address)).collect()
 }
 

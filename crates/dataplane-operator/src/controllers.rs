@@ -32,8 +32,8 @@ impl Controller for Maps {
         data_plane::decide::decide(seen, now)
     }
 
-    fn refused(seen: &data_plane::Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
-        data_plane::decide::refused(seen, refusal, now)
+    fn refused(seen: &data_plane::Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
+        data_plane::decide::refused(seen, rejected, now)
     }
 }
 
@@ -56,8 +56,8 @@ impl Controller for Groups {
         decide::decide(seen, now)
     }
 
-    fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
-        decide::refused(seen, refusal, now)
+    fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
+        decide::refused(seen, rejected, now)
     }
 }
 
@@ -80,8 +80,8 @@ impl Controller for Deployments {
         deployment::decide::decide(seen, now)
     }
 
-    fn refused(seen: &deployment::Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
-        deployment::decide::refused(seen, refusal, now)
+    fn refused(seen: &deployment::Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
+        deployment::decide::refused(seen, rejected, now)
     }
 }
 
@@ -104,7 +104,7 @@ impl Controller for NodeSets {
         node_set::decide::decide(seen, now)
     }
 
-    fn refused(seen: &node_set::Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
-        node_set::decide::refused(seen, refusal, now)
+    fn refused(seen: &node_set::Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
+        node_set::decide::refused(seen, rejected, now)
     }
 }

@@ -65,7 +65,7 @@ impl EffectiveSpec {
     /// The values of `node` under `role`, which may be part of `plane`, with variables from those
     /// objects.
     pub fn of(
-        plane: Option<&DataPlane>,
+        data_plane: Option<&DataPlane>,
         role: Option<&Role>,
         node: &Node,
         objects: &Objects,
@@ -78,7 +78,7 @@ impl EffectiveSpec {
         let (host_var, port_var) = (take_host(&mut vars), take_port(&mut vars));
         origins.retain(|it, origin| origin.source.is_secret || vars.contains_key(it));
         let own_strategy = node.spec.deploy_strategy.clone().unwrap_or_default();
-        let strategy = own_strategy.over(role_strategy(plane, role));
+        let strategy = own_strategy.over(role_strategy(data_plane, role));
         let host = node.spec.ansible_host.clone();
         let host =
             host.or_else(|| machine_address(role, node)).or_else(|| node.spec.host_name.clone());
@@ -277,9 +277,9 @@ fn options(strategy: DeployStrategy) -> AnsibleOptions {
 /// How deployments of a role are steered: as it says itself, else as its data plane does.
 ///
 /// It is computed here and nowhere written: the fields of the role stay its author's.
-pub fn role_strategy(plane: Option<&DataPlane>, role: Option<&Role>) -> DeployStrategy {
+pub fn role_strategy(data_plane: Option<&DataPlane>, role: Option<&Role>) -> DeployStrategy {
     let own = role.and_then(|it| it.spec.deploy_strategy.clone()).unwrap_or_default();
-    let inherited = plane.and_then(|it| it.spec.deploy_strategy.clone()).unwrap_or_default();
+    let inherited = data_plane.and_then(|it| it.spec.deploy_strategy.clone()).unwrap_or_default();
     own.over(inherited)
 }
 
@@ -302,11 +302,11 @@ mod tests {
         let spec = |it: &Value| {
             if it.is_null() { json!({}) } else { json!({ "deployStrategy": it }) }
         };
-        let [plane, role, node] = levels.map(spec);
-        let plane: DataPlane = object("OpenStackDataPlane", &plane);
+        let [data_plane, role, node] = levels.map(spec);
+        let data_plane: DataPlane = object("OpenStackDataPlane", &data_plane);
         let role: Role = object("OpenStackDataPlaneRole", &role);
         let node: Node = object("OpenStackDataPlaneNode", &node);
-        EffectiveSpec::of(Some(&plane), Some(&role), &node, &Objects::new())
+        EffectiveSpec::of(Some(&data_plane), Some(&role), &node, &Objects::new())
     }
 
     fn object<K: serde::de::DeserializeOwned>(kind: &str, spec: &Value) -> K {
@@ -390,11 +390,11 @@ mod tests {
 
     #[test]
     fn the_size_of_shards_is_the_roles_else_the_data_planes() {
-        let plane: DataPlane =
+        let data_plane: DataPlane =
             object("OpenStackDataPlane", &json!({ "deployStrategy": { "batchSize": 7 } }));
         let of = |spec: &Value| {
             let role: Role = object("OpenStackDataPlaneRole", spec);
-            role_strategy(Some(&plane), Some(&role)).batch_size()
+            role_strategy(Some(&data_plane), Some(&role)).batch_size()
         };
         assert_eq!(of(&json!({})), 7);
         assert_eq!(of(&json!({ "deployStrategy": { "batchSize": 3 } })), 3);

@@ -20,11 +20,11 @@ use operator_runtime::workqueue::WorkQueue;
 pub use observe::{Caches, Observed};
 
 /// Wakes the services whose ports a change concerns; most expose nothing, and are left asleep.
-pub fn map_events(queue: &Arc<WorkQueue>, world: &Caches) {
-    let push = exposing(queue, &world.services);
-    world.roles.on_change(move |it: &Role| push(it, &it.spec.services));
-    let (push, roles) = (exposing(queue, &world.services), Arc::clone(&world.roles));
-    world.nodes.on_change(move |it: &Node| match &it.spec.role {
+pub fn map_events(queue: &Arc<WorkQueue>, caches: &Caches) {
+    let push = exposing(queue, &caches.services);
+    caches.roles.on_change(move |it: &Role| push(it, &it.spec.services));
+    let (push, roles) = (exposing(queue, &caches.services), Arc::clone(&caches.roles));
+    caches.nodes.on_change(move |it: &Node| match &it.spec.role {
         Some(role) => {
             let role = roles.get(&Key::new(it.namespace().unwrap_or_default(), role));
             push(it, role.as_ref().map(|it| it.spec.services.as_slice()).unwrap_or_default());
@@ -32,9 +32,9 @@ pub fn map_events(queue: &Arc<WorkQueue>, world: &Caches) {
         None => push(it, &it.spec.services),
     });
     let owners = Arc::clone(queue);
-    world.exposed.on_change(move |it| push_owner(&owners, it));
+    caches.exposed.on_change(move |it| push_owner(&owners, it));
     let owners = Arc::clone(queue);
-    world.slices.on_change(move |it| push_owner(&owners, it));
+    caches.slices.on_change(move |it| push_owner(&owners, it));
 }
 
 /// Pushes those of the named services, beside an object, that expose ports.

@@ -38,6 +38,6 @@ pub fn node_sets_of(deployment: &Deployment) -> Vec<Key> {
 }
 
 /// The index [`BY_NAMESPACE`].
-pub fn namespace_of(plane: &DataPlane) -> Vec<Key> {
-    vec![Key::new(plane.namespace().unwrap_or_default(), "")]
+pub fn namespace_of(data_plane: &DataPlane) -> Vec<Key> {
+    vec![Key::new(data_plane.namespace().unwrap_or_default(), "")]
 }

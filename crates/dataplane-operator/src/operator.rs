@@ -57,86 +57,86 @@ pub struct Args {
 pub async fn run(args: Args) -> Result<()> {
     let Args { common, webhook, digests, service_networks } = args;
     let mut runtime = Runtime::start(NAME, &common).await?;
-    let candidate = ManagerBuilder::of(&runtime, NAME, &common);
+    let builder = ManagerBuilder::of(&runtime, NAME, &common);
     let known = Known::default();
     if webhook.enable_webhooks {
         admission::webhook(&known).serve(&webhook, &mut runtime).await?;
         let (ready, stop) = (runtime.health().readiness("admission"), runtime.shutdown());
         let (caches, open) = (ClaimCaches::new(), ClaimCaches::watch);
-        let standing_by = stand_by(candidate.clone(), known.clone(), caches, open, ready, stop);
+        let standing_by = stand_by(builder.clone(), known.clone(), caches, open, ready, stop);
         runtime.spawn("admission's watches", standing_by);
     }
-    let work = async move |candidate: &ManagerBuilder, leader: Manager| {
-        let keys = candidate.keys(&digests).await?;
-        work(candidate, leader, (keys, known, service_networks)).await
+    let work = async move |builder: &ManagerBuilder, leader: Manager| {
+        let keys = builder.keys(&digests).await?;
+        work(builder, leader, (keys, known, service_networks)).await
     };
-    runtime.spawn("controllers", candidate.lead(work));
+    runtime.spawn("controllers", builder.lead(work));
     runtime.run().await
 }
 
 /// The watches and the controllers.
 async fn work(
-    candidate: &ManagerBuilder,
+    builder: &ManagerBuilder,
     mut leader: Manager,
     (keys, known, networks): (Keys, Known, Vec<IpNet>),
 ) -> Result<()> {
-    let machines = Machines::new(candidate.watches());
-    let watched =
-        Watched::new(candidate, NAME, keys, ExternalApis::new(|| candidate.watches()), machines);
-    let api = candidate.api(watched.absorbing());
-    let groups = watched.groups(candidate, &api);
-    let services = watched.services(&api, &groups.sources, networks);
-    let sets = watched.sets(&api, &groups.attachments);
-    let deployments = watched.deployments(&groups);
-    let maps = Maps { caches: watched.planes() };
-    let machines = watched.machines(candidate, &api);
+    let machines = Machines::new(builder.informers());
+    let shared_caches =
+        Watched::new(builder, NAME, keys, ExternalApis::new(|| builder.informers()), machines);
+    let api = builder.api(shared_caches.absorbing());
+    let groups = shared_caches.groups(builder, &api);
+    let services = shared_caches.services(&api, &groups.sources, networks);
+    let sets = shared_caches.sets(&api, &groups.attachments);
+    let deployments = shared_caches.deployments(&groups);
+    let maps = Maps { caches: shared_caches.planes() };
+    let machines = shared_caches.machines(builder, &api);
     let queue = Arc::new(WorkQueue::default());
     let (plane_queue, service_queue) =
         (Arc::new(WorkQueue::default()), Arc::new(WorkQueue::default()));
     let (set_queue, deployment_queue) =
         (Arc::new(WorkQueue::default()), Arc::new(WorkQueue::default()));
     let machine_queue = Arc::new(WorkQueue::default());
-    event_mapping::by_objects(&queue, &watched, &groups.sources);
-    event_mapping::by_networks(&queue, &watched, &groups.attachments);
-    event_mapping::by_machines(&queue, &watched.machines);
+    event_mapping::by_objects(&queue, &shared_caches, &groups.sources);
+    event_mapping::by_networks(&queue, &shared_caches, &groups.attachments);
+    event_mapping::by_machines(&queue, &shared_caches.machines);
     data_plane::event_mapping::map_events(&plane_queue, &queue, &maps.caches);
     service::map_events(&service_queue, &services);
     node_set::event_mapping::map_events(&set_queue, &sets);
     deployment::event_mapping::map_events(&deployment_queue, &deployments);
     baremetal_set::map_events(&machine_queue, &machines);
     // Whoever is to be woken is known by now: no change is missed.
-    watched.watch(&mut leader);
+    shared_caches.watch(&mut leader);
     leader.ready().await;
-    known.lead(watched.claim_caches());
+    known.lead(shared_caches.claim_caches());
     // Another operator's objects may not even be readable, and a watch of what is not there would keep
     // all controllers waiting.
     let is_there = is_served(Arc::clone(&api)).await?;
     let mut late = Some((machines, machine_queue));
     if is_there && let Some((world, queue)) = late.take() {
-        watched.watch_machines(candidate, &mut leader, &api, world, queue).await?;
+        shared_caches.watch_machines(builder, &mut leader, &api, world, queue).await?;
     }
-    if candidate.drives::<DataPlane>().await? {
+    if builder.drives::<DataPlane>().await? {
         leader.run(maps, Arc::clone(&api), plane_queue).await;
     }
-    if candidate.drives::<Role>().await? && candidate.drives::<Node>().await? {
+    if builder.drives::<Role>().await? && builder.drives::<Node>().await? {
         leader.run(Groups { caches: groups }, Arc::clone(&api), queue).await;
     }
-    if candidate.drives::<NodeSet>().await? {
+    if builder.drives::<NodeSet>().await? {
         leader.run(NodeSets { caches: sets }, Arc::clone(&api), set_queue).await;
-        if candidate.drives::<Deployment>().await? {
+        if builder.drives::<Deployment>().await? {
             let controller = Deployments { caches: deployments };
             leader.run(controller, Arc::clone(&api), deployment_queue).await;
         }
     }
-    if candidate.drives::<Service>().await? {
+    if builder.drives::<Service>().await? {
         leader.run(Services { caches: services }, Arc::clone(&api), service_queue).await;
     }
     if let Some((world, queue)) = late {
         tokio::select! {
-            outcome = leader.watches().end() => return outcome,
+            outcome = leader.informers().end() => return outcome,
             () = appears(|| is_served(Arc::clone(&api)), LOOK_AGAIN) => {}
         }
-        watched.watch_machines(candidate, &mut leader, &api, world, queue).await?;
+        shared_caches.watch_machines(builder, &mut leader, &api, world, queue).await?;
     }
     leader.finish().await
 }

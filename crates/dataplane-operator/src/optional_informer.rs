@@ -31,8 +31,8 @@ struct Opening {
 
 impl<K: Watchable> OptionalInformer<K> {
     /// Not watched yet; `watches` is where they will be.
-    pub fn new(watches: Informers) -> Self {
-        let opening = Mutex::new(Opening { watches, is_open: false });
+    pub fn new(informers: Informers) -> Self {
+        let opening = Mutex::new(Opening { watches: informers, is_open: false });
         Self { cache: Cache::new(vec![]), opening, is_watched: OnceLock::new() }
     }
 

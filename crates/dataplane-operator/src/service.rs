@@ -42,8 +42,8 @@ impl Controller for Services {
         decide::decide(seen, now)
     }
 
-    fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
-        decide::refused(seen, refusal, now)
+    fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
+        decide::refused(seen, rejected, now)
     }
 }
 

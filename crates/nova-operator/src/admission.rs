@@ -30,8 +30,8 @@ const WARNED: usize = 12;
 /// All webhooks; those of nodes and roles answer from what is known.
 pub fn webhook(images: Images, releases: Releases, known: &Known) -> Webhook {
     let defaulted = move |request: &Request| defaulted(request, &images);
-    let judged = move |request: &Request| judged(request, |it| releases.of(it));
-    cell::add(Webhook::new().mutate(MUTATE, defaulted).validate(VALIDATE, judged), known)
+    let evaluated = move |request: &Request| judged(request, |it| releases.of(it));
+    cell::add(Webhook::new().mutate(MUTATE, defaulted).validate(VALIDATE, evaluated), known)
 }
 
 /// A compute with its images filled.
@@ -91,16 +91,16 @@ fn validate(old: Option<&Value>, new: &Value, release: Option<&Chosen>) -> Admis
     }
     let faults = oslo::faults(&custom);
     if !faults.first.is_empty() {
-        let mut told: Vec<String> = faults.first.into_iter().map(|it| it.message).collect();
+        let mut reported: Vec<String> = faults.first.into_iter().map(|it| it.message).collect();
         if faults.n_more > 0 {
-            told.push(format!("and {} more", faults.n_more));
+            reported.push(format!("and {} more", faults.n_more));
         }
-        return AdmissionDecision::deny(told.join("; "));
+        return AdmissionDecision::deny(reported.join("; "));
     }
     let texts = [Text { source: FIELD, text: &custom }];
-    let findings = oslo::conditions(&texts, release.and_then(Chosen::release), WARNED);
-    let n_more = findings.n_more;
-    let mut warnings: Vec<String> = findings.first.into_iter().map(|it| it.message).collect();
+    let conditions = oslo::conditions(&texts, release.and_then(Chosen::release), WARNED);
+    let n_more = conditions.n_more;
+    let mut warnings: Vec<String> = conditions.first.into_iter().map(|it| it.message).collect();
     if n_more > 0 {
         warnings.push(format!("{FIELD}: {n_more} more stand in condition {CONFIG_WARNINGS}"));
     }

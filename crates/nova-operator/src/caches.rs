@@ -81,14 +81,14 @@ impl Caches {
     /// Secrets are known to be as they were written by the fields that `manager` still owns; digests of
     /// what Secrets hold are by `keys`.
     pub fn new(
-        candidate: &ManagerBuilder,
+        builder: &ManagerBuilder,
         manager: &'static str,
         keys: &Keys,
         cells_are_ours: bool,
     ) -> Arc<Self> {
-        let watched = SharedCaches::new();
-        let peers = RolloutCoordinator::new(watched.clone());
-        let SharedCaches { nodes, roles, computes, runs } = watched;
+        let shared_caches = SharedCaches::new();
+        let coordinator = RolloutCoordinator::new(shared_caches.clone());
+        let SharedCaches { nodes, roles, computes, runs } = shared_caches;
         let (cells, services) = (Cache::new(vec![]), Cache::new(vec![]));
         // Rendered Secrets that are edited by hand are known by what is left of our own fields.
         let secrets = source_cache::metadata::<Secret>(manager, vec![]);
@@ -103,7 +103,7 @@ impl Caches {
         ];
         let sources = || SourceCache::new(keys, Arc::clone(&secrets), Arc::clone(&config_maps));
         let (compute_sources, cell_sources, service_sources) = (sources(), sources(), sources());
-        let (vault, api) = (SourceContents::default(), candidate.api(absorbing));
+        let (source_contents, api) = (SourceContents::default(), builder.api(absorbing));
         Arc::new(Self {
             nodes,
             roles,
@@ -114,8 +114,8 @@ impl Caches {
             compute_sources,
             cell_sources,
             service_sources,
-            source_contents: vault,
-            coordinator: peers,
+            source_contents,
+            coordinator,
             api,
             cells_are_ours,
             secrets,
@@ -135,7 +135,7 @@ impl Caches {
 
     /// Opens all watches.
     pub fn watch(&self, leader: &mut Manager) {
-        self.watched().watch(leader.watches());
+        self.watched().watch(leader.informers());
         leader.watch(&self.services, "");
         leader.watch_owned(&self.cells);
         leader.watch(&self.secrets, "");
@@ -170,40 +170,40 @@ impl Caches {
 
     /// Wakes whoever a change concerns.
     pub fn map_events(self: &Arc<Self>, queues: &Queues) {
-        let (world, nodes, computes) =
+        let (caches, nodes, computes) =
             (Arc::clone(self), Arc::clone(&queues.nodes), Arc::clone(&queues.computes));
         let stir = self.stir(queues);
         self.nodes.on_change(move |it| {
             nodes.push(Key::of(it));
-            let of_node = world.computes.indexed(BY_NODE, &Key::of(it));
+            let of_node = caches.computes.indexed(BY_NODE, &Key::of(it));
             push_all(&computes, &of_node);
             for compute in &of_node {
                 stir(&Key::of(&**compute));
             }
         });
-        let (world, nodes, computes) =
+        let (caches, nodes, computes) =
             (Arc::clone(self), Arc::clone(&queues.nodes), Arc::clone(&queues.computes));
         self.roles.on_change(move |it| {
-            for node in world.nodes.indexed(BY_ROLE, &Key::of(it)) {
+            for node in caches.nodes.indexed(BY_ROLE, &Key::of(it)) {
                 nodes.push(Key::of(&*node));
-                push_all(&computes, &world.computes.indexed(BY_NODE, &Key::of(&*node)));
+                push_all(&computes, &caches.computes.indexed(BY_NODE, &Key::of(&*node)));
             }
         });
         self.map_services(queues);
-        let (world, cells, computes) =
+        let (caches, cells, computes) =
             (Arc::clone(self), Arc::clone(&queues.cells), Arc::clone(&queues.computes));
         let concern = ChangeFilter::default();
         self.cells.on_change(move |it| {
             let key = Key::of(it);
             // Its counters concern nobody, itself included: else each count is followed by another.
-            if concern.changes(&key, || world.cells.get(&key).map(|it| bearing(&it))) {
+            if concern.changes(&key, || caches.cells.get(&key).map(|it| bearing(&it))) {
                 cells.push(key.clone());
-                push_all(&computes, &world.computes.indexed(BY_CELL, &key));
+                push_all(&computes, &caches.computes.indexed(BY_CELL, &key));
             }
         });
         let (nodes, cells, computes) =
             (Arc::clone(&queues.nodes), Arc::clone(&queues.cells), Arc::clone(&queues.computes));
-        let (world, cleanups) = (Arc::clone(self), Arc::clone(&queues.cleanups));
+        let (caches, cleanups) = (Arc::clone(self), Arc::clone(&queues.cleanups));
         let stir = self.stir(queues);
         self.computes.on_change(move |it| {
             computes.push(Key::of(it));
@@ -213,7 +213,7 @@ impl Caches {
                 cells.push(cell_key(it));
             }
             let uid = Key::new(it.namespace().unwrap_or_default(), it.uid().unwrap_or_default());
-            for run in world.runs.indexed(BY_OWNER, &uid) {
+            for run in caches.runs.indexed(BY_OWNER, &uid) {
                 push_cleanup(&cleanups, &run);
             }
         });
@@ -233,10 +233,10 @@ impl Caches {
 
     /// What follows for others when a compute, or its node, is another one than before.
     fn stir(self: &Arc<Self>, queues: &Queues) -> impl Fn(&Key) + Send + Sync + use<> {
-        let world = Arc::clone(self);
+        let caches = Arc::clone(self);
         let (computes, cells) = (Arc::clone(&queues.computes), Arc::clone(&queues.cells));
         move |key| {
-            let Requeue { computes: next, cells: counting } = world.coordinator.refresh(key);
+            let Requeue { computes: next, cells: counting } = caches.coordinator.refresh(key);
             for compute in next {
                 computes.push(compute);
             }
@@ -249,14 +249,14 @@ impl Caches {
     /// A service concerns itself; and in phase 0 it may come to stand in the way of computes, or cease
     /// to.
     fn map_services(self: &Arc<Self>, queues: &Queues) {
-        let (world, nodes, computes) =
+        let (caches, nodes, computes) =
             (Arc::clone(self), Arc::clone(&queues.nodes), Arc::clone(&queues.computes));
         let services = Arc::clone(&queues.services);
         self.services.on_change(move |it| {
             services.push(Key::of(it));
-            for node in world.listing(it) {
+            for node in caches.listing(it) {
                 nodes.push(Key::of(&*node));
-                push_all(&computes, &world.computes.indexed(BY_NODE, &Key::of(&*node)));
+                push_all(&computes, &caches.computes.indexed(BY_NODE, &Key::of(&*node)));
             }
         });
     }

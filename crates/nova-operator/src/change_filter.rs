@@ -73,12 +73,12 @@ mod tests {
     use super::*;
 
     fn cell(ready: &str, computes: i64) -> Cell {
-        let findings = vec![
+        let conditions = vec![
             ConditionDraft::good(READY, "Ready", ready),
             ConditionDraft::waiting("ComputesUpToDate", "ComputesBehind", computes.to_string()),
         ];
         let status = CellStatus {
-            conditions: merge_conditions(&[], findings, None, Timestamp::UNIX_EPOCH),
+            conditions: merge_conditions(&[], conditions, None, Timestamp::UNIX_EPOCH),
             computes: Some(computes),
             ..CellStatus::default()
         };

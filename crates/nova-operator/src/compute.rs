@@ -60,7 +60,7 @@ impl Controller for ComputeDeployment {
         decide(seen, now)
     }
 
-    fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
-        decide::refused(seen, refusal, now)
+    fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
+        decide::refused(seen, rejected, now)
     }
 }

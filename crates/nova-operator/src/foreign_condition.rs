@@ -20,14 +20,14 @@ where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
 {
     let previous: Vec<Condition> = previous.into_iter().cloned().collect();
-    let wanted = merge_conditions(&previous, condition.into_iter().collect(), None, now);
-    if wanted == previous {
+    let desired = merge_conditions(&previous, condition.into_iter().collect(), None, now);
+    if desired == previous {
         return None;
     }
     let write = Write::Status {
-        status: json!({ "conditions": wanted }),
+        status: json!({ "conditions": desired }),
         resource_version: None,
-        notices: transition_events(&previous, &wanted),
+        notices: transition_events(&previous, &desired),
     };
     Some(Step { target: Target::of(object), write, reason: because.to_owned() })
 }

@@ -71,15 +71,15 @@ pub fn oslo_text(data: &[u8]) {
     if entries.len() > JUDGED {
         return;
     }
-    let findings = oslo::conditions(&texts, release, LIST_LIMIT);
+    let conditions = oslo::conditions(&texts, release, LIST_LIMIT);
     assert_eq!(
         oslo::conditions(&texts, release, LIST_LIMIT),
-        findings,
+        conditions,
         "two answers to one question"
     );
-    assert!(findings.first.len() == LIST_LIMIT || findings.n_more == 0);
-    assert!(findings.first.len() <= LIST_LIMIT);
-    findings.first.iter().for_each(|it| fit(&it.message));
+    assert!(conditions.first.len() == LIST_LIMIT || conditions.n_more == 0);
+    assert!(conditions.first.len() <= LIST_LIMIT);
+    conditions.first.iter().for_each(|it| fit(&it.message));
 }
 
 /// A message is short, and a terminal obeys nothing in it.
@@ -195,16 +195,16 @@ pub fn admission(data: &[u8]) {
         let known = Known::default();
         let untold = [of_node(&request, &known), of_role(&request, &known)];
         known.lead(SharedCaches::new());
-        let told = [of_node(&request, &known), of_role(&request, &known)];
+        let reported = [of_node(&request, &known), of_role(&request, &known)];
         let of_compute = [defaulted(&request, &images), judged(&request, |_| chosen.cloned())];
-        for verdict in untold.into_iter().chain(told).chain(of_compute) {
+        for verdict in untold.into_iter().chain(reported).chain(of_compute) {
             assert!(verdict.allowed || !verdict.message.is_empty(), "refused without a word");
-            let told = verdict.warnings.iter().chain([&verdict.message]);
-            let n_bytes: usize = told.clone().map(String::len).sum();
+            let reported = verdict.warnings.iter().chain([&verdict.message]);
+            let n_bytes: usize = reported.clone().map(String::len).sum();
             assert!(n_bytes <= 64 * 1024, "{n_bytes} bytes are told");
             let is_odd = |it: char| it != '\n' && it.is_control();
             assert!(
-                !told.clone().any(|it| it.contains(is_odd)),
+                !reported.clone().any(|it| it.contains(is_odd)),
                 "a terminal obeys it: {verdict:?}"
             );
         }

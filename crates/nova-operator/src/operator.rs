@@ -171,7 +171,7 @@ pub async fn run(args: Args) -> Result<()> {
     let images = Images::from(images);
     let mut runtime = Runtime::start(NAME, &common).await?;
     let releases = Releases::new(nova_release);
-    let candidate = ManagerBuilder::of(&runtime, NAME, &common);
+    let builder = ManagerBuilder::of(&runtime, NAME, &common);
     let known = Known::default();
     if webhook.enable_webhooks {
         let webhooks = admission::webhook(images.clone(), releases.clone(), &known);
@@ -179,20 +179,20 @@ pub async fn run(args: Args) -> Result<()> {
         let (ready, stop) = (runtime.health().readiness("admission"), runtime.shutdown());
         let (caches, known) = (SharedCaches::new(), known.clone());
         let standing_by =
-            stand_by(candidate.clone(), known, caches, SharedCaches::watch, ready, stop);
+            stand_by(builder.clone(), known, caches, SharedCaches::watch, ready, stop);
         runtime.spawn("admission's watches", standing_by);
     }
-    let work = async move |candidate: &ManagerBuilder, leader: Manager| {
-        let keys = candidate.keys(&digests).await?;
-        work(candidate, leader, keys, known, images, releases, reconcile_novacell).await
+    let work = async move |builder: &ManagerBuilder, leader: Manager| {
+        let keys = builder.keys(&digests).await?;
+        work(builder, leader, keys, known, images, releases, reconcile_novacell).await
     };
-    runtime.spawn("controllers", candidate.lead(work));
+    runtime.spawn("controllers", builder.lead(work));
     runtime.run().await
 }
 
 /// The watches and the controllers.
 async fn work(
-    candidate: &ManagerBuilder,
+    builder: &ManagerBuilder,
     mut leader: Manager,
     keys: Keys,
     known: Known,
@@ -200,9 +200,9 @@ async fn work(
     releases: Releases,
     reconcile_novacell: bool,
 ) -> Result<()> {
-    let drives_computes = candidate.drives::<ExternalCompute>().await?;
-    let drives_cells = reconcile_novacell && candidate.drives::<Cell>().await?;
-    let world = Caches::new(candidate, NAME, &keys, drives_cells);
+    let drives_computes = builder.drives::<ExternalCompute>().await?;
+    let drives_cells = reconcile_novacell && builder.drives::<Cell>().await?;
+    let world = Caches::new(builder, NAME, &keys, drives_cells);
     let queues = Queues::default();
     world.map_events(&queues);
     world.watch(&mut leader);

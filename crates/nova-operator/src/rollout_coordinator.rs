@@ -24,7 +24,7 @@ use rollout_index::{Member, Standings, is_trying, state};
 /// All computes, by role.
 pub struct RolloutCoordinator {
     shared_caches: SharedCaches,
-    standings: Mutex<Standings>,
+    states: Mutex<Standings>,
     turns: Mutex<BTreeMap<Key, Arc<tokio::sync::Mutex<()>>>>,
 }
 
@@ -62,26 +62,26 @@ pub struct Requeue {
 impl RolloutCoordinator {
     /// Over caches that their owner watches.
     pub fn new(shared_caches: SharedCaches) -> Self {
-        Self { shared_caches, standings: Mutex::default(), turns: Mutex::default() }
+        Self { shared_caches, states: Mutex::default(), turns: Mutex::default() }
     }
 
     /// Takes in what a compute has become; it, its node or both have changed.
     pub fn refresh(&self, key: &Key) -> Requeue {
-        let mut standings = lock(&self.standings);
+        let mut states = lock(&self.states);
         // Read under the lock, so that of two who refresh the last one has seen the newest.
         let member = self.shared_caches.computes.get(key).map(|it| {
             let node = self.shared_caches.node_of(&it);
             Member::of(&it, node.as_deref())
         });
-        let changed = standings.put(key, member);
+        let changed = states.put(key, member);
         let mut stir = Requeue { computes: Vec::new(), cells: changed.cells };
-        for (role, news) in changed.roles {
+        for (role, pending) in changed.roles {
             let limits = |waiting: &Key| {
                 let compute = self.shared_caches.computes.get(waiting);
                 let node = compute.and_then(|it| self.shared_caches.node_of(&it));
                 node.map(|it| limits(&it)).unwrap_or_default()
             };
-            stir.computes.extend(standings.next(&role, news, limits));
+            stir.computes.extend(states.next(&role, pending, limits));
         }
         stir
     }
@@ -98,27 +98,27 @@ impl RolloutCoordinator {
         let Some((node, role)) = node.and_then(|it| Some((it, role_key(it)?))) else {
             return RolloutSlot::Free;
         };
-        let (limits, standing) = (limits(node), state(compute, Some(node)));
+        let (limits, state) = (limits(node), state(compute, Some(node)));
         // Of one that has failed this is asked before each try, and not again before the try is over.
-        let is_next_try = standing.is_retry() && !is_trying(compute, Some(node), standing);
-        if !standing.starts_now() && !is_next_try {
+        let is_next_try = state.is_retry() && !is_trying(compute, Some(node), state);
+        if !state.starts_now() && !is_next_try {
             return RolloutSlot::Free;
         }
-        if !lock(&self.standings).limited(&role, &limits) {
+        if !lock(&self.states).limited(&role, &limits) {
             return RolloutSlot::Free;
         }
-        let held = || lock(&self.standings).blocked(&role, &limits, standing);
+        let held = || lock(&self.states).blocked(&role, &limits, state);
         // A full house needs no queue before its door: who is held is woken when a place is free.
         if let Some(held) = held() {
             return RolloutSlot::Held(held);
         }
         // One that takes no place asks nobody for it.
-        if standing == RolloutState::New {
+        if state == RolloutState::New {
             return RolloutSlot::Free;
         }
-        let turn = Arc::clone(lock(&self.turns).entry(role.clone()).or_default());
-        let turn = turn.lock_owned().await;
-        held().map_or_else(|| RolloutSlot::Taken(Arc::new(turn)), RolloutSlot::Held)
+        let slot = Arc::clone(lock(&self.turns).entry(role.clone()).or_default());
+        let slot = slot.lock_owned().await;
+        held().map_or_else(|| RolloutSlot::Taken(Arc::new(slot)), RolloutSlot::Held)
     }
 }
 

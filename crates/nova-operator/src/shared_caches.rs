@@ -45,11 +45,11 @@ impl SharedCaches {
     }
 
     /// Opens their watches.
-    pub fn watch(&self, watches: &mut Informers) {
-        watches.watch(&self.nodes, "");
-        watches.watch(&self.roles, "");
-        watches.watch_owned(&self.computes);
-        watches.watch(&self.runs, "");
+    pub fn watch(&self, informers: &mut Informers) {
+        informers.watch(&self.nodes, "");
+        informers.watch(&self.roles, "");
+        informers.watch_owned(&self.computes);
+        informers.watch(&self.runs, "");
     }
 
     /// The role that a node names, where it exists.

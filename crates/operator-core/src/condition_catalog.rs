@@ -344,8 +344,8 @@ mod tests {
         ],
     }];
 
-    fn found(findings: Vec<ConditionDraft>) -> Vec<String> {
-        let conditions = merge_conditions(&[], findings, None, jiff::Timestamp::UNIX_EPOCH);
+    fn found(drafts: Vec<ConditionDraft>) -> Vec<String> {
+        let conditions = merge_conditions(&[], drafts, None, jiff::Timestamp::UNIX_EPOCH);
         undeclared(KINDS, "Thing", &json!({ "conditions": conditions }))
     }
 
@@ -377,9 +377,9 @@ mod tests {
 
     #[test]
     fn another_reason_type_or_status_is_not() {
-        let finding = ConditionDraft::waiting("Done", "Tired", "");
-        assert_eq!(found(vec![finding.clone()]), ["Thing Done=False Tired"]);
-        assert_eq!(found(vec![finding.with_type(READY)]), ["Thing Ready=False Tired"]);
+        let condition = ConditionDraft::waiting("Done", "Tired", "");
+        assert_eq!(found(vec![condition.clone()]), ["Thing Done=False Tired"]);
+        assert_eq!(found(vec![condition.with_type(READY)]), ["Thing Ready=False Tired"]);
         assert_eq!(found(vec![ConditionDraft::good("Done", "Waiting", "")]).len(), 1);
         assert_eq!(found(vec![ConditionDraft::good("Other", "Waiting", "")]).len(), 1);
         assert_eq!(found(vec![ConditionDraft::error("Done", "KeyRefused", "")]).len(), 1);

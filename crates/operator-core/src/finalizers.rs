@@ -69,25 +69,25 @@ mod tests {
 
     #[test]
     fn an_object_is_held_once_and_not_when_it_goes() {
-        let hold = |it: &Node| add_finalizer(it, "x/a", "of the test").map(|it| it.write);
+        let add = |it: &Node| add_finalizer(it, "x/a", "of the test").map(|it| it.write);
         assert_eq!(
-            hold(&node(&["y/b"], false)),
+            add(&node(&["y/b"], false)),
             Some(Write::AddFinalizer { finalizer: "x/a".into() })
         );
-        assert_eq!(hold(&node(&["x/a"], false)), None);
-        assert_eq!(hold(&node(&["y/b"], true)), None);
+        assert_eq!(add(&node(&["x/a"], false)), None);
+        assert_eq!(add(&node(&["y/b"], true)), None);
     }
 
     #[test]
     fn a_release_leaves_the_finalizers_of_others_as_they_were_read() {
-        let release = |it: &Node| remove_finalizer(it, "x/a", "of the test").map(|it| it.write);
+        let remove = |it: &Node| remove_finalizer(it, "x/a", "of the test").map(|it| it.write);
         let rest = |rest: &[&str]| Write::RemoveFinalizer {
             rest: rest.iter().map(|it| (*it).to_owned()).collect(),
             resource_version: Some("7".into()),
         };
-        assert_eq!(release(&node(&["y/b", "x/a", "z/c"], true)), Some(rest(&["y/b", "z/c"])));
-        assert_eq!(release(&node(&["x/a"], false)), Some(rest(&[])));
-        assert_eq!(release(&node(&["y/b"], true)), None);
+        assert_eq!(remove(&node(&["y/b", "x/a", "z/c"], true)), Some(rest(&["y/b", "z/c"])));
+        assert_eq!(remove(&node(&["x/a"], false)), Some(rest(&[])));
+        assert_eq!(remove(&node(&["y/b"], true)), None);
     }
 
     #[test]

@@ -48,8 +48,8 @@ pub fn addresses(data: &[u8]) {
     assert!(terms.len() < 2 || limit::terms(&joined) == terms, "terms do not stay apart");
     let _ = limit::leaves_out(other, &host, &["compute"]);
     for word in owner::accepted(Some(&other.to_owned())) {
-        let told = owner::answer(&format!("(UID {word})"));
-        assert!(word.starts_with("host:") || told.as_ref() == Some(&word), "{word}");
+        let reported = owner::answer(&format!("(UID {word})"));
+        assert!(word.starts_with("host:") || reported.as_ref() == Some(&word), "{word}");
     }
 }
 

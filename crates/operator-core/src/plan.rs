@@ -242,18 +242,18 @@ pub fn status_step<S: Serialize>(
     previous: &[Condition],
     next: &[Condition],
 ) -> Option<Step> {
-    let wanted = serde_json::to_value(desired).unwrap_or_default();
+    let expected = serde_json::to_value(desired).unwrap_or_default();
     let mut seen = observed.map(|it| serde_json::to_value(it).unwrap_or_default());
     // Not by `[]`, which would put a null where there are none.
     let list = seen.as_mut().and_then(|it| it.get_mut("conditions")?.as_array_mut());
     if let Some(list) = list {
         list.retain(|it| !it["type"].as_str().unwrap_or_default().contains('/'));
     }
-    if seen.as_ref() == Some(&wanted) {
+    if seen.as_ref() == Some(&expected) {
         return None;
     }
     let notices = transition_events(previous, next);
-    let write = Write::Status { status: wanted, resource_version: None, notices };
+    let write = Write::Status { status: expected, resource_version: None, notices };
     Some(Step { target, write, reason: "what was observed differs from the status".into() })
 }
 
@@ -301,10 +301,10 @@ mod tests {
     }
 
     /// Whether a status is written where `seen` stands.
-    fn is_written(seen: Option<&Value>, wanted: &Value) -> bool {
+    fn is_written(seen: Option<&Value>, expected: &Value) -> bool {
         let kind = Kind::of::<api::dataplane::Node>();
         let target = Target { kind, namespace: "ns".into(), name: "n0".into(), uid: None };
-        status_step(target, seen, wanted, &[], &[]).is_some()
+        status_step(target, seen, expected, &[], &[]).is_some()
     }
 
     #[test]

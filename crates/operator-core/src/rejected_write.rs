@@ -47,10 +47,10 @@ impl RejectedWrite {
     /// Counters and identifiers in the API server's words do not change what is told already.
     pub fn condition(&self, type_: &str, previous: &[Condition]) -> ConditionDraft {
         let message = self.message();
-        let told = find(previous, type_);
+        let reported = find(previous, type_);
         let is_same =
             |it: &&Condition| it.reason == self.reason && says_same(&it.message, &message);
-        let message = told.filter(is_same).map_or(message, |it| it.message.clone());
+        let message = reported.filter(is_same).map_or(message, |it| it.message.clone());
         ConditionDraft::warning(type_, self.reason, message)
     }
 
@@ -86,22 +86,22 @@ pub fn condition(
     is_waiting: bool,
 ) -> Option<ConditionDraft> {
     match rejection {
-        Some(refusal) => Some(refusal.condition(WRITES_ACCEPTED, previous)),
+        Some(rejected) => Some(rejected.condition(WRITES_ACCEPTED, previous)),
         None if is_waiting => message(previous),
         None => None,
     }
 }
 
 /// Whether what is told of a refused write is of an object of a kind.
-pub fn is_of(told: &ConditionDraft, kind: &Kind) -> bool {
+pub fn is_of(reported: &ConditionDraft, kind: &Kind) -> bool {
     // What is refused stands first in its message.
-    told.message.split(' ').next() == Some(&kind.kind)
+    reported.message.split(' ').next() == Some(&kind.kind)
 }
 
 /// The refusal that stands among an object's conditions.
 fn message(conditions: &[Condition]) -> Option<ConditionDraft> {
-    let told = find(conditions, WRITES_ACCEPTED)?;
-    Some(ConditionDraft::warning(WRITES_ACCEPTED, &told.reason, told.message.clone()))
+    let reported = find(conditions, WRITES_ACCEPTED)?;
+    Some(ConditionDraft::warning(WRITES_ACCEPTED, &reported.reason, reported.message.clone()))
 }
 
 /// Policies may quote what they refuse: of a Secret only what the API server itself says of
@@ -151,8 +151,8 @@ mod tests {
         Step::apply(target, json!({ "metadata": {} }), "x")
     }
 
-    fn message(refusal: &RejectedWrite, previous: &[Condition]) -> String {
-        refusal.condition(WRITES_ACCEPTED, previous).message
+    fn message(rejected: &RejectedWrite, previous: &[Condition]) -> String {
+        rejected.condition(WRITES_ACCEPTED, previous).message
     }
 
     #[test]
@@ -163,8 +163,8 @@ mod tests {
             ("AlreadyExists", "Another object has its name"),
         ];
         for (reason, next_step) in cases {
-            let refusal = RejectedWrite::of(&step("ConfigMap", "a"), reason, "no\n  more room.");
-            let text = message(&refusal, &[]);
+            let rejected = RejectedWrite::of(&step("ConfigMap", "a"), reason, "no\n  more room.");
+            let text = message(&rejected, &[]);
             assert!(text.starts_with("ConfigMap a cannot be written: no more room. "), "{text}");
             assert!(text.contains(next_step) && text.ends_with("by itself."), "{text}");
         }
@@ -179,9 +179,9 @@ mod tests {
     #[test]
     fn a_told_refusal_is_of_the_kind_that_was_refused() {
         let step = step("ConfigMap", "a");
-        let told = RejectedWrite::of(&step, "Invalid", "x").condition(WRITES_ACCEPTED, &[]);
-        assert!(is_of(&told, &step.target.kind));
-        assert!(!is_of(&told, &Kind { kind: "Config".into(), ..step.target.kind }));
+        let reported = RejectedWrite::of(&step, "Invalid", "x").condition(WRITES_ACCEPTED, &[]);
+        assert!(is_of(&reported, &step.target.kind));
+        assert!(!is_of(&reported, &Kind { kind: "Config".into(), ..step.target.kind }));
     }
 
     #[test]
@@ -202,24 +202,24 @@ mod tests {
 
     #[test]
     fn counters_do_not_change_what_is_told_and_another_cause_or_object_does() {
-        let told = |name: &str, words: &str, previous: &[Condition]| {
+        let reported = |name: &str, words: &str, previous: &[Condition]| {
             message(&RejectedWrite::of(&step("ConfigMap", name), "Forbidden", words), previous)
         };
         let first =
             RejectedWrite::of(&step("ConfigMap", "a1"), "Forbidden", "used: 5 of 5 (id 7f3a)");
-        let finding = first.condition(WRITES_ACCEPTED, &[]);
-        let previous = merge_conditions(&[], vec![finding.clone()], None, Timestamp::UNIX_EPOCH);
-        assert_eq!(told("a1", "used: 6 of 6 (id 9b2c)", &previous), finding.message);
-        assert_ne!(told("a2", "used: 5 of 5 (id 7f3a)", &previous), finding.message);
-        assert!(told("a1", "the policy says no", &previous).contains("the policy says no"));
+        let condition = first.condition(WRITES_ACCEPTED, &[]);
+        let previous = merge_conditions(&[], vec![condition.clone()], None, Timestamp::UNIX_EPOCH);
+        assert_eq!(reported("a1", "used: 6 of 6 (id 9b2c)", &previous), condition.message);
+        assert_ne!(reported("a2", "used: 5 of 5 (id 7f3a)", &previous), condition.message);
+        assert!(reported("a1", "the policy says no", &previous).contains("the policy says no"));
         let other =
             RejectedWrite::of(&step("ConfigMap", "a1"), "Invalid", "used: 5 of 5 (id 7f3a)");
-        assert_ne!(message(&other, &previous), finding.message);
+        assert_ne!(message(&other, &previous), condition.message);
     }
 
     #[test]
     fn a_message_is_bounded_however_long_the_words() {
-        let refusal = RejectedWrite::of(&step("ConfigMap", "a"), "Invalid", &"long ".repeat(9999));
-        assert!(message(&refusal, &[]).len() < 1000);
+        let rejected = RejectedWrite::of(&step("ConfigMap", "a"), "Invalid", &"long ".repeat(9999));
+        assert!(message(&rejected, &[]).len() < 1000);
     }
 }

@@ -48,7 +48,7 @@ pub struct CommonArgs {
     #[arg(long, env = "LOG_FORMAT", value_enum, default_value_t)]
     pub log_format: LogFormat,
 
-    /// What is logged: a level, or directives such as "info,operator_runtime=debug".
+    /// What is logged: a level, or directives such as "`info,operator_runtime=debug`".
     #[arg(long, env = "LOG_LEVEL", default_value = "info", value_name = "LEVEL")]
     pub log_level: String,
 

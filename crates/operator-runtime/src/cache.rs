@@ -160,7 +160,7 @@ impl<K: Watchable> Cache<K> {
     /// Watches until the process ends.
     pub async fn watch(self: Arc<Self>, client: Client, scope: Scope) {
         let config = watcher::Config::default().labels(&scope.labels);
-        let watches: Vec<Option<String>> = if scope.namespaces.is_empty() {
+        let informers: Vec<Option<String>> = if scope.namespaces.is_empty() {
             vec![None]
         } else {
             scope.namespaces.into_iter().map(Some).collect()
@@ -170,14 +170,14 @@ impl<K: Watchable> Cache<K> {
                 .default_backoff()
                 .boxed()
         };
-        let streams = watches.iter().map(open).collect();
-        self.open(watches);
+        let streams = informers.iter().map(open).collect();
+        self.open(informers);
         self.pump(streams).await;
     }
 
-    fn open(&self, watches: Vec<Option<String>>) {
-        self.pending.send_replace(Some(watches.len()));
-        lock(&self.store).open(watches);
+    fn open(&self, informers: Vec<Option<String>>) {
+        self.pending.send_replace(Some(informers.len()));
+        lock(&self.store).open(informers);
     }
 
     async fn pump(&self, streams: Vec<BoxStream<'_, watcher::Result<Event<Item<K>>>>>) {

@@ -70,8 +70,8 @@ async fn reconcile<C: Controller>(
         return Ok(plan.requeue_after);
     }
     if let (Some(words), Some(step)) = (error.rejection(), plan.all().nth(at)) {
-        let refusal = RejectedWrite::of(step, error.reason(), words);
-        let mut telling = C::refused(&seen, &refusal, now);
+        let rejected = RejectedWrite::of(step, error.reason(), words);
+        let mut telling = C::refused(&seen, &rejected, now);
         // What the plan has written before it ended need not be written again.
         telling.steps.retain(|it| !plan.all().take(at).any(|made| made == it));
         if let Err(PlanStopped { error, .. }) = api.carry_out(&telling).await {
@@ -123,9 +123,9 @@ async fn pass<C: Controller>(
     let outcome = tokio::time::timeout(PASS_DEADLINE, reconcile(controller, api, key)).await;
     metrics.reconciled(C::NAME, start.elapsed());
     let error = match outcome {
-        Ok(Ok(look_again)) => {
+        Ok(Ok(requeue_after)) => {
             backoff.reset(key);
-            if let Some(pause) = look_again {
+            if let Some(pause) = requeue_after {
                 queue.push_in(key.clone(), pause);
             }
             return;

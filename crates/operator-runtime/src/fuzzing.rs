@@ -120,10 +120,10 @@ fn asked(path: &str, body: &[u8]) -> (StatusCode, String) {
 fn webhook() -> Webhook {
     let judge = |request: &Request| {
         let before = request.object.as_ref().map(|it| it.data.clone()).unwrap_or_default();
-        let told = before["spec"]["cell"].as_str().unwrap_or_default();
-        if told.starts_with('c') {
-            return AdmissionDecision::deny(format!("spec.cell: {told} runs no computes"))
-                .warn(told);
+        let reported = before["spec"]["cell"].as_str().unwrap_or_default();
+        if reported.starts_with('c') {
+            return AdmissionDecision::deny(format!("spec.cell: {reported} runs no computes"))
+                .warn(reported);
         }
         let mut after = before.clone();
         if let Some(spec) = after.get_mut("spec").and_then(Value::as_object_mut) {

@@ -29,7 +29,7 @@ pub struct Manager {
     metrics: Metrics,
     health: Health,
     term: String,
-    watches: Informers,
+    informers: Informers,
 }
 
 /// Watches in the operator's namespaces, and tasks that rely on them; they end when it is dropped.
@@ -111,7 +111,7 @@ impl ManagerBuilder {
     }
 
     /// No watches yet; they need no Lease, for they only read.
-    pub fn watches(&self) -> Informers {
+    pub fn informers(&self) -> Informers {
         let (client, leadership) = (self.client.clone(), self.leadership.clone());
         let metrics = self.metrics.clone();
         Informers {
@@ -144,9 +144,9 @@ impl ManagerBuilder {
             () = stop.requested() => return Ok(()),
         };
         let syncing = Some(Syncing::new(&self.health));
-        let watches = Informers { syncing, ..self.watches() };
+        let informers = Informers { syncing, ..self.informers() };
         let (metrics, health) = (self.metrics.clone(), self.health.clone());
-        let leader = Manager { metrics, health, term, watches };
+        let leader = Manager { metrics, health, term, informers };
         let mut leadership = self.leadership.clone();
         tokio::select! {
             outcome = work(&self, leader) => outcome,
@@ -204,17 +204,17 @@ impl Manager {
 
     /// Watches a kind; `labels` is a label selector, empty for all.
     pub fn watch<K: Watchable>(&mut self, cache: &Arc<Cache<K>>, labels: &str) {
-        self.watches.watch(cache, labels);
+        self.informers.watch(cache, labels);
     }
 
     /// Watches all objects of a kind whose status the operator writes.
     pub fn watch_owned<K: Watchable>(&mut self, cache: &Arc<Cache<K>>) {
-        self.watches.watch_owned(cache);
+        self.informers.watch_owned(cache);
     }
 
     /// The watches that the controllers rely on.
-    pub fn watches(&mut self) -> &mut Informers {
-        &mut self.watches
+    pub fn informers(&mut self) -> &mut Informers {
+        &mut self.informers
     }
 
     /// Runs a controller once every watch has delivered its first list.
@@ -235,12 +235,12 @@ impl Manager {
     where
         F: Future<Output = Result<()>> + Send + 'static,
     {
-        self.watches.tasks.spawn(task);
+        self.informers.tasks.spawn(task);
     }
 
     /// Resolves once every watch has delivered its first list.
     pub async fn ready(&mut self) {
-        self.watches.ready().await;
+        self.informers.ready().await;
     }
 
     /// Leads and does nothing, for as long as it leads.
@@ -250,7 +250,7 @@ impl Manager {
 
     /// Resolves when a task ends, which none should.
     pub async fn finish(mut self) -> Result<()> {
-        self.watches.end().await
+        self.informers.end().await
     }
 }
 

@@ -153,9 +153,9 @@ impl Metrics {
 
     /// The sum of requests of a verb on a resource, whatever their code.
     pub fn requests(&self, verb: &str, resource: &str) -> u64 {
-        let wanted = format!("edpm_api_requests_total{{verb=\"{verb}\",resource=\"{resource}\",");
+        let desired = format!("edpm_api_requests_total{{verb=\"{verb}\",resource=\"{resource}\",");
         let text = self.encode();
-        let counts = text.lines().filter(|it| it.starts_with(&wanted));
+        let counts = text.lines().filter(|it| it.starts_with(&desired));
         counts.filter_map(|it| it.rsplit(' ').next()?.parse::<u64>().ok()).sum()
     }
 

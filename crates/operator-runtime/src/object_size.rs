@@ -93,8 +93,8 @@ mod tests {
         assert_eq!(fault(text.as_bytes(), OF_OBJECT), None);
         // 700 KiB, of which each 7 bytes are a tree of their own.
         let bomb = format!("[{}{{}}]", "{\"\":0},".repeat(100_000));
-        let told = fault(bomb.as_bytes(), OF_OBJECT).unwrap();
-        assert_eq!(told, "takes more than 24 MiB in memory");
+        let reported = fault(bomb.as_bytes(), OF_OBJECT).unwrap();
+        assert_eq!(reported, "takes more than 24 MiB in memory");
         let fields = format!("{{{}\"f:z\":{{}}}}", "\"f:name\":{ },".repeat(50_000));
         assert_eq!(fault(fields.as_bytes(), OF_OBJECT), None);
     }

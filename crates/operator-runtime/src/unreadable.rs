@@ -65,18 +65,18 @@ impl UnreadableReporter {
     /// Every process counts and logs them; Events and conditions are written by the one that leads.
     pub async fn report<K: Watchable>(self, cache: Arc<Cache<K>>, role: Role) {
         let mut all = cache.unreadable();
-        let mut told: BTreeSet<Told> = BTreeSet::new();
+        let mut reported: BTreeSet<Told> = BTreeSet::new();
         loop {
             let present = all.borrow_and_update().clone();
             self.metrics.unreadable(&K::kind(&()), present.len());
             let mut now_told = BTreeSet::new();
             for object in &present {
-                if told.contains(&state(object)) || self.report_one::<K>(object, role).await {
+                if reported.contains(&state(object)) || self.report_one::<K>(object, role).await {
                     now_told.insert(state(object));
                 }
             }
             let is_told = now_told.len() == present.len();
-            told = now_told;
+            reported = now_told;
             tokio::select! {
                 change = all.changed() => if change.is_err() { return },
                 () = tokio::time::sleep(AGAIN), if !is_told => {}

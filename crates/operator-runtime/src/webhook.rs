@@ -135,7 +135,7 @@ impl Webhook {
     fn place(&self, args: &WebhookArgs, namespace: &str) -> Place {
         let service = &args.webhook_service;
         let configuration = args.webhook_configuration.as_ref().unwrap_or(service);
-        let named = |wanted: bool| wanted.then(|| configuration.clone());
+        let named = |desired: bool| desired.then(|| configuration.clone());
         Place {
             namespace: namespace.to_owned(),
             secret: args.webhook_secret.clone().unwrap_or_else(|| format!("{service}-tls")),

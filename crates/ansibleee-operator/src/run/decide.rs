@@ -172,35 +172,35 @@ fn start(seen: &Observed) -> Plan {
 }
 
 /// The API server does not take the Job.
-pub fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
+pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
     let run = &seen.run;
     if stage(run, !seen.jobs.is_empty()) != Stage::Admitted || recorded_uid(run).is_some() {
         return Plan::default();
     }
-    let (name, cause) = (current_job(run).unwrap_or_default(), &refusal.message);
-    if is_engines(&run.spec) && is_invalid(refusal) {
+    let (name, cause) = (current_job(run).unwrap_or_default(), &rejected.message);
+    if is_engines(&run.spec) && is_invalid(rejected) {
         // Nobody corrects a run of the engine: its parent makes another when its own input changes,
         // and waits for this one's end until then.
         let message =
             conditions::truncated(&format!("Job {name} cannot be created: {cause}"), 1000);
-        let (mut next, finding) = result::without_job(run, FailureReason::InvalidSpec, message);
+        let (mut next, condition) = result::without_job(run, FailureReason::InvalidSpec, message);
         next.observed_generation = generation(run);
         next.completion_time = Some(Time(now));
-        let next = status::conclude(run, next, good_input(), finding, now);
+        let next = status::conclude(run, next, good_input(), condition, now);
         return plan(status::write(run, &next, "the Job can never be created"));
     }
-    let next_step = refusal.next_step();
+    let next_step = rejected.next_step();
     let message =
         format!("Job {name} cannot be created: {cause}. {next_step}; it is tried again by itself.");
-    let finding =
+    let condition =
         ConditionDraft::warning(JOB_READY, "JobRefused", conditions::truncated(&message, 1000));
-    let next = status::conclude(run, previous(run), good_input(), finding, now);
+    let next = status::conclude(run, previous(run), good_input(), condition, now);
     plan(status::write(run, &next, "the Job was refused"))
 }
 
 /// Whether the API server itself finds the Job wrong; a policy that refuses it may change.
-fn is_invalid(refusal: &RejectedWrite) -> bool {
-    refusal.reason == "Invalid" && refusal.message.contains(" is invalid: ")
+fn is_invalid(rejected: &RejectedWrite) -> bool {
+    rejected.reason == "Invalid" && rejected.message.contains(" is invalid: ")
 }
 
 /// The Job is there and has not ended, or its pods have not.
@@ -213,8 +213,8 @@ fn going(seen: &Observed, job: &Job, live: &[&Pod], now: Timestamp) -> Plan {
     let mut plan = Plan::default();
     let mut troubles = Vec::new();
     for pod in live {
-        let (trouble, pause) = pod_problems::of(pod, now);
-        troubles.extend(trouble);
+        let (problem, pause) = pod_problems::of(pod, now);
+        troubles.extend(problem);
         if let Some(pause) = pause {
             plan.requeue_in(pause);
         }
@@ -227,11 +227,11 @@ fn going(seen: &Observed, job: &Job, live: &[&Pod], now: Timestamp) -> Plan {
     next.waiting_for = None;
     next.reason = None;
     let is_deleting = job.metadata.deletion_timestamp.is_some();
-    let (withdrawal, finding) = judge(seen, job, troubles.into_iter().next());
+    let (withdrawal, condition) = judge(seen, job, troubles.into_iter().next());
     if let Some(reason) = withdrawal {
         next.reason = Some(reason.as_str().into());
     }
-    let next = status::conclude(run, next, good_input(), finding, now);
+    let next = status::conclude(run, next, good_input(), condition, now);
     plan.steps.extend(status::write(run, &next, "what the Job does has changed"));
     if withdrawal.is_some() && !is_deleting {
         plan.push(Step::delete(Target::of(job), "none of its containers can start"));
@@ -263,8 +263,8 @@ fn judge(
             // Nothing has happened on any host: the parent may try again, or the human has another
             // image. A hand-made run is left to kubelet, which goes on trying.
             let containers = &job.spec.template.spec.containers;
-            let wanted = job::image(spec, &seen.settings);
-            let is_other = containers.iter().all(|it| it.image != wanted);
+            let desired = job::image(spec, &seen.settings);
+            let is_other = containers.iter().all(|it| it.image != desired);
             let is_withdrawn = is_engines(spec) || is_other;
             // kubelet's words alternate between the error and its pause after it.
             let message = message_as(&seen.run, reason).unwrap_or_else(|| {
@@ -292,8 +292,8 @@ fn with_next_step(reason: FailureReason, message: &str) -> String {
 /// What the Job's condition says already, if for the same reason.
 fn message_as(run: &AnsibleEe, reason: FailureReason) -> Option<String> {
     let conditions = run.status.as_ref().map(|it| it.conditions.as_slice())?;
-    let told = conditions::find(conditions, JOB_READY)?;
-    (told.reason == reason.as_str()).then(|| told.message.clone())
+    let reported = conditions::find(conditions, JOB_READY)?;
+    (reported.reason == reason.as_str()).then(|| reported.message.clone())
 }
 
 /// A Job that was recorded is not there: withdrawn by us, or deleted by somebody.
@@ -309,9 +309,9 @@ fn job_is_gone(seen: &Observed, now: Timestamp) -> Plan {
         let mut next = before;
         next.reason = Some(FailureReason::PodEvicted.as_str().into());
         let message = format!("Job {name} was withdrawn while it started");
-        let finding =
+        let condition =
             ConditionDraft::warning(JOB_READY, FailureReason::PodEvicted.as_str(), message);
-        let next = status::conclude(run, next, good_input(), finding, now);
+        let next = status::conclude(run, next, good_input(), condition, now);
         return plan(status::write(run, &next, "a withdrawn pod had started"));
     }
     if pods.iter().any(Pod::is_live) {
@@ -323,18 +323,18 @@ fn job_is_gone(seen: &Observed, now: Timestamp) -> Plan {
         next.job = Some(JobRef { name: name.into(), uid: None });
         next.job_status = Some(JobStatus::Pending);
         next.reason = None;
-        let finding = ConditionDraft::waiting(JOB_READY, "Requested", "Job in progress");
-        let next = status::conclude(run, next, good_input(), finding, now);
+        let condition = ConditionDraft::waiting(JOB_READY, "Requested", "Job in progress");
+        let next = status::conclude(run, next, good_input(), condition, now);
         return plan(status::write(run, &next, "a Job that never started is replaced"));
     }
     let (reason, message) = match withdrawn {
         Some(reason) => (reason, status::message(&before).to_owned()),
         None => (FailureReason::ResultUnknown, gone(run, name)),
     };
-    let (mut next, finding) = result::without_job(run, reason, message);
+    let (mut next, condition) = result::without_job(run, reason, message);
     next.observed_generation = generation(run);
     next.completion_time = Some(Time(now));
-    let next = status::conclude(run, next, good_input(), finding, now);
+    let next = status::conclude(run, next, good_input(), condition, now);
     plan(status::write(run, &next, "the Job is gone"))
 }
 
@@ -363,11 +363,11 @@ fn end(seen: &Observed, job: &Job, pods: &[Pod], now: Timestamp) -> Plan {
         return plan;
     }
     let run = &seen.run;
-    let (mut next, finding) = result::of_job(run, job, pods);
+    let (mut next, condition) = result::of_job(run, job, pods);
     next.observed_generation = generation(run);
     next.job = Some(JobRef { name: job.name_any(), uid: job.uid() });
     let unchecked = result::unchecked(run, job, pods);
-    let next = status::conclude_end(run, next, finding, unchecked.as_ref(), now);
+    let next = status::conclude_end(run, next, condition, unchecked.as_ref(), now);
     plan(status::write(run, &next, "the Job has ended"))
 }
 

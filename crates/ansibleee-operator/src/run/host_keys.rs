@@ -81,11 +81,11 @@ fn parse(text: &str, hosts: &[RunHost]) -> Option<Vec<HostKeyReport>> {
     if message.v != 1 || message.keys.len() != asked(hosts).count() {
         return None;
     }
-    asked(hosts).zip(&message.keys).map(|(host, told)| report(host, told)).collect()
+    asked(hosts).zip(&message.keys).map(|(host, reported)| report(host, reported)).collect()
 }
 
-fn report(host: &RunHost, told: &str) -> Option<HostKeyReport> {
-    let (key, problem) = match told {
+fn report(host: &RunHost, reported: &str) -> Option<HostKeyReport> {
+    let (key, problem) = match reported {
         "?" => (None, Some(HostKeyProblem::NoAnswer)),
         "-" => (None, Some(HostKeyProblem::NoEd25519Key)),
         "!" => (None, Some(HostKeyProblem::NoScanner)),
@@ -147,10 +147,10 @@ mod tests {
     #[test]
     fn a_message_tells_of_each_asked_host() {
         let text = format!(r#"{{"v":1,"keys":["{TAIL}","-"]}}"#);
-        let told = parse(&text, &spec(HOSTS).hosts).unwrap();
+        let reported = parse(&text, &spec(HOSTS).hosts).unwrap();
         let key = format!("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI{TAIL}");
         assert_eq!(
-            serde_json::to_value(told).unwrap(),
+            serde_json::to_value(reported).unwrap(),
             json!([{ "name": "a", "key": key }, { "name": "c", "problem": "NoEd25519Key" }])
         );
         let problems = parse(r#"{"v":1,"keys":["?","!"]}"#, &spec(HOSTS).hosts).unwrap();

@@ -13,23 +13,24 @@ const LIMIT: usize = 1000;
 
 /// The condition where keys are not checked. What the run told has the last word, unless it is what
 /// the spec says already.
-pub fn condition(spec: &AnsibleEeSpec, told: Option<&Unchecked>) -> Option<ConditionDraft> {
+pub fn condition(spec: &AnsibleEeSpec, reported: Option<&Unchecked>) -> Option<ConditionDraft> {
     let by_spec = host_key_checking::condition([&spec.extra_vars], "extraVars");
     let is_said = |it: &String| {
         by_spec.is_some()
             && it.strip_prefix("-e ").is_some_and(|it| spec.extra_vars.contains_key(it))
     };
-    match told {
-        Some(told) if !told.by.iter().all(is_said) => Some(by_run(told)),
+    match reported {
+        Some(reported) if !reported.by.iter().all(is_said) => Some(by_run(reported)),
         _ => by_spec,
     }
 }
 
-fn by_run(told: &Unchecked) -> ConditionDraft {
-    let hosts = told.hosts.join(", ");
-    let more = if told.more == 0 { String::new() } else { format!(" and {} more", told.more) };
-    let by = told.by.iter().map(|it| place(it)).collect::<Vec<_>>().join("; ");
-    if told.by.iter().all(|it| it == NO_ANSWER) {
+fn by_run(reported: &Unchecked) -> ConditionDraft {
+    let hosts = reported.hosts.join(", ");
+    let more =
+        if reported.more == 0 { String::new() } else { format!(" and {} more", reported.more) };
+    let by = reported.by.iter().map(|it| place(it)).collect::<Vec<_>>().join("; ");
+    if reported.by.iter().all(|it| it == NO_ANSWER) {
         let text = format!(
             "It is not known whether keys of hosts were checked in tasks of {hosts}{more}: there was {by}. \
              Look for what delays ssh -G in the runner (Match exec in a configuration file of ssh, a busy \
@@ -69,17 +70,17 @@ mod tests {
     const TAIL: &str = ": whoever answers at the address of a host is taken for it. Take it out and run \
                         again, or keep it knowingly.";
 
-    fn message(hosts: &[&str], more: usize, by: &[&str]) -> Unchecked {
+    fn unchecked(hosts: &[&str], more: usize, by: &[&str]) -> Unchecked {
         let own = |it: &[&str]| it.iter().map(|it| (*it).to_owned()).collect();
         Unchecked { hosts: own(hosts), more, by: own(by) }
     }
 
-    fn message(spec: &str, told: Option<&Unchecked>) -> Option<String> {
+    fn message(spec: &str, reported: Option<&Unchecked>) -> Option<String> {
         let spec: AnsibleEeSpec = yaml::from_str(spec).unwrap();
-        let finding = condition(&spec, told)?;
-        assert_eq!((finding.type_.as_str(), finding.reason.as_str()), (HOST_KEYS_CHECKED, OFF));
-        assert!(!finding.holds());
-        Some(finding.message)
+        let condition = condition(&spec, reported)?;
+        assert_eq!((condition.type_.as_str(), condition.reason.as_str()), (HOST_KEYS_CHECKED, OFF));
+        assert!(!condition.holds());
+        Some(condition.message)
     }
 
     #[test]
@@ -107,19 +108,21 @@ mod tests {
             let expected = format!(
                 "Keys of hosts were not checked in tasks of a, b, because of {place}{TAIL}"
             );
-            assert_eq!(message("{}", Some(&message(&["a", "b"], 0, &[by]))), Some(expected));
+            assert_eq!(message("{}", Some(&unchecked(&["a", "b"], 0, &[by]))), Some(expected));
         }
-        let unknown = message("{}", Some(&message(&["a"], 2, &["no_answer"]))).unwrap();
+        let unknown = message("{}", Some(&unchecked(&["a"], 2, &["no_answer"]))).unwrap();
         let cause = "It is not known whether keys of hosts were checked in tasks of a and 2 more: there was \
                      no answer of ssh to the question whether it checks them. Look for what delays ssh -G";
         assert!(unknown.starts_with(cause), "{unknown}");
-        let both = message("{}", Some(&message(&["a"], 0, &["ssh_config", "no_answer"]))).unwrap();
+        let both =
+            message("{}", Some(&unchecked(&["a"], 0, &["ssh_config", "no_answer"]))).unwrap();
         assert!(
             both.starts_with("Keys of hosts were not checked in tasks of a, because of a"),
             "{both}"
         );
         assert!(both.contains("in the runner; no answer of ssh to the question"), "{both}");
-        let many = message("{}", Some(&message(&["a"], 41, &["ssh_config", "settings"]))).unwrap();
+        let many =
+            message("{}", Some(&unchecked(&["a"], 41, &["ssh_config", "settings"]))).unwrap();
         assert!(
             many.contains("in tasks of a and 41 more, because of a configuration file"),
             "{many}"
@@ -132,11 +135,11 @@ mod tests {
         let spec = "{extraVars: {ansible_host_key_checking: false}}";
         let before = message(spec, None).unwrap();
         assert!(before.contains("for extraVars have ansible_host_key_checking: "), "{before}");
-        let same = message(&["a"], 0, &["-e ansible_host_key_checking"]);
+        let same = unchecked(&["a"], 0, &["-e ansible_host_key_checking"]);
         assert_eq!(message(spec, Some(&same)).unwrap(), before);
         // Of `--extra-vars` the spec says nothing.
         assert!(message("{}", Some(&same)).unwrap().contains("--extra-vars in cmdLine"));
-        let more = message(&["a"], 0, &["-e ansible_host_key_checking", "--ssh-extra-args"]);
+        let more = unchecked(&["a"], 0, &["-e ansible_host_key_checking", "--ssh-extra-args"]);
         let both = message(spec, Some(&more)).unwrap();
         assert!(both.contains("ansible_host_key_checking") && both.contains("--ssh-extra-args"));
     }
@@ -145,7 +148,7 @@ mod tests {
     fn however_much_is_told_the_message_is_one_bounded_line() {
         let long = "x".repeat(3000);
         let message =
-            message("{}", Some(&message(&["a\nb", &long], usize::MAX, &[&long]))).unwrap();
+            message("{}", Some(&unchecked(&["a\nb", &long], usize::MAX, &[&long]))).unwrap();
         assert!(message.len() <= LIMIT && !message.contains('\n'), "{message}");
     }
 }

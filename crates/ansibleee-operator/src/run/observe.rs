@@ -127,8 +127,8 @@ impl Controller for Runs {
         decide::decide(seen, now)
     }
 
-    fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
-        decide::refused(seen, refusal, now)
+    fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
+        decide::refused(seen, rejected, now)
     }
 }
 

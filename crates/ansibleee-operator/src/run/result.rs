@@ -99,7 +99,7 @@ fn message(end: &JobResult<'_>, summary: Summary) -> Verdict {
     if unmatched {
         return nobody(end, hosts);
     }
-    let count = |wanted: HostOutcome| hosts.iter().filter(|it| it.result == wanted).count();
+    let count = |desired: HostOutcome| hosts.iter().filter(|it| it.result == desired).count();
     let (ok, not_reached) = (count(HostOutcome::Ok), count(HostOutcome::NotReached));
     let (total, in_trouble) = (hosts.len(), hosts.len() - ok - not_reached);
     let is_other = |it: &HostFailure| hosts.iter().all(|host| host.name != it.host);

@@ -255,11 +255,11 @@ impl<'a> Holders<'a> {
     /// While there is no room only those that run are named: everything waits then.
     fn wait_text(&self, idx: usize, is_full: bool) -> Option<String> {
         let run = &self.runs[idx];
-        let State::Queued { told, .. } = &run.state else { return None };
+        let State::Queued { told: reported, .. } = &run.state else { return None };
         let text = |(holder, host): &(usize, &str)| run.waits_for(&self.runs[*holder], host);
         let blockers = self.of(idx);
         // What it was told holds on as long as it is true: one write per cause.
-        if blockers.iter().any(|it| told.as_ref() == Some(&text(it))) {
+        if blockers.iter().any(|it| reported.as_ref() == Some(&text(it))) {
             return None;
         }
         let is_told = |it: &&(usize, &str)| !is_full || self.running.contains(&it.0);

@@ -137,8 +137,8 @@ impl Scheduler {
     fn view(&self, run: &AnsibleEe, left: Option<BTreeSet<String>>) -> Option<View> {
         let state = self.state(run, left.is_some())?;
         let uid = run.uid().unwrap_or_default();
-        let told = |it: &RunHost| format!("{}, {}", it.name, it.address);
-        let own = run.spec.hosts.iter().map(|it| (endpoint(&it.address), told(it)));
+        let reported = |it: &RunHost| format!("{}, {}", it.name, it.address);
+        let own = run.spec.hosts.iter().map(|it| (endpoint(&it.address), reported(it)));
         let mut hosts: BTreeMap<String, String> = own.collect();
         // What still runs may have other hosts than the spec has now.
         for address in left.into_iter().flatten() {
@@ -265,11 +265,11 @@ mod tests {
             let scheduler = scheduler(&[("Pod", orphan(phase)), ("Run", run(namespace))]);
             let seen = block_on(scheduler.observe(&key())).unwrap().unwrap();
             let verdicts = admit(&seen.views, seen.limits, &seen.term);
-            let told = verdicts.iter().find_map(|it| match it {
+            let reported = verdicts.iter().find_map(|it| match it {
                 Verdict::Wait(_, what) => Some(what.as_str()),
                 Verdict::Stamp(_) | Verdict::Admit(_) => None,
             });
-            assert_eq!(told, expected, "{namespace} {phase}");
+            assert_eq!(reported, expected, "{namespace} {phase}");
             let waits = schedule::foreign_waits(&seen.views);
             assert_eq!(waits.len(), usize::from(expected.is_some() && namespace == "else"));
             assert_eq!(scheduler.logged.begun(waits), [], "the pass has not logged it");

@@ -91,12 +91,12 @@ fn with_conditions(
 ) -> AnsibleEeStatus {
     let good = ConditionDraft::good(READY, READY, job.message.clone());
     let summary = ready(&[input.clone(), job.clone()], good);
-    let mut findings = vec![input, job];
-    findings.extend(kstatus(&summary));
-    findings.push(summary);
-    findings.extend(key_checks::condition(&run.spec, unchecked));
+    let mut conditions = vec![input, job];
+    conditions.extend(kstatus(&summary));
+    conditions.push(summary);
+    conditions.extend(key_checks::condition(&run.spec, unchecked));
     let before = run.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
-    status.conditions = merge_conditions(before, findings, status.observed_generation, now);
+    status.conditions = merge_conditions(before, conditions, status.observed_generation, now);
     status
 }
 

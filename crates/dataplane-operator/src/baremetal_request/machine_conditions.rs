@@ -18,31 +18,31 @@ const ONE: usize = 300;
 pub fn condition(
     type_: &str,
     owner: &Target,
-    course: &ProvisioningState,
+    provisioning: &ProvisioningState,
     address: &str,
 ) -> ConditionDraft {
-    let record = &course.record;
+    let record = &provisioning.record;
     let machine = record.machine.as_deref().unwrap_or("not chosen yet");
     let state = format!("Machine {machine}: {} since {}.", record.state, record.since.0);
     let set = format!("OpenStackBaremetalSet {}", owner.name);
-    if course.may_begin() {
-        return ConditionDraft::good(type_, "Provisioned", state + &aside(course, &set));
+    if provisioning.may_begin() {
+        return ConditionDraft::good(type_, "Provisioned", state + &aside(provisioning, &set));
     }
-    if course.waits_for_ssh {
-        let until = course.waits_until().map(|it| it.to_string()).unwrap_or_default();
+    if provisioning.waits_for_ssh {
+        let until = provisioning.waits_until().map(|it| it.to_string()).unwrap_or_default();
         let text = format!(
             "{state} Its ssh server at {address} has not answered yet: services begin when it does, \
              or at {until}."
         );
         return ConditionDraft::waiting(type_, "WaitingForSsh", text);
     }
-    if let Some(error) = &course.error {
+    if let Some(error) = &provisioning.error {
         let text = format!("{state} {set} says of it: {}", truncated(error, TEXT));
-        return failing(type_, course.is_final, text);
+        return failing(type_, provisioning.is_final, text);
     }
-    if let Some(trouble) = &course.fault {
-        let text = format!("{state} {set} {}", truncated(&trouble.text, TEXT));
-        return failing(type_, trouble.is_final, text);
+    if let Some(problem) = &provisioning.fault {
+        let text = format!("{state} {set} {}", truncated(&problem.text, TEXT));
+        return failing(type_, problem.is_final, text);
     }
     ConditionDraft::waiting(type_, "Provisioning", format!("{state} {set} follows it."))
 }
@@ -52,9 +52,9 @@ pub fn leaving(
     type_: &str,
     reason: &str,
     owner: &Target,
-    course: &ProvisioningState,
+    provisioning: &ProvisioningState,
 ) -> ConditionDraft {
-    let record = &course.record;
+    let record = &provisioning.record;
     let machine = record.machine.as_deref().unwrap_or("none any more");
     let set = format!("OpenStackBaremetalSet {}", owner.name);
     let text = format!(
@@ -62,7 +62,7 @@ pub fn leaving(
          since {}.",
         record.state, record.since.0
     );
-    match &course.error {
+    match &provisioning.error {
         Some(error) => {
             let text = format!("{text} {set} says of it: {}", truncated(error, TEXT));
             ConditionDraft::warning(type_, reason, text)
@@ -72,16 +72,16 @@ pub fn leaving(
 }
 
 /// What is told of a machine that is a host and is to be another one.
-fn aside(course: &ProvisioningState, set: &str) -> String {
+fn aside(provisioning: &ProvisioningState, set: &str) -> String {
     let mut text = String::new();
-    if course.has_drifted {
+    if provisioning.has_drifted {
         text = format!(
             " What its config drive is made from has changed since: the host gets that only when it is \
              provisioned again, which overwrites its disk and which nobody does by himself; see \
              UpToDate of {set}."
         );
     }
-    if let Some(error) = &course.error {
+    if let Some(error) = &provisioning.error {
         text = format!("{text} {set} says of it: {}", truncated(error, TEXT));
     }
     text

@@ -50,8 +50,8 @@ pub struct Machines {
 
 impl Machines {
     /// Not watched yet; `watches` is where they will be.
-    pub fn new(watches: Informers) -> Self {
-        Self { sets: OptionalInformer::new(watches), doors: SshProbe::default() }
+    pub fn new(informers: Informers) -> Self {
+        Self { sets: OptionalInformer::new(informers), doors: SshProbe::default() }
     }
 
     /// The cache of what is written.

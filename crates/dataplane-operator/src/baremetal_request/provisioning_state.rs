@@ -80,10 +80,11 @@ pub struct Known<'a> {
 impl ProvisioningState {
     /// Of a host by its set, which may not be there yet.
     pub fn of(set: Option<&BaremetalSet>, host: &str, known: &Known<'_>, now: Timestamp) -> Self {
-        let told = set.and_then(|it| it.told(host));
+        let reported = set.and_then(|it| it.told(host));
         let recorded = known.recorded;
-        let machine = told.map(|it| &it.bmh_ref).filter(|it| *it != UNASSIGNED).cloned();
-        let installation = set.zip(told).and_then(|(set, told)| installed(set, host, told));
+        let machine = reported.map(|it| &it.bmh_ref).filter(|it| *it != UNASSIGNED).cloned();
+        let installation =
+            set.zip(reported).and_then(|(set, reported)| installed(set, host, reported));
         let before = recorded.and_then(|it| it.installation.clone());
         // Of a host that has just come into the set its status may still tell what was before.
         let is_seen = before.is_some() || set.is_none_or(is_observed);
@@ -91,11 +92,12 @@ impl ProvisioningState {
         let is_installed = installation.is_some();
         let is_another = is_installed && installation != before;
         // What ran there before is not to be deployed again.
-        let is_taken_over =
-            is_another && before.is_none() && set.zip(told).is_some_and(|it| is_adopted(it, host));
+        let is_taken_over = is_another
+            && before.is_none()
+            && set.zip(reported).is_some_and(|it| is_adopted(it, host));
         let adopted = is_taken_over || !is_another && recorded.is_some_and(|it| it.adopted);
         let is_new = is_another && !is_taken_over;
-        let state = told.map(|it| it.provisioning_state.as_str()).filter(|it| !it.is_empty());
+        let state = reported.map(|it| it.provisioning_state.as_str()).filter(|it| !it.is_empty());
         let state = state.unwrap_or(REQUESTED).to_owned();
         let is_same = |it: &&HostMachine| it.state == state && it.machine == machine;
         let since = recorded
@@ -129,15 +131,15 @@ impl ProvisioningState {
             && !record.reachable
             && waits_until.is_some_and(|it| now < it);
         record.ready = is_installed && !waits_for_ssh;
-        let error = told.and_then(|it| it.error.clone());
+        let error = reported.and_then(|it| it.error.clone());
         Self {
             is_installed,
             is_new,
             waits_for_ssh,
             record,
             error,
-            is_final: told.is_some_and(|it| it.needs_human),
-            has_drifted: told.is_some_and(|it| it.is_current == Some(false)),
+            is_final: reported.is_some_and(|it| it.needs_human),
+            has_drifted: reported.is_some_and(|it| it.is_current == Some(false)),
             fault: set.filter(|_| !is_installed).and_then(|it| trouble(it, now)),
             is_unheard: set.is_some_and(is_unheard),
         }
@@ -157,10 +159,10 @@ impl ProvisioningState {
 /// Whether a host's ssh server is to be asked: its machine is there, and it was not seen to answer.
 pub fn is_awaited(set: &BaremetalSet, host: &str, known: &Known<'_>) -> bool {
     // What is told of times does not matter here.
-    let course = ProvisioningState::of(Some(set), host, known, Timestamp::UNIX_EPOCH);
+    let provisioning = ProvisioningState::of(Some(set), host, known, Timestamp::UNIX_EPOCH);
     // What was adopted is not waited for.
-    let is_own = course.record.own_installation().is_some();
-    course.is_installed && is_own && known.can_be_asked && !course.record.reachable
+    let is_own = provisioning.record.own_installation().is_some();
+    provisioning.is_installed && is_own && known.can_be_asked && !provisioning.record.reachable
 }
 
 fn waits_until(record: &HostMachine) -> Option<Timestamp> {
@@ -173,11 +175,12 @@ fn whole_seconds(now: Timestamp) -> Timestamp {
 }
 
 /// Which installation a host is on; none while its machine is not a host, or about to be given back.
-fn installed(set: &BaremetalSet, host: &str, told: &HostStatus) -> Option<String> {
-    let is_complete = INSTALLED.contains(&told.provisioning_state.as_str());
-    let goes = is_terminating(set) || told.annotated_for_deletion;
+fn installed(set: &BaremetalSet, host: &str, reported: &HostStatus) -> Option<String> {
+    let is_complete = INSTALLED.contains(&reported.provisioning_state.as_str());
+    let goes = is_terminating(set) || reported.annotated_for_deletion;
     let is_asked = set.spec.baremetal_hosts.contains_key(host);
-    (is_complete && !goes && is_asked).then(|| hash::short(&(&told.bmh_ref, &told.instance)))
+    (is_complete && !goes && is_asked)
+        .then(|| hash::short(&(&reported.bmh_ref, &reported.instance)))
 }
 
 /// Whether the status of a set speaks of its present spec.
@@ -186,10 +189,10 @@ pub fn is_observed(set: &BaremetalSet) -> bool {
 }
 
 /// Whether the machine of a host ran before, and was taken over as it is.
-fn is_adopted((set, told): (&BaremetalSet, &HostStatus), host: &str) -> bool {
+fn is_adopted((set, reported): (&BaremetalSet, &HostStatus), host: &str) -> bool {
     let is_to_be = set.spec.baremetal_hosts.get(host).is_some_and(|it| it.adopt);
     // What was deployed after all got a drive.
-    is_to_be && told.config_drive_hash.is_none()
+    is_to_be && reported.config_drive_hash.is_none()
 }
 
 /// Whether nobody has looked at a set yet.

@@ -128,8 +128,8 @@ pub fn domain<'a>(host_names: impl Iterator<Item = &'a str>) -> Option<&'a str> 
 }
 
 /// Whether what is told of a refused write is of a set.
-pub fn is_refused(told: &ConditionDraft) -> bool {
-    rejected_write::is_of(told, &Kind::of::<BaremetalSet>())
+pub fn is_refused(reported: &ConditionDraft) -> bool {
+    rejected_write::is_of(reported, &Kind::of::<BaremetalSet>())
 }
 
 /// Those of the hosts, in order, that find no room in the set beside what it has.
@@ -156,10 +156,10 @@ pub fn full(owner: &Target, host: &str) -> Fault {
 /// What keeps the set from being made or followed.
 pub fn fault(seen: &Seen, owner: &Target) -> Option<Fault> {
     let title = format!("OpenStackBaremetalSet {}", owner.name);
-    let asker = format!("{} {}", owner.kind.kind, owner.name);
+    let machine_request = format!("{} {}", owner.kind.kind, owner.name);
     if seen.is_missed {
         let text = format!(
-            "{asker} asks for machines, and the cluster does not know the kind \
+            "{machine_request} asks for machines, and the cluster does not know the kind \
              OpenStackBaremetalSet: install its definition, which is in the chart."
         );
         return Some(Fault::missing("MachinesNotServed", text));
@@ -167,7 +167,7 @@ pub fn fault(seen: &Seen, owner: &Target) -> Option<Fault> {
     let set = seen.set.as_ref().filter(|it| !is_of(it, owner))?;
     let uid = owner.uid.clone().unwrap_or_default();
     let text = format!(
-        "{title} was not made for {asker}, which asks for machines by a set of that name: delete it, \
+        "{title} was not made for {machine_request}, which asks for machines by a set of that name: delete it, \
          name one of the two differently, or hand it over with kubectl label --overwrite -n {} \
          openstackbaremetalset/{} {FOR}={uid}",
         owner.namespace,

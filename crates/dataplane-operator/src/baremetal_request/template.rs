@@ -174,9 +174,9 @@ mod tests {
             ),
         ];
         for (template, expected) in cases {
-            let told = read(template).unwrap_err();
-            assert!(told.contains(expected), "{told}");
-            assert!(told.starts_with("spec.baremetalSetTemplate of OpenStackDataPlaneRole"));
+            let reported = read(template).unwrap_err();
+            assert!(reported.contains(expected), "{reported}");
+            assert!(reported.starts_with("spec.baremetalSetTemplate of OpenStackDataPlaneRole"));
         }
     }
 

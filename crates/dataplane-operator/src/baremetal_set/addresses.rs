@@ -61,9 +61,9 @@ pub fn faults(seen: &Observed) -> BTreeMap<String, String> {
 }
 
 fn claim(set: &BaremetalSet, host: &str) -> Claim {
-    let told = set.told(host);
+    let reported = set.told(host);
     Claim {
-        has_no_machine: told.is_none_or(|it| it.bmh_ref == UNASSIGNED),
+        has_no_machine: reported.is_none_or(|it| it.bmh_ref == UNASSIGNED),
         leaves: false,
         created: set.creation_timestamp().map(|it| it.0),
         set: set.name_any(),
@@ -73,8 +73,8 @@ fn claim(set: &BaremetalSet, host: &str) -> Claim {
 
 /// Addresses of hosts that were taken out of a set, whose machines are not given back yet.
 fn leaving(set: &BaremetalSet) -> impl Iterator<Item = (Claim, IpAddr)> {
-    let told = set.status.iter().flat_map(|it| &it.baremetal_hosts);
-    let gone = told.filter(|(name, it)| {
+    let reported = set.status.iter().flat_map(|it| &it.baremetal_hosts);
+    let gone = reported.filter(|(name, it)| {
         it.bmh_ref != UNASSIGNED && !set.spec.baremetal_hosts.contains_key(*name)
     });
     gone.flat_map(move |(name, it)| {

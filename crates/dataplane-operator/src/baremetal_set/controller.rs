@@ -78,8 +78,8 @@ impl Controller for BaremetalSets {
         decide::decide(seen, now)
     }
 
-    fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
-        decide::refused(seen, refusal, now)
+    fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
+        decide::refused(seen, rejected, now)
     }
 }
 
@@ -96,11 +96,11 @@ fn user(seen: &Observed) -> Key {
 }
 
 /// Reads a set; `None` where it does not exist, or goes without having had a machine.
-async fn observe(world: &Caches, key: &Key) -> Result<Option<Observed>> {
-    let found = world.sets.get(key);
+async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
+    let found = caches.sets.get(key);
     let Some(set) = found.filter(|it| !is_terminating(&**it) || is_ours(it)) else {
-        world.sources.depends(key, BTreeSet::new());
-        world.pool.leave(&key.to_string());
+        caches.sources.depends(key, BTreeSet::new());
+        caches.pool.leave(&key.to_string());
         return Ok(None);
     };
     let named = config_drive::from_baremetal_set::secrets(&set.spec, &key.namespace);
@@ -109,27 +109,27 @@ async fn observe(world: &Caches, key: &Key) -> Result<Option<Observed>> {
     // Before reading, so that a change in between wakes the set again.
     let made = metal3::writes::of_hosts(&set);
     let of_metal3 = made.into_iter().map(|it| SourceRef { is_secret: true, key: it });
-    world.sources.depends(key, named.iter().map(|it| source(it)).chain(of_metal3).collect());
+    caches.sources.depends(key, named.iter().map(|it| source(it)).chain(of_metal3).collect());
     let mut secrets = Secrets::new();
     for name in named {
         let content =
-            world.source_contents.content(&world.api, &world.sources, &source(name)).await?;
+            caches.source_contents.content(&caches.api, &caches.sources, &source(name)).await?;
         secrets.extend(content.map(|it| (name.to_owned(), it)));
     }
     let is_near =
         |it: &Arc<BaremetalSet>| it.namespace() == set.namespace() && it.uid() != set.uid();
-    let neighbours = world.sets.all().into_iter().filter(is_near).collect();
+    let neighbours = caches.sets.all().into_iter().filter(is_near).collect();
     let mut seen = Observed::new(Arc::clone(&set), &secrets, neighbours);
-    seen.keys = world.sources.keys().clone();
+    seen.keys = caches.sources.keys().clone();
     if let Some(ironic) = set.spec.ironic.as_ref().filter(|_| seen.is_of_ironic()) {
-        seen.machines = list_nodes::list_nodes(&world.pool, &user(&seen), ironic, &secrets).await;
-        world.recall(&mut seen);
+        seen.machines = list_nodes::list_nodes(&caches.pool, &user(&seen), ironic, &secrets).await;
+        caches.recall(&mut seen);
     }
     if !seen.is_of_ironic() {
-        seen.metal3 = world.metal3.list_hosts(&world.api, &set).await?;
+        seen.metal3 = caches.metal3.list_hosts(&caches.api, &set).await?;
     }
     if is_terminating(&*set) && matches!(seen.machines, Err(Unseen::NoSecret { .. })) {
-        seen.is_abandoned = world.api.is_namespace_terminating(&key.namespace).await?;
+        seen.is_abandoned = caches.api.is_namespace_terminating(&key.namespace).await?;
     }
     Ok(Some(seen))
 }
@@ -139,9 +139,9 @@ fn is_ours(set: &BaremetalSet) -> bool {
 }
 
 /// Wakes the sets that a change concerns.
-pub fn map_events(queue: &Arc<WorkQueue>, world: &Caches) {
-    let (to, all) = (Arc::clone(queue), Arc::clone(&world.sets));
-    world.sets.on_change(move |set| {
+pub fn map_events(queue: &Arc<WorkQueue>, caches: &Caches) {
+    let (to, all) = (Arc::clone(queue), Arc::clone(&caches.sets));
+    caches.sets.on_change(move |set| {
         to.push(Key::of(set));
         // Hosts of two sets may want one address.
         let wants = |it: &BaremetalSet| -> BTreeSet<String> {
@@ -153,11 +153,11 @@ pub fn map_events(queue: &Arc<WorkQueue>, world: &Caches) {
                 && it.uid() != set.uid()
                 && !own.is_disjoint(&wants(it))
         };
-        for rival in all.all().into_iter().filter(is_rival) {
-            to.push(Key::of(&*rival));
+        for conflicting_service in all.all().into_iter().filter(is_rival) {
+            to.push(Key::of(&*conflicting_service));
         }
     });
-    metal3::list_hosts::map_events(queue, &world.metal3, &world.sets);
+    metal3::list_hosts::map_events(queue, &caches.metal3, &caches.sets);
     let to = Arc::clone(queue);
-    world.sources.on_change(move |reader| to.push(reader));
+    caches.sources.on_change(move |reader| to.push(reader));
 }

@@ -37,8 +37,8 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
         plan.requeue_in(BEHIND_OTHERS);
         return plan;
     }
-    let judged = evaluate(seen, now);
-    if may_go(seen, &judged) {
+    let evaluated = evaluate(seen, now);
+    if may_go(seen, &evaluated) {
         let because = "no machine is the set's any more";
         plan.steps.extend(remove_finalizer(&*seen.set, MACHINES, because));
         return plan;
@@ -51,24 +51,24 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
             "machines are given back before it goes",
         ));
     }
-    plan.steps.extend(status::step(seen, &judged, None, now));
-    plan.requeue_in(pace(seen, &judged, now));
+    plan.steps.extend(status::step(seen, &evaluated, None, now));
+    plan.requeue_in(pace(seen, &evaluated, now));
     plan
 }
 
 /// The status that tells that a write was refused.
-pub fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
+pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
     if !seen.is_of_ironic() {
-        return metal3::decide::refused(seen, refusal, now);
+        return metal3::decide::refused(seen, rejected, now);
     }
-    let steps = status::step(seen, &evaluate(seen, now), Some(refusal), now);
+    let steps = status::step(seen, &evaluate(seen, now), Some(rejected), now);
     Plan { steps: steps.into_iter().collect(), ..Plan::default() }
 }
 
 /// Whether a set that goes has given all back, or nobody can be asked for it.
-fn may_go(seen: &Observed, judged: &EvaluatedHost<'_>) -> bool {
+fn may_go(seen: &Observed, evaluated: &EvaluatedHost<'_>) -> bool {
     let is_done = match &seen.machines {
-        Ok(_) => judged.hosts.iter().all(|it| matches!(it.state, HostState::Released)),
+        Ok(_) => evaluated.hosts.iter().all(|it| matches!(it.state, HostState::Released)),
         Err(Unseen::NotAsked) => !seen.has_machines(),
         Err(Unseen::NoSecret { .. } | Unseen::NotYet | Unseen::Error(_)) => false,
     };
@@ -76,7 +76,7 @@ fn may_go(seen: &Observed, judged: &EvaluatedHost<'_>) -> bool {
 }
 
 /// When to look again: machines change without telling anybody, so seldom where nothing is expected.
-fn pace(seen: &Observed, judged: &EvaluatedHost<'_>, now: Timestamp) -> Duration {
+fn pace(seen: &Observed, evaluated: &EvaluatedHost<'_>, now: Timestamp) -> Duration {
     match &seen.machines {
         Err(Unseen::NotAsked | Unseen::NoSecret { .. }) => return RARELY,
         Err(Unseen::NotYet) => return BEHIND_OTHERS,
@@ -103,5 +103,5 @@ fn pace(seen: &Observed, judged: &EvaluatedHost<'_>, now: Timestamp) -> Duration
         | HostState::At(_, Next::Stop(_) | Next::Done { .. })
         | HostState::Released => SELDOM,
     };
-    judged.hosts.iter().map(of_host).min().unwrap_or(SELDOM)
+    evaluated.hosts.iter().map(of_host).min().unwrap_or(SELDOM)
 }

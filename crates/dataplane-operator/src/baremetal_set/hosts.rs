@@ -92,28 +92,20 @@ pub fn evaluate(seen: &Observed, now: Timestamp) -> EvaluatedHost<'_> {
     let mut shared = addresses::faults(seen);
     let mut all_faults = Vec::new();
     let mut hosts = Vec::new();
-    for (name, wanted) in seen.wanted() {
+    for (name, expected) in seen.wanted() {
         let instance = instance_uuid(&uid, name, "");
         let mut faults = Vec::new();
-        let drive = drive(seen, name, wanted, &instance, &mut faults);
-        let ramdisk = ramdisk(seen, name, wanted, &mut faults);
+        let drive = drive(seen, name, expected, &instance, &mut faults);
+        let ramdisk = ramdisk(seen, name, expected, &mut faults);
         let of_address = shared.remove(name).map(|text| Fault { is_missing: false, text });
         faults.extend(of_address);
         let drive = drive.filter(|_| faults.is_empty());
         // What cannot be seen stays as it was told, whatever is wrong with its input.
         let is_unseen = faults.is_empty() || seen.machines.is_err();
-        let standing = if is_unseen { HostState::Unseen } else { HostState::Faulty(None) };
+        let state = if is_unseen { HostState::Unseen } else { HostState::Faulty(None) };
         all_faults.extend(faults.iter().cloned());
-        let (name, wanted) = (name.to_owned(), Some(wanted));
-        hosts.push(Host {
-            name,
-            instance,
-            desired: wanted,
-            drive,
-            ramdisk,
-            faults,
-            state: standing,
-        });
+        let (name, expected) = (name.to_owned(), Some(expected));
+        hosts.push(Host { name, instance, desired: expected, drive, ramdisk, faults, state });
     }
     hosts.extend(leaving(seen, &uid));
     hosts.sort_by(|a, b| a.name.cmp(&b.name));
@@ -140,8 +132,8 @@ pub(super) fn drive(
     let found = match member(seen, name, host).drive(instance) {
         Ok(drive) => {
             let version = seen.machines.as_ref().map(|it| it.version).ok();
-            let wanted = set.spec.config_drive_format;
-            let Some(fault) = version.and_then(|it| drive.form_fault(wanted, it)) else {
+            let expected = set.spec.config_drive_format;
+            let Some(fault) = version.and_then(|it| drive.form_fault(expected, it)) else {
                 return Some(drive);
             };
             let path = format!("spec.{}", fault.path);
@@ -175,13 +167,13 @@ fn member<'a>(seen: &'a Observed, name: &'a str, host: &'a BaremetalHost) -> Mem
 
 /// Hosts that were taken out, as status and machines tell of them.
 fn leaving<'a>(seen: &'a Observed, uid: &str) -> Vec<Host<'a>> {
-    let told = seen.set.status.iter().flat_map(|it| &it.baremetal_hosts);
+    let reported = seen.set.status.iter().flat_map(|it| &it.baremetal_hosts);
     // Another provisioner's machine has no reservation here.
     let had = |it: &HostStatus| it.bmh_ref != UNASSIGNED || it.instance.is_some();
-    let told = told.filter(|(_, it)| had(it)).map(|(name, _)| name.as_str());
+    let reported = reported.filter(|(_, it)| had(it)).map(|(name, _)| name.as_str());
     let nodes = seen.machines.iter().flat_map(|it| it.nodes.iter());
     let mut found: BTreeSet<&str> =
-        told.chain(nodes.filter_map(|it| host_of(it, uid, ""))).collect();
+        reported.chain(nodes.filter_map(|it| host_of(it, uid, ""))).collect();
     for (name, _) in seen.wanted() {
         found.remove(name);
     }
@@ -222,17 +214,17 @@ fn place<'a>(
             (Some(_), Some(node)) if is_faulty && node.provision_state != State::Active => {
                 HostState::Faulty(Some(node))
             }
-            (Some(wanted), Some(node)) => {
-                let wish = desired(seen, ironic, host, wanted, Some(node));
+            (Some(expected), Some(node)) => {
+                let wish = desired(seen, ironic, host, expected, Some(node));
                 HostState::At(node, next(node, &wish, now))
             }
-            (Some(wanted), None) => match lost(seen, machines, &host.name) {
+            (Some(expected), None) => match lost(seen, machines, &host.name) {
                 Some(lost) => lost,
                 None if seen.is_needed() => HostState::Released,
                 None if is_faulty => HostState::Faulty(None),
                 None => {
                     let Ironic { machine, provide, .. } = ironic;
-                    let terms = Terms::merged(machine, &wanted.machine, wanted.adopt, *provide);
+                    let terms = Terms::merged(machine, &expected.machine, expected.adopt, *provide);
                     without.insert(host.name.clone(), terms);
                     continue;
                 }
@@ -244,12 +236,12 @@ fn place<'a>(
     let avoided = stuck.map(|(uuid, _)| uuid.as_str()).collect();
     let mut taken = assign(&without, &machines.nodes, &avoided);
     for host in hosts {
-        let (Some(taken), Some(wanted)) = (taken.remove(&host.name), host.desired) else {
+        let (Some(taken), Some(expected)) = (taken.remove(&host.name), host.desired) else {
             continue;
         };
         host.state = match taken {
             Ok(node) => {
-                HostState::At(node, next(node, &desired(seen, ironic, host, wanted, None), now))
+                HostState::At(node, next(node, &desired(seen, ironic, host, expected, None), now))
             }
             Err(none) => HostState::Without(none),
         };
@@ -286,16 +278,16 @@ fn desired(
 /// A machine that goes away while it runs is not replaced by itself: it may still answer at the host's
 /// address. Who undeployed it meant it to be deployed again.
 fn lost<'a>(seen: &'a Observed, machines: &'a Machines, name: &str) -> Option<HostState<'a>> {
-    let told = seen.set.told(name)?;
-    let node = machines.nodes.iter().find(|it| it.uuid == told.bmh_ref);
+    let reported = seen.set.told(name)?;
+    let node = machines.nodes.iter().find(|it| it.uuid == reported.bmh_ref);
     let may_run = node.is_none_or(|it| !it.provision_state.is_undeployed());
-    (told.installed && may_run).then_some(HostState::Lost(&told.bmh_ref, node))
+    (reported.installed && may_run).then_some(HostState::Lost(&reported.bmh_ref, node))
 }
 
 /// The machine that a host had which was taken out, and which is not reserved for it any more.
 fn left<'a>(seen: &Observed, machines: &'a Machines, host: &Host<'_>) -> Option<&'a Node> {
-    let told = seen.set.told(&host.name);
-    let was_its = |it: &Node| told.is_some_and(|told| told.bmh_ref == it.uuid);
+    let reported = seen.set.told(&host.name);
+    let was_its = |it: &Node| reported.is_some_and(|reported| reported.bmh_ref == it.uuid);
     let mut nodes = machines.nodes.iter();
     nodes.find(|it| is_left(it, &host.instance) || it.instance_uuid.is_none() && was_its(it))
 }
@@ -303,8 +295,8 @@ fn left<'a>(seen: &Observed, machines: &'a Machines, host: &Host<'_>) -> Option<
 /// A host that was taken out and has no machine. One that it had and that Ironic does not show was not
 /// seen to be given back: these credentials may not see it, or this may be another Ironic.
 fn unknown<'a>(seen: &'a Observed, machines: &Machines, name: &str) -> HostState<'a> {
-    let told = seen.set.told(name);
-    let had = told.map(|it| it.bmh_ref.as_str()).filter(|it| *it != UNASSIGNED);
+    let reported = seen.set.told(name);
+    let had = reported.map(|it| it.bmh_ref.as_str()).filter(|it| *it != UNASSIGNED);
     let is_shown = |uuid: &&str| machines.nodes.iter().any(|it| it.uuid == *uuid);
     had.filter(|it| !is_shown(it)).map_or(HostState::Released, |uuid| HostState::Lost(uuid, None))
 }
@@ -350,8 +342,8 @@ pub fn orders(seen: &Observed, now: Timestamp) -> Vec<Order> {
         }
         let drive = match step {
             Step::Deploy => {
-                let wanted = seen.set.spec.config_drive_format;
-                host.drive.as_ref()?.configdrive(wanted, machines.version).ok()?
+                let expected = seen.set.spec.config_drive_format;
+                host.drive.as_ref()?.configdrive(expected, machines.version).ok()?
             }
             Step::Reserve(_)
             | Step::Record(_)
@@ -368,9 +360,9 @@ pub fn orders(seen: &Observed, now: Timestamp) -> Vec<Order> {
         };
         Some((refused.map(|it| it.at), order))
     };
-    let judged = evaluate(seen, now);
+    let evaluated = evaluate(seen, now);
     let mut orders: Vec<(Option<Timestamp>, Order)> =
-        judged.hosts.iter().filter_map(order).collect();
+        evaluated.hosts.iter().filter_map(order).collect();
     orders.sort_by_key(|(refused_at, _)| *refused_at);
     orders.into_iter().map(|(_, it)| it).collect()
 }

@@ -139,8 +139,8 @@ impl Observed {
 
     /// Whether a host has a machine, as far as the status tells.
     pub fn has_machines(&self) -> bool {
-        let told = self.set.status.iter().flat_map(|it| it.baremetal_hosts.values());
-        told.into_iter().any(|it| it.bmh_ref != UNASSIGNED)
+        let reported = self.set.status.iter().flat_map(|it| it.baremetal_hosts.values());
+        reported.into_iter().any(|it| it.bmh_ref != UNASSIGNED)
     }
 
     /// The UID of the set, from which its machines are known.

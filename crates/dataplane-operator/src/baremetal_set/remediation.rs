@@ -101,9 +101,9 @@ pub(super) fn in_use(host: &str, machine: &str) -> String {
 
 /// A machine that is given up and runs on.
 pub(super) fn retained(seen: &Observed, host: &str, machine: &str) -> String {
-    let told = seen.set.told(host);
+    let reported = seen.set.told(host);
     let addresses: Vec<&str> =
-        told.iter().flat_map(|it| it.ip_addresses.values()).map(String::as_str).collect();
+        reported.iter().flat_map(|it| it.ip_addresses.values()).map(String::as_str).collect();
     let at = if addresses.is_empty() {
         String::new()
     } else {

@@ -47,13 +47,13 @@ async fn ask_within(
             let mut asked = Vec::new();
             while let Some(left) = window.checked_sub(begun.elapsed()) {
                 // Others' requests to the same Ironic come first, and take their time.
-                let Ok(turn) = timeout(left, session.turn()).await else { break };
+                let Ok(slot) = timeout(left, session.turn()).await else { break };
                 if !may() {
                     break;
                 }
                 let order = orders.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
                 let Some(order) = order else { break };
-                let outcome = one(&turn, &order).await;
+                let outcome = one(&slot, &order).await;
                 asked.push(LastRequest { node: order.node, state: order.state, outcome });
             }
             asked
@@ -62,17 +62,17 @@ async fn ask_within(
     tasks.join_all().await.into_iter().flatten().collect()
 }
 
-async fn one(turn: &Turn<'_>, order: &Order) -> Result<(), Error> {
+async fn one(slot: &Turn<'_>, order: &Order) -> Result<(), Error> {
     let Order { host, node, request, state } = order;
     tracing::info!(host, node, method = request.method.word(), path = request.path, "ask Ironic");
     let asked = async {
-        let refused = match turn.ask(request).await {
+        let refused = match slot.ask(request).await {
             Ok(_) => return Ok(()),
             Err(error @ Error::Refused(_)) => error,
             Err(error) => return Err(error),
         };
         // Ironic answers 400 to what is not possible in a machine's state.
-        if turn.node(node).await?.provision_state == *state { Err(refused) } else { Ok(()) }
+        if slot.node(node).await?.provision_state == *state { Err(refused) } else { Ok(()) }
     };
     let late = || Error::Unreachable(format!("no answer within {} s", DEADLINE.as_secs()));
     let answer = timeout(DEADLINE, asked).await.unwrap_or_else(|_| Err(late()));

@@ -41,67 +41,67 @@ const CTLPLANE: &str = "ctlplane";
 /// The status step, where the status says something else.
 pub fn step(
     seen: &Observed,
-    judged: &EvaluatedHost<'_>,
-    refusal: Option<&RejectedWrite>,
+    evaluated: &EvaluatedHost<'_>,
+    rejected: Option<&RejectedWrite>,
     now: Timestamp,
 ) -> Option<Write> {
     let matters = |words: usize| -> Vec<Matter<'_>> {
-        judged.hosts.iter().filter_map(|it| matter(seen, it, words)).collect()
+        evaluated.hosts.iter().filter_map(|it| matter(seen, it, words)).collect()
     };
     let most = OF_ONE.1 - OURS;
     let whole_words = matters(most);
     let words = of_one(&whole_words) - OURS;
     // Only of many is less told than of one.
     let matters = if words == most { whole_words } else { matters(words) };
-    let findings = vec![input(seen, judged), server(seen), provisioned(seen, judged, &matters)];
-    let hosts = hosts(seen, judged, &matters, words);
+    let drafts = vec![input(seen, evaluated), server(seen), provisioned(seen, evaluated, &matters)];
+    let hosts = hosts(seen, evaluated, &matters, words);
     let drive = |it: &Host<'_>| Some((it.name.clone(), it.drive.as_ref()?.digest(&seen.keys)));
-    let drives = judged.hosts.iter().filter_map(drive).collect();
-    whole(seen, findings, up_to_date(seen, judged), (hosts, &drives), refusal, now)
+    let drives = evaluated.hosts.iter().filter_map(drive).collect();
+    whole(seen, drafts, up_to_date(seen, evaluated), (hosts, &drives), rejected, now)
 }
 
 /// The status step of what was found: all that Ready depends on, whether machines are up to date, and the
 /// hosts.
 pub(super) fn whole(
     seen: &Observed,
-    mut findings: Vec<ConditionDraft>,
+    mut drafts: Vec<ConditionDraft>,
     up_to_date: ConditionDraft,
     (mut hosts, drives): (BTreeMap<String, HostStatus>, &Inputs),
-    refusal: Option<&RejectedWrite>,
+    rejected: Option<&RejectedWrite>,
     now: Timestamp,
 ) -> Option<Write> {
     let set = &*seen.set;
     let observed = set.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
-    findings.extend(rejected_write::condition(refusal, &previous, false));
+    drafts.extend(rejected_write::condition(rejected, &previous, false));
     let good = ConditionDraft::good(READY, "Ready", "Each host has a machine that runs.");
-    let ready = conditions::ready(&findings, good);
-    findings.extend(conditions::kstatus(&ready));
-    findings.extend([ready, up_to_date]);
+    let ready = conditions::ready(&drafts, good);
+    drafts.extend(conditions::kstatus(&ready));
+    drafts.extend([ready, up_to_date]);
     let generation = set.metadata.generation;
     for (name, drive) in drives {
         // What is noted on the machine stays as it was noted; here it goes by the present key.
         let noted = hosts.get_mut(name).and_then(|it| it.config_drive_hash.as_mut());
         if let Some(noted) = noted.filter(|it| drive.is(it)) {
-            let told = seen.set.told(name).and_then(|it| it.config_drive_hash.as_ref());
-            *noted = drive.kept(told.or(Some(noted)));
+            let reported = seen.set.told(name).and_then(|it| it.config_drive_hash.as_ref());
+            *noted = drive.kept(reported.or(Some(noted)));
         }
     }
-    let wanted = BaremetalSetStatus {
+    let desired = BaremetalSetStatus {
         observed_generation: generation,
-        conditions: merge_conditions(&previous, findings, generation, now),
+        conditions: merge_conditions(&previous, drafts, generation, now),
         baremetal_hosts: hosts,
         applied: seen.applied().cloned(),
     };
-    let (mut renewed, mut renewal) = (wanted.clone(), Renewal::default());
+    let (mut renewed, mut renewal) = (desired.clone(), Renewal::default());
     for (name, host) in &mut renewed.baremetal_hosts {
         if let Some(drive) = drives.get(name) {
             renewal.of_some(host.config_drive_hash.as_mut(), drive);
         }
     }
-    let conditions = (previous.as_slice(), wanted.conditions.as_slice());
+    let conditions = (previous.as_slice(), desired.conditions.as_slice());
     let way_on = "A machine gets another config drive when it is deployed anew.";
-    renewal.step(Target::of(set), observed, (&wanted, &renewed), conditions, way_on)
+    renewal.step(Target::of(set), observed, (&desired, &renewed), conditions, way_on)
 }
 
 /// What keeps a host from being done.
@@ -137,8 +137,8 @@ fn matter<'a>(seen: &Observed, host: &'a Host<'_>, words: usize) -> Option<Matte
                 let text = format!("machine {}: {error}; {}", node.title(), next_step(error));
                 return of(severity_of(error), error.reason(), text);
             }
-            let told = seen.set.told(&host.name);
-            let message = |it: &Cause| it.message(&explained(node, told, words));
+            let reported = seen.set.told(&host.name);
+            let message = |it: &Cause| it.message(&explained(node, reported, words));
             match next {
                 Next::Done { .. } => None,
                 Next::Do(Step::Unreserve(_)) if node.provision_state.has_system() => {
@@ -193,7 +193,7 @@ fn severity_of(error: &Error) -> Severity {
     }
 }
 
-fn input(seen: &Observed, judged: &EvaluatedHost<'_>) -> ConditionDraft {
+fn input(seen: &Observed, evaluated: &EvaluatedHost<'_>) -> ConditionDraft {
     let mut texts: Vec<&str> = Vec::new();
     let lack = match &seen.machines {
         Err(Unseen::NoSecret { path, name, keys }) => {
@@ -202,8 +202,8 @@ fn input(seen: &Observed, judged: &EvaluatedHost<'_>) -> ConditionDraft {
         Ok(_) | Err(Unseen::NotAsked | Unseen::NotYet | Unseen::Error(_)) => None,
     };
     texts.extend(lack.as_deref());
-    texts.extend(judged.faults.iter().map(|it| it.text.as_str()));
-    let is_missing = lack.is_some() || judged.faults.iter().all(|it| it.is_missing);
+    texts.extend(evaluated.faults.iter().map(|it| it.text.as_str()));
+    let is_missing = lack.is_some() || evaluated.faults.iter().all(|it| it.is_missing);
     input_of(&texts, is_missing)
 }
 
@@ -260,14 +260,14 @@ pub(super) fn unknown(type_: &str) -> ConditionDraft {
 
 fn provisioned(
     seen: &Observed,
-    judged: &EvaluatedHost<'_>,
+    evaluated: &EvaluatedHost<'_>,
     matters: &[Matter<'_>],
 ) -> ConditionDraft {
     if seen.machines.is_err() {
         return unknown(PROVISIONED);
     }
-    let n_wanted = judged.hosts.iter().filter(|it| it.desired.is_some()).count();
-    let n_done = judged.hosts.iter().filter(|it| is_done(it)).count();
+    let n_wanted = evaluated.hosts.iter().filter(|it| it.desired.is_some()).count();
+    let n_done = evaluated.hosts.iter().filter(|it| is_done(it)).count();
     provisioned_of(seen, (n_done, n_wanted), matters)
 }
 
@@ -317,13 +317,13 @@ fn is_done(host: &Host<'_>) -> bool {
     host.desired.is_some() && matches!(host.state, HostState::At(_, Next::Done { .. }))
 }
 
-fn up_to_date(seen: &Observed, judged: &EvaluatedHost<'_>) -> ConditionDraft {
+fn up_to_date(seen: &Observed, evaluated: &EvaluatedHost<'_>) -> ConditionDraft {
     if seen.machines.is_err() {
         return unknown(UP_TO_DATE);
     }
     let is_old =
         |it: &&Host<'_>| matches!(it.state, HostState::At(_, Next::Done { is_current: false }));
-    let old: Vec<&str> = judged.hosts.iter().filter(is_old).map(|it| it.name.as_str()).collect();
+    let old: Vec<&str> = evaluated.hosts.iter().filter(is_old).map(|it| it.name.as_str()).collect();
     up_to_date_of(seen, &old)
 }
 
@@ -346,7 +346,7 @@ pub(super) fn up_to_date_of(seen: &Observed, old: &[&str]) -> ConditionDraft {
 /// The hosts; what cannot be seen stays as it was.
 fn hosts(
     seen: &Observed,
-    judged: &EvaluatedHost<'_>,
+    evaluated: &EvaluatedHost<'_>,
     matters: &[Matter<'_>],
     words: usize,
 ) -> BTreeMap<String, HostStatus> {
@@ -362,7 +362,7 @@ fn hosts(
         entry.annotated_for_deletion = host.desired.is_none() && !is_by_hand;
         Some((host.name.clone(), entry))
     };
-    judged.hosts.iter().filter_map(entry).collect()
+    evaluated.hosts.iter().filter_map(entry).collect()
 }
 
 /// What worries a human about a host, trimmed.
@@ -395,8 +395,8 @@ impl Matter<'_> {
 }
 
 /// A machine with so many bytes of what Ironic said of its failure, also where that was taken back since.
-fn explained(node: &Node, told: Option<&HostStatus>, words: usize) -> Node {
-    let said = failure(node, told, words).map(|it| it.said);
+fn explained(node: &Node, reported: Option<&HostStatus>, words: usize) -> Node {
+    let said = failure(node, reported, words).map(|it| it.said);
     let last_error = said.or_else(|| node.last_error.as_ref().map(|it| truncated(it, words)));
     let maintenance_reason = node.maintenance_reason.as_ref().map(|it| truncated(it, words));
     Node { last_error, maintenance_reason, ..node.clone() }
@@ -404,13 +404,13 @@ fn explained(node: &Node, told: Option<&HostStatus>, words: usize) -> Node {
 
 /// What Ironic said of a failure in the machine's present state; `told` is what was said of the host
 /// before. What a machine that is deployed says of its power changes without another state.
-fn failure(node: &Node, told: Option<&HostStatus>, words: usize) -> Option<Failure> {
+fn failure(node: &Node, reported: Option<&HostStatus>, words: usize) -> Option<Failure> {
     let since =
         node.provision_updated_at.as_ref().filter(|_| node.provision_state != State::Active)?;
     let said = node.last_error.as_deref().map(str::trim).filter(|it| !it.is_empty());
     let before = || {
-        let told = told.filter(|it| it.bmh_ref == node.uuid)?.failure.as_ref();
-        told.filter(|it| it.since == *since).map(|it| it.said.clone())
+        let reported = reported.filter(|it| it.bmh_ref == node.uuid)?.failure.as_ref();
+        reported.filter(|it| it.since == *since).map(|it| it.said.clone())
     };
     let said = said.map(str::to_owned).or_else(before)?;
     Some(Failure { said: truncated(&said, words), since: since.clone() })
@@ -418,26 +418,26 @@ fn failure(node: &Node, told: Option<&HostStatus>, words: usize) -> Option<Failu
 
 /// A host's entry but for its error; none of one that was taken out and is gone.
 fn entry(seen: &Observed, host: &Host<'_>, words: usize) -> Option<HostStatus> {
-    let told = seen.set.told(&host.name);
+    let reported = seen.set.told(&host.name);
     let blank = || {
         let instance = Some(host.instance.clone());
         HostStatus { instance, ..HostStatus::unassigned(&host.name) }
     };
     let entry = match &host.state {
         HostState::Released => return None,
-        HostState::Unseen => told.cloned().unwrap_or_else(blank),
+        HostState::Unseen => reported.cloned().unwrap_or_else(blank),
         HostState::Without(_) | HostState::Faulty(None) => blank(),
         HostState::Lost(..) => {
-            let told = told.cloned().unwrap_or_else(blank);
+            let reported = reported.cloned().unwrap_or_else(blank);
             let provisioning_state = GONE.into();
-            HostStatus { provisioning_state, is_current: None, failure: None, ..told }
+            HostStatus { provisioning_state, is_current: None, failure: None, ..reported }
         }
         HostState::Faulty(Some(node)) | HostState::Kept(node) => {
-            at(node, node.provision_state.word(), told, blank(), words)
+            at(node, node.provision_state.word(), reported, blank(), words)
         }
         // Undeployed, and its ramdisk's network still to be taken off; or it could not be undeployed.
         HostState::At(node, _) if !node.is_of(&host.instance) && host.desired.is_none() => {
-            let entry = at(node, node.provision_state.word(), told, blank(), words);
+            let entry = at(node, node.provision_state.word(), reported, blank(), words);
             HostStatus { instance: blank().instance, ..entry }
         }
         // Chosen, and maybe another one's by now.
@@ -447,17 +447,17 @@ fn entry(seen: &Observed, host: &Host<'_>, words: usize) -> Option<HostStatus> {
                 && host.desired.is_some()
                 && !matches!(next, Next::Done { .. });
             let state = if is_off { POWERING_ON } else { node.provision_state.word() };
-            HostStatus { is_current: is_current(host), ..at(node, state, told, blank(), words) }
+            HostStatus { is_current: is_current(host), ..at(node, state, reported, blank(), words) }
         }
     };
     // Its machine answers there until it is given back.
-    let kept = || told.map(|it| it.ip_addresses.clone()).unwrap_or_default();
+    let kept = || reported.map(|it| it.ip_addresses.clone()).unwrap_or_default();
     Some(HostStatus { ip_addresses: host.desired.map_or_else(kept, ip_addresses), ..entry })
 }
 
 /// A host's addresses by network.
-pub(super) fn ip_addresses(wanted: &BaremetalHost) -> BTreeMap<String, String> {
-    let address = wanted.ctl_plane_ip.iter().filter(|it| !it.is_empty());
+pub(super) fn ip_addresses(desired: &BaremetalHost) -> BTreeMap<String, String> {
+    let address = desired.ctl_plane_ip.iter().filter(|it| !it.is_empty());
     address.map(|it| (CTLPLANE.to_owned(), it.clone())).collect()
 }
 
@@ -472,17 +472,18 @@ fn is_current(host: &Host<'_>) -> Option<bool> {
 fn at(
     node: &Node,
     state: &str,
-    told: Option<&HostStatus>,
+    reported: Option<&HostStatus>,
     blank: HostStatus,
     words: usize,
 ) -> HostStatus {
-    let told = told.filter(|it| it.bmh_ref == node.uuid);
+    let reported = reported.filter(|it| it.bmh_ref == node.uuid);
     let has_system = node.provision_state.has_system();
     // What is being undeployed runs on if that fails.
     let may_have = !node.provision_state.is_undeployed() || node.provision_state == State::Deleting;
     let ledger = DeployRecord::of(node);
     // Who takes the note off a machine that runs has not deployed it again.
-    let kept = told.filter(|_| has_system && ledger.is_none()).and_then(|it| it.instance.clone());
+    let kept =
+        reported.filter(|_| has_system && ledger.is_none()).and_then(|it| it.instance.clone());
     let is_deployed = node.provision_state == State::Active;
     let drive = ledger.filter(|it| is_deployed && !it.is_of_adopted());
     HostStatus {
@@ -490,8 +491,8 @@ fn at(
         provisioning_state: state.to_owned(),
         instance: kept.or_else(|| deployment(node)),
         config_drive_hash: drive.map(|it| it.drive),
-        installed: has_system || (may_have && told.is_some_and(|it| it.installed)),
-        failure: failure(node, told, words),
+        installed: has_system || (may_have && reported.is_some_and(|it| it.installed)),
+        failure: failure(node, reported, words),
         ..blank
     }
 }

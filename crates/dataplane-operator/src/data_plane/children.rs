@@ -85,15 +85,15 @@ pub fn entries(seen: &Observed) -> Vec<Entry<'_>> {
 }
 
 fn entry<'a>(
-    plane: &DataPlane,
+    data_plane: &DataPlane,
     map: Map,
     name: &'a str,
     stated: &AnyMap,
     found: Option<Found<'_>>,
 ) -> Entry<'a> {
-    let wanted = DesiredChild::of(plane, map, name, stated);
-    let standing = state(plane, name, found.as_ref(), &wanted);
-    let because = match &standing {
+    let expected = DesiredChild::of(data_plane, map, name, stated);
+    let rollout_state = state(data_plane, name, found.as_ref(), &expected);
+    let because = match &rollout_state {
         ChildState::Missing => Some("the map lists it and it does not exist"),
         ChildState::Offered => Some("a human handed it over to the data plane"),
         ChildState::Ours { is_applied: false, .. } => Some("the entry of the map has changed"),
@@ -104,12 +104,12 @@ fn entry<'a>(
         | ChildState::Foreign { .. } => None,
     };
     let uid = found.and_then(|it| it.meta.uid.clone());
-    let step = because.map(|it| wanted.step(plane, map, name, uid, it));
-    Entry { map, name, state: standing, step }
+    let step = because.map(|it| expected.step(data_plane, map, name, uid, it));
+    Entry { map, name, state: rollout_state, step }
 }
 
 fn state(
-    plane: &DataPlane,
+    data_plane: &DataPlane,
     name: &str,
     found: Option<&Found<'_>>,
     desired: &DesiredChild,
@@ -119,7 +119,7 @@ fn state(
     }
     let Some(found) = found else { return ChildState::Missing };
     match controller(found.meta) {
-        Some(owner) if Some(&owner.uid) == plane.metadata.uid.as_ref() => {
+        Some(owner) if Some(&owner.uid) == data_plane.metadata.uid.as_ref() => {
             if found.meta.deletion_timestamp.is_some() {
                 return ChildState::Terminating;
             }
@@ -129,7 +129,7 @@ fn state(
         Some(owner) => {
             ChildState::Foreign { owner: Some(format!("{} {}", owner.kind, owner.name)) }
         }
-        None if found.annotation(ADOPT) == Some(&plane.name_any()) => ChildState::Offered,
+        None if found.annotation(ADOPT) == Some(&data_plane.name_any()) => ChildState::Offered,
         None => ChildState::Foreign { owner: None },
     }
 }

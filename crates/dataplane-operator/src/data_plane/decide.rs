@@ -41,16 +41,16 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
         // What is applied comes back by its watch, and the status then says more: one write less.
         return plan;
     }
-    let judged = Seen { seen, entries: &entries, orphans: &orphans };
-    plan.steps.extend(status::step(&judged, None, now));
+    let evaluated = Seen { seen, entries: &entries, orphans: &orphans };
+    plan.steps.extend(status::step(&evaluated, None, now));
     plan
 }
 
 /// The status that tells that a write was refused.
-pub fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
+pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
     let (entries, orphans) = (children::entries(seen), orphans::orphans(seen));
     let seen = Seen { seen, entries: &entries, orphans: &orphans };
-    let steps = status::step(&seen, Some(refusal), now).into_iter().collect();
+    let steps = status::step(&seen, Some(rejected), now).into_iter().collect();
     Plan { steps, ..Plan::default() }
 }
 

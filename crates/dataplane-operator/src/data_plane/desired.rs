@@ -50,16 +50,16 @@ pub struct DesiredChild {
 
 impl DesiredChild {
     /// What an entry states, and the few fields that follow from where it stands.
-    pub fn of(plane: &DataPlane, map: Map, name: &str, stated: &AnyMap) -> Self {
-        let plane = plane.name_any();
+    pub fn of(data_plane: &DataPlane, map: Map, name: &str, stated: &AnyMap) -> Self {
+        let data_plane = data_plane.name_any();
         let mut spec = stated.clone();
         // An explicit null states nothing.
         spec.retain(|_, it| !it.is_null());
         let mut labels = AnyMap::new();
-        label(&mut labels, PLANE_LABEL, &plane);
+        label(&mut labels, PLANE_LABEL, &data_plane);
         match map {
             Map::Roles => {
-                spec.insert("dataPlane".into(), json!(plane));
+                spec.insert("dataPlane".into(), json!(data_plane));
             }
             Map::Nodes => {
                 if !spec.contains_key("hostName") && !spec.contains_key("ansibleHost") {
@@ -82,18 +82,18 @@ impl DesiredChild {
     /// The apply of these fields to the object, which has that UID if it was seen.
     pub fn step(
         self,
-        plane: &DataPlane,
+        data_plane: &DataPlane,
         map: Map,
         name: &str,
         uid: Option<String>,
         because: &str,
     ) -> Step {
-        let namespace = plane.namespace().unwrap_or_default();
+        let namespace = data_plane.namespace().unwrap_or_default();
         let target = Target { kind: map.kind(), namespace, name: name.to_owned(), uid };
         let mut metadata = json!({
             "annotations": { APPLIED: self.hash },
             "labels": self.labels,
-            "ownerReferences": [owner(&Target::of(plane))],
+            "ownerReferences": [owner(&Target::of(data_plane))],
         });
         // Fields are taken over only of an object that was seen and may be: not of another one that
         // came under its name meanwhile.
@@ -138,8 +138,8 @@ mod tests {
             (json!({ "z": [], "y": {}, "x": null, "b": { "z": { "y": [] } } }), true),
             (json!({ "z": false }), false),
         ];
-        for (wanted, expected) in cases {
-            assert_eq!(says(Some(&found), &wanted), expected, "{wanted}");
+        for (desired, expected) in cases {
+            assert_eq!(says(Some(&found), &desired), expected, "{desired}");
         }
     }
 }

@@ -22,33 +22,33 @@ use crate::role::observed::data_plane_of;
 const GATHER: Duration = Duration::from_millis(500);
 
 /// Wakes data planes by `queue`, and by `groups` the roles below them and the nodes that they own.
-pub fn map_events(queue: &Arc<WorkQueue>, groups: &Arc<WorkQueue>, world: &Caches) {
+pub fn map_events(queue: &Arc<WorkQueue>, groups: &Arc<WorkQueue>, caches: &Caches) {
     let to_planes = Arc::clone(queue);
     let to_groups = Arc::clone(groups);
     let strategies = Strategies::default();
-    let all = world.clone();
-    world.planes.on_change(move |plane| {
-        let key = Key::of(plane);
+    let all = caches.clone();
+    caches.planes.on_change(move |data_plane| {
+        let key = Key::of(data_plane);
         to_planes.push(key.clone());
         let strategy = |it: Arc<DataPlane>| it.spec.deploy_strategy.clone().unwrap_or_default();
         if strategies.changed(&key, all.planes.get(&key).map(strategy)) {
             for role in all.roles.indexed(BY_PLANE, &key) {
                 to_groups.push(NodeGroup::Role(role.name_any()).key(&key.namespace));
             }
-            let owner = Key::new(&key.namespace, plane.uid().unwrap_or_default());
+            let owner = Key::new(&key.namespace, data_plane.uid().unwrap_or_default());
             for node in all.nodes.indexed(BY_OWNER, &owner) {
                 to_groups.push(NodeGroup::of(&node).key(&key.namespace));
             }
         }
     });
-    let (to_planes, all) = (Arc::clone(queue), world.clone());
-    world.roles.on_change(move |role| {
+    let (to_planes, all) = (Arc::clone(queue), caches.clone());
+    caches.roles.on_change(move |role| {
         for key in concerned(&all.planes_beside(role), Map::Roles, role.meta()) {
             to_planes.push_in(key, GATHER);
         }
     });
-    let (to_planes, all) = (Arc::clone(queue), world.clone());
-    world.nodes.on_change(move |node| {
+    let (to_planes, all) = (Arc::clone(queue), caches.clone());
+    caches.nodes.on_change(move |node| {
         let mut keys = concerned(&all.planes_beside(node), Map::Nodes, node.meta());
         // An orphaned role waits for the nodes that follow it.
         keys.extend(all.role_of(node).and_then(|it| owner(it.meta())));

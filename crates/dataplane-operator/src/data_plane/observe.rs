@@ -39,28 +39,28 @@ pub struct Caches {
 ///
 /// # Errors
 /// Where one of its nodes or roles cannot be read, which then is neither made again nor orphaned.
-pub fn observe(world: &Caches, key: &Key) -> Result<Option<Observed>> {
-    let Some(plane) = world.planes.get(key) else { return Ok(None) };
+pub fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
+    let Some(data_plane) = caches.planes.get(key) else { return Ok(None) };
     let namespace = &key.namespace;
-    let owner = Key::new(namespace, plane.uid().unwrap_or_default());
-    let nodes = found(&world.nodes, namespace, &owner, plane.spec.nodes.keys())?;
-    let mut roles = found(&world.roles, namespace, &owner, plane.spec.roles.keys())?;
+    let owner = Key::new(namespace, data_plane.uid().unwrap_or_default());
+    let nodes = found(&caches.nodes, namespace, &owner, data_plane.spec.nodes.keys())?;
+    let mut roles = found(&caches.roles, namespace, &owner, data_plane.spec.roles.keys())?;
     for name in nodes.values().filter_map(|it| it.spec.role.as_ref()) {
         if !roles.contains_key(name)
-            && let Some(role) = world.roles.try_get(&Key::new(namespace, name))?
+            && let Some(role) = caches.roles.try_get(&Key::new(namespace, name))?
         {
             roles.insert(name.clone(), role);
         }
     }
-    let is_orphan = |it: &&Arc<Role>| !plane.spec.roles.contains_key(&it.name_any());
+    let is_orphan = |it: &&Arc<Role>| !data_plane.spec.roles.contains_key(&it.name_any());
     let followers = |it: Arc<Role>| {
         let name = it.name_any();
-        let n_nodes = world.nodes.indexed(BY_ROLE, &Key::new(namespace, &name)).len();
+        let n_nodes = caches.nodes.indexed(BY_ROLE, &Key::new(namespace, &name)).len();
         (name, n_nodes)
     };
-    let ours = world.roles.indexed(BY_OWNER, &owner);
+    let ours = caches.roles.indexed(BY_OWNER, &owner);
     let n_followers = ours.iter().filter(is_orphan).cloned().map(followers).collect();
-    Ok(Some(Observed { data_plane: plane, roles, nodes, n_followers }))
+    Ok(Some(Observed { data_plane, roles, nodes, n_followers }))
 }
 
 /// The objects of these names, and those of this owner.

@@ -37,9 +37,9 @@ struct Open {
 impl Rollup {
     /// Of the objects as their own statuses tell.
     pub fn of(seen: &Seen<'_>, map: Map) -> Self {
-        let mut tally = Self { total: 0, n_ready: 0, n_up_to_date: 0, open: Vec::new() };
+        let mut counts = Self { total: 0, n_ready: 0, n_up_to_date: 0, open: Vec::new() };
         for entry in seen.entries.iter().filter(|it| it.map == map) {
-            tally.total += 1;
+            counts.total += 1;
             if !matches!(entry.state, ChildState::Ours { .. }) {
                 continue;
             }
@@ -53,11 +53,11 @@ impl Rollup {
                 }
             };
             if conditions::is_true(conditions, UP_TO_DATE) {
-                tally.n_up_to_date += 1;
+                counts.n_up_to_date += 1;
             }
             match cause(conditions) {
-                None => tally.n_ready += 1,
-                Some(cause) => tally.open.push(Open {
+                None => counts.n_ready += 1,
+                Some(cause) => counts.open.push(Open {
                     title: title(map, entry.name),
                     role,
                     cause,
@@ -65,7 +65,7 @@ impl Rollup {
                 }),
             }
         }
-        tally
+        counts
     }
 }
 
@@ -159,8 +159,8 @@ fn message(open: &[&Open]) -> String {
     texts.join(" ")
 }
 
-fn rank(finding: &ConditionDraft) -> u8 {
-    match finding.severity {
+fn rank(condition: &ConditionDraft) -> u8 {
+    match condition.severity {
         Some(Severity::Error) => 0,
         Some(Severity::Warning) => 1,
         _ => 2,

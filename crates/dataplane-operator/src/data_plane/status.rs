@@ -19,24 +19,24 @@ pub const ORPHANED: &str = "Orphaned";
 /// The status step, where the status does not say so already.
 ///
 /// Writes come before it, so without a refusal none is outstanding.
-pub fn step(seen: &Seen<'_>, refusal: Option<&RejectedWrite>, now: Timestamp) -> Option<Step> {
-    let plane: &DataPlane = &seen.seen.data_plane;
+pub fn step(seen: &Seen<'_>, rejected: Option<&RejectedWrite>, now: Timestamp) -> Option<Step> {
+    let data_plane: &DataPlane = &seen.seen.data_plane;
     let roles = Rollup::of(seen, Map::Roles);
     let nodes = Rollup::of(seen, Map::Nodes);
-    let observed = plane.status.as_ref();
+    let observed = data_plane.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
     let deployment = deployment(&roles, &nodes);
     let good = deployment.clone().with_type(READY);
-    let refusal = refusal.map(|it| it.condition(WRITES_ACCEPTED, &previous));
+    let rejected = rejected.map(|it| it.condition(WRITES_ACCEPTED, &previous));
     let is_deployed = deployment.holds() && nodes.total > 0;
     let mut all: Vec<ConditionDraft> =
-        [Some(setup(seen)), refusal, Some(deployment)].into_iter().flatten().collect();
+        [Some(setup(seen)), rejected, Some(deployment)].into_iter().flatten().collect();
     let ready = conditions::ready(&all, good);
     all.extend(conditions::kstatus(&ready));
     all.extend([ready, orphaned(seen)]);
-    let wanted = DataPlaneStatus {
-        observed_generation: plane.metadata.generation,
-        conditions: merge_conditions(&previous, all, plane.metadata.generation, now),
+    let desired = DataPlaneStatus {
+        observed_generation: data_plane.metadata.generation,
+        conditions: merge_conditions(&previous, all, data_plane.metadata.generation, now),
         deployed: is_deployed.then_some(true),
         roles: count(roles.total),
         ready_roles: count(roles.n_ready),
@@ -45,8 +45,8 @@ pub fn step(seen: &Seen<'_>, refusal: Option<&RejectedWrite>, now: Timestamp) ->
         up_to_date_nodes: count(nodes.n_up_to_date),
         orphans: count(seen.orphans.len()),
     };
-    let next = wanted.conditions.clone();
-    status_step(Target::of::<DataPlane>(plane), observed, &wanted, &previous, &next)
+    let next = desired.conditions.clone();
+    status_step(Target::of::<DataPlane>(data_plane), observed, &desired, &previous, &next)
 }
 
 fn count(n: usize) -> i64 {
@@ -77,7 +77,7 @@ fn setup(seen: &Seen<'_>) -> ConditionDraft {
 }
 
 /// What keeps an entry from being applied until a human decides.
-fn fault(plane: &DataPlane, entry: &Entry<'_>) -> Option<(&'static str, String)> {
+fn fault(data_plane: &DataPlane, entry: &Entry<'_>) -> Option<(&'static str, String)> {
     let (title, name, field) = (entry.title(), entry.name, entry.map.field());
     match &entry.state {
         ChildState::Unnameable => Some((
@@ -99,9 +99,9 @@ fn fault(plane: &DataPlane, entry: &Entry<'_>) -> Option<(&'static str, String)>
             format!(
                 "{title} was made by others and is left alone: take the key out of spec.{field}, \
                  or hand it over with kubectl annotate -n {} {}/{name} {ADOPT}={}.",
-                plane.namespace().unwrap_or_default(),
+                data_plane.namespace().unwrap_or_default(),
                 entry.map.kind().kind.to_lowercase(),
-                plane.name_any()
+                data_plane.name_any()
             ),
         )),
         ChildState::Missing

@@ -66,12 +66,15 @@ fn of_part(seen: &Observed, part: &NodeSetPart) -> Vec<New> {
     let own = needs(part).filter(|(_, need)| !is_for_all(seen, &need.service));
     let own: BTreeMap<String, NeededRun> =
         own.map(|(host, need)| (host.name.clone(), need.clone())).collect();
-    let reach = reach(seen, [part]);
+    let connection = reach(seen, [part]);
     let asks = |(name, it): (&String, &HostConnection)| it.scan.is_some().then(|| name.clone());
-    let asked: BTreeSet<String> = reach.iter().filter_map(asks).collect();
-    let new = |shard: &Batch| {
-        let recipe = recipe(seen, part, &shard.service, &[part])?;
-        Some(New { service: shard.service.clone(), step: build::run(&recipe, shard, &reach) })
+    let asked: BTreeSet<String> = connection.iter().filter_map(asks).collect();
+    let new = |batch: &Batch| {
+        let template = recipe(seen, part, &batch.service, &[part])?;
+        Some(New {
+            service: batch.service.clone(),
+            step: build::run(&template, batch, &connection),
+        })
     };
     batches(own, BATCH_SIZE, &asked).iter().filter_map(new).collect()
 }
@@ -105,10 +108,10 @@ fn everywhere(seen: &Observed, service: &str, parts: &[NodeSetPart]) -> Option<N
         return None;
     }
     let all: Vec<&NodeSetPart> = parts.iter().collect();
-    let recipe = recipe(seen, leader, service, &all)?;
+    let template = recipe(seen, leader, service, &all)?;
     let attempts = attempts_everywhere(seen, service, parts);
-    let shard = Batch { service: service.to_owned(), group: leader.name.clone(), attempts };
-    let step = build::run(&recipe, &shard, &reach(seen, all));
+    let batch = Batch { service: service.to_owned(), group: leader.name.clone(), attempts };
+    let step = build::run(&template, &batch, &reach(seen, all));
     Some(New { service: service.to_owned(), step })
 }
 
@@ -151,8 +154,8 @@ fn reach<'a>(
             let (set, address) = (part.node_set.as_deref()?, host.address.as_deref()?);
             let was_refused = host.sequence.was_key_refused();
             let named = (host.name.as_str(), address);
-            let reach = hosts::reach(seen, set, named, &host.trust, was_refused);
-            Some((host.name.clone(), reach))
+            let connection = hosts::reach(seen, set, named, &host.trust, was_refused);
+            Some((host.name.clone(), connection))
         };
         part.hosts.iter().filter_map(of_host).collect::<Vec<_>>()
     };

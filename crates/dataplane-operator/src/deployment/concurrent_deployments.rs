@@ -61,7 +61,7 @@ fn hosts_of(
     let name = set.name_any();
     let runs: Vec<Run<'_>> = other.runs.iter().filter_map(|it| Run::of(it)).collect();
     let runs = runs_of(&runs, &name, progress);
-    let course = ServiceSchedule::of(&other.deployment, &runs, &name, progress);
+    let provisioning = ServiceSchedule::of(&other.deployment, &runs, &name, progress);
     let attempts = attempts_of(&other.deployment);
     let rests = |place: usize| {
         let is_for_all = |it: usize| progress.services.get(it).is_some_and(|it| is_for_all(it));
@@ -70,7 +70,7 @@ fn hosts_of(
     // What has ended leaves nothing but its failures, until the node set tells these itself.
     let has_ended = other.deployment.has_ended();
     let of_host = |(host, kept): (&String, &HostProgress)| {
-        let (live, state) = at(&course, &runs, (host, kept), attempts);
+        let (live, state) = at(&provisioning, &runs, (host, kept), attempts);
         let doing = match state {
             SequenceState::InRun { .. } => OwnProgress::InRun,
             _ if live.state == RunState::Succeeded => return None,
@@ -94,15 +94,15 @@ fn hosts_of(
 
 /// Where a host of another deployment is by now.
 fn at(
-    course: &ServiceSchedule<'_>,
+    provisioning: &ServiceSchedule<'_>,
     runs: &[Run<'_>],
     (host, kept): (&str, &HostProgress),
     attempts: i64,
 ) -> (HostProgress, SequenceState) {
-    let judged = Host {
+    let evaluated = Host {
         name: host,
-        desired: &course.desired,
-        recorded: &to_service_runs(host, &course.desired, Some(&started(kept)), runs, None),
+        desired: &provisioning.desired,
+        recorded: &to_service_runs(host, &provisioning.desired, Some(&started(kept)), runs, None),
         may_run: true,
         has_moved: false,
         // Only the text of a failure, and the time of the next attempt, depend on these.
@@ -112,6 +112,6 @@ fn at(
         take_over: "",
         retries: Retries::Limited { attempts, way_on: "" },
     };
-    let (chain, runs) = course.schedule(&judged, position(kept), Timestamp::UNIX_EPOCH);
-    (current(host, &course.desired, &chain, runs), chain.state)
+    let (sequence, runs) = provisioning.schedule(&evaluated, position(kept), Timestamp::UNIX_EPOCH);
+    (current(host, &provisioning.desired, &sequence, runs), sequence.state)
 }

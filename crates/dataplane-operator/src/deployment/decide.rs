@@ -39,11 +39,11 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
 }
 
 /// What is told when a write was refused: the same judgement, with that said.
-pub fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
-    judge(seen, Some(refusal), now).only_statuses()
+pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
+    judge(seen, Some(rejected), now).only_statuses()
 }
 
-fn judge(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+fn judge(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
     let deployment = &*seen.deployment;
     let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
     if deployment.has_ended() {
@@ -58,7 +58,7 @@ fn judge(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Pl
             plan.steps.extend(going);
             return plan;
         }
-    } else if refusal.is_none() {
+    } else if rejected.is_none() {
         let listed = seen.named().into_iter().flat_map(|it| seen.listed(it).to_vec());
         let listed: BTreeSet<String> = listed.collect();
         let listed: Vec<String> = listed.into_iter().collect();
@@ -102,7 +102,7 @@ fn judge(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Pl
         blocked: rollout::blocked_hosts(seen, &parts),
         deletion: finalizer::condition(deployment, &runs),
         rejection: rejected_write::condition(
-            refusal,
+            rejected,
             previous.unwrap_or_default(),
             !new.is_empty(),
         ),

@@ -113,11 +113,11 @@ pub fn evaluate(
     let seen = common.seen;
     let node_set = seen.node_sets.get(name).filter(|it| kept.is_of(it)).cloned();
     let mut described = node_set.as_deref().map(by_name);
-    let course = ServiceSchedule::of(&seen.deployment, common.runs, name, kept);
+    let provisioning = ServiceSchedule::of(&seen.deployment, common.runs, name, kept);
     let failed = node_set.as_deref().map(|it| in_states(it, &[HostState::Failed]));
     let failed = failed.unwrap_or_default();
     let has_failed = |host: &str| failed.contains(host) || is_given_up_by_another(seen, name, host);
-    let mut judged = Vec::new();
+    let mut evaluated = Vec::new();
     for (host, kept) in &kept.hosts {
         // Another deployment has failed there since this one began.
         let kept = if is_untouched(kept) && has_failed(host) {
@@ -133,24 +133,24 @@ pub fn evaluate(
         let has_machine = node_set.as_deref().is_none_or(|it| has_machine(it, host));
         let node_set = (name, node_set.as_deref());
         let held_by = (&lacking, has_machine);
-        judged.push(one(common, node_set, (host, found), &course, &kept, held_by));
+        evaluated.push(one(common, node_set, (host, found), &provisioning, &kept, held_by));
     }
-    let told_at = told_at(&judged);
+    let told_at = told_at(&evaluated);
     let is_due = told_at.is_some_and(|it| it <= common.now);
-    let is_news = is_new || is_due || has_advanced(&judged, kept);
+    let is_news = is_new || is_due || has_advanced(&evaluated, kept);
     let shown = |it: &EvaluatedHost| {
         let kept = kept.hosts.get(&it.name).filter(|_| !is_news);
         (it.name.clone(), kept.unwrap_or(&it.live).clone())
     };
     let shown =
-        NodeSetProgress { hosts: judged.iter().map(shown).collect(), ..without_hosts(kept) };
+        NodeSetProgress { hosts: evaluated.iter().map(shown).collect(), ..without_hosts(kept) };
     NodeSetPart {
         name: name.to_owned(),
         node_set,
         services: kept.services.clone(),
         joined: kept.joined.clone(),
         lacking,
-        hosts: judged,
+        hosts: evaluated,
         is_news,
         told_at: told_at.filter(|_| !is_news),
         shown,
@@ -172,13 +172,13 @@ fn one(
     common: &Common<'_>,
     (set_name, node_set): (&str, Option<&NodeSet>),
     (host, found): (&str, Option<Described<'_>>),
-    course: &ServiceSchedule<'_>,
+    provisioning: &ServiceSchedule<'_>,
     kept: &HostProgress,
     (lacking, has_machine): (&MissingInputs, bool),
 ) -> EvaluatedHost {
     let Common { seen, runs, offers, now, .. } = *common;
-    let wanted = course.desired.as_slice();
-    let found = found.map(|it| match course.addresses.get(host) {
+    let desired = provisioning.desired.as_slice();
+    let found = found.map(|it| match provisioning.addresses.get(host) {
         Some(address) => it.at(address),
         None => it,
     });
@@ -196,10 +196,10 @@ fn one(
     let object = format!("openstackdataplanenodeset/{set_name}");
     let take_over = take_over_command(&seen.namespace, &object);
     let judge = |kept: &HostProgress, may_run: bool| {
-        let judged = Host {
+        let evaluated = Host {
             name: host,
-            desired: wanted,
-            recorded: &to_service_runs(host, wanted, Some(kept), runs, text),
+            desired,
+            recorded: &to_service_runs(host, desired, Some(kept), runs, text),
             may_run,
             has_moved: false,
             ssh_key: (secret.unwrap_or_default(), version.unwrap_or_default()),
@@ -211,28 +211,28 @@ fn one(
                 way_on: "correct the cause and create another OpenStackDataPlaneDeployment",
             },
         };
-        course.schedule(&judged, position(kept), now)
+        provisioning.schedule(&evaluated, position(kept), now)
     };
-    let hold = common.blocked.get(set_name).and_then(|it| it.get(host)).copied();
-    let (mut chain, mut runs) =
-        judge(&started(kept), common.may_run && has_machine && hold.is_none());
-    if matches!(&chain.state, SequenceState::NeedsRun(need) if lacking.holds(&need.service)) {
-        (chain, runs) = judge(&started(kept), false);
+    let block = common.blocked.get(set_name).and_then(|it| it.get(host)).copied();
+    let (mut sequence, mut runs) =
+        judge(&started(kept), common.may_run && has_machine && block.is_none());
+    if matches!(&sequence.state, SequenceState::NeedsRun(need) if lacking.holds(&need.service)) {
+        (sequence, runs) = judge(&started(kept), false);
     }
     if is_untouched(kept)
-        && !matches!(chain.state, SequenceState::NeedsRun(_) | SequenceState::InRun { .. })
+        && !matches!(sequence.state, SequenceState::NeedsRun(_) | SequenceState::InRun { .. })
     {
-        (chain, runs) = judge(kept, false);
+        (sequence, runs) = judge(kept, false);
     }
     EvaluatedHost {
         name: host.to_owned(),
         address: found.map(|it| it.address()),
         trust,
-        live: current(host, wanted, &chain, runs),
-        pending_progress: pending_progress(kept, &chain, runs),
-        sequence: chain,
+        live: current(host, desired, &sequence, runs),
+        pending_progress: pending_progress(kept, &sequence, runs),
+        sequence,
         is_untouched: is_untouched(kept),
-        blocked: hold,
+        blocked: block,
     }
 }
 

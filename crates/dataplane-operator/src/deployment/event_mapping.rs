@@ -14,27 +14,27 @@ use crate::indexes::{BY_NODE_SET, node_sets_of};
 use crate::node_set::event_mapping::GATHER;
 
 /// Wakes deployments by `queue`.
-pub fn map_events(queue: &Arc<WorkQueue>, world: &Caches) {
-    let (to, all) = (Arc::clone(queue), Arc::clone(&world.deployments));
-    world.deployments.on_change(move |deployment| {
+pub fn map_events(queue: &Arc<WorkQueue>, caches: &Caches) {
+    let (to, all) = (Arc::clone(queue), Arc::clone(&caches.deployments));
+    caches.deployments.on_change(move |deployment| {
         to.push(key_of(deployment));
         push_others(&to, &all, deployment);
     });
-    let (to, all) = (Arc::clone(queue), Arc::clone(&world.deployments));
-    world.node_sets.on_change(move |node_set| {
+    let (to, all) = (Arc::clone(queue), Arc::clone(&caches.deployments));
+    caches.node_sets.on_change(move |node_set| {
         let deployments = all.indexed(BY_NODE_SET, &Key::of(node_set));
         for deployment in deployments.iter().filter(|it| is_open(it)) {
             to.push(key_of(deployment));
         }
     });
-    let (to, all) = (Arc::clone(queue), Arc::clone(&world.deployments));
-    world.services.on_change(move |service| {
+    let (to, all) = (Arc::clone(queue), Arc::clone(&caches.deployments));
+    caches.services.on_change(move |service| {
         for deployment in open_beside(&all.all(), service) {
             to.push(key_of(deployment));
         }
     });
-    let (to, all) = (Arc::clone(queue), Arc::clone(&world.deployments));
-    world.runs.on_change(move |run| {
+    let (to, all) = (Arc::clone(queue), Arc::clone(&caches.deployments));
+    caches.runs.on_change(move |run| {
         let (kind, namespace) = (Deployment::kind(&()), run.namespace().unwrap_or_default());
         for owner in run.owner_references().iter().filter(|it| it.kind == kind) {
             to.push(key(&namespace, &owner.name));
@@ -45,13 +45,13 @@ pub fn map_events(queue: &Arc<WorkQueue>, world: &Caches) {
         }
     });
     let to = Arc::clone(queue);
-    world.sources.on_change(move |reader| {
+    caches.sources.on_change(move |reader| {
         if is_ours(&reader) {
             to.push(reader);
         }
     });
-    let (to, all) = (Arc::clone(queue), Arc::clone(&world.deployments));
-    world.attachments.on_change(move |attachment| {
+    let (to, all) = (Arc::clone(queue), Arc::clone(&caches.deployments));
+    caches.attachments.on_change(move |attachment| {
         let is_near = |it: &&Arc<Deployment>| {
             it.namespace().as_ref() == Some(&attachment.namespace) && !it.has_ended()
         };

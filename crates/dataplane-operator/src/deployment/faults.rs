@@ -130,11 +130,11 @@ pub fn of_machines(
         return None;
     }
     let conditions = node_set.status.as_ref().map(|it| it.conditions.as_slice());
-    let told = conditions::find(conditions.unwrap_or_default(), PROVISION_READY);
-    let told = told.map(|it| format!(" {}: {}", it.type_, it.message)).unwrap_or_default();
+    let reported = conditions::find(conditions.unwrap_or_default(), PROVISION_READY);
+    let reported = reported.map(|it| format!(" {}: {}", it.type_, it.message)).unwrap_or_default();
     let text = format!(
         "{} hosts of OpenStackDataPlaneNodeSet {name} have no machine yet, and nothing is deployed to \
-         them until they have: {}.{told}",
+         them until they have: {}.{reported}",
         open.len(),
         conditions::first_names(&open, NAMED)
     );

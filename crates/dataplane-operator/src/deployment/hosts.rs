@@ -41,8 +41,8 @@ pub fn reach(
     was_key_refused: bool,
 ) -> HostConnection {
     let digests = ssh_digests(seen, node_set);
-    let told = node_set.status.as_ref().and_then(|it| it.host_keys.get(name));
-    let is_in_inventory = told.and_then(|it| HostKey::parse(it)) == trust.key;
+    let reported = node_set.status.as_ref().and_then(|it| it.host_keys.get(name));
+    let is_in_inventory = reported.and_then(|it| HostKey::parse(it)) == trust.key;
     HostConnection {
         address: address.to_owned(),
         ssh_secret: node_set.spec.node_template.ansible_ssh_private_key_secret.clone(),

@@ -48,10 +48,10 @@ fn failure(part: &NodeSetPart, host: &EvaluatedHost, kept: &HostProgress) -> Dep
     let service = part.services.get(position(kept)).cloned().unwrap_or_default();
     let reason = kept.reason.clone().unwrap_or_default();
     let record = host.sequence.services.iter().find(|it| it.name == service);
-    let told = record.and_then(|it| it.message.clone());
+    let reported = record.and_then(|it| it.message.clone());
     // Of a host that was not among the first when it failed, the few words are left.
     let message =
-        told.unwrap_or_else(|| format!("Host {}: {reason} (service {service}).", host.name));
+        reported.unwrap_or_else(|| format!("Host {}: {reason} (service {service}).", host.name));
     DeploymentFailure {
         node_set: part.name.clone(),
         host: host.name.clone(),

@@ -58,50 +58,51 @@ pub fn is_ours(key: &Key) -> bool {
 }
 
 /// Reads a deployment; `None` where nothing is left to do about it.
-pub async fn observe(world: &Caches, key: &Key) -> Result<Option<Observed>> {
+pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let Some(name) = key.name.strip_prefix(PREFIX) else { return Ok(None) };
     let namespace = key.namespace.clone();
-    let deployment = world.deployments.get(&Key::new(&namespace, name));
+    let deployment = caches.deployments.get(&Key::new(&namespace, name));
     let Some(deployment) = deployment.filter(|it| is_open(it)) else {
-        world.sources.depends(key, BTreeSet::new());
+        caches.sources.depends(key, BTreeSet::new());
         return Ok(None);
     };
-    let (node_sets, unreadable_sets) = lookup(&world.node_sets, &namespace, named(&deployment));
+    let (node_sets, unreadable_sets) = lookup(&caches.node_sets, &namespace, named(&deployment));
     let mut found = Found::default();
-    found.lookup(&world.services, &namespace, service_names(&deployment, &node_sets));
-    let mut wanted = wanted_sources(&namespace, &node_sets, &found.services);
+    found.lookup(&caches.services, &namespace, service_names(&deployment, &node_sets));
+    let mut desired = wanted_sources(&namespace, &node_sets, &found.services);
     if found.services.values().any(|it| brings_certificates(it)) {
         // The others' certificates and CA bundles go with it.
         let all = node_sets.values().flat_map(|it| it.spec.services.clone());
-        found.lookup(&world.services, &namespace, all);
+        found.lookup(&caches.services, &namespace, all);
         let bundles = found.services.values().filter_map(|it| Some(ca_bundle(it)?.0.to_owned()));
         let certificates = node_sets.values().flat_map(|it| certificate_secrets(it).cloned());
         let secrets = bundles.chain(certificates).map(|it| SourceRef::secret(&namespace, &it));
-        wanted.extend(secrets);
+        desired.extend(secrets);
     }
-    let lenders =
+    let certificate_sources =
         found.services.values().filter_map(|it| certificate_source(it).map(str::to_owned));
-    let lenders: Vec<String> = lenders.filter(|it| !found.services.contains_key(it)).collect();
-    found.lookup(&world.services, &namespace, lenders);
+    let certificate_sources: Vec<String> =
+        certificate_sources.filter(|it| !found.services.contains_key(it)).collect();
+    found.lookup(&caches.services, &namespace, certificate_sources);
     let Found { services, unreadable } = found;
     let secret = |it: &String| SourceRef::secret(&namespace, &inventory_name(it));
     // Before reading, so that a change in between wakes the deployment again.
-    let all = wanted.iter().cloned().chain(node_sets.keys().map(secret)).collect();
-    world.sources.depends(key, all);
-    let exists = |it: &&String| world.sources.version(&secret(it)).is_some();
+    let all = desired.iter().cloned().chain(node_sets.keys().map(secret)).collect();
+    caches.sources.depends(key, all);
+    let exists = |it: &&String| caches.sources.version(&secret(it)).is_some();
     let inventories = node_sets.keys().filter(exists).cloned().collect();
     let mut sources = BTreeMap::new();
-    for source in wanted {
-        if let Some(digests) = world.sources.digests(&world.api, &source).await? {
+    for source in desired {
+        if let Some(digests) = caches.sources.digests(&caches.api, &source).await? {
             sources.insert(source, digests);
         }
     }
     let names_networks = node_sets.values().any(|it| !it.spec.network_attachments.is_empty());
-    let networks = world.attachments.seen(&world.api, &namespace, names_networks).await?;
+    let networks = caches.attachments.seen(&caches.api, &namespace, names_networks).await?;
     let owner = deployment.uid().unwrap_or_default();
-    let runs = world.runs.indexed(BY_OWNER, &Key::new(&namespace, owner));
+    let runs = caches.runs.indexed(BY_OWNER, &Key::new(&namespace, owner));
     let is_for_all = |name: &str| {
-        let service = world.services.get(&Key::new(&namespace, name));
+        let service = caches.services.get(&Key::new(&namespace, name));
         service.is_some_and(|it| is_global(&it))
     };
     let mut others = BTreeMap::new();
@@ -109,7 +110,7 @@ pub async fn observe(world: &Caches, key: &Key) -> Result<Option<Observed>> {
         others.insert(
             name.clone(),
             concurrent_deployments::of(
-                &beside(world, &deployment, set),
+                &beside(caches, &deployment, set),
                 &deployment,
                 set,
                 is_for_all,
@@ -148,15 +149,15 @@ fn lookup(
 }
 
 /// The other deployments of a node set that are not over, or whose end the node set does not tell yet.
-fn beside(world: &Caches, ours: &Deployment, set: &NodeSet) -> Vec<ConcurrentDeployment> {
-    let all = world.deployments.indexed(BY_NODE_SET, &Key::of(set));
+fn beside(caches: &Caches, ours: &Deployment, set: &NodeSet) -> Vec<ConcurrentDeployment> {
+    let all = caches.deployments.indexed(BY_NODE_SET, &Key::of(set));
     let others = all.into_iter().filter(|it| it.uid() != ours.uid() && is_open(it));
     let with_runs = |deployment: Arc<Deployment>| {
         let owner = Key::new(
             deployment.namespace().unwrap_or_default(),
             deployment.uid().unwrap_or_default(),
         );
-        ConcurrentDeployment { runs: world.runs.indexed(BY_OWNER, &owner), deployment }
+        ConcurrentDeployment { runs: caches.runs.indexed(BY_OWNER, &owner), deployment }
     };
     others.map(with_runs).collect()
 }

@@ -49,7 +49,7 @@ pub fn told_at(hosts: &[EvaluatedHost]) -> Option<Timestamp> {
     let going_on: Vec<&EvaluatedHost> = hosts.iter().filter(is_going_on).collect();
     let others_begin = going_on.iter().any(|it| it.live.state == RunState::Pending);
     let others_end = going_on.iter().any(|it| position(&it.live) + 1 >= last);
-    let at = |news: PendingProgress| match news {
+    let at = |pending: PendingProgress| match pending {
         PendingProgress::Begun(since) if others_begin => since + TOGETHER,
         PendingProgress::Done(since) if others_end => since + TOGETHER,
         PendingProgress::Begun(_) | PendingProgress::Done(_) | PendingProgress::Urgent => {
@@ -67,8 +67,8 @@ pub fn told_at(hosts: &[EvaluatedHost]) -> Option<Timestamp> {
 pub fn has_advanced(hosts: &[EvaluatedHost], kept: &NodeSetProgress) -> bool {
     let in_turn = || hosts.iter().filter(|it| it.blocked.is_none());
     let front = in_turn().map(|it| position(&it.live)).min().unwrap_or_default();
-    let told = in_turn().filter_map(|it| kept.hosts.get(&it.name));
-    let told = told.map(position).min();
+    let reported = in_turn().filter_map(|it| kept.hosts.get(&it.name));
+    let reported = reported.map(position).min();
     let is_about_to_begin = |it: &EvaluatedHost| match &it.sequence.state {
         // Another node set may be long in coming to it.
         SequenceState::NeedsRun(need) => !kept.joined.contains(&need.service),
@@ -78,5 +78,5 @@ pub fn has_advanced(hosts: &[EvaluatedHost], kept: &NodeSetProgress) -> bool {
         SequenceState::Done | SequenceState::OutOfDate | SequenceState::Failed { .. } => false,
     };
     let at_front = |it: &&EvaluatedHost| position(&it.live) == front;
-    told.is_some_and(|it| it < front) && !in_turn().filter(at_front).any(is_about_to_begin)
+    reported.is_some_and(|it| it < front) && !in_turn().filter(at_front).any(is_about_to_begin)
 }

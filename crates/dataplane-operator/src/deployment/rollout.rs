@@ -21,21 +21,21 @@ use operator_core::run_engine::host_progress::{is_corrected, position};
 pub fn holds(seen: &Observed, parts: &[NodeSetPart]) -> Blocked {
     let all: Vec<(&NodeSetPart, &EvaluatedHost, RolloutState)> = standings(seen, parts);
     let trying = all.iter().filter(|it| holds_try(seen, it)).count();
-    let tally =
+    let rollout_counts =
         RolloutCounts::of(all.iter().map(|it| counted(seen, it.0, it.1, it.2))).with_trying(trying);
     let mut limits = seen.deployment.spec.limits();
     // What fails elsewhere holds its place; only own failures pause the rest.
     limits.pause_on_failure &= all.iter().any(|it| it.2.fails());
-    let mut gate = DisruptionBudget::of(&limits, &tally);
+    let mut budget = DisruptionBudget::of(&limits, &rollout_counts);
     let mut holds = Blocked::new();
-    for (part, host, standing) in all {
+    for (part, host, state) in all {
         let is_retried =
             is_failing(&host.live) && matches!(host.sequence.state, SequenceState::NeedsRun(_));
         if !is_retried && !begins(seen, part, host) {
             continue;
         }
-        if let Err(hold) = gate.admit(standing) {
-            holds.entry(part.name.clone()).or_default().insert(host.name.clone(), hold);
+        if let Err(blocked) = budget.admit(state) {
+            holds.entry(part.name.clone()).or_default().insert(host.name.clone(), blocked);
         }
     }
     holds
@@ -46,11 +46,11 @@ pub fn holds(seen: &Observed, parts: &[NodeSetPart]) -> Blocked {
 /// One that the other deployment only waits with takes none, or neither might go on.
 fn holds_try(
     seen: &Observed,
-    (part, host, standing): &(&NodeSetPart, &EvaluatedHost, RolloutState),
+    (part, host, state): &(&NodeSetPart, &EvaluatedHost, RolloutState),
 ) -> bool {
-    let is_tried = standing.is_retry() && is_at_work(seen, part, host);
+    let is_tried = state.is_retry() && is_at_work(seen, part, host);
     let is_others = || other(seen, part, host).is_some_and(|it| it.doing == OwnProgress::InRun);
-    is_tried || (standing.was_in_service() && is_others())
+    is_tried || (state.was_in_service() && is_others())
 }
 
 /// As what a host counts: what another deployment is at is out of service, but for hosts that fail there
@@ -167,7 +167,7 @@ pub struct BlockedHosts {
 pub fn blocked_hosts(seen: &Observed, parts: &[NodeSetPart]) -> BlockedHosts {
     let waiting: Vec<BlockReason> =
         parts.iter().flat_map(|it| &it.hosts).filter_map(|it| it.blocked).collect();
-    let Some(hold) =
+    let Some(blocked) =
         waiting.iter().find(|it| **it != BlockReason::LimitReached).or_else(|| waiting.first())
     else {
         return BlockedHosts::default();
@@ -182,18 +182,18 @@ pub fn blocked_hosts(seen: &Observed, parts: &[NodeSetPart]) -> BlockedHosts {
     let is_over = !waiting.contains(&BlockReason::LimitReached)
         && !all.iter().any(|it| waits_for_another(seen, it))
         && parts.iter().flat_map(|it| &it.hosts).all(rests);
-    let counts = |(part, host, standing): &&(&NodeSetPart, &EvaluatedHost, RolloutState)| match hold
+    let counts = |(part, host, state): &&(&NodeSetPart, &EvaluatedHost, RolloutState)| match blocked
     {
-        BlockReason::Paused => standing.fails(),
+        BlockReason::Paused => state.fails(),
         BlockReason::LimitReached | BlockReason::Stuck => {
-            let counted = counted(seen, part, host, *standing);
+            let counted = counted(seen, part, host, *state);
             counted.fails() && counted.counts_as_unavailable()
         }
     };
     let failing: Vec<&str> = all.iter().filter(counts).map(|it| it.1.name.as_str()).collect();
     let max = seen.deployment.spec.limits().max_unavailable_text();
     let (n_waiting, n_all) = (waiting.len(), all.len());
-    let cause = match hold {
+    let cause = match blocked {
         BlockReason::LimitReached if failing.is_empty() => {
             format!("as maxUnavailable ({max}) has it{}", beside(seen, &all))
         }
@@ -210,7 +210,7 @@ pub fn blocked_hosts(seen: &Observed, parts: &[NodeSetPart]) -> BlockedHosts {
             format!("pauseOnFailure is set, and hosts fail: {}", named(&failing))
         }
     };
-    let text = match (hold, is_over) {
+    let text = match (blocked, is_over) {
         (BlockReason::LimitReached, _) => {
             let way_on = if failing.is_empty() { String::new() } else { format!(" {WAY_ON}") };
             format!("{n_waiting} of {n_all} hosts wait for their turn, {cause}.{way_on}")
@@ -225,10 +225,10 @@ pub fn blocked_hosts(seen: &Observed, parts: &[NodeSetPart]) -> BlockedHosts {
 /// may wait for this one, and then the older one ends first.
 fn waits_for_another(
     seen: &Observed,
-    (part, host, standing): &(&NodeSetPart, &EvaluatedHost, RolloutState),
+    (part, host, state): &(&NodeSetPart, &EvaluatedHost, RolloutState),
 ) -> bool {
     let Some(other) = other(seen, part, host) else { return false };
-    let counts = counted(seen, part, host, *standing) != *standing;
+    let counts = counted(seen, part, host, *state) != *state;
     counts && (other.is_older || other.doing != OwnProgress::GivenUp)
 }
 

@@ -34,7 +34,7 @@ impl<'a> ServiceSchedule<'a> {
         name: &str,
         kept: &'a NodeSetProgress,
     ) -> Self {
-        let wanted = |service: &String| {
+        let desired = |service: &String| {
             let hash = Digest::from(hash_of(deployment, service));
             DesiredService {
                 service: service.clone(),
@@ -49,7 +49,7 @@ impl<'a> ServiceSchedule<'a> {
             runs.iter().filter(is_ahead).cloned().collect()
         };
         Self {
-            desired: kept.services.iter().map(wanted).collect(),
+            desired: kept.services.iter().map(desired).collect(),
             joined,
             runs: (0..=joined.len()).map(of_reached).collect(),
             addresses: addresses(runs),
@@ -67,12 +67,12 @@ impl<'a> ServiceSchedule<'a> {
         let n_before = self.desired.len() - self.joined.len();
         let mut n_reached = (done + 1).saturating_sub(n_before).min(self.joined.len());
         loop {
-            let chain = service_sequence::evaluate(host, &self.runs[n_reached], now);
-            match (&chain.state, self.joined.get(n_reached)) {
+            let sequence = service_sequence::evaluate(host, &self.runs[n_reached], now);
+            match (&sequence.state, self.joined.get(n_reached)) {
                 (SequenceState::NeedsRun(need), Some(next)) if need.service == *next => {
-                    n_reached += 1
+                    n_reached += 1;
                 }
-                _ => return (chain, &self.runs[n_reached]),
+                _ => return (sequence, &self.runs[n_reached]),
             }
         }
     }

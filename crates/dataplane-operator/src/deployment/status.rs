@@ -93,44 +93,44 @@ impl Judgement<'_> {
     pub fn step(&self, now: Timestamp) -> Option<Step> {
         let deployment = &*self.seen.deployment;
         let observed = deployment.status.as_ref();
-        let mut wanted = observed.cloned().unwrap_or_default();
-        let previous = std::mem::take(&mut wanted.conditions);
+        let mut desired = observed.cloned().unwrap_or_default();
+        let previous = std::mem::take(&mut desired.conditions);
         let generation = deployment.metadata.generation;
-        wanted.observed_generation = generation;
-        wanted.deployed = (self.end() == End::Deployed).then_some(true);
-        self.record(&mut wanted);
-        wanted.conditions =
-            merge_conditions(&previous, self.conditions(&wanted.failures), generation, now);
-        wanted.node_set_conditions = self.node_set_conditions(&wanted, now);
-        let next = wanted.conditions.clone();
-        let (mut renewed, mut renewal) = (wanted.clone(), Renewal::default());
+        desired.observed_generation = generation;
+        desired.deployed = (self.end() == End::Deployed).then_some(true);
+        self.record(&mut desired);
+        desired.conditions =
+            merge_conditions(&previous, self.conditions(&desired.failures), generation, now);
+        desired.node_set_conditions = self.node_set_conditions(&desired, now);
+        let next = desired.conditions.clone();
+        let (mut renewed, mut renewal) = (desired.clone(), Renewal::default());
         for (name, text) in &mut renewed.secret_hashes {
             let source = SourceRef::secret(&self.seen.namespace, name);
             if let Some(digests) = self.seen.sources.get(&source) {
                 renewal.of(text, &digests.published);
             }
         }
-        let (status, conditions) = ((&wanted, &renewed), (previous.as_slice(), next.as_slice()));
+        let (status, conditions) = ((&desired, &renewed), (previous.as_slice(), next.as_slice()));
         let way_on = "To bring a change to the hosts, create another OpenStackDataPlaneDeployment.";
         renewal.step(Target::of(deployment), observed, status, conditions, way_on)
     }
 
     /// Progress and failures, and what was used and done.
-    fn record(&self, wanted: &mut DeploymentStatus) {
+    fn record(&self, desired: &mut DeploymentStatus) {
         let attempts = attempts(self.seen);
         if !self.parts.is_empty() {
             let shown = self.parts.iter().map(|it| (it.name.clone(), it.shown.clone()));
-            wanted.progress = shown.collect();
-            wanted.failures = messages::failures(self.parts, |it| is_given_up(it, attempts));
+            desired.progress = shown.collect();
+            desired.failures = messages::failures(self.parts, |it| is_given_up(it, attempts));
         }
         let all: BTreeSet<&str> = if self.begins {
             self.parts.iter().flat_map(|it| &it.services).map(String::as_str).collect()
         } else {
             self.made.clone()
         };
-        usage::used(self.seen, &all, self.begins, wanted);
+        usage::used(self.seen, &all, self.begins, desired);
         if self.parts.iter().any(|it| it.is_news) {
-            usage::ran(self.runs, wanted);
+            usage::ran(self.runs, desired);
         }
         let is_done = |part: &&NodeSetPart| {
             let hosts = &part.shown.hosts;
@@ -140,10 +140,10 @@ impl Judgement<'_> {
             is_all && (is_any || !hosts.is_empty())
         };
         for part in self.parts.iter().filter(is_done) {
-            wanted.node_set_hashes.insert(part.name.clone(), part.shown.config_hash.clone());
+            desired.node_set_hashes.insert(part.name.clone(), part.shown.config_hash.clone());
             let hash =
                 part.node_set.as_ref().and_then(|it| it.status.as_ref()?.bmh_ref_hash.clone());
-            wanted.bmh_ref_hashes.extend(hash.map(|it| (part.name.clone(), it)));
+            desired.bmh_ref_hashes.extend(hash.map(|it| (part.name.clone(), it)));
         }
     }
 
@@ -220,19 +220,19 @@ impl Judgement<'_> {
 
     fn node_set_conditions(
         &self,
-        wanted: &DeploymentStatus,
+        desired: &DeploymentStatus,
         now: Timestamp,
     ) -> BTreeMap<String, Vec<Condition>> {
         let generation = self.seen.deployment.metadata.generation;
         let lists = self.seen.named().into_iter().map(|name| {
-            let previous = wanted.node_set_conditions.get(name).cloned().unwrap_or_default();
+            let previous = desired.node_set_conditions.get(name).cloned().unwrap_or_default();
             let part = self.parts.iter().find(|it| it.name == name);
             let not_begun = || {
                 let text = "The deployment has not begun.";
                 vec![ConditionDraft::unknown(NODE_SET_READY, "Init", text)]
             };
-            let findings = part.map_or_else(not_begun, |it| self.of_part(it, &wanted.failures));
-            (name.to_owned(), merge_conditions(&previous, findings, generation, now))
+            let drafts = part.map_or_else(not_begun, |it| self.of_part(it, &desired.failures));
+            (name.to_owned(), merge_conditions(&previous, drafts, generation, now))
         });
         lists.collect()
     }
@@ -279,9 +279,9 @@ impl Judgement<'_> {
         }
         let here = || hosts.iter().filter(|it| position(it) == idx && is_failing(it));
         let n_given_up = here().filter(|it| is_given_up(it, attempts)).count();
-        let told: Vec<&DeploymentFailure> =
+        let reported: Vec<&DeploymentFailure> =
             failures.iter().filter(|it| it.node_set == part.name && it.service == name).collect();
-        let text = messages::together(&told, here().count());
+        let text = messages::together(&reported, here().count());
         let first = here().next().and_then(|it| it.reason.clone());
         match first {
             Some(_) if n_given_up > 0 => ConditionDraft::error(&type_, GIVEN_UP, text),
@@ -299,7 +299,7 @@ impl Judgement<'_> {
 fn going_on(part: &NodeSetPart) -> ConditionDraft {
     let text = "Hosts wait for their turn; DeploymentReady tells for whom.";
     match part.hosts.iter().find_map(|it| it.blocked) {
-        Some(hold) => ConditionDraft::waiting(NODE_SET_READY, hold.reason(), text),
+        Some(blocked) => ConditionDraft::waiting(NODE_SET_READY, blocked.reason(), text),
         None => ConditionDraft::waiting(NODE_SET_READY, REQUESTED, "Services are being deployed."),
     }
 }

@@ -64,8 +64,8 @@ pub fn uncertified(
     (name, service): (&str, &Service),
 ) -> Option<String> {
     let status = set.status.as_ref()?;
-    let told = conditions::find(&status.conditions, CERTIFICATES_READY)?;
-    if told.reason == NOT_ENABLED || set.spec.nodes.is_empty() {
+    let reported = conditions::find(&status.conditions, CERTIFICATES_READY)?;
+    if reported.reason == NOT_ENABLED || set.spec.nodes.is_empty() {
         return None;
     }
     let services =
@@ -76,8 +76,8 @@ pub fn uncertified(
         found.is_none_or(|it| it.waiting_hosts > 0)
     };
     services.iter().flat_map(|it| keys(seen, set, *it)).find(is_open)?;
-    if told.status != ConditionStatus::True {
-        return Some(told.message.clone());
+    if reported.status != ConditionStatus::True {
+        return Some(reported.message.clone());
     }
     let text = "They are not asked for yet; where another deployment is under way on its hosts, that \
                 waits for its end.";
@@ -91,9 +91,10 @@ fn keys<'a>(
     set: &NodeSet,
     (name, service): (&'a str, &'a Service),
 ) -> impl Iterator<Item = (&'a str, &'a String)> {
-    let lender = certificate_source_beside(service, &set.spec.services);
-    let lender = lender.and_then(|it| seen.services.get(it)).map(|it| &**it);
-    lender.unwrap_or(service).spec.tls_certs.keys().map(move |key| (name, key))
+    let certificate_source = certificate_source_beside(service, &set.spec.services);
+    let certificate_source =
+        certificate_source.and_then(|it| seen.services.get(it)).map(|it| &**it);
+    certificate_source.unwrap_or(service).spec.tls_certs.keys().map(move |key| (name, key))
 }
 
 /// The Secrets with certificates that the runs of a service mount, of all node sets.

@@ -46,8 +46,8 @@ impl Addresses {
     pub fn of(nodes: &[Arc<Node>], networks: &[IpNet]) -> Self {
         let mut all = Self::default();
         for node in nodes.iter().filter(|it| it.metadata.deletion_timestamp.is_none()) {
-            let told = node.status.as_ref().and_then(|it| it.address.as_deref());
-            let host = told.and_then(|it| Some(it.rsplit_once(':')?.0)).unwrap_or_default();
+            let reported = node.status.as_ref().and_then(|it| it.address.as_deref());
+            let host = reported.and_then(|it| Some(it.rsplit_once(':')?.0)).unwrap_or_default();
             match ip(host) {
                 None => all.without.insert(node.name_any()),
                 Some(ip) if !is_allowed(networks, ip) => all.outside.insert(node.name_any()),
@@ -166,13 +166,13 @@ pub fn slice(
 }
 
 /// Whether a slice is as it was written.
-fn is_intact(found: &EndpointSlice, hash: &str, wanted: &[IpAddr], port: &ServicePort) -> bool {
+fn is_intact(found: &EndpointSlice, hash: &str, desired: &[IpAddr], port: &ServicePort) -> bool {
     let addresses = found.endpoints.iter().flat_map(|it| &it.addresses);
     let ports: Vec<Option<i32>> = found.ports.iter().flatten().map(|it| it.port).collect();
     found.annotations().get(CONTENT_HASH).is_some_and(|it| it == hash)
         && found.labels().get("kubernetes.io/service-name") == Some(&port.name)
         && ports == [Some(port.port)]
-        && addresses.cloned().eq(wanted.iter().map(IpAddr::to_string))
+        && addresses.cloned().eq(desired.iter().map(IpAddr::to_string))
 }
 
 /// A name for the port that both objects agree in.

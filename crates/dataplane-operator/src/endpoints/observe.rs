@@ -50,23 +50,23 @@ pub struct Observed {
 }
 
 /// Reads what a service exposes; `None` where it exposes nothing and is not to.
-pub async fn observe(world: &Caches, service: &Arc<Service>) -> Result<Option<Observed>> {
+pub async fn observe(caches: &Caches, service: &Arc<Service>) -> Result<Option<Observed>> {
     let (service, key) = (Arc::clone(service), &Key::of(&**service));
-    let owned = Key::new(&key.namespace, service.uid().unwrap_or_default());
-    let exposed = world.exposed.indexed(BY_OWNER, &owned);
-    let slices = world.slices.indexed(BY_OWNER, &owned);
+    let managed_fields = Key::new(&key.namespace, service.uid().unwrap_or_default());
+    let exposed = caches.exposed.indexed(BY_OWNER, &managed_fields);
+    let slices = caches.slices.indexed(BY_OWNER, &managed_fields);
     if service.spec.services.is_empty() && exposed.is_empty() && slices.is_empty() {
         return Ok(None);
     }
-    let addresses = Addresses::of(&nodes(world, key), &world.networks);
+    let addresses = Addresses::of(&nodes(caches, key), &caches.networks);
     let mut taken = BTreeSet::new();
     for port in &service.spec.services {
         let name = &port.name;
-        if is_others(&world.api, key, name, &exposed).await? {
+        if is_others(&caches.api, key, name, &exposed).await? {
             taken.insert(format!("Service {name}"));
         }
         for (name, _, _) in slices_of(port, &addresses) {
-            if is_others(&world.api, key, &name, &slices).await? {
+            if is_others(&caches.api, key, &name, &slices).await? {
                 taken.insert(format!("EndpointSlice {name}"));
             }
         }
@@ -93,17 +93,17 @@ where
 }
 
 /// The nodes that get a service.
-fn nodes(world: &Caches, service: &Key) -> Vec<Arc<Node>> {
+fn nodes(caches: &Caches, service: &Key) -> Vec<Arc<Node>> {
     let lists = |names: &[String]| names.contains(&service.name);
     let here = |namespace: Option<String>| namespace.as_ref() == Some(&service.namespace);
     let mut nodes: Vec<Arc<Node>> = Vec::new();
-    for role in world.roles.all() {
+    for role in caches.roles.all() {
         if here(role.namespace()) && lists(&role.spec.services) {
-            nodes.extend(world.nodes.indexed(BY_ROLE, &Key::of(&*role)));
+            nodes.extend(caches.nodes.indexed(BY_ROLE, &Key::of(&*role)));
         }
     }
     let alone =
         |it: &Arc<Node>| here(it.namespace()) && it.spec.role.is_none() && lists(&it.spec.services);
-    nodes.extend(world.nodes.all().into_iter().filter(alone));
+    nodes.extend(caches.nodes.all().into_iter().filter(alone));
     nodes
 }

@@ -37,10 +37,10 @@ impl ClaimCaches {
     }
 
     /// Opens their watches, for who only reads.
-    pub fn watch(&self, watches: &mut Informers) {
-        watches.watch(&self.roles, "");
-        watches.watch(&self.nodes, "");
-        watches.watch(&self.node_sets, "");
+    pub fn watch(&self, informers: &mut Informers) {
+        informers.watch(&self.roles, "");
+        informers.watch(&self.nodes, "");
+        informers.watch(&self.node_sets, "");
     }
 
     /// What a node says of its host, with what its role gives it.

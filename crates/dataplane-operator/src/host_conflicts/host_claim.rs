@@ -291,9 +291,10 @@ fn message(node: &Node) -> Option<String> {
 /// tells the address of a node that was moved at once.
 pub fn has_reached(node: &Node, address: &str) -> bool {
     let Some(status) = &node.status else { return false };
-    let told = status.address.as_deref();
-    let told = told.filter(|it| host_address::endpoint(it) == host_address::endpoint(address));
-    let mut spellings = [Some(address), told].into_iter().flatten();
+    let reported = status.address.as_deref();
+    let reported =
+        reported.filter(|it| host_address::endpoint(it) == host_address::endpoint(address));
+    let mut spellings = [Some(address), reported].into_iter().flatten();
     let deployed = &status.deployed_inputs;
     inputs::have_services(deployed) && spellings.any(|it| inputs::are_at(deployed, it))
 }

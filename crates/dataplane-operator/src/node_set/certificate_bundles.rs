@@ -43,21 +43,21 @@ pub type Files = BTreeMap<String, Vec<u8>>;
 /// While one of a host is missing or being renewed they stay as they are.
 pub fn of(
     set: &NodeSet,
-    wish: &CertificateRequest<'_>,
+    desired: &CertificateRequest<'_>,
     hosts: &Hosts<'_>,
     issued: &Issued,
 ) -> Option<(Vec<String>, Vec<Step>)> {
     let set_name = set.name_any();
-    let standing = state(&set_name, wish, issued);
-    let digest = outdated(set, wish, hosts, issued);
-    let read = || content(set, wish, hosts, issued);
+    let state = state(&set_name, desired, issued);
+    let digest = outdated(set, desired, hosts, issued);
+    let read = || content(set, desired, hosts, issued);
     let Some((digest, bundles)) = digest.and_then(|it| Some((it, read()?))) else {
-        return Some((standing?.names, Vec::new()));
+        return Some((state?.names, Vec::new()));
     };
-    let names: Vec<String> = (0..bundles.len()).map(|it| name(&set_name, wish, it)).collect();
+    let names: Vec<String> = (0..bundles.len()).map(|it| name(&set_name, desired, it)).collect();
     let made_from = format!("{}-{digest}", bundles.len());
     let step = |(idx, (name, files)): (usize, (&String, Files))| {
-        let mut labels = wish.labels(&set_name);
+        let mut labels = desired.labels(&set_name);
         labels.insert(COUNT.to_owned(), names.len().to_string());
         labels.insert(NUMBER.to_owned(), idx.to_string());
         let data: BTreeMap<String, ByteString> =
@@ -80,18 +80,18 @@ pub fn of(
 /// The label selectors of the Secrets whose content is needed, one for each certificate.
 pub fn needed(
     set: &NodeSet,
-    wishes: &[CertificateRequest<'_>],
+    requested: &[CertificateRequest<'_>],
     hosts: &Hosts<'_>,
     issued: &Issued,
 ) -> Vec<String> {
-    let selector = |wish: &CertificateRequest<'_>| {
-        let labels = wish.labels(&set.name_any()).into_iter();
+    let selector = |desired: &CertificateRequest<'_>| {
+        let labels = desired.labels(&set.name_any()).into_iter();
         let mut terms: Vec<String> = labels.map(|(name, it)| format!("{name}={it}")).collect();
         terms.push(HOST.to_owned());
         terms.join(",")
     };
     let is_needed = |it: &&CertificateRequest<'_>| outdated(set, it, hosts, issued).is_some();
-    wishes.iter().filter(is_needed).map(selector).collect()
+    requested.iter().filter(is_needed).map(selector).collect()
 }
 
 /// The steps that delete those that no certificate of these names needs any more.
@@ -103,9 +103,9 @@ pub fn left(set: &NodeSet, kept: &[&str], issued: &Issued) -> Vec<Step> {
 }
 
 /// The name of one of the Secrets.
-fn name(set: &str, wish: &CertificateRequest<'_>, idx: usize) -> String {
+fn name(set: &str, desired: &CertificateRequest<'_>, idx: usize) -> String {
     let part = format!("certs-{idx}");
-    names::derived(&[set, wish.service, wish.key, &part], names::SUBDOMAIN_LIMIT)
+    names::derived(&[set, desired.service, desired.key, &part], names::SUBDOMAIN_LIMIT)
 }
 
 /// The Secrets that stand, all of them made at once.
@@ -117,12 +117,12 @@ struct BundleState<'a> {
 
 fn state<'a>(
     set: &str,
-    wish: &CertificateRequest<'_>,
+    desired: &CertificateRequest<'_>,
     issued: &'a Issued,
 ) -> Option<BundleState<'a>> {
-    let first = issued.bundles.get(&name(set, wish, 0))?;
+    let first = issued.bundles.get(&name(set, desired, 0))?;
     let (count, digest) = first.made_from.split_once('-')?;
-    let names: Vec<String> = (0..count.parse().ok()?).map(|it| name(set, wish, it)).collect();
+    let names: Vec<String> = (0..count.parse().ok()?).map(|it| name(set, desired, it)).collect();
     let of_name = |it: &String| issued.bundles.get(it).filter(|it| it.made_from == first.made_from);
     let bundles: Option<Vec<&CertificateBundle>> = names.iter().map(of_name).collect();
     Some(BundleState { names, digest, bundles: bundles? })
@@ -132,7 +132,7 @@ fn state<'a>(
 /// it.
 fn outdated(
     set: &NodeSet,
-    wish: &CertificateRequest<'_>,
+    desired: &CertificateRequest<'_>,
     hosts: &Hosts<'_>,
     issued: &Issued,
 ) -> Option<String> {
@@ -141,22 +141,22 @@ fn outdated(
     }
     let of_host = |host: &&str| {
         let own = own_name(hosts, host)?;
-        Some((own, issued.settled(&name_of(wish, host))?))
+        Some((own, issued.settled(&name_of(desired, host))?))
     };
     let made_from: Option<Vec<(&str, &String)>> = hosts.all.iter().map(of_host).collect();
     let digest = hash::short(&(max_size(set), made_from?));
-    let standing = state(&set.name_any(), wish, issued);
-    let is_current = standing.is_some_and(|it| it.digest == digest && is_whole(&it, hosts));
+    let state = state(&set.name_any(), desired, issued);
+    let is_current = state.is_some_and(|it| it.digest == digest && is_whole(&it, hosts));
     (!is_current).then_some(digest)
 }
 
 /// Whether nobody has taken a host's files out of the Secrets.
-fn is_whole(standing: &BundleState<'_>, hosts: &Hosts<'_>) -> bool {
+fn is_whole(state: &BundleState<'_>, hosts: &Hosts<'_>) -> bool {
     let is_in = |host: &&str| {
         let Some(own) = own_name(hosts, host) else { return false };
         let [_, certificate, key] = FILES.map(|it| format!("{own}-{it}"));
         let keys = [certificate.as_str(), key.as_str()];
-        standing.bundles.iter().any(|it| it.managed_fields.has([MADE_FROM], keys))
+        state.bundles.iter().any(|it| it.managed_fields.has([MADE_FROM], keys))
     };
     hosts.all.iter().all(is_in)
 }
@@ -173,11 +173,11 @@ fn max_size(set: &NodeSet) -> usize {
 /// The content of the Secrets; nothing where a host's was not read.
 fn content(
     set: &NodeSet,
-    wish: &CertificateRequest<'_>,
+    desired: &CertificateRequest<'_>,
     hosts: &Hosts<'_>,
     issued: &Issued,
 ) -> Option<Vec<Files>> {
-    let read = |host: &str, file: &str| issued.files.get(&secret_of(wish, host))?.bytes(file);
+    let read = |host: &str, file: &str| issued.files.get(&secret_of(desired, host))?.bytes(file);
     let has_all = |it: &&str| FILES[1..].iter().all(|file| read(it, file).is_some());
     hosts.all.iter().all(has_all).then(|| bundles(hosts, max_size(set), read))
 }

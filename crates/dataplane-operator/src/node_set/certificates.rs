@@ -49,7 +49,7 @@ impl Issued {
     pub(super) fn is_ready(&self, name: &str) -> bool {
         self.certificates.get(name).is_some_and(|it| {
             let status = it.status.as_ref();
-            status.is_some_and(|told| is_ready(&told.conditions, it.metadata.generation))
+            status.is_some_and(|reported| is_ready(&reported.conditions, it.metadata.generation))
         })
     }
 
@@ -117,14 +117,17 @@ pub fn secret(set: &NodeSet, name: &str) -> Target {
 }
 
 /// The name of a host's certificate; its Secret's begins with `cert-`.
-pub fn name_of(wish: &CertificateRequest<'_>, host: &str) -> String {
+pub fn name_of(desired: &CertificateRequest<'_>, host: &str) -> String {
     // Leaves room for the beginning of the Secret's name.
-    names::derived(&[wish.service, wish.key, host], names::SUBDOMAIN_LIMIT - SECRET_PREFIX.len())
+    names::derived(
+        &[desired.service, desired.key, host],
+        names::SUBDOMAIN_LIMIT - SECRET_PREFIX.len(),
+    )
 }
 
 /// The Secret with the key and the certificate of a host.
-pub fn secret_of(wish: &CertificateRequest<'_>, host: &str) -> String {
-    secret_name(&name_of(wish, host))
+pub fn secret_of(desired: &CertificateRequest<'_>, host: &str) -> String {
+    secret_name(&name_of(desired, host))
 }
 
 /// The Secret that cert-manager writes for a certificate of that name.

@@ -46,58 +46,58 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
 }
 
 /// What is told when a write was refused: the same judgement, with that said.
-pub fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
-    plan(seen, Some(refusal), now).only_statuses()
+pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
+    plan(seen, Some(rejected), now).only_statuses()
 }
 
-fn plan(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+fn plan(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
     let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
     if is_terminating(&*seen.set) {
         plan.steps.extend(releases(seen));
         if plan.steps.is_empty() && has_finalizer(&*seen.set, INVENTORY) {
-            let judged = evaluate(seen, now);
+            let evaluated = evaluate(seen, now);
             // A deployment that is under way goes on with it.
-            let is_needed = judged.is_frozen();
-            let inventory = judged.content.as_ref().filter(|_| is_needed);
+            let is_needed = evaluated.is_frozen();
+            let inventory = evaluated.content.as_ref().filter(|_| is_needed);
             plan.steps.extend(inventory.and_then(|it| build::secret(seen, it)));
-            plan.steps.extend(status::step(seen, &judged, None, now));
+            plan.steps.extend(status::step(seen, &evaluated, None, now));
         }
         return plan;
     }
     let (listed, known) = (&seen.set.spec.services, &seen.services);
     let missing = default_services::missing(&seen.namespace, listed, known, &seen.unreadable);
-    if !missing.is_empty() && refusal.is_none() {
+    if !missing.is_empty() && rejected.is_none() {
         plan.steps.extend(missing);
         // Their creation wakes this node set again; until then its services are not complete.
         return plan;
     }
-    let mut judged = evaluate(seen, now);
+    let mut evaluated = evaluate(seen, now);
     let because = "its inventory must not go before it";
-    plan.independent.clone_from(&judged.served.requested);
+    plan.independent.clone_from(&evaluated.served.requested);
     // What the API server does not take of machines concerns no host that has its own.
     let is_held = has_finalizer(&*seen.set, INVENTORY);
-    plan.independent.extend(judged.asked_of_machines.clone().filter(|_| is_held));
+    plan.independent.extend(evaluated.asked_of_machines.clone().filter(|_| is_held));
     plan.steps.extend(add_finalizer(&*seen.set, INVENTORY, because));
-    plan.steps.extend(judged.served.bundles.clone());
-    let inventory = judged.content.as_ref().and_then(|it| build::secret(seen, it));
-    if inventory.is_some() && refusal.is_some() {
+    plan.steps.extend(evaluated.served.bundles.clone());
+    let inventory = evaluated.content.as_ref().and_then(|it| build::secret(seen, it));
+    if inventory.is_some() && rejected.is_some() {
         // Nobody knows whether the refused write came before it.
-        judged.content = None;
+        evaluated.content = None;
     }
     plan.steps.extend(inventory);
     let previous = seen.set.status.as_ref().map(|it| it.conditions.as_slice());
-    let refusal = rejected_write::condition(refusal, previous.unwrap_or_default(), false);
-    plan.steps.extend(status::step(seen, &judged, refusal, now));
-    if networks::are_unserved(&judged.service_faults) {
+    let rejected = rejected_write::condition(rejected, previous.unwrap_or_default(), false);
+    plan.steps.extend(status::step(seen, &evaluated, rejected, now));
+    if networks::are_unserved(&evaluated.service_faults) {
         plan.requeue_in(networks::LOOK_AGAIN);
     }
-    if judged.machines.waits_for_ssh() {
+    if evaluated.machines.waits_for_ssh() {
         plan.requeue_in(provisioning_state::ASK_AGAIN);
     }
-    if judged.machines.are_unheard() {
+    if evaluated.machines.are_unheard() {
         plan.requeue_in(observe::LOOK_AGAIN);
     }
-    if seen.infra.is_missed || tls::is_unserved(&judged.served.conditions) {
+    if seen.infra.is_missed || tls::is_unserved(&evaluated.served.conditions) {
         plan.requeue_in(external_apis::LOOK_AGAIN);
     }
     plan

@@ -157,10 +157,10 @@ impl DeploymentHistory {
             } else {
                 self.under_way.push(it.name.clone());
             }
-            let told = recorded.deployment_statuses.get(&it.name).cloned();
-            self.statuses.extend(told.map(|told| (it.name.clone(), told)));
-            let told = recorded.deployment_execution_summaries.get(&it.name).cloned();
-            self.summaries.extend(told.map(|told| (it.name.clone(), told)));
+            let reported = recorded.deployment_statuses.get(&it.name).cloned();
+            self.statuses.extend(reported.map(|reported| (it.name.clone(), reported)));
+            let reported = recorded.deployment_execution_summaries.get(&it.name).cloned();
+            self.summaries.extend(reported.map(|reported| (it.name.clone(), reported)));
         }
         if !self.under_way.is_empty() {
             let is_at = |name: &String| {
@@ -191,8 +191,8 @@ impl DeploymentHistory {
                 self.succeeded_with.insert(host.name.clone(), progress.config_hash.clone());
             }
         }
-        let told = deployment.status.iter().flat_map(|it| &it.failures);
-        for failure in told.filter(|it| it.node_set == node_set) {
+        let reported = deployment.status.iter().flat_map(|it| &it.failures);
+        for failure in reported.filter(|it| it.node_set == node_set) {
             self.failures.retain(|it| it.host != failure.host);
             self.failures.push(NodeSetFailure {
                 host: failure.host.clone(),

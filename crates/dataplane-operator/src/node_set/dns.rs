@@ -59,9 +59,9 @@ fn several(infra: &Infra) -> Fault {
 fn server(infra: &Infra) -> Option<&DnsMasq> {
     infra.dns_masq().filter(|it| {
         let status = it.status.as_ref();
-        status.is_some_and(|told| {
-            is_ready(&told.conditions, it.metadata.generation)
-                && told.dns_cluster_addresses.is_some()
+        status.is_some_and(|reported| {
+            is_ready(&reported.conditions, it.metadata.generation)
+                && reported.dns_cluster_addresses.is_some()
         })
     })
 }
@@ -113,7 +113,7 @@ pub fn condition(infra: &Infra, asked: &Asked) -> ConditionDraft {
     let is_told = asked.as_ref().is_ok_and(Vec::is_empty);
     let is_served = infra.dns_data.as_ref().is_some_and(|it| {
         let status = it.status.as_ref();
-        status.is_some_and(|told| is_ready(&told.conditions, it.metadata.generation))
+        status.is_some_and(|reported| is_ready(&reported.conditions, it.metadata.generation))
     });
     if is_told && is_served {
         return ConditionDraft::good(DNS_DATA_READY, "Named", "The DNS server knows the hosts.");

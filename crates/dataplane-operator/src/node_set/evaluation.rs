@@ -49,7 +49,7 @@ impl Evaluation<'_> {
 }
 
 /// The name of the Secret with the inventory, once there is one.
-pub fn published_inventory(seen: &Observed, judged: &Evaluation<'_>) -> Option<String> {
-    let is_there = judged.content.is_some() || seen.inventory.is_some();
+pub fn published_inventory(seen: &Observed, evaluated: &Evaluation<'_>) -> Option<String> {
+    let is_there = evaluated.content.is_some() || seen.inventory.is_some();
     is_there.then(|| inventory_name(&seen.set.name_any()))
 }

@@ -19,18 +19,18 @@ use crate::node_set::tls::{certificate_source, node_set_of};
 pub const GATHER: Duration = Duration::from_millis(500);
 
 /// Wakes node sets by `queue`.
-pub fn map_events(queue: &Arc<WorkQueue>, world: &Caches) {
-    map_hosts(queue, world);
-    map_others(queue, world);
+pub fn map_events(queue: &Arc<WorkQueue>, caches: &Caches) {
+    map_hosts(queue, caches);
+    map_others(queue, caches);
     let to = Arc::clone(queue);
-    world.deployments.on_change(move |deployment| {
+    caches.deployments.on_change(move |deployment| {
         for key in node_sets_of(deployment) {
             to.push_in(key, GATHER);
         }
     });
-    map_services(queue, world);
-    let (to, all) = (Arc::clone(queue), Arc::clone(&world.node_sets));
-    world.attachments.on_change(move |key| {
+    map_services(queue, caches);
+    let (to, all) = (Arc::clone(queue), Arc::clone(&caches.node_sets));
+    caches.attachments.on_change(move |key| {
         let is_here = |it: &&Arc<NodeSet>| it.namespace().as_ref() == Some(&key.namespace);
         let names = |it: &&Arc<NodeSet>| it.spec.network_attachments.contains(&key.name);
         for set in all.all().iter().filter(is_here).filter(names) {
@@ -38,15 +38,15 @@ pub fn map_events(queue: &Arc<WorkQueue>, world: &Caches) {
         }
     });
     let to = Arc::clone(queue);
-    world.sources.on_change(move |reader| to.push(reader));
+    caches.sources.on_change(move |reader| to.push(reader));
 }
 
 /// A service concerns the node sets that list it, or whose deployments bring it, and those where it
 /// lends its certificates to such a service.
-fn map_services(queue: &Arc<WorkQueue>, world: &Caches) {
-    let (to, all) = (Arc::clone(queue), Arc::clone(&world.node_sets));
-    let (services, deployments) = (Arc::clone(&world.services), Arc::clone(&world.deployments));
-    world.services.on_change(move |service| {
+fn map_services(queue: &Arc<WorkQueue>, caches: &Caches) {
+    let (to, all) = (Arc::clone(queue), Arc::clone(&caches.node_sets));
+    let (services, deployments) = (Arc::clone(&caches.services), Arc::clone(&caches.deployments));
+    caches.services.on_change(move |service| {
         let (name, namespace) = (service.name_any(), service.namespace());
         let is_concerned = |it: &String| {
             let other = || services.get(&Key::new(namespace.clone().unwrap_or_default(), it));
@@ -63,17 +63,17 @@ fn map_services(queue: &Arc<WorkQueue>, world: &Caches) {
 }
 
 /// What is served comes host by host: changes are looked at together.
-fn map_others(queue: &Arc<WorkQueue>, world: &Caches) {
-    let (to, all) = (Arc::clone(queue), Arc::clone(&world.node_sets));
-    world.others.on_change(move |namespace| {
+fn map_others(queue: &Arc<WorkQueue>, caches: &Caches) {
+    let (to, all) = (Arc::clone(queue), Arc::clone(&caches.node_sets));
+    caches.others.on_change(move |namespace| {
         for set in all.all().iter().filter(|it| it.namespace().as_deref() == Some(namespace)) {
             to.push_in(Key::of(&**set), GATHER);
         }
     });
     let to = Arc::clone(queue);
-    world.machines.on_change(move |key| to.push_in(key, GATHER));
+    caches.machines.on_change(move |key| to.push_in(key, GATHER));
     let to = Arc::clone(queue);
-    world.secrets.on_change(move |secret| {
+    caches.secrets.on_change(move |secret| {
         for key in node_set_of(secret) {
             to.push_in(key, GATHER);
         }
@@ -81,9 +81,9 @@ fn map_others(queue: &Arc<WorkQueue>, world: &Caches) {
 }
 
 /// Changes of whoever describes a host concern the node sets that describe it as well.
-fn map_hosts(queue: &Arc<WorkQueue>, world: &Caches) {
-    let (to, all) = (Arc::clone(queue), Arc::clone(&world.node_sets));
-    world.node_sets.on_change(move |set| {
+fn map_hosts(queue: &Arc<WorkQueue>, caches: &Caches) {
+    let (to, all) = (Arc::clone(queue), Arc::clone(&caches.node_sets));
+    caches.node_sets.on_change(move |set| {
         to.push(Key::of(set));
         for key in Claim::of_node_set(set).lookup_keys() {
             for other in all.indexed(BY_HOST, &key) {
@@ -91,25 +91,25 @@ fn map_hosts(queue: &Arc<WorkQueue>, world: &Caches) {
             }
         }
     });
-    let (to, all) = (Arc::clone(queue), world.claim_caches.clone());
-    world.claim_caches.nodes.on_change(move |node| {
+    let (to, all) = (Arc::clone(queue), caches.claim_caches.clone());
+    caches.claim_caches.nodes.on_change(move |node| {
         for key in all.of_node(node).lookup_keys() {
             for set in all.node_sets.indexed(BY_HOST, &key) {
                 to.push(Key::of(&*set));
             }
         }
     });
-    let (to, all) = (Arc::clone(queue), Arc::clone(&world.node_sets));
-    world.runs.on_change(move |run| {
+    let (to, all) = (Arc::clone(queue), Arc::clone(&caches.node_sets));
+    caches.runs.on_change(move |run| {
         let Some(status) = run.status.as_ref().filter(|it| !it.host_keys.is_empty()) else {
             return;
         };
-        let told = |name: &str| status.host_keys.iter().any(|it| it.name == name);
+        let reported = |name: &str| status.host_keys.iter().any(|it| it.name == name);
         let addresses: Vec<&str> = run
             .spec
             .hosts
             .iter()
-            .filter(|it| told(&it.name))
+            .filter(|it| reported(&it.name))
             .map(|it| it.address.as_str())
             .collect();
         let is_here = |it: &&Arc<NodeSet>| it.namespace() == run.namespace();

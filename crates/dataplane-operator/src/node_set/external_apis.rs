@@ -45,14 +45,14 @@ pub struct ExternalApis {
 
 impl ExternalApis {
     /// Not watched yet; `watches` makes what they will be in.
-    pub fn new(watches: impl Fn() -> Informers) -> Self {
+    pub fn new(informers: impl Fn() -> Informers) -> Self {
         Self {
-            net_configs: OptionalInformer::new(watches()),
-            ip_sets: OptionalInformer::new(watches()),
-            dns_masqs: OptionalInformer::new(watches()),
-            dns_data: OptionalInformer::new(watches()),
-            issuers: OptionalInformer::new(watches()),
-            certificates: OptionalInformer::new(watches()),
+            net_configs: OptionalInformer::new(informers()),
+            ip_sets: OptionalInformer::new(informers()),
+            dns_masqs: OptionalInformer::new(informers()),
+            dns_data: OptionalInformer::new(informers()),
+            issuers: OptionalInformer::new(informers()),
+            certificates: OptionalInformer::new(informers()),
         }
     }
 

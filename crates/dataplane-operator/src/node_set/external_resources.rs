@@ -82,7 +82,7 @@ pub fn needed_secrets(seen: &Observed) -> Vec<String> {
     if is_terminating(&*seen.set) {
         return Vec::new();
     }
-    let wishes = requested(seen);
+    let requested = requested(seen);
     let plain = node_set_host::hosts(&seen.set);
     let members = members(seen, &plain);
     let (names, addresses) = (names(seen, &members), addresses(seen, &members));
@@ -90,7 +90,7 @@ pub fn needed_secrets(seen: &Observed) -> Vec<String> {
     if !tls::is_enabled(&seen.set, &hosts, &seen.issued) {
         return Vec::new();
     }
-    certificate_bundles::needed(&seen.set, &wishes, &hosts, &seen.issued)
+    certificate_bundles::needed(&seen.set, &requested, &hosts, &seen.issued)
 }
 
 /// Judges what is served; nothing is asked for while `faults` say that the hosts are not what they
@@ -127,22 +127,22 @@ pub fn of(
         dns::wanted(set, &members, infra, !is_frozen),
     ];
     let [for_addresses, for_names] = on_networks.map(may_ask);
-    let wishes = requested(seen);
+    let requested = requested(seen);
     // What a service that cannot be read asks for is not known.
     let may_remove = !is_frozen && seen.unreadable.is_empty();
     let certified = certified(seen, &members, &served.names, &served.addresses);
     let for_certificates = if faults.is_empty() {
-        tls::desired(set, &wishes, &certified, issued, may_remove)
+        tls::desired(set, &requested, &certified, issued, may_remove)
     } else {
         DesiredCertificates::default()
     };
-    let is_on = tls::is_enabled(set, &certified, issued) && !wishes.is_empty();
-    let granted = if is_on && faults.is_empty() { wishes.as_slice() } else { &[] };
+    let is_on = tls::is_enabled(set, &certified, issued) && !requested.is_empty();
+    let granted = if is_on && faults.is_empty() { requested.as_slice() } else { &[] };
     let (certificates, steps, are_bundled) = bundled(seen, granted, &certified, &for_certificates);
-    let findings = [
+    let conditions = [
         ipam::condition(&members, infra, &for_addresses),
         dns::condition(infra, &for_names),
-        tls::condition(set, &wishes, &certified, issued, (&for_certificates, are_bundled)),
+        tls::condition(set, &requested, &certified, issued, (&for_certificates, are_bundled)),
     ];
     let asked = [for_addresses, for_names].into_iter().flatten().flatten();
     served.requested = asked.chain(for_certificates.steps).take(ONE_PASS).collect();
@@ -150,14 +150,14 @@ pub fn of(
     let were_told = recorded.inputs.contains_key(CERTIFICATES);
     let is_listed = |it: &CertificateRequest<'_>| seen.services.contains_key(it.service);
     let is_as_told = !seen.unreadable.is_empty() && were_told;
-    served.lists_certificates = wishes.iter().any(is_listed) || is_as_told;
+    served.lists_certificates = requested.iter().any(is_listed) || is_as_told;
     served.has_certificates = is_on && were_told || is_as_told;
     if !faults.is_empty() {
-        served.conditions = findings.map(unasked).into();
+        served.conditions = conditions.map(unasked).into();
         served.certificates = recorded.certificates;
         return served;
     }
-    served.conditions = findings.into();
+    served.conditions = conditions.into();
     let has_all = served.conditions.last().is_some_and(ConditionDraft::holds);
     served.has_certificates |= is_on && has_all;
     // What runs that are under way may still mount is told until they have ended.
@@ -173,12 +173,12 @@ pub fn of(
 }
 
 /// A condition of what nobody is asked for yet.
-fn unasked(finding: ConditionDraft) -> ConditionDraft {
-    if finding.holds() && ["NotRequired", tls::NOT_ENABLED].contains(&finding.reason.as_str()) {
-        return finding;
+fn unasked(condition: ConditionDraft) -> ConditionDraft {
+    if condition.holds() && ["NotRequired", tls::NOT_ENABLED].contains(&condition.reason.as_str()) {
+        return condition;
     }
     let text = "Nothing is asked for while the hosts are not as they should be; see InputReady.";
-    ConditionDraft::waiting(&finding.type_, "InputMissing", text)
+    ConditionDraft::waiting(&condition.type_, "InputMissing", text)
 }
 
 fn recorded(seen: &Observed) -> NodeSetStatus {
@@ -241,8 +241,8 @@ fn requested(seen: &Observed) -> Vec<CertificateRequest<'_>> {
     let of = |name: &'_ String| -> Option<(&str, &Service)> {
         let found = seen.services.get_key_value(name).or_else(|| seen.brought.get_key_value(name));
         let (name, service) = found?;
-        let lender = seen.certificate_sources.get(name);
-        Some((name.as_str(), lender.map_or(&**service, |it| &**it)))
+        let certificate_source = seen.certificate_sources.get(name);
+        Some((name.as_str(), certificate_source.map_or(&**service, |it| &**it)))
     };
     let mut known = BTreeSet::new();
     let brought = seen.brought.keys().filter(|it| !is_busy || recorded.contains(it.as_str()));
@@ -253,29 +253,29 @@ fn requested(seen: &Observed) -> Vec<CertificateRequest<'_>> {
 /// The Secrets of all certificates, the steps that write them, and whether each has its own.
 fn bundled(
     seen: &Observed,
-    wishes: &[CertificateRequest<'_>],
+    requested: &[CertificateRequest<'_>],
     hosts: &Hosts<'_>,
     desired: &DesiredCertificates,
 ) -> (Vec<NodeSetCertificates>, Vec<Step>, bool) {
     let (mut certificates, mut steps) = (Vec::new(), Vec::new());
     let asked = desired.names();
-    for wish in wishes {
+    for wanted in requested {
         let Some((secrets, written)) =
-            certificate_bundles::of(&seen.set, wish, hosts, &seen.issued)
+            certificate_bundles::of(&seen.set, wanted, hosts, &seen.issued)
         else {
             continue;
         };
-        let (service, key) = (wish.service.to_owned(), wish.key.to_owned());
+        let (service, key) = (wanted.service.to_owned(), wanted.key.to_owned());
         certificates.push(NodeSetCertificates {
             service,
             key,
-            directory: wish.directory(),
+            directory: wanted.directory(),
             secrets,
-            waiting_hosts: count(tls::open(wish, hosts, &seen.issued, &asked).len()),
+            waiting_hosts: count(tls::open(wanted, hosts, &seen.issued, &asked).len()),
         });
         steps.extend(written);
     }
-    let are_complete = certificates.len() == wishes.len() || hosts.all.is_empty();
+    let are_complete = certificates.len() == requested.len() || hosts.all.is_empty();
     (certificates, steps, are_complete)
 }
 

@@ -102,9 +102,9 @@ pub fn known_hosts(hosts: &[Host<'_>], trusts: &Trusts) -> String {
 
 /// The learned keys as the status tells them.
 pub fn message(trusts: &Trusts) -> BTreeMap<String, String> {
-    let told =
+    let reported =
         |(name, it): (&String, &HostKeyTrust)| Some((name.clone(), it.key.as_ref()?.to_string()));
-    trusts.iter().filter_map(told).collect()
+    trusts.iter().filter_map(reported).collect()
 }
 
 #[cfg(test)]

@@ -291,10 +291,10 @@ pub fn condition(members: &[Member<'_>], infra: &Infra, asked: &Asked) -> Condit
         return ConditionDraft::good(IP_RESERVATION_READY, "Reserved", text);
     };
     let status = infra.ip_set(first.host_name).and_then(|it| it.status.as_ref());
-    let told = status.and_then(|it| ready(&it.conditions)).filter(|it| !it.message.is_empty());
-    let told = told.map(|it| format!(": {}", it.message)).unwrap_or_default();
+    let reported = status.and_then(|it| ready(&it.conditions)).filter(|it| !it.message.is_empty());
+    let reported = reported.map(|it| format!(": {}", it.message)).unwrap_or_default();
     let text = format!(
-        "{} of {} hosts wait for their addresses, the first one for IPSet {}{told}.",
+        "{} of {} hosts wait for their addresses, the first one for IPSet {}{reported}.",
         open.len(),
         members.len(),
         first.host_name

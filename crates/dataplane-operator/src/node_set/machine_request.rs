@@ -62,21 +62,21 @@ impl Machines {
         for host in hosts {
             let mut record = recorded(&host.name);
             if machines.are_asked {
-                let course = if let Some(fault) = names.fault(&seen.set, host) {
+                let provisioning = if let Some(fault) = names.fault(&seen.set, host) {
                     Err(fault)
                 } else if without_room.contains(&host.name) {
                     Err(set::full(&Target::of(&*seen.set), &host.name))
                 } else {
                     provisioning(seen, host, now)
                 };
-                record = match &course {
-                    Ok(course) => {
+                record = match &provisioning {
+                    Ok(provisioning) => {
                         let (node, host) = (Some(host.key.to_owned()), Some(host.name.clone()));
-                        Some(HostMachine { node, host, ..course.record.clone() })
+                        Some(HostMachine { node, host, ..provisioning.record.clone() })
                     }
                     Err(_) => record.map(|it| HostMachine { ready: false, ..it }),
                 };
-                machines.courses.insert(host.name.clone(), course);
+                machines.courses.insert(host.name.clone(), provisioning);
             }
             machines.records.extend(record.map(|it| (host.name.clone(), it)));
         }
@@ -123,9 +123,12 @@ impl Machines {
         let owner = Target::of(&*seen.set);
         let one = |host: &Host<'_>| {
             let found = match self.courses.get(&host.name)? {
-                Ok(course) => {
-                    machine_conditions::condition(PROVISION_READY, &owner, course, &host.address())
-                }
+                Ok(provisioning) => machine_conditions::condition(
+                    PROVISION_READY,
+                    &owner,
+                    provisioning,
+                    &host.address(),
+                ),
                 Err(fault) => machine_conditions::fault(PROVISION_READY, fault),
             };
             Some((host.name.clone(), found))
@@ -145,7 +148,7 @@ impl Machines {
     /// Whether something is waited for of which no watch tells.
     pub fn are_unheard(&self) -> bool {
         let is_unheard = |it: &Result<ProvisioningState, Fault>| match it {
-            Ok(course) => course.is_unheard,
+            Ok(provisioning) => provisioning.is_unheard,
             Err(fault) => fault.is_missing,
         };
         self.courses.values().any(is_unheard)
@@ -225,27 +228,27 @@ pub fn step(
         return None;
     }
     let present = own.map(|it| it.spec.baremetal_hosts.clone()).unwrap_or_default();
-    let wanted = |host: &Host<'_>| {
+    let desired = |host: &Host<'_>| {
         machines.courses.get(&host.name)?.as_ref().ok()?;
         // A machine gets its address once and for all.
         let entry = entry(host, served, seen.infra.is_used);
         let entry = entry.or_else(|| present.get(&host.name).cloned())?;
         Some((host.name.clone(), entry))
     };
-    let mut all: BTreeMap<String, BaremetalHost> = hosts.iter().filter_map(wanted).collect();
+    let mut all: BTreeMap<String, BaremetalHost> = hosts.iter().filter_map(desired).collect();
     if is_frozen {
         for (name, entry) in present {
             all.entry(name).or_insert(entry);
         }
     }
     let fields = fields(seen, template, hosts, served);
-    let wish = DesiredMachine {
+    let desired = DesiredMachine {
         owner: Target::of(&*seen.set),
         labels: labels(&seen.set),
         fields,
         hosts: all,
     };
-    wish.step(own.map(|it| &**it))
+    desired.step(own.map(|it| &**it))
 }
 
 /// The step that leaves a set of which nobody asks anything any more to whoever deletes it: not while

@@ -68,68 +68,68 @@ pub fn brings_certificates(service: &Service) -> bool {
 }
 
 /// Reads a node set; `None` where it does not exist.
-pub async fn observe(world: &Caches, key: &Key) -> Result<Option<Observed>> {
+pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let namespace = key.namespace.clone();
-    let Some(set) = world.node_sets.get(key) else {
-        world.sources.depends(key, BTreeSet::new());
+    let Some(set) = caches.node_sets.get(key) else {
+        caches.sources.depends(key, BTreeSet::new());
         return Ok(None);
     };
     let mut listed = Found::default();
-    listed.lookup(&world.services, &namespace, set.spec.services.clone());
+    listed.lookup(&caches.services, &namespace, set.spec.services.clone());
     let Found { services, mut unreadable } = listed;
-    let deployments = world.deployments.indexed(BY_NODE_SET, key);
+    let deployments = caches.deployments.indexed(BY_NODE_SET, key);
     let brought = deployments.iter().flat_map(|it| &it.spec.services_override);
     let brought: BTreeSet<_> = brought.filter(|it| !services.contains_key(*it)).cloned().collect();
     let mut further = Found::default();
-    further.lookup(&world.services, &namespace, brought);
+    further.lookup(&caches.services, &namespace, brought);
     let brought = further.services;
     unreadable.append(&mut further.unreadable);
     let mut lent = Found::default();
     let get = |name: &str| {
-        lent.lookup(&world.services, &namespace, [name.to_owned()]);
+        lent.lookup(&caches.services, &namespace, [name.to_owned()]);
         lent.services.get(name).cloned()
     };
-    let lenders = external_resources::certificate_sources(
+    let certificate_sources = external_resources::certificate_sources(
         services.iter().chain(&brought),
         &set.spec.services,
         get,
     );
     unreadable.append(&mut lent.unreadable);
-    let wanted = wanted_sources(&namespace, &set, &services);
+    let desired = wanted_sources(&namespace, &set, &services);
     let of_vars: BTreeSet<SourceRef> =
         sources_of_vars(&set).iter().map(|it| it.source(&namespace)).collect();
     let own = SourceRef::secret(&namespace, &inventory_name(&key.name));
     // Before reading, so that a change in between wakes the node set again.
-    let all = wanted.iter().chain(&of_vars).chain([&own]).cloned().collect();
-    world.sources.depends(key, all);
-    let inventory = Inventory::of(&world.sources, &own);
+    let all = desired.iter().chain(&of_vars).chain([&own]).cloned().collect();
+    caches.sources.depends(key, all);
+    let inventory = Inventory::of(&caches.sources, &own);
     let is_under_way = deployments.iter().any(|it| deployment_history::is_under_way(it, &set));
-    let unreadable_deployments = unreadable_deployments(world, &set, is_under_way);
+    let unreadable_deployments = unreadable_deployments(caches, &set, is_under_way);
     let is_busy = is_under_way || unreadable_deployments.iter().any(|it| !it.has_ended);
-    let written = if is_busy { content(world, &own).await? } else { None };
+    let written = if is_busy { content(caches, &own).await? } else { None };
     let mut objects = Objects::new();
     for source in of_vars {
-        if let Some(content) = content(world, &source).await? {
+        if let Some(content) = content(caches, &source).await? {
             objects.insert(source, content);
         }
     }
     let mut sources = BTreeMap::new();
-    for source in wanted {
-        if let Some(digests) = world.sources.digests(&world.api, &source).await? {
+    for source in desired {
+        if let Some(digests) = caches.sources.digests(&caches.api, &source).await? {
             sources.insert(source, digests);
         }
     }
     let names_any = !set.spec.network_attachments.is_empty();
-    let networks = world.attachments.seen(&world.api, &namespace, names_any).await?;
-    let runs = runs(world, &namespace, &set);
-    let neighbours = world
+    let networks = caches.attachments.seen(&caches.api, &namespace, names_any).await?;
+    let runs = runs(caches, &namespace, &set);
+    let neighbours = caches
         .claim_caches
         .overlapping(&[Claim::of_node_set(&set)], told_keys(&namespace, runs.iter()));
-    let infra = world.others.infra(&world.api, &set).await?;
-    let mut all = services.values().chain(brought.values()).chain(lenders.values());
+    let infra = caches.others.infra(&caches.api, &set).await?;
+    let mut all = services.values().chain(brought.values()).chain(certificate_sources.values());
     let are_named = all.any(|it| !it.spec.tls_certs.is_empty());
-    let issued = issued(world, key, &set, are_named).await?;
-    let machines = machines(world, key, &set).await?;
+    let issued = issued(caches, key, &set, are_named).await?;
+    let machines = machines(caches, key, &set).await?;
     let mut seen = Observed {
         set,
         namespace,
@@ -144,19 +144,19 @@ pub async fn observe(world: &Caches, key: &Key) -> Result<Option<Observed>> {
         neighbours,
         inventory,
         brought,
-        certificate_sources: lenders,
+        certificate_sources,
         infra,
         issued,
         machines,
         written,
-        keys: world.sources.keys().clone(),
+        keys: caches.sources.keys().clone(),
     };
     let waiting = awaited(&seen);
     if !waiting.is_empty() {
-        seen.machines.answering = world.machines.answering(&waiting).await;
+        seen.machines.answering = caches.machines.answering(&waiting).await;
     }
     for labels in external_resources::needed_secrets(&seen) {
-        let read: Vec<Secret> = world.api.list(&seen.namespace, &labels).await?;
+        let read: Vec<Secret> = caches.api.list(&seen.namespace, &labels).await?;
         let content =
             |it: Secret| (it.name_any(), Content::from(Values::of_secret(it, &seen.keys)));
         seen.issued.files.extend(read.into_iter().map(content));
@@ -167,14 +167,14 @@ pub async fn observe(world: &Caches, key: &Key) -> Result<Option<Observed>> {
 /// The deployments of the namespace that cannot be read, and that the node set has counted, or that may
 /// be the one that is at its hosts: what they name cannot be read either.
 fn unreadable_deployments(
-    world: &Caches,
+    caches: &Caches,
     set: &NodeSet,
     is_under_way: bool,
 ) -> Vec<UnreadableDeployment> {
     let Some(status) = &set.status else { return Vec::new() };
     let is_worked_on =
         !is_under_way && status.hosts.iter().any(|it| it.state == HostState::Deploying);
-    let all = world.deployments.unreadable().borrow().clone();
+    let all = caches.deployments.unreadable().borrow().clone();
     let here = all.iter().filter(|it| it.metadata.namespace == set.metadata.namespace);
     let known = here.filter_map(|it| {
         let (name, uid) = (it.metadata.name.clone()?, it.metadata.uid.clone()?);
@@ -186,24 +186,24 @@ fn unreadable_deployments(
 }
 
 /// The sets of machines, where the node set asks for one, or has.
-async fn machines(world: &Caches, key: &Key, set: &NodeSet) -> Result<Seen> {
+async fn machines(caches: &Caches, key: &Key, set: &NodeSet) -> Result<Seen> {
     let has = set.status.as_ref().is_some_and(|it| !it.machines.is_empty());
     if !has && machine_template(set).is_none() {
         return Ok(Seen::default());
     }
-    world.machines.seen(&world.api, key).await
+    caches.machines.seen(&caches.api, key).await
 }
 
 /// What issues certificates, and what it has issued; nothing is asked where the node set wants none
 /// and has none.
-async fn issued(world: &Caches, key: &Key, set: &NodeSet, are_named: bool) -> Result<Issued> {
-    let secrets = world.secrets.indexed(BY_LABEL, key);
+async fn issued(caches: &Caches, key: &Key, set: &NodeSet, are_named: bool) -> Result<Issued> {
+    let secrets = caches.secrets.indexed(BY_LABEL, key);
     let wants_some = are_named && set.spec.tls_enabled != Some(false);
     if !wants_some && secrets.is_empty() {
         return Ok(Issued::default());
     }
     let Some((issuers, certificates)) =
-        world.others.certificates(&world.api, &key.namespace).await?
+        caches.others.certificates(&caches.api, &key.namespace).await?
     else {
         return Ok(Issued::default());
     };
@@ -223,8 +223,8 @@ async fn issued(world: &Caches, key: &Key, set: &NodeSet, are_named: bool) -> Re
     Ok(issued)
 }
 
-async fn content(world: &Caches, source: &SourceRef) -> Result<Option<Content>> {
-    world.source_contents.content(&world.api, &world.sources, source).await
+async fn content(caches: &Caches, source: &SourceRef) -> Result<Option<Content>> {
+    caches.source_contents.content(&caches.api, &caches.sources, source).await
 }
 
 /// The ssh Secret, what the services are given, and the certificates.
@@ -251,9 +251,9 @@ pub fn sources_of_vars(set: &NodeSet) -> Vec<NamedSource> {
 }
 
 /// Runs that were told the key of a host at one of the addresses.
-fn runs(world: &Caches, namespace: &str, set: &NodeSet) -> Vec<Arc<AnsibleEe>> {
+fn runs(caches: &Caches, namespace: &str, set: &NodeSet) -> Vec<Arc<AnsibleEe>> {
     let of_host = |it: node_set_host::Host<'_>| {
-        world.runs.indexed(BY_HOST_KEY, &Key::new(namespace, it.address()))
+        caches.runs.indexed(BY_HOST_KEY, &Key::new(namespace, it.address()))
     };
     let found = node_set_host::hosts(set).into_iter().flat_map(of_host);
     // A run may have been told by several of the hosts.

@@ -42,26 +42,26 @@ const TEXT: usize = 300;
 /// The status step, where the status does not say so already.
 pub fn step(
     seen: &Observed,
-    judged: &Evaluation<'_>,
-    refusal: Option<ConditionDraft>,
+    evaluated: &Evaluation<'_>,
+    rejected: Option<ConditionDraft>,
     now: Timestamp,
 ) -> Option<Step> {
     let set = &seen.set;
     let nothing = NodeSetStatus::default();
     let recorded = set.status.as_ref().unwrap_or(&nothing);
-    let findings = conditions(seen, judged, recorded, refusal);
-    let outcome = judged.outcome.clone();
-    let (config_hash, inputs) = published(judged, recorded);
+    let drafts = conditions(seen, evaluated, recorded, rejected);
+    let outcome = evaluated.outcome.clone();
+    let (config_hash, inputs) = published(evaluated, recorded);
     let count = |it: usize| i64::try_from(it).unwrap_or(i64::MAX);
-    let wanted = NodeSetStatus {
+    let expected = NodeSetStatus {
         observed_generation: set.metadata.generation,
-        conditions: merge_conditions(&recorded.conditions, findings, set.metadata.generation, now),
+        conditions: merge_conditions(&recorded.conditions, drafts, set.metadata.generation, now),
         nodes: count(outcome.hosts.len()),
         ready_nodes: count(outcome.n_ready()),
-        hosts: with_addresses(judged, outcome.hosts),
+        hosts: with_addresses(evaluated, outcome.hosts),
         failures: outcome.failures,
-        host_keys: host_keys::message(&judged.trusts),
-        inventory_secret_name: published_inventory(seen, judged),
+        host_keys: host_keys::message(&evaluated.trusts),
+        inventory_secret_name: published_inventory(seen, evaluated),
         config_hash,
         inputs,
         deployed_config_hash: outcome.deployed_config_hash,
@@ -73,27 +73,27 @@ pub fn step(
         deployment_execution_summaries: outcome.summaries,
         container_images: outcome.images,
         deployed_version: outcome.version,
-        all_hostnames: judged.served.names.clone(),
-        all_ips: judged.served.addresses.clone(),
-        dns_cluster_addresses: judged.served.dns_servers.clone(),
-        ctlplane_search_domain: judged.served.search_domain.clone(),
-        certificates: judged.served.certificates.clone(),
-        machines: judged.machines.records.clone(),
-        bmh_ref_hash: judged.machines.digest(),
+        all_hostnames: evaluated.served.names.clone(),
+        all_ips: evaluated.served.addresses.clone(),
+        dns_cluster_addresses: evaluated.served.dns_servers.clone(),
+        ctlplane_search_domain: evaluated.served.search_domain.clone(),
+        certificates: evaluated.served.certificates.clone(),
+        machines: evaluated.machines.records.clone(),
+        bmh_ref_hash: evaluated.machines.digest(),
         deployed_bmh_hash: outcome.deployed_bmh_hash,
     };
-    let (renewed, renewal) = renewed(seen, judged, &wanted);
-    let conditions = (recorded.conditions.as_slice(), wanted.conditions.as_slice());
+    let (renewed, renewal) = renewed(seen, evaluated, &expected);
+    let conditions = (recorded.conditions.as_slice(), expected.conditions.as_slice());
     let way_on = "To bring a change to the hosts, create an OpenStackDataPlaneDeployment.";
     let target = Target::of::<NodeSet>(set);
-    renewal.step(target, set.status.as_ref(), (&wanted, &renewed), conditions, way_on)
+    renewal.step(target, set.status.as_ref(), (&expected, &renewed), conditions, way_on)
 }
 
 /// The same status with its digests by the present key; while a deployment is under way the digest
 /// stays by which that tells with what it began.
 fn renewed(
     seen: &Observed,
-    judged: &Evaluation<'_>,
+    evaluated: &Evaluation<'_>,
     desired: &NodeSetStatus,
 ) -> (NodeSetStatus, Renewal) {
     let (mut renewed, mut renewal) = (desired.clone(), Renewal::default());
@@ -102,14 +102,14 @@ fn renewed(
             renewal.of(text, &digests.published);
         }
     }
-    if judged.is_frozen() {
+    if evaluated.is_frozen() {
         return (renewed, renewal);
     }
-    let present = inputs::digest(&judged.inputs);
+    let present = inputs::digest(&evaluated.inputs);
     renewal.of_some(renewed.config_hash.as_mut(), &present);
     renewal.of_some(renewed.deployed_config_hash.as_mut(), &present);
-    renewal.of_inputs(&mut renewed.inputs, &judged.inputs);
-    renewal.of_inputs(&mut renewed.deployed_inputs, &judged.inputs);
+    renewal.of_inputs(&mut renewed.inputs, &evaluated.inputs);
+    renewal.of_inputs(&mut renewed.deployed_inputs, &evaluated.inputs);
     let present = present.cut(PREFIX);
     for host in &mut renewed.hosts {
         renewal.of_some(host.hash.as_mut(), &present);
@@ -119,13 +119,13 @@ fn renewed(
 
 /// The hosts, each with the address at which it was deployed: who has the digest of the present inputs
 /// has the present address; the others keep what is recorded.
-fn with_addresses(judged: &Evaluation<'_>, mut hosts: Vec<NodeSetHost>) -> Vec<NodeSetHost> {
-    let present = inputs::digest(&judged.inputs);
+fn with_addresses(evaluated: &Evaluation<'_>, mut hosts: Vec<NodeSetHost>) -> Vec<NodeSetHost> {
+    let present = inputs::digest(&evaluated.inputs);
     let beside = present.cut(PREFIX);
     let known: BTreeMap<&str, &Host<'_>> =
-        judged.hosts.iter().map(|it| (it.name.as_str(), it)).collect();
+        evaluated.hosts.iter().map(|it| (it.name.as_str(), it)).collect();
     for host in &mut hosts {
-        let succeeded_with = judged.outcome.succeeded_with.get(&host.name);
+        let succeeded_with = evaluated.outcome.succeeded_with.get(&host.name);
         let has_succeeded = succeeded_with.is_some_and(|it| present.is(it));
         let is_present = has_succeeded || host.hash.as_ref().is_some_and(|it| beside.is(it));
         if let Some(it) = known.get(host.name.as_str()).filter(|_| is_present) {
@@ -138,34 +138,34 @@ fn with_addresses(judged: &Evaluation<'_>, mut hosts: Vec<NodeSetHost>) -> Vec<N
 /// What the inventory is made from. It stays what it was while that is left as it is: a deployment
 /// that is under way tells by this digest with what it began.
 fn published(
-    judged: &Evaluation<'_>,
+    evaluated: &Evaluation<'_>,
     recorded: &NodeSetStatus,
 ) -> (Option<String>, BTreeMap<String, String>) {
-    let is_kept = judged.is_frozen() || judged.content.is_none();
-    if is_kept && (recorded.config_hash.is_some() || judged.content.is_none()) {
+    let is_kept = evaluated.is_frozen() || evaluated.content.is_none();
+    if is_kept && (recorded.config_hash.is_some() || evaluated.content.is_none()) {
         return (recorded.config_hash.clone(), recorded.inputs.clone());
     }
-    let config_hash = inputs::digest(&judged.inputs).kept(recorded.config_hash.as_ref());
-    (Some(config_hash), kept(&recorded.inputs, &judged.inputs))
+    let config_hash = inputs::digest(&evaluated.inputs).kept(recorded.config_hash.as_ref());
+    (Some(config_hash), kept(&recorded.inputs, &evaluated.inputs))
 }
 
 fn conditions(
     seen: &Observed,
-    judged: &Evaluation<'_>,
+    evaluated: &Evaluation<'_>,
     recorded: &NodeSetStatus,
-    refusal: Option<ConditionDraft>,
+    rejected: Option<ConditionDraft>,
 ) -> Vec<ConditionDraft> {
     let name = seen.set.name_any();
     let all_faults: Vec<Fault> =
-        judged.faults.iter().chain(&judged.service_faults).cloned().collect();
-    let deployment = deployment(seen, judged);
+        evaluated.faults.iter().chain(&evaluated.service_faults).cloned().collect();
+    let deployment = deployment(seen, evaluated);
     let is_deployed = deployment.holds();
-    let machines = judged.machines.condition(seen, &judged.hosts);
-    let mut findings: Vec<ConditionDraft> = machines.into_iter().collect();
-    findings.push(input(&all_faults));
-    findings.extend(judged.served.conditions.clone());
-    findings.extend([setup(seen, judged, recorded), deployment]);
-    findings.extend(refusal);
+    let machines = evaluated.machines.condition(seen, &evaluated.hosts);
+    let mut drafts: Vec<ConditionDraft> = machines.into_iter().collect();
+    drafts.push(input(&all_faults));
+    drafts.extend(evaluated.served.conditions.clone());
+    drafts.extend([setup(seen, evaluated, recorded), deployment]);
+    drafts.extend(rejected);
     // What is missing for a deployment takes nothing from hosts that need none; but an edit whose
     // inputs were never complete has nothing that could stay.
     let missing =
@@ -174,18 +174,18 @@ fn conditions(
     let is_blocking = |it: &&ConditionDraft| {
         !is_deployed || !missing.contains(&it.type_.as_str()) || it.type_ == INPUT_READY && !stands
     };
-    let blocking: Vec<ConditionDraft> = findings.iter().filter(is_blocking).cloned().collect();
+    let blocking: Vec<ConditionDraft> = drafts.iter().filter(is_blocking).cloned().collect();
     let good = format!("OpenStackDataPlaneNodeSet {name} is deployed.");
     let ready = conditions::ready(&blocking, ConditionDraft::good(READY, "Ready", good));
-    findings.extend(conditions::kstatus(&ready));
-    findings.extend([ready, up_to_date(seen, judged), service_account()]);
-    let shared = judged.shared_keys.as_ref();
-    findings.extend(shared.map(|it| ConditionDraft::warning(HOST_KEY_UNIQUE, HOST_KEY_SHARED, it)));
+    drafts.extend(conditions::kstatus(&ready));
+    drafts.extend([ready, up_to_date(seen, evaluated), service_account()]);
+    let shared = evaluated.shared_keys.as_ref();
+    drafts.extend(shared.map(|it| ConditionDraft::warning(HOST_KEY_UNIQUE, HOST_KEY_SHARED, it)));
     let levels = seen.set.spec.nodes.values().map(|it| it.ansible.as_ref());
     let levels = levels.chain([seen.set.spec.node_template.ansible.as_ref()]).flatten();
     let vars = levels.map(|it| &it.ansible_vars);
-    findings.extend(host_key_checking::condition(vars, "ansibleVars of the node set"));
-    findings
+    drafts.extend(host_key_checking::condition(vars, "ansibleVars of the node set"));
+    drafts
 }
 
 /// Upstream's runs need an account of their own; here they have none, so that nobody waits for it.
@@ -194,24 +194,25 @@ fn service_account() -> ConditionDraft {
     ConditionDraft::good(SERVICE_ACCOUNT_READY, "NotRequired", text)
 }
 
-fn setup(seen: &Observed, judged: &Evaluation<'_>, recorded: &NodeSetStatus) -> ConditionDraft {
+fn setup(seen: &Observed, evaluated: &Evaluation<'_>, recorded: &NodeSetStatus) -> ConditionDraft {
     let name = seen.set.name_any();
     if is_terminating(&*seen.set) {
-        let cause = blocked(seen, judged);
+        let cause = blocked(seen, evaluated);
         let text = format!("OpenStackDataPlaneNodeSet {name} is to be deleted, and {cause}");
         return ConditionDraft::warning(SETUP_READY, "DeletionWaits", text);
     }
-    let is_complete = judged.faults.is_empty();
-    if let Some(it) = judged.served.missing().filter(|_| is_complete) {
+    let is_complete = evaluated.faults.is_empty();
+    if let Some(it) = evaluated.served.missing().filter(|_| is_complete) {
         let text = format!("{}: {}", it.type_, it.message);
         return ConditionDraft::waiting(SETUP_READY, "NotServedYet", text);
     }
-    if judged.content.is_none() {
+    if evaluated.content.is_none() {
         let text = "There is no inventory for its present spec; see InputReady.";
         return ConditionDraft::waiting(SETUP_READY, INPUT_MISSING, text);
     }
-    if let ([first, ..], Some(known)) = (judged.outcome.under_way.as_slice(), &recorded.config_hash)
-        && !inputs::digest(&judged.inputs).is(known)
+    if let ([first, ..], Some(known)) =
+        (evaluated.outcome.under_way.as_slice(), &recorded.config_hash)
+        && !inputs::digest(&evaluated.inputs).is(known)
     {
         // Whoever began now would bring what was before the change.
         let text = format!(
@@ -225,8 +226,8 @@ fn setup(seen: &Observed, judged: &Evaluation<'_>, recorded: &NodeSetStatus) -> 
 }
 
 /// What holds a node set that is to be deleted.
-fn blocked(seen: &Observed, judged: &Evaluation<'_>) -> String {
-    let Some(first) = judged.outcome.under_way.first() else {
+fn blocked(seen: &Observed, evaluated: &Evaluation<'_>) -> String {
+    let Some(first) = evaluated.outcome.under_way.first() else {
         if let Some(set) = own_set(seen).filter(|_| is_only_finalizer(&*seen.set, INVENTORY)) {
             let name = set.name_any();
             return format!(
@@ -245,8 +246,8 @@ fn blocked(seen: &Observed, judged: &Evaluation<'_>) -> String {
     )
 }
 
-fn deployment(seen: &Observed, judged: &Evaluation<'_>) -> ConditionDraft {
-    let outcome = &judged.outcome;
+fn deployment(seen: &Observed, evaluated: &Evaluation<'_>) -> ConditionDraft {
+    let outcome = &evaluated.outcome;
     let name = seen.set.name_any();
     if let [first, ..] = seen.unreadable_deployments.as_slice() {
         let text = format!(
@@ -265,7 +266,7 @@ fn deployment(seen: &Observed, judged: &Evaluation<'_>) -> ConditionDraft {
     let with = |state| outcome.hosts.iter().filter(|it| it.state == state).count();
     let (n_failed, n_open) = (with(HostState::Failed), with(HostState::Undeployed));
     if n_failed > 0 {
-        return failed(judged, n_failed);
+        return failed(evaluated, n_failed);
     }
     let is_deployed = !outcome.hosts.is_empty() || outcome.deployed_config_hash.is_some();
     if outcome.hosts.is_empty() {
@@ -278,7 +279,7 @@ fn deployment(seen: &Observed, judged: &Evaluation<'_>) -> ConditionDraft {
             ConditionDraft::waiting(DEPLOYMENT_READY, "NotDeployed", text)
         };
     }
-    if let Some(text) = half_changed(judged) {
+    if let Some(text) = half_changed(evaluated) {
         let text = format!("{text} Create another OpenStackDataPlaneDeployment.");
         return ConditionDraft::waiting(DEPLOYMENT_READY, "NotDeployed", text);
     }
@@ -295,8 +296,8 @@ fn deployment(seen: &Observed, judged: &Evaluation<'_>) -> ConditionDraft {
 }
 
 /// How many hosts have been in service, and have only a part of the last deployment.
-fn half_changed(judged: &Evaluation<'_>) -> Option<String> {
-    let hosts = &judged.outcome.hosts;
+fn half_changed(evaluated: &Evaluation<'_>) -> Option<String> {
+    let hosts = &evaluated.outcome.hosts;
     let is_half = |it: &&NodeSetHost| it.state == HostState::Undeployed && it.hash.is_some();
     let n_half = hosts.iter().filter(is_half).count();
     (n_half > 0).then(|| {
@@ -309,42 +310,42 @@ fn half_changed(judged: &Evaluation<'_>) -> Option<String> {
 }
 
 /// The first hosts on which the last deployment failed, each with its cause.
-fn failed(judged: &Evaluation<'_>, n_failed: usize) -> ConditionDraft {
-    let told = &judged.outcome.failures;
-    let n_hosts = judged.outcome.hosts.len();
+fn failed(evaluated: &Evaluation<'_>, n_failed: usize) -> ConditionDraft {
+    let reported = &evaluated.outcome.failures;
+    let n_hosts = evaluated.outcome.hosts.len();
     let mut texts = vec![format!("The last deployment failed on {n_failed} of {n_hosts} hosts.")];
-    texts.extend(told.iter().map(|it| {
+    texts.extend(reported.iter().map(|it| {
         let text = truncated(&it.message, TEXT);
         format!("{}: {} in service {}: {text}", it.host, it.reason, it.service)
     }));
-    if told.is_empty() {
-        let failed = judged.outcome.hosts.iter().filter(|it| it.state == HostState::Failed);
+    if reported.is_empty() {
+        let failed = evaluated.outcome.hosts.iter().filter(|it| it.state == HostState::Failed);
         let names: Vec<&str> = failed.take(FAILURES).map(|it| it.name.as_str()).collect();
         texts.push(format!("The deployment that was at {} has gone.", names.join(", ")));
     }
-    texts.extend(half_changed(judged));
+    texts.extend(half_changed(evaluated));
     texts.push("Correct the cause, then create another OpenStackDataPlaneDeployment.".to_owned());
-    let reason = told.first().map_or("DeploymentGone", |it| it.reason.as_str());
+    let reason = reported.first().map_or("DeploymentGone", |it| it.reason.as_str());
     ConditionDraft::error(DEPLOYMENT_READY, reason, texts.join(" "))
 }
 
-fn up_to_date(seen: &Observed, judged: &Evaluation<'_>) -> ConditionDraft {
-    let outcome = &judged.outcome;
+fn up_to_date(seen: &Observed, evaluated: &Evaluation<'_>) -> ConditionDraft {
+    let outcome = &evaluated.outcome;
     if let [first, ..] = outcome.under_way.as_slice() {
-        return under_way(seen, judged, first);
+        return under_way(seen, evaluated, first);
     }
     let Some(deployed) = &outcome.deployed_config_hash else {
         let text = "No deployment of all its services has succeeded on all hosts yet.";
         return ConditionDraft::waiting(UP_TO_DATE, "NeverDeployed", text);
     };
-    let is_same = inputs::digest(&judged.inputs).is(deployed);
+    let is_same = inputs::digest(&evaluated.inputs).is(deployed);
     let mut names = if is_same || outcome.deployed_inputs.is_empty() {
         Vec::new()
     } else {
-        changed(&outcome.deployed_inputs, &judged.inputs)
+        changed(&outcome.deployed_inputs, &evaluated.inputs)
     };
-    names.extend(changed_sources(seen, judged));
-    names.extend(changed_certificates(seen, judged));
+    names.extend(changed_sources(seen, evaluated));
+    names.extend(changed_certificates(seen, evaluated));
     if is_same && names.is_empty() {
         let text = "The last deployment used the present inputs.";
         return ConditionDraft::good(UP_TO_DATE, "UpToDate", text);
@@ -360,9 +361,9 @@ fn up_to_date(seen: &Observed, judged: &Evaluation<'_>) -> ConditionDraft {
 }
 
 /// Its changes wait for the end of what is under way, which began with other inputs.
-fn under_way(seen: &Observed, judged: &Evaluation<'_>, deployment: &str) -> ConditionDraft {
+fn under_way(seen: &Observed, evaluated: &Evaluation<'_>, deployment: &str) -> ConditionDraft {
     let recorded = seen.set.status.as_ref().map(|it| it.inputs.clone()).unwrap_or_default();
-    let mut names = changed(&recorded, &judged.inputs);
+    let mut names = changed(&recorded, &evaluated.inputs);
     names.retain(|it| !OF_PODS.contains(&it.as_str()));
     let names = names.join(", ");
     let mut text = format!("OpenStackDataPlaneDeployment {deployment} is under way.");
@@ -377,12 +378,12 @@ fn under_way(seen: &Observed, judged: &Evaluation<'_>, deployment: &str) -> Cond
 }
 
 /// The objects of listed services that are not what they were when they were last deployed.
-fn changed_sources(seen: &Observed, judged: &Evaluation<'_>) -> Vec<String> {
+fn changed_sources(seen: &Observed, evaluated: &Evaluation<'_>) -> Vec<String> {
     let mut names = Vec::new();
     for (service, object) in &seen.services {
         for named in sources_of(&object.spec) {
             let present = seen.sources.get(&named.source(&seen.namespace));
-            if is_changed(judged, &named, present) {
+            if is_changed(evaluated, &named, present) {
                 names.push(format!("{} of service {service}", named.title()));
             }
         }
@@ -392,24 +393,24 @@ fn changed_sources(seen: &Observed, judged: &Evaluation<'_>) -> Vec<String> {
 
 /// The Secrets with certificates that were renewed, or came or went, since they were last deployed; of
 /// services that only deployments bring, those that were deployed.
-fn changed_certificates(seen: &Observed, judged: &Evaluation<'_>) -> Vec<String> {
+fn changed_certificates(seen: &Observed, evaluated: &Evaluation<'_>) -> Vec<String> {
     let bringing = seen.services.iter().filter(|(_, it)| brings_certificates(it));
     let Some((service, _)) = bringing.min_by_key(|(name, _)| *name) else { return Vec::new() };
-    let secrets = judged.served.certificates.iter().flat_map(|it| {
+    let secrets = evaluated.served.certificates.iter().flat_map(|it| {
         let is_listed = seen.services.contains_key(&it.service);
-        it.secrets.iter().filter(move |it| is_listed || judged.outcome.secrets.contains_key(*it))
+        it.secrets.iter().filter(move |it| is_listed || evaluated.outcome.secrets.contains_key(*it))
     });
     let named = secrets.map(|it| NamedSource::secret(it));
     let is_other = |it: &NamedSource| {
         let present = seen.sources.get(&it.source(&seen.namespace));
         // Until it was read, nothing is known of one that was just written.
-        present.is_some() && is_changed(judged, it, present)
+        present.is_some() && is_changed(evaluated, it, present)
     };
     named.filter(is_other).map(|it| format!("{} of service {service}", it.title())).collect()
 }
 
-fn is_changed(judged: &Evaluation<'_>, named: &NamedSource, present: Option<&Digests>) -> bool {
-    let outcome = &judged.outcome;
+fn is_changed(evaluated: &Evaluation<'_>, named: &NamedSource, present: Option<&Digests>) -> bool {
+    let outcome = &evaluated.outcome;
     let deployed = if named.is_secret { &outcome.secrets } else { &outcome.config_maps };
     match (deployed.get(&named.name), present) {
         (Some(text), Some(present)) => !present.published.is(text),

@@ -17,8 +17,12 @@ use crate::node_set::event_mapping::GATHER;
 use crate::role::NodeGroup;
 
 /// Which change concerns which group.
-pub(super) fn by_objects(queue: &Arc<WorkQueue>, watched: &Watched, sources: &Arc<SourceCache>) {
-    let Watched { roles, nodes, services, runs, .. } = watched;
+pub(super) fn by_objects(
+    queue: &Arc<WorkQueue>,
+    shared_caches: &Watched,
+    sources: &Arc<SourceCache>,
+) {
+    let Watched { roles, nodes, services, runs, .. } = shared_caches;
     let to = |queue: &Arc<WorkQueue>| {
         let queue = Arc::clone(queue);
         move |group: NodeGroup, namespace: &str| queue.push(group.key(namespace))
@@ -27,7 +31,7 @@ pub(super) fn by_objects(queue: &Arc<WorkQueue>, watched: &Watched, sources: &Ar
     roles.on_change(move |it| push(NodeGroup::Role(it.name_any()), &namespace(it)));
     let push = to(queue);
     nodes.on_change(move |it| push(NodeGroup::of(it), &namespace(it)));
-    by_claims(queue, watched);
+    by_claims(queue, shared_caches);
     let push = to(queue);
     let (all_roles, all_nodes) = (Arc::clone(roles), Arc::clone(nodes));
     services.on_change(move |service| {
@@ -54,10 +58,10 @@ pub(super) fn by_objects(queue: &Arc<WorkQueue>, watched: &Watched, sources: &Ar
         for owner in run.owner_references() {
             match owner.kind.as_str() {
                 "OpenStackDataPlaneRole" => {
-                    push(NodeGroup::Role(owner.name.clone()), &namespace(run))
+                    push(NodeGroup::Role(owner.name.clone()), &namespace(run));
                 }
                 "OpenStackDataPlaneNode" => {
-                    push(NodeGroup::Node(owner.name.clone()), &namespace(run))
+                    push(NodeGroup::Node(owner.name.clone()), &namespace(run));
                 }
                 _ => {}
             }
@@ -73,25 +77,29 @@ pub(super) fn by_objects(queue: &Arc<WorkQueue>, watched: &Watched, sources: &Ar
 }
 
 /// Several objects may describe one host: what changes in one of them concerns the others.
-fn by_claims(queue: &Arc<WorkQueue>, watched: &Watched) {
+fn by_claims(queue: &Arc<WorkQueue>, shared_caches: &Watched) {
     let enqueue = || {
-        let (queue, nodes) = (Arc::clone(queue), Arc::clone(&watched.nodes));
+        let (queue, nodes) = (Arc::clone(queue), Arc::clone(&shared_caches.nodes));
         move |claim: &Claim| {
             for node in claim.lookup_keys().iter().flat_map(|it| nodes.indexed(BY_HOST, it)) {
                 queue.push(NodeGroup::of(&node).key(&namespace(&*node)));
             }
         }
     };
-    let (others, claim_caches) = (enqueue(), watched.claim_caches());
-    watched.nodes.on_change(move |node| others(&claim_caches.of_node(node)));
+    let (others, claim_caches) = (enqueue(), shared_caches.claim_caches());
+    shared_caches.nodes.on_change(move |node| others(&claim_caches.of_node(node)));
     let others = enqueue();
-    watched.node_sets.on_change(move |set| others(&Claim::of_node_set(set)));
+    shared_caches.node_sets.on_change(move |set| others(&Claim::of_node_set(set)));
 }
 
 /// A network attachment that comes or goes concerns whoever names it.
-pub(super) fn by_networks(queue: &Arc<WorkQueue>, watched: &Watched, attachments: &Attachments) {
-    let (queue, roles) = (Arc::clone(queue), Arc::clone(&watched.roles));
-    let nodes = Arc::clone(&watched.nodes);
+pub(super) fn by_networks(
+    queue: &Arc<WorkQueue>,
+    shared_caches: &Watched,
+    attachments: &Attachments,
+) {
+    let (queue, roles) = (Arc::clone(queue), Arc::clone(&shared_caches.roles));
+    let nodes = Arc::clone(&shared_caches.nodes);
     attachments.on_change(move |key| {
         let is_here = |namespace: String| namespace == key.namespace;
         for role in roles.all().iter().filter(|it| is_here(namespace(&***it))) {

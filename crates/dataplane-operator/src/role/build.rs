@@ -102,8 +102,8 @@ fn role_content(role: &Role, hosts: &[&EvaluatedHost]) -> BTreeMap<String, Strin
     content
 }
 
-fn entry(judged: &EvaluatedHost, template_key: &str) -> HostEntry {
-    let host = &judged.effective;
+fn entry(evaluated: &EvaluatedHost, template_key: &str) -> HostEntry {
+    let host = &evaluated.effective;
     HostEntry {
         name: host.name.clone(),
         ansible_host: host.ansible_host.clone(),
@@ -111,18 +111,18 @@ fn entry(judged: &EvaluatedHost, template_key: &str) -> HostEntry {
         ansible_user: host.ansible_user.clone(),
         host_name: host.host_name.clone(),
         ssh_secret: host.ssh_secret.clone().unwrap_or_default(),
-        is_learned: judged.trust.is_learned,
+        is_learned: evaluated.trust.is_learned,
         nic_template: host.nic_template.as_ref().map(|_| format!("{NETWORK_DIR}/{template_key}")),
         management_network: host.management_network.clone(),
         vars: host.vars.clone(),
-        owner: owner(judged),
+        owner: owner(evaluated),
         elsewhere: host.secret_names(),
     }
 }
 
 /// The node itself, whatever role it has.
-fn owner(judged: &EvaluatedHost) -> HostOwner {
-    let node = &*judged.node;
+fn owner(evaluated: &EvaluatedHost) -> HostOwner {
+    let node = &*evaluated.node;
     HostOwner {
         object: format!(
             "{}/{}/{}",

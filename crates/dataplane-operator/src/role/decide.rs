@@ -42,35 +42,35 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
 }
 
 /// What is told when a write was refused: the same judgement, with that said.
-pub fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
-    judge(seen, Some(refusal), now).only_statuses()
+pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
+    judge(seen, Some(rejected), now).only_statuses()
 }
 
-fn judge(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+fn judge(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
     let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
     plan.steps.extend(deletion::abandonment(seen));
     plan.steps.extend(deletion::leftovers(seen));
     plan.steps.extend(finalizer::releases(seen));
-    let asker = MachineRequest::of(seen);
-    let asks = asker.as_ref().and_then(|it| deletion::set_step(seen, it));
+    let request = MachineRequest::of(seen);
+    let asks = request.as_ref().and_then(|it| deletion::set_step(seen, it));
     if seen.role.as_ref().is_some_and(|it| it.metadata.deletion_timestamp.is_some()) {
-        let refusal = rejected_write::condition(refusal, previous(seen), asks.is_some());
-        let refusal = refusal.as_ref();
-        plan.steps.extend(asker.iter().flat_map(|it| deletion::told_by(seen, it, refusal, now)));
+        let rejected = rejected_write::condition(rejected, previous(seen), asks.is_some());
+        let rejected = rejected.as_ref();
+        plan.steps.extend(request.iter().flat_map(|it| deletion::told_by(seen, it, rejected, now)));
         plan.steps.extend(asks);
-        look_again(&mut plan, seen, asker.as_ref(), &[], now);
+        look_again(&mut plan, seen, request.as_ref(), &[], now);
         return plan;
     }
     let missing =
         default_services::missing(&seen.namespace, seen.listed(), &seen.services, &seen.unreadable);
-    if !missing.is_empty() && refusal.is_none() {
+    if !missing.is_empty() && rejected.is_none() {
         plan.steps.extend(missing);
         // Their creation wakes this group again; until then its services are not complete.
         return plan;
     }
     let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
     let group_faults = faults::of_group(seen);
-    let (hosts, is_failing) = judge_all(seen, &group_faults, &runs, asker.as_ref(), now);
+    let (hosts, is_failing) = judge_all(seen, &group_faults, &runs, request.as_ref(), now);
     plan.steps.extend(withdrawn(seen, &runs, &hosts, is_failing));
     plan.steps.extend(finalizer::holds(seen, &hosts));
     plan.steps.extend(inventories(seen, &hosts));
@@ -81,34 +81,34 @@ fn judge(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Pl
         None => Vec::new(),
     };
     let is_waiting = !new_runs.is_empty() || !superseded.is_empty() || asks.is_some();
-    let is_told = seen.parent().is_some() || asker.is_some();
-    let refusal =
-        rejected_write::condition(refusal, previous(seen), is_waiting).filter(|_| is_told);
-    let told_by = |it| deletion::told_by(seen, it, refusal.as_ref(), now);
-    plan.steps.extend(asker.iter().flat_map(told_by));
-    let mut judged: Vec<(EvaluatedHost, ConditionDraft, ConditionDraft)> = Vec::new();
+    let is_told = seen.parent().is_some() || request.is_some();
+    let rejected =
+        rejected_write::condition(rejected, previous(seen), is_waiting).filter(|_| is_told);
+    let told_by = |it| deletion::told_by(seen, it, rejected.as_ref(), now);
+    plan.steps.extend(request.iter().flat_map(told_by));
+    let mut evaluated: Vec<(EvaluatedHost, ConditionDraft, ConditionDraft)> = Vec::new();
     for host in hosts {
-        let findings = node_findings(&host, role, asker.as_ref(), refusal.as_ref());
-        let (ready, up_to_date) = (findings.ready.clone(), findings.up_to_date.clone());
-        plan.steps.extend(node_step(seen, &host, findings, now));
-        judged.push((host, ready, up_to_date));
+        let drafts = node_findings(&host, role, request.as_ref(), rejected.as_ref());
+        let (ready, up_to_date) = (drafts.ready.clone(), drafts.up_to_date.clone());
+        plan.steps.extend(node_step(seen, &host, drafts, now));
+        evaluated.push((host, ready, up_to_date));
     }
     plan.steps.extend(superseded);
     // A new run wakes the group, and the role then names it: one write instead of two.
-    if new_runs.is_empty() || refusal.is_some() {
+    if new_runs.is_empty() || rejected.is_some() {
         plan.steps.extend(role_step(
             seen,
             &group_faults.all(),
-            refusal,
-            &judged,
-            asker.as_ref(),
+            rejected,
+            &evaluated,
+            request.as_ref(),
             now,
         ));
     }
     plan.steps.extend(new_runs);
     // Last, for what the API server does not take of machines concerns no host that has its own.
     plan.steps.extend(asks);
-    look_again(&mut plan, seen, asker.as_ref(), &judged, now);
+    look_again(&mut plan, seen, request.as_ref(), &evaluated, now);
     plan
 }
 
@@ -116,27 +116,29 @@ fn judge(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Pl
 fn look_again(
     plan: &mut Plan,
     seen: &Observed,
-    asker: Option<&MachineRequest>,
-    judged: &[(EvaluatedHost, ConditionDraft, ConditionDraft)],
+    request: Option<&MachineRequest>,
+    evaluated: &[(EvaluatedHost, ConditionDraft, ConditionDraft)],
     now: Timestamp,
 ) {
-    for (host, _, _) in judged {
+    for (host, _, _) in evaluated {
         if let SequenceState::Failed { retry_at: Some(at), .. } = &host.sequence.state {
             plan.requeue_at(*at, now);
         }
         match &host.machine {
-            Some(Ok(course)) if course.waits_for_ssh => {
-                plan.requeue_in(provisioning_state::ASK_AGAIN)
+            Some(Ok(provisioning)) if provisioning.waits_for_ssh => {
+                plan.requeue_in(provisioning_state::ASK_AGAIN);
             }
-            Some(Ok(course)) if course.is_unheard => plan.requeue_in(observe::LOOK_AGAIN),
+            Some(Ok(provisioning)) if provisioning.is_unheard => {
+                plan.requeue_in(observe::LOOK_AGAIN);
+            }
             Some(Err(fault)) if fault.is_missing => plan.requeue_in(observe::LOOK_AGAIN),
             Some(Ok(_) | Err(_)) | None => {}
         }
     }
-    if judged.iter().any(|(host, _, _)| networks::are_unserved(&host.faults)) {
+    if evaluated.iter().any(|(host, _, _)| networks::are_unserved(&host.faults)) {
         plan.requeue_in(networks::LOOK_AGAIN);
     }
-    if asker.is_some_and(|it| !it.migrating_nodes(seen).is_empty()) {
+    if request.is_some_and(|it| !it.migrating_nodes(seen).is_empty()) {
         plan.requeue_in(observe::LOOK_AGAIN);
     }
 }
@@ -157,31 +159,31 @@ fn judge_all(
     seen: &Observed,
     faults: &OfGroup,
     runs: &[Run<'_>],
-    asker: Option<&MachineRequest>,
+    request: Option<&MachineRequest>,
     now: Timestamp,
 ) -> (Vec<EvaluatedHost>, bool) {
     // Runs of others too: phase 1 may meet a new key first.
     let offers = Offers::of(seen.runs.iter().chain(&seen.others));
-    let shared = Shared { seen, faults, runs, offers: &offers, machine_request: asker, now };
-    let judge = |node: &Arc<Node>, hold| host::evaluate(&shared, node, hold);
+    let shared = Shared { seen, faults, runs, offers: &offers, machine_request: request, now };
+    let judge = |node: &Arc<Node>, blocked| host::evaluate(&shared, node, blocked);
     let hosts: Vec<EvaluatedHost> = seen
         .nodes
         .iter()
         .filter(|it| it.metadata.deletion_timestamp.is_none())
         .map(|it| judge(it, None))
         .collect();
-    let tally = tally(&hosts);
-    let mut gate = DisruptionBudget::of(&seen.limits(), &tally);
+    let counts = tally(&hosts);
+    let mut budget = DisruptionBudget::of(&seen.limits(), &counts);
     let failing = failing(&hosts);
-    let judged = hosts
+    let evaluated = hosts
         .into_iter()
         .map(|host| match host.sequence.state {
             SequenceState::NeedsRun(_) if !host.is_at_work() => {
-                match gate.admit(host.rollout_state()) {
+                match budget.admit(host.rollout_state()) {
                     Ok(()) => host,
-                    Err(hold) => judge(
+                    Err(blocked) => judge(
                         &host.node,
-                        Some(BlockedRollout { blocked: hold, failing: failing.clone() }),
+                        Some(BlockedRollout { blocked, failing: failing.clone() }),
                     ),
                 }
             }
@@ -192,7 +194,7 @@ fn judge_all(
             | SequenceState::Failed { .. } => host,
         })
         .collect();
-    (judged, tally.is_failing())
+    (evaluated, counts.is_failing())
 }
 
 /// Runs that wait, and that no host of theirs is to have any more: its inputs have changed, its
@@ -218,25 +220,25 @@ fn withdrawn(
     run_gc::withdrawn(runs, needs)
 }
 
-fn new_runs(seen: &Observed, judged: &[EvaluatedHost]) -> Vec<Step> {
+fn new_runs(seen: &Observed, evaluated: &[EvaluatedHost]) -> Vec<Step> {
     let mut needs: BTreeMap<String, NeededRun> = BTreeMap::new();
     let mut hosts: BTreeMap<&str, &EvaluatedHost> = BTreeMap::new();
-    for host in judged {
+    for host in evaluated {
         hosts.insert(&host.effective.name, host);
         if let SequenceState::NeedsRun(need) = &host.sequence.state {
             needs.insert(host.effective.name.clone(), need.clone());
         }
     }
-    let reach: BTreeMap<String, HostConnection> =
+    let connection: BTreeMap<String, HostConnection> =
         hosts.iter().map(|(name, host)| ((*name).to_owned(), reach(seen, host))).collect();
     let asks = |(name, it): (&String, &HostConnection)| it.scan.is_some().then(|| name.clone());
-    let asked: BTreeSet<String> = reach.iter().filter_map(asks).collect();
-    let all: Vec<&EvaluatedHost> = judged.iter().collect();
+    let asked: BTreeSet<String> = connection.iter().filter_map(asks).collect();
+    let all: Vec<&EvaluatedHost> = evaluated.iter().collect();
     let strategy = role_strategy(seen.data_plane.as_deref(), seen.role.as_deref());
-    let create = |shard: &Batch| {
-        let first = shard.attempts.keys().next()?;
-        let recipe = recipe(seen, &shard.service, hosts.get(first.as_str())?, &all)?;
-        Some(build::run(&recipe, shard, &reach))
+    let create = |batch: &Batch| {
+        let first = batch.attempts.keys().next()?;
+        let template = recipe(seen, &batch.service, hosts.get(first.as_str())?, &all)?;
+        Some(build::run(&template, batch, &connection))
     };
     batches(needs, strategy.batch_size(), &asked).iter().filter_map(create).collect()
 }

@@ -31,18 +31,18 @@ const GIVING_BACK: &str = "GivingBack";
 const NAMED: usize = 5;
 
 /// The step that asks for what is wanted of the machines, or gives all of them back.
-pub fn set_step(seen: &Observed, asker: &MachineRequest) -> Option<Step> {
-    let is_deleted = asker.set(seen).is_some_and(|it| is_terminating(&**it));
-    if (is_deleted || is_going(seen)) && !needs_set(seen, asker) {
+pub fn set_step(seen: &Observed, machine_request: &MachineRequest) -> Option<Step> {
+    let is_deleted = machine_request.set(seen).is_some_and(|it| is_terminating(&**it));
+    if (is_deleted || is_going(seen)) && !needs_set(seen, machine_request) {
         let is_last = match (&seen.group, &seen.role) {
             (NodeGroup::Role(_), Some(role)) => is_only_finalizer(&**role, INVENTORY),
             (NodeGroup::Role(_), None) | (NodeGroup::Node(_), _) => true,
         };
         if is_last || is_deleted {
-            return asker.set(seen).and_then(set::deletion);
+            return machine_request.set(seen).and_then(set::deletion);
         }
     }
-    asker.step(seen)
+    machine_request.step(seen)
 }
 
 /// The step that leaves a set of which nobody asks anything any more to whoever deletes it: not while
@@ -99,56 +99,64 @@ fn is_going(seen: &Observed) -> bool {
 /// `refusal` is what is said of a refused write of their group.
 pub fn told_by(
     seen: &Observed,
-    asker: &MachineRequest,
-    refusal: Option<&ConditionDraft>,
+    machine_request: &MachineRequest,
+    rejected: Option<&ConditionDraft>,
     now: Timestamp,
 ) -> Vec<Step> {
-    let waits = |it: &&Arc<Node>| !keeps_machine(it) && !is_given_back(Some(asker), seen, it);
+    let waits =
+        |it: &&Arc<Node>| !keeps_machine(it) && !is_given_back(Some(machine_request), seen, it);
     let nodes = seen.nodes.iter().filter(waits);
-    let nodes = nodes.filter_map(|it| node_step(seen, asker, it, refusal, now));
-    nodes.chain(role_step(seen, asker, refusal, now)).collect()
+    let nodes = nodes.filter_map(|it| node_step(seen, machine_request, it, rejected, now));
+    nodes.chain(role_step(seen, machine_request, rejected, now)).collect()
 }
 
 fn node_step(
     seen: &Observed,
-    asker: &MachineRequest,
+    machine_request: &MachineRequest,
     node: &Node,
-    refusal: Option<&ConditionDraft>,
+    rejected: Option<&ConditionDraft>,
     now: Timestamp,
 ) -> Option<Step> {
     let effective =
         EffectiveSpec::of(seen.data_plane.as_deref(), seen.role.as_deref(), node, &seen.objects);
-    asker.set(seen)?;
-    let course = asker.followed(seen, node, &effective, now);
-    let finding = match (&asker.template, refusal.filter(|it| set::is_refused(it))) {
+    machine_request.set(seen)?;
+    let provisioning = machine_request.followed(seen, node, &effective, now);
+    let draft = match (&machine_request.template, rejected.filter(|it| set::is_refused(it))) {
         // Nothing can be asked of the set, not even to do without the host.
         (Err(fault), _) => machine_conditions::fault(BAREMETAL_READY, fault),
-        (Ok(_), Some(refusal)) => refusal.clone().with_type(BAREMETAL_READY),
-        (Ok(_), None) => {
-            machine_conditions::leaving(BAREMETAL_READY, GIVING_BACK, &asker.owner, &course)
-        }
+        (Ok(_), Some(rejected)) => rejected.clone().with_type(BAREMETAL_READY),
+        (Ok(_), None) => machine_conditions::leaving(
+            BAREMETAL_READY,
+            GIVING_BACK,
+            &machine_request.owner,
+            &provisioning,
+        ),
     };
-    let refusal = refusal.filter(|_| matches!(seen.group, NodeGroup::Node(_)));
+    let rejected = rejected.filter(|_| matches!(seen.group, NodeGroup::Node(_)));
     let observed = node.status.as_ref();
     let previous = ours(observed.map(|it| it.conditions.as_slice()).unwrap_or_default());
-    let conditions = settled(&previous, (finding, refusal), node.metadata.generation, now);
+    let conditions = settled(&previous, (draft, rejected), node.metadata.generation, now);
     let rest = observed.cloned().unwrap_or_default();
-    let machine = HostMachine { ready: false, ..course.record };
-    let wanted = NodeStatus { conditions, machine: Some(machine), ..rest };
-    status_step(Target::of(node), observed, &wanted, &previous, &wanted.conditions)
+    let machine = HostMachine { ready: false, ..provisioning.record };
+    let desired = NodeStatus { conditions, machine: Some(machine), ..rest };
+    status_step(Target::of(node), observed, &desired, &previous, &desired.conditions)
 }
 
 fn role_step(
     seen: &Observed,
-    asker: &MachineRequest,
-    refusal: Option<&ConditionDraft>,
+    machine_request: &MachineRequest,
+    rejected: Option<&ConditionDraft>,
     now: Timestamp,
 ) -> Option<Step> {
     let role: &Role = seen.role.as_ref().filter(|it| is_terminating(&***it))?;
-    asker.set(seen)?;
+    machine_request.set(seen)?;
     let name = role.name_any();
-    let users: Vec<String> =
-        seen.nodes.iter().filter(|it| asker.is_at_work(seen, it)).map(|it| it.name_any()).collect();
+    let users: Vec<String> = seen
+        .nodes
+        .iter()
+        .filter(|it| machine_request.is_at_work(seen, it))
+        .map(|it| it.name_any())
+        .collect();
     let text = if users.is_empty() {
         format!(
             "OpenStackDataPlaneRole {name} is to be deleted, and waits until OpenStackBaremetalSet \
@@ -161,29 +169,29 @@ fn role_step(
             first_names(&users, NAMED)
         )
     };
-    let finding = ConditionDraft::warning(PROVISION_READY, "DeletionWaits", text);
+    let draft = ConditionDraft::warning(PROVISION_READY, "DeletionWaits", text);
     let observed = role.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
-    let conditions = settled(&previous, (finding, refusal), role.metadata.generation, now);
-    let wanted = RoleStatus { conditions, ..observed.cloned().unwrap_or_default() };
-    status_step(Target::of(role), observed, &wanted, &previous, &wanted.conditions)
+    let conditions = settled(&previous, (draft, rejected), role.metadata.generation, now);
+    let desired = RoleStatus { conditions, ..observed.cloned().unwrap_or_default() };
+    status_step(Target::of(role), observed, &desired, &previous, &desired.conditions)
 }
 
 /// The conditions that stand, with one of them, a refused write and the summary told anew.
 fn settled(
     previous: &[Condition],
-    (finding, refusal): (ConditionDraft, Option<&ConditionDraft>),
+    (draft, rejected): (ConditionDraft, Option<&ConditionDraft>),
     generation: Option<i64>,
     now: Timestamp,
 ) -> Vec<Condition> {
-    let ready = finding.clone().with_type(READY);
-    let anew = [finding.type_.as_str(), WRITES_ACCEPTED, READY, RECONCILING, STALLED];
+    let ready = draft.clone().with_type(READY);
+    let anew = [draft.type_.as_str(), WRITES_ACCEPTED, READY, RECONCILING, STALLED];
     let stands = previous.iter().filter(|it| !anew.contains(&it.type_.as_str()));
-    let mut findings: Vec<ConditionDraft> = stands.map(as_found).collect();
-    findings.extend(conditions::kstatus(&ready));
-    findings.extend(refusal.cloned());
-    findings.extend([finding, ready]);
-    merge_conditions(previous, findings, generation, now)
+    let mut drafts: Vec<ConditionDraft> = stands.map(as_found).collect();
+    drafts.extend(conditions::kstatus(&ready));
+    drafts.extend(rejected.cloned());
+    drafts.extend([draft, ready]);
+    merge_conditions(previous, drafts, generation, now)
 }
 
 fn as_found(condition: &Condition) -> ConditionDraft {

@@ -35,17 +35,17 @@ pub fn holds(seen: &Observed, hosts: &[EvaluatedHost]) -> Vec<Step> {
 /// An object is released only after its inventory was deleted: no inventory is forgotten.
 pub fn releases(seen: &Observed) -> Vec<Step> {
     let because = "its inventory is gone, and nobody else holds it";
-    let asker = MachineRequest::of(seen);
+    let machine_request = MachineRequest::of(seen);
     let mut steps = Vec::new();
     for node in &seen.nodes {
         let goes = is_terminating(&**node) && is_only_finalizer(&**node, INVENTORY);
-        if goes && is_given_back(asker.as_ref(), seen, node) {
+        if goes && is_given_back(machine_request.as_ref(), seen, node) {
             steps.extend(removal(seen, &node_inventory_name(&node.name_any())));
             steps.extend(remove_finalizer(&**node, INVENTORY, because));
         }
     }
     let goes = |it: &&Arc<Role>| is_terminating(&***it) && is_only_finalizer(&***it, INVENTORY);
-    let has_set = asker.is_some_and(|it| it.set(seen).is_some());
+    let has_set = machine_request.is_some_and(|it| it.set(seen).is_some());
     if let Some(role) = seen.role.as_ref().filter(goes).filter(|_| !has_set) {
         let names = inventory_shards::names(&role.name_any(), seen.nodes.len());
         steps.extend(names.iter().flat_map(|it| removal(seen, it)));

@@ -79,24 +79,24 @@ impl EvaluatedHost {
         if matches!(self.sequence.state, SequenceState::Failed { .. }) {
             return if was_deployed { RolloutState::Failed } else { RolloutState::FailedNew };
         }
-        let mut standing = RolloutState::of(self.recorded(), was_deployed);
-        if standing == RolloutState::Failed {
+        let mut state = RolloutState::of(self.recorded(), was_deployed);
+        if state == RolloutState::Failed {
             // What is to be tried now may be something else than what failed.
             let is_listed = |it: &&ServiceRun| Some(&it.name) != self.unlisted.as_ref();
             let listed: Vec<ServiceRun> =
                 self.sequence.services.iter().filter(is_listed).cloned().collect();
-            standing = RolloutState::of(&listed, was_deployed);
+            state = RolloutState::of(&listed, was_deployed);
             if self.unlisted.is_some()
                 && self.sequence.state != SequenceState::Done
-                && !standing.fails()
+                && !state.fails()
             {
-                standing = RolloutState::Corrected;
+                state = RolloutState::Corrected;
             }
         }
         // Else its run was withdrawn, or never made.
         let is_under_way = self.is_under_way();
         let is_due = is_under_way || matches!(self.sequence.state, SequenceState::NeedsRun(_));
-        match standing {
+        match state {
             RolloutState::Disturbed if !is_under_way => RolloutState::Ready,
             RolloutState::Started if !is_under_way => RolloutState::New,
             // It cannot be tried at present, and nobody waits for that.
@@ -107,7 +107,7 @@ impl EvaluatedHost {
             | RolloutState::Ready
             | RolloutState::Disturbed
             | RolloutState::Failed
-            | RolloutState::Corrected => standing,
+            | RolloutState::Corrected => state,
         }
     }
 
@@ -154,15 +154,15 @@ pub fn evaluate(
     node: &Arc<Node>,
     blocked: Option<BlockedRollout>,
 ) -> EvaluatedHost {
-    let Shared { seen, runs, offers, machine_request: asker, now, .. } = *shared;
-    let (plane, role) = (seen.data_plane.as_deref(), seen.role.as_deref());
-    let mut effective = EffectiveSpec::of(plane, role, node, &seen.objects);
+    let Shared { seen, runs, offers, machine_request: request, now, .. } = *shared;
+    let (data_plane, role) = (seen.data_plane.as_deref(), seen.role.as_deref());
+    let mut effective = EffectiveSpec::of(data_plane, role, node, &seen.objects);
     let is_left_out = is_left_out(seen, &effective);
     if is_left_out {
         // No run will reach it, so nothing narrows what it is compared with.
         effective.options = AnsibleOptions::default();
     }
-    let machine = asker.map(|it| it.provisioning(seen, node, &effective, now));
+    let machine = request.map(|it| it.provisioning(seen, node, &effective, now));
     let record = record(seen, machine.as_ref(), node);
     let installation = record.as_ref().and_then(|it| it.own_installation().map(str::to_owned));
     let redeploy = redeploy::of(seen.role.as_deref(), node);
@@ -181,9 +181,9 @@ pub fn evaluate(
     let part = inventory_shards::of_host(seen, &effective.name);
     let mut of_host = inputs::of_host(&effective, redeploy.as_deref());
     of_host.extend(installation.map(|it| ("machine".to_owned(), hash::short(&it).into())));
-    let (mut wanted, inputs) = wanted(seen, &effective, part, &of_host, recorded);
+    let (mut expected, inputs) = wanted(seen, &effective, part, &of_host, recorded);
     if has_unknown_vars {
-        for it in &mut wanted {
+        for it in &mut expected {
             *it = as_recorded(recorded, &it.service);
         }
     }
@@ -196,7 +196,7 @@ pub fn evaluate(
     let token = trust.token();
     let host = Host {
         name: &effective.name,
-        desired: &wanted,
+        desired: &expected,
         recorded,
         may_run: effective.deploy
             && !is_left_out
@@ -210,17 +210,18 @@ pub fn evaluate(
         take_over: &take_over,
         retries: Retries::Healing(&redeploy),
     };
-    let mut chain = service_sequence::evaluate(&host, runs, now);
-    if matches!(&chain.state, SequenceState::NeedsRun(need) if shared.faults.holds(&need.service)) {
-        chain = service_sequence::evaluate(&Host { may_run: false, ..host }, runs, now);
+    let mut sequence = service_sequence::evaluate(&host, runs, now);
+    if matches!(&sequence.state, SequenceState::NeedsRun(need) if shared.faults.holds(&need.service))
+    {
+        sequence = service_sequence::evaluate(&Host { may_run: false, ..host }, runs, now);
     }
     let has_services = seen.parent().is_some();
     if !has_services {
         // A role that is gone undoes nothing: what was recorded stays for when it is back.
-        chain.services = recorded.to_vec();
+        sequence.services = recorded.to_vec();
     }
-    let unlisted = unlisted(node, &wanted).filter(|_| has_services);
-    chain.services.extend(unlisted.and_then(|it| kept(it, &chain)));
+    let unlisted = unlisted(node, &expected).filter(|_| has_services);
+    sequence.services.extend(unlisted.and_then(|it| kept(it, &sequence)));
     EvaluatedHost {
         node: Arc::clone(node),
         effective,
@@ -234,26 +235,26 @@ pub fn evaluate(
         shared_key,
         faults,
         inputs,
-        desired: wanted,
+        desired: expected,
         part,
-        sequence: chain,
+        sequence,
         blocked,
         unlisted: unlisted.map(|it| it.name.clone()),
     }
 }
 
 /// The record of a service that failed on a host in service, and that it is not to have any more.
-fn unlisted<'a>(node: &'a Node, wanted: &[DesiredService]) -> Option<&'a ServiceRun> {
+fn unlisted<'a>(node: &'a Node, expected: &[DesiredService]) -> Option<&'a ServiceRun> {
     let recorded = &node.status.as_ref().filter(|_| !is_first_deployment(node))?.services;
     let fails = |it: &&ServiceRun| it.state == RunState::Failed || it.reason.is_some();
-    recorded.iter().filter(fails).find(|it| !wanted.iter().any(|own| own.service == it.name))
+    recorded.iter().filter(fails).find(|it| !expected.iter().any(|own| own.service == it.name))
 }
 
 /// The same record, where a status still has to tell of it: until the host is done, or another service
 /// has failed.
-fn kept(unlisted: &ServiceRun, chain: &ServiceSequence) -> Option<ServiceRun> {
+fn kept(unlisted: &ServiceRun, sequence: &ServiceSequence) -> Option<ServiceRun> {
     let tells = |it: &ServiceRun| it.name == unlisted.name || it.state == RunState::Failed;
-    let is_told = chain.state == SequenceState::Done || chain.services.iter().any(tells);
+    let is_told = sequence.state == SequenceState::Done || sequence.services.iter().any(tells);
     (!is_told).then(|| ServiceRun { state: RunState::Failed, run: None, ..unlisted.clone() })
 }
 
@@ -276,7 +277,7 @@ fn record(
 ) -> Option<HostMachine> {
     let recorded = || node.status.as_ref()?.machine.clone();
     match machine {
-        Some(Ok(course)) => Some(course.record.clone()),
+        Some(Ok(provisioning)) => Some(provisioning.record.clone()),
         Some(Err(_)) => recorded().map(|it| HostMachine { ready: false, ..it }),
         None => recorded().map(|mut it| {
             // Who has no machine in any set may be called differently.
@@ -314,10 +315,10 @@ fn wanted(
 ) -> (Vec<DesiredService>, Inputs) {
     let n_parts = inventory_shards::count(seen);
     let mut union = of_host.clone();
-    let mut wanted = Vec::new();
+    let mut expected = Vec::new();
     for name in seen.listed() {
         let Some(service) = seen.services.get(name) else {
-            wanted.push(as_recorded(recorded, name));
+            expected.push(as_recorded(recorded, name));
             continue;
         };
         let sources = source_digests(seen, name);
@@ -328,9 +329,9 @@ fn wanted(
         // A run mounts one inventory.
         let group = if n_parts > 1 { format!("{group}/{part}") } else { group };
         union.extend(of_service);
-        wanted.push(DesiredService { service: name.clone(), hash, run_hash, group });
+        expected.push(DesiredService { service: name.clone(), hash, run_hash, group });
     }
-    (wanted, union)
+    (expected, union)
 }
 
 /// A service that does not exist, or whose variables cannot be told: what was deployed of it stays

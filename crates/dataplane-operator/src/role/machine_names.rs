@@ -93,6 +93,6 @@ fn machine_of(node: &Node) -> Option<&HostMachine> {
 
 /// Whether a node's status names the machine that the set has under the same name.
 fn agrees(set: Option<&BaremetalSet>, node: &Node) -> bool {
-    let told = set.zip(recorded(node)).and_then(|(set, host)| set.told(host));
-    told.map(|it| &it.bmh_ref) == machine_of(node).and_then(|it| it.machine.as_ref())
+    let reported = set.zip(recorded(node)).and_then(|(set, host)| set.told(host));
+    reported.map(|it| &it.bmh_ref) == machine_of(node).and_then(|it| it.machine.as_ref())
 }

@@ -97,9 +97,10 @@ impl MachineRequest {
     ) -> ProvisioningState {
         let name = self.names.asked(node);
         let known = known(node, effective, &seen.machines.answering);
-        let mut course = ProvisioningState::of(self.set(seen).map(|it| &**it), &name, &known, now);
-        course.record.host = Some(name);
-        course
+        let mut provisioning =
+            ProvisioningState::of(self.set(seen).map(|it| &**it), &name, &known, now);
+        provisioning.record.host = Some(name);
+        provisioning
     }
 
     fn fault(&self, seen: &Observed, node: &Node) -> Option<Fault> {
@@ -189,8 +190,8 @@ impl MachineRequest {
             fields.entry(name.to_owned()).or_insert(value);
         }
         let labels = BTreeMap::new();
-        let wish = DesiredMachine { owner: self.owner.clone(), labels, fields, hosts };
-        wish.step(found.map(|it| &**it))
+        let desired = DesiredMachine { owner: self.owner.clone(), labels, fields, hosts };
+        desired.step(found.map(|it| &**it))
     }
 
     /// What the set says where the template says nothing.
@@ -234,20 +235,25 @@ fn may_get_one(seen: &Observed, node: &Node) -> bool {
 
 /// Whether the machine of a node that is to be deleted was given back; a node without a role has a set
 /// of its own, which goes as a whole.
-pub fn is_given_back(asker: Option<&MachineRequest>, seen: &Observed, node: &Node) -> bool {
-    let Some(asker) = asker else { return true };
-    let set = asker.set(seen).map(|it| &**it);
+pub fn is_given_back(
+    machine_request: Option<&MachineRequest>,
+    seen: &Observed,
+    node: &Node,
+) -> bool {
+    let Some(machine_request) = machine_request else { return true };
+    let set = machine_request.set(seen).map(|it| &**it);
     if matches!(seen.group, NodeGroup::Node(_)) {
         return set.is_none();
     }
     // What a set has of that name may be another node's.
-    !asker.names.is_owner(node) || provisioning_state::is_given_back(set, &asker.names.asked(node))
+    !machine_request.names.is_owner(node)
+        || provisioning_state::is_given_back(set, &machine_request.names.asked(node))
 }
 
 /// Whether a group that is to be deleted still needs its set.
-pub fn needs_set(seen: &Observed, asker: &MachineRequest) -> bool {
-    seen.nodes.iter().any(|it| asker.is_at_work(seen, it))
-        || !asker.migrating_nodes(seen).is_empty()
+pub fn needs_set(seen: &Observed, machine_request: &MachineRequest) -> bool {
+    seen.nodes.iter().any(|it| machine_request.is_at_work(seen, it))
+        || !machine_request.migrating_nodes(seen).is_empty()
 }
 
 /// What is known of a host beside its set.

@@ -58,58 +58,58 @@ pub struct Caches {
 }
 
 /// Reads a group; `None` where nothing of it exists.
-pub async fn observe(world: &Caches, key: &Key) -> Result<Option<Observed>> {
+pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let Some(group) = NodeGroup::parse(key) else { return Ok(None) };
     let namespace = key.namespace.clone();
-    let (role, nodes) = members(world, &namespace, &group)?;
+    let (role, nodes) = members(caches, &namespace, &group)?;
     if role.is_none() && nodes.is_empty() {
-        world.sources.depends(key, BTreeSet::new());
+        caches.sources.depends(key, BTreeSet::new());
         return Ok(None);
     }
-    let plane = plane(world, &namespace, role.as_deref(), &nodes)?;
+    let data_plane = plane(caches, &namespace, role.as_deref(), &nodes)?;
     let Found { services, unreadable } =
-        services(world, &namespace, listed(&group, role.as_deref(), &nodes));
+        services(caches, &namespace, listed(&group, role.as_deref(), &nodes));
     // A data plane has no word on how a host is reached.
     let effective = |it: &Arc<Node>| EffectiveSpec::of(None, role.as_deref(), it, &Objects::new());
     let (ssh_secrets, addresses): (Vec<_>, Vec<_>) =
         nodes.iter().map(effective).map(|it| (it.ssh_secret.clone(), it.address())).unzip();
-    let wanted = wanted_sources(&namespace, ssh_secrets, &services);
+    let desired = wanted_sources(&namespace, ssh_secrets, &services);
     let of_vars = sources_of_vars(&namespace, role.as_deref(), &nodes);
     let names = inventory_names(&group, &nodes);
     let config_maps = names.iter().map(|it| SourceRef::config_map(&namespace, it));
     let secrets = names.iter().map(|it| SourceRef::secret(&namespace, it));
     let beside: BTreeSet<SourceRef> = config_maps.chain(secrets).collect();
     // Before reading, so that a change in between wakes the group again.
-    let all = wanted.iter().chain(&of_vars).chain(&beside).cloned().collect();
-    world.sources.depends(key, all);
+    let all = desired.iter().chain(&of_vars).chain(&beside).cloned().collect();
+    caches.sources.depends(key, all);
     let (secrets, config_maps) = beside.into_iter().partition(|it| it.is_secret);
     let (inventories, inventory_secrets) =
-        (inventories(world, config_maps), inventories(world, secrets));
-    let objects = objects(world, of_vars).await?;
+        (inventories(caches, config_maps), inventories(caches, secrets));
+    let objects = objects(caches, of_vars).await?;
     let names_any = names_networks(role.as_deref(), &nodes);
-    let networks = world.attachments.seen(&world.api, &namespace, names_any).await?;
+    let networks = caches.attachments.seen(&caches.api, &namespace, names_any).await?;
     let mut sources = BTreeMap::new();
-    for source in wanted {
-        if let Some(digests) = world.sources.digests(&world.api, &source).await? {
+    for source in desired {
+        if let Some(digests) = caches.sources.digests(&caches.api, &source).await? {
             sources.insert(source, digests);
         }
     }
     let owner = owner(role.as_deref(), &nodes);
-    let runs = world.runs.indexed(BY_OWNER, &Key::new(&namespace, &owner));
+    let runs = caches.runs.indexed(BY_OWNER, &Key::new(&namespace, &owner));
     let of_node = |(node, address): (&Arc<Node>, &Option<String>)| {
         Claim::of_node_at(node, address.as_deref())
     };
     let own: Vec<Claim> = nodes.iter().zip(&addresses).map(of_node).collect();
-    let others = others(world, &namespace, addresses, &owner);
+    let others = others(caches, &namespace, addresses, &owner);
     let claims =
-        world.claim_caches.overlapping(&own, told_keys(&namespace, runs.iter().chain(&others)));
-    let machines = machines(world, &namespace, &group, role.as_deref(), &nodes).await?;
-    let movers = movers(world, &namespace, &nodes, &machines);
+        caches.claim_caches.overlapping(&own, told_keys(&namespace, runs.iter().chain(&others)));
+    let machines = machines(caches, &namespace, &group, role.as_deref(), &nodes).await?;
+    let movers = movers(caches, &namespace, &nodes, &machines);
     let mut seen = Observed {
         group,
         namespace,
         role,
-        data_plane: plane,
+        data_plane,
         nodes,
         services,
         unreadable,
@@ -126,14 +126,14 @@ pub async fn observe(world: &Caches, key: &Key) -> Result<Option<Observed>> {
     };
     let waiting = awaited(&seen);
     if !waiting.is_empty() {
-        seen.machines.answering = world.machines.answering(&waiting).await;
+        seen.machines.answering = caches.machines.answering(&waiting).await;
     }
     Ok(Some(seen))
 }
 
 /// The sets of machines, where somebody asks for one, or has.
 async fn machines(
-    world: &Caches,
+    caches: &Caches,
     namespace: &str,
     group: &NodeGroup,
     role: Option<&Role>,
@@ -147,14 +147,14 @@ async fn machines(
         return Ok(Seen::default());
     }
     // The machine of a node that cannot be read would be given back, and its disks wiped.
-    world.nodes.check_readable(namespace)?;
+    caches.nodes.check_readable(namespace)?;
     let (NodeGroup::Role(name) | NodeGroup::Node(name)) = group;
-    world.machines.seen(&world.api, &Key::new(namespace, name)).await
+    caches.machines.seen(&caches.api, &Key::new(namespace, name)).await
 }
 
 /// Nodes of other groups whose hosts the group's set still has.
 fn movers(
-    world: &Caches,
+    caches: &Caches,
     namespace: &str,
     members: &[Arc<Node>],
     machines: &Seen,
@@ -167,18 +167,18 @@ fn movers(
     }
     let is_here = |it: &Arc<Node>| it.namespace().as_deref() == Some(namespace);
     let has = |it: &Arc<Node>| left.contains(&known_name(it));
-    world.nodes.all().into_iter().filter(|it| is_here(it) && has(it)).collect()
+    caches.nodes.all().into_iter().filter(|it| is_here(it) && has(it)).collect()
 }
 
 /// The addresses of hosts whose machines are there, and whose ssh has not answered yet.
 fn awaited(seen: &Observed) -> BTreeSet<String> {
-    let Some(asker) = MachineRequest::of(seen) else { return BTreeSet::new() };
-    let Some(set) = asker.set(seen) else { return BTreeSet::new() };
+    let Some(machine_request) = MachineRequest::of(seen) else { return BTreeSet::new() };
+    let Some(set) = machine_request.set(seen) else { return BTreeSet::new() };
     let address = |node: &Arc<Node>| {
-        let (plane, role) = (seen.data_plane.as_deref(), seen.role.as_deref());
-        let effective = EffectiveSpec::of(plane, role, node, &seen.objects);
+        let (data_plane, role) = (seen.data_plane.as_deref(), seen.role.as_deref());
+        let effective = EffectiveSpec::of(data_plane, role, node, &seen.objects);
         let known = known(node, &effective, &seen.machines.answering);
-        let is_awaited = is_awaited(set, &asker.names.asked(node), &known);
+        let is_awaited = is_awaited(set, &machine_request.names.asked(node), &known);
         effective.address().filter(|_| is_awaited)
     };
     seen.nodes.iter().filter_map(address).collect()
@@ -186,23 +186,23 @@ fn awaited(seen: &Observed) -> BTreeSet<String> {
 
 /// Runs of other owners that were told the key of a host at one of the addresses.
 fn others(
-    world: &Caches,
+    caches: &Caches,
     namespace: &str,
     addresses: Vec<Option<String>>,
     owner: &str,
 ) -> Vec<Arc<AnsibleEe>> {
     let is_other = |run: &Arc<AnsibleEe>| run.owner_references().iter().all(|it| it.uid != owner);
-    let of_address = |it| world.runs.indexed(BY_HOST_KEY, &Key::new(namespace, it));
+    let of_address = |it| caches.runs.indexed(BY_HOST_KEY, &Key::new(namespace, it));
     let found = addresses.into_iter().flatten().flat_map(of_address).filter(is_other);
     // A run may have been told by several of the hosts.
     found.map(|it| (it.name_any(), it)).collect::<BTreeMap<_, _>>().into_values().collect()
 }
 
-async fn objects(world: &Caches, sources: BTreeSet<SourceRef>) -> Result<Objects> {
+async fn objects(caches: &Caches, sources: BTreeSet<SourceRef>) -> Result<Objects> {
     let mut objects = Objects::new();
     for source in sources {
         if let Some(content) =
-            world.source_contents.content(&world.api, &world.sources, &source).await?
+            caches.source_contents.content(&caches.api, &caches.sources, &source).await?
         {
             objects.insert(source, content);
         }
@@ -224,14 +224,14 @@ fn names_networks(role: Option<&Role>, nodes: &[Arc<Node>]) -> bool {
 /// The role, where the group has one, and its nodes.
 type Members = (Option<Arc<Role>>, Vec<Arc<Node>>);
 
-fn members(world: &Caches, namespace: &str, group: &NodeGroup) -> Result<Members> {
+fn members(caches: &Caches, namespace: &str, group: &NodeGroup) -> Result<Members> {
     Ok(match group {
         NodeGroup::Role(name) => {
             let key = Key::new(namespace, name);
-            (world.roles.try_get(&key)?, world.nodes.indexed(BY_ROLE, &key))
+            (caches.roles.try_get(&key)?, caches.nodes.indexed(BY_ROLE, &key))
         }
         NodeGroup::Node(name) => {
-            let node = world.nodes.try_get(&Key::new(namespace, name))?;
+            let node = caches.nodes.try_get(&Key::new(namespace, name))?;
             // The node may have got a role since the key was queued: then that group decides.
             let is_alone = |it: &Arc<Node>| NodeGroup::of(it) == *group;
             (None, node.filter(is_alone).into_iter().collect())
@@ -241,7 +241,7 @@ fn members(world: &Caches, namespace: &str, group: &NodeGroup) -> Result<Members
 
 /// The data plane that the role names; of a node without a role the one whose entry it is.
 fn plane(
-    world: &Caches,
+    caches: &Caches,
     namespace: &str,
     role: Option<&Role>,
     nodes: &[Arc<Node>],
@@ -255,12 +255,12 @@ fn plane(
             .filter(|it| it.kind == DataPlane::kind(&()))
             .map(|it| it.name.as_str()),
     };
-    Ok(name.map(|it| world.planes.try_get(&Key::new(namespace, it))).transpose()?.flatten())
+    Ok(name.map(|it| caches.planes.try_get(&Key::new(namespace, it))).transpose()?.flatten())
 }
 
-fn services(world: &Caches, namespace: &str, names: &[String]) -> Found {
+fn services(caches: &Caches, namespace: &str, names: &[String]) -> Found {
     let mut found = Found::default();
-    found.lookup(&world.services, namespace, names.iter().cloned());
+    found.lookup(&caches.services, namespace, names.iter().cloned());
     found
 }
 
@@ -295,7 +295,7 @@ fn inventory_names(group: &NodeGroup, nodes: &[Arc<Node>]) -> BTreeSet<String> {
     nodes.iter().map(|it| node_inventory_name(&it.name_any())).chain(role).collect()
 }
 
-fn inventories(world: &Caches, names: BTreeSet<SourceRef>) -> BTreeMap<String, Inventory> {
-    let read = |it: SourceRef| Some((it.key.name.clone(), Inventory::of(&world.sources, &it)?));
+fn inventories(caches: &Caches, names: BTreeSet<SourceRef>) -> BTreeMap<String, Inventory> {
+    let read = |it: SourceRef| Some((it.key.name.clone(), Inventory::of(&caches.sources, &it)?));
     names.into_iter().filter_map(read).collect()
 }

@@ -16,14 +16,20 @@ pub const PROVISION_READY: &str = "RoleBaremetalProvisionReady";
 pub fn of(
     host: &EvaluatedHost,
     machine_request: Option<&MachineRequest>,
-    refusal: Option<&ConditionDraft>,
+    rejected: Option<&ConditionDraft>,
 ) -> ConditionDraft {
     let address = host.effective.address().unwrap_or_default();
     let is_open = |it: &ProvisioningState| !it.is_installed && it.error.is_none();
     match (&host.machine, machine_request) {
-        (Some(Ok(course)), Some(asker)) => match refusal.filter(|_| is_open(course)) {
-            Some(refusal) => refusal.clone().with_type(BAREMETAL_READY),
-            None => machine_conditions::condition(BAREMETAL_READY, &asker.owner, course, &address),
+        (Some(Ok(provisioning)), Some(request)) => match rejected.filter(|_| is_open(provisioning))
+        {
+            Some(rejected) => rejected.clone().with_type(BAREMETAL_READY),
+            None => machine_conditions::condition(
+                BAREMETAL_READY,
+                &request.owner,
+                provisioning,
+                &address,
+            ),
         },
         (Some(Err(fault)), _) => machine_conditions::fault(BAREMETAL_READY, fault),
         (Some(Ok(_)) | None, _) => not_required(host),
@@ -54,15 +60,15 @@ pub struct ProvisioningSummary {
 /// The sum over the hosts of a role.
 pub fn of_all<'a>(
     machine_request: &MachineRequest,
-    refusal: Option<&ConditionDraft>,
+    rejected: Option<&ConditionDraft>,
     hosts: impl Iterator<Item = &'a EvaluatedHost>,
 ) -> ProvisioningSummary {
     let one = |it: &'a EvaluatedHost| {
-        (it.effective.name.as_str(), of(it, Some(machine_request), refusal))
+        (it.effective.name.as_str(), of(it, Some(machine_request), rejected))
     };
     let all: Vec<(&str, ConditionDraft)> = hosts.map(one).collect();
     let n_there = all.iter().filter(|(_, it)| it.holds()).count();
-    let finding =
+    let condition =
         machine_conditions::sum(PROVISION_READY, all.iter().map(|(name, it)| (*name, it)));
-    ProvisioningSummary { condition: finding, n_there: i64::try_from(n_there).unwrap_or(i64::MAX) }
+    ProvisioningSummary { condition, n_there: i64::try_from(n_there).unwrap_or(i64::MAX) }
 }

@@ -48,7 +48,7 @@ pub struct NodeFindings {
 pub fn node_findings(
     host: &EvaluatedHost,
     role: Option<&Role>,
-    asker: Option<&MachineRequest>,
+    machine_request: Option<&MachineRequest>,
     rejection: Option<&ConditionDraft>,
 ) -> NodeFindings {
     // A run does not wait for what is asked of machines.
@@ -58,21 +58,23 @@ pub fn node_findings(
     };
     let deployment = match (&host.sequence.state, of_runs) {
         // Its run is what cannot be made, or what it needs.
-        (SequenceState::NeedsRun(_), Some(refusal)) => refusal.clone().with_type(DEPLOYMENT_READY),
+        (SequenceState::NeedsRun(_), Some(rejected)) => {
+            rejected.clone().with_type(DEPLOYMENT_READY)
+        }
         _ => deployment(host),
     };
-    let mut findings =
-        vec![provisioning::of(host, asker, of_machines), input(&host.faults), deployment];
+    let mut drafts =
+        vec![provisioning::of(host, machine_request, of_machines), input(&host.faults), deployment];
     // What is missing for a deployment takes nothing from a host that needs none.
     let stands = !host.effective.deploy || has_stood(&host.node, role);
-    let is_deployed = findings[2].holds();
+    let is_deployed = drafts[2].holds();
     let keeps_ready = is_deployed && stands;
     if role.is_none() {
         // Nobody else tells of a node that is its own group.
-        findings.extend(rejection.cloned());
+        drafts.extend(rejection.cloned());
     }
     let blocking: Vec<ConditionDraft> =
-        findings.iter().filter(|it| !keeps_ready || it.type_ != INPUT_READY).cloned().collect();
+        drafts.iter().filter(|it| !keeps_ready || it.type_ != INPUT_READY).cloned().collect();
     let good = ConditionDraft::good(
         READY,
         "Ready",
@@ -80,7 +82,7 @@ pub fn node_findings(
     );
     let ready = conditions::ready(&blocking, good);
     let up_to_date = up_to_date(host);
-    let mut all = findings;
+    let mut all = drafts;
     all.extend(conditions::kstatus(&ready));
     all.extend([ready.clone(), up_to_date.clone(), setup(host)]);
     let shared = host.shared_key.as_ref();
@@ -180,8 +182,8 @@ fn not_running(host: &EvaluatedHost) -> ConditionDraft {
         let text = "The deployment waits for its inputs; see InputReady.";
         return ConditionDraft::waiting(DEPLOYMENT_READY, "InputMissing", text);
     }
-    if let Some(hold) = &host.blocked {
-        return ConditionDraft::waiting(DEPLOYMENT_READY, hold.blocked.reason(), hold.text());
+    if let Some(blocked) = &host.blocked {
+        return ConditionDraft::waiting(DEPLOYMENT_READY, blocked.blocked.reason(), blocked.text());
     }
     if host.is_left_out {
         let text = "Nothing is deployed: ansibleLimit of deployStrategy leaves this host out.";
@@ -199,8 +201,8 @@ fn not_running(host: &EvaluatedHost) -> ConditionDraft {
 fn edit_is_blocked(host: &EvaluatedHost) -> bool {
     let (Some(held), Some(status)) = (&host.blocked, &host.node.status) else { return false };
     let is_new = status.observed_generation != host.node.metadata.generation;
-    let told = conditions::find(&status.conditions, DEPLOYMENT_READY);
-    held.blocked.blocks_edit(is_new, told.map(|it| it.reason.as_str()))
+    let reported = conditions::find(&status.conditions, DEPLOYMENT_READY);
+    held.blocked.blocks_edit(is_new, reported.map(|it| it.reason.as_str()))
 }
 
 /// The cause of the last failure stays visible while it is tried again.
@@ -265,8 +267,8 @@ fn up_to_date(host: &EvaluatedHost) -> ConditionDraft {
     let names = inputs::changed(&deployed, &host.inputs).join(", ");
     let names = conditions::truncated(&names, HOST_TEXT);
     let mut text = changed_text(&names);
-    if let Some(hold) = &host.blocked {
-        text = format!("{text} {}", hold.text());
+    if let Some(blocked) = &host.blocked {
+        text = format!("{text} {}", blocked.text());
     }
     ConditionDraft::waiting(UP_TO_DATE, "InputsChanged", text)
 }
@@ -283,7 +285,7 @@ pub fn node_step(
     let previous = ours(observed.map(|it| it.conditions.as_slice()).unwrap_or_default());
     let is_complete = conditions.up_to_date.status == ConditionStatus::True;
     let limits = seen.limits();
-    let wanted = NodeStatus {
+    let desired = NodeStatus {
         observed_generation: node.metadata.generation,
         observed_role: seen.role.as_deref().map(observed_role),
         conditions: merge_conditions(&previous, conditions.all, node.metadata.generation, now),
@@ -307,21 +309,21 @@ pub fn node_step(
             observed.map(|it| it.deployed_inputs.clone()).unwrap_or_default()
         },
     };
-    let next = wanted.conditions.clone();
+    let next = desired.conditions.clone();
     let way_on = format!("To deploy it again: {}", redeploy_command(node));
-    let step = |wanted: &NodeStatus| {
-        let (mut renewed, mut renewal) = (wanted.clone(), Renewal::default());
+    let step = |desired: &NodeStatus| {
+        let (mut renewed, mut renewal) = (desired.clone(), Renewal::default());
         renew(&mut renewed.services, &host.desired, &mut renewal);
         renewal.of_inputs(&mut renewed.deployed_inputs, &host.inputs);
         let conditions = (previous.as_slice(), next.as_slice());
-        renewal.step(Target::of::<Node>(node), observed, (wanted, &renewed), conditions, &way_on)
+        renewal.step(Target::of::<Node>(node), observed, (desired, &renewed), conditions, &way_on)
     };
     if matches!(host.sequence.state, SequenceState::NeedsRun(_) | SequenceState::InRun { .. }) {
         // A key that was learned on the way is told with the next write; until then its run tells.
         let host_key = observed.and_then(|it| it.host_key.clone());
-        step(&NodeStatus { host_key, ..wanted.clone() })?;
+        step(&NodeStatus { host_key, ..desired.clone() })?;
     }
-    step(&wanted)
+    step(&desired)
 }
 
 /// What others follow: a host that waits for its turn is still what it was, and whoever deploys on
@@ -360,7 +362,7 @@ pub fn role_step(
     faults: &[Fault],
     rejection: Option<ConditionDraft>,
     hosts: &[(EvaluatedHost, ConditionDraft, ConditionDraft)],
-    asker: Option<&MachineRequest>,
+    machine_request: Option<&MachineRequest>,
     now: Timestamp,
 ) -> Option<Step> {
     let role = seen.role.as_deref()?;
@@ -378,14 +380,15 @@ pub fn role_step(
     // Each node says it of itself: here it is told how many there are.
     let of_machines = rejection.filter(set::is_refused);
     let all_hosts = hosts.iter().map(|it| &it.0);
-    let machines = asker.map(|it| provisioning::of_all(it, of_machines.as_ref(), all_hosts));
+    let machines =
+        machine_request.map(|it| provisioning::of_all(it, of_machines.as_ref(), all_hosts));
     all.extend(machines.as_ref().map(|it| it.condition.clone()));
     let count = |holds: fn(&(EvaluatedHost, ConditionDraft, ConditionDraft)) -> bool| {
         i64::try_from(hosts.iter().filter(|it| holds(it)).count()).unwrap_or(i64::MAX)
     };
     let observed = role.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
-    let wanted = RoleStatus {
+    let desired = RoleStatus {
         observed_generation: role.metadata.generation,
         conditions: merge_conditions(&previous, all, role.metadata.generation, now),
         deployed: is_deployed.then_some(true),
@@ -394,8 +397,8 @@ pub fn role_step(
         up_to_date_nodes: count(|(_, _, up_to_date)| up_to_date.holds()),
         provisioned_nodes: machines.map(|it| it.n_there),
     };
-    let next = wanted.conditions.clone();
-    status_step(Target::of::<Role>(role), observed, &wanted, &previous, &next)
+    let next = desired.conditions.clone();
+    status_step(Target::of::<Role>(role), observed, &desired, &previous, &next)
 }
 
 /// Whether the data plane that the role names exists; nothing where it names none.
@@ -478,8 +481,8 @@ fn held_text(
     })
 }
 
-fn severity_rank(finding: &ConditionDraft) -> u8 {
-    match finding.severity {
+fn severity_rank(condition: &ConditionDraft) -> u8 {
+    match condition.severity {
         Some(Severity::Error) => 0,
         Some(Severity::Warning) => 1,
         _ => 2,

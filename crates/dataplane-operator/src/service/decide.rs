@@ -44,9 +44,9 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
 }
 
 /// What is told when a write was refused.
-pub fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
+pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
     let service = seen.service.as_ref();
-    let steps = service.and_then(|it| status(seen, it, Some(refusal), now));
+    let steps = service.and_then(|it| status(seen, it, Some(rejected), now));
     Plan { steps: steps.into_iter().collect(), ..Plan::default() }
 }
 
@@ -67,12 +67,12 @@ fn status(
     let observed = service.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
     let held = default_services::as_it_holds(Arc::clone(service));
-    let findings = conditions(seen, &held, rejection, &previous);
+    let conditions = conditions(seen, &held, rejection, &previous);
     let generation = service.metadata.generation;
-    let wanted = ServiceStatus {
+    let desired = ServiceStatus {
         observed_generation: generation,
-        conditions: merge_conditions(&previous, findings, generation, now),
+        conditions: merge_conditions(&previous, conditions, generation, now),
     };
-    let next = wanted.conditions.clone();
-    status_step(Target::of(&**service), observed, &wanted, &previous, &next)
+    let next = desired.conditions.clone();
+    status_step(Target::of(&**service), observed, &desired, &previous, &next)
 }

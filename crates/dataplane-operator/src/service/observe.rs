@@ -45,37 +45,37 @@ pub struct Observed {
 }
 
 /// Reads a service; `None` where it does not exist and is not to.
-pub async fn observe(world: &Caches, key: &Key) -> Result<Option<Observed>> {
+pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let reader = Key::new(&key.namespace, format!("{READER}{}", key.name));
     let Key { namespace, name } = key.clone();
-    let Some(service) = world.ports.services.get(key) else {
-        world.sources.depends(&reader, BTreeSet::new());
+    let Some(service) = caches.ports.services.get(key) else {
+        caches.sources.depends(&reader, BTreeSet::new());
         let (sources, ports) = (BTreeMap::new(), None);
         let missing = Observed { namespace, name, service: None, sources, ports };
-        return Ok(is_to_be_made(world, key).then_some(missing));
+        return Ok(is_to_be_made(caches, key).then_some(missing));
     };
     let held = default_services::as_it_holds(Arc::clone(&service));
     let named: BTreeSet<SourceRef> =
         sources_of(&held.spec).iter().map(|it| it.source(&namespace)).collect();
     // Before reading, so that a change in between wakes the service again.
-    world.sources.depends(&reader, named.clone());
-    let sources = sources(world, named).await?;
-    let ports = endpoints::observe::observe(&world.ports, &service).await?;
+    caches.sources.depends(&reader, named.clone());
+    let sources = sources(caches, named).await?;
+    let ports = endpoints::observe::observe(&caches.ports, &service).await?;
     Ok(Some(Observed { namespace, name, service: Some(service), sources, ports }))
 }
 
 async fn sources(
-    world: &Caches,
+    caches: &Caches,
     named: BTreeSet<SourceRef>,
 ) -> Result<BTreeMap<SourceRef, Vec<String>>> {
     let exist: Vec<SourceRef> =
-        named.into_iter().filter(|it| world.sources.version(it).is_some()).collect();
+        named.into_iter().filter(|it| caches.sources.version(it).is_some()).collect();
     if exist.len() < 2 {
         return Ok(exist.into_iter().map(|it| (it, Vec::new())).collect());
     }
     let mut sources = BTreeMap::new();
     for source in exist {
-        if let Some(digests) = world.sources.digests(&world.ports.api, &source).await? {
+        if let Some(digests) = caches.sources.digests(&caches.ports.api, &source).await? {
             sources.insert(source, digests.keys.into_keys().collect());
         }
     }
@@ -85,15 +85,15 @@ async fn sources(
 /// Whether a default service is missing that nobody lists, in a namespace with hosts.
 ///
 /// Whoever lists one makes it, so that a refusal is told there.
-fn is_to_be_made(world: &Caches, key: &Key) -> bool {
+fn is_to_be_made(caches: &Caches, key: &Key) -> bool {
     if default_services::find(&key.name).is_none() {
         return false;
     }
-    let roles = world.ports.roles.all();
-    let nodes = world.ports.nodes.all();
+    let roles = caches.ports.roles.all();
+    let nodes = caches.ports.nodes.all();
     let of_roles = roles.iter().filter(|it| is_here(&***it, key)).map(|it| &it.spec.services);
     let alone = nodes.iter().filter(|it| is_here(&***it, key) && it.spec.role.is_none());
-    let sets = world.node_sets.all();
+    let sets = caches.node_sets.all();
     let of_sets = sets.iter().filter(|it| is_here(&***it, key)).map(|it| &it.spec.services);
     let mut lists = of_roles.chain(alone.map(|it| &it.spec.services)).chain(of_sets).peekable();
     lists.peek().is_some() && lists.all(|it| !it.contains(&key.name))

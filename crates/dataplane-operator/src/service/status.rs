@@ -36,19 +36,15 @@ pub fn conditions(
     rejection: Option<&RejectedWrite>,
     previous: &[Condition],
 ) -> Vec<ConditionDraft> {
-    let mut findings = vec![spec_valid(service), data_sources_used(seen, service)];
-    findings.extend(seen.ports.as_ref().and_then(endpoints::decide::condition));
-    findings.extend(rejection.map(|it| it.condition(WRITES_ACCEPTED, previous)));
+    let mut drafts = vec![spec_valid(service), data_sources_used(seen, service)];
+    drafts.extend(seen.ports.as_ref().and_then(endpoints::decide::condition));
+    drafts.extend(rejection.map(|it| it.condition(WRITES_ACCEPTED, previous)));
     let good = ConditionDraft::good(READY, "Ready", "Everything that the service names is there.");
-    let ready = conditions::ready(&findings, good);
-    findings.extend(conditions::kstatus(&ready));
-    findings.push(ready);
-    findings.extend([
-        spec_warnings(service),
-        playbook_included(service),
-        keys_clash(seen, service),
-    ]);
-    findings
+    let ready = conditions::ready(&drafts, good);
+    drafts.extend(conditions::kstatus(&ready));
+    drafts.push(ready);
+    drafts.extend([spec_warnings(service), playbook_included(service), keys_clash(seen, service)]);
+    drafts
 }
 
 fn spec_valid(service: &Service) -> ConditionDraft {

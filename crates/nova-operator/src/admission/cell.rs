@@ -103,13 +103,13 @@ fn judged<K>(
 ) -> AdmissionDecision {
     let Some(new) = request.object.as_ref().map(read) else { return AdmissionDecision::allow() };
     let old = request.old_object.as_ref().map(read);
-    let watched = match (known.now(), &old) {
-        (Some(watched), _) => watched,
+    let shared_caches = match (known.now(), &old) {
+        (Some(shared_caches), _) => shared_caches,
         // What is new is judged by itself.
         (None, None) => SharedCaches::new(),
         (None, Some(_)) => return AdmissionDecision::ask_again(UNTOLD),
     };
-    let faults = faults(old.as_ref(), &new, &watched);
+    let faults = faults(old.as_ref(), &new, &shared_caches);
     if faults.is_empty() {
         AdmissionDecision::allow()
     } else {

@@ -63,8 +63,8 @@ pub fn of(seen: &Observed, view: Option<&CellView>) -> Config {
     }
     let (hash, step, renewing) = rendered(seen, view, name.clone());
     let text = format!("The files that computes of the cell share are in Secret {name}.");
-    let finding = ConditionDraft::good(SERVICE_CONFIG_READY, "Rendered", text);
-    Config { condition: finding, hash: Some(hash), step, renewing }
+    let draft = ConditionDraft::good(SERVICE_CONFIG_READY, "Rendered", text);
+    Config { condition: draft, hash: Some(hash), step, renewing }
 }
 
 /// The hash of the files, the step that writes them where they are not as they should be, and the one

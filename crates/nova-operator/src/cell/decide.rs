@@ -34,13 +34,13 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
 }
 
 /// What is told when a write was refused: the same judgement, with that said.
-pub fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
-    let mut plan = plan(seen, Some(refusal), now);
+pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
+    let mut plan = plan(seen, Some(rejected), now);
     plan.steps.retain(|it| matches!(it.write, Write::Status { .. }));
     plan
 }
 
-fn plan(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+fn plan(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
     let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
     if let Some(pause) = seen.ask_in {
         plan.requeue_in(pause);
@@ -57,16 +57,16 @@ fn plan(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Pla
     let count = complete.map(|_| RotationProgress::of(&seen.computes, &present));
     let observed = cell.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
-    let mut findings = vec![config.condition, credential_rotation::condition(count.as_ref())];
-    findings.extend(conductor::condition(cell, &seen.computes));
+    let mut drafts = vec![config.condition, credential_rotation::condition(count.as_ref())];
+    drafts.extend(conductor::condition(cell, &seen.computes));
     // Files that cannot be written take nothing from computes, which have their own.
-    findings.extend(refusal.map(|it| it.condition(WRITES_ACCEPTED, &previous)));
-    findings.extend(of_services(seen, view.as_ref()));
+    drafts.extend(rejected.map(|it| it.condition(WRITES_ACCEPTED, &previous)));
+    drafts.extend(of_services(seen, view.as_ref()));
     let number = |it: usize| i64::try_from(it).ok();
     let digests = digests(seen, &present, config.hash);
-    let wanted = CellStatus {
+    let desired = CellStatus {
         observed_generation: cell.metadata.generation,
-        conditions: merge_conditions(&previous, findings, cell.metadata.generation, now),
+        conditions: merge_conditions(&previous, drafts, cell.metadata.generation, now),
         hash: hashes(seen, &digests),
         computes: number(seen.computes.len()),
         up_to_date_computes: count.and_then(|it| number(it.up_to_date())),
@@ -74,10 +74,10 @@ fn plan(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Pla
     };
     // A cell that goes takes its files with it.
     plan.steps.extend(config.step.filter(|_| !is_terminating(&**cell)));
-    let step = status(seen, &wanted, &digests);
+    let step = status(seen, &desired, &digests);
     let renewing = config.renewing.filter(|_| step.is_some() && !is_terminating(&**cell));
     plan.steps.extend(renewing);
-    plan.steps.extend(step.map(|it| noticed(it, leftovers::notice(cell, &wanted.leftovers))));
+    plan.steps.extend(step.map(|it| noticed(it, leftovers::notice(cell, &desired.leftovers))));
     plan.steps.extend(finalizer_step(seen));
     plan
 }
@@ -108,14 +108,14 @@ fn finalizer_step(seen: &Observed) -> Option<Step> {
 }
 
 /// The step that writes the status, where it does not say so already.
-fn status(seen: &Observed, wanted: &CellStatus, digests: &Inputs) -> Option<Step> {
+fn status(seen: &Observed, desired: &CellStatus, digests: &Inputs) -> Option<Step> {
     let observed = seen.cell.status.as_ref();
     let previous = observed.map(|it| it.conditions.as_slice()).unwrap_or_default();
-    let (mut renewed, mut renewal) = (wanted.clone(), Renewal::default());
+    let (mut renewed, mut renewal) = (desired.clone(), Renewal::default());
     renewal.of_inputs(&mut renewed.hash, digests);
-    let conditions = (previous, wanted.conditions.as_slice());
+    let conditions = (previous, desired.conditions.as_slice());
     let way_on = "Its computes tell what follows for them.";
-    renewal.step(Target::of(&*seen.cell), observed, (wanted, &renewed), conditions, way_on)
+    renewal.step(Target::of(&*seen.cell), observed, (desired, &renewed), conditions, way_on)
 }
 
 /// What is known anew.

@@ -131,9 +131,9 @@ impl Probes {
 }
 
 /// Reads a cell; `None` where it does not exist.
-pub async fn observe(world: &Caches, probes: &Probes, key: &Key) -> Result<Option<Observed>> {
-    let Some(cell) = world.cells.get(key) else {
-        world.cell_sources.depends(key, BTreeSet::new());
+pub async fn observe(caches: &Caches, probes: &Probes, key: &Key) -> Result<Option<Observed>> {
+    let Some(cell) = caches.cells.get(key) else {
+        caches.cell_sources.depends(key, BTreeSet::new());
         probes.lock().remove(key);
         return Ok(None);
     };
@@ -143,9 +143,9 @@ pub async fn observe(world: &Caches, probes: &Probes, key: &Key) -> Result<Optio
     let files = source(&cell_secret_name(&key.name));
     // Before reading, so that a change in between wakes the cell again.
     let all = BTreeSet::from([secret.clone(), message_bus.clone(), files.clone()]);
-    world.cell_sources.depends(key, all);
-    let secret = named(world, secret).await?;
-    let message_bus = named(world, message_bus).await?;
+    caches.cell_sources.depends(key, all);
+    let secret = named(caches, secret).await?;
+    let message_bus = named(caches, message_bus).await?;
     let (answers, ask_in) = match view(&cell, &secret, &message_bus) {
         Some(Ok(view)) => {
             let (answers, ask_in) = probes.ask(key, &cell, view).await;
@@ -153,15 +153,15 @@ pub async fn observe(world: &Caches, probes: &Probes, key: &Key) -> Result<Optio
         }
         _ => (None, None),
     };
-    let rendered = rendered(world, &files);
+    let rendered = rendered(caches, &files);
     if is_terminating(&*cell) {
         // It stays while it has computes, readable or not.
-        world.computes.check_readable(&key.namespace)?;
+        caches.computes.check_readable(&key.namespace)?;
     }
-    let computes = world.computes.indexed(BY_CELL, key);
+    let computes = caches.computes.indexed(BY_CELL, key);
     let namespace_goes = is_terminating(&*cell)
         && has_finalizer(&*cell, finalizers::CELL)
-        && world.api.is_namespace_terminating(&key.namespace).await?;
+        && caches.api.is_namespace_terminating(&key.namespace).await?;
     Ok(Some(Observed {
         cell,
         secret,
@@ -171,12 +171,12 @@ pub async fn observe(world: &Caches, probes: &Probes, key: &Key) -> Result<Optio
         rendered,
         computes,
         namespace_goes,
-        keys: world.cell_sources.keys().clone(),
+        keys: caches.cell_sources.keys().clone(),
     }))
 }
 
-fn rendered(world: &Caches, files: &SourceRef) -> Option<Rendered> {
-    let sources = &world.cell_sources;
+fn rendered(caches: &Caches, files: &SourceRef) -> Option<Rendered> {
+    let sources = &caches.cell_sources;
     sources.version(files)?;
     Some(Rendered {
         hash: sources.annotation(files, CONFIG_HASH).unwrap_or_default(),
@@ -185,8 +185,9 @@ fn rendered(world: &Caches, files: &SourceRef) -> Option<Rendered> {
     })
 }
 
-async fn named(world: &Caches, source: SourceRef) -> Result<NamedSecret> {
-    let content = world.source_contents.content(&world.api, &world.cell_sources, &source).await?;
+async fn named(caches: &Caches, source: SourceRef) -> Result<NamedSecret> {
+    let content =
+        caches.source_contents.content(&caches.api, &caches.cell_sources, &source).await?;
     Ok(NamedSecret { name: source.key.name, content })
 }
 

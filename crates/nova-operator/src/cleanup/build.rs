@@ -25,13 +25,13 @@ const DEADLINE_SECONDS: i64 = 600;
 /// The step that creates the run of an attempt.
 ///
 /// Nobody owns it: the compute is being deleted, and with it goes what it owns.
-pub fn cleanup(seen: &Observed, need: NeededRun, reach: HostConnection) -> Option<Step> {
+pub fn cleanup(seen: &Observed, need: NeededRun, connection: HostConnection) -> Option<Step> {
     let compute = &seen.compute;
     let host = compute.spec.dataplane_node_name.clone();
     let needs = BTreeMap::from([(host.clone(), need)]);
-    let shard = batches(needs, 1, &BTreeSet::new()).into_iter().next()?;
-    let recipe = plain_recipe(seen, Play::Contents(PLAY.to_owned()), NOVA_TYPE);
-    let mut step = run(&recipe, &shard, &BTreeMap::from([(host, reach)]));
+    let batch = batches(needs, 1, &BTreeSet::new()).into_iter().next()?;
+    let template = plain_recipe(seen, Play::Contents(PLAY.to_owned()), NOVA_TYPE);
+    let mut step = run(&template, &batch, &BTreeMap::from([(host, connection)]));
     if let Write::Create { object, .. } = &mut step.write {
         object["spec"]["activeDeadlineSeconds"] = json!(DEADLINE_SECONDS);
         let metadata = &mut object["metadata"];

@@ -82,32 +82,32 @@ pub fn decide(seen: &Observed, ending: &Ending, now: Timestamp) -> Plan {
         plan.steps.extend(remove_finalizer(compute, finalizers::COMPUTE, because));
         return plan;
     }
-    let judged = judge(seen, ending, now);
-    plan.steps.extend(status(compute, &judged, now));
-    match judged.next {
+    let evaluated = judge(seen, ending, now);
+    plan.steps.extend(status(compute, &evaluated, now));
+    match evaluated.next {
         Next::Conclude if is_told(seen, ending) => {
             let because = "its host is done with, and what is left in nova is told";
             plan.steps.extend(remove_finalizer(compute, finalizers::COMPUTE, because));
         }
         Next::Conclude | Next::Wait(None) => {}
         Next::Wait(Some(at)) => plan.requeue_at(at, now),
-        Next::Run(need, reach) => plan.steps.extend(runs(seen, need, reach)),
+        Next::Run(need, connection) => plan.steps.extend(runs(seen, need, connection)),
     }
     plan
 }
 
 /// What is told when a write was refused; what was concluded stays as it is.
-pub fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
+pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
     let compute = &*seen.compute;
     if concluded(compute).is_some() {
         return Plan::default();
     }
     let before = compute.status.as_ref();
     let previous = before.map(|it| it.conditions.as_slice()).unwrap_or_default();
-    let finding = refusal.condition(HOST_CLEANED, previous);
+    let condition = rejected.condition(HOST_CLEANED, previous);
     let services = before.map(|it| it.services.clone()).unwrap_or_default();
-    let judged = Evaluation { condition: finding, services, next: Next::Wait(None) };
-    let steps = status(compute, &judged, now).into_iter().collect();
+    let evaluated = Evaluation { condition, services, next: Next::Wait(None) };
+    let steps = status(compute, &evaluated, now).into_iter().collect();
     Plan { steps, ..Plan::default() }
 }
 
@@ -156,11 +156,8 @@ fn may_have_started(seen: &Observed) -> bool {
 fn judge(seen: &Observed, ending: &Ending, now: Timestamp) -> Evaluation {
     let compute = &*seen.compute;
     let recorded = compute.status.as_ref().map(|it| it.services.clone()).unwrap_or_default();
-    let conclude = |finding| Evaluation {
-        condition: finding,
-        services: recorded.clone(),
-        next: Next::Conclude,
-    };
+    let conclude =
+        |condition| Evaluation { condition, services: recorded.clone(), next: Next::Conclude };
     if let Some(before) = concluded(compute) {
         return conclude(ConditionDraft {
             type_: HOST_CLEANED.to_owned(),
@@ -230,13 +227,13 @@ fn parted(seen: &Observed) -> (Vec<Run<'_>>, Vec<Run<'_>>) {
 fn attempt(seen: &Observed, address: &str, now: Timestamp) -> Evaluation {
     let compute = &*seen.compute;
     let (runs, _) = parted(seen);
-    let chain = chain(seen, &runs, now);
-    let record = chain.services.first();
+    let sequence = chain(seen, &runs, now);
+    let record = sequence.services.first();
     let is_spent = record.is_some_and(|it| failed_attempts(it) >= ATTEMPTS || is_another_s(it));
     let going_on = || going_on(compute, record, &runs);
-    let reach = build::reach(seen, chain.was_key_refused());
-    let reach = HostConnection { address: address.to_owned(), ..reach };
-    let (finding, next) = match chain.state {
+    let connection = build::reach(seen, sequence.was_key_refused());
+    let connection = HostConnection { address: address.to_owned(), ..connection };
+    let (condition, next) = match sequence.state {
         SequenceState::Done => {
             let text = messages::cleaned(compute);
             (ConditionDraft::good(HOST_CLEANED, "HostCleaned", text), Next::Conclude)
@@ -253,13 +250,13 @@ fn attempt(seen: &Observed, address: &str, now: Timestamp) -> Evaluation {
         SequenceState::Failed { retry_at: Some(at), .. } if !is_spent => {
             (going_on(), Next::Wait(Some(at)))
         }
-        SequenceState::NeedsRun(need) if !is_spent => (going_on(), Next::Run(need, reach)),
+        SequenceState::NeedsRun(need) if !is_spent => (going_on(), Next::Run(need, connection)),
         SequenceState::NeedsRun(_) | SequenceState::Failed { .. } | SequenceState::OutOfDate => {
             let text = messages::not_cleaned(compute, &cause(compute, record, &runs));
             (ConditionDraft::error(HOST_CLEANED, "HostNotCleaned", text), Next::Conclude)
         }
     };
-    Evaluation { condition: finding, services: chain.services, next }
+    Evaluation { condition, services: sequence.services, next }
 }
 
 /// Whether the host records another owner: nothing on it is this compute's to clean.
@@ -280,7 +277,7 @@ fn chain(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> ServiceSequence {
     let compute = &*seen.compute;
     let recorded = compute.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
     let hash = Digest::from(hash::digest(&(VERSION, compute.uid())));
-    let wanted = [DesiredService {
+    let expected = [DesiredService {
         service: NOVA_CLEANUP.to_owned(),
         run_hash: hash.clone(),
         hash,
@@ -289,7 +286,7 @@ fn chain(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> ServiceSequence {
     let (ssh_secret, ssh_version) = ssh(seen);
     let host = Host {
         name: &compute.spec.dataplane_node_name,
-        desired: &wanted,
+        desired: &expected,
         recorded,
         may_run: true,
         has_moved: false,
@@ -356,13 +353,13 @@ fn cause(compute: &ExternalCompute, record: Option<&ServiceRun>, runs: &[Run<'_>
 
 /// The run, and the end of those that nobody needs any more: theirs is the same host, so the new one
 /// waits for their pods.
-fn runs(seen: &Observed, need: NeededRun, reach: HostConnection) -> Vec<Step> {
+fn runs(seen: &Observed, need: NeededRun, connection: HostConnection) -> Vec<Step> {
     let (_, earlier) = parted(seen);
     let unneeded = earlier
         .iter()
         .filter(|it| !it.is_finished() && !is_terminating(it.object))
         .map(|it| Step::delete(Target::of(it.object), "its compute is being deleted"));
-    unneeded.chain(cleanup(seen, need, reach)).collect()
+    unneeded.chain(cleanup(seen, need, connection)).collect()
 }
 
 /// Whether what is left to do stands where a human finds it when the compute is gone.
@@ -387,30 +384,30 @@ fn is_in_cell(seen: &Observed) -> bool {
     leftovers.iter().any(|it| Some(&it.uid) == seen.compute.metadata.uid.as_ref())
 }
 
-fn status(compute: &ExternalCompute, judged: &Evaluation, now: Timestamp) -> Option<Step> {
+fn status(compute: &ExternalCompute, evaluated: &Evaluation, now: Timestamp) -> Option<Step> {
     let observed = compute.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
-    let finding = &judged.condition;
-    let ready = if finding.holds() {
-        ConditionDraft::waiting(READY, &finding.reason, finding.message.clone())
+    let condition = &evaluated.condition;
+    let ready = if condition.holds() {
+        ConditionDraft::waiting(READY, &condition.reason, condition.message.clone())
     } else {
-        finding.clone().with_type(READY)
+        condition.clone().with_type(READY)
     };
-    let mut all = vec![finding.clone()];
+    let mut all = vec![condition.clone()];
     all.extend(conditions::kstatus(&ready));
     all.push(ready);
-    let mut wanted = observed.cloned().unwrap_or_default();
-    wanted.observed_generation = compute.metadata.generation;
-    wanted.conditions = merge_conditions(&previous, all, compute.metadata.generation, now);
-    wanted.services.clone_from(&judged.services);
-    let next = wanted.conditions.clone();
+    let mut expected = observed.cloned().unwrap_or_default();
+    expected.observed_generation = compute.metadata.generation;
+    expected.conditions = merge_conditions(&previous, all, compute.metadata.generation, now);
+    expected.services.clone_from(&evaluated.services);
+    let next = expected.conditions.clone();
     let mut step =
-        status_step(Target::of::<ExternalCompute>(compute), observed, &wanted, &previous, &next)?;
+        status_step(Target::of::<ExternalCompute>(compute), observed, &expected, &previous, &next)?;
     let was_cleaned = conditions::is_true(&previous, HOST_CLEANED);
     if let (Write::Status { notices, .. }, true) =
-        (&mut step.write, finding.holds() && !was_cleaned)
+        (&mut step.write, condition.holds() && !was_cleaned)
     {
-        let note = finding.message.clone();
+        let note = condition.message.clone();
         notices.push(EventDraft { warning: false, reason: "HostCleaned".to_owned(), note });
     }
     Some(step)

@@ -51,36 +51,36 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
 }
 
 /// What is told when a write was refused: the same judgement, with that said.
-pub fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
+pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
     if seen.ending.is_some() {
-        return cleanup::refused(seen, refusal, now);
+        return cleanup::refused(seen, rejected, now);
     }
-    plan(seen, Some(refusal), now).only_statuses()
+    plan(seen, Some(rejected), now).only_statuses()
 }
 
-fn plan(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+fn plan(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
     if let Some(ending) = &seen.ending {
         return cleanup::decide(seen, ending, now);
     }
     let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
     let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
-    let (mut judged, rendering) = judge(seen, &runs, now);
-    let later = after_status(seen, &judged, &runs);
+    let (mut evaluated, rendering) = judge(seen, &runs, now);
+    let later = after_status(seen, &evaluated, &runs);
     let previous = seen.compute.status.as_ref().map(|it| it.conditions.as_slice());
-    judged.rejection =
-        rejected_write::condition(refusal, previous.unwrap_or_default(), !later.is_empty());
-    plan.steps.extend(withdrawn(seen, &judged, &runs));
-    plan.steps.extend(hold_for_cleanup(seen, &judged));
+    evaluated.rejection =
+        rejected_write::condition(rejected, previous.unwrap_or_default(), !later.is_empty());
+    plan.steps.extend(withdrawn(seen, &evaluated, &runs));
+    plan.steps.extend(hold_for_cleanup(seen, &evaluated));
     plan.steps.extend(rendering);
-    if let Some(status) = status::step(seen, &judged, now) {
-        plan.steps.extend(judged.renewing.map(|it| it.step));
+    if let Some(status) = status::step(seen, &evaluated, now) {
+        plan.steps.extend(evaluated.renewing.map(|it| it.step));
         plan.steps.push(status);
     }
     plan.steps.extend(later);
-    match judged.sequence.state {
+    match evaluated.sequence.state {
         SequenceState::Failed { retry_at: Some(at), .. } => plan.requeue_at(at, now),
         // The same once more, which waits for its turn: no write tells of it in time.
-        SequenceState::Failed { .. } if judged.blocked.is_some() => plan.requeue_in(TRY_AGAIN),
+        SequenceState::Failed { .. } if evaluated.blocked.is_some() => plan.requeue_in(TRY_AGAIN),
         SequenceState::Done
         | SequenceState::OutOfDate
         | SequenceState::NeedsRun(_)
@@ -92,27 +92,27 @@ fn plan(seen: &Observed, refusal: Option<&RejectedWrite>, now: Timestamp) -> Pla
 
 /// What touches its host does not go before the host is done with. A compute that the operator made
 /// is held from its creation on.
-fn hold_for_cleanup(seen: &Observed, judged: &Evaluation) -> Option<Step> {
-    let will_run = matches!(judged.sequence.state, SequenceState::NeedsRun(_));
+fn hold_for_cleanup(seen: &Observed, evaluated: &Evaluation) -> Option<Step> {
+    let will_run = matches!(evaluated.sequence.state, SequenceState::NeedsRun(_));
     let because = "its host must be cleaned before it goes";
     (will_run || has_run(&seen.compute, !seen.runs.is_empty()))
         .then(|| add_finalizer(&*seen.compute, finalizers::COMPUTE, because))?
 }
 
 /// Runs that wait although their inputs have changed, or deployment was switched off.
-fn withdrawn(seen: &Observed, judged: &Evaluation, runs: &[Run<'_>]) -> Vec<Step> {
+fn withdrawn(seen: &Observed, evaluated: &Evaluation, runs: &[Run<'_>]) -> Vec<Step> {
     let host = &seen.compute.spec.dataplane_node_name;
     let needs = |run: &Run<'_>, name: &str| {
-        let is_for_it = judged.sequence.services.iter().any(|it| run.carries(name, it));
-        name == host && judged.deploy && is_for_it
+        let is_for_it = evaluated.sequence.services.iter().any(|it| run.carries(name, it));
+        name == host && evaluated.deploy && is_for_it
     };
     run_gc::withdrawn(runs, needs)
 }
 
 /// The run that is needed now, and those that nobody needs any more.
-fn after_status(seen: &Observed, judged: &Evaluation, runs: &[Run<'_>]) -> Vec<Step> {
-    let mut steps = match &judged.sequence.state {
-        SequenceState::NeedsRun(need) => new_run(seen, need, judged),
+fn after_status(seen: &Observed, evaluated: &Evaluation, runs: &[Run<'_>]) -> Vec<Step> {
+    let mut steps = match &evaluated.sequence.state {
+        SequenceState::NeedsRun(need) => new_run(seen, need, evaluated),
         SequenceState::Done
         | SequenceState::OutOfDate
         | SequenceState::InRun { .. }
@@ -147,12 +147,12 @@ fn judge(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, Opti
         && input.holds()
         && preconditions::is_node_usable(seen)
         && preconditions::is_cell_usable(seen);
-    let wanted = match &of_services {
+    let desired = match &of_services {
         Some(inputs) => wanted(inputs),
         None => unknown(seen, config.severity == Some(Severity::Error)),
     };
-    let (chain, hold) = held_chain(seen, runs, &wanted, may_run, now);
-    let judged = Evaluation {
+    let (sequence, blocked) = held_chain(seen, runs, &desired, may_run, now);
+    let evaluated = Evaluation {
         input,
         node: preconditions::node(seen),
         cell: preconditions::cell(seen),
@@ -163,29 +163,29 @@ fn judge(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, Opti
         inputs: of_services.map(|it| it.union()),
         files,
         renewing,
-        desired: wanted,
-        sequence: chain,
-        blocked: hold,
+        desired,
+        sequence,
+        blocked,
         is_untried,
     };
-    (judged, rendering)
+    (evaluated, rendering)
 }
 
 /// Where the host stands, and what keeps it from a run that it could have now.
 fn held_chain(
     seen: &Observed,
     runs: &[Run<'_>],
-    wanted: &[DesiredService],
+    desired: &[DesiredService],
     may_run: bool,
     now: Timestamp,
 ) -> (ServiceSequence, Option<BlockedRollout>) {
-    let free = chain(seen, runs, wanted, may_run, now);
+    let free = chain(seen, runs, desired, may_run, now);
     if !matches!(free.state, SequenceState::NeedsRun(_)) {
         return (free, None);
     }
     match seen.slot.blocked() {
         None => (free, None),
-        Some(held) => (chain(seen, runs, wanted, false, now), Some(held.clone())),
+        Some(held) => (chain(seen, runs, desired, false, now), Some(held.clone())),
     }
 }
 
@@ -236,7 +236,7 @@ fn unknown(seen: &Observed, has_bad_config: bool) -> Vec<DesiredService> {
 fn chain(
     seen: &Observed,
     runs: &[Run<'_>],
-    wanted: &[DesiredService],
+    desired: &[DesiredService],
     may_run: bool,
     now: Timestamp,
 ) -> ServiceSequence {
@@ -251,7 +251,7 @@ fn chain(
     let take_over = take_over_command(&namespace, &format!("openstackdataplanenode/{node}"));
     let host = Host {
         name: node,
-        desired: wanted,
+        desired,
         recorded,
         may_run,
         has_moved: false,
@@ -267,19 +267,23 @@ fn chain(
 /// Whether a process is not trusted that runs with the right files: a redeploy of the compute was asked
 /// for since the last deployment, or it is not known to have registered. A redeploy of its node alone
 /// leaves it running.
-fn restarts(seen: &Observed, judged: &Evaluation) -> bool {
+fn restarts(seen: &Observed, evaluated: &Evaluation) -> bool {
     let status = seen.compute.status.as_ref();
     let deployed = status.and_then(|it| it.deployed_inputs.get(REDEPLOY_INPUT).cloned());
-    let asked = judged.inputs.as_ref().and_then(|it| Some(it.get(REDEPLOY_INPUT)?.text()));
+    let asked = evaluated.inputs.as_ref().and_then(|it| Some(it.get(REDEPLOY_INPUT)?.text()));
     let is_asked = seen.compute.annotations().contains_key(REDEPLOY) && asked != deployed;
-    let mut services = judged.sequence.services.iter();
+    let mut services = evaluated.sequence.services.iter();
     is_asked || !services.any(|it| it.name == NOVA_REGISTERED && it.deployed_hash.is_some())
 }
 
-fn new_run(seen: &Observed, need: &NeededRun, judged: &Evaluation) -> Vec<Step> {
+fn new_run(seen: &Observed, need: &NeededRun, evaluated: &Evaluation) -> Vec<Step> {
     let host = seen.compute.spec.dataplane_node_name.clone();
-    let recipe = recipe(seen, &need.service, &judged.files, restarts(seen, judged));
-    let reach = BTreeMap::from([(host.clone(), reach(seen, judged.sequence.was_key_refused()))]);
+    let template = recipe(seen, &need.service, &evaluated.files, restarts(seen, evaluated));
+    let connection =
+        BTreeMap::from([(host.clone(), reach(seen, evaluated.sequence.was_key_refused()))]);
     let needs = BTreeMap::from([(host, need.clone())]);
-    batches(needs, 1, &BTreeSet::new()).iter().map(|it| engine::run(&recipe, it, &reach)).collect()
+    batches(needs, 1, &BTreeSet::new())
+        .iter()
+        .map(|it| engine::run(&template, it, &connection))
+        .collect()
 }

@@ -140,40 +140,40 @@ impl Named {
 
 /// Reads a compute; `None` where it does not exist.
 pub async fn observe(
-    world: &Caches,
+    caches: &Caches,
     images: &Images,
     default: Release,
     key: &Key,
 ) -> Result<Option<Observed>> {
-    let Some(compute) = world.computes.get(key) else {
-        world.compute_sources.depends(key, BTreeSet::new());
+    let Some(compute) = caches.computes.get(key) else {
+        caches.compute_sources.depends(key, BTreeSet::new());
         return Ok(None);
     };
     let at = |name: &str| Key::new(&key.namespace, name);
-    let node = world.nodes.try_get(&at(&compute.spec.dataplane_node_name))?;
+    let node = caches.nodes.try_get(&at(&compute.spec.dataplane_node_name))?;
     let role = node.as_ref().and_then(|it| it.spec.role.as_deref());
-    let role = role.map(|it| world.roles.try_get(&at(it))).transpose()?.flatten();
-    let cell = world.cells.try_get(&at(&compute.spec.cell_name))?;
+    let role = role.map(|it| caches.roles.try_get(&at(it))).transpose()?.flatten();
+    let cell = caches.cells.try_get(&at(&compute.spec.cell_name))?;
     let mut named = named(key, &compute, role.as_deref(), cell.as_deref());
     if node.as_ref().is_some_and(|it| owns(it, &compute)) {
         named.inventory = None;
     }
-    let sources = &world.compute_sources;
+    let sources = &caches.compute_sources;
     // Before reading, so that a change in between wakes the compute again.
     sources.depends(key, named.all());
     let ssh = match &named.ssh {
-        Some(source) => sources.digests(&world.api, source).await?,
+        Some(source) => sources.digests(&caches.api, source).await?,
         None => None,
     };
     let default_config = match &named.default_config {
         Some(source) => Some(DefaultConfig {
             name: source.key.name.clone(),
-            content: content(world, Some(source)).await?,
+            content: content(caches, Some(source)).await?,
         }),
         None => None,
     };
-    let inventory = inventory(world, named.inventory.as_ref()).await?;
-    let ending = ending(world, &compute).await?;
+    let inventory = inventory(caches, named.inventory.as_ref()).await?;
+    let ending = ending(caches, &compute).await?;
     let annotation = |name| sources.annotation(&named.rendered, name).unwrap_or_default();
     let rendered = sources.version(&named.rendered).map(|_| Rendered {
         hash: annotation(CONFIG_HASH),
@@ -181,13 +181,13 @@ pub async fn observe(
         controller: sources.controller(&named.rendered),
         managed_fields: sources.owned(&named.rendered),
     });
-    let cell_secret = content(world, named.cell_secret.as_ref()).await?;
-    let message_bus = content(world, named.message_bus.as_ref()).await?;
+    let cell_secret = content(caches, named.cell_secret.as_ref()).await?;
+    let message_bus = content(caches, named.message_bus.as_ref()).await?;
     Ok(Some(Observed {
         // Last, so that nobody waits for what is read here.
-        slot: world.coordinator.turn(&compute, node.as_deref()).await,
-        runs: world.runs.indexed(BY_OWNER, &at(&compute.uid().unwrap_or_default())),
-        conflicting_service: node.as_ref().and_then(|it| world.rival(role.as_deref(), it)),
+        slot: caches.coordinator.turn(&compute, node.as_deref()).await,
+        runs: caches.runs.indexed(BY_OWNER, &at(&compute.uid().unwrap_or_default())),
+        conflicting_service: node.as_ref().and_then(|it| caches.rival(role.as_deref(), it)),
         release: release::of(cell.as_deref(), default),
         compute,
         node,
@@ -200,15 +200,15 @@ pub async fn observe(
         inventory,
         rendered,
         default_images: images.clone(),
-        cells_are_ours: world.cells_are_ours,
+        cells_are_ours: caches.cells_are_ours,
         ending,
-        keys: world.compute_sources.keys().clone(),
+        keys: caches.compute_sources.keys().clone(),
     }))
 }
 
-async fn inventory(world: &Caches, source: Option<&SourceRef>) -> Result<Inventory> {
+async fn inventory(caches: &Caches, source: Option<&SourceRef>) -> Result<Inventory> {
     let Some(source) = source else { return Ok(Inventory::Found) };
-    Ok(match world.compute_sources.digests(&world.api, source).await? {
+    Ok(match caches.compute_sources.digests(&caches.api, source).await? {
         None => Inventory::Absent,
         Some(it) if it.keys.contains_key(INVENTORY_KEY) => Inventory::Found,
         Some(_) => Inventory::WithoutKey,
@@ -216,7 +216,7 @@ async fn inventory(world: &Caches, source: Option<&SourceRef>) -> Result<Invento
 }
 
 /// Only of what is being deleted is it asked whether its namespace is, by one read.
-async fn ending(world: &Caches, compute: &ExternalCompute) -> Result<Option<Ending>> {
+async fn ending(caches: &Caches, compute: &ExternalCompute) -> Result<Option<Ending>> {
     if !is_terminating(compute) {
         return Ok(None);
     }
@@ -225,9 +225,9 @@ async fn ending(world: &Caches, compute: &ExternalCompute) -> Result<Option<Endi
     let inventory = inventory.map(|it| SourceRef::config_map(&namespace, it));
     Ok(Some(Ending {
         namespace_goes: has_finalizer(compute, finalizers::COMPUTE)
-            && world.api.is_namespace_terminating(&namespace).await?,
-        has_inventory: inventory.is_some_and(|it| world.compute_sources.version(&it).is_some()),
-        cells_are_ours: world.cells_are_ours,
+            && caches.api.is_namespace_terminating(&namespace).await?,
+        has_inventory: inventory.is_some_and(|it| caches.compute_sources.version(&it).is_some()),
+        cells_are_ours: caches.cells_are_ours,
     }))
 }
 
@@ -250,10 +250,10 @@ fn named(key: &Key, compute: &ExternalCompute, role: Option<&Role>, cell: Option
     }
 }
 
-async fn content(world: &Caches, source: Option<&SourceRef>) -> Result<Option<Content>> {
+async fn content(caches: &Caches, source: Option<&SourceRef>) -> Result<Option<Content>> {
     match source {
         Some(source) => {
-            world.source_contents.content(&world.api, &world.compute_sources, source).await
+            caches.source_contents.content(&caches.api, &caches.compute_sources, source).await
         }
         None => Ok(None),
     }

@@ -49,8 +49,8 @@ pub fn input(seen: &Observed) -> (ConditionDraft, Option<Complete>) {
     };
     faults.extend(ssh_faults(seen));
     if complete.is_some() && faults.is_empty() {
-        let finding = ConditionDraft::good(INPUT_READY, "InputComplete", "Every input is there.");
-        return (finding, complete);
+        let condition = ConditionDraft::good(INPUT_READY, "InputComplete", "Every input is there.");
+        return (condition, complete);
     }
     (incomplete(&faults), complete)
 }
@@ -138,8 +138,9 @@ fn ip_of(address: &str) -> Option<IpAddr> {
 
 /// Two writers of one directory would undo each other's work for ever.
 fn rival_fault(seen: &Observed) -> Option<Fault> {
-    let told = seen.conflicting_service.as_ref()?.message(&seen.compute.spec.dataplane_node_name);
-    Some((crate::conflicting_service::REASON, told))
+    let reported =
+        seen.conflicting_service.as_ref()?.message(&seen.compute.spec.dataplane_node_name);
+    Some((crate::conflicting_service::REASON, reported))
 }
 
 /// What a role that is gone gave to its computes, nobody can tell; until then all stays as it is.

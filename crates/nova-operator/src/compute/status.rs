@@ -28,35 +28,35 @@ const INPUT: &str = "input";
 const NAMES_LIMIT: usize = 300;
 
 /// The status step of a compute, where its status does not say so already.
-pub fn step(seen: &Observed, judged: &Evaluation, now: Timestamp) -> Option<Step> {
+pub fn step(seen: &Observed, evaluated: &Evaluation, now: Timestamp) -> Option<Step> {
     let compute = &seen.compute;
     let observed = compute.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
     let generation = compute.metadata.generation;
-    let wanted = wanted(
+    let expected = wanted(
         seen,
-        judged,
-        merge_conditions(&previous, conditions(seen, judged), generation, now),
+        evaluated,
+        merge_conditions(&previous, conditions(seen, evaluated), generation, now),
     );
-    let (renewed, renewal) = renewed(judged, &wanted);
-    let conditions = (previous.as_slice(), wanted.conditions.as_slice());
+    let (renewed, renewal) = renewed(evaluated, &expected);
+    let conditions = (previous.as_slice(), expected.conditions.as_slice());
     let target = Target::of::<ExternalCompute>(compute);
     let way_on = format!("To deploy it again: {}", redeploy_command(compute));
-    renewal.step(target, observed, (&wanted, &renewed), conditions, &way_on)
+    renewal.step(target, observed, (&expected, &renewed), conditions, &way_on)
 }
 
 /// The same status with its digests by the present key.
 fn renewed(
-    judged: &Evaluation,
+    evaluated: &Evaluation,
     desired: &ExternalComputeStatus,
 ) -> (ExternalComputeStatus, Renewal) {
     let (mut renewed, mut renewal) = (desired.clone(), Renewal::default());
-    renew(&mut renewed.services, &judged.desired, &mut renewal);
-    if let Some(inputs) = &judged.inputs {
+    renew(&mut renewed.services, &evaluated.desired, &mut renewal);
+    if let Some(inputs) = &evaluated.inputs {
         renewal.of_inputs(&mut renewed.deployed_inputs, inputs);
         renewal.of_some(renewed.hash.get_mut(INPUT), &inputs::short(inputs));
     }
-    if let Some(renewing) = &judged.renewing {
+    if let Some(renewing) = &evaluated.renewing {
         for file in &mut renewed.config_files {
             if let Some(digest) = renewing.digests.get(&file.name) {
                 renewal.of(&mut file.hash, digest);
@@ -68,7 +68,7 @@ fn renewed(
 
 fn wanted(
     seen: &Observed,
-    judged: &Evaluation,
+    evaluated: &Evaluation,
     conditions: Vec<conditions::Condition>,
 ) -> ExternalComputeStatus {
     let compute = &seen.compute;
@@ -76,18 +76,18 @@ fn wanted(
     let node = seen.node.as_ref().and_then(|it| it.status.clone()).unwrap_or_default();
     let mut hash = observed.hash;
     let mut deployed_inputs = observed.deployed_inputs;
-    if let Some(inputs) = &judged.inputs {
+    if let Some(inputs) = &evaluated.inputs {
         hash.insert(INPUT.to_owned(), inputs::short(inputs).kept(hash.get(INPUT)));
-        if judged.sequence.state == SequenceState::Done {
+        if evaluated.sequence.state == SequenceState::Done {
             deployed_inputs = kept(&deployed_inputs, inputs);
         }
     }
     // Set once: nova's records hang on the name from the first attempt on.
-    let has_attempts = !judged.sequence.services.is_empty();
+    let has_attempts = !evaluated.sequence.services.is_empty();
     let recorded_name = observed.host_name.filter(|_| has_attempts);
     // Where the last attempt went is where nova-compute has to be stopped one day, wherever the node
     // is by then.
-    let is_beginning = matches!(judged.sequence.state, SequenceState::NeedsRun(_));
+    let is_beginning = matches!(evaluated.sequence.state, SequenceState::NeedsRun(_));
     let address = match observed.address {
         Some(recorded) if has_attempts && !is_beginning => Some(recorded),
         recorded => node.address.or(recorded),
@@ -96,32 +96,41 @@ fn wanted(
         observed_generation: compute.metadata.generation,
         conditions,
         hash,
-        config_files: judged.files.clone(),
+        config_files: evaluated.files.clone(),
         host_name: recorded_name.or(node.host_name),
         address,
         host_instance: inputs::instance(compute, node.host_instance.as_deref()),
-        services: judged.sequence.services.clone(),
+        services: evaluated.sequence.services.clone(),
         deployed_inputs,
     }
 }
 
-fn conditions(seen: &Observed, judged: &Evaluation) -> Vec<ConditionDraft> {
+fn conditions(seen: &Observed, evaluated: &Evaluation) -> Vec<ConditionDraft> {
     let (name, cell) = (seen.compute.name_any(), &seen.compute.spec.cell_name);
     let good = ConditionDraft::good(
         READY,
         "Ready",
         format!("nova-compute runs on {name} and has registered in cell {cell}."),
     );
-    let stands = !judged.deploy || has_stood(seen);
-    let deployment = deployment(seen, judged, stands);
-    let mut all =
-        vec![judged.input.clone(), judged.node.clone(), judged.cell.clone(), judged.config.clone()];
-    all.extend(judged.rejection.clone());
+    let stands = !evaluated.deploy || has_stood(seen);
+    let deployment = deployment(seen, evaluated, stands);
+    let mut all = vec![
+        evaluated.input.clone(),
+        evaluated.node.clone(),
+        evaluated.cell.clone(),
+        evaluated.config.clone(),
+    ];
+    all.extend(evaluated.rejection.clone());
     all.push(deployment);
     let ready =
-        if keeps_ready(seen, judged, stands) { good } else { conditions::ready(&all, good) };
+        if keeps_ready(seen, evaluated, stands) { good } else { conditions::ready(&all, good) };
     all.extend(conditions::kstatus(&ready));
-    all.extend([ready, up_to_date(seen, judged), judged.warnings.clone(), cell_matches(seen)]);
+    all.extend([
+        ready,
+        up_to_date(seen, evaluated),
+        evaluated.warnings.clone(),
+        cell_matches(seen),
+    ]);
     all
 }
 
@@ -161,10 +170,10 @@ fn has_stood(seen: &Observed) -> bool {
 /// Whether the compute is Ready whatever else is said: nothing has to be deployed, so a node, cell
 /// or Secret that is gone meanwhile undoes nothing (D1). An edit that cannot be deployed, although it
 /// is to be, has nothing that could stay.
-fn keeps_ready(seen: &Observed, judged: &Evaluation, stands: bool) -> bool {
-    match judged.sequence.state {
-        SequenceState::Done => stands || judged.input.holds() && judged.inputs.is_some(),
-        SequenceState::OutOfDate => keeps_deployed(seen, judged),
+fn keeps_ready(seen: &Observed, evaluated: &Evaluation, stands: bool) -> bool {
+    match evaluated.sequence.state {
+        SequenceState::Done => stands || evaluated.input.holds() && evaluated.inputs.is_some(),
+        SequenceState::OutOfDate => keeps_deployed(seen, evaluated),
         SequenceState::NeedsRun(_) | SequenceState::InRun { .. } | SequenceState::Failed { .. } => {
             false
         }
@@ -173,18 +182,18 @@ fn keeps_ready(seen: &Observed, judged: &Evaluation, stands: bool) -> bool {
 
 /// Whether nothing is to be run now, so that what was deployed stays: an edit that waits for computes
 /// that fail, and for none that is at work, has nothing that could.
-fn keeps_deployed(seen: &Observed, judged: &Evaluation) -> bool {
-    let told = previous(seen, DEPLOYMENT_READY).map(|it| it.reason);
+fn keeps_deployed(seen: &Observed, evaluated: &Evaluation) -> bool {
+    let reported = previous(seen, DEPLOYMENT_READY).map(|it| it.reason);
     let observed = seen.compute.status.as_ref().and_then(|it| it.observed_generation);
     let is_new = observed != seen.compute.metadata.generation;
-    let blocks_edit = |it: &BlockedRollout| it.blocked().blocks_edit(is_new, told.as_deref());
-    let edit_is_blocked = judged.blocked.as_ref().is_some_and(blocks_edit);
-    !is_wanted(judged) && !edit_is_blocked && is_deployed(&judged.sequence.services)
+    let blocks_edit = |it: &BlockedRollout| it.blocked().blocks_edit(is_new, reported.as_deref());
+    let edit_is_blocked = evaluated.blocked.as_ref().is_some_and(blocks_edit);
+    !is_wanted(evaluated) && !edit_is_blocked && is_deployed(&evaluated.sequence.services)
 }
 
 /// Whether a run is wanted now.
-fn is_wanted(judged: &Evaluation) -> bool {
-    judged.deploy && judged.blocked.is_none()
+fn is_wanted(evaluated: &Evaluation) -> bool {
+    evaluated.deploy && evaluated.blocked.is_none()
 }
 
 /// Whether each of the services has succeeded, the last one included: a record that lacks one is of
@@ -195,16 +204,18 @@ fn is_deployed(services: &[ServiceRun]) -> bool {
     [LIBVIRT, NOVA, NOVA_REGISTERED].iter().all(is_done)
 }
 
-fn deployment(seen: &Observed, judged: &Evaluation, stands: bool) -> ConditionDraft {
-    let services = &judged.sequence.services;
-    match &judged.sequence.state {
+fn deployment(seen: &Observed, evaluated: &Evaluation, stands: bool) -> ConditionDraft {
+    let services = &evaluated.sequence.services;
+    match &evaluated.sequence.state {
         // Taken to be as it was, and an edit may be among what cannot be told.
-        SequenceState::Done if judged.inputs.is_none() && !stands => not_running(seen, judged),
+        SequenceState::Done if evaluated.inputs.is_none() && !stands => {
+            not_running(seen, evaluated)
+        }
         SequenceState::Done => {
             let text = "libvirt and nova-compute run, and the compute has registered.";
             ConditionDraft::good(DEPLOYMENT_READY, "Deployed", text)
         }
-        SequenceState::OutOfDate => not_running(seen, judged),
+        SequenceState::OutOfDate => not_running(seen, evaluated),
         SequenceState::NeedsRun(_) => going_on(services, None),
         SequenceState::InRun { waiting_for, .. } => going_on(services, waiting_for.as_deref()),
         SequenceState::Failed { reason, message, .. } => {
@@ -218,20 +229,20 @@ fn deployment(seen: &Observed, judged: &Evaluation, stands: bool) -> ConditionDr
     }
 }
 
-fn not_running(seen: &Observed, judged: &Evaluation) -> ConditionDraft {
-    if keeps_deployed(seen, judged) {
+fn not_running(seen: &Observed, evaluated: &Evaluation) -> ConditionDraft {
+    if keeps_deployed(seen, evaluated) {
         let text = "The services succeeded on this host with earlier inputs; see UpToDate.";
         return ConditionDraft::good(DEPLOYMENT_READY, "Deployed", text);
     }
-    if let Some(hold) = &judged.blocked {
-        return ConditionDraft::waiting(DEPLOYMENT_READY, hold.reason(), hold.text());
+    if let Some(blocked) = &evaluated.blocked {
+        return ConditionDraft::waiting(DEPLOYMENT_READY, blocked.reason(), blocked.text());
     }
-    if !judged.deploy {
+    if !evaluated.deploy {
         let text =
             "Nothing is deployed: set deployStrategy.deploy to true on the node or its role.";
         return ConditionDraft::waiting(DEPLOYMENT_READY, "NotRequested", text);
     }
-    let text = if judged.is_untried {
+    let text = if evaluated.is_untried {
         "The deployment waits until the NovaCell has logged in to its message bus with what its \
          Secrets hold now."
     } else {
@@ -265,22 +276,22 @@ fn going_on(services: &[ServiceRun], waiting_for: Option<&str>) -> ConditionDraf
     ConditionDraft::waiting(DEPLOYMENT_READY, "Deploying", text)
 }
 
-fn up_to_date(seen: &Observed, judged: &Evaluation) -> ConditionDraft {
+fn up_to_date(seen: &Observed, evaluated: &Evaluation) -> ConditionDraft {
     let deployed =
         seen.compute.status.as_ref().map(|it| it.deployed_inputs.clone()).unwrap_or_default();
-    let Some(present) = &judged.inputs else {
+    let Some(present) = &evaluated.inputs else {
         if deployed.is_empty() {
             return never_deployed();
         }
         if let Some(said) =
-            previous(seen, UP_TO_DATE).filter(|_| judged.is_untried && has_stood(seen))
+            previous(seen, UP_TO_DATE).filter(|_| evaluated.is_untried && has_stood(seen))
         {
             return said;
         }
         let text = "Some inputs are missing or cannot be read, so it cannot be told.";
         return ConditionDraft::unknown(UP_TO_DATE, "InputMissing", text);
     };
-    if judged.sequence.state == SequenceState::Done {
+    if evaluated.sequence.state == SequenceState::Done {
         let text = "The last deployment used the present inputs.";
         return ConditionDraft::good(UP_TO_DATE, "UpToDate", text);
     }
@@ -289,8 +300,8 @@ fn up_to_date(seen: &Observed, judged: &Evaluation) -> ConditionDraft {
     }
     let names = truncated(&inputs::changed(&deployed, present).join(", "), NAMES_LIMIT);
     let mut text = changed_text(&names);
-    if let Some(hold) = &judged.blocked {
-        text = format!("{text} {}", hold.text());
+    if let Some(blocked) = &evaluated.blocked {
+        text = format!("{text} {}", blocked.text());
     }
     ConditionDraft::waiting(UP_TO_DATE, "InputsChanged", text)
 }

@@ -21,12 +21,12 @@ pub fn condition(seen: &Observed) -> ConditionDraft {
         texts.push(Text { source, text });
     }
     let found = oslo::conditions(&texts, seen.release.release(), LIST_LIMIT);
-    let mut told: Vec<String> = found.first.into_iter().map(|it| it.message).collect();
+    let mut reported: Vec<String> = found.first.into_iter().map(|it| it.message).collect();
     if found.n_more > 0 {
-        told.push(format!("There are {} more", found.n_more));
+        reported.push(format!("There are {} more", found.n_more));
     }
     let files = spec.default_config_overwrite.keys();
-    told.extend(files.filter(|it| !is_read(it)).map(|it| {
+    reported.extend(files.filter(|it| !is_read(it)).map(|it| {
         format!(
             "File {it} of spec.defaultConfigOverwrite is brought to the host, and nova-compute reads \
              none but provider*.yaml of these"
@@ -36,10 +36,10 @@ pub fn condition(seen: &Observed) -> ConditionDraft {
     if let Chosen::Unknown(named) = &seen.release
         && texts.iter().any(|it| !it.text.trim().is_empty())
     {
-        reason = if told.is_empty() { "ReleaseUnknown" } else { reason };
-        told.push(not_judged(&spec.cell_name, named));
+        reason = if reported.is_empty() { "ReleaseUnknown" } else { reason };
+        reported.push(not_judged(&spec.cell_name, named));
     }
-    if told.is_empty() {
+    if reported.is_empty() {
         // No severity: there is nothing to worry about in a False here.
         return ConditionDraft {
             type_: CONFIG_WARNINGS.to_owned(),
@@ -49,7 +49,7 @@ pub fn condition(seen: &Observed) -> ConditionDraft {
             message: "Nothing in the options that humans wrote is surprising.".to_owned(),
         };
     }
-    ConditionDraft::good(CONFIG_WARNINGS, reason, sentences(&told))
+    ConditionDraft::good(CONFIG_WARNINGS, reason, sentences(&reported))
 }
 
 /// Sentences, of which some end by themselves.

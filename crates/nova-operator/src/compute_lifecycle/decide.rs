@@ -27,40 +27,40 @@ const RESYNC: Duration = Duration::from_mins(15);
 pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
     if is_terminating(&*seen.node) {
-        if let Some((steps, finding)) = removal::of_node(seen) {
-            let is_released = finding.is_none();
+        if let Some((steps, condition)) = removal::of_node(seen) {
+            let is_released = condition.is_none();
             plan.steps = steps;
-            plan.steps.extend(condition_step(&seen.node, finding, now).filter(|_| !is_released));
+            plan.steps.extend(condition_step(&seen.node, condition, now).filter(|_| !is_released));
         }
         return plan;
     }
-    let (steps, finding) = outcome(seen);
+    let (steps, condition) = outcome(seen);
     // Images alone are filled in on a human's compute too.
     let creates = steps.iter().any(|it| matches!(it.write, Write::Apply { manager: None, .. }));
     plan.steps.extend(removal::finalizer_step(seen, creates));
     plan.steps.extend(steps);
-    plan.steps.extend(condition_step(&seen.node, overruled(seen, finding), now));
+    plan.steps.extend(condition_step(&seen.node, overruled(seen, condition), now));
     plan
 }
 
 /// A compute that may not run for a service's sake says so before all else but an error.
-fn overruled(seen: &Observed, finding: Option<ConditionDraft>) -> Option<ConditionDraft> {
-    let finding = finding?;
+fn overruled(seen: &Observed, condition: Option<ConditionDraft>) -> Option<ConditionDraft> {
+    let condition = condition?;
     let has_cell = matches!(desired(seen.role.as_deref(), &seen.node), DesiredCompute::Cell(_));
     match &seen.conflicting_service {
-        Some(found) if has_cell && finding.severity != Some(Severity::Error) => {
-            let told = found.message(&seen.node.name_any());
-            Some(ConditionDraft::error(COMPUTE_CONDITION, conflicting_service::REASON, told))
+        Some(found) if has_cell && condition.severity != Some(Severity::Error) => {
+            let reported = found.message(&seen.node.name_any());
+            Some(ConditionDraft::error(COMPUTE_CONDITION, conflicting_service::REASON, reported))
         }
-        _ => Some(finding),
+        _ => Some(condition),
     }
 }
 
 /// What the node is told when a write to its compute was refused.
-pub fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
+pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
     let previous: Vec<Condition> = own_condition(&seen.node).into_iter().cloned().collect();
-    let finding = refusal.condition(COMPUTE_CONDITION, &previous);
-    let steps = condition_step(&seen.node, Some(finding), now).into_iter().collect();
+    let condition = rejected.condition(COMPUTE_CONDITION, &previous);
+    let steps = condition_step(&seen.node, Some(condition), now).into_iter().collect();
     Plan { steps, ..Plan::default() }
 }
 
@@ -159,8 +159,8 @@ fn ours(seen: &Observed, compute: &ExternalCompute, asked: &DesiredCompute) -> O
     let own = &compute.spec.cell_name;
     match (binding(asked, &seen.node, compute, seen.has_runs), asked) {
         (CellBinding::Agrees, _) => {
-            let finding = role_missing(seen, compute).unwrap_or_else(|| mirror(compute));
-            (followed(seen, compute), Some(finding))
+            let condition = role_missing(seen, compute).unwrap_or_else(|| mirror(compute));
+            (followed(seen, compute), Some(condition))
         }
         (CellBinding::Unknown { .. }, _) => (followed(seen, compute), role_missing(seen, compute)),
         (CellBinding::Replaceable, DesiredCompute::Cell(cell)) => {
@@ -177,9 +177,9 @@ fn ours(seen: &Observed, compute: &ExternalCompute, asked: &DesiredCompute) -> O
             (vec![step], Some(gone_for(compute, None)))
         }
         (CellBinding::Bound(mismatch), _) => {
-            let finding =
+            let condition =
                 ConditionDraft::error(COMPUTE_CONDITION, "CellMismatch", mismatch.message());
-            (followed(seen, compute), Some(finding))
+            (followed(seen, compute), Some(condition))
         }
     }
 }
@@ -278,7 +278,7 @@ fn mirror(compute: &ExternalCompute) -> ConditionDraft {
     }
 }
 
-fn condition_step(node: &Node, finding: Option<ConditionDraft>, now: Timestamp) -> Option<Step> {
+fn condition_step(node: &Node, condition: Option<ConditionDraft>, now: Timestamp) -> Option<Step> {
     let because = "what the compute says differs from the node's condition";
-    foreign_condition::step(node, own_condition(node), finding, because, now)
+    foreign_condition::step(node, own_condition(node), condition, because, now)
 }

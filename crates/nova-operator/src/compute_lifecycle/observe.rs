@@ -38,26 +38,26 @@ pub struct Observed {
 }
 
 /// Reads a node; `None` where it does not exist, for its compute goes with it.
-pub async fn observe(world: &Caches, images: &Images, key: &Key) -> Result<Option<Observed>> {
-    let Some(node) = world.nodes.get(key) else { return Ok(None) };
+pub async fn observe(caches: &Caches, images: &Images, key: &Key) -> Result<Option<Observed>> {
+    let Some(node) = caches.nodes.get(key) else { return Ok(None) };
     // A compute that cannot be read is there: it is neither made again nor are its holds released.
-    world.computes.try_get(key)?;
+    caches.computes.try_get(key)?;
     if let Some(role) = &node.spec.role {
-        world.roles.try_get(&Key::new(&key.namespace, role))?;
+        caches.roles.try_get(&Key::new(&key.namespace, role))?;
     }
-    let watched = world.watched();
-    let role = watched.role_of(&node);
-    let (compute, has_runs) = watched.compute_of(&node).unzip();
+    let shared_caches = caches.watched();
+    let role = shared_caches.role_of(&node);
+    let (compute, has_runs) = shared_caches.compute_of(&node).unzip();
     let has_runs = has_runs.unwrap_or_default();
-    let rival = world.rival(role.as_deref(), &node);
+    let conflicting_service = caches.rival(role.as_deref(), &node);
     let namespace_goes = is_terminating(&*node)
         && has_finalizer(&*node, finalizers::NODE)
-        && world.api.is_namespace_terminating(&key.namespace).await?;
-    let (images, cells_are_ours) = (images.clone(), world.cells_are_ours);
+        && caches.api.is_namespace_terminating(&key.namespace).await?;
+    let (images, cells_are_ours) = (images.clone(), caches.cells_are_ours);
     Ok(Some(Observed {
         node,
         role,
-        conflicting_service: rival,
+        conflicting_service,
         compute,
         has_runs,
         images,

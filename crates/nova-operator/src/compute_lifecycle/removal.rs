@@ -49,8 +49,8 @@ pub fn leaving(compute: &ExternalCompute, next: Option<&str>, why: &str) -> Cond
         return ConditionDraft::error(COMPUTE_CONDITION, LEFT_IN_NOVA, text);
     }
     let name = compute.name_any();
-    if let Some(trouble) = trouble(compute) {
-        return trouble;
+    if let Some(problem) = trouble(compute) {
+        return problem;
     }
     let text = match next {
         Some(cell) => format!(
@@ -78,7 +78,7 @@ fn trouble(compute: &ExternalCompute) -> Option<ConditionDraft> {
 /// What a node without a compute goes on saying: where no cell of ours remembers what is left in
 /// nova, it is the last place that does.
 pub fn remembered(seen: &Observed) -> Option<ConditionDraft> {
-    let told = own_condition(&seen.node).filter(|it| it.reason == LEFT_IN_NOVA)?;
+    let reported = own_condition(&seen.node).filter(|it| it.reason == LEFT_IN_NOVA)?;
     (!seen.cells_are_ours)
-        .then(|| ConditionDraft::error(COMPUTE_CONDITION, LEFT_IN_NOVA, told.message.clone()))
+        .then(|| ConditionDraft::error(COMPUTE_CONDITION, LEFT_IN_NOVA, reported.message.clone()))
 }

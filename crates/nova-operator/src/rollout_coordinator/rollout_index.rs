@@ -43,13 +43,13 @@ impl Member {
     pub(super) fn of(compute: &ExternalCompute, node: Option<&Node>) -> Self {
         let status = compute.status.as_ref();
         let deployed = status.map(|it| of_cell_among(&it.deployed_inputs));
-        let standing = state(compute, node);
+        let state = state(compute, node);
         let role = node.filter(|it| !is_left_out(compute, it)).and_then(role_key);
         Self {
             role,
-            standing,
-            waits: waits(compute, node, standing),
-            tries: is_trying(compute, node, standing),
+            standing: state,
+            waits: waits(compute, node, state),
+            tries: is_trying(compute, node, state),
             cell: cell_key(compute),
             credentials: hash::short(&deployed),
         }
@@ -83,15 +83,14 @@ impl Member {
 pub(super) fn state(compute: &ExternalCompute, node: Option<&Node>) -> RolloutState {
     let status = compute.status.as_ref();
     let recorded = status.map(|it| it.services.as_slice()).unwrap_or_default();
-    let standing =
-        RolloutState::of(recorded, status.is_some_and(|it| !it.deployed_inputs.is_empty()));
-    let holds_back = matches!(standing, RolloutState::Corrected | RolloutState::Disturbed);
+    let state = RolloutState::of(recorded, status.is_some_and(|it| !it.deployed_inputs.is_empty()));
+    let holds_back = matches!(state, RolloutState::Corrected | RolloutState::Disturbed);
     if !holds_back || is_at_work(compute) || may_run(compute, node) {
-        return standing;
+        return state;
     }
     // It cannot be tried at present, and nobody waits for that. Of one that did not fail the run was
     // withdrawn, or never made: it is what it was.
-    if standing == RolloutState::Corrected { RolloutState::Failed } else { RolloutState::Ready }
+    if state == RolloutState::Corrected { RolloutState::Failed } else { RolloutState::Ready }
 }
 
 /// Whether one of its runs has begun.
@@ -108,13 +107,13 @@ fn may_run(compute: &ExternalCompute, node: Option<&Node>) -> bool {
 }
 
 /// Whether it waits for nothing but its turn.
-fn waits(compute: &ExternalCompute, node: Option<&Node>, standing: RolloutState) -> bool {
+fn waits(compute: &ExternalCompute, node: Option<&Node>, state: RolloutState) -> bool {
     let is_up_to_date =
         |it: &ExternalComputeStatus| conditions::is_true(&it.conditions, UP_TO_DATE);
-    let is_due = if standing.is_retry() {
+    let is_due = if state.is_retry() {
         is_told_to_wait(compute)
     } else {
-        standing.starts_now() && !compute.status.as_ref().is_some_and(is_up_to_date)
+        state.starts_now() && !compute.status.as_ref().is_some_and(is_up_to_date)
     };
     is_due && may_run(compute, node)
 }
@@ -122,8 +121,8 @@ fn waits(compute: &ExternalCompute, node: Option<&Node>, standing: RolloutState)
 /// Whether its status says that a try waits for its turn: something else than what failed.
 fn is_told_to_wait(compute: &ExternalCompute) -> bool {
     let conditions = compute.status.iter().flat_map(|it| &it.conditions);
-    let mut told = conditions.filter(|it| it.type_ == DEPLOYMENT_READY);
-    told.any(|it| it.reason == BlockReason::LimitReached.reason())
+    let mut reported = conditions.filter(|it| it.type_ == DEPLOYMENT_READY);
+    reported.any(|it| it.reason == BlockReason::LimitReached.reason())
 }
 
 /// Whether one that is out of service is at work: its attempt is recorded, and nothing keeps it from a
@@ -132,14 +131,14 @@ fn is_told_to_wait(compute: &ExternalCompute) -> bool {
 pub(super) fn is_trying(
     compute: &ExternalCompute,
     node: Option<&Node>,
-    standing: RolloutState,
+    state: RolloutState,
 ) -> bool {
     let services = compute.status.iter().flat_map(|it| &it.services);
     // The first one that has not succeeded decides; those after it are recorded with it.
     let due = services.map(|it| it.state).find(|it| *it != RunState::Succeeded);
     let is_under_way = matches!(due, Some(RunState::Pending | RunState::Running));
     let may_go_on = || is_at_work(compute) || may_run(compute, node) && !is_told_to_wait(compute);
-    standing.counts_as_unavailable() && is_under_way && !is_terminating(compute) && may_go_on()
+    state.counts_as_unavailable() && is_under_way && !is_terminating(compute) && may_go_on()
 }
 
 /// The computes of one role.
@@ -160,19 +159,19 @@ struct Group {
 
 impl Group {
     fn add(&mut self, key: &Key, member: &Member) {
-        let Member { standing, waits, tries, .. } = *member;
-        self.tally.add(standing);
+        let Member { standing: state, waits, tries, .. } = *member;
+        self.tally.add(state);
         self.n_tries += usize::from(tries);
-        if standing.fails() {
-            self.failing.insert(key.clone(), standing.counts_as_unavailable());
+        if state.fails() {
+            self.failing.insert(key.clone(), state.counts_as_unavailable());
         }
-        if waits && standing == RolloutState::Ready {
+        if waits && state == RolloutState::Ready {
             self.waiting.insert(key.clone());
         }
-        if waits && standing == RolloutState::New {
+        if waits && state == RolloutState::New {
             self.new.insert(key.clone());
         }
-        if waits && standing.is_retry() {
+        if waits && state.is_retry() {
             self.next_tries.insert(key.clone());
         }
     }
@@ -300,20 +299,25 @@ impl Standings {
     }
 
     /// Who of a role is to look again. `limits` tells what the node of a compute publishes.
-    pub(super) fn next(&self, role: &Key, news: News, limits: impl Fn(&Key) -> Limits) -> Vec<Key> {
+    pub(super) fn next(
+        &self,
+        role: &Key,
+        pending: News,
+        limits: impl Fn(&Key) -> Limits,
+    ) -> Vec<Key> {
         let Some(group) = self.groups.get(role) else { return Vec::new() };
         let mut waiting = [&group.waiting, &group.new, &group.next_tries].into_iter().flatten();
         let Some(first) = waiting.next() else { return Vec::new() };
         let limits = limits(first);
-        let gate = group.gate(&limits);
-        let (may_new, n_waiting) = match news {
+        let budget = group.gate(&limits);
+        let (may_new, n_waiting) = match pending {
             // All of them say why they wait.
             News::Failing if limits.pause_on_failure => (true, group.waiting.len()),
-            News::Failing if gate.left() == 0 => (true, group.waiting.len()),
-            News::Failing | News::Place => (!gate.is_paused(), gate.left()),
+            News::Failing if budget.left() == 0 => (true, group.waiting.len()),
+            News::Failing | News::Place => (!budget.is_paused(), budget.left()),
         };
         let new = group.new.iter().filter(|_| may_new);
-        let next_tries = group.next_tries.iter().take(gate.tries_left());
+        let next_tries = group.next_tries.iter().take(budget.tries_left());
         next_tries.chain(new).chain(group.waiting.iter().take(n_waiting)).cloned().collect()
     }
 
@@ -328,12 +332,12 @@ impl Standings {
         &self,
         role: &Key,
         limits: &Limits,
-        standing: RolloutState,
+        state: RolloutState,
     ) -> Option<BlockedRollout> {
         let group = self.groups.get(role)?;
-        match group.gate(limits).admit(standing) {
+        match group.gate(limits).admit(state) {
             Ok(()) => None,
-            Err(BlockReason::LimitReached) if standing.is_retry() => Some(BlockedRollout::Try),
+            Err(BlockReason::LimitReached) if state.is_retry() => Some(BlockedRollout::Try),
             Err(BlockReason::LimitReached) => Some(BlockedRollout::Turn),
             Err(BlockReason::Stuck) => Some(BlockedRollout::Stuck { failing: group.named() }),
             Err(BlockReason::Paused) => {
@@ -354,7 +358,7 @@ mod tests {
     use super::*;
 
     fn member() -> impl Strategy<Value = Option<Member>> {
-        let standing = prop_oneof![
+        let state = prop_oneof![
             Just(RolloutState::New),
             Just(RolloutState::Started),
             Just(RolloutState::Ready),
@@ -364,14 +368,14 @@ mod tests {
             Just(RolloutState::Corrected),
         ];
         let role = prop::option::of("[ab]");
-        let member = (role, standing, any::<[bool; 2]>(), "[xy]", "[12]");
+        let member = (role, state, any::<[bool; 2]>(), "[xy]", "[12]");
         prop::option::weighted(
             0.8,
-            member.prop_map(|(role, standing, [waits, tries], cell, credentials)| Member {
+            member.prop_map(|(role, state, [waits, tries], cell, credentials)| Member {
                 role: role.map(|it| Key::new("ns", it)),
-                standing,
-                waits: waits && (standing.starts_now() || standing.is_retry() && !tries),
-                tries: tries && standing.counts_as_unavailable(),
+                standing: state,
+                waits: waits && (state.starts_now() || state.is_retry() && !tries),
+                tries: tries && state.counts_as_unavailable(),
                 cell: Key::new("ns", cell),
                 credentials,
             }),
@@ -399,35 +403,32 @@ mod tests {
 
     #[test]
     fn nobody_begins_while_a_correction_is_tried_though_places_are_free() {
-        let member = |standing: RolloutState| Member {
+        let member = |state: RolloutState| Member {
             role: Some(Key::new("ns", "a")),
-            standing,
-            waits: standing.starts_now(),
+            standing: state,
+            waits: state.starts_now(),
             tries: false,
             cell: Key::new("ns", "x"),
             credentials: "1".into(),
         };
-        let mut standings = Standings::default();
+        let mut states = Standings::default();
         let all = [
             RolloutState::Corrected,
             RolloutState::Ready,
             RolloutState::Ready,
             RolloutState::Ready,
         ];
-        for (idx, standing) in all.into_iter().enumerate() {
-            standings.put(&Key::new("ns", idx.to_string()), Some(member(standing)));
+        for (idx, state) in all.into_iter().enumerate() {
+            states.put(&Key::new("ns", idx.to_string()), Some(member(state)));
         }
         let limits = Limits { max_unavailable: Some(IntOrString::Int(3)), pause_on_failure: false };
         let role = Key::new("ns", "a");
-        assert_eq!(
-            standings.blocked(&role, &limits, RolloutState::Ready),
-            Some(BlockedRollout::Turn)
-        );
-        assert_eq!(standings.next(&role, News::Place, |_| limits.clone()), []);
+        assert_eq!(states.blocked(&role, &limits, RolloutState::Ready), Some(BlockedRollout::Turn));
+        assert_eq!(states.next(&role, News::Place, |_| limits.clone()), []);
         let failed = member(RolloutState::Failed);
-        standings.put(&Key::new("ns", "0"), Some(failed));
-        assert_eq!(standings.blocked(&role, &limits, RolloutState::Ready), None);
-        assert_eq!(standings.next(&role, News::Place, |_| limits.clone()).len(), 2);
+        states.put(&Key::new("ns", "0"), Some(failed));
+        assert_eq!(states.blocked(&role, &limits, RolloutState::Ready), None);
+        assert_eq!(states.next(&role, News::Place, |_| limits.clone()).len(), 2);
     }
 
     proptest! {
@@ -442,25 +443,25 @@ mod tests {
         ) {
             let max_unavailable = Some(max);
             let limits = Limits { max_unavailable, pause_on_failure };
-            let mut standings = Standings::default();
+            let mut states = Standings::default();
             for (key, member) in changes {
                 let key = Key::new("ns", key.to_string());
-                let before = standings.clone();
-                let changed = standings.put(&key, member);
+                let before = states.clone();
+                let changed = states.put(&key, member);
                 let mut anew = Standings::default();
-                for (key, member) in &standings.members {
+                for (key, member) in &states.members {
                     anew.put(key, Some(member.clone()));
                 }
-                prop_assert_eq!(&anew, &standings);
-                for role in opens(&before, &standings, &limits) {
-                    let news = changed.roles.iter().find(|it| it.0 == role);
-                    let woken = news.map(|it| standings.next(&role, it.1, |_| limits.clone()));
+                prop_assert_eq!(&anew, &states);
+                for role in opens(&before, &states, &limits) {
+                    let pending = changed.roles.iter().find(|it| it.0 == role);
+                    let woken = pending.map(|it| states.next(&role, it.1, |_| limits.clone()));
                     prop_assert!(woken.is_some_and(|it| !it.is_empty()), "{:?}", changed);
                 }
-                for role in opens_tries(&before, &standings, &limits) {
-                    let news = changed.roles.iter().find(|it| it.0 == role);
-                    let woken = news.map(|it| standings.next(&role, it.1, |_| limits.clone()));
-                    let is_next = |it: &Key| standings.groups[&role].next_tries.contains(it);
+                for role in opens_tries(&before, &states, &limits) {
+                    let pending = changed.roles.iter().find(|it| it.0 == role);
+                    let woken = pending.map(|it| states.next(&role, it.1, |_| limits.clone()));
+                    let is_next = |it: &Key| states.groups[&role].next_tries.contains(it);
                     prop_assert!(woken.is_some_and(|it| it.iter().any(is_next)), "{:?}", changed);
                 }
             }

@@ -24,9 +24,9 @@ const TOLD: usize = 5;
 pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
     if !is_terminating(&*seen.service) {
-        let (service, finding) = (&*seen.service, seen.is_nova.then(|| condition(seen)));
+        let (service, condition) = (&*seen.service, seen.is_nova.then(|| condition(seen)));
         let because = "what its keys do differs from the service's condition";
-        plan.steps.extend(step(service, own_condition(service), finding, because, now));
+        plan.steps.extend(step(service, own_condition(service), condition, because, now));
     }
     plan
 }

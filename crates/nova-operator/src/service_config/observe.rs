@@ -28,21 +28,21 @@ pub struct Observed {
 }
 
 /// Reads a service; `None` where it is none of nova's and nothing was ever said of it.
-pub async fn observe(world: &Caches, key: &Key) -> Result<Option<Observed>> {
-    let service = world.services.get(key);
+pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
+    let service = caches.services.get(key);
     let is_nova = service.as_ref().is_some_and(|it| is_nova(it));
     let named = service.as_ref().filter(|_| is_nova).map(|it| sources_of(&it.spec, key));
     let named = named.unwrap_or_default();
     // Before reading, so that a change in between wakes the service again.
-    world.service_sources.depends(key, named.clone());
+    caches.service_sources.depends(key, named.clone());
     let Some(service) = service.filter(|it| is_nova || own_condition(it).is_some()) else {
         return Ok(None);
     };
     let (mut has_cell, mut sources) = (false, BTreeMap::new());
     for source in named {
-        if is_of_cell(world, &source) {
+        if is_of_cell(caches, &source) {
             has_cell = true;
-        } else if let Some(found) = world.service_sources.digests(&world.api, &source).await? {
+        } else if let Some(found) = caches.service_sources.digests(&caches.api, &source).await? {
             sources.insert(source, found.keys.into_keys().collect());
         }
     }
@@ -75,7 +75,7 @@ fn sources_of(spec: &ServiceSpec, key: &Key) -> BTreeSet<SourceRef> {
 }
 
 /// Whether a `NovaCell` has made the object: its files are no human's.
-fn is_of_cell(world: &Caches, source: &SourceRef) -> bool {
-    let Some(owner) = world.service_sources.controller(source) else { return false };
-    world.cells.all().iter().any(|it| it.uid().as_ref() == Some(&owner))
+fn is_of_cell(caches: &Caches, source: &SourceRef) -> bool {
+    let Some(owner) = caches.service_sources.controller(source) else { return false };
+    caches.cells.all().iter().any(|it| it.uid().as_ref() == Some(&owner))
 }

@@ -40,13 +40,13 @@ pub fn batches(
     for (host, need) in needs {
         groups.entry((need.service, need.group)).or_default().push((host, need.attempt));
     }
-    let mut shards = Vec::new();
+    let mut batches = Vec::new();
     for ((service, group), attempts) in groups {
         for attempts in chunks(attempts, batch_size.max(1), asked) {
-            shards.push(Batch { service: service.clone(), group: group.clone(), attempts });
+            batches.push(Batch { service: service.clone(), group: group.clone(), attempts });
         }
     }
-    shards
+    batches
 }
 
 fn chunks(

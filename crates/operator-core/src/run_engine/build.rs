@@ -19,52 +19,56 @@ use crate::run_engine::run_template::{HostConnection, Play, RunTemplate};
 const NAME_LIMIT: usize = 52;
 
 /// The name of a shard's run.
-pub fn name(recipe: &RunTemplate, shard: &Batch) -> String {
-    let identity = shard.identity();
-    let middle = match recipe.deployed.names.as_slice() {
-        [] => std::slice::from_ref(&recipe.parent.name),
+pub fn name(template: &RunTemplate, batch: &Batch) -> String {
+    let identity = batch.identity();
+    let middle = match template.deployed.names.as_slice() {
+        [] => std::slice::from_ref(&template.parent.name),
         names => names,
     };
-    let mut parts = vec![shard.service.as_str()];
+    let mut parts = vec![batch.service.as_str()];
     parts.extend(middle.iter().map(String::as_str));
     parts.push(&identity[..10]);
     names::derived(&parts, NAME_LIMIT)
 }
 
 /// The step that creates a shard's run, once.
-pub fn run(recipe: &RunTemplate, shard: &Batch, reach: &BTreeMap<String, HostConnection>) -> Step {
-    let target = Target::named::<AnsibleEe>(&recipe.parent.namespace, name(recipe, shard));
-    let keys: BTreeMap<&str, &str> = reached(recipe, shard, reach)
+pub fn run(
+    template: &RunTemplate,
+    batch: &Batch,
+    connection: &BTreeMap<String, HostConnection>,
+) -> Step {
+    let target = Target::named::<AnsibleEe>(&template.parent.namespace, name(template, batch));
+    let keys: BTreeMap<&str, &str> = reached(template, batch, connection)
         .map(|(_, it)| (it.ssh_secret.as_str(), it.ssh_version.as_str()))
         .collect();
     let mut object = json!({
         "metadata": {
             "labels": {
-                SERVICE_LABEL: shard.service,
-                PARTIAL_LABEL: recipe.options.is_partial().to_string(),
+                SERVICE_LABEL: batch.service,
+                PARTIAL_LABEL: template.options.is_partial().to_string(),
             },
             "annotations": {
-                ATTEMPTS: serde_json::to_string(&shard.attempts).unwrap_or_default(),
+                ATTEMPTS: serde_json::to_string(&batch.attempts).unwrap_or_default(),
                 SSH_KEYS: serde_json::to_string(&keys).unwrap_or_default(),
             },
-            "ownerReferences": [owner(&recipe.parent)],
+            "ownerReferences": [owner(&template.parent)],
         },
-        "spec": spec(recipe, shard, reach),
+        "spec": spec(template, batch, connection),
     });
-    for (name, value) in &recipe.deployed.labels {
+    for (name, value) in &template.deployed.labels {
         object["metadata"]["labels"][name] = json!(value);
     }
-    let trusted: BTreeMap<&str, &str> = shard
+    let trusted: BTreeMap<&str, &str> = batch
         .attempts
         .keys()
-        .filter_map(|it| Some((it.as_str(), reach.get(it)?.trusted.as_str())))
+        .filter_map(|it| Some((it.as_str(), connection.get(it)?.trusted.as_str())))
         .filter(|(_, word)| !word.is_empty())
         .collect();
     if !trusted.is_empty() {
         let words = serde_json::to_string(&trusted).unwrap_or_default();
         object["metadata"]["annotations"][HOST_KEYS] = json!(words);
     }
-    let because = format!("service {} is to be deployed on {}", shard.service, hosts_text(shard));
+    let because = format!("service {} is to be deployed on {}", batch.service, hosts_text(batch));
     Step::create(target, object, "/spec/inputHash", because)
 }
 
@@ -80,31 +84,31 @@ pub fn owner(parent: &Target) -> Value {
     })
 }
 
-fn hosts_text(shard: &Batch) -> String {
-    match shard.attempts.len() {
-        1 => shard.attempts.keys().next().cloned().unwrap_or_default(),
+fn hosts_text(batch: &Batch) -> String {
+    match batch.attempts.len() {
+        1 => batch.attempts.keys().next().cloned().unwrap_or_default(),
         n_hosts => format!("{n_hosts} hosts"),
     }
 }
 
 /// The hosts that a run touches, by name.
 fn reached<'a>(
-    recipe: &RunTemplate,
-    shard: &'a Batch,
-    reach: &'a BTreeMap<String, HostConnection>,
+    template: &RunTemplate,
+    batch: &'a Batch,
+    connection: &'a BTreeMap<String, HostConnection>,
 ) -> impl Iterator<Item = (&'a String, &'a HostConnection)> {
-    let is_everywhere = recipe.deployed.is_everywhere;
-    reach.iter().filter(move |(name, _)| is_everywhere || shard.attempts.contains_key(*name))
+    let is_everywhere = template.deployed.is_everywhere;
+    connection.iter().filter(move |(name, _)| is_everywhere || batch.attempts.contains_key(*name))
 }
 
 fn run_hosts(
-    recipe: &RunTemplate,
-    shard: &Batch,
-    reach: &BTreeMap<String, HostConnection>,
+    template: &RunTemplate,
+    batch: &Batch,
+    connection: &BTreeMap<String, HostConnection>,
 ) -> Vec<RunHost> {
-    let is_own = |name: &String| shard.attempts.contains_key(name);
+    let is_own = |name: &String| batch.attempts.contains_key(name);
     let asks = |(name, it): &(&String, &HostConnection)| is_own(name) && it.scan.is_some();
-    let mut n_asked = reach.iter().filter(asks).count();
+    let mut n_asked = connection.iter().filter(asks).count();
     // Of the hosts beside the run's own as many are asked for their keys as it can tell of.
     let mut scan = |name: &String, it: &HostConnection| {
         let is_beside = it.scan.is_some() && !is_own(name);
@@ -115,30 +119,35 @@ fn run_hosts(
         let (name, address, scan_host_key) = (name.clone(), it.address.clone(), scan(name, it));
         RunHost { name, address, scan_host_key }
     };
-    reached(recipe, shard, reach).map(&mut host).collect()
+    reached(template, batch, connection).map(&mut host).collect()
 }
 
-fn spec(recipe: &RunTemplate, shard: &Batch, reach: &BTreeMap<String, HostConnection>) -> Value {
-    let deployed = &recipe.deployed;
-    let reached: Vec<&HostConnection> = reached(recipe, shard, reach).map(|(_, it)| it).collect();
+fn spec(
+    template: &RunTemplate,
+    batch: &Batch,
+    connection: &BTreeMap<String, HostConnection>,
+) -> Value {
+    let deployed = &template.deployed;
+    let reached: Vec<&HostConnection> =
+        reached(template, batch, connection).map(|(_, it)| it).collect();
     let mut spec = json!({
-        "inputHash": shard.identity(),
-        "hosts": run_hosts(recipe, shard, reach),
-        "inventory": run_inventory(shard.attempts.keys()),
-        "extraVars": extra_vars(recipe),
-        "extraMounts": mounts::of(recipe, &reached),
-        "env": recipe.env,
-        "networkAttachments": recipe.network_attachments,
+        "inputHash": batch.identity(),
+        "hosts": run_hosts(template, batch, connection),
+        "inventory": run_inventory(batch.attempts.keys()),
+        "extraVars": extra_vars(template),
+        "extraMounts": mounts::of(template, &reached),
+        "env": template.env,
+        "networkAttachments": template.network_attachments,
         // Every further attempt is a new run over only the hosts that need it (D4).
         "backoffLimit": 0,
         "restartPolicy": "Never",
     });
-    let cmd_line = recipe.options.cmd_line(deployed.is_everywhere);
+    let cmd_line = template.options.cmd_line(deployed.is_everywhere);
     if !cmd_line.is_empty() {
         spec["cmdLine"] = json!(cmd_line);
     }
-    if !recipe.fact_variables.is_empty() {
-        spec["factVariables"] = json!(recipe.fact_variables);
+    if !template.fact_variables.is_empty() {
+        spec["factVariables"] = json!(template.fact_variables);
     }
     if !deployed.node_selector.is_empty() {
         spec["nodeSelector"] = json!(deployed.node_selector);
@@ -149,30 +158,30 @@ fn spec(recipe: &RunTemplate, shard: &Batch, reach: &BTreeMap<String, HostConnec
     if deployed.lets_jobs_go {
         spec["preserveJobs"] = json!(false);
     }
-    match &recipe.play {
+    match &template.play {
         Play::Playbook(name) => spec["playbook"] = json!(name),
         Play::Contents(text) => spec["playbookContents"] = json!(text),
         Play::Role(name) => spec["role"] = json!(name),
     }
-    if let Some(image) = &recipe.image {
+    if let Some(image) = &template.image {
         spec["image"] = json!(image);
     }
-    if let Some(dns) = &recipe.dns_config {
+    if let Some(dns) = &template.dns_config {
         spec["dnsConfig"] = json!(dns);
     }
     spec
 }
 
 /// One bad host must not stop the others: play keywords see extra variables only (D4).
-fn extra_vars(recipe: &RunTemplate) -> Value {
+fn extra_vars(template: &RunTemplate) -> Value {
     let mut vars: BTreeMap<String, Value> = BTreeMap::from([
         ("edpm_any_errors_fatal".into(), json!(false)),
         ("edpm_max_fail_percentage".into(), json!(100)),
     ]);
-    vars.extend(recipe.extra_vars.clone());
-    let hosts = if recipe.deployed.is_everywhere { "all" } else { RUN_GROUP };
+    vars.extend(template.extra_vars.clone());
+    let hosts = if template.deployed.is_everywhere { "all" } else { RUN_GROUP };
     vars.insert("edpm_override_hosts".into(), json!(hosts));
-    vars.insert("edpm_service_type".into(), json!(recipe.service_type));
+    vars.insert("edpm_service_type".into(), json!(template.service_type));
     json!(vars)
 }
 
@@ -236,11 +245,11 @@ mod tests {
         }
     }
 
-    fn created(reach: HostConnection) -> Value {
+    fn created(connection: HostConnection) -> Value {
         let attempt = crate::run_engine::run::Attempt { hash: "h".into(), attempt: 1 };
         let attempts = BTreeMap::from([("n0".to_owned(), attempt)]);
-        let shard = Batch { service: "a".into(), group: "g".into(), attempts };
-        let step = run(&recipe(), &shard, &BTreeMap::from([("n0".to_owned(), reach)]));
+        let batch = Batch { service: "a".into(), group: "g".into(), attempts };
+        let step = run(&recipe(), &batch, &BTreeMap::from([("n0".to_owned(), connection)]));
         let crate::plan::Write::Create { object, .. } = step.write else { panic!("no creation") };
         object
     }
@@ -278,7 +287,7 @@ mod tests {
     fn a_run_everywhere_touches_all_hosts_and_carries_only_its_own_attempts() {
         let attempt = crate::run_engine::run::Attempt { hash: "h".into(), attempt: 1 };
         let attempts = BTreeMap::from([("n0".to_owned(), attempt)]);
-        let shard = Batch { service: "a".into(), group: "g".into(), attempts };
+        let batch = Batch { service: "a".into(), group: "g".into(), attempts };
         let scan = || Some(HostKeyScan::default());
         let mut all: BTreeMap<String, HostConnection> =
             (1..90).map(|it| (format!("b{it:02}"), reach(true, scan(), ""))).collect();
@@ -294,7 +303,7 @@ mod tests {
             ("edpm_override_hosts".to_owned(), json!("n0")),
             ("edpm_max_fail_percentage".to_owned(), json!(0)),
         ]);
-        let step = run(&RunTemplate { extra_vars, deployed, ..recipe() }, &shard, &all);
+        let step = run(&RunTemplate { extra_vars, deployed, ..recipe() }, &batch, &all);
         let crate::plan::Write::Create { object, .. } = step.write else { panic!("no creation") };
         let run: AnsibleEe = serde_json::from_value(object).unwrap();
         assert_eq!(run.spec.hosts.len(), 90);

@@ -93,9 +93,9 @@ impl HostKeyTrust {
         accepted: Option<String>,
         offered: &[HostKey],
     ) -> Self {
-        let wanted = accepted.as_deref();
-        let pinned = || offered.iter().find(|it| Some(it.fingerprint().as_str()) == wanted);
-        let key = match (recorded, wanted) {
+        let desired = accepted.as_deref();
+        let pinned = || offered.iter().find(|it| Some(it.fingerprint().as_str()) == desired);
+        let key = match (recorded, desired) {
             (None, None) => offered.first().cloned(),
             (None, Some(_)) => pinned().cloned(),
             (Some(key), None) => Some(key),

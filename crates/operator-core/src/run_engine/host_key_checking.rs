@@ -1,6 +1,7 @@
 //! Variables by which a human turns off that a host's own ssh key is checked. That is allowed, for some
 //! hosts are reached in ways of their own, and told.
 
+use crate::condition_catalog;
 use serde_json::Value;
 
 use crate::condition_catalog::{ConditionSpec, ReasonSpec};
@@ -13,7 +14,7 @@ pub const HOST_KEYS_CHECKED: &str = "HostKeysChecked";
 pub const OFF: &str = "HostKeyCheckingOff";
 
 /// The condition, as the docs tell it.
-pub const ASPECT: ConditionSpec = condition(
+pub const ASPECT: ConditionSpec = condition_catalog::condition(
     HOST_KEYS_CHECKED,
     "Never said: the condition is absent unless variables turn the check of hosts' own ssh keys off, or, \
      of a run, ssh's arguments or files. `Ready` does not depend on it.",
@@ -144,8 +145,11 @@ mod tests {
                 json!("-S StrictHostKeyChecking=yes -vo StrictHostKeyChecking=no"),
             ),
         ] {
-            let told = names(json!({ name: value }));
-            assert!(told.contains(&format!("vars have {name}: ")), "{name} {value}: {told}");
+            let reported = names(json!({ name: value }));
+            assert!(
+                reported.contains(&format!("vars have {name}: ")),
+                "{name} {value}: {reported}"
+            );
         }
     }
 

@@ -16,17 +16,17 @@ const DONE: i64 = i64::MAX;
 /// `text` is what was told of its failure, which the few words have no place for.
 pub fn to_service_runs(
     host: &str,
-    wanted: &[DesiredService],
+    desired: &[DesiredService],
     kept: Option<&HostProgress>,
     runs: &[Run<'_>],
     text: Option<&str>,
 ) -> Vec<ServiceRun> {
     let Some(kept) = kept else { return Vec::new() };
     let done = position(kept);
-    let record = |(idx, wanted): (usize, &DesiredService)| {
-        let untouched = record(wanted);
+    let record = |(idx, desired): (usize, &DesiredService)| {
+        let untouched = record(desired);
         if idx < done {
-            let hash = Some(wanted.hash.text());
+            let hash = Some(desired.hash.text());
             let (state, attempt) = (RunState::Succeeded, DONE);
             return ServiceRun { state, attempt, deployed_hash: hash, ..untouched };
         }
@@ -49,15 +49,15 @@ pub fn to_service_runs(
         }
         present
     };
-    wanted.iter().enumerate().map(record).collect()
+    desired.iter().enumerate().map(record).collect()
 }
 
 /// A service of which nothing is known: its first attempt is due.
-fn record(wanted: &DesiredService) -> ServiceRun {
+fn record(desired: &DesiredService) -> ServiceRun {
     ServiceRun {
-        name: wanted.service.clone(),
+        name: desired.service.clone(),
         state: RunState::Pending,
-        hash: wanted.run_hash.text(),
+        hash: desired.run_hash.text(),
         attempt: 1,
         run: None,
         deployed_hash: None,
@@ -130,12 +130,13 @@ pub fn count(number: usize) -> i64 {
 /// runs tell themselves how far it is.
 pub fn current(
     host: &str,
-    wanted: &[DesiredService],
+    desired: &[DesiredService],
     sequence: &ServiceSequence,
     runs: &[Run<'_>],
 ) -> HostProgress {
     let kept = from_service_runs(&sequence.services);
-    let at = |service: &str| wanted.iter().position(|it| it.service == service).unwrap_or_default();
+    let at =
+        |service: &str| desired.iter().position(|it| it.service == service).unwrap_or_default();
     let moved = |done: usize, attempt: i64, run: Option<String>| HostProgress {
         done: count(done),
         state: if run.is_some() { RunState::Running } else { RunState::Pending },

@@ -23,20 +23,20 @@ const INVENTORY_VOLUME: &str = "edpm-inventory";
 const VARS_VOLUME: &str = "edpm-secret-vars";
 
 /// Everything that a run mounts, the human's first.
-pub(super) fn of(recipe: &RunTemplate, reached: &[&HostConnection]) -> Vec<VolMounts> {
+pub(super) fn of(template: &RunTemplate, reached: &[&HostConnection]) -> Vec<VolMounts> {
     let mut all: Vec<VolMounts> =
-        recipe.extra_mounts.iter().filter(|it| it.reaches_runs()).cloned().collect();
-    match &recipe.layout {
+        template.extra_mounts.iter().filter(|it| it.reaches_runs()).cloned().collect();
+    match &template.layout {
         Layout::Parent { inventory, beside } => {
-            all.push(of_parent(recipe, reached, inventory, beside.as_deref()));
+            all.push(of_parent(template, reached, inventory, beside.as_deref()));
         }
-        Layout::NodeSets(node_sets) => all.extend(node_sets.mounts(recipe)),
+        Layout::NodeSets(node_sets) => all.extend(node_sets.mounts(template)),
     }
     fitted(all)
 }
 
 fn of_parent(
-    recipe: &RunTemplate,
+    template: &RunTemplate,
     reached: &[&HostConnection],
     inventory: &str,
     beside: Option<&str>,
@@ -52,8 +52,8 @@ fn of_parent(
     for (idx, (secret, has_known_hosts)) in secrets.into_iter().enumerate() {
         mount_ssh(&mut ours, idx, secret, has_known_hosts);
     }
-    for (idx, source) in recipe.sources.iter().enumerate() {
-        mount_source(&mut ours, idx, source, &recipe.service_type);
+    for (idx, source) in template.sources.iter().enumerate() {
+        mount_source(&mut ours, idx, source, &template.service_type);
     }
     ours
 }

@@ -282,8 +282,8 @@ fn host_key_step(run: &Run<'_>, host: &str, failure: Option<&HostFailure>, accep
         Some(HostKeyProblem::NoAnswer) | None => {
             let offered = report.and_then(|it| HostKey::parse(it.key.as_deref()?));
             let offered = offered.map(|it| it.fingerprint());
-            let told = || failure.and_then(|it| told_fingerprint(&it.message));
-            let fingerprint = offered.or_else(told).unwrap_or_else(|| "SHA256:…".into());
+            let reported = || failure.and_then(|it| told_fingerprint(&it.message));
+            let fingerprint = offered.or_else(reported).unwrap_or_else(|| "SHA256:…".into());
             return format!(
                 "Ask the host itself: ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub. If it \
                  says the same and the change is yours: {accept}{fingerprint}"

@@ -98,8 +98,8 @@ impl BlockReason {
     /// Whether an edit waits for hosts that fail, and for none that is at work: one that was made after
     /// the rollout had come to rest. `is_new` says whether nobody has told of it yet, and `told` is the
     /// reason with which its deployment was told of last.
-    pub fn blocks_edit(self, is_new: bool, told: Option<&str>) -> bool {
-        self != Self::LimitReached && (is_new || told == Some(self.reason()))
+    pub fn blocks_edit(self, is_new: bool, reported: Option<&str>) -> bool {
+        self != Self::LimitReached && (is_new || reported == Some(self.reason()))
     }
 }
 
@@ -125,12 +125,12 @@ pub struct RolloutCounts {
 
 impl RolloutCounts {
     /// The hosts of a group that stand so.
-    pub fn of(standings: impl IntoIterator<Item = RolloutState>) -> Self {
-        let mut tally = Self::default();
-        for standing in standings {
-            tally.add(standing);
+    pub fn of(states: impl IntoIterator<Item = RolloutState>) -> Self {
+        let mut counts = Self::default();
+        for rollout_state in states {
+            counts.add(rollout_state);
         }
-        tally
+        counts
     }
 
     /// The same, where so many of those that were in service and failed are at work.
@@ -140,25 +140,26 @@ impl RolloutCounts {
     }
 
     /// Counts one more.
-    pub fn add(&mut self, standing: RolloutState) {
+    pub fn add(&mut self, rollout_state: RolloutState) {
         self.total += 1;
-        self.in_service += usize::from(standing.was_in_service());
-        if let Some(count) = self.count(standing) {
+        self.in_service += usize::from(rollout_state.was_in_service());
+        if let Some(count) = self.count(rollout_state) {
             *count += 1;
         }
     }
 
     /// Counts one that was counted no longer.
-    pub fn remove(&mut self, standing: RolloutState) {
+    pub fn remove(&mut self, rollout_state: RolloutState) {
         self.total = self.total.saturating_sub(1);
-        self.in_service = self.in_service.saturating_sub(usize::from(standing.was_in_service()));
-        if let Some(count) = self.count(standing) {
+        self.in_service =
+            self.in_service.saturating_sub(usize::from(rollout_state.was_in_service()));
+        if let Some(count) = self.count(rollout_state) {
             *count = count.saturating_sub(1);
         }
     }
 
-    fn count(&mut self, standing: RolloutState) -> Option<&mut usize> {
-        match standing {
+    fn count(&mut self, rollout_state: RolloutState) -> Option<&mut usize> {
+        match rollout_state {
             RolloutState::New | RolloutState::Started | RolloutState::Ready => None,
             RolloutState::FailedNew => Some(&mut self.failed_new),
             RolloutState::Disturbed => Some(&mut self.disturbed),
@@ -199,17 +200,17 @@ pub struct DisruptionBudget {
 
 impl DisruptionBudget {
     /// The gate of a group whose hosts stand so.
-    pub fn of(limits: &Limits, tally: &RolloutCounts) -> Self {
-        let held = tally.disturbed + tally.corrected + tally.failed;
+    pub fn of(limits: &Limits, counts: &RolloutCounts) -> Self {
+        let held = counts.disturbed + counts.corrected + counts.failed;
         // What was corrected shows first on those that have failed that it is right.
-        let is_tried = tally.corrected > 0 && limits.bounds(tally.in_service);
-        let allowed = limits.allowed(tally.in_service);
+        let is_tried = counts.corrected > 0 && limits.bounds(counts.in_service);
+        let allowed = limits.allowed(counts.in_service);
         let left = if is_tried { 0 } else { allowed.saturating_sub(held) };
         // Each has the place that it holds, so that only those count that are at work: these come to
         // an end, and the next ones begin.
-        let tries_left = allowed.saturating_sub(tally.trying);
-        let is_paused = limits.pause_on_failure && tally.is_failing();
-        Self { left, tries_left, is_paused, is_moving: tally.is_moving() }
+        let tries_left = allowed.saturating_sub(counts.trying);
+        let is_paused = limits.pause_on_failure && counts.is_failing();
+        Self { left, tries_left, is_paused, is_moving: counts.is_moving() }
     }
 
     /// How many more hosts that are in service may begin.
@@ -233,8 +234,8 @@ impl DisruptionBudget {
     ///
     /// # Errors
     /// Why it has to wait.
-    pub fn admit(&mut self, standing: RolloutState) -> Result<(), BlockReason> {
-        match standing {
+    pub fn admit(&mut self, rollout_state: RolloutState) -> Result<(), BlockReason> {
+        match rollout_state {
             RolloutState::New | RolloutState::Ready if self.is_paused => Err(BlockReason::Paused),
             RolloutState::Ready if self.left == 0 && self.is_moving => {
                 Err(BlockReason::LimitReached)
@@ -274,92 +275,92 @@ mod tests {
         Limits { max_unavailable: Some(max), pause_on_failure: pause }
     }
 
-    fn gate(limits: &Limits, standings: &[RolloutState]) -> DisruptionBudget {
-        DisruptionBudget::of(limits, &RolloutCounts::of(standings.iter().copied()))
+    fn gate(limits: &Limits, states: &[RolloutState]) -> DisruptionBudget {
+        DisruptionBudget::of(limits, &RolloutCounts::of(states.iter().copied()))
     }
 
     #[test]
     fn only_hosts_that_were_in_service_take_a_place_and_wait_for_one() {
-        let standings = [
+        let states = [
             RolloutState::Ready,
             RolloutState::Ready,
             RolloutState::Disturbed,
             RolloutState::New,
             RolloutState::Failed,
         ];
-        let mut gate = gate(&limits(IntOrString::Int(3), false), &standings);
-        for standing in [
+        let mut budget = gate(&limits(IntOrString::Int(3), false), &states);
+        for rollout_state in [
             RolloutState::New,
             RolloutState::FailedNew,
             RolloutState::Started,
             RolloutState::Failed,
         ] {
-            assert_eq!(gate.admit(standing), Ok(()), "{standing:?}");
+            assert_eq!(budget.admit(rollout_state), Ok(()), "{rollout_state:?}");
         }
-        assert_eq!(gate.admit(RolloutState::Ready), Ok(()));
-        assert_eq!(gate.admit(RolloutState::Ready), Err(BlockReason::LimitReached));
-        assert_eq!(gate.admit(RolloutState::Disturbed), Ok(()));
+        assert_eq!(budget.admit(RolloutState::Ready), Ok(()));
+        assert_eq!(budget.admit(RolloutState::Ready), Err(BlockReason::LimitReached));
+        assert_eq!(budget.admit(RolloutState::Disturbed), Ok(()));
     }
 
     #[test]
     fn hosts_that_fail_hold_their_places_and_say_so_when_nobody_else_does() {
-        let mut gate = gate(
+        let mut budget = gate(
             &limits(IntOrString::Int(2), false),
             &[RolloutState::Failed, RolloutState::Failed],
         );
-        assert_eq!(gate.admit(RolloutState::Ready), Err(BlockReason::Stuck));
-        assert_eq!(gate.admit(RolloutState::Failed), Ok(()), "it may always run again");
+        assert_eq!(budget.admit(RolloutState::Ready), Err(BlockReason::Stuck));
+        assert_eq!(budget.admit(RolloutState::Failed), Ok(()), "it may always run again");
         assert_eq!(BlockReason::Stuck.reason(), BlockReason::LimitReached.reason());
     }
 
     #[test]
     fn a_host_that_was_never_in_service_holds_no_place_when_it_fails() {
-        let standings = [RolloutState::FailedNew, RolloutState::FailedNew, RolloutState::Ready];
-        let mut gate = gate(&limits(IntOrString::Int(1), false), &standings);
-        assert_eq!(gate.admit(RolloutState::Ready), Ok(()));
+        let states = [RolloutState::FailedNew, RolloutState::FailedNew, RolloutState::Ready];
+        let mut budget = gate(&limits(IntOrString::Int(1), false), &states);
+        assert_eq!(budget.admit(RolloutState::Ready), Ok(()));
     }
 
     #[test]
     fn nobody_in_service_begins_while_a_correction_is_tried_where_it_failed() {
-        let standings =
+        let states =
             [RolloutState::Corrected, RolloutState::Ready, RolloutState::Ready, RolloutState::New];
-        let mut bounded = gate(&limits(IntOrString::Int(2), false), &standings);
+        let mut bounded = gate(&limits(IntOrString::Int(2), false), &states);
         assert_eq!(bounded.admit(RolloutState::Corrected), Ok(()));
         assert_eq!(bounded.admit(RolloutState::Ready), Err(BlockReason::LimitReached));
         assert_eq!(bounded.admit(RolloutState::New), Ok(()));
-        let mut all_at_once = gate(&limits(IntOrString::String("100%".into()), false), &standings);
+        let mut all_at_once = gate(&limits(IntOrString::String("100%".into()), false), &states);
         assert_eq!(all_at_once.admit(RolloutState::Ready), Ok(()));
     }
 
     #[test]
     fn hosts_that_were_never_in_service_make_no_share_larger() {
         let limits = Limits::default();
-        let standings = [[RolloutState::Ready; 10].as_slice(), &[RolloutState::New; 40]].concat();
-        assert_eq!(gate(&limits, &standings).left(), 2, "a fifth of ten");
+        let states = [[RolloutState::Ready; 10].as_slice(), &[RolloutState::New; 40]].concat();
+        assert_eq!(gate(&limits, &states).left(), 2, "a fifth of ten");
     }
 
     #[test]
     fn no_more_hosts_that_failed_are_tried_at_once_than_may_be_out_of_service() {
-        for standing in [RolloutState::Corrected, RolloutState::Failed] {
-            let tally = RolloutCounts::of([standing; 50]);
-            let mut gate = DisruptionBudget::of(&Limits::default(), &tally);
-            let begun = (0..50).filter(|_| gate.admit(standing).is_ok()).count();
-            assert_eq!((begun, gate.admit(standing)), (10, Err(BlockReason::LimitReached)));
-            let mut later = DisruptionBudget::of(&Limits::default(), &tally.with_trying(9));
-            assert_eq!(later.admit(standing), Ok(()), "a place is free");
-            assert_eq!(later.admit(standing), Err(BlockReason::LimitReached));
+        for rollout_state in [RolloutState::Corrected, RolloutState::Failed] {
+            let counts = RolloutCounts::of([rollout_state; 50]);
+            let mut budget = DisruptionBudget::of(&Limits::default(), &counts);
+            let begun = (0..50).filter(|_| budget.admit(rollout_state).is_ok()).count();
+            assert_eq!((begun, budget.admit(rollout_state)), (10, Err(BlockReason::LimitReached)));
+            let mut later = DisruptionBudget::of(&Limits::default(), &counts.with_trying(9));
+            assert_eq!(later.admit(rollout_state), Ok(()), "a place is free");
+            assert_eq!(later.admit(rollout_state), Err(BlockReason::LimitReached));
         }
     }
 
     #[test]
     fn a_failure_stops_what_has_not_begun() {
         for failed in [RolloutState::Failed, RolloutState::FailedNew] {
-            let standings = [RolloutState::Ready, failed, RolloutState::Started];
-            let mut gate = gate(&limits(IntOrString::Int(3), true), &standings);
-            assert_eq!(gate.admit(RolloutState::Ready), Err(BlockReason::Paused));
-            assert_eq!(gate.admit(RolloutState::New), Err(BlockReason::Paused));
-            assert_eq!(gate.admit(RolloutState::Started), Ok(()));
-            assert_eq!(gate.admit(failed), Ok(()));
+            let states = [RolloutState::Ready, failed, RolloutState::Started];
+            let mut budget = gate(&limits(IntOrString::Int(3), true), &states);
+            assert_eq!(budget.admit(RolloutState::Ready), Err(BlockReason::Paused));
+            assert_eq!(budget.admit(RolloutState::New), Err(BlockReason::Paused));
+            assert_eq!(budget.admit(RolloutState::Started), Ok(()));
+            assert_eq!(budget.admit(failed), Ok(()));
         }
     }
 

@@ -88,13 +88,13 @@ pub fn is_as_deployed(service: &ServiceRun, recorded: &[ServiceRun]) -> bool {
 
 /// Writes the hashes of services by the present key, where they are those that were recorded. An
 /// attempt that is not over, or that failed, keeps the hash by which its run is known.
-pub fn renew(services: &mut [ServiceRun], wanted: &[DesiredService], renewal: &mut Renewal) {
+pub fn renew(services: &mut [ServiceRun], desired: &[DesiredService], renewal: &mut Renewal) {
     for service in services {
-        let Some(wanted) = wanted.iter().find(|it| it.service == service.name) else { continue };
+        let Some(desired) = desired.iter().find(|it| it.service == service.name) else { continue };
         if service.state == RunState::Succeeded {
-            renewal.of(&mut service.hash, &wanted.run_hash);
+            renewal.of(&mut service.hash, &desired.run_hash);
         }
-        renewal.of_some(service.deployed_hash.as_mut(), &wanted.hash);
+        renewal.of_some(service.deployed_hash.as_mut(), &desired.hash);
     }
 }
 
@@ -245,23 +245,23 @@ fn overtaken(
     runs: &[Run<'_>],
     now: Timestamp,
 ) -> Option<ServiceRun> {
-    let wanted = host.desired.iter().find(|it| it.service == run.service)?;
+    let desired = host.desired.iter().find(|it| it.service == run.service)?;
     let seen = recorded(host, &run.service)?;
     // What nobody can read has reached no pod.
-    let is_read = !wanted.run_hash.is(UNKNOWN);
-    if !is_read || !run.carries(host.name, seen) || wanted.run_hash.is(&seen.hash) {
+    let is_read = !desired.run_hash.is(UNKNOWN);
+    if !is_read || !run.carries(host.name, seen) || desired.run_hash.is(&seen.hash) {
         return None;
     }
-    let untouched = if run.has_begun() { None } else { untouched(host, wanted, seen) };
-    Some(untouched.unwrap_or_else(|| attempt(host, wanted, Some(seen), runs, now)))
+    let untouched = if run.has_begun() { None } else { untouched(host, desired, seen) };
+    Some(untouched.unwrap_or_else(|| attempt(host, desired, Some(seen), runs, now)))
 }
 
 /// The record of a host whose inputs went back before an attempt with others began: it is what it
 /// was, and nothing has to run.
 ///
 /// Once a chain has begun, its later services may have as well, for only its first run is recorded.
-fn untouched(host: &Host<'_>, wanted: &DesiredService, seen: &ServiceRun) -> Option<ServiceRun> {
-    let deployed = seen.deployed_hash.as_ref().filter(|it| wanted.run_hash.is(it));
+fn untouched(host: &Host<'_>, desired: &DesiredService, seen: &ServiceRun) -> Option<ServiceRun> {
+    let deployed = seen.deployed_hash.as_ref().filter(|it| desired.run_hash.is(it));
     let is_untouched =
         seen.state == RunState::Pending && seen.run.is_none() && !has_begun(host.recorded);
     deployed.filter(|_| is_untouched).map(|deployed| {
@@ -282,9 +282,9 @@ fn advance(
     let mut services: Vec<ServiceRun> = Vec::new();
     let mut state = SequenceState::Done;
     let mut has_new_attempt = false;
-    for (wanted, seen) in host.desired.iter().zip(folded) {
+    for (desired, seen) in host.desired.iter().zip(folded) {
         let next = match (&seen, is_open(&state)) {
-            (_, true) => next(host, wanted, seen.as_ref(), runs, now),
+            (_, true) => next(host, desired, seen.as_ref(), runs, now),
             (_, false) => Next::Nothing,
         };
         match next {
@@ -305,7 +305,7 @@ fn advance(
             Next::Attempt(attempt) => {
                 has_new_attempt |= Some(&attempt) != seen.as_ref();
                 if state == SequenceState::Done {
-                    state = SequenceState::NeedsRun(need(wanted, &attempt));
+                    state = SequenceState::NeedsRun(need(desired, &attempt));
                 }
                 services.push(attempt);
             }
@@ -323,24 +323,24 @@ fn is_open(state: &SequenceState) -> bool {
     matches!(state, SequenceState::Done | SequenceState::NeedsRun(_))
 }
 
-fn need(wanted: &DesiredService, service: &ServiceRun) -> NeededRun {
+fn need(desired: &DesiredService, service: &ServiceRun) -> NeededRun {
     NeededRun {
-        service: wanted.service.clone(),
-        group: wanted.group.clone(),
+        service: desired.service.clone(),
+        group: desired.group.clone(),
         attempt: Attempt { hash: service.hash.clone(), attempt: service.attempt },
     }
 }
 
 fn next(
     host: &Host<'_>,
-    wanted: &DesiredService,
+    desired: &DesiredService,
     seen: Option<&ServiceRun>,
     runs: &[Run<'_>],
     now: Timestamp,
 ) -> Next {
-    let same = seen.filter(|it| wanted.run_hash.is(&it.hash));
+    let same = seen.filter(|it| desired.run_hash.is(&it.hash));
     // No run of this host is unfinished, and one that is finished was folded in.
-    if let Some(service) = seen.and_then(|it| untouched(host, wanted, it)) {
+    if let Some(service) = seen.and_then(|it| untouched(host, desired, it)) {
         return Next::Untouched(service);
     }
     match same.map(|it| (it, it.state)) {
@@ -348,13 +348,13 @@ fn next(
         _ if !host.may_run => Next::Stop(failed_or_out_of_date(same)),
         // What another owner's run did is not known; what this one wants is asked for anew.
         Some((seen, RunState::Pending | RunState::Running)) if host.has_moved => {
-            Next::Attempt(attempt(host, wanted, Some(seen), runs, now))
+            Next::Attempt(attempt(host, desired, Some(seen), runs, now))
         }
         Some((seen, RunState::Running)) if is_lost(seen, runs) => Next::Lost(lost(host, seen, now)),
         // Recorded, and its run was not made yet: the process ended in between.
         Some((seen, RunState::Pending | RunState::Running)) => Next::Attempt(seen.clone()),
-        Some((seen, RunState::Failed)) => retry(host, wanted, seen, runs, now),
-        None => Next::Attempt(attempt(host, wanted, seen, runs, now)),
+        Some((seen, RunState::Failed)) => retry(host, desired, seen, runs, now),
+        None => Next::Attempt(attempt(host, desired, seen, runs, now)),
     }
 }
 
@@ -389,7 +389,7 @@ fn failed(seen: &ServiceRun, retry_at: Option<Timestamp>) -> SequenceState {
 
 fn retry(
     host: &Host<'_>,
-    wanted: &DesiredService,
+    desired: &DesiredService,
     seen: &ServiceRun,
     runs: &[Run<'_>],
     now: Timestamp,
@@ -397,7 +397,7 @@ fn retry(
     match next_retry::due(host, seen, runs) {
         None => Next::Stop(failed(seen, None)),
         Some(due) if now < due => Next::Stop(failed(seen, Some(due))),
-        Some(_) => Next::Attempt(attempt(host, wanted, Some(seen), runs, now)),
+        Some(_) => Next::Attempt(attempt(host, desired, Some(seen), runs, now)),
     }
 }
 
@@ -425,21 +425,21 @@ fn deployed_hash(
 /// The next attempt: its number is above all that were ever made, recorded or not.
 fn attempt(
     host: &Host<'_>,
-    wanted: &DesiredService,
+    desired: &DesiredService,
     seen: Option<&ServiceRun>,
     runs: &[Run<'_>],
     now: Timestamp,
 ) -> ServiceRun {
     let carried = runs
         .iter()
-        .filter(|it| it.service == wanted.service)
+        .filter(|it| it.service == desired.service)
         .filter_map(|it| it.attempts.get(host.name).map(|it| it.attempt));
     let last = carried.chain(seen.map(|it| it.attempt)).max().unwrap_or(0);
-    let is_retry = seen.filter(|it| wanted.run_hash.is(&it.hash));
+    let is_retry = seen.filter(|it| desired.run_hash.is(&it.hash));
     ServiceRun {
-        name: wanted.service.clone(),
+        name: desired.service.clone(),
         state: RunState::Pending,
-        hash: wanted.run_hash.text(),
+        hash: desired.run_hash.text(),
         attempt: last + 1,
         run: None,
         deployed_hash: seen.and_then(|it| deployed_hash(host, it, is_retry.is_some(), runs)),

@@ -57,7 +57,7 @@ impl<K: DeserializeOwned> Item<K> {
     /// Reads an object; never fails.
     pub(crate) fn read(object: &Value) -> Self {
         let unreadable = |fault| {
-            let (metadata, told) = (identity(object), message(object));
+            let (metadata, told) = (identity(object), reported_message(object));
             Self::Unreadable(Box::new(Unreadable { metadata, fault, reported: told }))
         };
         if let Some(path) = too_deep(object) {
@@ -130,7 +130,7 @@ impl<'a> Outline<'a> {
         let status =
             status.filter(|it| object_size::fault(it.as_bytes(), object_size::OF_OBJECT).is_none());
         let status = status.and_then(|it| serde_json::from_str::<Value>(it).ok());
-        let told = status.and_then(|it| message(&serde_json::json!({ "status": it })));
+        let told = status.and_then(|it| reported_message(&serde_json::json!({ "status": it })));
         Unreadable { metadata, fault: Fault::new("spec", message), reported: told }
     }
 }
@@ -189,7 +189,7 @@ fn identity(object: &Value) -> ObjectMeta {
     }
 }
 
-fn message(object: &Value) -> Option<String> {
+fn reported_message(object: &Value) -> Option<String> {
     let conditions = object["status"]["conditions"].as_array()?;
     let ready = conditions.iter().find(|it| it["type"] == READY && it["reason"] == REASON)?;
     Some(ready["message"].as_str()?.to_owned())

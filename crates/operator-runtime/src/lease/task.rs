@@ -173,16 +173,16 @@ impl Task {
     }
 
     fn publish(&self) {
-        let wanted = match self.elector.claim() {
+        let desired = match self.elector.claim() {
             Some((term, until)) => Leadership::Leading { term, until: Some(self.started + until) },
             None => Leadership::Following,
         };
         self.sender.send_if_modified(|current| {
-            let wakes = !is_same_term(current, &wanted);
+            let wakes = !is_same_term(current, &desired);
             if wakes {
-                info!(lease = self.name, "{}", described(&wanted));
+                info!(lease = self.name, "{}", described(&desired));
             }
-            *current = wanted;
+            *current = desired;
             wakes
         });
     }

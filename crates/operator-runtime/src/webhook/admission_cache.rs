@@ -70,28 +70,28 @@ impl<C: Clone> AdmissionCache<C> {
 /// # Guarantees
 /// There is no gap: the replica's own caches end only after the controllers' have taken their place.
 pub async fn stand_by<C: Clone>(
-    candidate: ManagerBuilder,
+    builder: ManagerBuilder,
     known: AdmissionCache<C>,
     caches: C,
     open: fn(&C, &mut Informers),
     ready: Check,
     mut stop: Shutdown,
 ) -> Result<()> {
-    let mut watches = candidate.watches();
-    open(&caches, &mut watches);
+    let mut informers = builder.informers();
+    open(&caches, &mut informers);
     ready.fail("what admission is answered from has not been read yet");
     let standing_by = async {
-        watches.ready().await;
+        informers.ready().await;
         known.stand_by(caches);
         ready.pass();
-        watches.end().await
+        informers.end().await
     };
     tokio::select! {
         outcome = standing_by => return outcome,
         () = known.leads() => ready.pass(),
         () = stop.requested() => return Ok(()),
     }
-    drop(watches);
+    drop(informers);
     stop.requested().await;
     Ok(())
 }

@@ -69,7 +69,7 @@ pub async fn serve(
     stop: impl Future<Output = ()>,
 ) {
     let mut stop = pin!(stop);
-    let (peers, mut connections) = (Peers::default(), JoinSet::new());
+    let (coordinator, mut connections) = (Peers::default(), JoinSet::new());
     loop {
         tokio::select! {
             () = &mut stop => break,
@@ -77,7 +77,7 @@ pub async fn serve(
             (stream, address) = axum::serve::Listener::accept(&mut listener),
                 if connections.len() < limits.connections =>
             {
-                let Some(peer) = peers.enter(address, limits.of_one_peer) else {
+                let Some(peer) = coordinator.enter(address, limits.of_one_peer) else {
                     debug!(%address, "closed, for this address has too many connections");
                     continue;
                 };

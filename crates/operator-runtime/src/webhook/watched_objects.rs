@@ -97,14 +97,14 @@ impl Seen {
 /// Watches the Secret and the configurations, each by its name, which is all that the operator may.
 pub(super) fn changes(client: &Client, place: &Place) -> BoxStream<'static, Change> {
     let secrets = Api::namespaced(client.clone(), &place.namespace);
-    let mut watches = vec![watched(secrets, &place.secret, Change::Secret)];
+    let mut informers = vec![watched(secrets, &place.secret, Change::Secret)];
     if let Some(name) = &place.mutating {
-        watches.push(watched(Api::all(client.clone()), name, Change::Mutating));
+        informers.push(watched(Api::all(client.clone()), name, Change::Mutating));
     }
     if let Some(name) = &place.validating {
-        watches.push(watched(Api::all(client.clone()), name, Change::Validating));
+        informers.push(watched(Api::all(client.clone()), name, Change::Validating));
     }
-    select_all(watches).boxed()
+    select_all(informers).boxed()
 }
 
 fn watched<K>(
@@ -116,12 +116,12 @@ where
     K: Resource<DynamicType = ()> + Clone + fmt::Debug + DeserializeOwned + Send + 'static,
 {
     let what = format!("watch {}/{name}", K::plural(&()));
-    let told = watch_object(api, name).default_backoff();
-    let told = told.map(move |it| match it {
+    let reported = watch_object(api, name).default_backoff();
+    let reported = reported.map(move |it| match it {
         Ok(object) => change(object),
         Err(error) => Change::Failed(Error::process(what.clone(), error)),
     });
-    told.boxed()
+    reported.boxed()
 }
 
 /// The two kinds of webhook configuration.

@@ -24,8 +24,8 @@ const SELDOM: Duration = Duration::from_mins(1);
 /// and the last Secret is gone.
 pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     let mut plan = Plan::default();
-    let judged = evaluate(seen);
-    if may_go(seen, &judged) {
+    let evaluated = evaluate(seen);
+    if may_go(seen, &evaluated) {
         plan.steps.extend(remove_finalizer(
             &*seen.set,
             MACHINES,
@@ -40,23 +40,23 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
             "machines are given back before it goes",
         ));
         if seen.is_held() {
-            plan.independent = writes::steps(seen, &judged);
+            plan.independent = writes::steps(seen, &evaluated);
         }
     }
-    plan.steps.extend(status::step(seen, &judged, None, now));
+    plan.steps.extend(status::step(seen, &evaluated, None, now));
     plan.requeue_in(SELDOM);
     plan
 }
 
 /// The status that tells that a write was refused.
-pub fn refused(seen: &Observed, refusal: &RejectedWrite, now: Timestamp) -> Plan {
-    let steps = status::step(seen, &evaluate(seen), Some(refusal), now);
+pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
+    let steps = status::step(seen, &evaluate(seen), Some(rejected), now);
     Plan { steps: steps.into_iter().collect(), ..Plan::default() }
 }
 
 /// Where the kind is gone, so are the machines, and the Secrets with them.
-fn may_go(seen: &Observed, judged: &EvaluatedHost<'_>) -> bool {
-    let is_done = judged.hosts.is_empty() && seen.metal3.secrets.is_empty();
+fn may_go(seen: &Observed, evaluated: &EvaluatedHost<'_>) -> bool {
+    let is_done = evaluated.hosts.is_empty() && seen.metal3.secrets.is_empty();
     let is_over = seen.metal3.machines.is_none() || is_done;
     is_terminating(&*seen.set) && is_over && !has_anothers(seen)
 }
@@ -64,6 +64,6 @@ fn may_go(seen: &Observed, judged: &EvaluatedHost<'_>) -> bool {
 /// Whether the status tells of machines of another provisioner, which is to take them back: ours are
 /// told with their namespaces.
 fn has_anothers(seen: &Observed) -> bool {
-    let told = seen.set.status.iter().flat_map(|it| it.baremetal_hosts.values());
-    told.into_iter().any(|it| it.bmh_ref != UNASSIGNED && !it.bmh_ref.contains('/'))
+    let reported = seen.set.status.iter().flat_map(|it| it.baremetal_hosts.values());
+    reported.into_iter().any(|it| it.bmh_ref != UNASSIGNED && !it.bmh_ref.contains('/'))
 }

@@ -35,19 +35,19 @@ pub fn evaluate(seen: &Observed) -> EvaluatedHost<'_> {
     let mut faults = of_set.clone();
     let mut shared = addresses::faults(seen);
     let mut hosts = Vec::new();
-    for (name, wanted) in seen.wanted() {
-        let mut own = host_faults(seen, name, wanted);
+    for (name, expected) in seen.wanted() {
+        let mut own = host_faults(seen, name, expected);
         let instance = instance_uuid(&seen.uid(), name, "");
-        let drive = drive(seen, name, wanted, &instance, &mut own);
+        let drive = drive(seen, name, expected, &instance, &mut own);
         own.extend(shared.remove(name).map(fault));
         own.extend(of_set.iter().cloned());
         let drive = drive.filter(|_| own.is_empty());
         own.extend(of_image.clone());
         faults.extend(own.iter().cloned());
         let is_good = own.is_empty();
-        let standing = if is_good { HostState::Unseen } else { HostState::Faulty(None) };
-        let (name, wanted) = (name.to_owned(), Some(wanted));
-        hosts.push(Host { name, desired: wanted, drive, faults: own, state: standing });
+        let rollout_state = if is_good { HostState::Unseen } else { HostState::Faulty(None) };
+        let (name, expected) = (name.to_owned(), Some(expected));
+        hosts.push(Host { name, desired: expected, drive, faults: own, state: rollout_state });
     }
     faults.sort();
     faults.dedup();
@@ -115,7 +115,7 @@ fn place<'a>(seen: &'a Observed, image: Result<&Image, &NoImage>, hosts: &mut Ve
     let spec = &seen.set.spec.template;
     let mut without: BTreeMap<String, SelectionTerms<'_>> = BTreeMap::new();
     for host in &mut *hosts {
-        let Some(wanted) = host.desired else { continue };
+        let Some(expected) = host.desired else { continue };
         let is_good = host.faults.is_empty();
         if let Some(own @ [machine, ..]) = mine.get(&host.name).map(Vec::as_slice) {
             host.state = match twice(seen, &host.name, own) {
@@ -137,7 +137,7 @@ fn place<'a>(seen: &'a Observed, image: Result<&Image, &NoImage>, hosts: &mut Ve
             }
             (None, Ok(_)) => {
                 let mut labels = spec.bmh_label_selector.clone();
-                labels.extend(wanted.bmh_label_selector.clone());
+                labels.extend(expected.bmh_label_selector.clone());
                 let (namespace, hardware) = (&*spec.bmh_namespace, spec.hardware_reqs.as_ref());
                 without.insert(host.name.clone(), SelectionTerms { namespace, labels, hardware });
                 continue;
@@ -166,22 +166,22 @@ fn leaving<'a>(
     let present: BTreeSet<&str> = present.iter().map(|it| it.name.as_str()).collect();
     let of_machine = |(name, own): (&String, &Vec<&'a BareMetalHost>)| {
         let machine = *own.first()?;
-        let standing = if seen.is_taken_out_by_hand(name) {
+        let rollout_state = if seen.is_taken_out_by_hand(name) {
             HostState::Kept(machine)
         } else {
             HostState::Leaving(machine, given_back(seen, machine))
         };
-        Some((name.clone(), standing))
+        Some((name.clone(), rollout_state))
     };
-    let told = seen.set.status.iter().flat_map(|it| &it.baremetal_hosts);
-    let unseen = told.filter(|(name, _)| !mine.contains_key(*name)).filter_map(|(name, it)| {
+    let reported = seen.set.status.iter().flat_map(|it| &it.baremetal_hosts);
+    let unseen = reported.filter(|(name, _)| !mine.contains_key(*name)).filter_map(|(name, it)| {
         let (machine, loss) = unseen(seen, it)?;
         Some((name.clone(), HostState::Lost(machine, loss)))
     });
     let all = mine.iter().filter_map(of_machine).chain(unseen);
-    let host = |(name, standing): (String, HostState<'a>)| {
+    let host = |(name, rollout_state): (String, HostState<'a>)| {
         let faults = Vec::new();
-        Host { name, desired: None, drive: None, faults, state: standing }
+        Host { name, desired: None, drive: None, faults, state: rollout_state }
     };
     all.filter(|(name, _)| !present.contains(name.as_str())).map(host).collect()
 }

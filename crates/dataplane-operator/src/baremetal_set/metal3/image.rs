@@ -62,20 +62,20 @@ fn served(spec: &BaremetalSetSpec, server: Option<&ProvisionServer>) -> Result<I
         );
         return Err(NoImage::Fault(text));
     };
-    let told = server.status.clone().unwrap_or_default();
+    let reported = server.status.clone().unwrap_or_default();
     let some = |text: String| Some(text).filter(|it| !it.is_empty());
-    let Some(url) = some(told.local_image_url) else {
+    let Some(url) = some(reported.local_image_url) else {
         let text =
             format!("OpenStackProvisionServer {name} does not serve its image yet: see its status");
         return Err(NoImage::Waiting(text));
     };
     // Told later than the image, and Metal3 takes none without.
-    let Some(checksum) = some(told.local_image_checksum_url) else {
+    let Some(checksum) = some(reported.local_image_checksum_url) else {
         let text = format!(
             "OpenStackProvisionServer {name} does not serve the checksum of its image yet: see its status"
         );
         return Err(NoImage::Waiting(text));
     };
-    let checksum_type = some(told.os_image_checksum_type);
+    let checksum_type = some(reported.os_image_checksum_type);
     Ok(Image { url, checksum: Some(checksum), checksum_type, format: None })
 }

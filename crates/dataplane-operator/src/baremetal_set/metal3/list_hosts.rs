@@ -44,12 +44,12 @@ pub struct Metal3 {
 
 impl Metal3 {
     /// Not watched yet; `secrets` has the index [`BY_SET`].
-    pub fn new(candidate: &ManagerBuilder, secrets: Arc<MetadataCache<Secret>>) -> Self {
+    pub fn new(builder: &ManagerBuilder, secrets: Arc<MetadataCache<Secret>>) -> Self {
         Self {
-            machines: OptionalInformer::new(candidate.watches()),
-            servers: OptionalInformer::new(candidate.watches()),
+            machines: OptionalInformer::new(builder.informers()),
+            servers: OptionalInformer::new(builder.informers()),
             secrets,
-            namespaces: candidate.namespaces().to_vec(),
+            namespaces: builder.namespaces().to_vec(),
         }
     }
 
@@ -63,8 +63,8 @@ impl Metal3 {
         let (spec, namespace) = (&set.spec.template, set.namespace().unwrap_or_default());
         let machines = self.machines.all(api).await?;
         // A machine that cannot be read is not lost: no other one takes its place.
-        let told = set.status.iter().flat_map(|it| it.baremetal_hosts.values());
-        let where_told = told.into_iter().filter_map(|it| it.bmh_ref.split_once('/'));
+        let reported = set.status.iter().flat_map(|it| it.baremetal_hosts.values());
+        let where_told = reported.into_iter().filter_map(|it| it.bmh_ref.split_once('/'));
         for namespace in where_told.map(|it| it.0).chain([spec.bmh_namespace.as_str()]) {
             self.machines.check_readable(namespace)?;
         }
@@ -98,8 +98,8 @@ pub fn map_events(queue: &Arc<WorkQueue>, metal3: &Metal3, sets: &Arc<Cache<Bare
     metal3.machines.on_change(move |Key { namespace, .. }| {
         let started = format!("{namespace}/");
         for set in all.all().into_iter().filter(|it| is_of_metal3(it)) {
-            let told = set.status.iter().flat_map(|it| it.baremetal_hosts.values());
-            let has = told.into_iter().any(|it| it.bmh_ref.starts_with(&started));
+            let reported = set.status.iter().flat_map(|it| it.baremetal_hosts.values());
+            let has = reported.into_iter().any(|it| it.bmh_ref.starts_with(&started));
             if has || set.spec.template.bmh_namespace == namespace {
                 to.push_in(Key::of(&*set), GATHER);
             }

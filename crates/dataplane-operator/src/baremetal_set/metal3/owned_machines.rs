@@ -31,8 +31,8 @@ pub(super) fn owned(seen: &Observed) -> BTreeMap<String, Vec<&BareMetalHost>> {
         }
     }
     for (host, all) in &mut mine {
-        let told = seen.set.told(host).map(|it| it.bmh_ref.as_str());
-        all.sort_by_key(|it| told != Some(&*title(it)));
+        let reported = seen.set.told(host).map(|it| it.bmh_ref.as_str());
+        all.sort_by_key(|it| reported != Some(&*title(it)));
     }
     mine
 }
@@ -56,27 +56,27 @@ pub(super) fn twice(seen: &Observed, host: &str, machines: &[&BareMetalHost]) ->
 /// The machine that a host lost, and how. One that goes away while it runs is not replaced by itself: it
 /// may still answer at the host's address. Who deprovisioned it meant it to be provisioned again.
 pub(super) fn lost(seen: &Observed, host: &str) -> Option<(String, Loss)> {
-    let told = seen.set.told(host)?;
-    let unseen = unseen(seen, told);
-    if unseen.is_some() || !told.installed || told.bmh_ref == UNASSIGNED {
+    let reported = seen.set.told(host)?;
+    let unseen = unseen(seen, reported);
+    if unseen.is_some() || !reported.installed || reported.bmh_ref == UNASSIGNED {
         return unseen;
     }
     let machines = seen.metal3.machines.as_deref().unwrap_or_default();
-    let machine = machines.iter().find(|it| title(it) == told.bmh_ref);
+    let machine = machines.iter().find(|it| title(it) == reported.bmh_ref);
     let other = machine.and_then(|it| other_consumer(it, &seen.set));
     let loss = other.map_or(Loss::Gone, Loss::Taken);
-    machine.is_none_or(|it| may_run(state(it))).then(|| (told.bmh_ref.clone(), loss))
+    machine.is_none_or(|it| may_run(state(it))).then(|| (reported.bmh_ref.clone(), loss))
 }
 
 /// The machine of which an entry of the status tells, where nobody can see whether it is there.
-pub(super) fn unseen(seen: &Observed, told: &HostStatus) -> Option<(String, Loss)> {
-    let loss = match told.bmh_ref.split_once('/') {
-        None if told.bmh_ref == UNASSIGNED => return None,
+pub(super) fn unseen(seen: &Observed, reported: &HostStatus) -> Option<(String, Loss)> {
+    let loss = match reported.bmh_ref.split_once('/') {
+        None if reported.bmh_ref == UNASSIGNED => return None,
         None => Loss::Elsewhere,
         Some((namespace, _)) if seen.metal3.is_watched(namespace) => return None,
         Some(_) => Loss::Unwatched,
     };
-    Some((told.bmh_ref.clone(), loss))
+    Some((reported.bmh_ref.clone(), loss))
 }
 
 /// Whether a machine that is given up stays as it is. One that is no host yet would be provisioned all

@@ -47,12 +47,13 @@ impl fmt::Display for NoMachine {
                  spec.bmhNamespace"
             );
         }
-        let told: Vec<String> = excluded.iter().map(|(lack, n)| format!("{n} {lack}")).collect();
+        let reported: Vec<String> =
+            excluded.iter().map(|(lack, n)| format!("{n} {lack}")).collect();
         write!(
             f,
             "none of {total} BareMetalHosts in namespace {namespace} can be taken: {}; add or free one, \
              or ask for less",
-            told.join(", ")
+            reported.join(", ")
         )
     }
 }
@@ -70,11 +71,11 @@ pub fn select<'a>(
     };
     let fits: Vec<Vec<usize>> = hosts.values().map(fits).collect();
     let given = ironic::matching::matched(&fits, machines.len());
-    let judged = hosts.iter().zip(given).map(|((host, terms), given)| {
+    let evaluated = hosts.iter().zip(given).map(|((host, terms), given)| {
         let machine = given.map(|idx| &*machines[idx]);
         (host.clone(), machine.ok_or_else(|| no_machine(machines, terms)))
     });
-    judged.collect()
+    evaluated.collect()
 }
 
 fn no_machine(machines: &[Arc<BareMetalHost>], terms: &SelectionTerms<'_>) -> NoMachine {
@@ -120,10 +121,10 @@ fn hardware(machine: &BareMetalHost, reqs: &HardwareReqs) -> Vec<Option<String>>
     let Cpu { arch, count, clock_megahertz } = &found.cpu;
     let mut lacks = Vec::new();
     if let Some(cpu) = cpu_reqs {
-        let wanted = cpu.arch.map(|it| serde_json::to_value(it).unwrap_or_default());
-        let wanted = wanted.as_ref().and_then(|it| it.as_str());
+        let desired = cpu.arch.map(|it| serde_json::to_value(it).unwrap_or_default());
+        let desired = desired.as_ref().and_then(|it| it.as_str());
         lacks.push(
-            wanted.filter(|it| it != arch).map(|it| format!("of another architecture than {it}")),
+            desired.filter(|it| it != arch).map(|it| format!("of another architecture than {it}")),
         );
         let of_count = cpu.count_req.as_ref();
         lacks.push(of_count.and_then(|it| amount(*count, it.count, it.exact_match, " CPUs")));
@@ -154,19 +155,19 @@ fn hardware(machine: &BareMetalHost, reqs: &HardwareReqs) -> Vec<Option<String>>
     lacks
 }
 
-fn is_enough(found: i64, wanted: i64, is_exact: bool) -> bool {
+fn is_enough(found: i64, desired: i64, is_exact: bool) -> bool {
     // Nobody asks for none.
-    if is_exact && wanted > 0 { found == wanted } else { found >= wanted }
+    if is_exact && desired > 0 { found == desired } else { found >= desired }
 }
 
-fn amount(found: i64, wanted: i64, is_exact: bool, unit: &str) -> Option<String> {
+fn amount(found: i64, desired: i64, is_exact: bool, unit: &str) -> Option<String> {
     let more = if is_exact { "other than" } else { "fewer than" };
-    (!is_enough(found, wanted, is_exact)).then(|| format!("with {more} {wanted}{unit}"))
+    (!is_enough(found, desired, is_exact)).then(|| format!("with {more} {desired}{unit}"))
 }
 
 /// What changes by itself, or by those who have it.
 fn ready(machine: &BareMetalHost) -> Vec<Option<String>> {
-    let told = |is: bool, text: &str| is.then(|| text.to_owned());
+    let reported = |is: bool, text: &str| is.then(|| text.to_owned());
     let spec = &machine.spec;
     let status = machine.status.clone().unwrap_or_default();
     let is_taken =
@@ -176,13 +177,13 @@ fn ready(machine: &BareMetalHost) -> Vec<Option<String>> {
         state => state,
     };
     vec![
-        told(machine.metadata.deletion_timestamp.is_some(), "being deleted"),
-        told(spec.externally_provisioned, "provisioned by others"),
+        reported(machine.metadata.deletion_timestamp.is_some(), "being deleted"),
+        reported(spec.externally_provisioned, "provisioned by others"),
         consumer_title(machine).map(|_| "used by others".to_owned()),
-        told(is_taken, "used by others"),
-        told(is_detached(machine), "detached"),
-        told(is_paused(machine), "paused"),
-        told(!status.error_type.is_empty(), "with an error"),
+        reported(is_taken, "used by others"),
+        reported(is_detached(machine), "detached"),
+        reported(is_paused(machine), "paused"),
+        reported(!status.error_type.is_empty(), "with an error"),
         (!FREE.contains(&state)).then(|| format!("in state {state}")),
     ]
 }

@@ -27,28 +27,30 @@ use crate::baremetal_set::status::{
 /// The status step, where the status says something else.
 pub fn step(
     seen: &Observed,
-    judged: &EvaluatedHost<'_>,
+    evaluated: &EvaluatedHost<'_>,
     rejection: Option<&RejectedWrite>,
     now: Timestamp,
 ) -> Option<Step> {
-    let matters: Vec<Matter<'_>> = judged.hosts.iter().filter_map(|it| matter(seen, it)).collect();
-    let hosts = hosts(seen, judged, &matters);
+    let matters: Vec<Matter<'_>> =
+        evaluated.hosts.iter().filter_map(|it| matter(seen, it)).collect();
+    let hosts = hosts(seen, evaluated, &matters);
     let drive = |it: &Host<'_>| Some((it.name.clone(), it.drive.as_ref()?.digest(&seen.keys)));
-    let drives = judged.hosts.iter().filter_map(drive).collect();
+    let drives = evaluated.hosts.iter().filter_map(drive).collect();
     if seen.metal3.machines.is_none() {
-        let findings = vec![absent(), not_asked(), unknown(PROVISIONING)];
-        return whole(seen, findings, unknown(UP_TO_DATE), (hosts, &drives), rejection, now);
+        let conditions = vec![absent(), not_asked(), unknown(PROVISIONING)];
+        return whole(seen, conditions, unknown(UP_TO_DATE), (hosts, &drives), rejection, now);
     }
-    let texts: Vec<&str> = judged.faults.iter().map(|it| it.text.as_str()).collect();
-    let input = input_of(&texts, judged.faults.iter().all(|it| it.is_missing));
-    let n_wanted = judged.hosts.iter().filter(|it| it.desired.is_some()).count();
+    let texts: Vec<&str> = evaluated.faults.iter().map(|it| it.text.as_str()).collect();
+    let input = input_of(&texts, evaluated.faults.iter().all(|it| it.is_missing));
+    let n_wanted = evaluated.hosts.iter().filter(|it| it.desired.is_some()).count();
     let is_done = |it: &&Host<'_>| matches!(it.state, HostState::At(_, Next::Done { .. }));
-    let n_done = judged.hosts.iter().filter(is_done).count();
-    let findings = vec![input, server(judged), provisioned_of(seen, (n_done, n_wanted), &matters)];
+    let n_done = evaluated.hosts.iter().filter(is_done).count();
+    let conditions =
+        vec![input, server(evaluated), provisioned_of(seen, (n_done, n_wanted), &matters)];
     let is_old =
         |it: &&Host<'_>| matches!(it.state, HostState::At(_, Next::Done { is_current: false }));
-    let old: Vec<&str> = judged.hosts.iter().filter(is_old).map(|it| it.name.as_str()).collect();
-    whole(seen, findings, up_to_date_of(seen, &old), (hosts, &drives), rejection, now)
+    let old: Vec<&str> = evaluated.hosts.iter().filter(is_old).map(|it| it.name.as_str()).collect();
+    whole(seen, conditions, up_to_date_of(seen, &old), (hosts, &drives), rejection, now)
 }
 
 fn absent() -> ConditionDraft {
@@ -63,8 +65,8 @@ fn not_asked() -> ConditionDraft {
     ConditionDraft::unknown(SERVER_READY, "InputMissing", text)
 }
 
-fn server(judged: &EvaluatedHost<'_>) -> ConditionDraft {
-    match &judged.image {
+fn server(evaluated: &EvaluatedHost<'_>) -> ConditionDraft {
+    match &evaluated.image {
         Ok(image) => {
             let text = format!("Metal3 provisions, and its hosts get the image at {}.", image.url);
             ConditionDraft::good(SERVER_READY, "Answering", text)
@@ -133,7 +135,7 @@ fn matter<'a>(seen: &Observed, host: &'a Host<'_>) -> Option<Matter<'a>> {
 /// The hosts; what cannot be seen stays as it was.
 fn hosts(
     seen: &Observed,
-    judged: &EvaluatedHost<'_>,
+    evaluated: &EvaluatedHost<'_>,
     matters: &[Matter<'_>],
 ) -> BTreeMap<String, HostStatus> {
     let worries = worries(matters);
@@ -182,7 +184,7 @@ fn hosts(
         };
         (host.name.clone(), entry)
     };
-    judged.hosts.iter().map(entry).collect()
+    evaluated.hosts.iter().map(entry).collect()
 }
 
 /// The entry of a host that has that machine; `before` is what was said of the host before.

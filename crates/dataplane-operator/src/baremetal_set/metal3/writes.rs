@@ -29,7 +29,7 @@ const PARTS: [(&str, &str, &str); 3] = [
 ///
 /// # Guarantees
 /// None of these writes relies on another one of them: what does is written by a later pass.
-pub fn steps(seen: &Observed, judged: &EvaluatedHost<'_>) -> Vec<Step> {
+pub fn steps(seen: &Observed, evaluated: &EvaluatedHost<'_>) -> Vec<Step> {
     let of_host = |host: &Host<'_>| -> Vec<Step> {
         match &host.state {
             HostState::At(machine, Next::Secrets) => secrets(seen, host, machine),
@@ -48,8 +48,8 @@ pub fn steps(seen: &Observed, judged: &EvaluatedHost<'_>) -> Vec<Step> {
             | HostState::Kept(_) => Vec::new(),
         }
     };
-    let mut steps: Vec<Step> = judged.hosts.iter().flat_map(of_host).collect();
-    steps.extend(swept(seen, judged));
+    let mut steps: Vec<Step> = evaluated.hosts.iter().flat_map(of_host).collect();
+    steps.extend(swept(seen, evaluated));
     steps
 }
 
@@ -70,8 +70,8 @@ pub fn of_hosts(set: &BaremetalSet) -> Vec<Key> {
     }
     let namespace = &set.spec.template.bmh_namespace;
     let key = |host: &String| names(set, host).map(|it| Key::new(namespace.as_str(), it));
-    let told = set.status.iter().flat_map(|it| it.baremetal_hosts.keys());
-    set.spec.baremetal_hosts.keys().chain(told).flat_map(key).collect()
+    let reported = set.status.iter().flat_map(|it| it.baremetal_hosts.keys());
+    set.spec.baremetal_hosts.keys().chain(reported).flat_map(key).collect()
 }
 
 /// The parts of a drive whose Secrets are not what the machine needs: file, key, and name.
@@ -200,12 +200,12 @@ fn apply(machine: &BareMetalHost, labels: &Value, annotations: &Value, mut spec:
 
 /// Secrets of hosts that have no machine there: those that left, and those for which another machine
 /// was chosen elsewhere.
-fn swept(seen: &Observed, judged: &EvaluatedHost<'_>) -> Vec<Step> {
+fn swept(seen: &Observed, evaluated: &EvaluatedHost<'_>) -> Vec<Step> {
     if seen.metal3.machines.is_none() {
         return Vec::new();
     }
     let mut kept: BTreeSet<(String, String)> = BTreeSet::new();
-    for host in &judged.hosts {
+    for host in &evaluated.hosts {
         let (HostState::At(machine, _)
         | HostState::Leaving(machine, _)
         | HostState::Kept(machine)

@@ -145,12 +145,12 @@ fn rejection(code: u16, text: &str, broker: &Broker) -> Login {
 
 /// The broker's words, unless they repeat the password.
 fn harmless(text: &str, broker: &Broker) -> String {
-    let told: String = printable(text).chars().filter(|it| *it != '\n').collect();
+    let reported: String = printable(text).chars().filter(|it| *it != '\n').collect();
     // What is left out may have stood in the middle of it.
-    if text.contains(&broker.password) || told.contains(&printable(&broker.password)) {
+    if text.contains(&broker.password) || reported.contains(&printable(&broker.password)) {
         return "(its text is withheld, because it repeats the password)".to_owned();
     }
-    told.chars().take(LONGEST_TEXT).collect()
+    reported.chars().take(LONGEST_TEXT).collect()
 }
 
 #[cfg(test)]
@@ -165,15 +165,15 @@ mod tests {
             user: "nova".into(),
             password: "hunter2".into(),
         };
-        let told = |text: &str| {
-            let Login::Refused(541, told) = rejection(541, text, &broker) else {
+        let reported = |text: &str| {
+            let Login::Refused(541, reported) = rejection(541, text, &broker) else {
                 panic!("{text:?}")
             };
-            told
+            reported
         };
-        assert_eq!(told("no \u{1b}[2J\r\nmemory\u{202e}"), "no [2Jmemory");
+        assert_eq!(reported("no \u{1b}[2J\r\nmemory\u{202e}"), "no [2Jmemory");
         for text in ["x hunter2", "x hun\u{1b}ter2", "x hunt\u{200e}er2"] {
-            assert!(told(text).starts_with("(its text is withheld"), "{text:?}");
+            assert!(reported(text).starts_with("(its text is withheld"), "{text:?}");
         }
     }
 }

@@ -92,11 +92,11 @@ fn title(source: &MountedSource) -> String {
 
 impl NodeSets {
     /// One entry for each object, in upstream's order; the human's come before them.
-    pub(super) fn mounts(&self, recipe: &RunTemplate) -> Vec<VolMounts> {
-        let human = recipe.extra_mounts.iter().filter(|it| it.reaches_runs());
+    pub(super) fn mounts(&self, template: &RunTemplate) -> Vec<VolMounts> {
+        let human = template.extra_mounts.iter().filter(|it| it.reaches_runs());
         let taken = human.flat_map(|it| &it.volumes).map(|it| it.name.clone()).collect();
         let mut volumes = Volumes { taken };
-        let mut entries = sources(&mut volumes, &recipe.sources, &recipe.service_type);
+        let mut entries = sources(&mut volumes, &template.sources, &template.service_type);
         entries.extend(self.tls.iter().map(|it| tls(&mut volumes, it)));
         for (node_set, secret) in &self.ssh_secrets {
             entries.push(ssh_key(&mut volumes, node_set, secret));
