@@ -10,12 +10,12 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use audit::{Audit, Requests};
 use serde_json::{Value, json};
 
 use crate::demo::facts::wait_until_ready;
 use crate::demo::scene::MAIN;
 use crate::{cluster::Choice, controlplane, demo, images, lab, paths, sh};
-use audit::{Audit, Requests};
 
 /// How long nothing may be written after everything is ready.
 const REST: Duration = Duration::from_mins(3);

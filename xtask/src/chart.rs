@@ -7,10 +7,10 @@ mod webhooks;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
+use invariants::{of_kind, text};
 use serde_json::{Value, json};
 
 use crate::{lab, paths, sh, yaml};
-use invariants::{of_kind, text};
 
 /// The chart, from the project's root.
 const CHART: &str = "charts/edpm-operators";

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use serde_json::Value;
-
-use crate::{cluster::Choice, controlplane, images, lab, paths, sh};
 use plugin::Plugin;
 use report::Report;
 use scene::{BARE_METAL, MAIN, Scene};
+use serde_json::Value;
+
+use crate::{cluster::Choice, controlplane, images, lab, paths, sh};
 
 /// The namespace of the operators, and the name of their release.
 pub(crate) const OPERATORS: &str = "edpm-system";

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-
-use crate::{lab, paths, sh};
 use build::Store;
 use inputs::{Context, Extra};
+
+use crate::{lab, paths, sh};
 
 /// Build all images and push what the registry lacks.
 #[derive(clap::Args)]

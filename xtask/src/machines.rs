@@ -11,10 +11,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use decide::{Node, Pod, Step};
 use serde_json::Value;
 
 use crate::{controlplane, hosts, lab, packages, paths, sh};
-use decide::{Node, Pod, Step};
 
 /// Ironic keeps drives in clear where only its database shows them.
 const DATABASE: &str = "ironic";

@@ -20,12 +20,12 @@ use std::time::Instant;
 
 use anyhow::{Result, anyhow, bail};
 use clap::ValueEnum;
-
-use crate::{chart, cluster::Choice, packages, paths, sh};
 use count::{Count, Found, Shown, counted};
 use outcome::Outcome;
 use programs::Program;
 use report::Report;
+
+use crate::{chart, cluster::Choice, packages, paths, sh};
 
 /// Run the project's tests.
 #[derive(clap::Args)]

@@ -20,8 +20,12 @@ const EDGES: &[(&str, &[&str])] = &[
     ("operator-runtime", &["api", "operator-core"]),
     ("ansibleee-operator", &["api", "operator-core", "operator-runtime"]),
     (
-        "dataplane-operator",
+        "baremetal",
         &["api", "config-drive", "ironic", "ironic-client", "operator-core", "operator-runtime"],
+    ),
+    (
+        "dataplane-operator",
+        &["api", "baremetal", "ironic-client", "operator-core", "operator-runtime"],
     ),
     ("nova-config", &["api", "operator-core"]),
     ("nova-operator", &["api", "nova-config", "operator-core", "operator-runtime"]),

@@ -69,8 +69,8 @@ mod tests {
     use std::collections::BTreeSet;
     use std::fs;
 
+    use baremetal::finalizers::MACHINES;
     use dataplane_operator::deployment::finalizer;
-    use dataplane_operator::finalizers::MACHINES;
     use dataplane_operator::{baremetal_request, finalizers};
     use nova_operator::finalizers as nova_finalizers;
 

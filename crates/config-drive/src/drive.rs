@@ -54,7 +54,7 @@ impl fmt::Debug for Drive {
 impl Drive {
     /// The drive of a host, or everything that is wrong with the input.
     pub fn of(host: &Host) -> Result<Self, Vec<Fault>> {
-        let given = &host.user_data;
+        let given = &host.given;
         let mut faults = host::name_faults(host);
         let user = if let Some(text) = &given.user_data {
             user_data::user_data(text, &mut faults)

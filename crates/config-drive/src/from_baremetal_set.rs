@@ -140,7 +140,7 @@ impl Member<'_> {
             root_password,
             keep_root_size: false,
             network,
-            user_data: given,
+            given,
         })
     }
 

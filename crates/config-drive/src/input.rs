@@ -27,7 +27,7 @@ pub struct Host {
     /// The network; without one the image's own way holds, which is mostly DHCP.
     pub network: Option<Network>,
     /// What a human gives in place of what is made here, or on top of it.
-    pub user_data: Given,
+    pub given: Given,
 }
 
 /// Somebody who may log in with a key.

@@ -37,7 +37,7 @@ fn own(host: &Host) -> Vec<(&'static str, String, String)> {
             None => ("the name", "hostName".to_owned(), host.host_name.clone()),
         },
     ];
-    let network = host.network.iter().filter(|_| host.user_data.network_data.is_none());
+    let network = host.network.iter().filter(|_| host.given.network_data.is_none());
     for it in network {
         // Addresses of one link alone are no host's own.
         let is_own = |it: &std::net::IpAddr| match it {

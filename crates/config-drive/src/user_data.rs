@@ -1,8 +1,7 @@
 //! What the human gives as texts: read, completed where Ironic wants more, never repeated in faults.
 
-use serde_json::{Map, Value, json};
-
 use api::yaml;
+use serde_json::{Map, Value, json};
 
 use crate::fault::Fault;
 use crate::secret::Secret;

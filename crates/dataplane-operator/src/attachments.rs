@@ -11,9 +11,8 @@ use operator_core::object_key::Key;
 use operator_runtime::api::Api;
 use operator_runtime::error::Result;
 use operator_runtime::manager::Informers;
+use operator_runtime::optional_informer::OptionalInformer;
 use serde::Deserialize;
-
-use crate::optional_informer::OptionalInformer;
 
 /// A network attachment, of which the name is enough.
 #[derive(Clone, Debug, Default, Deserialize)]

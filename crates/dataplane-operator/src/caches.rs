@@ -5,6 +5,9 @@ use std::sync::Arc;
 use api::ansibleee::AnsibleEe;
 use api::baremetal::BaremetalSet;
 use api::dataplane::{DataPlane, Deployment, Node, NodeSet, Role, Service};
+use baremetal::backoff::RequestBackoff;
+use baremetal::metal3::{self, Metal3};
+use baremetal::{self, BaremetalSets};
 use ipnet::IpNet;
 use ironic_client::Pool;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service as CoreService};
@@ -23,9 +26,6 @@ use operator_runtime::workqueue::WorkQueue;
 
 use crate::attachments::Attachments;
 use crate::baremetal_request::Machines;
-use crate::baremetal_set::backoff::RequestBackoff;
-use crate::baremetal_set::metal3::{self, Metal3};
-use crate::baremetal_set::{self, BaremetalSets};
 use crate::data_plane::event_mapping::plane_of;
 use crate::endpoints::Caches as Ports;
 use crate::endpoints::build::LABEL;
@@ -163,12 +163,8 @@ impl Watched {
         }
     }
 
-    pub(crate) fn machines(
-        &self,
-        builder: &ManagerBuilder,
-        api: &Arc<Api>,
-    ) -> baremetal_set::Caches {
-        baremetal_set::Caches {
+    pub(crate) fn machines(&self, builder: &ManagerBuilder, api: &Arc<Api>) -> baremetal::Caches {
+        baremetal::Caches {
             metal3: Arc::clone(&self.metal3),
             sets: Arc::clone(&self.baremetal_sets),
             sources: self.sources(),
@@ -236,7 +232,7 @@ impl Watched {
         builder: &ManagerBuilder,
         leader: &mut Manager,
         api: &Arc<Api>,
-        caches: baremetal_set::Caches,
+        caches: baremetal::Caches,
         queue: Arc<WorkQueue>,
     ) -> Result<()> {
         if builder.drives::<BaremetalSet>().await? {

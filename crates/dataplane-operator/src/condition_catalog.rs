@@ -1,6 +1,8 @@
 //! Every condition that dataplane-operator writes, and every reason, as the docs' table tells them.
 
 use api::conditions::ConditionStatus;
+use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
+use baremetal::condition_catalog::BAREMETAL_SET;
 use operator_core::condition_catalog::{
     self, ALREADY_EXISTS, ConditionSpec, FORBIDDEN, HELD, INVALID, KindConditions, ReasonSpec,
     Repeats, WRITES, condition, summary,
@@ -19,9 +21,7 @@ use crate::role::status::DATA_PLANE_FOUND;
 use crate::service::status::{
     DATA_SOURCE_KEYS_CLASH, DATA_SOURCES_USED, PLAYBOOK_INCLUDED, SPEC_VALID, SPEC_WARNINGS,
 };
-use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
 
-mod baremetal_set;
 mod data_plane;
 mod deployment;
 mod inputs;
@@ -37,7 +37,7 @@ pub const KINDS: &[KindConditions] = &[
     KindConditions { name: "OpenStackDataPlaneNodeSet", conditions: node_set::NODE_SET },
     KindConditions { name: "OpenStackDataPlaneService", conditions: SERVICE },
     KindConditions { name: "OpenStackDataPlaneDeployment", conditions: deployment::DEPLOYMENT },
-    KindConditions { name: "OpenStackBaremetalSet", conditions: baremetal_set::BAREMETAL_SET },
+    KindConditions { name: "OpenStackBaremetalSet", conditions: BAREMETAL_SET },
 ];
 
 const PARTIAL_RUN: ReasonSpec = ReasonSpec::bad(

@@ -1,7 +1,7 @@
 //! The types of conditions that several kinds have, and the condition of inputs.
 
-use crate::baremetal_set::status::INPUT_READY;
 use api::conditions::ConditionDraft;
+use baremetal::status::INPUT_READY;
 
 use crate::problem::Fault;
 

@@ -288,8 +288,9 @@ pub const OWN_OPTIONS: [&str; 2] = ["ansible_connection", "ansible_ssh_common_ar
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     fn effective(role: &Value, node: &Value) -> EffectiveSpec {
         let role: Role = object("OpenStackDataPlaneRole", role);

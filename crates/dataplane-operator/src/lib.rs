@@ -1,10 +1,8 @@
 //! dataplane-operator: hosts, what is deployed to them, and how far that is; no service by name.
 
 pub mod admission;
-pub mod applied;
 pub mod attachments;
 pub mod baremetal_request;
-pub mod baremetal_set;
 pub(crate) mod caches;
 pub mod collection;
 pub mod condition_catalog;
@@ -23,7 +21,6 @@ pub mod indexes;
 pub mod inputs;
 pub mod node_set;
 pub mod operator;
-pub mod optional_informer;
 pub mod owner;
 pub mod problem;
 pub mod role;

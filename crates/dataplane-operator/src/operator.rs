@@ -24,7 +24,7 @@ use crate::controllers::{Deployments, Groups, Maps, NodeSets};
 use crate::host_conflicts::ClaimCaches;
 use crate::node_set::external_apis::ExternalApis;
 use crate::service::{self, Services};
-use crate::{baremetal_set, data_plane, deployment, node_set};
+use crate::{data_plane, deployment, node_set};
 
 pub use rules::{DEFINITIONS, RULES};
 
@@ -103,7 +103,7 @@ async fn work(
     service::map_events(&service_queue, &services);
     node_set::event_mapping::map_events(&set_queue, &sets);
     deployment::event_mapping::map_events(&deployment_queue, &deployments);
-    baremetal_set::map_events(&machine_queue, &machines);
+    baremetal::map_events(&machine_queue, &machines);
     // Whoever is to be woken is known by now: no change is missed.
     shared_caches.watch(&mut leader);
     leader.ready().await;

@@ -21,8 +21,9 @@ pub use cell::{
 pub use host::HostView;
 pub use nova::says_how_to_stop;
 
-use crate::oslo::Release;
 use std::{collections::BTreeMap, fmt};
+
+use crate::oslo::Release;
 
 /// What the cell and the host say.
 pub const GENERATED_FILE: &str = "01-nova.conf";

@@ -1,7 +1,8 @@
 //! oslo.messaging's `transport_url`, taken apart as oslo.messaging does it; pure, tells no secret.
 
-use percent_encoding::percent_decode_str;
 use std::fmt;
+
+use percent_encoding::percent_decode_str;
 
 /// The port of a broker whose URL names none.
 const DEFAULT_PORT: u16 = 5672;

@@ -4,15 +4,15 @@
 //! The controllers keep the same rules by the same functions, so nothing hangs on a webhook.
 
 use api::nova::ExternalComputeSpec;
+use nova_config::conditions::CONFIG_WARNINGS;
+use nova_config::oslo::{self, FIELD, Text};
+use nova_config::release::{Chosen, not_judged};
 use operator_core::object_key::Key;
 use operator_runtime::webhook::{AdmissionDecision, Request, Webhook};
 use serde_json::{Value, json};
 
 use crate::images::{Images, default_images};
 use crate::release_cache::Releases;
-use nova_config::conditions::CONFIG_WARNINGS;
-use nova_config::oslo::{self, FIELD, Text};
-use nova_config::release::{Chosen, not_judged};
 
 pub mod caches;
 pub mod cell;
@@ -116,8 +116,9 @@ fn text(spec: &Value, field: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use nova_config::oslo::Release;
+
+    use super::*;
 
     fn images() -> Images {
         Images {

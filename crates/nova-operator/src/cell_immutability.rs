@@ -6,12 +6,12 @@ use std::sync::Arc;
 use api::dataplane::{Node, Role};
 use api::nova::ExternalCompute;
 use kube::ResourceExt;
+use nova_config::annotations::{ALLOW_REMOVAL, CELL};
 use operator_core::object_key::Key;
 
 use crate::compute_lifecycle::effective::{DesiredCompute, desired, desired_of_role};
 use crate::indexes::BY_ROLE;
 use crate::shared_caches::SharedCaches;
-use nova_config::annotations::{ALLOW_REMOVAL, CELL};
 
 mod mismatch;
 #[cfg(test)]

@@ -27,6 +27,7 @@ pub use observe::Observed;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use nova_config::oslo::Release;
 use operator_core::object_key::Key;
 use operator_core::plan::Plan;
 use operator_core::rejected_write::RejectedWrite;
@@ -35,7 +36,6 @@ use operator_runtime::error::Result;
 
 use crate::caches::Caches;
 use crate::images::Images;
-use nova_config::oslo::Release;
 
 /// The controller; its keys are computes.
 pub struct ComputeDeployment {

@@ -1,13 +1,12 @@
 //! Every condition that nova-operator writes, and every reason, as the docs' table tells them.
 
-use operator_core::condition_catalog::{
-    ALREADY_EXISTS, ConditionSpec, FORBIDDEN, INVALID, KindConditions, ReasonSpec, Repeats, WRITES,
-    condition, summary,
-};
-
 use nova_config::conditions::{
     COMPUTE_CONDITION, COMPUTES_UP_TO_DATE, CONDUCTOR_ANSWERS, CONFIG_CONDITION, INPUT_READY,
     KEYSTONE_READY, MESSAGE_BUS_READY, RELEASED, SERVICE_CONFIG_READY,
+};
+use operator_core::condition_catalog::{
+    ALREADY_EXISTS, ConditionSpec, FORBIDDEN, INVALID, KindConditions, ReasonSpec, Repeats, WRITES,
+    condition, summary,
 };
 
 mod compute;

@@ -2,7 +2,6 @@
 
 use api::dataplane::{Node, Role, Service};
 use kube::ResourceExt;
-
 use nova_config::annotations::CELL;
 use nova_config::services::NOVA_TYPE;
 

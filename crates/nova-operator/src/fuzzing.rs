@@ -10,6 +10,9 @@ use api::conditions::{ConditionDraft, READY};
 use futures::FutureExt as _;
 use kube::core::DynamicObject;
 use kube::core::admission::AdmissionReview;
+use nova_config::oslo::{self, Entry, LIST_LIMIT, Release, Text};
+use nova_config::release::Chosen;
+use nova_config::transport_url::{Broker, TransportUrl};
 use operator_runtime::webhook::Request;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -21,9 +24,6 @@ use crate::probe::HostOutcome;
 use crate::probe::amqp::login::login;
 use crate::probe::keystone::{is_version_3, version_url};
 use crate::shared_caches::SharedCaches;
-use nova_config::oslo::{self, Entry, LIST_LIMIT, Release, Text};
-use nova_config::release::Chosen;
-use nova_config::transport_url::{Broker, TransportUrl};
 
 /// A fuzz target: its name, and what it does with an input.
 pub type Target = (&'static str, fn(&[u8]));

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use api::nova::{Cell, ExternalCompute};
 use clap::{ArgAction, Parser};
+use nova_config::oslo::Release;
+use nova_config::release::{self};
 use operator_core::keyed::Keys;
 use operator_core::rbac::{EVENTS, Rule, definitions};
 use operator_runtime::args::{CommonArgs, DigestArgs, WebhookArgs};
@@ -23,8 +25,6 @@ use crate::images::Images;
 use crate::release_cache::Releases;
 use crate::service_config::ServiceConfig;
 use crate::shared_caches::SharedCaches;
-use nova_config::oslo::Release;
-use nova_config::release::{self};
 
 /// The operator's name: its field manager, its Lease and its user agent.
 pub const NAME: &str = "nova-operator";

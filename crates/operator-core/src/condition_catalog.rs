@@ -1,10 +1,10 @@
 //! What conditions say, as data: the types and reasons of each kind, for the docs and for tests.
 
+use api::conditions::{Condition, ConditionStatus, READY, RECONCILING, STALLED};
 use serde_json::Value;
 
 use crate::rejected_write::WRITES_ACCEPTED;
 use crate::run_engine::outcome::FailureReason;
-use api::conditions::{Condition, ConditionStatus, READY, RECONCILING, STALLED};
 
 /// A kind, and the conditions that one operator writes on it.
 #[derive(Clone, Copy, Debug)]
@@ -326,10 +326,10 @@ pub const fn condition(
 
 #[cfg(test)]
 mod tests {
+    use api::conditions::{ConditionDraft, kstatus, merge_conditions};
     use serde_json::json;
 
     use super::*;
-    use api::conditions::{ConditionDraft, kstatus, merge_conditions};
 
     const KINDS: &[KindConditions] = &[KindConditions {
         name: "Thing",

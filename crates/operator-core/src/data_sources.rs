@@ -1,8 +1,9 @@
 //! The ConfigMaps and Secrets that services name.
 
-use crate::object_key::Key;
 use api::dataplane::ServiceSpec;
 use api::shared::DataSource;
+
+use crate::object_key::Key;
 
 /// A ConfigMap or Secret by name.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]

@@ -48,10 +48,10 @@ where
 
 #[cfg(test)]
 mod tests {
+    use api::dataplane::Node;
     use serde_json::json;
 
     use super::*;
-    use api::dataplane::Node;
 
     fn node(finalizers: &[&str], is_terminating: bool) -> Node {
         let mut object = json!({

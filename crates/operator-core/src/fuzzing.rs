@@ -4,6 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use api::names;
+use api::plays;
+use api::yaml::{self, Tree};
 use serde_json::{Map, Value};
 
 use crate::host_address;
@@ -11,9 +14,6 @@ use crate::run_engine::host_key::{self, HostKey};
 use crate::run_engine::inventory::{HostEntry, inventory, run_inventory};
 use crate::run_engine::owner::{self, HostOwner};
 use crate::run_engine::{known_hosts, limit};
-use api::names;
-use api::plays;
-use api::yaml::{self, Tree};
 
 /// A fuzz target: its name, and what it does with an input.
 pub type Target = (&'static str, fn(&[u8]));

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+use api::conditions::Condition;
 use hmac::{Hmac, Mac};
 use serde::Serialize;
 use sha2::Sha256;
 
 use crate::hash;
 use crate::plan::{EventDraft, Step, Target, Write, status_step};
-use api::conditions::Condition;
 
 /// The Secret with the installation's keys, in the operators' own namespace.
 pub const SECRET: &str = "edpm-digest-key";

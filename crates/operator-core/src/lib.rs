@@ -1,5 +1,6 @@
 //! CRD types and everything that is only arithmetic on them: no client, no clock, no environment.
 
+pub mod applied;
 pub mod condition_catalog;
 pub mod data_sources;
 pub mod finalizers;

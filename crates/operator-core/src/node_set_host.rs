@@ -1,13 +1,14 @@
 //! The hosts of a node set, by what its spec alone says: how they are called and reached.
 
-use crate::{hash, host_address};
+use std::collections::BTreeMap;
+
 use api::dataplane::{AnsibleOpts, NodeSet, NodeSetMachines, NodeSetNode};
 use serde_json::Value;
-use std::collections::BTreeMap;
 
 use crate::run_engine::connection_vars::{
     CLOUD_USER, HOST_VAR, PORT_VAR, SSH_PORT, plain_host, plain_port,
 };
+use crate::{hash, host_address};
 
 /// The network over which hosts are managed, as variables and statuses name it.
 pub const CTLPLANE: &str = "ctlplane";

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
+use api::conditions::{Condition, ConditionStatus, READY, RECONCILING, STALLED, Severity};
 use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
 use kube::Resource;
 use serde::Serialize;
 use serde_json::{Value, json};
-
-use api::conditions::{Condition, ConditionStatus, READY, RECONCILING, STALLED, Severity};
 
 /// A kind of object as the API server addresses it.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
@@ -288,8 +287,9 @@ pub fn transition_events(previous: &[Condition], next: &[Condition]) -> Vec<Even
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use api::conditions::{ConditionDraft, merge_conditions};
+
+    use super::*;
 
     #[test]
     fn a_cause_makes_one_event_however_many_conditions_repeat_it() {

@@ -1,7 +1,8 @@
 //! A write that the API server does not take, and how it is told on the object that a human reads.
 
-use crate::plan::{Kind, Step, Target, Write};
 use api::conditions::{Condition, ConditionDraft, find, truncated};
+
+use crate::plan::{Kind, Step, Target, Write};
 
 /// Every object that belongs to this one could be written. Told only while it does not hold: where
 /// nothing is refused, there is no such condition.
@@ -134,11 +135,11 @@ fn says_same(a: &str, b: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use api::conditions::merge_conditions;
     use jiff::Timestamp;
     use serde_json::json;
 
     use super::*;
-    use api::conditions::merge_conditions;
 
     fn step(kind: &str, name: &str) -> Step {
         let kind = Kind {

@@ -151,10 +151,10 @@ pub async fn serve(listener: TcpListener, router: Router, mut stop: Shutdown) ->
 mod tests {
     use axum::body::{Body, to_bytes};
     use http::Request;
+    use operator_core::object_key::Key;
     use tower::ServiceExt as _;
 
     use super::*;
-    use operator_core::object_key::Key;
 
     async fn fetch(health: &Health, path: &str) -> (StatusCode, String) {
         let router = router(Metrics::new("test"), health.clone());

@@ -11,6 +11,7 @@ use kube::api::{
 use kube::core::ApiResource;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::{Client, Resource};
+use operator_core::object_key::Key;
 use operator_core::plan::{EventDraft, Kind, Plan, Step, Target, Write};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -18,7 +19,6 @@ use serde_json::{Value, json};
 use crate::cache::{Item, WriteThrough};
 use crate::error::{During, Error, Result};
 use crate::lease::LeadershipWatch;
-use operator_core::object_key::Key;
 
 /// A plan that was not carried out to its end.
 #[derive(Debug)]

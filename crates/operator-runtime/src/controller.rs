@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use operator_core::object_key::Key;
 use operator_core::plan::Plan;
 use operator_core::rejected_write::RejectedWrite;
 use tokio::task::JoinSet;
@@ -16,7 +17,6 @@ use crate::clock;
 use crate::error::{Error, Result};
 use crate::metrics::Metrics;
 use crate::workqueue::WorkQueue;
-use operator_core::object_key::Key;
 
 /// How long one pass may take before it is given up and tried again.
 const PASS_DEADLINE: Duration = Duration::from_mins(1);

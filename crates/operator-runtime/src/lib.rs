@@ -19,6 +19,7 @@ pub mod managed_fields;
 pub mod manager;
 pub mod metrics;
 pub mod object_size;
+pub mod optional_informer;
 pub mod runtime;
 pub mod shutdown;
 pub mod source_cache;

@@ -11,13 +11,13 @@ use kube::core::PartialObjectMeta;
 use kube::{Resource, ResourceExt};
 use operator_core::data_sources::SourceRef;
 use operator_core::keyed::{Digest, Keys};
+use operator_core::object_key::Key;
 use operator_core::upstream_hash;
 
 use crate::api::Api;
 use crate::cache::{Cache, Index, IndexName, MetadataCache, Watchable};
 use crate::error::Result;
 use crate::managed_fields::ManagedFields;
-use operator_core::object_key::Key;
 
 /// What may be known of a source's content everywhere: its keys and their digests.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use operator_core::data_sources::SourceRef;
 use operator_core::keyed::Digest;
 use tokio::sync::Mutex;
 
 use crate::api::Api;
 use crate::error::Result;
 use crate::source_cache::{Digests, SourceCache, Values};
-use operator_core::data_sources::SourceRef;
 
 /// Content by source, as of its version.
 #[derive(Default)]

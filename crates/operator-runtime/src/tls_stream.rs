@@ -1,11 +1,12 @@
 //! A connection to a server, plain or with TLS, and whose certificates are believed.
 
+use std::{fmt, io, sync::Arc};
+
 use rustls::{
     ClientConfig, RootCertStore,
     crypto::ring,
     pki_types::{CertificateDer, ServerName, pem::PemObject},
 };
-use std::{fmt, io, sync::Arc};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,

@@ -3,6 +3,8 @@
 use std::{collections::BTreeMap, fmt, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{Extension, Router, body::Body, routing::post};
+use handler::Judge;
+use review::{Bounds, Desk, PeerAddress};
 use tokio::{net::TcpListener, sync::watch};
 
 use crate::{
@@ -11,8 +13,6 @@ use crate::{
     runtime::Runtime,
     tls::{Clients, service_name},
 };
-use handler::Judge;
-use review::{Bounds, Desk, PeerAddress};
 
 mod admission_cache;
 mod certificate;

@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use operator_core::object_key::Key;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use operator_core::object_key::Key;
+/// How long changes that arrive together are gathered before their object is reconciled.
+pub const DEBOUNCE: Duration = Duration::from_millis(500);
 
 /// How long a change waits for others of the same key, so that objects applied together are decided
 /// together.

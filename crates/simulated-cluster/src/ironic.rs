@@ -18,16 +18,16 @@ use std::net::SocketAddr;
 use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
+use answer::Answer;
 use anyhow::{Context as _, Result, ensure};
+use machine::Machine;
 use serde_json::{Value, json};
+use shared::Shared;
+use state::{Login, PASSWORD, State, USER};
 
 use crate::keystone::Keystone;
 use crate::player::host::Host;
 use crate::ports;
-use answer::Answer;
-use machine::Machine;
-use shared::Shared;
-use state::{Login, PASSWORD, State, USER};
 
 pub use state::Trouble;
 

@@ -222,8 +222,9 @@ const OTHER_WORDS: [(&str, &[&str]); 3] = [
 ];
 
 /// Where else the types and reasons that an operator writes are spelled.
-const ELSEWHERE: [(&str, &str); 3] = [
+const ELSEWHERE: [(&str, &str); 4] = [
     ("dataplane-operator", "crates/api/src/dataplane/condition_types.rs"),
+    ("dataplane-operator", "crates/baremetal/src"),
     ("dataplane-operator", "crates/ironic/src"),
     ("nova-operator", "crates/nova-config/src"),
 ];

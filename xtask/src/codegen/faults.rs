@@ -7,9 +7,9 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
+use table::{Fault, GROUPS};
 
 use super::Generated;
-use table::{Fault, GROUPS};
 
 #[allow(unreachable_pub, reason = "it is public where the tests have it")]
 #[path = "../../../e2e/src/faults/mod.rs"]

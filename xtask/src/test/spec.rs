@@ -11,14 +11,14 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use table::{Place, Row};
+use written::Sources;
 
 use super::count::Found;
 use super::outcome::{Outcome, Tests};
 use super::report::Report;
 use super::sim;
 use crate::paths;
-use table::{Place, Row};
-use written::Sources;
 
 /// In how many rows a test may stand: what proves everything proves nothing in particular.
 const ROWS_OF_A_TEST: usize = 3;

@@ -7,11 +7,11 @@ mod world;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use leader::Leader;
 use proptest::prelude::*;
+use world::World;
 
 use super::schedule::Limits;
-use leader::Leader;
-use world::World;
 
 const RUNS: usize = 50;
 const HOSTS: usize = 10;

@@ -11,6 +11,9 @@ use super::template::BaremetalSetTemplate;
 use crate::conditions::Condition;
 use crate::shared::SecretReference;
 
+/// Label with the UID of whoever asks for the set: what has another one, or none, is left alone.
+pub const FOR: &str = "dataplane.openstack.org/machines-for";
+
 /// The hosts, what they have in common, and who provisions their machines.
 #[derive(Clone, CustomResource, Debug, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[kube(

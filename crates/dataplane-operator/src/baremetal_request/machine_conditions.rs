@@ -1,13 +1,12 @@
 //! What is told of machines: of one, and of all that somebody asks for.
 
 use api::conditions::{ConditionDraft, truncated};
+use baremetal::status::TEXT;
 use operator_core::plan::Target;
 
 use crate::baremetal_request::provisioning_state::ProvisioningState;
 use crate::problem::Fault;
 
-/// How long what a set says of a machine may be, in bytes.
-pub const TEXT: usize = 768;
 /// How many machines a sum names.
 const NAMED: usize = 5;
 /// How long the part of a sum about one machine may be.

@@ -11,10 +11,10 @@ use operator_runtime::api::Api;
 use operator_runtime::cache::WriteThrough;
 use operator_runtime::error::Result;
 use operator_runtime::manager::Informers;
+use operator_runtime::optional_informer::OptionalInformer;
 use operator_runtime::ssh_probe::SshProbe;
 
 use crate::baremetal_request::provisioning_state::knows;
-use crate::optional_informer::OptionalInformer;
 
 /// When it is looked again for the kind where the cluster lacks it: no watch tells when it comes.
 pub const LOOK_AGAIN: Duration = Duration::from_mins(1);

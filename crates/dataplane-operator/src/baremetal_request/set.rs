@@ -3,21 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use api::baremetal::set::FOR;
 use api::baremetal::{BaremetalHost, BaremetalSet, DeprovisionPolicy};
 use api::conditions::ConditionDraft;
 use api::shared::AnyMap;
 use kube::ResourceExt;
+use operator_core::applied::{APPLIED, says};
 use operator_core::finalizers::{has_finalizer, is_terminating, remove_finalizer};
 use operator_core::plan::{Kind, Step, Target, Write};
 use operator_core::{hash, rejected_write};
 use serde_json::json;
 
-use crate::applied::{APPLIED, says};
 use crate::baremetal_request::observe::Seen;
 use crate::problem::Fault;
 
-/// Label with the UID of whoever asks for the set: what has another one, or none, is left alone.
-pub const FOR: &str = "dataplane.openstack.org/machines-for";
 /// On a set that somebody asks for: whoever deletes it, none of its machines is given back before it
 /// is let go.
 pub const IN_USE: &str = "dataplane.openstack.org/machines-in-use";

@@ -1,12 +1,12 @@
 //! The conditions of a data plane.
 
 use api::conditions::ConditionStatus;
+use api::dataplane::condition_types::DEPLOYMENT_READY;
 use operator_core::condition_catalog::{
     ConditionSpec, ReasonSpec, Repeats, WRITES, condition, summary,
 };
 
 use crate::data_plane::status::{ORPHANED, SETUP_READY};
-use api::dataplane::condition_types::DEPLOYMENT_READY;
 
 const ALL_READY: ReasonSpec = ReasonSpec::good(
     "RolesAndNodesReady",

@@ -1,5 +1,6 @@
 //! The conditions of deployments, and the reasons that they may have.
 
+use api::dataplane::condition_types::SETUP_READY;
 use operator_core::condition_catalog::{
     ConditionSpec, QUEUED, ReasonSpec, Repeats, WRITES, condition, summary,
 };
@@ -10,7 +11,6 @@ use crate::condition_catalog::inputs::{
     SERVICE_NOT_FOUND, SERVICE_UNREADABLE, SSH_SECRET_INCOMPLETE, SSH_SECRET_NOT_FOUND,
 };
 use crate::deployment::status::{DEPLOYMENT_READY, INPUT_READY};
-use api::dataplane::condition_types::SETUP_READY;
 
 /// Of `OpenStackDataPlaneDeployment`.
 pub(super) const DEPLOYMENT: &[ConditionSpec] = &[

@@ -1,5 +1,6 @@
 //! The conditions of a node set.
 
+use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
 use operator_core::condition_catalog::{
     ConditionSpec, INPUTS_CHANGED, NEVER_DEPLOYED, ReasonSpec, Repeats, UP_TO_DATE as CURRENT,
     WRITES, condition, summary,
@@ -16,7 +17,6 @@ use crate::condition_catalog::inputs::{
     VARIABLES_NOT_FOUND,
 };
 use crate::node_set::status::SERVICE_ACCOUNT_READY;
-use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
 
 const UNDER_WAY: ReasonSpec = ReasonSpec::bad(
     "Deploying",

@@ -4,9 +4,9 @@ use api::dataplane::DataPlane;
 use api::names;
 use api::shared::AnyMap;
 use kube::ResourceExt;
+use operator_core::applied::APPLIED;
 use operator_core::plan::Step;
 
-use crate::applied::APPLIED;
 use crate::data_plane::desired::{DesiredChild, Found};
 use crate::data_plane::map::Map;
 use crate::data_plane::observe::Observed;

@@ -5,13 +5,13 @@ use api::names;
 use api::shared::AnyMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
+use operator_core::applied::{APPLIED, says};
 use operator_core::hash;
 use operator_core::plan::{Step, Target, Write};
 use operator_core::run_engine::build::owner;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::applied::{APPLIED, says};
 use crate::data_plane::map::Map;
 
 /// The field manager of what the maps state: not the operator's own, for the fields are a human's.

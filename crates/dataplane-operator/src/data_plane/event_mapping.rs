@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use api::dataplane::{DataPlane, DeployStrategy, Node, Role};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
 use operator_core::object_key::Key;
+use operator_runtime::workqueue::DEBOUNCE;
 use operator_runtime::workqueue::WorkQueue;
 
 use crate::data_plane::map::Map;
@@ -16,10 +16,6 @@ use crate::indexes::{BY_NAMESPACE, BY_OWNER, BY_PLANE};
 use crate::owner::controller;
 use crate::role::NodeGroup;
 use crate::role::observed::data_plane_of;
-
-/// How long a change of a role or node waits for others: a deployment changes thousands of them,
-/// and each pass looks at all.
-const GATHER: Duration = Duration::from_millis(500);
 
 /// Wakes data planes by `queue`, and by `groups` the roles below them and the nodes that they own.
 pub fn map_events(queue: &Arc<WorkQueue>, groups: &Arc<WorkQueue>, caches: &Caches) {
@@ -44,7 +40,7 @@ pub fn map_events(queue: &Arc<WorkQueue>, groups: &Arc<WorkQueue>, caches: &Cach
     let (to_planes, all) = (Arc::clone(queue), caches.clone());
     caches.roles.on_change(move |role| {
         for key in concerned(&all.planes_beside(role), Map::Roles, role.meta()) {
-            to_planes.push_in(key, GATHER);
+            to_planes.push_in(key, DEBOUNCE);
         }
     });
     let (to_planes, all) = (Arc::clone(queue), caches.clone());
@@ -53,7 +49,7 @@ pub fn map_events(queue: &Arc<WorkQueue>, groups: &Arc<WorkQueue>, caches: &Cach
         // An orphaned role waits for the nodes that follow it.
         keys.extend(all.role_of(node).and_then(|it| owner(it.meta())));
         for key in keys {
-            to_planes.push_in(key, GATHER);
+            to_planes.push_in(key, DEBOUNCE);
         }
     });
 }
@@ -114,8 +110,9 @@ pub fn plane_of(role: &Role) -> Vec<Key> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::{Value, json};
+
+    use super::*;
 
     fn plane(name: &str, spec: &Value) -> Arc<DataPlane> {
         let object = json!({

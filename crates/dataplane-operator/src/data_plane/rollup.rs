@@ -1,6 +1,7 @@
 //! How far the roles and nodes of a data plane are, counted, and the first causes by name.
 
 use api::conditions::{self, Condition, ConditionDraft, ConditionStatus, READY, Severity};
+use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE};
 use api::dataplane::{Node, ObservedRole, Role};
 use kube::ResourceExt;
 
@@ -8,7 +9,6 @@ use crate::data_plane::children::{ChildState, Entry, title};
 use crate::data_plane::map::Map;
 use crate::data_plane::observe::Observed;
 use crate::data_plane::orphans::Orphan;
-use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE};
 
 /// How long the part of a message about one cause may be.
 const TEXT: usize = 300;

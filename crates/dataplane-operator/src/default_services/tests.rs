@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use api::dataplane::RoleSpec;
 use api::dataplane::service::faults::{faults, warnings};
 use api::definitions;
+use operator_core::data_sources::sources_of;
 use operator_core::plan::Write;
 use operator_runtime::cache::WriteThrough as _;
 use serde_json::Value;
 
 use super::*;
 use crate::collection;
-use operator_core::data_sources::sources_of;
 
 /// A default service as the API server has it after it was applied.
 fn applied(name: &str) -> Service {

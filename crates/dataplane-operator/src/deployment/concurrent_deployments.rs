@@ -7,16 +7,16 @@ use api::ansibleee::AnsibleEe;
 use api::dataplane::{Deployment, HostProgress, NodeSet, RunState};
 use jiff::Timestamp;
 use kube::ResourceExt;
+use operator_core::run_engine::host_progress::is_failing;
+use operator_core::run_engine::host_progress::{
+    current, is_untouched, position, started, to_service_runs,
+};
 use operator_core::run_engine::retry::Retries;
 use operator_core::run_engine::{Host, Run, SequenceState};
 
 use crate::deployment::evaluate::{attempts_of, is_given_up, runs_of};
 use crate::deployment::observed::{Begun, OwnProgress};
 use crate::deployment::service_schedule::ServiceSchedule;
-use operator_core::run_engine::host_progress::is_failing;
-use operator_core::run_engine::host_progress::{
-    current, is_untouched, position, started, to_service_runs,
-};
 
 /// Another deployment with its runs.
 #[derive(Clone, Debug)]

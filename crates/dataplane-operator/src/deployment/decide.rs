@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use operator_core::finalizers::{add_finalizer, is_terminating};
 use operator_core::plan::Plan;
 use operator_core::rejected_write::{self, RejectedWrite};
+use operator_core::run_engine::host_progress::position;
 use operator_core::run_engine::{Run, SequenceState, run_gc};
 
 use crate::default_services;
@@ -24,7 +25,6 @@ use crate::deployment::{faults, rollout, services};
 use crate::problem::Fault;
 use crate::role::host_key::Offers;
 use crate::role::networks;
-use operator_core::run_engine::host_progress::position;
 
 /// A look without a cause, for whatever no watch tells.
 const RESYNC: Duration = Duration::from_mins(15);

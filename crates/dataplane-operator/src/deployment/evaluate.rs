@@ -8,6 +8,10 @@ use api::dataplane::{
 };
 use jiff::Timestamp;
 use kube::ResourceExt;
+use operator_core::node_set_host::Host as Described;
+use operator_core::run_engine::host_progress::{
+    current, is_untouched, position, started, to_service_runs,
+};
 use operator_core::run_engine::outcome::FailureReason;
 use operator_core::run_engine::owner::take_over_command;
 use operator_core::run_engine::retry::Retries;
@@ -22,10 +26,6 @@ use crate::deployment::service_schedule::ServiceSchedule;
 use crate::deployment::services::List;
 use crate::node_set::host_keys::{accept_command, trust};
 use crate::role::host_key::Offers;
-use operator_core::node_set_host::Host as Described;
-use operator_core::run_engine::host_progress::{
-    current, is_untouched, position, started, to_service_runs,
-};
 
 /// What is the same for all hosts of a node set.
 pub struct Common<'a> {

@@ -6,12 +6,12 @@ use api::dataplane::Deployment;
 use kube::{Resource, ResourceExt};
 use operator_core::object_key::Key;
 use operator_runtime::cache::Cache;
+use operator_runtime::workqueue::DEBOUNCE;
 use operator_runtime::workqueue::WorkQueue;
 
 use crate::deployment::finalizer::is_open;
 use crate::deployment::observe::{Caches, is_ours, key};
 use crate::indexes::{BY_NODE_SET, node_sets_of};
-use crate::node_set::event_mapping::GATHER;
 
 /// Wakes deployments by `queue`.
 pub fn map_events(queue: &Arc<WorkQueue>, caches: &Caches) {
@@ -66,7 +66,7 @@ fn push_others(to: &WorkQueue, all: &Cache<Deployment>, deployment: &Deployment)
     for set in node_sets_of(deployment) {
         let others = all.indexed(BY_NODE_SET, &set);
         for other in others.iter().filter(|it| it.uid() != deployment.uid() && is_open(it)) {
-            to.push_in(key_of(other), GATHER);
+            to.push_in(key_of(other), DEBOUNCE);
         }
     }
 }

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::slice;
 
 use api::conditions::{self, ConditionStatus};
+use api::dataplane::condition_types::{INPUT_READY, SETUP_READY};
 use api::dataplane::{NodeSet, NodeSetProgress, Service};
 use kube::{Resource as _, ResourceExt};
+use operator_core::data_sources::{NamedSource, sources_of};
 use operator_core::finalizers::is_terminating;
 use operator_core::run_engine::batches::BATCH_SIZE;
 use operator_core::run_engine::mounts::node_sets;
@@ -21,8 +23,6 @@ use crate::problem::Fault;
 use crate::role::build::sources;
 use crate::role::faults::{invalid, unreadable_service};
 use crate::role::networks;
-use api::dataplane::condition_types::{INPUT_READY, SETUP_READY};
-use operator_core::data_sources::{NamedSource, sources_of};
 
 /// How many hosts a message names.
 const NAMED: usize = 5;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use api::dataplane::{NodeSet, NodeSetHost};
 use operator_core::data_sources::SourceRef;
+use operator_core::node_set_host::{Host, hosts, machine_template};
 use operator_core::run_engine::host_key::{HostKey, HostKeyTrust};
 use operator_core::run_engine::limit;
 use operator_core::run_engine::run_template::HostConnection;
@@ -11,7 +12,6 @@ use operator_core::run_engine::ssh_secret::KNOWN_HOSTS;
 use operator_runtime::source_cache::Digests;
 
 use crate::deployment::observed::Observed;
-use operator_core::node_set_host::{Host, hosts, machine_template};
 
 /// The hosts of a node set by their names in the inventory.
 pub fn by_name(node_set: &NodeSet) -> BTreeMap<String, Host<'_>> {

@@ -4,9 +4,9 @@ use api::conditions::truncated;
 use api::dataplane::{DeploymentFailure, HostProgress};
 use operator_core::run_engine::SequenceState;
 use operator_core::run_engine::host_progress::is_failing;
+use operator_core::run_engine::host_progress::position;
 
 use crate::deployment::node_set_part::{EvaluatedHost, NodeSetPart};
-use operator_core::run_engine::host_progress::position;
 
 /// How many hosts are told of by name.
 pub const NAMED_HOSTS: usize = 5;

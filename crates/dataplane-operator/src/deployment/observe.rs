@@ -7,6 +7,7 @@ use api::ansibleee::AnsibleEe;
 use api::dataplane::{Deployment, NodeSet, Service};
 use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
+use operator_core::data_sources::sources_of;
 use operator_core::object_key::Key;
 use operator_core::run_engine::mounts::node_sets::inventory_name;
 use operator_runtime::api::Api;
@@ -24,7 +25,6 @@ use crate::deployment::tls::certificate_secrets;
 use crate::indexes::{BY_NODE_SET, BY_OWNER};
 use crate::node_set::observe::{brings_certificates, sources_of_vars};
 use crate::node_set::tls::certificate_source;
-use operator_core::data_sources::sources_of;
 
 /// The watched world.
 pub struct Caches {

@@ -4,11 +4,11 @@
 use api::dataplane::{HostProgress, NodeSetProgress, RunState};
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
+use operator_core::run_engine::host_progress::{from_service_runs, position};
 use operator_core::run_engine::service_sequence::ServiceSequence;
 use operator_core::run_engine::{Run, SequenceState};
 
 use crate::deployment::node_set_part::{EvaluatedHost, PendingProgress};
-use operator_core::run_engine::host_progress::{from_service_runs, position};
 
 /// How long the news of one run waits for those of the others at the same service.
 const TOGETHER: SignedDuration = SignedDuration::from_secs(10);

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 
 use api::dataplane::RunState;
 use operator_core::run_engine::SequenceState;
+use operator_core::run_engine::host_progress::is_failing;
+use operator_core::run_engine::host_progress::{is_corrected, position};
 use operator_core::run_engine::rollout::{
     BlockReason, DisruptionBudget, RolloutCounts, RolloutState, named,
 };
@@ -14,8 +16,6 @@ use crate::deployment::evaluate::{attempts, is_ended};
 use crate::deployment::hosts::in_service;
 use crate::deployment::node_set_part::{Blocked, EvaluatedHost, NodeSetPart};
 use crate::deployment::observed::{Begun, Observed, OwnProgress};
-use operator_core::run_engine::host_progress::is_failing;
-use operator_core::run_engine::host_progress::{is_corrected, position};
 
 /// Whom the limits of the deployment hold back, of parts that were judged without them.
 pub fn holds(seen: &Observed, parts: &[NodeSetPart]) -> Blocked {

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::dataplane::Service;
-
 use operator_core::data_sources::service_type;
 
 /// Whether one run of the service is for all node sets of a deployment.

@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::conditions::{self, Condition, ConditionDraft, READY, merge_conditions};
+use api::dataplane::condition_types::SETUP_READY;
 use api::dataplane::{Deployment, DeploymentFailure, DeploymentStatus, HostProgress, RunState};
 use jiff::Timestamp;
 use operator_core::data_sources::SourceRef;
 use operator_core::keyed::Renewal;
 use operator_core::plan::{Step, Target};
 use operator_core::run_engine::Run;
+use operator_core::run_engine::host_progress::{is_failing, position};
 
 use crate::deployment::evaluate::{attempts, is_ended as is_host_ended, is_given_up};
 use crate::deployment::node_set_part::NodeSetPart;
@@ -16,8 +18,6 @@ use crate::deployment::observed::Observed;
 use crate::deployment::rollout::BlockedHosts;
 use crate::deployment::{messages, usage};
 use crate::problem::Fault;
-use api::dataplane::condition_types::SETUP_READY;
-use operator_core::run_engine::host_progress::{is_failing, position};
 
 pub use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY};
 

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use api::conditions::{self, ConditionStatus};
 use api::dataplane::{NodeSet, Service};
+use operator_core::data_sources::NamedSource;
 use operator_core::data_sources::SourceRef;
+use operator_core::data_sources::service_type;
 use operator_core::run_engine::layout::Tls;
 
 use crate::deployment::observed::{Observed, ca_bundle};
 use crate::node_set::observe::brings_certificates;
 use crate::node_set::tls::{CERTIFICATES_READY, NOT_ENABLED, certificate_source_beside};
-use operator_core::data_sources::NamedSource;
-use operator_core::data_sources::service_type;
 
 /// What a run of a service on the hosts of these node sets mounts, in upstream's order: service by
 /// service the certificates, then the CA bundle.

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use api::ansibleee::{AnsibleEe, HostOutcome};
 use api::dataplane::{DeploymentStatus, ExecutionSummary, HostProgress, NodeSetProgress, RunState};
 use kube::ResourceExt;
+use operator_core::data_sources::{NamedSource, sources_of};
 use operator_core::run_engine::Run;
+use operator_core::run_engine::host_progress::{count, position};
 use operator_core::run_engine::run::SERVICE_LABEL;
 
 use crate::deployment::observed::Observed;
 use crate::deployment::tls;
 use crate::node_set::observe::sources_of_vars;
-use operator_core::data_sources::{NamedSource, sources_of};
-use operator_core::run_engine::host_progress::{count, position};
 
 /// What stands for an object's hash where hosts, or services, were given different contents of it:
 /// it equals no hash, so nobody takes one of them for deployed.

@@ -8,15 +8,15 @@ use kube::{Resource, ResourceExt};
 use operator_core::host_address;
 use operator_core::node_set_host;
 use operator_core::object_key::Key;
+use operator_core::run_engine::connection_vars::{
+    HOST_VAR, PORT_VAR, SSH_PORT, plain_host, plain_port,
+};
 use operator_core::run_engine::host_key::HostKey;
 
 use crate::effective_spec::EffectiveSpec;
 use crate::host_conflicts::host_keys::{ACCEPT_SHARED, accepted, key_of};
 use crate::inputs;
 use crate::vars::Objects;
-use operator_core::run_engine::connection_vars::{
-    HOST_VAR, PORT_VAR, SSH_PORT, plain_host, plain_port,
-};
 
 /// Annotation on a node or node set: a word for the network in which its addresses hold. An address
 /// with another word is another machine.

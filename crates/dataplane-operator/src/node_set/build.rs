@@ -6,6 +6,7 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use operator_core::hash;
+use operator_core::node_set_host::Host;
 use operator_core::plan::{Step, Target};
 use operator_core::run_engine::inventory::{INVENTORY_KEY, KNOWN_HOSTS_KEY};
 use operator_core::run_engine::known_hosts::covers;
@@ -14,7 +15,6 @@ use serde_json::json;
 
 use crate::node_set::observed::Observed;
 use crate::role::inventory::INVENTORY_HASH;
-use operator_core::node_set_host::Host;
 
 /// The Secret's content, by key.
 pub type Content = BTreeMap<&'static str, String>;

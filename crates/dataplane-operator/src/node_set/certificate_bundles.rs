@@ -11,6 +11,7 @@ use api::names;
 use k8s_openapi::ByteString;
 use kube::ResourceExt;
 use operator_core::hash;
+use operator_core::node_set_host::CTLPLANE;
 use operator_core::plan::{Step, Target};
 use operator_core::run_engine::build::owner;
 use serde_json::json;
@@ -18,7 +19,6 @@ use serde_json::json;
 use crate::node_set::certificates::{
     CertificateBundle, CertificateRequest, HOST, Hosts, Issued, name_of, secret, secret_of,
 };
-use operator_core::node_set_host::CTLPLANE;
 
 /// Annotation with their number and a digest of what they were made from.
 pub const MADE_FROM: &str = "dataplane.openstack.org/certificates";

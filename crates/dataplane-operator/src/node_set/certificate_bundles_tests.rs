@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use api::cert_manager::Certificate;
 use api::dataplane::Service;
+use operator_core::node_set_host::HostNetworkValues;
 use operator_core::plan::Write;
 use operator_runtime::managed_fields::ManagedFields;
 use operator_runtime::source_cache::Values;
@@ -13,7 +14,6 @@ use serde_json::Value;
 use super::*;
 use crate::node_set::ipam::tests::{object, two};
 use crate::node_set::tls::{requested, tests};
-use operator_core::node_set_host::HostNetworkValues;
 
 fn service() -> Service {
     let cert = json!({ "contents": ["dnsnames"] });

@@ -10,12 +10,11 @@ use api::infra::is_ready;
 use api::names;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
+use operator_core::data_sources::service_type;
+use operator_core::node_set_host::HostNetworkValues;
 use operator_core::plan::Target;
 use operator_runtime::managed_fields::ManagedFields;
 use operator_runtime::source_contents::Content;
-
-use operator_core::data_sources::service_type;
-use operator_core::node_set_host::HostNetworkValues;
 
 /// Labels of certificates and of their Secrets: the node set, the service, the name of the certificate
 /// among the service's, and on what is of one host alone, the host.

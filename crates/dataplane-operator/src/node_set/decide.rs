@@ -7,9 +7,11 @@ use std::time::Duration;
 use api::dataplane::Service;
 use jiff::Timestamp;
 use kube::ResourceExt;
+use operator_core::data_sources::service_type;
 use operator_core::finalizers::{
     add_finalizer, has_finalizer, is_only_finalizer, is_terminating, remove_finalizer,
 };
+use operator_core::node_set_host::Host;
 use operator_core::plan::{Plan, Step};
 use operator_core::rejected_write::{self, RejectedWrite};
 
@@ -27,8 +29,6 @@ use crate::node_set::{
 };
 use crate::problem::Fault;
 use crate::role::networks;
-use operator_core::data_sources::service_type;
-use operator_core::node_set_host::Host;
 
 /// A look without a cause, for whatever no watch tells.
 const RESYNC: Duration = Duration::from_mins(15);

@@ -15,11 +15,11 @@ use api::dataplane::{
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::keyed::Digest;
+use operator_core::node_set_host::{PREFIX, prefix};
+use operator_core::run_engine::host_progress::is_untouched;
 use serde::Serialize;
 
 use crate::node_set::observed::UnreadableDeployment;
-use operator_core::node_set_host::{PREFIX, prefix};
-use operator_core::run_engine::host_progress::is_untouched;
 
 /// How many of the newest deployments a node set tells of.
 const TOLD: usize = 10;

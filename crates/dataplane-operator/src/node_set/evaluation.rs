@@ -1,6 +1,7 @@
 //! A node set with all that follows from what was seen of it.
 
 use kube::ResourceExt;
+use operator_core::node_set_host::Host;
 use operator_core::plan::Step;
 use operator_core::run_engine::mounts::node_sets::inventory_name;
 
@@ -12,7 +13,6 @@ use crate::node_set::host_keys::Trusts;
 use crate::node_set::machine_request::Machines;
 use crate::node_set::observed::Observed;
 use crate::problem::Fault;
-use operator_core::node_set_host::Host;
 
 /// A node set, judged.
 #[derive(Clone, Debug)]

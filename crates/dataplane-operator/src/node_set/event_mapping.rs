@@ -1,22 +1,18 @@
 //! Which change concerns which node set.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use api::dataplane::NodeSet;
 use kube::ResourceExt;
 use operator_core::node_set_host;
 use operator_core::object_key::Key;
+use operator_runtime::workqueue::DEBOUNCE;
 use operator_runtime::workqueue::WorkQueue;
 
 use crate::host_conflicts::Claim;
 use crate::indexes::{BY_HOST, BY_NODE_SET, node_sets_of};
 use crate::node_set::observe::Caches;
 use crate::node_set::tls::{certificate_source, node_set_of};
-
-/// How long a change of a deployment, or of what is served, waits for others: each host that ends
-/// changes a status.
-pub const GATHER: Duration = Duration::from_millis(500);
 
 /// Wakes node sets by `queue`.
 pub fn map_events(queue: &Arc<WorkQueue>, caches: &Caches) {
@@ -25,7 +21,7 @@ pub fn map_events(queue: &Arc<WorkQueue>, caches: &Caches) {
     let to = Arc::clone(queue);
     caches.deployments.on_change(move |deployment| {
         for key in node_sets_of(deployment) {
-            to.push_in(key, GATHER);
+            to.push_in(key, DEBOUNCE);
         }
     });
     map_services(queue, caches);
@@ -67,15 +63,15 @@ fn map_others(queue: &Arc<WorkQueue>, caches: &Caches) {
     let (to, all) = (Arc::clone(queue), Arc::clone(&caches.node_sets));
     caches.others.on_change(move |namespace| {
         for set in all.all().iter().filter(|it| it.namespace().as_deref() == Some(namespace)) {
-            to.push_in(Key::of(&**set), GATHER);
+            to.push_in(Key::of(&**set), DEBOUNCE);
         }
     });
     let to = Arc::clone(queue);
-    caches.machines.on_change(move |key| to.push_in(key, GATHER));
+    caches.machines.on_change(move |key| to.push_in(key, DEBOUNCE));
     let to = Arc::clone(queue);
     caches.secrets.on_change(move |secret| {
         for key in node_set_of(secret) {
-            to.push_in(key, GATHER);
+            to.push_in(key, DEBOUNCE);
         }
     });
 }

@@ -14,9 +14,9 @@ use operator_runtime::api::Api;
 use operator_runtime::cache::{Watchable, WriteThrough};
 use operator_runtime::error::Result;
 use operator_runtime::manager::Informers;
+use operator_runtime::optional_informer::OptionalInformer;
 
 use crate::node_set::ipam::{Infra, names_networks};
-use crate::optional_informer::OptionalInformer;
 
 const READ: &[&str] = &["get", "list", "watch"];
 const WRITE: &[&str] = &["create", "delete", "get", "list", "patch", "watch"];

@@ -10,7 +10,10 @@ use api::dataplane::{NodeSetStatus, Service};
 use kube::ResourceExt;
 use operator_core::finalizers::is_terminating;
 use operator_core::node_set_host;
+use operator_core::node_set_host::Host;
+use operator_core::node_set_host::HostNetworkValues;
 use operator_core::plan::Step;
+use operator_core::run_engine::host_progress::count;
 use serde_json::{Value, json};
 
 use crate::inputs::{Inputs, insert_unless_empty};
@@ -21,9 +24,6 @@ use crate::node_set::observed::Observed;
 use crate::node_set::tls::{self, DesiredCertificates};
 use crate::node_set::{certificate_bundles, dns};
 use crate::problem::Fault;
-use operator_core::node_set_host::Host;
-use operator_core::node_set_host::HostNetworkValues;
-use operator_core::run_engine::host_progress::count;
 
 /// How many objects one pass asks for at most: the next one, which its own writes bring about, goes on.
 const ONE_PASS: usize = 500;

@@ -6,8 +6,11 @@ use api::dataplane::{AnsibleOpts, Service};
 use api::names::is_dns_label;
 use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
+use operator_core::data_sources::sources_of;
 use operator_core::node_set_host;
+use operator_core::node_set_host::Host;
 use operator_core::plan::Target;
+use operator_core::run_engine::connection_vars::{HOST_VAR, PORT_VAR};
 use operator_core::run_engine::mounts::node_sets::faults as source_faults;
 use operator_core::run_engine::run_template::MountedSource;
 
@@ -18,9 +21,6 @@ use crate::node_set::observed::Observed;
 use crate::problem::Fault;
 use crate::role::faults::{absent_service, invalid, missing_source, ssh_fault};
 use crate::role::{networks, vars};
-use operator_core::data_sources::sources_of;
-use operator_core::node_set_host::Host;
-use operator_core::run_engine::connection_vars::{HOST_VAR, PORT_VAR};
 
 /// How many bytes an inventory may have: an object has 1 MiB at most, and its metadata needs room.
 pub const SIZE_LIMIT: usize = 1_000_000;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use api::dataplane::{HostMachine, NodeSet};
 use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
+use operator_core::node_set_host::Host;
 use operator_core::run_engine::host_key::{ACCEPT, HostKey, HostKeyTrust};
 use operator_core::run_engine::known_hosts::{covers, line};
 use operator_core::run_engine::ssh_secret::KNOWN_HOSTS;
@@ -15,7 +16,6 @@ use crate::host_conflicts::Claim;
 use crate::node_set::machine_request::Machines;
 use crate::node_set::observed::Observed;
 use crate::role::host_key::Offers;
-use operator_core::node_set_host::Host;
 
 /// What is trusted, by the host's name in the inventory.
 pub type Trusts = BTreeMap<String, HostKeyTrust>;

@@ -9,6 +9,7 @@ use api::dataplane::AnsibleOpts;
 use operator_core::hash;
 use operator_core::keyed::{Digest, short, texts};
 use operator_core::node_set_host;
+use operator_core::node_set_host::Host;
 use operator_runtime::source_contents::Content;
 use serde_json::json;
 
@@ -16,7 +17,6 @@ use crate::inputs::{Inputs, insert_unless_empty, of_service};
 use crate::node_set::external_resources::{self, ExternalResources};
 use crate::node_set::observed::Observed;
 use crate::vars::{named, title};
-use operator_core::node_set_host::Host;
 
 /// The list of parts below; a new number would mean another digest for everyone, so it never changes
 /// for what exists: new parts enter only where they are set.

@@ -11,7 +11,9 @@ use api::dataplane::node_section::Network;
 use api::dataplane::{AnsibleOpts, NodeSet, Service};
 use api::yaml::{Tree, Var};
 use kube::{Resource as _, ResourceExt};
+use operator_core::data_sources::service_type;
 use operator_core::node_set_host;
+use operator_core::node_set_host::{CTLPLANE, Host};
 use operator_core::run_engine::inventory::{HOST_KEYS_DIR, KNOWN_HOSTS_KEY, ssh_args};
 use operator_core::run_engine::mounts::node_sets::{known_hosts_files, ssh_key_file};
 use operator_core::run_engine::owner::{self, HostOwner, TAKE_OVER};
@@ -21,8 +23,6 @@ use crate::node_set::external_resources::ExternalResources;
 use crate::node_set::ipam::{Infra, networks_of};
 use crate::node_set::observed::Observed;
 use crate::vars::{self, Objects};
-use operator_core::data_sources::service_type;
-use operator_core::node_set_host::{CTLPLANE, Host};
 
 /// Variable → value.
 pub type Vars = BTreeMap<String, Var>;

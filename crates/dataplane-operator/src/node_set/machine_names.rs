@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use api::dataplane::NodeSet;
 use kube::ResourceExt;
+use operator_core::node_set_host::{Host, machine_template};
 
 use crate::baremetal_request::provisioning_state::knows;
 use crate::node_set::observed::{Observed, own_set};
 use crate::problem::Fault;
-use operator_core::node_set_host::{Host, machine_template};
 
 const KIND: &str = "OpenStackDataPlaneNodeSet";
 

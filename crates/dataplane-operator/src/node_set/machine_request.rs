@@ -11,6 +11,7 @@ use kube::ResourceExt;
 use operator_core::finalizers::is_terminating;
 use operator_core::hash;
 use operator_core::keyed::short;
+use operator_core::node_set_host::{Host, hosts, machine_template};
 use operator_core::plan::{Step, Target};
 use operator_core::run_engine::host_key::HostKey;
 use serde_json::{Value, json};
@@ -27,7 +28,6 @@ use crate::node_set::ipam::{DNS_SERVERS, labels};
 use crate::node_set::machine_names::Names;
 use crate::node_set::observed::{Observed, own_set};
 use crate::problem::Fault;
-use operator_core::node_set_host::{Host, hosts, machine_template};
 
 /// The machines are provisioned; absent where they are no business of the node set.
 pub const PROVISION_READY: &str = "NodeSetBaremetalProvisionReady";

@@ -8,7 +8,9 @@ use api::dataplane::{Deployment, HostState, NodeSet, Service};
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Resource as _, ResourceExt};
 use operator_core::data_sources::SourceRef;
+use operator_core::data_sources::{NamedSource, sources_of};
 use operator_core::node_set_host;
+use operator_core::node_set_host::machine_template;
 use operator_core::object_key::Key;
 use operator_core::run_engine::mounts::node_sets::inventory_name;
 use operator_runtime::api::Api;
@@ -31,8 +33,6 @@ use crate::node_set::observed::{Observed, UnreadableDeployment};
 use crate::node_set::{certificate_bundles, deployment_history, external_resources};
 use crate::role::inventory::Inventory;
 use crate::vars::{Objects, named};
-use operator_core::data_sources::{NamedSource, sources_of};
-use operator_core::node_set_host::machine_template;
 
 /// The watched world.
 pub struct Caches {

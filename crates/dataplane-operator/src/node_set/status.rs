@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 
 use api::conditions::{self, ConditionDraft, READY, merge_conditions, truncated};
+use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
 use api::dataplane::{HostState, NodeSet, NodeSetHost, NodeSetStatus};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
+use operator_core::data_sources::{NamedSource, sources_of};
 use operator_core::finalizers::{is_only_finalizer, is_terminating};
 use operator_core::keyed::{Renewal, kept};
+use operator_core::node_set_host::{Host, PREFIX};
 use operator_core::plan::{Step, Target};
 use operator_core::run_engine::{changed_text, host_key_checking};
 use operator_runtime::source_cache::Digests;
@@ -26,9 +29,6 @@ use crate::node_set::observed::{Observed, own_set};
 use crate::node_set::tls::CERTIFICATES_READY;
 use crate::node_set::{host_keys, inputs};
 use crate::problem::Fault;
-use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
-use operator_core::data_sources::{NamedSource, sources_of};
-use operator_core::node_set_host::{Host, PREFIX};
 
 /// The account of the runs is there; it takes nothing from `Ready`.
 pub const SERVICE_ACCOUNT_READY: &str = "ServiceAccountReady";

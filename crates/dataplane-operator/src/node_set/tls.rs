@@ -10,6 +10,7 @@ use api::names;
 use k8s_openapi::api::core::v1::Secret;
 use kube::core::PartialObjectMeta;
 use kube::{Resource, ResourceExt};
+use operator_core::node_set_host::CTLPLANE;
 use operator_core::object_key::Key;
 use operator_core::plan::{Step, Target};
 use operator_core::run_engine::build::owner;
@@ -20,7 +21,6 @@ use crate::node_set::certificates::{
 };
 use crate::node_set::ipam::{is_of, is_standing, message};
 use crate::problem::Fault;
-use operator_core::node_set_host::CTLPLANE;
 
 /// Every host has its certificates, or gets none.
 pub const CERTIFICATES_READY: &str = "NodeSetCertificatesReady";

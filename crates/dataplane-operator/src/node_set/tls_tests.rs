@@ -1,12 +1,12 @@
 //! Which certificates are asked for, and how runs get them.
 
 use api::conditions::ConditionStatus;
+use operator_core::node_set_host::HostNetworkValues;
 use operator_core::plan::Write;
 use serde_json::Value;
 
 use super::*;
 use crate::node_set::ipam::tests::{object, two};
-use operator_core::node_set_host::HostNetworkValues;
 
 fn service(spec: &Value) -> Service {
     let mut spec = spec.clone();

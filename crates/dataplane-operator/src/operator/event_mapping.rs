@@ -6,6 +6,7 @@ use api::dataplane::{Node, Role};
 use kube::ResourceExt;
 use operator_core::object_key::Key;
 use operator_runtime::source_cache::SourceCache;
+use operator_runtime::workqueue::DEBOUNCE;
 use operator_runtime::workqueue::WorkQueue;
 
 use crate::attachments::Attachments;
@@ -13,7 +14,6 @@ use crate::baremetal_request::Machines;
 use crate::caches::{Watched, namespace};
 use crate::host_conflicts::Claim;
 use crate::indexes::BY_HOST;
-use crate::node_set::event_mapping::GATHER;
 use crate::role::NodeGroup;
 
 /// Which change concerns which group.
@@ -121,7 +121,7 @@ pub(super) fn by_machines(queue: &Arc<WorkQueue>, machines: &Machines) {
     machines.on_change(move |Key { namespace, name }| {
         // The machines of a set change one by one.
         for group in [NodeGroup::Role(name.clone()), NodeGroup::Node(name)] {
-            queue.push_in(group.key(&namespace), GATHER);
+            queue.push_in(group.key(&namespace), DEBOUNCE);
         }
     });
 }

@@ -1,8 +1,8 @@
 //! What the operator may do in the cluster: its part of the chart's roles.
 
+use baremetal::metal3;
 use operator_core::rbac::{EVENTS, Rule, definitions};
 
-use crate::baremetal_set::metal3;
 use crate::node_set::external_apis;
 
 /// What the operator may do in the watched namespaces.

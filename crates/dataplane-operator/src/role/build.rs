@@ -6,6 +6,8 @@ use api::dataplane::{Node, Role, Service};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{Resource, ResourceExt};
 use operator_core::data_sources::SourceRef;
+use operator_core::data_sources::service_type;
+use operator_core::data_sources::sources_of;
 use operator_core::hash;
 use operator_core::plan::{Step, Target};
 use operator_core::run_engine::inventory::{
@@ -28,8 +30,6 @@ use crate::role::host_key::known_host;
 use crate::role::inventory::{INVENTORY_HASH, Inventory, node_inventory_name};
 use crate::role::observed::{NodeGroup, Observed};
 use crate::role::{inventory_shards, secret_vars};
-use operator_core::data_sources::service_type;
-use operator_core::data_sources::sources_of;
 
 /// The inventory objects that are not as they should be.
 pub fn inventories(seen: &Observed, hosts: &[EvaluatedHost]) -> Vec<Step> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use api::dataplane::{Node, Service, service};
 use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
+use operator_core::data_sources::{NamedSource, sources_of};
 use operator_core::plan::Target;
 use operator_core::run_engine::ssh_secret::{KNOWN_HOSTS, PRIVATE_KEY};
 use operator_runtime::source_cache::Digests;
@@ -14,7 +15,6 @@ use crate::host_conflicts::Claim;
 use crate::problem::Fault;
 use crate::role::observed::{NodeGroup, Observed};
 use crate::role::{networks, vars};
-use operator_core::data_sources::{NamedSource, sources_of};
 
 /// What keeps the services of a group from running, whatever the host.
 #[derive(Clone, Debug, Default)]

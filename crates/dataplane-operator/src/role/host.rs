@@ -6,6 +6,7 @@ use api::dataplane::{HostMachine, Node, RunState, ServiceRun};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
+use operator_core::data_sources::sources_of;
 use operator_core::hash;
 use operator_core::keyed::{Digest, short, texts};
 use operator_core::run_engine::host_key::{HostKeyTrust, accept_command};
@@ -28,7 +29,6 @@ use crate::role::host_key::{self, Offers};
 use crate::role::machine_request::MachineRequest;
 use crate::role::observed::Observed;
 use crate::role::{inventory_shards, redeploy, vars};
-use operator_core::data_sources::sources_of;
 
 /// One host, judged.
 #[derive(Clone, Debug)]

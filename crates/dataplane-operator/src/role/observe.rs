@@ -7,6 +7,7 @@ use api::ansibleee::AnsibleEe;
 use api::dataplane::{DataPlane, Node, Role, Service};
 use kube::{Resource as _, ResourceExt};
 use operator_core::data_sources::SourceRef;
+use operator_core::data_sources::sources_of;
 use operator_core::object_key::Key;
 use operator_runtime::api::Api;
 use operator_runtime::cache::Cache;
@@ -29,7 +30,6 @@ use crate::role::machine_names::{Names, known_name};
 use crate::role::machine_request::{MachineRequest, known};
 use crate::role::observed::{NodeGroup, Observed, data_plane_of, listed};
 use crate::vars::{Objects, named};
-use operator_core::data_sources::sources_of;
 
 /// The watched world.
 pub struct Caches {

@@ -3,6 +3,7 @@
 use api::conditions::{
     self, Condition, ConditionDraft, ConditionStatus, READY, Severity, merge_conditions,
 };
+use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
 use api::dataplane::{Node, NodeStatus, ObservedRole, Role, RoleStatus, RunState, ServiceRun};
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -24,7 +25,6 @@ use crate::role::machine_request::MachineRequest;
 use crate::role::observed::{Observed, data_plane_of};
 use crate::role::redeploy::redeploy_command;
 use crate::role::{faults, provisioning, secret_vars};
-use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
 
 /// The data plane that a role names exists.
 pub const DATA_PLANE_FOUND: &str = "DataPlaneFound";

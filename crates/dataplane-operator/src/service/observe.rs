@@ -6,6 +6,7 @@ use std::sync::Arc;
 use api::dataplane::{NodeSet, Service};
 use kube::{Resource, ResourceExt};
 use operator_core::data_sources::SourceRef;
+use operator_core::data_sources::sources_of;
 use operator_core::finalizers::is_terminating;
 use operator_core::object_key::Key;
 use operator_runtime::cache::Cache;
@@ -13,7 +14,6 @@ use operator_runtime::error::Result;
 use operator_runtime::source_cache::SourceCache;
 
 use crate::{default_services, endpoints};
-use operator_core::data_sources::sources_of;
 
 /// How the names begin under which services read sources: groups read the same ones.
 pub const READER: &str = "service/";

@@ -5,6 +5,7 @@ use api::dataplane::Service;
 use api::dataplane::service::faults::{faults, warnings};
 use api::fault::Fault;
 use kube::ResourceExt;
+use operator_core::data_sources::{NamedSource, sources_of, title};
 use operator_core::rejected_write::{RejectedWrite, WRITES_ACCEPTED};
 use operator_core::run_engine::run_template::{MountedSource, Play};
 use operator_core::run_engine::sources::clashes;
@@ -12,7 +13,6 @@ use operator_core::run_engine::sources::clashes;
 use crate::role::build::play;
 use crate::service::observe::Observed;
 use crate::{collection, endpoints};
-use operator_core::data_sources::{NamedSource, sources_of, title};
 
 /// The service can be deployed as it is written.
 pub const SPEC_VALID: &str = "SpecValid";

@@ -1,11 +1,12 @@
 //! The files that a compute is given, read back by the reader of `oslo`.
 
+use std::collections::BTreeMap;
+
 use super::{
     CellFaultReason, CellInput, CellView, HostView, Input, SecretView, Source, Text, cell_files,
     files,
 };
 use crate::oslo::{self, Release, Value, parse};
-use std::collections::BTreeMap;
 
 const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----";
 static NO_FILES: BTreeMap<String, String> = BTreeMap::new();

@@ -1,11 +1,13 @@
 //! The reader against oslo.config's own answers, and the writer against the reader.
 
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
 use super::{
     Entry, LIST_LIMIT, LONGEST_TEXT, Reason, Release, Text, Value, conditions, faults, parse,
     render,
 };
-use proptest::prelude::*;
-use std::collections::BTreeMap;
 
 type Sections = BTreeMap<String, BTreeMap<String, Vec<String>>>;
 

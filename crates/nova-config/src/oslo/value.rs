@@ -261,8 +261,9 @@ fn is_host_name(value: &str, with_underscores: bool) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     /// A type with values that it takes, values that it does not, and its words.
     #[track_caller]

@@ -1,7 +1,8 @@
 //! The writer, and the values that can be written so that oslo.config reads them back unchanged.
 
-use super::parse::{Entry, is_space};
 use std::fmt;
+
+use super::parse::{Entry, is_space};
 
 /// Writes entries so that [`super::parse`] returns them in the same order.
 ///

@@ -6,11 +6,11 @@ use api::conditions::ConditionDraft;
 use api::dataplane::service_run::RunState;
 use api::nova::{Cell, ExternalCompute};
 use kube::ResourceExt;
+use nova_config::conditions::CONDUCTOR_ANSWERS;
+use nova_config::services::NOVA_REGISTERED;
 use operator_core::finalizers::is_terminating;
 
 use crate::cell::credential_rotation::first_of;
-use nova_config::conditions::CONDUCTOR_ANSWERS;
-use nova_config::services::NOVA_REGISTERED;
 
 /// The play's words for a conductor that does not answer a compute.
 const SILENT: &str = "nova-conductor does not answer over the message bus";

@@ -7,6 +7,9 @@ use api::nova::Cell;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
+use nova_config::conditions::SERVICE_CONFIG_READY;
+use nova_config::conf::{self, CellView, Source};
+use nova_config::rendered_secret::{CONFIG_HASH, cell_secret_name};
 use operator_core::keyed::Digest;
 use operator_core::plan::{Step, Target};
 use operator_core::run_engine::build::owner;
@@ -15,9 +18,6 @@ use serde_json::json;
 
 use crate::cell::observe::{Observed, Rendered};
 use crate::rendered_secret::{is_of_others, not_ours};
-use nova_config::conditions::SERVICE_CONFIG_READY;
-use nova_config::conf::{self, CellView, Source};
-use nova_config::rendered_secret::{CONFIG_HASH, cell_secret_name};
 
 const OPAQUE: &str = "Opaque";
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use api::conditions::{ConditionDraft, first_names};
 use api::nova::ExternalCompute;
 use kube::ResourceExt;
+use nova_config::conditions::COMPUTES_UP_TO_DATE;
 use operator_core::keyed::{Inputs, changed};
 
 use crate::cell::credentials::of_cell_among;
-use nova_config::conditions::COMPUTES_UP_TO_DATE;
 
 /// How many computes a message names.
 const NAMED: usize = 5;

@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 
 use api::nova::Cell;
 use kube::ResourceExt;
-use operator_core::hash;
-use operator_core::keyed::Inputs;
-use operator_runtime::source_contents::Content;
-
 use nova_config::conf::{
     CA_BUNDLE, NO_VNC_PROXY_URL, PROJECT_DOMAIN, PROJECT_NAME, QUORUM_QUEUES, REGION_NAME,
     SERVICE_PASSWORD, TRANSPORT_URL, USER_DOMAIN,
 };
+use operator_core::hash;
+use operator_core::keyed::Inputs;
+use operator_runtime::source_contents::Content;
 
 /// In `status.hash` of a cell: what the last login to the cell's services was made with.
 pub const CREDENTIALS: &str = "credentials";

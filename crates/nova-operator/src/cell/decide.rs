@@ -8,6 +8,10 @@ use api::conditions::{self, ConditionDraft, READY, merge_conditions};
 use api::nova::{Cell, CellStatus};
 use jiff::Timestamp;
 use kube::ResourceExt;
+use nova_config::annotations::ALLOW_REMOVAL;
+use nova_config::conditions::{INPUT_READY, KEYSTONE_READY, MESSAGE_BUS_READY, RELEASED};
+use nova_config::conf::{CellFault, CellFaultReason, CellView, SERVICE_PASSWORD, TRANSPORT_URL};
+use nova_config::rendered_secret::cell_secret_name;
 use operator_core::finalizers::{add_finalizer, is_terminating, remove_finalizer};
 use operator_core::keyed::{Digest, Inputs, Renewal, kept, short};
 use operator_core::plan::{EventDraft, Plan, Step, Target, Write};
@@ -20,10 +24,6 @@ use crate::cell::credentials::{CREDENTIALS, of_cell};
 use crate::cell::leftovers;
 use crate::cell::observe::{Answers, NamedSecret, Observed, view};
 use crate::finalizers;
-use nova_config::annotations::ALLOW_REMOVAL;
-use nova_config::conditions::{INPUT_READY, KEYSTONE_READY, MESSAGE_BUS_READY, RELEASED};
-use nova_config::conf::{CellFault, CellFaultReason, CellView, SERVICE_PASSWORD, TRANSPORT_URL};
-use nova_config::rendered_secret::cell_secret_name;
 
 /// A look without a cause, for whatever no watch tells.
 const RESYNC: Duration = Duration::from_mins(15);

@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use api::nova::{Cell, ExternalCompute};
+use nova_config::conf::{CellFault, CellInput, CellView, SecretView};
+use nova_config::rendered_secret::{CONFIG_HASH, cell_secret_name};
 use operator_core::data_sources::SourceRef;
 use operator_core::finalizers::{has_finalizer, is_terminating};
 use operator_core::keyed::Keys;
@@ -18,8 +20,6 @@ use crate::caches::Caches;
 use crate::finalizers;
 use crate::indexes::BY_CELL;
 use crate::probe::{CaTrust, HostOutcome, KeystoneFault, amqp_login, keystone_answers};
-use nova_config::conf::{CellFault, CellInput, CellView, SecretView};
-use nova_config::rendered_secret::{CONFIG_HASH, cell_secret_name};
 
 /// How long a good answer counts.
 const PACE_GOOD: Duration = Duration::from_secs(30);

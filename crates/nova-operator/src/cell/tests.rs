@@ -8,6 +8,7 @@ use api::conditions::{Condition, ConditionStatus, find};
 use api::nova::{Cell, CellStatus, ExternalCompute};
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
+use nova_config::rendered_secret::CONFIG_HASH;
 use operator_core::condition_catalog::undeclared;
 use operator_core::keyed::{Inputs, Keys, texts};
 use operator_core::plan::{Plan, Write};
@@ -25,7 +26,6 @@ use super::{Observed, decide};
 use crate::condition_catalog::KINDS;
 use crate::finalizers;
 use crate::probe::{HostOutcome, KeystoneFault, Login};
-use nova_config::rendered_secret::CONFIG_HASH;
 
 const PASSWORD: &str = "bus-password";
 

@@ -2,7 +2,6 @@
 
 use api::nova::ExternalCompute;
 use kube::ResourceExt;
-
 use nova_config::annotations::{ALLOW_REMOVAL, CELL};
 
 /// A compute that stays where it is although its node asks for something else.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kube::ResourceExt;
+use nova_config::services::NOVA_TYPE;
 use operator_core::plan::{Step, Write};
 use operator_core::run_engine::batches::batches;
 use operator_core::run_engine::build::run;
@@ -13,7 +14,6 @@ use serde_json::json;
 use crate::cleanup::labels::{CLEANUP_OF, COMPUTE_NAME};
 use crate::compute::build::plain_recipe;
 use crate::compute::observe::Observed;
-use nova_config::services::NOVA_TYPE;
 
 /// The service of these runs.
 pub const NOVA_CLEANUP: &str = "nova-cleanup";

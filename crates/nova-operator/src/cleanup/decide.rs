@@ -10,6 +10,9 @@ use api::dataplane::service_run::RunState;
 use api::nova::ExternalCompute;
 use jiff::Timestamp;
 use kube::ResourceExt;
+use nova_config::annotations::SKIP_CLEANUP;
+use nova_config::conditions::{COMPUTE_CONDITION, HOST_CLEANED};
+use nova_config::services::LIBVIRT;
 use operator_core::finalizers::{has_finalizer, is_terminating, remove_finalizer};
 use operator_core::hash;
 use operator_core::keyed::Digest;
@@ -30,9 +33,6 @@ use crate::compute::build::{self, ssh, trust};
 use crate::compute::inputs;
 use crate::compute::observe::{Ending, Observed};
 use crate::finalizers;
-use nova_config::annotations::SKIP_CLEANUP;
-use nova_config::conditions::{COMPUTE_CONDITION, HOST_CLEANED};
-use nova_config::services::LIBVIRT;
 
 /// Reason on the node when the host is done with.
 pub const LEFT_IN_NOVA: &str = "LeftInNova";

@@ -3,7 +3,6 @@
 use api::conditions::{Condition, truncated};
 use api::nova::ExternalCompute;
 use kube::ResourceExt;
-
 use nova_config::annotations::SKIP_CLEANUP;
 
 /// How long the cause of a failed attempt may be.

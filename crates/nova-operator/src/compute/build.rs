@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use api::nova::ConfigFile;
 use kube::ResourceExt;
+use nova_config::rendered_secret::compute_secret_name;
+use nova_config::services::{LIBVIRT, NOVA, NOVA_TYPE};
 use operator_core::plan::Target;
 use operator_core::run_engine::host_key::{self, ACCEPT, HostKey, HostKeyTrust};
 use operator_core::run_engine::layout::Layout;
@@ -14,8 +16,6 @@ use operator_core::run_engine::ssh_secret::KNOWN_HOSTS;
 use serde_json::{Value, json};
 
 use crate::compute::observe::Observed;
-use nova_config::rendered_secret::compute_secret_name;
-use nova_config::services::{LIBVIRT, NOVA, NOVA_TYPE};
 
 /// The play that asks: the operator's own, so that it works with any collection.
 const REGISTERED_PLAY: &str = include_str!("../../plays/nova-registered.yaml");

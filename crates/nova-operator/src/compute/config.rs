@@ -7,6 +7,10 @@ use api::nova::{ConfigFile, ExternalCompute};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Resource, ResourceExt};
+use nova_config::conditions::SERVICE_CONFIG_READY;
+use nova_config::conf::{self, Source, Text, further_fault};
+use nova_config::oslo;
+use nova_config::rendered_secret::{CONFIG_FILES, CONFIG_HASH, compute_secret_name};
 use operator_core::hash;
 use operator_core::keyed::{Digest, Inputs};
 use operator_core::plan::{Step, Target};
@@ -16,10 +20,6 @@ use serde_json::json;
 use crate::compute::config_inputs::Complete;
 use crate::compute::observe::{Observed, Rendered};
 use crate::rendered_secret::{is_of_others, not_ours};
-use nova_config::conditions::SERVICE_CONFIG_READY;
-use nova_config::conf::{self, Source, Text, further_fault};
-use nova_config::oslo;
-use nova_config::rendered_secret::{CONFIG_FILES, CONFIG_HASH, compute_secret_name};
 
 /// Raised when the same inputs give other files: the Secrets are written anew, and nothing runs.
 const RENDERER: u32 = 2;

@@ -1,9 +1,8 @@
 //! What the files of a compute are rendered from: the cell, the host and the role's default
 //! configuration.
 
-use operator_runtime::source_contents::Content;
-
 use nova_config::conf::{CellView, DEFAULT_FILE, HostView};
+use operator_runtime::source_contents::Content;
 
 /// The inputs of a configuration, complete and fit for files.
 #[derive(Clone, Debug)]

@@ -7,6 +7,8 @@ use api::conditions::Severity;
 use api::nova::ConfigFile;
 use jiff::Timestamp;
 use kube::ResourceExt;
+use nova_config::annotations::REDEPLOY;
+use nova_config::services::{LIBVIRT, NOVA, NOVA_REGISTERED};
 use operator_core::finalizers::add_finalizer;
 use operator_core::keyed::Digest;
 use operator_core::plan::{Plan, Step};
@@ -32,8 +34,6 @@ use crate::compute::observe::Observed;
 use crate::compute::preconditions;
 use crate::compute::{config, status, warnings};
 use crate::{cleanup, finalizers};
-use nova_config::annotations::REDEPLOY;
-use nova_config::services::{LIBVIRT, NOVA, NOVA_REGISTERED};
 
 /// A look without a cause, for whatever no watch tells.
 const RESYNC: Duration = Duration::from_mins(15);

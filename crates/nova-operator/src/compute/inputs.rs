@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use api::nova::ExternalCompute;
 use kube::ResourceExt;
+use nova_config::annotations::REDEPLOY;
 use operator_core::hash;
 use operator_core::keyed::Digest;
 use serde_json::{Value, json};
@@ -11,7 +12,6 @@ use serde_json::{Value, json};
 use crate::cell::credentials::of_cell;
 use crate::compute::config_inputs::Complete;
 use crate::compute::observe::Observed;
-use nova_config::annotations::REDEPLOY;
 
 /// The list of fields below; a new number would mean another hash for everyone, so it never changes
 /// for what exists: new fields enter only where they are set.

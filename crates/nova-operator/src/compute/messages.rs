@@ -2,7 +2,6 @@
 
 use api::nova::ExternalCompute;
 use kube::ResourceExt;
-
 use nova_config::annotations::REDEPLOY;
 
 /// The command that deploys a compute once more.

@@ -7,6 +7,10 @@ use api::ansibleee::AnsibleEe;
 use api::dataplane::{Node, Role};
 use api::nova::{Cell, ExternalCompute};
 use kube::ResourceExt;
+use nova_config::annotations::DEFAULT_CONFIG;
+use nova_config::oslo::Release;
+use nova_config::release::{self, Chosen};
+use nova_config::rendered_secret::{CONFIG_FILES, CONFIG_HASH, compute_secret_name};
 use operator_core::data_sources::SourceRef;
 use operator_core::finalizers::{has_finalizer, is_terminating};
 use operator_core::keyed::Keys;
@@ -24,10 +28,6 @@ use crate::finalizers;
 use crate::images::Images;
 use crate::indexes::BY_OWNER;
 use crate::rollout_coordinator::RolloutSlot;
-use nova_config::annotations::DEFAULT_CONFIG;
-use nova_config::oslo::Release;
-use nova_config::release::{self, Chosen};
-use nova_config::rendered_secret::{CONFIG_FILES, CONFIG_HASH, compute_secret_name};
 
 /// The ConfigMap that a role's annotation names.
 #[derive(Clone, Debug)]

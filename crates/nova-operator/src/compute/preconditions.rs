@@ -6,6 +6,12 @@ use api::conditions::{self, ConditionDraft, READY, find};
 use api::dataplane::Node;
 use api::nova::Cell;
 use kube::ResourceExt;
+use nova_config::annotations::{CELL, DEFAULT_CONFIG};
+use nova_config::conditions::{INPUT_READY, NODE_READY, NOVA_CELL_READY};
+use nova_config::conf::{
+    CellInput, CellView, HostView, SERVICE_PASSWORD, SecretView, TRANSPORT_URL,
+};
+use nova_config::oslo::Value;
 use operator_core::keyed::short;
 use operator_core::run_engine::inventory::INVENTORY_KEY;
 use operator_core::run_engine::ssh_secret::PRIVATE_KEY;
@@ -16,12 +22,6 @@ use crate::cell_immutability::owns;
 use crate::compute::config_inputs::{self, Complete};
 use crate::compute::observe::{Inventory, Observed};
 use crate::compute_lifecycle::effective::{DesiredCompute, desired};
-use nova_config::annotations::{CELL, DEFAULT_CONFIG};
-use nova_config::conditions::{INPUT_READY, NODE_READY, NOVA_CELL_READY};
-use nova_config::conf::{
-    CellInput, CellView, HostView, SERVICE_PASSWORD, SecretView, TRANSPORT_URL,
-};
-use nova_config::oslo::Value;
 
 /// The node's own controller has still to say how the host is reached: an ordinary step.
 const NOT_PUBLISHED: &str = "InventoryNotPublished";

@@ -5,6 +5,8 @@ use api::dataplane::ServiceRun;
 use api::nova::{ExternalCompute, ExternalComputeStatus};
 use jiff::Timestamp;
 use kube::ResourceExt;
+use nova_config::conditions::{CELL_MATCHES, DEPLOYMENT_READY, UP_TO_DATE};
+use nova_config::services::{LIBVIRT, NOVA, NOVA_REGISTERED};
 use operator_core::keyed::{Renewal, kept};
 use operator_core::plan::{Step, Target};
 use operator_core::run_engine::service_sequence::{has_begun, is_as_deployed, renew};
@@ -18,8 +20,6 @@ use crate::compute::messages::redeploy_command;
 use crate::compute::observe::Observed;
 use crate::compute::preconditions::previous;
 use crate::compute_lifecycle::effective::desired;
-use nova_config::conditions::{CELL_MATCHES, DEPLOYMENT_READY, UP_TO_DATE};
-use nova_config::services::{LIBVIRT, NOVA, NOVA_REGISTERED};
 
 /// In `status.hash`: the digest of all inputs.
 const INPUT: &str = "input";

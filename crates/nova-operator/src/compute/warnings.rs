@@ -1,13 +1,13 @@
 //! What a human should know of the options that they wrote: a condition that does not affect Ready.
 
 use api::conditions::{ConditionDraft, ConditionStatus};
-
-use crate::compute::config_inputs::default_text;
-use crate::compute::observe::Observed;
 use nova_config::conditions::CONFIG_WARNINGS;
 use nova_config::conf::is_read;
 use nova_config::oslo::{self, LIST_LIMIT, Text};
 use nova_config::release::{Chosen, not_judged};
+
+use crate::compute::config_inputs::default_text;
+use crate::compute::observe::Observed;
 
 /// What is told of the options in `spec.customServiceConfig` and in the role's default configuration.
 pub fn condition(seen: &Observed) -> ConditionDraft {

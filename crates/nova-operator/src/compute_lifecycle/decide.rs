@@ -7,6 +7,7 @@ use api::dataplane::Node;
 use api::nova::ExternalCompute;
 use jiff::Timestamp;
 use kube::ResourceExt;
+use nova_config::conditions::COMPUTE_CONDITION;
 use operator_core::finalizers::is_terminating;
 use operator_core::plan::{Kind, Plan, Step, Target, Write};
 use operator_core::rejected_write::RejectedWrite;
@@ -18,7 +19,6 @@ use crate::compute_lifecycle::observe::{Observed, own_condition};
 use crate::compute_lifecycle::outcome::Outcome;
 use crate::compute_lifecycle::removal;
 use crate::{conflicting_service, foreign_condition};
-use nova_config::conditions::COMPUTE_CONDITION;
 
 /// A look without a cause, for whatever no watch tells.
 const RESYNC: Duration = Duration::from_mins(15);

@@ -3,7 +3,6 @@
 use api::dataplane::{Node, Role};
 use api::names::is_dns_subdomain;
 use kube::ResourceExt;
-
 use nova_config::annotations::CELL;
 
 /// What the annotations ask for.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use api::conditions::{Condition, find};
 use api::dataplane::{Node, Role};
 use api::nova::ExternalCompute;
+use nova_config::conditions::COMPUTE_CONDITION;
 use operator_core::finalizers::{has_finalizer, is_terminating};
 use operator_core::object_key::Key;
 use operator_runtime::error::Result;
@@ -13,7 +14,6 @@ use crate::caches::Caches;
 use crate::conflicting_service::ConflictingService;
 use crate::finalizers;
 use crate::images::Images;
-use nova_config::conditions::COMPUTE_CONDITION;
 
 /// Plain copies of everything that was seen.
 #[derive(Clone, Debug)]

@@ -3,6 +3,7 @@
 use api::conditions::{ConditionDraft, Severity, find};
 use api::nova::ExternalCompute;
 use kube::ResourceExt;
+use nova_config::conditions::{COMPUTE_CONDITION, HOST_CLEANED};
 use operator_core::finalizers::{add_finalizer, is_terminating, remove_finalizer};
 use operator_core::plan::{Step, Target};
 
@@ -12,7 +13,6 @@ use crate::cleanup::messages;
 use crate::compute_lifecycle::observe::{Observed, own_condition};
 use crate::compute_lifecycle::outcome::Outcome;
 use crate::finalizers;
-use nova_config::conditions::{COMPUTE_CONDITION, HOST_CLEANED};
 
 /// What is written of a node that is being deleted: its compute goes first, then it is released.
 pub fn of_node(seen: &Observed) -> Option<Outcome> {

@@ -7,6 +7,8 @@ use api::dataplane::{Node, Role};
 use api::nova::ExternalCompute;
 use jiff::Timestamp;
 use kube::ResourceExt;
+use nova_config::annotations::CELL;
+use nova_config::conditions::COMPUTE_CONDITION;
 use operator_core::condition_catalog::undeclared;
 use operator_core::plan::{Plan, Write};
 use operator_core::rejected_write::RejectedWrite;
@@ -20,8 +22,6 @@ use super::{Images, Observed, decide};
 use crate::condition_catalog::KINDS;
 use crate::conflicting_service::ConflictingService;
 use crate::finalizers;
-use nova_config::annotations::CELL;
-use nova_config::conditions::COMPUTE_CONDITION;
 
 mod cell;
 mod names;

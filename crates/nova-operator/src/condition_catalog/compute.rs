@@ -1,6 +1,10 @@
 //! The conditions of a compute and their reasons.
 
 use api::conditions::ConditionStatus;
+use nova_config::conditions::{
+    CELL_MATCHES, CONFIG_WARNINGS, DEPLOYMENT_READY, HOST_CLEANED, INPUT_READY, NODE_READY,
+    NOVA_CELL_READY, SERVICE_CONFIG_READY, UP_TO_DATE,
+};
 use operator_core::condition_catalog::{
     self, ALREADY_EXISTS, ConditionSpec, FORBIDDEN, INVALID, ReasonSpec, Repeats, WRITES,
     condition, summary,
@@ -8,10 +12,6 @@ use operator_core::condition_catalog::{
 use operator_core::run_engine::outcome::FailureReason;
 
 use crate::condition_catalog::shared::{NOT_RENDERED, SECRET_NOT_OURS, SERVICE_LISTED};
-use nova_config::conditions::{
-    CELL_MATCHES, CONFIG_WARNINGS, DEPLOYMENT_READY, HOST_CLEANED, INPUT_READY, NODE_READY,
-    NOVA_CELL_READY, SERVICE_CONFIG_READY, UP_TO_DATE,
-};
 
 /// All of them.
 pub(super) const CONDITIONS: &[ConditionSpec] = &[

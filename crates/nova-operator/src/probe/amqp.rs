@@ -7,13 +7,15 @@ pub(crate) mod login;
 pub(crate) mod outcome;
 mod wire;
 
-use super::deadline::DEADLINE;
+use std::time::Duration;
+
 use futures::future::join_all;
 use nova_config::transport_url::{Broker, TransportUrl};
 use operator_runtime::tls_stream::{CaTrust, ConnectFault, Stream, connect};
 use outcome::{HostOutcome, Login};
-use std::time::Duration;
 use tokio::time::timeout;
+
+use super::deadline::DEADLINE;
 
 /// How long a broker may take to answer the logout.
 const LOGOUT: Duration = Duration::from_secs(1);

@@ -1,10 +1,12 @@
 //! Whether a Keystone answers at a URL, asked without credentials.
 
-use super::deadline::DEADLINE;
+use std::fmt;
+
 use http::{Request, StatusCode, Uri, header};
 use operator_runtime::http_client::{self, HttpFault};
 use operator_runtime::tls_stream::CaTrust;
-use std::fmt;
+
+use super::deadline::DEADLINE;
 
 /// A version document has a few hundred bytes.
 const LARGEST_ANSWER: usize = 64 * 1024;

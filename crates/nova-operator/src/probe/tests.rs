@@ -1,17 +1,19 @@
 //! The probes against servers of this process: silent, closed, foreign, and with TLS.
 
-use super::{
-    CaTrust, DEADLINE, HostOutcome, KeystoneFault, Login, TrustFault, amqp_login, keystone_answers,
-};
-use nova_config::transport_url::TransportUrl;
 use std::{
     net::SocketAddr,
     sync::Arc,
     time::{Duration, Instant},
 };
+
+use nova_config::transport_url::TransportUrl;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
+};
+
+use super::{
+    CaTrust, DEADLINE, HostOutcome, KeystoneFault, Login, TrustFault, amqp_login, keystone_answers,
 };
 
 /// Serves each connection to a port of its own by what `serve` does with it.

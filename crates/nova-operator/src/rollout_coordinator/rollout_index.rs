@@ -6,6 +6,9 @@ use api::conditions;
 use api::dataplane::{Node, RunState};
 use api::nova::{ExternalCompute, ExternalComputeStatus};
 use api::rollout_limits::Limits;
+use nova_config::conditions::{
+    DEPLOYMENT_READY, INPUT_READY, NODE_READY, NOVA_CELL_READY, SERVICE_CONFIG_READY, UP_TO_DATE,
+};
 use operator_core::finalizers::is_terminating;
 use operator_core::hash;
 use operator_core::object_key::Key;
@@ -18,9 +21,6 @@ use crate::cell::credentials::of_cell_among;
 use crate::compute::blocked_rollout::BlockedRollout;
 use crate::compute::deploy_strategy::{deploys, is_left_out};
 use crate::indexes::{cell_key, role_key};
-use nova_config::conditions::{
-    DEPLOYMENT_READY, INPUT_READY, NODE_READY, NOVA_CELL_READY, SERVICE_CONFIG_READY, UP_TO_DATE,
-};
 
 /// What others need to know of a compute.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -6,14 +6,14 @@ use std::time::Duration;
 use api::conditions::ConditionDraft;
 use jiff::Timestamp;
 use kube::ResourceExt;
+use nova_config::conditions::CONFIG_CONDITION;
+use nova_config::file_names::{Effect, HOST_FILE, effect, working_name};
 use operator_core::data_sources::SourceRef;
 use operator_core::finalizers::is_terminating;
 use operator_core::plan::Plan;
 
 use crate::foreign_condition::step;
 use crate::service_config::observe::{Observed, own_condition};
-use nova_config::conditions::CONFIG_CONDITION;
-use nova_config::file_names::{Effect, HOST_FILE, effect, working_name};
 
 /// A look without a cause, for whatever no watch tells.
 const RESYNC: Duration = Duration::from_mins(15);

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use api::conditions::{Condition, find};
 use api::dataplane::{Service, ServiceSpec};
 use kube::ResourceExt;
+use nova_config::conditions::CONFIG_CONDITION;
+use nova_config::services::NOVA_TYPE;
 use operator_core::data_sources::SourceRef;
 use operator_core::object_key::Key;
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
-use nova_config::conditions::CONFIG_CONDITION;
-use nova_config::services::NOVA_TYPE;
 
 /// Plain copies of everything that was seen.
 #[derive(Clone, Debug)]

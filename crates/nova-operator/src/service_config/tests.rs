@@ -6,6 +6,7 @@ use std::sync::Arc;
 use api::conditions::{ConditionDraft, READY, Severity, merge_conditions};
 use api::dataplane::Service;
 use jiff::Timestamp;
+use nova_config::conditions::CONFIG_CONDITION;
 use operator_core::condition_catalog::undeclared;
 use operator_core::data_sources::SourceRef;
 use operator_core::plan::{EventDraft, Write};
@@ -15,7 +16,6 @@ use testkit::golden::recorded;
 use super::decide::decide;
 use super::observe::{Observed, own_condition};
 use crate::condition_catalog::KINDS;
-use nova_config::conditions::CONFIG_CONDITION;
 
 fn seen(has_cell: bool, sources: &[(SourceRef, &[&str])]) -> Observed {
     let object = json!({

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use api::ansibleee::{AnsibleEe, RunHost};
+use api::names;
 use serde_json::{Value, json};
 
 use crate::plan::{Step, Target};
@@ -10,9 +12,6 @@ use crate::run_engine::host_key::SCAN_LIMIT;
 use crate::run_engine::inventory::{RUN_GROUP, run_inventory};
 use crate::run_engine::mounts;
 use crate::run_engine::run::{ATTEMPTS, HOST_KEYS, PARTIAL_LABEL, SERVICE_LABEL, SSH_KEYS};
-use api::ansibleee::{AnsibleEe, RunHost};
-use api::names;
-
 use crate::run_engine::run_template::{HostConnection, Play, RunTemplate};
 
 /// Longest name of an AnsibleEE: it leaves room for the suffixes of its Job and pods.
@@ -187,12 +186,13 @@ fn extra_vars(template: &RunTemplate) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use api::ansibleee::HostKeyScan;
+
     use super::*;
     use crate::plan::Kind;
     use crate::run_engine::layout::Layout;
     use crate::run_engine::run_template::{AnsibleOptions, DeploymentOptions};
     use crate::run_engine::ssh_secret::KNOWN_HOSTS;
-    use api::ansibleee::HostKeyScan;
 
     #[test]
     fn options_are_quoted_for_a_shell() {

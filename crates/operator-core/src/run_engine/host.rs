@@ -1,8 +1,9 @@
 //! A host as its chain is judged: its services as they should be, and what was recorded of them.
 
+use api::dataplane::service_run::ServiceRun;
+
 use crate::keyed::Digest;
 use crate::run_engine::retry::Retries;
-use api::dataplane::service_run::ServiceRun;
 
 /// One service as it should be on one host.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
+use api::ansibleee::HostKeyScan;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use sha2::{Digest, Sha256};
 
 use crate::hash;
-use api::ansibleee::HostKeyScan;
 
 /// Annotation on a node: the fingerprint of the key by which its host may be known from now on.
 pub const ACCEPT: &str = "dataplane.openstack.org/accept-host-key";

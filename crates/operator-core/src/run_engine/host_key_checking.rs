@@ -1,12 +1,12 @@
 //! Variables by which a human turns off that a host's own ssh key is checked. That is allowed, for some
 //! hosts are reached in ways of their own, and told.
 
-use crate::condition_catalog;
-use serde_json::Value;
-
-use crate::condition_catalog::{ConditionSpec, ReasonSpec};
 use api::conditions::ConditionDraft;
 use api::shared::AnyMap;
+use serde_json::Value;
+
+use crate::condition_catalog;
+use crate::condition_catalog::{ConditionSpec, ReasonSpec};
 
 /// The condition that tells it.
 pub const HOST_KEYS_CHECKED: &str = "HostKeysChecked";

@@ -3,10 +3,11 @@
 //! A host is at one service at a time: those before it have succeeded, and of those after it there is
 //! at most the first attempt.
 
-use crate::run_engine::{DesiredService, Run, SequenceState, ServiceSequence};
 use api::dataplane::{HostProgress, RunState, ServiceRun};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use crate::run_engine::{DesiredService, Run, SequenceState, ServiceSequence};
 
 /// Of what is done no attempt counts any more, whatever its number.
 const DONE: i64 = i64::MAX;
@@ -168,8 +169,9 @@ pub fn current(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     fn wanted(n_services: usize) -> Vec<DesiredService> {
         let service = |idx: usize| DesiredService {

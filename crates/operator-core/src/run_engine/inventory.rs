@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use api::yaml::Tree;
 use serde_json::Value;
 
 use crate::run_engine::owner::{self, HostOwner};
-use api::yaml::Tree;
 
 /// The group that holds exactly the hosts of a run, in the run's own inventory.
 pub const RUN_GROUP: &str = "edpm_run";

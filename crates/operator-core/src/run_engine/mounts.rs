@@ -5,17 +5,15 @@ mod pod_files;
 
 use std::collections::BTreeSet;
 
+use api::shared::{MAX_EXTRA_MOUNTS, MAX_MOUNTS, MAX_VOLUMES, VolMounts};
 use k8s_openapi::api::core::v1::{ConfigMapVolumeSource, SecretVolumeSource, Volume, VolumeMount};
 
+use self::pod_files::{CONFIGS_DIR, KEY_MODE};
 use crate::run_engine::inventory::{INVENTORY_KEY, KNOWN_HOSTS_DIR, NETWORK_DIR, SSH_KEY_DIR};
+use crate::run_engine::layout::Layout;
 use crate::run_engine::run_template::{HostConnection, MountedSource, RunTemplate};
 use crate::run_engine::secret_vars;
 use crate::run_engine::ssh_secret::{KNOWN_HOSTS, PRIVATE_KEY};
-use api::shared::{MAX_EXTRA_MOUNTS, MAX_MOUNTS, MAX_VOLUMES, VolMounts};
-
-use self::pod_files::{CONFIGS_DIR, KEY_MODE};
-
-use crate::run_engine::layout::Layout;
 
 /// The volume with the inventory of a parent.
 const INVENTORY_VOLUME: &str = "edpm-inventory";
@@ -170,11 +168,11 @@ fn split(entry: VolMounts) -> Vec<VolMounts> {
 
 #[cfg(test)]
 mod tests {
+    use api::ansibleee::AnsibleEe;
     use kube::CustomResourceExt as _;
     use proptest::prelude::*;
 
     use super::*;
-    use api::ansibleee::AnsibleEe;
 
     fn entry(name: &str, n_mounts: usize) -> VolMounts {
         let mounts = (0..n_mounts).map(|it| file(name, &format!("/{name}/{it}"), "k")).collect();

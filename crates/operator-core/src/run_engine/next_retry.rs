@@ -1,12 +1,12 @@
 //! When an attempt that failed is followed by another one.
 
+use api::dataplane::service_run::ServiceRun;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::run_engine::host::Host;
 use crate::run_engine::outcome::FailureReason;
 use crate::run_engine::retry::{Retries, pause};
 use crate::run_engine::run::Run;
-use api::dataplane::service_run::ServiceRun;
 
 /// When the failed attempt that a status records is followed by another: a time that has passed means
 /// at once, `None` never.

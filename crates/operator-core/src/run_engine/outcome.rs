@@ -1,11 +1,12 @@
 //! What the result of a run means for one host: class, words and whether it is tried again.
 
+use api::ansibleee::{AnsibleEeStatus, HostFailure, HostKeyProblem, HostOutcome};
+use api::dataplane::service_run::ServiceRun;
+
 use crate::run_engine::host_key::HostKey;
 use crate::run_engine::owner;
 use crate::run_engine::retry::Retries;
 use crate::run_engine::run::Run;
-use api::ansibleee::{AnsibleEeStatus, HostFailure, HostKeyProblem, HostOutcome};
-use api::dataplane::service_run::ServiceRun;
 
 /// Why an attempt failed.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]

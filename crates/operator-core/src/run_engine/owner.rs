@@ -3,9 +3,8 @@
 //! ansibleee-operator puts a play before every run of the engine that compares both; see
 //! `plays/owner-check.yaml` there.
 
-use serde_json::{Value, json};
-
 use api::ansibleee::HostFailure;
+use serde_json::{Value, json};
 
 /// Annotation on the object that describes a host: UIDs and words `host:NAME`, separated by commas or
 /// spaces. A host that records one of the UIDs as its owner's is taken over; so is one that records

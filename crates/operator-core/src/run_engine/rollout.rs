@@ -264,10 +264,9 @@ impl DisruptionBudget {
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-
     use jiff::Timestamp;
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+    use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
     use super::*;
 

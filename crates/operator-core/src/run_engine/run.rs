@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::ResourceExt;
-use serde::{Deserialize, Serialize};
-
 use api::ansibleee::{AnsibleEe, HostKeyReport, HostOutcome, HostResult, JobStatus};
 use api::conditions::{READY, find};
 use api::dataplane::service_run::ServiceRun;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt;
+use serde::{Deserialize, Serialize};
 
 /// Label with the name of the service that a run deploys.
 pub const SERVICE_LABEL: &str = "edpm.openstack.org/service";

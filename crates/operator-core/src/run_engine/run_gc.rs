@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use api::dataplane::service_run::{RunState, ServiceRun};
 use kube::ResourceExt;
 
 use crate::plan::{Step, Target, Write};
 use crate::run_engine::run::Run;
-use api::dataplane::service_run::{RunState, ServiceRun};
 
 /// Deletes superseded runs.
 ///

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use api::ansibleee::AnsibleEe;
+
 use super::*;
 use crate::run_engine::test_runs::{attempt, ended, record, run};
-use api::ansibleee::AnsibleEe;
 
 fn recorded(state: RunState, number: i64) -> Vec<ServiceRun> {
     vec![record(state, "A", number)]

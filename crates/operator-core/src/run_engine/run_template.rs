@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use api::ansibleee::HostKeyScan;
+use api::shared::VolMounts;
 use k8s_openapi::api::core::v1::{EnvVar, PodDNSConfig};
 use serde_json::Value;
 
@@ -9,8 +11,6 @@ use crate::plan::Target;
 use crate::run_engine::inventory::RUN_GROUP;
 use crate::run_engine::layout::Layout;
 use crate::run_engine::limit;
-use api::ansibleee::HostKeyScan;
-use api::shared::VolMounts;
 
 /// What a service executes.
 #[derive(Clone, Debug, PartialEq)]

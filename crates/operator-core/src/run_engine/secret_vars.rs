@@ -5,11 +5,11 @@
 
 use std::collections::BTreeMap;
 
+use api::yaml::Tree;
 use k8s_openapi::api::core::v1::VolumeMount;
 use serde_json::Value;
 
 use crate::run_engine::owner;
-use api::yaml::Tree;
 
 /// Key of the variables of all hosts; no host can have this name.
 pub const GROUP_KEY: &str = "group_vars";

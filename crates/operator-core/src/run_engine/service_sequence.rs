@@ -1,5 +1,6 @@
 //! Where one host stands in its chain of services, and what has to happen next.
 
+use api::dataplane::service_run::{RunState, ServiceRun};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -8,7 +9,6 @@ use crate::run_engine::host::{DesiredService, Host};
 use crate::run_engine::next_retry;
 use crate::run_engine::outcome::{self, FailureReason, Outcome};
 use crate::run_engine::run::{Attempt, Run};
-use api::dataplane::service_run::{RunState, ServiceRun};
 
 /// The hash of inputs that cannot be told, or read: no attempt carries it.
 pub const UNKNOWN: &str = "unknown";

@@ -1,5 +1,6 @@
 //! Tables for the judgement on one host.
 
+use api::ansibleee::AnsibleEe;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -8,7 +9,6 @@ use crate::keyed::{Digest, Keys};
 use crate::run_engine::retry::Retries;
 use crate::run_engine::run::SERVICE_LABEL;
 use crate::run_engine::test_runs::{attempt as tried, ended, record, run};
-use api::ansibleee::AnsibleEe;
 
 const RUNNING: &str = r#"{ "JobStatus": "Running" }"#;
 

@@ -1,12 +1,12 @@
 //! Runs and records for the engine's own tests.
 
+use api::ansibleee::AnsibleEe;
+use api::dataplane::service_run::{RunState, ServiceRun};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
 use crate::run_engine::run::{ATTEMPTS, Attempt, SERVICE_LABEL, SSH_KEYS};
-use api::ansibleee::AnsibleEe;
-use api::dataplane::service_run::{RunState, ServiceRun};
 
 /// One attempt.
 pub(super) fn attempt(hash: &str, number: i64) -> Attempt {

@@ -17,10 +17,10 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::runtime::watcher::Event;
 use kube::{Resource, ResourceExt};
+use operator_core::object_key::Key;
 
 use super::item::{Item, Unreadable};
 use super::key::{Index, IndexName};
-use operator_core::object_key::Key;
 
 /// An object before and after a change, as far as it could be read.
 pub(super) struct Change<K> {

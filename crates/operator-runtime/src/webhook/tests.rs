@@ -4,6 +4,7 @@ use axum::body::Body;
 use futures::future::join_all;
 use http::StatusCode;
 use http_body_util::BodyExt as _;
+use rcgen::ExtendedKeyUsagePurpose;
 use rustls::{ClientConfig, RootCertStore, pki_types::pem::PemObject as _};
 use serde_json::{Value, json};
 use tokio::{
@@ -14,8 +15,6 @@ use tokio::{
 };
 use tokio_rustls::client::TlsStream;
 use tower::ServiceExt as _;
-
-use rcgen::ExtendedKeyUsagePurpose;
 
 use super::*;
 use crate::{clock, error::BoxError, tls::Bundle};

@@ -8,9 +8,8 @@ use serde_json::{Map, Value, json};
 use super::answer::{Answer, Outcome};
 use super::door::Door;
 use super::way::{self, Stop};
-use crate::player::host::Host;
-
 use crate::clock;
+use crate::player::host::Host;
 
 /// What holds a machine that is worked on.
 pub(crate) const CONDUCTOR: &str = "ironic";

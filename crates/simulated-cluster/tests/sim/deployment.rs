@@ -13,7 +13,6 @@ use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, ListParams};
 use serde_json::{Value, json};
-
 use simulated_cluster::{Behaviour, Host, Visit};
 
 use crate::world::World;

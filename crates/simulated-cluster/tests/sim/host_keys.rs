@@ -9,7 +9,6 @@ use e2e::Namespace;
 use e2e::journey::{self, ROLE, SSH_SECRET, ready, told};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
-
 use simulated_cluster::Host;
 
 use crate::journey::trace;

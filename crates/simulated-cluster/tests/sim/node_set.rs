@@ -9,7 +9,6 @@ use e2e::{Namespace, holds, says};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
-
 use simulated_cluster::Host;
 
 use crate::journey::trace;

@@ -13,7 +13,6 @@ use e2e::{Namespace, holds, neighbours, says};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{DeleteParams, ListParams};
 use serde_json::json;
-
 use simulated_cluster::{Host, Visit};
 
 use crate::world::World;

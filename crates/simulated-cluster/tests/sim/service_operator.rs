@@ -8,7 +8,6 @@ use e2e::{Namespace, says};
 use kube::ResourceExt as _;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
-
 use simulated_cluster::{Host, Visit};
 
 use crate::world::World;

@@ -12,7 +12,6 @@ use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use k8s_openapi::api::events::v1::Event;
 use operator_core::keyed::is_keyed;
 use serde_json::json;
-
 use simulated_cluster::Host;
 
 use crate::journey::trace;

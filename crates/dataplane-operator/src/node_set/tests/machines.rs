@@ -1,10 +1,11 @@
 //! Node sets whose machines are provisioned.
 
+use api::baremetal::set::FOR;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use operator_core::run_engine::host_key::HostKey;
 
 use super::*;
-use crate::baremetal_request::set::{FOR, IN_USE};
+use crate::baremetal_request::set::IN_USE;
 
 const KEY: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+";

@@ -2,11 +2,12 @@
 //! loses the machine that its node needs, and the end is the same.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use testkit::crash::{Death, Died, Life, ends_alike};
 
 use super::machines::OTHER;
 use super::*;
 use crate::baremetal_request::set::IN_USE;
-use crate::baremetal_request::test_model::{Death, Died, Life, Provisioner, ends_alike};
+use crate::baremetal_request::test_model::Provisioner;
 
 /// How far the story goes.
 const CHAPTERS: usize = 5;

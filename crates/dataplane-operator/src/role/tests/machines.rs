@@ -1,6 +1,8 @@
 //! Hosts whose machines are provisioned: what is asked for, what waits for it, and how it is given back.
 
 use api::baremetal::BaremetalSet;
+use api::baremetal::set::FOR;
+use api::dataplane::node::REDEPLOY;
 use jiff::ToSpan as _;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{CustomResourceExt as _, Resource as _};
@@ -8,9 +10,8 @@ use operator_core::run_engine::host_key::{ACCEPT, HostKey};
 use proptest::prelude::*;
 
 use super::*;
-use crate::baremetal_request::set::{FOR, IN_USE, MAX_HOSTS};
+use crate::baremetal_request::set::{IN_USE, MAX_HOSTS};
 use crate::role::machine_names::known_name;
-use api::dataplane::node::REDEPLOY;
 
 pub(super) const OTHER: &str = "example.org/other";
 const KEY: &str =

@@ -4,11 +4,11 @@ use api::dataplane::Node as NodeKind;
 use kube::core::admission::AdmissionReview;
 use kube::{Resource, ResourceExt};
 use kube_cel::cel::{Context, Program, Value as CelValue, to_value};
+use nova_config::annotations::{ALLOW_REMOVAL, CELL};
 use operator_runtime::cache::WriteThrough;
 use serde_json::{Value, json};
 
 use super::*;
-use nova_config::annotations::{ALLOW_REMOVAL, CELL};
 
 /// A node or role with these annotations and that role.
 fn object(kind: &str, annotations: &Value, role: Option<&str>) -> Value {

@@ -1,8 +1,9 @@
 //! The ways in which a compute goes.
 
+use nova_config::annotations::ALLOW_REMOVAL;
+
 use super::*;
 use crate::finalizers;
-use nova_config::annotations::ALLOW_REMOVAL;
 
 /// What is written from the end of the clean-up on, where the node goes too; sorted.
 const END: [&str; 8] = [

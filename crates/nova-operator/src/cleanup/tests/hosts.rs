@@ -1,11 +1,11 @@
 //! What is done on the host of a compute that goes, and for how long it is tried.
 
 use api::dataplane::{RunState, ServiceRun};
+use nova_config::annotations::SKIP_CLEANUP;
 use operator_core::rejected_write::RejectedWrite;
 
 use super::cases::own_run;
 use super::*;
-use nova_config::annotations::SKIP_CLEANUP;
 
 fn message(world: &World) -> String {
     let status = world.compute.as_ref().unwrap().status.as_ref().unwrap();

@@ -1,7 +1,8 @@
 //! A compute whose node asks for another cell, and one whose role or cell is not there.
 
-use super::*;
 use nova_config::annotations::{CELL, DEFAULT_CONFIG};
+
+use super::*;
 
 /// A deployed compute that its node owns, and whose node says that.
 fn asked(cell: Option<&str>) -> World {

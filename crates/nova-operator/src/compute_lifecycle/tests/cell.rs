@@ -1,9 +1,9 @@
 //! What becomes of a compute whose node asks for another cell, or for none.
 
+use nova_config::annotations::ALLOW_REMOVAL;
 use operator_core::plan::Step;
 
 use super::*;
-use nova_config::annotations::ALLOW_REMOVAL;
 
 /// A compute that has run, with a human's configuration.
 fn ran(cell: &str) -> ExternalCompute {

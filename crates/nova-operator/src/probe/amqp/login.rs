@@ -1,14 +1,16 @@
 //! The four exchanges of a login: start, tune, open, close.
 
+use std::io;
+
+use api::conditions::printable;
+use nova_config::transport_url::Broker;
+use operator_runtime::tls_stream::Stream;
+use tokio::io::AsyncWriteExt;
+
 use super::{
     outcome::Login,
     wire::{self, Arguments, Method, ReadFault, method},
 };
-use api::conditions::printable;
-use nova_config::transport_url::Broker;
-use operator_runtime::tls_stream::Stream;
-use std::io;
-use tokio::io::AsyncWriteExt;
 
 /// How much of a broker's own words is passed on.
 const LONGEST_TEXT: usize = 200;

@@ -1,6 +1,7 @@
 //! Frames and methods of AMQP 0-9-1, as far as a login needs them.
 
 use std::io;
+
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// Class and method of what a login says and hears.

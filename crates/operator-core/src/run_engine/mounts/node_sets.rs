@@ -6,6 +6,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use api::names;
+use api::shared::VolMounts;
 use k8s_openapi::api::core::v1::{
     ConfigMapVolumeSource, KeyToPath, ProjectedVolumeSource, SecretProjection, SecretVolumeSource,
     Volume, VolumeMount, VolumeProjection,
@@ -15,12 +17,9 @@ use sha2::{Digest, Sha224};
 use super::pod_files::{CONFIGS_DIR, KEY_MODE};
 use crate::hash::hex;
 use crate::run_engine::inventory::{INVENTORY_KEY, KNOWN_HOSTS_DIR, KNOWN_HOSTS_KEY, SSH_KEY_DIR};
+use crate::run_engine::layout::{NodeSets, Tls};
 use crate::run_engine::run_template::{MountedSource, RunTemplate};
 use crate::run_engine::ssh_secret::{KNOWN_HOSTS, PRIVATE_KEY};
-use api::names;
-use api::shared::VolMounts;
-
-use crate::run_engine::layout::{NodeSets, Tls};
 
 /// Folder of CA bundles in the pod, by service type.
 const CA_DIR: &str = "/var/lib/openstack/cacerts";

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use api::ansibleee::AnsibleEe;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -11,7 +12,6 @@ use crate::run_engine::layout::Layout;
 use crate::run_engine::mounts;
 use crate::run_engine::run_template::{AnsibleOptions, DeploymentOptions, Play};
 use crate::run_engine::sources::mounted;
-use api::ansibleee::AnsibleEe;
 
 fn source(kind: &str, name: &str, keys: &[&str]) -> MountedSource {
     let keys = keys.iter().map(|it| (*it).to_owned()).collect();

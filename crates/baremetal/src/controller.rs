@@ -1,0 +1,166 @@
+//! The controller of sets: what it reads, whom it asks, and what wakes it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use api::baremetal::BaremetalSet;
+use ironic_client::Pool;
+use ironic_client::pool::Purpose;
+use jiff::Timestamp;
+use kube::ResourceExt;
+use operator_core::data_sources::SourceRef;
+use operator_core::finalizers::is_terminating;
+use operator_core::object_key::Key;
+use operator_core::plan::Plan;
+use operator_core::rejected_write::RejectedWrite;
+use operator_runtime::api::Api;
+use operator_runtime::cache::Cache;
+use operator_runtime::controller::Controller;
+use operator_runtime::error::Result;
+use operator_runtime::source_cache::SourceCache;
+use operator_runtime::source_contents::SourceContents;
+use operator_runtime::workqueue::WorkQueue;
+
+use crate::backoff::{Place, RequestBackoff};
+use crate::decide;
+use crate::ironic::hosts;
+use crate::ironic::list_nodes;
+use crate::ironic::requests;
+use crate::metal3::{self, Metal3};
+use crate::observe::{Observed, Secrets, Unseen};
+
+/// The watched world.
+pub struct Caches {
+    /// All sets.
+    pub sets: Arc<Cache<BaremetalSet>>,
+    /// All Secrets.
+    pub sources: Arc<SourceCache>,
+    /// Their contents.
+    pub source_contents: SourceContents,
+    /// What Metal3 has, if the cluster has it.
+    pub metal3: Arc<Metal3>,
+    /// The Ironics that are asked.
+    pub pool: Pool,
+    /// What they did not do lately.
+    pub pauses: RequestBackoff,
+    /// For the contents, and for who leads.
+    pub api: Arc<Api>,
+}
+
+/// Looks after sets of machines.
+pub struct BaremetalSets {
+    /// The watched world.
+    pub caches: Caches,
+}
+
+impl Controller for BaremetalSets {
+    type Observed = Observed;
+
+    const NAME: &'static str = "baremetal-set";
+
+    async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
+        observe(&self.caches, key).await
+    }
+
+    async fn ask(&self, seen: &mut Observed, now: Timestamp) {
+        let orders = hosts::orders(seen, now);
+        let (pool, user) = (&self.caches.pool, user(seen));
+        let session = pool.of(&user.to_string()).filter(|_| !orders.is_empty());
+        let Some(session) = session else { return };
+        // Without leave nothing is asked, and nobody is blamed: the next pass decides anew.
+        let leave = pool.leave_for(&session, &user.namespace, Purpose::Requests);
+        let Some(leave) = leave else { return };
+        let api = Arc::clone(&self.caches.api);
+        let asked = requests::send_requests(&session, orders, move || api.leads()).await;
+        drop(leave);
+        self.caches.pauses.note(&Place::of(&seen.set), asked, now);
+        self.caches.recall(seen);
+    }
+
+    fn decide(seen: &Observed, now: Timestamp) -> Plan {
+        decide::decide(seen, now)
+    }
+
+    fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
+        decide::refused(seen, rejected, now)
+    }
+}
+
+impl Caches {
+    /// What is known of requests for the machines that were seen.
+    fn recall(&self, seen: &mut Observed) {
+        let nodes = seen.machines.as_ref().map(|it| it.nodes.as_slice()).unwrap_or_default();
+        seen.refused = self.pauses.of(&Place::of(&seen.set), nodes);
+    }
+}
+
+fn user(seen: &Observed) -> Key {
+    Key::of(&*seen.set)
+}
+
+/// Reads a set; `None` where it does not exist, or goes without having had a machine.
+async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
+    let found = caches.sets.get(key);
+    let Some(set) = found.filter(|it| !is_terminating(&**it) || is_ours(it)) else {
+        caches.sources.depends(key, BTreeSet::new());
+        caches.pool.leave(&key.to_string());
+        return Ok(None);
+    };
+    let named = config_drive::from_baremetal_set::secrets(&set.spec, &key.namespace);
+    let named: BTreeSet<&str> = named.into_iter().chain(list_nodes::secrets(&set)).collect();
+    let source = |it: &str| SourceRef::secret(&key.namespace, it);
+    // Before reading, so that a change in between wakes the set again.
+    let made = metal3::writes::of_hosts(&set);
+    let of_metal3 = made.into_iter().map(|it| SourceRef { is_secret: true, key: it });
+    caches.sources.depends(key, named.iter().map(|it| source(it)).chain(of_metal3).collect());
+    let mut secrets = Secrets::new();
+    for name in named {
+        let content =
+            caches.source_contents.content(&caches.api, &caches.sources, &source(name)).await?;
+        secrets.extend(content.map(|it| (name.to_owned(), it)));
+    }
+    let is_near =
+        |it: &Arc<BaremetalSet>| it.namespace() == set.namespace() && it.uid() != set.uid();
+    let neighbours = caches.sets.all().into_iter().filter(is_near).collect();
+    let mut seen = Observed::new(Arc::clone(&set), &secrets, neighbours);
+    seen.keys = caches.sources.keys().clone();
+    if let Some(ironic) = set.spec.ironic.as_ref().filter(|_| seen.is_of_ironic()) {
+        seen.machines = list_nodes::list_nodes(&caches.pool, &user(&seen), ironic, &secrets).await;
+        caches.recall(&mut seen);
+    }
+    if !seen.is_of_ironic() {
+        seen.metal3 = caches.metal3.list_hosts(&caches.api, &set).await?;
+    }
+    if is_terminating(&*set) && matches!(seen.machines, Err(Unseen::NoSecret { .. })) {
+        seen.is_abandoned = caches.api.is_namespace_terminating(&key.namespace).await?;
+    }
+    Ok(Some(seen))
+}
+
+fn is_ours(set: &BaremetalSet) -> bool {
+    operator_core::finalizers::has_finalizer(set, crate::finalizers::MACHINES)
+}
+
+/// Wakes the sets that a change concerns.
+pub fn map_events(queue: &Arc<WorkQueue>, caches: &Caches) {
+    let (to, all) = (Arc::clone(queue), Arc::clone(&caches.sets));
+    caches.sets.on_change(move |set| {
+        to.push(Key::of(set));
+        // Hosts of two sets may want one address.
+        let wants = |it: &BaremetalSet| -> BTreeSet<String> {
+            it.spec.baremetal_hosts.values().filter_map(|it| it.ctl_plane_ip.clone()).collect()
+        };
+        let own = wants(set);
+        let is_rival = |it: &Arc<BaremetalSet>| {
+            it.namespace() == set.namespace()
+                && it.uid() != set.uid()
+                && !own.is_disjoint(&wants(it))
+        };
+        for conflicting_service in all.all().into_iter().filter(is_rival) {
+            to.push(Key::of(&*conflicting_service));
+        }
+    });
+    metal3::list_hosts::map_events(queue, &caches.metal3, &caches.sets);
+    let to = Arc::clone(queue);
+    caches.sources.on_change(move |reader| to.push(reader));
+}

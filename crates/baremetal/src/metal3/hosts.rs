@@ -1,0 +1,289 @@
+//! How each host of a set stands with Metal3: its machine, and what comes next for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use api::baremetal::BaremetalHost;
+use api::metal3::{BareMetalHost, Image};
+use ironic::instance_uuid;
+use kube::ResourceExt;
+
+use super::bare_metal_host::{
+    DRIVE, LONGEST_NAME, has_image, host_of, is_detached, is_paused, state, title,
+};
+use super::image::{NoImage, image};
+use super::owned_machines::{lost, owned, twice, unseen};
+use super::remediation::taken_secret;
+use super::selection::{SelectionTerms, select};
+use super::writes;
+use crate::addresses;
+use crate::ironic::hosts::{Fault, drive};
+use crate::metal3::host::{EvaluatedHost, Host, HostState, Next};
+use crate::metal3::owned_machines::{PROVISIONED, is_retained};
+use crate::observe::Observed;
+
+/// The states in which a machine has something of ours on its disk, or is about to get or lose it.
+pub(super) const BUSY: [&str; 3] = ["provisioning", PROVISIONED, "deprovisioning"];
+
+/// Judges all hosts.
+pub fn evaluate(seen: &Observed) -> EvaluatedHost<'_> {
+    let image = image(&seen.set.spec, seen.metal3.server.as_deref());
+    let of_set = set_faults(seen);
+    let of_image = match &image {
+        Err(NoImage::Fault(text)) => Some(fault(text.clone())),
+        Err(NoImage::Waiting(_)) | Ok(_) => None,
+    };
+    let mut faults = of_set.clone();
+    let mut shared = addresses::faults(seen);
+    let mut hosts = Vec::new();
+    for (name, expected) in seen.wanted() {
+        let mut own = host_faults(seen, name, expected);
+        let instance = instance_uuid(&seen.uid(), name, "");
+        let drive = drive(seen, name, expected, &instance, &mut own);
+        own.extend(shared.remove(name).map(fault));
+        own.extend(of_set.iter().cloned());
+        let drive = drive.filter(|_| own.is_empty());
+        own.extend(of_image.clone());
+        faults.extend(own.iter().cloned());
+        let is_good = own.is_empty();
+        let rollout_state = if is_good { HostState::Unseen } else { HostState::Faulty(None) };
+        let (name, expected) = (name.to_owned(), Some(expected));
+        hosts.push(Host { name, desired: expected, drive, faults: own, state: rollout_state });
+    }
+    faults.sort();
+    faults.dedup();
+    if seen.metal3.machines.is_some() {
+        place(seen, image.as_ref(), &mut hosts);
+    }
+    hosts.sort_by(|a, b| a.name.cmp(&b.name));
+    EvaluatedHost { hosts, faults, image }
+}
+
+fn fault(text: String) -> Fault {
+    Fault { is_missing: false, text }
+}
+
+/// What keeps all hosts back.
+fn set_faults(seen: &Observed) -> Vec<Fault> {
+    let spec = &seen.set.spec;
+    let mut faults = Vec::new();
+    if !seen.metal3.is_watched(&spec.template.bmh_namespace) {
+        faults.push(fault(format!(
+            "spec.bmhNamespace: \"{}\" is none of the namespaces that the operators watch; add it to \
+             watchNamespaces of the chart",
+            spec.template.bmh_namespace
+        )));
+    }
+    let length = seen.set.name_any().len();
+    if length > LONGEST_NAME {
+        faults.push(fault(format!(
+            "metadata.name: with {length} characters it makes no label of BareMetalHosts; make a set \
+             whose name has at most {LONGEST_NAME}"
+        )));
+    }
+    if spec.vendor_data.is_some() {
+        faults.push(fault(no_vendor_data("spec.vendorData")));
+    }
+    faults
+}
+
+/// What Metal3 cannot do for a host, or must not.
+fn host_faults(seen: &Observed, name: &str, host: &BaremetalHost) -> Vec<Fault> {
+    let taken = writes::names(&seen.set, name).into_iter();
+    let taken = taken.filter(|it| seen.metal3.taken.contains(it)).take(1);
+    let namespace = &seen.set.spec.template.bmh_namespace;
+    let mut faults: Vec<Fault> = taken.map(|it| taken_secret(namespace, &it)).collect();
+    if host.vendor_data.is_some() {
+        faults.push(fault(no_vendor_data(&format!("spec.baremetalHosts[{name}].vendorData"))));
+    }
+    if host.adopt {
+        faults.push(fault(format!(
+            "spec.baremetalHosts[{name}].adopt: Metal3 takes over no machine that runs; leave it out, or \
+             use provisioner ironic"
+        )));
+    }
+    faults
+}
+
+fn no_vendor_data(path: &str) -> String {
+    format!("{path}: Metal3 takes no vendor data; leave it out, and put it into userData")
+}
+
+/// Finds each host's machine, and what comes next for it.
+fn place<'a>(seen: &'a Observed, image: Result<&Image, &NoImage>, hosts: &mut Vec<Host<'a>>) {
+    let machines = seen.metal3.machines.as_deref().unwrap_or_default();
+    let mine = owned(seen);
+    let spec = &seen.set.spec.template;
+    let mut without: BTreeMap<String, SelectionTerms<'_>> = BTreeMap::new();
+    for host in &mut *hosts {
+        let Some(expected) = host.desired else { continue };
+        let is_good = host.faults.is_empty();
+        if let Some(own @ [machine, ..]) = mine.get(&host.name).map(Vec::as_slice) {
+            host.state = match twice(seen, &host.name, own) {
+                Some(stop) => HostState::At(machine, stop),
+                None if !is_good && !BUSY.contains(&state(machine)) => {
+                    HostState::Faulty(Some(machine))
+                }
+                None => HostState::At(machine, next(seen, host, machine, image.ok())),
+            };
+            continue;
+        }
+        host.state = match (lost(seen, &host.name), image) {
+            (Some((machine, loss)), _) => HostState::Lost(machine, loss),
+            // Nothing is taken for a set that goes.
+            (None, _) if seen.is_needed() => HostState::Unseen,
+            (None, _) if !is_good => HostState::Faulty(None),
+            (None, Err(NoImage::Waiting(text) | NoImage::Fault(text))) => {
+                HostState::NoImage(text.clone())
+            }
+            (None, Ok(_)) => {
+                let mut labels = spec.bmh_label_selector.clone();
+                labels.extend(expected.bmh_label_selector.clone());
+                let (namespace, hardware) = (&*spec.bmh_namespace, spec.hardware_reqs.as_ref());
+                without.insert(host.name.clone(), SelectionTerms { namespace, labels, hardware });
+                continue;
+            }
+        };
+    }
+    let mut chosen = select(&without, machines);
+    for host in &mut *hosts {
+        let Some(chosen) = chosen.remove(&host.name) else { continue };
+        host.state = match chosen {
+            Ok(machine) => HostState::At(machine, next(seen, host, machine, image.ok())),
+            Err(none) => HostState::Without(none),
+        };
+    }
+    let leaving = leaving(seen, &mine, hosts);
+    hosts.extend(leaving);
+}
+
+/// The hosts that were taken out, as machines and, where these cannot be seen, the status tell of them.
+/// Of several machines of one, one is given back after the other.
+fn leaving<'a>(
+    seen: &Observed,
+    mine: &BTreeMap<String, Vec<&'a BareMetalHost>>,
+    present: &[Host<'_>],
+) -> Vec<Host<'a>> {
+    let present: BTreeSet<&str> = present.iter().map(|it| it.name.as_str()).collect();
+    let of_machine = |(name, own): (&String, &Vec<&'a BareMetalHost>)| {
+        let machine = *own.first()?;
+        let rollout_state = if seen.is_taken_out_by_hand(name) {
+            HostState::Kept(machine)
+        } else {
+            HostState::Leaving(machine, given_back(seen, machine))
+        };
+        Some((name.clone(), rollout_state))
+    };
+    let reported = seen.set.status.iter().flat_map(|it| &it.baremetal_hosts);
+    let unseen = reported.filter(|(name, _)| !mine.contains_key(*name)).filter_map(|(name, it)| {
+        let (machine, loss) = unseen(seen, it)?;
+        Some((name.clone(), HostState::Lost(machine, loss)))
+    });
+    let all = mine.iter().filter_map(of_machine).chain(unseen);
+    let host = |(name, rollout_state): (String, HostState<'a>)| {
+        let faults = Vec::new();
+        Host { name, desired: None, drive: None, faults, state: rollout_state }
+    };
+    all.filter(|(name, _)| !present.contains(name.as_str())).map(host).collect()
+}
+
+/// What comes next for the machine of a host, which may be only chosen.
+fn next(seen: &Observed, host: &Host<'_>, machine: &BareMetalHost, image: Option<&Image>) -> Next {
+    let now = state(machine);
+    let is_reserved = host_of(machine, &seen.set).is_some();
+    let present = machine.annotations().get(DRIVE);
+    let digest = host.drive.as_ref().map(|it| it.digest(&seen.keys));
+    // Without the annotation it was taken back, and Metal3 has not seen that yet.
+    let is_provisioned = is_reserved && now == PROVISIONED && present.is_some();
+    if let Some(stop) = stop(machine, is_provisioned) {
+        // Whatever was wrong with what it got may be corrected.
+        return correction(seen, host, machine, image).filter(|_| !is_provisioned).unwrap_or(stop);
+    }
+    if is_provisioned {
+        let is_current = digest.is_none_or(|it| present.is_some_and(|text| it.is(text)));
+        let is_off = machine.status.as_ref().and_then(|it| it.powered_on) == Some(false);
+        return if is_off { Next::Off } else { Next::Done { is_current } };
+    }
+    let is_begun = is_reserved && BUSY.contains(&now);
+    correction(seen, host, machine, image).filter(|_| !is_begun).unwrap_or(Next::Wait)
+}
+
+/// What a machine still lacks to be provisioned; nothing where nobody can tell what it is to get, and
+/// nothing for a set that goes.
+fn correction(
+    seen: &Observed,
+    host: &Host<'_>,
+    machine: &BareMetalHost,
+    image: Option<&Image>,
+) -> Option<Next> {
+    let (drive, image) = (host.drive.as_ref()?, image.filter(|_| !seen.is_needed())?);
+    if !writes::missing(seen, &host.name, machine, drive).is_empty() {
+        return Some(Next::Secrets);
+    }
+    let is_told = host_of(machine, &seen.set).is_some()
+        && machine.annotations().get(DRIVE).is_some_and(|it| drive.digest(&seen.keys).is(it))
+        && machine.spec.image.as_ref() == Some(image);
+    (!is_told).then(|| Next::Reserve(image.clone()))
+}
+
+/// Why a machine does not go on by itself.
+fn stop(machine: &BareMetalHost, is_provisioned: bool) -> Option<Next> {
+    let (name, status) = (title(machine), machine.status.clone().unwrap_or_default());
+    if machine.metadata.deletion_timestamp.is_some() {
+        let text = format!(
+            "BareMetalHost {name} is being deleted; take the host out, or wait until \
+                            it is gone and another one can be taken"
+        );
+        return Some(Next::Stop("MachineGoing", text));
+    }
+    if !status.error_type.is_empty() {
+        let text = format!(
+            "Metal3 says of BareMetalHost {name}, which is {}: {}: {}; correct the cause, and Metal3 \
+             tries again by itself",
+            state(machine),
+            status.error_type,
+            status.error_message.trim().trim_end_matches('.')
+        );
+        return Some(Next::Stop("MachineFailed", text));
+    }
+    let alone = [
+        (is_detached(machine), "detached", "MachineDetached"),
+        (is_paused(machine), "paused", "MachinePaused"),
+    ];
+    let (_, how, reason) = alone.into_iter().find(|(is, ..)| *is && !is_provisioned)?;
+    let text = format!(
+        "BareMetalHost {name} is {how}, so Metal3 leaves it alone; give the command `kubectl annotate -n \
+         {} bmh {} baremetalhost.metal3.io/{how}-`",
+        machine.namespace().unwrap_or_default(),
+        machine.name_any()
+    );
+    Some(Next::Stop(reason, text))
+}
+
+/// What comes next for the machine of a host that was taken out.
+///
+/// # Guarantees
+/// Where it is deprovisioned, it stays the set's until nothing of the host is on it any more, so that
+/// nobody takes a machine that is half erased.
+fn given_back(seen: &Observed, machine: &BareMetalHost) -> Next {
+    if is_retained(seen, machine) {
+        return Next::Free;
+    }
+    let is_told = machine.annotations().contains_key(DRIVE);
+    let has_image = has_image(machine);
+    if is_told {
+        return Next::TakeBack;
+    }
+    if has_image {
+        let (namespace, name) = (machine.namespace().unwrap_or_default(), machine.name_any());
+        let text = format!(
+            "somebody else has written spec.image of BareMetalHost {namespace}/{name} too, so it stays; \
+             give the command `kubectl patch -n {namespace} bmh {name} --type merge -p \
+             '{{\"spec\":{{\"image\":null}}}}'`"
+        );
+        return Next::Stop("ImageHeld", text);
+    }
+    if !BUSY.contains(&state(machine)) {
+        return Next::Free;
+    }
+    stop(machine, false).unwrap_or(Next::Wait)
+}

@@ -1,0 +1,121 @@
+//! Reads what Metal3 has for a set, and wakes the sets that a change concerns.
+
+use std::sync::Arc;
+
+use api::baremetal::{BaremetalSet, Provisioner};
+use api::metal3::{BareMetalHost, ProvisionServer};
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
+use kube::core::PartialObjectMeta;
+use operator_core::object_key::Key;
+use operator_core::rbac::Rule;
+use operator_runtime::api::Api;
+use operator_runtime::cache::{Cache, MetadataCache, WriteThrough};
+use operator_runtime::error::Result;
+use operator_runtime::manager::ManagerBuilder;
+use operator_runtime::optional_informer::OptionalInformer;
+use operator_runtime::workqueue::DEBOUNCE;
+use operator_runtime::workqueue::WorkQueue;
+
+use super::bare_metal_host::{Made, Seen, UID, is_of};
+use super::writes::of_hosts;
+
+/// The index of Secrets by the set for whose hosts they were made.
+pub const BY_SET: &str = "baremetal-set";
+
+/// What dataplane-operator may do with these kinds.
+pub const RULES: [Rule; 2] = [
+    Rule::of(&["metal3.io"], &["baremetalhosts"], &["get", "list", "patch", "watch"]),
+    Rule::of(
+        &["baremetal.openstack.org"],
+        &["openstackprovisionservers"],
+        &["get", "list", "watch"],
+    ),
+];
+
+/// All machines of Metal3, if the cluster has it, and what was made for them.
+pub struct Metal3 {
+    machines: OptionalInformer<BareMetalHost>,
+    servers: OptionalInformer<ProvisionServer>,
+    secrets: Arc<MetadataCache<Secret>>,
+    /// Those that are watched; empty means all.
+    namespaces: Vec<String>,
+}
+
+impl Metal3 {
+    /// Not watched yet; `secrets` has the index [`BY_SET`].
+    pub fn new(builder: &ManagerBuilder, secrets: Arc<MetadataCache<Secret>>) -> Self {
+        Self {
+            machines: OptionalInformer::new(builder.informers()),
+            servers: OptionalInformer::new(builder.informers()),
+            secrets,
+            namespaces: builder.namespaces().to_vec(),
+        }
+    }
+
+    /// The cache of what is written.
+    pub fn absorbing(&self) -> Arc<dyn WriteThrough> {
+        self.machines.absorbing()
+    }
+
+    /// What there is for a set.
+    pub async fn list_hosts(&self, api: &Api, set: &BaremetalSet) -> Result<Seen> {
+        let (spec, namespace) = (&set.spec.template, set.namespace().unwrap_or_default());
+        let machines = self.machines.all(api).await?;
+        // A machine that cannot be read is not lost: no other one takes its place.
+        let reported = set.status.iter().flat_map(|it| it.baremetal_hosts.values());
+        let where_told = reported.into_iter().filter_map(|it| it.bmh_ref.split_once('/'));
+        for namespace in where_told.map(|it| it.0).chain([spec.bmh_namespace.as_str()]) {
+            self.machines.check_readable(namespace)?;
+        }
+        let mut server = None;
+        if let Some(name) = spec.provision_server_name.as_ref().filter(|it| !it.is_empty()) {
+            let servers = self.servers.seen(api, &namespace).await?.unwrap_or_default();
+            server = servers.into_iter().find(|it| it.metadata.name.as_ref() == Some(name));
+        }
+        let secrets = self.secrets.indexed(BY_SET, &by_set(&set.uid().unwrap_or_default()));
+        let mut secrets: Vec<Made> = secrets.iter().map(|it| Made::of(&**it)).collect();
+        secrets.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
+        let is_others = |it: &Key| self.secrets.get(it).is_some_and(|it| !is_of(&*it, set));
+        let taken = of_hosts(set).into_iter().filter(is_others).map(|it| it.name).collect();
+        Ok(Seen { machines, secrets, server, taken, namespaces: self.namespaces.clone() })
+    }
+}
+
+fn by_set(uid: &str) -> Key {
+    Key::new("", uid)
+}
+
+/// The index [`BY_SET`].
+pub fn set_of(secret: &PartialObjectMeta<Secret>) -> Vec<Key> {
+    secret.labels().get(UID).map(|it| by_set(it)).into_iter().collect()
+}
+
+/// Wakes the sets that machines and servers concern.
+pub fn map_events(queue: &Arc<WorkQueue>, metal3: &Metal3, sets: &Arc<Cache<BaremetalSet>>) {
+    let (to, all) = (Arc::clone(queue), Arc::clone(sets));
+    // Machines that one set gives back, others wait for.
+    metal3.machines.on_change(move |Key { namespace, .. }| {
+        let started = format!("{namespace}/");
+        for set in all.all().into_iter().filter(|it| is_of_metal3(it)) {
+            let reported = set.status.iter().flat_map(|it| it.baremetal_hosts.values());
+            let has = reported.into_iter().any(|it| it.bmh_ref.starts_with(&started));
+            if has || set.spec.template.bmh_namespace == namespace {
+                to.push_in(Key::of(&*set), DEBOUNCE);
+            }
+        }
+    });
+    let (to, all) = (Arc::clone(queue), Arc::clone(sets));
+    metal3.servers.on_change(move |Key { namespace, name }| {
+        for set in all.all().into_iter().filter(|it| is_of_metal3(it)) {
+            let is_named = set.spec.template.provision_server_name.as_ref() == Some(&name);
+            if is_named && set.namespace().as_ref() == Some(&namespace) {
+                to.push(Key::of(&*set));
+            }
+        }
+    });
+}
+
+fn is_of_metal3(set: &BaremetalSet) -> bool {
+    set.spec.effective_provisioner() == Provisioner::Metal3
+}

@@ -1,0 +1,94 @@
+//! Which machines the hosts of a set have, and which they lost.
+
+use std::collections::BTreeMap;
+
+use api::baremetal::{DeprovisionPolicy, HostStatus, UNASSIGNED};
+use api::metal3::BareMetalHost;
+use kube::ResourceExt;
+
+use super::bare_metal_host::{host_label, host_of, other_consumer, state, title};
+use crate::metal3::bare_metal_host::has_image;
+use crate::metal3::host::{Loss, Next};
+use crate::observe::Observed;
+
+/// The states in which nothing runs on a machine. In any other one something may: one whose object goes,
+/// or was made anew under its name, was not seen to be deprovisioned.
+const UNDEPLOYED: [&str; 5] = ["inspecting", "match profile", "preparing", "available", "ready"];
+
+/// Whether something of ours may run on a machine that had it, by its state.
+pub(super) fn may_run(state: &str) -> bool {
+    !UNDEPLOYED.contains(&state)
+}
+
+/// The machines that are labelled for each host and that nobody else uses: first the one of which the
+/// status tells. Several where somebody has copied one with its labels.
+pub(super) fn owned(seen: &Observed) -> BTreeMap<String, Vec<&BareMetalHost>> {
+    let machines = seen.metal3.machines.as_deref().unwrap_or_default();
+    let mut mine: BTreeMap<String, Vec<&BareMetalHost>> = BTreeMap::new();
+    for machine in machines.iter().filter(|it| other_consumer(it, &seen.set).is_none()) {
+        if let Some(host) = host_of(machine, &seen.set) {
+            mine.entry(host).or_default().push(machine);
+        }
+    }
+    for (host, all) in &mut mine {
+        let reported = seen.set.told(host).map(|it| it.bmh_ref.as_str());
+        all.sort_by_key(|it| reported != Some(&*title(it)));
+    }
+    mine
+}
+
+/// What a human does where several machines are labelled for one host: nobody else can tell which one is
+/// the copy, and erasing the wrong one would end what runs.
+pub(super) fn twice(seen: &Observed, host: &str, machines: &[&BareMetalHost]) -> Option<Next> {
+    if machines.len() < 2 {
+        return None;
+    }
+    let titles: Vec<String> = machines.iter().map(|it| title(it)).collect();
+    let text = format!(
+        "BareMetalHosts {} are all labelled as host {host}; take the labels \
+         openstackbaremetalset.openstack.org/* and {}, and spec.consumerRef off those that are copies",
+        titles.join(", "),
+        host_label(&seen.set.name_any())
+    );
+    Some(Next::Stop("MachineTwice", text))
+}
+
+/// The machine that a host lost, and how. One that goes away while it runs is not replaced by itself: it
+/// may still answer at the host's address. Who deprovisioned it meant it to be provisioned again.
+pub(super) fn lost(seen: &Observed, host: &str) -> Option<(String, Loss)> {
+    let reported = seen.set.told(host)?;
+    let unseen = unseen(seen, reported);
+    if unseen.is_some() || !reported.installed || reported.bmh_ref == UNASSIGNED {
+        return unseen;
+    }
+    let machines = seen.metal3.machines.as_deref().unwrap_or_default();
+    let machine = machines.iter().find(|it| title(it) == reported.bmh_ref);
+    let other = machine.and_then(|it| other_consumer(it, &seen.set));
+    let loss = other.map_or(Loss::Gone, Loss::Taken);
+    machine.is_none_or(|it| may_run(state(it))).then(|| (reported.bmh_ref.clone(), loss))
+}
+
+/// The machine of which an entry of the status tells, where nobody can see whether it is there.
+pub(super) fn unseen(seen: &Observed, reported: &HostStatus) -> Option<(String, Loss)> {
+    let loss = match reported.bmh_ref.split_once('/') {
+        None if reported.bmh_ref == UNASSIGNED => return None,
+        None => Loss::Elsewhere,
+        Some((namespace, _)) if seen.metal3.is_watched(namespace) => return None,
+        Some(_) => Loss::Unwatched,
+    };
+    Some((reported.bmh_ref.clone(), loss))
+}
+
+/// Whether a machine that is given up stays as it is. One that is no host yet would be provisioned all
+/// the same, without anybody who can log in, and one whose image is gone is about to be erased.
+pub(super) fn is_retained(seen: &Observed, machine: &BareMetalHost) -> bool {
+    let is_wanted = seen.set.spec.deprovision_policy == Some(DeprovisionPolicy::Retain);
+    let now = state(machine);
+    is_wanted && (now == EXTERNAL || (now == PROVISIONED && has_image(machine)))
+}
+
+/// The state of a machine that is a host.
+pub const PROVISIONED: &str = "provisioned";
+
+/// The state of a machine that others have provisioned.
+pub const EXTERNAL: &str = "externally provisioned";

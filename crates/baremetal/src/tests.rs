@@ -1,0 +1,302 @@
+//! What becomes of a set and what it says: a model of Ironic, and the API server's part in memory.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use api::baremetal::{BaremetalSet, HostStatus};
+use api::conditions::{Condition, ConditionStatus, find};
+use ironic::model::Model;
+use ironic::{Error, State};
+use kube::ResourceExt as _;
+use operator_core::condition_catalog::{KindConditions, undeclared};
+use operator_core::keyed::{KEY_LOST, Keys};
+use operator_core::plan::{EventDraft, Plan, Step, Write};
+use operator_runtime::source_cache::Values;
+use serde_json::{Value, json};
+use testkit::crash::{Death, Died, Life, ends_alike};
+use testkit::golden::recorded;
+
+use super::backoff::{LastRequest, Place, Refused, RequestBackoff};
+use super::decide::decide;
+use super::observe::{Machines, Observed, Secrets, Unseen};
+use crate::condition_catalog::BAREMETAL_SET;
+use crate::ironic::hosts::{Order, orders};
+
+const KINDS: [KindConditions; 1] =
+    [KindConditions { name: "OpenStackBaremetalSet", conditions: BAREMETAL_SET }];
+
+mod cases;
+mod crashes;
+mod digests;
+mod inputs;
+mod leaving;
+mod metal3;
+
+const KEY: &str =
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGzp0V5eeyEtRfB9K6gGXv6ooeyTVhGqvHLVIWNQ5vJv";
+
+/// The API server, Ironic, and an operator that keeps nothing from one pass to the next but who pauses.
+struct Lab {
+    set: Option<BaremetalSet>,
+    secrets: Secrets,
+    neighbours: Vec<Arc<BaremetalSet>>,
+    model: Model,
+    /// Why Ironic does not answer.
+    unseen: Option<Unseen>,
+    version: &'static str,
+    is_abandoned: bool,
+    /// For digests of what Secrets hold; none at a release that knew none.
+    keys: Keys,
+    /// Forgotten by an operator that dies.
+    pauses: RequestBackoff,
+    /// Machines for which Ironic has no worker, by UUID.
+    busy: BTreeSet<String>,
+    life: Life,
+    /// Requests to Ironic and writes to the API server, in order.
+    log: Vec<String>,
+    notices: Vec<EventDraft>,
+}
+
+fn place() -> Place {
+    Place { namespace: "ns".into(), endpoint: "http://ironic:6385".into() }
+}
+
+fn set_of(name: &str, changes: &Value) -> BaremetalSet {
+    let mut spec = json!({
+        "ctlplaneInterface": "eno1", "deploymentSSHSecret": "keys", "ctlplaneGateway": "192.0.2.1",
+        "provisioner": "ironic",
+        "ironic": {"endpoint": "http://ironic:6385", "authentication": "none"},
+        "baremetalHosts": {
+            "a": {"ctlPlaneIP": "192.0.2.10/24"}, "b": {"ctlPlaneIP": "192.0.2.11/24"},
+        },
+    });
+    merge(&mut spec, changes);
+    serde_json::from_value(json!({
+        "apiVersion": "baremetal.openstack.org/v1beta1",
+        "kind": "OpenStackBaremetalSet",
+        "metadata": {"name": name, "namespace": "ns", "uid": name, "generation": 1,
+            "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": spec,
+    }))
+    .unwrap()
+}
+
+/// A merge patch (RFC 7386).
+fn merge(into: &mut Value, patch: &Value) {
+    let Some(patch) = patch.as_object() else {
+        *into = patch.clone();
+        return;
+    };
+    for (key, value) in patch {
+        if value.is_null() {
+            into.as_object_mut().unwrap().remove(key);
+        } else if value.is_object() && into[key].is_object() {
+            merge(&mut into[key], value);
+        } else {
+            into[key] = value.clone();
+        }
+    }
+}
+
+impl Lab {
+    /// A set of two hosts, and machines in these states.
+    fn new(changes: &Value, states: &[&str]) -> Self {
+        let states: Vec<State> = states.iter().map(|it| State::of(it)).collect();
+        let mut lab = Self {
+            set: Some(set_of("set", changes)),
+            secrets: Secrets::new(),
+            neighbours: Vec::new(),
+            model: Model::of(&states),
+            unseen: None,
+            version: "1.66",
+            is_abandoned: false,
+            keys: Keys::default(),
+            pauses: RequestBackoff::default(),
+            busy: BTreeSet::new(),
+            life: Life::default(),
+            log: Vec::new(),
+            notices: Vec::new(),
+        };
+        lab.secret("keys", &[("authorized_keys", KEY)]);
+        lab
+    }
+
+    fn secret(&mut self, name: &str, entries: &[(&str, &str)]) {
+        let values =
+            entries.iter().map(|(key, text)| ((*key).to_owned(), (*text).into())).collect();
+        self.secrets.insert(name.to_owned(), Values::new("1", values).into());
+    }
+
+    fn edit(&mut self, changes: &Value) {
+        let set = self.set.as_mut().unwrap();
+        let mut spec = serde_json::to_value(&set.spec).unwrap();
+        merge(&mut spec, changes);
+        set.spec = serde_json::from_value(spec).unwrap();
+        *set.metadata.generation.as_mut().unwrap() += 1;
+    }
+
+    fn delete(&mut self) {
+        let mut set = serde_json::to_value(self.set.as_ref().unwrap()).unwrap();
+        set["metadata"]["deletionTimestamp"] = json!("2026-02-01T00:00:00Z");
+        self.set = Some(serde_json::from_value(set).unwrap());
+    }
+
+    /// Somebody gives the command that has a host's machine forgotten.
+    fn forget(&mut self, host: &str) {
+        let status = self.set.as_mut().unwrap().status.as_mut().unwrap();
+        status.baremetal_hosts.remove(host).unwrap();
+    }
+
+    /// Somebody gives the command `openstack baremetal node undeploy`.
+    fn undeploy(&mut self, idx: usize) {
+        self.model.nodes[idx].provision_state = State::Deleting;
+        self.model.nodes[idx].target_provision_state = Some("available".into());
+    }
+
+    fn seen(&self) -> Option<Observed> {
+        let set = Arc::new(self.set.clone()?);
+        let mut seen = Observed::new(set, &self.secrets, self.neighbours.clone());
+        if seen.is_of_ironic() {
+            let (version, nodes) = (self.version.parse().unwrap(), self.model.nodes.clone());
+            let machines = Machines { version, nodes: Arc::new(nodes) };
+            seen.machines = self.unseen.clone().map_or(Ok(machines), Err);
+        }
+        seen.is_abandoned = self.is_abandoned;
+        seen.keys = self.keys.clone();
+        seen.refused = self.pauses.of(&place(), &self.model.nodes);
+        Some(seen)
+    }
+
+    /// One pass, as the controller's loop makes it.
+    fn pass(&mut self) -> Result<Plan, Died> {
+        let Some(mut seen) = self.seen() else { return Ok(Plan::default()) };
+        for order in orders(&seen, self.model.now()) {
+            let path = order.request.path.rsplit('/').next().unwrap_or_default();
+            let path = if path == order.node { "node" } else { path };
+            let body = order.request.body.as_ref().map(|it| it.expose()["target"].clone());
+            let target = body.iter().find_map(Value::as_str).unwrap_or_default();
+            let name = self.title(&order.node);
+            self.log.push(format!("{} {name} {path} {target}", order.request.method.word()));
+            let outcome = self.call(|lab| lab.answer(&order))?;
+            let Order { node, state, .. } = order;
+            self.pauses.note(
+                &place(),
+                vec![LastRequest { node, state, outcome }],
+                self.model.now(),
+            );
+        }
+        if let Ok(machines) = &seen.machines {
+            seen.refused = self.pauses.of(&place(), &machines.nodes);
+        }
+        let plan = recorded(decide(&seen, self.model.now()));
+        for step in plan.all() {
+            self.call(|lab| lab.write(step))?;
+        }
+        Ok(plan)
+    }
+
+    fn answer(&mut self, order: &Order) -> Result<(), Error> {
+        if self.busy.contains(&order.node) {
+            return Err(Error::Busy("no free conductor workers".into()));
+        }
+        self.model.ask(&order.request)
+    }
+
+    fn title(&self, uuid: &str) -> String {
+        self.model.nodes.iter().find(|it| it.uuid == uuid).unwrap().title().to_owned()
+    }
+
+    /// One call to somebody else, at which the operator may die.
+    fn call<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> Result<T, Died> {
+        let answer =
+            self.life.begin().map(|()| act(self)).and_then(|it| self.life.end().map(|()| it));
+        if answer.is_err() {
+            self.pauses = RequestBackoff::default();
+        }
+        answer
+    }
+
+    fn write(&mut self, step: &Step) {
+        let set = self.set.as_mut().unwrap();
+        assert_eq!(step.target.name, set.name_any());
+        match &step.write {
+            Write::AddFinalizer { finalizer } => {
+                set.finalizers_mut().push(finalizer.clone());
+                self.log.push("hold".into());
+            }
+            Write::RemoveFinalizer { rest, .. } => {
+                set.finalizers_mut().clone_from(rest);
+                self.log.push("release".into());
+                if rest.is_empty() && set.metadata.deletion_timestamp.is_some() {
+                    self.set = None;
+                }
+            }
+            Write::Status { status, notices, .. } => {
+                assert_eq!(undeclared(&KINDS, "OpenStackBaremetalSet", status), [""; 0]);
+                set.status = Some(serde_json::from_value(status.clone()).unwrap());
+                self.notices.extend(notices.clone());
+                self.log.push("status".into());
+            }
+            Write::Apply { .. } | Write::Create { .. } | Write::Delete { .. } => panic!("{step:?}"),
+        }
+    }
+
+    /// Passes and time, until nothing happens any more.
+    fn rest(&mut self) -> Result<(), Died> {
+        let mut n_quiet = 0;
+        for _ in 0..100 {
+            let (n_before, nodes) = (self.log.len(), self.model.nodes.clone());
+            self.pass()?;
+            let is_quiet = self.log.len() == n_before;
+            if is_quiet {
+                self.model.pass();
+            }
+            n_quiet = if is_quiet && self.model.nodes == nodes { n_quiet + 1 } else { 0 };
+            if n_quiet == 3 {
+                return Ok(());
+            }
+        }
+        panic!("no end: {:?}", &self.log[self.log.len() - 20..]);
+    }
+
+    /// The states of the machines, and for whom each is reserved.
+    fn machines(&self) -> Vec<(&str, Option<String>)> {
+        let host = |it: &ironic::Node| ironic::host_of(it, "set", "").map(str::to_owned);
+        self.model.nodes.iter().map(|it| (it.provision_state.word(), host(it))).collect()
+    }
+
+    /// Requests to Ironic among what was done since.
+    fn asked(&self, since: usize) -> Vec<&str> {
+        let own = ["hold", "status", "release"];
+        self.log[since..].iter().map(String::as_str).filter(|it| !own.contains(it)).collect()
+    }
+}
+
+/// What becomes of a set, and what it says.
+trait Told {
+    fn set(&self) -> Option<&BaremetalSet>;
+
+    fn condition(&self, type_: &str) -> Condition {
+        let status = self.set().unwrap().status.as_ref().unwrap();
+        find(&status.conditions, type_).unwrap_or_else(|| panic!("no {type_}")).clone()
+    }
+
+    #[track_caller]
+    fn says(&self, type_: &str, status: ConditionStatus, reason: &str, parts: &[&str]) {
+        let found = self.condition(type_);
+        assert_eq!((found.status, found.reason.as_str()), (status, reason), "{}", found.message);
+        for part in parts {
+            assert!(found.message.contains(part), "{part:?} is not in {:?}", found.message);
+        }
+    }
+
+    fn host(&self, name: &str) -> Option<HostStatus> {
+        self.set()?.told(name).cloned()
+    }
+}
+
+impl Told for Lab {
+    fn set(&self) -> Option<&BaremetalSet> {
+        self.set.as_ref()
+    }
+}
