@@ -17,6 +17,7 @@ pub mod inventory_shards;
 pub mod machine_names;
 pub mod machine_request;
 pub mod networks;
+pub mod node_status;
 pub mod observe;
 pub mod observed;
 pub mod provisioning;

@@ -25,9 +25,10 @@ use crate::role::faults::{self, OfGroup};
 use crate::role::host::{self, EvaluatedHost, Shared};
 use crate::role::host_key::Offers;
 use crate::role::machine_request::MachineRequest;
+use crate::role::node_status::{node_findings, node_step};
 use crate::role::observed::Observed;
 use crate::role::rollout::{failing, tally};
-use crate::role::status::{node_findings, node_step, role_step};
+use crate::role::status::role_step;
 use crate::role::{deletion, finalizer, networks};
 
 /// A look without a cause, for whatever no watch tells.

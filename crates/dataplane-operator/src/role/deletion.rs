@@ -21,9 +21,9 @@ use crate::role::machine_names::known_name;
 use crate::role::machine_request::{
     MachineRequest, is_given_back, is_used, keeps_machine, needs_set,
 };
+use crate::role::node_status::ours;
 use crate::role::observed::{NodeGroup, Observed};
 use crate::role::provisioning::{BAREMETAL_READY, PROVISION_READY};
-use crate::role::status::ours;
 
 /// The reason of a machine that goes back.
 const GIVING_BACK: &str = "GivingBack";

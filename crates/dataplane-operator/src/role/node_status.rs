@@ -1,0 +1,333 @@
+//! The conditions and the status of a node, from what was evaluated.
+
+use api::conditions::{self, Condition, ConditionDraft, ConditionStatus, READY, merge_conditions};
+use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
+use api::dataplane::{Node, NodeStatus, ObservedRole, Role, RunState, ServiceRun};
+use jiff::Timestamp;
+use kube::ResourceExt;
+use operator_core::keyed::{Renewal, kept};
+use operator_core::plan::{Step, Target};
+use operator_core::run_engine::service_sequence::{is_as_deployed, renew};
+use operator_core::run_engine::{SequenceState, changed_text, host_key_checking};
+
+use crate::baremetal_request::set;
+use crate::conditions::input;
+use crate::host_conflicts::shared_keys::{HOST_KEY_SHARED, HOST_KEY_UNIQUE};
+use crate::inputs;
+use crate::role::build::is_reachable;
+use crate::role::host::{EvaluatedHost, may_begin};
+use crate::role::inventory::node_inventory_name;
+use crate::role::machine_request::MachineRequest;
+use crate::role::observed::Observed;
+use crate::role::redeploy::redeploy_command;
+use crate::role::{faults, provisioning, secret_vars};
+
+/// How long the part of a message about one host may be.
+pub(super) const HOST_TEXT: usize = 300;
+
+/// What a node's status says of itself, before times.
+pub struct NodeFindings {
+    /// The summary.
+    pub ready: ConditionDraft,
+    /// Whether the last deployment used the present inputs.
+    pub up_to_date: ConditionDraft,
+    is_deployed: bool,
+    all: Vec<ConditionDraft>,
+}
+
+/// Judges the conditions of a host; `refusal` is what is said of a refused write of its group.
+pub fn node_findings(
+    host: &EvaluatedHost,
+    role: Option<&Role>,
+    machine_request: Option<&MachineRequest>,
+    rejection: Option<&ConditionDraft>,
+) -> NodeFindings {
+    // A run does not wait for what is asked of machines.
+    let (of_machines, of_runs) = match rejection {
+        Some(it) if set::is_refused(it) => (Some(it), None),
+        _ => (None, rejection),
+    };
+    let deployment = match (&host.sequence.state, of_runs) {
+        // Its run is what cannot be made, or what it needs.
+        (SequenceState::NeedsRun(_), Some(rejected)) => {
+            rejected.clone().with_type(DEPLOYMENT_READY)
+        }
+        _ => deployment(host),
+    };
+    let mut drafts =
+        vec![provisioning::of(host, machine_request, of_machines), input(&host.faults), deployment];
+    // What is missing for a deployment takes nothing from a host that needs none.
+    let stands = !host.effective.deploy || has_stood(&host.node, role);
+    let is_deployed = drafts[2].holds();
+    let keeps_ready = is_deployed && stands;
+    if role.is_none() {
+        // Nobody else tells of a node that is its own group.
+        drafts.extend(rejection.cloned());
+    }
+    let blocking: Vec<ConditionDraft> =
+        drafts.iter().filter(|it| !keeps_ready || it.type_ != INPUT_READY).cloned().collect();
+    let good = ConditionDraft::good(
+        READY,
+        "Ready",
+        format!("OpenStackDataPlaneNode {} is deployed.", host.node.name_any()),
+    );
+    let ready = conditions::ready(&blocking, good);
+    let up_to_date = up_to_date(host);
+    let mut all = drafts;
+    all.extend(conditions::kstatus(&ready));
+    all.extend([ready.clone(), up_to_date.clone(), setup(host)]);
+    let shared = host.shared_key.as_ref();
+    all.extend(shared.map(|it| ConditionDraft::warning(HOST_KEY_UNIQUE, HOST_KEY_SHARED, it)));
+    all.extend(host_key_checking::condition([&host.effective.vars], "variables of the host"));
+    NodeFindings { ready, up_to_date, is_deployed, all }
+}
+
+/// Whether the host is in an inventory that runs can begin with; what keeps it out of one is told by
+/// `InputReady`.
+fn setup(host: &EvaluatedHost) -> ConditionDraft {
+    if is_set_up(host) {
+        return ConditionDraft::good(SETUP_READY, "Ready", "The inventory is written.");
+    }
+    let text = "The inventory waits for its inputs; see InputReady.";
+    ConditionDraft::waiting(SETUP_READY, "InputMissing", text)
+}
+
+pub(super) fn is_set_up(host: &EvaluatedHost) -> bool {
+    is_reachable(&host.effective) && !host.has_unknown_vars
+}
+
+/// Whether it was Ready in its present form, its role's included, before something went missing: an
+/// edit that cannot be deployed, although it is to be, has nothing that could stay.
+fn has_stood(node: &Node, role: Option<&Role>) -> bool {
+    let Some(status) = &node.status else { return false };
+    // A role that is gone is no edit of its nodes.
+    let is_role_same = role.is_none_or(|it| status.observed_role == Some(observed_role(it)));
+    is_role_same && conditions::has_held(&status.conditions, READY, node.metadata.generation)
+}
+
+fn deployment(host: &EvaluatedHost) -> ConditionDraft {
+    let services = &host.sequence.services;
+    match &host.sequence.state {
+        // Without its role a host has no services, which is not the same as all of them done.
+        SequenceState::Done if !host.has_services => not_running(host),
+        SequenceState::Done if services.iter().all(|it| it.deployed_hash.is_some()) => {
+            let text = format!("{} services succeeded on this host.", services.len());
+            ConditionDraft::good(DEPLOYMENT_READY, "Deployed", text)
+        }
+        SequenceState::Done => partial(),
+        SequenceState::OutOfDate => not_running(host),
+        SequenceState::NeedsRun(_) => going_on(&host.node, services, None),
+        SequenceState::InRun { waiting_for, .. } => {
+            going_on(&host.node, services, waiting_for.as_deref())
+        }
+        SequenceState::Failed { reason, message, .. } => {
+            let kind = if reason.heals_by_itself() {
+                ConditionDraft::warning
+            } else {
+                ConditionDraft::error
+            };
+            kind(DEPLOYMENT_READY, reason.as_str(), message.clone())
+        }
+    }
+}
+
+fn partial() -> ConditionDraft {
+    ConditionDraft::waiting(
+        DEPLOYMENT_READY,
+        "PartialRun",
+        "Only a part of the services has run: remove ansibleTags, ansibleSkipTags and ansibleLimit \
+         from deployStrategy to complete the deployment.",
+    )
+}
+
+/// Nothing may run: what was deployed stays deployed.
+fn not_running(host: &EvaluatedHost) -> ConditionDraft {
+    let services = &host.sequence.services;
+    // Without its role a host has no inputs that it could be behind.
+    let waits = host.blocked.is_some() && !edit_is_blocked(host);
+    let is_off = !host.effective.deploy || !host.has_services || host.is_left_out || waits;
+    if is_off && !services.is_empty() && services.iter().all(|it| is_as_deployed(it, services)) {
+        let text = "The services succeeded on this host with earlier inputs; see UpToDate.";
+        return ConditionDraft::good(DEPLOYMENT_READY, "Deployed", text);
+    }
+    if !may_begin(host.machine.as_ref()) && host.effective.deploy {
+        let text = "The deployment waits for the host's machine; see BaremetalReady.";
+        return ConditionDraft::waiting(DEPLOYMENT_READY, "MachineNotReady", text);
+    }
+    if !host.faults.is_empty() {
+        let text = "The deployment waits for its inputs; see InputReady.";
+        return ConditionDraft::waiting(DEPLOYMENT_READY, "InputMissing", text);
+    }
+    if let Some(blocked) = &host.blocked {
+        return ConditionDraft::waiting(DEPLOYMENT_READY, blocked.blocked.reason(), blocked.text());
+    }
+    if host.is_left_out {
+        let text = "Nothing is deployed: ansibleLimit of deployStrategy leaves this host out.";
+        return ConditionDraft::waiting(DEPLOYMENT_READY, "LeftOut", text);
+    }
+    ConditionDraft::waiting(
+        DEPLOYMENT_READY,
+        "NotRequested",
+        "Nothing is deployed: set deployStrategy.deploy to true on the node, its role or their \
+         OpenStackDataPlane.",
+    )
+}
+
+/// Whether an edit of the host's own object waits for hosts that fail, and for nobody who is at work.
+fn edit_is_blocked(host: &EvaluatedHost) -> bool {
+    let (Some(held), Some(status)) = (&host.blocked, &host.node.status) else { return false };
+    let is_new = status.observed_generation != host.node.metadata.generation;
+    let reported = conditions::find(&status.conditions, DEPLOYMENT_READY);
+    held.blocked.blocks_edit(is_new, reported.map(|it| it.reason.as_str()))
+}
+
+/// The cause of the last failure stays visible while it is tried again.
+///
+/// Which service runs is told once for all of them: each further one would cost a write.
+fn going_on(node: &Node, services: &[ServiceRun], waiting_for: Option<&str>) -> ConditionDraft {
+    if let Some(failed) = services.iter().find(|it| it.reason.is_some()) {
+        return ConditionDraft::warning(
+            DEPLOYMENT_READY,
+            failed.reason.as_deref().unwrap_or_default(),
+            failed.message.clone().unwrap_or_default(),
+        );
+    }
+    if let Some(what) = waiting_for {
+        return ConditionDraft::waiting(
+            DEPLOYMENT_READY,
+            "Queued",
+            format!("The next run waits: {what}"),
+        );
+    }
+    let text = match services.iter().find(|it| it.state == RunState::Running) {
+        Some(first) => format!(
+            "Services are being deployed to this host, beginning with {}; kubectl edpm status {} \
+             tells which one runs now.",
+            first.name,
+            node.name_any()
+        ),
+        None => "Services are about to be deployed to this host.".to_owned(),
+    };
+    ConditionDraft::waiting(DEPLOYMENT_READY, "Deploying", text)
+}
+
+fn up_to_date(host: &EvaluatedHost) -> ConditionDraft {
+    let status = host.node.status.as_ref();
+    let deployed = status.map(|it| it.deployed_inputs.clone()).unwrap_or_default();
+    let is_partial = host.sequence.services.iter().any(|it| it.deployed_hash.is_none());
+    let is_done = host.sequence.state == SequenceState::Done && host.has_services;
+    if is_done && host.has_unknown_vars {
+        let text = "Some variables are missing or cannot be read, so it cannot be told.";
+        return ConditionDraft::unknown(UP_TO_DATE, "InputMissing", text);
+    }
+    if is_done && faults::lack_services(&host.faults) {
+        let text = "A service is missing or cannot be read, so it cannot be told.";
+        return ConditionDraft::unknown(UP_TO_DATE, "InputMissing", text);
+    }
+    if is_done && !is_partial && !host.effective.options.is_partial() {
+        let text = "The last deployment used the present inputs.";
+        return ConditionDraft::good(UP_TO_DATE, "UpToDate", text);
+    }
+    if is_done {
+        return partial().with_type(UP_TO_DATE);
+    }
+    if deployed.is_empty() {
+        let text = "No deployment has been completed yet.";
+        return ConditionDraft::waiting(UP_TO_DATE, "NeverDeployed", text);
+    }
+    if !host.has_services {
+        let text = "Nobody can tell: without its role it is not known what this host is to have; \
+                    what was deployed stays.";
+        return ConditionDraft::unknown(UP_TO_DATE, "RoleUnknown", text);
+    }
+    let names = inputs::changed(&deployed, &host.inputs).join(", ");
+    let names = conditions::truncated(&names, HOST_TEXT);
+    let mut text = changed_text(&names);
+    if let Some(blocked) = &host.blocked {
+        text = format!("{text} {}", blocked.text());
+    }
+    ConditionDraft::waiting(UP_TO_DATE, "InputsChanged", text)
+}
+
+/// The status step of a node, where its status does not say so already.
+pub fn node_step(
+    seen: &Observed,
+    host: &EvaluatedHost,
+    conditions: NodeFindings,
+    now: Timestamp,
+) -> Option<Step> {
+    let node = &host.node;
+    let observed = node.status.as_ref();
+    let previous = ours(observed.map(|it| it.conditions.as_slice()).unwrap_or_default());
+    let is_complete = conditions.up_to_date.status == ConditionStatus::True;
+    let limits = seen.limits();
+    let desired = NodeStatus {
+        observed_generation: node.metadata.generation,
+        observed_role: seen.role.as_deref().map(observed_role),
+        conditions: merge_conditions(&previous, conditions.all, node.metadata.generation, now),
+        inventory_config_map_name: Some(node_inventory_name(&node.name_any())),
+        inventory_secret_name: inventory_secret_name(host),
+        ssh_key_secret_name: host.effective.ssh_secret.clone(),
+        network_attachments: host.effective.network_attachments.clone(),
+        deploy: Some(host.effective.deploy),
+        deployed: conditions.is_deployed.then_some(true),
+        max_unavailable: limits.max_unavailable,
+        pause_on_failure: limits.pause_on_failure.then_some(true),
+        host_name: Some(host.effective.host_name.clone()),
+        address: host.effective.address(),
+        host_key: host.trust.key.as_ref().map(ToString::to_string),
+        host_instance: instance(host),
+        machine: host.record.clone(),
+        services: host.sequence.services.clone(),
+        deployed_inputs: if is_complete {
+            kept(&observed.map(|it| it.deployed_inputs.clone()).unwrap_or_default(), &host.inputs)
+        } else {
+            observed.map(|it| it.deployed_inputs.clone()).unwrap_or_default()
+        },
+    };
+    let next = desired.conditions.clone();
+    let way_on = format!("To deploy it again: {}", redeploy_command(node));
+    let step = |desired: &NodeStatus| {
+        let (mut renewed, mut renewal) = (desired.clone(), Renewal::default());
+        renew(&mut renewed.services, &host.desired, &mut renewal);
+        renewal.of_inputs(&mut renewed.deployed_inputs, &host.inputs);
+        let conditions = (previous.as_slice(), next.as_slice());
+        renewal.step(Target::of::<Node>(node), observed, (desired, &renewed), conditions, &way_on)
+    };
+    if matches!(host.sequence.state, SequenceState::NeedsRun(_) | SequenceState::InRun { .. }) {
+        // A key that was learned on the way is told with the next write; until then its run tells.
+        let host_key = observed.and_then(|it| it.host_key.clone());
+        step(&NodeStatus { host_key, ..desired.clone() })?;
+    }
+    step(&desired)
+}
+
+/// What others follow: a host that waits for its turn is still what it was, and whoever deploys on
+/// top of it must not be there first.
+fn instance(host: &EvaluatedHost) -> Option<String> {
+    if host.blocked.is_none() {
+        return host.instance.clone();
+    }
+    host.node.status.as_ref().and_then(|it| it.host_instance.clone())
+}
+
+/// What cannot be told at present stays as it was published.
+fn inventory_secret_name(host: &EvaluatedHost) -> Option<String> {
+    if host.has_unknown_vars {
+        return host.node.status.as_ref()?.inventory_secret_name.clone();
+    }
+    secret_vars::is_mounted(&[host]).then(|| node_inventory_name(&host.node.name_any()))
+}
+
+/// Conditions of other operators carry a domain in their type.
+pub fn ours(conditions: &[Condition]) -> Vec<Condition> {
+    conditions.iter().filter(|it| !it.type_.contains('/')).cloned().collect()
+}
+
+fn observed_role(role: &Role) -> ObservedRole {
+    ObservedRole {
+        name: role.name_any(),
+        uid: role.uid().unwrap_or_default(),
+        generation: role.metadata.generation.unwrap_or_default(),
+    }
+}
