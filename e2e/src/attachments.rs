@@ -1,4 +1,5 @@
-//! Network attachments without Multus: their definition, and objects that nobody acts on.
+//! Network attachments without Multus: the definition of the kind, and objects that no controller
+//! acts on.
 
 use std::time::Duration;
 
@@ -16,7 +17,8 @@ use crate::Namespace;
 const GROUP: &str = "k8s.cni.cncf.io";
 const PLURAL: &str = "network-attachment-definitions";
 
-/// Defines the kind. It stays: the operator goes on watching it.
+/// Creates the CRD and waits until it is served. It stays, because the operator continues to watch
+/// the kind.
 pub async fn serve(client: &Client) -> Result<()> {
     let names = json!({
         "kind": "NetworkAttachmentDefinition", "listKind": "NetworkAttachmentDefinitionList",

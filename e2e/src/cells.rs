@@ -1,4 +1,5 @@
-//! The demo's cell described again for a test, one that never works, and computes that have run.
+//! Cells and computes for tests: a copy of the demo's cell, a cell that is never ready, and
+//! computes that have run.
 
 use std::time::Duration;
 
@@ -10,16 +11,16 @@ use serde_json::{Value, json};
 
 use crate::Namespace;
 
-/// Where the demo keeps its cells.
+/// The namespace of the demo's cells.
 const DEMO: &str = "openstack";
 
-/// The first cell's name, and that of its Secret with nova's password.
+/// The name of the first cell, and of its Secret with nova's password.
 pub const CELL: &str = "nova-cell1";
 
-/// The name of its Secret with the message bus.
+/// The name of its Secret with the transport URL of the message bus.
 pub const BUS: &str = "nova-cell1-transport";
 
-/// The value of a key in one of the demo's Secrets.
+/// Returns the value of a key in one of the demo's Secrets.
 pub async fn demo_value(ns: &Namespace, secret: &str, key: &str) -> Result<String> {
     let found = Namespace::existing(&ns.client, DEMO).api::<Secret>().get(secret).await?;
     let data = found.data.unwrap_or_default();
@@ -27,14 +28,14 @@ pub async fn demo_value(ns: &Namespace, secret: &str, key: &str) -> Result<Strin
     Ok(String::from_utf8(value.0.clone())?)
 }
 
-/// Describes the demo's cell in the test's namespace.
+/// Creates a copy of the demo's cell in the test's namespace.
 pub async fn create(ns: &Namespace) -> Result<()> {
     let demo = Namespace::existing(&ns.client, DEMO);
     let spec = serde_json::to_value(demo.api::<Cell>().get(CELL).await?.spec)?;
     ns.create::<Cell>(CELL, spec).await.map(drop)
 }
 
-/// Copies the Secrets that it names.
+/// Copies the Secrets that the cell refers to.
 pub async fn create_secrets(ns: &Namespace) -> Result<()> {
     for (secret, key) in [(CELL, "ServicePassword"), (BUS, "transport_url")] {
         let value = demo_value(ns, secret, key).await?;
@@ -43,7 +44,7 @@ pub async fn create_secrets(ns: &Namespace) -> Result<()> {
     Ok(())
 }
 
-/// A cell of that name that is never Ready, for its Secrets do not exist: nothing of nova's is
+/// Creates a cell of that name that is never ready, because its Secrets do not exist; nova is not
 /// deployed.
 pub async fn create_unusable(ns: &Namespace) -> Result<()> {
     let spec = json!({
@@ -54,7 +55,7 @@ pub async fn create_unusable(ns: &Namespace) -> Result<()> {
     ns.create::<Cell>(CELL, spec).await.map(drop)
 }
 
-/// Waits until a compute knows all that its end needs.
+/// Waits until a compute has all that its clean-up needs.
 pub async fn wait_until_reachable(ns: &Namespace, compute: &str, within: Duration) -> Result<()> {
     let is_known = |it: &ExternalCompute| {
         it.spec.inventory_config_map_name.is_some()
@@ -64,7 +65,7 @@ pub async fn wait_until_reachable(ns: &Namespace, compute: &str, within: Duratio
     ns.wait::<ExternalCompute>(compute, what, within, is_known).await.map(drop)
 }
 
-/// Records that a compute has run, as the operator does before a first run.
+/// Records in its status that a compute has run, as the operator does before a first run.
 pub async fn record_run(ns: &Namespace, compute: &str) -> Result<()> {
     let record: Value = json!({ "status": { "services": [{
         "name": "libvirt", "state": "Succeeded", "hash": "h", "deployedHash": "h", "attempt": 1,

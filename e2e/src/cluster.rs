@@ -1,4 +1,4 @@
-//! The cluster that tests talk to: the one of `KUBECONFIG`, or one that a test program started itself.
+//! The cluster that tests use: the one in `KUBECONFIG`, or one that the test program started.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -16,24 +16,24 @@ struct Own {
     aliases: Vec<(String, String)>,
 }
 
-/// One for the whole test program.
+/// The cluster of the whole test program.
 static OWN: OnceLock<Own> = OnceLock::new();
-/// Aliases of what was started since.
+/// Aliases added after the start.
 static LATER: Mutex<Vec<(String, String)>> = Mutex::new(Vec::new());
 
-/// From now on all helpers talk to this cluster, and find kubectl and helm in `bin`; the first call
-/// counts. Each alias is an address there with the one that stands for it in transcripts.
+/// Makes all helpers use this cluster and the kubectl and helm in `bin`; only the first call has an
+/// effect. Each alias maps an address in the cluster to the one shown in transcripts.
 pub fn choose(kubeconfig: PathBuf, bin: PathBuf, aliases: Vec<(String, String)>) {
-    // A second call names the same cluster.
+    // All calls in a program name the same cluster, so a second one may fail.
     let _ = OWN.set(Own { kubeconfig, bin, aliases });
 }
 
-/// From now on an address there stands for another one in descriptions and transcripts, too.
+/// Adds an alias: an address in the cluster, and the one shown in descriptions and transcripts.
 pub fn alias(from: String, to: &str) {
     LATER.lock().unwrap_or_else(PoisonError::into_inner).push((from, to.to_owned()));
 }
 
-/// A text with the addresses that transcripts have.
+/// Replaces addresses by their aliases.
 pub(crate) fn with_aliases(text: &str) -> String {
     let aliases = OWN.get().map(|it| it.aliases.as_slice()).unwrap_or_default();
     let later = LATER.lock().unwrap_or_else(PoisonError::into_inner);
@@ -41,9 +41,9 @@ pub(crate) fn with_aliases(text: &str) -> String {
     all.fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
 }
 
-/// A client of the cluster.
+/// Returns a client of the cluster.
 pub async fn client() -> Result<Client> {
-    // An error means that it is installed already.
+    // It fails only if a provider is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let Some(own) = OWN.get() else {
         return Client::try_default().await.context("no cluster: set KUBECONFIG");
@@ -53,15 +53,16 @@ pub async fn client() -> Result<Client> {
     Ok(Client::try_from(config)?)
 }
 
-/// Lets a program talk to the cluster.
+/// Sets the environment of a command so that it uses the cluster.
 pub fn prepare(command: &mut Command) {
     if let Some(own) = OWN.get() {
         let others = std::env::var_os("PATH").unwrap_or_default();
         let folders = std::iter::once(own.bin.clone()).chain(std::env::split_paths(&others));
-        // A folder whose name has a colon cannot be in PATH; the programs are then found elsewhere.
+        // A directory with a colon in its name cannot be in PATH; the programs are then found
+        // elsewhere.
         command.env("PATH", std::env::join_paths(folders).unwrap_or_else(|_| others.clone()));
         command.env("KUBECONFIG", &own.kubeconfig);
-        // What kubectl remembers of the cluster goes with it.
+        // kubectl's discovery cache is per cluster.
         command.env("KUBECACHEDIR", own.kubeconfig.with_extension("cache"));
     }
 }

@@ -1,4 +1,4 @@
-//! The demo's own objects, for tests of the main job: what they change they restore.
+//! The demo's objects, for tests of the main job; tests restore what they change.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use serde_json::json;
 
 use crate::{Namespace, cluster, holds, run};
 
-/// The hosts, their nodes and their computes: all of one name.
+/// The names of the hosts, which are also those of their nodes and computes.
 pub const HOSTS: [&str; 2] = ["edpm-compute-0", "edpm-compute-1"];
-/// How long both hosts may take to be deployed again.
+/// The timeout for a deployment of both hosts.
 pub const DEPLOYMENT: Duration = Duration::from_mins(8);
 
 /// The namespace of the demo.
@@ -24,7 +24,7 @@ pub struct Demo {
 }
 
 impl Demo {
-    /// The demo, once both computes are ready.
+    /// Returns the demo once both hosts are ready.
     pub async fn ready() -> Result<Self> {
         let client = cluster::client().await?;
         let demo = Self { ns: Namespace::existing(&client, "openstack") };
@@ -32,7 +32,7 @@ impl Demo {
         Ok(demo)
     }
 
-    /// The demo, once the compute of a host is ready, whatever becomes of the other one.
+    /// Returns the demo once one host is ready; the other may be in any state.
     pub async fn ready_on(host: &str) -> Result<Self> {
         let client = cluster::client().await?;
         let demo = Self { ns: Namespace::existing(&client, "openstack") };
@@ -40,7 +40,7 @@ impl Demo {
         Ok(demo)
     }
 
-    /// Waits until both hosts are ready with their present inputs.
+    /// Waits until both hosts are ready and up to date.
     pub async fn settled(&self) -> Result<()> {
         for host in HOSTS {
             self.settled_on(host).await?;
@@ -48,14 +48,14 @@ impl Demo {
         Ok(())
     }
 
-    /// Waits until a host is ready with its present inputs.
+    /// Waits until a host is ready and up to date.
     pub async fn settled_on(&self, host: &str) -> Result<()> {
         let is_settled = |it: &Node| is_settled(it.metadata.generation, &of_node(it));
         self.ns.wait::<Node>(host, "ready and up to date", DEPLOYMENT, is_settled).await?;
         self.compute(host, "ready and up to date", is_settled_compute).await.map(drop)
     }
 
-    /// Waits until a compute is as `is_it` wants it.
+    /// Waits until a compute satisfies `is_it`.
     pub async fn compute(
         &self,
         host: &str,
@@ -65,19 +65,19 @@ impl Demo {
         self.ns.wait(host, what, DEPLOYMENT, is_it).await
     }
 
-    /// The human's options of a compute.
+    /// Returns the user's options of a compute.
     pub async fn options(&self, host: &str) -> Result<String> {
         let compute = self.ns.api::<ExternalCompute>().get(host).await?;
         Ok(compute.spec.custom_service_config.unwrap_or_default())
     }
 
-    /// Gives a compute other options.
+    /// Sets the options of a compute.
     pub async fn configure(&self, host: &str, options: &str) -> Result<()> {
         let change = json!({ "spec": { "customServiceConfig": options } });
         self.ns.merge::<ExternalCompute>(host, change).await.map(drop)
     }
 
-    /// Asks for one more attempt of a compute's services, and waits for its success.
+    /// Requests another attempt of a compute's services, and waits until it has succeeded.
     pub async fn redeploy(&self, host: &str) -> Result<()> {
         let before = self.ns.api::<ExternalCompute>().get(host).await?;
         let value = json!({ "nova.openstack.org/redeploy": fresh(&before) });
@@ -94,7 +94,7 @@ impl Demo {
         run("kubectl", &["exec", "-n", "edpm-hosts", host, "--", "sh", "-c", command]).await
     }
 
-    /// A statement to the database of a cell.
+    /// Runs an SQL statement in the database of a cell.
     pub async fn sql(&self, cell: &str, statement: &str) -> Result<String> {
         let database = cell.replace('-', "_");
         let exec = ["exec", "-n", &self.ns.name, "deployment/mariadb", "--", "mariadb"];
@@ -102,19 +102,20 @@ impl Demo {
         run("kubectl", &[&exec[..], &query].concat()).await
     }
 
-    /// Id and start of each container on a host, by name.
+    /// Returns name, ID and start time of each container on a host.
     pub async fn containers(&self, host: &str) -> Result<String> {
         let format = "{{.Names}} {{.ID}} {{.StartedAt}}";
         self.on(host, &format!("podman ps --no-trunc --format '{format}' | sort")).await
     }
 
-    /// The files that the running nova-compute reads, as its container has them.
+    /// Returns the names of the files that the running nova-compute reads, as listed in its
+    /// container.
     pub async fn loaded(&self, host: &str) -> Result<BTreeSet<String>> {
         let names = self.on(host, "podman exec nova_compute ls /etc/nova/nova.conf.d").await?;
         Ok(names.split_whitespace().map(str::to_owned).collect())
     }
 
-    /// The value of an option as the running nova-compute itself logged it at its start.
+    /// Returns the value of an option that the running nova-compute logged at its start.
     pub async fn logged(&self, host: &str, option: &str) -> Result<String> {
         let command = format!(
             "started=$(podman inspect --format '{{{{.State.StartedAt.Unix}}}}' nova_compute); \
@@ -127,7 +128,7 @@ impl Demo {
         Ok(value?.0.trim().to_owned())
     }
 
-    /// What `cargo xtask demo --verify` says when it fails, which it must.
+    /// Runs `cargo xtask demo --verify`, which must fail, and returns its output.
     pub async fn refuted(&self) -> Result<String> {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
         let verify = format!("cd '{root}' && cargo xtask demo --verify");
@@ -138,12 +139,12 @@ impl Demo {
     }
 }
 
-/// A value that no annotation of the object has had before.
+/// Returns a value that no annotation of the object has had before.
 pub fn fresh(object: &impl ResourceExt) -> String {
     object.resource_version().unwrap_or_default()
 }
 
-/// Whether a compute is ready with its present inputs.
+/// Whether a compute is ready and up to date.
 fn is_settled_compute(it: &ExternalCompute) -> bool {
     let status = it.status.as_ref();
     let observed = status.and_then(|it| it.observed_generation);

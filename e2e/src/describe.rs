@@ -1,4 +1,4 @@
-//! What `kubectl describe` tells of an object: its conditions and its Events.
+//! Parses the output of `kubectl describe`: the conditions and Events of an object.
 
 use anyhow::Result;
 
@@ -22,7 +22,7 @@ struct Event {
 }
 
 impl Description {
-    /// Describes an object; one that does not exist tells nothing.
+    /// Describes an object; the result is empty when it does not exist.
     pub async fn of(namespace: &str, kind: &str, name: &str) -> Result<Self> {
         let kind = kind.to_lowercase();
         match run("kubectl", &["describe", "-n", namespace, &kind, name]).await {
@@ -38,7 +38,7 @@ impl Description {
         let after = of_status.skip_while(|it| it.trim_end() != "  Conditions:").skip(1);
         let mut conditions: Vec<String> = Vec::new();
         let mut is_open = false;
-        // The fields of a condition are sorted: its type is the last one.
+        // The fields of a condition are sorted, so `Type` is the last one.
         for line in after.take_while(|it| it.starts_with("    ")) {
             if !is_open {
                 conditions.push(String::new());
@@ -54,7 +54,7 @@ impl Description {
         for line in table {
             match (Event::parse(line), events.last_mut()) {
                 (Some(event), _) => events.push(event),
-                // A message of several lines.
+                // A further line of a message.
                 (None, Some(last)) => last.message.push_str(&format!(" {}", line.trim())),
                 (None, None) => {}
             }
@@ -62,21 +62,21 @@ impl Description {
         Self { conditions, events }
     }
 
-    /// Whether a word stands in any condition or Event.
+    /// Whether any condition or Event contains a word.
     pub fn mentions(&self, word: &str) -> bool {
         self.conditions.iter().any(|it| it.contains(word))
             || self.events.iter().any(|it| it.message.contains(word))
     }
 
-    /// Whether one condition has all of the words, and one Event too.
+    /// Whether one condition contains all words, and one Event does too.
     pub fn tells(&self, words: &[String]) -> bool {
         let has_all = |text: &str| words.iter().all(|it| text.contains(it));
         self.conditions.iter().any(|it| has_all(it))
             && self.events.iter().any(|it| has_all(&it.message))
     }
 
-    /// The conditions and Events that have all of the words, without the two that only repeat
-    /// `Ready` for tools.
+    /// Returns the conditions and Events that contain all words, without `Reconciling` and
+    /// `Stalled`, which repeat `Ready` for tools.
     pub fn excerpt(&self, words: &[String]) -> String {
         let has_all = |text: &str| words.iter().all(|it| text.contains(it));
         let repeats = |it: &&String| {
@@ -96,7 +96,7 @@ impl Description {
 }
 
 impl Event {
-    /// A line of kubectl's table: type, reason, age, source and message.
+    /// Parses a row of kubectl's table: type, reason, age, source and message.
     fn parse(line: &str) -> Option<Self> {
         let mut rest = line.strip_prefix("  ").filter(|it| !it.starts_with(' '))?;
         let mut columns = [""; 4];

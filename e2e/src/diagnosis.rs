@@ -1,4 +1,5 @@
-//! How a fault is judged: nothing is told before it, and all of it soon after.
+//! Tests the diagnosis of a fault: it must not be reported before it happens, and completely soon
+//! after.
 
 use std::time::{Duration, Instant};
 
@@ -12,19 +13,20 @@ use crate::faults::{Fault, Kstatus};
 use crate::transcript::NAMESPACE;
 use crate::{Namespace, cluster, kstatus, run, transcript};
 
-/// How soon after the fact a description that tells it must begin, where Kubernetes knows the fact.
+/// The time until a description must report a fact that Kubernetes knows.
 const SOON: Duration = Duration::from_secs(5);
-/// The same of machines: Ironic tells nobody, and is asked every minute.
+/// The same for machines, because Ironic is polled every minute.
 const ASKED: Duration = Duration::from_secs(75);
-/// How many faults are judged at once, by all tests together: their pods share one machine.
+/// How many faults all tests together check at once; their pods share one machine.
 const AT_ONCE: usize = 4;
 
 static TURNS: Semaphore = Semaphore::const_new(AT_ONCE);
-/// The turns of those who wait for a look of their operator's, and do nothing meanwhile.
+/// The limit for tests that only wait for their operator's next poll.
 static IDLE: Semaphore = Semaphore::const_new(AT_ONCE);
 
-/// Judges faults, each in a namespace of its own: `before` makes the world without the fault, and
-/// `inject` resolves when the fact stands. The error names each fault that is not told as it should.
+/// Checks faults, each in its own namespace. `before` creates the objects without the fault, and
+/// `inject` returns once the fault is present. The error lists the faults that are not reported as
+/// they should be.
 pub async fn judge(
     faults: &[Fault],
     before: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
@@ -33,7 +35,7 @@ pub async fn judge(
     judge_within((SOON, &TURNS), faults, before, inject).await
 }
 
-/// The same of faults between hosts and machines.
+/// The same for faults between hosts and machines.
 pub async fn judge_machines(
     faults: &[Fault],
     before: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
@@ -42,7 +44,7 @@ pub async fn judge_machines(
     judge_within((ASKED, &TURNS), faults, before, inject).await
 }
 
-/// The same of those whose injection waits by itself until they are told: they take nobody's turn.
+/// The same for faults whose injection waits until they are reported; these have their own limit.
 pub async fn judge_idly(
     faults: &[Fault],
     before: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
@@ -90,7 +92,7 @@ async fn judged(
     agree(&ns, fault, (fault.kind, fault.object)).await?;
     let mut text = told_first.excerpt(&words);
     if let Some(also @ (kind, object)) = fault.also {
-        // It comes from there, or goes there: both are told by now.
+        // The fault is propagated from or to this object, so by now both report it.
         let told = told(SOON, &ns, also, &words).await?;
         agree(&ns, fault, also).await?;
         text += &format!("{kind} {object}:\n{}", told.excerpt(&words));
@@ -102,7 +104,7 @@ async fn judged(
     ns.done().await
 }
 
-/// Describes the object until it tells the fault, at most for as long as that may take.
+/// Describes the object until it reports the fault, or fails after `within`.
 async fn told(
     within: Duration,
     ns: &Namespace,
@@ -123,7 +125,7 @@ async fn told(
     }
 }
 
-/// Asserts that kstatus, our own Ready and `kubectl wait` say the same of the object.
+/// Asserts that kstatus, the `Ready` condition and `kubectl wait` agree about the object.
 async fn agree(ns: &Namespace, fault: &Fault, (kind, object): (&str, &str)) -> Result<()> {
     let object = [ns.name.as_str(), &format!("{}/{object}", kind.to_lowercase())];
     let text = run("kubectl", &[&["get", "-o", "json", "-n"], &object[..]].concat()).await?;

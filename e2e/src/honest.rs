@@ -1,12 +1,12 @@
-//! What a message bus and a Keystone answer to a script of requests: the real ones of the lab, and those
-//! that are played in the simulated cluster.
+//! Checks the protocol answers of a message bus and a Keystone: the real ones of the lab, and the
+//! fakes of the simulated cluster.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// Methods of AMQP's class 10, `connection`.
+/// Method numbers of AMQP's class 10, `connection`.
 mod method {
     pub(super) const START: u8 = 10;
     pub(super) const START_OK: u8 = 11;
@@ -21,20 +21,20 @@ mod method {
 const FRAME_END: u8 = 0xce;
 const WRONG: &str = "not-the-password";
 
-/// A login to one broker.
+/// The login data for one broker.
 #[derive(Clone, Debug)]
 pub struct Bus {
     /// `host:port`.
     pub address: String,
-    /// The user.
+    /// The user name.
     pub user: String,
-    /// Its password.
+    /// The password.
     pub password: String,
-    /// Where it is let in.
+    /// The virtual host to open.
     pub virtual_host: String,
 }
 
-/// How a login ended.
+/// The result of a login.
 #[derive(Debug, Eq, PartialEq)]
 enum Login {
     LetIn,
@@ -42,7 +42,7 @@ enum Login {
 }
 
 impl Bus {
-    /// The login of a `transport_url` with one broker.
+    /// Parses a `transport_url` with one broker.
     pub fn of(transport_url: &str) -> Result<Self> {
         let rest = transport_url.strip_prefix("rabbit://").context("no rabbit://")?;
         let (login, rest) = rest.rsplit_once('@').context("no user")?;
@@ -54,8 +54,8 @@ impl Bus {
     }
 }
 
-/// Asserts what operators rely on of a broker that lets this login in: it does so, and refuses each that
-/// differs in one thing, in RabbitMQ's words.
+/// Asserts the behaviour of a broker that operators rely on: it accepts this login, and rejects
+/// each one that differs in one field with RabbitMQ's message.
 pub async fn broker(bus: &Bus) -> Result<()> {
     let let_in = login(bus).await.context("the right login")?;
     ensure!(let_in == Login::LetIn, "the right login: {let_in:?}");
@@ -79,7 +79,7 @@ pub async fn broker(bus: &Bus) -> Result<()> {
     Ok(())
 }
 
-/// One login, and the logout where it succeeds.
+/// Logs in, and out again if that succeeds.
 async fn login(bus: &Bus) -> Result<Login> {
     let mut stream = TcpStream::connect(&bus.address).await?;
     stream.write_all(b"AMQP\0\0\x09\x01").await?;
@@ -106,7 +106,7 @@ async fn login(bus: &Bus) -> Result<Login> {
     Ok(Login::LetIn)
 }
 
-/// Asks to be told of a wrong password, as operators do.
+/// Announces the capability to be notified of a wrong password, as operators do.
 fn start_ok(bus: &Bus) -> Vec<u8> {
     let capabilities = b"\x1cauthentication_failure_closet\x01";
     let properties = [b"\x0ccapabilitiesF".to_vec(), long(capabilities)].concat();
@@ -122,12 +122,12 @@ fn refusal(arguments: &[u8]) -> Result<Login> {
     Ok(Login::Refused(u16::from_be_bytes(*code), String::from_utf8_lossy(words).into_owned()))
 }
 
-/// A short string as bytes on the wire.
+/// Encodes an AMQP short string.
 fn short(text: &str) -> Result<Vec<u8>> {
     Ok([&[u8::try_from(text.len())?], text.as_bytes()].concat())
 }
 
-/// A long string, or a table.
+/// Encodes an AMQP long string or table.
 fn long(body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
     [&length.to_be_bytes()[..], body].concat()
@@ -139,7 +139,7 @@ async fn write(stream: &mut TcpStream, method: u8, arguments: &[u8]) -> Result<(
     Ok(stream.write_all(&frame).await?)
 }
 
-/// The next method of class 10, and its arguments.
+/// Reads the next method of class 10 and its arguments.
 async fn read(stream: &mut TcpStream) -> Result<(u8, Vec<u8>)> {
     let mut head = [0; 7];
     stream.read_exact(&mut head).await?;
@@ -153,7 +153,7 @@ async fn read(stream: &mut TcpStream) -> Result<(u8, Vec<u8>)> {
     Ok((payload[3], payload.split_off(4)))
 }
 
-/// Asserts what operators, and who logs in with their files, rely on of a Keystone that knows this user.
+/// Asserts the behaviour of a Keystone with this user that operators and nova's services rely on.
 pub async fn keystone(url: &str, user: &str, password: &str) -> Result<()> {
     let (head, body) = ask(url, "GET /v3", None).await?;
     ensure!(head.starts_with("HTTP/1.1 200"), "{head}");
@@ -185,7 +185,8 @@ fn identity(user: &str, password: &str) -> Value {
     json!({ "auth": { "identity": identity } })
 }
 
-/// The head of an answer, and its body where that is JSON.
+/// Sends an HTTP request and returns the head and the body of the response; the body is null unless
+/// it is JSON.
 async fn ask(url: &str, line: &str, body: Option<&Value>) -> Result<(String, Value)> {
     let host = url.strip_prefix("http://").context("no http://")?.trim_end_matches('/');
     let body = body.map(ToString::to_string).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A host of a test's own: a systemd pod with sshd at a fixed address of the lab.
+//! A host for one test: a systemd pod with sshd at a fixed address of the lab.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,11 +11,11 @@ use kube::{Api, Client, ResourceExt};
 
 use crate::run;
 
-/// Where the lab keeps its hosts: the profile of this namespace allows privileged pods.
+/// The namespace of the lab's hosts; its Pod Security level allows privileged pods.
 const NAMESPACE: &str = "edpm-hosts";
-/// Where the lab keeps what outlives a host's pod.
+/// The directory with the lab's data that outlives a host's pod.
 const STATE: &str = "/var/lib/edpm-lab";
-/// How long a host may take from its pod to sshd.
+/// The timeout from the creation of a pod until sshd listens.
 const BOOT: Duration = Duration::from_mins(2);
 
 /// A running host, its address and its keys.
@@ -23,20 +23,20 @@ pub struct Host {
     client: Client,
     /// The name of its pod, and its host name.
     pub name: String,
-    /// Where its sshd listens.
+    /// The address of its sshd.
     pub address: String,
     folder: PathBuf,
 }
 
 impl Host {
-    /// Starts a host; what an earlier run left under its name is removed first.
+    /// Starts a host, after removing one of the same name from an earlier run.
     pub async fn start(client: &Client, name: &str, address: &str) -> Result<Self> {
         let mut host = Self::prepare(client, name, address).await?;
         host.boot().await?;
         Ok(host)
     }
 
-    /// Makes the keys of a host that does not run yet.
+    /// Generates the keys of a host without starting it.
     pub async fn prepare(client: &Client, name: &str, address: &str) -> Result<Self> {
         let folder = std::env::temp_dir().join(format!("e2e-{name}"));
         let _ = std::fs::remove_dir_all(&folder);
@@ -55,7 +55,7 @@ impl Host {
         Ok(host)
     }
 
-    /// The content of an ssh Secret that reaches this host.
+    /// Returns the content of an ssh Secret for this host.
     pub fn ssh_secret(&self) -> Result<Vec<(&'static str, String)>> {
         Ok(vec![
             ("ssh-privatekey", self.private("user")?),
@@ -63,17 +63,17 @@ impl Host {
         ])
     }
 
-    /// A private key that the host does not accept.
+    /// Returns a private key that the host does not accept.
     pub fn refused_key(&self) -> Result<String> {
         self.private("other")
     }
 
-    /// Known hosts with a key that is not the host's.
+    /// Returns `known_hosts` content with a key that is not the host's.
     pub fn wrong_known_hosts(&self) -> Result<String> {
         Ok(format!("{} {}\n", self.address, self.public("other")?))
     }
 
-    /// Gives the host another key of its own, and boots it with that.
+    /// Replaces the host key and restarts the host.
     pub async fn rekey(&mut self) -> Result<()> {
         self.stop().await?;
         for (from, to) in [("other", "host"), ("other.pub", "host.pub")] {
@@ -82,12 +82,12 @@ impl Host {
         self.boot().await
     }
 
-    /// The host's own key, as `ssh-ed25519 AAAA…`.
+    /// Returns the host key, as `ssh-ed25519 AAAA…`.
     pub fn host_key(&self) -> Result<String> {
         self.public("host")
     }
 
-    /// The fingerprint of the host's own key, as `SHA256:…`.
+    /// Returns the fingerprint of the host key, as `SHA256:…`.
     pub async fn fingerprint(&self) -> Result<String> {
         let file = self.folder.join("host.pub").display().to_string();
         let printed = run("ssh-keygen", &["-l", "-f", &file]).await?;
@@ -95,7 +95,7 @@ impl Host {
         word.map(str::to_owned).context("ssh-keygen prints no fingerprint")
     }
 
-    /// Runs a shell command on the host, over ssh with the host's key checked.
+    /// Runs a shell command over ssh and verifies the host key.
     pub async fn ssh(&self, command: &str) -> Result<String> {
         let known_hosts = self.folder.join("known_hosts");
         std::fs::write(&known_hosts, format!("{} {}\n", self.address, self.public("host")?))?;
@@ -106,7 +106,7 @@ impl Host {
         run("ssh", &[&options[..], &["-i", &key, &login, command]].concat()).await
     }
 
-    /// Removes the host.
+    /// Deletes the host's pod and waits until it is gone.
     pub async fn stop(&self) -> Result<()> {
         let api = self.pods();
         let Some(pod) = api.get_opt(&self.name).await? else { return Ok(()) };
@@ -117,7 +117,7 @@ impl Host {
         Ok(())
     }
 
-    /// Boots the host; resolves when its sshd listens.
+    /// Starts the host and waits until its sshd listens.
     pub async fn boot(&mut self) -> Result<()> {
         let text = include_str!("../../lab/hosts/host.yaml")
             .replace("{{name}}", &self.name)
@@ -139,7 +139,7 @@ impl Host {
         Ok(())
     }
 
-    /// The image of the lab's own hosts.
+    /// Returns the image of the lab's own hosts.
     async fn image(&self) -> Result<String> {
         let hosts = self.pods().list(&ListParams::default().labels("app=edpm-host")).await?;
         let image = hosts.iter().find_map(|it| it.spec.as_ref()?.containers[0].image.clone());

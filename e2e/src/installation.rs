@@ -1,4 +1,4 @@
-//! The operators' release as a human handles it with Helm, and whether its operators are at work.
+//! The operators' Helm release, and whether its operators reconcile.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -19,28 +19,29 @@ use serde_json::Value;
 use crate::{Kind, run};
 
 const RELEASE: &str = "edpm-operators";
-/// The namespace of the release that serves all tests.
+/// The namespace of the release that all tests use.
 const NAMESPACE: &str = "edpm-system";
-/// The variable with the path of the chart's values for the present images.
+/// The environment variable with the path of the chart's values for the current images.
 const VALUES: &str = "EDPM_UPGRADE_VALUES";
-/// How long operators may take from their pods to the last look at an object.
+/// The timeout from the start of the operators' pods until every object is reconciled.
 const AT_WORK: Duration = Duration::from_mins(3);
 
-/// Each operator with its controllers that look at every object of a kind.
+/// Each operator with its controllers that reconcile every object of a kind.
 const OPERATORS: [(&str, &[&str]); 3] = [
     ("dataplane-operator", &["group"]),
     ("nova-operator", &["cell", "compute", "compute-creation"]),
     ("ansibleee-operator", &["OpenStackAnsibleEE"]),
 ];
 
-/// The release that serves all tests.
+/// The release that all tests use.
 pub struct Installation {
     client: Client,
     values: String,
 }
 
 impl Installation {
-    /// The one that is there, and the values that it is to be upgraded with.
+    /// Returns the existing release with the values for its upgrade, or an error when the variable
+    /// is unset.
     pub fn existing(client: &Client) -> Result<Self> {
         let values = std::env::var_os(VALUES).and_then(|it| it.into_string().ok());
         let values = values.with_context(|| {
@@ -49,7 +50,8 @@ impl Installation {
         Ok(Self { client: client.clone(), values })
     }
 
-    /// Upgrades it to the chart of this working tree, with further values as `--set` has them.
+    /// Upgrades the release to the chart of this working tree, with further values in the format of
+    /// `--set`.
     pub async fn upgrade(&self, further: &[&str]) -> Result<()> {
         let chart = concat!(env!("CARGO_MANIFEST_DIR"), "/../charts/edpm-operators");
         let values = ["--values", &self.values, "--set", "dnsPolicy=Default"];
@@ -57,7 +59,7 @@ impl Installation {
         self.helm(&[&["upgrade", RELEASE, chart], &values[..], &further[..]].concat()).await
     }
 
-    /// Takes the last upgrade back.
+    /// Rolls the last upgrade back.
     pub async fn roll_back(&self) -> Result<()> {
         self.helm(&["rollback", RELEASE]).await
     }
@@ -67,7 +69,7 @@ impl Installation {
         run("helm", &[arguments, &all].concat()).await.map(drop)
     }
 
-    /// The names of the definitions that the present release brings.
+    /// Returns the names of the CRDs in the current release.
     pub async fn definitions(&self) -> Result<BTreeSet<String>> {
         let manifest = run("helm", &["get", "manifest", RELEASE, "--namespace", NAMESPACE]).await?;
         let is_definition = |it: &&str| it.contains("\nkind: CustomResourceDefinition\n");
@@ -77,7 +79,7 @@ impl Installation {
         manifest.split("\n---\n").filter(is_definition).map(name).collect()
     }
 
-    /// The schema of each of these definitions, as the API server has it.
+    /// Returns the schema of each of these CRDs in the API server.
     pub async fn schemas(
         &self,
         of: &[CustomResourceDefinition],
@@ -92,8 +94,8 @@ impl Installation {
         Ok(found)
     }
 
-    /// Waits until each operator runs from its present Deployment alone, leads, and has looked at
-    /// every object that concerns it.
+    /// Waits until each operator runs from its current Deployment only, is the leader, and has
+    /// reconciled every object of its kinds.
     pub async fn at_work(&self) -> Result<()> {
         for (operator, controllers) in OPERATORS {
             let mut last = anyhow!("nobody has looked");
@@ -135,7 +137,8 @@ impl Installation {
         Ok(())
     }
 
-    /// The name of the operator's pod, where no other is there and it is the Deployment's present one.
+    /// Returns the name of the operator's only pod, or an error unless it belongs to the current
+    /// Deployment.
     async fn only_pod(&self, operator: &str) -> Result<String> {
         let image = |it: Option<&PodSpec>| it.and_then(|it| it.containers[0].image.clone());
         let deployments: Api<Deployment> = Api::namespaced(self.client.clone(), NAMESPACE);
@@ -151,7 +154,7 @@ impl Installation {
         Ok(pod.name_any())
     }
 
-    /// How many objects a controller has to look at, in all namespaces.
+    /// Counts the objects of a controller in all namespaces.
     async fn n_objects(&self, controller: &str) -> Result<u64> {
         match controller {
             "group" => self.count::<Role>().await,
@@ -168,13 +171,13 @@ impl Installation {
     }
 }
 
-/// The schema of a definition's only version.
+/// Returns the schema of the first version of a CRD.
 pub fn schema(definition: &CustomResourceDefinition) -> Result<Value> {
     let version = definition.spec.versions.first().context("a definition without a version")?;
     Ok(serde_json::to_value(&version.schema)?)
 }
 
-/// The value of a metric by its name with labels.
+/// Returns the value of a metric, by its name with labels.
 fn value(metrics: &str, name: &str) -> Option<u64> {
     let line = metrics.lines().find_map(|it| it.strip_prefix(name)?.strip_prefix(' '))?;
     line.trim().parse().ok()

@@ -1,4 +1,4 @@
-//! The lab's Ironic, asked by its own pod, and the machines that boot when it deploys them.
+//! The lab's Ironic, called from its own pod, and the machines that boot when it deploys them.
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ use crate::{Namespace, cells, run};
 pub(crate) const NAMESPACE: &str = "openstack";
 /// The namespace of its machines' pods.
 const MACHINES: &str = "edpm-hosts";
-/// Where operators reach it.
+/// The URL for operators.
 pub const ENDPOINT: &str = "http://10.96.10.12:6385";
 /// The Secret with its username and password.
 pub const SECRET: &str = "ironic";
-/// How long what looks after the machines may take to see what Ironic did.
+/// How long the lab's machine process may take to follow Ironic.
 const SEEN: Duration = Duration::from_mins(1);
 
 /// A machine that Ironic knows.
@@ -29,7 +29,8 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Makes a machine known to Ironic, as the only one of its resource class, unless it is already.
+    /// Enrolls a machine in Ironic, as the only one of its resource class, unless it is enrolled
+    /// already.
     pub async fn enroll(client: &Client, name: &str) -> Result<Self> {
         let known = ask("GET", "/v1/nodes?fields=name", None).await?;
         let known = known["nodes"].as_array().context("Ironic lists no nodes")?;
@@ -40,19 +41,19 @@ impl Machine {
         Ok(Self { client: client.clone(), name: name.to_owned() })
     }
 
-    /// What Ironic says of it.
+    /// Returns the machine's node object in Ironic.
     pub async fn node(&self) -> Result<Value> {
         ask("GET", &format!("/v1/nodes/{}", self.name), None).await
     }
 
-    /// The key by which the host is known that it has become, as its console shows it.
+    /// Returns the host key of the deployed host, as its console would show it.
     pub async fn host_key(&self) -> Result<String> {
         let (pod, file) = (self.pod(), "/etc/ssh/ssh_host_ed25519_key.pub");
         let text = run("kubectl", &["-n", MACHINES, "exec", &pod, "--", "cat", file]).await?;
         Ok(text.split_whitespace().take(2).collect::<Vec<_>>().join(" "))
     }
 
-    /// Waits, by a watch, until it runs nothing any more.
+    /// Waits, by a watch, until the machine's pod is gone.
     pub async fn stopped(&self) -> Result<()> {
         let api: Api<Pod> = Api::namespaced(self.client.clone(), MACHINES);
         let pod = self.pod();
@@ -66,7 +67,7 @@ impl Machine {
     }
 }
 
-/// Gives a namespace the credentials for Ironic.
+/// Creates the Secret with the credentials for Ironic in a namespace.
 pub async fn secret(ns: &Namespace) -> Result<()> {
     let (username, password) = (
         cells::demo_value(ns, SECRET, "username").await?,
@@ -79,8 +80,8 @@ async fn ask(method: &str, path: &str, body: Option<&Value>) -> Result<Value> {
     ask_in(NAMESPACE, method, path, body).await
 }
 
-/// An answer of the API to curl in the pod of a namespace's Ironic, where the password is; null where it has
-/// no body.
+/// Calls the API with curl in the pod of a namespace's Ironic, which has the password. Returns null
+/// when the response has no body.
 pub(crate) async fn ask_in(
     namespace: &str,
     method: &str,

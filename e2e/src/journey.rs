@@ -1,4 +1,4 @@
-//! The smallest deployment that leaves a trace: a role whose service writes a line on each host.
+//! The smallest deployment with a visible effect: a role whose service writes a line on each host.
 
 use std::time::Duration;
 
@@ -9,16 +9,16 @@ use serde_json::{Value, json};
 
 use crate::{Host, Namespace, holds, says};
 
-/// How long a run may take, from its cause to the status.
+/// The timeout for a run, from its cause until the status is written.
 pub const RUN: Duration = Duration::from_mins(2);
 /// The Secret with the ssh key.
 pub const SSH_SECRET: &str = "key";
-/// The role, and its only service.
+/// The role.
 pub const ROLE: &str = "compute";
-/// The service.
+/// The role's only service.
 pub const SERVICE: &str = "trace";
 
-/// Writes one line per run; refuses where a file says so.
+/// The play writes one line per run, and fails when the file `forbidden` exists.
 const PLAYBOOK: &str = r#"
 - name: Leave a trace
   hosts: "{{ edpm_override_hosts | default('all') }}"
@@ -33,7 +33,7 @@ const PLAYBOOK: &str = r#"
       ansible.builtin.shell: echo "{{ greeting | default('hello') }}" >> trace
 "#;
 
-/// A role with the service, deployed, for the given hosts.
+/// Creates the service, its role with deployment enabled, and a node for each host.
 pub async fn deploy(ns: &Namespace, hosts: &[&Host]) -> Result<()> {
     ns.create::<Service>(SERVICE, json!({ "playbookContents": PLAYBOOK })).await?;
     ns.create::<Role>(ROLE, role()).await?;
@@ -43,7 +43,7 @@ pub async fn deploy(ns: &Namespace, hosts: &[&Host]) -> Result<()> {
     Ok(())
 }
 
-/// The role's spec.
+/// Returns the role's spec.
 pub fn role() -> Value {
     json!({
         "preProvisioned": true,
@@ -53,30 +53,30 @@ pub fn role() -> Value {
     })
 }
 
-/// A node of the role.
+/// Creates a node of the role.
 pub async fn node(ns: &Namespace, name: &str, address: &str) -> Result<Node> {
     let spec = json!({ "role": ROLE, "hostName": name, "ansibleHost": address });
     ns.create::<Node>(name, spec).await
 }
 
-/// A Secret that reaches all of the hosts, which must share one user key.
+/// Creates the ssh Secret; all hosts must share one user key.
 pub async fn ssh_secret(ns: &Namespace, host: &Host) -> Result<()> {
     let content = host.ssh_secret()?;
     let content: Vec<(&str, &str)> = content.iter().map(|(key, it)| (*key, it.as_str())).collect();
     ns.secret(SSH_SECRET, &content).await
 }
 
-/// The conditions of a node.
+/// Returns the conditions of a node.
 pub fn conditions(node: &Node) -> &[Condition] {
     node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
 }
 
-/// The conditions of a node set.
+/// Returns the conditions of a node set.
 pub fn conditions_of_set(set: &NodeSet) -> &[Condition] {
     set.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
 }
 
-/// Waits until the node is ready with its present inputs and those of its role.
+/// Waits until the node is ready with the current inputs of itself and its role.
 pub async fn ready(ns: &Namespace, node: &str) -> Result<Node> {
     let role = ns.api::<Node>().get(node).await?.spec.role.filter(|it| !it.is_empty());
     let role = match role {
@@ -94,14 +94,14 @@ pub async fn ready(ns: &Namespace, node: &str) -> Result<Node> {
     ns.wait::<Node>(node, "ready and up to date", RUN, is_ready).await
 }
 
-/// Waits until the node's Ready says so, and there is an Event of that reason.
+/// Waits until the node's `Ready` has this reason and words, and an Event with the reason exists.
 pub async fn told(ns: &Namespace, node: &str, reason: &str, words: &[&str]) -> Result<()> {
     let what = format!("{reason} with {words:?}");
     ns.wait::<Node>(node, &what, RUN, |it| says(conditions(it), "Ready", reason, words)).await?;
     ns.event("OpenStackDataPlaneNode", node, reason).await
 }
 
-/// The lines that runs have left on a host.
+/// Returns the lines that runs have written on a host.
 pub async fn trace(host: &Host) -> Result<Vec<String>> {
     let text = host.ssh("cat trace 2>/dev/null || true").await?;
     Ok(text.lines().map(str::to_owned).collect())

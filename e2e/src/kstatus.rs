@@ -1,10 +1,10 @@
-//! What tools make of an object, by the rules of kstatus (sigs.k8s.io/cli-utils).
+//! The status that tools compute for an object by the rules of kstatus (sigs.k8s.io/cli-utils).
 
 use serde_json::Value;
 
 use crate::faults::Kstatus;
 
-/// The status of an object of a kind that kstatus has no rules of its own for.
+/// Returns the status of an object whose kind has no rules of its own in kstatus.
 pub fn of(object: &Value) -> Kstatus {
     let metadata = &object["metadata"];
     if !metadata["deletionTimestamp"].is_null() {
@@ -14,7 +14,7 @@ pub fn of(object: &Value) -> Kstatus {
     if !observed.is_null() && *observed != metadata["generation"] {
         return Kstatus::InProgress;
     }
-    // The first that holds decides.
+    // The first condition that is true decides.
     for condition in conditions(object).filter(|it| it["status"] == "True") {
         match condition["type"].as_str() {
             Some("Reconciling") => return Kstatus::InProgress,
@@ -28,7 +28,7 @@ pub fn of(object: &Value) -> Kstatus {
     }
 }
 
-/// Whether the object's own summary holds.
+/// Whether the object's `Ready` condition is true.
 pub fn is_ready(object: &Value) -> bool {
     conditions(object).any(|it| it["type"] == "Ready" && it["status"] == "True")
 }

@@ -1,7 +1,8 @@
-//! Helpers of the end-to-end tests: a namespace each, hosts over ssh, conditions awaited by watch.
+//! Helpers for the end-to-end tests: a namespace for each test, hosts over ssh, and conditions
+//! awaited by watches.
 //!
-//! The tests need a cluster with the operators installed, named by `KUBECONFIG`; `cargo xtask test
-//! e2e` brings both.
+//! The tests need a cluster with the operators installed, selected by `KUBECONFIG`; `cargo xtask
+//! test e2e` provides both.
 
 pub mod attachments;
 pub mod cells;
@@ -30,7 +31,7 @@ pub use program::run;
 
 use api::conditions::{Condition, ConditionStatus};
 
-/// Whether a condition says exactly this, with all of these words in its message.
+/// Whether a condition has this type and reason, and all of these words in its message.
 pub fn says(conditions: &[Condition], type_: &str, reason: &str, words: &[&str]) -> bool {
     conditions.iter().any(|it| {
         it.type_ == type_
@@ -39,7 +40,7 @@ pub fn says(conditions: &[Condition], type_: &str, reason: &str, words: &[&str])
     })
 }
 
-/// Whether the condition of that type is True.
+/// Whether the condition of this type is `True`.
 pub fn holds(conditions: &[Condition], type_: &str) -> bool {
     conditions.iter().any(|it| it.type_ == type_ && it.status == ConditionStatus::True)
 }

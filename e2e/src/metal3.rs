@@ -1,4 +1,4 @@
-//! Metal3, played by a test: its kind, machines, and the statuses that it would write.
+//! Simulates Metal3 for a test: its CRD, machines, and the statuses that it would write.
 
 use anyhow::Result;
 use api::metal3::BareMetalHost;
@@ -10,12 +10,12 @@ use crate::{Namespace, neighbours};
 
 const DEFINITION: &str = include_str!("../crds/metal3.io.yaml");
 
-/// Defines the kind. It stays: the operator goes on watching it.
+/// Creates the CRD. It stays, because the operator continues to watch the kind.
 pub async fn serve(client: &Client) -> Result<()> {
     neighbours::define(client, DEFINITION).await
 }
 
-/// A machine that can be provisioned.
+/// Creates a machine that can be provisioned.
 pub async fn available(ns: &Namespace, name: &str, labels: Value) -> Result<()> {
     let metadata = json!({ "labels": labels });
     ns.create_with::<BareMetalHost>(name, json!({ "online": false }), metadata).await?;
@@ -28,7 +28,7 @@ pub async fn available(ns: &Namespace, name: &str, labels: Value) -> Result<()> 
     comes_to(ns, name, "available", false).await
 }
 
-/// A machine comes to a state, without an error.
+/// Sets the provisioning state of a machine, without an error.
 pub async fn comes_to(ns: &Namespace, name: &str, state: &str, powered_on: bool) -> Result<()> {
     let mut status = json!({
         "provisioning": { "state": state, "ID": "" }, "operationalStatus": "OK",
@@ -40,7 +40,7 @@ pub async fn comes_to(ns: &Namespace, name: &str, state: &str, powered_on: bool)
     told(ns, name, status).await
 }
 
-/// An error of a machine.
+/// Sets an error of a machine.
 pub async fn fails(ns: &Namespace, name: &str, type_: &str, message: &str) -> Result<()> {
     let status = json!({
         "operationalStatus": "error", "errorType": type_, "errorMessage": message, "errorCount": 1,

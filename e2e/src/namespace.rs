@@ -1,4 +1,4 @@
-//! A namespace of its own for each test, and what tests do in it.
+//! A namespace for each test, and operations in it.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -45,7 +45,8 @@ impl<K> Kind for K where
 
 /// A namespace that belongs to one test.
 ///
-/// It stays when the test fails, so that a human can look; the next run of the test makes it anew.
+/// It stays when the test fails, so that it can be inspected; the next run of the test recreates
+/// it.
 pub struct Namespace {
     /// The client.
     pub client: Client,
@@ -54,14 +55,14 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// An empty namespace; what an earlier run left is removed first.
+    /// Creates an empty namespace, after removing that of an earlier run.
     ///
-    /// Its pods must pass the restricted profile: that is what runner pods are promised to do.
+    /// It enforces the restricted Pod Security level, which runner pods must comply with.
     pub async fn new(test: &str) -> Result<Self> {
         Self::of(cluster::client().await?, test).await
     }
 
-    /// The same in the cluster of a client.
+    /// The same with an existing client.
     pub async fn of(client: Client, test: &str) -> Result<Self> {
         let name = format!("e2e-{test}");
         let api: Api<CoreNamespace> = Api::all(client.clone());
@@ -83,12 +84,12 @@ impl Namespace {
         Ok(Self { client, name })
     }
 
-    /// A namespace that others made, and that stays.
+    /// Returns a namespace that exists already and stays.
     pub fn existing(client: &Client, name: &str) -> Self {
         Self { client: client.clone(), name: name.to_owned() }
     }
 
-    /// The objects of a kind.
+    /// Returns the API of a kind in the namespace.
     pub fn api<K: Kind>(&self) -> Api<K> {
         Api::namespaced(self.client.clone(), &self.name)
     }
@@ -124,7 +125,7 @@ impl Namespace {
         changed.with_context(|| format!("change {name}"))
     }
 
-    /// Asserts that no object of a kind holds any of the values; and that there are objects to look at.
+    /// Asserts that no object of a kind contains any of the values, and that objects exist.
     pub async fn holds_nowhere<K: Kind>(&self, values: &[&str]) -> Result<()> {
         let (kind, objects) = (K::kind(&()), self.list::<K>().await?);
         assert!(!objects.is_empty(), "no {kind}");
@@ -163,7 +164,7 @@ impl Namespace {
         Ok(())
     }
 
-    /// Waits, by a watch, until an object is as `holds` wants it; `what` names that in the error.
+    /// Waits, by a watch, until an object satisfies `holds`; `what` describes that in the error.
     pub async fn wait<K: Kind>(
         &self,
         name: &str,
@@ -181,7 +182,7 @@ impl Namespace {
         bail!("{} {name}: not {what} within {} s; it is {text}", K::kind(&()), within.as_secs())
     }
 
-    /// Waits, by a watch, for any object of a kind that is as `holds` wants it.
+    /// Waits, by a watch, for any object of a kind that satisfies `holds`.
     pub async fn wait_any<K: Kind>(
         &self,
         within: Duration,
@@ -210,12 +211,13 @@ impl Namespace {
         waited.with_context(|| format!("{name} is still there"))?.map(drop).map_err(Into::into)
     }
 
-    /// All objects of a kind.
+    /// Lists all objects of a kind.
     pub async fn list<K: Kind>(&self) -> Result<Vec<K>> {
         Ok(self.api::<K>().list(&ListParams::default()).await?.items)
     }
 
-    /// Waits for an Event of that reason on an object; it is published after the status is written.
+    /// Waits for an Event with this reason on an object; Events are published after the status is
+    /// written.
     pub async fn event(&self, kind: &str, name: &str, reason: &str) -> Result<()> {
         let what = format!("Event {reason} on {kind} {name}");
         let is_it = |it: &Event| {
@@ -227,7 +229,7 @@ impl Namespace {
         self.wait_any(Duration::from_secs(30), &what, is_it).await.map(drop)
     }
 
-    /// Removes the namespace; what it held goes in the background.
+    /// Deletes the namespace without waiting for its objects.
     pub async fn done(self) -> Result<()> {
         let api: Api<CoreNamespace> = Api::all(self.client.clone());
         api.delete(&self.name, &DeleteParams::default()).await?;

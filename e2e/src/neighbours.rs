@@ -1,5 +1,5 @@
-//! The operators of addresses, names and certificates, played by tests: their kinds, and the statuses
-//! that they would write.
+//! Simulates the operators for addresses, names and certificates: their CRDs, and the statuses that
+//! they would write.
 
 use std::time::Duration;
 
@@ -20,10 +20,10 @@ const DEFINITIONS: [&str; 2] = [
     include_str!("../crds/network.openstack.org.yaml"),
     include_str!("../crds/cert-manager.io.yaml"),
 ];
-/// How soon a definition is served.
+/// The timeout until a CRD is served.
 const SOON: Duration = Duration::from_secs(15);
 
-/// Defines the kinds. They stay: the operator goes on watching them.
+/// Creates the CRDs. They stay, because the operator continues to watch the kinds.
 pub async fn serve(client: &Client) -> Result<()> {
     for text in DEFINITIONS {
         define(client, text).await?;
@@ -31,7 +31,7 @@ pub async fn serve(client: &Client) -> Result<()> {
     Ok(())
 }
 
-/// Defines the kinds of a text, and waits until they are served.
+/// Creates the CRDs in a YAML text, and waits until they are served.
 pub(crate) async fn define(client: &Client, text: &str) -> Result<()> {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     for object in yaml::documents::<Value>(text)? {
@@ -43,7 +43,8 @@ pub(crate) async fn define(client: &Client, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// What a namespace has for all its node sets: networks, a DNS server that is ready, and an issuer.
+/// Creates the objects that node sets of a namespace share: networks, a DNS server that is ready,
+/// and an issuer.
 pub async fn prepare(ns: &Namespace) -> Result<()> {
     let networks = json!({ "networks": [{ "name": "ctlplane" }] });
     ns.create::<NetConfig>("netconfig", networks).await?;
@@ -55,7 +56,7 @@ pub async fn prepare(ns: &Namespace) -> Result<()> {
     ns.create_with::<Issuer>("internal", json!({}), labels).await.map(drop)
 }
 
-/// Reserves the address that a host asks for; else `address`.
+/// Reserves the fixed IP that a host requests, else `address`.
 pub async fn reserve(ns: &Namespace, host: &str, address: &str) -> Result<()> {
     let asked = ns.api::<IpSet>().get(host).await?;
     let fixed = asked.spec.networks.first().and_then(|it| it.fixed_ip.as_deref());
@@ -66,12 +67,12 @@ pub async fn reserve(ns: &Namespace, host: &str, address: &str) -> Result<()> {
     answer::<IpSet>(ns, host, json!({ "reservations": [reservation] })).await
 }
 
-/// Says that the DNS server knows the names of a node set.
+/// Marks the names of a node set as ready in the DNS server.
 pub async fn name(ns: &Namespace, node_set: &str) -> Result<()> {
     answer::<DnsData>(ns, node_set, json!({})).await
 }
 
-/// Issues a certificate: its Secret has `text` in all files.
+/// Issues a certificate; all files of its Secret contain `text`.
 pub async fn issue(ns: &Namespace, certificate: &str, text: &str) -> Result<()> {
     let asked = ns.api::<Certificate>().get(certificate).await?;
     let secret: Secret = serde_json::from_value(json!({
@@ -92,7 +93,7 @@ pub async fn issue(ns: &Namespace, certificate: &str, text: &str) -> Result<()> 
     answer::<Certificate>(ns, certificate, json!({})).await
 }
 
-/// Writes the status of an object that is ready.
+/// Writes a status with a true `Ready` condition.
 async fn answer<K: Kind>(ns: &Namespace, name: &str, mut status: Value) -> Result<()> {
     status["conditions"] = json!([{ "type": "Ready", "status": "True" }]);
     let patch = Patch::Merge(json!({ "status": status }));

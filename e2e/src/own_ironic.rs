@@ -1,4 +1,4 @@
-//! An Ironic of a test's own that asks the lab's Keystone who somebody is; its machines boot nowhere.
+//! An Ironic for one test that authenticates with the lab's Keystone; its machines boot no host.
 
 use std::time::Duration;
 
@@ -9,22 +9,22 @@ use serde_json::{Value, json};
 
 use crate::{Namespace, cells, ironic};
 
-/// How long it may take to start, or to end.
+/// The timeout for each wait.
 const PATIENCE: Duration = Duration::from_mins(4);
-/// The name of all objects that it is made of.
+/// The name of all its objects.
 const NAME: &str = "ironic";
-/// Where the lab's Keystone is reached.
+/// The URL of the lab's Keystone.
 pub const KEYSTONE: &str = "http://10.96.10.10:5000";
 
 /// An Ironic that runs in a namespace.
 pub struct OwnIronic {
     namespace: String,
-    /// Where operators reach it.
+    /// The URL for operators.
     pub endpoint: String,
 }
 
 impl OwnIronic {
-    /// Starts one at an address of the range of Services, and waits until it answers.
+    /// Starts an Ironic at an address of the Service range, and waits until it answers.
     pub async fn start(ns: &Namespace, address: &str) -> Result<Self> {
         let config = config(&password_of_nova(ns).await?);
         ns.secret("ironic-config", &[("ironic.conf", &config), ("curl", CURL)]).await?;
@@ -43,13 +43,13 @@ impl OwnIronic {
         ironic::ask_in(&self.namespace, method, path, body).await
     }
 
-    /// Makes a machine known to it, as the only one of its resource class.
+    /// Enrolls a machine, as the only one of its resource class.
     pub async fn enroll(&self, name: &str) -> Result<()> {
         let node = json!({ "name": name, "driver": "fake-hardware", "resource_class": name });
         self.ask("POST", "/v1/nodes", Some(&node)).await.map(drop)
     }
 
-    /// Waits until a machine is in a state; nobody but Ironic tells, so it is asked.
+    /// Waits until a machine is in a state, by polling, as Ironic has no watches.
     pub async fn reaches(&self, machine: &str, state: &str) -> Result<()> {
         let mut tick = tokio::time::interval(Duration::from_secs(1));
         let reached = async {
@@ -66,7 +66,7 @@ impl OwnIronic {
     }
 }
 
-/// The image of the lab's Ironic.
+/// Returns the image of the lab's Ironic.
 async fn image(ns: &Namespace) -> Result<String> {
     let lab = Namespace::existing(&ns.client, ironic::NAMESPACE);
     let found = lab.api::<Deployment>().get(NAME).await.context("the lab has no Ironic")?;
@@ -74,12 +74,12 @@ async fn image(ns: &Namespace) -> Result<String> {
     pod.containers.first().and_then(|it| it.image.clone()).context("no image")
 }
 
-/// The password of the user `nova`, who is an administrator of the project `service`.
+/// Returns the password of the user `nova`, an administrator of the project `service`.
 pub async fn password_of_nova(ns: &Namespace) -> Result<String> {
     cells::demo_value(ns, "keystone-users", "NOVA_PASSWORD").await
 }
 
-/// How curl in the pod asks: no command line shows the token.
+/// curl's configuration in the pod, which keeps the token off the command line.
 const CURL: &str = "header = \"@/run/ironic/token\"
 header = \"X-OpenStack-Ironic-API-Version: latest\"
 header = \"Content-Type: application/json\"
@@ -88,8 +88,8 @@ show-error
 fail-with-body
 ";
 
-/// Its configuration. Who has a role in the project of the services may see all machines, not only those of
-/// that project.
+/// Returns its configuration. Users with a role in the service project may see all machines, not
+/// only those of that project.
 fn config(password: &str) -> String {
     format!(
         "[DEFAULT]
@@ -124,7 +124,7 @@ password = {password}
     )
 }
 
-/// Asks the lab's Keystone for a token with which the test enrolls machines, for an hour.
+/// Requests a token from the lab's Keystone to enroll machines with, valid for an hour.
 const TOKEN: &str = r#"python3 -c '
 import configparser, json, urllib.request
 found = configparser.ConfigParser(interpolation=None)
@@ -140,8 +140,8 @@ request = urllib.request.Request(it["auth_url"] + "/v3/auth/tokens", body, kind)
 print("X-Auth-Token: " + urllib.request.urlopen(request).headers["X-Subject-Token"])
 ' > /run/ironic/token"#;
 
-/// Whether a conductor has told which hardware it knows, for only an administrator of the system may ask for
-/// that; and the API answers.
+/// Checks that the API answers and a conductor has registered its hardware types. The latter is
+/// read from the database, because the API shows it to system administrators only.
 const HAS_DRIVERS: &str = r#"curl --config /etc/ironic/curl http://127.0.0.1:6385/v1/nodes &&
 python3 -c '
 import sqlite3
@@ -149,7 +149,7 @@ tables = sqlite3.connect("/run/ironic/ironic.sqlite")
 count = "SELECT count(*) FROM conductor_hardware_interfaces"
 raise SystemExit(tables.execute(count).fetchone()[0] == 0)'"#;
 
-/// Gets a token, makes its tables, and becomes Ironic.
+/// Returns the start script: get a token, create the database schema, start Ironic.
 fn start() -> String {
     format!(
         "{TOKEN}
@@ -161,7 +161,8 @@ exec ironic --config-file /etc/ironic/ironic.conf"
 fn deployment(image: &str) -> Value {
     let container = json!({
         "name": NAME, "image": image, "command": ["bash", "-ec", start()],
-        // Ready once its conductor has told which hardware it knows: before, no machine can be enrolled.
+        // Ready once its conductor has registered its hardware types: before, no machine can be
+        // enrolled.
         "readinessProbe": {
             "exec": { "command": ["bash", "-c", HAS_DRIVERS] }, "periodSeconds": 2, "timeoutSeconds": 5,
         },

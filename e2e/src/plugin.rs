@@ -1,4 +1,4 @@
-//! `kubectl edpm`, as a human runs it: found by kubectl in PATH.
+//! Runs `kubectl edpm` as a user does: kubectl finds the plugin in PATH.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -9,10 +9,10 @@ use tokio::process::{Child, Command};
 
 use crate::cluster;
 
-/// Where the demo is.
+/// The namespace of the demo.
 const DEMO: &str = "openstack";
 
-/// What a command said, and how it ended.
+/// The output and exit code of a command.
 #[derive(Debug)]
 pub struct Answer {
     /// Standard output.
@@ -23,12 +23,12 @@ pub struct Answer {
     pub code: Option<i32>,
 }
 
-/// Runs `kubectl edpm` in the demo's namespace to its end, whatever that is.
+/// Runs `kubectl edpm` in the demo's namespace, whatever its exit code.
 pub async fn edpm(arguments: &[&str]) -> Result<Answer> {
     edpm_in(DEMO, arguments).await
 }
 
-/// The same in another namespace.
+/// Runs `kubectl edpm` in another namespace, whatever its exit code.
 pub async fn edpm_in(namespace: &str, arguments: &[&str]) -> Result<Answer> {
     let output = command(namespace, arguments)?.output().await.context("cannot start kubectl")?;
     Ok(Answer {
@@ -53,7 +53,7 @@ fn command(namespace: &str, arguments: &[&str]) -> Result<Command> {
     Ok(command)
 }
 
-/// The command's PATH with the folder of the plugin before all others.
+/// Returns the command's PATH with the directory of the plugin first.
 fn path(command: &Command) -> Result<OsString> {
     let folder = folder()?;
     let is_built = folder.join("kubectl-edpm").is_file();
@@ -64,7 +64,7 @@ fn path(command: &Command) -> Result<OsString> {
     Ok(std::env::join_paths(std::iter::once(folder).chain(std::env::split_paths(&others)))?)
 }
 
-/// Where cargo puts programs: above the folder `deps` of the tests.
+/// Returns cargo's directory for programs, the parent of the tests' directory `deps`.
 fn folder() -> Result<PathBuf> {
     let test = std::env::current_exe()?;
     let folder = test.parent().and_then(|it| it.parent());

@@ -1,11 +1,11 @@
-//! Running programs and keeping what they say.
+//! Runs programs and captures their output.
 
 use anyhow::{Context as _, Result, bail};
 use tokio::process::Command;
 
 use crate::cluster;
 
-/// Runs a program to its end; the error carries what it said.
+/// Runs a program and returns its standard output; the error contains all its output.
 pub async fn run(program: &str, arguments: &[&str]) -> Result<String> {
     let mut command = Command::new(program);
     cluster::prepare(&mut command);

@@ -1,4 +1,4 @@
-//! Transcripts of faults, without what is another in each run.
+//! Transcripts of faults, without parts that differ in each run.
 
 use std::path::PathBuf;
 
@@ -6,10 +6,11 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::faults::Fault;
 
-/// Stands in words and transcripts for the namespace of a test.
+/// The placeholder for a test's namespace in words and transcripts.
 pub const NAMESPACE: &str = "NAMESPACE";
 
-/// What a shape's letters stand for; all others stand for themselves.
+/// Whether a character fits a letter of a shape: `d` for a digit, `x` for a hex digit, `w` for a
+/// digit or lower-case letter, else itself.
 fn fits(shape: char, letter: char) -> bool {
     match shape {
         'd' => letter.is_ascii_digit(),
@@ -19,7 +20,7 @@ fn fits(shape: char, letter: char) -> bool {
     }
 }
 
-/// The text with another one for each word of that shape.
+/// Replaces each word of a shape.
 fn replaced(text: &str, shape: &str, by: &str) -> String {
     let mut result = String::new();
     let mut rest = text;
@@ -37,24 +38,24 @@ fn replaced(text: &str, shape: &str, by: &str) -> String {
     result
 }
 
-/// A text without times, identifiers and generated parts of names.
+/// Replaces times, identifiers and generated parts of names.
 pub fn normalised(text: &str, namespace: &str) -> String {
     let text = text.replace(namespace, NAMESPACE);
     let text = replaced(&text, "dddd-dd-ddTdd:dd:ddZ", "TIME");
     let text = replaced(&text, "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", "UID");
-    // Runs, Jobs and pods.
+    // Names of runs, Jobs and pods.
     let text = replaced(&text, "-xxxxxxxxxx", "-HASH");
     replaced(&text, "-HASH-wwwww", "-HASH-POD")
 }
 
-/// Leaves the transcript of a fault where `cargo xtask codegen` finds it.
+/// Writes the transcript of a fault to the file that `cargo xtask codegen` reads.
 pub fn keep(fault: &Fault, text: &str) -> Result<()> {
     let file = file(fault);
     file.parent().map(std::fs::create_dir_all).transpose()?;
     std::fs::write(&file, text).with_context(|| format!("writing {}", file.display()))
 }
 
-/// Asserts that docs/faults.md shows the transcript of a fault, word for word.
+/// Asserts that docs/faults.md contains the transcript of a fault verbatim.
 pub fn compare(fault: &Fault, text: &str) -> Result<()> {
     let docs = include_str!("../../docs/faults.md");
     let head = format!("### {}\n", fault.name);
@@ -68,9 +69,9 @@ pub fn compare(fault: &Fault, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Takes away what an earlier run has left of a fault.
+/// Removes the transcript that an earlier run has left.
 pub fn forget(fault: &Fault) {
-    // Mostly there is none.
+    // Usually there is none.
     let _ = std::fs::remove_file(file(fault));
 }
 

@@ -1,5 +1,5 @@
-//! A host from an empty machine and back: a real Ironic deploys it, and the real cloud-init reads our
-//! config drive; and an Ironic that asks a real Keystone.
+//! A host from an empty machine and back: a real Ironic deploys it, and the real cloud-init reads
+//! the config drive; also an Ironic that authenticates with a real Keystone.
 
 use std::time::Duration;
 
@@ -18,19 +18,19 @@ use serde_json::json;
 const MACHINE: &str = "e2e-rack-u1";
 const HOST: &str = "e2e-metal";
 const ADDRESS: &str = "192.168.122.115";
-/// Where the Ironic is reached that asks Keystone.
+/// The address of the Ironic that authenticates with Keystone.
 const KEYSTONES_IRONIC: &str = "10.96.10.65";
-/// A public key of nobody.
+/// A public key without a known private key.
 const KEY: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGzp0V5eeyEtRfB9K6gGXv6ooeyTVhGqvHLVIWNQ5vJv";
 /// The router of the lab's hosts.
 const GATEWAY: &str = "192.168.120.1";
-/// A machine is cleaned, deployed and booted before the first run begins.
+/// The timeout until a machine is cleaned, deployed and booted.
 const PROVISIONED: Duration = Duration::from_mins(6);
-/// Clean-ups, and one look of Ironic's at the machine after another.
+/// The timeout for the clean-up runs, and for Ironic's steps until the machine is returned.
 const RETURNED: Duration = Duration::from_mins(4);
 
-/// The role of hosts that the machine is to become.
+/// Creates the role of the host that the machine becomes.
 async fn role(ns: &Namespace) -> Result<()> {
     journey::deploy(ns, &[]).await?;
     let template = json!({
@@ -42,7 +42,7 @@ async fn role(ns: &Namespace) -> Result<()> {
             "machine": { "resourceClass": MACHINE },
             "provide": true,
         },
-        // The other form is that of the demo.
+        // The demo uses the other format.
         "configDriveFormat": "Iso",
         "deploymentSSHSecret": SSH_SECRET,
         "ctlplaneInterface": "eth0",
@@ -52,7 +52,7 @@ async fn role(ns: &Namespace) -> Result<()> {
     ns.merge::<Role>(ROLE, change).await.map(drop)
 }
 
-/// A host that is to be, and the only key that opens it.
+/// A host to be deployed, and the only key that it accepts.
 struct Host {
     machine: Machine,
     key: String,
@@ -74,21 +74,21 @@ impl Host {
         Ok(Self { machine, key })
     }
 
-    /// What a command on the host prints, with the host's key checked.
+    /// Returns the output of a command on the host; the host key is verified.
     async fn ssh(&self, command: &str) -> Result<String> {
         let Self { machine, key } = self;
         let known_hosts = format!("{key}.known_hosts");
         std::fs::write(&known_hosts, format!("{ADDRESS} {}\n", machine.host_key().await?))?;
         let (known_hosts, login) =
             (format!("UserKnownHostsFile={known_hosts}"), format!("cloud-admin@{ADDRESS}"));
-        // Another machine at the address is found once the neighbour's old hardware address is forgotten.
+        // A different machine at the address is reachable only after the old ARP entry has expired.
         let options = "-o BatchMode=yes -o ConnectTimeout=5 -o ConnectionAttempts=10";
         let options: Vec<&str> =
             options.split(' ').chain(["-o", &known_hosts, "-i", key]).collect();
         run("ssh", &[&options[..], &[&login, command]].concat()).await
     }
 
-    /// Asserts that the machine was given back, once its pod is gone.
+    /// Waits until the machine's pod is gone, and asserts that the machine was returned.
     async fn returned(&self) -> Result<()> {
         self.machine.stopped().await?;
         let returned = self.machine.node().await?;
@@ -115,7 +115,7 @@ async fn an_empty_machine_becomes_a_ready_host_and_is_given_back() -> Result<()>
     let deployed = host.machine.node().await?;
     assert_eq!(deployed["provision_state"], "active", "{deployed}");
     assert_eq!(deployed["power_state"], "power on", "{deployed}");
-    // Nobody told the host but the drive.
+    // The host can know this only from the config drive.
     assert_eq!(host.ssh("hostname").await?.trim(), HOST);
     assert_eq!(host.ssh("cat trace").await?.trim(), "hello");
 

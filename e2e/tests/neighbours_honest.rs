@@ -1,4 +1,4 @@
-//! The lab's RabbitMQ and Keystone answer as those do that are played in the simulated cluster.
+//! The lab's RabbitMQ and Keystone answer like the fakes of the simulated cluster.
 
 use anyhow::Result;
 use api::nova::Cell;

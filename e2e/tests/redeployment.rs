@@ -1,4 +1,4 @@
-//! The demo's hosts, deployed again by a human who changed nothing.
+//! A redeployment of the demo's hosts, requested by a user without any change.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ fn pairs(runs: &[AnsibleEe]) -> BTreeSet<(String, String)> {
 #[tokio::test]
 async fn a_second_deployment_of_the_same_inputs_changes_nothing() -> Result<()> {
     let demo = Demo::ready().await?;
-    // After an upgrade the first deployment brings what is new in this release.
+    // After an upgrade the first deployment applies what is new in this release.
     redeploy(&demo).await?;
     let before = demo.ns.list::<AnsibleEe>().await?;
     let known: BTreeSet<_> = before.iter().filter_map(ResourceExt::uid).collect();
@@ -56,7 +56,7 @@ fn annotate(value: Option<&str>) -> Value {
     json!({ "metadata": { "annotations": { "dataplane.openstack.org/redeploy": value } } })
 }
 
-/// Deploys all services on both hosts once more, and waits for the end.
+/// Deploys all services on both hosts again, and waits for the end.
 async fn redeploy(demo: &Demo) -> Result<()> {
     let mut instances = Vec::new();
     for host in HOSTS {
@@ -66,7 +66,8 @@ async fn redeploy(demo: &Demo) -> Result<()> {
     let role = demo.ns.api::<Role>().get("edpm-compute").await?;
     demo.ns.merge::<Role>("edpm-compute", annotate(Some(&demo::fresh(&role)))).await?;
     for (host, instance) in HOSTS.iter().zip(instances) {
-        // The compute follows the node's instance, so the news has come through when it is another.
+        // The compute follows the node's instance, so a different instance means that the change
+        // has arrived.
         let has_heard = |it: &ExternalCompute| {
             it.status.as_ref().is_some_and(|it| it.host_instance != instance)
                 && holds(conditions(it), "Ready")

@@ -1,7 +1,7 @@
-//! A compute that goes: what the play does on a real host.
+//! Deletion of a compute: what the play does on a real host.
 //!
-//! The hosts have a unit of nova-compute's name that does nothing else. That a compute has run is
-//! written into its status by the test, which is what the operator itself does before a first run.
+//! The hosts have a unit with nova-compute's name that does nothing else. The test records in the
+//! compute's status that it has run, as the operator does before a first run.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use kube::ResourceExt;
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
-/// How long a compute may take to go when its host answers.
+/// The timeout for the deletion of a compute whose host answers.
 const GOES: Duration = Duration::from_mins(2);
 const SOON: Duration = Duration::from_secs(30);
 const UNIT: &str = "edpm_nova_compute.service";
@@ -46,7 +46,7 @@ async fn world(test: &str, address: &str) -> Result<(Namespace, Host)> {
     Ok((ns, host))
 }
 
-/// Records that the node's compute has run, and waits until all that its end needs is there.
+/// Records that the node's compute has run, and waits until its clean-up can start.
 async fn has_run(ns: &Namespace, name: &str) -> Result<()> {
     cells::wait_until_reachable(ns, name, SOON).await?;
     cells::record_run(ns, name).await?;
@@ -68,7 +68,7 @@ async fn delete(ns: &Namespace, node: &str) -> Result<()> {
     Ok(())
 }
 
-/// What the cell remembers.
+/// Returns the leftovers that the cell records.
 async fn leftovers(ns: &Namespace) -> Result<Vec<Leftover>> {
     let status = ns.api::<Cell>().get(CELL).await?.status;
     Ok(status.map(|it| it.leftovers).unwrap_or_default())

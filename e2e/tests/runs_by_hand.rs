@@ -1,5 +1,5 @@
-//! Runs that a human makes: what real Ansible makes of upstream's fields, and how each ends. Their hosts are the
-//! runner pod itself, so no host is needed.
+//! Runs that a user creates: what real Ansible does with upstream's fields, and how each run ends.
+//! Their host is the runner pod itself, so no host is needed.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::PostParams;
 use serde_json::{Value, json};
 
-/// How long a run may take, from its creation to its result.
+/// The timeout for a run, from its creation to its result.
 const RUN: Duration = Duration::from_mins(2);
 
 const INVENTORY: &str =
@@ -33,14 +33,14 @@ fn variables() -> Value {
             "d": { "x": [1, "1"] } })
 }
 
-/// A play over all hosts with the given tasks.
+/// Returns a play for all hosts with the given tasks.
 fn play(tasks: &str) -> String {
     let tasks: Vec<String> = tasks.trim().lines().map(|it| format!("    {it}")).collect();
     let tasks = tasks.join("\n");
     format!("- name: By hand\n  hosts: all\n  gather_facts: false\n  tasks:\n{tasks}\n")
 }
 
-/// A spec over hosts `a` and `b` that is tried once; `address` keeps the tests apart.
+/// Returns a spec for hosts `a` and `b` with one attempt; `address` keeps the tests apart.
 fn spec(address: &str, more: &Value) -> Value {
     let host = |name: &str| json!({ "name": name, "address": format!("{address}-{name}:22") });
     let mut spec = json!({
@@ -54,7 +54,7 @@ fn spec(address: &str, more: &Value) -> Value {
     spec
 }
 
-/// Waits until the run's Ready has that reason and words.
+/// Waits until the run's `Ready` has this reason and words.
 async fn told(ns: &Namespace, run: &str, reason: &str, words: &[&str]) -> Result<AnsibleEe> {
     let what = format!("{reason} with {words:?}");
     let is_told = |it: &AnsibleEe| {
@@ -146,7 +146,7 @@ async fn each_way_to_fail_has_its_own_reason() -> Result<()> {
             "InvalidSpec",
             "spec.cmdLine: a quotation mark is not closed",
         ),
-        // kubelet's own words for what keeps a pod from starting.
+        // kubelet's message for what keeps a pod from starting.
         (
             "image",
             json!({ "playbookContents": fine, "image": "localhost:1/edpm/no-such-image:1" }),

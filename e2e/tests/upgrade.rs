@@ -1,7 +1,8 @@
-//! An upgrade from the release before to this one, and back: nothing runs, nobody's wishes change.
+//! An upgrade from the previous release to this one, and back: no run starts and no desired state
+//! changes.
 //!
-//! `cargo xtask test e2e` installs the release before and lets it do the main job; then comes this
-//! test, before all others.
+//! `cargo xtask test e2e` installs the previous release and runs the main job with it; then this
+//! test runs, before all others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -22,18 +23,18 @@ use kube::api::DeleteParams;
 use operator_core::keyed::is_keyed;
 use serde_json::Value;
 
-/// How soon what an operator has made comes back when it is deleted.
+/// The timeout until the operator recreates a deleted object.
 const SOON: Duration = Duration::from_mins(1);
 
-/// What must not change: which objects there are, what is wished of them, and what runs on hosts.
+/// State that must not change: the objects, their specs, and the containers on hosts.
 #[derive(Debug, PartialEq)]
 struct Picture {
     /// Object → UID and generation, which counts the writes to its spec. Services are left out: the
-    /// default ones are the operator's own, and come with each release.
+    /// default ones belong to the operator and change with each release.
     objects: BTreeMap<String, (Option<String>, Option<i64>)>,
     /// UIDs of all Jobs.
     jobs: BTreeSet<String>,
-    /// Object and condition → since when it has been True.
+    /// Object and condition → the time since when it is `True`.
     true_since: BTreeMap<String, String>,
     /// Id and start of each container, by host.
     containers: BTreeMap<String, String>,
@@ -83,9 +84,9 @@ impl Picture {
         }
     }
 
-    /// The main job was done: both hosts are as they should be, by runs that are still told of.
+    /// Checks that the main job is done: both hosts are ready, and their runs still exist.
     fn is_of_the_main_job(&self) -> Result<()> {
-        // Ready and UpToDate of a node and a compute for each host.
+        // `Ready` and `UpToDate` of a node and a compute for each host.
         ensure!(self.true_since.len() == 4 * HOSTS.len(), "{:?}", self.true_since);
         ensure!(
             self.objects.keys().any(|it| it.starts_with("OpenStackAnsibleEE ")),
@@ -98,11 +99,11 @@ impl Picture {
     }
 }
 
-/// Waits until the operators are at work, and says that all is as it was.
+/// Waits until the operators reconcile, and asserts that nothing has changed.
 async fn stays(demo: &Demo, release: &Installation, before: &Picture) -> Result<()> {
     release.at_work().await?;
     assert_eq!(&Picture::take(demo).await?, before, "once the operators were at work");
-    // A look that begins after the answer to an earlier one follows all that the earlier one wrote.
+    // A reconcile that starts after the result of an earlier one has seen all of its writes.
     for _ in 0..2 {
         for host in HOSTS {
             comes_back::<ConfigMap>(demo, &format!("dataplanenode-{host}")).await?;
@@ -116,7 +117,7 @@ async fn stays(demo: &Demo, release: &Installation, before: &Picture) -> Result<
     Ok(())
 }
 
-/// Deletes what an operator has made, which brings it back when it has looked at its object.
+/// Deletes an object of an operator, which recreates it when it reconciles the owner.
 async fn comes_back<K: Kind>(demo: &Demo, name: &str) -> Result<()> {
     let found = demo.ns.api::<K>().get(name).await.with_context(|| format!("read {name}"))?;
     demo.ns.api::<K>().delete(name, &DeleteParams::default()).await?;
@@ -134,27 +135,27 @@ async fn an_upgrade_runs_nothing_again_and_can_be_taken_back() -> Result<()> {
         new.insert(definition.name_any(), schema(definition)?);
     }
     let mut old = release.schemas(&ours).await?;
-    // The lab may have had this release, or an earlier state of it, whose definitions have stayed.
+    // The lab may have had this release, or an earlier state of it; its CRDs have stayed.
     let known = release.definitions().await?;
     ensure!(!known.is_empty(), "the release before has no definitions");
     old.retain(|name, _| known.contains(name));
     let before = Picture::take(&demo).await?;
     before.is_of_the_main_job()?;
 
-    // As install.md has it for an upgrade that may be taken back.
+    // As install.md describes an upgrade that may be rolled back.
     release.upgrade(&["secretDigests.rewriteUnkeyed=false"]).await?;
     assert_eq!(release.schemas(&ours).await?, new, "definitions after the upgrade");
     stays(&demo, &release, &before).await?;
 
     release.roll_back().await?;
-    // A definition that came with this release outlives it, as all do.
+    // A CRD that is new in this release stays after the rollback, as all CRDs do.
     for (name, schema) in &new {
         old.entry(name.clone()).or_insert_with(|| schema.clone());
     }
     assert_eq!(release.schemas(&ours).await?, old, "definitions after the rollback");
     stays(&demo, &release, &before).await?;
 
-    // This one stays, with the key that the first one has left: digests without one are written anew.
+    // This upgrade stays. The key of the first one still exists, and unkeyed digests are rewritten.
     release.upgrade(&[]).await?;
     assert_eq!(release.schemas(&ours).await?, new, "definitions after the second upgrade");
     stays(&demo, &release, &before).await?;

@@ -1,4 +1,4 @@
-//! Bare metal in the lab: a real Ironic with fake hardware, and machines that boot when it deploys them.
+//! Bare metal in the lab: a real Ironic with fake hardware, and pods that boot as its machines.
 
 use std::fs;
 use std::path::Path;
@@ -9,12 +9,13 @@ use serde_json::{Value, json};
 use crate::controlplane::{self, NAMESPACE};
 use crate::{images, lab, machines, paths, sh};
 
-/// The resource class of the machines that [`enroll`] makes known.
+/// The resource class of the machines that [`enroll`] adds.
 pub(crate) const RESOURCE_CLASS: &str = "edpm-lab";
 
-/// Starts Ironic and what makes machines of its nodes, and waits until both are at work.
+/// Starts Ironic and the process that runs its machines, and waits until both are ready.
 ///
 /// # Guarantees
+///
 /// A second call with the same images restarts nothing, and no machine is disturbed.
 pub(crate) fn up(env: &lab::Env) -> Result<()> {
     ensure!(env.is_lab(), "machines are made of what the lab has: leave --kubeconfig out");
@@ -30,7 +31,8 @@ fn start_ironic(env: &lab::Env, image: &str) -> Result<()> {
         make_database(env, &values["ironic-database"])?;
         values.insert("image".to_owned(), image.to_owned());
         let text = read(&paths::repo().join("lab/baremetal/ironic.yaml"))?;
-        // A pod does not see a change of what it has read already: a new hash makes a new pod.
+        // A pod does not notice changed inputs that it has read already: a new hash makes a new
+        // pod.
         values.insert("inputs".to_owned(), String::new());
         let inputs = sh::sha256(controlplane::fill(&text, &values)?.as_bytes())[..12].to_owned();
         values.insert("inputs".to_owned(), inputs);
@@ -39,7 +41,7 @@ fn start_ironic(env: &lab::Env, image: &str) -> Result<()> {
     sh::step("wait for Ironic", || controlplane::ready(env, "ironic"))
 }
 
-/// Its database and its user, which a lab without bare metal does not have.
+/// Creates Ironic's database and user, which a lab without bare metal does not have.
 fn make_database(env: &lab::Env, password: &str) -> Result<()> {
     let statements = format!(
         "CREATE DATABASE IF NOT EXISTS ironic CHARACTER SET utf8mb3;
@@ -52,7 +54,7 @@ fn make_database(env: &lab::Env, password: &str) -> Result<()> {
     sh::run_with_input(exec.arg("mariadb"), statements.as_bytes()).map(drop)
 }
 
-/// Makes machines known to Ironic that it does not know yet: as humans enroll them, and no further.
+/// Enrolls machines that Ironic does not have yet, as an administrator does, without further steps.
 pub(crate) fn enroll(env: &lab::Env, names: &[&str]) -> Result<()> {
     let known = ask(env, "GET", "/v1/nodes?fields=name", None)?;
     let known = known["nodes"].as_array().context("Ironic lists no nodes")?;
@@ -65,12 +67,12 @@ pub(crate) fn enroll(env: &lab::Env, names: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// What Ironic says of a node.
+/// Returns a node object of Ironic.
 pub(crate) fn node(env: &lab::Env, name: &str) -> Result<Value> {
     ask(env, "GET", &format!("/v1/nodes/{name}"), None)
 }
 
-/// An answer of Ironic's API to its pod, where the password is.
+/// Calls Ironic's API from its pod, which has the password.
 fn ask(env: &lab::Env, method: &str, path: &str, body: Option<&Value>) -> Result<Value> {
     let mut exec = env.kubectl();
     exec.args(["-n", NAMESPACE, "exec", "-i", "deployment/ironic", "-c", "ironic", "--", "curl"]);
@@ -101,7 +103,7 @@ mod tests {
         let text = read(&paths::repo().join("lab/baremetal/ironic.yaml")).unwrap();
         let filled = controlplane::fill(&text, &values).unwrap();
         assert!(filled.contains("ironic:<ironic-database>@10.96.10.30/ironic"));
-        // The password stands in Secrets alone.
+        // The password is in Secrets only.
         assert_eq!(filled.matches("<ironic>").count(), 2);
     }
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: what the operators cost, asserted against limits.
+//! `cargo xtask bench`: measures the cost of the operators and asserts limits.
 
 mod audit;
 mod node_set;
@@ -17,9 +17,9 @@ use crate::demo::facts::wait_until_ready;
 use crate::demo::scene::MAIN;
 use crate::{cluster::Choice, controlplane, demo, images, lab, paths, sh};
 
-/// How long nothing may be written after everything is ready.
+/// The period without writes after everything is ready.
 const REST: Duration = Duration::from_mins(3);
-/// The most that an operator may hold in memory.
+/// The memory limit of an operator.
 const MEMORY_MIB: f64 = 20.0;
 
 /// Measure what the operators cost on the lab after a demo.
@@ -38,7 +38,7 @@ pub(crate) struct Args {
     cluster: Choice,
 }
 
-/// Deploys everything once more, rests, and asserts the limits.
+/// Redeploys everything, waits at rest, and asserts the limits.
 pub(crate) fn main(args: &Args) -> Result<()> {
     let mut env = args.cluster.env()?;
     if let Some(path) = &args.audit_log {
@@ -64,7 +64,7 @@ pub(crate) fn main(args: &Args) -> Result<()> {
     let work = audit.requests(controlplane::NAMESPACE, start, end)?;
     let rest = sh::step("rest for three minutes", || {
         let from = audit.position()?;
-        // The measurement is the time: nothing is awaited here, everything must stay as it is.
+        // A fixed period is measured, so this sleeps instead of waiting for a condition.
         std::thread::sleep(REST);
         audit.requests(controlplane::NAMESPACE, from, audit.position()?)
     })?;
@@ -85,7 +85,7 @@ pub(crate) fn main(args: &Args) -> Result<()> {
     judge(&work, &rest, &processes)
 }
 
-/// The operators as users get them; on the lab are those that the tests run.
+/// Installs the operators as released; the lab otherwise runs those of the tests.
 fn install(env: &lab::Env) -> Result<()> {
     let images = images::released(env)?;
     demo::install(env, &paths::repo(), &demo::values(&images, "values-released")?)
@@ -108,7 +108,8 @@ fn judge(work: &Requests, rest: &Requests, processes: &[process::Usage]) -> Resu
     Ok(())
 }
 
-/// Operators of whom nothing was seen: whoever leads renews its Lease, so nothing was measured then.
+/// Operators without any request. A leader renews its Lease, so without requests nothing was
+/// measured.
 fn unseen(requests: &Requests, when: &str) -> Vec<String> {
     let found = requests.as_json();
     process::OPERATORS
@@ -121,7 +122,7 @@ fn unseen(requests: &Requests, when: &str) -> Vec<String> {
         .collect()
 }
 
-/// More requests of a kind than the baseline allows; fewer are welcome.
+/// Returns the kinds of requests that exceed the baseline; fewer are fine.
 fn beyond_baseline(work: &Requests) -> Result<Vec<String>> {
     let path = baseline_path();
     let text = std::fs::read_to_string(&path)
@@ -131,8 +132,8 @@ fn beyond_baseline(work: &Requests) -> Result<Vec<String>> {
     let mut wrong = Vec::new();
     for (operator, requests) in found.as_object().into_iter().flatten() {
         for (request, n) in requests.as_object().into_iter().flatten() {
-            // Events may be lost or merged, and watches and Leases go with time, not with work;
-            // reads are judged one by one.
+            // Events may be lost or merged; watches and Leases depend on time, not on work; reads
+            // are checked individually.
             if request.contains("events")
                 || request.starts_with("get ")
                 || request.starts_with("watch")
@@ -158,7 +159,7 @@ fn write(path: &std::path::Path, report: &Value) -> Result<()> {
     sh::write_if_changed(path, &(serde_json::to_string_pretty(report)? + "\n")).map(drop)
 }
 
-/// A new redeploy value on the role, and on each compute for phase 1.
+/// Sets a new redeploy value on the role, and on each compute for phase 1.
 fn redeploy(env: &lab::Env) -> Result<()> {
     let value = seconds_since_1970();
     let namespace = controlplane::NAMESPACE;
@@ -183,12 +184,12 @@ fn redeploy(env: &lab::Env) -> Result<()> {
     })
 }
 
-/// A value that no earlier bench has used.
+/// Returns a value that no earlier bench has used.
 fn seconds_since_1970() -> u64 {
     std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs()
 }
 
-/// etcd's revision, which every list carries.
+/// Returns etcd's revision, which every list contains.
 fn revision(env: &lab::Env) -> Result<u64> {
     let mut get = env.kubectl();
     get.args(["get", "--raw", "/api/v1/namespaces?limit=1"]);

@@ -1,4 +1,5 @@
-//! The chart as Helm renders it: lint, rendering with all switches, and what must hold of the result.
+//! Checks of the chart as Helm renders it: lint, rendering with all switches, and invariants of the
+//! result.
 
 mod invariants;
 mod network_policies;
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{lab, paths, sh, yaml};
 
-/// The chart, from the project's root.
+/// The chart, from the root of the repository.
 const CHART: &str = "charts/edpm-operators";
 const IMAGE: &str = "image.repository=registry.example/operators";
 const KINDS: [&str; 10] = [
@@ -28,7 +29,7 @@ const KINDS: [&str; 10] = [
     "NovaExternalCompute",
 ];
 
-/// A check by its name.
+/// A check with its name.
 type Check = (&'static str, fn() -> Result<()>);
 
 const CHECKS: [Check; 13] = [
@@ -53,7 +54,7 @@ const CHECKS: [Check; 13] = [
     ("the image must be named", image),
 ];
 
-/// Runs all checks with the lab's Helm: the name of each, and whether it holds.
+/// Runs all checks with the lab's Helm, and returns the name and result of each.
 pub(crate) fn checks() -> Vec<(&'static str, bool)> {
     let mut outcomes = Vec::new();
     for (name, check) in CHECKS {
@@ -76,7 +77,7 @@ fn helm(verb: &[&str], values: &[&str]) -> Result<Command> {
     Ok(helm)
 }
 
-/// The objects of a release `edpm` in `edpm-system` with these values.
+/// Renders the objects of a release `edpm` in `edpm-system` with these values.
 fn rendered(values: &[&str]) -> Result<Vec<Value>> {
     let values = [&[IMAGE], values].concat();
     let verb = ["template", "edpm", "--namespace", "edpm-system"];
@@ -184,6 +185,34 @@ fn platform_users() -> Result<()> {
     Ok(())
 }
 
+/// The expected environment of each operator with the values of [`values`].
+const EXPECTED_ENV: [(&str, &str, &str); 20] = [
+    ("ansibleee-operator", "RELATED_IMAGE_ANSIBLEEE_IMAGE_URL_DEFAULT", "r/runner:1"),
+    ("ansibleee-operator", "MAX_ACTIVE_RUNS", "1000"),
+    ("ansibleee-operator", "TASK_TIMEOUT", "1800"),
+    (
+        "ansibleee-operator",
+        "RUNNER_RESOURCES",
+        r#"{"limits":{"memory":"1Gi"},"requests":{"memory":"64Mi"}}"#,
+    ),
+    ("ansibleee-operator", "MAX_ACTIVE_RUNS_PER_NAMESPACE", "10"),
+    ("dataplane-operator", "SERVICE_NETWORKS", "192.0.2.0/24,fd00::/64"),
+    ("ansibleee-operator", "RUN_DEADLINE_SECONDS", "31536000"),
+    ("ansibleee-operator", "ALLOWED_SERVICE_ACCOUNTS", "runner,other"),
+    ("ansibleee-operator", "RUNNER_UID", "1001"),
+    ("nova-operator", "RELATED_IMAGE_NOVA_ANSIBLE_EE_IMAGE_URL_DEFAULT", "r/runner:1"),
+    ("nova-operator", "RELATED_IMAGE_NOVA_COMPUTE_IMAGE_URL_DEFAULT", "r/compute:1"),
+    ("nova-operator", "RELATED_IMAGE_NOVA_LIBVIRT_IMAGE_URL_DEFAULT", "r/libvirt:1"),
+    ("nova-operator", "RECONCILE_NOVACELL", "false"),
+    ("nova-operator", "REWRITE_UNKEYED_DIGESTS", "false"),
+    ("dataplane-operator", "REWRITE_UNKEYED_DIGESTS", "false"),
+    ("nova-operator", "NOVA_RELEASE", "2025.2"),
+    ("nova-operator", "WEBHOOK_CONFIGURATION", "edpm.edpm-system.nova-operator"),
+    ("dataplane-operator", "WEBHOOK_CONFIGURATION", "edpm.edpm-system.dataplane-operator"),
+    ("dataplane-operator", "LOG_FORMAT", "json"),
+    ("dataplane-operator", "LOG_LEVEL", "warn,operator_runtime::api=debug,kube_client=off"),
+];
+
 fn values() -> Result<()> {
     let digest = "sha256:".to_owned() + &"a".repeat(64);
     let set = [
@@ -209,32 +238,7 @@ fn values() -> Result<()> {
         "imagePullSecrets[0].name=registry",
     ];
     let objects = rendered(&set)?;
-    for (operator, name, expected) in [
-        ("ansibleee-operator", "RELATED_IMAGE_ANSIBLEEE_IMAGE_URL_DEFAULT", "r/runner:1"),
-        ("ansibleee-operator", "MAX_ACTIVE_RUNS", "1000"),
-        ("ansibleee-operator", "TASK_TIMEOUT", "1800"),
-        (
-            "ansibleee-operator",
-            "RUNNER_RESOURCES",
-            r#"{"limits":{"memory":"1Gi"},"requests":{"memory":"64Mi"}}"#,
-        ),
-        ("ansibleee-operator", "MAX_ACTIVE_RUNS_PER_NAMESPACE", "10"),
-        ("dataplane-operator", "SERVICE_NETWORKS", "192.0.2.0/24,fd00::/64"),
-        ("ansibleee-operator", "RUN_DEADLINE_SECONDS", "31536000"),
-        ("ansibleee-operator", "ALLOWED_SERVICE_ACCOUNTS", "runner,other"),
-        ("ansibleee-operator", "RUNNER_UID", "1001"),
-        ("nova-operator", "RELATED_IMAGE_NOVA_ANSIBLE_EE_IMAGE_URL_DEFAULT", "r/runner:1"),
-        ("nova-operator", "RELATED_IMAGE_NOVA_COMPUTE_IMAGE_URL_DEFAULT", "r/compute:1"),
-        ("nova-operator", "RELATED_IMAGE_NOVA_LIBVIRT_IMAGE_URL_DEFAULT", "r/libvirt:1"),
-        ("nova-operator", "RECONCILE_NOVACELL", "false"),
-        ("nova-operator", "REWRITE_UNKEYED_DIGESTS", "false"),
-        ("dataplane-operator", "REWRITE_UNKEYED_DIGESTS", "false"),
-        ("nova-operator", "NOVA_RELEASE", "2025.2"),
-        ("nova-operator", "WEBHOOK_CONFIGURATION", "edpm.edpm-system.nova-operator"),
-        ("dataplane-operator", "WEBHOOK_CONFIGURATION", "edpm.edpm-system.dataplane-operator"),
-        ("dataplane-operator", "LOG_FORMAT", "json"),
-        ("dataplane-operator", "LOG_LEVEL", "warn,operator_runtime::api=debug,kube_client=off"),
-    ] {
+    for (operator, name, expected) in EXPECTED_ENV {
         let found = env_of(&objects, operator, name)?;
         ensure!(found == expected, "{operator} has {name}={found}, not {expected}");
     }
@@ -250,7 +254,7 @@ fn values() -> Result<()> {
     Ok(())
 }
 
-/// The value of a variable that an operator is given.
+/// Returns the value of an operator's environment variable.
 fn env_of(objects: &[Value], operator: &str, name: &str) -> Result<String> {
     let deployment = of_kind(objects, "Deployment").find(|it| it["metadata"]["name"] == operator);
     let deployment = deployment.with_context(|| format!("no Deployment {operator}"))?;
@@ -297,9 +301,10 @@ fn image() -> Result<()> {
     refused(&[], "image.repository is not set")
 }
 
-/// Fails unless Helm refuses these values with a message that says `named`.
+/// Fails unless Helm rejects these values with a message that contains `named`.
 fn refused(values: &[&str], named: &str) -> Result<()> {
-    // What Helm says alone: a command that failed for another reason would be told with its values.
+    // Only Helm's output: the error of a command that failed for another reason would contain the
+    // values.
     let output = helm(&["template", "edpm"], values)?.output().context("Helm does not start")?;
     ensure!(!output.status.success(), "accepted");
     let said = String::from_utf8_lossy(&output.stderr);

@@ -1,4 +1,4 @@
-//! Which cluster a command works on: the lab, or one that exists already.
+//! Selects the cluster of a command: the lab, or an existing one.
 
 use std::ffi::OsString;
 use std::fs;
@@ -24,7 +24,7 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// How to reach the cluster, whether it runs or not.
+    /// Returns the access data of the cluster, whether it runs or not.
     pub(crate) fn env(&self) -> Result<lab::Env> {
         match self.existing(std::env::var_os("KUBECONFIG")) {
             None => Ok(lab::env()),
@@ -38,7 +38,7 @@ impl Choice {
         }
     }
 
-    /// The cluster with its namespaces; the lab is started where it does not run.
+    /// Returns the cluster with its namespaces; starts the lab if it does not run.
     pub(crate) fn up(&self) -> Result<lab::Env> {
         let env = self.env()?;
         if env.is_lab() {
@@ -48,9 +48,9 @@ impl Choice {
         Ok(env)
     }
 
-    /// The kubeconfig of a cluster that is not the lab.
+    /// Returns the kubeconfig of a cluster that is not the lab, or `None` for the lab.
     fn existing(&self, from_environment: Option<OsString>) -> Option<PathBuf> {
-        // Programs are also started in other folders.
+        // The path is absolute, because programs are also started in other directories.
         let absolute = |it: PathBuf| if it.exists() { std::path::absolute(&it) } else { Ok(it) };
         if let Some(chosen) = &self.kubeconfig {
             return absolute(chosen.clone()).ok();
@@ -60,7 +60,7 @@ impl Choice {
     }
 }
 
-/// Whether the file is the lab's kubeconfig, its copy, or where that lies while the lab is down.
+/// Whether the file is the lab's kubeconfig, a copy of it, or its path while the lab is down.
 fn is_labs(file: &Path) -> bool {
     let own = [lab::env().kubeconfig, paths::target().join("lab/kubeconfig")];
     let content = fs::read(file).ok();

@@ -1,4 +1,4 @@
-//! `cargo xtask codegen`: the files that are written from the code, and the check that they are.
+//! `cargo xtask codegen`: writes files that are generated from the code, or checks them.
 
 #[cfg(test)]
 mod chart;
@@ -22,16 +22,16 @@ use clap::ValueEnum;
 
 use crate::{paths, sh};
 
-/// Folders that hold generated files and nothing else.
+/// Directories that contain only generated files.
 #[cfg(test)]
 const GENERATED_FOLDERS: [&str; 2] = ["crds", "charts/edpm-operators/templates/crds"];
-/// The tests that know what the code says, for only tests link the crates that say it.
+/// The tests that generate files from the operators' crates, which only tests link.
 const TESTS: [&str; 3] = [
     "codegen::tests::generated_files_are_what_the_code_says",
     "codegen::rules::the_charts_rules_are_what_the_operators_declare",
     "codegen::conditions::the_table_of_conditions_is_what_the_operators_declare",
 ];
-/// Tells these tests to write it.
+/// The environment variable that makes these tests write.
 const WRITE: &str = "EDPM_CODEGEN_WRITE";
 
 /// Write the files that are generated from the code: the definitions of all kinds, and the chart's
@@ -55,11 +55,11 @@ enum What {
     Options,
 }
 
-/// How a line ends that tells what became of a file.
+/// The ends of lines that report a changed file.
 const WRITTEN: &str = " is written anew";
 const LEFT: &str = " is not generated any more";
 
-/// A generated file: its path from the project's root, and its content.
+/// A generated file: its path from the root of the repository, and its content.
 type Generated = (PathBuf, String);
 
 /// Writes or checks all generated files.
@@ -75,7 +75,7 @@ pub(crate) fn main(args: &Args) -> Result<()> {
     for line in said.lines().filter(|it| is_told(it)) {
         println!("{line}");
     }
-    // What was told on a lab is another thing each time, and not there without one: not checked.
+    // The transcripts of a lab differ in each run and need a lab, so they are not checked.
     for it in stale(&root, &faults::files(&root)?) {
         it.mend(&root)?;
         println!("{}", it.described());
@@ -83,10 +83,10 @@ pub(crate) fn main(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// The tests that write or check what the code says.
+/// Returns the command for the tests that write or check generated files.
 fn declared() -> Command {
     let mut tests = Command::new(env!("CARGO"));
-    // Of the whole workspace, as all tests are built: alone, it would have other features.
+    // The whole workspace, as all tests are built; a single package would have other features.
     tests
         .args(["test", "--quiet", "--workspace", "--bin", "xtask", "--"])
         .current_dir(paths::repo());
@@ -94,12 +94,12 @@ fn declared() -> Command {
     tests
 }
 
-/// Whether a line that the tests print says what became of a file.
+/// Whether a line of the tests' output reports a changed file.
 fn is_told(line: &str) -> bool {
     line.ends_with(WRITTEN) || line.ends_with(LEFT)
 }
 
-/// All generated files.
+/// Returns all generated files.
 #[cfg(test)]
 fn files() -> Result<Vec<Generated>> {
     let mut files = definitions()?;
@@ -108,7 +108,7 @@ fn files() -> Result<Vec<Generated>> {
     Ok(files)
 }
 
-/// One file per kind, ready for `kubectl apply`.
+/// Returns one CRD file per kind, ready for `kubectl apply`.
 #[cfg(test)]
 fn definitions() -> Result<Vec<Generated>> {
     let mut files = Vec::new();
@@ -123,11 +123,11 @@ fn definitions() -> Result<Vec<Generated>> {
     Ok(files)
 }
 
-/// How the working tree differs from what the code says.
+/// A difference between the working tree and the generated files.
 enum Drift {
-    /// The file is missing or has another content.
+    /// The file is missing or has other content.
     Stale(Generated),
-    /// The file is not generated any more.
+    /// The file is no longer generated.
     #[cfg_attr(not(test), expect(dead_code, reason = "only tests know all files"))]
     Left(PathBuf),
 }
@@ -154,13 +154,13 @@ impl Drift {
     }
 }
 
-/// Writes a file where [`WRITE`] is set; else asserts that it is as it would be written.
+/// Writes a file if [`WRITE`] is set, else asserts that it is current.
 #[cfg(test)]
 fn written_or_current(file: Generated) {
     mended_or_none(&stale(&paths::repo(), &[file]));
 }
 
-/// The same of all that differs.
+/// Does the same for all differences.
 #[cfg(test)]
 fn mended_or_none(drift: &[Drift]) {
     if std::env::var_os(WRITE).is_some() {
@@ -178,7 +178,7 @@ fn described(drift: &[Drift]) -> String {
     drift.iter().map(Drift::described).collect::<Vec<_>>().join(", ")
 }
 
-/// The files that are missing or have another content.
+/// Returns the files that are missing or have other content.
 fn stale(root: &Path, files: &[Generated]) -> Vec<Drift> {
     let is_current = |(path, content): &&Generated| {
         fs::read_to_string(root.join(path)).is_ok_and(|it| it == *content)

@@ -9,12 +9,12 @@ use anyhow::{Context, Result, bail};
 
 use crate::{images, lab, paths, sh};
 
-/// The namespace of everything that belongs to OpenStack.
+/// The namespace of the OpenStack services.
 pub(crate) const NAMESPACE: &str = "openstack";
-/// The Secret that keeps what was generated, so that a second `up` changes nothing.
+/// The Secret with generated values, so that a second `up` changes nothing.
 const GENERATED: &str = "control-plane-generated";
 
-/// One cell: its short name and the fixed address of its message bus.
+/// Cells: short name and the fixed address of the message bus.
 const CELLS: &[(&str, &str)] = &[("cell1", "10.96.10.21"), ("cell2", "10.96.10.22")];
 const PASSWORDS: &[&str] = &[
     "admin",
@@ -32,21 +32,22 @@ const PASSWORDS: &[&str] = &[
 ];
 const FERNET_KEYS: &[&str] = &["fernet-first", "fernet-next"];
 
-/// Nobody is waited for longer than this.
+/// The timeout for each part.
 const DEADLINE: Duration = Duration::from_mins(6);
 
-/// What stands for `{{name}}` in a template.
+/// Template name → value.
 pub(crate) type Values = BTreeMap<String, String>;
 
-/// Brings the control plane's image up to date, then the control plane.
+/// Builds the control plane's image if needed, then starts the control plane.
 pub(crate) fn main() -> Result<()> {
     let image = images::for_lab_only("openstack")?;
     up(&lab::env(), &image)
 }
 
-/// Applies the control plane and waits until each part answers.
+/// Applies the control plane and waits until each part is ready.
 ///
 /// # Guarantees
+///
 /// Passwords are generated once; a second call with the same image restarts nothing.
 pub(crate) fn up(env: &lab::Env, image: &str) -> Result<()> {
     let mut values = generated(env)?;
@@ -54,7 +55,8 @@ pub(crate) fn up(env: &lab::Env, image: &str) -> Result<()> {
     values.insert("state".to_owned(), paths::state().display().to_string());
     sh::step("apply the OpenStack control plane", || {
         let secrets = secrets(&values)?;
-        // A pod does not see a change of what it has read already: a new hash makes a new pod.
+        // A pod does not notice changed inputs that it has read already: a new hash makes a new
+        // pod.
         values.insert("inputs".to_owned(), sh::sha256(secrets.as_bytes())[..12].to_owned());
         apply(env, &secrets)?;
         apply(env, &parts(&values)?)
@@ -90,7 +92,7 @@ fn parts(values: &Values) -> Result<String> {
     Ok(texts.join("\n---\n"))
 }
 
-/// The values with those of one cell under names that do not tell which.
+/// Returns the values, with those of one cell also under names without the cell.
 fn of_cell(values: &Values, cell: &str, rabbitmq: &str) -> Values {
     let mut values = values.clone();
     for it in ["database", "message-bus"] {
@@ -103,14 +105,14 @@ fn of_cell(values: &Values, cell: &str, rabbitmq: &str) -> Values {
     values
 }
 
-/// A template of `lab/controlplane` with its values; a name without a value is an error.
+/// Renders a template of `lab/controlplane`; a name without a value is an error.
 fn template(name: &str, values: &Values) -> Result<String> {
     let path = paths::repo().join("lab/controlplane").join(name).with_extension("yaml");
     let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
     fill(&text, values).with_context(|| format!("{}", path.display()))
 }
 
-/// A text with its values in place of `{{name}}`; a name without a value is an error.
+/// Replaces each `{{name}}` in a text by its value; a name without a value is an error.
 pub(crate) fn fill(text: &str, values: &Values) -> Result<String> {
     let mut filled = String::new();
     let mut rest = text;
@@ -124,15 +126,15 @@ pub(crate) fn fill(text: &str, values: &Values) -> Result<String> {
     Ok(filled + rest)
 }
 
-/// Applies manifests.
+/// Applies manifests with server-side apply.
 pub(crate) fn apply(env: &lab::Env, manifests: &str) -> Result<()> {
     let mut apply = env.kubectl();
-    // A server-side apply leaves no copy of a password in an annotation.
+    // Server-side apply stores no copy of a password in an annotation.
     apply.args(["apply", "--server-side", "--force-conflicts", "-f", "-"]);
     sh::run_with_input(&mut apply, manifests.as_bytes()).map(drop)
 }
 
-/// Waits for a part, but not for one whose container keeps ending.
+/// Waits until a part is ready; fails early if its container keeps restarting.
 pub(crate) fn ready(env: &lab::Env, part: &str) -> Result<()> {
     let deployment = format!("deployment/{part}");
     let end = Instant::now() + DEADLINE;
@@ -147,7 +149,7 @@ pub(crate) fn ready(env: &lab::Env, part: &str) -> Result<()> {
     }
 }
 
-/// How often the part's containers were started again.
+/// Returns the number of restarts of the part's containers.
 fn restarts(env: &lab::Env, part: &str) -> Result<u32> {
     let mut get = env.kubectl();
     get.args(["-n", NAMESPACE, "get", "pods", "-l", &format!("app={part}"), "-o"]).arg(
@@ -166,11 +168,11 @@ fn last_words(env: &lab::Env, part: &str) -> String {
         sh::run(&mut logs).unwrap_or_default()
     };
     let all = show("--all-containers");
-    // Nothing can be had of all containers while the first still runs.
+    // Logs of all containers are not available while the first one still runs.
     if all.is_empty() { show("--container=database") } else { all }
 }
 
-/// The passwords and keys: read back, or made now.
+/// Returns the passwords and keys, read from the Secret or generated.
 pub(crate) fn generated(env: &lab::Env) -> Result<Values> {
     let mut get = env.kubectl();
     get.args(["-n", NAMESPACE, "get", "secret", GENERATED, "--ignore-not-found"]).args([
@@ -190,7 +192,7 @@ pub(crate) fn generated(env: &lab::Env) -> Result<Values> {
     }
     for name in FERNET_KEYS {
         if !values.contains_key(*name) {
-            // 32 bytes in base64 are 43 letters, the last with two bits of zero, and a filler.
+            // 32 bytes in base64 are 43 characters, the last with two zero bits, and padding.
             values.insert((*name).to_owned(), format!("{}A=", random(42)?));
         }
     }
@@ -206,7 +208,8 @@ pub(crate) fn generated(env: &lab::Env) -> Result<Values> {
     Ok(values)
 }
 
-/// Random letters that need no quoting anywhere: in a URL, in SQL, in an INI file, as an argument.
+/// Returns random characters that need no quoting in a URL, in SQL, in an INI file or as an
+/// argument.
 fn random(letters: usize) -> Result<String> {
     const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
     let mut bytes = vec![0; letters];

@@ -1,4 +1,4 @@
-//! `cargo xtask demo`: the main job from nothing to a running nova-compute on two hosts.
+//! `cargo xtask demo`: runs the main job, from nothing to a running nova-compute on two hosts.
 
 pub(crate) mod facts;
 mod plugin;
@@ -33,16 +33,16 @@ pub(crate) struct Args {
     cluster: Choice,
 }
 
-/// Shows the main job, or verifies that it still holds.
+/// Runs the main job, or verifies that its result still holds.
 pub(crate) fn main(args: &Args) -> Result<()> {
     let scene = if args.baremetal { &BARE_METAL } else { &MAIN };
     if args.verify { verify(&args.cluster, scene) } else { show(&args.cluster, scene) }
 }
 
-/// Brings everything up and shows that it holds.
+/// Starts everything, runs the main job and verifies its result.
 pub(crate) fn show(cluster: &Choice, scene: &Scene) -> Result<()> {
     let start = Instant::now();
-    // A report of an earlier demo says nothing about this one, least of all if this one fails.
+    // Without this, a report of an earlier demo would remain if this one fails.
     Report::remove(&scene.report())?;
     let mut report = Report::default();
     let env = report.time("lab", || cluster.up())?;
@@ -70,7 +70,7 @@ pub(crate) fn show(cluster: &Choice, scene: &Scene) -> Result<()> {
     Ok(())
 }
 
-/// Every fact again, and the same as in the report.
+/// Collects every fact again, and compares with the report.
 pub(crate) fn verify(cluster: &Choice, scene: &Scene) -> Result<()> {
     let report = Report::read(&scene.report(), scene.command)?;
     let found = facts::collect(&cluster.env()?, scene)?;
@@ -83,7 +83,7 @@ pub(crate) fn verify(cluster: &Choice, scene: &Scene) -> Result<()> {
     Ok(())
 }
 
-/// The file with the chart's values for these images.
+/// Writes a file with the chart's values for these images, and returns its path.
 pub(crate) fn values(images: &images::Set, name: &str) -> Result<PathBuf> {
     let file = paths::target().join(format!("demo/{name}.yaml"));
     sh::write_if_changed(&file, &images.helm_values()?)?;
@@ -101,15 +101,15 @@ pub(crate) fn install(env: &lab::Env, root: &Path, values: &Path) -> Result<()> 
     })
 }
 
-/// Writes the example of a source tree.
+/// Applies the example of a source tree.
 pub(crate) fn apply_example(env: &lab::Env, root: &Path, scene: &Scene) -> Result<()> {
     let mut apply = env.kubectl();
-    // On the server: an operator may make a compute in the moment in which kubectl creates it.
+    // Server-side, because an operator may create a compute while kubectl does.
     apply.args(["apply", "--server-side", "--force-conflicts", "-k"]).arg(root.join(scene.example));
     sh::step("apply the example", || sh::run(&mut apply).map(drop))
 }
 
-/// `kubectl get` of one object as JSON.
+/// Returns one object as JSON, by `kubectl get`.
 pub(crate) fn get(env: &lab::Env, namespace: &str, kind: &str, name: &str) -> Result<Value> {
     let mut get = env.kubectl();
     get.args(["-n", namespace, "get", kind, name, "-o", "json"]);

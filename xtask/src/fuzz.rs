@@ -1,5 +1,5 @@
-//! `cargo xtask fuzz`: gives random inputs to the parsers of what comes from outside, for some minutes
-//! each. It is not a part of the tests; these give the committed inputs to the same functions.
+//! `cargo xtask fuzz`: fuzzes the parsers of external input for some minutes each. It is not part
+//! of the tests, which run the same functions on the committed inputs.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,8 +9,8 @@ use anyhow::{Context, Result, ensure};
 
 use crate::{paths, sh};
 
-/// The longest input, in bytes: most messages have 4 KiB at most, and what is longer has bounds of its
-/// own with tests of their own.
+/// The maximum length of inputs in bytes: most messages have 4 KiB at most, and longer input has
+/// its own limits and tests.
 const LONGEST: usize = 8192;
 
 /// Give random inputs to the parsers of what comes from outside.
@@ -23,7 +23,8 @@ pub(crate) struct Args {
     minutes: u64,
 }
 
-/// Runs the targets one after the other; ends at the first crash, whose input is in `fuzz/artifacts`.
+/// Runs the targets one after the other; stops at the first crash, whose input is in
+/// `fuzz/artifacts`.
 pub(crate) fn main(args: &Args) -> Result<()> {
     let known = targets()?;
     for asked in &args.targets {
@@ -45,7 +46,7 @@ fn folder() -> PathBuf {
     paths::repo().join("fuzz")
 }
 
-/// The targets, by name.
+/// Returns the names of the targets.
 fn targets() -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder().join("fuzz_targets"))? {
@@ -56,7 +57,7 @@ fn targets() -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// The compiler of the day and cargo-fuzz, which nothing else here needs.
+/// Checks for the nightly compiler and cargo-fuzz, which nothing else here needs.
 fn check_tools() -> Result<()> {
     sh::run(Command::new("cargo").args(["+nightly", "--version"]))
         .context("install it with: rustup toolchain install nightly --profile minimal")?;
@@ -66,7 +67,7 @@ fn check_tools() -> Result<()> {
 }
 
 fn run(target: &str, minutes: u64) -> Result<()> {
-    // What is found while it runs is no part of the repository.
+    // Inputs found while it runs are not part of the repository.
     let found = folder().join("target/corpus").join(target);
     fs::create_dir_all(&found)?;
     let mut fuzz = Command::new("cargo");
@@ -88,7 +89,7 @@ mod tests {
     use super::*;
     use crate::sources::files;
 
-    /// How large the committed inputs may be together, in bytes.
+    /// The limit for all committed inputs together, in bytes.
     const LIMIT: u64 = 200_000;
 
     #[test]

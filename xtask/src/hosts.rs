@@ -1,4 +1,4 @@
-//! The lab's EDPM hosts: systemd pods at fixed addresses, and the ssh keys by which they are known.
+//! The lab's EDPM hosts: systemd pods at fixed addresses, with their ssh keys.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,9 +13,9 @@ use crate::{controlplane, lab, paths, sh};
 
 /// The namespace of the hosts.
 pub(crate) const NAMESPACE: &str = "edpm-hosts";
-/// The Secret by which operators reach the hosts, as the example names it.
+/// The name of the ssh Secret in the example.
 const SSH_SECRET: &str = "dataplane-ansible-ssh-private-key-secret";
-/// How long a host may take from its pod to sshd.
+/// The timeout from the creation of a pod until sshd listens.
 const BOOT: Duration = Duration::from_mins(2);
 
 /// One host.
@@ -23,7 +23,7 @@ const BOOT: Duration = Duration::from_mins(2);
 pub(crate) struct Host {
     /// The name of its pod and its host name.
     pub(crate) name: &'static str,
-    /// Where its sshd listens.
+    /// The address of its sshd.
     pub(crate) address: &'static str,
 }
 
@@ -38,9 +38,10 @@ pub(crate) fn up(env: &lab::Env, image: &str) -> Result<()> {
     start(env, image, &HOSTS, controlplane::NAMESPACE)
 }
 
-/// Starts hosts, and gives a namespace the Secret that reaches them.
+/// Starts hosts, and creates their ssh Secret in a namespace.
 ///
 /// # Guarantees
+///
 /// A second call with the same image changes nothing; a host of another image is replaced.
 pub(crate) fn start(env: &lab::Env, image: &str, hosts: &[Host], namespace: &str) -> Result<()> {
     let user_key = key("user")?;
@@ -58,14 +59,15 @@ pub(crate) fn start(env: &lab::Env, image: &str, hosts: &[Host], namespace: &str
     sh::step("wait for sshd on each host", || {
         hosts.iter().try_for_each(|host| {
             let what = format!("sshd of {}", host.name);
-            // A service that has failed there is what tests and demos are about.
+            // Failed services on the host are a subject of tests and demos.
             let booted = "systemctl is-system-running | grep -qE '^(running|degraded)$'";
             sh::wait_for(&what, BOOT, || ssh(host, booted).map(drop))
         })
     })
 }
 
-/// Gives a namespace a Secret with our key, and what lets it in on hosts that are still to be made.
+/// Creates a Secret with the lab's ssh key and its `authorized_keys` for hosts that are not
+/// deployed yet.
 pub(crate) fn open_to_us(env: &lab::Env, name: &str, namespace: &str) -> Result<()> {
     let user_key = key("user")?;
     let secret = json!({
@@ -80,8 +82,7 @@ pub(crate) fn open_to_us(env: &lab::Env, name: &str, namespace: &str) -> Result<
     controlplane::apply(env, &secret.to_string())
 }
 
-/// Keeps the key by which a host is known that made it itself, as its console shows it: that of the
-/// pod that it is.
+/// Stores the host key of a host that generated it itself, read from its pod as from a console.
 pub(crate) fn learn_key(env: &lab::Env, host: &Host, pod: &str) -> Result<()> {
     let mut console = env.kubectl();
     console.args(["-n", NAMESPACE, "exec", pod, "--", "cat", "/etc/ssh/ssh_host_ed25519_key.pub"]);
@@ -89,7 +90,7 @@ pub(crate) fn learn_key(env: &lab::Env, host: &Host, pod: &str) -> Result<()> {
     sh::write_if_changed(&folder().join(host.name).with_extension("pub"), &key).map(drop)
 }
 
-/// Runs a shell command on a host, over ssh with the host's key checked.
+/// Runs a shell command on a host over ssh and verifies the host key.
 pub(crate) fn ssh(host: &Host, command: &str) -> Result<String> {
     let known_hosts = folder().join("known_hosts");
     let line = format!("{} {}\n", host.address, public(&folder().join(host.name))?);
@@ -112,7 +113,7 @@ fn folder() -> PathBuf {
     paths::state().join("ssh")
 }
 
-/// The private key of that name; made at the first call.
+/// Returns the path of a private key; generates it at the first call.
 pub(crate) fn key(name: &str) -> Result<PathBuf> {
     let path = folder().join(name);
     if !path.exists() {
@@ -124,7 +125,7 @@ pub(crate) fn key(name: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// `ssh-ed25519 AAAA…` without a comment.
+/// Returns a public key as `ssh-ed25519 AAAA…`, without a comment.
 fn public(key: &Path) -> Result<String> {
     let text = fs::read_to_string(key.with_extension("pub"))?;
     let words: Vec<&str> = text.split_whitespace().take(2).collect();
@@ -161,7 +162,7 @@ fn ssh_secret(user_key: &Path, known_hosts: &str, namespace: &str) -> Result<Str
     Ok(secret.to_string())
 }
 
-/// Most of a pod cannot be changed: a host of another image goes first.
+/// Deletes the pod of a host with another image, because most of a pod is immutable.
 fn replace_if_other(env: &lab::Env, host: &Host, image: &str) -> Result<()> {
     let mut get = env.kubectl();
     get.args(["-n", NAMESPACE, "get", "pod", host.name, "--ignore-not-found"]);

@@ -1,4 +1,5 @@
-//! Every image of the project: built when its inputs changed, named by them, pushed to a registry.
+//! Builds the project's images when their inputs change, tags them by a hash of the inputs, and
+//! pushes them.
 
 mod build;
 mod inputs;
@@ -27,31 +28,31 @@ pub(crate) struct Args {
     only: Vec<String>,
 }
 
-/// The inputs and the tag of each image by its name.
+/// Image name → its inputs and tag.
 type Plans = BTreeMap<&'static str, (Context, String)>;
 
-/// One image: a folder of `lab/images` with a Containerfile, and what it is built from besides.
+/// One image: a directory of `lab/images` with a Containerfile, and further inputs.
 struct Image {
     name: &'static str,
-    /// The image that it starts from, earlier in the table.
+    /// Its base image, which is earlier in the table.
     from: Option<&'static str>,
     extra: &'static [Extra],
     purpose: Purpose,
 }
 
-/// What an image is for.
+/// The purpose of an image.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
-    /// It only carries others, and is not pushed.
+    /// A base of other images, which is not pushed.
     Base,
-    /// Every lab and every release has it.
+    /// Needed by every lab and every release.
     All,
-    /// It is built where bare metal is asked for.
+    /// Built only for bare metal.
     BareMetal,
 }
 
 impl Image {
-    /// Whether it is among `only` these, or one that everybody needs if these are none.
+    /// Whether it is in `only`; if that is empty, whether it is always needed.
     fn is_chosen(&self, only: &[&str]) -> bool {
         match self.purpose {
             Purpose::Base => false,
@@ -61,7 +62,7 @@ impl Image {
     }
 }
 
-/// All images, each after the one that it starts from.
+/// All images, each after its base.
 const IMAGES: &[Image] = &[
     Image { name: "base", from: None, extra: &[Extra::RootFs], purpose: Purpose::Base },
     Image { name: "edpm-host", from: Some("base"), extra: &[], purpose: Purpose::All },
@@ -113,67 +114,67 @@ const IMAGES: &[Image] = &[
 pub(crate) struct Tree {
     /// The root of the repository.
     pub(crate) root: PathBuf,
-    /// Which programs of the operators the images get.
+    /// The operators' programs for the images.
     pub(crate) programs: Programs,
 }
 
-/// Which programs of the operators images get.
+/// The operators' programs for images.
 pub(crate) enum Programs {
-    /// Those that the tests run: nothing is compiled for images alone. For the lab.
+    /// The programs that the tests run, so that nothing is compiled for images alone. For the lab.
     AsTested,
-    /// Optimized, and linked so that they need no library. For users, and for measurements.
+    /// Optimised and statically linked. For users, and for measurements.
     Optimized,
-    /// Those in this folder, which need no library.
+    /// The statically linked programs in this directory.
     Made(PathBuf),
 }
 
 impl Programs {
-    /// Where the context of a build has them.
+    /// Returns their directory in the build context.
     fn place(&self) -> &'static str {
         match self {
             Self::AsTested | Self::Optimized => "root",
-            // As the releases so far have it.
+            // As in the releases so far.
             Self::Made(_) => "bin",
         }
     }
 }
 
 impl Tree {
-    /// This working tree, for the lab.
+    /// Returns this working tree, for the lab.
     pub(crate) fn present() -> Self {
         Self { root: paths::repo(), programs: Programs::AsTested }
     }
 
-    /// This working tree as it would be released.
+    /// Returns this working tree as it would be released.
     fn released() -> Self {
         Self { root: paths::repo(), programs: Programs::Optimized }
     }
 
-    /// This working tree for a cluster.
+    /// Returns this working tree for a cluster: for the lab, or as released.
     fn of(env: &lab::Env) -> Self {
         if env.is_lab() { Self::present() } else { Self::released() }
     }
 }
 
-/// The images that the chart's values name.
+/// The images that the chart's values refer to.
 const OF_CHART: [&str; 4] = ["operators", "ansible-runner", "nova-compute", "nova-libvirt"];
 
 /// The images of the lab's Ironic and of its machines.
 const OF_BARE_METAL: [&str; 2] = ["edpm-machine", "ironic"];
 
-/// The images of one build, as a cluster names them.
+/// The images of one build, with their references.
 pub(crate) struct Set {
     references: BTreeMap<&'static str, String>,
 }
 
 impl Set {
-    /// The full reference of an image by its short name, for example `nova-compute`.
+    /// Returns the full reference of an image by its short name, for example `nova-compute`.
     pub(crate) fn reference(&self, name: &str) -> Result<&str> {
         let found = self.references.get(name).with_context(|| format!("no image {name}"))?;
         Ok(found)
     }
 
-    /// The chart's values that name these images.
+    /// Returns the chart's values for these images.
     pub(crate) fn helm_values(&self) -> Result<String> {
         let (repository, tag) =
             self.reference("operators")?.rsplit_once(':').context("a reference without a tag")?;
@@ -204,43 +205,44 @@ pub(crate) fn main(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Brings the cluster's registry up to date.
+/// Builds and pushes all images that the cluster's registry lacks.
 pub(crate) fn for_cluster(env: &lab::Env) -> Result<Set> {
     provide(&Tree::of(env), &env.registry, env.plain_http, &[])
 }
 
-/// The same with the operators as they would be released, for measurements.
+/// The same with the operators as released, for measurements.
 pub(crate) fn released(env: &lab::Env) -> Result<Set> {
     provide(&Tree::released(), &env.registry, env.plain_http, &[])
 }
 
-/// Brings some images into the cluster's registry, and waits for no other.
+/// Builds and pushes only these images.
 pub(crate) fn some(env: &lab::Env, only: &[&str]) -> Result<Set> {
     provide(&Tree::of(env), &env.registry, env.plain_http, only)
 }
 
-/// Brings those images of other sources into the cluster's registry that their chart needs.
+/// Builds and pushes the images of another source tree that its chart needs.
 pub(crate) fn of_tree(env: &lab::Env, tree: &Tree) -> Result<Set> {
     provide(tree, &env.registry, env.plain_http, &OF_CHART)
 }
 
-/// Brings what bare metal needs in the lab into its registry.
+/// Builds and pushes the images for bare metal to the lab's registry.
 pub(crate) fn for_bare_metal() -> Result<Set> {
     provide(&Tree::present(), lab::REGISTRY, true, &OF_BARE_METAL)
 }
 
-/// Brings one image of the lab's registry up to date and returns its reference.
+/// Builds and pushes one image to the lab's registry, and returns its reference.
 pub(crate) fn for_lab_only(name: &str) -> Result<String> {
     let set = provide(&Tree::present(), lab::REGISTRY, true, &[name])?;
     set.reference(name).map(str::to_owned)
 }
 
-/// Builds what the registry lacks and pushes it; `only` these images, or those that everybody needs if
-/// it is empty.
+/// Builds and pushes the images that the registry lacks: those in `only`, or all that are always
+/// needed if it is empty.
 ///
 /// # Guarantees
+///
 /// An image whose inputs did not change is not built: its tag is a hash of them, and the registry
-/// is asked for the tag first.
+/// is checked for the tag first.
 fn provide(tree: &Tree, registry: &str, plain_http: bool, only: &[&str]) -> Result<Set> {
     let _lock = sh::lock("images")?;
     sources::tools()?;
@@ -263,7 +265,7 @@ fn by_name(name: &str) -> Result<&'static Image> {
     IMAGES.iter().find(|it| it.name == name).with_context(|| format!("there is no image {name}"))
 }
 
-/// Gathers the inputs of an image and of those that it starts from; returns its tag.
+/// Collects the inputs of an image and of its bases; returns its tag.
 fn plan(tree: &Tree, image: &'static Image, plans: &mut Plans) -> Result<String> {
     if let Some((_, tag)) = plans.get(image.name) {
         return Ok(tag.clone());
@@ -278,7 +280,7 @@ fn plan(tree: &Tree, image: &'static Image, plans: &mut Plans) -> Result<String>
     Ok(tag)
 }
 
-/// Builds an image, and first the one that it starts from, unless the store has them.
+/// Builds an image, and its base first, unless the store has them.
 fn build_with_parents(tree: &Tree, store: &Store, image: &Image, plans: &Plans) -> Result<()> {
     let (context, tag) = plans.get(image.name).context("an image was not planned")?;
     if store.has(image.name, tag) {

@@ -1,4 +1,5 @@
-//! `cargo xtask journey`: a snippet of nova's configuration, from a file to the running nova-compute.
+//! `cargo xtask journey`: follows a snippet of nova's configuration from a file to the running
+//! nova-compute.
 
 pub(crate) mod places;
 mod prepare;
@@ -16,20 +17,20 @@ use crate::{demo, lab, paths, sh};
 pub(crate) use prepare::{HOST, up};
 use snippet::Snippet;
 
-/// Its own namespace: what it leaves is nobody else's.
+/// A namespace of its own, so that it leaves nothing in others.
 pub(crate) const NAMESPACE: &str = "edpm-journey";
-/// The ConfigMap with the snippet, and the key that is the file's name from then on.
+/// The ConfigMap with the snippet; its key is the name of the file on the host.
 const CONFIG_MAP: &str = "nova-extra-config";
 pub(crate) const KEY: &str = "25-nova-extra.conf";
-/// The human's service in place of the default one.
+/// The user's service in place of the default one.
 pub(crate) const SERVICE: &str = "nova-custom";
 const NODE_SET: &str = "openstack-edpm";
-/// The variable that names the snippet's file.
+/// The environment variable with the path of the snippet.
 const VARIABLE: &str = "DATAPLANE_EXTRA_NOVA_CONFIG_FILE";
-/// What tells that a deployment is done, and the reason of one that failed for good.
+/// The condition of a finished deployment, and its reason after the last failed attempt.
 const DEPLOYMENT_READY: &str = "DeploymentReady";
 const BACKOFF_LIMIT_EXCEEDED: &str = "BackoffLimitExceeded";
-/// How long a deployment of everything may take.
+/// The timeout for a deployment of everything.
 const DEPLOYMENT: Duration = Duration::from_mins(10);
 
 /// Show how a snippet of nova's configuration reaches a running nova-compute, step by step.
@@ -42,7 +43,7 @@ pub(crate) struct Args {
     cluster: Choice,
 }
 
-/// Brings the example up, and shows each step as it happens.
+/// Starts the example, and prints each step as it happens.
 pub(crate) fn main(args: &Args) -> Result<()> {
     let file = std::env::var_os(VARIABLE).filter(|it| !it.is_empty()).map(PathBuf::from);
     let file = file.unwrap_or_else(|| paths::repo().join("examples/journey/my.conf"));
@@ -55,7 +56,7 @@ pub(crate) fn main(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// One journey: a snippet, and the Deployment that takes it to the host.
+/// One journey: a snippet, and the Deployment that copies it to the host.
 pub(crate) struct Walk<'a> {
     env: &'a lab::Env,
     snippet: Snippet,
@@ -64,8 +65,8 @@ pub(crate) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Applies everything up to the Deployment, and creates that; `only` are the services that it
-    /// runs, all of the node set where empty.
+    /// Applies everything up to the Deployment, and creates that. `only` are the services that it
+    /// runs; if empty, all of the node set.
     pub(crate) fn of(env: &'a lab::Env, file: &Path, only: &[&str]) -> Result<Self> {
         let snippet = Snippet::read(file)?;
         let folder = prepare::overlay(env, &snippet)?;
@@ -77,15 +78,16 @@ impl<'a> Walk<'a> {
         Ok(Self { env, snippet, deployment })
     }
 
-    /// Waits until a place has the snippet, and says what was seen there.
+    /// Waits until a place has the snippet, and returns what it found there.
     ///
     /// # Errors
-    /// What is there instead when the time is over, or when the Deployment has failed before.
+    ///
+    /// The place has something else when the time is over, or when the Deployment has failed.
     pub(crate) fn shown(&self, place: &places::Place) -> Result<String> {
         let what = format!("step {} of {}: {}", place.number, places::ALL.len(), place.name);
         let seen = sh::wait_for(&what, DEPLOYMENT, || match (place.look)(self) {
             Ok(seen) => Ok(Ok(seen)),
-            // It will not get further: there is nothing to wait for.
+            // The Deployment has failed, so waiting is of no use.
             Err(reason) if self.has_failed()? => Ok(Err(reason)),
             Err(reason) => Err(reason),
         })?;
@@ -99,7 +101,7 @@ impl<'a> Walk<'a> {
         Ok(demo::facts::condition(&object, DEPLOYMENT_READY)["reason"] == BACKOFF_LIMIT_EXCEEDED)
     }
 
-    /// What the Deployment says of itself.
+    /// Returns the `Ready` condition of the Deployment as text.
     fn told(&self) -> String {
         let object = self.object().unwrap_or_default();
         let ready = demo::facts::condition(&object, "Ready");
@@ -134,7 +136,7 @@ pub(crate) fn deploy(env: &lab::Env, only: &[&str]) -> Result<String> {
     Ok(name)
 }
 
-/// Waits until a Deployment has succeeded; one that has failed is not waited for.
+/// Waits until a Deployment has succeeded; returns an error at once when it has failed.
 pub(crate) fn deployed(env: &lab::Env, name: &str) -> Result<()> {
     let what = format!("Deployment {name} Ready");
     let ended = sh::wait_for(&what, DEPLOYMENT, || {
@@ -150,7 +152,7 @@ pub(crate) fn deployed(env: &lab::Env, name: &str) -> Result<()> {
     ended.map_err(|ready| anyhow::anyhow!("{what}: {}: {}", ready["reason"], ready["message"]))
 }
 
-/// Takes the snippet away again: with the next Deployment the generated values hold.
+/// Deletes the snippet; with the next Deployment the generated values apply.
 pub(crate) fn forget_snippet(env: &lab::Env) -> Result<()> {
     let mut delete = env.kubectl();
     sh::run(delete.args(["-n", NAMESPACE, "delete", "configmap", CONFIG_MAP])).map(drop)

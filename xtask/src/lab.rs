@@ -1,4 +1,4 @@
-//! A real Kubernetes on this machine, from pinned Go modules, with nothing that leaves the machine.
+//! A real Kubernetes on this machine, from pinned Go modules, without traffic to other machines.
 
 mod build;
 mod check;
@@ -23,7 +23,7 @@ use crate::{bare_metal, machines, paths, sh};
 
 /// The address of the node, the API server and the registry on the lab's bridge.
 pub(crate) const ADDRESS: &str = "192.168.120.1";
-/// The registry as image names spell it.
+/// The registry in image references.
 pub(crate) const REGISTRY: &str = "192.168.120.1:5000";
 /// The name of the only node.
 pub(crate) const NODE: &str = "lab";
@@ -58,23 +58,23 @@ enum Action {
     },
 }
 
-/// How to reach a cluster: the lab, or one that exists already.
+/// Access data of a cluster: the lab, or an existing one.
 #[derive(Clone)]
 pub(crate) struct Env {
     /// The administrator's kubeconfig.
     pub(crate) kubeconfig: PathBuf,
-    /// The folder of the lab's programs (kubectl, helm, ctr, …); empty means those in PATH.
+    /// The directory of the lab's programs (kubectl, helm, ctr, …); empty for those in PATH.
     pub(crate) bin: PathBuf,
-    /// The registry as image names spell it.
+    /// The registry in image references.
     pub(crate) registry: String,
     /// Whether the registry speaks plain HTTP.
     pub(crate) plain_http: bool,
-    /// The API server's audit log; rotated ones lie beside it. Empty where it is not known.
+    /// The API server's audit log, with rotated ones beside it. Empty when unknown.
     pub(crate) audit_log: PathBuf,
 }
 
 impl Env {
-    /// A cluster that exists already, whose images come from `registry`.
+    /// Returns an existing cluster whose images come from `registry`.
     pub(crate) fn existing(kubeconfig: PathBuf, registry: &str, plain_http: bool) -> Self {
         Self {
             kubeconfig,
@@ -90,19 +90,19 @@ impl Env {
         !self.bin.as_os_str().is_empty()
     }
 
-    /// One of the programs, with the kubeconfig in the environment.
+    /// Returns a command for a program, with the kubeconfig in the environment.
     pub(crate) fn tool(&self, name: &str) -> Command {
         let mut command = Command::new(self.bin.join(name));
         command.env("KUBECONFIG", &self.kubeconfig);
         command
     }
 
-    /// `kubectl` as the administrator.
+    /// Returns a command for `kubectl` as the administrator.
     pub(crate) fn kubectl(&self) -> Command {
         self.tool("kubectl")
     }
 
-    /// `ctr` in the namespace of the pods.
+    /// Returns a command for `ctr` in the namespace of the pods.
     pub(crate) fn ctr(&self) -> Command {
         let mut command = self.tool("ctr");
         command.arg("--address").arg(paths::state().join("containerd/containerd.sock"));
@@ -111,7 +111,7 @@ impl Env {
     }
 }
 
-/// How to reach the lab, whether it runs or not.
+/// Returns the access data of the lab, whether it runs or not.
 pub(crate) fn env() -> Env {
     let state = paths::state();
     Env {
@@ -123,7 +123,7 @@ pub(crate) fn env() -> Env {
     }
 }
 
-/// The folder of the programs that a simulated cluster consists of, built like the lab's own.
+/// Returns the directory of the programs for a simulated cluster, built like the lab's own.
 pub(crate) fn simulation_programs() -> Result<PathBuf> {
     build::simulation()
 }
@@ -167,8 +167,8 @@ pub(crate) fn up() -> Result<Env> {
     Ok(env)
 }
 
-/// Takes down what is left of a lab that was ended from outside, by a reboot or by whoever ended its
-/// processes: its hosts would go on with a /run that a real machine loses when it starts.
+/// Removes what is left of a lab that was ended from outside, by a reboot or by killing its
+/// processes: its hosts would continue with a /run that a real machine loses when it starts.
 fn forget_what_ended(state: &Path) -> Result<()> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
     let file = state.join("boot");
@@ -183,7 +183,7 @@ fn running(state: &Path) -> Vec<&'static str> {
     components::all(state).iter().filter(|it| it.pid(state).is_some()).map(|it| it.name).collect()
 }
 
-/// Everything that must be there before the first process starts.
+/// Prepares everything before the first process starts.
 fn prepare(env: &Env, state: &Path) -> Result<()> {
     for folder in ["run", "log", "audit", "containerd"] {
         fs::create_dir_all(state.join(folder))?;
@@ -209,22 +209,22 @@ fn start_parts(env: &Env, state: &Path) -> Result<()> {
     let started = bring_up(env, state, &components::ground(state))?;
     pause::provide(|| env.ctr())?;
     if started.contains(&"etcd") {
-        // An API server that lost its store may need minutes until it answers all reads again.
+        // An API server that lost its etcd may need minutes until it serves all reads again.
         components::api_server(state).stop(state)?;
     }
     bring_up(env, state, &[components::api_server(state)])?;
     bring_up(env, state, &components::workers(state))?;
-    // kube-proxy has put its own rules in front.
+    // kube-proxy has inserted its rules before these.
     network::guard()?;
     namespaces(env)
 }
 
-/// Starts what makes machines of Ironic's nodes, unless it runs as it should.
+/// Starts the process that runs Ironic's machines, unless it runs with the same inputs.
 ///
-/// It works on when this program has ended, and whatever becomes of its file.
+/// It continues after this program has ended, and does not depend on this program's file.
 pub(crate) fn start_machines(env: &Env, image: &str) -> Result<()> {
     let _lock = sh::lock("lab")?;
-    // By this name it can be read when a build has replaced its file meanwhile.
+    // This path stays readable when a build has replaced the file.
     let (state, program) = (paths::state(), Path::new("/proc/self/exe"));
     let content = fs::read(program).with_context(|| format!("read {}", program.display()))?;
     let part = components::machines(image);
@@ -232,7 +232,7 @@ pub(crate) fn start_machines(env: &Env, image: &str) -> Result<()> {
     if sh::write_if_changed(&state.join("machines.sha256"), &sh::sha256(&content))?
         || !copy.exists()
     {
-        // The old one may be running, and cannot be written to.
+        // The old copy may be running, so it cannot be written to.
         let fresh = copy.with_extension("new");
         fs::copy(program, &fresh)?;
         fs::rename(&fresh, &copy)?;
@@ -240,7 +240,7 @@ pub(crate) fn start_machines(env: &Env, image: &str) -> Result<()> {
     bring_up(env, &state, &[part]).map(drop)
 }
 
-/// Starts the parts together, waits for each and says which were started.
+/// Starts the parts, then waits for each; returns those that were started.
 fn bring_up(env: &Env, state: &Path, parts: &[components::Part]) -> Result<Vec<&'static str>> {
     let mut fresh = Vec::new();
     for part in parts {
@@ -259,7 +259,7 @@ fn bring_up(env: &Env, state: &Path, parts: &[components::Part]) -> Result<Vec<&
     Ok(fresh)
 }
 
-/// Makes the namespaces, and waits for the accounts without which no pod can be created in them.
+/// Creates the namespaces, and waits for the service accounts that pods need.
 pub(crate) fn namespaces(env: &Env) -> Result<()> {
     let manifests = config::NAMESPACES.as_bytes();
     sh::run_with_input(env.kubectl().args(["apply", "-f", "-"]), manifests)?;

@@ -1,4 +1,4 @@
-//! `cargo xtask lines`: how many lines the crates have without their tests.
+//! `cargo xtask lines`: counts the lines of the crates without their tests.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,12 +9,12 @@ use anyhow::{Context, Result};
 use crate::paths;
 use crate::sources::{files, without_tests};
 
-/// The crate that stands for a cluster in tests: it is no part of the product.
+/// The simulated cluster, which is not part of the product.
 const SIMULATED: &str = "simulated-cluster";
 /// The crate that only tests use.
 const TESTKIT: &str = "testkit";
 
-/// Prints the lines of each crate, and of all that are in the product.
+/// Prints the lines of each crate, and the total of the product.
 pub(crate) fn main() -> Result<()> {
     let crates = count(&files("crates", ".rs")?)?;
     for (name, lines) in &crates {
@@ -26,12 +26,12 @@ pub(crate) fn main() -> Result<()> {
     Ok(())
 }
 
-/// Crate → lines.
+/// Returns crate → lines.
 fn count(files: &[PathBuf]) -> Result<BTreeMap<String, usize>> {
     let mut crates = BTreeMap::new();
     for file in files {
         let Some((name, inside)) = place(file) else { continue };
-        // Modules of tests have that in their names.
+        // Test modules have `test` in their paths.
         if inside.contains("test") {
             continue;
         }
@@ -41,7 +41,7 @@ fn count(files: &[PathBuf]) -> Result<BTreeMap<String, usize>> {
     Ok(crates)
 }
 
-/// The crate of a file, and where it lies in the crate's `src`; `None` for examples and the like.
+/// Returns the crate of a file and its path in the crate's `src`; `None` for examples and the like.
 fn place(file: &Path) -> Option<(String, String)> {
     let path = file.strip_prefix(paths::repo().join("crates")).ok()?.to_str()?;
     let (name, inside) = path.split_once("/src/")?;

@@ -1,5 +1,5 @@
-//! The machines of the lab's Ironic: what it has deployed runs as a pod, which the real cloud-init
-//! makes a host of, by the config drive alone.
+//! The machines of the lab's Ironic: a deployed node runs as a pod, which the real cloud-init
+//! configures by the config drive alone.
 
 mod decide;
 mod drive;
@@ -16,13 +16,13 @@ use serde_json::Value;
 
 use crate::{controlplane, hosts, lab, packages, paths, sh};
 
-/// Ironic keeps drives in clear where only its database shows them.
+/// The name of Ironic's database, the only place where config drives are readable.
 const DATABASE: &str = "ironic";
-/// Ironic tells nobody when a machine's state changes.
+/// The polling interval, because Ironic does not notify of state changes.
 const PACE: Duration = Duration::from_secs(2);
-/// The file that is written after each look that went well, below the lab's state.
+/// The file that is written after each successful iteration, below the lab's state.
 pub(crate) const LOOKED: &str = "run/machines.looked";
-/// What is known of each deployment, below the lab's state.
+/// The directory with the files of each deployment, below the lab's state.
 const FOLDER: &str = "machines";
 
 const DEPLOYED: &str = "SELECT JSON_OBJECT('uuid', uuid, 'name', COALESCE(name, uuid), \
@@ -30,13 +30,13 @@ const DEPLOYED: &str = "SELECT JSON_OBJECT('uuid', uuid, 'name', COALESCE(name, 
     FROM nodes WHERE provision_state = 'active' AND JSON_EXISTS(instance_info, '$.configdrive') \
     ORDER BY uuid";
 
-/// Installs what the machines need and this one lacks.
+/// Installs the missing programs.
 pub(crate) fn tools() -> Result<()> {
     let has_reader = sh::succeeds(Command::new("xorriso").arg("-version"));
     packages::install(if has_reader { &[] } else { &["xorriso"] })
 }
 
-/// Looks after the machines until it is ended; troubles go to its output, each once.
+/// Runs the machines until it is ended; prints each error once.
 pub(crate) fn run(image: &str) -> Result<()> {
     let machines = Machines { env: lab::env(), image };
     let mut at_rest = None;
@@ -64,7 +64,8 @@ struct Machines<'a> {
 }
 
 impl Machines<'_> {
-    /// One look at Ironic, and the next steps; `at_rest` is what Ironic said when there were none left.
+    /// Runs one iteration: reads Ironic's nodes and carries out the next steps. `at_rest` holds the
+    /// nodes when no step was left.
     fn turn(&self, at_rest: &mut Option<Vec<Node>>) -> Result<()> {
         let nodes = self.nodes()?;
         if at_rest.as_ref() == Some(&nodes) {
@@ -73,7 +74,7 @@ impl Machines<'_> {
         *at_rest = None;
         let (pods, disks) = (self.pods()?, disks(&folder())?);
         let steps = decide::decide(&nodes, &pods, &disks);
-        // One machine's trouble is not another's.
+        // An error of one machine does not stop the others.
         let ends: Vec<Result<()>> = steps.iter().map(|it| self.carry_out(it)).collect();
         ends.into_iter().collect::<Result<()>>()?;
         if steps.is_empty() && pods.iter().all(|it| !it.is_ending) {
@@ -82,12 +83,12 @@ impl Machines<'_> {
         Ok(())
     }
 
-    /// The machines that Ironic has deployed.
+    /// Returns the nodes that Ironic has deployed.
     fn nodes(&self) -> Result<Vec<Node>> {
         self.rows(DEPLOYED)?.iter().map(|it| node(it).context("a row of Ironic's nodes")).collect()
     }
 
-    /// What Ironic was given for a machine.
+    /// Returns the config drive that Ironic has for a node.
     fn drive(&self, node: &Node) -> Result<Value> {
         let query = format!(
             "SELECT JSON_EXTRACT(instance_info, '$.configdrive') FROM nodes WHERE uuid = '{}'",
@@ -96,13 +97,13 @@ impl Machines<'_> {
         self.rows(&query)?.pop().context("the machine has no drive any more")
     }
 
-    /// The rows of a query that selects one column of JSON.
+    /// Returns the rows of a query that selects one JSON column.
     fn rows(&self, query: &str) -> Result<Vec<Value>> {
         let mut exec = self.env.kubectl();
         exec.args(["-n", controlplane::NAMESPACE, "exec", "deployment/mariadb", "-c", "mariadb"]);
         exec.args(["--", "mariadb", "--batch", "--raw", "--skip-column-names", DATABASE, "-e"]);
         let rows = sh::run(exec.arg(query))?;
-        // An error would repeat the row, and it may be a drive.
+        // The parser's error would contain the row, which may be a drive with secrets.
         rows.lines().map(|it| serde_json::from_str(it).ok().context("a row is no JSON")).collect()
     }
 
@@ -147,7 +148,7 @@ fn folder() -> PathBuf {
     paths::state().join(FOLDER)
 }
 
-/// The deployments of which there is something in `folder`.
+/// Returns the deployments that have files in `folder`.
 fn disks(folder: &Path) -> Result<Vec<String>> {
     if !folder.exists() {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! `cargo xtask`: the project's own commands, each in a module of its own.
+//! `cargo xtask`: the project's own commands, one module each.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool prints")]
 
 use std::process::ExitCode;
@@ -12,6 +12,8 @@ mod cluster;
 mod codegen;
 mod controlplane;
 mod demo;
+#[cfg(test)]
+mod functions;
 mod fuzz;
 mod hosts;
 mod images;

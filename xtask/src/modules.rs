@@ -1,4 +1,4 @@
-//! Tests of the modules of each crate: none imports, on whatever way, what imports it.
+//! Tests that the modules of each crate have no import cycles.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,10 +9,10 @@ use syn::{Attribute, Item, ItemUse, UseTree, Visibility};
 use crate::paths;
 use crate::sources::files;
 
-/// A module of a crate: the names from the crate's root to it.
+/// A module of a crate: its path from the crate's root.
 type Module = Vec<String>;
 
-/// The paths that a file names, each from the start.
+/// The paths in a file, in full.
 #[derive(Default)]
 struct Paths(Vec<Vec<String>>);
 
@@ -27,7 +27,7 @@ impl<'ast> Visit<'ast> for Paths {
         expand(&item.tree, Vec::new(), &mut self.0);
     }
 
-    /// `pub(super)` says who may look, and takes nothing.
+    /// `pub(super)` is a visibility and imports nothing.
     fn visit_visibility(&mut self, _: &'ast Visibility) {}
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
@@ -67,7 +67,7 @@ fn is_of_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(is_test)
 }
 
-/// The paths of a `use`, each from the start.
+/// Collects the paths of a `use`, in full.
 fn expand(tree: &UseTree, before: Vec<String>, paths: &mut Vec<Vec<String>>) {
     let with = |name: &syn::Ident| [before.clone(), vec![name.to_string()]].concat();
     match tree {
@@ -79,7 +79,8 @@ fn expand(tree: &UseTree, before: Vec<String>, paths: &mut Vec<Vec<String>>) {
     }
 }
 
-/// The module in which a path that stands in `module` ends; `None` for paths of other crates.
+/// Resolves a path in `module` to the module that contains its item; `None` for paths of other
+/// crates.
 fn resolve(all: &BTreeSet<Module>, module: &Module, path: &[String]) -> Option<Module> {
     let mut names = path;
     let mut at = match path.first()?.as_str() {
@@ -103,11 +104,11 @@ fn resolve(all: &BTreeSet<Module>, module: &Module, path: &[String]) -> Option<M
             break;
         }
     }
-    // Without such a word only a child's name leads anywhere.
+    // Without such a prefix only the name of a child module leads anywhere.
     (is_relative || at != start).then_some(at).filter(|it| it != module)
 }
 
-/// Module → the modules whose items it names, of a crate without its tests.
+/// Returns module → the modules whose items it uses, for a crate without its tests.
 fn edges(name: &str) -> BTreeMap<Module, BTreeSet<Module>> {
     let source = paths::repo().join("crates").join(name).join("src");
     let mut texts = BTreeMap::new();
@@ -134,8 +135,8 @@ fn edges(name: &str) -> BTreeMap<Module, BTreeSet<Module>> {
     texts.into_iter().map(of_module).collect()
 }
 
-/// The modules that are in a circle of imports, or between two: what is left when those go, one after the
-/// other, that import nothing any more or that nothing imports.
+/// Returns the modules in import cycles or between two cycles: those left after repeatedly removing
+/// modules that import nothing or that nothing imports.
 fn in_circles(edges: &BTreeMap<Module, BTreeSet<Module>>) -> BTreeSet<Module> {
     let mut left: BTreeSet<Module> = edges.keys().cloned().collect();
     loop {

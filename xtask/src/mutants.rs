@@ -1,5 +1,5 @@
-//! `cargo xtask mutants`: makes each change of the code that the tables of the docs name, one at a
-//! time and in a copy, and sees whether the tests of its row catch it.
+//! `cargo xtask mutants`: applies each mutant in the tables of the docs, one at a time in a copy,
+//! and checks whether the tests of its row catch it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -22,7 +22,7 @@ pub(crate) struct Args {
     unseen: bool,
 }
 
-/// Tries the mutants; fails unless each is caught.
+/// Runs the mutants; fails unless each is caught.
 pub(crate) fn main(args: &Args) -> Result<()> {
     let tree = paths::target().join("mutants");
     let mut survivors = Vec::new();
@@ -41,8 +41,7 @@ pub(crate) fn main(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// The rows whose mutants are asked for, by the file that they change: what lies near is compiled
-/// after another, and the least is compiled again.
+/// Returns the requested rows, sorted by the file that they change, which reduces recompilation.
 fn chosen(pages: &[Page], args: &Args) -> Vec<(String, Row)> {
     let mut chosen = Vec::new();
     for page in pages {
@@ -60,8 +59,8 @@ fn chosen(pages: &[Page], args: &Args) -> Vec<(String, Row)> {
     chosen
 }
 
-/// Makes the copy equal to the working tree; files that are equal keep their time, so that only what
-/// differs is compiled.
+/// Updates the copy from the working tree; unchanged files keep their time, so that only changes
+/// are compiled.
 fn copy(tree: &Path) -> Result<()> {
     let mut git = Command::new("git");
     git.args(["ls-files", "--cached", "--others", "--exclude-standard"]);
@@ -78,7 +77,7 @@ fn copy(tree: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What became of a row's mutant.
+/// Applies a row's mutant and returns the verdict.
 fn try_out(tree: &Path, row: &Row) -> Result<String> {
     let mutant = row.mutant.as_ref().context("no mutant")?;
     let file = tree.join(&mutant.place.file);
@@ -92,7 +91,7 @@ fn try_out(tree: &Path, row: &Row) -> Result<String> {
     Ok(format!("caught by {}", failed.into_iter().collect::<Vec<_>>().join(", ")))
 }
 
-/// The tests of a row that fail; crate by crate, the changed one first, until some do.
+/// Returns the tests of a row that fail, crate by crate with the changed one first, until some do.
 fn caught_by(tree: &Path, row: &Row, changed: &str) -> Result<BTreeSet<String>> {
     let mut of_crates: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     let units = row.tests.iter().filter(|it| part_of(it) == "unit");
@@ -110,9 +109,9 @@ fn caught_by(tree: &Path, row: &Row, changed: &str) -> Result<BTreeSet<String>> 
     Ok(BTreeSet::new())
 }
 
-/// Those of a crate's tests that fail.
+/// Returns those of a crate's tests that fail.
 fn failures(tree: &Path, name: &str, named: &BTreeSet<&str>) -> Result<BTreeSet<String>> {
-    // Programs are left out: what they consist of stands in the libraries.
+    // Programs are left out, because their code is in the libraries.
     let mut tests = cargo(tree, &["test", "--lib", "--package", name, "--", "--exact"]);
     let output = tests.args(named).output()?;
     let said = String::from_utf8_lossy(&output.stdout);
@@ -127,7 +126,7 @@ fn failures(tree: &Path, name: &str, named: &BTreeSet<&str>) -> Result<BTreeSet<
 fn cargo(tree: &Path, arguments: &[&str]) -> Command {
     let target: PathBuf = paths::compiled().join("mutants-build");
     let mut cargo = Command::new("cargo");
-    // Nobody looks at a mutant with a debugger.
+    // A mutant needs no debug information.
     cargo.env("CARGO_TARGET_DIR", target).env("CARGO_PROFILE_DEV_DEBUG", "none");
     cargo.args(arguments).current_dir(tree);
     cargo

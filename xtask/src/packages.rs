@@ -1,4 +1,4 @@
-//! Debian packages that this machine lacks.
+//! Installs Debian packages that this machine lacks.
 
 use std::fs::File;
 use std::process::Command;
@@ -7,12 +7,12 @@ use anyhow::{Context as _, Result};
 
 use crate::sh;
 
-/// Keeps others from apt, which refuses to work twice at once.
+/// Takes the lock for apt, which fails when it runs twice at once.
 pub(crate) fn lock() -> Result<File> {
     sh::lock("packages")
 }
 
-/// Installs packages, with the lists that the machine has, or with fresh ones where these do not do.
+/// Installs packages with the machine's package lists, or with updated ones if that fails.
 pub(crate) fn install(missing: &[&str]) -> Result<()> {
     if missing.is_empty() {
         return Ok(());

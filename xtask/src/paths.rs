@@ -1,23 +1,23 @@
-//! Where things are kept: nothing but the repository and the three folders named here.
+//! Paths: everything is in the repository or the three directories named here.
 
 use std::path::{Path, PathBuf};
 
-/// What the lab keeps while it runs; `lab down` removes it.
+/// The state of the running lab; `lab down` removes it.
 pub(crate) const STATE: &str = "/var/lib/edpm-lab";
 
 /// The crates that do no I/O: no client, no clock, no environment.
 pub(crate) const PURE: [&str; 5] =
     ["api", "config-drive", "ironic", "nova-config", "operator-core"];
 
-/// The root of the working tree.
+/// Returns the root of the working tree.
 pub(crate) fn repo() -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
     manifest.parent().unwrap_or(manifest).to_path_buf()
 }
 
-/// What may be lost at the cost of time: binaries, images, downloads.
+/// Returns the cache, which can be rebuilt: binaries, images, downloads.
 ///
-/// It lies outside the working tree, so that a fresh clone on the same machine is warm.
+/// It is outside the working tree, so that a fresh clone on the same machine can use it.
 pub(crate) fn cache() -> PathBuf {
     let base = std::env::var_os("XDG_CACHE_HOME").map_or_else(
         || PathBuf::from(std::env::var_os("HOME").unwrap_or_else(|| "/root".into())).join(".cache"),
@@ -26,17 +26,17 @@ pub(crate) fn cache() -> PathBuf {
     base.join("edpm-operators")
 }
 
-/// What the commands leave for humans; git ignores it.
+/// Returns the directory for output for the user; git ignores it.
 pub(crate) fn target() -> PathBuf {
     repo().join("target")
 }
 
-/// Where cargo puts what it compiles.
+/// Returns cargo's target directory.
 pub(crate) fn compiled() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(target, PathBuf::from)
 }
 
-/// The state folder of the lab.
+/// Returns the state directory of the lab.
 pub(crate) fn state() -> PathBuf {
     PathBuf::from(STATE)
 }

@@ -1,4 +1,5 @@
-//! `cargo xtask plans`: whether the operators decide in each test what they decided before a rebuild.
+//! `cargo xtask plans`: checks whether the operators make the same plans in each test as before a
+//! refactoring.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,9 +11,9 @@ use sha2::{Digest, Sha256};
 
 use crate::{paths, sh};
 
-/// Environment variable that testkit reads: the folder in which tests record their plans.
+/// The environment variable that testkit reads: the directory in which tests record their plans.
 const FOLDER: &str = "EDPM_PLANS";
-/// How many differences are named.
+/// The maximum number of differences to print.
 const NAMED: usize = 20;
 
 /// See whether the operators decide in each test what they decided before a rebuild.
@@ -23,10 +24,10 @@ pub(crate) struct Args {
     write: bool,
 }
 
-/// Test → how many plans it made, and the digest of them all.
+/// Test → number of its plans, and a digest of them all.
 type Plans = BTreeMap<String, (usize, String)>;
 
-/// Compares what tests decide with what is expected, or writes that.
+/// Compares the recorded plans with the expected ones, or writes these.
 pub(crate) fn main(args: &Args) -> Result<()> {
     let found = collect()?;
     if args.write {
@@ -49,7 +50,7 @@ fn expected() -> PathBuf {
     paths::repo().join("crates/testkit/plans.tsv")
 }
 
-/// Runs the unit tests, and reads what they recorded.
+/// Runs the unit tests, and reads the recorded plans.
 fn collect() -> Result<Plans> {
     let folder = paths::target().join("plans");
     if folder.exists() {
@@ -69,7 +70,7 @@ fn of_folder(folder: &Path) -> Result<Plans> {
         let name = entry.file_name().to_string_lossy().into_owned();
         let text = fs::read_to_string(entry.path())?;
         let mut lines: Vec<&str> = text.lines().collect();
-        // Two crates may have a test of that name, and they run beside each other.
+        // Two crates may have a test of that name, and they run in parallel.
         lines.sort_unstable();
         let mut digest = format!("{:x}", Sha256::digest(lines.join("\n")));
         digest.truncate(16);

@@ -1,6 +1,7 @@
-//! What upstream's real plays need of a run of `osp.edpm.nova`, item by item, and where ours has it.
+//! Tests what upstream's real plays need of a run of `osp.edpm.nova`, item by item, and where this
+//! project provides it.
 //!
-//! The run is made by the engine and ansibleee-operator as for a deployment of a node set.
+//! The run is made by the run engine and ansibleee-operator as for a deployment of a node set.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,25 +26,25 @@ use operator_core::run_engine::run_template::{
 use operator_runtime::source_cache::Digests;
 use serde_json::{Value, json};
 
-/// Where something that plays need is.
+/// Where an item that plays need is provided.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Place {
-    /// A file or folder that is mounted; what it holds, as `Secret x key`.
+    /// A mounted file or directory; its content is written as `Secret x key`.
     Mount,
-    /// A variable of the environment.
+    /// An environment variable.
     Env,
-    /// A variable that wins over all others.
+    /// An extra variable, which overrides all others.
     ExtraVar,
-    /// A word of the command that the container runs.
+    /// An argument of the container's command.
     Args,
 }
 
-/// Whether ours has it.
+/// Whether an item is provided.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Held {
-    /// With this value.
+    /// It has this value.
     As(&'static str),
-    /// It is not there, for this reason: checked too, so that the table cannot fall behind.
+    /// It is absent for this reason; its absence is checked too, so that the table stays current.
     Absent(&'static str),
 }
 
@@ -52,9 +53,9 @@ use Place::{Args, Env, ExtraVar, Mount};
 
 const CONFIGS: &str = "/var/lib/openstack/configs/nova";
 
-/// Who needs it, where it is, its name, and whether we have it.
+/// Who needs an item, where, its name, and whether it is provided.
 const NEEDS: &[(&str, Place, &str, Held)] = &[
-    // The role copies every file of the folder to the host.
+    // The role copies every file of the directory to the host.
     (
         "edpm_nova",
         Mount,
@@ -105,7 +106,7 @@ const NEEDS: &[(&str, Place, &str, Held)] = &[
     ("ansible", Mount, "/runner/inventory/inventory.yaml", As("text inventory")),
     ("ansible", Mount, "/runner/env/extravars", As("text extravars")),
     ("ansible", Mount, "/runner/env/cmdline", As("text cmdline")),
-    // The entry point would write these from the environment; they are files already.
+    // The entry point would write these from the environment; here they are files already.
     (
         "entry point",
         Env,
@@ -133,7 +134,7 @@ const NEEDS: &[(&str, Place, &str, Held)] = &[
     ("ansible", Env, "ANSIBLE_TASK_TIMEOUT", As("900")),
     ("ansible", Env, "ANSIBLE_FORKS", As("20")),
     ("human", Env, "openstack-aee-default-env", As("optional")),
-    // Headers of every play.
+    // Variables in the headers of every play.
     ("play", ExtraVar, "edpm_override_hosts", As("\"edpm_run\"")),
     ("play", ExtraVar, "edpm_any_errors_fatal", As("false")),
     ("play", ExtraVar, "edpm_max_fail_percentage", As("100")),
@@ -155,7 +156,7 @@ const NEEDS: &[(&str, Place, &str, Held)] = &[
     ("ansible-runner", Args, "-i", As("nova-edpm-deployment-edpm-0")),
 ];
 
-/// Who needs a variable of the inventory, its name, and whether we have it.
+/// Who needs a variable of the inventory, its name, and whether it is provided.
 const VARIABLES: &[(&str, &str, Held)] = &[
     ("edpm_nova: my_ip", "ctlplane_ip", As("192.168.122.100")),
     ("edpm_nova: host", "canonical_hostname", As("edpm-compute-0.example.com")),
@@ -175,7 +176,7 @@ const VARIABLES: &[(&str, &str, Held)] = &[
     ("edpm_network_config", "dns_search_domains", Absent("IPAM only, or a human's variable")),
 ];
 
-/// The inventory of a node set without an operator of addresses.
+/// Returns the inventory of a node set without an operator for addresses.
 fn inventory() -> String {
     let set = json!({
         "apiVersion": "dataplane.openstack.org/v1beta1",
@@ -212,14 +213,15 @@ fn inventory() -> String {
         .unwrap()
 }
 
-/// The value of a variable in an inventory, without quotation marks and Ansible's mark for data.
+/// Returns the value of a variable in an inventory, without quotation marks and Ansible's `!unsafe`
+/// tag.
 fn variable(inventory: &str, name: &str) -> Option<String> {
     let mut lines = inventory.lines().map(str::trim_start);
     let value = lines.find_map(|it| it.strip_prefix(name)?.strip_prefix(": "))?;
     Some(value.trim_start_matches("!unsafe ").trim_matches('"').to_owned())
 }
 
-/// Data sources, certificates and keys of the default service nova.
+/// Returns the run template of the default service nova: data sources, certificates and keys.
 fn recipe() -> RunTemplate {
     let source = |is_secret, name: &str, keys: &[&str]| {
         let keys = keys.iter().map(|it| (*it).to_owned()).collect();
@@ -265,7 +267,7 @@ fn created(step: Step) -> Value {
     object
 }
 
-/// The AnsibleEE of a run of the service nova on one host, and the pod of its Job.
+/// Returns the AnsibleEE of a run of the service nova on one host, and the pod of its Job.
 fn run() -> (AnsibleEe, Value) {
     let attempt = Attempt { hash: "h".into(), attempt: 1 };
     let attempts = BTreeMap::from([("edpm-compute-0".to_owned(), attempt)]);
@@ -295,7 +297,7 @@ fn run() -> (AnsibleEe, Value) {
     (run, job["spec"]["template"]["spec"].clone())
 }
 
-/// Everything that is mounted: path → what it holds.
+/// Returns everything that is mounted: path → content.
 fn mounted(pod: &Value) -> BTreeMap<String, String> {
     let list = |it: &Value| it.as_array().cloned().unwrap_or_default();
     let text = |it: &Value| it.as_str().unwrap_or_default().to_owned();
@@ -324,12 +326,12 @@ fn mounted(pod: &Value) -> BTreeMap<String, String> {
     mounts.iter().map(|it| (path(it), held(it))).collect()
 }
 
-/// The items of a list that may be absent.
+/// Returns the items of a list that may be absent.
 fn each(list: &Value) -> impl Iterator<Item = &Value> {
     list.as_array().into_iter().flatten()
 }
 
-/// What the run has at a place.
+/// Returns the value of an item in the run, if any.
 fn found(run: &AnsibleEe, pod: &Value, place: Place, name: &str) -> Option<String> {
     let container = &pod["containers"][0];
     match place {
@@ -351,7 +353,7 @@ fn found(run: &AnsibleEe, pod: &Value, place: Place, name: &str) -> Option<Strin
     }
 }
 
-/// What is wrong with an item, if anything is.
+/// Returns the error of an item, if any.
 fn fault(item: &str, found: Option<&str>, held: Held) -> Option<String> {
     match held {
         As(expected) if found != Some(expected) => {

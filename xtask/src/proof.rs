@@ -1,5 +1,5 @@
-//! `cargo xtask proof`: full scenarios that take too long for each run of the tests, and the record of when
-//! each was last seen to hold.
+//! `cargo xtask proof`: runs scenarios that take too long for the tests, and records when each last
+//! passed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::cluster::Choice;
 use crate::demo::{self, scene::BARE_METAL};
 use crate::{paths, sh};
 
-/// The record, which is committed.
+/// The record, a file that is committed.
 const RECORD: &str = "docs/proof.json";
 
 /// Run the scenarios that are too long for each run of the tests, and write when each was seen.
@@ -30,7 +30,7 @@ pub(crate) struct Args {
 /// One scenario.
 struct Scenario {
     name: &'static str,
-    /// What it shows, in one sentence.
+    /// What it proves, in one sentence.
     shows: &'static str,
     run: fn(&Choice) -> Result<()>,
 }
@@ -50,11 +50,13 @@ fn names() -> Vec<&'static str> {
     SCENARIOS.iter().map(|it| it.name).collect()
 }
 
-/// Runs the scenarios one after the other, and writes down how each ended before the next one begins.
+/// Runs the scenarios one after the other, and records the result of each before the next one
+/// begins.
 ///
 /// # Errors
-/// The working tree differs from its commit, so that the record could not say what was seen; or a scenario
-/// failed.
+///
+/// The working tree differs from its commit, so that the record could not name what was tested; or
+/// a scenario failed.
 pub(crate) fn main(args: &Args) -> Result<()> {
     let commit = commit()?;
     let file = paths::repo().join(RECORD);
@@ -85,7 +87,7 @@ pub(crate) fn main(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// The commit that is seen; the record itself may differ from it.
+/// Returns the tested commit; only the record itself may differ from it.
 fn commit() -> Result<String> {
     let git = |arguments: &[&str]| {
         sh::run(Command::new("git").arg("-C").arg(paths::repo()).args(arguments))
@@ -97,7 +99,7 @@ fn commit() -> Result<String> {
     Ok(git(&["rev-parse", "HEAD"])?.trim().to_owned())
 }
 
-/// The record with another entry.
+/// Returns the record with another entry.
 fn with(record: &str, name: &str, entry: Value) -> Result<String> {
     let mut entries: BTreeMap<String, Value> =
         serde_json::from_str(record).with_context(|| format!("read {RECORD}"))?;

@@ -1,4 +1,4 @@
-//! The release before this one: its sources, taken from the repository's history, and its programs.
+//! The previous release: its sources, from the repository's history, and its programs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,15 +10,16 @@ use crate::images::sources::{Profile, compile, emptied};
 use crate::images::{Programs, Tree};
 use crate::{paths, sh};
 
-/// The commit of the release before: upgrades are tested from there.
+/// The commit of the previous release, from which upgrades are tested.
 ///
-/// It moves with each release, in the first commit after it, to the commit that was released.
+/// The first commit after each release sets it to the released commit.
 const BEFORE: &str = "9b1772ccd1a92ae26f98760b747e416acacc1e86";
 
-/// Whether the release before can be had: it is made already, or the history reaches back to it.
+/// Whether the previous release is available: built already, or in the history.
 ///
 /// # Errors
-/// A whole history that lacks it is a mistake, and not a reason to leave a test out.
+///
+/// A full history that lacks the commit is a mistake, and not a reason to skip a test.
 pub(crate) fn can_be_had() -> Result<bool> {
     if folder().join("operators").is_dir() || sh::succeeds(&mut is_there()) {
         return Ok(true);
@@ -35,7 +36,7 @@ pub(crate) fn can_be_had() -> Result<bool> {
     Ok(false)
 }
 
-/// The sources and programs of the release before, kept in the cache once they are made.
+/// Returns the sources and programs of the previous release, kept in the cache.
 pub(crate) fn before() -> Result<Tree> {
     let _lock = sh::lock("release")?;
     let folder = folder();

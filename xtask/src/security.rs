@@ -1,4 +1,5 @@
-//! Test: SECURITY.md tells of every kind what its author can do, and names each field that gives power.
+//! Test: SECURITY.md describes for every kind what its author can do, and names each field that
+//! gives power.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,11 +9,11 @@ use serde_json::Value;
 
 use crate::paths;
 
-/// How the heading of the table begins.
+/// The start of the heading of the table.
 const HEADING: &str = "| Kind | Its author |";
 
-/// What the name of a field has in it that chooses code, credentials, hosts, or where one of them comes
-/// from or goes to. Too many names are better than one too few.
+/// Parts of the names of fields that select code, credentials or hosts, or their source or target.
+/// It is better to match too many names than too few.
 const POWERS: &[&str] = &[
     "adopt",
     "annotation",
@@ -58,7 +59,8 @@ const POWERS: &[&str] = &[
     "volume",
 ];
 
-/// The fields of each kind's spec that give power; what is below one of them belongs to it.
+/// Returns the fields of each kind's spec that give power; the fields below one of them belong to
+/// it.
 fn powers() -> BTreeMap<String, BTreeSet<String>> {
     let mut found = BTreeMap::new();
     for (kind, spec) in specs() {
@@ -76,7 +78,7 @@ fn powers() -> BTreeMap<String, BTreeSet<String>> {
     found
 }
 
-/// The schema of each kind's spec.
+/// Returns the schema of each kind's spec.
 fn specs() -> Vec<(String, Value)> {
     let all = definitions::all().into_iter();
     let schema = |it: &Value| {
@@ -86,7 +88,7 @@ fn specs() -> Vec<(String, Value)> {
     all.map(|it| (it.spec.names.kind.clone(), schema(&serde_json::to_value(it).unwrap()))).collect()
 }
 
-/// Tells every field of a schema; `goes_on` is whether those below it are told as well.
+/// Visits every field of a schema; `goes_on` returns whether to visit those below it.
 fn visit(schema: &Value, goes_on: &mut impl FnMut(&str) -> bool) {
     for (name, field) in schema["properties"].as_object().into_iter().flatten() {
         if goes_on(name) {
@@ -100,7 +102,7 @@ fn visit(schema: &Value, goes_on: &mut impl FnMut(&str) -> bool) {
     }
 }
 
-/// Kind → the fields that its row names.
+/// Returns kind → the fields that its row names.
 fn rows(text: &str) -> BTreeMap<String, BTreeSet<String>> {
     let table = text.lines().skip_while(|it| !it.starts_with(HEADING)).skip(2);
     let rows = table.take_while(|it| it.starts_with('|'));
@@ -113,7 +115,7 @@ fn rows(text: &str) -> BTreeMap<String, BTreeSet<String>> {
     .collect()
 }
 
-/// What keeps a text from telling what the kinds allow.
+/// Returns what a text lacks.
 fn gaps(text: &str) -> Vec<String> {
     let (powers, rows) = (powers(), rows(text));
     let mut gaps = Vec::new();

@@ -1,4 +1,4 @@
-//! Running programs, telling how long things take, and waiting for conditions.
+//! Runs programs, prints how long steps take, and waits for conditions.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
 
-/// A silent step says that it is still at work this often.
+/// The interval at which a silent step prints that it still runs.
 const HEARTBEAT: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(100);
 
-/// Runs `work`, printing what is being done and how long it took.
+/// Runs `work`, and prints its description and duration.
 pub(crate) fn step<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     println!("-> {what}");
     let start = Instant::now();
@@ -58,7 +58,7 @@ pub(crate) fn run_with_input(command: &mut Command, input: &[u8]) -> Result<Stri
         .spawn()
         .with_context(|| format!("cannot start {}", shown(command)))?;
     let mut stdin = child.stdin.take().context("no stdin")?;
-    // The program may fill its stdout while it is still being fed.
+    // The program may fill its stdout before it has read all input.
     let output = std::thread::scope(|scope| {
         scope.spawn(move || stdin.write_all(input));
         child.wait_with_output()
@@ -66,7 +66,7 @@ pub(crate) fn run_with_input(command: &mut Command, input: &[u8]) -> Result<Stri
     finish(command, &output)
 }
 
-/// Whether the program could be started and ended well; what it printed is dropped.
+/// Whether the program could be started and succeeded; its output is dropped.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     command
         .stdin(Stdio::null())
@@ -86,7 +86,7 @@ fn finish(command: &Command, output: &std::process::Output) -> Result<String> {
     Ok(stdout)
 }
 
-/// The command as a human would type it, shortened.
+/// Returns the command as typed in a shell, shortened.
 fn shown(command: &Command) -> String {
     let mut words = vec![command.get_program().to_string_lossy().into_owned()];
     words.extend(command.get_args().map(|it| it.to_string_lossy().into_owned()));
@@ -94,15 +94,15 @@ fn shown(command: &Command) -> String {
     if line.chars().count() > 300 { line.chars().take(300).chain(['…']).collect() } else { line }
 }
 
-/// The last `n` lines of `text`.
+/// Returns the last `n` lines of `text`.
 pub(crate) fn tail(text: &str, n: usize) -> String {
     let lines: Vec<&str> = text.trim_end().lines().collect();
     lines[lines.len().saturating_sub(n)..].join("\n")
 }
 
-/// Asks `probe` until it has an answer; fails with its last reason at the deadline.
+/// Calls `probe` until it succeeds; at the deadline, fails with its last error.
 ///
-/// The probe returns `Ok` when the condition holds and the reason why it does not as an error.
+/// The probe returns `Ok` when the condition holds, and otherwise the reason as an error.
 pub(crate) fn wait_for<T>(
     what: &str,
     deadline: Duration,
@@ -120,7 +120,7 @@ pub(crate) fn wait_for<T>(
     }
 }
 
-/// The body of a plain HTTP GET, if the answer is 200.
+/// Returns the body of a plain HTTP GET if the status is 200.
 pub(crate) fn http_get(address: &str, path: &str) -> Result<String> {
     let socket: SocketAddr = address.parse().with_context(|| format!("address {address}"))?;
     let mut stream = TcpStream::connect_timeout(&socket, Duration::from_secs(2))
@@ -138,7 +138,7 @@ pub(crate) fn http_get(address: &str, path: &str) -> Result<String> {
     Ok(body.to_owned())
 }
 
-/// Writes a file and the folders above it, only if its content differs; says whether it did.
+/// Writes a file and its parent directories if its content differs; returns whether it did.
 pub(crate) fn write_if_changed(path: &Path, content: &str) -> Result<bool> {
     if std::fs::read_to_string(path).is_ok_and(|old| old == content) {
         return Ok(false);
@@ -150,9 +150,9 @@ pub(crate) fn write_if_changed(path: &Path, content: &str) -> Result<bool> {
     Ok(true)
 }
 
-/// Only one run at a time may do what `name` stands for, on this machine; the others wait.
+/// Takes the machine-wide lock `name`; other processes wait.
 ///
-/// The lock ends with the file that is returned.
+/// The lock is released when the returned file is dropped.
 pub(crate) fn lock(name: &str) -> Result<File> {
     let folder = crate::paths::cache();
     std::fs::create_dir_all(&folder)?;
@@ -164,7 +164,7 @@ pub(crate) fn lock(name: &str) -> Result<File> {
     Ok(file)
 }
 
-/// The SHA-256 of `data` in hex.
+/// Returns the SHA-256 of `data` in hex.
 pub(crate) fn sha256(data: &[u8]) -> String {
     format!("{:x}", Sha256::digest(data))
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask sim`: a simulated cluster to look at, beside which anything else may run.
+//! `cargo xtask sim`: a simulated cluster for manual use, which does not disturb anything else.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,9 +11,9 @@ use clap::Subcommand;
 use crate::lab::process::Process;
 use crate::{lab, paths, sh};
 
-/// How long it may take on a busy machine; 8 s on an idle one.
+/// The timeout for its start on a busy machine; it takes 8 s on an idle one.
 const UP_WITHIN: Duration = Duration::from_mins(2);
-/// How long its processes may take to end.
+/// The time that its processes have to end.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// What to do with the simulated cluster.
@@ -47,7 +47,7 @@ fn up() -> Result<()> {
     let bin = lab::simulation_programs()?;
     sh::step("build the operators and the simulated cluster", || {
         let mut build = Command::new("cargo");
-        // All of the workspace, as the tests do: other packages would have other features.
+        // The whole workspace, as in the tests; other packages would have other features.
         build.args(["build", "--workspace", "--all-targets", "--quiet"]);
         sh::run(build.current_dir(paths::repo())).map(drop)
     })?;

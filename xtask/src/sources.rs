@@ -1,4 +1,4 @@
-//! The source files of the project: which there are, and what of them is no test.
+//! The source files of the project, and their text without tests.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -7,10 +7,10 @@ use anyhow::Result;
 
 use crate::{paths, sh};
 
-/// Every file that is followed by git, or will be, below a folder, with that ending.
+/// Returns every file below a directory with this ending that git tracks or does not ignore.
 pub(crate) fn files(folder: &str, ending: &str) -> Result<Vec<PathBuf>> {
     let mut git = Command::new("git");
-    // The checkout may belong to another user than the one who tests it.
+    // The checkout may belong to another user than the one who runs this.
     git.args([
         "-c",
         "safe.directory=*",
@@ -26,7 +26,7 @@ pub(crate) fn files(folder: &str, ending: &str) -> Result<Vec<PathBuf>> {
     Ok(files.filter(|it| it.exists()).collect())
 }
 
-/// A file's text up to the tests at its end.
+/// Returns a file's text up to the tests at its end.
 pub(crate) fn without_tests(text: &str) -> &str {
     text.split("#[cfg(test)]\nmod ").next().unwrap_or_default()
 }

@@ -1,4 +1,5 @@
-//! `cargo xtask test`: every check of the project, whole or in parts, with one count at the end.
+//! `cargo xtask test`: runs every check of the project, whole or in parts, and prints one count at
+//! the end.
 
 mod count;
 mod e2e;
@@ -74,7 +75,7 @@ enum Part {
     Spec,
 }
 
-/// What the run has come to so far; parts that run beside each other add to it.
+/// The results so far; parts that run in parallel add to it.
 #[derive(Default)]
 struct Sum {
     report: Report,
@@ -82,12 +83,14 @@ struct Sum {
     bad: Vec<String>,
 }
 
-/// What the tests of the lab find, once it is prepared.
+/// The prepared lab for the end-to-end tests.
 type Lab = OnceLock<Result<e2e::Prepared>>;
 
-/// Runs all parts, whatever fails; whether nothing did. The count is the last line.
+/// Runs all parts, even after failures, and returns whether all succeeded. The count is the last
+/// line.
 ///
-/// What became of each test is written down as it goes, in place of the last report.
+/// The outcome of each test is written to the report as it becomes known, replacing the last
+/// report.
 pub(crate) fn main(args: &Args) -> bool {
     match tree::in_cache() {
         Ok(Some(is_good)) => return is_good,
@@ -99,7 +102,7 @@ pub(crate) fn main(args: &Args) -> bool {
     }
     let began = Instant::now();
     let sum = Mutex::new(Sum::default());
-    // What the lab has come to: filled before its tests begin.
+    // The prepared lab: set before its tests begin.
     let lab = OnceLock::new();
     let is_asked = |it: &Part| args.parts().contains(it);
     let run = |parts: &[Part]| {
@@ -108,14 +111,14 @@ pub(crate) fn main(args: &Args) -> bool {
     std::thread::scope(|scope| {
         let preparing = is_asked(&Part::E2e).then(|| scope.spawn(|| e2e::prepare(&args.cluster)));
         run(&[Part::Format, Part::Lint, Part::Deny, Part::Compile, Part::Chart]);
-        // What the lab does meanwhile would take the time that the operators have to answer.
+        // The preparation of the lab would slow down the operators, whose response time is tested.
         if let Some(preparing) = preparing {
             let began = Instant::now();
             lab.get_or_init(|| joined(preparing));
             note_seconds(&sum, "lab awaited", began);
         }
         run(&[Part::Sim]);
-        // They wait for an Ironic and for packages, or compute while the lab waits for nova.
+        // These parts wait for an Ironic and for packages, or compute while the lab waits for nova.
         let suites = [Part::Oslo, Part::Cloudinit, Part::Ironic, Part::Ansible, Part::Unit];
         let beside =
             |suites| std::thread::Builder::new().name("beside".into()).spawn_scoped(scope, suites);
@@ -124,7 +127,7 @@ pub(crate) fn main(args: &Args) -> bool {
         }
         run(&[Part::E2e]);
     });
-    // The tables are judged by what ran before them.
+    // The tables are checked against the tests that ran before.
     run(&[Part::Spec]);
     note_seconds(&sum, "all", began);
     let Sum { report, total, bad } = sum.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -136,7 +139,7 @@ pub(crate) fn main(args: &Args) -> bool {
     total.failed == 0
 }
 
-/// Puts the seconds of something that is no part into the report.
+/// Records the seconds of something that is not a part.
 fn note_seconds(sum: &Mutex<Sum>, what: &str, began: Instant) {
     let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
     sum.report.seconds.insert(what.to_owned(), began.elapsed().as_secs());
@@ -144,7 +147,7 @@ fn note_seconds(sum: &Mutex<Sum>, what: &str, began: Instant) {
 }
 
 impl Sum {
-    /// Writes the report, if any part is in it; that it cannot be written is a failure.
+    /// Writes the report if it has any part; a write error counts as a failure.
     fn write(&mut self) {
         if self.report.parts.is_empty() {
             return;
@@ -157,7 +160,7 @@ impl Sum {
 }
 
 impl Args {
-    /// The parts that are asked for.
+    /// Returns the requested parts.
     fn parts(&self) -> &[Part] {
         if self.quick {
             return &Part::QUICK;
@@ -167,7 +170,7 @@ impl Args {
 }
 
 impl Part {
-    /// Those that need no lab, and no suite of other programs.
+    /// The parts that need no lab and no other programs.
     const QUICK: [Self; 6] =
         [Self::Format, Self::Lint, Self::Compile, Self::Unit, Self::Sim, Self::Chart];
 
@@ -175,7 +178,7 @@ impl Part {
         format!("{self:?}").to_lowercase()
     }
 
-    /// Runs it and adds what it came to, and what failed: its tests, or why it could not go on.
+    /// Runs it and adds its result, and what failed: its tests, or the error that stopped it.
     fn told(self, given: (&Args, &Lab), sum: &Mutex<Sum>) {
         let name = self.name();
         let label = count::label();
@@ -190,7 +193,7 @@ impl Part {
         if bad.is_empty() {
             bad.extend(found.failed().map(|it| format!("{name}: {it}")));
         }
-        // Not every failure has a name: a runner may die before it tells one.
+        // Not every failure has a name: a runner may crash before it prints one.
         if bad.len() < found.count.failed {
             bad.push(format!("{name}: {}", found.count));
         }
@@ -236,7 +239,7 @@ fn cargo(arguments: &[&str]) -> Command {
     cargo
 }
 
-/// One check that holds or does not.
+/// Runs a check that consists of one command.
 fn check(name: &str, mut command: Command) -> Result<Found> {
     sh::run(&mut command)?;
     Ok(Found::one(name, Outcome::Passed))
@@ -246,7 +249,7 @@ fn lint() -> Result<Found> {
     let strictly = ["--", "-D", "warnings"];
     features::compile(&["clippy", "--workspace", "--all-targets"], &strictly)?;
     let mut found = Found::one("clippy", Outcome::Passed);
-    // Alone, so that another crate's features cannot hide what it lacks.
+    // Each alone, so that another crate's features cannot hide missing ones.
     for package in paths::PURE {
         let alone = cargo(&["check", "--package", package, "--quiet"]);
         found += check(&format!("the pure crate {package} compiles alone"), alone)?;
@@ -254,7 +257,8 @@ fn lint() -> Result<Found> {
     Ok(found)
 }
 
-/// The database of advisories is a git repository, which is not a package source: it is left out.
+/// Runs cargo-deny without advisories: their database is a git repository, which is not a package
+/// source.
 fn deny() -> Result<Found> {
     let root = paths::cache().join("tools");
     let program = root.join("bin/cargo-deny");
@@ -268,7 +272,7 @@ fn deny() -> Result<Found> {
                 "--debug",
                 "--root",
             ]);
-            // It reads a few hundred files: to optimize it takes longer than it ever runs.
+            // It reads a few hundred files: optimising it takes longer than it ever runs.
             install
                 .env("CARGO_PROFILE_DEV_DEBUG", "false")
                 .arg(&root)
@@ -292,7 +296,8 @@ fn unit() -> Result<Found> {
         }
         anyhow::Ok(found)
     };
-    // Most programs have one test that takes as long as all others: two of them keep two cores busy.
+    // Most programs have one test that takes as long as all others: two programs at a time keep two
+    // cores busy.
     let mut found = std::thread::scope(|scope| {
         let beside = scope.spawn(each);
         let mut found = each()?;
@@ -304,7 +309,7 @@ fn unit() -> Result<Found> {
     Ok(found)
 }
 
-/// The same command, behind all others that want to compute: what waits for hosts and answers goes first.
+/// Lowers the priority of a command, so that waiting for hosts and responses comes first.
 fn nice(command: &Command) -> Command {
     let mut nice = Command::new("nice");
     nice.args(["-n", "15"]).arg(command.get_program()).args(command.get_args());
@@ -313,7 +318,7 @@ fn nice(command: &Command) -> Command {
     nice
 }
 
-/// What a thread came to.
+/// Returns the result of a thread; a panic is an error.
 fn joined<T>(thread: ScopedJoinHandle<'_, Result<T>>) -> Result<T> {
     thread.join().unwrap_or_else(|_| Err(anyhow!("a thread of the tests has panicked")))
 }
@@ -344,10 +349,11 @@ fn ironic() -> Result<Found> {
     compared("ironic", "ironic_answers", "crates/ironic-client/tests/ironic/run")
 }
 
-/// Tests in Python that compare what an example of ours answers with what other programs do.
+/// Runs Python tests that compare the output of one of the project's examples with that of other
+/// programs.
 fn compared(part: &str, example: &str, tests: &str) -> Result<Found> {
     programs::all()?;
-    // The lab is made meanwhile, and both fetch packages.
+    // The lab is prepared in parallel, and both install packages.
     let _lock = packages::lock()?;
     let mut tests = Command::new(paths::repo().join(tests));
     tests.arg(paths::compiled().join("debug/examples").join(example));

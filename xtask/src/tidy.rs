@@ -1,4 +1,5 @@
-//! Tests of the code's shape: crate edges, purity, headers and sizes. Nothing here runs in a command.
+//! Tests of the code's structure: crate dependencies, purity, headers and sizes. No command uses
+//! this module.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,7 +11,7 @@ use serde_json::Value;
 use crate::sources::without_tests;
 use crate::{paths, sh, sources};
 
-/// Who may depend on which crate of ours, tests aside.
+/// The allowed dependencies between the project's crates, tests aside.
 const EDGES: &[(&str, &[&str])] = &[
     ("api", &[]),
     ("operator-core", &["api"]),
@@ -29,20 +30,20 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("nova-config", &["api", "operator-core"]),
     ("nova-operator", &["api", "nova-config", "operator-core", "operator-runtime"]),
-    // A human's program: it reads services and nova's options by the rules of the operators that do.
+    // A program for users: it reads services and nova's options with the rules of the operators.
     ("kubectl-edpm", &["api", "nova-config", "operator-core"]),
     ("e2e", &["api", "operator-core"]),
     ("simulated-cluster", &["api", "ironic", "operator-core"]),
     // Only tests depend on it.
     ("testkit", &["operator-core"]),
-    // A fresh clone compiles it before anything else.
+    // A fresh clone compiles it first.
     ("xtask", &[]),
 ];
 
-/// What the pure crates must never come to depend on, directly or not.
+/// Crates that the pure crates must not depend on, directly or not.
 const IMPURE: &[&str] = &["hyper", "kube-client", "kube-runtime", "reqwest", "tokio"];
 
-/// What a judgement, a builder or anything else pure must not name.
+/// Words that pure code must not contain.
 const IMPURE_WORDS: &[&str] = &[
     "Timestamp::now",
     "clock::",
@@ -59,7 +60,7 @@ const IMPURE_WORDS: &[&str] = &[
     ".await",
 ];
 
-/// Files above this many lines outside their tests, each with its reason.
+/// Files with more lines than the limit outside their tests, each with its reason.
 const LARGE: &[(&str, &str)] = &[];
 const LIMIT: usize = 500;
 
@@ -107,7 +108,7 @@ fn the_pure_crates_hold_no_client_and_no_runtime() {
     }
 }
 
-/// The files of a folder; see [`sources::files`].
+/// Returns the files of a directory; see [`sources::files`].
 fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
     sources::files(folder, ending).unwrap()
 }
@@ -161,7 +162,7 @@ fn every_file_starts_with_a_sentence_and_stays_readable() {
     }
 }
 
-/// The operators of other services must be possible without a change here.
+/// Operators for other services must be possible without a change here.
 #[test]
 fn dataplane_operator_and_the_engine_name_no_openstack_service() {
     let mut code = files("crates/dataplane-operator/src", ".rs");

@@ -1,4 +1,4 @@
-//! The main job as the release before does it, so that a test can upgrade what it left.
+//! Runs the main job with the previous release, so that a test can upgrade the result.
 
 use anyhow::{Context as _, Result};
 
@@ -6,7 +6,7 @@ use crate::demo::scene::MAIN;
 use crate::demo::{self, OPERATORS, RELEASE, facts};
 use crate::{controlplane, hosts, images, lab, release, sh};
 
-/// Everything that was made by the operators or for them, in the order in which it goes.
+/// All kinds of the operators' objects, in the order of deletion.
 const KINDS: [&str; 10] = [
     "openstackdataplanes.dataplane.openstack.org",
     "openstackdataplanedeployments.dataplane.openstack.org",
@@ -15,14 +15,14 @@ const KINDS: [&str; 10] = [
     "novaexternalcomputes.nova.openstack.org",
     "novacells.nova.openstack.org",
     "openstackdataplaneroles.dataplane.openstack.org",
-    // After those who asked for them: whoever goes waits until its machines were given back.
+    // After the objects that request machines: these wait until their machines are returned.
     "openstackbaremetalsets.baremetal.openstack.org",
     "openstackdataplaneservices.dataplane.openstack.org",
     "openstackansibleees.ansibleee.openstack.org",
 ];
 
-/// Brings everything up with the release before, and does the main job with it. Nothing of this release is
-/// compiled for it.
+/// Starts everything with the previous release, and runs the main job with it. Nothing of this
+/// release is compiled for it.
 pub(crate) fn prepare(env: &lab::Env) -> Result<()> {
     let images = images::some(env, &["openstack", "edpm-host"])?;
     let before = release::before()?;
@@ -36,7 +36,7 @@ pub(crate) fn prepare(env: &lab::Env) -> Result<()> {
     sh::step("wait until both computes are ready", || facts::wait_until_ready(env, &MAIN))
 }
 
-/// Takes away what an earlier run left: the release before is to find nothing of this one's.
+/// Removes what an earlier run left: the previous release must find no objects of this one.
 fn clear(env: &lab::Env) -> Result<()> {
     let mut status = env.tool("helm");
     if !sh::succeeds(status.args(["status", RELEASE, "--namespace", OPERATORS])) {
@@ -44,13 +44,13 @@ fn clear(env: &lab::Env) -> Result<()> {
     }
     sh::step("take away what is installed, and its objects", || {
         for kind in KINDS {
-            // The release before may not know it.
+            // The previous release may not know the kind.
             if !sh::succeeds(env.kubectl().args(["get", "customresourcedefinition", kind])) {
                 continue;
             }
             let mut delete = env.kubectl();
             delete.args(["-n", controlplane::NAMESPACE, "delete", kind, "--all"]);
-            // As long as a host that does not answer may keep its compute.
+            // A host that does not respond may delay the deletion of its compute that long.
             sh::run(delete.args(["--wait=true", "--timeout=6m"]))?;
         }
         let mut inventories = env.kubectl();

@@ -1,4 +1,4 @@
-//! The options of ansibleee-operator.
+//! The command-line options of ansibleee-operator.
 
 use clap::Parser;
 use k8s_openapi::api::core::v1::ResourceRequirements;
@@ -7,7 +7,7 @@ use operator_runtime::args::CommonArgs;
 use crate::run::schedule::Limits;
 use crate::run::settings::Settings;
 
-/// The longest deadline that may be the default: a year.
+/// Maximum of the default deadline, in seconds: a year.
 const LONGEST: i64 = 31_536_000;
 
 /// Runs every `OpenStackAnsibleEE` once as a Job, never two on one host at the same time, and writes
@@ -80,7 +80,7 @@ pub struct Args {
     pub allowed_service_accounts: Vec<String>,
 }
 
-/// The number of a user, or none.
+/// A user id; `None` for an empty option.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Uid(pub Option<i64>);
 
@@ -98,7 +98,7 @@ impl std::str::FromStr for Uid {
     }
 }
 
-/// Requests and limits of a container, or none.
+/// Requests and limits of a container; `None` for an empty option.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resources(pub Option<ResourceRequirements>);
 
@@ -115,7 +115,7 @@ impl std::str::FromStr for Resources {
 }
 
 impl Args {
-    /// What the options say about runner pods.
+    /// Returns what the options say about runner pods.
     pub fn settings(&self) -> Settings {
         Settings {
             image: self.runner_image.clone(),
@@ -127,7 +127,7 @@ impl Args {
         }
     }
 
-    /// How many runs may be active at the same time.
+    /// Returns how many runs may be active at the same time.
     pub fn limits(&self) -> Limits {
         let per_namespace = usize::from(self.max_active_runs_per_namespace);
         Limits {
@@ -136,7 +136,7 @@ impl Args {
         }
     }
 
-    /// The allowed accounts; an empty variable is one blank name, which stands for none.
+    /// Returns the allowed accounts; an empty variable parses as one blank name, which is dropped.
     fn accounts(&self) -> Vec<String> {
         let names = self.allowed_service_accounts.iter().map(|it| it.trim().to_owned());
         names.filter(|it| !it.is_empty()).collect()

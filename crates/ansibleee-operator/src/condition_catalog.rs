@@ -1,4 +1,4 @@
-//! Every condition that ansibleee-operator writes, and every reason, as the docs' table tells them.
+//! Every condition and reason that ansibleee-operator writes, for the table in the docs.
 
 use operator_core::condition_catalog::{KindConditions, ReasonSpec, Repeats, condition, summary};
 use operator_core::run_engine::host_key_checking;
@@ -6,7 +6,7 @@ use operator_core::run_engine::outcome::FailureReason;
 
 use crate::run::status::{INPUT_READY, JOB_READY};
 
-/// The kinds and their conditions, in the order in which a human reads them.
+/// The kinds and their conditions, in reading order.
 pub const KINDS: &[KindConditions] = &[KindConditions {
     name: "OpenStackAnsibleEE",
     conditions: &[
@@ -72,8 +72,9 @@ const JOB: &[ReasonSpec] = &[
     ),
 ];
 
-/// How a run ends, or does not start: what no single host can be told of, and what all its hosts in
-/// trouble have in common.
+/// How a run ends, or why it does not start.
+///
+/// These reasons concern no single host, or are shared by all its failing hosts.
 const ENDS: &[FailureReason] = &[
     FailureReason::HostUnreachable,
     FailureReason::KeyRefused,

@@ -1,6 +1,6 @@
 //! Bodies of the fuzz targets of this crate; see `fuzz/` and docs/development.md.
 //!
-//! They are compiled for tests, which give them the committed corpus, and for the fuzzer alone.
+//! They are compiled only for tests, which run them on the committed corpus, and for the fuzzer.
 
 use std::collections::BTreeMap;
 
@@ -16,19 +16,20 @@ use crate::run::decide::faults_of;
 use crate::run::settings::Settings;
 use crate::run::{environment, identity, job, key_checks, result, variables};
 
-/// A fuzz target: its name, and what it does with an input.
+/// A fuzz target: its name, and the function that takes an input.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// The targets of this crate.
 pub const TARGETS: &[Target] = &[("summary", summary), ("run", run)];
 
-/// How much a pod's last words may be, in bytes; kubelet cuts them there.
+/// Maximum length of a container's termination message in bytes; kubelet cuts it there.
 const LAST_WORDS: usize = 4096;
-/// How long a condition's message may be, as Kubernetes' own conditions have it.
+/// Maximum length of a condition's message, the same as for Kubernetes' own conditions.
 const MESSAGE: usize = 32 * 1024;
 
-/// What a run's pod left: the callback's message, a line with a dash, and that of the container that asks
-/// for host keys. Two hosts, of which the second one is asked for its key.
+/// The termination messages of a run's pod: the callback's, a line with a dash, and that of the
+/// container
+/// that scans host keys. There are two hosts, and the key of the second one is scanned.
 pub fn summary(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (said, keys) = text.split_once("\n-\n").unwrap_or((&text, ""));
@@ -91,7 +92,8 @@ fn plain(text: &String) {
     assert_eq!(printable(text), *text, "a terminal would obey it");
 }
 
-/// The spec of a run as JSON: judged, and where it is good its Job, files and environment.
+/// The spec of a run as JSON: it is validated, and if valid its Job, files and environment are
+/// built.
 pub fn run(data: &[u8]) {
     let Ok(spec) = serde_json::from_slice::<AnsibleEeSpec>(data) else { return };
     let run = of_spec(spec);

@@ -1,4 +1,5 @@
-//! ansibleee-operator: one AnsibleEE becomes one Job, and what it did to each host becomes its status.
+//! ansibleee-operator: runs each AnsibleEE as one Job, and records each host's result in its
+//! status.
 
 use operator_core::rbac::{EVENTS, Rule, definitions};
 
@@ -11,16 +12,16 @@ pub mod objects;
 pub mod operator;
 pub mod run;
 
-/// The definition of the kind that it looks after.
+/// Permission to read the CRD of the kind that it reconciles.
 pub const DEFINITIONS: Rule = definitions(&["openstackansibleees.ansibleee.openstack.org"]);
 
-/// What the operator may do in every namespace that it works in.
+/// The operator's permissions in every watched namespace.
 ///
 /// It reads neither Secrets nor `ConfigMaps`.
 pub const RULES: &[Rule] = &[
     Rule::of(&["ansibleee.openstack.org"], &["openstackansibleees"], &["get", "list", "watch"]),
     Rule::of(&["ansibleee.openstack.org"], &["openstackansibleees/status"], &["patch"]),
-    // OpenShift asks for it before an owner's deletion may be blocked.
+    // OpenShift requires it for owner references that block the owner's deletion.
     Rule::of(&["ansibleee.openstack.org"], &["openstackansibleees/finalizers"], &["update"]),
     Rule::of(&["batch"], &["jobs"], &["create", "delete", "get", "list", "watch"]),
     Rule::of(&[""], &["pods"], &["list", "watch"]),

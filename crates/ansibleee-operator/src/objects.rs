@@ -1,4 +1,4 @@
-//! Jobs and pods with only the fields that are judged: the caches hold nothing else.
+//! Jobs and pods reduced to the fields that are evaluated, which are all that the caches hold.
 
 use std::borrow::Cow;
 
@@ -8,28 +8,28 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::Resource;
 use serde::{Deserialize, Deserializer};
 
-/// Name of the container.
+/// Name of the container that scans host keys.
 pub const HOST_KEYS_CONTAINER: &str = "edpm-host-keys";
 
-/// Annotation of a Job and its pods: the name of their AnsibleEE.
+/// Annotation of a Job and its pods with the name of their AnsibleEE.
 pub const RUN: &str = "edpm.openstack.org/run";
-/// Annotation of a Job and its pods: the addresses of the run's hosts, as a JSON list.
+/// Annotation of a Job and its pods with the addresses of the run's hosts, as a JSON list.
 pub const HOSTS: &str = "edpm.openstack.org/hosts";
-/// Annotation of a Job: what it runs, as a digest.
+/// Annotation of a Job with the digest of what it runs.
 pub const IDENTITY: &str = "edpm.openstack.org/identity";
-/// Label that the Job controller puts on pods.
+/// Label that the Job controller sets on pods.
 pub const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 
 /// A Job.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Job {
-    /// Name, owner, and of the annotations only those that are judged.
+    /// Metadata, with only the annotations that are evaluated.
     #[serde(deserialize_with = "lean")]
     pub metadata: ObjectMeta,
     /// What it runs.
     pub spec: JobSpec,
-    /// How far it is.
+    /// Its progress.
     pub status: JobStatus,
 }
 
@@ -37,19 +37,19 @@ pub struct Job {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct JobSpec {
-    /// The pod that it makes.
+    /// The template of its pod.
     pub template: Template,
 }
 
-/// The pod that a Job makes.
+/// The template of a Job's pod.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Template {
-    /// Its content.
+    /// The pod's spec.
     pub spec: TemplateSpec,
 }
 
-/// The content of the pod that a Job makes.
+/// The spec in a Job's pod template.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct TemplateSpec {
@@ -57,7 +57,7 @@ pub struct TemplateSpec {
     pub containers: Vec<ContainerImage>,
 }
 
-/// A container's image.
+/// A container, reduced to its image.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct ContainerImage {
@@ -65,11 +65,11 @@ pub struct ContainerImage {
     pub image: String,
 }
 
-/// How far a Job is.
+/// The progress of a Job.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct JobStatus {
-    /// The aspects of the Job; `Complete` and `Failed` end it.
+    /// The conditions of the Job; `Complete` and `Failed` end it.
     pub conditions: Vec<Aspect>,
     /// When the Job controller first saw it.
     pub start_time: Option<Time>,
@@ -81,14 +81,14 @@ pub struct JobStatus {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Aspect {
-    /// Its name.
+    /// Its type.
     #[serde(rename = "type")]
     pub type_: String,
     /// `True`, `False` or `Unknown`.
     pub status: String,
-    /// One word for the cause.
+    /// The cause as one word.
     pub reason: String,
-    /// The cause in words.
+    /// The cause as text.
     pub message: String,
     /// When `status` last changed.
     pub last_transition_time: Option<Time>,
@@ -98,12 +98,12 @@ pub struct Aspect {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Pod {
-    /// Name, labels, and of the annotations only those that are judged.
+    /// Metadata, with only the annotations that are evaluated.
     #[serde(deserialize_with = "lean")]
     pub metadata: ObjectMeta,
-    /// Where it runs.
+    /// Where the pod runs.
     pub spec: PodSpec,
-    /// How far it is.
+    /// Its progress.
     pub status: PodStatus,
 }
 
@@ -111,21 +111,21 @@ pub struct Pod {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PodSpec {
-    /// The worker that it is bound to.
+    /// The worker that it is bound to; empty while it is not scheduled.
     pub node_name: String,
 }
 
-/// How far a pod is.
+/// The progress of a pod.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PodStatus {
     /// `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
     pub phase: String,
-    /// One word for why the pod as a whole failed, for example `Evicted`.
+    /// Why the pod as a whole failed, as one word, for example `Evicted`.
     pub reason: String,
-    /// The same in words.
+    /// Why the pod as a whole failed, as text.
     pub message: String,
-    /// The aspects of the pod.
+    /// The conditions of the pod.
     pub conditions: Vec<Aspect>,
     /// The containers that run before the runner.
     pub init_container_statuses: Vec<ContainerStatus>,
@@ -133,19 +133,19 @@ pub struct PodStatus {
     pub container_statuses: Vec<ContainerStatus>,
 }
 
-/// How far a container is.
+/// The state of one container.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ContainerStatus {
     /// Its name.
     pub name: String,
-    /// How it is now.
+    /// Its present state.
     pub state: ContainerState,
-    /// How it was before it was started again.
+    /// Its state before the last restart.
     pub last_state: ContainerState,
 }
 
-/// How a container is: one of the three.
+/// The state of a container: one of the three is set.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct ContainerState {
@@ -161,9 +161,9 @@ pub struct ContainerState {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Waiting {
-    /// One word.
+    /// The reason as one word.
     pub reason: String,
-    /// The same in words.
+    /// The reason as text.
     pub message: String,
 }
 
@@ -175,60 +175,62 @@ pub struct Running {}
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Terminated {
-    /// What its process returned.
+    /// The exit code of its process.
     pub exit_code: i32,
-    /// One word.
+    /// The reason as one word.
     pub reason: String,
-    /// What the process left as its last words.
+    /// The termination message of its process.
     pub message: String,
-    /// When it had started; the epoch, or absent, where it had not.
+    /// When it started; the epoch or `None` if it never did.
     pub started_at: Option<Time>,
     /// When it ended.
     pub finished_at: Option<Time>,
 }
 
 impl Job {
-    /// The condition that ended it: `Complete` or `Failed`.
+    /// Returns the condition that ended it: `Complete` or `Failed`.
     pub fn end(&self) -> Option<&Aspect> {
         let ends = |it: &&Aspect| ["Complete", "Failed"].contains(&it.type_.as_str());
         self.status.conditions.iter().filter(ends).find(|it| it.status == "True")
     }
 
-    /// Whether its owner, the controller, has that UID.
+    /// Returns whether its controller owner has that UID.
     pub fn is_owned_by(&self, uid: &str) -> bool {
         let owners = self.metadata.owner_references.iter().flatten();
         owners.into_iter().any(|it| it.controller == Some(true) && it.uid == uid)
     }
 
-    /// What it runs.
+    /// Returns the digest of what it runs; empty without the annotation.
     pub fn identity(&self) -> &str {
         annotation(&self.metadata, IDENTITY)
     }
 }
 
 impl Pod {
-    /// Whether it may still do something: it has not ended.
+    /// Returns whether it has not ended, so that it may still act.
     pub fn is_live(&self) -> bool {
         !matches!(self.status.phase.as_str(), "Succeeded" | "Failed")
     }
 
-    /// The condition of that type, where it holds.
+    /// Returns the condition of that type if it is True.
     pub fn holds(&self, type_: &str) -> Option<&Aspect> {
         self.status.conditions.iter().find(|it| it.type_ == type_ && it.status == "True")
     }
 
-    /// The condition of that type, where it does not hold.
+    /// Returns the condition of that type if it is False.
     pub fn lacks(&self, type_: &str) -> Option<&Aspect> {
         self.status.conditions.iter().find(|it| it.type_ == type_ && it.status == "False")
     }
 
-    /// All containers, those that run first in front.
+    /// Returns all containers in the order in which they run.
     pub fn containers(&self) -> impl Iterator<Item = &ContainerStatus> {
         self.status.init_container_statuses.iter().chain(&self.status.container_statuses)
     }
 
-    /// Whether any of its containers ever started that may change a host: the one that asks for host
-    /// keys does not, and must not hide that the runner cannot start.
+    /// Returns whether any container that may change a host ever started.
+    ///
+    /// The container that scans host keys changes none, and must not hide that the runner cannot
+    /// start.
     pub fn has_started(&self) -> bool {
         let acts = |it: &&ContainerStatus| it.name != HOST_KEYS_CONTAINER;
         self.containers().filter(acts).any(ContainerStatus::has_started)
@@ -236,7 +238,7 @@ impl Pod {
 }
 
 impl ContainerStatus {
-    /// Whether it ever started.
+    /// Returns whether it ever started.
     fn has_started(&self) -> bool {
         let ran = |it: &ContainerState| {
             let since = it.terminated.as_ref().and_then(|it| it.started_at.as_ref());
@@ -246,17 +248,17 @@ impl ContainerStatus {
     }
 }
 
-/// An annotation's value; empty where there is none.
+/// Returns an annotation's value; empty when it is absent.
 pub fn annotation<'a>(metadata: &'a ObjectMeta, name: &str) -> &'a str {
     metadata.annotations.as_ref().and_then(|it| it.get(name)).map_or("", String::as_str)
 }
 
-/// The addresses of the hosts that a Job or pod works on.
+/// Returns the addresses of the hosts that a Job or pod works on.
 pub fn addresses(metadata: &ObjectMeta) -> Vec<String> {
     serde_json::from_str(annotation(metadata, HOSTS)).unwrap_or_default()
 }
 
-/// A run's playbook and inventory stand in its pod's annotations: they are not kept.
+/// Drops all annotations that are not evaluated, such as those with a run's playbook and inventory.
 fn lean<'de, D: Deserializer<'de>>(input: D) -> Result<ObjectMeta, D::Error> {
     let mut metadata = ObjectMeta::deserialize(input)?;
     if let Some(annotations) = &mut metadata.annotations {

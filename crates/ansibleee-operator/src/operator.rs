@@ -1,4 +1,4 @@
-//! The process: what it watches, what wakes which controller, and its options.
+//! The operator's process: its informers, event mapping, scheduler and controller.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use crate::run::job::APP;
 use crate::run::observe::{Caches, Runs, run_key};
 use crate::run::scheduler::{self, Logged, Scheduler};
 
-/// The operator's name: its field manager, its Lease and its user agent.
+/// The operator's name, which is its field manager, its Lease and its user agent.
 pub const NAME: &str = "ansibleee-operator";
 
-/// Runs until the process is told to end.
+/// Runs the operator until the process is asked to stop.
 pub async fn run(args: Args) -> Result<()> {
     let mut runtime = Runtime::start(NAME, &args.common).await?;
     let builder = ManagerBuilder::of(&runtime, NAME, &args.common);
@@ -31,7 +31,7 @@ pub async fn run(args: Args) -> Result<()> {
     runtime.run().await
 }
 
-/// The watches, the scheduler and the controller of single runs.
+/// Runs the informers, the scheduler and the controller of single runs.
 async fn work(args: &Args, builder: &ManagerBuilder, mut leader: Manager) -> Result<()> {
     if !builder.drives::<AnsibleEe>().await? {
         return leader.idle().await;
@@ -63,7 +63,7 @@ async fn work(args: &Args, builder: &ManagerBuilder, mut leader: Manager) -> Res
     leader.finish().await
 }
 
-/// Which change concerns which run; each concerns the scheduler.
+/// Maps changes to keys: each enqueues the run concerned, and every change enqueues the scheduler.
 fn map_events(caches: &Caches, runs: &Arc<WorkQueue>, schedule: &Arc<WorkQueue>) {
     let to = || {
         let (runs, schedule) = (Arc::clone(runs), Arc::clone(schedule));

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::terminal;
 
-/// The type of the condition that sums up all others.
+/// The type of the condition that summarizes all others.
 pub const READY: &str = "Ready";
-/// kstatus' condition for an object that is still on its way; absent when it is not.
+/// kstatus' condition for an object that is still in progress; absent otherwise.
 pub const RECONCILING: &str = "Reconciling";
-/// kstatus' condition for an object that only a human can help; absent when it is not.
+/// kstatus' condition for an object that needs the user; absent otherwise.
 pub const STALLED: &str = "Stalled";
 
 /// Whether a condition holds.
@@ -65,10 +65,10 @@ pub struct Condition {
     pub message: String,
 }
 
-/// A condition before it is compared with what the object carries: no times, no generation.
+/// A condition before it is merged with the object's present ones: without time and generation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConditionDraft {
-    /// Name of the aspect.
+    /// Its type.
     pub type_: String,
     /// Whether it holds.
     pub status: ConditionStatus,
@@ -81,39 +81,39 @@ pub struct ConditionDraft {
 }
 
 impl ConditionDraft {
-    /// A condition that holds.
+    /// Creates a condition that holds.
     pub fn good(type_: &str, reason: &str, message: impl Into<String>) -> Self {
         Self::new(type_, ConditionStatus::True, None, reason, message)
     }
 
-    /// A condition that does not hold yet, which is an ordinary step on the way.
+    /// Creates a condition that does not hold yet, as an ordinary step.
     pub fn waiting(type_: &str, reason: &str, message: impl Into<String>) -> Self {
         Self::new(type_, ConditionStatus::False, Some(Severity::Info), reason, message)
     }
 
-    /// A condition that does not hold, and that is tried again by itself.
+    /// Creates a condition that does not hold and is retried automatically.
     pub fn warning(type_: &str, reason: &str, message: impl Into<String>) -> Self {
         Self::new(type_, ConditionStatus::False, Some(Severity::Warning), reason, message)
     }
 
-    /// A condition that does not hold until a human changes something.
+    /// Creates a condition that does not hold until the user changes something.
     pub fn error(type_: &str, reason: &str, message: impl Into<String>) -> Self {
         Self::new(type_, ConditionStatus::False, Some(Severity::Error), reason, message)
     }
 
-    /// A condition of which nothing is known yet.
+    /// Creates a condition that has not been evaluated yet.
     pub fn unknown(type_: &str, reason: &str, message: impl Into<String>) -> Self {
         Self::new(type_, ConditionStatus::Unknown, None, reason, message)
     }
 
-    /// The same finding under another type: how a summary repeats its cause.
+    /// Returns the same draft with another type, as a summary repeats its cause.
     #[must_use]
     pub fn with_type(mut self, type_: &str) -> Self {
         type_.clone_into(&mut self.type_);
         self
     }
 
-    /// Whether the condition holds.
+    /// Returns whether the condition holds.
     pub fn holds(&self) -> bool {
         self.status == ConditionStatus::True
     }
@@ -135,10 +135,10 @@ impl ConditionDraft {
     }
 }
 
-/// The summary of findings: good when all hold, else the first worst one in the order given.
+/// Summarizes drafts: returns `good` when all hold, else the first of the worst.
 ///
-/// The order given is the order in which things happen, so of equally bad findings the first one is
-/// the one that blocks the others.
+/// The drafts are in the order in which things happen, so of equally bad ones the first blocks the
+/// others.
 pub fn ready(findings: &[ConditionDraft], good: ConditionDraft) -> ConditionDraft {
     let badness = |it: &ConditionDraft| match (it.status, it.severity) {
         (ConditionStatus::False, Some(Severity::Error)) => 0,
@@ -153,8 +153,11 @@ pub fn ready(findings: &[ConditionDraft], good: ConditionDraft) -> ConditionDraf
     }
 }
 
-/// kstatus' two extra conditions for a summary: `Stalled` where a human is needed, `Reconciling`
-/// where the operator goes on by itself, neither when ready.
+/// Returns kstatus' extra condition for a summary.
+///
+/// It is `Stalled` when the user is needed, `Reconciling` when the operator continues by itself,
+/// and `None`
+/// when ready.
 pub fn kstatus(ready: &ConditionDraft) -> Option<ConditionDraft> {
     match (ready.status, ready.severity) {
         (ConditionStatus::True, _) => None,
@@ -165,11 +168,11 @@ pub fn kstatus(ready: &ConditionDraft) -> Option<ConditionDraft> {
     }
 }
 
-/// Turns findings into the list that is written: `Ready` first, the others sorted by type, the time
-/// of transition kept where `status` did not change.
+/// Merges drafts into the list to write: `Ready` first, the others sorted by type.
 ///
-/// Conditions of `previous` that are not among the findings are dropped: each field manager writes
-/// only its own.
+/// The transition time is kept if `status` did not change. Conditions of `previous` that are not
+/// among the
+/// drafts are dropped: each field manager writes only its own.
 pub fn merge_conditions(
     previous: &[Condition],
     findings: Vec<ConditionDraft>,
@@ -199,27 +202,28 @@ pub fn merge_conditions(
     settled
 }
 
-/// The condition of that type.
+/// Returns the condition of that type, if any.
 pub fn find<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition> {
     conditions.iter().find(|it| it.type_ == type_)
 }
 
-/// Whether the condition of that type is True.
+/// Returns whether the condition of that type is True.
 pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
     find(conditions, type_).is_some_and(|it| it.status == ConditionStatus::True)
 }
 
-/// Whether the condition of that type was said to be True of that generation.
+/// Returns whether the condition of that type was recorded as True for that generation.
 ///
-/// What goes missing later takes nothing from what stands; an edit whose inputs were never complete
-/// has nothing that could stand.
+/// Inputs that are removed later do not invalidate what exists. An edit whose inputs were never
+/// complete
+/// has created nothing yet.
 pub fn has_held(conditions: &[Condition], type_: &str, generation: Option<i64>) -> bool {
     find(conditions, type_).is_some_and(|it| {
         it.status == ConditionStatus::True && it.observed_generation == generation
     })
 }
 
-/// A text cut at `limit` bytes on a character boundary, with a mark where something was left out.
+/// Cuts a text at `limit` bytes on a character boundary, and marks the omission.
 pub fn truncated(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
@@ -231,15 +235,16 @@ pub fn truncated(text: &str, limit: usize) -> String {
     format!("{}…", &text[..end])
 }
 
-/// A text without control characters but the ends of lines, and without marks that turn its direction.
+/// Returns a text without control characters except line breaks, and without bidirectional marks.
 ///
-/// Words in messages come from hosts, servers and whoever wrote an object, and a terminal obeys what
-/// is in them.
+/// Texts in messages come from hosts, servers and authors of objects, and a terminal would execute
+/// control
+/// sequences in them.
 pub fn printable(text: &str) -> String {
     text.chars().filter(|it| *it == '\n' || !terminal::is_obeyed(*it)).collect()
 }
 
-/// A few names, or the first `limit` ones and how many more there are.
+/// Returns the names joined, or the first `limit` of them and how many more there are.
 pub fn first_names(names: &[impl AsRef<str>], limit: usize) -> String {
     let shown = names.iter().take(limit).map(AsRef::as_ref).collect::<Vec<&str>>().join(", ");
     match names.len().checked_sub(limit) {

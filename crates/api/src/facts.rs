@@ -1,9 +1,10 @@
 //! Facts of hosts that a service may have as variables.
 //!
-//! ansibleee-operator asks the hosts for them in a play of its own; see `plays/facts.yaml` there.
+//! ansibleee-operator gathers them in a play of its own; see `plays/facts.yaml` there.
 
-/// The facts that can be asked for: names that only Ansible's setup module gives, and of which none
-/// says how a host is reached.
+/// The facts that may be requested.
+///
+/// Only Ansible's setup module provides these names, and none says how a host is reached.
 pub const NAMES: [&str; 30] = [
     "ansible_all_ipv4_addresses",
     "ansible_all_ipv6_addresses",
@@ -37,10 +38,10 @@ pub const NAMES: [&str; 30] = [
     "ansible_virtualization_type",
 ];
 
-/// The file of the play that makes them variables, in [`super::owner::PLAYS_DIR`].
+/// The file name of the play that turns them into variables, in the operator's directory of plays.
 pub const PLAY: &str = "facts.yaml";
 
-/// Why a name cannot be asked for, with the legal way.
+/// Returns why a name cannot be requested, with a valid alternative; `None` when it can.
 pub fn fault(name: &str) -> Option<String> {
     (!NAMES.contains(&name)).then(|| {
         format!(

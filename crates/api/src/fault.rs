@@ -1,18 +1,18 @@
-//! What is wrong with what a human wrote into a spec: where, and the legal way.
+//! Faults of a spec: the field and a valid alternative.
 
 use std::fmt;
 
-/// A field of a spec that must be written differently.
+/// A field of a spec that has to be corrected.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Fault {
-    /// Where, as in `spec.env[2].name`.
+    /// The field, as in `spec.env[2].name`.
     pub path: String,
-    /// What is there, why it is refused, and the legal way.
+    /// The present value, why it is rejected, and a valid alternative.
     pub message: String,
 }
 
 impl Fault {
-    /// A fault of that place.
+    /// Creates a fault of that field.
     pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
         Self { path: path.into(), message: message.into() }
     }

@@ -1,27 +1,30 @@
-//! Names of derived objects, and the rules that names follow.
+//! Names of derived objects, and the syntax rules of names.
 
 use sha2::{Digest, Sha256};
 
-/// How long a label's value and the names of some kinds may be.
+/// Maximum length of a label's value and of the names of some kinds.
 pub const LABEL_LIMIT: usize = 63;
-/// How long the names of most kinds may be.
+/// Maximum length of the names of most kinds.
 pub const SUBDOMAIN_LIMIT: usize = 253;
 
-/// How much of the digest stands at the end of a name: 40 bits.
+/// Length of the digest at the end of a name: 40 bits.
 const SUFFIX: usize = 10;
 
-/// The parts joined by dashes; where that is longer than `limit`, cut and ended by a hash of all
-/// parts, so that two long names never meet.
+/// Joins the parts by dashes.
+///
+/// A longer name than `limit` is cut and ends with a hash of all parts, so that two long names
+/// never
+/// collide.
 ///
 /// # Assumptions
 /// `limit` is at least 16. At most one of the parts is free text: `["a-b", "c"]` and `["a", "b-c"]`
-/// are one name. Where two are free, use [`hashed`].
+/// give the same name. If two are free text, use [`hashed`].
 pub fn derived(parts: &[&str], limit: usize) -> String {
     let whole = parts.join("-");
     if whole.len() <= limit { whole } else { ended_by_hash(&whole, parts, limit) }
 }
 
-/// The parts joined by dashes and always ended by a hash of all parts: other parts, another name.
+/// Joins the parts by dashes and appends a hash of all parts: different parts, different names.
 ///
 /// # Assumptions
 /// `limit` is at least 16.
@@ -29,12 +32,12 @@ pub fn hashed(parts: &[&str], limit: usize) -> String {
     ended_by_hash(&parts.join("-"), parts, limit)
 }
 
-/// Whether a text can be the name of most objects, and the name of a host (RFC 1123).
+/// Returns whether a text is a valid name of most objects and of hosts (RFC 1123).
 pub fn is_dns_subdomain(text: &str) -> bool {
     text.len() <= SUBDOMAIN_LIMIT && text.split('.').all(is_dns_label_of_any_length)
 }
 
-/// Whether a text can be one label of such a name, and the value of a label.
+/// Returns whether a text is a valid label of such a name, and a valid label value.
 pub fn is_dns_label(text: &str) -> bool {
     text.len() <= LABEL_LIMIT && is_dns_label_of_any_length(text)
 }
@@ -47,7 +50,7 @@ fn is_dns_label_of_any_length(text: &str) -> bool {
 fn ended_by_hash(whole: &str, parts: &[&str], limit: usize) -> String {
     let mut digest = Sha256::new();
     for part in parts {
-        // The length keeps the parts apart.
+        // The length separates the parts.
         digest.update((part.len() as u64).to_be_bytes());
         digest.update(part.as_bytes());
     }

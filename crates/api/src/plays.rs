@@ -1,10 +1,10 @@
-//! What Ansible can be told to run, in one rule for services and for runs.
+//! Validation of playbooks and roles, shared by services and runs.
 
 use serde_json::{Map, Value};
 
 use crate::yaml;
 
-/// Why a text cannot be the name or the path of a playbook, with the legal way.
+/// Returns why a text is not a valid name or path of a playbook, with a valid alternative.
 pub fn playbook_fault(playbook: &str) -> Option<String> {
     (is_odd(playbook) || playbook.contains(char::is_control)).then(|| {
         format!(
@@ -14,9 +14,9 @@ pub fn playbook_fault(playbook: &str) -> Option<String> {
     })
 }
 
-/// Why a text cannot be the name of a role, with the legal way.
+/// Returns why a text is not a valid name of a role, with a valid alternative.
 ///
-/// White space inside is a name like any other to Ansible; around the name it finds no such role.
+/// Ansible accepts white space inside a name; around a name it finds no such role.
 pub fn role_fault(role: &str) -> Option<String> {
     (is_odd(role) || role.contains(char::is_control) || role.trim() != role).then(|| {
         format!(
@@ -26,13 +26,13 @@ pub fn role_fault(role: &str) -> Option<String> {
     })
 }
 
-/// Why a text is no playbook.
+/// Returns why a text is not a playbook; `None` when it is.
 pub fn contents_fault(text: &str) -> Option<String> {
     let plays = yaml::from_str::<Vec<Map<String, Value>>>(text);
     plays.err().map(|error| format!("not a list of plays: {error}"))
 }
 
-/// Whether a text names nothing, an option, or a place outside of where Ansible looks.
+/// Returns whether a text is empty, an option, or a path outside of where Ansible looks.
 fn is_odd(text: &str) -> bool {
     text.is_empty() || text.starts_with(['/', '-']) || text.split('/').any(|it| it == "..")
 }

@@ -1,23 +1,25 @@
-//! What a user allows of a rollout: how many hosts may be out of service at once.
+//! The user's limits of a rollout: how many hosts may be out of service at once.
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-/// `maxUnavailable` where nobody sets it.
+/// The default of `maxUnavailable`.
 pub const DEFAULT_MAX_UNAVAILABLE: &str = "20%";
 
-/// What a human allows of a rollout.
+/// The user's limits of a rollout.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Limits {
-    /// How many hosts that were in service may be out of it at once: a number, or a share in
-    /// percent. [`DEFAULT_MAX_UNAVAILABLE`] when absent.
+    /// How many hosts that were in service may be out of it at once: a number or a percentage.
+    ///
+    /// `None` means [`DEFAULT_MAX_UNAVAILABLE`].
     pub max_unavailable: Option<IntOrString>,
-    /// Whether no further host is begun while one of the group fails.
+    /// Whether no further host begins while one of the group fails.
     pub pause_on_failure: bool,
 }
 
 impl Limits {
-    /// How many of `total` hosts that were in service may be out of it at once: rounded down, and at
-    /// least one.
+    /// Returns how many of `total` hosts that were in service may be out of it at once.
+    ///
+    /// Percentages are rounded down, and the result is at least one.
     pub fn allowed(&self, total: usize) -> usize {
         let of_text = |text: &str| {
             let percent = text.strip_suffix('%').and_then(|it| it.parse::<usize>().ok());
@@ -31,12 +33,13 @@ impl Limits {
         allowed.max(1)
     }
 
-    /// Whether fewer than all of `total` hosts that were in service may be out of it at once.
+    /// Returns whether fewer than all of `total` hosts that were in service may be out of it at
+    /// once.
     pub fn bounds(&self, total: usize) -> bool {
         self.allowed(total) < total
     }
 
-    /// `maxUnavailable` as the human wrote it, or as it is where nobody did.
+    /// Returns `maxUnavailable` as the user wrote it, or the default.
     pub fn max_unavailable_text(&self) -> String {
         match &self.max_unavailable {
             None => DEFAULT_MAX_UNAVAILABLE.to_owned(),

@@ -1,12 +1,13 @@
-//! What a terminal obeys instead of showing it, in texts that hosts have a say in.
+//! Removal of terminal control sequences from texts that hosts influence.
 
-/// Whether a character is a control character, or a mark that turns the direction of a text.
+/// Returns whether a character is a control character or a bidirectional mark.
 pub fn is_obeyed(it: char) -> bool {
     let is_mark = matches!(it, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     is_mark || it.is_control()
 }
 
-/// A line without what a terminal obeys but colours, as Ansible sets them, and tabs.
+/// Returns a line without what a terminal would execute, except colours, as Ansible sets them, and
+/// tabs.
 pub fn coloured(line: &str) -> String {
     let mut shown = String::with_capacity(line.len());
     let mut rest = line;
@@ -21,7 +22,7 @@ pub fn coloured(line: &str) -> String {
     shown
 }
 
-/// The sequence that sets the colour of what follows it; empty where the text begins with none.
+/// Returns the colour sequence at the beginning of a text; empty when there is none.
 fn colour(text: &str) -> &str {
     let Some(inner) = text.strip_prefix("\u{1b}[") else { return "" };
     let length = inner.find(|it: char| !it.is_ascii_digit() && it != ';').unwrap_or(inner.len());

@@ -1,4 +1,5 @@
-//! YAML in and out: the only file that names the YAML crate, and the writer of Ansible's data.
+//! Reading and writing YAML: the only file that uses the YAML crate, and the writer of Ansible's
+//! data.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -7,7 +8,7 @@ mod tree;
 
 pub use tree::{Tree, Var};
 
-/// Why a text is not the YAML that was expected, with line and column.
+/// Why a text is not the expected YAML, with line and column.
 ///
 /// The message may quote the text.
 #[derive(Debug, thiserror::Error)]
@@ -18,7 +19,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// The line, counted from 1, where one is known: what may be told of a text that is secret.
+    /// Returns the line, counted from 1, if known; it may be reported even for a secret text.
     pub fn line(&self) -> Option<u64> {
         self.line
     }
@@ -30,18 +31,18 @@ impl From<serde_saphyr::Error> for Error {
     }
 }
 
-/// A value as a YAML document.
+/// Returns a value as a YAML document.
 pub fn to_string<T: Serialize>(value: &T) -> Result<String, Error> {
     let written = serde_saphyr::to_string(value);
     written.map_err(|it| Error { message: it.to_string(), line: None })
 }
 
-/// The value in a text of one YAML document.
+/// Parses a text with one YAML document.
 pub fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
     Ok(serde_saphyr::from_str(text)?)
 }
 
-/// The values in a text of YAML documents; empty documents are left out.
+/// Parses a text with several YAML documents; empty documents are skipped.
 pub fn documents<T: DeserializeOwned>(text: &str) -> Result<Vec<T>, Error> {
     Ok(serde_saphyr::from_multiple(text)?)
 }

@@ -1,4 +1,5 @@
-//! Addresses that several hosts want: one has it, of one set or of several in a namespace.
+//! Conflicts of addresses: of several hosts that claim one address, in one set or in several sets
+//! of a namespace, one has it.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -9,9 +10,9 @@ use kube::ResourceExt;
 
 use crate::observe::Observed;
 
-/// A host that wants an address, or has it on a machine that is not given back yet. Whoever has a machine
-/// goes before whoever has none, who stays before who leaves, then the older set before the newer one,
-/// then names decide.
+/// A host that claims an address, ordered by precedence: hosts with a machine first, then hosts
+/// that stay before removed ones, then older sets, then names. A removed host keeps its claim until
+/// its machine is given back.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct Claim {
     has_no_machine: bool,
@@ -21,7 +22,7 @@ struct Claim {
     host: String,
 }
 
-/// What is wrong with the addresses of a set's hosts, by host.
+/// Returns the address conflicts of a set's hosts, by host.
 pub fn faults(seen: &Observed) -> BTreeMap<String, String> {
     let mut owners: BTreeMap<IpAddr, Claim> = BTreeMap::new();
     let own =
@@ -71,7 +72,7 @@ fn claim(set: &BaremetalSet, host: &str) -> Claim {
     }
 }
 
-/// Addresses of hosts that were taken out of a set, whose machines are not given back yet.
+/// Returns the addresses of removed hosts whose machines are not given back yet.
 fn leaving(set: &BaremetalSet) -> impl Iterator<Item = (Claim, IpAddr)> {
     let reported = set.status.iter().flat_map(|it| &it.baremetal_hosts);
     let gone = reported.filter(|(name, it)| {
@@ -87,7 +88,7 @@ fn address(host: &BaremetalHost) -> Option<IpAddr> {
     parsed(host.ctl_plane_ip.as_ref()?)
 }
 
-/// The address of a text that may have a prefix length.
+/// Parses an address that may have a prefix length.
 fn parsed(text: &str) -> Option<IpAddr> {
     text.split('/').next()?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! What Ironic did not do lately, machine by machine: when each may be asked again, and whose turn it is.
+//! Backoff of failed Ironic requests, per machine: when each may be retried, and in which order.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,71 +9,71 @@ use ironic::{Error, Node, State};
 use jiff::Timestamp;
 use kube::ResourceExt;
 
-/// The pause of a machine after what heals by itself, and of everything that does.
+/// Backoff of a machine after an error that heals by itself.
 pub const AGAIN: Duration = Duration::from_secs(15);
-/// The pause after what only a human can heal.
+/// Backoff after an error that only a user can fix.
 pub const SELDOM: Duration = Duration::from_mins(1);
 
-/// What became of a request for a machine.
+/// The outcome of a request for a machine.
 #[derive(Clone, Debug)]
 pub struct LastRequest {
     /// The machine's UUID.
     pub node: String,
     /// Its state when the request was decided.
     pub state: State,
-    /// What went wrong.
+    /// The error, if it failed.
     pub outcome: Result<(), Error>,
 }
 
-/// A request for a machine that was not done.
+/// A failed request for a machine.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Refused {
-    /// Why not.
+    /// The error.
     pub error: Error,
-    /// When.
+    /// When it failed.
     pub at: Timestamp,
     /// The machine's state when the request was decided.
     pub state: State,
 }
 
 impl Refused {
-    /// How long the machine is not asked for anything; nothing once the pause is over.
+    /// Returns the remaining backoff of the machine; `None` once it is over.
     pub fn left(&self, now: Timestamp) -> Option<Duration> {
         let pause = if self.error.heals() { AGAIN } else { SELDOM };
-        // A clock that was ahead does not make the pause longer.
+        // A clock that was ahead must not prolong the backoff.
         let gone = Duration::try_from(now.duration_since(self.at)).unwrap_or_default();
         pause.checked_sub(gone).filter(|it| !it.is_zero())
     }
 }
 
-/// For how long at most a request that was not done is remembered.
+/// How long a failed request is remembered at most.
 const REMEMBERED: Duration = Duration::from_hours(1);
-/// How many such requests are remembered of one Ironic in one namespace.
+/// How many failed requests are remembered per Ironic and namespace.
 const MOST: usize = 10_000;
-/// How many are remembered in all; beyond that, who has most of them loses theirs.
+/// How many are remembered in total. Beyond that, the largest [`Place`] is dropped.
 const MOST_OF_ALL: usize = 50_000;
-/// How long a name of a machine is at most, in bytes; a UUID has 36.
+/// Maximum length of a machine's UUID in bytes; a regular one has 36.
 const LONGEST: usize = 64;
 
-/// Requests that were not done, by the machine's UUID; each is forgotten when one for it is done, or
-/// after an hour.
+/// Failed requests by the machine's UUID. An entry is dropped when a request for the machine
+/// succeeds, when its state changes, or after an hour.
 ///
-/// Whoever writes a set chooses the Ironic, and an Ironic chooses the UUIDs: what it tells must not
-/// count for the machines of others.
+/// The author of a set chooses the Ironic, and an Ironic chooses the UUIDs. Entries are therefore
+/// kept per [`Place`], so that one Ironic cannot affect the machines of others.
 #[derive(Debug, Default)]
 pub struct RequestBackoff(Mutex<BTreeMap<Place, BTreeMap<String, Refused>>>);
 
-/// An Ironic, as a namespace asks it.
+/// An Ironic, as used by one namespace.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Place {
     /// The namespace of the sets.
     pub namespace: String,
-    /// The endpoint that they name.
+    /// The Ironic endpoint that they name.
     pub endpoint: String,
 }
 
 impl Place {
-    /// Where a set's machines are.
+    /// Returns the place of a set's machines.
     pub fn of(set: &BaremetalSet) -> Self {
         let endpoint = set.spec.ironic.as_ref().map(|it| it.endpoint.clone());
         Self {
@@ -84,7 +84,7 @@ impl Place {
 }
 
 impl RequestBackoff {
-    /// Takes notice of what became of requests.
+    /// Records the outcomes of requests.
     pub fn note(&self, place: &Place, asked: Vec<LastRequest>, now: Timestamp) {
         let mut all = self.lock();
         all.retain(|_, kept| {
@@ -109,8 +109,8 @@ impl RequestBackoff {
         }
     }
 
-    /// What was not done for these machines. What was asked in another state of a machine says nothing
-    /// of it any more.
+    /// Returns the failed requests of these machines. A request made in another state of a machine
+    /// is dropped as outdated.
     pub fn of(&self, place: &Place, nodes: &[Node]) -> BTreeMap<String, Refused> {
         let (mut all, mut found) = (self.lock(), BTreeMap::new());
         let Some(kept) = all.get_mut(place) else { return found };
@@ -125,7 +125,7 @@ impl RequestBackoff {
         found
     }
 
-    /// The map is whole whoever panicked while holding it.
+    /// Locks the map, which is consistent even if a holder of the lock panicked.
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Place, BTreeMap<String, Refused>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -201,7 +201,7 @@ mod tests {
             assert_eq!(left(990), Some(Duration::from_secs(seconds)));
             assert_eq!(left(1001), Some(Duration::from_secs(seconds - 1)));
             assert_eq!(left(1060), None);
-            // Whose turn it is, is still known.
+            // The order of retries is still known.
             assert_eq!(pauses.of(&ours, &node(State::Available))["m"].at, time(1000));
         }
         assert!(pauses.of(&ours, &node(State::Deploying)).is_empty());

@@ -1,10 +1,10 @@
-//! The conditions of a set of machines.
+//! The conditions of a baremetal set.
 
 use operator_core::condition_catalog::{ConditionSpec, ReasonSpec, WRITES, condition, summary};
 
 use crate::status::{INPUT_READY, PROVISIONED, SERVER_READY, UP_TO_DATE};
 
-/// The conditions, in the order in which a human reads them.
+/// The conditions, in the order in which users read them.
 pub const BAREMETAL_SET: &[ConditionSpec] = &[
     summary(
         "Each host has a machine that runs.",

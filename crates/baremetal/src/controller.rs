@@ -1,4 +1,4 @@
-//! The controller of sets: what it reads, whom it asks, and what wakes it.
+//! The controller of baremetal sets: its caches, its Ironic requests, and its event mapping.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -29,27 +29,27 @@ use crate::ironic::requests;
 use crate::metal3::{self, Metal3};
 use crate::observe::{Observed, Secrets, Unseen};
 
-/// The watched world.
+/// The caches and clients of the controller.
 pub struct Caches {
-    /// All sets.
+    /// All baremetal sets.
     pub sets: Arc<Cache<BaremetalSet>>,
     /// All Secrets.
     pub sources: Arc<SourceCache>,
-    /// Their contents.
+    /// The contents of the Secrets.
     pub source_contents: SourceContents,
-    /// What Metal3 has, if the cluster has it.
+    /// Metal3's objects, if the cluster has its CRDs.
     pub metal3: Arc<Metal3>,
-    /// The Ironics that are asked.
+    /// The sessions with all Ironics.
     pub pool: Pool,
-    /// What they did not do lately.
+    /// The backoff of their failed requests.
     pub pauses: RequestBackoff,
-    /// For the contents, and for who leads.
+    /// Client for Secret contents, and for the leader election state.
     pub api: Arc<Api>,
 }
 
-/// Looks after sets of machines.
+/// Reconciles baremetal sets.
 pub struct BaremetalSets {
-    /// The watched world.
+    /// The caches and clients.
     pub caches: Caches,
 }
 
@@ -67,7 +67,8 @@ impl Controller for BaremetalSets {
         let (pool, user) = (&self.caches.pool, user(seen));
         let session = pool.of(&user.to_string()).filter(|_| !orders.is_empty());
         let Some(session) = session else { return };
-        // Without leave nothing is asked, and nobody is blamed: the next pass decides anew.
+        // Without a permit nothing is requested and no failure is recorded: the next pass decides
+        // again.
         let leave = pool.leave_for(&session, &user.namespace, Purpose::Requests);
         let Some(leave) = leave else { return };
         let api = Arc::clone(&self.caches.api);
@@ -87,7 +88,7 @@ impl Controller for BaremetalSets {
 }
 
 impl Caches {
-    /// What is known of requests for the machines that were seen.
+    /// Adds the failed requests of the observed machines.
     fn recall(&self, seen: &mut Observed) {
         let nodes = seen.machines.as_ref().map(|it| it.nodes.as_slice()).unwrap_or_default();
         seen.refused = self.pauses.of(&Place::of(&seen.set), nodes);
@@ -98,7 +99,7 @@ fn user(seen: &Observed) -> Key {
     Key::of(&*seen.set)
 }
 
-/// Reads a set; `None` where it does not exist, or goes without having had a machine.
+/// Reads a set; `None` if it does not exist, or is being deleted and never had a machine.
 async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let found = caches.sets.get(key);
     let Some(set) = found.filter(|it| !is_terminating(&**it) || is_ours(it)) else {
@@ -109,7 +110,7 @@ async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let named = config_drive::from_baremetal_set::secrets(&set.spec, &key.namespace);
     let named: BTreeSet<&str> = named.into_iter().chain(list_nodes::secrets(&set)).collect();
     let source = |it: &str| SourceRef::secret(&key.namespace, it);
-    // Before reading, so that a change in between wakes the set again.
+    // Registered before reading, so that a change in between enqueues the set again.
     let made = metal3::writes::of_hosts(&set);
     let of_metal3 = made.into_iter().map(|it| SourceRef { is_secret: true, key: it });
     caches.sources.depends(key, named.iter().map(|it| source(it)).chain(of_metal3).collect());
@@ -141,12 +142,12 @@ fn is_ours(set: &BaremetalSet) -> bool {
     operator_core::finalizers::has_finalizer(set, crate::finalizers::MACHINES)
 }
 
-/// Wakes the sets that a change concerns.
+/// Registers the event handlers that enqueue sets.
 pub fn map_events(queue: &Arc<WorkQueue>, caches: &Caches) {
     let (to, all) = (Arc::clone(queue), Arc::clone(&caches.sets));
     caches.sets.on_change(move |set| {
         to.push(Key::of(set));
-        // Hosts of two sets may want one address.
+        // Hosts of two sets may claim one address.
         let wants = |it: &BaremetalSet| -> BTreeSet<String> {
             it.spec.baremetal_hosts.values().filter_map(|it| it.ctl_plane_ip.clone()).collect()
         };

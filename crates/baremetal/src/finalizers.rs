@@ -1,4 +1,4 @@
-//! The finalizer of sets of machines.
+//! The finalizer of baremetal sets.
 
-/// On a set of machines, until these are given back.
+/// Held on a baremetal set until its machines are given back.
 pub const MACHINES: &str = "baremetal.openstack.org/machines";

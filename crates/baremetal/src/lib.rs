@@ -1,8 +1,9 @@
-//! Sets of machines: each host gets one of Ironic's or Metal3's, is deployed with its config drive, and gives it back.
+//! Baremetal sets: each host gets a machine of Ironic or Metal3, is deployed with its config drive,
+//! and gives it back.
 //!
-//! What was done stands on the machines themselves ([`::ironic::next`]), so that a crash at any point is
-//! followed by the same steps. The object's status is what a human reads, and remembers which machine
-//! a host had.
+//! Progress is recorded on the machines themselves ([`::ironic::next`]), so that after a crash at
+//! any point the same steps follow. The status of the set is for users, and records which machine a
+//! host had.
 
 pub mod addresses;
 pub mod backoff;

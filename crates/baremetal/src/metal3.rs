@@ -1,8 +1,9 @@
 //! Machines of Metal3: each host of a set gets a `BareMetalHost`, and gives it back.
 //!
-//! What was done stands on the `BareMetalHost` itself: labels and `consumerRef` say whose it is, an
-//! annotation says from what it was provisioned. Each write can be repeated, and none is made before what
-//! it relies on was seen, so that a crash at any point is followed by the same steps.
+//! Progress is recorded on the `BareMetalHost` itself: labels and `consumerRef` name its owner, and
+//! an annotation holds the hash of what it was provisioned from. Each write is idempotent, and none
+//! is made before its preconditions were observed, so that after a crash at any point the same
+//! steps follow.
 
 pub mod bare_metal_host;
 pub mod decide;

@@ -1,4 +1,4 @@
-//! What the judgement on a set sees: plain copies.
+//! Snapshot of everything that the decision on a baremetal set needs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,64 +17,65 @@ use crate::backoff::Refused;
 use crate::finalizers::MACHINES;
 use crate::metal3::bare_metal_host::Seen;
 
-/// Contents of Secrets by name, those that exist.
+/// Contents of existing Secrets by name.
 pub type Secrets = BTreeMap<String, Content>;
 
-/// Plain copies of everything that was seen.
+/// Plain copies of everything that was observed.
 #[derive(Clone, Debug)]
 pub struct Observed {
     /// The set.
     pub set: Arc<BaremetalSet>,
     /// Its namespace.
     pub namespace: String,
-    /// What the Secrets hold from which drives are made.
+    /// The contents of the Secrets that config drives are made from.
     pub texts: Texts,
     /// The other sets of its namespace.
     pub neighbours: Vec<Arc<BaremetalSet>>,
-    /// The machines, or why they are not known.
+    /// The machines, or why they are unknown.
     pub machines: Result<Machines, Unseen>,
-    /// What was seen of Metal3, where it provisions the machines.
+    /// What was observed of Metal3, if it provisions the machines.
     pub metal3: Seen,
-    /// What Ironic did not do lately, by the machine's UUID.
+    /// Failed Ironic requests, by the machine's UUID.
     pub refused: BTreeMap<String, Refused>,
-    /// Whether nobody can be asked any more: the namespace goes, and the credentials went before.
+    /// Whether machines can no longer be given back: the namespace is being deleted, and its
+    /// credentials are gone.
     pub is_abandoned: bool,
-    /// The keys for digests of what Secrets hold.
+    /// The keys for digests of Secret content.
     pub keys: Keys,
 }
 
 /// Ironic's machines.
 #[derive(Clone, Debug)]
 pub struct Machines {
-    /// The version of the API that is spoken.
+    /// The negotiated version of the API.
     pub version: ApiVersion,
-    /// All of them.
+    /// All nodes.
     pub nodes: Arc<Vec<Node>>,
 }
 
-/// Why the machines are not known.
+/// Why the machines are unknown.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Unseen {
-    /// Nobody has asked for them.
+    /// They were not requested.
     NotAsked,
-    /// Too many wait for slow Ironics at the moment: nothing is known, and nothing is told.
+    /// Too many requests wait for slow Ironics now. Nothing is known, and nothing is reported.
     NotYet,
     /// A Secret that requests need does not exist.
     NoSecret {
-        /// Where the set names it.
+        /// The field of the set that names it.
         path: &'static str,
         /// Its name.
         name: String,
         /// The keys that it must have.
         keys: &'static str,
     },
-    /// Ironic gave no answer, or a bad one.
+    /// Ironic gave no answer, or an invalid one.
     Error(Error),
 }
 
 impl Observed {
-    /// A set that was read, with the Secrets that it names and the other sets of its namespace; its
-    /// machines were not asked for.
+    /// Builds the observation of a set from its Secrets and the other sets of its namespace. The
+    /// machines are not requested yet.
     pub fn new(
         set: Arc<BaremetalSet>,
         secrets: &Secrets,
@@ -100,31 +101,33 @@ impl Observed {
         }
     }
 
-    /// The hosts that are to be; none of a set that goes, once nobody else holds it.
+    /// Returns the desired hosts. Empty for a set that is being deleted, once no other finalizer
+    /// holds it.
     pub fn wanted(&self) -> impl Iterator<Item = (&str, &BaremetalHost)> {
         let hosts = self.set.spec.baremetal_hosts.iter().map(|(name, host)| (name.as_str(), host));
         let goes = is_terminating(&*self.set) && !self.is_needed();
         hosts.filter(move |_| !goes)
     }
 
-    /// Whether the set is being deleted while somebody else holds it, who still needs the machines: they
-    /// stay as they are.
+    /// Returns whether the set is being deleted while another finalizer holds it. The machines stay
+    /// as they are, because that holder still needs them.
     pub fn is_needed(&self) -> bool {
         is_terminating(&*self.set) && self.holders().next().is_some()
     }
 
-    /// The finalizers by which others hold the set.
+    /// Returns the finalizers other than the operator's own.
     pub fn holders(&self) -> impl Iterator<Item = &str> {
         self.set.finalizers().iter().map(String::as_str).filter(|it| *it != MACHINES)
     }
 
-    /// What whoever asks for the machines has applied last; nothing where nobody else does.
+    /// Returns the hash of what the owner that requests the machines has applied last; `None` if
+    /// there is no such owner.
     pub fn applied(&self) -> Option<&String> {
         self.set.annotations().get(APPLIED)
     }
 
-    /// Whether somebody else than who asks for the machines has just taken a host out: it is asked for
-    /// as before.
+    /// Returns whether someone other than the requesting owner has just removed a host. The owner
+    /// still requests it.
     pub fn is_taken_out_by_hand(&self, host: &str) -> bool {
         let Some(status) = &self.set.status else { return false };
         let is_leaving =
@@ -137,29 +140,30 @@ impl Observed {
             && !is_leaving()
     }
 
-    /// Whether a host has a machine, as far as the status tells.
+    /// Returns whether any host has a machine, according to the status.
     pub fn has_machines(&self) -> bool {
         let reported = self.set.status.iter().flat_map(|it| it.baremetal_hosts.values());
         reported.into_iter().any(|it| it.bmh_ref != UNASSIGNED)
     }
 
-    /// The UID of the set, from which its machines are known.
+    /// Returns the UID of the set, which identifies its machines.
     pub fn uid(&self) -> String {
         self.set.uid().unwrap_or_default()
     }
 
-    /// Whether Ironic provisions the machines.
+    /// Returns whether Ironic provisions the machines.
     pub fn is_of_ironic(&self) -> bool {
         self.set.spec.effective_provisioner() == Provisioner::Ironic
     }
 
-    /// Whether machines may be taken: the set does not go before they are given back.
+    /// Returns whether machines may be taken: the finalizer keeps the set until they are given
+    /// back.
     pub fn is_held(&self) -> bool {
         has_finalizer(&*self.set, MACHINES)
     }
 }
 
-/// The texts of a Secret; what is no text is not there.
+/// Returns the text values of a Secret; values that are not text are left out.
 pub fn texts(content: &Content) -> BTreeMap<String, Secret<String>> {
     let text = |key: &str| Some((key.to_owned(), Secret::new(content.text(key)?.to_owned())));
     content.keys().filter_map(text).collect()

@@ -1,4 +1,4 @@
-//! What becomes of a set and what it says: a model of Ironic, and the API server's part in memory.
+//! Tests of sets with Ironic: a model of Ironic, and the API server's part in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ mod metal3;
 const KEY: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGzp0V5eeyEtRfB9K6gGXv6ooeyTVhGqvHLVIWNQ5vJv";
 
-/// The API server, Ironic, and an operator that keeps nothing from one pass to the next but who pauses.
+/// The API server, Ironic, and an operator that keeps only the request backoff between passes.
 struct Lab {
     set: Option<BaremetalSet>,
     secrets: Secrets,
@@ -45,9 +45,9 @@ struct Lab {
     unseen: Option<Unseen>,
     version: &'static str,
     is_abandoned: bool,
-    /// For digests of what Secrets hold; none at a release that knew none.
+    /// The keys for digests of Secret content; empty as in releases without keyed digests.
     keys: Keys,
-    /// Forgotten by an operator that dies.
+    /// Lost when the operator crashes.
     pauses: RequestBackoff,
     /// Machines for which Ironic has no worker, by UUID.
     busy: BTreeSet<String>,
@@ -81,7 +81,7 @@ fn set_of(name: &str, changes: &Value) -> BaremetalSet {
     .unwrap()
 }
 
-/// A merge patch (RFC 7386).
+/// Applies a merge patch (RFC 7386).
 fn merge(into: &mut Value, patch: &Value) {
     let Some(patch) = patch.as_object() else {
         *into = patch.clone();
@@ -141,13 +141,13 @@ impl Lab {
         self.set = Some(serde_json::from_value(set).unwrap());
     }
 
-    /// Somebody gives the command that has a host's machine forgotten.
+    /// Runs the command that removes the record of a host's machine.
     fn forget(&mut self, host: &str) {
         let status = self.set.as_mut().unwrap().status.as_mut().unwrap();
         status.baremetal_hosts.remove(host).unwrap();
     }
 
-    /// Somebody gives the command `openstack baremetal node undeploy`.
+    /// Runs the command `openstack baremetal node undeploy`.
     fn undeploy(&mut self, idx: usize) {
         self.model.nodes[idx].provision_state = State::Deleting;
         self.model.nodes[idx].target_provision_state = Some("available".into());
@@ -167,7 +167,7 @@ impl Lab {
         Some(seen)
     }
 
-    /// One pass, as the controller's loop makes it.
+    /// Runs one pass, as the controller's loop does.
     fn pass(&mut self) -> Result<Plan, Died> {
         let Some(mut seen) = self.seen() else { return Ok(Plan::default()) };
         for order in orders(&seen, self.model.now()) {
@@ -206,7 +206,7 @@ impl Lab {
         self.model.nodes.iter().find(|it| it.uuid == uuid).unwrap().title().to_owned()
     }
 
-    /// One call to somebody else, at which the operator may die.
+    /// Makes one external call, at which the operator may crash.
     fn call<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> Result<T, Died> {
         let answer =
             self.life.begin().map(|()| act(self)).and_then(|it| self.life.end().map(|()| it));
@@ -241,7 +241,7 @@ impl Lab {
         }
     }
 
-    /// Passes and time, until nothing happens any more.
+    /// Runs passes and advances time, until nothing changes any more.
     fn rest(&mut self) -> Result<(), Died> {
         let mut n_quiet = 0;
         for _ in 0..100 {
@@ -259,20 +259,20 @@ impl Lab {
         panic!("no end: {:?}", &self.log[self.log.len() - 20..]);
     }
 
-    /// The states of the machines, and for whom each is reserved.
+    /// Returns the states of the machines, and the host for which each is reserved.
     fn machines(&self) -> Vec<(&str, Option<String>)> {
         let host = |it: &ironic::Node| ironic::host_of(it, "set", "").map(str::to_owned);
         self.model.nodes.iter().map(|it| (it.provision_state.word(), host(it))).collect()
     }
 
-    /// Requests to Ironic among what was done since.
+    /// Returns the requests to Ironic since that position of the log.
     fn asked(&self, since: usize) -> Vec<&str> {
         let own = ["hold", "status", "release"];
         self.log[since..].iter().map(String::as_str).filter(|it| !own.contains(it)).collect()
     }
 }
 
-/// What becomes of a set, and what it says.
+/// Access to the set's status.
 trait Told {
     fn set(&self) -> Option<&BaremetalSet>;
 

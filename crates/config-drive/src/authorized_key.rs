@@ -1,9 +1,9 @@
-//! Lines of authorized keys as sshd reads them: options, type, key, comment.
+//! Lines of authorized keys in sshd's format: options, type, key, comment.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// Types of keys that today's sshd takes. DSA is none of them.
+/// Key types that current sshd accepts. DSA is not among them.
 const TYPES: [&str; 12] = [
     "ecdsa-sha2-nistp256",
     "ecdsa-sha2-nistp256-cert-v01@openssh.com",
@@ -21,9 +21,9 @@ const TYPES: [&str; 12] = [
 
 const WAY: &str = "copy the line of the key's .pub file: type, key in base64, comment";
 
-/// Why a line cannot be used, and the legal way; `None` for a good one.
+/// Returns why a line is invalid, with a valid alternative; `None` for a valid one.
 ///
-/// The line itself must not be repeated: somebody may have taken the private key.
+/// Faults must not repeat the line, which may be a private key by mistake.
 pub(crate) fn fault(line: &str) -> Option<(&'static str, &'static str)> {
     if line.contains("PRIVATE KEY") {
         return Some((
@@ -34,7 +34,7 @@ pub(crate) fn fault(line: &str) -> Option<(&'static str, &'static str)> {
     if line.contains('\n') {
         return Some(("has several lines", "give each key its own entry"));
     }
-    // cloud-init reads the text as YAML, which has no other control characters.
+    // cloud-init reads the text as YAML, which allows no other control characters.
     if line.contains(char::is_control) {
         return Some(("has control characters", WAY));
     }
@@ -49,7 +49,7 @@ pub(crate) fn fault(line: &str) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// The type of the key and what follows it, whatever options come first.
+/// Returns the type of the key and what follows it, skipping options.
 fn typed(line: &str) -> Option<(&'static str, &str)> {
     let split = |text| {
         let (word, rest) = split_outside_quotes(text)?;
@@ -58,7 +58,7 @@ fn typed(line: &str) -> Option<(&'static str, &str)> {
     split(line).or_else(|| split(split_outside_quotes(line)?.1))
 }
 
-/// The first word and the rest; blanks in quotes, as options have them, part no words.
+/// Splits off the first word; blanks in quotes, as in options, do not separate words.
 fn split_outside_quotes(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start();
     let (mut is_quoted, mut is_escaped) = (false, false);
@@ -74,7 +74,7 @@ fn split_outside_quotes(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// Whether a key begins with its type, as all of them do (RFC 4253, 6.6), and goes on.
+/// Returns whether a key begins with its type, as all keys do (RFC 4253, 6.6), and continues.
 fn says(blob: &[u8], type_: &str) -> bool {
     let Some((length, rest)) = blob.split_at_checked(4) else { return false };
     let is_length = u32::try_from(type_.len()).is_ok_and(|it| length == it.to_be_bytes());

@@ -1,14 +1,15 @@
-//! `user_data` where the human gives none: a cloud-config with names, users, and the root partition.
+//! `user_data` unless the user provides it: a cloud-config with names, users and the root
+//! partition.
 
 use serde_json::{Value, json};
 
 use crate::input::{Host, RootPassword, User};
 use crate::json;
 
-/// The text. JSON is YAML too, and is always written the same.
+/// Returns the cloud-config as JSON, which is valid YAML and always rendered the same.
 ///
 /// # Assumptions
-/// The host has no faults: texts with control characters would be no YAML.
+/// The host has no faults: texts with control characters would not be valid YAML.
 pub(crate) fn text(host: &Host) -> String {
     format!("#cloud-config\n{}", json::text(&config(host)))
 }
@@ -17,12 +18,12 @@ fn config(host: &Host) -> Value {
     let grows = !host.keep_root_size;
     let mut config = json!({
         "hostname": host.host_name,
-        // An image may say otherwise, and the host would keep the name that it was built with.
+        // Without it, an image may keep the name with which it was built.
         "preserve_hostname": false,
         "users": host.users.iter().map(user).collect::<Vec<_>>(),
-        // cloud-init else makes root's keys print a refusal.
+        // By default cloud-init makes root's keys only print a refusal.
         "disable_root": !host.users.iter().any(is_root),
-        // The password is for the console.
+        // The password is only for the console.
         "ssh_pwauth": false,
         "growpart": {"mode": if grows { "auto" } else { "off" }, "devices": ["/"]},
         "resize_rootfs": grows,
@@ -40,7 +41,7 @@ fn is_root(user: &User) -> bool {
     user.name == "root"
 }
 
-/// Ansible becomes root by sudo, and its modules expect a POSIX shell.
+/// Ansible becomes root by sudo, and its modules need a POSIX shell.
 fn user(user: &User) -> Value {
     let mut entry = json!({
         "name": user.name,

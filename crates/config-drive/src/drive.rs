@@ -1,4 +1,4 @@
-//! The drive itself: its files, its hash, and both forms in which Ironic takes it.
+//! The config drive: its files, its hash, and both forms in which Ironic accepts it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,25 +18,30 @@ use crate::input::Host;
 use crate::secret::Secret;
 use crate::{cloud_config, host, iso, json, meta_data, network, user_data};
 
-/// How large all files of a drive may be together, in bytes.
+/// Maximum size of all files of a drive together, in bytes.
 ///
-/// Ironic's partition has 64 MiB, but what a drive is made from comes from Secrets of 1 MiB at most,
-/// and the drive is a value in a row of Ironic's database: half a MiB leaves room for base64.
+/// Ironic's partition has 64 MiB, but a drive is made from Secrets of at most 1 MiB, and it is a
+/// value in a
+/// row of Ironic's database. Half a MiB leaves room for base64.
 pub const LIMIT: usize = 512 * 1024;
 
 /// The volume label by which cloud-init finds a drive.
 const LABEL: &str = "config-2";
-/// The folders of a drive, as Ironic makes them of the JSON form: cloud-init takes the newest date that
-/// it knows before `latest`, other readers take `latest`. Both have the same files.
+/// The directories of a drive, the same as Ironic creates from the JSON form.
+///
+/// cloud-init uses the newest date that it knows before `latest`, other readers use `latest`. Both
+/// have the
+/// same files.
 const VERSIONS: [&str; 2] = ["2012-08-10", "latest"];
 
 const META_DATA: &str = "meta_data.json";
 const NETWORK_DATA: &str = "network_data.json";
 const USER_DATA: &str = "user_data";
-/// Ironic writes vendor data of the JSON form under this name, so that both forms are one drive.
+/// File name of the vendor data, as Ironic names it for the JSON form, so that both forms are
+/// equal.
 const VENDOR_DATA: &str = "vendor_data2.json";
 
-/// A drive without faults. It holds secrets: Debug shows its hash alone.
+/// A valid drive. It holds secrets: Debug shows only its hash.
 #[derive(Clone, PartialEq)]
 pub struct Drive {
     meta: Value,
@@ -52,7 +57,10 @@ impl fmt::Debug for Drive {
 }
 
 impl Drive {
-    /// The drive of a host, or everything that is wrong with the input.
+    /// Builds the drive of a host.
+    ///
+    /// # Errors
+    /// Returns all faults of the input.
     pub fn of(host: &Host) -> Result<Self, Vec<Fault>> {
         let given = &host.given;
         let mut faults = host::name_faults(host);
@@ -76,7 +84,7 @@ impl Drive {
         if faults.is_empty() { Ok(drive) } else { Err(faults) }
     }
 
-    /// Its files by their names; they are the same in each of its folders.
+    /// Returns its files by name; they are the same in each directory.
     pub fn files(&self) -> BTreeMap<&'static str, Secret<String>> {
         let mut files =
             BTreeMap::from([(META_DATA, json::text(&self.meta)), (USER_DATA, self.user.clone())]);
@@ -85,13 +93,13 @@ impl Drive {
         files.into_iter().map(|(name, text)| (name, Secret::new(text))).collect()
     }
 
-    /// SHA-256 of its files in hexadecimal: another drive, another hash. It does not depend on the form,
-    /// nor on the compressor.
+    /// Returns the SHA-256 of its files in hexadecimal, which depends neither on form nor on
+    /// compressor.
     pub fn hash(&self) -> String {
         hash::of_bytes(self.canonical())
     }
 
-    /// The same by these keys, for whoever may see the hash: root's password may be short.
+    /// Returns the digest with these keys, for publishing: root's password may be short.
     pub fn digest(&self, keys: &Keys) -> Digest {
         keys.of_bytes(self.canonical().as_bytes())
     }
@@ -103,13 +111,15 @@ impl Drive {
         hash::canonical(&texts)
     }
 
-    /// Why the form that the human wants cannot be had with that version of the API.
+    /// Returns why this API version does not support the form that the user wants; `None` when it
+    /// does.
     pub fn form_fault(&self, wanted: ConfigDriveFormat, version: ApiVersion) -> Option<Fault> {
         format::form(wanted, version, self.vendor.is_some()).err()
     }
 
-    /// What a request to deploy says as `configdrive`, in the form that the human wants or that the
-    /// version of Ironic's API allows.
+    /// Returns `configdrive` for a deployment request, in the form that the user wants or that the
+    /// API version
+    /// allows.
     pub fn configdrive(
         &self,
         wanted: ConfigDriveFormat,
@@ -121,7 +131,7 @@ impl Drive {
         })
     }
 
-    /// The object of which Ironic makes the image itself.
+    /// Returns the object from which Ironic builds the image itself.
     fn object(&self) -> Secret<Value> {
         let mut object = json!({"meta_data": self.meta, "user_data": self.user});
         if let Some(data) = &self.network {
@@ -133,16 +143,16 @@ impl Drive {
         Secret::new(object)
     }
 
-    /// The image as Ironic stores it: base64 of gzip.
+    /// Returns the image as Ironic stores it: base64 of gzip.
     fn packed(&self) -> String {
-        // Time and system stand in gzip's header.
+        // gzip's header contains time and system.
         let writer = GzBuilder::new().mtime(0).operating_system(255);
         let mut gzip = writer.write(Vec::new(), Compression::best());
         let packed = gzip.write_all(self.image().expose()).and_then(|()| gzip.finish());
         STANDARD.encode(packed.expect("memory takes all bytes"))
     }
 
-    /// The ISO 9660 image: sectors of 2048 bytes.
+    /// Returns the ISO 9660 image, in sectors of 2048 bytes.
     pub fn image(&self) -> Secret<Vec<u8>> {
         let files = self.files();
         let in_folder = |version: &str| {
@@ -154,7 +164,7 @@ impl Drive {
         Secret::new(iso::image(LABEL, &all))
     }
 
-    /// Told of its largest part.
+    /// Returns a fault of the largest part if the drive is too large.
     fn too_large(&self) -> Option<Fault> {
         let files = self.files();
         let sizes = files.iter().map(|(name, text)| (text.expose().len(), *name));

@@ -1,27 +1,27 @@
-//! What is wrong with what a human wrote: where, what stands there, why not, and the legal way.
+//! Faults of a user's input: the field, its value, the cause and a valid alternative.
 
 use std::fmt;
 
 use api::conditions::truncated;
 
-/// How much of a value is repeated.
+/// How many bytes of a value are repeated.
 const VALUE_LIMIT: usize = 80;
 
-/// A mistake in an input. It heals by an edit alone.
+/// A fault of an input. Only an edit corrects it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Fault {
-    /// Where, as in `network.links[1].mtu`.
+    /// The field, as in `network.links[1].mtu`.
     pub path: String,
-    /// What stands there, trimmed; `None` where nothing does, or where it may be secret.
+    /// Its value, trimmed; `None` when it is absent or may be secret.
     pub value: Option<String>,
-    /// Why it is refused, as the end of a sentence about the value.
+    /// Why it is rejected, as the end of a sentence about the value.
     pub cause: String,
-    /// What may be written instead.
+    /// What is valid instead.
     pub way: String,
 }
 
 impl Fault {
-    /// About a value that may be shown.
+    /// Creates a fault of a value that may be shown.
     pub(crate) fn new(
         path: impl Into<String>,
         value: impl fmt::Display,
@@ -32,7 +32,7 @@ impl Fault {
         Self { value: Some(value), ..Self::hidden(path, cause, way) }
     }
 
-    /// About a value that may be secret, or that is not there.
+    /// Creates a fault of a value that is absent or may be secret.
     pub(crate) fn hidden(
         path: impl Into<String>,
         cause: impl Into<String>,
@@ -41,7 +41,7 @@ impl Fault {
         Self { path: path.into(), value: None, cause: cause.into(), way: way.into() }
     }
 
-    /// The same fault of something that stands below `parent`.
+    /// Returns the same fault with `parent` before its path.
     pub(crate) fn below(mut self, parent: &str) -> Self {
         self.path = format!("{parent}.{}", self.path);
         self

@@ -1,4 +1,4 @@
-//! In which form a drive goes to Ironic: what the human wants, and what the version of the API allows.
+//! The form in which a drive is sent to Ironic, from the user's choice and the API version.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,17 +7,17 @@ use api::baremetal::ConfigDriveFormat;
 
 use crate::fault::Fault;
 
-/// The first version of the API that takes an object.
+/// The first API version that accepts an object.
 const OBJECT: ApiVersion = ApiVersion { major: 1, minor: 56 };
-/// The first version of the API that takes `vendor_data` in it.
+/// The first API version that accepts `vendor_data` in it.
 const VENDOR_DATA: ApiVersion = ApiVersion { major: 1, minor: 59 };
 
-/// A version of Ironic's API, as `X-OpenStack-Ironic-API-Version` names it: `1.59`.
+/// A version of Ironic's API, as in `X-OpenStack-Ironic-API-Version`: `1.59`.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct ApiVersion {
-    /// Before the dot; 1 for ever since.
+    /// The number before the dot, so far always 1.
     pub major: u16,
-    /// After the dot.
+    /// The number after the dot.
     pub minor: u16,
 }
 
@@ -47,7 +47,7 @@ pub(crate) enum Form {
     Iso,
 }
 
-/// The form that a human's wish comes to with a version of the API.
+/// Returns the form for the user's choice and an API version.
 pub(crate) fn form(
     wanted: ConfigDriveFormat,
     version: ApiVersion,

@@ -1,4 +1,4 @@
-//! The drives of an `OpenStackBaremetalSet`'s hosts, and what is wrong with them in the set's own words.
+//! The drives of an `OpenStackBaremetalSet`'s hosts, with faults at the set's own fields.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,19 +13,21 @@ use crate::input::{Given, Host, Link, LinkKind, Network, RootPassword, Subnet, U
 use crate::secret::Secret;
 use crate::user_data;
 
-/// Texts of Secrets in the set's namespace: by name, then by key.
+/// Texts of Secrets in the set's namespace: Secret name → key → text.
 pub type Texts = BTreeMap<String, BTreeMap<String, Secret<String>>>;
 
-/// The cause of a fault that a Secret of the name brings to its end.
+/// The cause of a fault that creating the Secret corrects.
 pub const NO_SECRET: &str = "is no Secret there";
 
-/// The version of Ironic's API that knows the network data of ramdisks.
+/// The first version of Ironic's API with network data of ramdisks.
 const RAMDISKS: ApiVersion = ApiVersion { major: 1, minor: 66 };
-/// The field of a host that names the Secret with it, and the keys where that stands.
+/// The field of a host that names the Secret with its ramdisk's network data, and the Secret's
+/// keys.
 const OF_RAMDISK: (&str, [&str; 2]) = ("preprovisioningNetworkDataName", ["networkData", "value"]);
 
-/// The Secrets in the set's namespace that drives of its hosts are made from, and what Ironic's ramdisks
-/// are told; those of hosts that are adopted are not needed, for these get neither.
+/// Returns the Secrets in the set's namespace from which drives and ramdisk networks are made.
+///
+/// Secrets of adopted hosts are not included, because these hosts get neither.
 pub fn secrets<'a>(set: &'a BaremetalSetSpec, namespace: &str) -> BTreeSet<&'a str> {
     let shared = [
         &set.template.password_secret,
@@ -40,24 +42,24 @@ pub fn secrets<'a>(set: &'a BaremetalSetSpec, namespace: &str) -> BTreeSet<&'a s
     let is_here = |it: &&SecretReference| it.namespace.as_deref().is_none_or(|it| it == namespace);
     let referred = shared.into_iter().chain(own).flatten().filter(is_here);
     let named = referred.filter_map(|it| it.name.as_deref());
-    // With Metal3 it stands where the machine is, and Metal3 reads it.
+    // With Metal3 the Secret is in the machine's namespace, and Metal3 reads it.
     let is_of_ironic = set.effective_provisioner() == Provisioner::Ironic;
     let ramdisks = deployed().filter(|_| is_of_ironic).filter_map(of_ramdisk);
     named.chain(ramdisks).chain(set.template.deployment_ssh_secret.as_deref()).collect()
 }
 
-/// The Secret with the network data of a host's ramdisk.
+/// Returns the name of the Secret with the network data of a host's ramdisk.
 fn of_ramdisk(host: &BaremetalHost) -> Option<&str> {
     host.preprovisioning_network_data_name.as_deref().filter(|it| !it.is_empty())
 }
 
-/// A Secret that a human may name.
+/// A reference to a Secret, if the user set it.
 type Reference<'a> = Option<&'a SecretReference>;
 
-/// The id of the bond, which cloud-init also names so.
+/// The id of the bond, which is also cloud-init's name for it.
 const BOND: &str = "bond0";
 
-/// A host of a set, and what its drive is made from.
+/// A host of a set, with everything from which its drive is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Member<'a> {
     /// The set.
@@ -66,21 +68,28 @@ pub struct Member<'a> {
     pub namespace: &'a str,
     /// The host's name: a key of `baremetalHosts`.
     pub name: &'a str,
-    /// What `baremetalHosts` says of it.
+    /// Its entry in `baremetalHosts`.
     pub host: &'a BaremetalHost,
-    /// What the Secrets hold that set and host name.
+    /// The contents of the Secrets that set and host name.
     pub texts: &'a Texts,
 }
 
 impl Member<'_> {
-    /// The drive for a deployment, or every fault with its path in the set.
+    /// Returns the drive for a deployment.
+    ///
+    /// # Errors
+    /// Returns all faults, with their paths in the set.
     pub fn drive(&self, instance_uuid: &str) -> Result<Drive, Vec<Fault>> {
         let host = self.input(instance_uuid)?;
         Drive::of(&host).map_err(|faults| faults.into_iter().map(|it| self.placed(it)).collect())
     }
 
-    /// The network data of the ramdisk, for an Ironic that speaks this version, if it is known; none
-    /// where the host names none. Each link has an `mtu`, as in the drive.
+    /// Returns the network data of the ramdisk; `None` when the host names none.
+    ///
+    /// `version` is Ironic's API version, if known. Each link has an `mtu`, as in the drive.
+    ///
+    /// # Errors
+    /// Returns the faults of the Secret, or that the API version is too old.
     pub fn ramdisk(
         &self,
         version: Option<ApiVersion>,
@@ -107,14 +116,17 @@ impl Member<'_> {
         Err(faults.into_iter().map(placed).collect())
     }
 
-    /// What the drive is made from, or what the Secrets lack.
+    /// Returns the input of the drive.
+    ///
+    /// # Errors
+    /// Returns what the Secrets lack.
     pub fn input(&self, instance_uuid: &str) -> Result<Host, Vec<Fault>> {
         let Self { set, name, .. } = *self;
         let mut faults = Vec::new();
         let given = self.given(&mut faults);
         let keys = set.template.deployment_ssh_secret.as_deref().unwrap_or_default();
         let keys = match &given.user_data {
-            // Keys have no place in a cloud-config that a human wrote.
+            // A cloud-config of the user does not contain these keys.
             Some(_) => None,
             None => self.text(keys, &["authorized_keys"], "spec.deploymentSSHSecret", &mut faults),
         };
@@ -158,7 +170,7 @@ impl Member<'_> {
         let Self { set, host, .. } = *self;
         let mut text = |key: &'static str, own: Reference<'_>, shared: Reference<'_>| {
             let path = if own.is_some() { self.own_path(key) } else { format!("spec.{key}") };
-            // `value` is where Metal3 looks too.
+            // Metal3 also looks for the key `value`.
             self.referred(own.or(shared)?, &[key, "value"], &path, faults)
         };
         Given {
@@ -189,7 +201,7 @@ impl Member<'_> {
         self.text(reference.name.as_deref().unwrap_or_default(), keys, path, faults)
     }
 
-    /// The first of these keys that a Secret has.
+    /// Returns the text of the first of these keys that a Secret has.
     fn text(
         &self,
         name: &str,
@@ -210,7 +222,8 @@ impl Member<'_> {
         None
     }
 
-    /// Of a host that has no address and is told how to use one: it would get no network data at all.
+    /// Returns the fault of a host with address settings but no address: it would get no network
+    /// data at all.
     fn without_address(&self) -> Option<Fault> {
         let Self { set, host, .. } = *self;
         let is_some = |it: &&String| !it.is_empty();
@@ -229,13 +242,13 @@ impl Member<'_> {
         Some(Fault::hidden(self.own_path("ctlPlaneIP"), cause, way))
     }
 
-    /// The control plane's network; none without an address.
+    /// Returns the control plane network; `None` without an address.
     fn network(&self) -> Option<Network> {
         let Self { set, host, .. } = *self;
         let address = host.ctl_plane_ip.clone().filter(|it| !it.is_empty())?;
         let mtu = set.ctlplane_mtu;
         let link = |id: &str, kind| Link { id: id.to_owned(), mtu, kind };
-        // Ids of cards are not their names, so that a bad name is told once.
+        // Ids of network cards are not their names, so that an invalid name is reported once.
         let card = |(idx, name): (usize, &String)| {
             link(&format!("nic{idx}"), LinkKind::Name(name.clone()))
         };
@@ -272,7 +285,7 @@ impl Member<'_> {
         Some(Network { links, networks: vec![subnet] })
     }
 
-    /// The fault where the human wrote what caused it.
+    /// Moves a fault to the set's field that caused it.
     fn placed(&self, fault: Fault) -> Fault {
         let path = self.path(&fault.path);
         Fault { path, ..fault }
@@ -314,7 +327,7 @@ impl Member<'_> {
         }
     }
 
-    /// The path of what a human gives: its first word is the key.
+    /// Returns the path of a value from a user's Secret: its first word is the key.
     fn given_path(&self, path: &str) -> String {
         let BaremetalHost { user_data, network_data, meta_data, vendor_data, .. } = self.host;
         let own = [
@@ -526,7 +539,7 @@ mod tests {
             let changes = json!({"ctlplaneGateway": null, "baremetalHosts": host(fields)});
             rejected(&changes, &told(&path));
         }
-        // A human's own network needs none of them.
+        // A user's own network needs none of them.
         let own = json!({"networkData": {"name": "own"}});
         let drive = made(&json!({"baremetalHosts": host(own)})).unwrap();
         assert!(drive.files().contains_key("network_data.json"));

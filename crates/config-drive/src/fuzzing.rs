@@ -1,6 +1,6 @@
 //! Body of the fuzz target of this crate; see `fuzz/` and docs/development.md.
 //!
-//! It is compiled for tests, which give it the committed corpus, and for the fuzzer alone.
+//! It is compiled only for tests, which run it on the committed corpus, and for the fuzzer.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ use crate::from_baremetal_set::{Member, Texts, secrets};
 use crate::input::Host;
 use crate::secret::Secret;
 
-/// A fuzz target: its name, and what it does with an input.
+/// A fuzz target: its name, and the function that takes an input.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// The targets of this crate.
 pub const TARGETS: &[Target] = &[("config_drive", config_drive)];
 
-/// What the target reads: a host, or a set with the content of its Secrets.
+/// The input of the target: a host, or a set with the content of its Secrets.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Input {
@@ -27,7 +27,7 @@ enum Input {
     Host(Box<Host>),
 }
 
-/// What a drive is made from, as YAML or JSON.
+/// The input of a drive, as YAML or JSON.
 pub fn config_drive(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     match yaml::from_str(&text) {
@@ -43,7 +43,7 @@ fn judged(host: &Host) {
     match drive {
         Ok(drive) => {
             let n_bytes = drive.image().expose().len();
-            // Each file stands in two folders; the rest are folders and rounding.
+            // Each file is in two directories; the rest is directories and rounding.
             assert!(n_bytes <= 2 * LIMIT + 64 * 1024, "{n_bytes} bytes");
             assert!(n_bytes.is_multiple_of(2048), "half a sector");
         }

@@ -1,4 +1,4 @@
-//! Names, users and the password of a host: what is wrong with them.
+//! Validation of a host's names, users and password.
 
 use api::names::{is_dns_label, is_dns_subdomain};
 
@@ -6,12 +6,12 @@ use crate::authorized_key;
 use crate::fault::Fault;
 use crate::input::{Host, RootPassword, User};
 
-/// How long the name of a running Linux may be; distributions set the whole name as such.
+/// Maximum length of a Linux host name; distributions set the fully qualified name.
 const NAME_LIMIT: usize = 64;
-/// How long a login name may be: useradd refuses more.
+/// Maximum length of a login name: useradd rejects longer ones.
 const LOGIN_LIMIT: usize = 32;
 
-/// Faults of what stands in the user data alone.
+/// Returns the faults of what only the user data contains.
 pub(crate) fn user_faults(host: &Host) -> Vec<Fault> {
     let mut faults = Vec::new();
     if host.users.is_empty() {
@@ -28,7 +28,7 @@ pub(crate) fn user_faults(host: &Host) -> Vec<Fault> {
     faults
 }
 
-/// Faults of the names, which every drive has.
+/// Returns the faults of the names, which every drive has.
 pub(crate) fn name_faults(host: &Host) -> Vec<Fault> {
     let mut faults = Vec::new();
     let Host { host_name, fqdn, instance_uuid, .. } = host;

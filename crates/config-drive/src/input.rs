@@ -1,6 +1,6 @@
-//! What a drive is made from: a host as whoever deploys it describes it, not judged yet.
+//! The input of a drive: the description of a host, not validated yet.
 //!
-//! Values that humans write stay as they wrote them; [`crate::faults`] says what is wrong with them.
+//! Values stay as users wrote them; [`crate::faults`] validates them.
 
 use std::collections::BTreeMap;
 
@@ -14,23 +14,24 @@ use crate::secret::Secret;
 pub struct Host {
     /// The host's name, one DNS label.
     pub host_name: String,
-    /// The whole name with its domain, at most 64 characters.
+    /// The fully qualified name, at most 64 characters.
     pub fqdn: Option<String>,
-    /// Names this deployment of the machine; another one makes cloud-init begin anew.
+    /// Identifies this deployment of the machine; with another one cloud-init starts over.
     pub instance_uuid: String,
-    /// Who may log in; each may become root without a password.
+    /// Users who may log in; each may become root without a password.
     pub users: Vec<User>,
-    /// The password of root; none without it.
+    /// The password of root; `None` means that root has none.
     pub root_password: Option<RootPassword>,
-    /// Leaves the root partition as large as the image made it; else it grows to the end of its disk.
+    /// Keeps the root partition as large as in the image; otherwise it grows to the end of its
+    /// disk.
     pub keep_root_size: bool,
-    /// The network; without one the image's own way holds, which is mostly DHCP.
+    /// The network; `None` leaves it to the image, which mostly uses DHCP.
     pub network: Option<Network>,
-    /// What a human gives in place of what is made here, or on top of it.
+    /// The user's texts, which replace or extend what is made here.
     pub given: Given,
 }
 
-/// Somebody who may log in with a key.
+/// A user who may log in with a key.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct User {
@@ -44,9 +45,9 @@ pub struct User {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum RootPassword {
-    /// As `mkpasswd` prints it: `$6$…`, `$y$…`.
+    /// The hash that `mkpasswd` prints: `$6$…`, `$y$…`.
     Hash(Secret<String>),
-    /// As it is typed.
+    /// The password in plain text.
     Plain(Secret<String>),
 }
 
@@ -64,51 +65,54 @@ pub struct Network {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Link {
-    /// How other entries refer to it; of a bond also its name on the host, see [`LinkKind::Bond`].
+    /// The id in references; for a bond also its name on the host, see [`LinkKind::Bond`].
     pub id: String,
-    /// The largest packet in bytes. Always given: Ironic may replace network data without it.
+    /// The largest packet in bytes. It is required, because Ironic may replace network data without
+    /// it.
     pub mtu: i64,
-    /// What it is.
+    /// Its kind.
     pub kind: LinkKind,
 }
 
-/// What a link is.
+/// The kind of a link.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum LinkKind {
-    /// The network card with this MAC address, whatever its name is.
+    /// The network card with this MAC address, regardless of its name.
     Mac(String),
     /// The network card with this name.
     Name(String),
-    /// Several network cards as one. cloud-init names bonds itself, `bond0` first: so must its id.
+    /// A bond of network cards. cloud-init names bonds itself, beginning with `bond0`, so the id
+    /// must be that.
     Bond {
-        /// Ids of the links that belong to it; at least two.
+        /// Ids of its links; at least two.
         members: Vec<String>,
         /// The kernel's name of the mode, such as `802.3ad`.
         mode: String,
-        /// The kernel's other options, such as `lacp_rate`; `miimon` is 100 unless it is given, or
-        /// `arp_interval` is.
+        /// Other options of the kernel, such as `lacp_rate`; `miimon` defaults to 100 unless
+        /// `arp_interval` is
+        /// set.
         #[serde(default)]
         options: BTreeMap<String, String>,
     },
     /// A VLAN on a network card or a bond.
     Vlan {
-        /// Id of the link below.
+        /// Id of the underlying link.
         parent: String,
-        /// Its number, 1 to 4094.
+        /// The VLAN id, 1 to 4094.
         vlan_id: i64,
     },
 }
 
-/// An address of the host, and what goes with it.
+/// An address of the host, with its routes and name servers.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Subnet {
-    /// Id of the link that has it.
+    /// Id of the link with this address.
     pub link: String,
     /// Address and prefix length, as in `192.0.2.10/24` or `2001:db8::a/64`.
     pub address: String,
-    /// The default gateway of this family of addresses.
+    /// The default gateway of this address family.
     pub gateway: Option<String>,
     /// Further routes.
     pub routes: Vec<Route>,
@@ -122,22 +126,22 @@ pub struct Subnet {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Route {
-    /// The network that it leads to, as in `198.51.100.0/24`.
+    /// The destination network, as in `198.51.100.0/24`.
     pub destination: String,
-    /// The address that it leads through.
+    /// The address of the gateway.
     pub gateway: String,
 }
 
-/// Contents of the human's own Secrets, as texts. They may be secret, so no fault repeats them.
+/// Texts from the user's own Secrets. They may be secret, so no fault repeats them.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Given {
-    /// Takes the place of the cloud-config that would be made; any form that cloud-init knows.
+    /// Replaces the generated cloud-config; in any form that cloud-init reads.
     pub user_data: Option<Secret<String>>,
-    /// Takes the place of the network data; YAML or JSON, `links` and `networks` as in OpenStack.
+    /// Replaces the network data; YAML or JSON, with `links` and `networks` as in OpenStack.
     pub network_data: Option<Secret<String>>,
-    /// Keys that are added to the metadata, or replace its own; YAML or JSON.
+    /// Keys that extend the metadata or override its own; YAML or JSON.
     pub meta_data: Option<Secret<String>>,
-    /// The vendor data; YAML or JSON. There is none without it.
+    /// The vendor data; YAML or JSON. Without it there is none.
     pub vendor_data: Option<Secret<String>>,
 }

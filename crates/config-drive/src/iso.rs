@@ -1,8 +1,10 @@
-//! A writer of ISO 9660 images with Rock Ridge names: small, and the same bytes for the same files.
+//! A writer of small ISO 9660 images with Rock Ridge names; the same files give the same bytes.
 //!
-//! Follows ECMA-119 (ISO 9660), SUSP 1.12 and RRIP 1.10 as far as a few small files need them: one
-//! session, no boot record, no Joliet. All dates are [`encoding::DATE`]; files belong to root, who alone
-//! may read them. Files of equal content share their sectors.
+//! It implements ECMA-119 (ISO 9660), SUSP 1.12 and RRIP 1.10 as far as a few small files need
+//! them: one
+//! session, no boot record, no Joliet. All dates are [`encoding::DATE`]; files belong to root, and
+//! only
+//! root may read them. Files with equal content share their sectors.
 
 mod encoding;
 mod layout;
@@ -15,14 +17,15 @@ use encoding::{SECTOR, padded};
 use layout::{Directory, FIRST, Files, Layout, Place, above, directories, last};
 use record::{Record, RockRidge};
 
-/// The image ends on a multiple of so many sectors: readers take 64 KiB at once.
+/// The image size is a multiple of this number of sectors, because readers read 64 KiB at once.
 const UNIT: usize = 32;
 
-/// The image of a volume.
+/// Returns the image of a volume.
 ///
 /// # Assumptions
-/// The label has at most 32 characters, names differ in more than case and punctuation and are as long
-/// as those of a config drive; all files together are far smaller than 4 GiB, none is empty.
+/// The label has at most 32 characters. Names differ in more than case and punctuation and are as
+/// long as
+/// those of a config drive. All files together are far smaller than 4 GiB, and none is empty.
 pub(crate) fn image(label: &str, files: &Files<'_>) -> Vec<u8> {
     let directories = directories(files);
     let distinct: BTreeSet<&[u8]> = files.values().copied().collect();
@@ -45,7 +48,7 @@ pub(crate) fn image(label: &str, files: &Files<'_>) -> Vec<u8> {
     image
 }
 
-/// Gives everything its place: sizes of directories do not depend on where things are.
+/// Places everything; sizes of directories do not depend on the places.
 fn layout(directories: &[Directory], files: &Files<'_>, contents: &[&[u8]]) -> Layout {
     let nowhere = Layout {
         directories: vec![Place::default(); directories.len()],
@@ -68,14 +71,14 @@ fn layout(directories: &[Directory], files: &Files<'_>, contents: &[&[u8]]) -> L
     }
 }
 
-/// The number of sectors of the whole image.
+/// Returns the number of sectors of the whole image.
 fn end(layout: &Layout) -> usize {
     let all = layout.directories.iter().chain(&layout.contents);
     let last = all.map(|it| it.sector + it.n_bytes.div_ceil(SECTOR)).max();
     last.unwrap_or(FIRST).next_multiple_of(UNIT)
 }
 
-/// The sectors of a directory: itself, its parent, then its entries by their names.
+/// Returns the sectors of a directory: itself, its parent, then its entries by name.
 fn records(
     idx: usize,
     directories: &[Directory],
@@ -121,7 +124,7 @@ fn records(
     packed([itself, parent].into_iter().chain(entries).map(|it| it.bytes()))
 }
 
-/// Records one after the other; none may lie across two sectors.
+/// Packs records; none may cross a sector boundary.
 fn packed(records: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
     let mut sectors = Vec::new();
     for record in records {

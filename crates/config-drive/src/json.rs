@@ -1,11 +1,11 @@
-//! JSON as a text that is always the same: keys sorted, two spaces, a line break at its end.
+//! Deterministic JSON: sorted keys, indentation of two spaces, a line break at the end.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// A value whose objects are sorted, whatever order the map type of [`Value`] keeps in this build.
+/// A value whose keys are serialized in order, whichever map type [`Value`] has in this build.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Sorted<'a> {
@@ -28,7 +28,7 @@ impl<'a> Sorted<'a> {
     }
 }
 
-/// The text of a value.
+/// Returns the text of a value.
 pub(crate) fn text(value: &Value) -> String {
     let text = serde_json::to_string_pretty(&Sorted::of(value));
     text.expect("keys are texts") + "\n"

@@ -1,8 +1,11 @@
-//! The config drive of a host: what a machine without a metadata service and without DHCP is told at
-//! its first boot. Pure: the same input gives the same bytes, everywhere and always.
+//! The config drive of a host: what a machine needs at its first boot without metadata service and
+//! DHCP.
 //!
-//! [`Drive::of`] makes it from a [`Host`], or tells every fault of it; [`Drive::configdrive`] gives the
-//! value of `configdrive` in the request that deploys a node of Ironic.
+//! The crate is pure: the same input always gives the same bytes.
+//!
+//! [`Drive::of`] builds it from a [`Host`], or returns all its faults. [`Drive::configdrive`]
+//! returns the
+//! value of `configdrive` in the request that deploys an Ironic node.
 
 mod authorized_key;
 mod cloud_config;
@@ -30,7 +33,7 @@ pub use input::{Given, Host, Link, LinkKind, Network, RootPassword, Route, Subne
 pub use secret::Secret;
 pub use set::faults_among;
 
-/// Everything that is wrong with a host's input, in the order of its fields; empty for a good one.
+/// Returns all faults of a host's input, in the order of its fields; empty for a valid one.
 pub fn faults(host: &Host) -> Vec<Fault> {
     Drive::of(host).err().unwrap_or_default()
 }

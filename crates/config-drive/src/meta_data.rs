@@ -1,17 +1,17 @@
-//! `meta_data.json`: which deployment of which host this is.
+//! `meta_data.json`: identifies the deployment and the host.
 
 use serde_json::{Map, Value, json};
 
 use crate::fault::Fault;
 use crate::input::Host;
 
-/// Keys that point to other files of a drive, with which cloud-init refuses ours.
+/// Keys that point to other files of a drive; with them cloud-init rejects our drive.
 const POINTERS: [&str; 2] = ["files", "network_config"];
 
-/// The metadata: ours, and over it what the human gives.
+/// Returns the metadata: ours, overridden by the user's.
 ///
-/// cloud-init takes `uuid` as the identity of the instance, and `hostname` where the user data names
-/// no host.
+/// cloud-init uses `uuid` as the identity of the instance, and `hostname` if the user data names no
+/// host.
 pub(crate) fn of(host: &Host, given: Option<Map<String, Value>>, faults: &mut Vec<Fault>) -> Value {
     let name = host.fqdn.as_ref().unwrap_or(&host.host_name);
     let mut keys = Map::new();

@@ -4,18 +4,18 @@ use std::fmt;
 
 use serde::Deserialize;
 
-/// Something secret. It cannot be printed nor serialized; whoever passes it on says [`Secret::expose`].
+/// A secret value. It can be neither printed nor serialized; [`Secret::expose`] gives access to it.
 #[derive(Clone, Default, Deserialize, Eq, PartialEq)]
 #[serde(transparent)]
 pub struct Secret<T>(T);
 
 impl<T> Secret<T> {
-    /// Hides a value.
+    /// Wraps a value.
     pub const fn new(value: T) -> Self {
         Self(value)
     }
 
-    /// The value itself.
+    /// Returns the value itself.
     pub const fn expose(&self) -> &T {
         &self.0
     }

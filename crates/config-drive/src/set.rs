@@ -1,4 +1,4 @@
-//! Faults that only several hosts together have: what must be one host's own.
+//! Faults among several hosts: values that must be unique to one host.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,18 @@ use crate::fault::Fault;
 use crate::input::Host;
 use crate::network;
 
-/// Addresses, MAC addresses, names and identities that two hosts of a set have, told of the later one;
-/// hosts by the keys under which their humans know them.
+/// Returns addresses, MAC addresses, names and identities that two hosts of a set share.
+///
+/// Each is reported for the later host. The keys are the names by which users know the hosts.
 ///
 /// # Assumptions
-/// Faults of each host alone are told by [`crate::faults`]; what is no address is none here.
+/// [`crate::faults`] reports the faults of each single host; invalid addresses are ignored here.
 pub fn faults_among(hosts: &BTreeMap<String, &Host>) -> Vec<Fault> {
     let mut owners: BTreeMap<(&'static str, String), &str> = BTreeMap::new();
     let mut faults = Vec::new();
     for (key, host) in hosts {
         for (what, path, value) in own(host) {
-            // Of one host alone, twice is another fault.
+            // A duplicate within one host is another fault.
             let owner = *owners.entry((what, value.clone())).or_insert(key);
             if owner != key {
                 let (path, cause) =
@@ -28,7 +29,7 @@ pub fn faults_among(hosts: &BTreeMap<String, &Host>) -> Vec<Fault> {
     faults
 }
 
-/// What only one host may have: what it is, where it stands, and the value.
+/// Returns the values that must be unique to one host: what it is, its field, and the value.
 fn own(host: &Host) -> Vec<(&'static str, String, String)> {
     let mut own = vec![
         ("the instance", "instanceUuid".to_owned(), host.instance_uuid.clone()),
@@ -39,7 +40,7 @@ fn own(host: &Host) -> Vec<(&'static str, String, String)> {
     ];
     let network = host.network.iter().filter(|_| host.given.network_data.is_none());
     for it in network {
-        // Addresses of one link alone are no host's own.
+        // Link-local addresses may occur on several hosts.
         let is_own = |it: &std::net::IpAddr| match it {
             std::net::IpAddr::V4(it) => !it.is_link_local(),
             std::net::IpAddr::V6(it) => !it.is_unicast_link_local(),

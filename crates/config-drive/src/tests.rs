@@ -1,4 +1,4 @@
-//! What is made of a good host, and what is told of a bad one.
+//! Tests of drives of valid hosts, and of the faults of invalid ones.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ fn drive(value: &Value) -> Drive {
     Drive::of(&host(value)).unwrap()
 }
 
-/// What is told of the good host with other values at those JSON pointers.
+/// Returns the faults of the valid host with other values at those JSON pointers.
 #[track_caller]
 fn told(changes: &[(&str, Value)]) -> Vec<String> {
     let mut value = good();
@@ -63,7 +63,7 @@ fn told(changes: &[(&str, Value)]) -> Vec<String> {
     faults(&host(&value)).iter().map(ToString::to_string).collect()
 }
 
-/// One change, one fault that begins so and goes on so.
+/// Checks that one change gives one fault with this beginning and continuation.
 #[track_caller]
 fn check(pointer: &str, value: Value, start: &str, part: &str) {
     let told = told(&[(pointer, value)]);
@@ -349,7 +349,7 @@ fn what_the_human_gives_replaces_or_is_added() {
         "networkData": "{\"links\": [{\"id\": \"a\"}], \"networks\": [{}]}",
         "vendorData": "a: 1",
     });
-    // Users are not asked for where user data is given.
+    // Users are not checked if user data is given.
     value["users"] = json!([]);
     let form = drive(&value).configdrive(ConfigDriveFormat::Auto, NEW).unwrap();
     let expected = json!({
@@ -404,7 +404,7 @@ fn what_only_one_host_may_have_is_told_of_the_second() {
     let network = other.network.as_mut().unwrap();
     network.links.remove(0);
     network.networks[0].address = "192.0.2.11/24".into();
-    // Another way to write the same one.
+    // Another spelling of the same address.
     network.networks[1].address = "2001:0DB8::000a/48".into();
     let address = "hosts[b].network.networks[1].address: \"2001:db8::a\" is the address of a too; \
                    give each host its own";
@@ -428,7 +428,7 @@ fn golden_texts_and_hashes_stay_as_they_are() {
 }
 
 proptest! {
-    /// Whatever somebody writes: faults or a drive, and the same each time.
+    /// Any input gives faults or a drive, and the same each time.
     #[test]
     fn any_text_gives_faults_or_a_drive(
         pointer in prop::sample::select(vec![
@@ -446,7 +446,7 @@ proptest! {
         prop_assert!(faults.iter().all(|it| !it.path.is_empty() && !it.way.is_empty()));
     }
 
-    /// A change that a human would see is another hash, and nothing else is.
+    /// A change that a user would see gives another hash, and nothing else does.
     #[test]
     fn another_host_is_another_hash(a in "[a-z]{1,9}", b in "[a-z]{1,9}") {
         let named = |name: &str| {

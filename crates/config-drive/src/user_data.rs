@@ -1,4 +1,4 @@
-//! What the human gives as texts: read, completed where Ironic wants more, never repeated in faults.
+//! The user's texts: parsed, completed where Ironic needs more, never repeated in faults.
 
 use api::yaml;
 use serde_json::{Map, Value, json};
@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 use crate::fault::Fault;
 use crate::secret::Secret;
 
-/// The MTU of Ethernet, for links of given network data that say none.
+/// The Ethernet MTU, for links of the user's network data without one.
 const ETHERNET_MTU: u64 = 1500;
 
-/// The object in a text of YAML or JSON.
+/// Parses an object from a text of YAML or JSON.
 pub(crate) fn object(
     path: &str,
     text: Option<&Secret<String>>,
@@ -18,7 +18,7 @@ pub(crate) fn object(
     let cause = match yaml::from_str(text?.expose()) {
         Ok(Value::Object(map)) => return Some(map),
         Ok(_) => "is no object".to_owned(),
-        // The parser's own words may quote the text.
+        // The parser's message may quote the text.
         Err(error) => match error.line() {
             Some(line) => format!("is neither YAML nor JSON: line {line}"),
             None => "is neither YAML nor JSON".to_owned(),
@@ -28,7 +28,7 @@ pub(crate) fn object(
     None
 }
 
-/// The user data in place of ours.
+/// Returns the user data that replaces ours.
 pub(crate) fn user_data(text: &Secret<String>, faults: &mut Vec<Fault>) -> String {
     if text.expose().trim().is_empty() {
         let way = "give one that cloud-init knows, such as #cloud-config, or leave it out";
@@ -37,7 +37,7 @@ pub(crate) fn user_data(text: &Secret<String>, faults: &mut Vec<Fault>) -> Strin
     text.expose().clone()
 }
 
-/// The vendor data.
+/// Returns the vendor data.
 pub(crate) fn vendor_data(data: Map<String, Value>, faults: &mut Vec<Fault>) -> Value {
     if data.get("cloud-init").is_some_and(Value::is_object) {
         let way = "write a text that begins with #cloud-config, or a list of such texts";
@@ -47,8 +47,9 @@ pub(crate) fn vendor_data(data: Map<String, Value>, faults: &mut Vec<Fault>) -> 
     Value::Object(data)
 }
 
-/// The network data in place of ours, with an `mtu` on each link: Ironic may replace by its own what
-/// lacks one.
+/// Returns the network data that replaces ours, with an `mtu` on each link.
+///
+/// Ironic may replace network data without it by its own.
 pub(crate) fn network_data(mut data: Map<String, Value>, faults: &mut Vec<Fault>) -> Value {
     for key in ["links", "networks"] {
         let entries = data.get(key).and_then(Value::as_array);
@@ -71,14 +72,15 @@ pub(crate) fn network_data(mut data: Map<String, Value>, faults: &mut Vec<Fault>
     Value::Object(data)
 }
 
-/// What the kernel would do without an `mtu`: a VLAN has its parent's, a bond its members'.
+/// Returns what the kernel would use without an `mtu`: a VLAN has its parent's, a bond its
+/// members'.
 fn inherited_mtu(link: &Map<String, Value>, links: &Value) -> Value {
     let below = |link: &Map<String, Value>| {
         let id = link.get("vlan_link").or_else(|| link.get("bond_links")?.get(0))?.clone();
         links.as_array()?.iter().find(|it| it["id"] == id)?.as_object().cloned()
     };
     let mut at = link.clone();
-    // A VLAN on a bond on a card is as deep as it goes; a circle ends here too.
+    // A VLAN on a bond on a card is the maximum depth; cycles end here too.
     for _ in 0..3 {
         match at.get("mtu") {
             Some(mtu) if !mtu.is_null() => return mtu.clone(),

@@ -1,8 +1,8 @@
-//! The admission webhooks on nodes and node sets: they warn where another object has a host, and the
-//! server refuses only what no operator can read.
+//! The admission webhooks on nodes and node sets, which warn when another object describes a host.
 //!
-//! The controllers judge by the same function, so nothing hangs on a webhook. It answers from caches,
-//! on every replica, and never asks the API server.
+//! They deny nothing: the API server rejects only what no operator can parse.
+//! The controllers evaluate with the same functions, so nothing depends on a webhook. The webhooks
+//! answer from caches, on every replica, and never query the API server.
 
 use api::conditions;
 use api::dataplane::{Node, NodeSet};
@@ -16,15 +16,16 @@ pub const NODE: &str = "/warn-dataplane-openstack-org-v1beta1-openstackdataplane
 /// Path of the webhook on node sets.
 pub const NODE_SET: &str = "/warn-dataplane-openstack-org-v1beta1-openstackdataplanenodeset";
 
-/// How many hosts are told of, and how many characters of each: the API server shows 4,096 of all
-/// warnings together.
+/// The maximum number of hosts in the warnings, and of characters for each host.
+///
+/// The API server shows 4,096 characters of all warnings together.
 const WARNED: usize = 8;
 const WARNED_TEXT: usize = 450;
 
-/// The caches that the webhooks answer from.
+/// The caches from which the webhooks answer; empty until they have synced.
 pub type Known = operator_runtime::webhook::AdmissionCache<ClaimCaches>;
 
-/// Both webhooks.
+/// Returns the handler of both webhooks.
 pub fn webhook(known: &Known) -> Webhook {
     let (of_nodes, of_node_sets) = (known.clone(), known.clone());
     Webhook::new()
@@ -32,7 +33,7 @@ pub fn webhook(known: &Known) -> Webhook {
         .validate(NODE_SET, move |it| judged(it, &of_node_sets, of_node_set))
 }
 
-/// What cannot be read describes no host here; the controllers tell of it.
+/// Returns `None` when the object cannot be parsed; the controllers report that.
 fn of_node(object: &DynamicObject, known: &ClaimCaches) -> Option<Claim> {
     object.clone().try_parse::<Node>().ok().map(|it| known.of_node(&it))
 }
@@ -41,7 +42,7 @@ fn of_node_set(object: &DynamicObject, _: &ClaimCaches) -> Option<Claim> {
     object.clone().try_parse::<NodeSet>().ok().map(|it| Claim::of_node_set(&it))
 }
 
-/// Accepts, with a warning for each host that is new in the object, or changed, and is another's too.
+/// Allows the request, and warns of each new or changed host that another object describes too.
 fn judged(
     request: &Request,
     known: &Known,
@@ -72,7 +73,7 @@ fn warnings(claim: &Claim, others: &[Claim]) -> Vec<String> {
     reported
 }
 
-/// Of a host that a younger object describes too.
+/// Returns the warning for a host that a younger object describes too.
 fn not_for_the_younger(contested: &Contested<'_>, object: &str) -> String {
     let Contested { host, mark, other } = contested;
     format!(

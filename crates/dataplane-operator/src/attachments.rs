@@ -1,6 +1,6 @@
-//! The network attachments of a cluster that may have none.
+//! The network attachments of a cluster, whose kind may not be installed.
 //!
-//! The kind belongs to Multus: it is looked for only once somebody names an attachment.
+//! The kind belongs to Multus. Its informer starts when the first object names an attachment.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use operator_runtime::manager::Informers;
 use operator_runtime::optional_informer::OptionalInformer;
 use serde::Deserialize;
 
-/// A network attachment, of which the name is enough.
+/// A network attachment, reduced to its metadata: only the name is needed.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Attachment {
     metadata: ObjectMeta,
@@ -49,21 +49,21 @@ impl kube::Resource for Attachment {
     }
 }
 
-/// All network attachments of the cluster, if it has them.
+/// All network attachments of the cluster, if it serves the kind.
 pub struct Attachments(OptionalInformer<Attachment>);
 
 impl Attachments {
-    /// Not watched yet; `watches` is where they will be.
+    /// Creates the cache without starting the informer; `informers` will run it.
     pub fn new(informers: Informers) -> Self {
         Self(OptionalInformer::new(informers))
     }
 
-    /// Calls `wake` with each attachment that comes, changes or goes.
+    /// Calls `wake` with the key of each attachment that is added, changed or deleted.
     pub fn on_change(&self, wake: impl Fn(Key) + Send + Sync + 'static) {
         self.0.on_change(wake);
     }
 
-    /// What there is in a namespace; nothing is asked where nobody names any.
+    /// Returns the attachments of a namespace; reads nothing unless `are_named` is set.
     pub async fn seen(&self, api: &Api, namespace: &str, are_named: bool) -> Result<Networks> {
         if !are_named {
             return Ok(Networks::NotNamed);
@@ -75,14 +75,14 @@ impl Attachments {
     }
 }
 
-/// What is known of a namespace's network attachments.
+/// The network attachments of a namespace, as far as they are known.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub enum Networks {
-    /// Nobody names any.
+    /// No object names one, so none were read.
     #[default]
     NotNamed,
-    /// The cluster lacks the kind.
+    /// The cluster does not serve the kind.
     NotServed,
-    /// Their names.
+    /// The names of those that exist.
     Known(BTreeSet<String>),
 }

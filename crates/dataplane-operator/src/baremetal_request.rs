@@ -1,9 +1,8 @@
-//! Machines for hosts: the `OpenStackBaremetalSet` that a role, a node without one or a node set asks
-//! for, and what its status says of each host.
+//! The `OpenStackBaremetalSet` that a role, a standalone node or a node set requests for its hosts.
 //!
-//! The set has no ownerReference: a deletion in the foreground would take it before its hosts, and
-//! their machines would be given back while others still work on them. The finalizer on whoever asks
-//! for it deletes it, last of all.
+//! The set has no ownerReference. Foreground deletion would delete it before its hosts, and their
+//! machines would be deprovisioned while others still use them. The finalizer on the requesting
+//! object deletes the set, last of all.
 
 pub mod machine_conditions;
 pub mod observe;

@@ -1,4 +1,4 @@
-//! The caches of everything that is watched from the start, and what of them each controller reads.
+//! The caches that are watched from the start, and the part of them that each controller reads.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ use crate::owner::controller;
 use crate::role::observe::Caches;
 use crate::{data_plane, deployment, service};
 
-/// Everything that is watched from the start.
+/// All caches that are watched from the start.
 pub(crate) struct Watched {
     planes: Arc<Cache<DataPlane>>,
     pub(crate) roles: Arc<Cache<Role>>,
@@ -62,7 +62,8 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    /// Empty caches; `manager` is the field manager whose fields of Secrets and ConfigMaps are kept.
+    /// Creates empty caches; `manager` is the field manager whose fields of Secrets and ConfigMaps
+    /// are kept.
     pub(crate) fn new(
         builder: &ManagerBuilder,
         manager: &'static str,
@@ -70,7 +71,7 @@ impl Watched {
         others: ExternalApis,
         machines: Machines,
     ) -> Self {
-        // Inventories that are edited or deleted by hand are known by what is left of our own fields.
+        // The managed fields show whether somebody edited or deleted an inventory by hand.
         let secrets = source_cache::metadata(
             manager,
             vec![
@@ -180,7 +181,10 @@ impl Watched {
         ClaimCaches { roles, nodes, node_sets: Arc::clone(&self.node_sets) }
     }
 
-    /// Each road has its own, for their readers are woken by different queues.
+    /// Creates a source cache.
+    ///
+    /// Groups, node sets and machines have one each, because their readers use different
+    /// workqueues.
     fn sources(&self) -> Arc<SourceCache> {
         let (secrets, config_maps) = (Arc::clone(&self.secrets), Arc::clone(&self.config_maps));
         SourceCache::keeping(&[KNOWN_HOSTS], &self.keys, secrets, config_maps)
@@ -213,7 +217,9 @@ impl Watched {
         service::Caches { ports, sources: Arc::clone(sources), node_sets }
     }
 
-    /// They share the digests of sources, and the watch of network attachments, with the groups.
+    /// Returns the caches of deployments.
+    ///
+    /// They share the digests of sources and the informer of network attachments with the groups.
     pub(crate) fn deployments(&self, groups: &Caches) -> deployment::observe::Caches {
         deployment::observe::Caches {
             deployments: Arc::clone(&self.deployments),
@@ -226,7 +232,9 @@ impl Watched {
         }
     }
 
-    /// Runs the controller of sets of machines, whose kind is served, unless they are somebody else's.
+    /// Runs the controller of `OpenStackBaremetalSet`s, unless another operator reconciles them.
+    ///
+    /// The cluster has to serve the kind.
     pub(crate) async fn watch_machines(
         &self,
         builder: &ManagerBuilder,

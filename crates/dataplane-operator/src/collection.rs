@@ -1,4 +1,4 @@
-//! What the project's own collection of Ansible ships: the list that is made from it.
+//! The playbooks and roles of the project's own Ansible collection, from a generated list.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -7,7 +7,7 @@ use api::yaml;
 use operator_core::run_engine::run_template::Play;
 use serde::Deserialize;
 
-/// The list; `cargo xtask codegen` writes it.
+/// The list, which `cargo xtask codegen` writes.
 #[derive(Deserialize)]
 struct Collection {
     name: String,
@@ -19,18 +19,20 @@ static COLLECTION: LazyLock<Collection> = LazyLock::new(|| {
     yaml::from_str(include_str!("../collection.yaml")).expect("the file is checked by a test")
 });
 
-/// The collection's name, with its namespace.
+/// Returns the collection's full name, `<namespace>.<name>`.
 pub fn name() -> &'static str {
     &COLLECTION.name
 }
 
-/// The full names of its playbooks.
+/// Returns the full names of the collection's playbooks.
 pub fn playbooks() -> &'static BTreeSet<String> {
     &COLLECTION.playbooks
 }
 
-/// Whether the collection has what is to be run; `None` where it is named as none of the
-/// collection's, so that only the runner image can tell.
+/// Returns whether the collection contains what is to be run.
+///
+/// Returns `None` when the name is not one of the collection's: then it depends on the runner
+/// image.
 pub fn has(play: &Play) -> Option<bool> {
     let (named, all) = match play {
         Play::Contents(_) => return Some(true),
@@ -38,7 +40,7 @@ pub fn has(play: &Play) -> Option<bool> {
         Play::Role(named) => (named, &COLLECTION.roles),
     };
     let rest = named.strip_prefix(name())?.strip_prefix('.')?;
-    // A path that begins like the name is no name.
+    // A path such as `<collection>.x.yml` is not a name.
     (!rest.contains(['/', '.'])).then(|| all.contains(named))
 }
 

@@ -1,4 +1,4 @@
-//! Every condition that dataplane-operator writes, and every reason, as the docs' table tells them.
+//! Every condition and reason that dataplane-operator writes, as the table in the docs lists them.
 
 use api::conditions::ConditionStatus;
 use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
@@ -29,7 +29,7 @@ mod machines;
 mod node_set;
 mod others;
 
-/// The kinds and their conditions, in the order in which a human reads them.
+/// The kinds and their conditions, in the order in which the docs list them.
 pub const KINDS: &[KindConditions] = &[
     KindConditions { name: "OpenStackDataPlane", conditions: data_plane::DATA_PLANE },
     KindConditions { name: "OpenStackDataPlaneRole", conditions: ROLE },

@@ -1,14 +1,14 @@
-//! The types of conditions that several kinds have, and the condition of inputs.
+//! The condition types that several kinds share, and the condition of inputs.
 
 use api::conditions::ConditionDraft;
 use baremetal::status::INPUT_READY;
 
 use crate::problem::Fault;
 
-/// The reason of [`SETUP_READY`] where `InputReady` has the cause.
+/// The reason of a condition whose cause `InputReady` reports.
 pub const INPUT_MISSING: &str = "InputMissing";
 
-/// What faults say as a condition.
+/// Returns the `InputReady` condition: an error if any fault needs an edit, else a warning.
 pub fn input(faults: &[Fault]) -> ConditionDraft {
     match faults.iter().min_by_key(|it| it.is_missing) {
         None => ConditionDraft::good(INPUT_READY, "InputComplete", "Every input is there."),

@@ -1,4 +1,4 @@
-//! The controllers of the process: each kind's reads and its judgement, as the loop wants them.
+//! The controllers of the process: how each kind is observed and evaluated.
 
 use jiff::Timestamp;
 use operator_core::object_key::Key;
@@ -13,9 +13,9 @@ use crate::node_set::{self, Caches as Sets};
 use crate::role::observe::{self, Caches};
 use crate::role::{Observed, decide};
 
-/// Looks after data planes.
+/// The controller of data planes.
 pub(crate) struct Maps {
-    /// The watched world.
+    /// The caches that it reads.
     pub(crate) caches: data_plane::observe::Caches,
 }
 
@@ -37,9 +37,9 @@ impl Controller for Maps {
     }
 }
 
-/// Looks after roles and nodes.
+/// The controller of roles and nodes.
 pub(crate) struct Groups {
-    /// The watched world.
+    /// The caches that it reads.
     pub(crate) caches: Caches,
 }
 
@@ -61,9 +61,9 @@ impl Controller for Groups {
     }
 }
 
-/// Looks after deployments.
+/// The controller of deployments.
 pub(crate) struct Deployments {
-    /// The watched world.
+    /// The caches that it reads.
     pub(crate) caches: deployment::observe::Caches,
 }
 
@@ -85,9 +85,9 @@ impl Controller for Deployments {
     }
 }
 
-/// Looks after node sets.
+/// The controller of node sets.
 pub(crate) struct NodeSets {
-    /// The watched world.
+    /// The caches that it reads.
     pub(crate) caches: Sets,
 }
 

@@ -1,7 +1,7 @@
-//! A data plane: the roles and nodes of its maps, made and kept, and how far all of them are.
+//! A data plane, which maintains the roles and nodes of its maps and sums up their conditions.
 //!
-//! It is a human's stand-in: it writes what its maps state into the specs of roles and nodes, and
-//! knows nothing of how these are deployed.
+//! It acts in place of a user: it writes what its maps state into the specs of roles and nodes, and
+//! does not know how these are deployed.
 
 pub mod children;
 pub mod decide;

@@ -1,7 +1,7 @@
-//! The services that exist without a human writing them: data files, read once.
+//! The default services, which are data files that are compiled in and parsed once.
 //!
-//! They are kept as they are shipped: what a human changes in one is taken back, and who wants
-//! another one makes it under a name of its own and lists that.
+//! They are kept as shipped: a user's change to one is reverted. To have another version, the user
+//! creates a service under another name and lists that.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -17,7 +17,8 @@ use operator_runtime::cache::Cache;
 use operator_runtime::error::Error;
 use serde_json::json;
 
-/// Annotation with the hash of the spec that was written: it tells an edit from another version's.
+/// Annotation with the hash of the written spec: it distinguishes a user's edit from the spec that
+/// another version of the operator wrote.
 const CONTENT_HASH: &str = "edpm.openstack.org/content-hash";
 
 const FILES: &[&str] = &include!(concat!(env!("OUT_DIR"), "/default_services.rs"));
@@ -27,27 +28,27 @@ static SERVICES: LazyLock<BTreeMap<String, Service>> = LazyLock::new(|| {
     FILES.iter().map(parse).map(|it: Service| (it.name_any(), it)).collect()
 });
 
-/// The default service of that name.
+/// Returns the default service of that name; `None` when there is none.
 pub fn find(name: &str) -> Option<&'static Service> {
     SERVICES.get(name)
 }
 
-/// Which field of an object cannot be read, and why.
+/// Returns which field of an object cannot be read, and why.
 pub fn fault_of(error: Error) -> String {
     if let Error::Unreadable { fault, .. } = error { fault } else { error.chain() }
 }
 
-/// Services by name, as they hold.
+/// Services by name, with the specs that are in force; see [`as_it_holds`].
 #[derive(Clone, Debug, Default)]
 pub struct Found {
-    /// Those that can be read.
+    /// Those that can be parsed.
     pub services: BTreeMap<String, Arc<Service>>,
-    /// Which field of the others cannot be read, and why.
+    /// For each of the others, which field cannot be parsed, and why.
     pub unreadable: BTreeMap<String, String>,
 }
 
 impl Found {
-    /// Takes in the services of these names that exist.
+    /// Adds those of the named services that exist.
     pub fn lookup(
         &mut self,
         services: &Cache<Service>,
@@ -63,8 +64,9 @@ impl Found {
     }
 }
 
-/// The steps that make the default services that are listed and do not exist; a human's own are left
-/// alone, those that cannot be read among them.
+/// Returns the steps that create the default services that are listed and do not exist.
+///
+/// Services that exist but cannot be parsed do exist: they are the user's and are left alone.
 pub fn missing(
     namespace: &str,
     listed: &[String],
@@ -76,13 +78,14 @@ pub fn missing(
     missing.filter_map(|it| step(namespace, it, "it is listed")).collect()
 }
 
-/// The names of all default services.
+/// Returns the names of all default services.
 pub fn names() -> impl Iterator<Item = &'static str> {
     SERVICES.keys().map(String::as_str)
 }
 
-/// The step that makes the default service of that name what it is to be; labels and annotations of
-/// others stay, fields of others do not.
+/// Returns the step that applies the default service of that name; `None` when there is none.
+///
+/// Other writers' labels and annotations stay; their fields in the spec do not.
 pub fn step(namespace: &str, name: &str, because: &str) -> Option<Step> {
     let shipped = find(name)?;
     let target = Target::named::<Service>(namespace, name);
@@ -96,7 +99,9 @@ pub fn step(namespace: &str, name: &str, because: &str) -> Option<Step> {
     Some(Step::apply(target, object, because))
 }
 
-/// A service as it holds: until a changed default one is restored, nobody deploys the change.
+/// Returns the service with the spec that is in force.
+///
+/// Until a changed default service is restored, its shipped spec is deployed, not the change.
 pub fn as_it_holds(found: Arc<Service>) -> Arc<Service> {
     match find(&found.name_any()) {
         Some(shipped) if shipped.spec != found.spec && is_marked(&found) => {
@@ -106,15 +111,18 @@ pub fn as_it_holds(found: Arc<Service>) -> Arc<Service> {
     }
 }
 
-/// Whether we have made a service, or taken it for what we ship. Whatever else has such a name was
-/// there first, perhaps before it was a default's: it is its author's, and hosts may run by it.
+/// Returns whether this operator created the service or adopted it as a default.
+///
+/// An unmarked service of that name existed first, perhaps before the name was a default. It stays
+/// its author's, and hosts may be deployed with it.
 fn is_marked(found: &Service) -> bool {
     let has_label = found.labels().get(DEFAULT_SERVICE_LABEL).is_some_and(|it| it == "true");
     has_label || found.annotations().contains_key(CONTENT_HASH)
 }
 
-/// The step that restores a service that is not what it is to be, with an Event where a human has
-/// changed it.
+/// Returns the step that restores a default service, with an Event if a user changed the service.
+///
+/// Returns `None` when nothing differs, or when the service is a user's own.
 pub fn restoration(found: &Service) -> Option<(Step, Option<EventDraft>)> {
     let (name, namespace) = (found.name_any(), found.namespace().unwrap_or_default());
     let shipped = find(&name)?;
@@ -126,12 +134,12 @@ pub fn restoration(found: &Service) -> Option<(Step, Option<EventDraft>)> {
         return None;
     }
     let step = step(&namespace, &name, "a default service differs from what is shipped")?;
-    // Another version's is no edit.
+    // A spec that another version of the operator wrote is not an edit.
     let is_edited = !is_same && (is_ours || written.is_none());
     Some((step, is_edited.then(|| restored(&name, shipped))))
 }
 
-/// Object, cause and next step.
+/// Returns the Event with object, cause and next step.
 fn restored(name: &str, shipped: &Service) -> EventDraft {
     let type_ = shipped.spec.edpm_service_type.as_deref().unwrap_or(name);
     let note = format!(

@@ -1,6 +1,6 @@
-//! A deployment of node sets: it runs each service once on each host, and tells how far it is.
+//! A deployment of node sets, which runs each service once on each host and reports the progress.
 //!
-//! It owns its runs and its own status; what that means for a node set, the node set says itself.
+//! It owns its runs and its own status. Each node set derives its own conditions from that status.
 
 pub mod build;
 pub mod concurrent_deployments;

@@ -1,4 +1,4 @@
-//! What holds for a node: its own values over its role's and its data plane's, field by field.
+//! The effective spec of a node: its own values over its role's and its data plane's, per field.
 
 use std::collections::BTreeSet;
 
@@ -15,55 +15,57 @@ use serde_json::Value;
 use crate::role::machine_names::machine_name;
 use crate::vars::{self, Objects, Origin, Origins};
 
-/// The values that hold for a node.
+/// The effective values of a node.
 ///
-/// A value of the node, when set, replaces the role's as a whole; only variables are merged, key by
-/// key, and the node wins.
+/// A value that the node sets replaces the role's as a whole. Only variables are merged, key by
+/// key, and the node's take precedence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EffectiveSpec {
     /// The node's name, which is its inventory name.
     pub name: String,
-    /// The variable `ansible_host`, else `spec.ansibleHost`, else the address that its machine gets,
-    /// else `spec.hostName`; empty where none is set.
+    /// The variable `ansible_host`, else `spec.ansibleHost`, else the address that its machine
+    /// gets, else `spec.hostName`; empty when none is set.
     pub ansible_host: String,
     /// The host's own name: `spec.hostName`, else the node's name.
     pub host_name: String,
-    /// The ssh port; a variable `ansible_port` wins.
+    /// The ssh port; a variable `ansible_port` takes precedence.
     pub ansible_port: i32,
-    /// The ssh user; the one that its machine is given where none is set.
+    /// The ssh user; when none is set, the user that its machine is created with.
     pub ansible_user: Option<String>,
     /// The Secret with the ssh key and the known host keys.
     pub ssh_secret: Option<String>,
-    /// The body of the nic template.
+    /// The body of the network config (nic) template.
     pub nic_template: Option<String>,
-    /// The management network's name.
+    /// The name of the management network.
     pub management_network: Option<String>,
-    /// Networks, as the schema has them.
+    /// The networks as JSON, in the form of the API's schema.
     pub networks: Value,
-    /// Variables of the role, overridden by the node's; none whose value comes from a Secret.
+    /// Variables of the role, overridden by the node's, without those whose values come from
+    /// Secrets.
     pub vars: AnyMap,
-    /// Variables of the role that a field of the node replaces. No host gets them, but they were
-    /// inputs once, and what was an input stays one: else the hosts would be deployed again.
+    /// Variables of the role that a field of the node replaces. No host gets them, but they used to
+    /// be inputs. They stay inputs, because the hosts would be deployed again otherwise.
     pub replaced_vars: AnyMap,
-    /// Which variables come from `ConfigMaps` and Secrets, and from where.
+    /// The origin of each variable that comes from a ConfigMap or Secret.
     pub origins: Origins,
-    /// What the role gives all its hosts from Secrets, whatever a node has instead.
+    /// The variables that the role gives all its hosts from Secrets, even those that a node
+    /// overrides.
     pub group_secrets: Origins,
-    /// Environment of the runs.
+    /// Environment variables of the runs.
     pub env: Vec<EnvVar>,
     /// Mounts of the runs.
     pub extra_mounts: Vec<VolMounts>,
     /// Network attachments of the runs.
     pub network_attachments: Vec<String>,
-    /// Whether runs may start.
+    /// Whether runs may be created.
     pub deploy: bool,
-    /// What narrows the runs.
+    /// Tags, skipped tags and limit of the runs.
     pub options: AnsibleOptions,
 }
 
 impl EffectiveSpec {
-    /// The values of `node` under `role`, which may be part of `plane`, with variables from those
-    /// objects.
+    /// Computes the values of `node`, which may belong to `role` and `data_plane`, with variables
+    /// from `objects`.
     pub fn of(
         data_plane: Option<&DataPlane>,
         role: Option<&Role>,
@@ -119,34 +121,36 @@ impl EffectiveSpec {
         }
     }
 
-    /// The variables that say where the host is and that are no data, or are secret; see
+    /// Returns those of the address variables that are not plain values or come from Secrets; see
     /// [`Self::ansible_host`].
     pub fn undecided_address(&self) -> Vec<&'static str> {
         let is_open = |it: &&str| self.vars.contains_key(*it) || self.origins.contains_key(*it);
         [HOST_VAR, PORT_VAR].into_iter().filter(is_open).collect()
     }
 
-    /// The variables whose values come from Secrets that the node names.
+    /// Returns the variables whose values come from Secrets that the node names.
     pub fn host_secrets(&self) -> impl Iterator<Item = (&String, &Origin)> {
         self.origins.iter().filter(|(_, it)| it.source.is_secret && it.is_of_node)
     }
 
-    /// The variables whose values come from Secrets.
+    /// Returns the names of the variables whose values come from Secrets.
     pub fn secret_names(&self) -> BTreeSet<String> {
         let secret = self.origins.iter().filter(|(_, it)| it.source.is_secret);
         secret.map(|(name, _)| name.clone()).collect()
     }
 
-    /// `host:port`, the identity of the machine for those who must not share it; `None` where the
-    /// host is not named.
+    /// Returns `host:port`, which identifies the machine so that no two hosts share it.
+    ///
+    /// Returns `None` when the host has no address.
     pub fn address(&self) -> Option<String> {
         let is_named = !self.ansible_host.is_empty();
         is_named.then(|| format!("{}:{}", self.ansible_host, self.ansible_port))
     }
 }
 
-/// The template by which a node's machine is provisioned: its role's, or its own where it names none.
-/// Nothing where others provision it.
+/// Returns the template for a node's machine: its role's, or its own when it names no role.
+///
+/// Returns `None` when the host is provisioned by other means.
 pub fn machine_template<'a>(role: Option<&'a Role>, node: &'a Node) -> Option<&'a AnyMap> {
     if node.spec.role.as_ref().is_none_or(String::is_empty) {
         return node.spec.baremetal_set_template.as_ref();
@@ -155,16 +159,15 @@ pub fn machine_template<'a>(role: Option<&'a Role>, node: &'a Node) -> Option<&'
     spec.baremetal_set_template.as_ref().filter(|_| !spec.pre_provisioned)
 }
 
-/// The same, and that of a machine which the host keeps though others are to provision it by now: its
-/// address and user are what they were.
+/// Returns the machine template, also for a host that keeps its machine after the role became
+/// pre-provisioned: its address and user stay the same.
 fn kept_template<'a>(role: Option<&'a Role>, node: &'a Node) -> Option<&'a AnyMap> {
     let has_machine = node.status.as_ref().is_some_and(|it| it.machine.is_some());
     let kept = || role.filter(|_| has_machine)?.spec.baremetal_set_template.as_ref();
     machine_template(role, node).or_else(kept)
 }
 
-/// The address that a node's machine is given where the node has no other one, without its prefix
-/// length.
+/// Returns the address that a node's machine gets, without its prefix length.
 fn machine_address(role: Option<&Role>, node: &Node) -> Option<String> {
     let template = kept_template(role, node)?;
     let own = node.spec.baremetal_host.as_ref().and_then(|it| it.ctl_plane_ip.as_deref());
@@ -174,7 +177,9 @@ fn machine_address(role: Option<&Role>, node: &Node) -> Option<String> {
     Some(address.to_owned()).filter(|it| !it.is_empty())
 }
 
-/// The user that a node's machine is given; one that ran before has its own.
+/// Returns the user that a node's machine is created with.
+///
+/// An adopted machine has no default user, because it was installed earlier.
 fn machine_user(role: Option<&Role>, node: &Node) -> Option<String> {
     const FIELD: &str = "cloudUserName";
     let template = kept_template(role, node)?;
@@ -183,7 +188,7 @@ fn machine_user(role: Option<&Role>, node: &Node) -> Option<String> {
     given.or_else(made).map(str::to_owned)
 }
 
-/// Whether a node's machine ran before, or is to be one that does.
+/// Returns whether a node's machine was adopted, or is to be adopted, instead of being installed.
 fn is_adopted(template: &AnyMap, node: &Node) -> bool {
     let machine = node.status.as_ref().and_then(|it| it.machine.as_ref());
     if let Some(machine) = machine.filter(|it| it.installation.is_some()) {
@@ -198,7 +203,7 @@ fn first_set<T>(own: Vec<T>, inherited: Vec<T>) -> Vec<T> {
     if own.is_empty() { inherited } else { own }
 }
 
-/// The variables of both levels.
+/// The merged variables of role and node.
 struct Merged {
     vars: AnyMap,
     replaced_vars: AnyMap,
@@ -206,7 +211,8 @@ struct Merged {
     group_secrets: Origins,
 }
 
-/// The weakest first: the role's list, the role's variables, the node's list, the node's variables.
+/// Merges, from lowest to highest precedence: the role's list, the role's variables, the node's
+/// list, the node's variables.
 fn merged(template: &NodeSection, node: &Node, objects: &Objects) -> Merged {
     let empty = NodeSection::default();
     let own = node.spec.node.as_ref().unwrap_or(&empty);
@@ -227,7 +233,7 @@ fn merged(template: &NodeSection, node: &Node, objects: &Objects) -> Merged {
     let (mut replaced_vars, of_role): (AnyMap, AnyMap) =
         template.ansible_vars.clone().into_iter().partition(|it| set.contains(it.0.as_str()));
     replaced_vars.retain(|it, _| {
-        // The address is an input by itself.
+        // The address is an input of its own.
         ![HOST_VAR, PORT_VAR].contains(&it.as_str()) && !own.ansible_vars.contains_key(it)
     });
     vars.extend(of_role);
@@ -247,8 +253,9 @@ fn put(vars: &mut AnyMap, origins: &mut Origins, given: Origins, objects: &Objec
     }
 }
 
-/// Takes the address out of the variables where it is data: Ansible would connect to it, so it is
-/// the address by which two runs on one host are told apart.
+/// Removes the address from the variables and returns it, if it is a plain value.
+///
+/// Ansible connects to it, so it is also the address that keeps two runs on one host apart.
 fn take_host(vars: &mut AnyMap) -> Option<String> {
     let host = plain_host(vars.get(HOST_VAR)?)?.to_owned();
     vars.remove(HOST_VAR);
@@ -274,16 +281,16 @@ fn options(strategy: DeployStrategy) -> AnsibleOptions {
     }
 }
 
-/// How deployments of a role are steered: as it says itself, else as its data plane does.
+/// Returns the deploy strategy of a role: its own fields, else those of its data plane.
 ///
-/// It is computed here and nowhere written: the fields of the role stay its author's.
+/// It is computed here and never written: the fields of the role stay its author's.
 pub fn role_strategy(data_plane: Option<&DataPlane>, role: Option<&Role>) -> DeployStrategy {
     let own = role.and_then(|it| it.spec.deploy_strategy.clone()).unwrap_or_default();
     let inherited = data_plane.and_then(|it| it.spec.deploy_strategy.clone()).unwrap_or_default();
     own.over(inherited)
 }
 
-/// Variables by which a human takes ssh's options, or the connection as a whole, into their own hands.
+/// Variables by which a user overrides ssh's options, or the connection as a whole.
 pub const OWN_OPTIONS: [&str; 2] = ["ansible_connection", "ansible_ssh_common_args"];
 
 #[cfg(test)]
@@ -298,7 +305,7 @@ mod tests {
         EffectiveSpec::of(None, Some(&role), &node, &Objects::new())
     }
 
-    /// `deployStrategy` of a data plane, a role and a node; `Null` where there is none.
+    /// `deployStrategy` of a data plane, a role and a node; `Null` when it is not set.
     fn strategy(levels: [&Value; 3]) -> EffectiveSpec {
         let spec = |it: &Value| {
             if it.is_null() { json!({}) } else { json!({ "deployStrategy": it }) }
@@ -339,7 +346,7 @@ mod tests {
         let found = effective(&role, &node);
         assert_eq!(found.ansible_host, "192.0.2.7");
         assert_eq!(json!(found.vars), json!({ "b": 1 }));
-        // What the node says nothing of is the role's.
+        // Where the node sets nothing, the role's values apply.
         assert_eq!(
             json!(effective(&role, &json!({})).vars),
             json!({ "ansible_user": "a", "b": 1 })

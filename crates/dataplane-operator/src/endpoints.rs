@@ -1,6 +1,6 @@
-//! Exposes ports of the hosts as Kubernetes Services, for each service that lists some.
+//! Exposes ports of the hosts as Kubernetes Services, for each service that lists ports.
 //!
-//! The addresses are those of all nodes that get the service, whatever role they are of.
+//! The addresses are those of all nodes that get the service, whatever their role.
 
 pub mod build;
 pub mod decide;
@@ -19,7 +19,7 @@ use operator_runtime::workqueue::WorkQueue;
 
 pub use observe::{Caches, Observed};
 
-/// Wakes the services whose ports a change concerns; most expose nothing, and are left asleep.
+/// Enqueues the services whose ports a change concerns; most services expose none and are skipped.
 pub fn map_events(queue: &Arc<WorkQueue>, caches: &Caches) {
     let push = exposing(queue, &caches.services);
     caches.roles.on_change(move |it: &Role| push(it, &it.spec.services));
@@ -37,7 +37,8 @@ pub fn map_events(queue: &Arc<WorkQueue>, caches: &Caches) {
     caches.slices.on_change(move |it| push_owner(&owners, it));
 }
 
-/// Pushes those of the named services, beside an object, that expose ports.
+/// Returns a function that enqueues those of the named services, in an object's namespace, that
+/// expose ports.
 fn exposing<K: Resource>(
     queue: &Arc<WorkQueue>,
     services: &Arc<Cache<Service>>,

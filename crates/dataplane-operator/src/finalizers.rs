@@ -1,4 +1,5 @@
 //! The finalizers that the operator puts on objects.
 
-/// On a node or role that has an inventory object: until nobody else holds it any more.
+/// The finalizer on a node or role with an inventory object; it stays until no other finalizer
+/// does.
 pub const INVENTORY: &str = "dataplane.openstack.org/inventory";

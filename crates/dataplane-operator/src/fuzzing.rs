@@ -1,6 +1,6 @@
-//! Body of the fuzz target of this crate; see `fuzz/` and docs/development.md.
+//! The fuzz target of this crate; see `fuzz/` and docs/development.md.
 //!
-//! It is compiled for tests, which give it the committed corpus, and for the fuzzer alone.
+//! It is compiled only for tests, which run it on the committed corpus, and for the fuzzer.
 
 use std::collections::BTreeMap;
 
@@ -17,13 +17,13 @@ use crate::effective_spec::EffectiveSpec;
 use crate::host_conflicts::Claim;
 use crate::vars::{self, Objects};
 
-/// A fuzz target: its name, and what it does with an input.
+/// A fuzz target: its name, and the function that processes an input.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// The targets of this crate.
 pub const TARGETS: &[Target] = &[("hosts", hosts)];
 
-/// What the target reads: hosts as humans describe them, and `ConfigMaps` and Secrets with variables.
+/// The fuzzer's input: hosts as users describe them, and `ConfigMaps` and Secrets with variables.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[derive(Default)]
@@ -35,7 +35,7 @@ struct Input {
     secrets: BTreeMap<String, BTreeMap<String, String>>,
 }
 
-/// What holds for a node or the hosts of a node set, and whose each is.
+/// Checks the effective spec and the host claims of a node or of a node set's hosts.
 pub fn hosts(data: &[u8]) {
     let Ok(input) = serde_json::from_slice::<Input>(data) else { return };
     let objects = objects(&input);
@@ -76,7 +76,7 @@ fn objects(input: &Input) -> Objects {
     maps.chain(secrets).collect()
 }
 
-/// A text is itself, or the JSON that it is.
+/// Checks that a value is either the text itself or the JSON that the text contains.
 fn typed(text: &str) {
     let value = vars::value(text);
     let is_same = value.as_str() == Some(text);

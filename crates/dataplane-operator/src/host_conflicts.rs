@@ -1,7 +1,7 @@
-//! Whose a host is: several objects may describe one host, and one of them gets it.
+//! Host ownership: several objects may describe one host, and one of them gets it.
 //!
-//! Hosts are compared by their names, within a namespace, and by the canonical form of the address
-//! and port over which they are reached, across namespaces too.
+//! Hosts are compared by name within a namespace, and by the canonical form of the address and port
+//! of their connection, also across namespaces.
 
 pub mod caches;
 pub mod host_claim;

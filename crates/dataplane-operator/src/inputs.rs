@@ -1,4 +1,4 @@
-//! What a deployment of a service on a host depends on, input by input, and its hash.
+//! The inputs of a service's deployment on a host, and their hash.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +12,21 @@ use serde_json::{Value, json};
 use crate::effective_spec::EffectiveSpec;
 use crate::vars;
 
-/// The list of fields below; a new number would mean another hash for everyone, so it never changes
-/// for what exists: new fields enter only where they are set.
+/// The version of the set of inputs below, which is part of every hash.
+///
+/// Another value would change every hash and redeploy every host, so it never changes. New fields
+/// become inputs only when they are set.
 const VERSION: &str = "v1";
 
-/// What the name of an input that is a service begins with.
+/// The prefix of the name of an input that is a service.
 const SERVICE: &str = "service ";
 
-/// Input name → digest. Inputs that are not set are left out.
+/// Maps the name of an input to its digest; inputs that are not set are left out.
 pub use operator_core::keyed::{Inputs, changed};
 
-/// The inputs of a host that every service depends on.
+/// Returns the inputs of a host on which every service depends.
 ///
-/// Not among them: operator and runner images, the ssh Secret, addresses of other hosts.
+/// Operator and runner images, the ssh Secret and addresses of other hosts are not inputs.
 pub fn of_host(host: &EffectiveSpec, instance: Option<&str>) -> Inputs {
     let mut inputs = Inputs::new();
     let fields = [
@@ -51,27 +53,29 @@ pub fn of_host(host: &EffectiveSpec, instance: Option<&str>) -> Inputs {
     inputs
 }
 
-/// Whether these recorded inputs of a host are those of one at that address, as `host:port`.
+/// Returns whether recorded inputs belong to a host at this address, given as `host:port`.
 pub fn are_at(inputs: &BTreeMap<String, String>, address: &str) -> bool {
     let Some((host, port)) = address.rsplit_once(':') else { return false };
     let port: Option<i32> = port.parse().ok();
     are_of_host(inputs, host) && inputs.get("ansiblePort") == Some(&hash::short(&json!(port)))
 }
 
-/// Whether these recorded inputs of a host are those of one that was reached as `host`, at any port.
+/// Returns whether recorded inputs belong to a host that was reached as `host`, at any port.
 pub fn are_of_host(inputs: &BTreeMap<String, String>, host: &str) -> bool {
     inputs.get("ansibleHost") == Some(&hash::short(&json!(host)))
 }
 
-/// Whether these recorded inputs of a host are those of one that has services: one without is complete
-/// without a run.
+/// Returns whether recorded inputs belong to a host that has services.
+///
+/// A host without services is complete without a run.
 pub fn have_services(inputs: &BTreeMap<String, String>) -> bool {
     inputs.keys().any(|it| it.starts_with(SERVICE))
 }
 
-/// The inputs that a service adds: what it executes and what it is given.
+/// Returns the inputs that a service adds: what it executes, and its data sources.
 ///
-/// `sources` are the objects whose keys become files: `ConfigMap x` → digest of its content.
+/// `sources` maps the objects whose keys become files, as `ConfigMap x`, to the digests of their
+/// content.
 pub fn of_service(service: &Service, name: &str, sources: &Inputs) -> Inputs {
     let spec = &service.spec;
     let executed = json!({
@@ -87,14 +91,14 @@ pub fn of_service(service: &Service, name: &str, sources: &Inputs) -> Inputs {
     inputs
 }
 
-/// The hash of a service on a host.
+/// Returns the hash of a service on a host, from the inputs of the host and of the service.
 pub fn hash(inputs: [&Inputs; 2]) -> Digest {
     Digest::combined(inputs.iter().flat_map(|it| it.values()), |view| {
         hash::digest(&(VERSION, inputs.map(|it| view.all(it))))
     })
 }
 
-/// The hash of what a run now would do.
+/// Returns the hash of what a run with these options does; a full run has the full hash.
 pub fn run_hash(full: &Digest, options: &AnsibleOptions) -> Digest {
     if !options.is_partial() {
         return full.clone();
@@ -102,12 +106,12 @@ pub fn run_hash(full: &Digest, options: &AnsibleOptions) -> Digest {
     full.map(|full| hash::digest(&(full, &options.tags, &options.skip_tags, &options.limit)))
 }
 
-/// The inline playbook, under its present or its deprecated name.
+/// Returns the inline playbook, from its present or its deprecated field.
 pub fn contents(spec: &ServiceSpec) -> Option<&String> {
     spec.playbook_contents.as_ref().or(spec.play.as_ref())
 }
 
-/// Adds a part of the inputs, where it is set.
+/// Adds an input unless its value is null, an empty list or an empty map.
 pub fn insert_unless_empty(inputs: &mut Inputs, name: String, value: &Value) {
     let is_empty = value.is_null()
         || value.as_array().is_some_and(Vec::is_empty)

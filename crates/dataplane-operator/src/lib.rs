@@ -1,4 +1,6 @@
-//! dataplane-operator: hosts, what is deployed to them, and how far that is; no service by name.
+//! The dataplane-operator, which deploys services to hosts and reports the progress.
+//!
+//! No service is known to it by name.
 
 pub mod admission;
 pub mod attachments;

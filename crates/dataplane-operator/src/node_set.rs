@@ -1,6 +1,6 @@
 //! A node set: its inventory, what is deployed on each of its hosts, and what has changed since.
 //!
-//! It runs nothing itself: deployments do, and it follows what their statuses tell.
+//! It creates no runs. Deployments do, and the node set follows their statuses.
 
 pub mod build;
 pub mod certificate_bundles;

@@ -1,4 +1,5 @@
-//! The process: what it watches, what wakes which controller, and what it may do.
+//! The process: its informers, its controllers, the event mapping between them, and its
+//! permissions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,29 +32,29 @@ pub use rules::{DEFINITIONS, RULES};
 mod event_mapping;
 mod rules;
 
-/// The operator's name: its field manager, its Lease and its user agent.
+/// The operator's name, used for its field manager, its Lease and its user agent.
 pub const NAME: &str = "dataplane-operator";
 
 /// Brings hosts into service, phase 0: the services of each role, host by host.
 #[derive(Debug, Parser)]
 #[command(version)]
 pub struct Args {
-    /// What all operators share.
+    /// Arguments that all operators share.
     #[command(flatten)]
     pub common: CommonArgs,
     /// The admission webhooks.
     #[command(flatten)]
     pub webhook: WebhookArgs,
-    /// Digests of what Secrets hold.
+    /// Settings for the digests of the content of Secrets.
     #[command(flatten)]
     pub digests: DigestArgs,
     /// Networks whose addresses may become endpoints of Kubernetes Services, as CIDRs separated by
-    /// commas; all where it is not given.
+    /// commas; every address is allowed when it is not set.
     #[arg(long, env = "SERVICE_NETWORKS", value_delimiter = ',', value_name = "CIDRS")]
     pub service_networks: Vec<IpNet>,
 }
 
-/// Runs until the process is told to end.
+/// Runs until the process is asked to shut down.
 pub async fn run(args: Args) -> Result<()> {
     let Args { common, webhook, digests, service_networks } = args;
     let mut runtime = Runtime::start(NAME, &common).await?;
@@ -74,7 +75,18 @@ pub async fn run(args: Args) -> Result<()> {
     runtime.run().await
 }
 
-/// The watches and the controllers.
+/// The workqueue of each controller.
+#[derive(Default)]
+struct Queues {
+    data_planes: Arc<WorkQueue>,
+    roles: Arc<WorkQueue>,
+    node_sets: Arc<WorkQueue>,
+    deployments: Arc<WorkQueue>,
+    services: Arc<WorkQueue>,
+    machines: Arc<WorkQueue>,
+}
+
+/// Starts the informers and runs the controllers while this replica leads.
 async fn work(
     builder: &ManagerBuilder,
     mut leader: Manager,
@@ -90,46 +102,41 @@ async fn work(
     let deployments = shared_caches.deployments(&groups);
     let maps = Maps { caches: shared_caches.planes() };
     let machines = shared_caches.machines(builder, &api);
-    let queue = Arc::new(WorkQueue::default());
-    let (plane_queue, service_queue) =
-        (Arc::new(WorkQueue::default()), Arc::new(WorkQueue::default()));
-    let (set_queue, deployment_queue) =
-        (Arc::new(WorkQueue::default()), Arc::new(WorkQueue::default()));
-    let machine_queue = Arc::new(WorkQueue::default());
-    event_mapping::by_objects(&queue, &shared_caches, &groups.sources);
-    event_mapping::by_networks(&queue, &shared_caches, &groups.attachments);
-    event_mapping::by_machines(&queue, &shared_caches.machines);
-    data_plane::event_mapping::map_events(&plane_queue, &queue, &maps.caches);
-    service::map_events(&service_queue, &services);
-    node_set::event_mapping::map_events(&set_queue, &sets);
-    deployment::event_mapping::map_events(&deployment_queue, &deployments);
-    baremetal::map_events(&machine_queue, &machines);
-    // Whoever is to be woken is known by now: no change is missed.
+    let queues = Queues::default();
+    event_mapping::by_objects(&queues.roles, &shared_caches, &groups.sources);
+    event_mapping::by_networks(&queues.roles, &shared_caches, &groups.attachments);
+    event_mapping::by_machines(&queues.roles, &shared_caches.machines);
+    data_plane::event_mapping::map_events(&queues.data_planes, &queues.roles, &maps.caches);
+    service::map_events(&queues.services, &services);
+    node_set::event_mapping::map_events(&queues.node_sets, &sets);
+    deployment::event_mapping::map_events(&queues.deployments, &deployments);
+    baremetal::map_events(&queues.machines, &machines);
+    // All event handlers are registered by now, so no change is missed.
     shared_caches.watch(&mut leader);
     leader.ready().await;
     known.lead(shared_caches.claim_caches());
-    // Another operator's objects may not even be readable, and a watch of what is not there would keep
-    // all controllers waiting.
+    // Objects of another operator may not even be readable, and an informer of a kind that is not
+    // served would block all controllers.
     let is_there = is_served(Arc::clone(&api)).await?;
-    let mut late = Some((machines, machine_queue));
+    let mut late = Some((machines, queues.machines));
     if is_there && let Some((world, queue)) = late.take() {
         shared_caches.watch_machines(builder, &mut leader, &api, world, queue).await?;
     }
     if builder.drives::<DataPlane>().await? {
-        leader.run(maps, Arc::clone(&api), plane_queue).await;
+        leader.run(maps, Arc::clone(&api), queues.data_planes).await;
     }
     if builder.drives::<Role>().await? && builder.drives::<Node>().await? {
-        leader.run(Groups { caches: groups }, Arc::clone(&api), queue).await;
+        leader.run(Groups { caches: groups }, Arc::clone(&api), queues.roles).await;
     }
     if builder.drives::<NodeSet>().await? {
-        leader.run(NodeSets { caches: sets }, Arc::clone(&api), set_queue).await;
+        leader.run(NodeSets { caches: sets }, Arc::clone(&api), queues.node_sets).await;
         if builder.drives::<Deployment>().await? {
             let controller = Deployments { caches: deployments };
-            leader.run(controller, Arc::clone(&api), deployment_queue).await;
+            leader.run(controller, Arc::clone(&api), queues.deployments).await;
         }
     }
     if builder.drives::<Service>().await? {
-        leader.run(Services { caches: services }, Arc::clone(&api), service_queue).await;
+        leader.run(Services { caches: services }, Arc::clone(&api), queues.services).await;
     }
     if let Some((world, queue)) = late {
         tokio::select! {
@@ -145,7 +152,7 @@ async fn is_served(api: Arc<Api>) -> Result<bool> {
     api.serves::<BaremetalSet>().await
 }
 
-/// Resolves when `is_there` says so; what keeps it from answering is no answer.
+/// Resolves when `is_there` returns true; an error counts as false and is logged.
 async fn appears<Answer: Future<Output = Result<bool>>>(
     is_there: impl Fn() -> Answer,
     pause: Duration,

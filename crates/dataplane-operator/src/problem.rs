@@ -1,23 +1,24 @@
-//! What keeps a host from being deployed, or a spec from taking effect: reason, cause and next step.
+//! Faults that keep a host from being deployed or a spec from taking effect.
 
-/// Something that keeps a host from being deployed.
+/// A fault that keeps a host from being deployed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Fault {
-    /// One CamelCase word.
+    /// The reason of the condition, one CamelCase word.
     pub reason: &'static str,
-    /// Object, cause and next step.
+    /// The message, which names the object, the cause and the next step.
     pub message: String,
-    /// Whether it heals as soon as something appears; else only by an edit of this object.
+    /// Whether it clears when another object appears or changes; otherwise only an edit of this
+    /// object clears it.
     pub is_missing: bool,
 }
 
 impl Fault {
-    /// What heals as soon as something appears.
+    /// Creates a fault that clears when another object appears or changes.
     pub fn missing(reason: &'static str, message: String) -> Self {
         Self { reason, message, is_missing: true }
     }
 
-    /// What only an edit heals.
+    /// Creates a fault that only an edit of this object clears.
     pub fn wrong(reason: &'static str, message: String) -> Self {
         Self { reason, message, is_missing: false }
     }

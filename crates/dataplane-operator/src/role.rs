@@ -1,8 +1,10 @@
-//! A role and its hosts: the unit of decision, for hosts of a role share runs.
+//! The reconciliation of a role and its nodes, which are evaluated together because they share
+//! runs.
 //!
-//! One controller writes the status of a role and of all its nodes, so that no two writers decide
-//! about one host.
-//! A node that names no role is a group of its own, with the services that it lists itself.
+//! One controller writes the status of a role and of all its nodes, so that only one writer decides
+//! about a host. A node that names no role forms a group of its own, with the services that it
+//! lists itself. A node that names no role is a group of its own, with the services that it lists
+//! itself.
 
 pub mod blocked_rollout;
 pub mod build;

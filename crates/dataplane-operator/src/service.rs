@@ -1,4 +1,4 @@
-//! Services as objects: the default ones are kept, all are judged, and ports of hosts are exposed.
+//! Services as objects: default services are restored, all are evaluated, and host ports exposed.
 
 pub mod decide;
 pub mod observe;
@@ -23,9 +23,9 @@ use crate::{default_services, endpoints};
 
 pub use observe::{Caches, Observed};
 
-/// The controller; its keys are services, and default services that are missing.
+/// The controller of services; its keys also include default services that do not exist.
 pub struct Services {
-    /// The watched world.
+    /// The caches that it reads.
     pub caches: Caches,
 }
 
@@ -47,7 +47,7 @@ impl Controller for Services {
     }
 }
 
-/// Wakes the services that a change concerns.
+/// Enqueues the services that a change concerns.
 pub fn map_events(queue: &Arc<WorkQueue>, world: &Caches) {
     endpoints::map_events(queue, &world.ports);
     let own = Arc::clone(queue);
@@ -58,7 +58,7 @@ pub fn map_events(queue: &Arc<WorkQueue>, world: &Caches) {
     world.node_sets.on_change(move |it: &NodeSet| push(it));
     let push = missing(queue, world);
     world.ports.nodes.on_change(move |it: &Node| {
-        // Of any other the role has brought them.
+        // A node with a role needs nothing: its role has enqueued them.
         if it.spec.role.is_none() {
             push(it);
         }
@@ -71,7 +71,7 @@ pub fn map_events(queue: &Arc<WorkQueue>, world: &Caches) {
     });
 }
 
-/// Pushes the default services that are missing beside an object.
+/// Returns a function that enqueues the default services missing in an object's namespace.
 fn missing<K: Resource>(
     queue: &Arc<WorkQueue>,
     caches: &Caches,

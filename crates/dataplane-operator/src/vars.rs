@@ -1,8 +1,8 @@
-//! Variables from ConfigMaps and Secrets: which of them hold for a host, by upstream's precedence.
+//! Variables from ConfigMaps and Secrets, merged per host with upstream's precedence.
 //!
-//! In a list later entries win over earlier ones; the fields and `ansibleVars` beside the list win
-//! over it; all that a node says wins over all that its role says.
-//! No value of a Secret stands here, only where it is.
+//! Later entries of a list take precedence over earlier ones. The fields and `ansibleVars` beside
+//! the list take precedence over it. Everything of a node takes precedence over everything of its
+//! role. Values of Secrets are not kept here, only their origins.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,50 +14,51 @@ use operator_core::keyed::{Digest, Inputs, short};
 use operator_runtime::source_contents::Content;
 use serde_json::Value;
 
-/// The objects that lists of `ansibleVarsFrom` name, where they exist.
+/// The existing objects that lists of `ansibleVarsFrom` name.
 pub type Objects = BTreeMap<SourceRef, Content>;
 
-/// Where a variable comes from.
+/// The origin of a variable.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Origin {
-    /// The object.
+    /// The ConfigMap or Secret.
     pub source: SourceRef,
-    /// Its key.
+    /// The key within it.
     pub key: String,
     /// Digest of the value.
     pub digest: Digest,
-    /// Whether the node names the object; else its role.
+    /// Whether the node names the object; otherwise its role does.
     pub is_of_node: bool,
 }
 
 impl Origin {
-    /// The value; nothing where the key is gone or no text.
+    /// Returns the value; `None` when the object or key is gone or the content is not text.
     pub fn value(&self, objects: &Objects) -> Option<Value> {
         objects.get(&self.source)?.text(&self.key).map(value)
     }
 }
 
-/// Variable → origin.
+/// Maps the name of a variable to its origin.
 pub type Origins = BTreeMap<String, Origin>;
 
-/// The objects that a list names, in its order.
+/// Returns the objects that a list names, in its order.
 pub fn named(entries: &[DataSource]) -> Vec<NamedSource> {
     entries.iter().filter_map(NamedSource::of).collect()
 }
 
-/// A variable that an entry of a list gives.
+/// A variable that an entry of a list provides.
 pub struct Given<'a> {
     /// Its name, with the entry's prefix.
     pub name: String,
     /// The object that the entry names.
     pub source: SourceRef,
-    /// What that object holds.
+    /// The content of that object.
     pub content: &'a Content,
-    /// The variable's key in it.
+    /// The variable's key in the content.
     pub key: &'a str,
 }
 
-/// What a list gives, in its order, as far as the objects that it names exist.
+/// Returns the variables that a list provides, in its order; entries whose objects do not exist are
+/// skipped.
 pub fn given<'a>(namespace: &str, entries: &[DataSource], objects: &'a Objects) -> Vec<Given<'a>> {
     let mut found = Vec::new();
     for entry in entries {
@@ -75,7 +76,8 @@ pub fn given<'a>(namespace: &str, entries: &[DataSource], objects: &'a Objects) 
     found
 }
 
-/// What the list of one level gives, without what its own fields and `ansibleVars` set.
+/// Returns the variables that the list of one level provides, except those that the level's own
+/// fields and `ansibleVars` set.
 pub fn of_level(
     namespace: &str,
     section: &NodeSection,
@@ -93,7 +95,7 @@ pub fn of_level(
     found
 }
 
-/// The variables that the fields of one level set.
+/// Returns the variables that the fields of one level set.
 pub fn set_by(section: &NodeSection) -> BTreeSet<&'static str> {
     let template = section.network_config.as_ref().and_then(|it| it.template.as_ref());
     let fields = [
@@ -106,9 +108,9 @@ pub fn set_by(section: &NodeSection) -> BTreeSet<&'static str> {
     fields.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name).collect()
 }
 
-/// The inputs that origins are: `ansibleVarsFrom Secret x` → digest of what it gives.
+/// Returns the inputs for these origins: `ansibleVarsFrom Secret x` → digest of its variables.
 ///
-/// A key that something stronger sets is not among them: changing it changes nothing.
+/// A key that is overridden is not part of it: changing it changes nothing.
 pub fn inputs(origins: &Origins) -> Inputs {
     let mut given: BTreeMap<String, BTreeMap<&str, Digest>> = BTreeMap::new();
     for (name, origin) in origins {
@@ -118,14 +120,14 @@ pub fn inputs(origins: &Origins) -> Inputs {
     given.into_iter().map(|(title, vars)| (title, short(&vars))).collect()
 }
 
-/// `Secret x` or `ConfigMap x`.
+/// Returns `Secret x` or `ConfigMap x`.
 pub fn title(source: &SourceRef) -> String {
     format!("{} {}", if source.is_secret { "Secret" } else { "ConfigMap" }, source.key.name)
 }
 
-/// A text as Ansible gets it: JSON keeps its type, everything else is a text.
+/// Parses a text as JSON, as Ansible gets it; anything that is not JSON is a string.
 ///
-/// A number that would be written otherwise than it was (`1.10`, `1e3`) stays a text too.
+/// A number that would be written differently than it was (`1.10`, `1e3`) stays a string too.
 pub fn value(text: &str) -> Value {
     match serde_json::from_str(text) {
         Ok(Value::Number(number)) if number.to_string() != text.trim() => text.into(),
@@ -174,7 +176,7 @@ mod tests {
                 .chain(["x_b Secret s", "x_c Secret s", "x_user Secret s"])
                 .collect::<Vec<_>>()
         );
-        // Where both are named, upstream takes the ConfigMap.
+        // An entry that names both refers to the ConfigMap, as upstream does.
         let one = json!([{ "configMapRef": m, "secretRef": s }]);
         assert_eq!(level(&json!({ "ansibleVarsFrom": one })).len(), 3);
     }

@@ -133,7 +133,9 @@ async fn brought(session: &Session, bring: &Bring) -> Result<Value> {
     let drive = Drive::of(&host).map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
     let configdrive = drive.configdrive(bring.format, session.version().await?).map_err(message)?;
     let given = Given { drive: configdrive, ..Given::default() };
-    let terms = Terms::merged(&Machine::default(), &bring.machine, bring.adopt, bring.provide);
+    let (adopt, provide) = (bring.adopt, bring.provide);
+    let merged = Terms::merged(&Machine::default(), &bring.machine);
+    let terms = Terms { adopt, provide, ..merged };
     let wish = Wish {
         instance: instance.clone(),
         host: name.clone(),

@@ -1,4 +1,4 @@
-//! What an answer of a server holds, how long it may take and how large it may be, and why there is none.
+//! Responses: size and time limits, content, and errors.
 
 use std::time::Duration;
 
@@ -9,15 +9,16 @@ use operator_runtime::http_client::HttpFault;
 use operator_runtime::object_size;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-/// How long one answer may take. Some verbs are answered only after the machine's management controller
-/// was asked.
+/// Time limit of one response.
+///
+/// Some verbs are answered only after the machine's management controller was asked.
 pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
-/// The largest answer, in bytes: a page of 500 machines, with 16 KiB of what is asked of each.
+/// Maximum size of a response in bytes: a page of 500 machines with 16 KiB of fields each.
 pub(crate) const LARGEST_ANSWER: usize = 8 * 1024 * 1024;
-/// What reading one answer may cost.
+/// Limits for parsing one response.
 const COST: object_size::SizeLimit = object_size::SizeLimit { depth: 100, bytes: 32 * 1024 * 1024 };
 
-/// Why there was no answer.
+/// Converts an HTTP error.
 pub(crate) fn of_web(fault: HttpFault) -> Error {
     match fault {
         HttpFault::NotUrl => Error::NotUrl,
@@ -32,7 +33,7 @@ pub(crate) fn of_web(fault: HttpFault) -> Error {
     }
 }
 
-/// What an answer holds: nothing, or JSON that costs little to read.
+/// Returns a response's body, which is empty or JSON within the limits.
 pub(crate) fn content(answer: Response<Bytes>) -> Result<Bytes, Error> {
     let (head, body) = answer.into_parts();
     if let Some(error) = Error::of_answer(head.status.as_u16(), &body) {
@@ -47,7 +48,7 @@ pub(crate) fn content(answer: Response<Bytes>) -> Result<Bytes, Error> {
     }
 }
 
-/// The JSON of an answer; what is none, or says something else, is no Ironic's.
+/// Parses a response's JSON; anything else does not come from an Ironic.
 pub(crate) fn read<T: DeserializeOwned>(answer: &[u8]) -> Result<T, Error> {
     serde_json::from_slice(answer).map_err(|_| Error::NotIronic)
 }

@@ -1,4 +1,4 @@
-//! How requests to an Ironic say who asks, read from the keys of a Secret.
+//! Credentials for requests to Ironic, read from the keys of a Secret.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +12,22 @@ use serde_json::{Value, json};
 
 use crate::keystone::Login;
 
-/// Who asks. Debug shows none of it.
+/// The credentials. Debug shows none of their content.
 #[derive(Clone, Debug)]
 pub enum Credentials {
-    /// Nobody in particular.
+    /// No authentication.
     None,
     /// The value of the header `Authorization`.
     HttpBasic(Secret<String>),
-    /// Somebody whom Keystone knows.
+    /// A Keystone user.
     Keystone(Box<Login>),
 }
 
 impl Credentials {
-    /// The credentials in a Secret's data, or which key it lacks; `name` is the Secret's, for the words.
+    /// Reads the credentials from a Secret's data; `name` is the Secret's, for the error.
+    ///
+    /// # Errors
+    /// Returns which key is missing or wrong.
     pub fn of(
         authentication: Authentication,
         name: &str,
@@ -48,7 +51,7 @@ impl Credentials {
     }
 }
 
-/// The keys of a Secret.
+/// The data of a Secret.
 struct Given<'a> {
     name: &'a str,
     data: &'a BTreeMap<String, Secret<String>>,
@@ -56,7 +59,7 @@ struct Given<'a> {
 
 impl Given<'_> {
     fn optional(&self, key: &str) -> Option<&str> {
-        // Whoever writes a Secret with an editor leaves a line's end.
+        // Editors leave a line break at the end of a Secret's value.
         let text = self.data.get(key)?.expose().trim_end_matches(['\r', '\n']);
         Some(text).filter(|it| !it.is_empty())
     }
@@ -77,7 +80,7 @@ impl Given<'_> {
         if is_http && url.query().is_none() { Ok(url) } else { Err(fault()) }
     }
 
-    /// What Keystone's version 3 wants in order to give a token.
+    /// Returns the identity that Keystone's version 3 needs to issue a token.
     fn identity(&self) -> Result<Secret<Value>, Error> {
         if let Some(id) = self.optional("applicationCredentialID") {
             let secret = self.line("applicationCredentialSecret")?;

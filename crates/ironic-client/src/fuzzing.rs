@@ -1,6 +1,6 @@
 //! Bodies of the fuzz targets of this crate; see `fuzz/` and docs/development.md.
 //!
-//! They are compiled for tests, which give them the committed corpus, and for the fuzzer alone.
+//! They are compiled only for tests, which run them on the committed corpus, and for the fuzzer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -17,17 +17,17 @@ use crate::answer::{content, read};
 use crate::keystone::{Token, of_keystone};
 use crate::session::Page;
 
-/// A fuzz target: its name, and what it does with an input.
+/// A fuzz target: its name, and the function that takes an input.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// The targets of this crate.
 pub const TARGETS: &[Target] = &[("ironic", ironic_answer), ("keystone", keystone_answer)];
 
-/// How long words about a server or a machine may be, in bytes: its own, and what surrounds them.
+/// Maximum length of a message in bytes: the server's own, and its context.
 const MESSAGE: usize = WORDS_LIMIT + 1024;
 
-/// An answer of Ironic: its status in the first line, then its body, read as each of those that are asked
-/// for.
+/// A response of Ironic: its status in the first line, then its body, parsed as each kind of
+/// response.
 pub fn ironic_answer(data: &[u8]) {
     let body = match content(answer(data, None)) {
         Ok(body) => body,
@@ -57,7 +57,7 @@ pub fn ironic_answer(data: &[u8]) {
     given.values().filter_map(|it| it.as_ref().err()).for_each(|it| message(it, "none"));
 }
 
-/// What is made of a machine, whatever it says of itself.
+/// Checks everything that is derived from a machine, whatever it contains.
 fn on_its_way(node: &Node) {
     let _ = (node.capabilities(), ironic::deployment(node));
     let instance = node.instance_uuid.clone().unwrap_or_else(|| "i".into());
@@ -90,7 +90,7 @@ fn about(node: &Node, cause: &Cause) {
     message(&cause.message(node), "machine");
 }
 
-/// An answer of Keystone: its status and the token in the first line, then its body.
+/// A response of Keystone: its status and the token in the first line, then its body.
 pub fn keystone_answer(data: &[u8]) {
     let line = data.split(|it| *it == b'\n').next().unwrap_or_default();
     let token = line.split(|it| *it == b' ').nth(1).and_then(|it| HeaderValue::from_bytes(it).ok());
@@ -100,7 +100,7 @@ pub fn keystone_answer(data: &[u8]) {
             for now in [Timestamp::MIN, Timestamp::UNIX_EPOCH] {
                 let _ = token.is_good(now);
             }
-            // What is shorter may stand in the time.
+            // A shorter text may also occur in the time.
             assert!(text.len() < 40 || !format!("{token:?}").contains(&text), "a token is shown");
         }
         Err(error) => message(&of_keystone(error), "Keystone"),
@@ -119,7 +119,7 @@ fn answer(data: &[u8], token: Option<HeaderValue>) -> Response<Bytes> {
     answer
 }
 
-/// What is told stands in a condition, is short, and is the same at each look.
+/// Checks that a message fits a condition: it is short, and the same each time.
 fn message(words: &impl Display, whose: &str) {
     let words = words.to_string();
     assert!(!words.is_empty() && words.len() <= MESSAGE, "{whose}: {} bytes", words.len());

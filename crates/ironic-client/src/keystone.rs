@@ -1,4 +1,4 @@
-//! Tokens of Keystone, kept until shortly before they end.
+//! Keystone tokens, cached until shortly before they expire.
 
 use config_drive::Secret;
 use http::{Request, Response, Uri, header};
@@ -13,12 +13,12 @@ use tokio::sync::Mutex;
 
 use crate::answer::{DEADLINE, of_web};
 
-/// How long before its end a token is not used any more.
+/// How long before its expiry a token is no longer used.
 const MARGIN: SignedDuration = SignedDuration::from_mins(2);
-/// The largest answer, in bytes: a token's description lists roles and maybe a catalog.
+/// Maximum size of a response in bytes: a token's description lists roles and perhaps a catalog.
 const LARGEST_ANSWER: usize = 1024 * 1024;
 
-/// What is read of a token's description.
+/// The fields of a token's description that are read.
 #[derive(Deserialize)]
 struct Told {
     token: Described,
@@ -29,7 +29,7 @@ struct Described {
     expires_at: Timestamp,
 }
 
-/// What Keystone gives a token for, and the token that it last gave.
+/// The login, and the last token that Keystone issued for it.
 #[derive(Debug)]
 pub struct Login {
     url: Uri,
@@ -37,7 +37,7 @@ pub struct Login {
     token: Mutex<Option<Token>>,
 }
 
-/// A token and its end.
+/// A token and its expiry.
 #[derive(Clone, Debug)]
 pub(crate) struct Token {
     text: Secret<String>,
@@ -55,7 +55,7 @@ impl Login {
         Self { url, identity, token: Mutex::new(None) }
     }
 
-    /// A token that is good for a while. Those who ask at the same time wait for one answer.
+    /// Returns a token that is valid for a while. Concurrent callers share one request.
     pub(crate) async fn token(&self, trust: &CaTrust) -> Result<Secret<String>, Error> {
         let mut kept = self.token.lock().await;
         if let Some(token) = kept.as_ref().filter(|it| it.is_good(clock::now())) {
@@ -65,7 +65,7 @@ impl Login {
         Ok(kept.insert(token).text.clone())
     }
 
-    /// Whatever token there is is not used any more: somebody refused it.
+    /// Discards the cached token, because a server rejected it.
     pub(crate) async fn forget(&self) {
         *self.token.lock().await = None;
     }
@@ -83,7 +83,7 @@ impl Login {
 }
 
 impl Token {
-    /// The token in an answer, or why there is none.
+    /// Reads the token of a response, or why there is none.
     pub(crate) fn of(answer: &Response<Bytes>) -> Result<Self, Error> {
         if let Some(error) = Error::of_answer(answer.status().as_u16(), answer.body()) {
             return Err(error);
@@ -94,13 +94,13 @@ impl Token {
         Ok(Self { text: Secret::new(text.to_owned()), ends: token.expires_at })
     }
 
-    /// Whether it is good for a while.
+    /// Returns whether it is valid for a while.
     pub(crate) fn is_good(&self, now: Timestamp) -> bool {
         now + MARGIN < self.ends
     }
 }
 
-/// The error in words that say that it is Keystone's.
+/// Adds to the error's text that it comes from Keystone.
 pub(crate) fn of_keystone(error: Error) -> Error {
     match error {
         Error::Unreachable(cause) => Error::Unreachable(format!("its Keystone: {cause}")),

@@ -1,6 +1,6 @@
-//! Asks an Ironic: version, credentials, certificates, time limits, and one list for all who look.
+//! A client of Ironic: version, credentials, certificates, time limits, and one shared list.
 //!
-//! What is asked, and what the answers mean, is the pure crate `ironic`'s business.
+//! The crate `ironic` defines requests and interprets responses; it is pure.
 
 mod answer;
 pub mod credentials;

@@ -1,4 +1,4 @@
-//! The Ironics that an operator asks: one session for all who ask the same one in the same way.
+//! The Ironics of an operator: one session for all that use the same one in the same way.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,24 +10,31 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 use crate::session::{Pace, Session, Waits};
 
-/// How many wait at a time for Ironics that were slow last. All who wait for any Ironic have eight
-/// workers together, and an Ironic that hangs must leave some to the others.
+/// How many callers wait at a time for Ironics that were slow last.
+///
+/// All callers that wait for any Ironic share eight workers, and an Ironic that hangs must leave
+/// some to
+/// the others.
 const SLOW: usize = 2;
-/// How many wait at a time for Ironics of which nothing is known yet.
+/// How many callers wait at a time for Ironics of unknown speed.
 const NEW: usize = 4;
-/// How many of one namespace wait at a time, for whatever Ironics: one that answers just in time for
-/// not being slow, under many credentials, must leave workers to the other namespaces.
+/// How many callers of one namespace wait at a time, for any Ironics.
+///
+/// An Ironic that is just fast enough, with many credentials, must leave workers to other
+/// namespaces.
 const PER_NAMESPACE: usize = 4;
-/// How many wait at a time for all Ironics: as many as there are workers.
+/// How many callers wait at a time for all Ironics: the number of workers.
 const ALL: usize = 8;
-/// From when on an Ironic counts as slow: less than it takes to give up a list or a request, and more
-/// than some requests take one after the other.
+/// From which duration on an Ironic counts as slow.
+///
+/// It is less than a list or request takes to time out, and more than some requests in sequence
+/// take.
 const SLOW_FROM: Duration = Duration::from_secs(12);
 
-/// How many bytes all lists take together that are kept; beyond that the largest are asked for anew.
+/// Maximum memory of all cached lists in bytes; beyond it the largest ones are evicted.
 const MAX_LIST_BYTES: usize = 96 * 1024 * 1024;
 
-/// Sessions by what they are made from, and whose they are.
+/// Sessions by the hash of their parameters, and their users.
 #[derive(Debug)]
 pub struct Pool {
     inner: Mutex<Inner>,
@@ -51,17 +58,17 @@ impl Default for Pool {
     }
 }
 
-/// What somebody waits for.
+/// What a caller waits for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Purpose {
     /// A list of all machines.
     List,
-    /// Changes of machines.
+    /// Changes to machines.
     Requests,
 }
 
 impl Purpose {
-    /// Those who wait for it of an Ironic.
+    /// Returns those that wait for this purpose.
     fn waits(self, session: &Session) -> &Waits {
         match self {
             Self::List => session.list_waits(),
@@ -70,7 +77,7 @@ impl Purpose {
     }
 }
 
-/// Leave to wait for an Ironic; how long it is held tells how slow the Ironic is.
+/// A permit to wait for an Ironic; the time until its drop measures the Ironic's speed.
 #[derive(Debug)]
 pub struct Leave<'a> {
     session: &'a Session,
@@ -94,19 +101,21 @@ impl Drop for Leave<'_> {
 struct Inner {
     sessions: BTreeMap<String, Arc<Session>>,
     users: BTreeMap<String, String>,
-    /// The places of each namespace of which somebody waits.
+    /// The semaphore of each namespace with a waiting caller.
     namespaces: BTreeMap<String, Arc<Semaphore>>,
 }
 
 impl Pool {
-    /// An empty pool whose sessions count their requests.
+    /// Creates an empty pool whose sessions count their requests.
     pub fn counted(metrics: Metrics) -> Self {
         Self { metrics: Some(metrics), ..Self::default() }
     }
 
-    /// Leave for somebody of a namespace to wait for an Ironic; `None` where enough wait for this one
-    /// already, in this namespace, or for others that are slow or not known: then whoever asks comes
-    /// back later, and holds no worker meanwhile.
+    /// Returns a permit for a caller in a namespace to wait for an Ironic.
+    ///
+    /// Returns `None` when enough callers wait for this Ironic, in this namespace, or for other
+    /// Ironics that
+    /// are slow or of unknown speed. The caller then requeues and holds no worker meanwhile.
     pub fn leave_for<'a>(
         &'a self,
         session: &'a Session,
@@ -150,9 +159,11 @@ impl Pool {
         }
     }
 
-    /// The session of somebody; `made_from` is a hash of all that it is made from, so that whoever asks
-    /// the same Ironic with the same credentials shares version, token, limits and list. A session that
-    /// nobody uses any more is forgotten.
+    /// Returns the session of a user.
+    ///
+    /// `made_from` is a hash of all its parameters: users of the same Ironic with the same
+    /// credentials share
+    /// version, token, limits and list. Sessions without users are dropped.
     pub fn session(
         &self,
         user: &str,
@@ -175,18 +186,18 @@ impl Pool {
         Ok(session)
     }
 
-    /// The session that somebody was given last.
+    /// Returns the session that a user was given last.
     pub fn of(&self, user: &str) -> Option<Arc<Session>> {
         let inner = self.lock();
         inner.sessions.get(inner.users.get(user)?).cloned()
     }
 
-    /// Forgets somebody.
+    /// Removes a user.
     pub fn leave(&self, user: &str) {
         self.lock().used_by(user, None);
     }
 
-    /// The maps are whole whoever panicked while holding them.
+    /// The maps stay consistent even if a holder of the lock panicked.
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -202,8 +213,11 @@ impl Inner {
         sessions.retain(|it, _| users.values().any(|used| used == it));
     }
 
-    /// A place of a namespace: it has at most as many as are left to all others, so that two namespaces
-    /// never have all. Those of namespaces of which nobody waits any more are forgotten.
+    /// Takes a permit of a namespace.
+    ///
+    /// A namespace has at most as many as are left to all others, so that two namespaces never have
+    /// all.
+    /// Namespaces without waiting callers are dropped.
     fn place_of(&mut self, namespace: &str) -> Option<OwnedSemaphorePermit> {
         self.namespaces.retain(|_, it| Arc::strong_count(it) > 1);
         let held = |it: &Arc<Semaphore>| PER_NAMESPACE - it.available_permits();
@@ -265,7 +279,7 @@ mod tests {
             "its requests were not slow"
         );
         drop(held);
-        // Who answers in time waits for nobody else.
+        // A fast Ironic needs no further permit.
         pool.slow_from = Duration::from_mins(1);
         assert_eq!(leaves(&pool, slow), NEW);
         let held: Vec<_> =
@@ -306,7 +320,7 @@ mod tests {
         assert_eq!(pool.lock().namespaces.len(), 1, "those who waited are not forgotten");
     }
 
-    /// Asks from a namespace that has this session alone.
+    /// Asks from a namespace that only this session uses.
     fn leave_for<'a>(pool: &'a Pool, session: &'a Session, purpose: Purpose) -> Option<Leave<'a>> {
         pool.leave_for(session, &format!("{session:p}"), purpose)
     }

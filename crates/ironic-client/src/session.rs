@@ -1,4 +1,4 @@
-//! One Ironic as all who need it share it: bounded requests, one version, one list.
+//! One Ironic, shared by all its users: bounded requests, one version, one list.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -22,22 +22,21 @@ use crate::answer::{DEADLINE, LARGEST_ANSWER, content, of_web, read};
 use crate::credentials::Credentials;
 use crate::timed::Timed;
 
-/// What is read of one list. A machine has some 4 KiB.
+/// Limits of one list. A machine has some 4 KiB.
 const MOST: Most =
     Most { pages: 50, machines: 10_000, bytes: 32 * 1024 * 1024, memory: 48 * 1024 * 1024 };
-/// How many requests are under way at once; Ironic's own API serves few more.
+/// How many requests run at once; Ironic's own API serves only a few more.
 const AT_ONCE: usize = 8;
-/// How many passes wait for one Ironic at a time; they share what the first of them asked for.
+/// How many reconciliations wait for one Ironic at a time; they share the first one's result.
 const WAITING: usize = 2;
-/// How long the version that was agreed upon is spoken before it is asked for again: an Ironic that was
-/// upgraded goes on to speak the old one.
+/// How long the negotiated version is used: an upgraded Ironic still accepts the old one.
 const KNOWN_FOR: Duration = Duration::from_mins(5);
-/// How many machines are read one by one before all are listed anew.
+/// How many machines are read one by one before all are listed again.
 const ONE_BY_ONE: usize = 16;
-/// The header by which both sides say which version they speak.
+/// The header by which both sides state the API version.
 const VERSION: &str = "X-OpenStack-Ironic-API-Version";
 
-/// An Ironic, asked by somebody.
+/// An Ironic, accessed with particular credentials.
 #[derive(Debug)]
 pub struct Session {
     endpoint: String,
@@ -50,28 +49,28 @@ pub struct Session {
     list_waits: Waits,
     request_waits: Waits,
     listed: Mutex<Option<Listed>>,
-    /// How many bytes the list takes in memory.
+    /// The memory of the cached list, in bytes.
     list_bytes: AtomicUsize,
-    /// What was read before a change may not show it.
+    /// Machine reads from before one of these changes may be stale.
     changes: Moment<Changes>,
     metrics: Option<Metrics>,
 }
 
-/// Those who wait for one Ironic, and how long it took last.
+/// The callers that wait for one Ironic, and its last speed.
 #[derive(Debug)]
 pub(crate) struct Waits {
     pub(crate) places: Semaphore,
     pace: Moment<Pace>,
 }
 
-/// How long an Ironic took last.
+/// The last speed of an Ironic.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Pace {
-    /// Nobody knows yet.
+    /// Not known yet.
     Unknown,
-    /// It answered.
+    /// It responded in time.
     Fast,
-    /// It was given up, or nearly.
+    /// It timed out, or nearly.
     Slow,
 }
 
@@ -91,14 +90,14 @@ impl Waits {
     }
 }
 
-/// What is read of one list at most.
+/// The limits of one list.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Most {
     pub(crate) pages: usize,
     pub(crate) machines: usize,
-    /// Of text.
+    /// Of text, in bytes.
     pub(crate) bytes: usize,
-    /// Of what is kept of it, in bytes.
+    /// Of memory for what is kept of it, in bytes.
     pub(crate) memory: usize,
 }
 
@@ -106,29 +105,29 @@ pub(crate) struct Most {
 #[derive(Deserialize)]
 pub(crate) struct Page {
     pub(crate) nodes: Vec<Node>,
-    /// Where Ironic says that it goes on.
+    /// Ironic's link to the next page.
     next: Option<IgnoredAny>,
 }
 
-/// A list of all machines, or why there is none, and when it was asked for.
+/// A list of all machines or its error, and when it was requested.
 #[derive(Debug)]
 struct Listed {
     since: Instant,
-    /// When machines were asked for since, one by one.
+    /// Machine UUID → when it was requested individually since.
     since_of: BTreeMap<String, Instant>,
     outcome: Result<Arc<Vec<Node>>, Error>,
 }
 
-/// When machines were changed last.
+/// When machines were last changed.
 #[derive(Debug, Default)]
 struct Changes {
-    /// By a request that is no known machine's.
+    /// By a request for no known machine.
     of_any: Option<Instant>,
     of: BTreeMap<String, Instant>,
 }
 
 impl Session {
-    /// Nothing is asked yet. The endpoint is the API's URL without a version.
+    /// Creates a session without sending anything; `endpoint` is the API's URL without a version.
     pub fn new(endpoint: &str, credentials: Credentials, trust: CaTrust) -> Self {
         let endpoint = endpoint.trim_end_matches('/').trim_end_matches("/v1").to_owned();
         Self {
@@ -148,42 +147,43 @@ impl Session {
         }
     }
 
-    /// Who waits for lists of this Ironic.
+    /// Returns those that wait for lists of this Ironic.
     pub(crate) fn list_waits(&self) -> &Waits {
         &self.list_waits
     }
 
-    /// Who waits for changes of its machines.
+    /// Returns those that wait for changes of its machines.
     pub(crate) fn request_waits(&self) -> &Waits {
         &self.request_waits
     }
 
-    /// The same, with the version asked for whenever it is that old.
+    /// Sets the age at which the version is negotiated again.
     #[cfg(test)]
     pub(crate) fn knowing_for(self, known_for: Duration) -> Self {
         Self { known_for, ..self }
     }
 
-    /// The same, reading no more than that of a list.
+    /// Sets the limits of a list.
     #[cfg(test)]
     pub(crate) fn reading(self, most: Most) -> Self {
         Self { most, ..self }
     }
 
-    /// Takes its list for one of that many bytes.
+    /// Sets the recorded memory of the list.
     #[cfg(test)]
     pub(crate) fn set_list_bytes(&self, n_bytes: usize) {
         self.list_bytes.store(n_bytes, Relaxed);
     }
 
-    /// The same, with each request counted.
+    /// Counts each request in `metrics`.
     #[must_use]
     pub fn counted(self, metrics: Metrics) -> Self {
         Self { metrics: Some(metrics), ..self }
     }
 
-    /// The version of the API that is spoken; asked for again every few minutes, and when Ironic does not
-    /// speak it any more.
+    /// Returns the API version in use.
+    ///
+    /// It is negotiated again every few minutes, and when Ironic no longer accepts it.
     pub async fn version(&self) -> Result<ApiVersion, Error> {
         let mut known = self.version.lock().await;
         if let Some((version, since)) = *known
@@ -196,26 +196,30 @@ impl Session {
         Ok(known.insert((version::negotiated(&read(&document?)?)?, since)).0)
     }
 
-    /// The answer to a request, when it is its turn; null where it has no body. See [`Turn::ask`].
+    /// Sends a request when fewer are running, and returns the response; null for an empty body.
+    /// See
+    /// [`Turn::ask`].
     pub async fn ask(&self, request: &Request) -> Result<Value, Error> {
         self.turn().await.ask(request).await
     }
 
-    /// One machine, as it is now.
+    /// Returns one machine in its present state.
     pub async fn node(&self, uuid: &str) -> Result<Node, Error> {
         self.turn().await.node(uuid).await
     }
 
-    /// Waits until few enough requests are under way.
+    /// Waits until fewer requests are running.
     pub async fn turn(&self) -> Turn<'_> {
         Turn { session: self, _permit: self.permits.acquire().await.ok() }
     }
 
-    /// All machines, by a list that is at most that old and shows all changes that were answered: those
-    /// who look at the same time share one, or the reason why there is none.
+    /// Returns all machines, from a list no older than `at_most` that includes all answered
+    /// changes.
     ///
-    /// Lists wait for nobody's turn, for one is under way at a time; machines that were changed meanwhile
-    /// are read one by one, so that those who change them do not cost all others their list.
+    /// Concurrent callers share one list, or its error.
+    /// Lists need no [`Turn`], because only one runs at a time. Machines that were changed
+    /// meanwhile are read
+    /// one by one, so that a change does not cost all others their list.
     pub async fn nodes(&self, at_most: Duration) -> Result<Arc<Vec<Node>>, Error> {
         let mut listed = self.listed.lock().await;
         if let Some(list) = listed.as_mut().filter(|it| it.since.elapsed() <= at_most) {
@@ -228,18 +232,18 @@ impl Session {
         }
         let since = Instant::now();
         let outcome = self.list().await.map(Arc::new);
-        // What was changed before needs no mention any more.
+        // Earlier changes are included in the list.
         self.changes().of.retain(|_, it| *it >= since);
         *listed = Some(Listed { since, since_of: BTreeMap::new(), outcome: outcome.clone() });
         outcome
     }
 
-    /// How many bytes the list takes that is kept.
+    /// Returns the memory of the cached list, in bytes.
     pub(crate) fn list_bytes(&self) -> usize {
         self.list_bytes.load(Relaxed)
     }
 
-    /// Forgets the list, unless somebody asks for it now.
+    /// Drops the cached list, unless it is being requested.
     pub(crate) fn evict_list(&self) {
         if let Ok(mut listed) = self.listed.try_lock() {
             *listed = None;
@@ -247,7 +251,7 @@ impl Session {
         }
     }
 
-    /// A list with these machines as they are now; `None` where all are to be asked for anew.
+    /// Returns a list with these machines read again; `None` when all are to be listed again.
     async fn renewed(
         &self,
         list: &mut Listed,
@@ -285,7 +289,8 @@ impl Session {
             let answer = self.send(request).await?;
             n_bytes += answer.len();
             let page: Page = read(&answer)?;
-            // Ironic says where to go on only where it does; a page without an end would never end.
+            // Ironic links the next page only if there is one; a page without an end would never
+            // end.
             let is_last = page.nodes.is_empty() || page.next.is_none();
             in_memory += page.nodes.iter().map(Node::footprint).sum::<usize>();
             if in_memory > memory {
@@ -309,8 +314,9 @@ impl Session {
         Err(Error::TooLarge(format!("a list of more than {pages} pages")))
     }
 
-    /// Sends a request as it is in the version that is spoken, and once more if Ironic speaks another one
-    /// by now, or knows the token no more.
+    /// Sends a request with the negotiated version.
+    ///
+    /// It is sent once more if Ironic no longer accepts the version or the token.
     async fn send<'a>(
         &self,
         request: impl Fn(ApiVersion) -> Cow<'a, Request>,
@@ -320,7 +326,7 @@ impl Session {
         match (status, &self.credentials) {
             (StatusCode::NOT_ACCEPTABLE, _) => {
                 let mut known = self.version.lock().await;
-                // Somebody else may have asked for it anew meanwhile.
+                // Another caller may have negotiated it again meanwhile.
                 *known = known.filter(|it| it.0 != version);
             }
             (StatusCode::UNAUTHORIZED, Credentials::Keystone(login)) => login.forget().await,
@@ -330,7 +336,7 @@ impl Session {
         self.exchange(&request(version), Some(version)).await?.1
     }
 
-    /// The status of an answer, and what it says; an error where there is none.
+    /// Returns a response's status and body, or the error of a failed exchange.
     async fn exchange(
         &self,
         request: &Request,
@@ -363,13 +369,13 @@ impl Session {
         Ok((status?, said))
     }
 
-    /// The moments are whole whoever panicked while holding them.
+    /// The moments stay consistent even if a holder of the lock panicked.
     fn changes(&self) -> MutexGuard<'_, Changes> {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Leave to ask for something: few have it at a time.
+/// A permit to send requests; few exist at a time.
 #[derive(Debug)]
 pub struct Turn<'a> {
     session: &'a Session,
@@ -377,26 +383,27 @@ pub struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// The answer to a request; null where it has no body.
+    /// Sends a request and returns the response; null for an empty body.
     ///
     /// # Guarantees
-    /// Sent once, but for a token that Ironic does not know any more, or a version that it does not speak
-    /// any more: then once more, which is harmless because it was not acted upon. A machine that was
-    /// read before the answer to a change of it, or before the change was given up, is not given to
-    /// anybody any more.
+    /// The request is sent once. If Ironic no longer accepts the token or the version, it is sent
+    /// once more,
+    /// which is harmless because it was not executed. A machine that was read before a change of it
+    /// was
+    /// answered or abandoned is not returned to anyone afterwards.
     pub async fn ask(&self, request: &Request) -> Result<Value, Error> {
         let _change = (request.method != Method::Get).then(|| Change::of(self.session, request));
         let answer = self.session.send(|_| Cow::Borrowed(request)).await?;
         if answer.is_empty() { Ok(Value::Null) } else { read(&answer) }
     }
 
-    /// One machine, as it is now.
+    /// Returns one machine in its present state.
     pub async fn node(&self, uuid: &str) -> Result<Node, Error> {
         read(&self.session.send(|it| Cow::Owned(Request::node(it, uuid))).await?)
     }
 }
 
-/// A change that is under way: what is read until it ends, also by being given up, may not show it.
+/// A change in progress: what is read before it ends or is abandoned may not show it.
 struct Change<'a> {
     session: &'a Session,
     machine: Option<String>,
@@ -429,7 +436,7 @@ impl Drop for Change<'_> {
 }
 
 impl Changes {
-    /// The machines that a list may not show as they are; `None` where that may be any.
+    /// Returns the machines for which a list may be stale; `None` when that may be any.
     fn since(&self, list: &Listed) -> Option<Vec<String>> {
         if self.of_any.is_some_and(|it| it >= list.since) {
             return None;

@@ -1,4 +1,4 @@
-//! Sessions against a server of this process: what is sent, how often, and what answers mean.
+//! Tests of sessions against a local server: what is sent, how often, and what responses mean.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -18,10 +18,11 @@ use crate::{Credentials, Pool, Session};
 
 const VERSIONS: &str = r#"{"default_version": {"min_version": "1.1", "version": "1.115"}}"#;
 
-/// What was asked: first lines and headers, in lower case.
+/// The requests: first lines and headers, in lower case.
 type Asked = Arc<Mutex<Vec<String>>>;
 
-/// A server that answers each request by what `answer` says of its text: status, headers and body.
+/// A server that answers each request by what `answer` returns for its text: status, headers and
+/// body.
 async fn server(
     answer: impl Fn(&str) -> (u16, String, String) + Send + 'static,
 ) -> (SocketAddr, Asked) {
@@ -37,14 +38,14 @@ async fn server(
             let length = body.len();
             let answer =
                 format!("HTTP/1.1 {status} x\r\ncontent-length: {length}\r\n{headers}\r\n{body}");
-            // Whoever dislikes the answer may be gone.
+            // The client may have closed the connection.
             let _ = stream.write_all(answer.as_bytes()).await;
         }
     });
     (address, asked)
 }
 
-/// A whole request, in lower case.
+/// Reads a whole request, in lower case.
 async fn request(stream: &mut TcpStream) -> String {
     let mut text = String::new();
     loop {
@@ -52,7 +53,7 @@ async fn request(stream: &mut TcpStream) -> String {
         let n = stream.read(&mut part).await.unwrap();
         text += &String::from_utf8_lossy(&part[..n]).to_lowercase();
         let Some((head, body)) = text.split_once("\r\n\r\n") else {
-            // A handshake of TLS is no request, and has no end of this kind.
+            // A TLS handshake is not a request, and does not end like one.
             if n == 0 || !text.starts_with(|it: char| it.is_ascii_lowercase()) {
                 return text;
             }
@@ -203,7 +204,7 @@ fn two_machines(text: &str) -> (u16, String, String) {
     }
 }
 
-/// The first words of what was asked: method, and path without query.
+/// Returns method and path without query of each request.
 fn first_lines(asked: &Asked) -> Vec<String> {
     let first =
         |it: &String| it.split(['?', '\r']).next().unwrap().trim_end_matches(" http/1.1").into();
@@ -222,12 +223,12 @@ async fn who_changes_a_machine_has_that_one_read_anew_and_not_the_list_of_all() 
     assert_eq!(after.len(), 1);
     assert_eq!(after[0].power_state.as_deref(), Some("power on"));
     session.nodes(minute).await.unwrap();
-    // Whoever has the list from before keeps it as it was.
+    // A caller that has the list from before keeps it unchanged.
     assert_eq!((before.len(), &before[0].power_state), (2, &None));
     let (list, a, b) = ("get /v1/nodes", "get /v1/nodes/a", "get /v1/nodes/b");
     let (power, forget) = ("put /v1/nodes/a/states/power", "delete /v1/nodes/b");
     assert_eq!(first_lines(&asked), ["get /", list, power, forget, a, b]);
-    // A new machine is in nobody's list yet.
+    // A new machine is in no list yet.
     session.ask(&Request::enroll(&serde_json::json!({}))).await.unwrap();
     session.nodes(minute).await.unwrap();
     assert_eq!(first_lines(&asked).iter().filter(|it| *it == list).count(), 2);
@@ -248,7 +249,7 @@ async fn a_change_that_is_given_up_is_not_forgotten() {
             let answer =
                 format!("HTTP/1.1 {status} x\r\ncontent-length: {}\r\n\r\n{body}", body.len());
             if text.starts_with("put ") {
-                // It is acted upon, and never answered.
+                // It is executed, and never answered.
                 kept.push(stream);
             } else {
                 stream.write_all(answer.as_bytes()).await.unwrap();
@@ -268,7 +269,7 @@ async fn a_change_that_is_given_up_is_not_forgotten() {
     assert_eq!(after[0].power_state.as_deref(), Some("power on"));
 }
 
-/// A server that speaks this version and no other one.
+/// A server that supports only this version.
 async fn speaking(newest: &Arc<Mutex<&'static str>>) -> (SocketAddr, Asked) {
     let newest = Arc::clone(newest);
     server(move |text| {
@@ -442,7 +443,7 @@ async fn each_request_is_counted_with_what_came_of_it() {
     session.ask(&Request::power_on("a")).await.unwrap_err();
     let asked = Request::power_on("b");
     let asking = session.ask(&asked);
-    // It begins, and nobody waits for its answer.
+    // It begins, and the caller does not wait for the response.
     tokio::select! {
         biased;
         answer = asking => panic!("answered at once: {answer:?}"),

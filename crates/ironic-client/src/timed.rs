@@ -1,14 +1,14 @@
-//! How long a request took and what came of it, counted however it ends.
+//! Duration and result of requests, counted however they end.
 
 use std::time::Instant;
 
 use ironic::{Error, Method};
 use operator_runtime::metrics::Metrics;
 
-/// What is counted of a request for whose answer nobody waited: whoever asks has his own deadlines.
+/// The result of a request that the caller abandoned, because callers have their own deadlines.
 const GIVEN_UP: &str = "GivenUp";
 
-/// A request that is under way.
+/// A request in progress.
 pub(crate) struct Timed<'a> {
     metrics: Option<&'a Metrics>,
     method: Method,
@@ -17,12 +17,12 @@ pub(crate) struct Timed<'a> {
 }
 
 impl<'a> Timed<'a> {
-    /// It begins now.
+    /// Starts the timer.
     pub(crate) fn begin(metrics: Option<&'a Metrics>, method: Method) -> Self {
         Self { metrics, method, begun: Instant::now(), result: GIVEN_UP }
     }
 
-    /// It was answered, well or not.
+    /// Records the response or the error.
     pub(crate) fn end<T>(mut self, answer: &Result<T, Error>) {
         self.result = answer.as_ref().map_or_else(Error::reason, |_| "Ok");
     }

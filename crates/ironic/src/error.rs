@@ -1,4 +1,4 @@
-//! Why a question to Ironic, or to the Keystone before it, was not answered.
+//! Errors of requests to Ironic, or to the Keystone in front of it.
 
 use std::fmt;
 
@@ -7,50 +7,53 @@ use serde_json::Value;
 
 use crate::supported_versions::{NEWEST, OLDEST};
 
-/// How much of a server's own words is repeated, in bytes.
+/// How many bytes of a server's message are repeated.
 pub const WORDS_LIMIT: usize = 512;
 
-/// Why there is no answer. Of a server's own words only those are repeated that stand where an Ironic
-/// or a Keystone puts them, for whoever writes a set chooses which server is asked.
+/// Why a request failed.
+///
+/// A server's message is repeated only from where Ironic or Keystone puts it, because whoever
+/// writes a
+/// set chooses which server is asked.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Error {
-    /// The text is no http or https URL.
+    /// The text is not an http or https URL.
     NotUrl,
-    /// No connection, or no answer in time; the text says which.
+    /// No connection, or no response in time; the text says which.
     Unreachable(String),
-    /// The server speaks no TLS, or its certificate is not believed; the text says which.
+    /// The server has no TLS, or its certificate is not trusted; the text says which.
     Untrusted(String),
-    /// What answers is no Ironic.
+    /// The server is not an Ironic.
     NotIronic,
-    /// An answer is more than is read; the text says of what.
+    /// A response exceeds a limit; the text says of what.
     TooLarge(String),
-    /// The server speaks no version of the API that is spoken here.
+    /// The server supports none of the API versions that this crate supports.
     Version {
-        /// Its oldest.
+        /// Its oldest version.
         min: String,
-        /// Its newest.
+        /// Its newest version.
         max: String,
     },
     /// Credentials are missing or wrong.
     Unauthorized,
-    /// The credentials are good and do not suffice.
+    /// The credentials are valid but lack permissions.
     Forbidden(String),
-    /// The Secret with the credentials or certificates lacks something; the text says what.
+    /// The Secret with credentials or certificates is incomplete; the text says what is missing.
     Credentials(String),
-    /// There is no such machine.
+    /// The machine does not exist.
     NotFound,
-    /// The machine is locked or in another state, or somebody else has it: look again.
+    /// The machine is locked, in another state, or taken by somebody else: read it again.
     Conflict(String),
-    /// Ironic has no free worker, or asks for patience.
+    /// Ironic has no free worker, or asks to try later.
     Busy(String),
-    /// Ironic refuses what was asked.
+    /// Ironic rejects the request.
     Refused(String),
-    /// Ironic itself fails.
+    /// Ironic itself fails, with this HTTP status.
     Broken(u16, String),
 }
 
 impl Error {
-    /// The error's name, fit for a condition's reason.
+    /// Returns the error's name, for a condition's reason.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::NotUrl => "InvalidURL",
@@ -70,7 +73,7 @@ impl Error {
         }
     }
 
-    /// Whether asking again later may do, with nothing changed by a human.
+    /// Returns whether a retry may succeed without a change by the user.
     pub fn heals(&self) -> bool {
         match self {
             Self::Unreachable(_)
@@ -90,7 +93,7 @@ impl Error {
         }
     }
 
-    /// What an answer of that status means; `None` for a good one.
+    /// Returns the error for a response; `None` for a successful one.
     pub fn of_answer(status: u16, body: &[u8]) -> Option<Self> {
         let words = || words(status, body);
         match status {
@@ -136,28 +139,30 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// What is said where a server has no words of its own.
+/// The message of a response that has none.
 const NO_WORDS: &str = "no reason";
 
-/// A server's own words, in its one line: Ironic packs them into JSON, once or twice, Keystone once.
+/// Returns a server's message in one line.
 ///
-/// An answer of any other form is some other server's, and nothing of it is repeated.
+/// Ironic packs it into JSON once or twice, Keystone once. A response of any other form comes from
+/// another
+/// kind of server, and nothing of it is repeated.
 fn words(status: u16, body: &[u8]) -> String {
     let packed: Option<Value> =
         (body.len() <= LARGEST_REFUSAL).then(|| serde_json::from_slice(body).ok()).flatten();
     let words = packed.and_then(|it| of_ironic(&it).or_else(|| of_keystone(status, &it)));
     let words = words.unwrap_or_default();
-    // A traceback follows where the server is configured to tell it.
+    // A traceback follows if the server is configured to include it.
     let own = words.split("Traceback (most recent call last)").next().unwrap_or_default();
     let one_line = own.split(|it: char| it.is_whitespace() || it.is_control());
     let one_line = one_line.filter(|it| !it.is_empty()).collect::<Vec<_>>().join(" ");
     truncated(if one_line.is_empty() { NO_WORDS } else { &one_line }, WORDS_LIMIT)
 }
 
-/// What is read of a refusal, in bytes: it is one message.
+/// How many bytes of an error response are parsed: it is one message.
 const LARGEST_REFUSAL: usize = 64 * 1024;
 
-/// The form of pecan and WSME, as all releases of Ironic have it.
+/// Returns the message in the form of pecan and WSME, which all releases of Ironic use.
 fn of_ironic(packed: &Value) -> Option<String> {
     let packed = packed.get("error_message").unwrap_or(packed);
     let inner: Value = match packed.as_str() {
@@ -167,7 +172,7 @@ fn of_ironic(packed: &Value) -> Option<String> {
     inner.get("faultstring")?.as_str().map(str::to_owned)
 }
 
-/// Keystone's own form; its middleware before an Ironic has it too.
+/// Returns the message in Keystone's form, also used by its middleware in front of Ironic.
 fn of_keystone(status: u16, packed: &Value) -> Option<String> {
     let error = packed.get("error")?;
     let is_keystones = error.get("code")? == status && error.get("title")?.is_string();

@@ -1,4 +1,4 @@
-//! By what a machine is reserved, and what is noted on it for the time after a crash.
+//! How a machine is reserved, and what is recorded on it to recover from a crash.
 
 use api::baremetal::Image;
 use operator_core::hash;
@@ -9,14 +9,17 @@ use crate::node::Node;
 use crate::ramdisk;
 use crate::wish::Wish;
 
-/// The key of `instance_info` under which [`Ledger`] stands; Ironic empties all of it on undeployment.
+/// The key of `instance_info` with the [`DeployRecord`]; Ironic empties `instance_info` on
+/// undeployment.
 const LEDGER: &str = "edpm";
 
-/// The UUID by which a machine is reserved for a host of a set: always the same for the same host, and
-/// another one for a set that was made again, or after the human asked for another deployment by
-/// another value of `redeploy`.
+/// Returns the UUID by which a machine is reserved for a host of a set.
 ///
-/// Its form is version 8 of RFC 9562: a hash of our own.
+/// It is the same for the same host. It differs for a set that was created again, and after the
+/// user
+/// requested another deployment with another value of `redeploy`.
+///
+/// It has version 8 of RFC 9562, a custom hash.
 pub fn instance_uuid(set_uid: &str, host: &str, redeploy: &str) -> String {
     let digest = hash::digest(&[set_uid, host, redeploy]);
     let variant = ["8", "9", "a", "b"][usize::from(digest.as_bytes()[16] % 4)];
@@ -31,53 +34,63 @@ pub fn instance_uuid(set_uid: &str, host: &str, redeploy: &str) -> String {
     )
 }
 
-/// The name of the host that a machine is reserved for, if it is one of that set.
+/// Returns the name of the host of this set that a machine is reserved for; `None` otherwise.
 pub fn host_of<'a>(node: &'a Node, set_uid: &str, redeploy: &str) -> Option<&'a str> {
     let host = node.instance_info.get(HOST)?.as_str()?;
     node.is_of(&instance_uuid(set_uid, host, redeploy)).then_some(host)
 }
 
-/// Which deployment of which reservation a machine has: the UUID by which it is reserved, and since when
-/// the deployment is noted. The UUID alone where nothing is noted; `None` for a machine that is free.
+/// Returns which deployment of which reservation a machine has; `None` for a free machine.
 ///
-/// A machine that is undeployed and deployed again is another one of these, though host, machine and
-/// reservation are the same.
+/// It is the UUID of the reservation and the time at which the deployment was recorded, or only the
+/// UUID
+/// when nothing is recorded. It changes when a machine is undeployed and deployed again, even with
+/// the
+/// same host, machine and reservation.
 pub fn deployment(node: &Node) -> Option<String> {
     let uuid = node.instance_uuid.as_ref()?;
     let since = DeployRecord::of(node).and_then(|it| it.since);
     Some(since.map_or_else(|| uuid.clone(), |since| format!("{uuid}@{since}")))
 }
 
-/// What is noted on a machine before it is deployed.
+/// What is recorded on a machine before it is deployed.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct DeployRecord {
-    /// Digest of the config drive, by the key that the installation had then; empty where the machine is
-    /// adopted, for then it gets none.
+    /// Digest of the config drive, with the key that the installation had then; empty for an
+    /// adopted machine,
+    /// which gets none.
     pub drive: String,
-    /// Which attempt is the next one, or runs, or was the last one; 1 for the first.
+    /// Number of the next, active or last attempt; 1 for the first.
     pub attempt: u32,
-    /// `provision_updated_at` of the failure after which the attempt was noted: a failure at another
-    /// time is the attempt's own. Absent for the first attempt.
+    /// `provision_updated_at` of the failure after which the attempt was recorded.
+    ///
+    /// A failure at another time belongs to the attempt itself. Absent for the first attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// `provision_updated_at` of the machine when this was noted. Ironic empties the note when it
-    /// undeploys the machine, whose state has changed by the time of the next note: no two deployments
-    /// have the same. Absent where Ironic told no time.
+    /// `provision_updated_at` of the machine when this was recorded; absent if Ironic reported no
+    /// time.
+    ///
+    /// Ironic empties the record when it undeploys the machine, whose state has changed by the time
+    /// of the
+    /// next record, so no two deployments have the same value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
-    /// What was written beside the note: Ironic replaces the checksum of an image that it converts, and
-    /// what is not wished any more is taken off.
+    /// What was written beside the record.
+    ///
+    /// Ironic replaces the checksum of an image that it converts, and values that are no longer
+    /// desired are
+    /// removed.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub wrote: Map<String, Value>,
 }
 
 impl DeployRecord {
-    /// The note on a machine, if there is one of this form.
+    /// Returns the record on a machine; `None` when there is none of this form.
     pub fn of(node: &Node) -> Option<Self> {
         serde_json::from_value(node.instance_info.get(LEDGER)?.clone()).ok()
     }
 
-    /// The note before the first attempt to give a machine what is wished.
+    /// Returns the record before the first attempt to deploy what is desired.
     pub(crate) fn first(node: &Node, wish: &Wish) -> Self {
         Self {
             drive: wish.drive.text(),
@@ -88,23 +101,23 @@ impl DeployRecord {
         }
     }
 
-    /// Whether the machine is adopted, and was not deployed.
+    /// Returns whether the machine was adopted instead of deployed.
     pub fn is_of_adopted(&self) -> bool {
         self.drive.is_empty()
     }
 }
 
-/// The key of `instance_info` under which the host's name stands.
+/// The key of `instance_info` with the host's name.
 const HOST: &str = "display_name";
-/// The keys of an image's checksum, which Ironic replaces where it converts the image.
+/// The keys of an image's checksum, which Ironic replaces if it converts the image.
 const CHECKSUM: [&str; 3] = ["image_checksum", "image_os_hash_algo", "image_os_hash_value"];
-/// The keys of `instance_info` that are written here.
+/// The keys of `instance_info` that this crate writes.
 const OWN: [&str; 7] =
     [HOST, "image_source", CHECKSUM[0], CHECKSUM[1], CHECKSUM[2], "root_device", LEDGER];
-/// Ironic shows the config drive as asterisks, which must not come back as a drive.
+/// The config drive, which Ironic shows masked; the mask must not be written back.
 const DRIVE: &str = "configdrive";
 
-/// What a host's machine must say in `instance_info` of its own, but for the note.
+/// Returns what `instance_info` must contain for a host, except for the record.
 fn own(wish: &Wish) -> Map<String, Value> {
     let mut own = Map::new();
     own.insert(HOST.into(), json!(wish.host));
@@ -127,7 +140,8 @@ fn own(wish: &Wish) -> Map<String, Value> {
     own
 }
 
-/// All of `instance_info` before a deployment, with the note of that attempt; what others wrote stays.
+/// Returns the `instance_info` before a deployment, with that attempt's record; other keys are
+/// kept.
 pub(crate) fn info(node: &Node, wish: &Wish, ledger: &DeployRecord) -> Map<String, Value> {
     let mut info = node.instance_info.clone();
     info.remove(DRIVE);
@@ -143,8 +157,9 @@ pub(crate) fn info(node: &Node, wish: &Wish, ledger: &DeployRecord) -> Map<Strin
     info
 }
 
-/// All of `instance_info` of a machine that is given up: what others wrote, and, while it runs, what it
-/// was deployed from.
+/// Returns the `instance_info` of a released machine.
+///
+/// It has the keys of others and, while the machine runs, what it was deployed from.
 pub(crate) fn left(node: &Node, is_deployed: bool) -> Map<String, Value> {
     let mut info = node.instance_info.clone();
     info.remove(DRIVE);
@@ -152,7 +167,7 @@ pub(crate) fn left(node: &Node, is_deployed: bool) -> Map<String, Value> {
     info
 }
 
-/// Whether a machine says what it must, but for the number of the attempt.
+/// Returns whether a machine has what it must, except for the number of the attempt.
 pub(crate) fn agrees(node: &Node, wish: &Wish) -> bool {
     let own = own(wish);
     let same = |(key, value): (&String, &Value)| {

@@ -1,9 +1,12 @@
-//! Machines of an Ironic: what it tells of them, what it is asked, which one is taken for a host, and
-//! the next step of each. Pure: no client, no clock.
+//! Machines of an Ironic: their model, requests, assignment to hosts, and the next step of each.
 //!
-//! A machine is reserved by its `instance_uuid`. Ironic sets it only where there is none, and on one
-//! machine alone, so neither two sets can take one machine, nor one host two. The UUID is derived from
-//! the set and the host: after a crash, what was done is found again on the machine itself.
+//! The crate is pure: no client, no clock.
+//!
+//! A machine is reserved by its `instance_uuid`. Ironic sets it only if there is none, and on only
+//! one
+//! machine, so two sets cannot take one machine, nor one host two. The UUID is derived from the set
+//! and
+//! the host, so after a crash the machine itself shows what was done.
 
 pub mod error;
 pub mod instance;

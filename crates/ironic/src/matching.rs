@@ -1,4 +1,4 @@
-//! Which machine is taken for which host, and why none is.
+//! Assigns machines to hosts, and reports why a host gets none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,23 +9,25 @@ use serde_json::Value;
 use crate::node::Node;
 use crate::state::State;
 
-/// How many reasons are told why machines cannot be taken.
+/// How many reasons are reported why machines do not match.
 const TOLD: usize = 10;
 
-/// What a machine must be for a host.
+/// The requirements of a host on its machine.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Terms {
-    /// What it must have.
+    /// The required properties.
     pub machine: Machine,
-    /// Whether it runs already, and is only taken over.
+    /// Whether the machine already runs and is only adopted.
     pub adopt: bool,
-    /// Whether it may be managed and cleaned first.
+    /// Whether the machine may be managed and cleaned first.
     pub provide: bool,
 }
 
 impl Terms {
-    /// What set and host ask for together; what both say, the host says last.
-    pub fn merged(set: &Machine, host: &Machine, adopt: bool, provide: bool) -> Self {
+    /// Merges the requirements of set and host; the host's take precedence.
+    ///
+    /// `adopt` and `provide` of the result are false.
+    pub fn merged(set: &Machine, host: &Machine) -> Self {
         let mut machine = set.clone();
         machine.node = host.node.clone().or(machine.node);
         machine.resource_class = host.resource_class.clone().or(machine.resource_class);
@@ -33,17 +35,18 @@ impl Terms {
         machine.traits.extend(more.cloned());
         machine.capabilities.extend(host.capabilities.clone());
         machine.extra.extend(host.extra.clone());
-        Self { machine, adopt, provide }
+        Self { machine, ..Self::default() }
     }
 }
 
-/// Why no machine is taken for a host: what excluded how many of all, each counted where it failed
-/// first.
+/// Why no machine matches a host: reasons with the number of machines that they exclude.
+///
+/// Each machine is counted at the first requirement that it fails.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct NoMachine {
-    /// How many machines Ironic knows.
+    /// How many machines Ironic has.
     pub total: usize,
-    /// What is the matter with how many of them, in the order in which it is looked at.
+    /// Reason and number of machines, in the order of checking.
     pub excluded: Vec<(String, usize)>,
 }
 
@@ -63,12 +66,15 @@ impl fmt::Display for NoMachine {
     }
 }
 
-/// A machine for each host that can have one, and for each other one the reason why not.
+/// Assigns a machine to each host that can have one; the other hosts get the reason why not.
 ///
-/// As many hosts as possible get one: one that could take any machine leaves the only one that fits to
-/// another host. Machines on which somebody works, and those that are `avoided`, by UUID, come last;
-/// machines that are available come before those that must be cleaned first. Apart from that, the first
-/// host by name gets the first machine by name.
+/// The number of hosts with a machine is maximal: a host that matches any machine leaves the only
+/// matching
+/// one to another host. Machines that are busy and those that are `avoided`, by UUID, come last,
+/// and
+/// available machines come before those that must be cleaned first. Otherwise the first host by
+/// name gets
+/// the first machine by name.
 pub fn assign<'a>(
     hosts: &BTreeMap<String, Terms>,
     nodes: &'a [Node],
@@ -90,8 +96,10 @@ pub fn assign<'a>(
     judged.collect()
 }
 
-/// A machine for as many hosts as possible, by index: `fits` tells of each host which of the machines
-/// it can take, the best one first. The first hosts come first.
+/// Assigns machines to as many hosts as possible, by index.
+///
+/// `fits` has for each host the machines that match, the best one first. Earlier hosts take
+/// precedence.
 pub fn matched(fits: &[Vec<usize>], n_machines: usize) -> Vec<Option<usize>> {
     let mut taken = vec![None; n_machines];
     for host_idx in 0..fits.len() {
@@ -101,8 +109,9 @@ pub fn matched(fits: &[Vec<usize>], n_machines: usize) -> Vec<Option<usize>> {
     (0..fits.len()).map(given).collect()
 }
 
-/// Gives a machine to a host: the first free one, else one that another host can do without (augmenting
-/// paths of bipartite matching).
+/// Assigns a machine to a host: the first free one, else one whose host can take another
+/// (augmenting paths
+/// of bipartite matching).
 fn augment(
     host_idx: usize,
     fits: &[Vec<usize>],
@@ -126,14 +135,15 @@ fn augment(
     false
 }
 
-/// How soon a machine could be deployed.
+/// Returns how soon a machine could be deployed; lower is sooner.
 fn rank(node: &Node) -> usize {
     let order = [State::Available, State::Manageable];
     order.iter().position(|it| *it == node.provision_state).unwrap_or(order.len())
 }
 
 fn no_machine(nodes: &[Node], terms: &Terms) -> NoMachine {
-    // Ordered: whoever writes a set chooses which server is asked, and each machine may lack another thing.
+    // It is ordered: whoever writes a set chooses the server, and each machine may fail
+    // differently.
     let mut excluded: BTreeMap<(usize, String), usize> = BTreeMap::new();
     for node in nodes {
         let lack = lack(node, terms)
@@ -144,15 +154,16 @@ fn no_machine(nodes: &[Node], terms: &Terms) -> NoMachine {
     NoMachine { total: nodes.len(), excluded }
 }
 
-/// The first thing that a machine lacks, with its place in the order of looking; what a human asked for
-/// comes before what changes by itself.
+/// Returns the first requirement that a machine fails, with its index in the order of checking.
+///
+/// The user's requirements come before what changes by itself.
 fn lack(node: &Node, terms: &Terms) -> Option<(usize, String)> {
     let mut lacks = asked(node, &terms.machine);
     lacks.extend(ready(node, terms));
     lacks.into_iter().enumerate().find_map(|(idx, it)| Some((idx, it?)))
 }
 
-/// What a human asked for.
+/// Checks what the user requires.
 fn asked(node: &Node, machine: &Machine) -> Vec<Option<String>> {
     let Machine { node: name, resource_class, traits, capabilities, extra } = machine;
     let is_named = |it: &String| node.name.as_ref() == Some(it) || node.uuid == *it;
@@ -178,7 +189,7 @@ fn asked(node: &Node, machine: &Machine) -> Vec<Option<String>> {
     lacks
 }
 
-/// What changes by itself.
+/// Checks what changes by itself.
 fn ready(node: &Node, terms: &Terms) -> Vec<Option<String>> {
     let told = |is: bool, text: &str| is.then(|| text.to_owned());
     let state = &node.provision_state;

@@ -1,7 +1,8 @@
-//! A model of Ironic for properties: it keeps the rules of release 39 that the steps rely on.
+//! A model of Ironic for property tests, with the rules of release 39 that the steps rely on.
 //!
-//! `instance_uuid` is set only where there is none, and on one machine alone; machines on their way
-//! refuse changes; each verb is taken in the states of Ironic's state machine.
+//! `instance_uuid` is set only if there is none, and on only one machine; machines in transition
+//! reject
+//! changes; each verb is accepted in the states of Ironic's state machine.
 #![allow(
     clippy::panic,
     clippy::unwrap_in_result,
@@ -24,19 +25,19 @@ use crate::state::State;
 pub struct Model {
     /// The machines.
     pub nodes: Vec<Node>,
-    /// How many deployments of each machine, by UUID, fail from now on.
+    /// How many of the next deployments of each machine fail, by UUID.
     pub failing: BTreeMap<String, u32>,
-    /// Deployments that were accepted, by instance.
+    /// The number of accepted deployments, by instance.
     pub deployed: BTreeMap<String, u32>,
     /// The network data of the machines' ramdisks, by UUID.
     pub networks: BTreeMap<String, Value>,
-    /// What a machine had of it when its last deployment was accepted, by instance.
+    /// The network data that a machine had when its last deployment was accepted, by instance.
     pub deployed_over: BTreeMap<String, Option<Value>>,
     seconds: i64,
 }
 
 impl Model {
-    /// Machines in these states, named `m0`, `m1`, …; everything else of them is good.
+    /// Creates machines in these states, named `m0`, `m1`, …, with all else in order.
     pub fn of(states: &[State]) -> Self {
         let nodes = states.iter().enumerate().map(|(idx, state)| Node {
             uuid: format!("00000000-0000-4000-8000-{idx:012}"),
@@ -50,12 +51,12 @@ impl Model {
         Self { nodes: nodes.collect(), seconds: 1_800_000_000, ..Self::default() }
     }
 
-    /// The time, which only [`Self::pass`] changes.
+    /// Returns the time, which only [`Self::pass`] changes.
     pub fn now(&self) -> Timestamp {
         Timestamp::from_second(self.seconds).unwrap()
     }
 
-    /// Fourteen minutes: everything that is under way ends.
+    /// Lets fourteen minutes pass: all transitions end.
     pub fn pass(&mut self) {
         self.seconds += 840;
         let now = self.now().to_string();
@@ -76,7 +77,7 @@ impl Model {
         }
     }
 
-    /// Acts upon a request, or refuses it as Ironic does.
+    /// Executes a request, or rejects it as Ironic does.
     pub fn ask(&mut self, request: &Request) -> Result<(), Error> {
         let path: Vec<&str> = request.path.trim_start_matches('/').split('/').collect();
         let idx = self.nodes.iter().position(|it| it.uuid == path[2]).ok_or(Error::NotFound)?;
@@ -153,7 +154,7 @@ impl Model {
             if node.maintenance {
                 return Err(Error::Refused("maintenance".into()));
             }
-            // As where Ironic makes a raw image of it.
+            // As Ironic does when it converts to a raw image.
             if node.instance_info.contains_key("image_source") {
                 let checksum =
                     [("image_checksum", Value::Null), ("image_os_hash_value", json!("raw"))];
@@ -170,7 +171,7 @@ impl Model {
     }
 }
 
-/// Where a machine's way ends, if it is on one; `fails` counts the failures that are left.
+/// Returns the state in which a machine's transition ends; `fails` counts the remaining failures.
 fn ended(node: &Node, fails: &mut u32) -> Option<State> {
     match node.provision_state.word() {
         "verifying" => Some(State::Manageable),

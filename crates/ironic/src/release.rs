@@ -1,4 +1,4 @@
-//! The next step of a machine whose host is taken out.
+//! The next step of a machine whose host is removed.
 
 use api::baremetal::DeprovisionPolicy;
 
@@ -10,24 +10,30 @@ use crate::state::State;
 use crate::state_machine::{Next, Step};
 use crate::wait_reason::Cause;
 
-/// The pace at which Ironic's works are looked at meanwhile, in seconds.
+/// The polling interval during Ironic's work, in seconds.
 const PACE: u32 = 10;
 
-/// What becomes of a machine: what the human says, else what was adopted is retained, and what was
-/// deployed is taken back. A machine on which nothing is noted is nobody's to wipe.
+/// Returns what to do with a released machine.
+///
+/// It is the user's policy; without one, adopted machines are retained and deployed ones are
+/// undeployed. A
+/// machine without a record is never wiped.
 pub fn policy(node: &Node, wanted: Option<DeprovisionPolicy>) -> DeprovisionPolicy {
     let is_deployed = DeployRecord::of(node).is_some_and(|it| !it.is_of_adopted());
     let own = if is_deployed { DeprovisionPolicy::Deprovision } else { DeprovisionPolicy::Retain };
     wanted.unwrap_or(own)
 }
 
-/// What comes next for the machine that was a host's.
+/// Returns the next step for the machine of a removed host.
 ///
 /// # Guarantees
-/// [`Next::Done`] is said only if no machine is reserved for the host any more, also if the machine is
-/// gone or was given to somebody else behind our back, and not of one that could not be undeployed.
-/// Ironic takes the reservation away before it cleans, so cleaning is waited for only where the network
-/// of the ramdisk has to be taken off then. What is retained is never undeployed.
+/// [`Next::Done`] is returned only if no machine is reserved for the host any more, including a
+/// machine
+/// that was removed or given to somebody else meanwhile, and never for one that could not be
+/// undeployed.
+/// Ironic removes the reservation before it cleans, so cleaning is awaited only if the ramdisk's
+/// network
+/// has to be removed afterwards. A retained machine is never undeployed.
 ///
 /// # Assumptions
 /// The machine was read after the last request for it was answered.
@@ -51,7 +57,7 @@ pub fn release(node: Option<&Node>, instance: &str, policy: DeprovisionPolicy) -
             | State::AdoptFailed,
             _,
         )
-        // Somebody may have deployed anew what ran.
+        // Somebody may have redeployed the running machine.
         | (State::DeployFailed, DeprovisionPolicy::Retain) => give_up(false),
         (
             State::Active | State::RescueFailed(_) | State::ServiceFailed,
@@ -66,7 +72,7 @@ pub fn release(node: Option<&Node>, instance: &str, policy: DeprovisionPolicy) -
             | State::Deploying
             | State::Deleting
             | State::Adopting
-            // Somebody works on it who did not know that it goes.
+            // Somebody who did not know of the release works on it.
             | State::Rescue(_)
             | State::Service(_),
             _,
@@ -80,17 +86,20 @@ pub fn release(node: Option<&Node>, instance: &str, policy: DeprovisionPolicy) -
             | State::ServiceFailed,
             DeprovisionPolicy::Deprovision,
         ) => Next::Do(Step::Tell(Verb::Deleted)),
-        // It may be asked again, but what made it fail needs a human.
+        // It may be requested again, but the user has to correct what made it fail.
         (State::Error, _) => Next::Stop(Cause::UndeployFailed),
         (State::CleanHold | State::DeployHold, _) => Next::Stop(Cause::Held),
         (State::Other(_), _) => Next::Wait { seconds: PACE, cause: Cause::Unknown },
     }
 }
 
-/// A machine that is not reserved for the host any more: Ironic takes the reservation away whether it
-/// could undeploy the machine or not. Where its ramdisk's network is still the host's, it is reserved once
-/// more when it is clean, by which that network goes, and given up then: whoever else reserved it
-/// meanwhile has replaced the network.
+/// Returns the next step for a machine that is not reserved for the host any more.
+///
+/// Ironic removes the reservation whether the undeployment succeeded or not. If the ramdisk's
+/// network is
+/// still the host's, the clean machine is reserved once more, which removes the network, and
+/// released
+/// then. Somebody else who reserved it meanwhile has replaced the network.
 fn undeployed(node: &Node, instance: &str) -> Next {
     let done = Next::Done { is_current: true };
     if node.instance_uuid.is_some() {
@@ -109,7 +118,7 @@ fn undeployed(node: &Node, instance: &str) -> Next {
     match &node.provision_state {
         _ if node.is_busy() => wait(Cause::Locked),
         State::Available => Next::Do(Step::Reserve(left(node, false))),
-        // After its cleaning, which is over: a retired one becomes available no more.
+        // The cleaning is over: a retired machine does not become available again.
         State::Manageable if node.retired => Next::Do(Step::Reserve(left(node, false))),
         State::CleanFailed => Next::Stop(Cause::CleanFailed),
         State::Enroll

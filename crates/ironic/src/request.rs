@@ -1,30 +1,30 @@
-//! What Ironic is asked, as data; whoever sends it adds address, version and credentials.
+//! Requests to Ironic as data; the sender adds address, version and credentials.
 
 use config_drive::{ApiVersion, Secret};
 use serde_json::{Map, Value, json};
 
 use crate::node::fields;
 
-/// How many machines one answer to a list has; Ironic itself gives no more than 1,000.
+/// Machines per page of a list; Ironic allows at most 1,000.
 const PAGE: usize = 500;
 
 /// An HTTP method.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Method {
-    /// Reads.
+    /// Reads an object.
     Get,
-    /// Makes.
+    /// Creates an object.
     Post,
-    /// Sets.
+    /// Sets a value.
     Put,
-    /// Changes.
+    /// Changes an object.
     Patch,
-    /// Takes away.
+    /// Deletes an object.
     Delete,
 }
 
 impl Method {
-    /// Its word.
+    /// Returns the method's name.
     pub fn word(self) -> &'static str {
         match self {
             Self::Get => "GET",
@@ -36,23 +36,23 @@ impl Method {
     }
 }
 
-/// What a machine is told to do, as `target` of its provision state.
+/// A provisioning verb, the `target` of a machine's provisioning state.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Verb {
-    /// Let Ironic try to reach it.
+    /// Lets Ironic verify that it can reach the machine.
     Manage,
-    /// Clean it and make it free.
+    /// Cleans the machine and makes it available.
     Provide,
-    /// Deploy it.
+    /// Deploys the machine.
     Active,
-    /// Take it over as it runs.
+    /// Adopts the machine as it runs.
     Adopt,
-    /// Undeploy it.
+    /// Undeploys the machine.
     Deleted,
 }
 
 impl Verb {
-    /// Its word.
+    /// Returns Ironic's word for it.
     pub fn word(self) -> &'static str {
         match self {
             Self::Manage => "manage",
@@ -64,7 +64,7 @@ impl Verb {
     }
 }
 
-/// A question to Ironic. Its body may hold a config drive, so Debug does not show it.
+/// A request to Ironic. Debug does not show the body, which may contain a config drive.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The method.
@@ -80,12 +80,12 @@ impl Request {
         Self { method, path: path.into(), body: body.map(Secret::new) }
     }
 
-    /// Which versions the API has; needs no credentials.
+    /// Reads the API's versions; needs no credentials.
     pub fn versions() -> Self {
         Self::new(Method::Get, "/", None)
     }
 
-    /// The machines after the one of that UUID, or the first ones; sorted by UUID.
+    /// Lists the machines sorted by UUID, from the first one or the one after `after`.
     pub fn nodes(version: ApiVersion, after: Option<&str>) -> Self {
         let marker = after.map(|it| format!("&marker={it}")).unwrap_or_default();
         let path =
@@ -93,23 +93,26 @@ impl Request {
         Self::new(Method::Get, path, None)
     }
 
-    /// One machine.
+    /// Reads one machine.
     pub fn node(version: ApiVersion, uuid: &str) -> Self {
         Self::new(Method::Get, format!("/v1/nodes/{uuid}?fields={}", fields(version)), None)
     }
 
-    /// Makes a machine known, as its maker describes it.
+    /// Enrolls a machine with this description.
     pub fn enroll(description: &Value) -> Self {
         Self::new(Method::Post, "/v1/nodes", Some(description.clone()))
     }
 
-    /// Makes a machine unknown.
+    /// Deletes a machine from Ironic.
     pub fn forget(uuid: &str) -> Self {
         Self::new(Method::Delete, format!("/v1/nodes/{uuid}"), None)
     }
 
-    /// Reserves a machine, and says what its deployment needs, in one go: it is refused with 409 if the
-    /// machine is reserved, or another one is by this UUID. `more` is said in the same go.
+    /// Reserves a machine and records what its deployment needs, in one request.
+    ///
+    /// Ironic rejects it with 409 if the machine is reserved, or another one is by this UUID.
+    /// `more` is part of
+    /// the same patch.
     pub fn reserve(
         uuid: &str,
         instance: &str,
@@ -120,25 +123,26 @@ impl Request {
         Self::patch(uuid, vec![reserve, noted(info)], more)
     }
 
-    /// Says anew what a machine's deployment needs. `more` is said in the same go.
+    /// Records what a machine's deployment needs. `more` is part of the same patch.
     pub fn record(uuid: &str, info: &Map<String, Value>, more: Vec<Value>) -> Self {
         Self::patch(uuid, vec![noted(info)], more)
     }
 
-    /// Gives a machine's reservation up, and leaves that of what its deployment needs; its state stays.
-    /// `more` is said in the same go.
+    /// Releases a machine's reservation and sets its `instance_info`; its state stays.
+    ///
+    /// `more` is part of the same patch.
     pub fn unreserve(uuid: &str, info: &Map<String, Value>, more: Vec<Value>) -> Self {
         let free = json!({"op": "remove", "path": "/instance_uuid"});
         Self::patch(uuid, vec![free, noted(info)], more)
     }
 
-    /// Changes a machine's description: all of it, or nothing.
+    /// Patches a machine's description atomically.
     fn patch(uuid: &str, mut changes: Vec<Value>, more: Vec<Value>) -> Self {
         changes.extend(more);
         Self::new(Method::Patch, format!("/v1/nodes/{uuid}"), Some(Value::Array(changes)))
     }
 
-    /// Tells a machine what to do; answered before it is done.
+    /// Starts a transition of a machine; the response comes before it is done.
     pub fn provision(uuid: &str, verb: Verb) -> Self {
         let body = json!({"target": verb.word()});
         Self::new(Method::Put, format!("/v1/nodes/{uuid}/states/provision"), Some(body))
@@ -157,7 +161,7 @@ impl Request {
     }
 }
 
-/// The part of a patch that says what a machine's deployment needs.
+/// Returns the patch operation that sets `instance_info`.
 fn noted(info: &Map<String, Value>) -> Value {
     json!({"op": "add", "path": "/instance_info", "value": info})
 }

@@ -1,66 +1,66 @@
-//! The states of a machine, as `provision_state` names them.
+//! The provisioning states of a machine, as `provision_state` names them.
 
 use std::fmt;
 
 use api::conditions::truncated;
 use serde::{Deserialize, Deserializer};
 
-/// How long a state may be that is not known here, in bytes.
+/// Maximum length of an unknown state, in bytes.
 const WORD_LIMIT: usize = 64;
 
 /// A state of Ironic's state machine (`ironic/common/state_machine.py` of release 39).
 #[derive(Clone, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub enum State {
-    /// Known, and nothing tried yet; also where the first look at it failed.
+    /// Enrolled, before the first verification or after it failed.
     #[default]
     Enroll,
-    /// Ironic tries its credentials.
+    /// Ironic verifies its credentials.
     Verifying,
     /// Ironic can reach it.
     Manageable,
-    /// Free to be deployed.
+    /// Available for deployment.
     Available,
-    /// It is looked at.
+    /// It is being inspected.
     Inspecting,
-    /// It is looked at, and Ironic waits for its ramdisk.
+    /// It is being inspected, and Ironic waits for its ramdisk.
     InspectWait,
-    /// The look at it failed.
+    /// The inspection failed.
     InspectFailed,
-    /// Its disks are cleaned.
+    /// Its disks are being cleaned.
     Cleaning,
-    /// Its disks are cleaned, and Ironic waits for its ramdisk.
+    /// Its disks are being cleaned, and Ironic waits for its ramdisk.
     CleanWait,
-    /// A step of the cleaning asked to wait for a human.
+    /// A cleaning step asked to wait for the user.
     CleanHold,
     /// The cleaning failed.
     CleanFailed,
-    /// It is deployed.
+    /// It is being deployed.
     Deploying,
-    /// It is deployed, and Ironic waits for its ramdisk.
+    /// It is being deployed, and Ironic waits for its ramdisk.
     WaitCallBack,
-    /// A step of the deployment asked to wait for a human.
+    /// A deployment step asked to wait for the user.
     DeployHold,
     /// The deployment failed.
     DeployFailed,
-    /// It is deployed and works.
+    /// It is deployed.
     Active,
-    /// It is undeployed.
+    /// It is being undeployed.
     Deleting,
     /// Undeploying it failed.
     Error,
-    /// It is taken over as it runs.
+    /// It is being adopted.
     Adopting,
-    /// Taking it over failed.
+    /// The adoption failed.
     AdoptFailed,
-    /// Somebody rescues it, or takes the rescue back; the state's own words.
+    /// It is being rescued or unrescued by somebody; the state's own word.
     Rescue(String),
-    /// Somebody's rescue of it, or the way back, failed; the state's own words.
+    /// Somebody's rescue or unrescue of it failed; the state's own word.
     RescueFailed(String),
-    /// Somebody services it; the state's own words.
+    /// It is being serviced by somebody; the state's own word.
     Service(String),
-    /// Somebody's service of it failed.
+    /// Somebody's servicing of it failed.
     ServiceFailed,
-    /// A word that is not known here, cut at [`WORD_LIMIT`].
+    /// An unknown state, cut at [`WORD_LIMIT`].
     Other(String),
 }
 
@@ -90,7 +90,7 @@ const WORDS: [(&str, State); 21] = [
 ];
 
 impl State {
-    /// The state of that word.
+    /// Returns the state of that word.
     pub fn of(word: &str) -> Self {
         match word {
             "rescue" | "rescuing" | "rescue wait" | "unrescuing" => Self::Rescue(word.into()),
@@ -106,8 +106,9 @@ impl State {
         }
     }
 
-    /// Whether a machine in this state has the system that it was deployed with: it answers, or will once
-    /// somebody's work on it is over.
+    /// Returns whether a machine in this state has the system that it was deployed with.
+    ///
+    /// It responds, or will once somebody's work on it is over.
     pub fn has_system(&self) -> bool {
         matches!(
             self,
@@ -119,8 +120,11 @@ impl State {
         )
     }
 
-    /// Whether a machine in this state lost the system that it was deployed with, or is about to:
-    /// somebody undeployed it. What is enrolled anew may run on as before, and so may what could not be
+    /// Returns whether a machine in this state has lost the system that it was deployed with, or
+    /// soon will,
+    /// because somebody undeployed it.
+    ///
+    /// A machine that was enrolled again may still run, and so may one that could not be
     /// undeployed.
     pub fn is_undeployed(&self) -> bool {
         matches!(
@@ -138,7 +142,7 @@ impl State {
         )
     }
 
-    /// Ironic's word for it.
+    /// Returns Ironic's word for it.
     pub fn word(&self) -> &str {
         if let Self::Rescue(word)
         | Self::RescueFailed(word)

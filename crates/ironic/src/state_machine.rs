@@ -1,4 +1,4 @@
-//! The next step of a machine on its way to a host.
+//! The next step of a machine that is being provisioned for a host.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -11,61 +11,64 @@ use crate::state::State;
 use crate::wait_reason::Cause;
 use crate::wish::Wish;
 
-/// How long Ironic's quick works take, in seconds: the pace at which they are looked at.
+/// The polling interval of Ironic's short tasks, in seconds.
 const SOON: u32 = 5;
-/// The pace at which its long works are looked at, in seconds.
+/// The polling interval of its long tasks, in seconds.
 const LATER: u32 = 20;
-/// The pace at which others' works are looked at, in seconds.
+/// The polling interval of others' tasks, in seconds.
 const SELDOM: u32 = 60;
-/// How long after a failed deployment the second one begins, in seconds; each further pause doubles.
+/// The backoff after the first failed deployment, in seconds; each further one doubles.
 const FIRST_PAUSE: i64 = 60;
-/// The longest such pause, and the pause between attempts to reach a machine.
+/// The maximum backoff, also between attempts to reach a machine.
 const LONGEST_PAUSE: i64 = 600;
 
-/// What comes next for a machine.
+/// The next step of a machine.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
-    /// One request, and another look at it a few seconds later.
+    /// Send a request, and read the machine again a few seconds later.
     Do(Step),
-    /// Another look at it after some time.
+    /// Read the machine again after some time.
     Wait {
-        /// In seconds.
+        /// The time in seconds.
         seconds: u32,
-        /// For what.
+        /// What it waits for.
         cause: Cause,
     },
-    /// Nothing until a human acts.
+    /// Do nothing until the user acts.
     Stop(Cause),
-    /// It is what it shall be.
+    /// It is provisioned as desired.
     Done {
-        /// Whether it was deployed with the present config drive; another one takes effect only if the
-        /// machine is deployed anew, which nobody does by himself.
+        /// Whether it was deployed with the present config drive. Another one takes effect only if
+        /// the
+        /// user has the machine deployed again.
         is_current: bool,
     },
 }
 
-/// A request that brings a machine further. Doing one twice does no more than doing it once.
+/// A request that advances a machine; it is idempotent.
 ///
-/// Ironic refuses with 400, not 409, what is not possible in a machine's state: whoever is refused looks
-/// at it anew, and takes the refusal for a mistake only if its state is still the same.
+/// Ironic rejects with 400, not 409, what is not possible in a machine's state. After a rejection,
+/// read the
+/// machine again; it is an error only if the state is still the same.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Reserve it, with this `instance_info`.
     Reserve(Map<String, Value>),
     /// Write this `instance_info`.
     Record(Map<String, Value>),
-    /// Tell it what to do.
+    /// Start this transition.
     Tell(Verb),
     /// Deploy it with its config drive.
     Deploy,
     /// Power it on.
     PowerOn,
-    /// Give it up, with this `instance_info`.
+    /// Release it, with this `instance_info`.
     Unreserve(Map<String, Value>),
 }
 
 impl Step {
-    /// The request that does it. A host that has no machine any more gives nothing.
+    /// Returns the request of this step; pass empty `given` for a host that has no machine any
+    /// more.
     pub fn request(&self, node: &Node, instance: &str, given: &Given) -> Request {
         let uuid = &node.uuid;
         let more = || changes(node, instance, given.ramdisk.as_ref());
@@ -80,17 +83,20 @@ impl Step {
     }
 }
 
-/// What comes next for a machine that is reserved for a host, or was chosen for it.
+/// Returns the next step of a machine that is reserved for a host, or was chosen for it.
 ///
 /// # Guarantees
-/// After a crash at any point the same steps are found: what was done stands on the machine. A failed
-/// deployment is counted before it is tried again, so no crash brings more than [`Wish::attempts`];
-/// only a change of the input brings new ones.
+/// After a crash at any point the same steps follow, because the machine itself shows what was
+/// done. A
+/// failed deployment is counted before it is retried, so no crash leads to more than
+/// [`Wish::attempts`].
+/// Only a change of the input allows new ones.
 ///
 /// # Assumptions
-/// Nobody but Ironic changes `instance_uuid` of a machine that is reserved by [`Wish::instance`].
-/// An older look is harmless to the reservation; for the count of attempts, the machine must have been
-/// read after the last request for it was answered.
+/// Only Ironic changes `instance_uuid` of a machine that is reserved by [`Wish::instance`].
+/// A stale read is harmless to the reservation. For the count of attempts, the machine must have
+/// been read
+/// after the last request for it was answered.
 pub fn next(node: &Node, wish: &Wish, now: Timestamp) -> Next {
     if !node.is_of(&wish.instance) {
         return begin(node, wish);
@@ -103,9 +109,9 @@ pub fn next(node: &Node, wish: &Wish, now: Timestamp) -> Next {
     }
     let is_silent = node.last_error.as_ref().is_none_or(String::is_empty);
     match on_the_way(node, wish, now) {
-        // Ironic would refuse it with 409.
+        // Ironic would reject it with 409.
         Next::Do(_) if node.is_busy() => Next::Wait { seconds: SOON, cause: Cause::Locked },
-        // Whoever works on it may yet tell what went wrong.
+        // The conductor that works on it may still report an error.
         Next::Stop(_) if node.is_busy() && is_silent => {
             Next::Wait { seconds: SOON, cause: Cause::Locked }
         }
@@ -113,7 +119,7 @@ pub fn next(node: &Node, wish: &Wish, now: Timestamp) -> Next {
     }
 }
 
-/// A machine that is not reserved yet.
+/// Returns the next step of a machine that is not reserved yet.
 fn begin(node: &Node, wish: &Wish) -> Next {
     if node.instance_uuid.is_some() {
         return Next::Stop(Cause::Taken);
@@ -139,7 +145,7 @@ fn on_the_way(node: &Node, wish: &Wish, now: Timestamp) -> Next {
         State::Enroll if !wish.provide && !wish.adopt => Next::Stop(Cause::NotProvided),
         State::Enroll => reach(node, now),
         State::Manageable if wish.adopt => prepared(node, wish, Step::Tell(Verb::Adopt)),
-        // It may be cleaned by its ramdisk.
+        // Its ramdisk may be needed for cleaning.
         State::Manageable if wish.provide => prepared(node, wish, Step::Tell(Verb::Provide)),
         State::Manageable => Next::Stop(Cause::NotProvided),
         State::Available | State::DeployFailed if wish.adopt => Next::Stop(Cause::NotRunning),
@@ -165,7 +171,7 @@ fn on_the_way(node: &Node, wish: &Wish, now: Timestamp) -> Next {
     }
 }
 
-/// A machine that was never reached, or not at the last attempt.
+/// Returns the next step of a machine that was never reached, or not at the last attempt.
 fn reach(node: &Node, now: Timestamp) -> Next {
     let failed = node.last_error.as_ref().is_some_and(|it| !it.is_empty());
     match failed.then(|| left(node, LONGEST_PAUSE, now)).flatten() {
@@ -174,7 +180,7 @@ fn reach(node: &Node, now: Timestamp) -> Next {
     }
 }
 
-/// The step, once the machine says what it is deployed from.
+/// Returns the step, preceded by the record of what the machine is deployed from.
 fn prepared(node: &Node, wish: &Wish, step: Step) -> Next {
     if agrees(node, wish) {
         return Next::Do(step);
@@ -182,7 +188,7 @@ fn prepared(node: &Node, wish: &Wish, step: Step) -> Next {
     Next::Do(Step::Record(info(node, wish, &DeployRecord::first(node, wish))))
 }
 
-/// A machine whose deployment failed: counted, after a pause, then deployed again.
+/// Returns the next step after a failed deployment: count it, wait for the backoff, deploy again.
 fn again(node: &Node, wish: &Wish, now: Timestamp) -> Next {
     let failure = node.provision_updated_at.clone();
     let counted = |attempt| {
@@ -191,7 +197,7 @@ fn again(node: &Node, wish: &Wish, now: Timestamp) -> Next {
         Next::Do(Step::Record(info(node, wish, &ledger)))
     };
     let Some(ledger) = DeployRecord::of(node).filter(|_| agrees(node, wish)) else {
-        // Another input: the old failures say nothing of it.
+        // The input is another one: earlier failures do not count.
         return counted(1);
     };
     if failure.is_some() && ledger.after == failure {
@@ -207,7 +213,7 @@ fn again(node: &Node, wish: &Wish, now: Timestamp) -> Next {
     }
 }
 
-/// A machine that is active, and should be powered on.
+/// Returns the next step of an active machine, which should be powered on.
 fn arrived(node: &Node, wish: &Wish) -> Next {
     let is_moving = node.target_power_state.as_ref().is_some_and(|it| !it.is_empty());
     let wait = |cause| Next::Wait { seconds: SOON, cause };
@@ -219,16 +225,16 @@ fn arrived(node: &Node, wish: &Wish) -> Next {
         _ if is_moving => wait(Cause::Working),
         _ if node.maintenance => Next::Stop(Cause::Maintenance),
         _ if node.is_busy() => wait(Cause::Locked),
-        // Of a machine that nobody looked at yet, Ironic knows no power.
+        // Ironic does not know the power state of a machine that it has not polled yet.
         Some("power off") | None => Next::Do(Step::PowerOn),
         Some(_) => Next::Stop(Cause::PowerFailed),
     }
 }
 
-/// How many seconds of a pause are left since the machine's state changed; `None` where it is over.
+/// Returns how many seconds of a backoff are left; `None` when it is over.
 fn left(node: &Node, pause: i64, now: Timestamp) -> Option<u32> {
     let since: Timestamp = node.provision_updated_at.as_deref()?.parse().ok()?;
-    // A clock that is ahead does not make the pause longer.
+    // A clock that is ahead does not make the backoff longer.
     let left = (since.as_second() + pause - now.as_second()).min(pause);
     u32::try_from(left).ok().filter(|it| *it > 0)
 }

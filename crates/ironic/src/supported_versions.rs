@@ -1,9 +1,10 @@
-//! The oldest and the newest version of Ironic's API that is spoken here.
+//! The oldest and the newest supported version of Ironic's API.
 
 use config_drive::ApiVersion;
 
-/// The oldest version that is understood: `traits` came with 1.37, and Ironic of the year 2018 has 1.46.
+/// The oldest supported version: `traits` came with 1.37, and Ironic of the year 2018 has 1.46.
 pub const OLDEST: ApiVersion = ApiVersion { major: 1, minor: 46 };
-/// The version that is spoken where the server has it: all fields that are looked at or written are known
-/// to it, the network data of ramdisks among them.
+/// The newest version in use: it has all fields that are read or written, including the network
+/// data of
+/// ramdisks.
 pub const NEWEST: ApiVersion = ApiVersion { major: 1, minor: 66 };

@@ -1,4 +1,4 @@
-//! Steps case by case, and what must hold wherever their doer dies.
+//! Tests of the steps case by case, and of invariants under crashes at any point.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -40,7 +40,7 @@ fn node(state: &str) -> Node {
     serde_json::from_value(given).unwrap()
 }
 
-/// A machine that is reserved for the wish, as if by our own step.
+/// A machine that is reserved as desired, as if by our own step.
 fn ours(state: &str, wish: &Wish) -> Node {
     let free = if wish.adopt { State::Manageable } else { State::Available };
     let free = Node { provision_state: free, ..node(state) };
@@ -99,9 +99,9 @@ fn each_deployment_of_a_machine_is_another_one_though_the_reservation_is_the_sam
     let of = |it: &Node| deployment(it).unwrap();
     assert_eq!(of(&first), format!("{}@2026-11-22T12:00:00.123456+00:00", wish().instance));
     assert_ne!(of(&first), of(&second));
-    // Whoever looks twice, or dies in between, notes the same.
+    // A second evaluation, or one after a crash, records the same.
     assert_eq!(of(&second), of(&redeployed("2026-11-22T13:00:00+00:00")));
-    // A failure that is tried again after a human's rebuild wrote the disk anew, too.
+    // A failure that is retried after a user's rebuild has also written the disk again.
     let failed = Node {
         provision_state: State::DeployFailed,
         provision_updated_at: Some("2026-11-22T11:00:00+00:00".into()),
@@ -124,7 +124,7 @@ fn a_machine_that_is_available_is_reserved_then_deployed() {
     assert_eq!(at(&ours("available", &wish()), &wish()), Next::Do(Step::Deploy));
 }
 
-/// What a patch says, by path; nothing for what it takes away.
+/// Returns what a patch sets, by path; null for what it removes.
 fn patched(request: &Request) -> BTreeMap<String, Value> {
     let body = request.body.as_ref().unwrap().expose().clone();
     let ops = body.as_array().unwrap().clone();
@@ -146,7 +146,8 @@ fn the_network_of_a_ramdisk_comes_with_the_reservation_and_goes_when_the_machine
     extra.insert("edpm_ramdisk".into(), said["/extra/edpm_ramdisk"].clone());
     let marked = |state: &str| Node { extra: extra.clone(), ..ours(state, &with) };
     assert_eq!(at(&marked("available"), &with), Next::Do(Step::Deploy));
-    // Another one is written before the deployment or the cleaning that needs it, and not while it runs.
+    // Another one is written before the deployment or the cleaning that needs it, and not during
+    // it.
     let other = Wish { ramdisk: Some(Secret::new(json!({"links": [1]}))), ..with.clone() };
     assert!(matches!(at(&marked("available"), &other), Next::Do(Step::Record(_))));
     let provided = Wish { provide: true, ..other.clone() };
@@ -271,14 +272,14 @@ fn a_failed_deployment_pauses_then_is_counted_then_tried() {
     );
     it.instance_info = info;
     assert_eq!(next(&it, &wish, later), Next::Do(Step::Deploy));
-    // The second one failed as well: its pause is twice as long.
+    // The second one failed as well: its backoff is twice as long.
     it.provision_updated_at = Some("2026-11-22T12:05:00+00:00".into());
     let soon = time("2026-11-22T12:05:01Z");
     assert_eq!(next(&it, &wish, soon), Next::Wait { seconds: 119, cause: Cause::Retrying });
     let twice = Wish { attempts: 2, ..wish.clone() };
     assert_eq!(next(&it, &twice, soon), Next::Stop(Cause::DeployFailed));
     assert!(Cause::DeployFailed.message(&it).contains("(Ironic says: no disk)"));
-    // Another drive begins anew, and at once.
+    // Another drive begins again, and at once.
     let other = Wish { drive: "d2".into(), ..twice };
     let Next::Do(Step::Record(info)) = next(&it, &other, soon) else { panic!() };
     it.instance_info = info;
@@ -355,7 +356,7 @@ fn what_is_not_wished_any_more_is_taken_off_and_what_others_wrote_stays() {
     assert_eq!(info.get("image_os_hash_value"), None);
     let info = with(Wish { image: None, ..full.clone() });
     assert_eq!((info.get("image_source"), info.contains_key("root_device")), (None, true));
-    // A disk that a human chose on the machine itself.
+    // A disk that the user chose on the machine itself.
     let mut others = node("available");
     others.instance_info.insert("root_device".into(), json!({"name": "/dev/sdc"}));
     let Next::Do(Step::Reserve(info)) = at(&others, &wish()) else { panic!() };
@@ -370,7 +371,7 @@ fn an_image_that_ironic_converts_begins_no_new_count() {
     let image = Image { source: "https://a/b.qcow2".into(), checksum: Some("ab".repeat(32)) };
     let wish = Wish { image: Some(image), attempts: 1, ..wish() };
     let mut it = ours("deploy failed", &wish);
-    // What its conductor writes where it makes a raw image (`_cache_and_convert_image`).
+    // What its conductor writes when it creates a raw image (`_cache_and_convert_image`).
     it.instance_info.insert("image_checksum".into(), Value::Null);
     it.instance_info.insert("image_os_hash_value".into(), json!("cd".repeat(32)));
     it.instance_info.insert("image_disk_format".into(), json!("raw"));
@@ -475,14 +476,14 @@ fn a_host_that_goes_gives_its_machine_back_as_it_was_asked() {
         let Next::Do(Step::Unreserve(info)) = released(state, keep) else { panic!("{state}") };
         assert_eq!(Value::Object(info), json!({"display_name": "compute-0"}));
     }
-    // What somebody deployed anew, and failed: what ran may still be on its disk.
+    // Somebody redeployed it and failed: the old system may still be on its disk.
     assert!(matches!(released("deploy failed", keep), Next::Do(Step::Unreserve(_))));
     let waits = Next::Wait { seconds: 10, cause: Cause::Working };
     assert_eq!(released("wait call-back", keep), waits);
     assert_eq!(released("error", back), Next::Stop(Cause::UndeployFailed));
     assert_eq!(released("deploy hold", keep), Next::Stop(Cause::Held));
     assert_eq!(release(None, "a", back), Next::Done { is_current: true });
-    // Ironic takes the reservation away whether it could undeploy the machine or not.
+    // Ironic removes the reservation whether it could undeploy the machine or not.
     let unreserved = |state: &str| release(Some(&node(state)), &wish().instance, back);
     assert_eq!(unreserved("error"), Next::Stop(Cause::UndeployFailed));
     assert_eq!(unreserved("deleting"), waits);
@@ -650,22 +651,23 @@ fn a_host_that_could_take_any_machine_leaves_the_only_fitting_one_to_another() {
     let gpu = Machine { traits: vec!["CUSTOM_GPU".into()], ..Machine::default() };
     let set = Machine::default();
     let hosts = BTreeMap::from([
-        ("a".to_owned(), Terms::merged(&set, &set, false, false)),
-        ("b".to_owned(), Terms::merged(&set, &gpu, false, false)),
+        ("a".to_owned(), Terms::merged(&set, &set)),
+        ("b".to_owned(), Terms::merged(&set, &gpu)),
     ]);
     let found = assign(&hosts, &nodes, &BTreeSet::new());
     let names: Vec<&str> = found.values().map(|it| it.as_ref().unwrap().title()).collect();
     assert_eq!(names, ["m2", "m1"]);
 }
 
-/// What a doer does: what it looks at, which of its hosts it serves, and whether its request is sent.
+/// One act of a controller: what it reads, which of its hosts it serves, and whether its request is
+/// sent.
 #[derive(Clone, Debug)]
 struct Act {
     set: usize,
     host: usize,
-    /// Its look is this many acts old.
+    /// How many acts ago it read.
     late: usize,
-    /// It dies before it sends; dying afterwards is the same as not hearing the answer.
+    /// It crashes before it sends; a crash afterwards is the same as a lost response.
     dies: bool,
     /// Time passes afterwards.
     passes: bool,
@@ -682,7 +684,7 @@ fn hosts() -> BTreeMap<String, Terms> {
     ["a", "b", "c"].map(|it| (it.to_owned(), terms.clone())).into()
 }
 
-/// Hashing takes most of the time of tests that are not optimized.
+/// Hashing takes most of the time of unoptimized tests.
 static INSTANCES: LazyLock<BTreeMap<(usize, &str), String>> = LazyLock::new(|| {
     let keys = (0..2).flat_map(|set| ["a", "b", "c"].map(|host| (set, host)));
     keys.map(|(set, host)| ((set, host), instance_uuid(&format!("set-{set}"), host, ""))).collect()
@@ -700,7 +702,7 @@ fn of(set: usize, host: &str) -> Wish {
     Wish { instance, host, drive, ramdisk, provide: true, attempts: ATTEMPTS, ..Wish::default() }
 }
 
-/// The request that a doer sends who sees these machines, if any.
+/// Returns the request of a controller that reads these machines, if any.
 fn request(set: usize, host: usize, nodes: &[Node], now: Timestamp) -> Option<Request> {
     let mut without = hosts();
     let host = without.keys().nth(host)?.clone();
@@ -719,13 +721,13 @@ fn request(set: usize, host: usize, nodes: &[Node], now: Timestamp) -> Option<Re
     }
 }
 
-/// Plays the acts, then lets both sets go on undisturbed until nothing is left to do.
+/// Plays the acts, then lets both sets run undisturbed until nothing is left to do.
 fn play(ironic: &mut Model, acts: &[Act], mut holds: impl FnMut(&Model)) {
     let mut looks = vec![ironic.nodes.clone()];
     for act in acts {
         let look = &looks[looks.len() - 1 - act.late.min(looks.len() - 1)];
         let asked = request(act.set, act.host, look, ironic.now()).filter(|_| !act.dies);
-        // Whoever dies afterwards, or is refused, looks again.
+        // After a crash or a rejection it reads again.
         let _ = asked.map(|it| ironic.ask(&it));
         holds(ironic);
         if act.passes {
@@ -750,7 +752,7 @@ fn instances() -> impl Iterator<Item = String> {
     INSTANCES.values().cloned()
 }
 
-/// No machine changes hands, and no host has two.
+/// No machine changes hosts, and no host has two.
 fn each_has_its_own(before: &mut BTreeMap<String, String>, ironic: &Model) {
     let mut seen = BTreeSet::new();
     for node in &ironic.nodes {
@@ -764,7 +766,8 @@ fn each_has_its_own(before: &mut BTreeMap<String, String>, ironic: &Model) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
-    /// Six hosts of two sets, seven machines, and a doer who may die before and after each request.
+    /// Six hosts of two sets, seven machines, and a controller that may crash before and after each
+    /// request.
     #[test]
     fn wherever_the_doer_dies_each_host_gets_one_machine_and_each_failure_is_counted(
         acts in acts(0),
@@ -791,7 +794,7 @@ proptest! {
         }
     }
 
-    /// Too few machines, and looks that are late: as many hosts as there are machines get one each.
+    /// Too few machines, and stale reads: as many hosts as there are machines get one each.
     #[test]
     fn late_looks_never_give_a_machine_to_two_hosts(acts in acts(5)) {
         let mut ironic = Model::of(&["available", "manageable", "available", "enroll"].map(State::of));
@@ -801,7 +804,7 @@ proptest! {
         prop_assert!(ironic.nodes.iter().all(is_good));
     }
 
-    /// A machine that always fails is deployed as often as was allowed, whatever dies, and no more.
+    /// A machine that always fails is deployed as often as allowed, and no more, despite crashes.
     #[test]
     fn the_budget_of_deployments_outlives_every_crash(acts in acts(0)) {
         let mut ironic = Model::of(&[State::Available]);
@@ -815,7 +818,7 @@ proptest! {
         prop_assert_eq!(stopped, Next::Stop(Cause::DeployFailed));
     }
 
-    /// Hosts are taken out at any point of their way: no machine stays reserved, none is left running.
+    /// Hosts are removed at any point: no machine stays reserved, and none is left running.
     #[test]
     fn whatever_a_host_was_about_its_machine_comes_back(acts in acts(0), dies in prop::collection::vec(any::<bool>(), 12)) {
         let mut ironic = Model::of(&["available", "manageable", "available", "enroll"].map(State::of));

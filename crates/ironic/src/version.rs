@@ -1,4 +1,4 @@
-//! Which version of its API is spoken with an Ironic.
+//! Negotiation of Ironic's API version.
 
 use config_drive::ApiVersion;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::error::Error;
 use crate::supported_versions::{NEWEST, OLDEST};
 
-/// The version to speak, from the document at the API's root.
+/// Returns the version to use, from the document at the API's root.
 pub fn negotiated(document: &Value) -> Result<ApiVersion, Error> {
     let found = [document.get("default_version"), document.pointer("/versions/0")];
     let found = found.into_iter().flatten().find(|it| it.get("min_version").is_some());

@@ -1,4 +1,4 @@
-//! Why a machine is not further: told with its name, the cause and what a human does next.
+//! Why a machine is not provisioned yet, as a reason and a message with the user's next step.
 
 use api::conditions::truncated;
 
@@ -6,50 +6,52 @@ use crate::error::WORDS_LIMIT;
 use crate::node::Node;
 use crate::state::State;
 
-/// How much of what stands for a UUID is told, in bytes.
+/// How a machine becomes available.
+const PROVIDE: &str = "set spec.ironic.provide to true, or give the command";
+/// How many bytes of a UUID field are reported.
 const UUID_LIMIT: usize = 64;
 
-/// Why a machine is waited for, or why its way ends until a human acts.
+/// Why a machine is waited for, or why it stops until the user acts.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Cause {
-    /// It is on its way, or somebody works on it.
+    /// It is in transition, or somebody works on it.
     Working,
-    /// A conductor of Ironic holds it.
+    /// An Ironic conductor holds its lock.
     Locked,
-    /// Ironic could not reach it; it is tried again.
+    /// Ironic could not reach it, and retries.
     Unreached,
-    /// A deployment failed; it is tried again.
+    /// A deployment failed and is retried.
     Retrying,
-    /// It is neither available nor may it be made so.
+    /// It is not available, and making it available is not allowed.
     NotProvided,
-    /// It is to be adopted, and does not run.
+    /// It is to be adopted, but does not run.
     NotRunning,
-    /// Somebody else has it.
+    /// It is reserved for somebody else.
     Taken,
-    /// Ironic leaves it alone.
+    /// It is in maintenance, so that Ironic does not act on it.
     Maintenance,
     /// All attempts to deploy it failed.
     DeployFailed,
-    /// Taking it over failed.
+    /// Its adoption failed.
     AdoptFailed,
     /// Its cleaning failed.
     CleanFailed,
-    /// The look at its hardware failed.
+    /// The inspection of its hardware failed.
     InspectFailed,
     /// Undeploying it failed.
     UndeployFailed,
-    /// Somebody's rescue or service of it failed.
+    /// Somebody's rescue or servicing of it failed.
     CareFailed,
-    /// A step asked Ironic to wait for a human.
+    /// A step asked Ironic to wait for the user.
     Held,
-    /// Its power cannot be told or set.
+    /// Its power state cannot be read or set.
     PowerFailed,
-    /// It is in a state that is not known here.
+    /// It is in an unknown state.
     Unknown,
 }
 
 impl Cause {
-    /// One CamelCase word for it.
+    /// Returns the reason as one CamelCase word.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Working => "MachineInProgress",
@@ -72,80 +74,59 @@ impl Cause {
         }
     }
 
-    /// The machine, what is the matter with it in Ironic's own words, and the next step.
+    /// Returns the machine's name, its problem with Ironic's message, and the user's next step.
     pub fn message(&self, node: &Node) -> String {
         let (name, state) = (node.title(), &node.provision_state);
         let command = |verb: &str| format!("openstack baremetal node {verb} {name}");
-        let error = || quoted("Ironic says", node.last_error.as_deref());
+        let error = quoted("Ironic says", node.last_error.as_deref());
+        let failed = |what: String, verb: &str| {
+            let command = command(verb);
+            format!("{what}{error}; correct the cause, then give the command `{command}`")
+        };
         match self {
             Self::Working => format!("machine {name} is {}", progress(state)),
             Self::Locked => format!("machine {name} is {state}, and Ironic works on it"),
             Self::Unreached => format!(
-                "Ironic cannot reach machine {name}{}; it is tried again: correct driver_info and the \
-                 machine's management controller",
-                error()
+                "Ironic cannot reach machine {name}{error}; it is tried again: correct driver_info and \
+                 the machine's management controller"
             ),
             Self::Retrying => {
-                format!("the deployment of machine {name} failed{}; it is tried again", error())
+                format!("the deployment of machine {name} failed{error}; it is tried again")
             }
-            Self::NotProvided => format!(
-                "machine {name} is {state}; set spec.ironic.provide to true, or give the command \
-                 `{}`",
-                command(if *state == State::Manageable { "provide" } else { "manage" })
-            ),
+            Self::NotProvided => {
+                let command =
+                    command(if *state == State::Manageable { "provide" } else { "manage" });
+                format!("machine {name} is {state}; {PROVIDE} `{command}`")
+            }
             Self::NotRunning => format!(
                 "machine {name} is {state} and does not run, so it cannot be adopted; take adopt out \
                  to deploy it"
             ),
-            Self::Taken => format!(
-                "machine {name} is reserved by instance {}; name another machine, or free this one",
-                truncated(node.instance_uuid.as_deref().unwrap_or_default(), UUID_LIMIT)
-            ),
-            Self::Maintenance => format!(
-                "machine {name} is in maintenance{}; mend it, then give the command `{}`",
-                quoted("the reason is", node.maintenance_reason.as_deref()),
-                command("maintenance unset")
-            ),
+            Self::Taken => taken(node),
+            Self::Maintenance => maintenance(node, &command("maintenance unset")),
             Self::DeployFailed => format!(
-                "the deployment of machine {name} failed{}; correct the cause, then give the command \
-                 `{}` to have a machine taken anew, or raise spec.ironic.deployAttempts",
-                error(),
-                command("undeploy")
+                "{} to have a machine taken anew, or raise spec.ironic.deployAttempts",
+                failed(format!("the deployment of machine {name} failed"), "undeploy")
             ),
-            Self::AdoptFailed => format!(
-                "machine {name} could not be adopted{}; correct the cause, then give the command `{}`",
-                error(),
-                command("adopt")
-            ),
-            Self::CleanFailed => format!(
-                "the cleaning of machine {name} failed{}; correct the cause, then give the command `{}`",
-                error(),
-                command("manage")
-            ),
-            Self::InspectFailed => format!(
-                "the inspection of machine {name} failed{}; correct the cause, then give the command \
-                 `{}`",
-                error(),
-                command("manage")
-            ),
-            Self::UndeployFailed => format!(
-                "machine {name} could not be undeployed{}; correct the cause, then give the command `{}`",
-                error(),
-                command("undeploy")
-            ),
+            Self::AdoptFailed => failed(format!("machine {name} could not be adopted"), "adopt"),
+            Self::CleanFailed => failed(format!("the cleaning of machine {name} failed"), "manage"),
+            Self::InspectFailed => {
+                failed(format!("the inspection of machine {name} failed"), "manage")
+            }
+            Self::UndeployFailed => {
+                failed(format!("machine {name} could not be undeployed"), "undeploy")
+            }
             Self::CareFailed => format!(
-                "machine {name} is in state {state}{}; bring it back to active with Ironic's own \
-                 commands",
-                error()
+                "machine {name} is in state {state}{error}; bring it back to active with Ironic's own \
+                 commands"
             ),
             Self::Held => format!(
                 "machine {name} is in state {state}: a step waits for a human; give the command `{}`",
                 command("unhold")
             ),
             Self::PowerFailed => format!(
-                "machine {name} is not powered on{}; correct driver_info and the machine's management \
-                 controller",
-                error()
+                "machine {name} is not powered on{error}; correct driver_info and the machine's \
+                 management controller"
             ),
             Self::Unknown => format!(
                 "machine {name} is in state {state}, which this version does not know; nothing is done \
@@ -155,7 +136,21 @@ impl Cause {
     }
 }
 
-/// A server's words, trimmed, as a part of a sentence; nothing where there are none.
+fn taken(node: &Node) -> String {
+    let instance = truncated(node.instance_uuid.as_deref().unwrap_or_default(), UUID_LIMIT);
+    format!(
+        "machine {} is reserved by instance {instance}; name another machine, or free this one",
+        node.title()
+    )
+}
+
+fn maintenance(node: &Node, command: &str) -> String {
+    let reason = quoted("the reason is", node.maintenance_reason.as_deref());
+    let name = node.title();
+    format!("machine {name} is in maintenance{reason}; mend it, then give the command `{command}`")
+}
+
+/// Returns a server's trimmed message as part of a sentence; empty when there is none.
 fn quoted(who: &str, words: Option<&str>) -> String {
     match words.map(str::trim).filter(|it| !it.is_empty()) {
         Some(words) => format!(" ({who}: {})", truncated(words, WORDS_LIMIT)),
@@ -163,7 +158,7 @@ fn quoted(who: &str, words: Option<&str>) -> String {
     }
 }
 
-/// What goes on in a state.
+/// Returns what happens in a state.
 fn progress(state: &State) -> String {
     match state {
         State::Verifying => "tried for the first time".into(),

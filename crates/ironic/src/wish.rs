@@ -1,4 +1,4 @@
-//! What a host's machine shall be: what set, host and Secrets together ask of it.
+//! The desired state of a host's machine, from set, host and Secrets.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +7,25 @@ use config_drive::Secret;
 use operator_core::keyed::Digest;
 use serde_json::Value;
 
-/// What a host's machine shall be.
+/// The desired state of a host's machine.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Wish {
-    /// By what it is reserved, [`crate::instance_uuid`].
+    /// The UUID that reserves it, [`crate::instance_uuid`].
     pub instance: String,
     /// The host's name.
     pub host: String,
-    /// The image; what `instance_info` already says where absent.
+    /// The image; `None` keeps what `instance_info` has.
     pub image: Option<Image>,
-    /// Which disk gets it; Ironic's own choice where empty.
+    /// Hints for the disk that gets the image; empty leaves the choice to Ironic.
     pub root_device: BTreeMap<String, String>,
-    /// Hash of its config drive; empty where it is adopted, for then it gets none.
+    /// Digest of its config drive; empty for an adopted machine, which gets none.
     pub drive: Digest,
-    /// The network data of its ramdisk; what others wrote, or DHCP, where absent.
+    /// The network data of its ramdisk; `None` leaves that of others, or DHCP.
     pub ramdisk: Option<Secret<Value>>,
-    /// Whether it runs already, and is only taken over.
+    /// Whether the machine already runs and is only adopted.
     pub adopt: bool,
-    /// Whether it may be managed and cleaned first, if it is not available.
+    /// Whether the machine may be managed and cleaned first, if it is not available.
     pub provide: bool,
-    /// How often it is deployed before a human is asked; at least 1.
+    /// How often it is deployed before the user has to act; at least 1.
     pub attempts: u32,
 }

@@ -1,4 +1,4 @@
-//! The commands: what each reads, and where its text goes.
+//! The commands: what each one reads and where its output goes.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -22,10 +22,10 @@ use crate::status::{self, Row, View};
 use crate::terminal::Terminal;
 use crate::{diff, explain, fetch, follow, live_query, retry, watch};
 
-/// How long a completion asks the cluster.
+/// How long shell completion waits for the cluster.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Runs a command.
+/// Runs a command and returns its exit code.
 pub async fn run(args: &Args, terminal: &mut Terminal<'_>) -> Result<ExitCode> {
     // These two need no cluster.
     if let Command::Completion { shell } = &args.command {
@@ -37,7 +37,7 @@ pub async fn run(args: &Args, terminal: &mut Terminal<'_>) -> Result<ExitCode> {
     answer(&Cluster::connect(&args.access).await?, &args.command, terminal).await
 }
 
-/// What is asked of a cluster.
+/// Runs a command that needs a cluster.
 async fn answer(
     cluster: &Cluster,
     command: &Command,
@@ -75,7 +75,8 @@ fn completion(shell: Shell, terminal: &mut Terminal<'_>) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Nobody who presses a key waits for a cluster that does not answer, or reads why.
+/// Offers completions. A cluster that is slow or returns an error yields no words and no message,
+/// because the user is in the middle of typing.
 async fn following(words: &[String], terminal: &mut Terminal<'_>) -> Result<ExitCode> {
     let offered = match complete::next(&Args::command(), words) {
         Next::Words(words) => words,
@@ -99,7 +100,7 @@ async fn nodes(words: &[String]) -> Result<Vec<(String, String)>> {
     Ok(names.map(|it| (it, String::new())).collect())
 }
 
-/// Ends as `kubectl diff` does.
+/// Returns exit code 1 when there are differences, as `kubectl diff` does.
 async fn differences(
     cluster: &Cluster,
     node: &str,
@@ -119,8 +120,8 @@ async fn differences(
     Ok(if text.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-/// As `kubectl annotate --overwrite` does it, with the time as the new value, and `kubectl create`
-/// for hosts of node sets.
+/// Requests another attempt: sets the annotation to the current time, as `kubectl annotate
+/// --overwrite` does, or creates a deployment for hosts of node sets, as `kubectl create` does.
 async fn retry(
     cluster: &Cluster,
     name: &str,

@@ -1,4 +1,4 @@
-//! Every command against an API server in memory: what is asked of it, what is printed, how it ends.
+//! Tests of every command against an in-memory API server: requests, output and exit code.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -18,18 +18,18 @@ use crate::testdata;
 const RUNS: &str = "apis/ansibleee.openstack.org/v1beta1";
 const BY_NAME: &str = "fieldSelector=metadata.name%3D";
 
-/// Objects by path, and what was done to them.
+/// The objects by path, and the writes to them.
 #[derive(Clone, Default)]
 struct Server {
     objects: BTreeMap<String, Value>,
     patched: Arc<Mutex<Vec<(String, Value)>>>,
-    /// The runs that were made, which end at once with this status.
+    /// Created runs, which end at once with this status.
     made: Arc<Mutex<BTreeMap<String, Value>>>,
     ended: Value,
     deleted: Arc<Mutex<Vec<(String, Value)>>>,
 }
 
-/// What a command printed, and how it ended.
+/// The output and exit code of a command.
 struct Printed {
     out: String,
     err: String,
@@ -69,7 +69,7 @@ impl Server {
         server
     }
 
-    /// The same, with a node set whose host has the option of a ConfigMap.
+    /// The same, with a node set whose host has the option from a ConfigMap.
     fn with_node_set() -> Self {
         let mut server = Self::new();
         for object in testdata::node_set_objects() {
@@ -126,7 +126,7 @@ impl Server {
             return (200, json!(object).to_string().into_bytes());
         }
         if path.ends_with("/pods") {
-            // Those of a Job are asked for by label: its own has gone.
+            // Pods of a Job are listed by label; its own pod is gone.
             return (200, json!({ "metadata": {}, "items": [] }).to_string().into_bytes());
         }
         let below = format!("{}/", path.replace("namespaces/openstack/", ""));

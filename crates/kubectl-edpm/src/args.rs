@@ -1,4 +1,5 @@
-//! What can be asked, in kubectl's ways: flags, their short forms, and exit codes of wrong use.
+//! Command-line arguments with kubectl's conventions: flags, their short forms, and the exit codes
+//! of wrong usage.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -8,14 +9,14 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand, ValueEnum};
 
-/// Where to begin, below the help.
+/// Text below the help of the program: the first commands to try.
 const FIRST: &str = "\
 Begin with:
   kubectl edpm -n openstack status                     how far all hosts are
   kubectl edpm -n openstack explain --short NODE       what one waits for, down to the cause
 kubectl takes flags only behind the plugin's name. NODE is the name of an OpenStackDataPlaneNode, or of a host of a node set.";
 
-/// An option as one asks for it, below the help of `trace`.
+/// Text below the help of `trace`: examples and exit codes.
 const OPTIONS: &str = "\
 Examples:
   kubectl edpm trace nova.conf libvirt cpu_models --node edpm-compute-0
@@ -175,12 +176,14 @@ pub enum Output {
     Wide,
 }
 
-/// Tells why the arguments were refused, or what was asked of them alone, as `--help`.
+/// Prints why the arguments were rejected, or the text of `--help` and `--version`, and returns the
+/// exit code.
 ///
-/// kubectl ends with 1 where clap would end with 2; commands that judge leave 1 to their judgement.
+/// kubectl exits with 1 where clap would exit with 2. `diff` and `trace` reserve 1 for their result
+/// and exit with 2.
 pub fn rejected(error: &clap::Error, words: impl IntoIterator<Item = OsString>) -> ExitCode {
     if !error.use_stderr() {
-        // A closed pipe is no failure of help.
+        // A closed pipe is not a failure of `--help`.
         let _ = error.print();
         return ExitCode::SUCCESS;
     }

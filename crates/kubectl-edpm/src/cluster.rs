@@ -1,4 +1,4 @@
-//! The connection to a cluster, found as kubectl finds it, and what is read there.
+//! The connection to a cluster, configured as in kubectl, and the reads and writes of the commands.
 
 use std::fmt::Debug;
 
@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::snapshot::World;
 
-/// A kind that the commands read.
+/// A namespaced kind that the commands read.
 pub trait Kind:
     Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned
 {
@@ -31,28 +31,28 @@ impl<K> Kind for K where
 {
 }
 
-/// A cluster, and the namespace that is meant.
+/// A client for a cluster, with the namespace of the command.
 #[derive(Clone)]
 pub struct Cluster {
     client: Client,
     server: String,
-    /// The namespace.
+    /// The namespace of the command.
     pub namespace: String,
 }
 
-/// An object that a human may be kept from reading.
+/// The result of reading an object that may be missing or that the user may not read.
 #[derive(Clone, Debug)]
 pub enum Read<K> {
-    /// It is there.
+    /// The object exists.
     Found(K),
-    /// It is not there.
+    /// The object does not exist.
     Missing,
-    /// Nobody knows: the server's words.
+    /// The server denied the read (401 or 403); with its message.
     Refused(String),
 }
 
 impl<K> Read<K> {
-    /// The object, where it was found.
+    /// Returns the object, or `None` when it is missing or the read was denied.
     pub fn found(&self) -> Option<&K> {
         match self {
             Self::Found(object) => Some(object),
@@ -60,7 +60,7 @@ impl<K> Read<K> {
         }
     }
 
-    /// The same of what is made from the object.
+    /// Maps a found object; the other variants stay as they are.
     pub fn map<T>(self, make: impl FnOnce(K) -> T) -> Read<T> {
         match self {
             Self::Found(object) => Read::Found(make(object)),
@@ -71,10 +71,10 @@ impl<K> Read<K> {
 }
 
 impl Cluster {
-    /// Finds the cluster as kubectl does: flags, then KUBECONFIG, then ~/.kube/config, then the pod's
-    /// own account.
+    /// Connects with kubectl's precedence: flags, then KUBECONFIG, then `~/.kube/config`, then the
+    /// service account of the pod.
     pub async fn connect(access: &Access) -> Result<Self> {
-        // Another one is installed only where somebody did so before.
+        // Fails only if a provider is already installed, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let config = config(access).await?;
         let server = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
@@ -84,32 +84,34 @@ impl Cluster {
         Ok(Self { client, server, namespace })
     }
 
-    /// A cluster that somebody else has connected to.
+    /// Wraps an existing client.
     pub fn of_client(client: Client, server: &str, namespace: &str) -> Self {
         Self { client, server: server.to_owned(), namespace: namespace.to_owned() }
     }
 
-    /// The objects of a kind in the namespace.
+    /// Returns the API of a kind in the namespace.
     pub fn api<K: Kind>(&self) -> Api<K> {
         Api::namespaced(self.client.clone(), &self.namespace)
     }
 
-    /// The objects of a kind in the namespace, or in all.
+    /// Returns the API of a kind in the namespace, or in all namespaces.
     pub fn api_of<K: Kind>(&self, all_namespaces: bool) -> Api<K> {
         if all_namespaces { Api::all(self.client.clone()) } else { self.api() }
     }
 
-    /// An error of the client as the human sees it.
+    /// Converts an error of the client into the one that the user sees.
     pub fn error(&self, error: &kube::Error) -> Error {
         Error::of_client(error, &self.server)
     }
 
-    /// The host of that name in the namespace that is meant, or the server's word that there is none.
+    /// Returns the host with this name in the namespace, or a `NotFound` error as the server would
+    /// return it.
     pub fn host_in<'a>(&self, world: &'a World, name: &str) -> Result<Host<'a>> {
         world.host(&self.namespace, name).ok_or_else(|| Error::no_such_node(name))
     }
 
-    /// Reads everything that hosts are made of.
+    /// Reads all objects that describe hosts. Kinds other than nodes may be absent from the
+    /// cluster.
     pub async fn world(&self, all_namespaces: bool) -> Result<World> {
         let is_all = all_namespaces;
         let nodes = match self.list::<Node>(is_all).await {
@@ -132,12 +134,13 @@ impl Cluster {
         })
     }
 
-    /// One object, or the server's word that it is not there.
+    /// Reads an object; a missing one is an error.
     pub async fn get<K: Kind>(&self, name: &str) -> Result<K> {
         self.api().get(name).await.map_err(|it| self.error(&it))
     }
 
-    /// One object that may be missing, or not be the human's to read.
+    /// Reads an object that may be missing or that the user may not read; other failures are
+    /// errors.
     pub async fn read<K: Kind>(&self, name: &str) -> Result<Read<K>> {
         match self.get(name).await {
             Ok(object) => Ok(Read::Found(object)),
@@ -147,14 +150,15 @@ impl Cluster {
         }
     }
 
-    /// Makes an object; the answer has the name that the server gave it.
+    /// Creates an object and returns it as the server stored it, with the name that the server
+    /// generated.
     pub async fn create<K: Kind + Serialize>(&self, object: &K) -> Result<K> {
         let manager = Some("kubectl-edpm".to_owned());
         let params = PostParams { field_manager: manager, ..PostParams::default() };
         self.api().create(&params, object).await.map_err(|it| self.error(&it))
     }
 
-    /// Changes an object, and nothing that the change does not name.
+    /// Applies a JSON merge patch; fields that the patch does not name stay unchanged.
     pub async fn merge<K: Kind>(&self, name: &str, change: &Value) -> Result<()> {
         let manager = PatchParams::apply("kubectl-edpm");
         let patched = self.api::<K>().patch(name, &manager, &Patch::Merge(change)).await;
@@ -166,7 +170,8 @@ impl Cluster {
         list.map(|it| it.items).map_err(|it| self.error(&it))
     }
 
-    /// The objects of a kind; none where the cluster does not have the kind: its operator may not be installed.
+    /// Lists the objects of a kind. The list is empty when the cluster does not have the kind,
+    /// since its operator may not be installed.
     pub async fn list_known<K: Kind>(&self, all_namespaces: bool) -> Result<Vec<K>> {
         match self.list(all_namespaces).await {
             Err(error) if error.is_not_found() => Ok(vec![]),

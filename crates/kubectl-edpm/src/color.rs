@@ -1,35 +1,35 @@
-//! Colours, where a human looks at a terminal, and tables whose widths do not count them.
+//! Terminal colours, and tables whose column widths ignore colour codes.
 
 use std::io::Write as _;
 
 use api::conditions::{Condition, ConditionStatus, Severity};
 use tabwriter::TabWriter;
 
-/// Whether there are colours.
+/// Whether output is coloured.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Paint {
     is_on: bool,
 }
 
-/// What a colour says.
+/// The meaning of a colour.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Tone {
-    /// All is well.
+    /// A good state.
     Good,
-    /// It goes on by itself.
+    /// In progress; no action is needed.
     Busy,
-    /// A human should know.
+    /// A warning that the user should know of.
     Warn,
-    /// A human is needed.
+    /// A failure that needs action by the user.
     Bad,
-    /// Beside the point.
+    /// Secondary text.
     Dim,
-    /// The point.
+    /// Emphasised text.
     Bold,
 }
 
 impl Tone {
-    /// What a condition says; one that does not hold may be all right.
+    /// Returns the tone of a condition. A false condition without a severity is good.
     pub fn of(condition: &Condition) -> Self {
         match (condition.status, condition.severity) {
             (ConditionStatus::True, _) | (ConditionStatus::False, None) => Self::Good,
@@ -54,12 +54,13 @@ impl Tone {
 }
 
 impl Paint {
-    /// Colours or none.
+    /// Creates a painter with colours on or off.
     pub fn new(is_on: bool) -> Self {
         Self { is_on }
     }
 
-    /// The text in a colour.
+    /// Returns the text in the colour of the tone, or unchanged when colours are off or it is
+    /// empty.
     pub fn text(self, tone: Tone, text: &str) -> String {
         if self.is_on && !text.is_empty() {
             format!("\u{1b}[{}m{text}\u{1b}[0m", tone.code())
@@ -69,11 +70,11 @@ impl Paint {
     }
 }
 
-/// Lines of cells as columns, three spaces apart as kubectl has them; nothing follows a last cell.
+/// Renders rows of cells as columns, three spaces apart as in kubectl, without trailing spaces.
 pub fn table(lines: &[Vec<String>]) -> String {
     let mut writer = TabWriter::new(Vec::new()).padding(3).minwidth(0).ansi(true);
     for line in lines {
-        // A tab or a line break of somebody's text would begin another cell.
+        // A tab or a line break in a cell would begin another cell.
         let cells: Vec<String> = line.iter().map(|it| it.replace(['\t', '\n'], " ")).collect();
         writeln!(writer, "{}", cells.join("\t")).expect("a vector takes every text");
     }

@@ -1,4 +1,4 @@
-//! What can follow on a command line: for kubectl, which asks `kubectl_complete-edpm` in cobra's way.
+//! Shell completion for kubectl, which runs `kubectl_complete-edpm` with cobra's protocol.
 
 use std::path::PathBuf;
 
@@ -7,19 +7,19 @@ use clap::{Arg, Command};
 
 use crate::args::Access;
 
-/// cobra's word for: nothing but these, no names of files.
+/// cobra's directive `ShellCompDirectiveNoFileComp`: offer no file names.
 const NO_FILES: &str = ":4";
 
-/// What the word under the cursor may become.
+/// What may replace the word under the cursor.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Next {
-    /// One of these words, each with what it means.
+    /// One of these words, each with its description.
     Words(Vec<(String, String)>),
     /// The name of a node.
     Node,
 }
 
-/// What may stand in the place of the last of the words.
+/// Returns what may replace the last of the words.
 pub fn next(command: &Command, words: &[String]) -> Next {
     let Some((last, before)) = words.split_last() else { return Next::Words(vec![]) };
     let (of, n_given) = reached(command, before);
@@ -43,7 +43,7 @@ pub fn next(command: &Command, words: &[String]) -> Next {
     }
 }
 
-/// The lines that cobra reads, of those words that begin as the last one does.
+/// Renders completions as cobra's output lines, limited to words that start with `last`.
 pub fn lines(words: &[(String, String)], last: &str) -> String {
     let chosen = words.iter().filter(|(word, _)| word.starts_with(last));
     let line = |(word, help): &(String, String)| {
@@ -52,7 +52,7 @@ pub fn lines(words: &[(String, String)], last: &str) -> String {
     chosen.map(line).collect::<Vec<_>>().concat() + NO_FILES + "\n"
 }
 
-/// Which cluster the words name so far.
+/// Returns the cluster options among the words typed so far.
 pub fn access(words: &[String]) -> Access {
     let value = |long: &str, short: &str| {
         words.iter().enumerate().rev().find_map(|(idx, word)| {
@@ -68,7 +68,8 @@ pub fn access(words: &[String]) -> Access {
     }
 }
 
-/// The command that the words have come to, and how many of its places are filled.
+/// Returns the subcommand that the words select, and how many of its positional arguments are
+/// given.
 fn reached<'a>(command: &'a Command, words: &[String]) -> (&'a Command, usize) {
     let (mut of, mut n_given) = (command, 0);
     let mut is_value = false;
@@ -88,7 +89,7 @@ fn reached<'a>(command: &'a Command, words: &[String]) -> (&'a Command, usize) {
     (of, n_given)
 }
 
-/// The flag that a word names and whose value comes next.
+/// Returns the flag that the word names, or `None` when it takes no value.
 fn value_of<'a>(mut flags: impl Iterator<Item = &'a Arg>, word: &str) -> Option<&'a Arg> {
     let is_named = |it: &&Arg| {
         let long = it.get_long().map(|it| format!("--{it}"));

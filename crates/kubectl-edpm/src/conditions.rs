@@ -1,4 +1,4 @@
-//! Types of conditions that the commands look for, besides `Ready`.
+//! Condition types that the commands look for, besides `Ready`.
 
-/// The condition that tells whether the last deployment had the inputs of now.
+/// Whether the last deployment used the current inputs.
 pub const UP_TO_DATE: &str = "UpToDate";

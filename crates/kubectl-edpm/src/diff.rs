@@ -1,4 +1,5 @@
-//! What a deployment would change on a host: inputs by name, and the options that they end in.
+//! `diff`: the inputs that a deployment would change on a host, and the options that depend on
+//! them.
 
 use api::conditions::READY;
 use nova_config::conf::{DEFAULT_FILE, OVERRIDE_FILE};
@@ -17,7 +18,7 @@ pub mod changes;
 use brought::brought;
 use changes::Changes;
 
-/// The text for a host; empty where a deployment would change nothing.
+/// Returns the text of `diff` for a host; empty when a deployment would change nothing.
 pub fn text(host: &Host<'_>, road: Option<&Road<'_>>, paint: Paint) -> String {
     host.stages.iter().map(|stage| of_stage(host, stage, road, paint)).collect()
 }
@@ -66,7 +67,7 @@ fn of_stage(host: &Host<'_>, stage: &Stage<'_>, road: Option<&Road<'_>>, paint: 
     out
 }
 
-/// Whether it would happen by itself.
+/// Says when the changes would be deployed.
 fn when(stage: &Stage<'_>, changes: &Changes) -> &'static str {
     if stage.phase == Phase::Deploy && !matches!(changes, Changes::None | Changes::Unknown(_)) {
         return "  it is not deployed until somebody creates an OpenStackDataPlaneDeployment\n";
@@ -82,7 +83,7 @@ fn inputs(names: &[String], is_cut: bool, options: Option<&Options<'_>>, paint: 
     let mut out = "  inputs that changed since the last deployment:\n".to_owned();
     let spec = options.map(|it| &it.compute.spec);
     for name in names {
-        // Only what is never secret is shown with its value.
+        // Only values that are never secret are shown.
         let value = match name.as_str() {
             "novaComputeContainerImage" => {
                 spec.and_then(|it| it.nova_compute_container_image.clone())
@@ -101,7 +102,7 @@ fn inputs(names: &[String], is_cut: bool, options: Option<&Options<'_>>, paint: 
     out
 }
 
-/// The services of a compute that depend on any of the inputs.
+/// Returns the services of a compute that depend on any of the inputs.
 fn services(names: &[String]) -> Vec<&'static str> {
     let of_nova = |it: &String| {
         ["customServiceConfig", "novaComputeContainerImage"].contains(&it.as_str())
@@ -119,9 +120,9 @@ fn services(names: &[String]) -> Vec<&'static str> {
     services
 }
 
-/// The services without those that have run with these inputs already, while others go on or fail.
+/// Removes services that have already run with these inputs while others are in progress or fail.
 ///
-/// A change that concerned them would have made them due again, once the operator has looked at it.
+/// A change that affects a service would have made it due again once the operator had observed it.
 fn still_due(
     host: &Host<'_>,
     stage: &Stage<'_>,
@@ -141,7 +142,7 @@ fn still_due(
     services
 }
 
-/// How what humans wrote differs from what was rendered of it.
+/// Shows how the user's configuration differs from the rendered files.
 fn unrendered(options: &Options<'_>, paint: Paint) -> String {
     let Some(secret) = options.secret.found() else { return String::new() };
     let rendered = files(secret);

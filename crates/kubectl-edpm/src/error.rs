@@ -1,4 +1,4 @@
-//! Why a command could not answer, in kubectl's words and with its exit codes.
+//! Errors of the commands, with kubectl's messages and exit codes.
 
 use std::error::Error as StdError;
 use std::io;
@@ -8,45 +8,46 @@ use kube::config::KubeconfigError;
 
 use crate::args::Command;
 
-/// Why a command could not answer.
+/// An error of a command.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// In our own words.
+    /// An error with the plugin's own message.
     #[error("error: {0}")]
     Told(String),
-    /// The API server refused.
+    /// An error response of the API server.
     #[error("Error from server ({reason}): {message}")]
     Server {
-        /// Its word for why.
+        /// The reason of the `Status` object, `Unknown` if it is empty.
         reason: String,
-        /// Its text.
+        /// The message of the `Status` object.
         message: String,
-        /// HTTP's number.
+        /// The HTTP status code.
         code: u16,
     },
-    /// Nobody listens there.
+    /// The server, as `host:port`, refused the connection.
     #[error(
         "The connection to the server {0} was refused - did you specify the right host or port?"
     )]
     Refused(String),
-    /// The API server cannot be spoken to.
+    /// The API server cannot be reached for another reason.
     #[error("Unable to connect to the server: {0}")]
     Connection(String),
-    /// What was to be written could not be.
+    /// The output could not be written.
     #[error("error: {0}")]
     Output(#[from] io::Error),
 }
 
-/// What can go wrong in a command.
+/// The result of a command.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// In our own words.
+    /// Creates an error with the plugin's own message.
     pub fn message(text: impl Into<String>) -> Self {
         Self::Told(text.into())
     }
 
-    /// The server's own words for a node that is not there; no node set has a host of that name either.
+    /// Returns the server's `NotFound` error for a node; no node set has a host of that name
+    /// either.
     pub fn no_such_node(name: &str) -> Self {
         Self::Server {
             reason: "NotFound".to_owned(),
@@ -58,7 +59,7 @@ impl Error {
         }
     }
 
-    /// From what the client says; `server` is whom it asked.
+    /// Converts an error of the client; `server` is the `host:port` that it connected to.
     pub fn of_client(error: &kube::Error, server: &str) -> Self {
         if let kube::Error::Api(status) = error {
             let reason = match status.reason.as_str() {
@@ -76,7 +77,7 @@ impl Error {
         Self::Connection(causes.last().map(ToString::to_string).unwrap_or_default())
     }
 
-    /// From what reading the kubeconfig says.
+    /// Converts an error of reading the kubeconfig, with kubectl's messages.
     pub fn of_kubeconfig(error: &KubeconfigError) -> Self {
         if let KubeconfigError::LoadContext(name) = error {
             return Self::message(format!("context \"{name}\" does not exist"));
@@ -89,24 +90,24 @@ impl Error {
         Self::message(format!("kubeconfig: {error}"))
     }
 
-    /// Whether the server has no such object, or no such kind.
+    /// Whether the server has no such object or no such kind (404).
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Server { code: 404, .. })
     }
 
-    /// Whether whoever reads our output has gone, which is no failure.
+    /// Whether the reader of the output closed the pipe, which is not a failure.
     pub fn is_closed_pipe(&self) -> bool {
         matches!(self, Self::Output(it) if it.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// The exit code, which leaves 1 to what a command found out where it judges.
+    /// Returns the exit code. `diff` and `trace` reserve 1 for their result and fail with 2.
     pub fn exit_code(&self, command: &Command) -> ExitCode {
         let judges = matches!(command, Command::Diff { .. } | Command::Trace(_));
         if judges { ExitCode::from(2) } else { ExitCode::FAILURE }
     }
 }
 
-/// An error and what it came from, the last cause last.
+/// Returns an error followed by its sources, the root cause last.
 fn causes<'a>(error: &'a (dyn StdError + 'static)) -> Vec<&'a (dyn StdError + 'static)> {
     let mut causes = vec![error];
     let mut next: &'a (dyn StdError + 'static) = error;

@@ -1,4 +1,5 @@
-//! What a host waits for: the chain down to its cause, then every object of it with its conditions.
+//! `explain`: the chain of dependencies of a host down to its cause, then each object with its
+//! conditions.
 
 use api::ansibleee::{AnsibleEe, JobStatus};
 use api::conditions::{Condition, ConditionStatus, READY, RECONCILING, STALLED, find};
@@ -15,20 +16,21 @@ use crate::run::{job_status, service_of};
 use crate::stage::{Group, Phase, Stage};
 use crate::status::truth;
 
-/// One thing that waits for the next one.
+/// One element of the chain; it waits for the next one.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Link {
-    /// What it is.
+    /// Kind and name of the object, or the name of the service.
     pub what: String,
-    /// What is said of it: reason and message.
+    /// The reason and message of its state.
     pub why: String,
 }
 
-/// The whole text for a host.
+/// Returns the full text of `explain` for a host.
 pub fn text(host: &Host<'_>, paint: Paint) -> String {
     let mut out = summary(host, paint);
     for stage in &host.stages {
-        // What holds for a host of a node set is told above: the object's own are about all of them.
+        // The summary above covers a host of a node set; the conditions of the node set are about
+        // all of its hosts.
         if stage.phase != Phase::Deploy {
             out += &section(&heading(stage.kind, stage.name), &stage.conditions, paint);
         }
@@ -48,12 +50,13 @@ pub fn text(host: &Host<'_>, paint: Paint) -> String {
     out
 }
 
-/// The chain of what waits for what, from the aim down to the cause; empty where all is done.
+/// Returns the chain from the last stage that is not ready down to the cause, or an empty list when
+/// all stages are ready.
 pub fn chain(host: &Host<'_>) -> Vec<Link> {
     let open: Vec<&Stage<'_>> =
         host.stages.iter().filter(|it| it.truth(READY) != ConditionStatus::True).collect();
     let Some(first) = open.first() else { return vec![] };
-    // A later stage waits for the first one that is not done.
+    // A later stage waits for the first one that is not ready.
     let mut links: Vec<Link> = open.iter().rev().map(|it| of_stage(it)).collect();
     if let Some(group) = missing(host, first) {
         links.push(of_absent(group));
@@ -67,7 +70,7 @@ pub fn chain(host: &Host<'_>) -> Vec<Link> {
     if let Some(open) = deployments.iter().rfind(|it| !is_ready(it)) {
         links.push(of_object(open));
         if first.deployment.is_none_or(|it| place(it).1 != open.name) {
-            // It has not begun: of its services nothing is known.
+            // It has not begun, so the state of its services is unknown.
             return links;
         }
     }
@@ -81,7 +84,8 @@ pub fn chain(host: &Host<'_>) -> Vec<Link> {
     links
 }
 
-/// The deployment that has been at a host of a node set, and a newer one that has not begun.
+/// Returns the deployment that last ran on a host of a node set, and a newer one that has not
+/// begun.
 fn deployments<'a>(host: &Host<'a>, stage: &Stage<'a>) -> Vec<Group<'a>> {
     let waiting = host.member.as_ref().and_then(Member::waiting);
     let group = |it: &'a Deployment| Group {
@@ -92,7 +96,8 @@ fn deployments<'a>(host: &Host<'a>, stage: &Stage<'a>) -> Vec<Group<'a>> {
     stage.deployment.into_iter().chain(waiting).map(group).collect()
 }
 
-/// What waits for what, down to the cause; of a host that is ready whether it is up to date.
+/// Returns the text of `explain --short`: the chain down to the cause. For a host that is ready it
+/// says whether the host is up to date.
 pub fn summary(host: &Host<'_>, paint: Paint) -> String {
     let chain = chain(host);
     let name = paint.text(Tone::Bold, &host.name);
@@ -150,7 +155,7 @@ fn of_run(run: &AnsibleEe, host: &str) -> Link {
     Link { what: heading("OpenStackAnsibleEE", &run.name_any()), why: message(run, host) }
 }
 
-/// How a run stands: what it waits for, or what failed on this host.
+/// Returns the state of a run: what it waits for, or which task failed on this host.
 fn message(run: &AnsibleEe, host: &str) -> String {
     let status = run.status.clone().unwrap_or_default();
     match job_status(run) {
@@ -171,7 +176,7 @@ fn message(run: &AnsibleEe, host: &str) -> String {
     }
 }
 
-/// The group of a host that is not there.
+/// Returns the host's group when the host waits for it and it does not exist.
 fn missing<'a, 'b>(host: &'b Host<'a>, first: &Stage<'_>) -> Option<&'b Group<'a>> {
     host.group.as_ref().filter(|it| first.phase == Phase::Prepare && it.conditions.is_none())
 }
@@ -199,7 +204,7 @@ fn of_group(group: &Group<'_>, paint: Paint) -> String {
     }
 }
 
-/// An object with its conditions; kstatus' two repeat `Ready`.
+/// Renders an object with its conditions, without kstatus' two, which repeat `Ready`.
 fn section(heading: &str, conditions: &[Condition], paint: Paint) -> String {
     let mut out = format!("\n{}\n", paint.text(Tone::Bold, heading));
     if conditions.is_empty() {
@@ -227,7 +232,7 @@ fn services(host: &Host<'_>, stage: &Stage<'_>, paint: Paint) -> String {
     }
     let line = |it: &Progress<'_>| {
         let recorded = it.recorded;
-        // Of what a deployment has done it keeps no number.
+        // A deployment keeps no attempt number of services that are done.
         let attempt = recorded.filter(|it| it.attempt > 0);
         let attempt = attempt.map(|it| format!("attempt {}", it.attempt));
         let message = recorded.filter(|_| it.state == Step::Failed);
@@ -254,7 +259,7 @@ fn tone(step: Step) -> Tone {
     }
 }
 
-/// The newest run of each service of a stage, where it is still kept.
+/// Renders the newest run of each service of a stage, as far as runs are kept.
 fn runs(host: &Host<'_>, stage: &Stage<'_>, paint: Paint) -> String {
     let progress = host.progress(stage);
     let runs: Vec<&AnsibleEe> = progress.iter().filter_map(|it| it.run).collect();
@@ -265,7 +270,7 @@ fn runs(host: &Host<'_>, stage: &Stage<'_>, paint: Paint) -> String {
     format!("\n{heading}\n{}", list(&runs, &host.name, paint))
 }
 
-/// Runs that no operator made, and that the operators' runs wait for all the same.
+/// Renders open runs that no operator created; the operators' runs wait for them too.
 fn by_hand(host: &Host<'_>, paint: Paint) -> String {
     let is_open = |it: &&AnsibleEe| {
         service_of(it).is_none()

@@ -1,4 +1,5 @@
-//! What a single command reads beside the world: files of a compute, Jobs and pods.
+//! Reads that only some commands need: configuration sources of a compute or service, Jobs and
+//! pods.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -30,10 +31,10 @@ use crate::snapshot::World;
 use crate::stage::Stage;
 use crate::trace::seen::Generated;
 
-/// The label by which the Job controller's pods are found.
+/// The label that the Job controller sets on its pods.
 const JOB_LABEL: &str = "batch.kubernetes.io/job-name";
 
-/// What the options of a node's compute are made from; nothing where it has no compute.
+/// Returns the sources of a node's compute configuration, or `None` when the node has no compute.
 pub async fn options<'a>(
     cluster: &Cluster,
     caches: &'a World,
@@ -59,7 +60,8 @@ pub async fn options<'a>(
     Ok(Some(Options { compute, default_config, secret }))
 }
 
-/// Key and text of a default configuration: the file's own name, or the only key.
+/// Returns the key and text of a default configuration: [`DEFAULT_FILE`], or the only key. Returns
+/// `None` when there are several other keys or none.
 fn default_text(object: &ConfigMap) -> Option<(String, String)> {
     let data = object.data.as_ref()?;
     let pair = |(key, text): (&String, &String)| (key.clone(), text.clone());
@@ -71,7 +73,8 @@ fn default_text(object: &ConfigMap) -> Option<(String, String)> {
     }
 }
 
-/// Job and pod of the newest run of a service, where it is kept and has them.
+/// Returns the Job and pod of the newest run of a service; `None` when the run is not kept or has
+/// no Job yet.
 pub async fn job_of(
     cluster: &Cluster,
     host: &Host<'_>,
@@ -86,9 +89,9 @@ pub async fn job_of(
     Ok((Some(cluster.read(job).await?), Some(pod_of(cluster, run).await?)))
 }
 
-/// The service by which a host gets nova's files: one of type nova that sets the option and is
-/// listed for it, else one that a human made to set it, else what is listed; nothing where there is
-/// none.
+/// Returns the nova service of a host, in order of preference: a listed one that sets the option, a
+/// user's own that sets it, a listed one, a default service that sets it. Returns `None` when no
+/// service qualifies.
 pub async fn given(
     cluster: &Cluster,
     host: &Host<'_>,
@@ -106,7 +109,7 @@ pub async fn given(
             (false, false, _) => None,
         }
     };
-    // Of those that are alike the first one listed runs.
+    // Among equals the first listed one wins, as only that one runs.
     let chosen = all.into_iter().filter_map(|it| Some((rank(&it)?, it))).min_by_key(|it| it.0);
     let Some((_, mut given)) = chosen else { return Ok(None) };
     if !given.sets(named, None) {
@@ -115,12 +118,12 @@ pub async fn given(
     Ok(Some(given))
 }
 
-/// The service of type nova that is listed for a host first.
+/// Returns the first service of type nova that the host lists.
 pub async fn listed(cluster: &Cluster, host: &Host<'_>) -> Result<Option<Given>> {
     Ok(candidates(cluster, host).await?.into_iter().find(|it| it.is_listed))
 }
 
-/// All services of type nova with what they are given, in the order of the host's list.
+/// Returns all services of type nova with their sources, in the order of the host's list.
 async fn candidates(cluster: &Cluster, host: &Host<'_>) -> Result<Vec<Given>> {
     let all = cluster.list_known::<Service>(false).await?;
     let known: BTreeSet<String> = all.iter().map(ResourceExt::name_any).collect();
@@ -169,10 +172,10 @@ async fn sources(cluster: &Cluster, service: &Service) -> Result<Vec<(Source, Re
     Ok(sources)
 }
 
-/// Keys of ConfigMaps that the service does not name and that set the option.
+/// Returns the keys of ConfigMaps that set the option but that the service does not reference.
 async fn beside(cluster: &Cluster, given: &Given, named: &Named) -> Result<Vec<File>> {
     let all = match cluster.list_known::<ConfigMap>(false).await {
-        // Not everybody may look at all of them.
+        // Not every user may list ConfigMaps.
         Err(Error::Server { code: 401 | 403, .. }) => vec![],
         all => all?,
     };
@@ -184,7 +187,7 @@ async fn beside(cluster: &Cluster, given: &Given, named: &Named) -> Result<Vec<F
     Ok(files.filter(|it| is_read(&it.name) && !named.entries(&it.entries).is_empty()).collect())
 }
 
-/// What manifests that were generated and perhaps never applied have for ConfigMaps.
+/// Reads the ConfigMaps of a file of generated manifests, which may not have been applied.
 pub fn generated(path: &Path, namespace: &str) -> Result<Generated> {
     let shown = path.display().to_string();
     let text = std::fs::read_to_string(path);
@@ -199,7 +202,7 @@ pub fn generated(path: &Path, namespace: &str) -> Result<Generated> {
     Ok(Generated { path: shown, files: files.collect() })
 }
 
-/// The pod that the run's status names, else the newest one of its Job.
+/// Returns the pod that the status of the run names, else the newest pod of its Job.
 pub async fn pod_of(cluster: &Cluster, run: &AnsibleEe) -> Result<Read<Pod>> {
     if let Some(name) = run.status.as_ref().and_then(|it| it.pod_name.as_deref()) {
         match cluster.read(name).await? {

@@ -1,4 +1,4 @@
-//! `logs`: finds the pod of a run and shows what it says, or tells that the pod is gone.
+//! `logs`: streams the output of a run's pod, or prints what the run recorded when the pod is gone.
 
 use std::process::ExitCode;
 
@@ -19,7 +19,7 @@ use crate::logs::{chosen, heading, job_of, recorded};
 use crate::run::job_status;
 use crate::terminal::Terminal;
 
-/// Shows the output of the run that is asked for.
+/// Prints the output of the requested run. It fails when no run or pod is left.
 pub async fn logs(
     cluster: &Cluster,
     host: &Host<'_>,
@@ -58,7 +58,7 @@ pub async fn logs(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Why there is no output any more.
+/// Returns the error for a run whose pod is gone.
 fn gone(run: &AnsibleEe) -> Error {
     let job = job_of(run).unwrap_or_default();
     Error::message(format!(
@@ -68,7 +68,7 @@ fn gone(run: &AnsibleEe) -> Error {
     ))
 }
 
-/// Whether a container has begun, or never will.
+/// Whether a container has started, or never will because the pod has ended.
 fn begun(pod: &Pod, container: &str) -> bool {
     let Some(status) = &pod.status else { return false };
     let is_over = matches!(status.phase.as_deref(), Some("Failed" | "Succeeded"));

@@ -1,18 +1,18 @@
 //! Body of the fuzz target of this crate; see `fuzz/` and docs/development.md.
 //!
-//! It is compiled for tests, which give it the committed corpus, and for the fuzzer alone.
+//! It is compiled for the fuzzer and for tests, which run it on the committed corpus.
 
 use api::conditions::printable;
 
 use crate::trace::answer::{Answer, Told};
 
-/// A fuzz target: its name, and what it does with an input.
+/// A fuzz target: its name, and the function that takes an input.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// The targets of this crate.
 pub const TARGETS: &[Target] = &[("answer", answer)];
 
-/// What a host answers to the run that only reads.
+/// Parses the answer of a host to a query run; all text for the terminal must be printable.
 pub fn answer(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let Some(answer) = Answer::of(&text) else { return };

@@ -1,4 +1,4 @@
-//! A host as the commands see it, whichever kinds describe it: its group, its stages, its runs.
+//! A host independent of the kinds that describe it: its group, its stages and its runs.
 
 use std::fmt;
 
@@ -15,52 +15,52 @@ use crate::object_meta::place;
 use crate::run::{job_status, owner_of, service_of};
 use crate::stage::{Group, Phase, Stage};
 
-/// A host.
+/// A host: one node, or one host of a node set.
 #[derive(Clone, Debug)]
 pub struct Host<'a> {
     /// Its namespace.
     pub namespace: &'a str,
     /// Its name in the inventory.
     pub name: String,
-    /// What it follows, if anything.
+    /// The object that the host inherits from, such as a role, if any.
     pub group: Option<Group<'a>>,
-    /// Where it is reached, as `host:port`.
+    /// The address for Ansible, as `host:port`.
     pub address: Option<String>,
-    /// When it was described.
+    /// When the object that describes it was created.
     pub created: Option<Timestamp>,
-    /// What is done to it, in this order.
+    /// Its stages, in the order in which they run.
     pub stages: Vec<Stage<'a>>,
-    /// The runs that are about it, oldest first.
+    /// The runs that target it, oldest first.
     pub runs: Vec<&'a AnsibleEe>,
-    /// What it is in its node set, where it has one.
+    /// Its entry in a node set; `None` for a node.
     pub member: Option<Member<'a>>,
 }
 
-/// How a service stands on a host, with what its run tells before the status does.
+/// The progress of a service on a host; its run may be ahead of the recorded status.
 #[derive(Clone, Debug)]
 pub struct Progress<'a> {
     /// The service.
     pub service: &'a str,
-    /// How it stands.
+    /// The state, from both the status and the run.
     pub state: Step,
-    /// What the status says, if anything.
+    /// The record in the status, if any.
     pub recorded: Option<&'a ServiceRun>,
-    /// Its newest run on this host, where it is still there.
+    /// Its newest run on this host, if it is still kept.
     pub run: Option<&'a AnsibleEe>,
 }
 
-/// How a service stands.
+/// The state of a service on a host.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Step {
-    /// Its turn has not come.
+    /// It waits for an earlier service.
     Pending,
-    /// Its run waits.
+    /// Its run exists and waits.
     Queued,
-    /// It runs.
+    /// Its run is in progress.
     Running,
-    /// It ended well.
+    /// It succeeded.
     Succeeded,
-    /// It ended otherwise.
+    /// It failed.
     Failed,
 }
 
@@ -77,22 +77,22 @@ impl fmt::Display for Step {
 }
 
 impl<'a> Host<'a> {
-    /// What hosts are sorted by.
+    /// Returns the sort key: namespace, group, name.
     pub fn place(&self) -> (&str, &str, &str) {
         (self.namespace, self.group.as_ref().map(|it| it.name).unwrap_or_default(), &self.name)
     }
 
-    /// Whether a human may call it so.
+    /// Whether the user may refer to the host by this name.
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.member.as_ref().is_some_and(|it| it.is_called(name))
     }
 
-    /// The stage that is not ready yet.
+    /// Returns the first stage that is not ready, or `None` when all are.
     pub fn open_stage(&self) -> Option<&Stage<'a>> {
         self.stages.iter().find(|it| it.truth(READY) != ConditionStatus::True)
     }
 
-    /// What holds for all stages: false if it is of one.
+    /// Combines a condition over all stages: false if any is false, else unknown if any is unknown.
     pub fn truth(&self, condition: &str) -> ConditionStatus {
         let truths: Vec<ConditionStatus> =
             self.stages.iter().map(|it| it.truth(condition)).collect();
@@ -105,13 +105,14 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// How the services of a stage stand, in order.
+    /// Returns the progress of the services of a stage, in order.
     pub fn progress<'b>(&self, stage: &'b Stage<'a>) -> Vec<Progress<'b>> {
-        // A record of a service that is no longer listed tells nothing that matters.
+        // Records of services that are no longer listed are irrelevant.
         stage.desired.iter().map(|it| self.of_service(stage, it)).collect()
     }
 
-    /// The service of a stage that is on its way or has failed, if there is one.
+    /// Returns the service of a stage that runs or is queued, else the first that has not
+    /// succeeded. Returns `None` when all have succeeded.
     pub fn current<'b>(&self, stage: &'b Stage<'a>) -> Option<Progress<'b>> {
         let all = self.progress(stage);
         let is_at_work = |it: &&Progress<'_>| matches!(it.state, Step::Running | Step::Queued);
@@ -119,12 +120,12 @@ impl<'a> Host<'a> {
         all.iter().find(is_at_work).or_else(|| all.iter().find(is_open)).cloned()
     }
 
-    /// The service of a stage whose run is under way, or waits.
+    /// Returns the service of a stage whose run is running or queued.
     pub fn at_work<'b>(&self, stage: &'b Stage<'a>) -> Option<Progress<'b>> {
         self.current(stage).filter(|it| matches!(it.state, Step::Running | Step::Queued))
     }
 
-    /// The services that its role, or its node set, lists for it, in order.
+    /// Returns the services that its role or node set lists, in order.
     pub fn listed(&self) -> Vec<&str> {
         match &self.member {
             Some(member) => member.node_set.spec.services.iter().map(String::as_str).collect(),
@@ -141,13 +142,13 @@ impl<'a> Host<'a> {
     }
 }
 
-/// Runs of a role are those of its nodes.
+/// Whether a run belongs to a stage; runs of a role count for its nodes.
 fn belongs(run: &AnsibleEe, stage: &Stage<'_>) -> bool {
     let Some((kind, name)) = owner_of(run) else { return false };
     match stage.phase {
         Phase::Nova => kind == stage.kind && name == stage.name,
         Phase::Prepare => !["NovaExternalCompute", DEPLOYMENT].contains(&kind),
-        // The attempts of two deployments cannot be compared.
+        // Attempt numbers of two deployments are not comparable.
         Phase::Deploy => {
             kind == DEPLOYMENT && stage.deployment.is_some_and(|it| place(it).1 == name)
         }
@@ -159,7 +160,8 @@ fn attempt(run: &AnsibleEe, host: &str) -> (i64, Option<Timestamp>) {
     (number.unwrap_or_default(), run.creation_timestamp().map(|it| it.0))
 }
 
-/// A run that goes on is the newest news; one that has ended counts while the status still waits.
+/// Combines status and run. An open run overrides the status; an ended run counts while the status
+/// is still pending or running.
 fn step(recorded: Option<&ServiceRun>, run: Option<&AnsibleEe>, host: &str) -> Step {
     let of_run = run.and_then(|it| {
         let run = Run::of(it)?;
@@ -169,7 +171,7 @@ fn step(recorded: Option<&ServiceRun>, run: Option<&AnsibleEe>, host: &str) -> S
             JobStatus::Succeeded | JobStatus::Failed
                 if recorded.is_some_and(|it| run.carries(host, it)) =>
             {
-                // A host that a limit left out has nothing to say of a run that succeeded.
+                // A host that `ansible_limit` excluded has no outcome in a run that succeeded.
                 let is_good = run.has_succeeded() || run.outcome(host) == HostOutcome::Ok;
                 if is_good { Step::Succeeded } else { Step::Failed }
             }

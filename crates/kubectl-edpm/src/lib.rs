@@ -1,8 +1,8 @@
-//! kubectl-edpm: what a human asks about hosts outside the cluster, answered from the cluster, and
-//! from a host where the human has it asked.
+//! The kubectl plugin `kubectl edpm`: shows the state of hosts outside the cluster, read from the
+//! cluster and, on request, from the host itself.
 //!
-//! Every command reads objects into a [`world::World`], and a pure function makes text of it; only
-//! [`app`], [`asking`], [`cluster`], [`follow`], [`reading`] and [`watch`] know that there is an API
+//! Every command reads objects into a [`snapshot::World`], and a pure function renders text from
+//! it. Only [`app`], [`cluster`], [`fetch`], [`follow`], [`live_query`] and [`watch`] call the API
 //! server.
 
 pub mod app;

@@ -1,4 +1,4 @@
-//! `trace`: reads what an option is made from, and has the host asked where the human wants that.
+//! `trace`: reads the sources of an option and, with `--ask`, queries the host by a run.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -27,16 +27,16 @@ use crate::trace::answer::Answer;
 use crate::trace::seen::{Seen, Snippet};
 use crate::{fetch, trace};
 
-/// How long an answer is waited for, the time in the queue included.
+/// How long to wait for an answer, including the time in the queue.
 const PATIENCE: Duration = Duration::from_mins(10);
 
-/// What the host's files of nova are made from, as it was read.
+/// The sources of the host's nova configuration.
 enum Found<'a> {
     Compute(Box<Options<'a>>),
     Service(Box<Given>),
 }
 
-/// Shows the way of an option, and ends with 1 where it is not in force or cannot be told.
+/// Prints the origin of an option, and exits with 1 when it is not in force or that is unknown.
 pub async fn way(
     cluster: &Cluster,
     requested: &Trace,
@@ -86,7 +86,7 @@ fn snippet(path: &Path) -> Result<Snippet> {
     Ok(Snippet { path: shown, text })
 }
 
-/// The stage in which nova's files are brought to a host, and the service that does so.
+/// Returns the stage that deploys nova's configuration to a host, and the service that does so.
 fn stage<'a>(host: &Host<'a>, found: &Found<'_>) -> Result<(Stage<'a>, String)> {
     let (phase, service) = match found {
         Found::Compute(_) => (Phase::Nova, nova_config::services::NOVA.to_owned()),
@@ -99,15 +99,16 @@ fn stage<'a>(host: &Host<'a>, found: &Found<'_>) -> Result<(Stage<'a>, String)> 
     Ok((stage.cloned().ok_or_else(|| no_nova(host))?, service))
 }
 
-/// The release of nova by which options are judged.
+/// Returns the nova release whose options apply.
 fn of_release(cluster: &Cluster, world: &World, node: &str) -> Release {
     let compute = world.compute(&cluster.namespace, node);
     let cell = compute.and_then(|it| world.cell(&cluster.namespace, &it.spec.cell_name));
-    // What the operator uses for cells that name no release is its own option, and not known here.
+    // The default release for cells that name none is an option of the operator, unknown here.
     release::of(cell, Release::newest()).release().unwrap_or_else(Release::newest)
 }
 
-/// A node with a compute has nova by that alone.
+/// Finds the sources; a node with a `NovaExternalCompute` gets nova's configuration from that
+/// alone.
 async fn found<'a>(
     cluster: &Cluster,
     caches: &'a World,
@@ -140,7 +141,8 @@ fn no_nova(host: &Host<'_>) -> Error {
     })
 }
 
-/// What a run on the host reports, or why it does not; the run goes in any case.
+/// Runs a query on the host and returns its answer, or why there is none. The run is deleted in any
+/// case.
 async fn answer(
     cluster: &Cluster,
     host: &Host<'_>,
@@ -192,7 +194,7 @@ fn has_ended(run: &AnsibleEe) -> bool {
     matches!(job_status(run), JobStatus::Succeeded | JobStatus::Failed)
 }
 
-/// What a run that has ended reports.
+/// Returns the answer of a run that has ended, or why it has none.
 fn reported(run: &AnsibleEe) -> std::result::Result<Answer, String> {
     let status = run.status.clone().unwrap_or_default();
     if let Some(answer) = status.report.as_deref().and_then(Answer::of) {
@@ -203,7 +205,7 @@ fn reported(run: &AnsibleEe) -> std::result::Result<Answer, String> {
     Err(format!("nova-compute could not be asked: {reason}{}", failed.unwrap_or_default()))
 }
 
-/// Why a run has not ended in time.
+/// Returns the message for a run that has not ended in time.
 fn late(name: &str, run: Option<&AnsibleEe>) -> String {
     let waits = run.and_then(|it| it.status.as_ref()?.waiting_for.clone());
     let waits = waits.map(|it| format!(" and waited: {it}")).unwrap_or_default();

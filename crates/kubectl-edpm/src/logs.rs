@@ -1,4 +1,4 @@
-//! Which run's output is shown, and what is left of it when its pod is gone.
+//! Chooses the run for `logs`, and renders what is left of it when its pod is gone.
 
 use api::ansibleee::{AnsibleEe, JobStatus};
 use api::conditions::first_names;
@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::run::{job_status, service_of};
 
-/// The run of a host, or of one of its services there, that is under way, else the one that began
-/// last.
+/// Returns the run of a host, or of one of its services, that is running, else the one that started
+/// last. Returns an error when no such run has a Job.
 pub fn chosen<'a>(host: &Host<'a>, service: Option<&str>) -> Result<&'a AnsibleEe> {
     let is_asked = |it: &&AnsibleEe| service.is_none_or(|asked| service_of(it) == Some(asked));
     let asked: Vec<&AnsibleEe> = host.runs.iter().copied().filter(is_asked).collect();
@@ -36,7 +36,7 @@ pub fn chosen<'a>(host: &Host<'a>, service: Option<&str>) -> Result<&'a AnsibleE
     }))
 }
 
-/// The services that have a run.
+/// Lists the services that have a run.
 fn kept(host: &Host<'_>) -> String {
     let mut services: Vec<&str> = host.runs.iter().filter_map(|it| service_of(it)).collect();
     services.sort_unstable();
@@ -48,7 +48,7 @@ fn kept(host: &Host<'_>) -> String {
     }
 }
 
-/// The line above a run's output.
+/// Returns the header line of a run's output.
 pub fn heading(run: &AnsibleEe, host: &str, pod: &str) -> String {
     let service =
         service_of(run).map_or_else(|| "made by hand".to_owned(), |it| format!("service {it}"));
@@ -62,7 +62,7 @@ pub fn heading(run: &AnsibleEe, host: &str, pod: &str) -> String {
     format!("# run {}, {service}, pod {pod}{shared}", run.name_any())
 }
 
-/// What the run itself recorded of a host, which outlives its pod.
+/// Returns what the status of the run records about a host; it outlives the pod.
 pub fn recorded(run: &AnsibleEe, host: &str) -> String {
     let status = run.status.clone().unwrap_or_default();
     let mut out = String::new();
@@ -80,7 +80,7 @@ pub fn recorded(run: &AnsibleEe, host: &str) -> String {
     out
 }
 
-/// The run's Job, once it has one.
+/// Returns the name of the run's Job, or `None` before it is created.
 pub fn job_of(run: &AnsibleEe) -> Option<&str> {
     run.status.as_ref()?.job.as_ref().map(|it| it.name.as_str())
 }
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(name("edpm-compute-1", None).unwrap(), "nova-edpm-compute-1-7777777777");
         let libvirt = name("edpm-compute-1", Some("libvirt")).unwrap();
         assert_eq!(libvirt, "libvirt-edpm-compute-1-6666666666");
-        // A run that was made by hand touches the host as well.
+        // Runs that users create count for the host as well.
         assert_eq!(name("edpm-compute-3", None).unwrap(), "by-hand");
     }
 

@@ -16,7 +16,7 @@ async fn main() -> ExitCode {
         Err(error) => return args::rejected(&error, std::env::args_os()),
     };
     let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
-    // no-color.org: whatever the value, unless it is empty.
+    // no-color.org: any value disables colours, unless it is empty.
     let is_plain = std::env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty());
     let paint = Paint::new(out.is_terminal() && !is_plain);
     let ended = app::run(&args, &mut Terminal { out: &mut out, err: &mut err, paint }).await;
@@ -24,7 +24,7 @@ async fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,
         Err(error) => {
-            // Nobody is left to be told where standard error is closed too.
+            // If standard error is closed too, the message cannot be delivered.
             let _ = writeln!(err, "{error}");
             error.exit_code(&args.command)
         }

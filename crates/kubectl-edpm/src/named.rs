@@ -1,24 +1,23 @@
-//! What an option is called: its present name and those of old, as far as the release's own data
-//! tells.
+//! The names of an option: its current one and the deprecated ones in the data of the nova release.
 
 use nova_config::oslo::{Entry, Release};
 
 use crate::error::{Error, Result};
 use crate::options::{File, is_read, is_section, normalized};
 
-/// An option that is looked for.
+/// An option to look for.
 #[derive(Clone, Debug)]
 pub struct Named {
-    /// Section and name, the present ones first.
+    /// Pairs of section and name, the current one first.
     pub names: Vec<(String, String)>,
-    /// Whether every value of it counts, and not only the last one.
+    /// Whether it is a multi-value option, where every entry counts and not only the last.
     pub is_multi: bool,
-    /// What a human should know of the name.
+    /// A note for the user about the name: unknown or deprecated.
     pub note: Option<String>,
 }
 
 impl Named {
-    /// The option of a section in a release.
+    /// Looks the option up in the schema of a release; an unknown option keeps its name.
     pub fn new(section: &str, key: &str, release: Release) -> Self {
         let schema = release.schema();
         let asked = (normalized(section), key.to_owned());
@@ -47,25 +46,25 @@ impl Named {
         Self { names, is_multi: known.multi, note }
     }
 
-    /// Every place of a text that sets it, the one that counts last.
+    /// Returns all entries that set the option, the effective one last.
     pub fn entries<'a>(&self, entries: &'a [Entry]) -> Vec<&'a Entry> {
         let of = |(section, key): &(String, String)| {
             let is_it = |it: &&Entry| is_section(&it.section, section) && it.key == *key;
             entries.iter().filter(is_it).collect::<Vec<_>>()
         };
-        // In one file the present name wins over those of old, wherever they stand.
+        // In one file the current name wins over deprecated ones, wherever they stand.
         self.names.iter().rev().flat_map(of).collect()
     }
 
-    /// The file that decides, and the place in it.
+    /// Returns the file and entry that take effect, or `None` when no file sets the option.
     pub fn winner<'a>(&self, files: &'a [File]) -> Option<(&'a File, &'a Entry)> {
         let last = |it: &'a File| Some((it, *self.entries(&it.entries).last()?));
         files.iter().rev().find_map(last)
     }
 }
 
-/// The file of nova-compute's that a human wants the option to come from; nothing where `nova.conf`
-/// stands for all of them.
+/// Returns the file that the user expects the option in, or `None` for `nova.conf`, which stands
+/// for all files. Other files are an error.
 pub fn asked_file(words: &[String]) -> Result<Option<String>> {
     let [path, ..] = words else { return Err(Error::message("name a file and an option")) };
     match path.rsplit('/').next().unwrap_or_default() {
@@ -78,7 +77,8 @@ pub fn asked_file(words: &[String]) -> Result<Option<String>> {
     }
 }
 
-/// Section and option of `nova.conf [libvirt] cpu_models`; without a section it is `[DEFAULT]`.
+/// Parses section and option of `nova.conf [libvirt] cpu_models`; the section defaults to
+/// `DEFAULT`.
 pub fn asked(words: &[String]) -> Result<(String, String)> {
     let rest = words.get(1..).unwrap_or_default();
     let section = |it: &str| it.trim_start_matches('[').trim_end_matches(']').to_owned();

@@ -1,4 +1,4 @@
-//! A host as one of a node set: which deployments are about it, and how far each has come there.
+//! A host of a node set: the deployments that target it and its progress in each of them.
 
 use std::borrow::Cow;
 
@@ -29,18 +29,19 @@ pub struct Member<'a> {
     pub node_set: &'a NodeSet,
     /// Its key in `spec.nodes`.
     pub key: &'a str,
-    /// Its own name, with its domain where it has one.
+    /// Its host name, with its domain if it has one.
     pub host_name: String,
     /// Its name in the inventory.
     pub name: String,
-    /// Where it is reached, as `host:port`.
+    /// The address for Ansible, as `host:port`.
     pub address: String,
-    /// The deployments that are about it, oldest first.
+    /// The deployments that target it, oldest first.
     pub deployments: Vec<&'a Deployment>,
 }
 
 impl<'a> Member<'a> {
-    /// The hosts of a node set; `deployments` are those that name it, oldest first.
+    /// Returns the hosts of a node set. `deployments` are those that name the node set, oldest
+    /// first.
     pub fn all(node_set: &'a NodeSet, deployments: &[&'a Deployment]) -> Vec<Self> {
         let member = |it: node_set_host::Host<'a>| Self {
             node_set,
@@ -53,25 +54,25 @@ impl<'a> Member<'a> {
         node_set_host::hosts(node_set).into_iter().map(member).collect()
     }
 
-    /// Whether a human may call it so: its key, its own name, or that in the inventory.
+    /// Whether the user may refer to the host by this name: its key, host name or inventory name.
     pub fn is_called(&self, name: &str) -> bool {
         [self.key, &self.host_name, &self.name].contains(&name)
     }
 
-    /// Whether the host is another object's, which was there before.
+    /// Whether an older object already manages the host.
     pub fn is_taken(&self) -> bool {
         let input = find(self.of_set(), INPUT_READY);
         input.is_some_and(|it| it.status == ConditionStatus::False && it.reason == "HostTaken")
     }
 
-    /// How far the host is, as the newest deployment that has begun there tells it.
+    /// Returns the stage of the newest deployment that has begun on the host.
     pub fn stage(&self, runs: &[&'a AnsibleEe]) -> Stage<'a> {
         let begun = self.deployments.iter().rev().find(|it| self.progress(it).is_some());
         self.stage_of(begun.copied(), runs)
     }
 
-    /// How far the host is with a service, as the newest deployment tells it that has come to it; one
-    /// that has ended before tells nothing of it.
+    /// Returns the stage of the newest deployment that has reached the service on the host. A
+    /// deployment that ended before it is skipped.
     pub fn stage_with(&self, service: &str, runs: &[&'a AnsibleEe]) -> Stage<'a> {
         let has_come = |it: &&&'a Deployment| {
             let Some((progress, at)) = self.progress(it) else { return false };
@@ -84,14 +85,16 @@ impl<'a> Member<'a> {
         self.stage_of(found.copied(), runs)
     }
 
-    /// The newest deployment that is about the host and has not begun there.
+    /// Returns the newest deployment that targets the host, if it has neither begun there nor
+    /// ended.
     pub fn waiting(&self) -> Option<&'a Deployment> {
         let newest = self.deployments.last().copied()?;
         let is_waiting = self.progress(newest).is_none() && !newest.has_ended();
         is_waiting.then_some(newest)
     }
 
-    /// How far a deployment is with the host, and with what it does there.
+    /// Returns the progress of a deployment in the node set and on the host, or `None` before it
+    /// begins.
     pub fn progress(
         &self,
         deployment: &'a Deployment,
@@ -100,7 +103,7 @@ impl<'a> Member<'a> {
         Some((progress, progress.hosts.get(&self.name)?))
     }
 
-    /// The name of the node set.
+    /// Returns the name of the node set.
     pub fn set_name(&self) -> &'a str {
         place(self.node_set).1
     }
@@ -128,8 +131,8 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// What a deployment has recorded of each service; the numbers of attempts that it has no place
-    /// for are those of the runs.
+    /// Returns the record of each service in a deployment. The deployment does not store all
+    /// attempt numbers, so they come from the runs.
     fn records(&self, deployment: &'a Deployment, runs: &[&'a AnsibleEe]) -> Vec<ServiceRun> {
         let Some((progress, at)) = self.progress(deployment) else { return vec![] };
         let owner = Some((DEPLOYMENT, place(deployment).1));
@@ -161,7 +164,7 @@ impl<'a> Member<'a> {
         records
     }
 
-    /// What a deployment says of its failure on the host: reason and text.
+    /// Returns the reason and message of a deployment's failure on the host.
     fn failure(&self, deployment: &'a Deployment) -> Option<(&'a str, &'a str)> {
         let failures = &deployment.status.as_ref()?.failures;
         let is_own =
@@ -169,7 +172,7 @@ impl<'a> Member<'a> {
         failures.iter().find(is_own).map(|it| (it.reason.as_str(), it.message.as_str()))
     }
 
-    /// What holds for this host: the node set's own conditions are about all of its hosts.
+    /// Returns the conditions of this host; those of the node set are about all of its hosts.
     fn conditions(&self, deployment: Option<&'a Deployment>) -> Vec<Condition> {
         if self.of_set().is_empty() {
             return vec![];
@@ -214,13 +217,13 @@ impl<'a> Member<'a> {
         self.own().map_or(HostState::Undeployed, |it| it.state)
     }
 
-    /// What its node set tells of it.
+    /// Returns its entry in the status of the node set.
     fn own(&self) -> Option<&NodeSetHost> {
         let hosts = self.node_set.status.as_ref().map(|it| it.hosts.as_slice());
         hosts.unwrap_or_default().iter().find(|it| it.name == self.name)
     }
 
-    /// The failure of a deployment that goes on or has ended.
+    /// Returns the failure of a deployment on the host, whether it is in progress or has ended.
     fn failing(&self, deployment: &'a Deployment) -> Option<ConditionDraft> {
         let (progress, at) = self.progress(deployment)?;
         if let Some((reason, text)) = self.failure(deployment) {
@@ -231,14 +234,14 @@ impl<'a> Member<'a> {
         Some(ConditionDraft::error(READY, at.reason.as_deref()?, text))
     }
 
-    /// The failure as the node set tells it, also of a deployment that has gone.
+    /// Returns the failure that the node set records, which outlives the deployment.
     fn settled(&self) -> Option<ConditionDraft> {
         let failures = &self.node_set.status.as_ref()?.failures;
         let own = failures.iter().find(|it| it.host == self.name)?;
         Some(ConditionDraft::error(READY, &own.reason, &own.message))
     }
 
-    /// What a host waits for on which nothing is deployed.
+    /// Returns what a host waits for that has no deployment.
     fn undeployed(&self) -> ConditionDraft {
         let is_open = |it: &&Condition| it.status != ConditionStatus::True;
         let of_set = || {
@@ -265,8 +268,8 @@ impl<'a> Member<'a> {
     }
 }
 
-/// The deployments that may be about a host: those that have it, or have not begun and do not
-/// certainly leave it out.
+/// Returns the deployments that may target a host: those with progress for it, and those that have
+/// not begun and whose limit does not certainly exclude it.
 fn concerning<'a>(
     node_set: &NodeSet,
     host: &str,
@@ -283,7 +286,7 @@ fn concerning<'a>(
     deployments.iter().filter(is_about).copied().collect()
 }
 
-/// The deployments that name a node set, oldest first.
+/// Returns the deployments that name a node set, oldest first.
 pub fn deployments_of<'a>(node_set: &NodeSet, all: &'a [Deployment]) -> Vec<&'a Deployment> {
     let (namespace, name) = place(node_set);
     let is_of = |it: &&Deployment| {

@@ -1,4 +1,4 @@
-//! What nova's files of a host are made from: a `NovaExternalCompute`, or a service of type nova.
+//! The sources of a host's nova configuration: a `NovaExternalCompute`, or a service of type nova.
 
 use api::dataplane::Service;
 use api::nova::ExternalCompute;
@@ -9,7 +9,7 @@ use crate::cluster::Read;
 use crate::named::Named;
 use crate::options::{Content, File, is_read};
 
-/// What nova's files of a host are made from.
+/// The source of a host's nova configuration.
 pub enum Road<'a> {
     /// A `NovaExternalCompute`.
     Compute(&'a Options<'a>),
@@ -17,56 +17,58 @@ pub enum Road<'a> {
     Service(&'a Given),
 }
 
-/// A role's default configuration.
+/// The default configuration that a role names.
 #[derive(Clone, Debug)]
 pub struct DefaultConfig {
-    /// The ConfigMap.
+    /// The name of the ConfigMap.
     pub name: String,
-    /// Its key and text, where they could be read.
+    /// Its key and text, if they could be read.
     pub text: Read<(String, String)>,
 }
 
-/// What the options of a compute are made from.
+/// The sources of a compute's configuration.
 #[derive(Clone, Debug)]
 pub struct Options<'a> {
     /// The compute.
     pub compute: &'a ExternalCompute,
-    /// What its role names, if anything.
+    /// The default configuration that its role names, if any.
     pub default_config: Option<DefaultConfig>,
-    /// The Secret with its files.
+    /// The Secret with the rendered files.
     pub secret: Read<Secret>,
 }
 
-/// A service of type nova, and what it is given.
+/// A service of type nova, with its sources.
 #[derive(Clone, Debug)]
 pub struct Given {
     /// The service.
     pub service: Service,
-    /// Its ConfigMaps and Secrets in their order, each with all its keys.
+    /// Its ConfigMaps and Secrets in order, each with all keys.
     pub sources: Vec<(Source, Read<Content>)>,
-    /// Keys of other ConfigMaps of the namespace that set the option, where no source does.
+    /// Keys of other ConfigMaps in the namespace that set the option, filled only when no source
+    /// sets it.
     pub beside: Vec<File>,
-    /// Whether it is listed for the host.
+    /// Whether the host lists it.
     pub is_listed: bool,
-    /// The service of type nova that is listed before it.
+    /// The service of type nova that the host lists before it, if any.
     pub conflicting_service: Option<String>,
-    /// The services that are listed for the host and do not exist.
+    /// The services that the host lists and that do not exist.
     pub absent: Vec<String>,
 }
 
 impl Given {
-    /// The files that are known to be given to it.
+    /// Returns the files of all sources that could be read.
     pub fn files(&self) -> impl Iterator<Item = &File> {
         self.sources.iter().filter_map(|(_, it)| it.found()).flat_map(|it| &it.files)
     }
 
-    /// Whether it is given the option, in a certain file where one is named.
+    /// Whether a source sets the option, in this file if one is named.
     pub fn sets(&self, named: &Named, file: Option<&str>) -> bool {
         let is_asked = |it: &&File| file.is_none_or(|file| it.name == file);
         self.files().filter(is_asked).any(|it| !named.entries(&it.entries).is_empty())
     }
 
-    /// What nova-compute would read, in its order; nothing where a source is not known.
+    /// Returns the files that nova-compute would read, in its order, or `None` when the user may
+    /// not read a source.
     pub fn read(&self) -> Option<Vec<File>> {
         if self.sources.iter().any(|(_, it)| matches!(it, Read::Refused(_))) {
             return None;

@@ -1,4 +1,4 @@
-//! nova's files as they were rendered: which are read, in which order, and what must not be shown.
+//! nova's configuration files: which are loaded, in which order, and which values are masked.
 
 use std::collections::BTreeMap;
 
@@ -11,43 +11,43 @@ use operator_core::{hash, upstream_hash};
 
 pub use nova_config::file_names::is_loaded as is_read;
 
-/// What stands in the place of a secret value.
+/// Replaces a secret value.
 pub const MASK: &str = "********";
 
-/// A file of a compute that nova-compute reads.
+/// A configuration file: one key of a ConfigMap or Secret.
 #[derive(Clone, Debug)]
 pub struct File {
-    /// Its name.
+    /// Its name, which is the key.
     pub name: String,
-    /// Kind, namespace and name of the object that it comes from; empty where nobody tells.
+    /// Kind, namespace and name of the object that it originates from; empty when unknown.
     pub source: String,
     /// The object that runs mount it from.
     pub object: Object,
-    /// The begin of its SHA-256.
+    /// The first 12 hex digits of its SHA-256.
     pub digest: String,
-    /// The same without its secret values, as our play tells it where others can read it.
+    /// The same for its text without secret values, as the play reports it.
     pub open_digest: String,
     /// Its options.
     pub entries: Vec<Entry>,
 }
 
-/// What a ConfigMap or Secret holds.
+/// The content of a ConfigMap or Secret.
 #[derive(Clone, Debug, Default)]
 pub struct Content {
-    /// All its keys.
+    /// All its keys as files.
     pub files: Vec<File>,
-    /// The hash that statuses of deployments have of it; of a Secret those of a release that did not
-    /// key it.
+    /// The hash that deployment statuses record. For a Secret it matches only statuses of releases
+    /// that did not key the hash.
     pub hash: String,
-    /// The keys that it had when it was last applied, where that is kept.
+    /// The keys in the last applied manifest, or `None` when `kubectl apply` did not record it.
     pub applied: Option<Vec<File>>,
 }
 
-/// What `kubectl apply` keeps of the manifest.
+/// The annotation in which `kubectl apply` stores the manifest.
 const APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 impl Content {
-    /// Of a ConfigMap.
+    /// Reads a ConfigMap.
     pub fn of_config_map(config_map: &ConfigMap, namespace: &str) -> Self {
         let texts = config_map.data.clone().unwrap_or_default();
         let binary = config_map.binary_data.clone().unwrap_or_default();
@@ -63,7 +63,7 @@ impl Content {
         }
     }
 
-    /// Of a Secret.
+    /// Reads a Secret.
     pub fn of_secret(secret: &Secret, namespace: &str) -> Self {
         let data = secret.data.clone().unwrap_or_default();
         let object = Object { is_secret: true, name: secret.name_any() };
@@ -92,7 +92,7 @@ pub struct Object {
 }
 
 impl Object {
-    /// Kind, namespace and name.
+    /// Returns kind, namespace and name as text.
     pub fn title(&self, namespace: &str) -> String {
         let kind = if self.is_secret { "Secret" } else { "ConfigMap" };
         format!("{kind} {namespace}/{}", self.name)
@@ -100,7 +100,7 @@ impl Object {
 }
 
 impl File {
-    /// A key of an object that is a source itself.
+    /// Creates a file from one key of an object, which is also its source.
     pub fn of_key(object: &Object, namespace: &str, name: &str, content: &[u8]) -> Self {
         let text = String::from_utf8_lossy(content);
         Self {
@@ -114,8 +114,8 @@ impl File {
     }
 }
 
-/// A file's text without the values of options that a name calls secret, and without logins in URLs: to
-/// the letter what the play `report.yml` of `osp.edpm.edpm_nova` leaves out.
+/// Returns a file's text without the values of options with secret names and without logins in
+/// URLs. It must match exactly what the play `report.yml` of `osp.edpm.edpm_nova` removes.
 fn without_secrets(text: &str) -> String {
     let mut lines = Vec::new();
     let mut is_secret = false;
@@ -131,7 +131,7 @@ fn without_secrets(text: &str) -> String {
     lines.join("\n")
 }
 
-/// What the names of options have in them whose values our play leaves out.
+/// Parts of option names whose values the play removes.
 const SECRET_NAMES: [&str; 12] = [
     "password",
     "passwd",
@@ -151,7 +151,7 @@ fn has(key: &str, name: &str) -> bool {
     key.to_ascii_lowercase().contains(name)
 }
 
-/// `scheme://user:password@host` without its user.
+/// Reduces `scheme://user:password@host` to `scheme://host`.
 fn without_logins(line: &str) -> String {
     const SEPARATOR: &str = "://";
     let mut parts = line.split(SEPARATOR);
@@ -165,10 +165,10 @@ fn without_logins(line: &str) -> String {
     open
 }
 
-/// How much of a file's digest our plays tell.
+/// The number of hex digits of a digest that the plays report.
 const DIGEST: usize = 12;
 
-/// The files that nova-compute reads, in the order in which it does: the last value counts.
+/// Returns the files that nova-compute loads, in its order: the last value wins.
 pub fn files(secret: &Secret) -> Vec<File> {
     let listed = secret.annotations().get(CONFIG_FILES);
     let listed: Vec<ConfigFile> =
@@ -184,22 +184,22 @@ pub fn files(secret: &Secret) -> Vec<File> {
     .collect()
 }
 
-/// Whether two names of sections are one to oslo.config.
+/// Whether oslo.config treats two section names as the same.
 pub fn is_section(one: &str, other: &str) -> bool {
     normalized(one) == normalized(other)
 }
 
-/// A section's name as oslo.config compares it.
+/// Returns a section name as oslo.config compares it: lower case, except `DEFAULT`.
 pub fn normalized(section: &str) -> String {
     if section == "DEFAULT" { section.to_owned() } else { section.to_lowercase() }
 }
 
-/// An option as it may be shown: `[section] key = value`.
+/// Returns an option for display as `[section] key = value`, with secrets masked.
 pub fn shown(entry: &Entry) -> String {
     format!("[{}] {} = {}", entry.section, entry.key, value(entry))
 }
 
-/// A value on one line, or a mask.
+/// Returns a value on one line, or a mask if it is secret.
 pub fn value(entry: &Entry) -> String {
     if is_secret(&entry.key, &entry.value) {
         MASK.to_owned()
@@ -208,13 +208,13 @@ pub fn value(entry: &Entry) -> String {
     }
 }
 
-/// Whether an option's value must not be shown: rather one too many than one too few.
+/// Whether an option's value must be masked; in doubt it is.
 fn is_secret(key: &str, value: &str) -> bool {
     let is_switch = matches!(value.to_lowercase().as_str(), "true" | "false" | "");
     (has_secret_name(key) && !is_switch) || has_login(value)
 }
 
-/// Whether the values of options of that name are secret, unless they only switch something.
+/// Whether options of this name have secret values, unless the value is only a boolean.
 pub fn has_secret_name(key: &str) -> bool {
     let key = key.to_lowercase().replace('-', "_");
     ["password", "passwd", "passphrase", "secret", "token", "credential"]
@@ -227,7 +227,7 @@ pub fn has_secret_name(key: &str) -> bool {
             .any(|it| key.ends_with(it))
 }
 
-/// Whether a URL in the value names a user: `scheme://user…@host`.
+/// Whether the value has a URL with a user: `scheme://user…@host`.
 fn has_login(value: &str) -> bool {
     value.match_indices("://").any(|(at, separator)| {
         let rest = &value[at + separator.len()..];

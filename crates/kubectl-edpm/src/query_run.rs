@@ -1,4 +1,5 @@
-//! The run that asks a host for an option of its running nova-compute: built from the last run there.
+//! The query run, which asks a host's running nova-compute for an option; derived from the last run
+//! there.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +13,20 @@ use serde_json::json;
 use crate::host::Host;
 use crate::options::has_secret_name;
 
-/// The label of such runs: what they ask for.
+/// The label of query runs; its value is the subject of the query.
 pub const LABEL: &str = "edpm.openstack.org/question";
-/// Its value.
+/// The value for an option of nova.
 pub const NOVA_OPTION: &str = "nova-option";
 
-/// The play: the plugin's own, so that it works with any collection.
+/// The play. It is embedded so that it works with any version of the collection.
 const PLAY: &str = include_str!("../plays/nova-option.yaml");
-/// Where the services' files are mounted: a run that only reads gets none of them.
+/// The mount path of the services' files; a query run needs none of them.
 const FILES: &str = "/var/lib/openstack/";
-/// How long it may take once it runs.
+/// The deadline of the run, from its start.
 const DEADLINE_SECONDS: i64 = 300;
 
-/// The last run that an operator has made for a host: it knows how the host is reached.
+/// Returns the last run that an operator made for a host, as it has the connection settings, or
+/// `None` when none is kept.
 pub fn pattern<'a>(host: &Host<'a>) -> Option<&'a AnsibleEe> {
     let is_it = |it: &&&AnsibleEe| {
         let is_asking = it.labels().contains_key(LABEL);
@@ -33,8 +35,8 @@ pub fn pattern<'a>(host: &Host<'a>) -> Option<&'a AnsibleEe> {
     host.runs.iter().rfind(is_it).copied()
 }
 
-/// A run that reaches a host as another one does and asks there; nothing where that one does not
-/// reach it.
+/// Returns a query run with the connection settings of `pattern`, or `None` when `pattern` does not
+/// target the host.
 pub fn question(
     pattern: &AnsibleEe,
     host: &str,
@@ -51,7 +53,7 @@ pub fn question(
     let extra_vars: BTreeMap<_, _> = vars.map(|(name, value)| (name.to_owned(), value)).into();
     let spec = AnsibleEeSpec {
         playbook_contents: Some(PLAY.to_owned()),
-        // Its own key was learned when something was deployed to it.
+        // The host key was learned at deployment.
         hosts: vec![RunHost { scan_host_key: None, ..target.clone() }],
         inventory: Some(run_inventory([&target.name])),
         cmd_line: Some(format!("--limit {RUN_GROUP}")),
@@ -84,7 +86,8 @@ fn of_host<'a>(run: &'a AnsibleEe, host: &str) -> Option<&'a RunHost> {
     run.spec.hosts.iter().find(|it| it.name == host)
 }
 
-/// The mounts by which a host is reached, and the volumes of these.
+/// Keeps the mounts for the connection, such as keys, and their volumes. Returns `None` when no
+/// mount is left.
 fn without_files(mut all: VolMounts) -> Option<VolMounts> {
     all.mounts.retain(|it| !it.mount_path.starts_with(FILES));
     all.volumes.retain(|it| all.mounts.iter().any(|mount| mount.name == it.name));

@@ -1,5 +1,5 @@
-//! Another attempt: which object is to get the annotation that asks for it, or which deployment is
-//! to be made.
+//! `retry`: which object gets the annotation that requests another attempt, or which deployment is
+//! created.
 
 use api::ansibleee::{AnsibleEe, HostOutcome};
 use api::conditions::READY;
@@ -18,9 +18,10 @@ mod retry_plan;
 
 use order::{Order, Target};
 
-/// What has to be written so that a node, or the hosts of a run, are tried again.
+/// Returns what to write to retry a node or the hosts of a run.
 ///
-/// `is_forced` asks for another attempt of what succeeded, too.
+/// `is_forced` also retries what succeeded. Returns an error when nothing failed, or when neither a
+/// host nor a run has the name.
 pub fn orders(world: &World, namespace: &str, name: &str, is_forced: bool) -> Result<Vec<Order>> {
     let run = world.runs.iter().find(|it| place(*it) == (namespace, name));
     match (world.host(namespace, name), run) {
@@ -33,7 +34,7 @@ pub fn orders(world: &World, namespace: &str, name: &str, is_forced: bool) -> Re
     }
 }
 
-/// The first stage with a service that failed: the later ones follow it by themselves.
+/// Retries the first stage with a failed service; the later ones follow by themselves.
 fn of_host(host: &Host<'_>, is_forced: bool) -> Result<Order> {
     let has_failed = |it: &&Stage<'_>| host.progress(it).iter().any(|it| it.state == Step::Failed);
     let forced =
@@ -45,7 +46,7 @@ fn of_host(host: &Host<'_>, is_forced: bool) -> Result<Order> {
     Ok(Order::Annotation { target, name: stage.name.to_owned(), is_off })
 }
 
-/// Why there is nothing to try again.
+/// Returns the error for a host on which nothing failed.
 fn nothing_failed(host: &Host<'_>) -> Error {
     if let Some(current) = host.stages.iter().find_map(|it| host.at_work(it)) {
         return Error::message(format!(
@@ -62,7 +63,7 @@ fn nothing_failed(host: &Host<'_>) -> Error {
     ))
 }
 
-/// A run is never used again; its hosts get another one.
+/// Retries the hosts of a run. A run is never reused, so its hosts get another one.
 fn of_run(world: &World, namespace: &str, run: &AnsibleEe, is_forced: bool) -> Result<Vec<Order>> {
     let name = run.name_any();
     let Some((kind, owner)) = owner_of(run) else {

@@ -1,22 +1,22 @@
-//! What a run tells of itself: its service, the object that it was made for, and how far it is.
+//! Accessors for a run: its service, its owner and its state.
 
 use api::ansibleee::{AnsibleEe, JobStatus};
 use kube::ResourceExt;
 use operator_core::run_engine::run::SERVICE_LABEL;
 
-/// The service that a run deploys; nothing for one that was made by hand.
+/// Returns the service that a run deploys, or `None` for a run that a user created.
 pub fn service_of(run: &AnsibleEe) -> Option<&str> {
     run.labels().get(SERVICE_LABEL).map(String::as_str)
 }
 
-/// The object that a run was made for.
+/// Returns kind and name of a run's controller owner, if any.
 pub fn owner_of(run: &AnsibleEe) -> Option<(&str, &str)> {
     let mut owners = run.owner_references().iter();
     let owner = owners.find(|it| it.controller == Some(true))?;
     Some((&owner.kind, &owner.name))
 }
 
-/// How far a run is; one that nobody has looked at yet is pending.
+/// Returns the state of a run; one without a status is pending.
 pub fn job_status(run: &AnsibleEe) -> JobStatus {
     run.status.as_ref().and_then(|it| it.job_status).unwrap_or(JobStatus::Pending)
 }

@@ -1,4 +1,4 @@
-//! Everything that was read, and the hosts in it.
+//! The objects that a command has read, and the hosts that they describe.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,28 +18,28 @@ use crate::stage::{Group, Phase, Stage};
 
 /// The objects of one namespace, or of all.
 ///
-/// Another front end to hosts adds its kind here and its hosts to [`World::hosts`]; the commands
-/// know hosts and stages.
+/// Another API for hosts adds its kind here and its hosts to [`World::hosts`]; the commands work on
+/// hosts and stages only.
 #[derive(Clone, Debug, Default)]
 pub struct World {
-    /// Groups of hosts.
+    /// Roles, which nodes inherit from.
     pub roles: Vec<Role>,
-    /// Hosts.
+    /// Single hosts.
     pub nodes: Vec<Node>,
-    /// Hosts that are deployed together.
+    /// Sets of hosts that are deployed together.
     pub node_sets: Vec<NodeSet>,
-    /// What is deployed to them.
+    /// Deployments of node sets.
     pub deployments: Vec<Deployment>,
-    /// What nova-operator does on hosts.
+    /// Computes, which nova-operator deploys on nodes.
     pub computes: Vec<ExternalCompute>,
-    /// Where computes register.
+    /// Cells that computes register in.
     pub cells: Vec<Cell>,
-    /// Runs of Ansible.
+    /// Ansible runs.
     pub runs: Vec<AnsibleEe>,
 }
 
 impl World {
-    /// All hosts, by namespace, group and name.
+    /// Returns all hosts, sorted by namespace, group and name.
     pub fn hosts(&self) -> Vec<Host<'_>> {
         let index = Index::of(self);
         let mut hosts: Vec<Host<'_>> = self.nodes.iter().map(|it| index.host(it)).collect();
@@ -48,8 +48,8 @@ impl World {
         hosts
     }
 
-    /// The host of that name in the namespace. Of two that have it, it is the one that was there
-    /// before, for the other one is refused.
+    /// Returns the host with this name in the namespace. If two objects describe it, the older one
+    /// wins, because the operator rejects the other.
     pub fn host(&self, namespace: &str, name: &str) -> Option<Host<'_>> {
         let index = Index::of(self);
         let node = self.nodes.iter().find(|it| place(*it) == (namespace, name));
@@ -64,13 +64,13 @@ impl World {
         }
     }
 
-    /// The hosts of some node sets.
+    /// Returns the hosts of the node sets that match.
     fn members(&self, is_asked: impl Fn(&NodeSet) -> bool) -> Vec<Member<'_>> {
         let all = self.node_sets.iter().filter(|it| is_asked(it));
         all.flat_map(|it| Member::all(it, &deployments_of(it, &self.deployments))).collect()
     }
 
-    /// The compute on a node.
+    /// Returns the compute of a node, or `None` when it has none.
     pub fn compute(&self, namespace: &str, node: &str) -> Option<&ExternalCompute> {
         let is_it = |it: &&ExternalCompute| {
             it.spec.dataplane_node_name == node && place(*it).0 == namespace
@@ -78,27 +78,29 @@ impl World {
         self.computes.iter().find(is_it)
     }
 
-    /// The role of that name.
+    /// Returns the role with this name.
     pub fn role(&self, namespace: &str, name: &str) -> Option<&Role> {
         self.roles.iter().find(|it| place(*it) == (namespace, name))
     }
 
-    /// The cell of that name.
+    /// Returns the cell with this name.
     pub fn cell(&self, namespace: &str, name: &str) -> Option<&Cell> {
         self.cells.iter().find(|it| place(*it) == (namespace, name))
     }
 }
 
-/// Namespace and a name in it.
+/// A namespace and a name in it.
 type Place<'a> = (&'a str, &'a str);
 
-/// The objects by what hosts name them by: thousands of hosts are shown at once.
+/// The objects indexed by the names that hosts refer to, since a command may show thousands of
+/// hosts.
 struct Index<'a> {
     roles: BTreeMap<Place<'a>, &'a Role>,
-    /// By node.
+    /// By node name.
     computes: BTreeMap<Place<'a>, &'a ExternalCompute>,
     cells: BTreeMap<Place<'a>, &'a Cell>,
-    /// By each name and each address that a run is about: two names of one address are one host.
+    /// By the name and by the address of each targeted host: two names with one address are one
+    /// host.
     runs: BTreeMap<Place<'a>, Vec<&'a AnsibleEe>>,
 }
 
@@ -122,7 +124,7 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// The runs that are about a host, oldest first.
+    /// Returns the runs that target a host, oldest first.
     fn runs(&self, namespace: &str, name: &str, address: Option<&str>) -> Vec<&'a AnsibleEe> {
         let all: &BTreeMap<Place<'_>, Vec<&'a AnsibleEe>> = &self.runs;
         let of = |it| all.get(&(namespace, it)).into_iter().flatten().copied();
@@ -143,7 +145,7 @@ impl<'a> Index<'a> {
         match self.computes.get(&(namespace, name)) {
             Some(compute) => {
                 let mut stage = self.nova(namespace, compute);
-                // A compute that a human made may leave it to its node.
+                // A compute that a user created may leave it to its node.
                 stage.deploys = stage.deploys.or_else(|| status.and_then(|it| it.deploy));
                 stages.push(stage);
             }
@@ -229,7 +231,8 @@ fn prepare<'a>(node: &'a Node, role: Option<&'a Role>) -> Stage<'a> {
     }
 }
 
-/// A compute that is asked for and was not made yet: nova-operator tells on the node why.
+/// Returns the stage of a compute that is requested but not created yet; nova-operator reports the
+/// reason in a condition of the node.
 fn nova_to_come(node: &Node) -> Option<Stage<'_>> {
     let conditions = &node.status.as_ref()?.conditions;
     let told = find(conditions, COMPUTE_CONDITION)?;

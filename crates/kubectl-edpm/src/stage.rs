@@ -1,4 +1,4 @@
-//! What each operator does to a host, and how far that is: its phase, conditions and services.
+//! A stage: what one operator does on a host, with its phase, conditions and services.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,43 +14,43 @@ pub struct Group<'a> {
     pub kind: &'static str,
     /// Its name.
     pub name: &'a str,
-    /// What is said of it; nothing where it does not exist.
+    /// Its conditions; `None` when it does not exist.
     pub conditions: Option<&'a [Condition]>,
 }
 
-/// What one operator does to a host.
+/// What one operator does on a host.
 #[derive(Clone, Debug)]
 pub struct Stage<'a> {
-    /// Which of the phases.
+    /// The phase that it belongs to.
     pub phase: Phase,
-    /// Kind of the object that tells.
+    /// The kind of the object with the state.
     pub kind: &'static str,
-    /// Its name; empty where it does not exist yet.
+    /// The name of that object; empty when it does not exist yet.
     pub name: &'a str,
-    /// What is said of it.
+    /// The conditions of that object.
     pub conditions: Vec<Condition>,
-    /// What is recorded of the services.
+    /// The recorded progress of the services.
     pub services: Cow<'a, [ServiceRun]>,
-    /// The names of the services in order.
+    /// The names of the services, in order.
     pub desired: Vec<&'a str>,
-    /// Digests of the inputs of the last completed deployment.
+    /// The digests of the inputs of the last completed deployment.
     pub deployed_inputs: Option<&'a BTreeMap<String, String>>,
-    /// Whether changes are deployed by themselves.
+    /// Whether changes are deployed automatically; `None` when that is unknown or does not apply.
     pub deploys: Option<bool>,
-    /// What it needs beside the host.
+    /// Another object that the stage needs, such as a cell.
     pub below: Option<Group<'a>>,
-    /// The deployment that does it, on hosts of node sets.
+    /// The deployment that runs it, on hosts of node sets.
     pub deployment: Option<&'a Deployment>,
 }
 
 /// The phases of a host.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Phase {
-    /// The host is made ready for services.
+    /// The host is prepared for services.
     Prepare,
-    /// nova-compute is brought to it.
+    /// nova-compute is deployed.
     Nova,
-    /// A deployment brings the services of its node set.
+    /// A deployment runs the services of its node set.
     Deploy,
 }
 
@@ -65,13 +65,13 @@ impl fmt::Display for Phase {
 }
 
 impl Stage<'_> {
-    /// Whether a condition of it holds.
+    /// Returns the status of a condition; `Unknown` when it is absent.
     pub fn truth(&self, condition: &str) -> ConditionStatus {
         conditions::find(&self.conditions, condition)
             .map_or(ConditionStatus::Unknown, |it| it.status)
     }
 
-    /// Its condition of that type.
+    /// Returns the condition of this type, if any.
     pub fn condition(&self, type_: &str) -> Option<&Condition> {
         conditions::find(&self.conditions, type_)
     }

@@ -1,4 +1,4 @@
-//! How far each host is: one row per host, as a table, JSON or YAML.
+//! `status`: one row per host, as a table, JSON or YAML.
 
 use api::conditions::{ConditionStatus, READY};
 use jiff::Timestamp;
@@ -12,53 +12,54 @@ use crate::host::Host;
 use crate::snapshot::World;
 use crate::words::age;
 
-/// How far one host is.
+/// The status of one host.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Row {
-    /// Namespace.
+    /// The namespace of the host.
     pub namespace: String,
-    /// Name.
+    /// The name of the host.
     pub node: String,
-    /// The role that it follows.
+    /// The role of a node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-    /// The node set that it is one of.
+    /// The node set of the host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_set: Option<String>,
-    /// The phase that it is in: `Prepare`, `Nova`, `Deploy`, or `Done`.
+    /// The current phase: `Prepare`, `Nova`, `Deploy`, or `Done`.
     pub phase: String,
-    /// The service that is on its way or has failed.
+    /// The service that is in progress or has failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
-    /// How that service stands.
+    /// The state of that service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// Whether node and compute are ready, or the last deployment succeeded on a host of a node set.
+    /// Whether node and compute are ready; for a host of a node set, whether the last deployment
+    /// succeeded.
     pub ready: ConditionStatus,
-    /// Why not, in a word; or the word of the last phase.
+    /// The reason of `Ready` in the first stage that is not ready, else in the last stage.
     pub reason: String,
-    /// The same in sentences.
+    /// The message of that condition.
     pub message: String,
-    /// Whether node and compute were last deployed with the inputs of now.
+    /// Whether node and compute were last deployed with the current inputs.
     pub up_to_date: ConditionStatus,
-    /// Where the host is reached.
+    /// The address for Ansible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// The cell that its compute is in.
+    /// The cell of its compute.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cell: Option<String>,
-    /// The run that is on its way, or that failed.
+    /// The run that is in progress or has failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
-    /// When the node was created.
+    /// When the node or node set was created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created: Option<Timestamp>,
     #[serde(skip)]
     tone: Option<Tone>,
 }
 
-/// The rows of those hosts that are asked for; of all where none is named.
+/// Returns the rows of the named hosts, or of all hosts when no name is given.
 pub fn rows(world: &World, names: &[String]) -> Vec<Row> {
     let is_asked = |it: &&Host<'_>| names.is_empty() || names.iter().any(|name| it.is_called(name));
     world.hosts().iter().filter(is_asked).map(row).collect()
@@ -66,7 +67,7 @@ pub fn rows(world: &World, names: &[String]) -> Vec<Row> {
 
 fn row(host: &Host<'_>) -> Row {
     let open = host.open_stage();
-    // What was deployed before and is deployed again is ready, and yet something goes on.
+    // A host that is deployed again stays ready while a service is in progress.
     let at_work = host.stages.iter().find(|it| host.at_work(it).is_some());
     let telling = open.or_else(|| host.stages.last());
     let ready = telling.and_then(|it| it.condition(READY));
@@ -97,21 +98,21 @@ fn row(host: &Host<'_>) -> Row {
     }
 }
 
-/// How rows are shown as a table.
+/// The layout of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct View {
-    /// With the columns that need a wide screen.
+    /// Shows the columns of `-o wide`.
     pub is_wide: bool,
-    /// With the namespace.
+    /// Shows the namespace column.
     pub has_namespace: bool,
-    /// In colours.
+    /// The colours.
     pub paint: Paint,
-    /// What ages are counted from.
+    /// The current time, for ages.
     pub now: Timestamp,
 }
 
 impl View {
-    /// As the command's arguments ask for it.
+    /// Creates the layout from the command's arguments.
     pub fn new(asked: &Status, paint: Paint, now: Timestamp) -> Self {
         Self {
             is_wide: asked.output == Some(Output::Wide),
@@ -122,7 +123,7 @@ impl View {
     }
 }
 
-/// The table, its header first: always one line per row after it.
+/// Returns the table: the header, then exactly one line per row.
 pub fn lines(rows: &[Row], view: View) -> Vec<String> {
     let mut header =
         vec!["GROUP", "NODE", "PHASE", "SERVICE", "READY", "REASON", "UPTODATE", "AGE"];
@@ -137,7 +138,7 @@ pub fn lines(rows: &[Row], view: View) -> Vec<String> {
     table(&cells).lines().map(str::to_owned).collect()
 }
 
-/// The rows as a document.
+/// Returns the rows as a JSON or YAML document with the key `nodes`.
 pub fn document(rows: &[Row], output: Output) -> String {
     #[derive(Serialize)]
     struct Document<'a> {
@@ -192,7 +193,7 @@ impl Row {
     }
 }
 
-/// The word for a truth.
+/// Returns the status as text.
 pub fn truth(truth: ConditionStatus) -> &'static str {
     match truth {
         ConditionStatus::True => "True",

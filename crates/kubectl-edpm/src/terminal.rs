@@ -1,15 +1,15 @@
-//! Where a command writes: what was asked for, and what is said about it.
+//! The output streams of a command.
 
 use std::io::Write;
 
 use crate::color::Paint;
 
-/// Where text goes.
+/// The output streams of a command.
 pub struct Terminal<'a> {
-    /// What was asked for.
+    /// Standard output: the result.
     pub out: &'a mut dyn Write,
-    /// What is said about it.
+    /// Standard error: messages about the result.
     pub err: &'a mut dyn Write,
-    /// Colours of what was asked for.
+    /// The colours of standard output.
     pub paint: Paint,
 }

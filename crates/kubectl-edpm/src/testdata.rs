@@ -1,4 +1,4 @@
-//! Objects as a cluster has them, for the tests of every command.
+//! Objects as the API server returns them, for the tests of all commands.
 
 use std::collections::BTreeMap;
 
@@ -17,13 +17,13 @@ use crate::options::{Content, File};
 use crate::snapshot::World;
 use crate::trace::answer::Answer;
 
-/// A time at which the objects are as they are.
+/// The current time in the tests.
 pub(crate) const NOW: &str = "2026-11-21T12:00:00Z";
 
 const OBJECTS: &str = include_str!("../testdata/world.yaml");
 const NODE_SET: &str = include_str!("../testdata/node-set.yaml");
 
-/// Four hosts: deployed, with nova on its way, failed in phase 0, and waiting for another's run.
+/// Four hosts: deployed, nova in progress, failed in phase 0, and waiting for another run.
 pub(crate) fn world() -> World {
     world_of(&objects())
 }
@@ -53,17 +53,17 @@ fn world_of(objects: &[Value]) -> World {
     }
 }
 
-/// The objects as they are written.
+/// The objects as written in the file.
 pub(crate) fn objects() -> Vec<Value> {
     yaml::documents(OBJECTS).unwrap()
 }
 
-/// Those around the node set.
+/// The objects of the node set test data.
 pub(crate) fn node_set_objects() -> Vec<Value> {
     yaml::documents(NODE_SET).unwrap()
 }
 
-/// The one object of a kind that there is around the node set.
+/// The only object of a kind in the node set test data.
 pub(crate) fn only<K: DeserializeOwned>(kind: &str) -> K {
     of(&node_set_objects(), kind).remove(0)
 }
@@ -77,7 +77,7 @@ fn of<K: DeserializeOwned>(objects: &[Value], kind: &str) -> Vec<K> {
 pub(crate) const DEFAULTS: &str =
     "[libvirt]\ncpu_models = Westmere\n[DEFAULT]\nmax_concurrent_builds = 5\n";
 
-/// The Secret with the files of the first compute, of which the human's options are as given.
+/// The Secret with the rendered files of the first compute, with the user's options as given.
 pub(crate) fn rendered(custom: &str) -> Secret {
     let generated = "# From NovaCell openstack/nova-cell1\n\n[DEFAULT]\ntransport_url = \
                      rabbit://nova:bus-pw@10.96.10.21:5672/cell1\nhost = edpm-compute-0\n\n\
@@ -110,7 +110,7 @@ pub(crate) fn rendered(custom: &str) -> Secret {
     secret
 }
 
-/// Records the first compute's present options as those of its last deployment.
+/// Records the first compute's current options as those of its last deployment.
 pub(crate) fn deployed_with_present_inputs(world: &mut World) {
     let compute = &mut world.computes[0];
     let spec = compute.spec.clone();
@@ -125,7 +125,7 @@ pub(crate) fn deployed_with_present_inputs(world: &mut World) {
     }
 }
 
-/// Has a run's play tell which files it was given.
+/// Sets the report of a run's play to the digests of these files.
 pub(crate) fn tell(run: &mut AnsibleEe, files: &[File]) {
     let digests: BTreeMap<&str, &str> =
         files.iter().map(|it| (it.name.as_str(), it.open_digest.as_str())).collect();
@@ -144,12 +144,12 @@ pub(crate) fn job(run: &AnsibleEe) -> Job {
     serde_json::from_value(job).unwrap()
 }
 
-/// What a host answers that has these files in its container, of which one decides.
+/// The answer of a host whose container has these files, one of which takes effect.
 pub(crate) fn answer(files: &[File], decides: &str, value: &str) -> Answer {
     Answer::of(&report(files, decides, value)).unwrap()
 }
 
-/// The same as its run reports it.
+/// The same as JSON, as the run reports it.
 pub(crate) fn report(files: &[File], decides: &str, value: &str) -> String {
     let host: Vec<String> = files.iter().map(|it| format!("{} {}", it.digest, it.name)).collect();
     let folder = "/etc/nova/nova.conf.d";
@@ -174,7 +174,7 @@ pub(crate) fn report(files: &[File], decides: &str, value: &str) -> String {
     .to_string()
 }
 
-/// What the docs show is what the commands print.
+/// The docs show what the commands print.
 #[test]
 fn the_docs_show_what_the_tests_see() {
     let docs = include_str!("../../../docs/kubectl-edpm.md");

@@ -1,7 +1,7 @@
-//! Where an option of a host comes from, step by step, as far as the cluster and the host know.
+//! Traces an option of a host step by step, as far as the cluster and the host know.
 //!
-//! A road begins with what humans wrote ([`compute`], [`service`]) and ends in files that a run is to
-//! bring; from the run on all roads are one ([`carried`], [`reached`]).
+//! The first steps depend on the source ([`compute`], [`service`]) and end at the files that a run
+//! copies; the steps from the run on are common to all sources ([`carried`], [`reached`]).
 
 use nova_config::oslo::parse;
 
@@ -36,16 +36,16 @@ impl Seen<'_> {
     }
 }
 
-/// What is told of an option.
+/// The result of a trace.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Told {
-    /// The whole text.
+    /// The full text.
     pub text: String,
-    /// Whether what was written is in force, as far as anybody was asked.
+    /// Whether the option is in force, as far as the trace has checked.
     pub is_in_force: bool,
 }
 
-/// Tells the way of an option.
+/// Renders the trace of an option.
 pub fn message(seen: &Seen<'_>, asked: (&str, &str), named: &Named, paint: Paint) -> Told {
     let way = seen.way(named);
     let came = came(seen, &way, named);
@@ -77,7 +77,7 @@ fn came<'a>(seen: &'a Seen<'a>, way: &'a Way, named: &Named) -> Came<'a> {
     Came { way, winner, progress: progress.into_iter().find(|it| it.service == way.service) }
 }
 
-/// The steps from what was written to the process.
+/// Returns the steps from the user's file to the process.
 fn stops(seen: &Seen<'_>, came: &Came<'_>, named: &Named) -> Vec<Stop> {
     let mut stops = Vec::new();
     stops.extend(match &seen.snippet {
@@ -105,7 +105,7 @@ fn in_snippet(snippet: &Snippet, named: &Named) -> Stop {
     Stop { name: "snippet", mark: Mark::Ok, lines }
 }
 
-/// Where a snippet began is no business of the cluster's.
+/// The cluster does not record where a snippet began.
 fn no_snippet() -> Stop {
     let line = "the file that it began in is unknown: --snippet names it";
     Stop { name: "snippet", mark: Mark::Unknown, lines: vec![line.to_owned()] }

@@ -1,4 +1,4 @@
-//! `status -w`: the table, then a line for each host that changes.
+//! `status -w`: prints the table, then a line for each host that changes.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -21,10 +21,10 @@ use crate::snapshot::World;
 use crate::status::{self, Row, View};
 use crate::terminal::Terminal;
 
-/// How many changes are taken together.
+/// The maximum number of changes that are applied before the rows are printed.
 const AT_ONCE: usize = 1_000;
 
-/// One change of one object.
+/// One watch event.
 enum Change {
     Role(Box<Event<Role>>),
     Node(Box<Event<Node>>),
@@ -36,7 +36,7 @@ enum Change {
 
 type Changes = BoxStream<'static, std::result::Result<Change, watcher::Error>>;
 
-/// Shows all rows, and then those that change, until somebody ends it.
+/// Prints all rows, and then those that change, until interrupted.
 pub async fn statuses(
     cluster: &Cluster,
     asked: &Status,
@@ -47,13 +47,13 @@ pub async fn statuses(
     let mut shown = Shown::default();
     show(&world, asked, terminal, &mut shown)?;
     let mut fresh = Fresh::default();
-    // Whatever has come meanwhile is shown at once.
+    // Changes that have arrived meanwhile are applied together.
     let mut all = pin!(select_all(streams).ready_chunks(AT_ONCE));
     while let Some(changes) = all.next().await {
         for change in changes {
             match change {
                 Ok(change) => fresh.apply(&mut world, change),
-                // The watch begins anew by itself, with pauses.
+                // The watch restarts by itself, with backoff.
                 Err(error) => writeln!(terminal.err, "the watch was cut off: {error}")?,
             }
         }
@@ -62,10 +62,10 @@ pub async fn statuses(
     Ok(ExitCode::SUCCESS)
 }
 
-/// The rows that were printed last, by namespace and name.
+/// The rows printed last, by namespace and name.
 type Shown = BTreeMap<(String, String), Row>;
 
-/// Prints what differs from what was printed; widths are those of all rows.
+/// Prints the rows that differ from those printed last; column widths are those of all rows.
 fn show(
     caches: &World,
     asked: &Status,
@@ -98,7 +98,7 @@ fn show(
     Ok(())
 }
 
-/// The changes of every kind that the cluster has.
+/// Returns the watch streams of all kinds that the cluster has.
 async fn streams(cluster: &Cluster, is_all: bool, world: &World) -> Result<Vec<Changes>> {
     let mut streams: Vec<Changes> =
         vec![changes(cluster, is_all, Change::Role), changes(cluster, is_all, Change::Node)];
@@ -109,7 +109,8 @@ async fn streams(cluster: &Cluster, is_all: bool, world: &World) -> Result<Vec<C
     Ok(streams)
 }
 
-/// The changes of a kind, where the cluster has it: its operator may not be installed.
+/// Returns the watch stream of a kind, or `None` when the cluster does not have it, since its
+/// operator may not be installed.
 async fn known<K: Kind + Send + Sync + 'static>(
     cluster: &Cluster,
     is_all: bool,
@@ -129,7 +130,7 @@ fn changes<K: Kind + Send + Sync + 'static>(
     stream.default_backoff().map_ok(move |it| of(Box::new(it))).boxed()
 }
 
-/// Whether the cluster has the kind at all: a watch of one that is not there never begins.
+/// Whether the cluster has the kind. A watch of an absent kind would never start.
 async fn has_kind<K: Kind>(cluster: &Cluster) -> Result<bool> {
     match cluster.api::<K>().list(&kube::api::ListParams::default().limit(1)).await {
         Ok(_) => Ok(true),
@@ -140,7 +141,8 @@ async fn has_kind<K: Kind>(cluster: &Cluster) -> Result<bool> {
     }
 }
 
-/// The lists of restarted watches, until they are whole: what they lack has gone meanwhile.
+/// The initial lists of restarted watches until they are complete; objects that they lack were
+/// deleted meanwhile.
 #[derive(Default)]
 struct Fresh(World);
 

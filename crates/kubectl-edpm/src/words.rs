@@ -1,14 +1,14 @@
-//! Times in kubectl's words.
+//! Ages in kubectl's format.
 
 use jiff::Timestamp;
 
-/// How long ago something was, as kubectl's column AGE tells it.
+/// Returns an age as in kubectl's column AGE.
 pub fn age(since: Option<Timestamp>, now: Timestamp) -> String {
     let Some(since) = since else { return "<unknown>".to_owned() };
     duration(now.as_second().saturating_sub(since.as_second()))
 }
 
-/// Two units where the larger one alone would be too coarse.
+/// Formats seconds; two units where the larger one alone would be too coarse.
 fn duration(seconds: i64) -> String {
     const MINUTE: i64 = 60;
     const HOUR: i64 = 60 * MINUTE;

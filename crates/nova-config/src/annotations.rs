@@ -2,13 +2,13 @@
 
 /// On a role or a node: name of the `NovaCell` of its computes; empty on a node means no compute.
 pub const CELL: &str = "nova.openstack.org/cell";
-/// On a node: with the value `true`, its compute may go when the node has no cell any more.
+/// On a node: `true` allows that its compute is deleted when the node has no cell any more.
 pub const ALLOW_REMOVAL: &str = "nova.openstack.org/allow-removal";
-/// On a compute or its node: with the value `true`, the compute goes without its host being touched.
+/// On a compute or its node: `true` lets the compute be deleted without a cleanup of its host.
 pub const SKIP_CLEANUP: &str = "nova.openstack.org/skip-cleanup";
 /// On a role: name of the ConfigMap that becomes `02-nova-default.conf` of its computes.
 pub const DEFAULT_CONFIG: &str = "nova.openstack.org/default-config";
 /// On a `NovaCell`: the release of OpenStack whose options its computes know.
 pub const RELEASE: &str = "nova.openstack.org/release";
-/// On a compute: any new value asks for another attempt of every service.
+/// On a compute: any new value requests another attempt of every service.
 pub const REDEPLOY: &str = "nova.openstack.org/redeploy";

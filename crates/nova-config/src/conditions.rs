@@ -1,16 +1,17 @@
-//! The types of all conditions that nova-operator writes, besides `Ready`, by the kind of the object.
+//! The types of the conditions that nova-operator writes, besides `Ready`, by the kind of the
+//! object.
 
 // OpenStackDataPlaneNode and OpenStackDataPlaneService
 
-/// Type of the condition that this operator keeps on a node with a cell.
+/// Type of the condition that this operator writes on a node with a cell.
 pub const COMPUTE_CONDITION: &str = "nova.openstack.org/Compute";
-/// Type of the condition that this operator keeps on a service of nova's type.
+/// Type of the condition that this operator writes on a service of type nova.
 pub const CONFIG_CONDITION: &str = "nova.openstack.org/Config";
 
 // NovaExternalCompute and NovaCell
 
-/// Of a compute: everything that the configuration and the runs need is there. Of a cell: both of its
-/// Secrets are there and complete.
+/// On a compute: all inputs of the configuration and the runs are present. On a cell: both of its
+/// Secrets are present and complete.
 pub const INPUT_READY: &str = "InputReady";
 /// The files of a compute, or those that the computes of a cell share, are rendered.
 pub const SERVICE_CONFIG_READY: &str = "ServiceConfigReady";
@@ -21,15 +22,15 @@ pub const SERVICE_CONFIG_READY: &str = "ServiceConfigReady";
 pub const NODE_READY: &str = "NodeReady";
 /// The cell can be used.
 pub const NOVA_CELL_READY: &str = "NovaCellReady";
-/// The human's options hold something surprising; it does not affect Ready.
+/// The user's options contain something surprising; it does not affect `Ready`.
 pub const CONFIG_WARNINGS: &str = "ConfigWarnings";
-/// Every service succeeded.
+/// Every service has succeeded.
 pub const DEPLOYMENT_READY: &str = "DeploymentReady";
-/// The last deployment used the present inputs.
+/// The last deployment used the current inputs.
 pub const UP_TO_DATE: &str = "UpToDate";
-/// The compute is in the cell that its node asks for.
+/// The compute is in the cell that its node requests.
 pub const CELL_MATCHES: &str = "CellMatches";
-/// The host is done with: said only of a compute that is being deleted.
+/// The host is cleaned up; only on a compute that is being deleted.
 pub const HOST_CLEANED: &str = "HostCleaned";
 
 // NovaCell
@@ -38,9 +39,9 @@ pub const HOST_CLEANED: &str = "HostCleaned";
 pub const MESSAGE_BUS_READY: &str = "MessageBusReady";
 /// Keystone answers.
 pub const KEYSTONE_READY: &str = "KeystoneReady";
-/// Every compute uses the cell's present credentials; it does not affect Ready.
+/// Every compute uses the cell's current credentials; it does not affect `Ready`.
 pub const COMPUTES_UP_TO_DATE: &str = "ComputesUpToDate";
-/// Said only while a compute got no answer; it does not affect Ready.
+/// Present only while a compute got no response from a conductor; it does not affect `Ready`.
 pub const CONDUCTOR_ANSWERS: &str = "ConductorAnswers";
-/// Nothing holds the cell: said only of one that is being deleted.
+/// No compute holds the cell; present only on a cell that is being deleted.
 pub const RELEASED: &str = "Released";

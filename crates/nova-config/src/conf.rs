@@ -1,10 +1,10 @@
-//! The files that a compute is given: rendered from typed values, told apart by their source.
+//! The files of a compute, rendered from typed values, each with the source of its content.
 //!
-//! oslo.config reads the folder in the order of the names and the last value counts:
+//! oslo.config reads the folder in the order of the names, and the last value counts:
 //! `01-nova.conf` (from the cell) < `02-nova-default.conf` (from the role's annotation) <
-//! `02-nova-override.conf` (from `spec.customServiceConfig`). `nova-blank.conf` takes the place of
-//! `/etc/nova/nova.conf`, so that nothing of an image's own is read before them.
-//! A file's text depends on its content alone, so that an unchanged file is unchanged on the host.
+//! `02-nova-override.conf` (from `spec.customServiceConfig`). `nova-blank.conf` replaces
+//! `/etc/nova/nova.conf`, so that no options of the image are read before them. The text of a file
+//! depends only on its content, so an unchanged file stays unchanged on the host.
 
 mod cell;
 mod host;
@@ -25,13 +25,13 @@ use std::{collections::BTreeMap, fmt};
 
 use crate::oslo::Release;
 
-/// What the cell and the host say.
+/// The options from the cell and the host.
 pub const GENERATED_FILE: &str = "01-nova.conf";
-/// What the role's default configuration says.
+/// The options from the role's default configuration.
 pub const DEFAULT_FILE: &str = "02-nova-default.conf";
-/// What `spec.customServiceConfig` says.
+/// The options from `spec.customServiceConfig`.
 pub const OVERRIDE_FILE: &str = "02-nova-override.conf";
-/// Takes the place of the image's own `nova.conf`.
+/// Replaces the image's own `nova.conf`.
 pub const BLANK_FILE: &str = "nova-blank.conf";
 /// The certificate authorities of the cell's services.
 pub const CA_BUNDLE_FILE: &str = "tls-ca-bundle.pem";
@@ -39,16 +39,16 @@ pub const CA_BUNDLE_FILE: &str = "tls-ca-bundle.pem";
 /// The object that a file's content comes from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Source {
-    /// Its kind.
+    /// The kind of the object.
     pub kind: String,
-    /// Its namespace.
+    /// The namespace of the object.
     pub namespace: String,
-    /// Its name.
+    /// The name of the object.
     pub name: String,
 }
 
 impl Source {
-    /// Names an object.
+    /// Returns the source for an object.
     pub fn new(kind: &str, namespace: &str, name: &str) -> Self {
         Self { kind: kind.to_owned(), namespace: namespace.to_owned(), name: name.to_owned() }
     }
@@ -61,10 +61,10 @@ impl fmt::Display for Source {
     }
 }
 
-/// One file and where it comes from. The content may hold secrets, so `Debug` hides it.
+/// One file and its source. The content may hold secrets, so `Debug` hides it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct File {
-    /// The object to change for another content.
+    /// The object that determines the content.
     pub source: Source,
     /// The whole text.
     pub content: String,
@@ -76,10 +76,10 @@ impl fmt::Debug for File {
     }
 }
 
-/// A text that a human wrote, and where.
+/// A text that a user wrote, and the object that holds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text<'a> {
-    /// The object that holds it.
+    /// The object that holds the text.
     pub source: Source,
     /// The text, unchanged.
     pub text: &'a str,
@@ -94,9 +94,10 @@ pub struct Input<'a> {
     pub cell_source: Source,
     /// The host.
     pub host: &'a HostView,
-    /// Whose nova reads the files, where that is known: it gets no option that it does not know.
+    /// The release of nova on the host, or `None` when unknown: unknown options are left out for
+    /// it.
     pub release: Option<Release>,
-    /// The role's default configuration, if its annotation names one.
+    /// The role's default configuration, or `None` when no annotation names one.
     pub role_default: Option<Text<'a>>,
     /// `spec.customServiceConfig` of the `NovaExternalCompute`, empty if unset.
     pub custom: Text<'a>,
@@ -104,7 +105,7 @@ pub struct Input<'a> {
     pub further: &'a BTreeMap<String, String>,
 }
 
-/// A compute's files by name.
+/// Returns the files of a compute by name.
 pub fn files(input: &Input<'_>) -> BTreeMap<String, File> {
     let Input { cell, cell_source, host, release, role_default, custom, further } = input;
     let mut files = BTreeMap::new();
@@ -128,13 +129,13 @@ pub fn files(input: &Input<'_>) -> BTreeMap<String, File> {
         add(CA_BUNDLE_FILE, cell_source, format!("{}{bundle}", header(cell_source)));
     }
     for (name, text) in further.iter().filter(|(name, _)| further_fault(name).is_none()) {
-        // Whether it may have comments nobody can tell.
+        // Without a header: the format of the file is unknown and may not allow comments.
         add(name, source, text.clone());
     }
     files
 }
 
-/// Why a file of `spec.defaultConfigOverwrite` cannot have that name.
+/// Returns why a file of `spec.defaultConfigOverwrite` cannot have that name; `None` if it can.
 pub fn further_fault(name: &str) -> Option<&'static str> {
     let is_options = name.contains("nova")
         && std::path::Path::new(name).extension().is_some_and(|it| it == "conf");
@@ -149,16 +150,17 @@ pub fn further_fault(name: &str) -> Option<&'static str> {
     taken.contains(&name).then_some("the operator's own file has this name: take another one")
 }
 
-/// Whether nova-compute is given a file of `spec.defaultConfigOverwrite`: its container takes the
+/// Whether nova-compute reads a file of `spec.defaultConfigOverwrite`: its container gets the
 /// descriptions of resource providers.
 pub fn is_read(name: &str) -> bool {
     name.starts_with("provider")
         && std::path::Path::new(name).extension().is_some_and(|it| it == "yaml")
 }
 
-/// The files that all computes of a cell share, for deployments that add those of a host themselves.
+/// Returns the files that all computes of a cell share, for deployments that add those of a host
+/// themselves.
 ///
-/// Their text is an input of those deployments: it may not change while the cell does not.
+/// Their text is an input of those deployments: it must not change while the cell does not.
 pub fn cell_files(cell: &CellView, source: &Source) -> BTreeMap<String, File> {
     let header = header(source);
     let file = |content: String| File { source: source.clone(), content };
@@ -177,7 +179,7 @@ pub fn cell_files(cell: &CellView, source: &Source) -> BTreeMap<String, File> {
     files
 }
 
-/// The comment that every file begins with; no time and no generation, which would change it.
+/// Returns the first comment of every file, without a time or a generation, which would change it.
 fn header(source: &Source) -> String {
     format!("# From {source}, written by nova-operator: changes made here are lost.\n")
 }

@@ -1,35 +1,35 @@
-//! What becomes of a file that a service of nova's type is given, by its name alone.
+//! What happens to a file of a service of type nova, determined by its name.
 //!
-//! Both our role `edpm_nova` and upstream's lay the files into one folder, add
-//! [`HOST_FILE`] of their own, and let Kolla copy `*nova*.conf` to nova-compute's `nova.conf.d`, where
-//! oslo.config reads them in the order of their names and the last value counts.
+//! Both our role `edpm_nova` and the upstream one copy the files into one folder and add their own
+//! [`HOST_FILE`]. Kolla copies `*nova*.conf` to nova-compute's `nova.conf.d`, where oslo.config
+//! reads them in the order of their names, and the last value counts.
 
 use std::collections::BTreeSet;
 
 use crate::conf::{CA_BUNDLE_FILE, GENERATED_FILE};
 
-/// What the plays write themselves, in the place of a given file of that name.
+/// The file that the plays write themselves, which replaces a given file of that name.
 pub const HOST_FILE: &str = "02-nova-host-specific.conf";
-/// With what begins a name that is read after all that is generated.
+/// Prefix of a name that sorts after all generated files.
 const LATE: u32 = 25;
 
-/// What becomes of a file.
+/// What happens to a file.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Effect {
-    /// nova-compute reads it, after what is generated; or something else on the host uses it.
+    /// nova-compute reads it after the generated files, or something else on the host uses it.
     Used,
     /// nova-compute reads it before the named file, whose values win.
     Before(&'static str),
-    /// Another file of that name takes its place.
+    /// Another file of that name replaces it.
     Replaced,
-    /// Nobody reads it.
+    /// Nothing reads it.
     Ignored,
 }
 
-/// What becomes of a human's file; `has_cell` where the service is given a cell's generated files
-/// too.
+/// Returns what happens to a user's file; `has_cell` says whether the service also gets the
+/// generated files of a cell.
 ///
-/// Without them the human's files are the whole configuration, whatever their order.
+/// Without those, the user's files are the whole configuration, whatever their order.
 pub fn effect(name: &str, has_cell: bool) -> Effect {
     if !is_loaded(name) {
         return if is_used(name) { Effect::Used } else { Effect::Ignored };
@@ -41,20 +41,20 @@ pub fn effect(name: &str, has_cell: bool) -> Effect {
     generated.find(|it| name < *it).map_or(Effect::Used, Effect::Before)
 }
 
-/// Whether Kolla copies the file to nova-compute's `nova.conf.d`: `*nova*.conf`, whose first star is
-/// no dot.
+/// Whether Kolla copies the file to nova-compute's `nova.conf.d`: its glob is `*nova*.conf`, which
+/// does not match a leading dot.
 pub fn is_loaded(name: &str) -> bool {
     !name.starts_with('.') && name.strip_suffix(".conf").is_some_and(|it| it.contains("nova"))
 }
 
-/// Whether the plays or the container use a file that is no configuration.
+/// Whether the plays or the container use a file that is not a configuration file.
 fn is_used(name: &str) -> bool {
     let is_provider =
         name.strip_prefix("provider").is_some_and(|it| it.strip_suffix(".yaml").is_some());
     is_provider || ["ssh-privatekey", "ssh-publickey", CA_BUNDLE_FILE].contains(&name)
 }
 
-/// A name for a file that nova-compute reads after all that is generated, and that no other file has.
+/// Returns an unused name that sorts after all generated files, derived from `name`.
 pub fn working_name(name: &str, taken: &BTreeSet<String>) -> String {
     let stem = name.trim_start_matches(|it: char| it.is_ascii_digit() || ".-_".contains(it));
     let stem = [".conf", ".cfg", ".ini", ".txt"]
@@ -111,7 +111,7 @@ mod tests {
         }
     }
 
-    /// Our own role is what it is said to be: its globs, and the file that it adds.
+    /// Checks these rules against our own role: its globs, and the file that it adds.
     #[test]
     fn our_own_collection_does_with_files_what_is_said_here() {
         let role = "../../ansible/osp/edpm/roles/edpm_nova";

@@ -1,4 +1,5 @@
-//! nova-compute's configuration: oslo.config's syntax and options, the files of a compute, and their names.
+//! nova-compute's configuration: oslo.config's syntax and options, the files of a compute, and
+//! their names.
 
 pub mod annotations;
 pub mod conditions;

@@ -1,7 +1,8 @@
-//! oslo.config's file format, read and written by its own rules, with the place of every entry.
+//! oslo.config's file format, parsed and written by its own rules, with the position of every
+//! entry.
 //!
-//! What the rules are was settled by running `oslo_config.iniparser`; `oslo/testdata/expected.json`
-//! holds its answers to a table of tricky files and names the version that gave them.
+//! The rules were determined by running `oslo_config.iniparser`; `oslo/testdata/expected.json`
+//! holds its results for a table of difficult files and names the version.
 
 mod bounded_list;
 mod faults;
@@ -24,8 +25,8 @@ pub use text::{FIELD, Text};
 pub use value::{Bounds, Type};
 pub use write::{Unwritable, Value, render};
 
-/// What in a compute's texts is accepted and a human should know, at most so much of it, in the
-/// order of its place; without a release, what holds for all of them.
+/// Returns the first `most` warnings about accepted options of a compute, in the order of their
+/// position. Without a release, only those that hold for all releases.
 pub fn conditions(
     texts: &[Text<'_>],
     release: Option<Release>,
@@ -35,7 +36,7 @@ pub fn conditions(
         texts.iter().map(|it| (*it, parse(it.text).0)).collect();
     read.retain(|(_, entries)| !entries.is_empty());
     let mut judge = release.map(|it| known::Judge::new(&read, it.schema()));
-    // A reader gives entries in the order of their place.
+    // The parser returns entries in the order of their position.
     let all = read.iter().enumerate().flat_map(|(text_idx, (text, entries))| {
         entries.iter().map(move |entry| (text_idx, text.source, entry))
     });

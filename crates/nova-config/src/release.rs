@@ -1,4 +1,4 @@
-//! Which release of nova the options of a compute are judged by: what its cell says, else the
+//! The release of nova that a compute's options are checked against: that of its cell, else the
 //! operator's default.
 
 use api::nova::Cell;
@@ -7,17 +7,17 @@ use kube::ResourceExt;
 use crate::annotations::RELEASE;
 use crate::oslo::Release;
 
-/// What a compute's options are judged by.
+/// What a compute's options are checked against.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Chosen {
-    /// By that release.
+    /// The options of that release.
     Release(Release),
-    /// Not at all: the cell names a release that we do not know.
+    /// Nothing: the cell names a release without known options.
     Unknown(String),
 }
 
 impl Chosen {
-    /// The release, if it is known.
+    /// Returns the release, or `None` when it is unknown.
     pub fn release(&self) -> Option<Release> {
         match self {
             Self::Release(release) => Some(*release),
@@ -26,14 +26,14 @@ impl Chosen {
     }
 }
 
-/// The release of a cell.
+/// Returns the release of a cell, or `default` when it names none.
 pub fn of(cell: Option<&Cell>, default: Release) -> Chosen {
     let named = cell.and_then(|it| it.annotations().get(RELEASE)).filter(|it| !it.is_empty());
     let Some(named) = named else { return Chosen::Release(default) };
     Release::named(named).map_or_else(|| Chosen::Unknown(named.clone()), Chosen::Release)
 }
 
-/// Why options are not judged, and what a human can do.
+/// Returns why options are not checked, and what the user can do.
 pub fn not_judged(cell: &str, named: &str) -> String {
     format!(
         "Names and values of options are not checked, for annotation {RELEASE} of NovaCell {cell} \
@@ -42,7 +42,7 @@ pub fn not_judged(cell: &str, named: &str) -> String {
     )
 }
 
-/// The release of that name, or which names there are.
+/// Returns the release of that name, or an error that lists the known names.
 pub fn parse(name: &str) -> Result<Release, String> {
     Release::named(name).ok_or_else(|| format!("known are {}", names().join(", ")))
 }

@@ -5,12 +5,12 @@ pub const CONFIG_HASH: &str = "edpm.openstack.org/content-hash";
 /// Annotation with the list of files, as JSON.
 pub const CONFIG_FILES: &str = "nova.openstack.org/config-files";
 
-/// The Secret with a compute's files.
+/// Returns the name of the Secret with a compute's files.
 pub fn compute_secret_name(compute: &str) -> String {
     format!("{compute}-config-data")
 }
 
-/// The Secret with a cell's files, under the name that upstream's services mount.
+/// Returns the name of the Secret with a cell's files, which the upstream services mount.
 pub fn cell_secret_name(cell: &str) -> String {
     format!("{cell}-compute-config")
 }

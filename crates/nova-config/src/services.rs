@@ -4,8 +4,8 @@
 pub const LIBVIRT: &str = "libvirt";
 /// Runs nova-compute on the host.
 pub const NOVA: &str = "nova";
-/// Asks the cell whether the compute has registered since.
+/// Checks whether the compute has registered in the cell since.
 pub const NOVA_REGISTERED: &str = "nova-registered";
 
-/// The service type whose files are a compute's: it names their folder in the pods of runs.
+/// The service type of the compute's files, which names their folder in the pods of runs.
 pub const NOVA_TYPE: &str = "nova";

@@ -1,38 +1,38 @@
-//! oslo.messaging's `transport_url`, taken apart as oslo.messaging does it; pure, tells no secret.
+//! oslo.messaging's `transport_url`, parsed as oslo.messaging does it; no output contains a secret.
 
 use std::fmt;
 
 use percent_encoding::percent_decode_str;
 
-/// The port of a broker whose URL names none.
+/// The port of a broker without one in the URL.
 const DEFAULT_PORT: u16 = 5672;
 
-/// A message bus: every broker that a service may log in to, and where it logs in.
+/// A message bus: the brokers that a service may log in to, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransportUrl {
     /// The brokers in the URL's order, at least one.
     pub brokers: Vec<Broker>,
-    /// The virtual host; `/` where the URL names none.
+    /// The virtual host; `/` when the URL names none.
     pub virtual_host: String,
-    /// Whether `?ssl=1` (or `true`, `on`, `yes`) asks for TLS.
+    /// Whether `?ssl=1` (or `true`, `on`, `yes`) requests TLS.
     pub tls: bool,
 }
 
-/// One broker with the credentials that the URL gives for it.
+/// One broker and its credentials in the URL.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Broker {
     /// Host name or address, an IPv6 address without brackets.
     pub host: String,
     /// Port.
     pub port: u16,
-    /// User; `guest` where the URL names none.
+    /// User; `guest` when the URL names none.
     pub user: String,
-    /// Password; `guest` where the URL names none.
+    /// Password; `guest` when the URL names none.
     pub password: String,
 }
 
 impl Broker {
-    /// `host:port`, with brackets around an IPv6 address.
+    /// Returns `host:port`, with brackets around an IPv6 address.
     pub fn address(&self) -> String {
         let Self { host, port, .. } = self;
         if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
@@ -45,27 +45,27 @@ impl fmt::Debug for Broker {
     }
 }
 
-/// Why a text is no `transport_url`.
+/// Why a text is not a `transport_url`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UrlFault {
     /// No `rabbit://` at its beginning.
     NotRabbit,
     /// No host at all, or an empty one.
     NoHost,
-    /// A port that is no number from 1 to 65535.
+    /// A port that is not a number from 1 to 65535.
     Port,
-    /// What looks like the host is a part of the credentials, which hold a character unescaped.
+    /// The apparent host is a part of the credentials, which contain an unescaped character.
     Unescaped,
-    /// An opening bracket of an IPv6 address without its end.
+    /// An opening bracket of an IPv6 address without the closing one.
     Bracket,
-    /// A virtual host that AMQP cannot name.
+    /// A virtual host that is too long for AMQP.
     VirtualHost,
-    /// A value of `ssl` that is no boolean.
+    /// A value of `ssl` that is not a boolean.
     Ssl,
 }
 
 impl UrlFault {
-    /// What is wrong, and the legal way, in a human's words; never a part of the URL.
+    /// Returns the cause and the correction, without any part of the URL.
     pub fn message(self) -> &'static str {
         match self {
             Self::NotRabbit => {
@@ -95,13 +95,13 @@ impl fmt::Display for UrlFault {
 }
 
 impl TransportUrl {
-    /// Takes a URL apart as `oslo_messaging.TransportURL.parse` does.
+    /// Parses a URL as `oslo_messaging.TransportURL.parse` does.
     pub fn parse(url: &str) -> Result<Self, UrlFault> {
         let (scheme, rest) = url.split_once("://").ok_or(UrlFault::NotRabbit)?;
         if !["rabbit", "kombu"].contains(&scheme.to_ascii_lowercase().as_str()) {
             return Err(UrlFault::NotRabbit);
         }
-        // Else a part of a password would be shown as a port, and dialled.
+        // Otherwise a part of a password would be taken for a port, shown and connected to.
         let (before, behind) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
         if behind.contains('@') && !before.rsplit(',').next().is_some_and(|it| it.contains('@')) {
             return Err(UrlFault::Unescaped);
@@ -122,7 +122,7 @@ impl TransportUrl {
 }
 
 fn broker(netloc: &str) -> Result<Broker, UrlFault> {
-    // A user may hold an `@`: the last one counts.
+    // A user may contain an `@`, so the last one separates.
     let (credentials, address) = match netloc.rsplit_once('@') {
         Some((credentials, address)) => (Some(credentials), address),
         None => (None, netloc),
@@ -135,7 +135,7 @@ fn broker(netloc: &str) -> Result<Broker, UrlFault> {
     };
     let or_guest = |it: Option<&str>| match it {
         Some(it) if !it.is_empty() => decoded(it),
-        // oslo.messaging's rabbit driver logs in as RabbitMQ's own default user then.
+        // Without credentials, oslo.messaging's rabbit driver logs in as RabbitMQ's default user.
         _ => "guest".to_owned(),
     };
     Ok(Broker { host, port, user: or_guest(user), password: or_guest(password) })
@@ -204,7 +204,7 @@ mod tests {
             })
             .collect();
         let expected = TransportUrl { brokers, virtual_host: virtual_host.to_owned(), tls };
-        // assert_eq! would hide what differs: Debug tells no password.
+        // assert_eq! would hide the difference: Debug omits the password.
         assert!(TransportUrl::parse(url).unwrap() == expected, "{:?}", TransportUrl::parse(url));
     }
 

@@ -1,7 +1,7 @@
-//! The admission webhooks. Of computes: images by default, and options that oslo.config can read. Of
-//! nodes and roles: the cell is set once.
+//! The admission webhooks: default images and option checks for computes, and the immutable cell of
+//! nodes and roles.
 //!
-//! The controllers keep the same rules by the same functions, so nothing hangs on a webhook.
+//! The controllers apply the same functions, so every rule also holds without a webhook.
 
 use api::nova::ExternalComputeSpec;
 use nova_config::conditions::CONFIG_WARNINGS;
@@ -19,27 +19,27 @@ pub mod cell;
 
 use caches::Known;
 
-/// Path of the defaulting webhook.
+/// Path of the mutating webhook for computes.
 pub const MUTATE: &str = "/mutate-nova-openstack-org-v1beta1-novaexternalcompute";
-/// Path of the validating webhook.
+/// Path of the validating webhook for computes.
 pub const VALIDATE: &str = "/validate-nova-openstack-org-v1beta1-novaexternalcompute";
 
-/// How many findings are warnings of their own: the API server cuts off what is too much.
+/// The number of options that get a warning of their own; the API server truncates longer lists.
 const WARNED: usize = 12;
 
-/// All webhooks; those of nodes and roles answer from what is known.
+/// Returns all webhooks; those for nodes and roles answer from the caches in `known`.
 pub fn webhook(images: Images, releases: Releases, known: &Known) -> Webhook {
     let defaulted = move |request: &Request| defaulted(request, &images);
     let evaluated = move |request: &Request| judged(request, |it| releases.of(it));
     cell::add(Webhook::new().mutate(MUTATE, defaulted).validate(VALIDATE, evaluated), known)
 }
 
-/// A compute with its images filled.
+/// Fills the images that a compute leaves unset.
 pub(crate) fn defaulted(request: &Request, images: &Images) -> AdmissionDecision {
     spec(request.object.as_ref()).map_or_else(AdmissionDecision::allow, |it| mutate(&it, images))
 }
 
-/// What is said of a compute; `release` tells that of its cell, once it is known.
+/// Validates a compute; `release` returns the release of its cell, or `None` while it is unknown.
 pub(crate) fn judged(
     request: &Request,
     release: impl FnOnce(&Key) -> Option<Chosen>,
@@ -51,7 +51,7 @@ pub(crate) fn judged(
     validate(old.as_ref(), &new, release(&key).as_ref())
 }
 
-/// The spec as it was written: a mutating webhook sees objects before their schema is applied.
+/// Returns the spec as the user wrote it: a mutating webhook sees objects before schema defaults.
 fn spec(object: Option<&kube::core::DynamicObject>) -> Option<Value> {
     object?.data.get("spec").cloned()
 }
@@ -78,11 +78,11 @@ fn mutate(spec: &Value, images: &Images) -> AdmissionDecision {
     AdmissionDecision::replace(&json!({ "spec": spec }), &json!({ "spec": defaulted }))
 }
 
-/// Refuses options that cannot be read, unless they were there before: others must still be able to
-/// write what is theirs.
+/// Denies options that cannot be parsed, unless they are unchanged: other writers must still be
+/// able to update the object.
 ///
-/// Without a release, which is not known before all cells are, little is said of what is accepted;
-/// the compute's condition says all of it.
+/// `release` is `None` until the cells are cached. Then the warnings cover only what does not
+/// depend on a release; the compute's condition reports everything later.
 fn validate(old: Option<&Value>, new: &Value, release: Option<&Chosen>) -> AdmissionDecision {
     let custom = text(new, "customServiceConfig").unwrap_or_default();
     let before = old.and_then(|it| text(it, "customServiceConfig")).unwrap_or_default();

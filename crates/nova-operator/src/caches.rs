@@ -1,4 +1,4 @@
-//! Everything that nova-operator watches, and who is woken by what.
+//! The caches of nova-operator, and which work queues a change in each of them enqueues.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,25 +25,25 @@ use crate::indexes::{BY_CELL, BY_NODE, BY_OWNER, BY_ROLE, cell_key};
 use crate::rollout_coordinator::{Requeue, RolloutCoordinator};
 use crate::shared_caches::SharedCaches;
 
-/// How long a cell waits for more computes to count: a rollout over many costs one write in a while.
+/// Delay before a cell recounts its computes, so that a rollout over many causes few writes.
 const COUNT_PAUSE: Duration = Duration::from_secs(2);
 
-/// The queue of each controller.
+/// The work queue of each controller.
 #[derive(Default)]
 pub struct Queues {
-    /// Of nodes.
+    /// Keys of nodes.
     pub nodes: Arc<WorkQueue>,
-    /// Of computes.
+    /// Keys of computes.
     pub computes: Arc<WorkQueue>,
-    /// Of cells.
+    /// Keys of cells.
     pub cells: Arc<WorkQueue>,
-    /// Of runs that clean up after a compute.
+    /// Keys of cleanup runs.
     pub cleanups: Arc<WorkQueue>,
-    /// Of services.
+    /// Keys of services.
     pub services: Arc<WorkQueue>,
 }
 
-/// The watched world.
+/// All caches of the operator.
 pub struct Caches {
     /// All nodes, indexed [`BY_ROLE`].
     pub nodes: Arc<Cache<Node>>,
@@ -57,29 +57,29 @@ pub struct Caches {
     pub computes: Arc<Cache<ExternalCompute>>,
     /// All runs, indexed [`BY_OWNER`].
     pub runs: Arc<Cache<AnsibleEe>>,
-    /// What computes depend on.
+    /// The Secrets and ConfigMaps that computes depend on.
     pub compute_sources: Arc<SourceCache>,
-    /// What cells depend on.
+    /// The Secrets and ConfigMaps that cells depend on.
     pub cell_sources: Arc<SourceCache>,
-    /// What services of nova's type depend on.
+    /// The Secrets and ConfigMaps that services of type nova depend on.
     pub service_sources: Arc<SourceCache>,
-    /// The content of what both depend on.
+    /// The contents of those Secrets and ConfigMaps.
     pub source_contents: SourceContents,
-    /// How the computes of each role stand.
+    /// The rollout state of the computes of each role.
     pub coordinator: RolloutCoordinator,
-    /// For what is not watched.
+    /// The API client, for kinds that are not cached.
     pub api: Arc<Api>,
-    /// Whether this operator looks after the cells.
+    /// Whether this operator reconciles `NovaCell` objects.
     pub cells_are_ours: bool,
     secrets: Arc<MetadataCache<Secret>>,
     config_maps: Arc<MetadataCache<ConfigMap>>,
 }
 
 impl Caches {
-    /// An empty world, which [`World::watch`] fills.
+    /// Returns empty caches, which [`Caches::watch`] fills.
     ///
-    /// Secrets are known to be as they were written by the fields that `manager` still owns; digests of
-    /// what Secrets hold are by `keys`.
+    /// `manager` is the field manager by which a Secret is recognized as unchanged: it still owns
+    /// the fields it wrote. `keys` are the keys of the digests of Secret contents.
     pub fn new(
         builder: &ManagerBuilder,
         manager: &'static str,
@@ -90,7 +90,7 @@ impl Caches {
         let coordinator = RolloutCoordinator::new(shared_caches.clone());
         let SharedCaches { nodes, roles, computes, runs } = shared_caches;
         let (cells, services) = (Cache::new(vec![]), Cache::new(vec![]));
-        // Rendered Secrets that are edited by hand are known by what is left of our own fields.
+        // A manual edit of a rendered Secret shows in the fields that our field manager still owns.
         let secrets = source_cache::metadata::<Secret>(manager, vec![]);
         let config_maps = MetadataCache::<ConfigMap>::new(vec![]);
         let absorbing: Vec<Arc<dyn WriteThrough>> = vec![
@@ -123,7 +123,7 @@ impl Caches {
         })
     }
 
-    /// What the rule of the cell is judged by.
+    /// Returns the caches that the cell rules need.
     pub fn watched(&self) -> SharedCaches {
         SharedCaches {
             nodes: Arc::clone(&self.nodes),
@@ -133,7 +133,7 @@ impl Caches {
         }
     }
 
-    /// Opens all watches.
+    /// Starts all informers.
     pub fn watch(&self, leader: &mut Manager) {
         self.watched().watch(leader.informers());
         leader.watch(&self.services, "");
@@ -142,7 +142,7 @@ impl Caches {
         leader.watch(&self.config_maps, "");
     }
 
-    /// The service of nova's type among those of a node, if there is one.
+    /// Returns the service of type nova among those of a node, or `None` when there is none.
     pub fn rival(&self, role: Option<&Role>, node: &Node) -> Option<ConflictingService> {
         let namespace = node.namespace().unwrap_or_default();
         let known: BTreeMap<&str, Arc<Service>> = conflicting_service::listed(role, node)
@@ -152,7 +152,7 @@ impl Caches {
         conflicting_service::of(role, node, |name| known.get(name).map(|it| &**it))
     }
 
-    /// The nodes that get a service in phase 0.
+    /// Returns the nodes that list a service.
     fn listing(&self, service: &Service) -> Vec<Arc<Node>> {
         let (name, namespace) = (service.name_any(), service.namespace());
         let lists = |node: &Arc<Node>| {
@@ -168,7 +168,7 @@ impl Caches {
         self.nodes.all().into_iter().filter(|it| here(it) && lists(it)).collect()
     }
 
-    /// Wakes whoever a change concerns.
+    /// Enqueues the objects that depend on a changed object.
     pub fn map_events(self: &Arc<Self>, queues: &Queues) {
         let (caches, nodes, computes) =
             (Arc::clone(self), Arc::clone(&queues.nodes), Arc::clone(&queues.computes));
@@ -190,17 +190,7 @@ impl Caches {
             }
         });
         self.map_services(queues);
-        let (caches, cells, computes) =
-            (Arc::clone(self), Arc::clone(&queues.cells), Arc::clone(&queues.computes));
-        let concern = ChangeFilter::default();
-        self.cells.on_change(move |it| {
-            let key = Key::of(it);
-            // Its counters concern nobody, itself included: else each count is followed by another.
-            if concern.changes(&key, || caches.cells.get(&key).map(|it| bearing(&it))) {
-                cells.push(key.clone());
-                push_all(&computes, &caches.computes.indexed(BY_CELL, &key));
-            }
-        });
+        self.map_cells(queues);
         let (nodes, cells, computes) =
             (Arc::clone(&queues.nodes), Arc::clone(&queues.cells), Arc::clone(&queues.computes));
         let (caches, cleanups) = (Arc::clone(self), Arc::clone(&queues.cleanups));
@@ -231,7 +221,23 @@ impl Caches {
         self.service_sources.on_change(move |key| services.push(key));
     }
 
-    /// What follows for others when a compute, or its node, is another one than before.
+    /// Enqueues a cell and its computes when something changes that can concern them.
+    fn map_cells(self: &Arc<Self>, queues: &Queues) {
+        let (caches, cells, computes) =
+            (Arc::clone(self), Arc::clone(&queues.cells), Arc::clone(&queues.computes));
+        let concern = ChangeFilter::default();
+        self.cells.on_change(move |it| {
+            let key = Key::of(it);
+            // Changes of counters alone enqueue nothing: otherwise each count would cause another.
+            if concern.changes(&key, || caches.cells.get(&key).map(|it| bearing(&it))) {
+                cells.push(key.clone());
+                push_all(&computes, &caches.computes.indexed(BY_CELL, &key));
+            }
+        });
+    }
+
+    /// Returns a function that refreshes the rollout state of a compute and enqueues the computes
+    /// and cells that the change affects.
     fn stir(self: &Arc<Self>, queues: &Queues) -> impl Fn(&Key) + Send + Sync + use<> {
         let caches = Arc::clone(self);
         let (computes, cells) = (Arc::clone(&queues.computes), Arc::clone(&queues.cells));
@@ -246,8 +252,8 @@ impl Caches {
         }
     }
 
-    /// A service concerns itself; and in phase 0 it may come to stand in the way of computes, or cease
-    /// to.
+    /// Enqueues a changed service, and the nodes and computes that list it: a service of type nova
+    /// conflicts with their computes.
     fn map_services(self: &Arc<Self>, queues: &Queues) {
         let (caches, nodes, computes) =
             (Arc::clone(self), Arc::clone(&queues.nodes), Arc::clone(&queues.computes));
@@ -274,7 +280,7 @@ fn push_cleanup(queue: &WorkQueue, run: &AnsibleEe) {
     }
 }
 
-/// The compute that owns a run, or that it cleans up after.
+/// Returns the compute that owns a run, or that the run cleans up after.
 fn compute_of(run: &AnsibleEe) -> Option<Key> {
     let kind = ExternalCompute::kind(&());
     let owner = run.owner_references().iter().find(|it| it.kind == kind);

@@ -1,9 +1,10 @@
-//! `NovaCell`: whether computes can be configured from it, whether its services answer, and how many
-//! of its computes use its present credentials.
+//! `NovaCell`: whether computes can be configured from it, whether its services answer, and how
+//! many of its computes use its current credentials.
 //!
-//! It watches cells, the Secrets that they name, the Secret that it renders, and computes: a cell
-//! that has some is held, and remembers what those that went have left in nova.
-//! It is the only controller that asks anyone but the API server: RabbitMQ and Keystone.
+//! The controller watches cells, the Secrets that they name, the Secret that it renders, and
+//! computes. A finalizer holds a cell that has computes, and the status lists the records that
+//! deleted computes leave in nova. This is the only controller that queries services other than the
+//! API server: RabbitMQ and Keystone.
 
 pub mod conductor;
 pub mod config;
@@ -30,11 +31,11 @@ use operator_runtime::error::Result;
 
 use crate::caches::Caches;
 
-/// The controller; its keys are cells.
+/// The controller of cells.
 pub struct CellHealth {
-    /// The watched world.
+    /// All caches of the operator.
     pub caches: Arc<Caches>,
-    /// What came of the last questions.
+    /// The results of the last probes.
     pub probes: Probes,
 }
 

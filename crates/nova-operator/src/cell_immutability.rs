@@ -1,5 +1,5 @@
-//! The cell is set once: one judgement for the webhook, which refuses a change, and for the
-//! controllers, which keep the rule where no webhook did.
+//! The immutable cell of a compute: one evaluation for the webhook, which rejects changes, and for
+//! the controllers, which apply the rule when no webhook did.
 
 use std::sync::Arc;
 
@@ -19,28 +19,28 @@ mod tests;
 
 pub use mismatch::Mismatch;
 
-/// How many computes a refusal names.
+/// The number of computes that a rejection names.
 const NAMED: usize = 5;
 
-/// How what a node asks for stands to the compute of its own that it has.
+/// How the cell that a node requests relates to the compute that the node owns.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum CellBinding {
-    /// The compute is in the cell that is asked for.
+    /// The compute is in the requested cell.
     Agrees,
-    /// Nobody can tell, so nothing changes: the named role does not exist.
+    /// The named role does not exist, so the requested cell is unknown and nothing changes.
     Unknown {
         /// The role that the node names.
         role: String,
     },
-    /// Another cell or none is asked for, and nothing is lost with the compute.
+    /// Another cell or none is requested; the compute holds nothing that deleting it would lose.
     Replaceable,
-    /// No cell is asked for, and the node's human has allowed that the compute goes.
+    /// No cell is requested, and the user's annotation allows the deletion of the compute.
     MayGo,
-    /// Another cell or none is asked for, and the compute stays as it is.
+    /// Another cell or none is requested, and the compute stays unchanged.
     Bound(Mismatch),
 }
 
-/// Judges a node and the compute that it owns, which is not terminating.
+/// Compares a node with the compute that it owns; the compute must not be terminating.
 pub fn binding(
     requested: &DesiredCompute,
     node: &Node,
@@ -54,7 +54,7 @@ pub fn binding(
         DesiredCompute::Cell(cell) => Some(cell.clone()),
         DesiredCompute::Nothing => None,
         DesiredCompute::Unknown { role } => return CellBinding::Unknown { role: role.clone() },
-        // Told for itself; what is no cell moves no compute.
+        // Reported separately; an invalid cell name does not move the compute.
         DesiredCompute::Refused { .. } => return CellBinding::Agrees,
     };
     let has_run = has_run(compute, has_runs);
@@ -67,12 +67,12 @@ pub fn binding(
     CellBinding::Bound(Mismatch::of(compute, asked, has_run))
 }
 
-/// Whether the compute has ever had a run: attempts stay in its status, before the first run is made.
+/// Whether the compute has ever had a run: its status records an attempt before the run is created.
 pub fn has_run(compute: &ExternalCompute, has_runs: bool) -> bool {
     has_runs || compute.status.as_ref().is_some_and(|it| !it.services.is_empty())
 }
 
-/// Whether the node is the compute's controller: another node of its name is not.
+/// Whether this node is the compute's controller; an earlier node of the same name is not.
 pub fn owns(node: &Node, compute: &ExternalCompute) -> bool {
     let owners = compute.metadata.owner_references.as_deref().unwrap_or_default();
     let controller = owners.iter().find(|it| it.controller == Some(true));
@@ -83,32 +83,32 @@ fn allows_removal(node: &Node) -> bool {
     node.annotations().get(ALLOW_REMOVAL).is_some_and(|it| it == "true")
 }
 
-/// Why a change is refused.
+/// Why a change is rejected.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Fault {
-    /// The annotation names what no compute can be in.
+    /// The annotation holds a value that cannot be the cell of a compute.
     Invalid {
         /// Object, cause and next step.
         message: String,
     },
-    /// The change asks for another cell, or for none, than that of a compute that has run.
+    /// The change requests another cell, or none, for a compute that has run.
     Bound(Mismatch),
-    /// The change leaves the cell of a compute that has run to a role that does not exist.
+    /// The change makes the cell of a compute that has run depend on a role that does not exist.
     RoleUnknown {
-        /// The compute, and what is asked for: no cell yet.
+        /// The compute, and the requested cell, which is still `None`.
         mismatch: Mismatch,
         /// The role.
         role: String,
     },
 }
 
-/// Why a node may not become what it is to become; without `old` it is created.
+/// Returns the reasons to reject a change of a node; `old` is `None` when the node is created.
 pub fn faults_of_node(old: Option<&Node>, new: &Node, world: &SharedCaches) -> Vec<Fault> {
     let asked = |it: &Node| desired(world.role_of(it).as_deref(), it);
     fault(old.map(asked), &asked(new), new, world).into_iter().collect()
 }
 
-/// Why a role may not become what it is to become; without `old` it is created.
+/// Returns the reasons to reject a change of a role; `old` is `None` when the role is created.
 pub fn faults_of_role(old: Option<&Role>, new: &Role, world: &SharedCaches) -> Vec<Fault> {
     let before = old.map(desired_of_role);
     let after = desired_of_role(new);
@@ -127,7 +127,7 @@ pub fn faults_of_role(old: Option<&Role>, new: &Role, world: &SharedCaches) -> V
         .collect()
 }
 
-/// Why a node may not ask for that; what it asked for already hinders no other change.
+/// Returns the reason to reject a change of a node; an unchanged request is never rejected.
 fn fault(
     before: Option<DesiredCompute>,
     after: &DesiredCompute,
@@ -140,7 +140,7 @@ fn fault(
     if let DesiredCompute::Refused { message, .. } = after {
         return Some(Fault::Invalid { message: message.clone() });
     }
-    // What is created has no compute yet, or one that is restored with it.
+    // A new node has no compute, or one that is restored from a backup together with it.
     before?;
     let (compute, has_runs) = caches.compute_of(node)?;
     if !owns(node, &compute) || compute.metadata.deletion_timestamp.is_some() {
@@ -160,7 +160,7 @@ fn fault(
     }
 }
 
-/// What a refused human reads: which computes, their cells, and the legal way.
+/// Returns the text of the rejection: the computes, their cells, and the allowed procedure.
 pub fn rejection(faults: &[Fault]) -> String {
     let mut texts: Vec<String> = faults.iter().take(NAMED).map(Fault::cause).collect();
     if let Some(n_more @ 1..) = faults.len().checked_sub(NAMED) {

@@ -1,4 +1,4 @@
-//! What of a cell concerns its computes, so that its own news does not wake all of them.
+//! Filters changes of a cell, so that changes of its counters do not enqueue all its computes.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,7 +9,7 @@ use operator_core::object_key::Key;
 
 use crate::cell::credentials::CREDENTIALS;
 
-/// What was last seen of each object, as far as it concerns others.
+/// The last seen value of each object, reduced to the fields that other objects depend on.
 pub struct ChangeFilter<T>(Mutex<BTreeMap<Key, T>>);
 
 impl<T> Default for ChangeFilter<T> {
@@ -19,12 +19,12 @@ impl<T> Default for ChangeFilter<T> {
 }
 
 impl<T: PartialEq> ChangeFilter<T> {
-    /// Whether an object is another one to others than the last time; `now` reads it, and gives
-    /// nothing where it is gone.
+    /// Whether the value of an object differs from the last call; `now` reads it, and returns
+    /// `None` when the object no longer exists.
     pub fn changes(&self, key: &Key, now: impl FnOnce() -> Option<T>) -> bool {
         // A poisoned lock only means that a reader panicked; the map itself is whole.
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Read under the lock, so that of two who look the last one has seen the newest.
+        // Read under the lock, so that the last of concurrent callers has read the newest value.
         match now() {
             Some(now) if last.get(key) == Some(&now) => false,
             Some(now) => {
@@ -36,7 +36,7 @@ impl<T: PartialEq> ChangeFilter<T> {
     }
 }
 
-/// What of a cell concerns its computes.
+/// The fields of a cell that its computes depend on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bearing {
     uid: Option<String>,
@@ -48,7 +48,7 @@ pub struct Bearing {
     credentials: Option<String>,
 }
 
-/// What of this cell concerns its computes: all but its counters and its further conditions.
+/// Returns the fields that computes depend on: neither counters nor other conditions than `Ready`.
 pub fn bearing(cell: &Cell) -> Bearing {
     let meta = &cell.metadata;
     let status = cell.status.as_ref();

@@ -1,8 +1,8 @@
-//! The end of a compute: nova-compute is stopped on its host, what is left in nova is told, and only
-//! then the compute goes.
+//! The deletion of a compute: a run stops nova-compute on the host, the records that remain in nova
+//! are reported, and then the finalizer is removed.
 //!
-//! It is all judged from what is there: the compute being deleted, its recorded attempts, the runs.
-//! So an operator that was down meanwhile does the same a little later.
+//! The decision uses only current objects: the compute being deleted, its recorded attempts, its
+//! runs. So an operator that was down meanwhile does the same after its restart.
 
 pub mod build;
 pub mod decide;

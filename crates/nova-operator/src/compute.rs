@@ -1,8 +1,8 @@
 //! `NovaExternalCompute`: waits for its node and its cell, renders nova's configuration, and runs
-//! libvirt, nova-compute and the question whether the compute has registered.
+//! libvirt, nova-compute and the check that the compute has registered.
 //!
-//! It watches computes, nodes, roles, cells, the runs that it made, and the Secrets and ConfigMaps
-//! that a configuration is made from.
+//! The controller watches computes, nodes, roles, cells, the runs that it created, and the Secrets
+//! and ConfigMaps that the configuration is made from.
 
 pub mod blocked_rollout;
 pub mod build;
@@ -37,13 +37,13 @@ use operator_runtime::error::Result;
 use crate::caches::Caches;
 use crate::images::Images;
 
-/// The controller; its keys are computes.
+/// The controller of computes.
 pub struct ComputeDeployment {
-    /// The watched world.
+    /// All caches of the operator.
     pub caches: Arc<Caches>,
-    /// Images of a compute that names none.
+    /// The default images.
     pub images: Images,
-    /// The release of nova where a cell names none.
+    /// The default release, for computes whose cell names none.
     pub release: Release,
 }
 

@@ -1,8 +1,8 @@
-//! Makes the `NovaExternalCompute` of each node with a cell, and tells the node how it fares.
+//! Creates the `NovaExternalCompute` of each node with a cell, and reports its state on the node.
 //!
-//! It watches nodes, roles and computes.
-//! A node is held for as long as it has a compute of its own: the compute's end needs the node.
-//! A node without a cell costs nothing: nothing of nova's is read or written for it.
+//! The controller watches nodes, roles and computes. A finalizer holds a node while it owns a
+//! compute, because the cleanup of the compute needs the node. For a node without a cell, no object
+//! of the group `nova.openstack.org` is read or written.
 
 pub mod build;
 pub mod decide;
@@ -29,11 +29,11 @@ use operator_runtime::error::Result;
 use crate::caches::Caches;
 use crate::images::Images;
 
-/// The controller; its keys are nodes.
+/// The controller of nodes.
 pub struct ComputeLifecycle {
-    /// The watched world.
+    /// All caches of the operator.
     pub caches: Arc<Caches>,
-    /// Images of a compute that names none.
+    /// The default images.
     pub images: Images,
 }
 

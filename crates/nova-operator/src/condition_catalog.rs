@@ -1,4 +1,5 @@
-//! Every condition that nova-operator writes, and every reason, as the docs' table tells them.
+//! Every condition and reason that nova-operator writes, as the table in the documentation lists
+//! them.
 
 use nova_config::conditions::{
     COMPUTE_CONDITION, COMPUTES_UP_TO_DATE, CONDUCTOR_ANSWERS, CONFIG_CONDITION, INPUT_READY,
@@ -14,7 +15,7 @@ mod shared;
 
 use shared::{NOT_RENDERED, SECRET_NOT_OURS, SERVICE_LISTED};
 
-/// The kinds and their conditions, in the order in which a human reads them.
+/// The kinds and their conditions, in reading order.
 pub const KINDS: &[KindConditions] = &[
     KindConditions { name: "OpenStackDataPlaneNode", conditions: NODE },
     KindConditions { name: "NovaExternalCompute", conditions: compute::CONDITIONS },
@@ -22,7 +23,7 @@ pub const KINDS: &[KindConditions] = &[
     KindConditions { name: "OpenStackDataPlaneService", conditions: SERVICE },
 ];
 
-/// One condition on the services of nova's type, for what the play does with their files is nova's.
+/// The condition on services of type nova: what happens to the files of their data sources.
 const SERVICE: &[ConditionSpec] = &[condition(
     CONFIG_CONDITION,
     "Every key of the data sources that humans wrote is used by nova-compute or its play; absent on \
@@ -45,7 +46,7 @@ const SERVICE: &[ConditionSpec] = &[condition(
     ],
 )];
 
-/// One condition on the node, so that the object that the human wrote tells about phase 1 too.
+/// The condition on nodes, so that the object that the user wrote also reports phase 1.
 const NODE: &[ConditionSpec] = &[condition(
     COMPUTE_CONDITION,
     "The node's compute is ready; absent where the node has no cell, and without effect on the \

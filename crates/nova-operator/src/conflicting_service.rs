@@ -1,23 +1,23 @@
-//! A service of type nova among those of a node: it would write the files of the node's compute.
+//! A service of type nova among those of a node, which would write the same files as the compute.
 
 use api::dataplane::{Node, Role, Service};
 use kube::ResourceExt;
 use nova_config::annotations::CELL;
 use nova_config::services::NOVA_TYPE;
 
-/// The reason of a compute that such a service stands in the way of.
+/// The reason on a compute that such a service conflicts with.
 pub const REASON: &str = "NovaServiceListed";
 
-/// The service, and who lists it.
+/// A service of type nova, and the object that lists it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ConflictingService {
     /// The listing object, as in `OpenStackDataPlaneRole x`.
     pub lister: String,
-    /// The service.
+    /// The name of the service.
     pub service: String,
 }
 
-/// The names of the services of a node in phase 0.
+/// Returns the names of the services of a node: those of its role, or its own without a role.
 pub fn listed<'a>(role: Option<&'a Role>, node: &'a Node) -> &'a [String] {
     match (&node.spec.role, role) {
         (Some(_), role) => role.map(|it| it.spec.services.as_slice()).unwrap_or_default(),
@@ -25,13 +25,13 @@ pub fn listed<'a>(role: Option<&'a Role>, node: &'a Node) -> &'a [String] {
     }
 }
 
-/// The first of a node's services that is of nova's type; `find` knows those that exist.
+/// Returns the first service of type nova of a node; `find` looks up the services that exist.
 pub fn of<'a>(
     role: Option<&Role>,
     node: &Node,
     find: impl Fn(&str) -> Option<&'a Service>,
 ) -> Option<ConflictingService> {
-    // One that does not exist yet is of the type of its name.
+    // A service that does not exist yet is assumed to have the type of its name.
     let is_nova = |name: &&String| {
         let given = find(name).and_then(|it| it.spec.edpm_service_type.as_deref());
         given.unwrap_or(name) == NOVA_TYPE
@@ -45,7 +45,7 @@ pub fn of<'a>(
 }
 
 impl ConflictingService {
-    /// Object, cause and next step.
+    /// Returns the condition message: object, cause and next step.
     pub fn message(&self, node: &str) -> String {
         let Self { lister, service } = self;
         format!(
@@ -98,7 +98,7 @@ mod tests {
     fn a_node_without_a_role_lists_for_itself() {
         let found = of(None, &node(None, &["nova"]), |_| None).unwrap();
         assert_eq!(found.lister, "OpenStackDataPlaneNode n0");
-        // What a node lists beside a role has no effect, and a role that is gone lists nothing.
+        // The services of a node with a role have no effect, and a missing role lists none.
         assert_eq!(of(Some(&role(&["run-os"])), &node(Some("compute"), &["nova"]), |_| None), None);
         assert_eq!(of(None, &node(Some("compute"), &["nova"]), |_| None), None);
     }

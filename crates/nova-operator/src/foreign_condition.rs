@@ -1,4 +1,4 @@
-//! The one condition that this operator keeps on an object of another operator.
+//! The condition that this operator writes on an object of another operator.
 
 use api::conditions::{Condition, ConditionDraft, merge_conditions};
 use jiff::Timestamp;
@@ -7,8 +7,8 @@ use kube::Resource;
 use operator_core::plan::{Step, Target, Write, transition_events};
 use serde_json::json;
 
-/// The step that makes the object's status hold this finding and nothing else of ours; no finding
-/// takes the condition away.
+/// Returns the step that makes `condition` the only condition of this operator on the object, or
+/// `None` when the status is already so. Without `condition`, the step removes it.
 pub fn step<K>(
     object: &K,
     previous: Option<&Condition>,

@@ -1,6 +1,6 @@
 //! Bodies of the fuzz targets of this crate; see `fuzz/` and docs/development.md.
 //!
-//! They are compiled for tests, which give them the committed corpus, and for the fuzzer alone.
+//! They are compiled only for the fuzzer and for tests, which run them on the committed corpus.
 
 use std::io;
 use std::pin::Pin;
@@ -25,7 +25,7 @@ use crate::probe::amqp::login::login;
 use crate::probe::keystone::{is_version_3, version_url};
 use crate::shared_caches::SharedCaches;
 
-/// A fuzz target: its name, and what it does with an input.
+/// A fuzz target: its name, and the function that runs it on an input.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// The targets of this crate.
@@ -37,20 +37,21 @@ pub const TARGETS: &[Target] = &[
     ("transport_url", transport_url),
 ];
 
-/// How long one word about an option may be, in bytes: names are cut, and what surrounds them is ours.
+/// Maximum size in bytes of a message about an option: names are truncated, and the rest is ours.
 const MESSAGE: usize = 2048;
 
-/// How many options are judged at a time.
+/// Maximum number of options to evaluate in one input.
 const JUDGED: usize = 16;
 
-/// A compute's options: read, written, read again, and judged by a release.
+/// Parses the options of a compute, renders and parses them again, and evaluates them.
 pub fn oslo_text(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (entries, errors) = oslo::parse(&text);
     let n_read = entries.len() + errors.len();
     let n_lines = text.split(['\n', '\r']).count();
     assert!(n_read <= n_lines, "more than there is");
-    // Behind a space of other kinds than these two, what looks like a header or a comment is a name.
+    // Behind a whitespace character other than these two, what looks like a header or a comment is
+    // a name.
     let is_writable = |it: &Entry| !it.key.starts_with(['[', '#', ';']);
     let entries: Vec<Entry> = entries.into_iter().filter(is_writable).collect();
     let again = oslo::parse(&oslo::render(&entries));
@@ -65,7 +66,8 @@ pub fn oslo_text(data: &[u8]) {
     assert!(faults.first.len() <= LIST_LIMIT);
     faults.first.iter().for_each(|it| fit(&it.message));
     let texts = [Text { source: oslo::FIELD, text: &text }];
-    // Each unknown option is compared with all of a release's, so one release does, and few options.
+    // Each unknown option is compared with all options of a release: use one release and few
+    // options.
     let releases: Vec<Option<Release>> = Release::all().map(Some).chain([None]).collect();
     let release = releases.get(text.len() % releases.len()).copied().flatten();
     if entries.len() > JUDGED {
@@ -82,14 +84,14 @@ pub fn oslo_text(data: &[u8]) {
     conditions.first.iter().for_each(|it| fit(&it.message));
 }
 
-/// A message is short, and a terminal obeys nothing in it.
+/// Asserts that a message is short, and that its condition holds no control characters.
 fn fit(message: &str) {
     assert!(message.len() <= MESSAGE, "{} bytes", message.len());
     let shown = ConditionDraft::error(READY, "x", message).message;
     assert!(!shown.contains(|it: char| it != '\n' && it.is_control()), "{shown:?}");
 }
 
-/// `transport_url` of a cell's Secret.
+/// Parses the `transport_url` of a cell's Secret.
 pub fn transport_url(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let parsed = TransportUrl::parse(&text);
@@ -110,13 +112,13 @@ pub fn transport_url(data: &[u8]) {
     }
 }
 
-/// All that a server sends to a login.
+/// Runs a login against the bytes that a server sends.
 pub fn amqp(data: &[u8]) {
     let broker =
         Broker { host: "h".into(), port: 5672, user: "nova".into(), password: "hunter2".into() };
     let outcome = |data| {
         let mut stream = Server { sends: data, n_heard: 0 };
-        // Nothing is waited for: the server has sent all that it will.
+        // The login never has to wait: the server has already sent everything.
         let login = login(&mut stream, &broker, "cell1").now_or_never();
         (login, stream.n_heard)
     };
@@ -132,7 +134,7 @@ pub fn amqp(data: &[u8]) {
     );
 }
 
-/// A server that has sent its bytes and hears all of the client's.
+/// A server that has already sent its bytes and reads everything from the client.
 struct Server<'a> {
     sends: &'a [u8],
     n_heard: usize,
@@ -170,18 +172,18 @@ impl AsyncWrite for Server<'_> {
     }
 }
 
-/// A cell's `keystoneAuthURL` in the first line, and what answers there.
+/// Parses the `keystoneAuthURL` in the first line, and the response in the rest of the input.
 pub fn nova_keystone(data: &[u8]) {
     let at = data.iter().position(|it| *it == b'\n').unwrap_or(data.len());
     let text = String::from_utf8_lossy(&data[..at]);
-    // A fragment is left out, and what is behind it with it.
+    // A fragment is dropped, together with everything behind it.
     if let Some(url) = version_url(&text).filter(|_| !text.contains('#')) {
         assert_eq!(version_url(&url.to_string()), Some(url), "another URL at the second look");
     }
     let _ = is_version_3(data.get(at + 1..).unwrap_or_default());
 }
 
-/// A review of an object that this operator's webhooks judge.
+/// Answers an admission review of an object that this operator's webhooks validate.
 pub fn admission(data: &[u8]) {
     let Ok(review) = serde_json::from_slice::<AdmissionReview<DynamicObject>>(data) else { return };
     let Ok(request): Result<Request, _> = review.try_into() else { return };

@@ -1,19 +1,19 @@
-//! The images of a compute that names none.
+//! The default images of computes.
 
 use api::nova::ExternalComputeSpec;
 
-/// Images of a compute that names none; an empty text means that there is no default.
+/// The default images of computes; an empty string means that there is no default.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Images {
-    /// Of the container `nova_compute`.
+    /// Image of the container `nova_compute`.
     pub nova_compute: String,
-    /// Of the libvirt containers.
+    /// Image of the libvirt containers.
     pub nova_libvirt: String,
-    /// Of the pods that run Ansible.
+    /// Image of the pods that run Ansible.
     pub ansible_ee: String,
 }
 
-/// Fills unset images that have a default; whether there was any.
+/// Fills unset images that have a default; returns whether it filled any.
 pub fn default_images(spec: &mut ExternalComputeSpec, images: &Images) -> bool {
     let mut has_filled = false;
     for (field, default) in [

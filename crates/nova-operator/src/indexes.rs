@@ -1,4 +1,4 @@
-//! The indexes of the caches: their names, and the keys by which each object is found.
+//! The indexes of the caches: their names, and the keys of each object.
 
 use api::ansibleee::AnsibleEe;
 use api::dataplane::Node;
@@ -17,23 +17,23 @@ pub const BY_CELL: &str = "cell";
 /// Index of runs by the UID of their owner, or of the compute that they clean up after.
 pub const BY_OWNER: &str = "owner";
 
-/// The role that a node names.
+/// Returns the role that a node names, or `None` for a node without a role.
 pub fn role_key(node: &Node) -> Option<Key> {
     let role = node.spec.role.as_ref()?;
     Some(Key::new(node.namespace().unwrap_or_default(), role))
 }
 
-/// The node that a compute names.
+/// Returns the node that a compute names.
 pub fn node_key(compute: &ExternalCompute) -> Key {
     Key::new(compute.namespace().unwrap_or_default(), &compute.spec.dataplane_node_name)
 }
 
-/// The cell that a compute names.
+/// Returns the cell that a compute names.
 pub fn cell_key(compute: &ExternalCompute) -> Key {
     Key::new(compute.namespace().unwrap_or_default(), &compute.spec.cell_name)
 }
 
-/// The owners of a run, and the compute that it cleans up after, each by namespace and UID.
+/// Returns the owners of a run and the compute that it cleans up after, each by namespace and UID.
 pub fn owner_keys(run: &AnsibleEe) -> Vec<Key> {
     let namespace = run.namespace().unwrap_or_default();
     let owners = run.owner_references().iter().map(|it| &it.uid);

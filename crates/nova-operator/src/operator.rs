@@ -1,4 +1,4 @@
-//! The process: its options, what it may do, and the list of its controllers.
+//! The process: its options, its RBAC rules, and its controllers.
 
 use std::sync::Arc;
 
@@ -29,12 +29,12 @@ use crate::shared_caches::SharedCaches;
 /// The operator's name: its field manager, its Lease and its user agent.
 pub const NAME: &str = "nova-operator";
 
-/// Brings nova-compute to hosts that are ready for it, phase 1: one compute for each node with a
+/// Deploys nova-compute to hosts that are ready for it, phase 1: one compute for each node with a
 /// cell.
 #[derive(Debug, Parser)]
 #[command(version)]
 pub struct Args {
-    /// What all operators share.
+    /// The options that all operators share.
     #[command(flatten)]
     pub common: CommonArgs,
     /// Digests of what Secrets hold.
@@ -47,7 +47,7 @@ pub struct Args {
     #[command(flatten)]
     pub images: ImageArgs,
 
-    /// Whether this operator looks after `NovaCell` objects; false where another one owns them.
+    /// Whether this operator reconciles `NovaCell` objects; false when another one owns them.
     #[arg(
         long,
         env = "RECONCILE_NOVACELL",
@@ -58,8 +58,8 @@ pub struct Args {
     )]
     pub reconcile_novacell: bool,
 
-    /// Release of OpenStack by which options of computes are judged, where their `NovaCell` names
-    /// none.
+    /// Release of OpenStack that options of computes are checked against when their `NovaCell`
+    /// names none.
     #[arg(
         long,
         env = "NOVA_RELEASE",
@@ -110,7 +110,7 @@ impl From<ImageArgs> for Images {
     }
 }
 
-/// What the operator may do in the watched namespaces.
+/// RBAC rules of the operator in the watched namespaces.
 pub const RULES: &[Rule] = &[
     Rule::of(
         &["dataplane.openstack.org"],
@@ -123,7 +123,7 @@ pub const RULES: &[Rule] = &[
         &["openstackdataplanenodes"],
         &["get", "list", "patch", "watch"],
     ),
-    // The one condition of its own on each.
+    // One condition of this operator on each.
     Rule::of(
         &["dataplane.openstack.org"],
         &["openstackdataplanenodes/status", "openstackdataplaneservices/status"],
@@ -154,18 +154,18 @@ pub const RULES: &[Rule] = &[
         &["openstackansibleees"],
         &["create", "delete", "get", "list", "watch"],
     ),
-    // Whether everything in a namespace goes: then nothing is held any more.
+    // Whether the namespace is being deleted: then finalizers are removed at once.
     Rule::of(&[""], &["namespaces"], &["get"]),
     Rule::of(&[""], &["configmaps"], &["get", "list", "watch"]),
     Rule::of(&[""], &["secrets"], &["create", "get", "list", "patch", "watch"]),
     EVENTS,
 ];
 
-/// The definitions of the kinds that it looks after.
+/// The right to read the CustomResourceDefinitions of the kinds that this operator reconciles.
 pub const DEFINITIONS: Rule =
     definitions(&["novacells.nova.openstack.org", "novaexternalcomputes.nova.openstack.org"]);
 
-/// Runs until the process is told to end.
+/// Runs the process until it receives a signal or fails.
 pub async fn run(args: Args) -> Result<()> {
     let Args { common, digests, webhook, images, reconcile_novacell, nova_release } = args;
     let images = Images::from(images);
@@ -190,7 +190,7 @@ pub async fn run(args: Args) -> Result<()> {
     runtime.run().await
 }
 
-/// The watches and the controllers.
+/// Starts the informers and the controllers.
 async fn work(
     builder: &ManagerBuilder,
     mut leader: Manager,

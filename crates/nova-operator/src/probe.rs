@@ -1,9 +1,8 @@
-//! The two questions that tell whether a cell can be used: a login to each of its brokers, and an
-//! answer of its Keystone.
+//! The two probes of a cell: a login to each of its brokers, and a request to its Keystone.
 //!
 //! # Guarantees
-//! Each question ends within [`DEADLINE`] and leaves no task, thread or connection behind.
-//! No outcome holds a password, nor text that a server sent back and that holds one.
+//! Each probe ends within [`DEADLINE`] and leaves no task, thread or connection behind. No result
+//! contains a password, nor text from a server that contains one.
 
 pub(crate) mod amqp;
 mod deadline;

@@ -1,4 +1,4 @@
-//! The releases of cells, as far as cells are known.
+//! The releases of cells, as far as the cells are cached.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,7 +8,7 @@ use nova_config::release::{self, Chosen};
 use operator_core::object_key::Key;
 use operator_runtime::cache::Cache;
 
-/// The releases of cells, for whoever has no world of its own; clones share them.
+/// The releases of cells, for code without [`crate::caches::Caches`]; clones share them.
 #[derive(Clone)]
 pub struct Releases {
     default: Release,
@@ -16,22 +16,23 @@ pub struct Releases {
 }
 
 impl Releases {
-    /// Of no cell yet.
+    /// Returns releases that know no cell yet.
     pub fn new(default: Release) -> Self {
         Self { default, cells: Arc::default() }
     }
 
-    /// What is used for cells that name none.
+    /// Returns the release of cells that name none.
     pub fn default_release(&self) -> Release {
         self.default
     }
 
-    /// From now on the cells are asked, which are all there.
+    /// Sets the cache of cells, which must be complete; later calls have no effect.
     pub fn learn(&self, cells: &Arc<Cache<Cell>>) {
         let _ = self.cells.set(Arc::clone(cells));
     }
 
-    /// The release of a cell; `None` until the cells are known, so that nobody is warned wrongly.
+    /// Returns the release of a cell, or `None` until the cells are cached, to avoid wrong
+    /// warnings.
     pub fn of(&self, cell: &Key) -> Option<Chosen> {
         let cell = self.cells.get()?.get(cell);
         Some(release::of(cell.as_deref(), self.default))

@@ -1,4 +1,4 @@
-//! Whether a Secret with rendered files is this operator's own.
+//! Whether a Secret with rendered files was created by this operator.
 
 use api::conditions::ConditionDraft;
 use kube::Resource;
@@ -6,7 +6,7 @@ use nova_config::conditions::SERVICE_CONFIG_READY;
 use nova_config::rendered_secret::CONFIG_HASH;
 use operator_runtime::managed_fields::ManagedFields;
 
-/// Whether this operator has not made a Secret for that object: it is a human's own, perhaps.
+/// Whether a Secret was not created by this operator for that object: a user may own it.
 pub fn is_of_others(
     parent: &impl Resource,
     controller: Option<&str>,
@@ -16,7 +16,7 @@ pub fn is_of_others(
     !is_parents && !managed_fields.has([CONFIG_HASH], [])
 }
 
-/// What is said of it on that object.
+/// Returns the condition on the object whose Secret name is taken.
 pub fn not_ours(parent: &impl Resource, name: &str) -> ConditionDraft {
     let namespace = parent.meta().namespace.as_deref().unwrap_or_default();
     let text = format!(

@@ -1,7 +1,8 @@
-//! The computes of each role: who may begin with a deployment, and who is woken when a place is free.
+//! The rollouts of computes, by role: which compute may start a deployment, and which ones to
+//! enqueue when a slot becomes free.
 //!
-//! How each of them stands is kept in step with the caches by what they announce, so that no pass
-//! has to look at all of its peers.
+//! Cache events keep the rollout states current, so a reconciliation does not have to read all
+//! computes of the role.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,27 +22,28 @@ mod rollout_index;
 
 use rollout_index::{Member, Standings, is_trying, state};
 
-/// All computes, by role.
+/// The rollout states of all computes, by role.
 pub struct RolloutCoordinator {
     shared_caches: SharedCaches,
     states: Mutex<Standings>,
     turns: Mutex<BTreeMap<Key, Arc<tokio::sync::Mutex<()>>>>,
 }
 
-/// Whether a compute may begin, as the limits of its role have it.
+/// Whether a compute may start its deployment under the limits of its role.
 #[derive(Clone, Debug, Default)]
 pub enum RolloutSlot {
-    /// Nothing limits it, or it has begun already, or it is being tried.
+    /// No limit applies, the compute has already started, or its attempt is running.
     #[default]
     Free,
-    /// It may begin, and no other compute of its role decides for as long as this is kept.
+    /// The compute may start; while this guard is held, no other compute of the role can take a
+    /// slot.
     Taken(Arc<OwnedMutexGuard<()>>),
-    /// It has to wait.
+    /// The compute has to wait.
     Held(BlockedRollout),
 }
 
 impl RolloutSlot {
-    /// Why it has to wait.
+    /// Returns why the compute has to wait, or `None` when it may start.
     pub fn blocked(&self) -> Option<&BlockedRollout> {
         match self {
             Self::Held(held) => Some(held),
@@ -50,25 +52,25 @@ impl RolloutSlot {
     }
 }
 
-/// Who has to look again after a change.
+/// The objects to enqueue after a change.
 #[derive(Debug, Default, Eq, PartialEq)]
 pub struct Requeue {
-    /// Computes that wait and may begin now.
+    /// Computes that were waiting and may start now.
     pub computes: Vec<Key>,
-    /// Cells whose count of up-to-date computes may be another.
+    /// Cells whose count of up-to-date computes may have changed.
     pub cells: Vec<Key>,
 }
 
 impl RolloutCoordinator {
-    /// Over caches that their owner watches.
+    /// Creates a coordinator over caches that the caller watches.
     pub fn new(shared_caches: SharedCaches) -> Self {
         Self { shared_caches, states: Mutex::default(), turns: Mutex::default() }
     }
 
-    /// Takes in what a compute has become; it, its node or both have changed.
+    /// Updates the rollout state of a compute after a change of the compute or of its node.
     pub fn refresh(&self, key: &Key) -> Requeue {
         let mut states = lock(&self.states);
-        // Read under the lock, so that of two who refresh the last one has seen the newest.
+        // Read under the lock, so that the last of concurrent callers has read the newest object.
         let member = self.shared_caches.computes.get(key).map(|it| {
             let node = self.shared_caches.node_of(&it);
             Member::of(&it, node.as_deref())
@@ -86,20 +88,21 @@ impl RolloutCoordinator {
         stir
     }
 
-    /// Whether a compute may begin.
+    /// Returns whether a compute may start.
     ///
     /// # Guarantees
-    /// Of the computes of one role, one at a time gets [`Turn::Taken`], and the next one sees what
-    /// it has written: own writes are in the caches before the turn is given back.
+    /// Of the computes of one role, only one at a time gets [`RolloutSlot::Taken`], and the next
+    /// one sees its writes: own writes are in the caches before the slot is released.
     ///
     /// # Caveats
-    /// A write whose answer was lost is seen only when the watch tells of it.
+    /// A write whose response was lost becomes visible only with its watch event.
     pub async fn turn(&self, compute: &ExternalCompute, node: Option<&Node>) -> RolloutSlot {
         let Some((node, role)) = node.and_then(|it| Some((it, role_key(it)?))) else {
             return RolloutSlot::Free;
         };
         let (limits, state) = (limits(node), state(compute, Some(node)));
-        // Of one that has failed this is asked before each try, and not again before the try is over.
+        // A failed compute is checked before each retry, and not again while that attempt is
+        // running.
         let is_next_try = state.is_retry() && !is_trying(compute, Some(node), state);
         if !state.starts_now() && !is_next_try {
             return RolloutSlot::Free;
@@ -108,11 +111,11 @@ impl RolloutCoordinator {
             return RolloutSlot::Free;
         }
         let held = || lock(&self.states).blocked(&role, &limits, state);
-        // A full house needs no queue before its door: who is held is woken when a place is free.
+        // When no slot is free there is nothing to wait for: a freed slot enqueues the compute.
         if let Some(held) = held() {
             return RolloutSlot::Held(held);
         }
-        // One that takes no place asks nobody for it.
+        // A new compute takes no slot, so it does not have to wait for the lock.
         if state == RolloutState::New {
             return RolloutSlot::Free;
         }
@@ -122,7 +125,7 @@ impl RolloutCoordinator {
     }
 }
 
-/// What its role allows, as the node publishes it.
+/// Returns the rollout limits of the role, as the node's status publishes them.
 fn limits(node: &Node) -> Limits {
     let status = node.status.as_ref();
     Limits {
@@ -131,7 +134,7 @@ fn limits(node: &Node) -> Limits {
     }
 }
 
-/// A poisoned lock only means that a reader panicked; what it guards is whole.
+/// Locks a mutex; a poisoned lock only means that a reader panicked, and its value is whole.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

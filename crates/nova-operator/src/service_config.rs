@@ -1,7 +1,8 @@
-//! Tells on a service of nova's type which keys of its data sources nova-compute would not read.
+//! Reports, on a service of type nova, the keys of its data sources that nova-compute would not
+//! read.
 //!
-//! The plays bring every file to the host, and Kolla copies only some to where nova-compute looks: a
-//! key with another name is without effect, and nobody on the host says so.
+//! The plays copy every file to the host, but Kolla copies only some of them to where nova-compute
+//! reads. A key with another name has no effect, and no error on the host shows that.
 
 pub mod decide;
 pub mod observe;
@@ -21,9 +22,9 @@ use operator_runtime::error::Result;
 
 use crate::caches::Caches;
 
-/// The controller; its keys are services.
+/// The controller of services.
 pub struct ServiceConfig {
-    /// The watched world.
+    /// All caches of the operator.
     pub caches: Arc<Caches>,
 }
 

@@ -1,4 +1,4 @@
-//! What the rule of the cell is judged by: nodes, roles, computes and their runs, as they are watched.
+//! The caches that the cell rules need: nodes, roles, computes and their runs.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::indexes::{
     BY_CELL, BY_NODE, BY_OWNER, BY_ROLE, cell_key, node_key, owner_keys, role_key,
 };
 
-/// The caches; clones share them.
+/// Caches of nodes, roles, computes and runs; clones share them.
 #[derive(Clone)]
 pub struct SharedCaches {
     /// All nodes, indexed [`BY_ROLE`].
@@ -28,7 +28,7 @@ pub struct SharedCaches {
 }
 
 impl SharedCaches {
-    /// Empty caches.
+    /// Returns empty caches.
     pub fn new() -> Self {
         Self {
             nodes: Cache::new(vec![(
@@ -44,7 +44,7 @@ impl SharedCaches {
         }
     }
 
-    /// Opens their watches.
+    /// Starts the informers of these caches.
     pub fn watch(&self, informers: &mut Informers) {
         informers.watch(&self.nodes, "");
         informers.watch(&self.roles, "");
@@ -52,17 +52,18 @@ impl SharedCaches {
         informers.watch(&self.runs, "");
     }
 
-    /// The role that a node names, where it exists.
+    /// Returns the role that a node names, or `None` when it names none or the role does not exist.
     pub fn role_of(&self, node: &Node) -> Option<Arc<Role>> {
         self.roles.get(&role_key(node)?)
     }
 
-    /// The node that a compute names, where it exists.
+    /// Returns the node that a compute names, or `None` when it does not exist.
     pub fn node_of(&self, compute: &ExternalCompute) -> Option<Arc<Node>> {
         self.nodes.get(&node_key(compute))
     }
 
-    /// The compute of a node's name, and whether a run of it exists.
+    /// Returns the compute with the node's name, and whether a run of it exists; `None` without
+    /// one.
     pub fn compute_of(&self, node: &Node) -> Option<(Arc<ExternalCompute>, bool)> {
         let key = Key::of(node);
         let compute = self.computes.get(&key)?;

@@ -1,12 +1,13 @@
-//! What an operator applied to an object, as the object's annotation keeps it.
+//! What an operator last applied to an object, as recorded in the object's annotation.
 
 use serde_json::Value;
 
-/// Annotation on a role or node with the hash of what was last applied to it: it tells that a field
-/// was taken out of an entry, which no comparison of the objects can.
+/// Annotation on a role or node with the hash of what was last applied to it.
+///
+/// It reveals that a field was removed from an entry, which comparing the objects cannot.
 pub const APPLIED: &str = "dataplane.openstack.org/applied";
 
-/// Whether everything that is wanted stands in what was found; what is empty may be absent.
+/// Returns whether `found` contains all of `desired`. Null and empty maps and lists may be absent.
 pub fn says(found: Option<&Value>, desired: &Value) -> bool {
     match desired {
         Value::Object(map) => {

@@ -1,4 +1,4 @@
-//! What conditions say, as data: the types and reasons of each kind, for the docs and for tests.
+//! The catalog of conditions: types and reasons of each kind as data, for the docs and for tests.
 
 use api::conditions::{Condition, ConditionStatus, READY, RECONCILING, STALLED};
 use serde_json::Value;
@@ -11,24 +11,24 @@ use crate::run_engine::outcome::FailureReason;
 pub struct KindConditions {
     /// The kind's name.
     pub name: &'static str,
-    /// Its conditions; [`RECONCILING`] and [`STALLED`] go without saying.
+    /// Its conditions; [`RECONCILING`] and [`STALLED`] are implied.
     pub conditions: &'static [ConditionSpec],
 }
 
-/// A type of condition.
+/// A condition type, with its reasons.
 #[derive(Clone, Copy, Debug)]
 pub struct ConditionSpec {
     /// The type.
     pub type_: &'static str,
-    /// What holds where it is True.
+    /// What holds when it is True.
     pub meaning: &'static str,
-    /// The reasons of its own.
+    /// Its own reasons.
     pub reasons: &'static [ReasonSpec],
-    /// The reasons that it takes from elsewhere.
+    /// The reasons that it takes over from other conditions.
     pub repeats: Repeats,
 }
 
-/// Reasons that a condition takes from elsewhere.
+/// Reasons that a condition takes over from elsewhere.
 #[derive(Clone, Copy, Debug)]
 pub enum Repeats {
     /// None.
@@ -37,32 +37,32 @@ pub enum Repeats {
     Attempts(&'static [FailureReason]),
     /// Those of the object's other conditions.
     Others,
-    /// Those of another kind's condition `Ready`.
+    /// Those of another kind's `Ready` condition.
     Kind(&'static str),
 }
 
-/// A reason, and what its reader wants to know.
+/// A reason, with its documentation.
 #[derive(Clone, Copy, Debug)]
 pub struct ReasonSpec {
-    /// The one CamelCase word.
+    /// The reason as one CamelCase word.
     pub reason: &'static str,
-    /// The status that it goes with.
+    /// The status with which it is used.
     pub status: ConditionStatus,
-    /// What is the matter.
+    /// What is wrong, or what holds.
     pub meaning: &'static str,
-    /// Whether and when it heals without a human; empty where nothing is wrong.
+    /// Whether and when it heals without the user; empty when nothing is wrong.
     pub heals: &'static str,
-    /// What a human does next; empty where there is nothing to do.
+    /// What the user does next; empty when there is nothing to do.
     pub step: &'static str,
 }
 
 impl ReasonSpec {
-    /// A reason for which a condition holds.
+    /// Creates a reason with status True.
     pub const fn good(reason: &'static str, meaning: &'static str) -> Self {
         Self { reason, status: ConditionStatus::True, meaning, heals: "", step: "" }
     }
 
-    /// A reason for which a condition does not hold.
+    /// Creates a reason with status False.
     pub const fn bad(
         reason: &'static str,
         meaning: &'static str,
@@ -72,7 +72,7 @@ impl ReasonSpec {
         Self { reason, status: ConditionStatus::False, meaning, heals, step }
     }
 
-    /// The same reason where nothing can be told.
+    /// Changes the status to Unknown.
     #[must_use]
     pub const fn unknown(mut self) -> Self {
         self.status = ConditionStatus::Unknown;
@@ -80,7 +80,7 @@ impl ReasonSpec {
     }
 }
 
-/// The types that every kind has beside its own.
+/// The condition types that every kind has in addition to its own.
 pub const ON_EVERY_KIND: &[ConditionSpec] = &[
     ConditionSpec {
         type_: RECONCILING,
@@ -96,21 +96,21 @@ pub const ON_EVERY_KIND: &[ConditionSpec] = &[
     },
 ];
 
-/// A write is refused for a quota, a policy or a permission.
+/// A write was rejected because of a quota, a policy or a permission.
 pub const FORBIDDEN: ReasonSpec = ReasonSpec::bad(
     "Forbidden",
     "The API server refuses an object: a quota, a policy or a missing permission.",
     "When the write is accepted.",
     "Raise the quota, change the policy, or give the operator the permission.",
 );
-/// A write is refused for its content.
+/// A write was rejected because of its content.
 pub const INVALID: ReasonSpec = ReasonSpec::bad(
     "Invalid",
     "The API server or a webhook does not accept the content of an object.",
     "When the write is accepted.",
     "Correct what the object is made from, or the policy.",
 );
-/// A write is refused for another object has the name.
+/// A write was rejected because another object has the name.
 pub const ALREADY_EXISTS: ReasonSpec = ReasonSpec::bad(
     "AlreadyExists",
     "Another object has the name.",
@@ -118,7 +118,7 @@ pub const ALREADY_EXISTS: ReasonSpec = ReasonSpec::bad(
     "Delete the other one if nobody needs it, or name yours differently.",
 );
 
-/// The condition that tells of refused writes.
+/// The condition that reports rejected writes.
 pub const WRITES: ConditionSpec = condition(
     WRITES_ACCEPTED,
     "Never said: the condition is absent unless the API server refuses an object that belongs to \
@@ -126,7 +126,8 @@ pub const WRITES: ConditionSpec = condition(
     &[FORBIDDEN, INVALID, ALREADY_EXISTS],
 );
 
-/// Why a deployment does not begin yet, by the words of [`Hold`](crate::engine::rollout::Hold).
+/// Why a deployment does not begin yet; the reasons of
+/// [`BlockReason`](crate::run_engine::rollout::BlockReason).
 pub const HELD: [ReasonSpec; 2] = [
     ReasonSpec::bad(
         "WaitingForTurn",
@@ -146,7 +147,7 @@ pub const HELD: [ReasonSpec; 2] = [
 /// The last deployment used the present inputs.
 pub const UP_TO_DATE: ReasonSpec =
     ReasonSpec::good("UpToDate", "The last deployment used the present inputs.");
-/// Nothing was ever deployed as a whole.
+/// No deployment was ever completed.
 pub const NEVER_DEPLOYED: ReasonSpec =
     ReasonSpec::bad("NeverDeployed", "No deployment has been completed.", "", "");
 /// Inputs differ from the deployed ones.
@@ -156,14 +157,14 @@ pub const INPUTS_CHANGED: ReasonSpec = ReasonSpec::bad(
     "With `deploy: true`.",
     "Deploy, if you want the change.",
 );
-/// Another run touches the host.
+/// The next run waits for another run on the host.
 pub const QUEUED: ReasonSpec = ReasonSpec::bad(
     "Queued",
     "The next run waits for another that touches the host.",
     "Yes.",
     "Wait.",
 );
-/// Deployment is off.
+/// Deployment is disabled.
 pub const NOT_REQUESTED: ReasonSpec = ReasonSpec::bad(
     "NotRequested",
     "Nothing may run.",
@@ -171,7 +172,7 @@ pub const NOT_REQUESTED: ReasonSpec = ReasonSpec::bad(
     "Set `deployStrategy.deploy: true` on node, role or data plane.",
 );
 
-/// What failed attempts mean; each of [`Reason::ALL`] has its row.
+/// What failed attempts mean; there is one entry for each of [`FailureReason::ALL`].
 pub const ATTEMPTS: &[ReasonSpec] = &[
     ReasonSpec::bad(
         "HostUnreachable",
@@ -261,9 +262,9 @@ fn of_kind<'a>(kinds: &'a [KindConditions], kind: &str) -> impl Iterator<Item = 
     kinds.iter().filter(move |it| it.name == kind).flat_map(|it| it.conditions)
 }
 
-/// The conditions of a status that its kind does not declare, each in words; for tests.
+/// Returns the conditions of a status that its kind does not declare, each as text; for tests.
 pub fn undeclared(kinds: &[KindConditions], kind: &str, status: &Value) -> Vec<String> {
-    // A status may have none to tell.
+    // A status may have no conditions.
     let conditions = serde_json::from_value::<Option<Vec<Condition>>>(status["conditions"].clone());
     let conditions = match conditions {
         Ok(conditions) => conditions.unwrap_or_default(),
@@ -278,20 +279,20 @@ pub fn undeclared(kinds: &[KindConditions], kind: &str, status: &Value) -> Vec<S
 }
 
 impl ConditionSpec {
-    /// The same condition, which takes reasons from elsewhere too.
+    /// Lets the condition take over reasons from elsewhere too.
     #[must_use]
     pub const fn repeating(mut self, repeats: Repeats) -> Self {
         self.repeats = repeats;
         self
     }
 
-    /// Whether the condition of that kind may look like this.
+    /// Returns whether the kind's condition may have this status and reason.
     fn allows(&self, found: &Condition, kinds: &[KindConditions], kind: &str) -> bool {
         let is_own = |it: &ReasonSpec| it.reason == found.reason && it.status == found.status;
         self.reasons.iter().any(is_own) || self.repeats(&found.reason, kinds, kind)
     }
 
-    /// Whether it may take this reason from elsewhere.
+    /// Returns whether it may take over this reason from elsewhere.
     fn repeats(&self, reason: &str, kinds: &[KindConditions], kind: &str) -> bool {
         let says = |kind| {
             let mut aspects =
@@ -304,18 +305,19 @@ impl ConditionSpec {
             Repeats::Nothing => false,
             Repeats::Attempts(reasons) => reasons.iter().any(|it| it.as_str() == reason),
             Repeats::Others => says(kind),
-            // Another operator's kind is not among those that are known here.
+            // The kinds of other operators are not in this list, so their reasons cannot be
+            // checked.
             Repeats::Kind(other) => of_kind(kinds, other).next().is_none() || says(other),
         }
     }
 }
 
-/// The summary of an object's other conditions, with a word of its own for when all is well.
+/// Declares the summary of an object's other conditions, with its own reasons for when all is well.
 pub const fn summary(meaning: &'static str, reasons: &'static [ReasonSpec]) -> ConditionSpec {
     ConditionSpec { type_: READY, meaning, reasons, repeats: Repeats::Others }
 }
 
-/// A condition with reasons of its own alone.
+/// Declares a condition with only its own reasons.
 pub const fn condition(
     type_: &'static str,
     meaning: &'static str,

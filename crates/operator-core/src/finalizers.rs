@@ -1,27 +1,29 @@
-//! Finalizers of ours: an object that is deleted stays until whoever holds it has let it go.
+//! Adding and removing the operators' finalizers.
 
 use k8s_openapi::NamespaceResourceScope;
 use kube::{Resource, ResourceExt};
 
 use crate::plan::{Step, Target, Write};
 
-/// Whether the object is being deleted.
+/// Returns whether the object is being deleted.
 pub fn is_terminating<K: Resource>(object: &K) -> bool {
     object.meta().deletion_timestamp.is_some()
 }
 
-/// Whether the object carries the finalizer.
+/// Returns whether the object has the finalizer.
 pub fn has_finalizer<K: Resource>(object: &K, finalizer: &str) -> bool {
     object.finalizers().iter().any(|it| it == finalizer)
 }
 
-/// Whether nobody but this finalizer keeps the object.
+/// Returns whether this finalizer is the object's only one.
 pub fn is_only_finalizer<K: Resource>(object: &K, finalizer: &str) -> bool {
     matches!(object.finalizers(), [only] if only == finalizer)
 }
 
-/// The step that adds the finalizer, where it is missing and the object is not about to go: the API
-/// server takes no new one then.
+/// Returns the step that adds the finalizer.
+///
+/// Returns `None` when the object has it, or is being deleted: the API server rejects new ones
+/// then.
 pub fn add_finalizer<K>(object: &K, finalizer: &str, because: &str) -> Option<Step>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
@@ -33,7 +35,7 @@ where
     Some(Step { target: Target::of(object), write, reason: because.to_owned() })
 }
 
-/// The step that takes the finalizer off, where it is.
+/// Returns the step that removes the finalizer; `None` when the object does not have it.
 pub fn remove_finalizer<K>(object: &K, finalizer: &str, because: &str) -> Option<Step>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,

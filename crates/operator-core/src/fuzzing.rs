@@ -1,6 +1,6 @@
 //! Bodies of the fuzz targets of this crate; see `fuzz/` and docs/development.md.
 //!
-//! They are compiled for tests, which give them the committed corpus, and for the fuzzer alone.
+//! They are compiled only for tests, which run them on the committed corpus, and for the fuzzer.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::run_engine::inventory::{HostEntry, inventory, run_inventory};
 use crate::run_engine::owner::{self, HostOwner};
 use crate::run_engine::{known_hosts, limit};
 
-/// A fuzz target: its name, and what it does with an input.
+/// A fuzz target: its name, and the function that takes an input.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// The targets of this crate.
@@ -53,7 +53,7 @@ pub fn addresses(data: &[u8]) {
     }
 }
 
-/// Known hosts and keys: host and port in the first line, then lines as the human has them.
+/// Known hosts and keys: host and port in the first line, then lines as a user writes them.
 pub fn host_keys(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (first, lines) = text.split_once('\n').unwrap_or((&text, ""));
@@ -76,7 +76,7 @@ pub fn host_keys(data: &[u8]) {
     }
 }
 
-/// Variables as JSON; some of them are also what else stands in an inventory, as the name of its host.
+/// Variables as JSON; some of them are also other inventory values, such as the host's name.
 pub fn inventories(data: &[u8]) {
     let Ok(given) = serde_json::from_slice::<Map<String, Value>>(data) else { return };
     let vars: BTreeMap<String, Value> = given.into_iter().collect();
@@ -113,7 +113,7 @@ pub fn inventories(data: &[u8]) {
     assert!(run.is_ok_and(|it| it.pointer("/edpm_run/hosts").is_some_and(Value::is_object)));
 }
 
-/// Without the tags, which stand outside of quotes.
+/// Removes the tags, which are outside of quotes.
 fn untagged(text: &str) -> String {
     const TAG: &str = "!unsafe ";
     let (mut plain, mut rest) = (String::with_capacity(text.len()), text);
@@ -138,7 +138,7 @@ fn read(text: &str) -> Value {
     }
 }
 
-/// YAML that a human wrote: playbooks, network data, cloud-configs.
+/// YAML that a user wrote: playbooks, network data, cloud-configs.
 pub fn yaml_texts(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let fault = plays::contents_fault(&text);

@@ -1,4 +1,4 @@
-//! Stable digests of inputs: they name runs and say whether to run again.
+//! Stable digests of inputs: they name runs and decide whether to run again.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// SHA-256 of a value's canonical JSON, in hexadecimal.
+/// Returns the SHA-256 of a value's canonical JSON, in hexadecimal.
 ///
 /// # Guarantees
 /// The order of keys does not matter, neither in maps nor among a struct's fields.
@@ -17,7 +17,7 @@ pub fn digest<T: Serialize + ?Sized>(value: &T) -> String {
     of_bytes(canonical(value))
 }
 
-/// A value's canonical JSON: what [`digest`] is made of.
+/// Returns a value's canonical JSON, from which [`digest`] is computed.
 pub fn canonical<T: Serialize + ?Sized>(value: &T) -> String {
     let value = serde_json::to_value(value).expect("inputs are structs, maps, lists and scalars");
     let mut canonical = String::new();
@@ -25,19 +25,19 @@ pub fn canonical<T: Serialize + ?Sized>(value: &T) -> String {
     canonical
 }
 
-/// The first ten characters of [`digest`]: enough for a name that a human reads.
+/// Returns the first ten characters of [`digest`], enough for readable names.
 pub fn short<T: Serialize + ?Sized>(value: &T) -> String {
     let mut text = digest(value);
     text.truncate(10);
     text
 }
 
-/// SHA-256 of raw bytes, in hexadecimal.
+/// Returns the SHA-256 of raw bytes, in hexadecimal.
 pub fn of_bytes(bytes: impl AsRef<[u8]>) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// Bytes in lower-case hexadecimal.
+/// Returns bytes in lower-case hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
@@ -45,7 +45,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// Writes JSON without spaces and with sorted keys, whatever order the map type keeps.
+/// Writes JSON without spaces and with sorted keys, independent of the map type's order.
 fn write_canonical(value: &Value, out: &mut String) {
     match value {
         Value::Object(map) => {
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn golden_vectors_stay_as_they_are() {
-        // A changed digest runs every deployment again: these may never change.
+        // A changed digest would run every deployment again, so these must never change.
         let cases = [
             (json!(null), "74234e98afe7498fb5daf1f36ac2d78acc339464f950703b8c019892f982b90b"),
             (json!({}), "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"),

@@ -1,18 +1,17 @@
-//! Addresses of hosts in one canonical form, so that two spellings of one address are one host.
+//! Canonical addresses of hosts, so that two spellings of one address are the same host.
 //!
-//! Only the text is judged: nothing is resolved, so a name and the address behind it stay two.
+//! Only the text is compared. Nothing is resolved, so a name and its address stay different hosts.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The port of an ssh server that is told no other; it is left out.
+/// The default ssh port, which is omitted.
 pub const SSH_PORT: i32 = 22;
 
-/// A host without a port: the canonical form of a name or of an IP address.
+/// Returns the canonical form of a name or an IP address without a port.
 ///
-/// Names are in small letters and without a dot at their end. IPv6 addresses are written as RFC 5952
-/// says, without brackets; those that stand for an IPv4 address are that address. A zone stays where
-/// it makes a difference, which is on link-local addresses. What is neither, such as an IPv4 address
-/// with leading zeros, stays as it is, in small letters.
+/// Names are in lower case and without a trailing dot. IPv6 addresses are written as in RFC 5952,
+/// without brackets; IPv4-mapped ones become the IPv4 address. A zone is kept only on link-local
+/// addresses. Anything else, such as an IPv4 address with leading zeros, is only put in lower case.
 pub fn host(text: &str) -> String {
     let text = trimmed(text);
     let inner = text.strip_prefix('[').and_then(|it| it.strip_suffix(']')).map(trimmed);
@@ -22,10 +21,10 @@ pub fn host(text: &str) -> String {
     }
 }
 
-/// A host with a port, as `host`, `host:port`, `[IPv6]:port` or `IPv6:port`: its canonical form.
+/// Returns the canonical form of `host`, `host:port`, `[IPv6]:port` or `IPv6:port`.
 ///
-/// An IPv6 address stands in brackets, for without them its last group could be a port; so
-/// `2001:db8::1:22` is read as the address `2001:db8::1`. Port 22 is left out.
+/// IPv6 addresses are written in brackets, because their last group could be a port otherwise; so
+/// `2001:db8::1:22` is read as the address `2001:db8::1`. Port 22 is omitted.
 pub fn endpoint(text: &str) -> String {
     let text = trimmed(text);
     match split(text) {
@@ -34,7 +33,7 @@ pub fn endpoint(text: &str) -> String {
     }
 }
 
-/// The canonical form of a host and its port, as [`endpoint`] gives it.
+/// Returns the canonical form of a host and its port, as [`endpoint`] does.
 pub fn with_port(host: &str, port: i32) -> String {
     let host = self::host(host);
     let is_ipv6 = host.contains(':') && ip(&host).is_some();
@@ -42,12 +41,12 @@ pub fn with_port(host: &str, port: i32) -> String {
     if port == SSH_PORT { host } else { format!("{host}:{port}") }
 }
 
-/// Without what surrounds a name and means nothing.
+/// Removes surrounding whitespace and trailing dots.
 fn trimmed(text: &str) -> &str {
     text.trim_start().trim_end_matches(|it: char| it == '.' || it.is_whitespace())
 }
 
-/// The host and the port, where the text has one.
+/// Splits the text into host and port; `None` when it has no port.
 fn split(text: &str) -> Option<(&str, i32)> {
     let (host, port) = text.rsplit_once(':')?;
     let is_number = !port.is_empty() && port.bytes().all(|it| it.is_ascii_digit());
@@ -57,7 +56,7 @@ fn split(text: &str) -> Option<(&str, i32)> {
     (is_host || is_bracketed || ip(trimmed(host)).is_some()).then_some((host, port.into()))
 }
 
-/// An IP address in its canonical form.
+/// Returns the canonical form of an IP address; `None` when the text is not one.
 fn ip(text: &str) -> Option<String> {
     if let Ok(ip) = text.parse::<Ipv4Addr>() {
         return Some(ip.to_string());
@@ -158,7 +157,7 @@ mod tests {
         assert_ne!(with_port("n0", 22), with_port("n0", 2022));
     }
 
-    /// Texts of the pieces that addresses are made of, so that many are nearly one.
+    /// Generates texts from pieces of addresses, so that many are almost valid.
     fn text() -> impl Strategy<Value = String> {
         let piece = prop::sample::select(vec![
             "[",

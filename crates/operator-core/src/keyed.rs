@@ -1,5 +1,4 @@
-//! Digests of what Secrets hold: keyed per installation, and comparable with those of older keys and
-//! of none.
+//! Digests of Secret contents: keyed per installation, comparable with older and unkeyed ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -13,40 +12,45 @@ use sha2::Sha256;
 use crate::hash;
 use crate::plan::{EventDraft, Step, Target, Write, status_step};
 
-/// The Secret with the installation's keys, in the operators' own namespace.
+/// Name of the Secret with the installation's keys, in the operators' own namespace.
 pub const SECRET: &str = "edpm-digest-key";
 
-/// The reason of the Event that tells of a lost key.
+/// Reason of the Event that reports a lost key.
 pub const KEY_LOST: &str = "DigestKeyLost";
 
-/// How many hexadecimal digits of what is no secret stand in a text.
+/// How many hexadecimal digits of the open (non-secret) part a text contains.
 const OPEN: usize = 10;
 /// How many hexadecimal digits the id of a key has.
 const ID: usize = 6;
 
-/// The keys of an installation; its default has none, and digests are as they were before keys.
-/// `Debug` shows the ids alone.
+/// The digest keys of an installation.
+///
+/// The default has no keys; digests are then plain, as in releases without keys.
+/// `Debug` shows only the ids.
 #[derive(Clone, Default)]
 pub struct Keys(Option<Arc<Known>>);
 
 #[derive(Clone)]
 struct Known {
-    /// The present one first.
+    /// The current key comes first.
     keys: Vec<Hmac<Sha256>>,
     keyring: Arc<Keyring>,
 }
 
-/// What is known of the keys without having them.
+/// What is known about the keys without the keys themselves.
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct Keyring {
-    /// Of the keys, the present one first.
+    /// The ids of the keys, the current one first.
     ids: Vec<String>,
     /// Whether texts without a key stay as they were recorded.
     keeps_unkeyed: bool,
 }
 
 impl Keys {
-    /// The present key, by which digests are written, and those by which statuses may still hold some.
+    /// Creates the keys of an installation.
+    ///
+    /// New digests are written with the `present` key; statuses may still hold digests by `former`
+    /// keys.
     pub fn new<'a>(present: &'a [u8], former: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let (mut keys, mut ids) = (Vec::new(), Vec::new());
         for key in [present].into_iter().chain(former) {
@@ -63,8 +67,9 @@ impl Keys {
         })))
     }
 
-    /// The same, but what was recorded without a key is not renewed: a release that knows no keys can
-    /// still compare it.
+    /// Returns the same keys, but unkeyed texts in statuses are not renewed.
+    ///
+    /// A release without keys can then still compare them.
     #[must_use]
     pub fn keeping_unkeyed(self) -> Self {
         Self(self.0.map(|known| {
@@ -74,7 +79,7 @@ impl Keys {
         }))
     }
 
-    /// The digest of what a Secret holds; `plain` is the one of a release that knew no keys.
+    /// Returns the digest of a Secret's content; `plain` is the unkeyed digest of an older release.
     pub fn digest(&self, content: &[u8], plain: String) -> Digest {
         let Some(known) = &self.0 else { return plain.into() };
         let mut texts: Vec<String> = known.keys.iter().map(|it| mac(it, content)).collect();
@@ -85,7 +90,7 @@ impl Keys {
         }
     }
 
-    /// The digest of bytes that a Secret holds.
+    /// Returns the digest of bytes from a Secret.
     pub fn of_bytes(&self, content: &[u8]) -> Digest {
         self.digest(content, hash::of_bytes(content))
     }
@@ -105,46 +110,47 @@ fn cut(digits: &str, length: usize) -> String {
     digits.chars().take(length).collect()
 }
 
-/// A digest of anything: of what a Secret holds it is known by each key, and by none.
+/// A digest of inputs. If a Secret is among the inputs, it is known by each key and without a key.
 ///
-/// Its text is `key:digest` for a single value of a Secret and `key:open:digest` for what was made from
-/// more, where `open` is what is the same whatever the Secrets hold. Of what has nothing to do with
-/// Secrets it is the plain digest. `Debug` shows the text.
+/// Its text has one of these forms; `Debug` shows the text.
+/// - `key:digest` for a single value of a Secret.
+/// - `key:open:digest` for inputs among which are Secrets; `open` does not depend on the Secrets.
+/// - The plain digest for inputs without a Secret.
 #[derive(Clone, Default, Eq, PartialEq)]
 pub struct Digest {
-    /// Of everything but what Secrets hold; empty for a single value of a Secret.
+    /// Digest of everything except Secret contents; empty for a single value of a Secret.
     open: String,
-    /// Of everything, where a Secret has a part in it.
+    /// Digest of everything, if a Secret is part of it.
     secret: Option<Keyed>,
 }
 
 #[derive(Clone, Eq, PartialEq)]
 struct Keyed {
     keyring: Arc<Keyring>,
-    /// By each key, then by none.
+    /// One digest for each key, then the unkeyed one.
     texts: Vec<String>,
 }
 
-/// As whom a digest is seen while another one is made from it: by one of the keys, by none, or as
-/// somebody who knows no Secret.
+/// Which variant of a digest is read while another is made from it: by one of the keys, unkeyed, or
+/// without the Secrets.
 #[derive(Clone, Copy, Debug)]
 pub struct View(Option<usize>);
 
 impl View {
-    /// The digest as it is seen.
+    /// Returns the digest's text in this view.
     pub fn of(self, digest: &Digest) -> &str {
         let text = || digest.secret.as_ref()?.texts.get(self.0?);
         text().unwrap_or(&digest.open)
     }
 
-    /// All of them as they are seen.
+    /// Returns the texts of all digests in this view.
     pub fn all<K: Ord>(self, digests: &BTreeMap<K, Digest>) -> BTreeMap<&K, &str> {
         digests.iter().map(|(name, it)| (name, self.of(it))).collect()
     }
 }
 
 impl Digest {
-    /// A digest that is made from others.
+    /// Returns the digest that `make` derives from `parts`; `make` is called once for each view.
     pub fn combined<'a>(
         parts: impl IntoIterator<Item = &'a Self>,
         make: impl Fn(View) -> String,
@@ -158,7 +164,7 @@ impl Digest {
         Self { open: make(View(None)), secret }
     }
 
-    /// A digest that is made from this one alone.
+    /// Returns the digest that `make` derives from this one alone.
     #[must_use]
     pub fn map(&self, make: impl Fn(&str) -> String) -> Self {
         let mut derived = Self::combined([self], |view| make(view.of(self)));
@@ -168,14 +174,15 @@ impl Digest {
         derived
     }
 
-    /// The same with only so many digits of each part: only good for comparisons with others that are
-    /// cut like it.
+    /// Returns the digest with each part cut to `length` digits.
+    ///
+    /// The result compares only with digests that were cut to the same length.
     #[must_use]
     pub fn cut(&self, length: usize) -> Self {
         self.map(|it| cut(it, length))
     }
 
-    /// What is written of it.
+    /// Returns the text that is written to statuses.
     pub fn text(&self) -> String {
         let Some(Keyed { keyring, texts }) = &self.secret else { return self.open.clone() };
         let (id, text) = (&keyring.ids[0], &texts[0]);
@@ -186,10 +193,10 @@ impl Digest {
         }
     }
 
-    /// Whether a text was written of the same, by whichever key or by none.
+    /// Returns whether a text was written for the same inputs, with any key or with none.
     ///
-    /// Of a text by a key that is lost nobody can tell what the Secrets held: it counts as the same
-    /// where all else is.
+    /// If the text's key is lost, the Secret contents cannot be compared: only the open part
+    /// decides.
     pub fn is(&self, text: &str) -> bool {
         let Some(Keyed { keyring, texts }) = &self.secret else { return self.open == text };
         let Some((id, open, digest)) = parts(text) else {
@@ -199,31 +206,35 @@ impl Digest {
         open == self.seen() && keyring.ids.iter().position(|it| it == id).is_none_or(is_known)
     }
 
-    /// Whether two texts were written of one thing, as far as that can be told.
+    /// Returns whether two texts were written for the same inputs, as far as the known keys can
+    /// tell.
     pub fn is_one(&self, text: &str, other: &str) -> bool {
         text == other || (self.is(text) && self.is(other))
     }
 
-    /// Whether a text counts as written of the same although its key is lost.
+    /// Returns whether a text only counts as the same because its key is lost.
     pub fn is_lost(&self, text: &str) -> bool {
         let Some(Keyed { keyring, .. }) = &self.secret else { return false };
         parts(text).is_some_and(|(id, ..)| !keyring.ids.iter().any(|it| it == id)) && self.is(text)
     }
 
-    /// Whether a text was written of the same, and that can be told: a lost key hides every change.
+    /// Returns whether a text was written for the same inputs with a known key or none.
+    ///
+    /// A lost key hides every change of the Secrets.
     pub fn is_certainly(&self, text: &str) -> bool {
         self.is(text) && !self.is_lost(text)
     }
 
-    /// Whether a text that was written of the same is to be written anew: it is by another key, or by
-    /// none where such texts are not left as they are.
+    /// Returns whether a text for the same inputs has to be rewritten.
+    ///
+    /// That is the case if it is by another key, or by none unless unkeyed texts are kept.
     pub fn renews(&self, text: &str) -> bool {
         let Some(Keyed { keyring, .. }) = &self.secret else { return false };
         let is_left = keyring.keeps_unkeyed && !is_keyed(text);
         !is_left && self.is(text) && text != self.text()
     }
 
-    /// What was written where it was written of the same; else what is to be written.
+    /// Returns the recorded text if it is for the same inputs, otherwise the text to write.
     pub fn kept(&self, recorded: Option<&String>) -> String {
         recorded.filter(|it| self.is(it)).cloned().unwrap_or_else(|| self.text())
     }
@@ -232,25 +243,25 @@ impl Digest {
         self.secret.is_some() && self.open.is_empty()
     }
 
-    /// Of what is no secret, as much as is written.
+    /// Returns the open part, cut to its written length.
     fn seen(&self) -> String {
         cut(&self.open, OPEN)
     }
 }
 
-/// The text of a digest with only so many digits of each part, as [`Digest::cut`] has it.
+/// Cuts each part of a digest's text to `length` digits, as [`Digest::cut`] does.
 pub fn cut_text(text: &str, length: usize) -> String {
     let Some((id, rest)) = text.split_once(':') else { return cut(text, length) };
     let rest: Vec<String> = rest.split(':').map(|it| cut(it, length)).collect();
     format!("{id}:{}", rest.join(":"))
 }
 
-/// Whether a text is by some key, so that only who has that can compare it.
+/// Returns whether a text has a key, so that it can only be compared with that key.
 pub fn is_keyed(text: &str) -> bool {
     parts(text).is_some()
 }
 
-/// Key, what is no secret, and digest.
+/// Splits a text into key id, open part and digest.
 fn parts(text: &str) -> Option<(&str, &str, &str)> {
     let (id, rest) = text.split_once(':')?;
     let (open, digest) = rest.split_once(':').unwrap_or(("", rest));
@@ -278,22 +289,22 @@ impl fmt::Debug for Digest {
 /// Input name → digest.
 pub type Inputs = BTreeMap<String, Digest>;
 
-/// What is written of inputs.
+/// Returns the texts of the inputs.
 pub fn texts(inputs: &Inputs) -> BTreeMap<String, String> {
     inputs.iter().map(|(name, it)| (name.clone(), it.text())).collect()
 }
 
-/// What is written of inputs, each as it was recorded where it is the same.
+/// Returns the texts of the inputs; each recorded text is kept if its input is the same.
 pub fn kept(recorded: &BTreeMap<String, String>, present: &Inputs) -> BTreeMap<String, String> {
     present.iter().map(|(name, it)| (name.clone(), it.kept(recorded.get(name)))).collect()
 }
 
-/// The digest of digests by name.
+/// Returns the digest of digests by name.
 pub fn short<K: Ord + Serialize>(digests: &BTreeMap<K, Digest>) -> Digest {
     Digest::combined(digests.values(), |view| hash::short(&view.all(digests)))
 }
 
-/// The names of the inputs in which what was recorded differs from what is there.
+/// Returns the sorted names of the inputs whose recorded text differs from the present one.
 pub fn changed(recorded: &BTreeMap<String, String>, present: &Inputs) -> Vec<String> {
     let is_same = |name: &&String| match (recorded.get(*name), present.get(*name)) {
         (Some(text), Some(digest)) => digest.is(text),
@@ -306,15 +317,15 @@ pub fn changed(recorded: &BTreeMap<String, String>, present: &Inputs) -> Vec<Str
     changed
 }
 
-/// Texts in a status that are written anew with the next write, and whether any of them needs one.
+/// Rewrites the digests in a status, and collects the lost keys among those that were replaced.
 #[derive(Debug, Default)]
 pub struct Renewal {
-    /// The keys that are lost, by which something was written.
+    /// Ids of the lost keys by which replaced texts were written.
     lost: BTreeSet<String>,
 }
 
 impl Renewal {
-    /// Writes a text by the present key, where it was written of the same.
+    /// Rewrites a text with the current key, if it is for the same inputs.
     pub fn of(&mut self, text: &mut String, digest: &Digest) {
         if !digest.renews(text) {
             return;
@@ -327,14 +338,14 @@ impl Renewal {
         *text = digest.text();
     }
 
-    /// The same for a text that may be absent.
+    /// Rewrites a text that may be absent.
     pub fn of_some(&mut self, text: Option<&mut String>, digest: &Digest) {
         if let Some(text) = text {
             self.of(text, digest);
         }
     }
 
-    /// The same for each input.
+    /// Rewrites the text of each input.
     pub fn of_inputs(&mut self, recorded: &mut BTreeMap<String, String>, present: &Inputs) {
         for (name, text) in recorded {
             if let Some(digest) = present.get(name) {
@@ -343,16 +354,18 @@ impl Renewal {
         }
     }
 
-    /// The keys that are lost, by which something was written.
+    /// Returns the ids of the lost keys by which replaced texts were written.
     pub fn lost(&self) -> Vec<&str> {
         self.lost.iter().map(String::as_str).collect()
     }
 
-    /// The step that writes a status in which digests are renewed, where there is another reason to
-    /// write it: `kept` is the same status with the digests as they were recorded.
+    /// Returns the step that writes a status with renewed digests; `None` when nothing else
+    /// changed.
     ///
-    /// Digests by a lost key are a reason themselves: from then on changes are seen again. That is
-    /// told once, with `way_on` for a human who knows of a change meanwhile.
+    /// `kept` is the same status with the digests as they were recorded.
+    /// Digests by a lost key are a reason to write on their own, because changes are detected again
+    /// afterwards. An Event reports that once, with `way_on` for a user who knows of a change
+    /// meanwhile.
     pub fn step<S: Serialize>(
         &self,
         target: Target,

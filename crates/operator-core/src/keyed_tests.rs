@@ -1,4 +1,4 @@
-//! What digests of Secrets tell, and with which recorded ones they agree.
+//! Tests of keyed digests: their texts, and which recorded texts they match.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn keys(present: &[u8], former: &[&[u8]]) -> Keys {
     Keys::new(present, former.iter().copied())
 }
 
-/// As services' hashes are made: an input of a Secret, and others.
+/// Builds a digest as services' hashes are built, from a Secret input and others.
 fn service(keys: &Keys, password: &[u8], image: &str) -> Digest {
     let inputs = Inputs::from([
         ("Secret s password".to_owned(), keys.of_bytes(password).map(hash::short::<str>)),
@@ -26,7 +26,7 @@ fn a_digest_has_the_id_of_its_key_and_is_hmac_with_sha_256() {
     assert_eq!(mac, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
     assert_eq!((id.len(), &id[..1]), (7, "k"));
     assert_eq!(digest.text(), format!("{digest:?}"));
-    // The id is the key's own, so that it follows a key that somebody edits.
+    // The id is derived from the key, so that it changes when somebody edits the key.
     assert_ne!(keys(b"other", &[]).of_bytes(b"").text()[..7], *id);
 }
 
@@ -78,7 +78,7 @@ fn by_a_lost_key_secrets_count_as_unchanged_and_all_else_is_compared() {
     assert!(!other.is(&recorded) && !other.is_lost(&recorded));
     let single = present.of_bytes(PASSWORD);
     assert!(single.is(&lost.of_bytes(b"x").text()) && single.is_lost(&lost.of_bytes(b"x").text()));
-    // A service that has no Secret any more has changed.
+    // A service that no longer has a Secret has changed.
     assert!(!Digest::from("plain").is(&recorded));
 }
 
@@ -127,7 +127,7 @@ fn what_was_recorded_without_a_key_can_be_left_as_it_is() {
         let present = service(&keys(b"new", &[b"old"]).keeping_unkeyed(), password, image);
         let is_same = present == service(&keys(b"new", &[b"old"]).keeping_unkeyed(), PASSWORD, "a");
         assert_eq!((present.is(&plain.text()), present.renews(&plain.text())), (is_same, false));
-        // What is written of something new has the key all the same, and older keys are replaced.
+        // New texts have the key anyway, and older keys are replaced.
         assert!(is_keyed(&present.text()));
         assert_eq!(present.renews(&service(&old, PASSWORD, "a").text()), is_same);
     }
@@ -150,7 +150,7 @@ fn a_renewal_writes_what_is_the_same_by_the_present_key_and_tells_lost_keys() {
     let id = text[..7].to_owned();
     renewal.of(&mut text, &digest);
     assert_eq!((text, renewal.lost()), (digest.text(), vec![id.as_str()]));
-    // It is told once.
+    // It is reported once.
     let mut again = Renewal::default();
     again.of(&mut digest.text(), &digest);
     assert_eq!(again.lost(), [""; 0]);

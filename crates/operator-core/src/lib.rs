@@ -1,4 +1,4 @@
-//! CRD types and everything that is only arithmetic on them: no client, no clock, no environment.
+//! Pure functions on the CRD types that both operators share: no client, no clock, no environment.
 
 pub mod applied;
 pub mod condition_catalog;

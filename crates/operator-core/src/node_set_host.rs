@@ -1,4 +1,4 @@
-//! The hosts of a node set, by what its spec alone says: how they are called and reached.
+//! The hosts of a node set, their names and their addresses, derived from its spec.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,12 @@ use crate::run_engine::connection_vars::{
 };
 use crate::{hash, host_address};
 
-/// The network over which hosts are managed, as variables and statuses name it.
+/// The control plane network, over which hosts are managed, as variables and statuses name it.
 pub const CTLPLANE: &str = "ctlplane";
 
-/// What statuses tell of a host on each of its networks, by the network's name in lower case; one that
-/// serves as the network over which hosts are managed is found under that name too.
+/// Host name → network name in lower case → value, as statuses record it.
+///
+/// The network over which a host is managed is also recorded under [`CTLPLANE`].
 pub type HostNetworkValues = BTreeMap<String, BTreeMap<String, String>>;
 
 /// A host of a node set.
@@ -22,30 +23,32 @@ pub type HostNetworkValues = BTreeMap<String, BTreeMap<String, String>>;
 pub struct Host<'a> {
     /// Its key in `spec.nodes`.
     pub key: &'a str,
-    /// What stands there.
+    /// The entry under that key.
     pub node: &'a NodeSetNode,
-    /// Its own name, with its domain where it has one.
+    /// The host's own name, with its domain if it has one.
     pub host_name: String,
-    /// Its name in the inventory: its own up to the first dot.
+    /// The inventory name: the host's own name up to the first dot.
     pub name: String,
-    /// Where ssh connects to.
+    /// The address that ssh connects to.
     pub ansible_host: String,
     /// The port of its ssh server.
     pub ansible_port: i32,
 }
 
 impl Host<'_> {
-    /// `host:port`, the identity of the machine for those who must not share it.
+    /// Returns `host:port`, which identifies the machine; no two owners may share it.
     pub fn address(&self) -> String {
         format!("{}:{}", self.ansible_host, self.ansible_port)
     }
 
-    /// The first digits of the digest of that address, however it is spelled.
+    /// Returns the first digits of the digest of the canonical address; spelling does not matter.
     pub fn address_digest(&self) -> String {
         prefix(&hash::short(&host_address::with_port(&self.ansible_host, self.ansible_port)))
     }
 
-    /// The host where it was reached at another address, as `host:port`.
+    /// Returns the host with its address replaced by `address` (`host:port`).
+    ///
+    /// An address without a valid port leaves the host unchanged.
     #[must_use]
     pub fn at(mut self, address: &str) -> Self {
         if let Some((host, port)) = address.rsplit_once(':')
@@ -58,14 +61,16 @@ impl Host<'_> {
     }
 }
 
-/// The hosts, in the order of their keys, at the addresses that the status tells where the spec tells
-/// none.
+/// Returns the hosts in the order of their keys.
+///
+/// Addresses that the spec does not set come from the status.
 pub fn hosts(set: &NodeSet) -> Vec<Host<'_>> {
     let none = HostNetworkValues::new();
     hosts_at(set, set.status.as_ref().map_or(&none, |it| &it.all_ips))
 }
 
-/// The same, at these addresses where the spec tells none.
+/// Returns the hosts like [`hosts`], with `reserved` instead of the status as fallback for
+/// addresses.
 pub fn hosts_at<'a>(set: &'a NodeSet, reserved: &HostNetworkValues) -> Vec<Host<'a>> {
     set.spec.nodes.iter().map(|(key, node)| host(set, key, node, reserved)).collect()
 }
@@ -78,14 +83,14 @@ fn host<'a>(
 ) -> Host<'a> {
     let host_name = host_name(set, key, node);
     let name = host_name.split('.').next().unwrap_or_default().to_owned();
-    // Of the network over which hosts are managed.
+    // Looks up the address on the control plane network.
     let reserved = || reserved.get(&host_name)?.get(CTLPLANE).cloned();
     let ansible_host = host_of(node).or_else(reserved);
     let ansible_host = ansible_host.unwrap_or_else(|| host_name.clone());
     Host { key, node, host_name, name, ansible_host, ansible_port: port(set, node) }
 }
 
-/// A machine that is provisioned gets the domain that its template names.
+/// Returns the host's own name; a provisioned machine gets the domain of its machine template.
 fn host_name(set: &NodeSet, key: &str, node: &NodeSetNode) -> String {
     let own = node.host_name.as_deref().filter(|it| !it.is_empty()).unwrap_or(key);
     let template = machine_template(set).map(|it| &it.template);
@@ -96,7 +101,8 @@ fn host_name(set: &NodeSet, key: &str, node: &NodeSetNode) -> String {
     }
 }
 
-/// A variable wins over the field, as in the inventory.
+/// Returns the address in the spec. A variable takes precedence over the field, as in the
+/// inventory.
 fn host_of(node: &NodeSetNode) -> Option<String> {
     let opts = node.ansible.as_ref()?;
     let var = opts.ansible_vars.get(HOST_VAR).and_then(plain_host);
@@ -113,7 +119,7 @@ fn port_of(opts: &AnsibleOpts) -> Option<i32> {
     var.or_else(|| opts.ansible_port.filter(|it| *it > 0))
 }
 
-/// The variables of a level that say where a host is and are no plain address or port.
+/// Returns the variables of a level that set address or port to something other than a plain value.
 pub fn undecided(opts: &AnsibleOpts) -> Vec<&'static str> {
     let is_bad = |name: &str, is_good: fn(&Value) -> bool| {
         opts.ansible_vars.get(name).is_some_and(|it| !is_good(it))
@@ -123,13 +129,14 @@ pub fn undecided(opts: &AnsibleOpts) -> Vec<&'static str> {
     host.into_iter().chain(port).collect()
 }
 
-/// The template by which the machines of a node set are provisioned; nothing where others provision
-/// them.
+/// Returns the template by which the machines of a node set are provisioned.
+///
+/// Returns `None` when the machines are pre-provisioned or there is no template.
 pub fn machine_template(set: &NodeSet) -> Option<&NodeSetMachines> {
     set.spec.baremetal_set_template.as_ref().filter(|_| !set.spec.pre_provisioned)
 }
 
-/// The user that ssh logs in as.
+/// Returns the user that ssh logs in as.
 pub fn user(set: &NodeSet) -> String {
     let provisioned = machine_template(set).map(|it| it.template.cloud_user_name.clone());
     let opts = set.spec.node_template.ansible.as_ref();
@@ -137,10 +144,10 @@ pub fn user(set: &NodeSet) -> String {
     provisioned.or_else(own).unwrap_or_else(|| CLOUD_USER.to_owned())
 }
 
-/// How much of a digest a host's state has.
+/// How many characters of a digest a host's state contains.
 pub const PREFIX: usize = 8;
 
-/// The part of a digest that stands beside a host.
+/// Returns the part of a digest that is recorded with a host.
 pub fn prefix(hash: &str) -> String {
     crate::keyed::cut_text(hash, PREFIX)
 }

@@ -1,10 +1,10 @@
-//! By what an object is found: its namespace and name.
+//! The namespace and name of an object.
 
 use std::fmt;
 
 use kube::{Resource, ResourceExt};
 
-/// Namespace and name.
+/// Namespace and name of an object; displayed as `namespace/name`.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Key {
     /// The namespace.
@@ -14,12 +14,12 @@ pub struct Key {
 }
 
 impl Key {
-    /// The key of that name.
+    /// Creates a key from namespace and name.
     pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
         Self { namespace: namespace.into(), name: name.into() }
     }
 
-    /// The key of an object.
+    /// Returns the key of an object; the namespace is empty if the object has none.
     pub fn of<K: Resource>(object: &K) -> Self {
         Self::new(object.namespace().unwrap_or_default(), object.name_any())
     }

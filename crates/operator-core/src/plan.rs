@@ -1,4 +1,4 @@
-//! What a controller decided to do: steps in order, each with its reason, as plain data.
+//! What a controller decided to do: ordered steps as plain data, each with its reason.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use kube::Resource;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// A kind of object as the API server addresses it.
+/// A kind of object, as in the API server's URLs.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct Kind {
     /// API group, empty for the core group.
@@ -23,7 +23,7 @@ pub struct Kind {
 }
 
 impl Kind {
-    /// The kind of a Rust type.
+    /// Returns the kind of a Rust type.
     pub fn of<K: Resource<DynamicType = ()>>() -> Self {
         Self {
             group: K::group(&()).into_owned(),
@@ -33,7 +33,7 @@ impl Kind {
         }
     }
 
-    /// `group/version`, or the version alone in the core group.
+    /// Returns `group/version`, or only the version in the core group.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
             self.version.clone()
@@ -46,18 +46,18 @@ impl Kind {
 /// One namespaced object.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct Target {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Where it lives.
+    /// Its namespace.
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// Its identity, where it is known to exist.
+    /// Its UID, if it is known to exist.
     pub uid: Option<String>,
 }
 
 impl Target {
-    /// The address of an object that need not exist.
+    /// Names an object that need not exist.
     pub fn named<K: Resource<DynamicType = ()>>(
         namespace: impl Into<String>,
         name: impl Into<String>,
@@ -65,7 +65,7 @@ impl Target {
         Self { kind: Kind::of::<K>(), namespace: namespace.into(), name: name.into(), uid: None }
     }
 
-    /// The address of an object that was read.
+    /// Names an object that was read.
     pub fn of<K>(object: &K) -> Self
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
@@ -83,7 +83,7 @@ impl Target {
 /// An Event on the object whose status a step writes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EventDraft {
-    /// Whether a human should worry.
+    /// Whether it is of type `Warning`; otherwise `Normal`.
     pub warning: bool,
     /// One CamelCase word for the cause.
     pub reason: String,
@@ -98,43 +98,45 @@ pub enum Write {
     Apply {
         /// The object with `apiVersion`, `kind` and `metadata`.
         object: Value,
-        /// Whether fields of other managers are taken over.
+        /// Whether to take over fields of other field managers.
         force: bool,
-        /// The field manager; the operator's own when absent.
+        /// The field manager; `None` means the operator's own.
         manager: Option<String>,
     },
-    /// Creation under a deterministic name; an object of that name with the same controller and
-    /// `identity` counts as created.
+    /// Creation under a deterministic name.
+    ///
+    /// An existing object of that name with the same controller and `identity` counts as created.
     Create {
         /// The object with `apiVersion`, `kind` and `metadata`.
         object: Value,
-        /// JSON pointer to the value that must agree in an object that exists already.
+        /// JSON pointer to the value that must be equal in an existing object.
         identity: String,
     },
     /// Server-side apply of the status subresource.
     Status {
-        /// The whole status that this manager owns.
+        /// The whole status that this field manager owns.
         status: Value,
         /// Optimistic lock: the write fails with a conflict if the object has changed.
         resource_version: Option<String>,
-        /// Published once the write succeeded.
+        /// Events, published after the write succeeded.
         notices: Vec<EventDraft>,
     },
     /// Deletion with the target's UID as precondition; an absent object counts as deleted.
     Delete {
-        /// Also a precondition, where given.
+        /// A further precondition, if set.
         resource_version: Option<String>,
     },
-    /// A finalizer is added to an object that was read, beside those of others.
+    /// Adds a finalizer to an object that was read; other finalizers stay.
     AddFinalizer {
         /// The finalizer.
         finalizer: String,
     },
-    /// A finalizer is taken off an object, as it was read.
+    /// Removes a finalizer from an object that was read.
     RemoveFinalizer {
         /// The finalizers that stay.
         rest: Vec<String>,
-        /// The object fails with a conflict if it has changed: the rest is others'.
+        /// Optimistic lock: the write fails with a conflict if the object has changed, because the
+        /// remaining finalizers belong to others.
         resource_version: Option<String>,
     },
 }
@@ -142,33 +144,34 @@ pub enum Write {
 /// One write to one object, and why.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Step {
-    /// The object that is written.
+    /// The object to write.
     pub target: Target,
-    /// What is written.
+    /// The write.
     pub write: Write,
-    /// Why, for the log.
+    /// The reason, for the log.
     pub reason: String,
 }
 
-/// All that a controller wants to do now, in order.
+/// Everything that a controller wants to do now, in order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Plan {
-    /// Writes that do not depend on each other, made before the steps: one that is refused keeps
-    /// none of the others back, only the steps.
+    /// Writes that do not depend on each other, made before the steps.
+    ///
+    /// A rejected one does not keep the others back, only the steps.
     pub independent: Vec<Step>,
     /// Writes in order; the first failure ends them.
     pub steps: Vec<Step>,
-    /// When to look again although nothing happens; `None` waits for a change.
+    /// When to requeue without a change; `None` waits for a change.
     pub requeue_after: Option<Duration>,
 }
 
 impl Plan {
-    /// All writes in the order in which they are tried.
+    /// Returns all writes in the order in which they are tried.
     pub fn all(&self) -> impl Iterator<Item = &Step> {
         self.independent.iter().chain(&self.steps)
     }
 
-    /// The plan without the writes of anything but statuses: what is told after a refused write.
+    /// Returns the plan with only its status writes, which are still made after a rejected write.
     #[must_use]
     pub fn only_statuses(mut self) -> Self {
         self.independent.clear();
@@ -181,12 +184,12 @@ impl Plan {
         self.steps.push(step);
     }
 
-    /// Looks again after `pause` at the latest.
+    /// Requeues after `pause` at the latest.
     pub fn requeue_in(&mut self, pause: Duration) {
         self.requeue_after = Some(self.requeue_after.map_or(pause, |it| it.min(pause)));
     }
 
-    /// Looks again at a time, or a moment later, so that the look does not come just before it.
+    /// Requeues shortly after a time, so that the reconciliation does not come just before it.
     pub fn requeue_at(&mut self, at: Timestamp, now: Timestamp) {
         let pause = Duration::try_from(at.duration_since(now)).unwrap_or_default();
         self.requeue_in(pause + Duration::from_millis(100));
@@ -194,7 +197,7 @@ impl Plan {
 }
 
 impl Step {
-    /// Server-side apply of an object's own fields, given as JSON without `apiVersion` and `kind`.
+    /// Applies an object's own fields, given as JSON without `apiVersion` and `kind`.
     pub fn apply(target: Target, mut fields: Value, because: impl Into<String>) -> Self {
         identify(&mut fields, &target);
         Self {
@@ -204,7 +207,7 @@ impl Step {
         }
     }
 
-    /// Creation of an object; see [`Write::Create`] for `identity`.
+    /// Creates an object; see [`Write::Create`] for `identity`.
     pub fn create(
         target: Target,
         mut object: Value,
@@ -216,13 +219,13 @@ impl Step {
         Self { target, write, reason: because.into() }
     }
 
-    /// Deletion of an object that was read.
+    /// Deletes an object that was read.
     pub fn delete(target: Target, because: impl Into<String>) -> Self {
         Self { target, write: Write::Delete { resource_version: None }, reason: because.into() }
     }
 }
 
-/// Writes the target's kind, namespace and name into an object.
+/// Sets the target's kind, namespace and name in an object.
 fn identify(object: &mut Value, target: &Target) {
     object["apiVersion"] = json!(target.kind.api_version());
     object["kind"] = json!(target.kind.kind);
@@ -230,10 +233,10 @@ fn identify(object: &mut Value, target: &Target) {
     object["metadata"]["name"] = json!(target.name);
 }
 
-/// The status step of an object, or nothing where its status says so already.
+/// Returns the step that writes an object's status; `None` when the status is up to date.
 ///
-/// Conditions whose type carries a domain (`nova.openstack.org/Compute`) belong to other field
-/// managers and are left out of the comparison.
+/// Conditions whose type has a domain (`nova.openstack.org/Compute`) belong to other field managers
+/// and are not compared.
 pub fn status_step<S: Serialize>(
     target: Target,
     observed: Option<&S>,
@@ -243,7 +246,7 @@ pub fn status_step<S: Serialize>(
 ) -> Option<Step> {
     let expected = serde_json::to_value(desired).unwrap_or_default();
     let mut seen = observed.map(|it| serde_json::to_value(it).unwrap_or_default());
-    // Not by `[]`, which would put a null where there are none.
+    // `get_mut`, because indexing would insert a null if there are none.
     let list = seen.as_mut().and_then(|it| it.get_mut("conditions")?.as_array_mut());
     if let Some(list) = list {
         list.retain(|it| !it["type"].as_str().unwrap_or_default().contains('/'));
@@ -256,11 +259,12 @@ pub fn status_step<S: Serialize>(
     Some(Step { target, write, reason: "what was observed differs from the status".into() })
 }
 
-/// The Events of a transition: one per condition whose cause is new, and one for becoming ready.
+/// Returns the Events of a transition: one per condition with a new cause, and one for becoming
+/// ready.
 pub fn transition_events(previous: &[Condition], next: &[Condition]) -> Vec<EventDraft> {
     let mut notices: Vec<EventDraft> = Vec::new();
-    // Ready repeats the condition that it sums up: the others first, so that the repetition is the
-    // one that is left out.
+    // Ready repeats the condition that it summarizes. The others come first, so that the repetition
+    // is dropped.
     let (summary, details): (Vec<_>, Vec<_>) = next.iter().partition(|it| it.type_ == READY);
     for condition in details.into_iter().chain(summary) {
         if [STALLED, RECONCILING].contains(&condition.type_.as_str()) {
@@ -300,7 +304,7 @@ mod tests {
         assert_eq!(transition_events(&list, &list), []);
     }
 
-    /// Whether a status is written where `seen` stands.
+    /// Returns whether a status is written over `seen`.
     fn is_written(seen: Option<&Value>, expected: &Value) -> bool {
         let kind = Kind::of::<api::dataplane::Node>();
         let target = Target { kind, namespace: "ns".into(), name: "n0".into(), uid: None };

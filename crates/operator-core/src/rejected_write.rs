@@ -1,31 +1,32 @@
-//! A write that the API server does not take, and how it is told on the object that a human reads.
+//! Writes that the API server rejected, and the condition that reports them on the object.
 
 use api::conditions::{Condition, ConditionDraft, find, truncated};
 
 use crate::plan::{Kind, Step, Target, Write};
 
-/// Every object that belongs to this one could be written. Told only while it does not hold: where
-/// nothing is refused, there is no such condition.
+/// Condition type: every object that belongs to this one could be written.
+///
+/// The condition is present only while a write is rejected.
 pub const WRITES_ACCEPTED: &str = "WritesAccepted";
 
-/// How long the API server's own words may be.
+/// Maximum length of the API server's message.
 const WORDS_LIMIT: usize = 600;
 
-/// A refused write.
+/// A write that the API server rejected.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RejectedWrite {
     /// The object that was to be written.
     pub target: Target,
-    /// One CamelCase word for the cause: `Forbidden`, `Invalid`, `AlreadyExists`.
+    /// The cause as one CamelCase word: `Forbidden`, `Invalid` or `AlreadyExists`.
     pub reason: &'static str,
-    /// The API server's words, as far as they may be repeated, in one line.
+    /// The API server's message in one line, reduced to what may be published.
     pub message: String,
-    /// What was refused, as in `ConfigMap x cannot be written`.
+    /// What was rejected, as in `ConfigMap x cannot be written`.
     what: String,
 }
 
 impl RejectedWrite {
-    /// Of a step; `words` are those of the API server.
+    /// Describes the rejected `step`; `words` is the API server's message.
     pub fn of(step: &Step, reason: &'static str, words: &str) -> Self {
         let target = step.target.clone();
         let object = format!("{} {}", target.kind.kind, target.name);
@@ -42,10 +43,11 @@ impl RejectedWrite {
         Self { target, reason, message, what }
     }
 
-    /// What is told as a condition of that type, among the conditions that stand on the object.
+    /// Returns the condition of type `type_`; `previous` are the object's present conditions.
     ///
     /// # Guarantees
-    /// Counters and identifiers in the API server's words do not change what is told already.
+    /// Changing counters and identifiers in the API server's message do not change a reported
+    /// message.
     pub fn condition(&self, type_: &str, previous: &[Condition]) -> ConditionDraft {
         let message = self.message();
         let reported = find(previous, type_);
@@ -55,13 +57,13 @@ impl RejectedWrite {
         ConditionDraft::warning(type_, self.reason, message)
     }
 
-    /// Object, cause and next step.
+    /// Returns object, cause and next step as one text.
     fn message(&self) -> String {
         let Self { what, message: words, .. } = self;
         format!("{what}: {words}. {}; it is tried again by itself.", self.next_step())
     }
 
-    /// What a human does about it.
+    /// Returns what the user can do about it.
     pub fn next_step(&self) -> &'static str {
         match self.reason {
             "Forbidden" => {
@@ -77,10 +79,10 @@ impl RejectedWrite {
     }
 }
 
-/// What an object says of a refused write: of this one, or of the one that it tells of already for as
-/// long as writes are still to be made after its status.
+/// Returns the condition for a rejected write.
 ///
-/// Those before the status have succeeded when it is written.
+/// Without a rejection the previous condition is kept while `is_waiting`, that is, while writes are
+/// still to be made after the status. Writes before the status have succeeded when it is written.
 pub fn condition(
     rejection: Option<&RejectedWrite>,
     previous: &[Condition],
@@ -93,20 +95,22 @@ pub fn condition(
     }
 }
 
-/// Whether what is told of a refused write is of an object of a kind.
+/// Returns whether a reported rejected write is about an object of `kind`.
 pub fn is_of(reported: &ConditionDraft, kind: &Kind) -> bool {
-    // What is refused stands first in its message.
+    // The message begins with the rejected object's kind.
     reported.message.split(' ').next() == Some(&kind.kind)
 }
 
-/// The refusal that stands among an object's conditions.
+/// Returns the rejected write among an object's conditions, if any.
 fn message(conditions: &[Condition]) -> Option<ConditionDraft> {
     let reported = find(conditions, WRITES_ACCEPTED)?;
     Some(ConditionDraft::warning(WRITES_ACCEPTED, &reported.reason, reported.message.clone()))
 }
 
-/// Policies may quote what they refuse: of a Secret only what the API server itself says of
-/// permissions and quotas is repeated.
+/// Returns the part of the API server's message that may be published, truncated to one line.
+///
+/// Policies may quote the object that they reject. For a Secret only the API server's own messages
+/// about permissions and quotas are repeated.
 fn sayable(target: &Target, words: &str) -> String {
     let Target { kind: Kind { group, kind, plural, .. }, name, .. } = target;
     let is_secret = group.is_empty() && kind == "Secret";
@@ -119,7 +123,8 @@ fn sayable(target: &Target, words: &str) -> String {
     truncated(line.join(" ").trim_end_matches('.'), WORDS_LIMIT)
 }
 
-/// Whether two messages say the same of the same object, but for words with digits in them.
+/// Returns whether two messages have the same object and the same words, ignoring words with
+/// digits.
 fn says_same(a: &str, b: &str) -> bool {
     let (Some((what_a, why_a)), Some((what_b, why_b))) = (a.split_once(": "), b.split_once(": "))
     else {

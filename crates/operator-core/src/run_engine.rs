@@ -1,8 +1,9 @@
-//! The run engine: from services and hosts to runs, and from the runs' results to a truth per host.
+//! The run engine: derives runs from services and hosts, and a host's state from the runs' results.
 //!
-//! Both roads and both phases share it; it names no OpenStack service.
-//! A *chain* is the ordered list of services of one host; an *attempt* is one try of one service on
-//! one host at one hash; a *run* is one AnsibleEE that carries attempts of several hosts.
+//! Both kinds of parents and both phases share it; it knows no OpenStack service.
+//! A *service sequence* is the ordered list of services of one host. An *attempt* is one try of one
+//! service on one host at one hash. A *run* is one AnsibleEE that carries attempts of several
+//! hosts.
 
 pub mod batches;
 pub mod build;
@@ -35,8 +36,9 @@ pub use host::{DesiredService, Host};
 pub use run::Run;
 pub use service_sequence::{SequenceState, ServiceSequence};
 
-/// What is told of a host whose inputs are not those of its last attempt; `names` are the ones that
-/// differ from its last deployment, joined by commas.
+/// Returns the message for a host whose inputs differ from those of its last attempt.
+///
+/// `names` are the inputs that differ from its last deployment, joined by commas.
 pub fn changed_text(names: &str) -> String {
     if names.is_empty() {
         return "The inputs are those of the last deployment again, but an attempt with others came \

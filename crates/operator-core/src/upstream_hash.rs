@@ -1,9 +1,10 @@
 //! Hashes of content as upstream's operators publish them in statuses.
 //!
-//! Humans compare the hash of a ConfigMap with the one that a deployment recorded, to see whether the
-//! deployment is out of date: ours are the same, so that both sides may be of either project. What is
-//! published of a Secret is keyed, so that nobody can try passwords with it.
-//! Nothing here decides whether anything runs; that is [`crate::hash`].
+//! Users compare the hash of a ConfigMap with the one that a deployment recorded, to see whether
+//! the
+//! deployment is out of date. Ours are the same, so that either side may belong to either project.
+//! Published digests of Secrets are keyed, so that they do not allow guessing passwords.
+//! No hash here decides whether anything runs; see [`crate::hash`] for those.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +17,7 @@ use crate::keyed::{Digest, Keys};
 /// The characters of a hash: 27 that cannot spell a word.
 const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// What Go's JSON encoder escapes beyond what JSON asks for, so that the text can stand in HTML and
-/// in JavaScript.
+/// What Go's JSON encoder escapes beyond the JSON standard, for embedding in HTML and JavaScript.
 const ESCAPED: [(char, &str); 5] = [
     ('<', r"\u003c"),
     ('>', r"\u003e"),
@@ -26,12 +26,15 @@ const ESCAPED: [(char, &str); 5] = [
     ('\u{2029}', r"\u2029"),
 ];
 
-/// The hash of any value: SHA-256 of the JSON that Go writes of it, each byte in decimal as Go prints
-/// an array, each character of that replaced by a letter.
+/// Returns upstream's hash of any value.
+///
+/// It is the SHA-256 of the JSON that Go writes, printed as Go prints a byte array (in decimal),
+/// with
+/// each character replaced by a letter.
 ///
 /// # Assumptions
-/// The fields of structs stand in the order in which Go has them, and those that Go leaves out where
-/// they are empty are left out; the keys of maps are texts.
+/// Struct fields are in Go's order, and those that Go omits when empty are omitted. Map keys are
+/// strings.
 pub fn of<T: Serialize + ?Sized>(value: &T) -> String {
     let bytes: Vec<String> = Sha256::digest(go_json(value)).iter().map(u8::to_string).collect();
     let printed = format!("[{}]", bytes.join(" "));
@@ -46,19 +49,20 @@ struct SecretContent<'a> {
     type_: &'a str,
 }
 
-/// The hash of a Secret's content as upstream's operators publish it, and ours did before digests of
-/// Secrets had a key.
+/// Returns the unkeyed hash of a Secret's content, as upstream's operators publish it.
+///
+/// Ours published it too before digests of Secrets were keyed.
 pub fn of_secret(data: &BTreeMap<String, ByteString>, type_: &str) -> String {
     of(&SecretContent { data, type_ })
 }
 
-/// The digest of a Secret's content by the installation's keys.
+/// Returns the digest of a Secret's content with the installation's keys.
 pub fn of_secret_by(keys: &Keys, data: &BTreeMap<String, ByteString>, type_: &str) -> Digest {
     let content = SecretContent { data, type_ };
     keys.digest(go_json(&content).as_bytes(), of(&content))
 }
 
-/// The hash of a ConfigMap's content.
+/// Returns the hash of a ConfigMap's content.
 pub fn of_config_map(
     data: &BTreeMap<String, String>,
     binary_data: &BTreeMap<String, ByteString>,
@@ -74,7 +78,7 @@ pub fn of_config_map(
     of(&Content { data, binary_data })
 }
 
-/// JSON as Go writes it: of what it escapes, nothing can stand outside of a string.
+/// Returns JSON as Go writes it. The escaped characters occur only inside JSON strings.
 fn go_json<T: Serialize + ?Sized>(value: &T) -> String {
     let json = serde_json::to_string(value).expect("content is structs, maps, lists and scalars");
     ESCAPED.iter().fold(json, |text, (found, escape)| text.replace(*found, escape))
@@ -139,7 +143,8 @@ mod tests {
         }
     }
 
-    /// Computed apart, by Python's hashlib over the JSON that Go's encoder is documented to write.
+    /// Computed independently with Python's hashlib over the JSON that Go's encoder is documented
+    /// to write.
     #[test]
     fn texts_are_escaped_as_go_does_it() {
         let text = "a < b > c & d \u{2028} \u{2029} \u{8}\u{c}\u{1}\u{7f} ä \"\\\n";

@@ -16,21 +16,22 @@ use crate::{
     workqueue::WorkQueue,
 };
 
-/// What an operator knows about its own health; clones share it.
+/// The health checks of an operator process; clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Health(Arc<Mutex<Checks>>);
 
 #[derive(Debug, Default)]
 struct Checks {
-    /// Why each check fails; `None` once it passes.
+    /// Readiness checks: why each one fails, `None` once it passes.
     ready: BTreeMap<String, Option<String>>,
-    /// When each loop last came round, and how long it may take.
+    /// Liveness checks: last heartbeat of each loop, and the maximum age.
     alive: BTreeMap<String, (Instant, Duration)>,
-    /// The queue of each controller.
+    /// The workqueue of each controller.
     queues: BTreeMap<String, Arc<WorkQueue>>,
 }
 
-/// How long no pass of a controller may end although some are due, failed ones included.
+/// Maximum time in which no reconcile of a controller ends, failed ones included, while some are
+/// due.
 const STALLED: Duration = Duration::from_mins(10);
 
 impl Health {
@@ -41,27 +42,28 @@ impl Health {
         check
     }
 
-    /// Adds a check to /healthz, which fails when [`Pulse::beat`] was not called for `stale_after`.
+    /// Adds a check to /healthz, which fails when [`Heartbeat::beat`] was not called for
+    /// `stale_after`.
     pub fn liveness(&self, name: impl Into<String>, stale_after: Duration) -> Heartbeat {
         let pulse = Heartbeat { health: self.clone(), name: name.into(), stale_after };
         pulse.beat();
         pulse
     }
 
-    /// Adds a check to /healthz, which fails when no pass of the queue has ended for ten minutes
-    /// although some were due.
+    /// Adds a check to /healthz, which fails when no reconcile of the queue has ended for ten
+    /// minutes although some were due.
     pub fn progress(&self, controller: impl Into<String>, queue: Arc<WorkQueue>) {
         self.lock().queues.insert(controller.into(), queue);
     }
 
-    /// The readiness checks that fail, with their reasons.
+    /// Returns the failing readiness checks with their reasons.
     pub fn unready(&self) -> Vec<String> {
         let checks = self.lock();
         let failing = checks.ready.iter();
         failing.filter_map(|(name, why)| Some(format!("{name}: {}", why.as_ref()?))).collect()
     }
 
-    /// The loops that stand still.
+    /// Returns the stalled loops and controllers.
     pub fn stale(&self) -> Vec<String> {
         let checks = self.lock();
         let late = checks.alive.iter().filter(|(_, (beat, limit))| beat.elapsed() > *limit);
@@ -75,7 +77,7 @@ impl Health {
     }
 
     fn lock(&self) -> MutexGuard<'_, Checks> {
-        // Every write is a single insert: the maps are valid whoever panicked.
+        // Every write is a single insert, so the maps stay valid after a panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -88,18 +90,18 @@ pub struct Check {
 }
 
 impl Check {
-    /// The check passes from now on.
+    /// Lets the check pass from now on.
     pub fn pass(&self) {
         self.health.lock().ready.insert(self.name.clone(), None);
     }
 
-    /// The check fails from now on, and why.
+    /// Lets the check fail from now on, with a reason.
     pub fn fail(&self, why: impl Into<String>) {
         self.health.lock().ready.insert(self.name.clone(), Some(why.into()));
     }
 }
 
-/// One loop's sign of life.
+/// The heartbeat of one loop.
 #[derive(Clone, Debug)]
 pub struct Heartbeat {
     health: Health,
@@ -108,13 +110,13 @@ pub struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// The loop came round.
+    /// Records a heartbeat.
     pub fn beat(&self) {
         self.health.lock().alive.insert(self.name.clone(), (Instant::now(), self.stale_after));
     }
 }
 
-/// The endpoints.
+/// Returns the router of the endpoints.
 pub fn router(metrics: Metrics, health: Health) -> Router {
     Router::new()
         .route("/metrics", get(text_of_metrics))
@@ -130,7 +132,7 @@ async fn text_of_metrics(State((metrics, _)): State<Shared>) -> impl IntoRespons
     ([("content-type", kind)], metrics.encode())
 }
 
-/// 200 where nothing fails, else 503 with one line per failure.
+/// Returns 200 when nothing fails, else 503 with one line per failure.
 fn verdict(failing: &[String]) -> (StatusCode, String) {
     if failing.is_empty() {
         (StatusCode::OK, "ok\n".into())

@@ -1,4 +1,4 @@
-//! Reads that are not watched, and the one place that carries out plans.
+//! Uncached reads, and the single place that executes plans.
 
 use std::sync::Arc;
 
@@ -20,17 +20,17 @@ use crate::cache::{Item, WriteThrough};
 use crate::error::{During, Error, Result};
 use crate::lease::LeadershipWatch;
 
-/// A plan that was not carried out to its end.
+/// A plan whose execution failed part-way.
 #[derive(Debug)]
 pub struct PlanStopped {
-    /// The step that failed, counted through [`Plan::all`]; the plan's steps before it were made,
-    /// and whichever of those that stand apart could be.
+    /// Index of the failed step in [`Plan::all`]. The plan's steps before it were executed, and as
+    /// many of the independent writes as could be.
     pub at: usize,
-    /// Why.
+    /// The error of that step.
     pub error: Error,
 }
 
-/// The holder of the client: everything that an operator reads or writes beside its watches.
+/// Holder of the Kubernetes client: every read and write outside the informers.
 pub struct Api {
     client: Client,
     manager: String,
@@ -40,9 +40,9 @@ pub struct Api {
 }
 
 impl Api {
-    /// A client that writes as `manager`, and only while it leads.
+    /// Creates a client that writes as field manager `manager`, and only while this process leads.
     ///
-    /// What it writes goes into the cache of its kind, so that the next decision sees it.
+    /// Every written object is stored in the cache of its kind, so that the next decision sees it.
     pub fn new(
         client: Client,
         manager: &str,
@@ -55,7 +55,7 @@ impl Api {
         Self { client, manager: manager.into(), recorder, leadership, caches }
     }
 
-    /// One consistent read; `None` where the object does not exist.
+    /// Reads one object consistently. Returns `None` when it does not exist.
     pub async fn get<K>(&self, key: &Key) -> Result<Option<K>>
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
@@ -67,8 +67,8 @@ impl Api {
         api.get_opt(&key.name).await.during(format!("get {} {key}", K::plural(&())))
     }
 
-    /// One consistent list of the objects in a namespace that carry the labels; without those that
-    /// cannot be read.
+    /// Lists the objects of a namespace that match the label selector `labels`, by a consistent
+    /// read. Objects that cannot be deserialized are left out.
     pub async fn list<K>(&self, namespace: &str, labels: &str) -> Result<Vec<K>>
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
@@ -83,7 +83,7 @@ impl Api {
         Ok(items.into_iter().filter_map(Item::readable).collect())
     }
 
-    /// Whether the API server has a kind, which may be another's that is not installed.
+    /// Returns whether the API server serves the kind. A foreign kind may not be installed.
     pub async fn serves<K: Resource<DynamicType = ()>>(&self) -> Result<bool> {
         let version = K::api_version(&());
         let found = self.client.list_api_group_resources(&version).await;
@@ -94,24 +94,26 @@ impl Api {
         }
     }
 
-    /// Whether this process leads: whoever writes elsewhere than through [`Api::carry_out`] asks before.
+    /// Returns whether this process leads. Code that writes outside [`Api::carry_out`] must check
+    /// it first.
     pub fn leads(&self) -> bool {
-        // Checked against the clock: a process that stood still does not trust what it knew.
+        // Checked against the clock: a process that was suspended must not trust its last known
+        // state.
         self.leadership.borrow().leads()
     }
 
-    /// Carries out a plan.
+    /// Executes a plan.
     ///
     /// # Guarantees
-    /// Steps are made in order, each only while this process leads, and the first failure ends the
-    /// plan: a later step may rely on the earlier ones being in etcd. So does [`Error::Gone`]: what
-    /// was decided about an object that is gone is void, the later steps too.
-    /// The writes that stand apart come first: all are tried, and the first refused one is told. The
-    /// steps do not wait for them, but for the status where one was refused: it is told there.
-    /// What was written is in the cache of its kind when this returns.
+    /// Steps run in order, each only while this process leads, and the first failure ends the plan:
+    /// a later step may rely on the earlier ones being in etcd. [`Error::Gone`] ends it too: a
+    /// decision about a deleted object is void, and so are the later steps. Independent writes come
+    /// first: all are tried, and the first rejected one is returned. The steps run after
+    /// a rejection too, except status writes: the caller reports the rejection in that status.
+    /// When this returns, every written object is in the cache of its kind.
     ///
     /// # Caveats
-    /// A step whose answer was lost may have taken effect; every write can be repeated.
+    /// A step whose response was lost may have taken effect; every write is safe to repeat.
     pub async fn carry_out(&self, plan: &Plan) -> Result<(), PlanStopped> {
         let apart = self.carry_out_apart(&plan.independent).await;
         let is_refused = match &apart {
@@ -129,7 +131,7 @@ impl Api {
         apart
     }
 
-    /// Tries each of the steps, whatever the API server answers to the others.
+    /// Tries every step, whatever the API server answers to the others.
     async fn carry_out_apart(&self, steps: &[Step]) -> Result<(), PlanStopped> {
         let mut first: Option<PlanStopped> = None;
         for (at, step) in steps.iter().enumerate() {
@@ -137,7 +139,7 @@ impl Api {
             let is_answer = error.is_answer();
             let is_refusal = |it: &PlanStopped| it.error.rejection().is_some();
             let stopped = PlanStopped { at, error };
-            // A refusal is told on the object, everything else is only repeated.
+            // A rejection is reported on the object; every other error is only retried.
             if first.is_none() || is_refusal(&stopped) && !first.as_ref().is_some_and(is_refusal) {
                 first = Some(stopped);
             }
@@ -191,7 +193,8 @@ impl Api {
         Ok(())
     }
 
-    /// Creates; what exists already counts if it is the same thing of the same owner (D4).
+    /// Creates an object. An existing one counts as created if its `identity` and its owner match
+    /// (D4).
     async fn create(&self, step: &Step, object: &Value, identity: &str) -> Result<()> {
         let api = self.api(&step.target);
         let params = PostParams { field_manager: Some(self.manager.clone()), ..Default::default() };
@@ -253,8 +256,9 @@ impl Api {
         self.api(target).patch_status(&target.name, &params, &Patch::Apply(body)).await
     }
 
-    /// The status spoke of the object that was read, and another one has taken its name since: the
-    /// API server compares no UID when it takes a custom resource's status.
+    /// Clears a status that was written to a different object: the object that was read was deleted
+    /// and its name reused. The API server does not compare UIDs when it accepts the status of a
+    /// custom resource.
     async fn take_back_status(&self, step: &Step, other: &DynamicObject) -> Result<()> {
         let kind = &step.target.kind;
         let empty = json!({
@@ -285,9 +289,10 @@ impl Api {
         }
     }
 
-    /// Adds a finalizer under a manager of its own, so that no apply of other fields takes it back.
+    /// Adds a finalizer under a separate field manager, so that no apply of other fields removes
+    /// it.
     ///
-    /// The UID keeps the apply from making an object anew that has gone meanwhile.
+    /// The UID prevents the apply from recreating an object that was deleted meanwhile.
     async fn hold(&self, step: &Step, finalizer: &str) -> Result<()> {
         let target = &step.target;
         let body = json!({
@@ -300,7 +305,8 @@ impl Api {
         let held = api.patch(&target.name, &params, &Patch::Apply(&body)).await;
         match held.during(what(step)) {
             Ok(held) => self.absorb(&held),
-            // What is being deleted takes no finalizer any more; its events tell the rest.
+            // An object that is being deleted accepts no new finalizer; its watch events cover the
+            // rest.
             Err(error) if error.is_not_found() || error.names_field("metadata.finalizers") => {
                 return Err(Error::Gone { what: what(step) });
             }
@@ -309,7 +315,8 @@ impl Api {
         Ok(())
     }
 
-    /// Takes a finalizer off, whoever put it there; what is gone already is released.
+    /// Removes a finalizer, whichever field manager added it. An object that is already gone counts
+    /// as released.
     async fn release(
         &self,
         step: &Step,
@@ -329,14 +336,14 @@ impl Api {
         Ok(())
     }
 
-    /// Whether everything in the namespace is being deleted: one consistent read.
+    /// Returns whether the namespace is being deleted or gone, by one consistent read.
     pub async fn is_namespace_terminating(&self, namespace: &str) -> Result<bool> {
         let api: kube::Api<Namespace> = kube::Api::all(self.client.clone());
         let found = api.get_opt(namespace).await.during(format!("get namespaces {namespace}"))?;
         Ok(found.is_none_or(|it| it.metadata.deletion_timestamp.is_some()))
     }
 
-    /// An Event is a convenience: its loss is logged and stops nothing.
+    /// Publishes an Event. Events are a convenience: a lost one is logged and stops nothing.
     async fn publish(&self, target: &Target, notice: &EventDraft) {
         let event = Event {
             type_: if notice.warning { EventType::Warning } else { EventType::Normal },

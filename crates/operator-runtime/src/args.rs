@@ -1,10 +1,10 @@
-//! The options that all operators share, flattened into each one's own.
+//! The options shared by all operators, flattened into each operator's own.
 
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{ArgAction, Args, ValueEnum};
 
-/// How log lines look.
+/// Format of log lines.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
 pub enum LogFormat {
     /// One readable line per event.
@@ -14,7 +14,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// Who makes a webhook's certificate and publishes its authority.
+/// Who issues a webhook's certificate and publishes its CA.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
 pub enum CertificateMaker {
     /// The operator itself.
@@ -27,8 +27,8 @@ pub enum CertificateMaker {
 /// Options of every operator.
 #[derive(Args, Clone, Debug)]
 pub struct CommonArgs {
-    /// The operator's own namespace, where its Lease and its webhook's certificate live; without it
-    /// the service account's or the kubeconfig's.
+    /// The operator's own namespace, of its Lease and its webhook's certificate; by default the
+    /// service account's or the kubeconfig's.
     #[arg(long, env = "POD_NAMESPACE", value_name = "NAME")]
     pub namespace: Option<String>,
 
@@ -36,7 +36,7 @@ pub struct CommonArgs {
     #[arg(long, env = "WATCH_NAMESPACES", value_delimiter = ',', value_name = "NAMES")]
     pub watch_namespaces: Vec<String>,
 
-    /// Kinds to look after although their definition is somebody else's, separated by commas.
+    /// Kinds to reconcile although their CRD belongs to another operator, separated by commas.
     #[arg(long, env = "CLAIM_KINDS", value_delimiter = ',', value_name = "KINDS")]
     pub claim_kinds: Vec<String>,
 
@@ -63,7 +63,7 @@ pub struct CommonArgs {
     )]
     pub leader_elect: bool,
 
-    /// How many seconds after the leader's last sign of life another replica takes over.
+    /// Seconds without a renewal of the Lease after which another replica takes over.
     #[arg(
         long,
         env = "LEASE_DURATION",
@@ -77,7 +77,7 @@ pub struct CommonArgs {
     #[arg(long, env = "POD_NAME", value_name = "NAME")]
     pub identity: Option<String>,
 
-    /// A kubeconfig to use instead of what is found: KUBECONFIG, ~/.kube/config, the service account.
+    /// A kubeconfig to use instead of KUBECONFIG, ~/.kube/config or the service account.
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
 
@@ -87,7 +87,8 @@ pub struct CommonArgs {
 }
 
 impl CommonArgs {
-    /// The namespaces to work in; `None` for all. Blank entries and repetitions do not count.
+    /// Returns the namespaces to work in, or `None` for all. Blank and repeated entries are
+    /// dropped.
     pub fn namespaces(&self) -> Option<Vec<String>> {
         let mut names: Vec<String> =
             self.watch_namespaces.iter().map(|it| it.trim().to_owned()).collect();
@@ -98,12 +99,12 @@ impl CommonArgs {
     }
 }
 
-/// Options of an operator that writes digests of what Secrets hold.
+/// Options of an operator that writes digests of Secret content.
 #[derive(Args, Clone, Debug)]
 pub struct DigestArgs {
-    /// Write digests without a key, of a release before there were keys, anew with the next write of
-    /// their status; without it they stay until their host is deployed anew, so that that release still
-    /// knows them.
+    /// Replace unkeyed digests, written by a release without digest keys, at the next write of
+    /// their status; when disabled they stay until their host is deployed again, so that the older
+    /// release still recognizes them.
     #[arg(
         long,
         env = "REWRITE_UNKEYED_DIGESTS",
@@ -118,7 +119,7 @@ pub struct DigestArgs {
 /// Options of an operator with admission webhooks.
 #[derive(Args, Clone, Debug)]
 pub struct WebhookArgs {
-    /// Serve the admission webhooks; without them the controllers alone keep every rule.
+    /// Serve the admission webhooks; without them the controllers alone enforce every rule.
     #[arg(
         long,
         env = "ENABLE_WEBHOOKS",
@@ -142,7 +143,7 @@ pub struct WebhookArgs {
     pub webhook_service: String,
 
     /// Host by which the API server reaches the webhooks without a Service, for an operator outside
-    /// the cluster: a name or an IP address, which the certificate is then for.
+    /// the cluster: a DNS name or an IP address, for which the certificate is then issued.
     #[arg(long, env = "WEBHOOK_HOST", value_name = "HOST")]
     pub webhook_host: Option<String>,
 
@@ -150,16 +151,16 @@ pub struct WebhookArgs {
     #[arg(long, env = "WEBHOOK_SECRET", value_name = "NAME")]
     pub webhook_secret: Option<String>,
 
-    /// Who makes the certificate and keeps the caBundle: this operator, or cert-manager.
+    /// Who issues the certificate and maintains the caBundle: this operator, or cert-manager.
     #[arg(long, env = "WEBHOOK_CERTIFICATES", value_enum, default_value_t)]
     pub webhook_certificates: CertificateMaker,
 
-    /// Certificates in PEM of the authorities by which the API server is known to the webhooks; without
-    /// them they answer whoever reaches their port.
+    /// CA certificates in PEM that authenticate the API server to the webhooks; without them every
+    /// client is answered.
     #[arg(long, env = "WEBHOOK_CLIENT_AUTHORITIES", default_value = "", value_name = "PEM")]
     pub webhook_client_authorities: String,
 
-    /// Name of the webhook configurations, mutating and validating, whose caBundle is kept in step.
+    /// Name of the webhook configurations, mutating and validating, whose caBundle is kept in sync.
     #[arg(long, env = "WEBHOOK_CONFIGURATION", value_name = "NAME")]
     pub webhook_configuration: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! How long an object that failed rests before it is tried again; the runtime keeps no such count.
+//! Exponential backoff per object, because `kube`'s runtime keeps no failure count.
 
 use std::{
     collections::BTreeMap,
@@ -24,12 +24,12 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// Pauses that start at `first`, double, and end at `cap`.
+    /// Creates a backoff whose pauses start at `first`, double, and end at `cap`.
     pub fn new(first: Duration, cap: Duration) -> Self {
         Self { first, cap, failures: Mutex::default() }
     }
 
-    /// Counts a failure of the object and says how long it rests.
+    /// Counts a failure of the object and returns the pause before its next attempt.
     pub fn failed(&self, key: &(impl Display + ?Sized)) -> Duration {
         let key = key.to_string();
         let mut failures = self.lock();
@@ -38,24 +38,25 @@ impl Backoff {
         pause(&key, *count, self.first, self.cap)
     }
 
-    /// Forgets the object's failures: it succeeded, or it is gone.
+    /// Resets the object's failure count: it succeeded, or it is gone.
     pub fn reset(&self, key: &(impl Display + ?Sized)) {
         self.lock().remove(&key.to_string());
     }
 
-    /// How many objects failed at their last try.
+    /// Returns the number of objects whose last attempt failed.
     pub fn failing(&self) -> usize {
         self.lock().len()
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, u32>> {
-        // A counter is valid whoever panicked while holding it.
+        // A counter stays valid even if a thread panicked while holding the lock.
         self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The pause after the n-th consecutive failure: exponential, capped, and shortened by up to a
-/// quarter that depends on the object, so that many that failed together do not return together.
+/// Returns the pause after the n-th consecutive failure: exponential, capped, and shortened by up
+/// to a quarter depending on the object, so that objects that failed together are not retried
+/// together.
 pub fn pause(key: &str, failures: u32, first: Duration, cap: Duration) -> Duration {
     let doublings = failures.saturating_sub(1).min(31);
     let full = first.saturating_mul(1 << doublings).min(cap);

@@ -1,7 +1,7 @@
-//! A watched copy of all objects of one kind, which also takes in what this process itself wrote.
+//! A watched copy of all objects of one kind, which also absorbs this process's own writes.
 //!
-//! `kube`'s reflector reports no deletion that happened during a relist and cannot take in the
-//! answer to one's own write, and both matter here: a run is created once because the next decision
+//! `kube`'s reflector does not report deletions that happened during a relist and cannot absorb the
+//! response to an own write. Both matter here: a run is created only once because the next decision
 //! sees it. Everything below the store (list, watch, paging, resume, backoff) is `kube::runtime`'s.
 
 use std::fmt::Debug;
@@ -29,7 +29,7 @@ pub use item::Unreadable;
 pub use key::{Index, IndexName};
 use store::{Change, Store};
 
-/// What can be watched: any namespaced kind that the API server's JSON can be read into.
+/// A kind that can be cached: any namespaced kind that deserializes from the API server's JSON.
 pub trait Watchable:
     Resource<DynamicType = (), Scope = NamespaceResourceScope>
     + Clone
@@ -55,7 +55,7 @@ impl<K> Watchable for K where
 type Listener<K> = Box<dyn Fn(&K) + Send + Sync>;
 type Trim<K> = Box<dyn Fn(&mut K) + Send + Sync>;
 
-/// The annotation in which `kubectl apply` keeps the object as it was applied.
+/// The annotation in which `kubectl apply` stores the object as it was applied.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// A watched copy of all objects of one kind in the watched namespaces.
@@ -63,36 +63,36 @@ pub struct Cache<K> {
     store: Mutex<Store<K>>,
     trim: Trim<K>,
     listeners: Mutex<Vec<Listener<K>>>,
-    /// What cannot be read; whoever tells of it is woken by a change.
+    /// Objects that cannot be deserialized; subscribers are notified of changes.
     unreadable: watch::Sender<Vec<Arc<Unreadable>>>,
-    /// How many watches have not delivered their first list yet; `None` before they are opened.
+    /// Number of watches whose first list is missing; `None` before the watches are opened.
     pending: watch::Sender<Option<usize>>,
 }
 
-/// What the owner of all caches needs of one, whatever its kind.
+/// Kind-independent interface of a cache, for absorbing written objects.
 pub trait WriteThrough: Send + Sync {
-    /// Takes in an object that this process has just written.
+    /// Absorbs an object that this process has just written.
     fn absorb(&self, object: &Value);
-    /// `group/Kind`.
+    /// Returns the kind as `group/Kind`.
     fn kind(&self) -> String;
 }
 
-/// Which API objects a cache watches.
+/// The set of API objects that a cache watches.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
-    /// Namespaces; empty means all.
+    /// Namespaces; empty selects all.
     pub namespaces: Vec<String>,
-    /// Label selector; empty means all.
+    /// Label selector; empty selects all.
     pub labels: String,
 }
 
 impl<K: Watchable> Cache<K> {
-    /// An empty cache with the given indexes.
+    /// Creates an empty cache with the given indexes.
     pub fn new(indexes: Vec<(IndexName, Index<K>)>) -> Arc<Self> {
         Self::trimmed(indexes, |it| it.managed_fields_mut().clear())
     }
 
-    /// An empty cache that keeps of each object only what `trim` leaves.
+    /// Creates an empty cache that applies `trim` to each object before it is stored.
     pub fn trimmed(
         indexes: Vec<(IndexName, Index<K>)>,
         trim: impl Fn(&mut K) + Send + Sync + 'static,
@@ -106,22 +106,23 @@ impl<K: Watchable> Cache<K> {
         })
     }
 
-    /// Calls `listener` with each object that appears, changes or goes.
+    /// Calls `listener` with each object that is added, changed or deleted.
     pub fn on_change(&self, listener: impl Fn(&K) + Send + Sync + 'static) {
         lock(&self.listeners).push(Box::new(listener));
     }
 
-    /// The object of that key; `None` also where it cannot be read.
+    /// Returns the object with that key. Returns `None` also when it exists but cannot be
+    /// deserialized.
     ///
-    /// Whoever would delete or make something because the object is absent asks [`Cache::try_get`].
+    /// Use [`Cache::try_get`] before deleting or creating anything because the object is absent.
     pub fn get(&self, key: &Key) -> Option<Arc<K>> {
         lock(&self.store).get(key)
     }
 
-    /// The object of that key.
+    /// Returns the object with that key, or `None` when it does not exist.
     ///
     /// # Errors
-    /// [`Error::Unreadable`] where it is there and cannot be read.
+    /// [`Error::Unreadable`] when the object exists but cannot be deserialized.
     pub fn try_get(&self, key: &Key) -> Result<Option<Arc<K>>> {
         let store = lock(&self.store);
         match store.unreadable(key) {
@@ -130,29 +131,29 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    /// Whether [`Cache::all`] and [`Cache::indexed`] have all objects of a namespace.
+    /// Checks that [`Cache::all`] and [`Cache::indexed`] contain every object of a namespace.
     ///
-    /// Whoever would take something away because no object asks for it makes sure of that before.
+    /// Call it before removing anything because no object requests it any more.
     ///
     /// # Errors
-    /// [`Error::Unreadable`] with the first object that cannot be read.
+    /// [`Error::Unreadable`] with the first object that cannot be deserialized.
     pub fn check_readable(&self, namespace: &str) -> Result<()> {
         let all = self.unreadable.borrow();
         let is_here = |it: &&Arc<Unreadable>| it.metadata.namespace.as_deref() == Some(namespace);
         all.iter().find(is_here).map_or(Ok(()), |it| Err(unreadable::<K>(it)))
     }
 
-    /// The objects that cannot be read, and each change of them.
+    /// Subscribes to the list of objects that cannot be deserialized.
     pub fn unreadable(&self) -> watch::Receiver<Vec<Arc<Unreadable>>> {
         self.unreadable.subscribe()
     }
 
-    /// All objects that can be read.
+    /// Returns all objects that could be deserialized.
     pub fn all(&self) -> Vec<Arc<K>> {
         lock(&self.store).all()
     }
 
-    /// The objects that the index puts under that key.
+    /// Returns the objects that the index lists under that key.
     pub fn indexed(&self, index: IndexName, key: &Key) -> Vec<Arc<K>> {
         lock(&self.store).indexed(index, key)
     }
@@ -220,8 +221,8 @@ impl<K: Watchable> Cache<K> {
         self.pending.send_if_modified(|it| it.is_some() && it.replace(pending) != Some(pending));
     }
 
-    /// Takes away what nobody here reads: a copy of the whole object, values of Secrets among it, and
-    /// what the cache's owner says.
+    /// Removes what no reader needs: the last-applied annotation, a copy of the whole object that
+    /// can contain Secret values, and whatever the cache's `trim` removes.
     fn shorten(&self, object: &mut K) {
         if let Some(annotations) = &mut object.meta_mut().annotations {
             annotations.remove(LAST_APPLIED);
@@ -229,7 +230,7 @@ impl<K: Watchable> Cache<K> {
         (self.trim)(object);
     }
 
-    /// Both the old and the new form are announced: a node that leaves its role concerns both roles.
+    /// Announces both the old and the new object: a node that leaves its role concerns both roles.
     fn announce(&self, changes: &[Change<K>]) {
         if changes.is_empty() {
             return;
@@ -267,7 +268,7 @@ fn unreadable<K: Watchable>(object: &Unreadable) -> Error {
     Error::Unreadable { what, fault: object.fault.to_string() }
 }
 
-/// A cache of metadata alone: for kinds whose content must not be held, as Secrets.
+/// A cache of metadata alone, for kinds whose content must not be kept in memory, such as Secrets.
 pub type MetadataCache<K> = Cache<kube::core::PartialObjectMeta<K>>;
 
 fn api<K>(client: &Client, namespace: Option<&str>) -> Api<K>
@@ -280,7 +281,7 @@ where
     }
 }
 
-/// A poisoned lock only means that a listener panicked; the map itself is whole.
+/// Ignores poisoning: it only means that a listener panicked, and the map itself is consistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

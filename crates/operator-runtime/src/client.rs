@@ -1,4 +1,4 @@
-//! Builds the Kubernetes client: every request is counted and bounded, over any tower service.
+//! Builds the Kubernetes client over any tower service: requests are counted and have a time limit.
 
 use std::{
     task::{Context, Poll},
@@ -28,16 +28,18 @@ pub(crate) mod depth;
 
 pub use call::Call;
 
-/// How long a plain request may take, its answer's body included.
+/// Time limit of a plain request, including the body of its response.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// A client for the cluster of `config`, counted in `metrics`; `operator` names it to the server.
+/// Creates a client for the cluster of `config`, counted in `metrics`; `operator` becomes part of
+/// its user agent.
 ///
 /// # Guarantees
-/// A plain request ends within [`REQUEST_TIMEOUT`]; watches and followed logs are not bounded.
+/// A plain request ends within [`REQUEST_TIMEOUT`]; watches and followed logs have no time limit.
 ///
 /// # Caveats
-/// Nothing is retried here: the library would send a create again whose success it did not hear of.
+/// Requests are not retried here: the library would resend a create whose success response was
+/// lost.
 pub fn client(mut config: Config, operator: &str, metrics: &Metrics) -> Result<Client> {
     let agent = format!("edpm-{operator}/{}", env!("CARGO_PKG_VERSION"));
     let agent = HeaderValue::from_str(&agent)
@@ -48,7 +50,7 @@ pub fn client(mut config: Config, operator: &str, metrics: &Metrics) -> Result<C
     Ok(builder.with_layer(&Bounds::new(metrics.clone())).build())
 }
 
-/// A client over any service, with the same counting and bounds: how tests reach the code.
+/// Creates a client over any service, with the same metrics and time limit, for tests.
 pub fn client_over<S, B>(service: S, namespace: &str, metrics: &Metrics) -> Client
 where
     S: Service<Request<Body>, Response = Response<B>> + Send + 'static,
@@ -60,7 +62,7 @@ where
     Client::new(Bounds::new(metrics.clone()).layer(service), namespace)
 }
 
-/// The layer that counts every request and bounds the plain ones.
+/// Tower layer that counts every request and limits the duration of plain ones.
 #[derive(Clone, Debug)]
 pub struct Bounds {
     metrics: Metrics,
@@ -68,12 +70,12 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Bounds of [`REQUEST_TIMEOUT`], counted in `metrics`.
+    /// Creates a layer with [`REQUEST_TIMEOUT`], counting in `metrics`.
     pub fn new(metrics: Metrics) -> Self {
         Self { metrics, limit: REQUEST_TIMEOUT }
     }
 
-    /// The same with another limit.
+    /// Returns the layer with another time limit.
     #[must_use]
     pub fn within(mut self, limit: Duration) -> Self {
         self.limit = limit;
@@ -89,7 +91,7 @@ impl<S> Layer<S> for Bounds {
     }
 }
 
-/// A service under [`Bounds`].
+/// A service wrapped by [`Bounds`].
 #[derive(Debug)]
 pub struct Bounded<S> {
     inner: S,
@@ -130,7 +132,7 @@ where
     }
 }
 
-/// Waits for the answer and its whole body.
+/// Waits for the response and its whole body.
 async fn whole<F, B, E>(answer: F) -> Result<Response<UnsyncBoxBody<Bytes, BoxError>>, BoxError>
 where
     F: Future<Output = Result<Response<B>, E>>,
@@ -143,7 +145,8 @@ where
     Ok(Response::from_parts(head, boxed(Full::new(bytes))))
 }
 
-/// The answer without what JSON nests too deep; text that is no JSON, as logs, stays as it is.
+/// Removes JSON that nests too deep from the response; other content types, such as logs, stay as
+/// they are.
 fn pruned<B>(answer: Response<B>) -> Response<UnsyncBoxBody<Bytes, BoxError>>
 where
     B: HttpBody<Data = Bytes> + Send + 'static,

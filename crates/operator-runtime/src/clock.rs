@@ -1,8 +1,8 @@
-//! The only place that reads the wall clock; everything else is given the time.
+//! The only place that reads the wall clock; all other code receives the time as an argument.
 
 use jiff::Timestamp;
 
-/// The present time.
+/// Returns the current time.
 #[expect(clippy::disallowed_methods, reason = "this is the place that the rule leaves")]
 pub fn now() -> Timestamp {
     Timestamp::now()

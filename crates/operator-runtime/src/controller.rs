@@ -1,4 +1,5 @@
-//! The loop that is the same for every kind: observe, ask where others are asked, decide, carry out.
+//! The reconcile loop shared by all kinds: observe, query external systems, decide, execute the
+//! plan.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -18,40 +19,42 @@ use crate::error::{Error, Result};
 use crate::metrics::Metrics;
 use crate::workqueue::WorkQueue;
 
-/// How long one pass may take before it is given up and tried again.
+/// Time limit of one reconcile; after it the reconcile is cancelled and retried.
 const PASS_DEADLINE: Duration = Duration::from_mins(1);
 
-/// How many keys of one controller are worked on at once.
+/// Number of keys of one controller that are reconciled concurrently.
 const WORKERS: usize = 8;
 
-/// What one kind supplies: reads, and a judgement on what was read.
+/// The kind-specific part of a controller: it reads the state and decides on it.
 pub trait Controller: Send + Sync + 'static {
-    /// All that the judgement needs, as plain data.
+    /// Everything that the decision needs, as plain data.
     type Observed: Send + Sync;
 
-    /// One word for logs and metrics.
+    /// Name of the controller in logs and metrics, one word.
     const NAME: &'static str;
 
-    /// Reads; `None` where the object is gone and nothing is left to do.
+    /// Reads the state. Returns `None` when the object is gone and nothing is left to do.
     fn observe(&self, key: &Key) -> impl Future<Output = Result<Option<Self::Observed>>> + Send;
 
-    /// Judges: pure and total. User mistakes become conditions, never errors.
+    /// Decides on the observed state. It is pure and total: user mistakes become conditions, never
+    /// errors.
     fn decide(seen: &Self::Observed, now: Timestamp) -> Plan;
 
-    /// Asks others than the API server for what the judgement wants of them, before the plan is made and
-    /// written; what became of it belongs to what was seen. Nothing unless a kind has somebody to ask.
+    /// Sends the requests to systems other than the API server that the decision needs, before the
+    /// plan is made and executed, and records their outcome in `_seen`. The default sends none.
     fn ask(&self, _seen: &mut Self::Observed, _now: Timestamp) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }
 
-    /// What to tell on the object when a write of the plan was refused for good: quota, permissions,
-    /// a policy, another object of the name. Nothing unless a kind has words for it.
+    /// Returns the plan that reports on the object a write that was rejected for good: quota,
+    /// permissions, an admission policy, another object with the same name. The default reports
+    /// nothing.
     fn refused(_seen: &Self::Observed, _refusal: &RejectedWrite, _now: Timestamp) -> Plan {
         Plan::default()
     }
 }
 
-/// One pass over one key.
+/// Reconciles one key once. Returns the delay until the requested requeue, if there is one.
 async fn reconcile<C: Controller>(
     controller: &C,
     api: &Api,
@@ -65,14 +68,14 @@ async fn reconcile<C: Controller>(
         return Ok(plan.requeue_after);
     };
     if error.is_gone() {
-        // The event of its end wakes whom it concerns.
+        // The deletion's watch event enqueues the objects concerned.
         tracing::debug!(error = error.chain(), "deleted meanwhile");
         return Ok(plan.requeue_after);
     }
     if let (Some(words), Some(step)) = (error.rejection(), plan.all().nth(at)) {
         let rejected = RejectedWrite::of(step, error.reason(), words);
         let mut telling = C::refused(&seen, &rejected, now);
-        // What the plan has written before it ended need not be written again.
+        // Writes that already succeeded before the failed one are not repeated.
         telling.steps.retain(|it| !plan.all().take(at).any(|made| made == it));
         if let Err(PlanStopped { error, .. }) = api.carry_out(&telling).await {
             tracing::debug!(error = error.chain(), "the refusal could not be told");
@@ -81,10 +84,11 @@ async fn reconcile<C: Controller>(
     Err(error)
 }
 
-/// Works on the queue until the process ends.
+/// Processes the workqueue until the process ends.
 ///
 /// # Guarantees
-/// A key is worked on by one worker at a time; a failed pass is repeated with growing pauses per key.
+/// A key is processed by one worker at a time. A failed reconcile is retried with exponential
+/// backoff per key.
 pub async fn run<C: Controller>(
     controller: Arc<C>,
     api: Arc<Api>,

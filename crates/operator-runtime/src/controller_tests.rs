@@ -1,4 +1,4 @@
-//! One pass of a controller, over a server in memory.
+//! Tests of one reconcile, over an in-memory server.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use operator_core::plan::{Kind, Step, Target, Write};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::api::tests::{Server, object};
 
-/// Writes a status, then another object; tells a refusal in the status.
+/// Writes a status, then another object; reports a rejection in the status.
 struct Two;
 
 fn target(name: &str) -> Target {

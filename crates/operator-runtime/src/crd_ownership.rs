@@ -1,4 +1,4 @@
-//! Whose the definition of a kind is: two operators must never drive one object.
+//! Ownership of a kind's CRD: two operators must never reconcile the same objects.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::core::PartialObjectMeta;
@@ -6,16 +6,17 @@ use kube::{Api, Client, Resource, ResourceExt};
 
 use crate::error::{During as _, Result};
 
-/// The label of the definitions that this project installs.
+/// The label on the CRDs that this project installs.
 pub const LABEL: &str = "edpm.openstack.org/managed-by";
 
-/// Whether objects of a kind are this project's to look after: its definition has [`LABEL`], the
-/// kind is among those that a human claimed, or there is no definition yet.
+/// Returns whether this project reconciles objects of the kind: its CRD has [`LABEL`], the user
+/// claimed the kind, or there is no CRD yet.
 ///
-/// A kind that is not is told in the log, once for each call.
+/// A foreign CRD is logged, once per call.
 ///
 /// # Errors
-/// Whatever keeps the definition from being read: nobody drives what may be somebody else's.
+/// Any failure to read the CRD: without it, the kind is not reconciled, as it may belong to another
+/// operator.
 pub async fn is_ours<K>(client: &Client, claimed: &[String]) -> Result<bool>
 where
     K: Resource<DynamicType = ()>,
@@ -40,7 +41,7 @@ where
     Ok(false)
 }
 
-/// Who owns a definition, as far as it says so.
+/// Returns the owner of a CRD as far as its metadata names one.
 fn owner(definition: &PartialObjectMeta<CustomResourceDefinition>) -> &str {
     let release = definition.annotations().get("meta.helm.sh/release-name");
     let label = || definition.labels().get("app.kubernetes.io/managed-by");

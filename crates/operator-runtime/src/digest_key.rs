@@ -1,5 +1,5 @@
-//! The installation's key for digests of what Secrets hold: in a Secret beside the operators, which
-//! the first of them makes.
+//! The installation's key for digests of Secret content, stored in a Secret in the operators'
+//! namespace that the first operator creates.
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -10,17 +10,17 @@ use tracing::info;
 
 use crate::error::{During as _, Error, Result};
 
-/// The key of the Secret by which digests are written; under every other one stands a key by which
-/// statuses may still hold some.
+/// Data key of the Secret whose value digests are written with. All other data keys hold former
+/// keys that digests in statuses may still use.
 pub const PRESENT: &str = "current";
 
-/// How many bytes a key has.
+/// Length of a key in bytes.
 const SIZE: usize = 32;
 
-/// The keys; the first one is made where there is none.
+/// Returns the keys; creates the first one when there is no Secret.
 ///
 /// # Guarantees
-/// Of several operators that make it at once all use the one that came first.
+/// When several operators create it concurrently, all use the one that was created first.
 pub async fn keys(client: &Client, namespace: &str) -> Result<Keys> {
     let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
     let get = || async { api.get_opt(SECRET).await.during(format!("get secrets/{SECRET}")) };
@@ -106,7 +106,7 @@ mod tests {
         let found = Server::answering([(200, secret(&[(PRESENT, KEY)]))]);
         assert_eq!(text(&keys(&found.client(), "ns").await.unwrap()), expected);
         assert_eq!(found.asked(), ["GET /api/v1/namespaces/ns/secrets/edpm-digest-key"]);
-        // Two at once: who comes second uses the other's.
+        // Two operators at once: the second one uses the key of the first.
         let late = Server::answering([
             failure(404, "NotFound"),
             failure(409, "AlreadyExists"),

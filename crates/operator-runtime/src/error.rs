@@ -1,53 +1,53 @@
-//! What can go wrong between an operator and the world, each with one word for its cause.
+//! Errors of requests and of the process's own parts, each with one word for its cause.
 
 use std::time::Duration;
 
 use kube::core::Status;
 
-/// The result of anything that talks to the API server.
+/// The result of a fallible operation of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Any other error, as a source.
+/// Any other error, used as a source.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A plain request that was given up.
+/// A plain request that timed out, with its time limit.
 #[derive(Debug, thiserror::Error)]
 #[error("no answer within {} s", .0.as_secs())]
 pub struct TimedOut(pub Duration);
 
 /// A failed request, or a failure of the process's own parts.
 ///
-/// Display never repeats the source: whoever prints it uses [`Error::chain`].
+/// `Display` never repeats the source; use [`Error::chain`] to print all causes.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The object was changed since it was read; reading again helps.
+    /// The object was changed since it was read; reading it again helps.
     #[error("{what}: the object was changed meanwhile")]
     Conflict {
         /// The request.
         what: String,
-        /// The answer.
+        /// The API server's response.
         #[source]
         status: Box<Status>,
     },
-    /// An object of that name is there already.
+    /// An object with that name already exists.
     #[error("{what}: an object of that name exists")]
     AlreadyExists {
         /// The request.
         what: String,
-        /// The answer.
+        /// The API server's response.
         #[source]
         status: Box<Status>,
     },
-    /// The object, its namespace or its kind is not there.
+    /// The object, its namespace or its kind does not exist.
     #[error("{what}: not found")]
     NotFound {
         /// The request.
         what: String,
-        /// The answer.
+        /// The API server's response.
         #[source]
         status: Box<Status>,
     },
-    /// The object whose status was to be written was deleted meanwhile, or made anew.
+    /// The object was deleted before the write, or deleted and recreated.
     #[error("{what}: the object is gone")]
     Gone {
         /// The request.
@@ -58,55 +58,55 @@ pub enum Error {
     Forbidden {
         /// The request.
         what: String,
-        /// The answer.
+        /// The API server's response.
         #[source]
         status: Box<Status>,
     },
-    /// The namespace is being deleted: nothing new may be in it, and everything in it goes.
+    /// The namespace is being deleted: it accepts no new objects, and everything in it is deleted.
     #[error("{what}: the namespace is being deleted")]
     Terminating {
         /// The request.
         what: String,
-        /// The answer.
+        /// The API server's response.
         #[source]
         status: Box<Status>,
     },
-    /// The API server, or a webhook, does not accept the content.
+    /// The API server, or an admission webhook, rejects the content.
     #[error("{what}: the content was refused")]
     Invalid {
         /// The request.
         what: String,
-        /// The answer.
+        /// The API server's response.
         #[source]
         status: Box<Status>,
     },
-    /// The API server asks for patience.
+    /// The API server is overloaded or asks for a retry later.
     #[error("{what}: the API server is busy")]
     Busy {
         /// The request.
         what: String,
-        /// The answer.
+        /// The API server's response.
         #[source]
         status: Box<Status>,
     },
-    /// Any other answer that is not a success.
+    /// Any other unsuccessful response.
     #[error("{what}: the API server answered {}", status.code)]
     Refused {
         /// The request.
         what: String,
-        /// The answer.
+        /// The API server's response.
         #[source]
         status: Box<Status>,
     },
-    /// No answer in time; whether the request took effect is unknown.
+    /// No response in time; whether the request took effect is unknown.
     #[error("{what}: no answer within {} s", after.as_secs())]
     Timeout {
         /// The request.
         what: String,
-        /// How long it was waited for.
+        /// The time limit.
         after: Duration,
     },
-    /// No answer, or none that can be read; whether the request took effect is unknown.
+    /// No response, or none that can be parsed; whether the request took effect is unknown.
     #[error("{what}: no usable answer from the API server")]
     Transport {
         /// The request.
@@ -115,7 +115,7 @@ pub enum Error {
         #[source]
         source: BoxError,
     },
-    /// The object is there, and this version of the operator cannot read it.
+    /// The object exists, but this version of the operator cannot deserialize it.
     #[error("{what}: the object cannot be read: {fault}")]
     Unreadable {
         /// The object, as in `read nodes ns/x`.
@@ -123,7 +123,7 @@ pub enum Error {
         /// The field, and what is expected there.
         fault: String,
     },
-    /// The process lost, or never had, the right to write.
+    /// The process is not, or no longer, the leader and may not write.
     #[error("{what}: another replica leads")]
     NotLeading {
         /// The write that was not made.
@@ -134,14 +134,14 @@ pub enum Error {
     Process {
         /// The part and what happened to it.
         what: String,
-        /// The cause, where there is one.
+        /// The cause, if known.
         #[source]
         source: Option<BoxError>,
     },
 }
 
 impl Error {
-    /// One word: condition reason, Event reason and metric label alike.
+    /// Returns one word for the error, used as condition reason, Event reason and metric label.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Conflict { .. } => "Conflict",
@@ -161,13 +161,13 @@ impl Error {
         }
     }
 
-    /// The error and all its sources in one line.
+    /// Returns the error and all its sources in one line.
     pub fn chain(&self) -> String {
         let mut text = self.to_string();
         let mut cause = std::error::Error::source(self);
         while let Some(it) = cause {
             let part = it.to_string();
-            // Libraries often repeat their source; ours do not.
+            // Libraries often repeat their source in `Display`; this crate does not.
             if !text.ends_with(&part) {
                 text = format!("{text}: {part}");
             }
@@ -176,20 +176,21 @@ impl Error {
         text
     }
 
-    /// Whether nothing is wrong that anybody could mend: someone else was faster, or the namespace goes.
+    /// Returns whether the error needs no correction: another client wrote first, or the namespace
+    /// is being deleted.
     pub fn is_expected(&self) -> bool {
         self.is_conflict() || matches!(self, Self::Terminating { .. })
     }
 
-    /// Whether nothing is wrong except that someone else was faster.
+    /// Returns whether another client wrote first and nothing else is wrong.
     pub fn is_conflict(&self) -> bool {
         matches!(self, Self::Conflict { .. } | Self::AlreadyExists { .. })
     }
 
-    /// The API server's words where the request was understood and refused, so that only a human can
-    /// change the answer.
+    /// Returns the API server's message when it understood the request and rejected it, so that
+    /// only the user can change the outcome; `None` for all other errors.
     ///
-    /// That a namespace is being deleted is no refusal: everything in it goes.
+    /// A namespace being deleted is not a rejection: everything in it is deleted.
     pub fn rejection(&self) -> Option<&str> {
         match self {
             Self::AlreadyExists { status, .. }
@@ -209,7 +210,8 @@ impl Error {
         }
     }
 
-    /// Whether the API server answered about this one object, so that other writes may do better.
+    /// Returns whether the API server answered about this one object, so that writes of other
+    /// objects may still succeed.
     pub fn is_answer(&self) -> bool {
         matches!(
             self,
@@ -224,23 +226,23 @@ impl Error {
         )
     }
 
-    /// Whether nothing is left to write to, which is no failure.
+    /// Returns whether the written object no longer exists, which is not a failure.
     pub fn is_gone(&self) -> bool {
         matches!(self, Self::Gone { .. })
     }
 
-    /// Whether the object is not there.
+    /// Returns whether the object does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::NotFound { .. })
     }
 
-    /// Whether the content was refused for that field.
+    /// Returns whether the content was rejected because of that field.
     pub fn names_field(&self, field: &str) -> bool {
         let Self::Invalid { status, .. } = self else { return false };
         status.details.iter().flat_map(|it| &it.causes).any(|it| it.field == field)
     }
 
-    /// A failure of a part of the process, with its cause.
+    /// Creates the error of a failed part of the process, with its cause.
     pub fn process(what: impl Into<String>, source: impl Into<BoxError>) -> Self {
         Self::Process { what: what.into(), source: Some(source.into()) }
     }
@@ -254,12 +256,13 @@ impl Error {
         match status.code {
             401 | 403 if is_terminating(&status) => Self::Terminating { what, status },
             409 if status.reason == "AlreadyExists" => Self::AlreadyExists { what, status },
-            // 422 is a conflict only for JSON patches with a test, which nobody here sends.
+            // 422 would be a conflict only for JSON patches with a `test` operation, which are
+            // never sent.
             409 => Self::Conflict { what, status },
             404 => Self::NotFound { what, status },
             401 | 403 => Self::Forbidden { what, status },
             408 | 429 | 503 | 504 => Self::Busy { what, status },
-            // 410 is about lists; an admission webhook may choose any other code of its own.
+            // 410 concerns lists only; an admission webhook may choose any other code.
             400..=409 | 411..=499 => Self::Invalid { what, status },
             _ => Self::Refused { what, status },
         }
@@ -277,7 +280,8 @@ impl Error {
     }
 }
 
-/// Whether the API server refuses because the namespace is being deleted: no permission would help.
+/// Returns whether the API server refuses because the namespace is being deleted; no permission
+/// would help.
 fn is_terminating(status: &Status) -> bool {
     let causes = status.details.iter().flat_map(|it| &it.causes);
     causes.into_iter().any(|it| it.reason == "NamespaceTerminating")
@@ -289,9 +293,9 @@ impl From<kube::Error> for Error {
     }
 }
 
-/// Names the request in a client's error.
+/// Extension that adds the request to a client's error.
 pub trait During<T> {
-    /// Turns the error into ours; `what` names the request, as in `get secrets/x`.
+    /// Converts the error; `what` describes the request, as in `get secrets/x`.
     fn during(self, what: impl Into<String>) -> Result<T>;
 }
 

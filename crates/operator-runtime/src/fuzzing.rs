@@ -1,6 +1,6 @@
-//! Bodies of the fuzz targets of this crate; see `fuzz/` and docs/development.md.
+//! The fuzz targets of this crate; see `fuzz/` and docs/development.md.
 //!
-//! They are compiled for tests, which give them the committed corpus, and for the fuzzer alone.
+//! They are compiled only for the fuzzer and for tests, which run them on the committed corpus.
 
 use api::ansibleee::AnsibleEe;
 use api::baremetal::BaremetalSet;
@@ -24,13 +24,13 @@ use crate::object_size;
 use crate::unreadable;
 use crate::webhook::{AdmissionDecision, Request, Webhook};
 
-/// A fuzz target: its name, and what it does with an input.
+/// Name and function of a fuzz target.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// The targets of this crate.
 pub const TARGETS: &[Target] = &[("objects", objects), ("review", review)];
 
-/// An object as the API server may send it, in a list between two others, read as each kind.
+/// Parses an object as the API server may send it, in a list between two others, as each kind.
 pub fn objects(data: &[u8]) {
     let kept = pruned(data, data.len());
     assert_eq!(pruned(data, 7), kept, "the cut into chunks counts");
@@ -80,7 +80,7 @@ fn as_kind<K: DeserializeOwned + Serialize + Clone>(data: &[u8], object: &Value)
     }
 }
 
-/// The body of a request to a webhook, which anybody may send who reaches the port.
+/// Sends a webhook the body of a request, which anyone who can reach the port may do.
 pub fn review(data: &[u8]) {
     let uid = serde_json::from_slice::<Value>(data).ok();
     let uid = uid.as_ref().and_then(|it| it.pointer("/request/uid")?.as_str());
@@ -112,11 +112,11 @@ fn asked(path: &str, body: &[u8]) -> (StatusCode, String) {
         let body = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
         (head.status, String::from_utf8_lossy(&body).into_owned())
     };
-    // Nothing is waited for: the body is there, and nobody else asks.
+    // The response is ready at once: the body is complete, and there are no concurrent requests.
     exchange.now_or_never().unwrap_or_default()
 }
 
-/// Judges by what it reads, and answers with it.
+/// A webhook whose decision depends on the object and repeats parts of it.
 fn webhook() -> Webhook {
     let judge = |request: &Request| {
         let before = request.object.as_ref().map(|it| it.data.clone()).unwrap_or_default();

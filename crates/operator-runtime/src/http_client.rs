@@ -1,7 +1,7 @@
-//! One HTTP request to a server that is no Kubernetes, over a connection of its own.
+//! A single HTTP request to a server other than Kubernetes, over its own connection.
 //!
-//! Such servers are asked seldom, so no connection is kept: none is stale, and none outlives its
-//! question.
+//! Requests to such servers are rare, so connections are not reused: none becomes stale or outlives
+//! its request.
 
 use std::time::Duration;
 
@@ -14,26 +14,26 @@ use tokio::time::timeout;
 
 use crate::tls_stream::{CaTrust, ConnectFault, Stream, connect};
 
-/// Why a server gave no answer.
+/// Why a request got no usable response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HttpFault {
-    /// The request's address is no http or https URL.
+    /// The request's URI is not an http or https URL.
     NotUrl,
-    /// No connection, or no answer in time; the text says which.
+    /// No connection, or no response in time; the text says which.
     Unreachable(String),
-    /// The server speaks no TLS, or its certificate is not believed; the text says which.
+    /// The TLS handshake failed, or the certificate is not trusted; the text says which.
     Untrusted(String),
-    /// An answer of this status, whose body breaks off.
+    /// A response with this status whose body is incomplete.
     Cut(u16),
-    /// An answer of this status, whose body is longer than is read.
+    /// A response with this status whose body is longer than the limit.
     TooLong(u16),
 }
 
-/// Sends a request, and waits for all of the answer, of at most `largest` bytes.
+/// Sends a request and reads the whole response, of at most `largest` bytes.
 ///
 /// # Guarantees
-/// Returns within `deadline`, and leaves no task and no connection behind. The request is sent once at
-/// most; no redirection is followed.
+/// Returns within `deadline` and leaves no task or connection behind. The request is sent at most
+/// once; redirects are not followed.
 pub async fn ask(
     request: Request<Bytes>,
     trust: &CaTrust,
@@ -66,11 +66,11 @@ async fn exchange(
     send(stream, request, largest).await
 }
 
-/// The request as it is sent to its own server: path and query, and the host as a header.
+/// Converts the request to origin form: path and query as target, the host as a header.
 fn origin_form(request: Request<Bytes>) -> Result<Request<Full<Bytes>>, HttpFault> {
     let (mut parts, body) = request.into_parts();
     let host = parts.uri.authority().map_or("", |it| it.as_str());
-    // Whoever has credentials in a URL would send them to every log.
+    // Credentials in a URL would end up in logs.
     if host.contains('@') {
         return Err(HttpFault::NotUrl);
     }
@@ -101,7 +101,7 @@ async fn send(
         let body = body.to_bytes();
         Ok(Response::from_parts(parts, body))
     };
-    // The connection is driven here and not in a task, so that nothing outlives the question.
+    // The connection is driven here and not in a task, so that nothing outlives the request.
     let mut exchange = std::pin::pin!(exchange);
     tokio::select! {
         biased;

@@ -1,4 +1,4 @@
-//! Who of several replicas may write: pure judgement in `election`, the requests in `task`.
+//! Leader election among replicas: pure decisions in `election`, requests in `task`.
 
 mod election;
 mod elector;
@@ -14,11 +14,10 @@ pub use elector::Elector;
 pub use leadership::{Leadership, LeadershipWatch, leading};
 pub use task::{always, elect};
 
-/// A name for this process: the replica's name, and a part that no restart repeats.
+/// Returns a holder identity for this process: the replica's name and a random suffix per start.
 pub fn holder(replica: &str) -> String {
     let mut bytes = [0; 4];
-    // The provider's randomness fails only where the system has none; the name is unique enough
-    // within a replica then.
+    // Randomness fails only on systems that have none; the replica's name must then suffice.
     let _ = rustls::crypto::ring::default_provider().secure_random.fill(&mut bytes);
     format!("{replica}_{:08x}", u32::from_be_bytes(bytes))
 }

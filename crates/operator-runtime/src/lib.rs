@@ -1,4 +1,5 @@
-//! All shared I/O: the only holder of a Kubernetes client; knows no kind of this project.
+//! I/O shared by all operators: the only crate that holds a Kubernetes client; it knows none of
+//! this project's kinds.
 
 pub mod admin;
 pub mod api;

@@ -1,26 +1,26 @@
-//! Which parts of an object its writer still owns: how an edit by another is noticed from metadata.
+//! The fields of an object that its writer still owns: detects edits by others from metadata alone.
 //!
-//! The API server keeps for each field manager which fields it has applied, and takes a field from
-//! it as soon as anybody else changes that field's value. So an object whose writer owns all that it
-//! has applied is as it was written, whatever its resource version, and nobody has to read its
-//! content to know.
+//! The API server records for each field manager the fields it has applied, and removes a field
+//! from it when another manager changes that field's value. So an object whose writer still owns
+//! everything it applied is unchanged, whatever its resource version, and its content need not be
+//! read.
 
 use std::collections::BTreeSet;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry, ObjectMeta};
 use serde_json::{Value, json};
 
-/// Where the keys are that are looked after, as managed fields have them, and the prefix of each.
+/// Paths in managed fields of the tracked keys, and the prefix used for each.
 const PLACES: [(&str, &str); 2] =
     [("/f:data", "data"), ("/f:metadata/f:annotations", "annotation")];
 
-/// The keys of data and the annotations that a writer has applied and nobody has changed since.
+/// The data keys and annotations that a writer applied and that no other manager has changed since.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ManagedFields(BTreeSet<String>);
 
 impl ManagedFields {
-    /// Leaves of an object's managed fields only what [`Owned::of`] needs: a short list, and none
-    /// at all on objects of others.
+    /// Reduces an object's managed fields to what [`ManagedFields::of`] needs: a short list, and
+    /// none on objects of other writers.
     pub fn keep(meta: &mut ObjectMeta, manager: &str) {
         let applied = meta.managed_fields.take().into_iter().flatten().find(|it| {
             it.manager.as_deref() == Some(manager)
@@ -34,7 +34,7 @@ impl ManagedFields {
         });
     }
 
-    /// What was kept of an object.
+    /// Returns what [`ManagedFields::keep`] kept of an object.
     pub fn of(meta: &ObjectMeta) -> Self {
         let entry = meta.managed_fields.iter().flatten().next();
         let names = entry.and_then(|it| it.fields_v1.as_ref()?.0.as_array());
@@ -42,7 +42,7 @@ impl ManagedFields {
         Self(names.map(str::to_owned).collect())
     }
 
-    /// What the writer of an object owns right after it was applied.
+    /// Returns what the writer of an object owns right after applying it.
     pub fn applied(object: &Value) -> Self {
         let places = [("/data", "data"), ("/metadata/annotations", "annotation")];
         let keys = |(pointer, prefix): (&str, &'static str)| {
@@ -52,7 +52,7 @@ impl ManagedFields {
         Self(places.into_iter().flat_map(keys).collect())
     }
 
-    /// Whether all of these are as they were written.
+    /// Returns whether all of these annotations and data keys are still owned.
     pub fn has<'a>(
         &self,
         annotations: impl IntoIterator<Item = &'a str>,
@@ -111,7 +111,7 @@ mod tests {
         left["f:data"] = json!({ "f:network": {} });
         let edited = [entry("kubectl-edit", "Update", &theirs), entry("op", "Apply", &left)];
         assert!(!kept(&edited).has(["hash"], ["inventory", "network"]));
-        // Who sets the same value owns it too, and changes nothing.
+        // A manager that applies the same value becomes a co-owner and changes nothing.
         let shared = [entry("kubectl-edit", "Update", &theirs), entry("op", "Apply", &ours())];
         assert!(kept(&shared).has(["hash"], ["inventory", "network"]));
     }
@@ -132,7 +132,7 @@ mod tests {
             serde_json::from_value(json!({ "managedFields": list })).unwrap();
         ManagedFields::keep(&mut meta, "op");
         assert_eq!(meta.managed_fields, None);
-        // What is kept reads the same once more.
+        // Applying it again to its own result keeps the same.
         let mut meta: ObjectMeta =
             serde_json::from_value(json!({ "managedFields": [entry("op", "Apply", &ours())] }))
                 .unwrap();

@@ -1,4 +1,5 @@
-//! What runs only while this process leads: controllers, and the watches that they rely on.
+//! The part of an operator that runs only while it leads: controllers and the informers they rely
+//! on.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,8 +24,8 @@ use crate::shutdown::Shutdown;
 use crate::unreadable::{Role, UnreadableReporter};
 use crate::workqueue::WorkQueue;
 
-/// The part of an operator that leads: it is built once the Lease is held, so that its first lists
-/// are consistent reads made after the predecessor's last write.
+/// The leading part of an operator. It is built once the Lease is held, so that its first lists are
+/// consistent reads made after the predecessor's last write.
 pub struct Manager {
     metrics: Metrics,
     health: Health,
@@ -32,25 +33,26 @@ pub struct Manager {
     informers: Informers,
 }
 
-/// Watches in the operator's namespaces, and tasks that rely on them; they end when it is dropped.
+/// Watches in the operator's namespaces and the tasks that rely on them; all stop when it is
+/// dropped.
 pub struct Informers {
     client: Client,
     teller: UnreadableReporter,
-    /// The readiness check that names the kinds whose first list is missing.
+    /// Readiness check that names the kinds whose first list is missing.
     syncing: Option<Syncing>,
     namespaces: Vec<String>,
     tasks: JoinSet<Result<()>>,
     synced: Vec<BoxFuture<'static, ()>>,
 }
 
-/// Which kinds of a leader have not been listed yet.
+/// The kinds of a leader that have not been listed yet.
 #[derive(Clone)]
 struct Syncing {
     check: Check,
     kinds: Arc<Mutex<BTreeSet<String>>>,
 }
 
-/// What a [`Leader`] is made of, taken from the process before it leads.
+/// Everything a [`Manager`] is built from, taken from the process before it leads.
 #[derive(Clone)]
 pub struct ManagerBuilder {
     client: Client,
@@ -66,7 +68,7 @@ pub struct ManagerBuilder {
 }
 
 impl ManagerBuilder {
-    /// Of a running process that writes as `manager`.
+    /// Creates a builder for a running process that writes as field manager `manager`.
     pub fn of(runtime: &Runtime, manager: &'static str, args: &CommonArgs) -> Self {
         Self {
             client: runtime.client(),
@@ -82,35 +84,36 @@ impl ManagerBuilder {
         }
     }
 
-    /// The installation's keys for digests of what Secrets hold, which are made where there are none.
+    /// Returns the installation's keys for digests of Secret content; creates a key when there is
+    /// none.
     pub async fn keys(&self, args: &DigestArgs) -> Result<Keys> {
         let keys = digest_key::keys(&self.client, &self.namespace).await?;
         Ok(if args.rewrite_unkeyed_digests { keys } else { keys.keeping_unkeyed() })
     }
 
-    /// What the process counts about itself.
+    /// Returns the process's metrics.
     pub fn metrics(&self) -> Metrics {
         self.metrics.clone()
     }
 
-    /// Whether objects of a kind are to be looked after, see [`is_ours`]; its controller stays off
-    /// otherwise.
+    /// Returns whether this operator reconciles objects of the kind, see [`is_ours`]. If not, its
+    /// controller must not run.
     pub async fn drives<K: Resource<DynamicType = ()>>(&self) -> Result<bool> {
         is_ours::<K>(&self.client, &self.claimed).await
     }
 
-    /// The namespaces that are watched; empty means all.
+    /// Returns the watched namespaces; empty means all.
     pub fn namespaces(&self) -> &[String] {
         &self.namespaces
     }
 
-    /// The client that writes, and takes what it wrote into these caches.
+    /// Creates the writing client, which stores every written object in these caches.
     pub fn api(&self, caches: Vec<Arc<dyn WriteThrough>>) -> Arc<Api> {
         let client = self.client.clone();
         Arc::new(Api::new(client, self.manager, &self.instance, self.leadership.clone(), caches))
     }
 
-    /// No watches yet; they need no Lease, for they only read.
+    /// Creates informers without any watch. They only read, so they need no Lease.
     pub fn informers(&self) -> Informers {
         let (client, leadership) = (self.client.clone(), self.leadership.clone());
         let metrics = self.metrics.clone();
@@ -130,10 +133,10 @@ impl ManagerBuilder {
         }
     }
 
-    /// Waits for the Lease, then does `work` for as long as it is held.
+    /// Waits for the Lease, then runs `work` for as long as it is held.
     ///
     /// # Guarantees
-    /// Losing the Lease is an error, so that the process ends and starts again with fresh caches.
+    /// Losing the Lease is an error, so that the process exits and restarts with fresh caches.
     pub async fn lead<F>(mut self, work: F) -> Result<()>
     where
         F: AsyncFnOnce(&Self, Manager) -> Result<()>,
@@ -165,7 +168,7 @@ impl Syncing {
         Self { check, kinds: Arc::default() }
     }
 
-    /// Names the kind in the check until its first list is there.
+    /// Names the kind in the check until its first list has arrived.
     fn follow<K: Watchable>(
         self,
         cache: Arc<Cache<K>>,
@@ -179,7 +182,7 @@ impl Syncing {
             self.change(|it| {
                 it.remove(&kind);
             });
-            // A task that ends is a failure, and this one has no more to do.
+            // A task that ends counts as a failure, so this one must not return.
             std::future::pending().await
         }
     }
@@ -197,22 +200,22 @@ impl Syncing {
 }
 
 impl Manager {
-    /// The term of leadership, other than any before it.
+    /// Returns the leadership term; every term is unique.
     pub fn term(&self) -> &str {
         &self.term
     }
 
-    /// Watches a kind; `labels` is a label selector, empty for all.
+    /// Watches a kind; `labels` is a label selector, empty selects all.
     pub fn watch<K: Watchable>(&mut self, cache: &Arc<Cache<K>>, labels: &str) {
         self.informers.watch(cache, labels);
     }
 
-    /// Watches all objects of a kind whose status the operator writes.
+    /// Watches all objects of a kind whose status this operator writes.
     pub fn watch_owned<K: Watchable>(&mut self, cache: &Arc<Cache<K>>) {
         self.informers.watch_owned(cache);
     }
 
-    /// The watches that the controllers rely on.
+    /// Returns the informers that the controllers rely on.
     pub fn informers(&mut self) -> &mut Informers {
         &mut self.informers
     }
@@ -230,7 +233,7 @@ impl Manager {
         self.spawn(controller::run(Arc::new(controller), api, queue, metrics));
     }
 
-    /// Runs any other task that must not end.
+    /// Spawns any other task; it must not end.
     pub fn spawn<F>(&mut self, task: F)
     where
         F: Future<Output = Result<()>> + Send + 'static,
@@ -243,24 +246,24 @@ impl Manager {
         self.informers.ready().await;
     }
 
-    /// Leads and does nothing, for as long as it leads.
+    /// Holds the leadership without doing anything; never resolves.
     pub async fn idle(self) -> Result<()> {
         std::future::pending().await
     }
 
-    /// Resolves when a task ends, which none should.
+    /// Resolves when any task ends, which none should.
     pub async fn finish(mut self) -> Result<()> {
         self.informers.end().await
     }
 }
 
 impl Informers {
-    /// Watches a kind; `labels` is a label selector, empty for all.
+    /// Watches a kind; `labels` is a label selector, empty selects all.
     pub fn watch<K: Watchable>(&mut self, cache: &Arc<Cache<K>>, labels: &str) {
         self.watch_as(cache, labels, Role::Reader);
     }
 
-    /// Watches all objects of a kind whose status the operator writes.
+    /// Watches all objects of a kind whose status this operator writes.
     pub fn watch_owned<K: Watchable>(&mut self, cache: &Arc<Cache<K>>) {
         self.watch_as(cache, "", Role::Owner);
     }
@@ -295,7 +298,7 @@ impl Informers {
         }
     }
 
-    /// Resolves when a watch ends, which none should.
+    /// Resolves when a watch or one of its tasks ends, which none should.
     pub async fn end(&mut self) -> Result<()> {
         match self.tasks.join_next().await {
             Some(Ok(outcome)) => outcome,

@@ -1,4 +1,4 @@
-//! What an operator counts about itself, in Prometheus' text form.
+//! The metrics of an operator process, in the Prometheus text format.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -62,17 +62,17 @@ impl fmt::Debug for Metrics {
 }
 
 fn reconcile_histogram() -> Histogram {
-    // 1 ms to 16 s: a reconcile is a handful of requests.
+    // 1 ms to 16 s: a reconcile makes a few requests.
     Histogram::new(exponential_buckets(0.001, 2.0, 15))
 }
 
 fn ironic_histogram() -> Histogram {
-    // 10 ms to 82 s: some verbs wait for a machine's management controller, a minute at most.
+    // 10 ms to 82 s: some verbs wait for a machine's management controller, for a minute at most.
     Histogram::new(exponential_buckets(0.01, 2.0, 14))
 }
 
 impl Metrics {
-    /// Empty metrics of the operator of that name.
+    /// Creates empty metrics for the operator of that name.
     pub fn new(operator: &str) -> Self {
         let mut registry = Registry::with_prefix("edpm");
         let requests = Family::default();
@@ -106,7 +106,7 @@ impl Metrics {
         }))
     }
 
-    /// Counts a request; `code` is the HTTP status, or a word where there was none.
+    /// Counts a request; `code` is the HTTP status, or a word when there was no response.
     pub fn count_request(&self, call: &Call, code: &str) {
         let labels = RequestLabels {
             verb: call.verb,
@@ -116,42 +116,43 @@ impl Metrics {
         self.0.requests.get_or_create(&labels).inc();
     }
 
-    /// Counts a reconcile of a controller, failed or not.
+    /// Records the duration of a controller's reconcile, failed or not.
     pub fn reconciled(&self, kind: &str, took: Duration) {
         let labels = KindLabels { kind: kind.to_owned() };
         self.0.reconciles.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
-    /// Counts a failed reconcile of a controller; `reason` is the error's word.
+    /// Counts a failed reconcile of a controller; `reason` is
+    /// [`Error::reason`](crate::error::Error::reason).
     pub fn reconcile_failed(&self, kind: &str, reason: &'static str) {
         let labels = FailureLabels { kind: kind.to_owned(), reason };
         self.0.failures.get_or_create(&labels).inc();
     }
 
-    /// Says how many objects wait for a reconcile of a controller.
+    /// Sets the number of objects that wait for a reconcile of a controller.
     pub fn queue_depth(&self, kind: &str, waiting: usize) {
         let labels = KindLabels { kind: kind.to_owned() };
         self.0.queued.get_or_create(&labels).set(i64::try_from(waiting).unwrap_or(i64::MAX));
     }
 
-    /// Counts a request to Ironic; `result` is the error's word, or `Ok`.
+    /// Records a request to Ironic; `result` is the error's word, or `Ok`.
     pub fn asked_ironic(&self, method: &'static str, result: &'static str, took: Duration) {
         let labels = IronicLabels { method, result };
         self.0.ironic.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
-    /// Says how many objects of a kind cannot be read.
+    /// Sets the number of objects of a kind that cannot be deserialized.
     pub fn unreadable(&self, kind: &str, objects: usize) {
         let labels = KindLabels { kind: kind.to_owned() };
         self.0.unreadable.get_or_create(&labels).set(i64::try_from(objects).unwrap_or(i64::MAX));
     }
 
-    /// Says whether this process may write.
+    /// Sets whether this process may write.
     pub fn set_leader(&self, leads: bool) {
         self.0.leader.set(i64::from(leads));
     }
 
-    /// The sum of requests of a verb on a resource, whatever their code.
+    /// Returns the number of requests of a verb on a resource, whatever their code.
     pub fn requests(&self, verb: &str, resource: &str) -> u64 {
         let desired = format!("edpm_api_requests_total{{verb=\"{verb}\",resource=\"{resource}\",");
         let text = self.encode();
@@ -159,7 +160,7 @@ impl Metrics {
         counts.filter_map(|it| it.rsplit(' ').next()?.parse::<u64>().ok()).sum()
     }
 
-    /// All metrics as text.
+    /// Returns all metrics as text.
     pub fn encode(&self) -> String {
         let mut text = String::new();
         // Writing to a string cannot fail.

@@ -1,34 +1,36 @@
-//! What a JSON text costs to read, told from the text alone: a few bytes may stand for many.
+//! Estimates from the text alone what parsing a JSON text costs: few bytes may take much memory.
 //!
-//! `{"":0}` are 7 bytes, and an object of a tree in memory is some 600, beside what a reader holds
-//! until it is built. The estimate is meant to be too high.
+//! `{"":0},` is 7 bytes, and the object in a parsed tree takes some 600, besides what the parser
+//! holds while building it. The estimate is deliberately too high.
 
-/// How deep an object may nest: `serde_json` reads 128 levels, and what it stands in has some more.
+/// Maximum nesting depth of an object: `serde_json` accepts 128 levels, and the enclosing document
+/// needs some of them.
 const DEEPEST: usize = 100;
-/// What an object in braces costs with its first entry, in bytes.
+/// Cost of a JSON object with its first entry, in bytes.
 const OBJECT: usize = 1024;
-/// What a list costs with its first entry.
+/// Cost of an array with its first element.
 const LIST: usize = 256;
-/// What each further entry costs.
+/// Cost of each further entry.
 const ENTRY: usize = 256;
-/// What a text costs beside its characters.
+/// Cost of a string besides its characters.
 const TEXT: usize = 32;
 
-/// What may be spent on one text.
+/// Limits for parsing one text.
 #[derive(Clone, Copy, Debug)]
 pub struct SizeLimit {
-    /// How many levels it may nest.
+    /// Maximum nesting depth.
     pub depth: usize,
-    /// How many bytes it may take in memory.
+    /// Maximum memory in bytes.
     pub bytes: usize,
 }
 
-/// For one object: as much as the densest 1 MiB of options and values costs, and far more text.
+/// Limit for one object: the cost of the densest 1 MiB of keys and values, or far more plain text.
 pub(crate) const OF_OBJECT: SizeLimit = SizeLimit { depth: DEEPEST, bytes: 24 << 20 };
-/// For two objects in an admission review, and who asks for what.
+/// Limit for an admission review: two objects and the request's own fields.
 pub(crate) const OF_REVIEW: SizeLimit = SizeLimit { depth: DEEPEST + 8, bytes: 50 << 20 };
 
-/// Why a text must not be read, in words that go on from what it is; `None` where it may.
+/// Returns why a text must not be parsed, as a predicate that follows its subject; `None` when it
+/// may be.
 pub fn fault(text: &[u8], bound: SizeLimit) -> Option<String> {
     let (mut depth, mut bytes) = (0_usize, text.len());
     let (mut in_string, mut is_escaped, mut is_open) = (false, false, false);
@@ -51,7 +53,7 @@ pub fn fault(text: &[u8], bound: SizeLimit) -> Option<String> {
                 depth += 1;
                 bytes += LIST;
             }
-            // What is empty takes no room, and managed fields consist of it.
+            // An empty object costs nothing, and managed fields consist of them.
             b'}' if is_open => {
                 depth = depth.saturating_sub(1);
                 bytes = bytes.saturating_sub(OBJECT);

@@ -1,5 +1,5 @@
-//! Kinds of others that a cluster may lack: looked for only once somebody needs one, and watched from
-//! when it is found.
+//! Informers of foreign kinds that a cluster may lack: discovered on first use, and watched once
+//! found.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -13,54 +13,54 @@ use crate::cache::{Cache, Watchable, WriteThrough};
 use crate::error::{Error, Result};
 use crate::manager::Informers;
 
-/// How long a pass waits for the first list of such a kind; then it ends, and a later one looks again.
-/// A kind that never lists must not hold the workers that others need.
+/// How long a reconcile waits for the first list of such a kind; after that it fails and is
+/// retried. A kind whose list never arrives must not block the workers.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// All objects of such a kind, if the cluster has it.
+/// All objects of an optional kind, if the cluster serves it.
 pub struct OptionalInformer<K> {
     cache: Arc<Cache<K>>,
     opening: Mutex<Opening>,
     is_watched: OnceLock<()>,
 }
 
-/// Where the watch is, or will be.
+/// The informers of the kind, and whether its watch has been opened.
 struct Opening {
     watches: Informers,
     is_open: bool,
 }
 
 impl<K: Watchable> OptionalInformer<K> {
-    /// Not watched yet; `watches` is where they will be.
+    /// Creates an informer that is not watching yet; `informers` will hold its watch.
     pub fn new(informers: Informers) -> Self {
         let opening = Mutex::new(Opening { watches: informers, is_open: false });
         Self { cache: Cache::new(vec![]), opening, is_watched: OnceLock::new() }
     }
 
-    /// The cache, for what is written to be seen at once.
+    /// Returns the cache, so that own writes are absorbed at once.
     pub fn absorbing(&self) -> Arc<dyn WriteThrough> {
         Arc::<Cache<K>>::clone(&self.cache)
     }
 
-    /// Calls `wake` with each object that comes, changes or goes.
+    /// Calls `wake` with the key of each object that is added, changed or deleted.
     pub fn on_change(&self, wake: impl Fn(Key) + Send + Sync + 'static) {
         self.cache.on_change(move |it| wake(Key::of(it)));
     }
 
-    /// The objects of a namespace by name; `None` where the cluster lacks the kind.
+    /// Returns the objects of a namespace by name, or `None` when the cluster lacks the kind.
     pub async fn seen(&self, api: &Api, namespace: &str) -> Result<Option<Vec<Arc<K>>>> {
         let Some(mut here) = self.all(api).await? else { return Ok(None) };
         here.retain(|it| it.meta().namespace.as_deref() == Some(namespace));
         Ok(Some(here))
     }
 
-    /// See [`Cache::check_readable`].
+    /// Checks that every object of a namespace is readable, see [`Cache::check_readable`].
     pub fn check_readable(&self, namespace: &str) -> Result<()> {
         self.cache.check_readable(namespace)
     }
 
-    /// The objects of all watched namespaces by namespace and name; `None` where the cluster lacks the
-    /// kind.
+    /// Returns the objects of all watched namespaces, sorted by namespace and name, or `None` when
+    /// the cluster lacks the kind.
     pub async fn all(&self, api: &Api) -> Result<Option<Vec<Arc<K>>>> {
         if self.is_watched.get().is_none() && !self.open(api).await? {
             return Ok(None);
@@ -71,7 +71,8 @@ impl<K: Watchable> OptionalInformer<K> {
         Ok(Some(all))
     }
 
-    /// Waits for the first list, but not for long; false where the cluster has no such kind.
+    /// Waits up to [`PATIENCE`] for the first list. Returns `false` when the cluster lacks the
+    /// kind.
     async fn open(&self, api: &Api) -> Result<bool> {
         within(PATIENCE, &K::plural(&()), self.opened(api)).await
     }
@@ -91,7 +92,7 @@ impl<K: Watchable> OptionalInformer<K> {
     }
 }
 
-/// What `asked` says, if it says it in time.
+/// Returns the result of `asked`, or [`Error::Timeout`] after `patience`.
 async fn within<T>(
     patience: Duration,
     plural: &str,

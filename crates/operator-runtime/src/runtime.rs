@@ -1,4 +1,4 @@
-//! The life of an operator's process: start, tasks that must not end, shutdown in order.
+//! Lifecycle of an operator process: startup, long-running tasks, ordered shutdown.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -27,10 +27,10 @@ use crate::{
     shutdown::Shutdown,
 };
 
-/// How long tasks may take to finish what they began.
+/// Grace period for workers to finish at shutdown.
 const GRACE: Duration = Duration::from_secs(20);
 
-/// A running operator: what its parts share, and the tasks that it consists of.
+/// A running operator: the state its parts share, and its tasks.
 pub struct Runtime {
     client: Client,
     metrics: Metrics,
@@ -38,14 +38,14 @@ pub struct Runtime {
     namespace: String,
     instance: String,
     leadership: LeadershipWatch,
-    /// End first: all that may write.
+    /// Tasks that may write; they are stopped first.
     workers: TaskGroup,
-    /// End last: the Lease, the endpoints.
+    /// Leader election and the administrative endpoints; they are stopped last.
     keepers: TaskGroup,
 }
 
 impl Runtime {
-    /// Connects to the cluster, opens the administrative endpoints and enters the election.
+    /// Connects to the cluster, opens the administrative endpoints and joins the leader election.
     ///
     /// `operator` is the short name, as in `nova-operator`; its Lease is `edpm-<operator>`.
     pub async fn start(operator: &str, args: &CommonArgs) -> Result<Self> {
@@ -88,42 +88,42 @@ impl Runtime {
         })
     }
 
-    /// The client; every request through it is counted.
+    /// Returns the client; every request through it is counted.
     pub fn client(&self) -> Client {
         self.client.clone()
     }
 
-    /// The metrics.
+    /// Returns the process's metrics.
     pub fn metrics(&self) -> Metrics {
         self.metrics.clone()
     }
 
-    /// Where checks are registered.
+    /// Returns the registry of readiness and liveness checks.
     pub fn health(&self) -> Health {
         self.health.clone()
     }
 
-    /// The operator's own namespace.
+    /// Returns the operator's own namespace.
     pub fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// This replica's name.
+    /// Returns this replica's name.
     pub fn instance(&self) -> String {
         self.instance.clone()
     }
 
-    /// Who leads.
+    /// Returns a receiver of the leadership state.
     pub fn leadership(&self) -> LeadershipWatch {
         self.leadership.clone()
     }
 
-    /// When workers end.
+    /// Returns the signal at which workers must end.
     pub fn shutdown(&self) -> Shutdown {
         self.workers.shutdown()
     }
 
-    /// Runs a worker; it must go on until [`Runtime::shutdown`].
+    /// Spawns a worker; it must run until [`Runtime::shutdown`].
     pub fn spawn<F>(&mut self, name: impl Into<String>, task: F)
     where
         F: Future<Output = Result<()>> + Send + 'static,
@@ -131,10 +131,10 @@ impl Runtime {
         self.workers.spawn(name, task);
     }
 
-    /// Runs until a signal to end, or until any task ends before that, which is an error.
+    /// Runs until SIGTERM or SIGINT, or until any task ends early, which is an error.
     ///
     /// # Guarantees
-    /// Workers end before the Lease is released, so that no successor meets a writer.
+    /// Workers end before the Lease is released, so that a new leader never overlaps with a writer.
     pub async fn run(mut self) -> Result<()> {
         let outcome = tokio::select! {
             outcome = terminated() => outcome,
@@ -151,13 +151,13 @@ impl Runtime {
     }
 }
 
-/// Makes ring the process's only cryptography; must come before any use of TLS.
+/// Installs ring as the process's crypto provider; must be called before any use of TLS.
 pub fn install_crypto() {
-    // An error means that it is installed already.
+    // An error means that a provider is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
-/// The cluster that the options name.
+/// Returns the client configuration of the cluster that the options select.
 pub async fn config(args: &CommonArgs) -> Result<Config> {
     let failed = |error: kube::Error| Error::process("no cluster to connect to", error);
     if args.kubeconfig.is_none() && args.context.is_none() {
@@ -189,7 +189,7 @@ async fn show_leadership(
         metrics.set_leader(leadership.borrow_and_update().leads());
         tokio::select! {
             changed = leadership.changed() => if changed.is_err() {
-                // The election ended, which its own handle reports.
+                // The election task ended; its own handle reports that.
                 stop.requested().await;
                 return Ok(());
             },
@@ -213,7 +213,7 @@ fn panicked(error: JoinError) -> Result<()> {
     Err(Error::process("the task panicked", error))
 }
 
-/// Runs an operator with its logs set up; how it ended is logged and becomes the exit code.
+/// Runs an operator with logging set up. Logs its outcome and returns it as the exit code.
 pub async fn exit_code(args: &CommonArgs, operator: impl Future<Output = Result<()>>) -> ExitCode {
     let outcome = match crate::telemetry::init(args.log_format, &args.log_level) {
         Ok(()) => operator.await,

@@ -1,16 +1,16 @@
-//! The signal by which tasks are told to end.
+//! The shutdown signal for tasks.
 
 use tokio::sync::watch;
 
-/// Tells a task when to end; clones are equal.
+/// Receiver of the shutdown signal; all clones see the same signal.
 #[derive(Clone, Debug)]
 pub struct Shutdown(watch::Receiver<bool>);
 
-/// The other end of [`Shutdown`]; dropping it requests the shutdown too.
+/// Sender of the shutdown signal; dropping it requests the shutdown too.
 #[derive(Debug)]
 pub struct Trigger(watch::Sender<bool>);
 
-/// A shutdown and what requests it.
+/// Creates a connected trigger and receiver.
 pub fn shutdown() -> (Trigger, Shutdown) {
     let (sender, receiver) = watch::channel(false);
     (Trigger(sender), Shutdown(receiver))
@@ -30,7 +30,7 @@ impl Shutdown {
         let _ = self.0.wait_for(|it| *it).await;
     }
 
-    /// Whether the shutdown is requested.
+    /// Returns whether the shutdown is requested.
     pub fn is_requested(&self) -> bool {
         *self.0.borrow()
     }

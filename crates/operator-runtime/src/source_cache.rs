@@ -1,4 +1,4 @@
-//! ConfigMaps and Secrets that others refer to: watched as metadata, read once per change.
+//! ConfigMaps and Secrets that other objects refer to: watched as metadata, read once per change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -19,40 +19,41 @@ use crate::cache::{Cache, Index, IndexName, MetadataCache, Watchable};
 use crate::error::Result;
 use crate::managed_fields::ManagedFields;
 
-/// What may be known of a source's content everywhere: its keys and their digests.
+/// What may leave this crate of a source's content: its keys and the digests of their values.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Digests {
-    /// Its resource version.
+    /// The source's resource version.
     pub version: String,
-    /// The hash of its whole content, as upstream's operators publish it; of a Secret by the
+    /// Hash of the whole content, as upstream's operators publish it; for a Secret keyed with the
     /// installation's key.
     pub published: Digest,
     /// Key → digest of the value.
     pub keys: BTreeMap<String, Digest>,
-    /// Key → text, of the keys that are no secret and that the reader of the sources asked for.
+    /// Key → text, for the non-secret keys that the source cache was told to keep.
     pub texts: BTreeMap<String, Arc<str>>,
 }
 
-/// The values of a Secret or ConfigMap. Not printable, so that no log can hold them.
+/// The values of a Secret or ConfigMap. Does not implement `Debug`, so that no log can contain
+/// them.
 #[derive(Clone, Default)]
 pub struct Values {
-    /// Its resource version.
+    /// The source's resource version.
     pub version: String,
-    /// The hash of its whole content, as upstream's operators publish it; of a Secret by the
+    /// Hash of the whole content, as upstream's operators publish it; for a Secret keyed with the
     /// installation's key.
     pub published: Digest,
     content: BTreeMap<String, Vec<u8>>,
-    /// By which the digests of a Secret are made.
+    /// Keys for the digests of a Secret's values.
     keys: Keys,
 }
 
 impl Values {
-    /// The values of an opaque Secret, as of a version; their digests have no key.
+    /// Creates the values of an opaque Secret at a version, with unkeyed digests.
     pub fn new(version: impl Into<String>, values: BTreeMap<String, Vec<u8>>) -> Self {
         Self::keyed(version, values, &Keys::default())
     }
 
-    /// The same, with digests by these keys.
+    /// Creates the values of an opaque Secret at a version, with digests keyed by `keys`.
     pub fn keyed(
         version: impl Into<String>,
         values: BTreeMap<String, Vec<u8>>,
@@ -62,7 +63,7 @@ impl Values {
         Self::of_data(version.into(), data, "Opaque", keys)
     }
 
-    /// The values of a Secret that was read, with digests by these keys.
+    /// Creates the values of a Secret that was read, with digests keyed by `keys`.
     pub fn of_secret(read: Secret, keys: &Keys) -> Self {
         let version = read.resource_version().unwrap_or_default();
         let type_ = read.type_.unwrap_or_default();
@@ -90,41 +91,41 @@ impl Values {
         Self { version, published, content, keys: Keys::default() }
     }
 
-    /// The value of a key.
+    /// Returns the value of a key, or `None` when the key is absent.
     pub fn bytes(&self, key: &str) -> Option<&[u8]> {
         self.content.get(key).map(Vec::as_slice)
     }
 
-    /// The text of a key; `None` where it is absent or no UTF-8.
+    /// Returns the text of a key, or `None` when it is absent or not UTF-8.
     pub fn text(&self, key: &str) -> Option<&str> {
         std::str::from_utf8(self.bytes(key)?).ok()
     }
 
-    /// The keys.
+    /// Returns the keys.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.content.keys().map(String::as_str)
     }
 
-    /// The keys with their values.
+    /// Returns the keys with their values.
     pub fn entries(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.content.iter().map(|(key, value)| (key.as_str(), value.as_slice()))
     }
 
-    /// What may be known of them everywhere.
+    /// Returns the digests of the values, without any text.
     pub fn digests(&self) -> Digests {
         let keys = self.content.iter().map(|(key, value)| (key.clone(), self.keys.of_bytes(value)));
         let (version, published) = (self.version.clone(), self.published.clone());
         Digests { version, published, keys: keys.collect(), texts: BTreeMap::new() }
     }
 
-    /// The same, with the texts of some keys.
+    /// Returns the digests together with the texts of the given keys.
     fn digests_with(&self, kept: &[&str]) -> Digests {
         let text = |key: &&str| Some(((*key).to_owned(), Arc::from(self.text(key)?)));
         Digests { texts: kept.iter().filter_map(text).collect(), ..self.digests() }
     }
 }
 
-/// A cache of metadata that remembers which parts of its own objects `manager` still owns.
+/// Creates a metadata cache that keeps which fields of its own objects `manager` still owns.
 pub fn metadata<K>(
     manager: &'static str,
     indexes: Vec<(IndexName, Index<PartialObjectMeta<K>>)>,
@@ -137,7 +138,7 @@ where
     })
 }
 
-/// All sources of the watched namespaces, and who depends on which.
+/// All sources of the watched namespaces, and the objects that depend on them.
 pub struct SourceCache {
     secrets: Arc<MetadataCache<Secret>>,
     config_maps: Arc<MetadataCache<ConfigMap>>,
@@ -145,15 +146,17 @@ pub struct SourceCache {
     keys: Keys,
     digests: Mutex<BTreeMap<SourceRef, Digests>>,
     readers: Mutex<BTreeMap<Key, BTreeSet<SourceRef>>>,
-    /// Held while a source of its share is read, so that nobody else reads the same content.
+    /// One lock per share, held while a source of that share is read, so that concurrent readers
+    /// cause one read.
     reading: [tokio::sync::Mutex<()>; SHARES],
 }
 
-/// How many sources can be read at once.
+/// Number of sources that can be read concurrently.
 const SHARES: usize = 16;
 
 impl SourceCache {
-    /// Over two caches of metadata, which their owner watches; the digests of Secrets are by `keys`.
+    /// Creates a source cache over two metadata caches, which the caller watches; digests of
+    /// Secrets are keyed by `keys`.
     pub fn new(
         keys: &Keys,
         secrets: Arc<MetadataCache<Secret>>,
@@ -162,7 +165,8 @@ impl SourceCache {
         Self::keeping(&[], keys, secrets, config_maps)
     }
 
-    /// The same; the texts of these keys, which are no secret, are kept beside the digests.
+    /// As [`SourceCache::new`], but also keeps the texts of the given keys, which must not be
+    /// secret.
     pub fn keeping(
         kept: &'static [&'static str],
         keys: &Keys,
@@ -173,12 +177,12 @@ impl SourceCache {
         Arc::new(Self { secrets, config_maps, kept, keys: keys.clone(), digests, readers, reading })
     }
 
-    /// The keys by which the digests of Secrets are made.
+    /// Returns the keys that digests of Secrets are made with.
     pub fn keys(&self) -> &Keys {
         &self.keys
     }
 
-    /// Calls `wake` with each reader of a source that changes.
+    /// Calls `wake` with the key of each reader of a source that changes.
     pub fn on_change(self: &Arc<Self>, wake: impl Fn(Key) + Clone + Send + Sync + 'static) {
         let (this, wake_reader) = (Arc::clone(self), wake.clone());
         self.secrets.on_change(move |it| {
@@ -190,7 +194,7 @@ impl SourceCache {
         });
     }
 
-    /// Remembers what `reader` depends on, existing or not; replaces what was said before.
+    /// Records the sources that `reader` depends on, existing or not; replaces its previous set.
     pub fn depends(&self, reader: &Key, on: BTreeSet<SourceRef>) {
         let mut readers = lock(&self.readers);
         if on.is_empty() {
@@ -200,10 +204,25 @@ impl SourceCache {
         }
     }
 
-    /// The digests of a source; `None` where it does not exist.
+    /// Returns the digests of each of these sources that exists, by source.
+    pub async fn digests_of(
+        &self,
+        api: &Api,
+        sources: impl IntoIterator<Item = SourceRef>,
+    ) -> Result<BTreeMap<SourceRef, Digests>> {
+        let mut found = BTreeMap::new();
+        for source in sources {
+            if let Some(digests) = self.digests(api, &source).await? {
+                found.insert(source, digests);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the digests of a source, or `None` when it does not exist.
     ///
-    /// Reads the API server only where the version has changed since the last time, and once however
-    /// many ask.
+    /// Reads from the API server only when the version has changed since the last read, and once
+    /// however many callers ask concurrently.
     pub async fn digests(&self, api: &Api, source: &SourceRef) -> Result<Option<Digests>> {
         let mut hasher = DefaultHasher::new();
         source.hash(&mut hasher);
@@ -224,7 +243,7 @@ impl SourceCache {
         Ok(read)
     }
 
-    /// The values of a source, by one read; `None` where it does not exist.
+    /// Reads the values of a source. Returns `None` when it does not exist.
     pub async fn values(&self, api: &Api, source: &SourceRef) -> Result<Option<Values>> {
         if self.version(source).is_none() {
             return Ok(None);
@@ -237,7 +256,7 @@ impl SourceCache {
         Ok(read.map(|it| Values::of_config_map(it.resource_version().unwrap_or_default(), it)))
     }
 
-    /// The resource version of a source; `None` where it does not exist.
+    /// Returns the resource version of a source, or `None` when it does not exist.
     pub fn version(&self, source: &SourceRef) -> Option<String> {
         if source.is_secret {
             self.secrets.get(&source.key)?.resource_version()
@@ -246,7 +265,8 @@ impl SourceCache {
         }
     }
 
-    /// An annotation of a source.
+    /// Returns an annotation of a source, or `None` when the source or the annotation does not
+    /// exist.
     pub fn annotation(&self, source: &SourceRef, name: &str) -> Option<String> {
         if source.is_secret {
             self.secrets.get(&source.key)?.annotations().get(name).cloned()
@@ -255,7 +275,8 @@ impl SourceCache {
         }
     }
 
-    /// Whether a source goes with another object that owns it.
+    /// Returns whether a source has an owner reference, so that it is garbage-collected with its
+    /// owner.
     pub fn has_owner(&self, source: &SourceRef) -> bool {
         let has = |owners: &[OwnerReference]| !owners.is_empty();
         if source.is_secret {
@@ -265,8 +286,8 @@ impl SourceCache {
         }
     }
 
-    /// Which parts of a source the operator has written and nobody has changed since; nothing where
-    /// it does not exist.
+    /// Returns the fields of a source that the operator applied and still owns; empty when it does
+    /// not exist.
     pub fn owned(&self, source: &SourceRef) -> ManagedFields {
         let meta = if source.is_secret {
             self.secrets.get(&source.key).map(|it| ManagedFields::of(it.meta()))
@@ -276,7 +297,7 @@ impl SourceCache {
         meta.unwrap_or_default()
     }
 
-    /// UID of the object that a source belongs to; `None` where it belongs to none.
+    /// Returns the UID of the source's controller owner, or `None` when it has none.
     pub fn controller(&self, source: &SourceRef) -> Option<String> {
         let uid = |owners: &[OwnerReference]| {
             owners.iter().find(|it| it.controller == Some(true)).map(|it| it.uid.clone())
@@ -296,7 +317,7 @@ impl SourceCache {
     }
 }
 
-/// A poisoned lock only means that a reader panicked; the maps themselves are whole.
+/// Ignores poisoning: it only means that a reader panicked, and the maps are consistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

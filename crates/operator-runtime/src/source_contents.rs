@@ -1,5 +1,5 @@
-//! The content of the Secrets and ConfigMaps that others are made from, read once per change and
-//! shared by all who need it.
+//! The content of Secrets and ConfigMaps that other objects are built from, read once per change
+//! and shared by all readers.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,23 +13,23 @@ use crate::api::Api;
 use crate::error::Result;
 use crate::source_cache::{Digests, SourceCache, Values};
 
-/// Content by source, as of its version.
+/// Cached content by source, each with the version it was read at.
 #[derive(Default)]
 pub struct SourceContents(Mutex<BTreeMap<SourceRef, Content>>);
 
-/// The content of a source. `Debug` hides it.
+/// The content of a source. Its `Debug` output hides it.
 #[derive(Clone, Default)]
 pub struct Content(Arc<Known>);
 
 #[derive(Default)]
 struct Known {
     values: Values,
-    /// Made once: a role's content is looked at for each of its nodes.
+    /// Computed once: the content for a role is evaluated for each of its nodes.
     digests: Digests,
 }
 
 impl Content {
-    /// The digest of a key's value; `None` where there is no such key.
+    /// Returns the digest of a key's value, or `None` when the key is absent.
     pub fn digest(&self, key: &str) -> Option<&Digest> {
         self.0.digests.keys.get(key)
     }
@@ -57,14 +57,30 @@ impl fmt::Debug for Content {
 }
 
 impl SourceContents {
-    /// The content of a source; `None` where it does not exist.
+    /// Returns the content of each of these sources that exists, by source.
+    pub async fn contents_of(
+        &self,
+        api: &Api,
+        cache: &SourceCache,
+        sources: impl IntoIterator<Item = SourceRef>,
+    ) -> Result<BTreeMap<SourceRef, Content>> {
+        let mut found = BTreeMap::new();
+        for source in sources {
+            if let Some(content) = self.content(api, cache, &source).await? {
+                found.insert(source, content);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the content of a source, or `None` when it does not exist.
     pub async fn content(
         &self,
         api: &Api,
         sources: &SourceCache,
         source: &SourceRef,
     ) -> Result<Option<Content>> {
-        // Held while it is read, so that many readers of one change make one request.
+        // Held during the read, so that many readers of one change make one request.
         let mut contents = self.0.lock().await;
         let Some(version) = sources.version(source) else {
             contents.remove(source);

@@ -1,4 +1,4 @@
-//! Whether an ssh server answers at an address: asked seldom, all at once, and never for long.
+//! Probes whether an SSH server answers at an address: rarely, concurrently, with a short timeout.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,20 +8,20 @@ use futures::future::join_all;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
-/// How long an answer, or its absence, holds before it is asked again.
+/// How long a result is kept before the address is probed again.
 pub const PAUSE: Duration = Duration::from_secs(10);
-/// How long one server has for its answer; all are asked at the same time.
+/// Time limit of one probe; all probes of a call run concurrently.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How many are asked at once; the others are asked in a later call.
+/// Maximum number of probes per call; the rest wait for a later call.
 const AT_ONCE: usize = 100;
-/// How long an address that nobody asks for any more is remembered.
+/// How long the result of an address that was not probed again is kept.
 const FORGET: Duration = Duration::from_mins(5);
-/// What every ssh server says first, or after a few lines of other text (RFC 4253, 4.2).
+/// Prefix of an SSH server's identification line, which other lines may precede (RFC 4253, 4.2).
 const BANNER: &[u8] = b"SSH-";
-/// How much of what a server says is looked at.
+/// Maximum number of bytes that are read of a server's greeting.
 const LIMIT: usize = 4096;
 
-/// What is known of the addresses that were asked for.
+/// Cached results by address.
 #[derive(Default)]
 pub struct SshProbe(Mutex<BTreeMap<String, Asked>>);
 
@@ -32,13 +32,14 @@ struct Asked {
 }
 
 impl SshProbe {
-    /// Those of the addresses, each `host:port`, whose ssh server has said that it is one.
+    /// Returns those of the addresses, each `host:port`, at which an SSH server identified itself.
     ///
     /// # Guarantees
-    /// It takes two seconds at most, and asks no server more often than every ten seconds.
+    /// Takes at most two seconds, and probes no server more often than every ten seconds.
     ///
     /// # Caveats
-    /// What the operator's pod cannot reach does not answer, whoever else can reach it.
+    /// A server that the operator's pod cannot reach counts as not answering, even if others reach
+    /// it.
     pub async fn answering(&self, addresses: &BTreeSet<String>) -> BTreeSet<String> {
         let due = self.due(addresses, Instant::now());
         let answers = join_all(due.iter().map(|it| answers(it))).await;
@@ -51,7 +52,7 @@ impl SshProbe {
         addresses.iter().filter(answers).cloned().collect()
     }
 
-    /// Those that are to be asked now, the ones that wait longest first.
+    /// Returns the addresses to probe now, the longest waiting first.
     fn due(&self, addresses: &BTreeSet<String>, now: Instant) -> Vec<String> {
         let mut known = self.known();
         known.retain(|_, it| now.duration_since(it.at) < FORGET);
@@ -103,7 +104,7 @@ mod tests {
 
     use super::*;
 
-    /// A server that says these words to each who comes, and counts them.
+    /// Starts a server that sends these words to each client and counts the connections.
     async fn server(words: &'static [&'static str]) -> (String, Arc<AtomicUsize>) {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap().to_string();

@@ -1,4 +1,4 @@
-//! Sets up the log: text or JSON lines on standard error, never a request's or an answer's body.
+//! Sets up logging: text or JSON lines on standard error, never the body of a request or response.
 
 use std::io::IsTerminal as _;
 
@@ -9,10 +9,10 @@ use crate::{
     error::{Error, Result},
 };
 
-/// Libraries whose finer levels print nothing of use.
+/// Libraries whose finer log levels print nothing useful.
 const QUIET: [&str; 3] = ["hyper=info", "hyper_util=info", "rustls=info"];
-/// It warns of an answer that it cannot read with all of the answer's text: Secrets, perhaps. What is
-/// wrong reaches our own log as an error.
+/// Logs a response that it cannot parse as a warning with the whole text, which may be a Secret.
+/// The failure itself reaches this crate as an error and is logged.
 const SILENT: &str = "kube_client=error";
 
 /// Starts logging; `level` is a level or a list of directives.
@@ -40,7 +40,7 @@ fn filter(level: &str) -> Result<EnvFilter> {
     for quiet in libraries.chain([&SILENT]) {
         let directive: Directive = quiet.parse().map_err(|it| invalid(Box::new(it)))?;
         let target = quiet.split('=').next().unwrap_or_default();
-        // Only lowers: whoever asks for less than info of a library gets less.
+        // Only lowers the level: an explicit directive for a library takes precedence.
         if !level.contains(&format!("{target}=")) && level != "off" {
             filter = filter.add_directive(directive);
         }

@@ -1,7 +1,7 @@
-//! A webhook's own authority and certificate: made, judged and turned into a server's configuration.
+//! A webhook's own CA and certificate: issued, verified and turned into a server configuration.
 //!
-//! An authority signs one certificate and its key is thrown away, so nothing that is stored can sign
-//! another; a renewal makes both anew and keeps the previous authority beside the new one.
+//! A CA signs a single certificate and its key is discarded, so nothing in the Secret can sign
+//! another one. A renewal creates a new CA and certificate and keeps the previous CA in the bundle.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -20,20 +20,20 @@ use rustls::{
 
 use crate::error::{Error, Result};
 
-/// How long a certificate is valid.
+/// Validity of a certificate.
 const VALID: SignedDuration = SignedDuration::from_hours(365 * 24);
 
-/// How long before its end a certificate is renewed.
+/// How long before its expiry a certificate is renewed.
 pub const RENEW_BEFORE: SignedDuration = SignedDuration::from_hours(90 * 24);
 
-/// A certificate with its key, and the authorities by which clients know it.
+/// A certificate with its key, and the CA certificates that clients trust it by.
 #[derive(Clone, Eq, PartialEq)]
 pub struct Bundle {
-    /// Authorities in PEM, the certificate's own first, then the one before it.
+    /// CA certificates in PEM, the certificate's own first, then the previous one.
     pub authorities: String,
     /// The certificate in PEM.
     pub certificate: String,
-    /// Its private key in PEM; never printed.
+    /// The certificate's private key in PEM; never printed.
     pub key: String,
 }
 
@@ -43,12 +43,12 @@ impl fmt::Debug for Bundle {
     }
 }
 
-/// Whom a server answers.
+/// The clients that a server accepts.
 #[derive(Clone)]
 pub enum Clients {
-    /// Anybody.
+    /// Any client.
     Any,
-    /// Whoever has a certificate that such a verifier accepts.
+    /// Clients with a certificate that this verifier accepts.
     Known(Arc<dyn ClientCertVerifier>),
 }
 
@@ -62,7 +62,8 @@ impl fmt::Debug for Clients {
 }
 
 impl Clients {
-    /// Those with a certificate of one of these authorities, in PEM; anybody where the text is empty.
+    /// Accepts clients with a certificate of one of these CAs, in PEM; any client when the text is
+    /// empty.
     pub fn of(authorities: &str) -> Result<Self> {
         if authorities.trim().is_empty() {
             return Ok(Self::Any);
@@ -83,18 +84,18 @@ impl Clients {
     }
 }
 
-/// The name by which the API server calls a Service.
+/// Returns the DNS name by which the API server addresses a Service.
 pub fn service_name(service: &str, namespace: &str) -> String {
     format!("{service}.{namespace}.svc")
 }
 
 impl Bundle {
-    /// A new authority and a certificate for `name`; `previous` authorities go on being trusted.
+    /// Issues a new CA and a certificate for `name`; the CA of `previous` stays trusted.
     pub fn issue(name: &str, now: Timestamp, previous: Option<&Self>) -> Result<Self> {
         Self::issue_for(name, now, previous, ExtendedKeyUsagePurpose::ServerAuth)
     }
 
-    /// The same for another purpose.
+    /// As [`Bundle::issue`], for another key purpose.
     pub(crate) fn issue_for(
         name: &str,
         now: Timestamp,
@@ -118,23 +119,25 @@ impl Bundle {
         })
     }
 
-    /// Whether a client that trusts the authorities accepts the certificate for `name` at `at`.
+    /// Returns whether a client that trusts the CAs accepts the certificate for `name` at time
+    /// `at`.
     pub fn serves(&self, name: &str, at: Timestamp) -> bool {
         self.verified(name, at).is_some()
     }
 
-    /// Whether a new certificate is due: this one ends soon, is for another name, or is damaged.
+    /// Returns whether a new certificate is due: this one expires soon, is for another name, or is
+    /// damaged.
     pub fn is_due(&self, name: &str, now: Timestamp) -> bool {
         let later = now.checked_add(RENEW_BEFORE).unwrap_or(Timestamp::MAX);
         !(self.serves(name, now) && self.serves(name, later) && self.server_config().is_ok())
     }
 
-    /// What a server needs that answers anybody; TLS 1.2 and 1.3.
+    /// Returns a server configuration for any client; TLS 1.2 and 1.3.
     pub fn server_config(&self) -> Result<Arc<ServerConfig>> {
         self.server_config_for(&Clients::Any)
     }
 
-    /// What a server needs that answers these clients; TLS 1.2 and 1.3.
+    /// Returns a server configuration for these clients; TLS 1.2 and 1.3.
     pub fn server_config_for(&self, clients: &Clients) -> Result<Arc<ServerConfig>> {
         let failed =
             |it: rustls::Error| Error::process("the webhook's certificate is unusable", it);
@@ -171,7 +174,7 @@ fn certificates(pem: &str) -> Vec<CertificateDer<'static>> {
     CertificateDer::pem_slice_iter(pem.as_bytes()).filter_map(Result::ok).collect()
 }
 
-/// The first certificate of a PEM text, as text.
+/// Returns the first certificate of a PEM text, as text.
 fn first_certificate(pem: &str) -> Option<String> {
     const END: &str = "-----END CERTIFICATE-----";
     let end = pem.find(END)? + END.len();
@@ -180,7 +183,7 @@ fn first_certificate(pem: &str) -> Option<String> {
 
 fn authority_params(name: &str, now: Timestamp) -> CertificateParams {
     let mut params = CertificateParams::default();
-    // Successive authorities have different names: a client that trusts two must not mix them up.
+    // Successive CAs have different names, so that a client that trusts two does not confuse them.
     let subject = format!("{name} authority {}", now.as_second());
     params.distinguished_name.push(DnType::CommonName, subject);
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
@@ -195,7 +198,7 @@ fn leaf_params(
     purpose: ExtendedKeyUsagePurpose,
 ) -> Result<CertificateParams, rcgen::Error> {
     let mut params = CertificateParams::new([name.to_owned()])?;
-    // A common name holds 64 characters, and nobody reads it where there are alternative names.
+    // A common name is limited to 64 characters and is ignored when there are alternative names.
     params.distinguished_name.push(DnType::CommonName, "webhook");
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     params.extended_key_usages = vec![purpose];
@@ -204,7 +207,7 @@ fn leaf_params(
     Ok(params)
 }
 
-/// Valid from the day before, for clocks differ, and in whole days.
+/// Sets the validity in whole days, from the day before, because clocks differ.
 fn valid(params: &mut CertificateParams, now: Timestamp) {
     let day = |shift: SignedDuration| {
         let at = now.checked_add(shift).unwrap_or(now).to_zoned(TimeZone::UTC).date();

@@ -1,4 +1,4 @@
-//! A connection to a server, plain or with TLS, and whose certificates are believed.
+//! A client connection, plain or with TLS, and the CA certificates it trusts.
 
 use std::{fmt, io, sync::Arc};
 
@@ -13,16 +13,16 @@ use tokio::{
 };
 use tokio_rustls::TlsConnector;
 
-/// Bytes in both directions.
+/// A bidirectional byte stream.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// The certificate authorities that whoever asks believes.
+/// The CA certificates that a client trusts.
 #[derive(Clone)]
 pub struct CaTrust(Arc<ClientConfig>);
 
-/// Why there is nobody to believe.
+/// Why a trust store could not be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrustFault {
     /// The bundle holds no certificate, or one that cannot be read.
@@ -44,12 +44,12 @@ impl fmt::Debug for CaTrust {
 }
 
 impl CaTrust {
-    /// Whether a text is a PEM bundle that can be believed.
+    /// Returns whether a text is a usable PEM bundle.
     pub fn is_bundle(text: &str) -> bool {
         Self::new(Some(text)).is_ok()
     }
 
-    /// Believes the authorities of a PEM bundle only; without one, those of the image.
+    /// Trusts only the CA certificates of a PEM bundle; without one, those of the container image.
     pub fn new(bundle: Option<&str>) -> Result<Self, TrustFault> {
         let mut roots = RootCertStore::empty();
         match bundle {
@@ -79,16 +79,16 @@ fn client_config(roots: RootCertStore) -> ClientConfig {
         .with_no_client_auth()
 }
 
-/// Why a connection did not come about.
+/// Why a connection failed.
 #[derive(Debug)]
 pub enum ConnectFault {
-    /// Nobody listens there, or nobody can be reached.
+    /// The host cannot be reached, or the connection is refused.
     Unreachable(io::Error),
-    /// The server speaks no TLS, or shows a certificate that is not believed.
+    /// The TLS handshake failed, or the certificate is not trusted.
     Tls(io::Error),
 }
 
-/// Connects, with TLS if there is somebody to believe.
+/// Connects to a server, with TLS if `trust` is given.
 pub async fn connect(
     host: &str,
     port: u16,

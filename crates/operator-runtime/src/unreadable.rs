@@ -1,5 +1,5 @@
-//! Tells of objects that cannot be read: by a gauge, the log, one Event and, on kinds that the
-//! operator looks after, the condition `Ready`.
+//! Reports objects that cannot be deserialized: by a gauge, a log line, one Event and, for kinds
+//! whose status the operator writes, the `Ready` condition.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use crate::error::{During as _, Result};
 use crate::lease::LeadershipWatch;
 use crate::metrics::Metrics;
 
-/// The pause before what could not be told is told again.
+/// Delay before a failed report is retried.
 const AGAIN: Duration = Duration::from_secs(30);
 
-/// Who tells of them.
+/// Reports unreadable objects to metrics, log, Events and conditions.
 #[derive(Clone)]
 pub struct UnreadableReporter {
     client: Client,
@@ -34,20 +34,20 @@ pub struct UnreadableReporter {
     metrics: Metrics,
 }
 
-/// Whether the operator writes the status of a kind.
+/// The operator's relation to a kind.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Role {
-    /// It looks after the objects and writes their status.
+    /// It reconciles the objects and writes their status.
     Owner,
     /// It only reads them.
     Reader,
 }
 
-/// An object in the state that was told: each is told once.
+/// UID, generation and fault of a reported object: each combination is reported once.
 type Told = (Option<String>, Option<i64>, String);
 
 impl UnreadableReporter {
-    /// Writes as `manager`, from the process `instance`.
+    /// Creates a reporter that writes as field manager `manager`, from the replica `instance`.
     pub fn new(
         client: Client,
         manager: &'static str,
@@ -60,9 +60,9 @@ impl UnreadableReporter {
         Self { client, recorder, manager, leadership, metrics }
     }
 
-    /// Tells of all unreadable objects of a cache until the process ends.
+    /// Reports all unreadable objects of a cache until the process ends.
     ///
-    /// Every process counts and logs them; Events and conditions are written by the one that leads.
+    /// Every process counts and logs them; only the leader writes Events and conditions.
     pub async fn report<K: Watchable>(self, cache: Arc<Cache<K>>, role: Role) {
         let mut all = cache.unreadable();
         let mut reported: BTreeSet<Told> = BTreeSet::new();
@@ -84,7 +84,7 @@ impl UnreadableReporter {
         }
     }
 
-    /// False where it has to be tried again.
+    /// Reports one object. Returns `false` when the report must be retried.
     async fn report_one<K: Watchable>(&self, object: &Unreadable, role: Role) -> bool {
         let (kind, fault) = (K::kind(&()), &object.fault);
         let (namespace, name) = (&object.metadata.namespace, &object.metadata.name);
@@ -125,7 +125,8 @@ impl UnreadableReporter {
         self.recorder.publish(&event, &regarding).await.during("create event")
     }
 
-    /// Under a field manager of its own: the next status of the operator takes the condition back.
+    /// Writes the condition under a separate field manager; the operator's next status apply
+    /// replaces it.
     async fn write_condition<K: Watchable>(
         &self,
         object: &Unreadable,
@@ -151,7 +152,7 @@ fn state(object: &Unreadable) -> Told {
     (metadata.uid.clone(), metadata.generation, object.fault.to_string())
 }
 
-/// What the author of the object reads.
+/// Returns the message for the object's author.
 pub(crate) fn message(manager: &str, object: &Unreadable) -> String {
     let said = format!(
         "{}: {manager} leaves the object as it is until the field is corrected",
@@ -160,7 +161,8 @@ pub(crate) fn message(manager: &str, object: &Unreadable) -> String {
     truncated(&printable(&said), 1000)
 }
 
-/// The condition alone; the resource version makes sure that it speaks of the object that was read.
+/// Returns a status with only this condition; the resource version ensures that it applies to the
+/// object that was read.
 fn status<K: Resource<DynamicType = ()>>(object: &Unreadable, message: &str) -> Value {
     let metadata = &object.metadata;
     json!({

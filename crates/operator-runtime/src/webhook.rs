@@ -1,4 +1,4 @@
-//! Admission over HTTPS: pure judgements by path, a certificate of its own, no other dependency.
+//! Admission webhooks over HTTPS: pure handlers by path, with a self-managed certificate.
 
 use std::{collections::BTreeMap, fmt, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -50,12 +50,12 @@ impl fmt::Debug for Webhook {
 }
 
 impl Webhook {
-    /// No webhooks yet.
+    /// Creates a webhook server without handlers.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a judgement that may patch.
+    /// Adds a mutating handler at `path`.
     #[must_use]
     pub fn mutate<F>(mut self, path: &str, judge: F) -> Self
     where
@@ -65,7 +65,7 @@ impl Webhook {
         self
     }
 
-    /// Adds a judgement that only accepts or refuses.
+    /// Adds a validating handler at `path`; patches in its decision are ignored.
     #[must_use]
     pub fn validate<F>(mut self, path: &str, judge: F) -> Self
     where
@@ -75,7 +75,7 @@ impl Webhook {
         self
     }
 
-    /// The HTTP side alone.
+    /// Returns the HTTP router alone, without TLS.
     pub fn router(&self) -> Router {
         self.router_at(Desk::of(Bounds::default()))
     }
@@ -97,7 +97,8 @@ impl Webhook {
         router
     }
 
-    /// Serves until shutdown, unless the options say otherwise; adds the readiness check `webhook`.
+    /// Serves until shutdown, unless the options disable webhooks; adds the readiness check
+    /// `webhook`.
     pub async fn serve(self, args: &WebhookArgs, runtime: &mut Runtime) -> Result<()> {
         if !args.enable_webhooks {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Which keys are to be looked at, and when: each once at a time, in the order of their due time.
+//! A workqueue of object keys, ordered by due time and without duplicates.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,24 +8,24 @@ use operator_core::object_key::Key;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// How long changes that arrive together are gathered before their object is reconciled.
+/// Debounce period in which changes of one object are collected before it is reconciled.
 pub const DEBOUNCE: Duration = Duration::from_millis(500);
 
-/// How long a change waits for others of the same key, so that objects applied together are decided
-/// together.
+/// Delay between a change and the reconcile of its key, so that objects applied together are
+/// reconciled together.
 pub const GATHER: Duration = Duration::from_millis(150);
 
 #[derive(Debug, Default)]
 struct Inner {
     due: BTreeMap<Key, Instant>,
     order: BTreeSet<(Instant, Key)>,
-    /// With the time at which the work began.
+    /// Keys being processed, with the time at which processing began.
     running: BTreeMap<Key, Instant>,
-    /// When work on any key ended last.
+    /// Time at which processing of any key last ended.
     ended: Option<Instant>,
 }
 
-/// A queue of keys without duplicates; a key that is being worked on is not handed out again.
+/// A queue of keys without duplicates. A key being processed is not handed out again.
 #[derive(Debug, Default)]
 pub struct WorkQueue {
     inner: Mutex<Inner>,
@@ -33,12 +33,12 @@ pub struct WorkQueue {
 }
 
 impl WorkQueue {
-    /// Asks for a look at `key` soon.
+    /// Enqueues `key` after [`GATHER`].
     pub fn push(&self, key: Key) {
         self.push_in(key, GATHER);
     }
 
-    /// Asks for a look at `key` after `pause`; an earlier wish stays.
+    /// Enqueues `key` after `pause`; an earlier due time is kept.
     pub fn push_in(&self, key: Key, pause: Duration) {
         let at = Instant::now() + pause;
         let mut inner = self.lock();
@@ -56,7 +56,8 @@ impl WorkQueue {
         self.changed.notify_waiters();
     }
 
-    /// The next key that is due; waits for one. Give it back with [`Queue::done`].
+    /// Waits for the next due key and returns it. The caller must pass it to [`WorkQueue::done`]
+    /// afterwards.
     pub async fn next(&self) -> Key {
         loop {
             let changed = self.changed.notified();
@@ -73,7 +74,7 @@ impl WorkQueue {
         }
     }
 
-    /// Marks the work on `key` as ended.
+    /// Marks the processing of `key` as ended.
     pub fn done(&self, key: &Key) {
         let mut inner = self.lock();
         inner.running.remove(key);
@@ -82,28 +83,31 @@ impl WorkQueue {
         self.changed.notify_waiters();
     }
 
-    /// How many keys wait.
+    /// Returns the number of waiting keys.
     pub fn len(&self) -> usize {
         self.lock().due.len()
     }
 
-    /// Whether no key waits.
+    /// Returns whether no key is waiting.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// For how long no work has ended although some was due or going on.
+    /// Returns for how long no processing has ended although a key was due or in progress.
     pub fn stalled_for(&self) -> Duration {
         let inner = self.lock();
         let waiting = inner.order.first().map(|(at, _)| *at);
         let Some(first) = inner.running.values().copied().chain(waiting).min() else {
             return Duration::ZERO;
         };
-        // Zero where the first one is due later.
+        // Saturates to zero while the first key is not due yet.
         Instant::now().saturating_duration_since(inner.ended.map_or(first, |it| it.max(first)))
     }
 
-    /// The first key that is due and not being worked on, else the time to look again.
+    /// Takes the first key that is due and not being processed.
+    ///
+    /// # Errors
+    /// The due time of the next key, or `None` when there is none to wait for.
     fn take(&self, now: Instant) -> Result<Key, Option<Instant>> {
         let mut inner = self.lock();
         let first = inner.order.iter().find(|(_, key)| !inner.running.contains_key(key)).cloned();

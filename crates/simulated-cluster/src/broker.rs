@@ -1,4 +1,5 @@
-//! A RabbitMQ as far as the login of AMQP 0-9-1 goes: one user, one virtual host, its own words of refusal.
+//! A fake RabbitMQ limited to the AMQP 0-9-1 login: one user, one virtual host, and RabbitMQ's own
+//! rejection texts.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +11,7 @@ use tokio::task::JoinHandle;
 
 use crate::ports;
 
-/// Methods of class 10, `connection`.
+/// Method ids of class 10, `connection`.
 const START: u8 = 10;
 const START_OK: u8 = 11;
 const TUNE: u8 = 30;
@@ -20,10 +21,10 @@ const OPEN_OK: u8 = 41;
 const CLOSE: u8 = 50;
 const CLOSE_OK: u8 = 51;
 const FRAME_END: u8 = 0xce;
-/// Far above any frame of a login.
+/// Upper bound of a frame's size, far above any frame of a login.
 const LARGEST: u32 = 128 * 1024;
 
-/// A broker on a port of the loopback address.
+/// A fake message broker on a port of the loopback address.
 #[derive(Clone, Debug)]
 pub struct Broker {
     state: Arc<Mutex<State>>,
@@ -36,7 +37,7 @@ struct State {
     server: Option<JoinHandle<()>>,
 }
 
-/// Who is let in, and where to.
+/// The accepted credentials and virtual host.
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct Login {
     user: String,
@@ -45,7 +46,7 @@ struct Login {
 }
 
 impl Broker {
-    /// Starts it for a user and a virtual host.
+    /// Starts a broker for one user and one virtual host.
     pub async fn start(user: &str, password: &str, virtual_host: &str) -> Result<Self> {
         let [user, password, virtual_host] = [user, password, virtual_host].map(str::to_owned);
         let state = State { login: Login { user, password, virtual_host }, server: None };
@@ -55,40 +56,40 @@ impl Broker {
         Ok(broker)
     }
 
-    /// `host:port`.
+    /// Returns its `host:port`.
     pub fn address(&self) -> String {
         self.address.to_string()
     }
 
-    /// The URL with which nova logs in.
+    /// Returns the URL with which nova logs in.
     pub fn transport_url(&self) -> String {
         let Login { user, password, virtual_host } = self.state().login.clone();
         format!("rabbit://{user}:{password}@{}/{virtual_host}", self.address)
     }
 
-    /// The user has another password from now on.
+    /// Changes the user's password.
     pub fn set_password(&self, password: &str) {
         password.clone_into(&mut self.state().login.password);
     }
 
-    /// Nobody listens any more: connections are refused.
+    /// Stops listening: connections are refused.
     pub async fn stop(&self) {
         let server = self.state().server.take();
         if let Some(server) = server {
             server.abort();
-            // The listener goes with its task.
+            // The listener is dropped with its task.
             let _ = server.await;
         }
     }
 
-    /// Listens again.
+    /// Starts listening again.
     pub async fn listen(&self) -> Result<()> {
         let listener = TcpListener::bind(self.address).await.context("listen as a broker")?;
         let broker = self.clone();
         let server = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let login = broker.state().login.clone();
-                // A client that hangs up is no matter of the broker's.
+                // A client that disconnects early is not an error of the broker.
                 tokio::spawn(async move { drop(serve(stream, &login).await) });
             }
         });
@@ -101,7 +102,7 @@ impl Broker {
     }
 }
 
-/// The broker's side of one login, until the client says good-bye.
+/// Serves one login until the client closes the connection.
 async fn serve(mut stream: TcpStream, login: &Login) -> Result<()> {
     let mut preamble = [0; 8];
     stream.read_exact(&mut preamble).await?;
@@ -135,7 +136,7 @@ async fn close(stream: &mut TcpStream, code: u16, words: &str) -> Result<()> {
     expect(stream, CLOSE_OK).await.map(drop)
 }
 
-/// A long string as bytes on the wire.
+/// Encodes a long string.
 fn long(body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
     [&length.to_be_bytes()[..], body].concat()
@@ -151,7 +152,7 @@ async fn write(stream: &mut TcpStream, method: u8, arguments: &[u8]) -> Result<(
     Ok(stream.write_all(&frame).await?)
 }
 
-/// The arguments of the next method, which must be that one.
+/// Reads the next method, which must be `method`, and returns its arguments.
 async fn expect(stream: &mut TcpStream, method: u8) -> Result<Vec<u8>> {
     let mut head = [0; 7];
     stream.read_exact(&mut head).await?;

@@ -1,8 +1,8 @@
-//! The clock of those who are played here: a kubelet and an Ironic write times of their own.
+//! The clock of the simulated components: a kubelet and an Ironic write timestamps of their own.
 
 use jiff::Timestamp;
 
-/// The present time.
+/// Returns the current time.
 #[expect(clippy::disallowed_methods, reason = "what is played here has a clock of its own")]
 pub(crate) fn now() -> Timestamp {
     Timestamp::now()

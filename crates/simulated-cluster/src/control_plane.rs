@@ -16,17 +16,18 @@ use crate::folder::Folder;
 use crate::ports;
 use crate::processes::{Process, Processes};
 
-/// How long the API server may take on a busy machine; it takes 4 s on an idle one.
+/// Time limit for the API server to become ready on a busy machine; it takes 4 s on an idle one.
 const WITHIN: Duration = Duration::from_mins(2);
 const POLL: Duration = Duration::from_millis(50);
-/// The administrator's token; the API server listens on the loopback address alone, and its life is that
-/// of one run of tests.
+/// The administrator's token. The API server listens on the loopback address only and lives for one
+/// test run.
 const ADMIN: &str = "administrator-of-the-simulated-cluster";
 
-/// At its default of 100 percent, garbage collection took a tenth of the API server's time; memory is not short.
+/// At the default of 100, garbage collection took a tenth of the API server's time; memory is not
+/// scarce.
 const GC_PERCENT: &str = "400";
 
-/// The running parts, and how to reach them.
+/// The running components, and how to reach them.
 #[derive(Debug)]
 pub(crate) struct ControlPlane {
     /// The API server's address as a URL.
@@ -38,7 +39,7 @@ pub(crate) struct ControlPlane {
 }
 
 impl ControlPlane {
-    /// Starts all parts; resolves when the API server is ready.
+    /// Starts all components; resolves when the API server is ready.
     pub(crate) async fn start(bin: &Path, folder: &Folder, processes: &Processes) -> Result<Self> {
         let authority = certificates(folder)?;
         let (etcd, peer, api) = (ports::free()?, ports::free()?, ports::free()?);
@@ -56,20 +57,20 @@ impl ControlPlane {
         plane.parts.push(start("etcd", etcd_flags(folder, etcd, peer))?);
         plane.parts.push(start("kube-apiserver", api_server_flags(folder, etcd, api))?);
         plane.ready().await?;
-        // It gives up where the API server is not ready within ten seconds.
+        // The controller manager exits when the API server is not ready within ten seconds.
         let flags = controller_manager_flags(folder, &plane.kubeconfig);
         plane.parts.push(start("kube-controller-manager", flags)?);
         Ok(plane)
     }
 
-    /// A client of the administrator's.
+    /// Returns a client with the administrator's permissions.
     pub(crate) async fn client(&self) -> Result<Client> {
         let file = Kubeconfig::read_from(&self.kubeconfig)?;
         let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?;
         Ok(Client::try_from(config)?)
     }
 
-    /// Writes a kubeconfig for whoever has the token.
+    /// Writes a kubeconfig with this token.
     pub(crate) fn write_kubeconfig(&self, path: &Path, token: &str) -> Result<()> {
         use base64::Engine as _;
         let authority = base64::engine::general_purpose::STANDARD.encode(&self.authority);
@@ -112,7 +113,7 @@ fn etcd_flags(folder: &Folder, client: u16, peer: u16) -> Vec<String> {
         format!("--listen-peer-urls={peer}"),
         format!("--initial-advertise-peer-urls={peer}"),
         format!("--initial-cluster=default={peer}"),
-        // Nothing of it is read again after a loss of power.
+        // Durability is not needed: the data is never read after a power loss.
         "--unsafe-no-fsync".to_owned(),
     ]
 }
@@ -123,7 +124,7 @@ fn api_server_flags(folder: &Folder, etcd: u16, port: u16) -> Vec<String> {
         format!("--etcd-servers=http://127.0.0.1:{etcd}"),
         "--bind-address=127.0.0.1".to_owned(),
         format!("--secure-port={port}"),
-        // The address of its own Service, to which nothing is sent here.
+        // The endpoint address of the `kubernetes` Service, which is not used here.
         "--advertise-address=192.0.2.1".to_owned(),
         "--endpoint-reconciler-type=none".to_owned(),
         "--service-cluster-ip-range=10.96.0.0/16".to_owned(),
@@ -142,18 +143,18 @@ fn controller_manager_flags(folder: &Folder, kubeconfig: &Path) -> Vec<String> {
     vec![
         format!("--kubeconfig={}", kubeconfig.display()),
         "--leader-elect=false".to_owned(),
-        // It serves nothing: what it does is seen in the API.
+        // It needs no endpoint: its effects are visible in the API.
         "--secure-port=0".to_owned(),
         format!("--service-account-private-key-file={}", at("accounts.key")),
         format!("--root-ca-file={}", at("authority.crt")),
-        // The player's worker sends no heartbeats, and is lost only where a test says so.
+        // The player's worker sends no heartbeats and is lost only when a test says so.
         "--controllers=*,-node-lifecycle-controller,-taint-eviction-controller".to_owned(),
         "--kube-api-qps=500".to_owned(),
         "--kube-api-burst=1000".to_owned(),
     ]
 }
 
-/// Makes the server's certificate and the key of service accounts; returns the authority.
+/// Creates the server's certificate and the service account key; returns the CA certificate.
 fn certificates(folder: &Folder) -> Result<String> {
     let authority_key = KeyPair::generate()?;
     let mut authority = CertificateParams::default();

@@ -1,4 +1,4 @@
-//! A Keystone as far as its version document and tokens for user and password go.
+//! A fake Keystone limited to its version document and password tokens.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,24 +10,24 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::ports;
 
-/// A Keystone on a port of the loopback address.
+/// A fake Keystone on a port of the loopback address.
 #[derive(Clone, Debug)]
 pub struct Keystone {
     port: u16,
     people: Arc<Mutex<People>>,
 }
 
-/// Who is known.
+/// The known users and tokens.
 #[derive(Debug, Default)]
 struct People {
     /// User → password.
     passwords: BTreeMap<String, String>,
-    /// The tokens that were given.
+    /// The issued tokens.
     tokens: BTreeSet<String>,
 }
 
 impl Keystone {
-    /// Starts it.
+    /// Starts a Keystone without users.
     pub async fn start() -> Result<Self> {
         let port = ports::free()?;
         let listener =
@@ -37,24 +37,24 @@ impl Keystone {
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let server = server.clone();
-                // A client that hangs up is no matter of the server's.
+                // A client that disconnects early is not an error of the server.
                 tokio::spawn(async move { drop(server.serve(stream).await) });
             }
         });
         Ok(keystone)
     }
 
-    /// The URL that cells name.
+    /// Returns the URL that cells refer to.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Gives tokens to a user with that password from now on.
+    /// Adds a user with a password, or changes the password.
     pub fn admit(&self, user: &str, password: &str) {
         self.people().passwords.insert(user.to_owned(), password.to_owned());
     }
 
-    /// Whether a token is one that it has given.
+    /// Returns whether a token was issued by this Keystone.
     pub(crate) fn has_given(&self, token: &str) -> bool {
         self.people().tokens.contains(token)
     }
@@ -63,7 +63,7 @@ impl Keystone {
         self.people.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers one request and hangs up.
+    /// Answers one request and closes the connection.
     async fn serve(&self, mut stream: TcpStream) -> Result<()> {
         let (head, body) = request(&mut stream).await?;
         let is_of = |line: &str| head.starts_with(line);
@@ -95,7 +95,7 @@ impl Keystone {
         json!({ "version": version })
     }
 
-    /// A token for who is known by that password.
+    /// Issues a token when user and password match, else rejects the request.
     fn token(&self, user: &Value) -> (&'static str, String, Value) {
         let mut people = self.people();
         let (name, password) = (user["name"].as_str(), user["password"].as_str());
@@ -115,7 +115,7 @@ fn rejection(code: u16, message: &str, title: &str) -> Value {
     json!({ "error": { "code": code, "message": message, "title": title } })
 }
 
-/// The head of a request, and what its body says.
+/// Reads a request; returns its head and its parsed body.
 async fn request(stream: &mut TcpStream) -> Result<(String, Value)> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") && head.len() < 8192 {

@@ -1,8 +1,8 @@
-//! A simulated cluster: real etcd, API server and controller manager, the operators as processes, and a
-//! player that ends the pods of runs as a test says.
+//! A simulated cluster: real etcd, API server and controller manager, the operators as processes,
+//! and a player that ends the pods of runs as a test specifies.
 //!
-//! Control logic is judged against it; what only a kubelet, a host, nova or Ironic can tell is judged on
-//! the lab.
+//! Control logic is tested against it. Behaviour that depends on a real kubelet, host, nova or
+//! Ironic is tested in the lab.
 
 mod broker;
 mod clock;

@@ -1,4 +1,5 @@
-//! A simulated cluster to look at: `cargo xtask sim up` starts it and `cargo xtask sim down` ends it.
+//! A simulated cluster for interactive use: `cargo xtask sim up` starts it and `cargo xtask sim
+//! down` ends it.
 
 use std::path::PathBuf;
 
@@ -25,7 +26,7 @@ async fn main() -> Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let simulation = Simulation::start(&Options { values: set, ..Options::default() }).await?;
     simulation.player.answer_everywhere();
-    // Whole or not at all, for whoever waits for it.
+    // Renamed into place, so that a process waiting for the file never sees a partial one.
     let fresh = kubeconfig.with_extension("new");
     std::fs::copy(&simulation.kubeconfig, &fresh)
         .and_then(|_| std::fs::rename(&fresh, &kubeconfig))

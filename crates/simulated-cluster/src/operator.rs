@@ -1,23 +1,23 @@
-//! The three operators by their names.
+//! The names of the three operators.
 
 /// One of the operators.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Operator {
-    /// Every `OpenStackAnsibleEE` becomes one Job.
+    /// Turns each `OpenStackAnsibleEE` into one Job.
     AnsibleEe,
-    /// Hosts and their services, phase 0.
+    /// Reconciles hosts and their services, phase 0.
     DataPlane,
-    /// A compute for each node with a cell, phase 1.
+    /// Reconciles a compute for each node with a cell, phase 1.
     Nova,
 }
 
 impl Operator {
-    /// All of them.
+    /// All operators.
     pub const ALL: [Self; 3] = [Self::AnsibleEe, Self::DataPlane, Self::Nova];
-    /// Those with webhooks.
+    /// The operators that serve webhooks.
     pub const SERVING: [Self; 2] = [Self::DataPlane, Self::Nova];
 
-    /// The name of its program, Deployment and service account.
+    /// Returns the name of its program, Deployment and service account.
     pub fn name(self) -> &'static str {
         match self {
             Self::AnsibleEe => "ansibleee-operator",

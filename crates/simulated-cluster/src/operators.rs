@@ -1,5 +1,5 @@
-//! The three operators as processes, each with the environment of its Deployment and the token of its own
-//! service account.
+//! The three operators as processes, each with the environment of its Deployment and a token of its
+//! own service account.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,9 +23,9 @@ use crate::ports;
 use crate::processes::{Process, Processes};
 use crate::release::{NAMESPACE, Rendered};
 
-/// How long an operator may take until it leads; after a kill the Lease must run out first.
+/// Time limit for an operator to become leader; after a kill the Lease must expire first.
 const LEADS_WITHIN: Duration = Duration::from_mins(2);
-/// How long one may take to end: as long as a pod has by default.
+/// Time limit for an operator to exit: a pod's default termination grace period.
 const ENDS_WITHIN: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(50);
 
@@ -51,7 +51,7 @@ struct Running {
 }
 
 impl Operators {
-    /// Gets each its token; none is started.
+    /// Requests a token for each operator; starts none.
     pub(crate) async fn new(
         programs: PathBuf,
         (folder, processes): (&Folder, &Processes),
@@ -80,7 +80,7 @@ impl Operators {
         })
     }
 
-    /// Starts an operator in place of the process before it, if there was one.
+    /// Starts an operator; it replaces the previous process, if there was one.
     pub fn start(&self, operator: Operator) -> Result<()> {
         let number = self.running().get(&operator).map_or(0, |it| it.number) + 1;
         let (identity, admin) = (format!("{}-{number}", operator.name()), ports::free()?);
@@ -102,7 +102,7 @@ impl Operators {
         Ok(())
     }
 
-    /// Waits until the operator's present process holds the Lease.
+    /// Waits until the operator's current process holds the Lease.
     pub async fn leads(&self, operator: Operator) -> Result<()> {
         let leases: Api<Lease> = Api::namespaced(self.client.clone(), NAMESPACE);
         let name = format!("edpm-{}", operator.name());
@@ -140,29 +140,29 @@ impl Operators {
         }
     }
 
-    /// Kills the operator at once; nobody takes its place before [`Operators::start`].
+    /// Kills the operator; it is not restarted before [`Operators::start`].
     pub fn kill(&self, operator: Operator) -> Result<()> {
         self.with(operator, |it| it.process.kill())
     }
 
-    /// Stops the operator where it is, as a machine that hangs would.
+    /// Suspends the operator with SIGSTOP, as on a machine that hangs.
     pub fn stop(&self, operator: Operator) -> Result<()> {
         self.with(operator, |it| it.process.signal("STOP"))
     }
 
-    /// Lets a stopped operator go on.
+    /// Resumes a suspended operator.
     pub fn go_on(&self, operator: Operator) -> Result<()> {
         self.with(operator, |it| it.process.signal("CONT"))
     }
 
-    /// Kills the operator, starts another process, and waits until that leads.
+    /// Kills the operator, starts a new process, and waits until that one is ready.
     pub async fn replace(&self, operator: Operator) -> Result<()> {
         self.kill(operator)?;
         self.start(operator)?;
         self.ready(operator).await
     }
 
-    /// Ends the operator as Kubernetes ends a pod, with a word before, and starts another process.
+    /// Ends the operator with SIGTERM, as Kubernetes ends a pod, and starts a new process.
     pub async fn restart(&self, operator: Operator) -> Result<()> {
         self.with(operator, |it| it.process.signal("TERM"))?;
         let begin = Instant::now();
@@ -175,22 +175,22 @@ impl Operators {
         self.start(operator)
     }
 
-    /// Fails where an operator has ended by itself.
+    /// Returns an error when an operator has exited by itself.
     pub fn check(&self) -> Result<()> {
         self.running().values().try_for_each(|it| it.process.check())
     }
 
-    /// The address of `/metrics`, `/healthz` and `/readyz`.
+    /// Returns the address of `/metrics`, `/healthz` and `/readyz`.
     pub fn admin(&self, operator: Operator) -> Result<String> {
         self.with(operator, |it| Ok(format!("127.0.0.1:{}", it.admin)))
     }
 
-    /// The kubeconfig with the token of the operator's service account.
+    /// Returns the kubeconfig with the token of the operator's service account.
     pub fn kubeconfig(&self, operator: Operator) -> &Path {
         &self.kubeconfigs[&operator]
     }
 
-    /// Its log, from all of its processes.
+    /// Returns the path of its log, shared by all of its processes.
     pub fn log(&self, operator: Operator) -> PathBuf {
         self.folder.join(format!("{}.log", operator.name()))
     }
@@ -205,7 +205,7 @@ impl Operators {
     }
 }
 
-/// What `/readyz` answers, its head included.
+/// Returns the response of `/readyz`, including its head.
 async fn readiness(admin: &str) -> Result<String> {
     let mut stream = TcpStream::connect(admin).await?;
     let request = format!("GET /readyz HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n");
@@ -215,7 +215,7 @@ async fn readiness(admin: &str) -> Result<String> {
     Ok(answer)
 }
 
-/// A token of the operator's service account, for as long as a run of tests may take.
+/// Requests a token of the operator's service account that outlasts a test run.
 async fn token(client: &Client, operator: Operator) -> Result<String> {
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), NAMESPACE);
     let request: TokenRequest = serde_json::from_value(

@@ -1,4 +1,4 @@
-//! The player: in place of kubelet, hosts and Ansible it ends the pods of runs as a test says.
+//! The player: simulates kubelet, hosts and Ansible, and ends the pods of runs as a test specifies.
 
 mod fate;
 mod files;
@@ -30,7 +30,7 @@ use shared::{Shared, WORKER};
 
 use crate::ports;
 
-/// All pods of runs have it.
+/// Label selector of the pods of runs.
 const PODS: &str = "app=openstackansibleee";
 
 /// Plays all pods of runs in all namespaces.
@@ -40,7 +40,7 @@ pub struct Player {
 }
 
 impl Player {
-    /// Makes the worker and begins to watch; goes on for as long as the process does.
+    /// Creates the worker node and starts watching; runs as long as the process does.
     pub(crate) async fn start(client: Client) -> Result<Self> {
         let node = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": WORKER } });
         let nodes: Api<Node> = Api::all(client.clone());
@@ -51,18 +51,18 @@ impl Player {
         Ok(player)
     }
 
-    /// What touched which host.
+    /// Returns the record of which run touched which host.
     pub fn ledger(&self) -> &Ledger {
         &self.shared.ledger
     }
 
-    /// A host that answers at an address; plays end well there unless it is told otherwise.
+    /// Adds a host that answers at an address; plays succeed there unless the test says otherwise.
     pub fn host(&self, name: &str, address: &str) -> Host {
         self.host_at(name, address, 22)
     }
 
-    /// The same of a host that a machine becomes: it answers at a port of the loopback address, where an
-    /// operator can ask for it.
+    /// Adds the host that a machine becomes: it answers at a port of the loopback address, which
+    /// the operators can probe.
     pub fn machine(&self, name: &str) -> Result<Host> {
         Ok(self.host_at(name, "127.0.0.1", ports::free()?))
     }
@@ -74,17 +74,18 @@ impl Player {
         host
     }
 
-    /// From now on a host answers at every address, and lets everybody in.
+    /// From now on every address has a host that accepts every login.
     pub fn answer_everywhere(&self) {
         self.shared.answer_everywhere();
     }
 
-    /// From now on the pods of some runs come to that end; what was said last counts.
+    /// Sets the fate of the matching runs from now on; the last matching call applies.
     pub fn decide(&self, matching: Matching, fate: Fate) {
         self.shared.decide(matching, fate);
     }
 
-    /// Follows all pods: each has a task of its own, which is cut off when the pod is to go.
+    /// Watches all pods; each is played by a task of its own, which is aborted when the pod is
+    /// deleted.
     async fn play(self) {
         let pods: Api<Pod> = Api::all(self.shared.client.clone());
         let watching = watcher(pods, watcher::Config::default().labels(PODS));
@@ -99,7 +100,7 @@ impl Player {
         }
     }
 
-    /// A pod is there: it is played, or ended where it is to go.
+    /// Plays a pod, or ends it when it is being deleted.
     async fn seen(&self, pod: Pod, tasks: &mut BTreeMap<String, JoinHandle<()>>) {
         let uid = pod.uid().unwrap_or_default();
         if pod.metadata.deletion_timestamp.is_none() {
@@ -113,7 +114,8 @@ impl Player {
         }
     }
 
-    /// A pod is not there any more, whether its worker knows that or not.
+    /// Aborts the task of a pod that was removed from the API, whether or not its kubelet took
+    /// part.
     async fn gone(&self, pod: &Pod, tasks: &mut BTreeMap<String, JoinHandle<()>>) {
         let uid = pod.uid().unwrap_or_default();
         if let Some(task) = tasks.remove(&uid) {

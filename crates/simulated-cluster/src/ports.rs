@@ -6,16 +6,16 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Result, bail};
 
-/// Below the ports that the kernel gives to outgoing connections, so that none of those takes a port
-/// between its choice and its use.
+/// Below the kernel's ephemeral ports, so that no outgoing connection takes a port between its
+/// choice and its use.
 const RANGE: std::ops::Range<u16> = 20_000..32_000;
 
 static TAKEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
 
-/// A port on which nobody listens, and which this process gives to nobody else.
+/// Returns a port without a listener; this process never returns it again.
 pub(crate) fn free() -> Result<u16> {
     let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
-    // Simulated clusters of other processes look elsewhere first.
+    // Simulated clusters of other processes start their search elsewhere.
     let size = RANGE.end - RANGE.start;
     let offset = u16::try_from(std::process::id() * 97 % u32::from(size)).unwrap_or_default();
     for step in 0..size {

@@ -1,4 +1,4 @@
-//! The processes of a simulated cluster; none outlives the process that started them.
+//! The processes of a simulated cluster; none outlives the process that started it.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use anyhow::{Context as _, Result, anyhow, ensure};
 
 use crate::programs::BUILD;
 
-/// Starts processes from one thread that lives as long as this process: the kernel kills a process whose
-/// parent thread ends, and tests run in threads that end early.
+/// Starts processes from one thread that lives as long as this process: the kernel kills a child
+/// when its parent thread ends, and tests run in threads that end early.
 #[derive(Clone, Debug)]
 pub(crate) struct Processes {
     requests: Sender<Request>,
@@ -36,10 +36,10 @@ impl Processes {
         let (requests, received) = mpsc::channel::<Request>();
         std::thread::spawn(move || {
             for Request { mut command, answer } in received {
-                // Nobody waits for the answer any more if this fails.
+                // If this fails, the requester no longer waits for the answer.
                 let _ = answer.send(command.spawn());
             }
-            // Ends with the process: a child outlives the senders.
+            // Must live as long as this process: children outlive the senders.
             loop {
                 std::thread::park();
             }
@@ -47,7 +47,7 @@ impl Processes {
         Self { requests }
     }
 
-    /// Starts a program that is killed when this process ends; its output goes to `log`.
+    /// Starts a program that is killed when this process ends; its output is appended to `log`.
     pub(crate) fn start(
         &self,
         name: &str,
@@ -72,12 +72,12 @@ impl Processes {
 }
 
 impl Process {
-    /// The process's id.
+    /// Returns the process id.
     pub(crate) fn pid(&self) -> u32 {
         self.child().id()
     }
 
-    /// Fails with the end of its log where it has ended.
+    /// Returns an error with the end of its log when it has exited.
     pub(crate) fn check(&self) -> Result<()> {
         let Some(status) = self.child().try_wait()? else { return Ok(()) };
         let log = std::fs::read_to_string(&self.log).unwrap_or_default();
@@ -86,7 +86,7 @@ impl Process {
         Err(anyhow!("{} ended with {status}:\n{tail}", self.name))
     }
 
-    /// Kills it and waits until it is gone.
+    /// Kills it and waits until it has exited.
     pub(crate) fn kill(&self) -> Result<()> {
         let mut child = self.child();
         child.kill()?;
@@ -109,7 +109,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may already have exited.
         let _ = self.kill();
     }
 }

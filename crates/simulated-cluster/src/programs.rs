@@ -1,16 +1,17 @@
-//! Where the programs of a simulated cluster lie.
+//! Locations of the programs of a simulated cluster.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-/// What a user does where a program is missing.
+/// Hint for the user when a program is missing.
 pub(crate) const BUILD: &str = "`cargo xtask sim up` builds it";
-/// The variable with the folder of etcd, kube-apiserver, kube-controller-manager, kubectl and helm.
+/// Environment variable with the folder of etcd, kube-apiserver, kube-controller-manager, kubectl
+/// and helm.
 const BIN: &str = "EDPM_SIM_BIN";
 
-/// The folder of the programs that the lab builds.
+/// Returns the folder of the programs that the lab builds.
 pub(crate) fn of_cluster() -> Result<PathBuf> {
     if let Some(bin) = std::env::var_os(BIN) {
         return Ok(bin.into());
@@ -20,7 +21,8 @@ pub(crate) fn of_cluster() -> Result<PathBuf> {
     Ok(PathBuf::from(cache).join("edpm-operators/sim/bin"))
 }
 
-/// Where cargo puts programs: above the folder `deps` of tests, beside programs.
+/// Returns cargo's output folder: the parent of `deps` for tests, the program's own folder
+/// otherwise.
 pub(crate) fn of_operators() -> Result<PathBuf> {
     let own = std::env::current_exe()?;
     let folder = own.parent().context("a program is in a folder")?;

@@ -1,5 +1,5 @@
-//! The chart as Helm renders it, installed without pods: definitions, rights and webhooks as they are,
-//! but for the address of the webhooks.
+//! The chart as rendered by Helm, installed without pods: CRDs, RBAC and webhooks unchanged except
+//! for the address of the webhooks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -19,14 +19,14 @@ pub(crate) const RELEASE: &str = "edpm-operators";
 pub(crate) const NAMESPACE: &str = "edpm-system";
 const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../charts/edpm-operators");
 
-/// Values without which the chart has no images; nothing is ever pulled.
+/// Values that the chart requires for its images, which are never pulled.
 const IMAGES: [&str; 4] = [
     "image.repository=simulated/operators",
     "relatedImages.ansibleEERunner=simulated/runner:1",
     "relatedImages.novaCompute=simulated/nova-compute:1",
     "relatedImages.novaLibvirt=simulated/nova-libvirt:1",
 ];
-/// Kinds that are applied: no pods are made of Deployments here.
+/// Kinds that are not applied: Deployments would create pods.
 const LEFT_OUT: [&str; 1] = ["Deployment"];
 
 /// The rendered chart.
@@ -45,24 +45,25 @@ impl Rendered {
         Ok(Self { objects: objects.into_iter().filter(|it| !it.is_null()).collect() })
     }
 
-    /// What is applied, with webhooks that are called at their operator's port of the loopback address.
+    /// Returns the objects to apply, with webhooks that point to their operator's loopback port.
     pub(crate) fn applied(&self, ports: &BTreeMap<Operator, u16>) -> Vec<Value> {
         let is_applied = |it: &&Value| LEFT_OUT.iter().all(|kind| it["kind"] != **kind);
         self.objects.iter().filter(is_applied).map(|it| redirected(it, ports)).collect()
     }
 
-    /// The release's namespace and those that it is confined to, where it is.
+    /// Returns the release's namespace and all other namespaces that its objects name.
     pub(crate) fn namespaces(&self) -> BTreeSet<&str> {
         let named = self.objects.iter().filter_map(|it| it["metadata"]["namespace"].as_str());
         named.chain([NAMESPACE]).collect()
     }
 
-    /// The objects of a kind, as they were rendered.
+    /// Returns the objects of a kind as they were rendered.
     pub(crate) fn of_kind(&self, kind: &str) -> impl Iterator<Item = &Value> {
         self.objects.iter().filter(move |it| it["kind"] == kind)
     }
 
-    /// The environment that an operator's Deployment gives it; what comes from its pod is left out.
+    /// Returns the environment variables of an operator's Deployment, without those taken from the
+    /// pod.
     pub(crate) fn environment(&self, operator: &str) -> Result<Vec<(String, String)>> {
         let mut deployments = self.of_kind("Deployment");
         let deployment = deployments.find(|it| it["metadata"]["name"] == operator);
@@ -76,10 +77,10 @@ impl Rendered {
     }
 }
 
-/// Installs the release with Helm over what was applied of it, which is Helm's from now on. Nobody runs the
-/// pods of its Deployments, and its webhooks lead to a Service that nobody answers for.
+/// Installs the release with Helm over the applied objects, which Helm owns from then on. Its
+/// Deployments get no running pods, and its webhooks point to a Service without endpoints.
 pub(crate) async fn install(bin: &Path, kubeconfig: &Path, values: &[String]) -> Result<()> {
-    // The definitions are handed over as the chart asks for.
+    // CRDs are handed over to Helm as the chart's instructions say.
     let release = format!("meta.helm.sh/release-name={RELEASE}");
     let namespace = format!("meta.helm.sh/release-namespace={NAMESPACE}");
     let (label, annotate) = (["app.kubernetes.io/managed-by=Helm"], [&*release, &*namespace]);
@@ -93,20 +94,20 @@ pub(crate) async fn install(bin: &Path, kubeconfig: &Path, values: &[String]) ->
     said(helm.arg("--take-ownership").args(set(values))).await.map(drop)
 }
 
-/// Takes the release away with Helm.
+/// Uninstalls the release with Helm.
 pub(crate) async fn uninstall(bin: &Path, kubeconfig: &Path) -> Result<()> {
     let mut helm = Command::new(bin.join("helm"));
     helm.env("KUBECONFIG", kubeconfig).args(["uninstall", RELEASE, "--namespace", NAMESPACE]);
     said(&mut helm).await.map(drop)
 }
 
-/// Helm's arguments for values of the chart.
+/// Returns Helm's arguments for values of the chart.
 fn set(values: &[String]) -> Vec<String> {
     let all = IMAGES.iter().copied().chain(values.iter().map(String::as_str));
     all.flat_map(|it| ["--set".to_owned(), it.to_owned()]).collect()
 }
 
-/// What a program says that succeeds.
+/// Runs a program and returns its standard output; fails when the program fails.
 async fn said(program: &mut Command) -> Result<String> {
     let output = program.output().await;
     let output = output.with_context(|| format!("start {program:?}: {BUILD}"))?;
@@ -115,7 +116,7 @@ async fn said(program: &mut Command) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// The object with each webhook's `clientConfig` as a URL of the same path, and nothing else changed.
+/// Returns the object with each webhook's `clientConfig` replaced by a URL with the same path.
 fn redirected(object: &Value, ports: &BTreeMap<Operator, u16>) -> Value {
     let mut object = object.clone();
     let webhooks = object.get_mut("webhooks").and_then(Value::as_array_mut);
@@ -129,7 +130,8 @@ fn redirected(object: &Value, ports: &BTreeMap<Operator, u16>) -> Value {
     object
 }
 
-/// Applies objects with kubectl, as Helm's own manager would: those that name no namespace in the release's.
+/// Applies objects with kubectl under Helm's field manager; objects without a namespace go to the
+/// release's.
 pub(crate) async fn apply(bin: &Path, kubeconfig: &Path, objects: &[Value]) -> Result<()> {
     let names_one = |it: &&Value| it["metadata"]["namespace"].is_string();
     let (elsewhere, here): (Vec<&Value>, Vec<&Value>) = objects.iter().partition(names_one);

@@ -1,4 +1,4 @@
-//! One simulated cluster from its start to its end.
+//! One simulated cluster from start to end.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,34 +24,35 @@ use crate::release::{self, Rendered, apply};
 
 static NUMBER: AtomicUsize = AtomicUsize::new(0);
 
-/// How a simulated cluster differs from what the chart's defaults give.
+/// Deviations of a simulated cluster from the chart's defaults.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Values of the chart, as `--set` takes them.
+    /// Values of the chart, as Helm's `--set` takes them.
     pub values: Vec<String>,
-    /// How soon another process takes over from a killed leader, in seconds; as the operators have it without.
+    /// Lease duration in seconds, after which another process takes over from a killed leader;
+    /// `None` keeps the operators' default.
     pub lease_seconds: Option<u16>,
 }
 
-/// A running simulated cluster; everything of it ends with the process that started it.
+/// A running simulated cluster; all its processes end with the process that started it.
 pub struct Simulation {
-    /// The administrator's client.
+    /// Client with the administrator's permissions.
     pub client: Client,
     /// The administrator's kubeconfig.
     pub kubeconfig: PathBuf,
-    /// The folder of kubectl and helm.
+    /// The folder that contains kubectl and helm.
     pub bin: PathBuf,
     /// The operators.
     pub operators: Operators,
-    /// What plays kubelet, hosts and Ansible.
+    /// Plays the role of kubelet, hosts and Ansible.
     pub player: Player,
-    /// The message bus of each cell: `nova-cell1` and `nova-cell2`.
+    /// The message bus of each cell, whose users are `nova-cell1` and `nova-cell2`.
     pub brokers: [Broker; 2],
     /// The Keystone of all cells.
     pub keystone: Keystone,
     rendered: Rendered,
     values: Vec<String>,
-    // Dropped last: the folder goes when nobody writes there any more.
+    // Dropped last: the folder is removed when no process writes there any more.
     _plane: ControlPlane,
     _folder: Folder,
 }
@@ -59,7 +60,7 @@ pub struct Simulation {
 impl Simulation {
     /// Starts everything; resolves when each operator leads and is ready.
     pub async fn start(options: &Options) -> Result<Self> {
-        // An error means that it is installed already.
+        // An error means that a provider is already installed.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let bin = programs::of_cluster()?;
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -112,24 +113,25 @@ impl Simulation {
         })
     }
 
-    /// The objects of a kind as the chart has them.
+    /// Returns the objects of a kind as the chart renders them.
     pub fn rendered(&self, kind: &str) -> Vec<Value> {
         self.rendered.of_kind(kind).cloned().collect()
     }
 
-    /// Installs the release with Helm, over what was applied of it when this started: its webhooks lead to a
-    /// Service from now on that nobody answers for, as if all pods were gone.
+    /// Installs the release with Helm over the objects applied at the start. From then on its
+    /// webhooks point to a Service without endpoints, as if all pods were gone.
     pub async fn install(&self) -> Result<()> {
         release::install(&self.bin, &self.kubeconfig, &self.values).await
     }
 
-    /// Takes the release away with Helm, as a user does.
+    /// Uninstalls the release with Helm, as a user does.
     pub async fn uninstall(&self) -> Result<()> {
         release::uninstall(&self.bin, &self.kubeconfig).await
     }
 }
 
-/// Applied, not created: the client asks again where a busy API server answers too late.
+/// Applies the namespace instead of creating it, so that the request can be retried after a
+/// timeout.
 async fn make_namespace(client: &Client, name: &str) -> Result<()> {
     let namespace =
         json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });

@@ -1,44 +1,45 @@
-//! An operator that dies before or after any of its calls, for tests: whatever it does then, it must end as one that lived.
+//! Simulates an operator that crashes before or after any of its calls, for tests: the final state
+//! must not depend on the crash.
 
 use std::fmt::Debug;
 
-/// Where one who asks dies: at which of its writes, and whether the write is acted upon.
+/// The point of a crash: at which call, and whether the call takes effect.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Death {
-    /// The number of the write, from 0.
+    /// The number of the call, from 0.
     pub call: usize,
-    /// Whether it is acted upon.
+    /// Whether the call takes effect before the crash.
     pub is_after: bool,
 }
 
-/// It died.
+/// The operator crashed.
 #[derive(Debug)]
 pub struct Died;
 
-/// The writes of one who dies once at most.
+/// Counts the calls of an operator that crashes at most once.
 #[derive(Debug, Default)]
 pub struct Life {
-    /// Where it dies.
+    /// The point of the crash, if any.
     pub death: Option<Death>,
-    /// How many writes there were.
+    /// The number of calls so far.
     pub n_calls: usize,
 }
 
 impl Life {
-    /// One write.
+    /// Runs a call; returns an error at the point of the crash.
     pub fn call(&mut self, write: impl FnOnce()) -> Result<(), Died> {
         self.begin()?;
         write();
         self.end()
     }
 
-    /// A call begins.
+    /// Begins a call; returns an error if the crash is before it.
     pub fn begin(&mut self) -> Result<(), Died> {
         self.n_calls += 1;
         self.goes_on(false)
     }
 
-    /// The call that began last was acted upon.
+    /// Ends the last call, which has taken effect; returns an error if the crash is after it.
     pub fn end(&self) -> Result<(), Died> {
         self.goes_on(true)
     }
@@ -49,7 +50,11 @@ impl Life {
     }
 }
 
-/// That a story with so many calls ends as expected wherever it is interrupted by a death.
+/// Asserts that a sequence of `n_calls` calls ends in `expected`, wherever a crash interrupts it.
+///
+/// # Panics
+///
+/// When an end differs.
 pub fn ends_alike<T: Debug + PartialEq>(expected: &T, n_calls: usize, end: impl Fn(Death) -> T) {
     for call in 0..n_calls {
         for is_after in [false, true] {

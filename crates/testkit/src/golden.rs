@@ -1,4 +1,4 @@
-//! Records the plans that tests make, so that a rebuild of the code can be seen to change none of them.
+//! Records the plans that tests make, to show that a refactoring changes none of them.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -11,13 +11,15 @@ use operator_core::hash;
 use operator_core::plan::{Plan, Step, Write};
 use serde_json::json;
 
-/// Environment variable with the folder in which plans are recorded; without it nothing is.
+/// The environment variable with the directory for recorded plans; when it is unset, nothing is
+/// recorded.
 pub const FOLDER: &str = "EDPM_PLANS";
 
-/// The same plan, recorded under the name of the test whose thread this is.
+/// Returns the plan, after recording it under the name of the current thread's test.
 ///
 /// # Panics
-/// Where [`FOLDER`] names a folder that cannot be written.
+///
+/// When [`FOLDER`] names a directory that cannot be written.
 #[must_use]
 pub fn recorded(plan: Plan) -> Plan {
     if let Some(folder) = std::env::var_os(FOLDER) {
@@ -26,7 +28,8 @@ pub fn recorded(plan: Plan) -> Plan {
     plan
 }
 
-/// Appends the digest of a plan to the file of the present test; other threads have no file.
+/// Appends the digest of a plan to the file of the current test; threads without a test name record
+/// nothing.
 fn record(folder: &OsStr, plan: &Plan) {
     let thread = thread::current();
     let Some((_, test)) = thread.name().and_then(|it| it.rsplit_once("::")) else { return };
@@ -34,12 +37,12 @@ fn record(folder: &OsStr, plan: &Plan) {
     fs::create_dir_all(folder).expect("the folder of plans can be made");
     let file = OpenOptions::new().create(true).append(true).open(folder.join(test));
     let line = format!("{}\n", hash::digest(&text(plan)));
-    // One write, for tests of one name in two crates share the file.
+    // A single write, because tests of the same name in two crates share the file.
     file.and_then(|mut it| it.write_all(line.as_bytes())).expect("a plan can be recorded");
 }
 
-/// A plan in words of this file's own, so that a type or field may be renamed. Reasons of steps are left
-/// out: they only reach the log.
+/// Serialises a plan with fixed names, so that types and fields may be renamed. The reasons of
+/// steps are left out, because they only reach the log.
 fn text(plan: &Plan) -> String {
     let mut text = format!("look again {:?}\n", plan.requeue_after);
     for (place, steps) in [("apart", &plan.independent), ("in order", &plan.steps)] {

@@ -1,4 +1,4 @@
-//! What the tests of several crates share; no program depends on it.
+//! Helpers shared by the tests of several crates; no program depends on this crate.
 
 pub mod crash;
 pub mod golden;

@@ -1,4 +1,4 @@
-//! Faults of cells, and of the computes that nodes have in them; no host is touched.
+//! Faults of cells, and of the computes in them; no host is touched.
 
 use super::{Fault, Kstatus};
 

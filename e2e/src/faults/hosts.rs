@@ -1,10 +1,10 @@
-//! Faults between a run and its host, told on the node.
+//! Faults between a run and its host, reported on the node.
 
 use super::{Fault, Kstatus};
 
 const NODE: &str = "OpenStackDataPlaneNode";
 
-/// The faults; the first four can be shown by a real host alone, the others are seen in the API.
+/// The faults. The first four need a real host; the others are visible in the API.
 pub const FAULTS: &[Fault] = &[
     Fault {
         name: "host-unreachable",

@@ -1,12 +1,12 @@
-//! Faults between a host and its machine, told on the node and on the set of machines.
+//! Faults between a host and its machine, reported on the node and on the set of machines.
 
 use super::{Fault, Kstatus};
 
 const NODE: &str = "OpenStackDataPlaneNode";
-/// The set that a role asks for.
+/// The set of machines that a role creates.
 const SET: Option<(&str, &str)> = Some(("OpenStackBaremetalSet", "compute"));
 
-/// What Kubernetes knows: faults of what humans write.
+/// Faults in what users write; those that only Ironic knows are in [`FATES`].
 pub const ASKED: &[Fault] = &[
     Fault {
         name: "machine-template-invalid",
@@ -153,7 +153,7 @@ pub const ASKED: &[Fault] = &[
     },
 ];
 
-/// What Ironic alone knows.
+/// Faults that only Ironic knows.
 pub const FATES: &[Fault] = &[
     Fault {
         name: "no-machine-fits",

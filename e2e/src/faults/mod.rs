@@ -1,7 +1,7 @@
-//! The faults whose diagnosis is tested: what is done, which object tells of it, and in which words.
+//! The faults whose diagnosis is tested: the cause, the object that reports it, and the words.
 //!
-//! Plain data, for it is compiled twice: into the tests, and into `cargo xtask codegen`, which makes
-//! docs/faults.md of it and of the transcripts that the tests leave.
+//! The module is plain data, because it is compiled twice: into the tests, and into `cargo xtask
+//! codegen`, which generates docs/faults.md from it and from the transcripts of the tests.
 
 pub mod cells;
 pub mod hosts;
@@ -11,7 +11,7 @@ pub mod runs;
 
 use std::fmt;
 
-/// All faults, by what they concern.
+/// All faults, grouped by what they affect.
 pub const GROUPS: [(&str, &[Fault]); 6] = [
     ("What a node, a role or a data plane is described by", nodes::FAULTS),
     ("Between a run and its host", hosts::FAULTS),
@@ -21,34 +21,34 @@ pub const GROUPS: [(&str, &[Fault]); 6] = [
     ("Runs made by hand", runs::FAULTS),
 ];
 
-/// Something that goes wrong, and what a human then reads.
+/// A fault, and what the user reads about it.
 #[derive(Debug)]
 pub struct Fault {
-    /// A word for it: in the names of its namespace and of its transcript.
+    /// A short name, used in the names of its namespace and transcript.
     pub name: &'static str,
-    /// What is done, as one sentence.
+    /// The cause, as one sentence.
     pub done: &'static str,
-    /// The kind of the object that a human describes: one that a human wrote.
+    /// The kind of the object that the user describes, which is one that a user wrote.
     pub kind: &'static str,
     /// Its name.
     pub object: &'static str,
-    /// Kind and name of another object that tells the same, if there is one.
+    /// Kind and name of another object that reports the same, if any.
     pub also: Option<(&'static str, &'static str)>,
-    /// The object concerned, the cause, and the command or edit to do next; `NAMESPACE` stands for
-    /// that of the test.
+    /// The affected object, the cause, and the next command or edit; `NAMESPACE` stands for the
+    /// test's namespace.
     pub words: [&'static str; 3],
-    /// What tools make of the object that is described.
+    /// The status that tools compute for the described object.
     pub kstatus: Kstatus,
 }
 
-/// How an object stands for `helm --wait`, Flux, Argo and others.
+/// The status of an object for `helm --wait`, Flux, Argo CD and others.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Kstatus {
-    /// It is on its way.
+    /// It is being reconciled.
     InProgress,
-    /// It waits for a human.
+    /// It needs action by the user.
     Failed,
-    /// It is what its spec says.
+    /// It matches its spec.
     Current,
     /// It is being deleted.
     Terminating,

@@ -1,4 +1,4 @@
-//! Faults in what a human wrote about nodes, roles and data planes; nothing runs for them.
+//! Faults in what a user wrote about nodes, roles and data planes; no run starts for them.
 
 use super::{Fault, Kstatus};
 

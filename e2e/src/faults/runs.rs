@@ -1,4 +1,4 @@
-//! Faults of runs that a human makes; their hosts are the runner pod itself.
+//! Faults of runs that a user creates; their host is the runner pod itself.
 
 use super::{Fault, Kstatus};
 

@@ -1,4 +1,4 @@
-//! What goes wrong between a run and its host: one real host, and addresses where nobody answers.
+//! Faults between a run and its host: one real host, and addresses where nothing listens.
 
 use anyhow::Result;
 use api::dataplane::Node;
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::world::{PATIENCE, job_ends, of_node};
 
-/// Where nobody answers.
+/// An address without a host.
 const NOBODY: &str = "192.168.123.201";
 
 #[tokio::test]
@@ -23,7 +23,7 @@ async fn what_goes_wrong_on_a_host_is_told_on_its_node() -> Result<()> {
     client.done().await
 }
 
-/// A role that is deployed, and its node that is not yet.
+/// Creates a role with deployment enabled, and its node, not yet deployed.
 async fn before(ns: &Namespace, fault: &Fault, host: &Host) -> Result<()> {
     let [(_, key), (_, known)] = &host.ssh_secret()?[..] else { anyhow::bail!("another Secret") };
     let line = |address: &str| Ok::<_, anyhow::Error>(format!("{address} {}\n", host.host_key()?));

@@ -1,4 +1,4 @@
-//! The facts that are waited for.
+//! Facts that the fault tests wait for.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use api::dataplane::Node;
 use e2e::Namespace;
 use k8s_openapi::api::batch::v1::Job;
 
-/// How long a world may take to be made, and a fact to come; neither is what is measured.
+/// The timeout for the preparation and for a fact; neither is measured.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(3);
 
 /// The conditions of a node.

@@ -1,4 +1,5 @@
-//! The main job, on the demo's own hosts: configured, refuted, asked and cut off.
+//! Tests of the main job on the demo's hosts: configuration, verification, queries and
+//! interruptions.
 
 mod plugin;
 
@@ -14,11 +15,11 @@ use e2e::journey::RUN;
 use e2e::{run, says};
 use tokio::sync::{Mutex, MutexGuard};
 
-/// Who changes or watches a host of the demo: a test holds the lock of its own host, and the tests of the two
-/// hosts run beside each other.
+/// One lock per host of the demo: a test holds the lock of its host, so the tests of the two hosts
+/// run in parallel.
 static LOCKS: [Mutex<()>; 2] = [const { Mutex::const_new(()) }; 2];
 
-/// A host of the demo, for one test alone, and the lock that makes it so.
+/// Returns a host of the demo for one test alone, with its lock.
 async fn host(idx: usize) -> (&'static str, MutexGuard<'static, ()>) {
     (HOSTS[idx], LOCKS[idx].lock().await)
 }
@@ -60,7 +61,7 @@ async fn a_stray_file_goes_and_the_host_stays_who_it_is() -> Result<()> {
     let given: BTreeSet<String> = status.config_files.into_iter().map(|it| it.name).collect();
     assert_eq!(demo.loaded(host).await?, given);
     let identity = demo.on(host, "cat /var/lib/nova/compute_id").await?;
-    // On the host, and where the container that runs has long loaded its files.
+    // On the host, and in the running container, which has loaded its files long ago.
     let stray = "99-nova-stray.conf";
     demo.on(host, &format!("touch /var/lib/openstack/config/nova/{stray}")).await?;
     let inside =
@@ -109,7 +110,7 @@ async fn a_service_record_that_was_deleted_refutes_the_demo() -> Result<()> {
     let (host, _lock) = host(1).await;
     let demo = Demo::ready_on(host).await?;
     let cell = "nova-cell2";
-    // As nova itself deletes: the row stays and is marked.
+    // nova deletes likewise: the row stays and is marked.
     let mark = |it: &str| format!("UPDATE services SET deleted={it} WHERE host='{host}'");
     demo.sql(cell, &mark("id")).await?;
     let text = demo.refuted().await;
@@ -120,7 +121,7 @@ async fn a_service_record_that_was_deleted_refutes_the_demo() -> Result<()> {
     demo.settled_on(host).await
 }
 
-/// Waits until a compute has just reported to its record.
+/// Waits until a compute has just updated its service record.
 async fn reports(demo: &Demo, host: &str, cell: &str) -> Result<()> {
     let query = format!(
         "SELECT COUNT(*) FROM services WHERE host='{host}' AND deleted=0 AND last_seen_up > \
@@ -175,7 +176,7 @@ async fn a_compute_that_its_message_bus_refuses_says_why_until_it_is_corrected()
         )
     };
     demo.ns.wait::<Node>(host, "told of its compute", RUN, of_node).await?;
-    // It ends and is started again for as long as it is refused.
+    // It exits and is restarted as long as its login is refused.
     let runs = "until podman container inspect -f '{{.State.Running}}' nova_compute | \
                 grep -qx true; do sleep 0.2; done";
     let has_container = demo.on(host, &format!("timeout 60 bash -c \"{runs}\"")).await;

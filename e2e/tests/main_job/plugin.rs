@@ -1,5 +1,5 @@
-//! The plugin on the demo, where it needs a kubelet or a running nova: logs of runs, and the question to
-//! nova-compute itself.
+//! The plugin on the demo, where it needs a kubelet or a running nova: logs of runs, and queries of
+//! nova-compute.
 
 use anyhow::Result;
 use api::ansibleee::AnsibleEe;
@@ -9,7 +9,7 @@ use kube::api::ListParams;
 
 use crate::host;
 
-/// What a command said that succeeded.
+/// Returns the output of a command that must succeed.
 async fn told(arguments: &[&str]) -> Result<String> {
     let answer = edpm(arguments).await?;
     assert_eq!(answer.code, Some(0), "{arguments:?}: {answer:?}");

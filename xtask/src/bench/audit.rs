@@ -1,4 +1,4 @@
-//! What the operators asked of the API server, read from its audit log.
+//! The operators' requests to the API server, read from its audit log.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,29 +17,29 @@ pub(crate) struct Audit {
     path: PathBuf,
 }
 
-/// What the operators asked of the API server.
+/// The operators' requests to the API server.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Requests {
-    /// Operator → `verb resource` → how often.
+    /// Operator → `verb resource` → count.
     counts: BTreeMap<String, BTreeMap<String, u64>>,
-    /// Which single objects they read.
+    /// Reads of single objects.
     pub(super) reads: Reads,
 }
 
 impl Audit {
-    /// The running lab's.
+    /// Returns the audit log of a cluster.
     pub(crate) fn of(env: &lab::Env) -> Self {
         Self { path: env.audit_log.clone() }
     }
 
-    /// Where the log ends now.
+    /// Returns the current length of the log in bytes.
     pub(crate) fn position(&self) -> Result<u64> {
         let metadata = std::fs::metadata(&self.path);
         Ok(metadata.with_context(|| format!("no audit log at {}", self.path.display()))?.len())
     }
 
-    /// The operators' requests between two positions, but for those about other namespaces: what is
-    /// measured does not depend on who else has objects in the cluster.
+    /// Returns the operators' requests between two positions, without those about other namespaces,
+    /// so that the result does not depend on other objects in the cluster.
     pub(crate) fn requests(&self, namespace: &str, from: u64, to: u64) -> Result<Requests> {
         if to < from || std::fs::metadata(&self.path)?.len() < to {
             bail!("{} was rotated meanwhile: measure again", self.path.display());
@@ -63,7 +63,7 @@ impl Audit {
     }
 }
 
-/// Whether a request is about a namespace, about none, or about the operators' own.
+/// Whether a request is about this namespace, about none, or about the operators' own.
 fn concerns(event: &Value, namespace: &str) -> bool {
     let about = event["objectRef"]["namespace"].as_str();
     about.is_none_or(|it| it.is_empty() || [namespace, OPERATORS].contains(&it))
@@ -91,24 +91,24 @@ impl Requests {
         *of_operator.entry(format!("{verb} {resource}")).or_default() += 1;
     }
 
-    /// The counts as JSON.
+    /// Returns the counts as JSON.
     pub(crate) fn as_json(&self) -> Value {
         json!(self.counts)
     }
 
-    /// Everything but Lease renewals and watches, none of which may happen at rest.
+    /// Returns all requests except Lease renewals and watches; none of them may happen at rest.
     pub(crate) fn unexpected_at_rest(&self) -> Vec<String> {
         self.find(|request| !request.starts_with("watch ") && request != "update leases")
             .map(|it| format!("at rest: {it}"))
             .collect()
     }
 
-    /// Reads of single objects that nothing allows.
+    /// Returns reads of single objects that no rule allows.
     pub(crate) fn unexplained_reads(&self) -> Vec<String> {
         self.reads.unexplained()
     }
 
-    /// How often anything was written; Leases and Events go with time.
+    /// Counts writes except those of Leases and Events, which depend on time.
     pub(crate) fn n_writes(&self) -> u64 {
         const WRITES: [&str; 5] = ["create", "delete", "deletecollection", "patch", "update"];
         let is_write = |request: &str| {
@@ -119,7 +119,7 @@ impl Requests {
         all.filter(|(request, _)| is_write(request)).map(|(_, n)| n).sum()
     }
 
-    /// Lists, none of which may happen after the start.
+    /// Returns lists, none of which may happen after the start.
     pub(crate) fn lists(&self) -> Vec<String> {
         self.find(|request| request.starts_with("list ")).collect()
     }

@@ -1,5 +1,5 @@
-//! The second road's cost: one Deployment of a node set with 100 hosts and six services, whose pods run
-//! nowhere and are said to have succeeded.
+//! The cost of a Deployment of a node set with 100 hosts and six services. Its pods are never
+//! scheduled; the bench writes their success into their status.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -16,14 +16,14 @@ const NAME: &str = "bench";
 const SSH_SECRET: &str = "bench-ssh";
 const HOSTS: usize = 100;
 const SERVICES: usize = 6;
-/// How many hosts share a run.
+/// The number of hosts in one run.
 const SHARD: usize = 50;
-/// How long everything may take.
+/// The timeout for the deployment.
 const DEPLOYMENT: Duration = Duration::from_mins(5);
-/// How long nothing may be written afterwards.
+/// The period without writes afterwards.
 const REST: Duration = Duration::from_secs(30);
 
-/// One Deployment from its creation to its end, and the rest after it.
+/// Measures one Deployment from its creation to its end, and the rest after it.
 pub(super) fn measure(env: &lab::Env, audit: &Audit) -> Result<()> {
     sh::step("a node set of 100 hosts", || prepare(env))?;
     let start = audit.position()?;
@@ -45,7 +45,7 @@ pub(super) fn measure(env: &lab::Env, audit: &Audit) -> Result<()> {
     let end = audit.position()?;
     let work = audit.requests(NAMESPACE, start, end)?;
     let rest = sh::step("rest", || {
-        // The measurement is the time: nothing is awaited here, everything must stay as it is.
+        // A fixed period is measured, so this sleeps instead of waiting for a condition.
         std::thread::sleep(REST);
         audit.requests(NAMESPACE, end, audit.position()?)
     })?;
@@ -60,8 +60,8 @@ pub(super) fn measure(env: &lab::Env, audit: &Audit) -> Result<()> {
     sh::run(delete.args(["delete", "namespace", NAMESPACE, "--wait=false"])).map(drop)
 }
 
-/// A tenth more than what a Deployment cannot do without: four writes of the node set, and for each shard
-/// five for each service and two of its own.
+/// Returns the limit of writes: the minimum plus a tenth. The minimum is four for the node set, and
+/// for each batch five per service and two of its own.
 fn limit() -> u64 {
     let shards = HOSTS.div_ceil(SHARD);
     let least = 4 + shards * (5 * SERVICES + 2);
@@ -87,7 +87,8 @@ fn judge(work: &Requests, rest: &Requests) -> Result<()> {
     Ok(())
 }
 
-/// Everything but the Deployment, in a namespace of its own; what an earlier bench left goes first.
+/// Creates everything but the Deployment in a namespace of its own, after removing that of an
+/// earlier bench.
 fn prepare(env: &lab::Env) -> Result<()> {
     let mut delete = env.kubectl();
     sh::run(delete.args(["delete", "namespace", NAMESPACE, "--ignore-not-found", "--wait=true"]))?;
@@ -108,7 +109,7 @@ fn objects() -> String {
     let mut known_hosts = String::new();
     let mut nodes = serde_json::Map::new();
     for idx in 0..HOSTS {
-        // Addresses of the documentation's network: no pod runs that could reach them.
+        // Addresses of the documentation network; no pod runs that could connect to them.
         let address = format!("192.0.2.{}", idx + 1);
         let _ = writeln!(known_hosts, "{address} ssh-ed25519 AAAA");
         let ansible = json!({ "ansibleHost": address });
@@ -151,13 +152,13 @@ fn dataplane(kind: &str, name: &str, spec: &Value) -> Value {
     })
 }
 
-/// Its pods find no node.
+/// The Deployment; its node selector matches no node.
 fn deployment() -> String {
     let spec = json!({ "nodeSets": [NAME], "ansibleJobNodeSelector": { "bench": "nowhere" } });
     dataplane("OpenStackDataPlaneDeployment", NAME, &spec).to_string()
 }
 
-/// Says of each pod that waits for a node that it has succeeded on all its hosts.
+/// Sets each pending pod's status to success on all its hosts.
 fn complete(env: &lab::Env) -> Result<()> {
     let mut pods = list(env, "pods")?;
     pods.retain(|it| it["status"]["phase"] == "Pending");
@@ -181,7 +182,7 @@ fn complete(env: &lab::Env) -> Result<()> {
     Ok(())
 }
 
-/// The status of a pod whose containers have all ended well, the last one with a result.
+/// Returns the status of a pod whose containers have all succeeded, the last one with a result.
 fn ended(pod: &Value, n_hosts: usize) -> Value {
     let message = json!({ "v": 1, "hosts": "o".repeat(n_hosts), "changed": [], "failures": [] });
     let time = "2026-01-01T00:00:00Z";

@@ -1,4 +1,4 @@
-//! What the operators' processes use of this machine.
+//! Resource usage of the operators' processes on this machine.
 
 use std::fs;
 
@@ -8,23 +8,23 @@ use serde_json::{Value, json};
 /// The operators, by name.
 pub(super) const OPERATORS: [&str; 3] =
     ["ansibleee-operator", "dataplane-operator", "nova-operator"];
-/// `/proc` counts processor time in these, on every Linux of today.
+/// The unit of processor time in `/proc`, the same on every current Linux.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// One process.
+/// The usage of one process.
 pub(crate) struct Usage {
-    /// The program.
+    /// The name of the program.
     pub(crate) name: String,
-    /// Memory that it holds now.
+    /// Its resident memory.
     pub(crate) rss_mib: f64,
-    /// The most memory that it ever held.
+    /// Its peak resident memory.
     peak_mib: f64,
-    /// Processor time since its start.
+    /// Its processor time since its start.
     cpu_seconds: f64,
 }
 
 impl Usage {
-    /// The figures as JSON.
+    /// Returns the figures as JSON.
     pub(crate) fn as_json(&self) -> Value {
         json!({
             "rssMiB": self.rss_mib,
@@ -34,7 +34,7 @@ impl Usage {
     }
 }
 
-/// The operators that run on this machine, each once.
+/// Returns the operators that run on this machine; each must run exactly once.
 pub(crate) fn operators() -> Result<Vec<Usage>> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc")? {
@@ -62,7 +62,8 @@ fn usage(name: &str, folder: &std::path::Path) -> Result<Usage> {
         Ok(kib.parse::<f64>()? / 1024.0)
     };
     let stat = fs::read_to_string(folder.join("stat"))?;
-    // Behind the program's name, which may hold blanks: user and system time are fields 14 and 15.
+    // Fields after the program's name, which may contain spaces: user and system time are fields 14
+    // and 15.
     let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
     let ticks = |idx: usize| fields.get(idx).and_then(|it| it.parse::<f64>().ok()).unwrap_or(0.0);
     Ok(Usage {

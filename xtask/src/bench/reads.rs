@@ -1,24 +1,24 @@
-//! The single objects that operators read while they work: each is allowed by name, or is a fault.
+//! The single objects that operators read while they work; each read must be on a list.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-/// A read that may happen, and why.
+/// A read that is allowed, with its cause.
 struct Allowed {
     operator: &'static str,
     resource: &'static str,
     cause: Cause,
 }
 
-/// What a read must follow from; it may happen once for each time that this happened.
+/// The event that allows a read, once per event.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Cause {
-    /// The operator's own creation met an object of that name, so owner and identity of that one
-    /// are compared: a run happens once.
+    /// The operator's create request returned `AlreadyExists`, so it compares owner and identity of
+    /// the existing object: a run happens once.
     AlreadyExists,
-    /// Somebody else wrote the object: watches carry only metadata of Secrets and ConfigMaps, so the
-    /// operator that hashes the content reads it.
+    /// Another client wrote the object. Watches carry only metadata of Secrets and ConfigMaps, so
+    /// the operator that hashes the content reads it.
     ContentChanged,
 }
 
@@ -33,7 +33,7 @@ impl Cause {
     }
 }
 
-/// Every read that is allowed after the start; caches answer everything else.
+/// Every read that is allowed after the start; caches serve everything else.
 const ALLOWED: [Allowed; 8] = [
     allowed("ansibleee-operator", "jobs", Cause::AlreadyExists),
     allowed("ansibleee-operator", "configmaps", Cause::AlreadyExists),
@@ -49,23 +49,23 @@ const fn allowed(operator: &'static str, resource: &'static str, cause: Cause) -
     Allowed { operator, resource, cause }
 }
 
-/// `namespace/name` of a resource.
+/// A resource, and `namespace/name`.
 type Object = (String, String);
 
-/// The reads of single objects between two positions of the audit log, and what they may follow
-/// from.
+/// The reads of single objects between two positions of the audit log, and the events that may
+/// explain them.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct Reads {
-    /// Operator and object → how often it was read.
+    /// Operator and object → number of reads.
     gets: BTreeMap<(String, Object), u64>,
-    /// Operator and object → how often its creation met an existing one.
+    /// Operator and object → number of create requests that found an existing object.
     refused: BTreeMap<(String, Object), u64>,
-    /// Object → how often it was written, by operator; all others are one writer without a name.
+    /// Object → number of writes by operator; all other clients count as one writer without a name.
     written: BTreeMap<Object, BTreeMap<String, u64>>,
 }
 
 impl Reads {
-    /// Takes in an answered request of an operator, or of anybody else.
+    /// Counts a completed request of an operator, or of another client.
     pub(super) fn count(&mut self, operator: Option<&str>, event: &Value) {
         let reference = &event["objectRef"];
         let text = |name: &str| reference[name].as_str().unwrap_or_default().to_owned();
@@ -91,7 +91,7 @@ impl Reads {
         }
     }
 
-    /// Each read with its reason; a list without entries where nothing was read.
+    /// Returns each read with its cause; an empty list when nothing was read.
     pub(super) fn as_json(&self) -> Value {
         let item = |((operator, object), n): (&(String, Object), &u64)| {
             let why = self.cause(operator, object, *n).map_or("not allowed", Cause::words);
@@ -101,7 +101,7 @@ impl Reads {
         self.gets.iter().map(item).collect()
     }
 
-    /// The reads that nothing on the list allows.
+    /// Returns the reads that no rule allows.
     pub(super) fn unexplained(&self) -> Vec<String> {
         let is_wrong = |((operator, object), n): &(&(String, Object), &u64)| {
             self.cause(operator, object, **n).is_none()
@@ -112,13 +112,13 @@ impl Reads {
         self.gets.iter().filter(is_wrong).map(words).collect()
     }
 
-    /// Why an object may have been read that often.
+    /// Returns the cause that allows this number of reads, or `None`.
     fn cause(&self, operator: &str, object: &Object, n: u64) -> Option<Cause> {
         let happened = |cause| match cause {
             Cause::AlreadyExists => {
                 self.refused.get(&(operator.to_owned(), object.clone())).copied().unwrap_or(0)
             }
-            // What it wrote itself it knows.
+            // Its own writes need no read.
             Cause::ContentChanged => {
                 let writers = self.written.get(object).into_iter().flatten();
                 writers.filter(|(it, _)| *it != operator).map(|(_, n)| n).sum()
@@ -177,7 +177,7 @@ mod tests {
         let own = (NOVA, event("patch", "secrets", 200));
         let read = (NOVA, event("get", "secrets", 200));
         assert_eq!(reads(&[own, read]).unexplained().len(), 1, "what it wrote itself it knows");
-        // Who must not read Secrets at all, and who never hashes this kind.
+        // An operator that must not read Secrets at all, and one that never hashes this kind.
         let by_runs = (RUNS, event("get", "secrets", 200));
         assert_eq!(reads(&[written, by_runs]).unexplained().len(), 1);
         let node = |verb| event(verb, "openstackdataplanenodes", 200);
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(found.as_json()[0]["because"], Cause::AlreadyExists.words());
         let created = (RUNS, event("create", "jobs", 201));
         assert_eq!(reads(&[created, read.clone()]).unexplained().len(), 1);
-        // Another operator's refusal explains nothing.
+        // An error of another operator does not allow a read.
         let others = (NOVA, event("create", "jobs", 409));
         assert_eq!(reads(&[others, read]).unexplained().len(), 1);
     }

@@ -1,25 +1,25 @@
-//! What must hold of every object of the chart, whatever the values.
+//! Invariants of the chart's objects, whatever the values.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-/// The objects of a kind.
+/// Returns the objects of a kind.
 pub(super) fn of_kind<'a>(objects: &'a [Value], kind: &str) -> impl Iterator<Item = &'a Value> {
     objects.iter().filter(move |it| it["kind"] == kind)
 }
 
-/// All webhook configurations.
+/// Returns all webhook configurations.
 pub(super) fn webhooks(objects: &[Value]) -> impl Iterator<Item = &Value> {
     of_kind(objects, "MutatingWebhookConfiguration")
         .chain(of_kind(objects, "ValidatingWebhookConfiguration"))
 }
 
-/// The text at a JSON pointer; empty where there is none.
+/// Returns the text at a JSON pointer; empty when there is none.
 pub(super) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Every rule is explicit, every pod restricted, every binding complete.
+/// Checks that every rule is explicit, every pod restricted and every binding complete.
 pub(super) fn check(objects: &[Value]) -> Result<()> {
     for role in of_kind(objects, "Role").chain(of_kind(objects, "ClusterRole")) {
         explicit(role)?;
@@ -38,7 +38,7 @@ fn name(object: &Value) -> &str {
     text(object, "/metadata/name")
 }
 
-/// No wildcard, and no rule that says nothing.
+/// Checks that a role has rules, without wildcards or empty parts.
 fn explicit(role: &Value) -> Result<()> {
     let rules = role["rules"].as_array().cloned().unwrap_or_default();
     ensure!(!rules.is_empty(), "{} has no rules", name(role));
@@ -52,7 +52,7 @@ fn explicit(role: &Value) -> Result<()> {
     Ok(())
 }
 
-/// The restricted Pod Security Standard, and a root file system that nothing writes to.
+/// Checks the restricted Pod Security Standard, and a read-only root file system.
 fn restricted(deployment: &Value) -> Result<()> {
     let of = name(deployment);
     let pod = &deployment["spec"]["template"]["spec"];
@@ -74,7 +74,7 @@ fn restricted(deployment: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Probes, resources, and a rollout in which one operator is always there.
+/// Checks probes, resources, and a rollout during which one operator is always available.
 fn cared_for(deployment: &Value) -> Result<()> {
     let of = name(deployment);
     let container = &deployment["spec"]["template"]["spec"]["containers"][0];
@@ -89,7 +89,7 @@ fn cared_for(deployment: &Value) -> Result<()> {
     Ok(())
 }
 
-/// A binding's role and account are objects of the chart.
+/// Checks that a binding's role and account are objects of the chart.
 fn complete(objects: &[Value], binding: &Value) -> Result<()> {
     let namespace = &binding["metadata"]["namespace"];
     let is_role = |it: &&Value| {

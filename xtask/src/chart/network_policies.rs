@@ -1,4 +1,4 @@
-//! What the chart renders to let the operators' network be bounded, as objects: no network of ours enforces them.
+//! Checks of the chart's network policies as objects; no network here enforces them.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ const METRICS: &str = "networkPolicy.metricsFrom[0].namespaceSelector.matchLabel
 const EGRESS: &str = "networkPolicy.egress[0].ports[0].port=6443";
 const ON: &str = "networkPolicy.enabled=true";
 
-/// The policies by the operator that each is for.
+/// Returns the policies with the operator that each selects.
 fn policies(values: &[&str]) -> Result<Vec<(String, Value)>> {
     let objects = rendered(values)?;
     let mut found = Vec::new();
@@ -32,7 +32,7 @@ fn serves(operator: &str) -> bool {
     operator != "ansibleee-operator"
 }
 
-/// What must hold of them.
+/// Checks the policies with and without each value.
 pub(super) fn of_operators() -> Result<()> {
     ensure!(policies(&[METRICS, EGRESS])?.is_empty(), "policies that nobody asked for");
     let webhook = json!({ "ports": [{ "port": "webhook", "protocol": "TCP" }] });

@@ -1,4 +1,4 @@
-//! What must hold of the chart's webhooks: who may block what, who makes their certificate.
+//! Checks of the chart's webhooks: what they may block, and how their certificate is made.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 use super::invariants::{of_kind, text, webhooks};
 use super::{env_of, rendered};
 
-/// Which operators serve webhooks.
+/// The operators that serve webhooks.
 const SERVING: [&str; 2] = ["nova-operator", "dataplane-operator"];
 
-/// The webhooks of a configuration.
+/// Returns the webhooks of a configuration.
 pub(super) fn hooks(configuration: &Value) -> impl Iterator<Item = &Value> {
     configuration["webhooks"].as_array().into_iter().flatten()
 }
 
-/// Only an update of cell or role may be blocked.
+/// Checks that only updates of cells and roles may be blocked.
 pub(super) fn blocking() -> Result<()> {
     let objects = rendered(&[])?;
     let mut blocking = Vec::new();
@@ -40,7 +40,7 @@ pub(super) fn blocking() -> Result<()> {
     Ok(())
 }
 
-/// Switched off, nothing of them is left.
+/// Checks that nothing of the webhooks is rendered when they are disabled.
 pub(super) fn none() -> Result<()> {
     let objects = rendered(&["webhooks.enabled=false"])?;
     ensure!(webhooks(&objects).next().is_none(), "a configuration is left");
@@ -56,7 +56,7 @@ pub(super) fn none() -> Result<()> {
     Ok(())
 }
 
-/// Left to cert-manager, nothing of the certificate is written by the operator.
+/// Checks that the operator writes no certificate when cert-manager makes it.
 pub(super) fn cert_manager() -> Result<()> {
     let objects = rendered(&["webhooks.certificates=cert-manager"])?;
     let names = |kind: &str| -> Vec<String> {
@@ -102,7 +102,8 @@ pub(super) fn cert_manager() -> Result<()> {
     Ok(())
 }
 
-/// The operator is given the authorities of the API server's client certificate, where they are named.
+/// Checks that the operator gets the CAs of the API server's client certificate if they are
+/// configured.
 pub(super) fn client_authorities() -> Result<()> {
     const NAME: &str = "WEBHOOK_CLIENT_AUTHORITIES";
     let named = rendered(&["webhooks.clientAuthorities=api-server"])?;

@@ -1,6 +1,6 @@
-//! The table of all conditions and reasons in the docs, from what the operators declare.
+//! The table of all conditions and reasons in the docs, from the operators' declarations.
 //!
-//! Like the chart's rules it is a test that `cargo xtask codegen` runs, for only tests link the
+//! Like the chart's rules it is a test that `cargo xtask codegen` runs, because only tests link the
 //! operators.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,7 +43,7 @@ const HEAD: &str = "\
 | --- | --- | --- | --- | --- | --- |
 ";
 
-/// The page.
+/// Returns the page.
 fn page() -> Generated {
     let mut text = INTRODUCTION.to_owned();
     for it in ON_EVERY_KIND {
@@ -65,7 +65,7 @@ fn page() -> Generated {
     ("docs/conditions.md".into(), text)
 }
 
-/// The kinds, each once, in the order of the declarations.
+/// Returns the kinds, each once, in the order of the declarations.
 fn names() -> Vec<&'static str> {
     let mut seen = BTreeSet::new();
     let all = OPERATORS.iter().flat_map(|(_, kinds)| *kinds).map(|it| it.name);
@@ -81,7 +81,8 @@ fn aspects_of(kind: &str) -> Vec<(&'static str, &'static [ConditionSpec])> {
     OPERATORS.iter().flat_map(of_operator).collect()
 }
 
-/// The rows of a condition: its meaning, its own reasons, and where it takes others from.
+/// Returns the rows of a condition: its meaning, its own reasons, and the conditions it takes
+/// reasons from.
 fn rows(aspect: &ConditionSpec) -> String {
     let mut text = row(&[&format!("`{}`", aspect.type_), "", "", aspect.meaning, "", ""]);
     for it in aspect.reasons {
@@ -118,7 +119,7 @@ fn the_table_of_conditions_is_what_the_operators_declare() {
     written_or_current(page());
 }
 
-/// Words of the code in CamelCase that are no reasons: Kubernetes', Ansible's, and names of things.
+/// CamelCase words of the code that are no reasons: Kubernetes', Ansible's, and names of things.
 const OTHER_WORDS: [(&str, &[&str]); 3] = [
     (
         "dataplane-operator",
@@ -130,7 +131,7 @@ const OTHER_WORDS: [(&str, &[&str]); 3] = [
             "IPv4",
             "IPv6",
             "NetworkAttachmentDefinition",
-            // Of each node set in a deployment's `nodeSetConditions`.
+            // One per node set, in a deployment's `nodeSetConditions`.
             "NodeSetDeploymentReady",
             "Opaque",
             // A condition of sets of machines.
@@ -173,7 +174,7 @@ const OTHER_WORDS: [(&str, &[&str]); 3] = [
             "False",
             "File",
             "IfNotPresent",
-            // The API server's own word for what it refuses.
+            // The API server's reason for a rejected write.
             "Invalid",
             "Job",
             "Never",
@@ -215,13 +216,13 @@ const OTHER_WORDS: [(&str, &[&str]); 3] = [
             "SignatureValidationFailed",
             "StartError",
             "Terminated",
-            // The status' own word for a run that did what it should.
+            // The status of a successful run.
             "Succeeded",
         ],
     ),
 ];
 
-/// Where else the types and reasons that an operator writes are spelled.
+/// Further sources that contain types and reasons of an operator.
 const ELSEWHERE: [(&str, &str); 4] = [
     ("dataplane-operator", "crates/api/src/dataplane/condition_types.rs"),
     ("dataplane-operator", "crates/baremetal/src"),
@@ -229,7 +230,7 @@ const ELSEWHERE: [(&str, &str); 4] = [
     ("nova-operator", "crates/nova-config/src"),
 ];
 
-/// The words in CamelCase that an operator's code has in quotes, each with a file.
+/// Returns the quoted CamelCase words in an operator's code, each with a file.
 fn quoted(operator: &str) -> BTreeMap<String, String> {
     let mut words = BTreeMap::new();
     let own = format!("crates/{operator}/src");
@@ -282,8 +283,8 @@ fn no_reason_is_used_that_is_not_declared() {
 
 #[test]
 fn no_reason_is_declared_that_is_not_used() {
-    // The summary's own word is a constant of the conditions; refusals and limits of a rollout are
-    // told by one code.
+    // The reason of the summary is a constant of the conditions. Rejected writes and the limits of
+    // a rollout are reported by shared code.
     let checking = operator_core::run_engine::host_key_checking::ASPECT;
     let words = WRITES.reasons.iter().chain(&HELD).chain(checking.reasons).map(|it| it.reason);
     let types = [WRITES.type_, checking.type_, api::conditions::READY];
@@ -291,7 +292,7 @@ fn no_reason_is_declared_that_is_not_used() {
     for (operator, kinds) in OPERATORS {
         let used = quoted(operator);
         for word in declared(kinds).into_iter().filter(|it| !shared.contains(it)) {
-            // A type with a domain is no single word.
+            // A type with a domain is not a single word.
             assert!(word.contains('/') || used.contains_key(word), "{operator} never says {word}");
         }
         for word in others(operator) {
@@ -300,7 +301,7 @@ fn no_reason_is_declared_that_is_not_used() {
     }
 }
 
-/// The words of an operator's code that are no reasons.
+/// Returns the words of an operator's code that are no reasons.
 fn others(operator: &str) -> &'static [&'static str] {
     OTHER_WORDS.iter().find(|it| it.0 == operator).map(|it| it.1).unwrap()
 }

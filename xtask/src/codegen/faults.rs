@@ -1,5 +1,5 @@
-//! docs/faults.md: each fault with what `kubectl describe` told of it when it was injected last; and those
-//! of these transcripts that docs/diagnosis.md shows.
+//! docs/faults.md: each fault with the output of `kubectl describe` when it was last injected; and
+//! the transcripts among them that docs/diagnosis.md includes.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,14 +15,15 @@ use super::Generated;
 #[path = "../../../e2e/src/faults/mod.rs"]
 mod table;
 
-/// The page, from the project's root.
+/// The page, from the root of the repository.
 const PAGE: &str = "docs/faults.md";
-/// The page that shows some of the transcripts: each between [`BEGIN`], its fault, [`CLOSE`], and [`END`].
+/// The page that includes some of the transcripts: each between [`BEGIN`], its fault, [`CLOSE`],
+/// and [`END`].
 const SHOWING: &str = "docs/diagnosis.md";
 const BEGIN: &str = "<!-- transcript of ";
 const CLOSE: &str = " -->";
 const END: &str = "<!-- end of the transcript -->";
-/// Where the tests leave their transcripts.
+/// The directory in which the tests write their transcripts.
 const TRANSCRIPTS: &str = "target/diagnosis";
 
 const INTRODUCTION: &str = "\
@@ -39,15 +40,15 @@ Conditions and Events without those words are left out, and so are `Reconciling`
 `NAMESPACE`, `TIME`, `HASH`, `POD` and `UID` stand for what is another in each run.
 ";
 
-/// What was told of each fault, by its name.
+/// Fault name → transcript.
 type Transcripts = BTreeMap<String, String>;
 
-/// All faults of the table.
+/// Returns all faults of the table.
 fn all() -> impl Iterator<Item = &'static Fault> {
     GROUPS.iter().flat_map(|(_, faults)| faults.iter())
 }
 
-/// The pages, where every fault has a transcript; says which ones are missing if only some have.
+/// Returns the pages if every fault has a transcript; prints the missing ones if only some have.
 pub(super) fn files(root: &Path) -> Result<Vec<Generated>> {
     let (mut found, mut missing) = (Transcripts::new(), Vec::new());
     for fault in all() {
@@ -72,7 +73,7 @@ pub(super) fn files(root: &Path) -> Result<Vec<Generated>> {
     Ok(vec![(PAGE.into(), page(&found)), (SHOWING.into(), shown(&text, &found))])
 }
 
-/// A text with the transcripts that it shows.
+/// Replaces the transcripts that a text includes.
 fn shown(text: &str, transcripts: &Transcripts) -> String {
     let mut parts = text.split(BEGIN);
     let mut result = parts.next().unwrap_or_default().to_owned();
@@ -121,7 +122,7 @@ mod tests {
     use super::*;
     use crate::paths;
 
-    /// The transcripts that a page has.
+    /// Returns the transcripts in a page.
     fn transcripts_of(page: &str) -> Transcripts {
         let sections = page.split("\n### ").skip(1);
         let of_section = |section: &str| {
@@ -178,7 +179,8 @@ mod tests {
         fs::remove_dir_all(root).unwrap();
     }
 
-    /// The page comes from transcripts of a lab, and is compared with the table without one.
+    /// The page is generated from transcripts of a lab; this test compares it with the table
+    /// without a lab.
     #[test]
     fn the_page_has_every_fault_with_all_of_its_words() {
         let present = fs::read_to_string(paths::repo().join(PAGE)).unwrap();

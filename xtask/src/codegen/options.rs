@@ -1,6 +1,6 @@
-//! `cargo xtask codegen options`: what releases of nova know of their options, asked of nova itself.
+//! `cargo xtask codegen options`: extracts the option schemas of nova releases from nova itself.
 //!
-//! Each release is installed from the Python index with the libraries of its time, so that the same
+//! Each release is installed from the Python index with the libraries of its time, so that the
 //! command writes the same files at any later time.
 
 use std::fs;
@@ -11,11 +11,12 @@ use anyhow::{Context as _, Result};
 
 use crate::{paths, sh};
 
-/// Where the packed options are, from the project's root.
+/// The directory of the packed schemas, from the root of the repository.
 const FOLDER: &str = "crates/nova-config/data";
-/// Installs packages as they were at a date, which pip cannot.
+/// The installer: unlike pip, it can install packages as they were at a date.
 const UV: &str = "uv==0.13.9";
-/// The oldest Python that the newest nova runs on, and the newest of the oldest nova.
+/// The oldest Python that the newest nova supports, and the newest one that the oldest nova
+/// supports.
 const PYTHON: &str = "3.11";
 
 /// A release of OpenStack.
@@ -23,11 +24,11 @@ struct Release {
     name: &'static str,
     /// The version of nova.
     nova: &'static str,
-    /// The libraries are those of this day, two weeks after the release.
+    /// The date of the libraries, two weeks after the release.
     libraries: &'static str,
 }
 
-/// The releases that are maintained, and the one that the operators of OpenStack's own run.
+/// The maintained releases, and the one that OpenStack's own operators run.
 const RELEASES: [Release; 4] = [
     Release { name: "2023.1", nova: "27.5.1", libraries: "2023-06-01" },
     Release { name: "2025.2", nova: "32.2.1", libraries: "2025-10-15" },
@@ -35,7 +36,7 @@ const RELEASES: [Release; 4] = [
     Release { name: "2026.2", nova: "34.0.0", libraries: "2026-10-15" },
 ];
 
-/// Writes the options of all releases.
+/// Writes the schemas of all releases.
 pub(super) fn write(root: &Path) -> Result<()> {
     let cache = paths::cache().join("nova-options");
     let uv = installer(&cache)?;
@@ -52,7 +53,7 @@ pub(super) fn write(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The program that installs, in an environment of its own.
+/// Returns the path of the installer, in its own virtual environment.
 fn installer(cache: &Path) -> Result<PathBuf> {
     let folder = cache.join(UV.replace("==", "-"));
     let uv = folder.join("bin/uv");
@@ -64,7 +65,7 @@ fn installer(cache: &Path) -> Result<PathBuf> {
     Ok(uv)
 }
 
-/// The Python in which a release of nova is installed.
+/// Returns the Python interpreter with which a release of nova is installed.
 fn installed(cache: &Path, uv: &Path, release: &Release) -> Result<PathBuf> {
     let Release { name, nova, libraries } = release;
     let folder = cache.join(format!("{name}-{nova}-{libraries}"));
@@ -75,7 +76,7 @@ fn installed(cache: &Path, uv: &Path, release: &Release) -> Result<PathBuf> {
     sh::step(&format!("install nova {nova}"), || {
         let uv = || {
             let mut uv = Command::new(uv);
-            // A Python of its own would come from elsewhere.
+            // uv would otherwise download a Python from another site.
             uv.env("UV_PYTHON_DOWNLOADS", "never").env("UV_CACHE_DIR", cache.join("uv"));
             uv.arg("--quiet");
             uv
@@ -83,7 +84,7 @@ fn installed(cache: &Path, uv: &Path, release: &Release) -> Result<PathBuf> {
         sh::run(uv().args(["venv", "--clear", "--python", PYTHON]).arg(&folder))?;
         let mut install = uv();
         install.args(["pip", "install", "--exclude-newer", libraries, "--exclude-newer-package"]);
-        // Fixes of nova itself came later than the release.
+        // Fixes of nova itself are newer than the release.
         install.arg("nova=2100-01-01").arg("--python").arg(&python);
         install.args([&format!("nova=={nova}"), "osprofiler", "setuptools<81"]);
         sh::run(&mut install)?;
@@ -113,7 +114,7 @@ mod tests {
         let values: Value = api::yaml::from_str(&values).unwrap();
         let newest = Release::newest();
         assert_eq!(values["nova"]["release"], newest.name());
-        // Which the lab's nova-compute is.
+        // The lab's nova-compute has this version.
         let lock = paths::repo().join("lab/images/nova-compute/requirements.lock");
         let lock = fs::read_to_string(lock).unwrap();
         assert!(lock.contains(&format!("\nnova=={} ", newest.schema().nova())));

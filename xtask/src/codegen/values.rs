@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-/// A value that a human may set.
+/// A value of the chart.
 struct Entry {
     path: Vec<String>,
     comment: String,
@@ -17,7 +17,7 @@ impl Entry {
     }
 }
 
-/// The Markdown table of all values, in the order of the file.
+/// Returns the Markdown table of all values, in the order of the file.
 pub(super) fn table(text: &str) -> Result<String> {
     let values: Value = api::yaml::from_str(text)?;
     let mut table = "| Value | Default | Meaning |\n| --- | --- | --- |\n".to_owned();
@@ -30,10 +30,12 @@ pub(super) fn table(text: &str) -> Result<String> {
     Ok(table)
 }
 
-/// The keys that have a comment; what is below such a key is its default.
+/// Returns the keys that have a comment; the value below such a key is its default.
 ///
 /// # Assumptions
-/// The file is what we write: block mappings indented by two, comments right above their key.
+///
+/// The file is formatted as in this repository: block mappings indented by two, comments right
+/// above their key.
 fn entries(text: &str) -> Result<Vec<Entry>> {
     let mut entries: Vec<Entry> = Vec::new();
     let mut path: Vec<String> = Vec::new();
@@ -103,14 +105,14 @@ mod tests {
         let schema: Value = serde_json::from_str(&read("values.schema.json")).unwrap();
         let mut known = BTreeSet::new();
         leaves("", &schema, &mut known);
-        // Helm's own, which any parent chart may set.
+        // Helm's own value, which any parent chart may set.
         known.remove("global");
         let entries = entries(&read("values.yaml")).unwrap();
         let values: BTreeSet<String> = entries.iter().map(Entry::name).collect();
         assert_eq!(known, values);
     }
 
-    /// The paths of a schema that are no group of others.
+    /// Collects the paths of a schema that have no properties.
     fn leaves(path: &str, schema: &Value, found: &mut BTreeSet<String>) {
         let Some(properties) = schema["properties"].as_object() else {
             found.insert(path.to_owned());

@@ -1,4 +1,4 @@
-//! The facts that the demo claims, collected from where they are true: API server, hosts, databases.
+//! The facts that the demo checks, collected from their sources: API server, hosts, databases.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,21 +11,21 @@ use crate::demo::scene::{Placed, Scene};
 use crate::hosts::{Host, ssh};
 use crate::{controlplane, lab, sh};
 
-/// How long a deployment of everything may take.
+/// The timeout for a deployment of everything.
 const DEPLOYMENT: Duration = Duration::from_mins(10);
-/// The line by which nova-compute's own log shows what the human configured.
+/// The option in nova-compute's log that shows the user's configuration.
 const CONFIGURED: &str = "libvirt.cpu_models";
 const EXPECTED: &str = "['Nehalem']";
-/// The fact of what Ironic says of a host's machine, where it has one.
+/// The name of the fact with Ironic's state of a host's machine, if it has one.
 const MACHINE: &str = "machine";
-/// Why the facts of a host could not be collected; it then has no others.
+/// The name of the fact with the error of a host whose facts could not be collected.
 const ERROR: &str = "error";
 
-/// Waits for the computes, and thereby for everything before them.
+/// Waits for the computes, and thereby for everything that they depend on.
 pub(crate) fn wait_until_ready(env: &lab::Env, scene: &Scene) -> Result<()> {
     for Placed { host, .. } in &scene.hosts {
         sh::wait_for(&format!("compute {} Ready", host.name), DEPLOYMENT, || {
-            // The last thing that is written is what the node tells of its compute.
+            // The node's condition about its compute is written last.
             for (kind, types) in [
                 ("novaexternalcompute", &["Ready", "UpToDate"][..]),
                 ("openstackdataplanenode", &["Ready", "UpToDate", "nova.openstack.org/Compute"]),
@@ -39,7 +39,7 @@ pub(crate) fn wait_until_ready(env: &lab::Env, scene: &Scene) -> Result<()> {
     Ok(())
 }
 
-/// Whether an object is ready with its present inputs; the error is its own cause.
+/// Checks that an object is ready and up to date; the error is its own reason.
 fn settled(object: &Value, types: &[&str]) -> Result<()> {
     if object["status"]["observedGeneration"] != object["metadata"]["generation"] {
         bail!("its last change has not been seen yet");
@@ -53,13 +53,13 @@ fn settled(object: &Value, types: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// A condition of an object; `Null` where it has none of that type.
+/// Returns a condition of an object; `Null` when it has none of that type.
 pub(crate) fn condition<'a>(object: &'a Value, type_: &str) -> &'a Value {
     let conditions = object["status"]["conditions"].as_array();
     conditions.into_iter().flatten().find(|it| it["type"] == type_).unwrap_or(&Value::Null)
 }
 
-/// Host → fact → value; a host that cannot be asked keeps no other from being told.
+/// Returns host → fact → value; an error of one host does not affect the others.
 pub(crate) fn collect(env: &lab::Env, scene: &Scene) -> Result<Value> {
     let mut hosts = Map::new();
     for Placed { host, .. } in &scene.hosts {
@@ -96,7 +96,7 @@ fn of_host(env: &lab::Env, host: &Host) -> Result<Value> {
     }))
 }
 
-/// Id, start and image of the container, as podman on the host has them.
+/// Returns ID, start time and image of the container, from podman on the host.
 pub(crate) fn container(host: &Host) -> Result<Value> {
     let format = "{{.Id}} {{.State.StartedAt.Unix}} {{.ImageDigest}} {{.State.Running}}";
     let line = ssh(host, &format!("sudo podman inspect --format '{format}' nova_compute"))?;
@@ -107,7 +107,8 @@ pub(crate) fn container(host: &Host) -> Result<Value> {
     Ok(json!({ "id": id, "started": started, "image": image }))
 }
 
-/// The last line of nova-compute's own log that shows an option, written since the container's start.
+/// Returns the last line of nova-compute's log that shows an option, written since the container's
+/// start.
 pub(crate) fn log_line(host: &Host, container: &Value, option: &str) -> Result<String> {
     let started = container["started"].as_str().unwrap_or_default();
     let command = format!(
@@ -117,9 +118,9 @@ pub(crate) fn log_line(host: &Host, container: &Value, option: &str) -> Result<S
     Ok(ssh(host, &command)?.trim().to_owned())
 }
 
-/// The compute's record in its cell: whether nova holds it for alive.
+/// Returns the compute's service record in its cell, and whether nova considers it up.
 fn services_row(env: &lab::Env, host: &Host, cell: &str) -> Result<String> {
-    // nova's own rule: up when seen within the last minute (service_down_time).
+    // As nova does: up if seen within the last minute (`service_down_time`).
     let query = format!(
         "SELECT `binary`, host, IF(TIMESTAMPDIFF(SECOND, last_seen_up, UTC_TIMESTAMP()) < 60, \
          'up', 'down') FROM services WHERE host='{}' AND deleted=0",
@@ -137,7 +138,8 @@ fn compute_node_row(env: &lab::Env, host: &Host, cell: &str) -> Result<String> {
     sql(env, cell, &query)
 }
 
-/// One row of a cell's database, its columns separated by a blank; empty where there is none.
+/// Returns one row of a cell's database, its columns separated by a space; empty when there is
+/// none.
 fn sql(env: &lab::Env, cell: &str, query: &str) -> Result<String> {
     let database = cell.replace('-', "_");
     let mut exec = env.kubectl();
@@ -146,7 +148,7 @@ fn sql(env: &lab::Env, cell: &str, query: &str) -> Result<String> {
     Ok(sh::run(&mut exec)?.trim().replace('\t', " "))
 }
 
-/// AnsibleEE → its UID and its Job's, of all runs that carried this host.
+/// Returns AnsibleEE → its UID and its Job's, for all runs that targeted this host.
 fn runs(env: &lab::Env, host: &Host) -> Result<Value> {
     let mut list = env.kubectl();
     list.args(["-n", controlplane::NAMESPACE, "get", "openstackansibleees", "-o", "json"]);
@@ -166,7 +168,7 @@ fn runs(env: &lab::Env, host: &Host) -> Result<Value> {
     Ok(json!(runs))
 }
 
-/// Which claims do not hold.
+/// Returns the facts that are not as expected.
 pub(crate) fn wrong(facts: &Value, scene: &Scene) -> Vec<String> {
     let mut wrong = Vec::new();
     for Placed { host: Host { name: host, .. }, cell } in &scene.hosts {
@@ -193,7 +195,7 @@ pub(crate) fn wrong(facts: &Value, scene: &Scene) -> Vec<String> {
     wrong
 }
 
-/// Where the facts differ from an earlier report: another container, another run.
+/// Returns the differences from an earlier report: another container, another run.
 pub(crate) fn differences(before: &Value, now: &Value) -> Vec<String> {
     let mut differences = Vec::new();
     let has_facts = |host: &str| now[host][ERROR].is_null();

@@ -1,4 +1,4 @@
-//! The kubectl plugin, which is compiled while the demo waits for its hosts.
+//! Compiles the kubectl plugin while the demo waits for its hosts.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -7,14 +7,14 @@ use anyhow::{Context, Result, ensure};
 
 use crate::{paths, sh};
 
-/// A compilation that goes on.
+/// A compilation in progress.
 pub(super) struct Plugin(Child);
 
 impl Plugin {
-    /// Begins it, with the features of what the tests and the operators' images compile.
+    /// Starts it, with the features of the tests' and images' builds.
     pub(super) fn begin() -> Result<Self> {
         let mut cargo = Command::new("nice");
-        // What the hosts deploy meanwhile comes first.
+        // The deployment of the hosts has priority.
         cargo.args(["-n", "19", "cargo", "build", "--quiet", "--locked", "--workspace", "--bins"]);
         let target = std::path::absolute(paths::compiled())?;
         cargo.current_dir(paths::repo()).env("CARGO_TARGET_DIR", target);
@@ -22,7 +22,7 @@ impl Plugin {
         Ok(Self(child))
     }
 
-    /// Waits for its end; the folder with the plugin.
+    /// Waits for its end, and returns the directory with the plugin.
     pub(super) fn folder(mut self) -> Result<PathBuf> {
         let status = sh::step("compile the plugin kubectl-edpm", || Ok(self.0.wait()?))?;
         let folder = std::path::absolute(paths::compiled())?.join("debug");
@@ -33,7 +33,7 @@ impl Plugin {
 }
 
 impl Drop for Plugin {
-    /// A demo that fails leaves no compiler behind.
+    /// Ends the compiler when the demo fails.
     fn drop(&mut self) {
         if matches!(self.0.try_wait(), Ok(None)) {
             let _ = self.0.kill();

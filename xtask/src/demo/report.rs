@@ -1,4 +1,4 @@
-//! What the demo found, for a human and as JSON.
+//! The result of the demo, as text for the user and as JSON.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,19 +11,19 @@ use serde_json::{Map, Value, json};
 
 use super::scene::Scene;
 
-/// The facts, and how long each step took.
+/// The facts, and the duration of each step.
 #[derive(Default)]
 pub(crate) struct Report {
     /// Step → seconds, in the order of the steps.
     steps: Vec<(String, f64)>,
     /// Host → fact → value.
     pub(crate) facts: Value,
-    /// The whole demo.
+    /// The duration of the whole demo.
     pub(crate) seconds: f64,
 }
 
 impl Report {
-    /// Does a step and remembers how long it took.
+    /// Runs a step and records its duration.
     pub(crate) fn time<T>(&mut self, name: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let start = Instant::now();
         let result = work();
@@ -40,7 +40,7 @@ impl Report {
         crate::sh::write_if_changed(path, &text).map(drop)
     }
 
-    /// Removes the report of an earlier demo, where there is one.
+    /// Removes the report of an earlier demo, if any.
     pub(crate) fn remove(path: &Path) -> Result<()> {
         match fs::remove_file(path) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -50,7 +50,7 @@ impl Report {
         }
     }
 
-    /// Reads the facts of an earlier demo, which `command` shows.
+    /// Reads the facts of an earlier demo; the error names `command`, which creates them.
     pub(crate) fn read(path: &Path, command: &str) -> Result<Self> {
         let text = fs::read_to_string(path)
             .with_context(|| format!("no report at {}: run {command} first", path.display()))?;
@@ -58,7 +58,7 @@ impl Report {
         Ok(Self { facts: report["hosts"].clone(), ..Self::default() })
     }
 
-    /// The facts as a human reads them, and how to look further.
+    /// Returns the facts as text, with commands for a closer look.
     pub(crate) fn summary(&self, scene: &Scene, plugin: &Path) -> String {
         let mut text = String::from("\n=== What runs now ===\n");
         for (host, facts) in self.facts.as_object().into_iter().flatten() {
@@ -75,7 +75,7 @@ impl Report {
     }
 }
 
-/// The commands to look further; `plugin` is the folder with the kubectl plugin.
+/// Returns commands for a closer look; `plugin` is the directory with the kubectl plugin.
 fn look_further(Scene { role, hosts, command, .. }: &Scene, plugin: &Path) -> String {
     let host = hosts[0].host.name;
     let plugin = plugin.display();

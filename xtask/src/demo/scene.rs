@@ -1,4 +1,4 @@
-//! What a demo shows: which hosts in which cells, from which example, and how the hosts come to be.
+//! The scenes of the demo: hosts and their cells, the example, and how the hosts are created.
 
 use std::path::PathBuf;
 
@@ -8,27 +8,27 @@ use serde_json::Value;
 use crate::hosts::{self, HOSTS, Host};
 use crate::{bare_metal, controlplane, demo, images, lab, paths, sh};
 
-/// A host, and the cell that its compute is to register in.
+/// A host, and the cell of its compute.
 pub(crate) struct Placed {
     pub(crate) host: Host,
     pub(crate) cell: &'static str,
 }
 
-/// One demo.
+/// One variant of the demo.
 pub(crate) struct Scene {
     pub(crate) hosts: [Placed; 2],
-    /// The role that a human looks at first.
+    /// The role of the hosts, for the summary.
     pub(super) role: &'static str,
-    /// The command that shows it.
+    /// The command that runs it.
     pub(super) command: &'static str,
-    /// The folder of its example.
+    /// The directory of its example.
     pub(super) example: &'static str,
     report: &'static str,
-    /// Machines of Ironic of which the hosts are made; none where the lab starts the hosts.
+    /// The Ironic machines that become the hosts; empty if the lab starts the hosts.
     enrolled: &'static [&'static str],
 }
 
-/// The main job: hosts that have an operating system.
+/// The main job, on hosts that have an operating system.
 pub(crate) const MAIN: Scene = Scene {
     hosts: [
         Placed { host: HOSTS[0], cell: "nova-cell1" },
@@ -41,7 +41,7 @@ pub(crate) const MAIN: Scene = Scene {
     enrolled: &[],
 };
 
-/// The same from empty machines, which Ironic deploys.
+/// The same with empty machines, which Ironic deploys.
 pub(crate) const BARE_METAL: Scene = Scene {
     hosts: [
         Placed {
@@ -61,17 +61,17 @@ pub(crate) const BARE_METAL: Scene = Scene {
 };
 
 impl Scene {
-    /// Where what it found is kept.
+    /// Returns the path of its report.
     pub(super) fn report(&self) -> PathBuf {
         paths::target().join("demo").join(self.report).with_extension("json")
     }
 
-    /// Whether the hosts are provisioned by us.
+    /// Whether the operators provision the hosts.
     pub(super) fn is_bare_metal(&self) -> bool {
         !self.enrolled.is_empty()
     }
 
-    /// Starts the hosts, or enrolls the machines that are to become them.
+    /// Starts the hosts, or enrolls the machines for them.
     pub(super) fn prepare(&self, env: &lab::Env, images: &images::Set) -> Result<()> {
         if !self.is_bare_metal() {
             return hosts::up(env, images.reference("edpm-host")?);
@@ -81,7 +81,7 @@ impl Scene {
         hosts::open_to_us(env, "bare-metal-ssh", controlplane::NAMESPACE)
     }
 
-    /// Learns the hosts' keys, where nobody but the hosts themselves made them.
+    /// Reads the host keys of hosts that generated them themselves.
     pub(super) fn meet(&self, env: &lab::Env) -> Result<()> {
         for (host, machine) in self.machines(env)? {
             let pod = format!("machine-{}", word(&machine, "name"));
@@ -90,12 +90,12 @@ impl Scene {
         Ok(())
     }
 
-    /// The hosts with their machines, as Ironic describes them; nothing where there are none.
+    /// Returns the hosts with their Ironic nodes; empty if the lab starts the hosts.
     pub(super) fn machines(&self, env: &lab::Env) -> Result<Vec<(&Host, Value)>> {
         if !self.is_bare_metal() {
             return Ok(Vec::new());
         }
-        // A set has the name of the role that it is made for.
+        // A set of machines has the name of its role.
         let set = demo::get(env, controlplane::NAMESPACE, "openstackbaremetalset", self.role)?;
         let mut machines = Vec::new();
         for Placed { host, .. } in &self.hosts {

@@ -1,4 +1,4 @@
-//! Building with buildah in a storage of our own, and the registry it pushes to.
+//! Builds images with buildah in a separate storage, and pushes them to a registry.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use super::inputs::{Context, Extra};
 use super::{Tree, inputs, sources};
 use crate::{paths, sh};
 
-/// buildah's storage and the registry that images go to.
+/// buildah's storage, and the target registry.
 pub(super) struct Store {
     root: PathBuf,
     registry: String,
@@ -24,7 +24,7 @@ impl Store {
         Ok(Self { root, registry: registry.trim_end_matches('/').to_owned(), plain_http })
     }
 
-    /// The name of an image in the registry.
+    /// Returns the reference of an image in the registry.
     pub(super) fn reference(&self, name: &str, tag: &str) -> String {
         format!("{}/edpm/{name}:{tag}", self.registry)
     }
@@ -36,7 +36,7 @@ impl Store {
         sh::succeeds(&mut inspect)
     }
 
-    /// Whether the image was built here before.
+    /// Whether the image is in the storage.
     pub(super) fn has(&self, name: &str, tag: &str) -> bool {
         let mut inspect = self.buildah();
         sh::succeeds(inspect.args(["inspect", "--type", "image", &local(name, tag)]))
@@ -52,7 +52,8 @@ impl Store {
     /// Builds an image from its context on top of `parent`.
     ///
     /// # Guarantees
-    /// The name appears only on a complete image: buildah tags at the end.
+    ///
+    /// Only a complete image has the name, because buildah tags at the end.
     pub(super) fn build(
         &self,
         tree: &Tree,
@@ -68,7 +69,8 @@ impl Store {
         fs::create_dir_all(&staged)?;
         context.stage(&staged)?;
         let mut build = self.buildah();
-        // Layers are kept, so that a change at the end of a Containerfile does not repeat its start.
+        // Layers are cached, so that a change at the end of a Containerfile does not rebuild its
+        // start.
         build.args(["build", "--quiet", "--isolation", "chroot", "--layers", "--format", "oci"]);
         if let Some((name, tag)) = parent {
             build.arg("--build-arg").arg(format!("BASE={}", local(name, tag)));
@@ -85,7 +87,7 @@ impl Store {
         self.forget_older(name, tag)
     }
 
-    /// Drops the image's earlier builds: their layers that are still in use stay.
+    /// Removes older builds of the image; layers that are still in use stay.
     fn forget_older(&self, name: &str, tag: &str) -> Result<()> {
         let mut list = self.buildah();
         list.args(["images", "--noheading", "--format", "{{.Name}}:{{.Tag}}"]);
@@ -104,7 +106,7 @@ impl Store {
 
     fn buildah(&self) -> Command {
         let mut buildah = Command::new("buildah");
-        // A storage of our own: neither the machine's images nor its configuration matter.
+        // A separate storage: the machine's images and configuration have no effect.
         buildah.arg("--root").arg(self.root.join("storage"));
         buildah.args(["--runroot", "/run/edpm-images", "--storage-driver", "overlay"]);
         buildah

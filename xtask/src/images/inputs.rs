@@ -1,4 +1,4 @@
-//! What an image is built from: the files, and the tag that stands for them.
+//! The inputs of an image: its files, and the tag computed from them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,34 +10,34 @@ use anyhow::{Context as _, Result, bail};
 use super::{Tree, sources};
 use crate::sh;
 
-/// Raised when the way of building changes so that equal inputs give another image.
+/// Increased when the build changes so that equal inputs give another image.
 const REVISION: &str = "1";
 
-/// What an image needs beside its own folder.
+/// An input of an image besides its own directory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extra {
     /// A Debian root file system of the packages listed in `packages`.
     RootFs,
     /// The Python packages that `requirements.lock` pins, mounted at `/wheels` while building.
     Wheels,
-    /// A folder of the repository, as `to` in the build context.
+    /// A directory of the repository, at `to` in the build context.
     Folder { from: &'static str, to: &'static str },
-    /// The operators' programs, and the libraries that they need.
+    /// The operators' programs, and their libraries.
     Operators,
 }
 
-/// The files of a build context by their path in it.
+/// The files of a build context, by their path in it.
 pub(super) struct Context {
     files: BTreeMap<String, PathBuf>,
     content: Vec<u8>,
 }
 
-/// The folder of an image's own files.
+/// Returns the directory of an image's own files.
 pub(super) fn folder(tree: &Tree, name: &str) -> PathBuf {
     tree.root.join("lab/images").join(name)
 }
 
-/// Gathers an image's files; programs are compiled here, since their bytes are inputs.
+/// Collects an image's files; programs are compiled here, because their content is an input.
 pub(super) fn collect(tree: &Tree, name: &str, extra: &[Extra]) -> Result<Context> {
     let mut context = Context { files: BTreeMap::new(), content: Vec::new() };
     context.add(&folder(tree, name), "")?;
@@ -45,7 +45,7 @@ pub(super) fn collect(tree: &Tree, name: &str, extra: &[Extra]) -> Result<Contex
         match it {
             Extra::Folder { from, to } => context.add(&tree.root.join(from), to)?,
             Extra::Operators => context.add(&sources::operators(tree)?, tree.programs.place())?,
-            // Both follow from files of the image's own folder.
+            // Both are determined by files of the image's own directory.
             Extra::RootFs | Extra::Wheels => {}
         }
     }
@@ -75,7 +75,7 @@ impl Context {
         Ok(())
     }
 
-    /// One line for each file: its path, whether it is executable, and its hash.
+    /// Returns one line per file: its path, whether it is executable, and its hash.
     fn describe(&self) -> Result<Vec<u8>> {
         let mut lines = String::new();
         for (name, path) in &self.files {
@@ -85,14 +85,14 @@ impl Context {
         Ok(lines.into_bytes())
     }
 
-    /// Twelve hex digits that stand for these files on top of `parent`.
+    /// Returns the tag, twelve hex digits of a hash of these files and `parent`.
     pub(super) fn tag(&self, parent: &str) -> String {
         let mut input = format!("{REVISION}\n{parent}\n").into_bytes();
         input.extend(&self.content);
         sh::sha256(&input)[..12].to_owned()
     }
 
-    /// Copies the files into an empty folder, with modes that do not depend on the user's umask.
+    /// Copies the files into an empty directory, with modes that do not depend on the user's umask.
     pub(super) fn stage(&self, into: &Path) -> Result<()> {
         for (name, path) in &self.files {
             let target = into.join(name);
@@ -106,7 +106,7 @@ impl Context {
     }
 }
 
-/// 0755 for what its owner may execute, else 0644: all that git keeps.
+/// Returns 0755 for files that are executable for their owner, else 0644, as git does.
 fn mode(path: &Path) -> Result<u32> {
     let executable = path.metadata()?.permissions().mode() & 0o100 != 0;
     Ok(if executable { 0o755 } else { 0o644 })

@@ -1,4 +1,4 @@
-//! Where the content of images comes from: Debian, the Python index, and our own crates.
+//! The sources of the images' content: Debian, the Python index, and this project's crates.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,11 +9,11 @@ use anyhow::{Context, Result, ensure};
 use super::{Programs, Tree};
 use crate::{packages, paths, sh};
 
-/// What the operators are compiled for.
+/// The compilation target of the operators.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 const OPERATORS: &[&str] = &["dataplane-operator", "nova-operator", "ansibleee-operator"];
 
-/// The programs that building needs, each with the Debian package that has it.
+/// The programs that builds need, each with its Debian package.
 const TOOLS: &[(&[&str], &str)] = &[
     (&["buildah", "--version"], "buildah"),
     (&["mmdebstrap", "--version"], "mmdebstrap"),
@@ -21,7 +21,7 @@ const TOOLS: &[(&[&str], &str)] = &[
     (&["python3", "-m", "pip", "--version"], "python3-pip"),
 ];
 
-/// Installs what building images needs and this machine lacks.
+/// Installs the missing programs for building images.
 pub(super) fn tools() -> Result<()> {
     let missing: Vec<&str> = TOOLS
         .iter()
@@ -31,7 +31,7 @@ pub(super) fn tools() -> Result<()> {
     packages::install(&missing)
 }
 
-/// A Debian root file system of the packages that `folder/packages` lists.
+/// Creates a Debian root file system of the packages that `folder/packages` lists.
 pub(super) fn root_file_system(folder: &Path, tar: &Path) -> Result<()> {
     let list = fs::read_to_string(folder.join("packages"))?;
     let packages: Vec<&str> =
@@ -47,10 +47,11 @@ pub(super) fn root_file_system(folder: &Path, tar: &Path) -> Result<()> {
     sh::run(&mut strap).map(drop)
 }
 
-/// The folder of the wheels that a lock file pins, downloaded once for each content of it.
+/// Returns the directory of the wheels that a lock file pins, downloaded once per content.
 ///
 /// # Guarantees
-/// Nothing but the pinned files: pip compares each with its hash.
+///
+/// Only the pinned files: pip verifies the hash of each.
 pub(super) fn wheels(lock: &Path) -> Result<PathBuf> {
     let content = fs::read(lock).with_context(|| format!("read {}", lock.display()))?;
     let folder = paths::cache().join("wheels").join(&sh::sha256(&content)[..12]);
@@ -59,7 +60,7 @@ pub(super) fn wheels(lock: &Path) -> Result<PathBuf> {
     }
     let fresh = folder.with_extension("new");
     fs::create_dir_all(&fresh)?;
-    // The images' Python is Debian's, whatever the machine has.
+    // The images have Debian's Python, which may differ from the machine's.
     let mut pip = Command::new("python3");
     pip.args(["-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"])
         .args(["--only-binary", ":all:", "--implementation", "cp", "--python-version", "3.11"])
@@ -72,7 +73,7 @@ pub(super) fn wheels(lock: &Path) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// The folder of a file system with the operators' programs, and with the libraries that they need.
+/// Returns the directory of a file system with the operators' programs and their libraries.
 pub(super) fn operators(tree: &Tree) -> Result<PathBuf> {
     let target = std::path::absolute(paths::compiled())?;
     match &tree.programs {
@@ -86,11 +87,11 @@ pub(super) fn operators(tree: &Tree) -> Result<PathBuf> {
     }
 }
 
-/// Compiles what tests run as well, with the libraries of this machine beside it.
+/// Compiles the programs that the tests run, and copies this machine's libraries beside them.
 fn as_tested(tree: &Tree, target: &Path) -> Result<PathBuf> {
     let mut cargo = Command::new("cargo");
     cargo.current_dir(&tree.root).env("CARGO_TARGET_DIR", target);
-    // Of the whole workspace, so that features are those of the tests.
+    // The whole workspace, so that features are those of the tests.
     sh::run(cargo.args(["build", "--quiet", "--locked", "--workspace", "--bins"]))?;
     let folder = emptied(&paths::target().join("operators/as-tested"))?;
     take(&target.join("debug"), &programs_in(&folder))?;
@@ -105,27 +106,27 @@ fn as_tested(tree: &Tree, target: &Path) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// The files that `ldd` names: the libraries with their full paths, and what loads them.
+/// Returns the files that `ldd` lists: the libraries with their full paths, and the loader.
 fn libraries(ldd: &str) -> impl Iterator<Item = &str> {
     ldd.split_whitespace().filter(|it| it.starts_with('/'))
 }
 
-/// Where an image has programs.
+/// Returns the directory of programs in an image.
 fn programs_in(file_system: &Path) -> PathBuf {
     file_system.join("usr/local/bin")
 }
 
-/// How operators are compiled that need no library.
+/// The build profile of statically linked operators.
 #[derive(Clone, Copy)]
 pub(crate) enum Profile {
-    /// Quickly.
+    /// Fast to compile.
     Dev,
-    /// As users get them.
+    /// As released.
     Release,
 }
 
-/// Compiles the operators of a source tree in `target`, so that they need no library, and copies the
-/// programs into a folder.
+/// Compiles the operators of a source tree in `target`, statically linked, and copies the programs
+/// into a directory.
 pub(crate) fn compile(root: &Path, profile: Profile, target: &Path, folder: &Path) -> Result<()> {
     let mut cargo = Command::new("cargo");
     cargo.current_dir(root).env("CARGO_TARGET_DIR", target);
@@ -153,7 +154,7 @@ fn take(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// An empty folder of that name.
+/// Returns an empty directory of that name.
 pub(crate) fn emptied(folder: &Path) -> Result<PathBuf> {
     if folder.exists() {
         fs::remove_dir_all(folder)?;

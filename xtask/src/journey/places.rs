@@ -1,4 +1,4 @@
-//! The twelve places of the journey, each looked at by itself: an error says what is there instead.
+//! The twelve places of the journey, each checked by itself; the error says what is there instead.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,12 +12,12 @@ use crate::demo::facts;
 use crate::hosts::ssh;
 use crate::{demo, sh};
 
-/// Where the files of services of nova's type lie in the pod, on the host, and in the container.
+/// The directories of nova's files in the pod, on the host, and in the container.
 const IN_POD: &str = "/var/lib/openstack/configs/nova";
 const ON_HOST: &str = "/var/lib/openstack/config/nova";
 const IN_CONTAINER: &str = "/etc/nova/nova.conf.d";
 
-/// Prints by which file each option of the arguments was set, as oslo.config in the container says.
+/// Prints the file that sets each given option, according to oslo.config in the container.
 const ORIGINS: &str = r#"
 import os, sys
 os.environ["OS_NOVA_DISABLE_EVENTLET_PATCHING"] = "1"
@@ -30,13 +30,13 @@ for option in sys.argv[1:]:
     print(option, found.detail if found else "unknown")
 "#;
 
-/// One place on the way.
+/// One place of the journey.
 pub(crate) struct Place {
     /// Its number, from one.
     pub(crate) number: usize,
-    /// What a human calls it.
+    /// Its name for the user.
     pub(crate) name: &'static str,
-    /// Says what of the snippet is seen there.
+    /// Checks the place, and describes what it found.
     pub(crate) look: fn(&Walk<'_>) -> Result<String>,
 }
 
@@ -44,7 +44,7 @@ const fn place(number: usize, name: &'static str, look: fn(&Walk<'_>) -> Result<
     Place { number, name, look }
 }
 
-/// All places, in the order in which the snippet comes to them.
+/// All places, in the order in which the snippet reaches them.
 pub(crate) const ALL: &[Place] = &[
     place(1, "the snippet's file", file),
     place(2, "the generated ConfigMap", generated),
@@ -79,7 +79,7 @@ fn config_map(walk: &Walk<'_>) -> Result<String> {
     content(walk, &demo::get(walk.env, NAMESPACE, "configmap", CONFIG_MAP)?)
 }
 
-/// What a ConfigMap has of the snippet.
+/// Checks the snippet in a ConfigMap.
 fn content(walk: &Walk<'_>, object: &Value) -> Result<String> {
     let text = object["data"][KEY].as_str().with_context(|| format!("it has no key {KEY}"))?;
     let sha256 = sh::sha256(text.as_bytes());
@@ -120,7 +120,7 @@ fn deployment(walk: &Walk<'_>) -> Result<String> {
     Ok(format!("{} deploys {}", walk.deployment, object["spec"]["nodeSets"]))
 }
 
-/// The AnsibleEE by which the Deployment brings the service to the host.
+/// Returns the AnsibleEE in which the Deployment runs the service on the host.
 fn run(walk: &Walk<'_>) -> Result<Value> {
     let labels = format!(
         "openstackdataplanedeployment={},openstackdataplaneservice={SERVICE}",
@@ -164,7 +164,7 @@ fn paths_of(mounts: &Value) -> String {
     paths.collect::<Vec<_>>().join(", ")
 }
 
-/// The play reports what it finds mounted: each file with the begin of its hash.
+/// Checks the play's report of the mounted files: each with a prefix of its hash.
 fn in_pod(walk: &Walk<'_>) -> Result<String> {
     let run = run(walk)?;
     let report = run["status"]["report"].as_str().context("its play has reported nothing yet")?;
@@ -186,7 +186,7 @@ fn in_container(walk: &Walk<'_>) -> Result<String> {
     same(walk, &ssh(&HOST, &command)?).map(|it| format!("container nova_compute: {it}"))
 }
 
-/// What `sha256sum` printed, if it is the snippet's.
+/// Returns the output of `sha256sum` if the hash is the snippet's.
 fn same(walk: &Walk<'_>, line: &str) -> Result<String> {
     let line = line.trim();
     ensure!(line.starts_with(&walk.snippet.sha256), "there is another content: {line}");
@@ -206,7 +206,7 @@ fn in_process(walk: &Walk<'_>) -> Result<String> {
     Ok(lines.join("\n    "))
 }
 
-/// The value of an option as the running nova-compute itself logged it at its start.
+/// Returns the value of an option that the running nova-compute logged at its start.
 pub(crate) fn value(name: &str) -> Result<String> {
     let option = name.strip_prefix("DEFAULT.").unwrap_or(name);
     let line = facts::log_line(&HOST, &facts::container(&HOST)?, option)?;
@@ -217,7 +217,7 @@ pub(crate) fn value(name: &str) -> Result<String> {
     Ok(value.trim().to_owned())
 }
 
-/// Which file sets each option, by oslo.config in the same container.
+/// Returns the file that sets each option, according to oslo.config in the same container.
 fn origins(names: &[String]) -> Result<BTreeMap<String, String>> {
     let python = "exec $(head -n 1 \"$(command -v nova-compute)\" | cut -c 3-) -";
     let command = format!(
@@ -229,7 +229,7 @@ fn origins(names: &[String]) -> Result<BTreeMap<String, String>> {
     Ok(pairs.map(|(name, origin)| (name.to_owned(), origin.trim().to_owned())).collect())
 }
 
-/// Ids of the containers on the host, by name.
+/// Returns the IDs of the containers on the host, by name.
 pub(crate) fn containers() -> Result<BTreeMap<String, String>> {
     let text = ssh(&HOST, "sudo podman ps --no-trunc --format '{{.Names}} {{.ID}}'")?;
     let pairs = text.lines().filter_map(|it| it.split_once(' '));

@@ -1,4 +1,4 @@
-//! What the journey needs before it begins: operators, a cell, a host of its own, and an overlay of the
+//! Prerequisites of the journey: operators, a cell, a host of its own, and an overlay of the
 //! example with the lab's images.
 
 use std::fs;
@@ -18,12 +18,12 @@ use crate::{controlplane, demo, images, lab, paths, sh, yaml};
 pub(crate) const HOST: Host = Host { name: "edpm-compute-2", address: "192.168.122.102" };
 /// The cell that it registers in.
 const CELL: &str = "nova-cell1";
-/// How long the cell's files may take.
+/// The timeout for the cell's files.
 const RENDERED: Duration = Duration::from_mins(2);
-/// What a host without KVM needs, and the log that tells what nova-compute has loaded.
+/// Options for a host without KVM, and the log level that shows the options of nova-compute.
 const LAB_CONFIG: &str = "[DEFAULT]\ndebug = True\n[libvirt]\nvirt_type = qemu\n";
 
-/// Brings up everything that the journey begins with.
+/// Starts all prerequisites.
 pub(crate) fn up(cluster: &Choice) -> Result<lab::Env> {
     let env = cluster.up()?;
     let images = images::for_cluster(&env)?;
@@ -33,7 +33,7 @@ pub(crate) fn up(cluster: &Choice) -> Result<lab::Env> {
     Ok(env)
 }
 
-/// The namespace with the host, the cell and the Secrets.
+/// Creates the namespace with the host, the cell and the Secrets.
 pub(super) fn around(env: &lab::Env, images: &images::Set) -> Result<()> {
     let namespace = json!({
         "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": NAMESPACE },
@@ -59,7 +59,7 @@ pub(super) fn around(env: &lab::Env, images: &images::Set) -> Result<()> {
     write_lab_parts(images)
 }
 
-/// Gives the namespace what the control plane's has under that name.
+/// Copies an object from the control plane's namespace.
 fn copy(env: &lab::Env, kind: &str, name: &str) -> Result<()> {
     let mut object = match demo::get(env, controlplane::NAMESPACE, kind, name) {
         Ok(object) => object,
@@ -71,14 +71,15 @@ fn copy(env: &lab::Env, kind: &str, name: &str) -> Result<()> {
     controlplane::apply(env, &object.to_string())
 }
 
-/// The cell as the other example describes it, where that was never applied.
+/// Returns the cell of the other example, for the case that it was never applied.
 fn cell_of_example() -> Result<Value> {
     let file = paths::repo().join("examples/seed-002/patch/novacell.yaml");
     let text = fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
     yaml::value(&text)
 }
 
-/// The key by which the nova of one host logs in to another; made at the first call.
+/// Returns the Secret with the key for logins between hosts during migrations; generates the key at
+/// the first call.
 fn migration_key() -> Result<String> {
     let key = hosts::key("migration")?;
     let public = fs::read_to_string(key.with_extension("pub"))?;
@@ -86,7 +87,7 @@ fn migration_key() -> Result<String> {
     Ok(secret("nova-migration-ssh-key", &data))
 }
 
-/// The authorities that hosts are to trust; here the cluster's own.
+/// Returns the Secret with the CAs that hosts trust; here the cluster's own.
 fn ca_bundle(env: &lab::Env) -> Result<String> {
     let cluster = sh::wait_for("the cluster's authority", RENDERED, || {
         demo::get(env, NAMESPACE, "configmap", "kube-root-ca.crt")
@@ -95,7 +96,7 @@ fn ca_bundle(env: &lab::Env) -> Result<String> {
     Ok(secret("combined-ca-bundle", &json!({ "tls-ca-bundle.pem": authority })))
 }
 
-/// The password of libvirt's own user; the hash of a key of ours, so that it stays the same.
+/// Returns the Secret with libvirt's password: the hash of a local key, so that it stays the same.
 fn libvirt_password() -> Result<String> {
     let password = sh::sha256(&fs::read(hosts::key("migration")?)?);
     Ok(secret("libvirt-secret", &json!({ "LibvirtPassword": password })))
@@ -114,7 +115,7 @@ fn folder() -> PathBuf {
     paths::target().join("journey")
 }
 
-/// What the lab adds to the example: its images, and options for hosts without KVM.
+/// Writes what the lab adds to the example: its images, and options for hosts without KVM.
 fn write_lab_parts(images: &images::Set) -> Result<()> {
     let patch = json!({
         "apiVersion": "dataplane.openstack.org/v1beta1", "kind": "OpenStackDataPlaneNodeSet",
@@ -133,7 +134,7 @@ fn write_lab_parts(images: &images::Set) -> Result<()> {
     sh::write_if_changed(&folder().join("service.yaml"), &patch.to_string()).map(drop)
 }
 
-/// Writes the example with this snippet and the lab's parts; returns its folder.
+/// Writes the example with this snippet and the lab's additions; returns its directory.
 pub(super) fn overlay(env: &lab::Env, snippet: &Snippet) -> Result<PathBuf> {
     let folder = folder();
     let example = paths::repo().join("examples/journey");
@@ -161,7 +162,7 @@ pub(super) fn overlay(env: &lab::Env, snippet: &Snippet) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// The generated manifests.
+/// Returns the generated manifests.
 pub(super) fn rendered() -> Result<Vec<Value>> {
     yaml::documents(&fs::read_to_string(folder().join("rendered"))?)
 }

@@ -1,4 +1,4 @@
-//! The snippet that a human wrote: where it lies, what is in it, and by which hash it is known.
+//! The user's snippet: its path, content and hash.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,11 +9,11 @@ use crate::sh;
 
 /// A file with options of nova.
 pub(super) struct Snippet {
-    /// Where it lies.
+    /// Its path.
     pub(super) file: PathBuf,
-    /// What is in it.
+    /// Its content.
     pub(super) text: String,
-    /// What `sha256sum` says of it.
+    /// Its SHA-256 in hex.
     pub(super) sha256: String,
     /// Section and name of each option, in order.
     pub(super) options: Vec<(String, String)>,
@@ -23,7 +23,8 @@ impl Snippet {
     /// Reads the file.
     ///
     /// # Errors
-    /// It cannot be read, or sets no option, so that nothing could be seen to arrive.
+    ///
+    /// It cannot be read, or sets no option, so that its arrival could not be checked.
     pub(super) fn read(file: &Path) -> Result<Self> {
         let file = std::path::absolute(file)?;
         let text = fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
@@ -33,7 +34,8 @@ impl Snippet {
     }
 }
 
-/// The options that a text sets, as oslo.config reads it: continued lines begin with a blank.
+/// Returns the options that a text sets, as oslo.config reads it: continuation lines begin with a
+/// blank.
 fn options(text: &str) -> Vec<(String, String)> {
     let mut section = "DEFAULT".to_owned();
     let mut options = Vec::new();

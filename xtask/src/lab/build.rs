@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::{paths, sh};
 
-/// One Go module below `lab/go` and what is built of it.
+/// A Go module below `lab/go`, and what is built from it.
 struct Tool {
     module: &'static str,
     /// What must exist afterwards.
@@ -72,7 +72,7 @@ const TOOLS: &[Tool] = &[
         module: "runc",
         programs: &["runc"],
         package: "github.com/opencontainers/runc",
-        // The restricted Pod Security profile wants seccomp, which is libseccomp's.
+        // The restricted Pod Security level requires seccomp, which needs libseccomp.
         tags: "seccomp",
         versions: &[],
         cgo: true,
@@ -100,16 +100,16 @@ pub(super) fn provide(bin: &Path) -> Result<()> {
     provide_of(bin, |_| true)
 }
 
-/// The folder of the programs that a simulated cluster consists of; what the cache lacks is built.
+/// Returns the directory of the programs for a simulated cluster; builds what the cache lacks.
 pub(super) fn simulation() -> Result<PathBuf> {
     let bin = paths::cache().join("sim/bin");
     provide_of(&bin, |it| ["kubernetes", "etcd", "helm"].contains(&it))?;
     Ok(bin)
 }
 
-/// The same of some modules alone.
+/// Does the same for some modules only.
 fn provide_of(bin: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<()> {
-    // The lab and the simulated cluster may ask at the same time.
+    // The lab and the simulated cluster may build at the same time.
     let _lock = sh::lock("programs")?;
     fs::create_dir_all(bin)?;
     for tool in TOOLS.iter().filter(|it| is_wanted(it.module)) {
@@ -129,7 +129,7 @@ impl Tool {
         paths::repo().join("lab/go").join(self.module)
     }
 
-    /// The place in the cache: a change of the pins or of the recipe is another place.
+    /// Returns the directory in the cache; it depends on the pins and the build recipe.
     fn folder(&self) -> Result<PathBuf> {
         let source = self.source();
         let mut inputs = Vec::new();
@@ -143,8 +143,11 @@ impl Tool {
         Ok(paths::cache().join("bin").join(format!("{}-{key}", self.module)))
     }
 
+    /// Builds the programs.
+    ///
     /// # Guarantees
-    /// The folder appears under its name only when all its programs are complete.
+    ///
+    /// The directory exists under its final name only when all programs are complete.
     fn build(&self, folder: &Path) -> Result<()> {
         let fresh = folder.with_extension("new");
         if fresh.exists() {
@@ -188,7 +191,7 @@ impl Tool {
     }
 }
 
-/// The version at which a go.mod requires `module`.
+/// Returns the version of `module` in a go.mod.
 fn required_version<'a>(manifest: &'a str, module: &str) -> Option<&'a str> {
     manifest.lines().find_map(|line| {
         let mut words = line.trim().trim_start_matches("require ").split_whitespace();
@@ -196,7 +199,7 @@ fn required_version<'a>(manifest: &'a str, module: &str) -> Option<&'a str> {
     })
 }
 
-/// Makes `link` point to `target`, whatever was there before.
+/// Makes `link` point to `target`, replacing what was there.
 pub(super) fn link(target: &Path, link: &Path) -> Result<()> {
     if fs::read_link(link).is_ok_and(|old| old == target) {
         return Ok(());

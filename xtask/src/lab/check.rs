@@ -1,4 +1,4 @@
-//! What must hold before the lab can start, and how to get what is missing.
+//! Preconditions of the lab, and the installation of missing packages.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -34,7 +34,7 @@ const DISK: u64 = 15 * GIB;
 /// The oldest Go that builds all of `lab/go`.
 const GO: (u32, u32) = (1, 26);
 
-/// The ports of the lab on this machine and whose they are.
+/// The lab's ports on this machine, and the part that uses each.
 const PORTS: [(u16, &str); 9] = [
     (2379, "etcd"),
     (2380, "etcd"),
@@ -47,7 +47,7 @@ const PORTS: [(u16, &str); 9] = [
     (10259, "kube-scheduler"),
 ];
 
-/// The lab needs namespaces, mounts and packet filter rules of this machine.
+/// Checks for root: the lab needs namespaces, mounts and packet filter rules.
 pub(super) fn root() -> Result<()> {
     if fs::metadata("/proc/self")?.uid() != 0 {
         bail!("the lab has to be run by root, for example through sudo");
@@ -55,9 +55,9 @@ pub(super) fn root() -> Result<()> {
     Ok(())
 }
 
-/// Fails with everything that is missing; installs Debian packages.
+/// Installs Debian packages, and fails with a list of everything else that is missing.
 ///
-/// `running` names the parts whose ports are rightly in use.
+/// `running` lists the parts that already run, whose ports are in use.
 pub(super) fn preconditions(running: &[&str]) -> Result<()> {
     let mut problems = Vec::new();
     problems.extend(go_problem());
@@ -90,7 +90,7 @@ pub(super) fn preconditions(running: &[&str]) -> Result<()> {
 fn install_packages() -> Result<()> {
     let mut query = Command::new("dpkg-query");
     query.args(["-W", "-f", "${Package} ${db:Status-Status}\\n"]).args(PACKAGES);
-    // It fails if one is unknown, and prints the others all the same.
+    // It fails if a package is unknown, but prints the others.
     let known = query.output().context("no dpkg-query: the lab wants Debian 12 or a derivative")?;
     let missing = missing_packages(&String::from_utf8_lossy(&known.stdout));
     packages::install(&missing)
@@ -111,18 +111,18 @@ fn go_problem() -> Option<String> {
     }
 }
 
-/// `go1.26.8` as (1, 26).
+/// Parses `go1.26.8` as (1, 26).
 fn go_version(text: &str) -> Option<(u32, u32)> {
     let mut numbers = text.trim().strip_prefix("go")?.split('.');
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// Looks at the nearest folder that exists.
+/// Checks the free space, at the nearest existing parent directory.
 fn disk_problem(folder: &Path) -> Result<Option<String>> {
     let existing = folder.ancestors().find(|it| it.exists()).context("no root folder")?;
     let text = sh::run(Command::new("df").args(["--output=avail", "-B1"]).arg(existing))?;
     let free: u64 = text.lines().last().unwrap_or_default().trim().parse().context("read df")?;
-    // Only the first start needs all of it; a running lab has taken its share.
+    // Only the first start needs all of it; a running lab has used its share.
     let needed = if paths::state().join("run").exists() { DISK / 5 } else { DISK };
     Ok((free < needed).then(|| {
         format!(
@@ -142,7 +142,7 @@ fn port_problems(listening: &[u16], running: &[&str]) -> Vec<String> {
     PORTS.iter().filter(taken).map(problem).collect()
 }
 
-/// The ports in state LISTEN of `/proc/net/tcp`.
+/// Returns the ports in state LISTEN of `/proc/net/tcp`.
 fn listening_ports(table: &str) -> Vec<u16> {
     table
         .lines()
@@ -154,7 +154,7 @@ fn listening_ports(table: &str) -> Vec<u16> {
         .collect()
 }
 
-/// Another network of this machine may use the lab's addresses.
+/// Returns the routes of this machine that overlap with the lab's addresses.
 fn route_problems(routes: &str) -> Vec<String> {
     let mut problems = Vec::new();
     for route in routes.lines() {

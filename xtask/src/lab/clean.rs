@@ -1,4 +1,4 @@
-//! Takes the lab off the machine and looks whether anything stayed.
+//! Removes the lab from the machine, and checks that nothing is left.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -17,7 +17,7 @@ const CGROUPS: &str = "/sys/fs/cgroup";
 const PODS: &str = "kubepods";
 const GONE_WITHIN: Duration = Duration::from_mins(1);
 
-/// Stops everything and removes all but the logs.
+/// Stops everything, and removes all files but the logs.
 pub(super) fn down() -> Result<()> {
     let state = paths::state();
     sh::step("stop the cluster", || {
@@ -35,7 +35,7 @@ pub(super) fn down() -> Result<()> {
     if !left.is_empty() {
         bail!("this is left of the lab:\n- {}", left.join("\n- "));
     }
-    // Only now that no mount leads out of it.
+    // Only after all mounts in it are gone.
     sh::step("remove its files", || {
         remove_state(&state)?;
         remove_traces(&state)
@@ -44,7 +44,7 @@ pub(super) fn down() -> Result<()> {
     Ok(())
 }
 
-/// Everything of the lab that is still on the machine, in words.
+/// Lists everything of the lab that is still on the machine.
 fn leftovers(state: &Path) -> Result<Vec<String>> {
     let mut found = network::leftovers()?;
     found.extend(processes(state)?.iter().map(|it| format!("process {it}")));
@@ -53,7 +53,7 @@ fn leftovers(state: &Path) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// The daemons of the lab, wherever their records are, and all that runs in pods.
+/// Returns the lab's daemons, with or without a record, and all processes in pods.
 fn processes(state: &Path) -> Result<Vec<u32>> {
     let state = format!("{}/", state.display());
     let mut names: Vec<&str> =
@@ -72,14 +72,14 @@ fn processes(state: &Path) -> Result<Vec<u32>> {
     Ok(pids)
 }
 
-/// A daemon works on the state folder; so does a human's `kubectl`, which is not one.
+/// Whether a command line is one of the lab's daemons; a user's `kubectl` on the same state is not.
 fn is_daemon(line: &str, state: &str, names: &[&str]) -> bool {
     let program = line.split(' ').next().unwrap_or_default();
     let name = program.rsplit('/').next().unwrap_or_default();
     names.contains(&name) && line.contains(state)
 }
 
-/// Ends daemons that an interrupted start left without a record: they hold the ports.
+/// Ends daemons without a record, which an interrupted start left: they occupy the ports.
 pub(super) fn end_orphans(state: &Path) -> Result<()> {
     let parts = components::all(state);
     let names: Vec<&str> = parts.iter().map(|it| it.name).collect();
@@ -101,7 +101,7 @@ fn end_processes(state: &Path) -> Result<()> {
     })
 }
 
-/// The mounts at or below the state folder, innermost last.
+/// Returns the mounts at or below the state directory, innermost last.
 fn mounts(state: &Path) -> Result<Vec<PathBuf>> {
     let text = fs::read_to_string("/proc/self/mountinfo")?;
     Ok(mount_points(&text).into_iter().filter(|it| it.starts_with(state)).collect())
@@ -121,14 +121,14 @@ fn unmount(state: &Path) -> Result<()> {
     })
 }
 
-/// The kubelet's top group in each hierarchy, and in the only one of cgroup v2.
+/// Returns the kubelet's top-level cgroup in each hierarchy, and in that of cgroup v2.
 fn pod_cgroups() -> Vec<PathBuf> {
     let mut places = vec![PathBuf::from(CGROUPS)];
     places.extend(fs::read_dir(CGROUPS).into_iter().flatten().flatten().map(|it| it.path()));
     places.iter().map(|it| it.join(PODS)).filter(|it| it.is_dir()).collect()
 }
 
-/// Visits a group after all groups below it.
+/// Visits a cgroup after all cgroups below it.
 fn for_each_group(group: &Path, visit: &mut impl FnMut(&Path) -> Result<()>) -> Result<()> {
     for entry in fs::read_dir(group).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|it| it.is_dir()) {
@@ -139,7 +139,7 @@ fn for_each_group(group: &Path, visit: &mut impl FnMut(&Path) -> Result<()>) -> 
 }
 
 fn remove_cgroups() -> Result<()> {
-    // The kernel lets go of a group a moment after its last process.
+    // The kernel releases a cgroup shortly after its last process has ended.
     sh::wait_for("removal of cgroups", GONE_WITHIN, || {
         for group in pod_cgroups() {
             for_each_group(&group, &mut |it| {
@@ -150,7 +150,7 @@ fn remove_cgroups() -> Result<()> {
     })
 }
 
-/// Removes all but the logs, which tell what went wrong.
+/// Removes all files but the logs, which help to find errors.
 fn remove_state(state: &Path) -> Result<()> {
     for entry in fs::read_dir(state).into_iter().flatten().flatten() {
         let path = entry.path();
@@ -168,7 +168,7 @@ fn remove_state(state: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes what containerd, the network plugins and the kubelet put outside the state folder.
+/// Removes what containerd, the network plugins and the kubelet left outside the state directory.
 fn remove_traces(state: &Path) -> Result<()> {
     let entries = |folder| fs::read_dir(folder).into_iter().flatten().flatten();
     let links = entries("/var/log/containers").map(|it| it.path());
@@ -178,7 +178,7 @@ fn remove_traces(state: &Path) -> Result<()> {
         .map(|it| it.path())
         .filter(|it| fs::read_to_string(it).is_ok_and(|text| text.contains(&inside)));
     let deaf = entries("/run/containerd/s").map(|it| it.path()).filter(|it| {
-        // Another containerd of this machine may have living ones beside them.
+        // Sockets of another containerd on this machine may still be in use.
         UnixStream::connect(it).is_err_and(|it| it.kind() == ErrorKind::ConnectionRefused)
     });
     for path in ours.chain(results).chain(deaf) {
@@ -196,7 +196,7 @@ mod tests {
         let names = ["kubelet", "containerd-shim-runc-v2"];
         let is = |line| is_daemon(line, "/s/", &names);
         assert!(is("/s/bin/kubelet --config=/s/x"));
-        // Its program is found through a link to the cache.
+        // The program is a symbolic link into the cache.
         assert!(is("/cache/containerd-shim-runc-v2 -id a -address /s/containerd.sock"));
         assert!(!is("/s/bin/kubectl get pods"));
         assert!(!is("/usr/bin/kubelet --config=/etc/x"));

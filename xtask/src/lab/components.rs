@@ -1,4 +1,4 @@
-//! The processes of the lab: how each is started, and how one knows that it works.
+//! The processes of the lab: how each is started, and how its health is checked.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,34 +11,34 @@ use super::process::Process;
 use super::{ADDRESS, Env, NODE, REGISTRY};
 use crate::{machines, sh};
 
-/// A part may take this long to become healthy on a busy machine.
+/// The timeout until a part is healthy on a busy machine.
 const HEALTHY_WITHIN: Duration = Duration::from_mins(2);
 
-/// The recipe of a process that was told to end.
+/// The recipe in the record of a process that is being stopped.
 const ENDING: &str = "ending";
 
 /// One process of the lab.
 pub(super) struct Part {
     pub(super) name: &'static str,
     args: Vec<String>,
-    /// Files below the state folder that it reads at its start: it restarts when one changes.
+    /// Files in the state directory that it reads at its start; a change restarts it.
     reads: &'static [&'static str],
     health: Health,
-    /// Whether it runs only where it was asked for.
+    /// Whether it runs only on request.
     is_optional: bool,
-    /// After this time it is ended by force.
+    /// The time after which it is killed.
     grace: Duration,
 }
 
-/// What a part looks like from outside.
+/// The observed state of a part.
 pub(super) struct Seen {
     /// Its process, if it runs.
     pub(super) pid: Option<u32>,
-    /// Why it is not healthy.
+    /// Why it is not healthy; `None` when it is.
     pub(super) trouble: Option<String>,
 }
 
-/// etcd, the registry and containerd need nothing but the network.
+/// Returns etcd, the registry and containerd, which need only the network.
 pub(super) fn ground(state: &Path) -> Vec<Part> {
     let at = |it: &str| state.join(it).display().to_string();
     vec![
@@ -74,7 +74,7 @@ pub(super) fn ground(state: &Path) -> Vec<Part> {
     ]
 }
 
-/// The API server alone: everything else speaks to it.
+/// Returns the API server; all other parts connect to it.
 pub(super) fn api_server(state: &Path) -> Part {
     let at = |it: &str| state.join(it).display().to_string();
     Part {
@@ -94,7 +94,7 @@ pub(super) fn api_server(state: &Path) -> Part {
             ("service-account-issuer", "https://kubernetes.default.svc"),
             ("service-account-key-file", &at("pki/service-accounts.pub")),
             ("service-account-signing-key-file", &at("pki/service-accounts.key")),
-            // Without it logs and exec look the node's name up in DNS.
+            // Without it `logs` and `exec` resolve the node's name by DNS.
             ("kubelet-preferred-address-types", "InternalIP"),
             ("kubelet-certificate-authority", &at("pki/ca.crt")),
             ("kubelet-client-certificate", &at("pki/apiserver-kubelet.crt")),
@@ -107,12 +107,12 @@ pub(super) fn api_server(state: &Path) -> Part {
         reads: &["audit-policy.yaml", "pki/ca.crt"],
         health: Health::ApiServer,
         is_optional: false,
-        // It keeps nothing of its own, but waits a minute for requests that it cannot answer.
+        // It has no state of its own, but waits a minute for open requests.
         grace: Duration::from_secs(3),
     }
 }
 
-/// What works on behalf of the API server.
+/// Returns the parts that connect to the API server.
 pub(super) fn workers(state: &Path) -> Vec<Part> {
     let at = |it: &str| state.join(it).display().to_string();
     vec![
@@ -171,7 +171,7 @@ pub(super) fn workers(state: &Path) -> Vec<Part> {
     ]
 }
 
-/// The machines of the lab's Ironic, booted from `image`.
+/// Returns the process that runs Ironic's machines, booted from `image`.
 pub(super) fn machines(image: &str) -> Part {
     Part {
         name: "machines",
@@ -183,7 +183,7 @@ pub(super) fn machines(image: &str) -> Part {
     }
 }
 
-/// All parts in the order of their start.
+/// Returns all parts in the order of their start.
 pub(super) fn all(state: &Path) -> Vec<Part> {
     let mut parts = ground(state);
     parts.push(api_server(state));
@@ -197,7 +197,7 @@ fn flags(pairs: &[(&str, &str)]) -> Vec<String> {
 }
 
 impl Part {
-    /// Starts it unless it runs as it should; says whether it was started.
+    /// Starts it unless it runs with the same recipe; returns whether it was started.
     pub(super) fn start(&self, env: &Env, state: &Path) -> Result<bool> {
         let recipe = self.recipe(env, state)?;
         if let Some(process) = self.find(state) {
@@ -212,7 +212,7 @@ impl Part {
         let mut folders = vec![env.bin.clone()];
         folders.extend(std::env::split_paths(&path));
         command.env("PATH", std::env::join_paths(folders)?);
-        // The registry would send traces to a collector that nobody runs.
+        // The registry would otherwise send traces to a collector that does not exist.
         command.env("OTEL_TRACES_EXPORTER", "none");
         Process::start(&command, &recipe, &self.record(state), &self.log(state))?;
         Ok(true)
@@ -238,13 +238,14 @@ impl Part {
         Ok(())
     }
 
-    /// Marks it first: whoever finds it still ending knows that it does not count as running.
+    /// Ends it. The record is marked first, so that a process that is still ending does not count
+    /// as running.
     fn end(&self, process: &Process, state: &Path) -> Result<()> {
         process.remember(&self.record(state), ENDING)?;
         process.stop(self.grace).with_context(|| format!("stop {}", self.name))
     }
 
-    /// Looks at it once.
+    /// Checks it once.
     pub(super) fn look(&self, env: &Env, state: &Path) -> Seen {
         let Some(process) = self.find(state) else {
             return Seen { pid: None, trouble: Some("does not run".to_owned()) };
@@ -253,12 +254,12 @@ impl Part {
         Seen { pid: Some(process.pid), trouble }
     }
 
-    /// Whether it should run: always, or since it was asked for.
+    /// Whether it should run: always, or since it was requested.
     pub(super) fn is_expected(&self, state: &Path) -> bool {
         !self.is_optional || self.record(state).exists()
     }
 
-    /// Its process, healthy or not.
+    /// Returns the PID of its process, healthy or not.
     pub(super) fn pid(&self, state: &Path) -> Option<u32> {
         self.find(state).map(|it| it.pid)
     }
@@ -275,7 +276,7 @@ impl Part {
         state.join("log").join(format!("{}.log", self.name))
     }
 
-    /// A digest of the program, its arguments and the files that it reads.
+    /// Returns a digest of the program, its arguments and the files that it reads.
     fn recipe(&self, env: &Env, state: &Path) -> Result<String> {
         let program = std::fs::canonicalize(env.bin.join(self.name))
             .with_context(|| format!("find {}", self.name))?;

@@ -1,4 +1,5 @@
-//! The texts of all configuration files of the lab; pure, so that a part is restarted when its text changes.
+//! The lab's configuration files as pure functions, so that a part is restarted when its text
+//! changes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,14 +7,14 @@ use std::path::Path;
 use super::pki::CLIENTS;
 use super::{ADDRESS, BRIDGE, NODE, REGISTRY};
 
-/// Where the lab keeps what it runs on.
+/// The lab's directories.
 pub(super) struct Places<'a> {
     pub(super) state: &'a Path,
-    /// Outlives the lab: images need not be pushed again.
+    /// It outlives the lab, so that images need not be pushed again.
     pub(super) registry: &'a Path,
 }
 
-/// All files by their path below the state folder.
+/// Returns all files by their path in the state directory.
 pub(super) fn files(places: &Places<'_>) -> BTreeMap<String, String> {
     let state = places.state.display().to_string();
     let mut files = BTreeMap::from([
@@ -50,7 +51,7 @@ current-context: edpm-lab
     )
 }
 
-/// Every request once, without bodies: enough to count by user, verb and resource.
+/// Logs every request once, without bodies: enough to count by user, verb and resource.
 const AUDIT_POLICY: &str = "apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -58,10 +59,10 @@ rules:
   - level: Metadata
 ";
 
-/// No name server: a look-up inside a pod fails at once instead of leaving the machine.
+/// No name server: a lookup in a pod fails at once instead of leaving the machine.
 const RESOLV_CONF: &str = "options timeout:1 attempts:1\n";
 
-/// The namespaces of the project, with the profile of pods that each allows.
+/// The project's namespaces, with the Pod Security level of each.
 pub(super) const NAMESPACES: &str = "apiVersion: v1
 kind: Namespace
 metadata: {name: openstack}
@@ -75,7 +76,8 @@ kind: Namespace
 metadata: {name: edpm-system, labels: {pod-security.kubernetes.io/enforce: restricted}}
 ";
 
-/// The lower half of the network is left to hosts with fixed addresses.
+/// Returns the CNI configuration. The lower half of the network is reserved for hosts with fixed
+/// addresses.
 fn network(state: &str) -> String {
     let range = serde_json::json!({
         "subnet": super::NETWORK,
@@ -103,7 +105,8 @@ fn network(state: &str) -> String {
     format!("{list:#}\n")
 }
 
-/// `restrict_oom_score_adj`: many containers and virtual machines forbid to lower it.
+/// Returns containerd's configuration. `restrict_oom_score_adj` is set because many containers and
+/// virtual machines do not allow to lower the value.
 fn containerd(state: &str) -> String {
     format!(
         "version = 3
@@ -166,7 +169,8 @@ http: {{addr: '{REGISTRY}'}}
     )
 }
 
-/// Nothing is reserved or evicted: a small machine runs everything, or says what failed.
+/// Returns the kubelet's configuration. Nothing is reserved or evicted, so that a small machine
+/// runs everything, or reports what failed.
 fn kubelet(state: &str) -> String {
     format!(
         "apiVersion: kubelet.config.k8s.io/v1beta1
@@ -199,9 +203,10 @@ volumePluginDir: {state}/kubelet-plugins
     )
 }
 
-/// `masqueradeAll`: the answer of a pod on the same bridge has to come back through the node.
+/// Returns kube-proxy's configuration. `masqueradeAll` makes the response of a pod on the same
+/// bridge return through the node.
 ///
-/// The conntrack limits of the machine are left alone.
+/// The conntrack limits of the machine are not changed.
 fn proxy(state: &str) -> String {
     format!(
         "apiVersion: kubeproxy.config.k8s.io/v1alpha1

@@ -1,4 +1,4 @@
-//! How one knows that a part of the lab works: it answers a question that only a working one can.
+//! Health checks of the lab's parts: each makes a request that only a working part can answer.
 
 use std::process::Command;
 use std::time::Duration;
@@ -8,28 +8,28 @@ use anyhow::{Context as _, Result, bail};
 use super::{Env, NODE};
 use crate::{paths, sh};
 
-/// What must answer before a part counts as working.
+/// The health check of a part.
 pub(super) enum Health {
     Http(&'static str, &'static str),
-    /// A server whose certificate is its own.
+    /// A server with a self-signed certificate.
     Https(&'static str),
     ApiServer,
     Containerd,
     Kubelet,
-    /// A file below the lab's state that is written again and again.
+    /// A file in the lab's state directory that is rewritten periodically.
     Recent(&'static str),
 }
 
-/// How old such a file may be on a busy machine.
+/// The maximum age of such a file on a busy machine.
 const RECENT: Duration = Duration::from_secs(30);
 
 impl Health {
-    /// Asks once.
+    /// Checks once.
     pub(super) fn check(&self, env: &Env) -> Result<()> {
         match self {
             Self::Http(address, path) => sh::http_get(address, path).map(drop),
             Self::Https(address) => {
-                // Without credentials of some kind kubectl asks a human for them.
+                // Without credentials kubectl prompts the user for them.
                 let pki = paths::state().join("pki");
                 let mut probe = Command::new(env.bin.join("kubectl"));
                 probe.args(["--kubeconfig=/dev/null", "--insecure-skip-tls-verify"]);
@@ -63,7 +63,7 @@ impl Health {
     }
 }
 
-/// A read that gives up early: a server without its store leaves it waiting.
+/// Returns a `get` with a short timeout: a server without etcd would not respond.
 fn get(mut kubectl: Command) -> Command {
     kubectl.args(["--request-timeout=5s", "get"]);
     kubectl

@@ -9,21 +9,21 @@ use anyhow::{Context, Result};
 use super::{ADDRESS, BRIDGE};
 use crate::sh;
 
-/// The packet filter's chain that is ours; everything else is kube-proxy's.
+/// The lab's own packet filter chain; kube-proxy makes the others.
 const GUARD: &str = "EDPM-LAB";
-/// Chains with these beginnings exist because of the lab.
+/// Prefixes of chains that exist because of the lab.
 const CHAINS: [&str; 2] = [GUARD, "KUBE-"];
 const FORWARDING: &str = "net/ipv4/ip_forward";
-/// What the lab and its kubelet change below `/proc/sys`.
+/// The settings below `/proc/sys` that the lab and its kubelet change.
 const SETTINGS: [&str; 4] =
     [FORWARDING, "vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops"];
 
-/// Makes the bridge with the gateway's address and closes it towards the outside.
+/// Creates the bridge with the gateway's address and isolates it from other networks.
 ///
 /// The bridge exists before the first pod, because the registry listens on its address.
 pub(super) fn up(state: &Path) -> Result<()> {
     if !exists() {
-        // A fixed hardware address: otherwise it changes with the pods that come and go.
+        // A fixed MAC address: otherwise it changes with the pods.
         sh::run(
             ip().args(["link", "add", BRIDGE, "address", "02:ed:00:00:00:01"])
                 .args(["type", "bridge"]),
@@ -44,7 +44,7 @@ fn setting(name: &str) -> PathBuf {
     Path::new("/proc/sys").join(name)
 }
 
-/// Keeps the machine's own values from before the lab's first start.
+/// Saves the machine's settings before the lab's first start.
 fn remember_settings(folder: &Path) -> Result<()> {
     for name in SETTINGS {
         let saved = folder.join(name.replace('/', "."));
@@ -64,18 +64,18 @@ fn restore_settings(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Pods reach each other and the node, nothing else.
+/// Installs the guard: pods can connect to each other and the node only.
 ///
-/// It has to stand before kube-proxy's rules, which accept whatever a Service points to.
+/// It must be before kube-proxy's rules, which accept all endpoints of a Service.
 pub(super) fn guard() -> Result<()> {
     let forward = sh::run(Command::new("iptables").args(["-w", "-S", "FORWARD"]))?;
-    // One transaction: the guard is never absent meanwhile.
+    // A single transaction, so that the guard is never missing.
     let restore = ["-w", "--noflush"];
     let rules = guard_rules(&forward);
     sh::run_with_input(Command::new("iptables-restore").args(restore), rules.as_bytes()).map(drop)
 }
 
-/// The guard at the first place of the FORWARD chain, and nowhere else in it.
+/// Returns rules with the guard as the first rule of the FORWARD chain, and nowhere else in it.
 fn guard_rules(forward: &str) -> String {
     let jump = format!("FORWARD -j {GUARD}");
     let n_present = forward.lines().filter(|it| it.strip_prefix("-A ") == Some(&jump)).count();
@@ -92,11 +92,11 @@ COMMIT
     )
 }
 
-/// Takes everything away that [`up`] and kube-proxy made.
+/// Removes everything that [`up`] and kube-proxy created.
 pub(super) fn down(state: &Path) -> Result<()> {
     if let Ok(ports) = fs::read_dir(format!("/sys/class/net/{BRIDGE}/brif")) {
         for port in ports.flatten() {
-            // The kernel may have removed it meanwhile, together with its pod's namespace.
+            // The kernel may have removed it with its pod's network namespace.
             sh::succeeds(ip().args(["link", "del"]).arg(port.file_name()));
         }
     }
@@ -112,7 +112,7 @@ pub(super) fn down(state: &Path) -> Result<()> {
     restore_settings(&state.join("settings"))
 }
 
-/// What is left of the lab's network, in words.
+/// Lists what is left of the lab's network.
 pub(super) fn leftovers() -> Result<Vec<String>> {
     let mut found = Vec::new();
     if exists() {
@@ -136,7 +136,7 @@ fn exists() -> bool {
     Path::new("/sys/class/net").join(BRIDGE).exists()
 }
 
-/// All rules of a family; none if the machine does not have it.
+/// Returns all rules of a family; empty if the machine does not have it.
 fn rules(family: &str) -> Result<String> {
     let mut save = Command::new(format!("{family}-save"));
     if save.arg("--version").output().is_err() {
@@ -145,9 +145,10 @@ fn rules(family: &str) -> Result<String> {
     sh::run(&mut Command::new(format!("{family}-save")))
 }
 
-/// Two `iptables-restore` scripts per table: unhook and empty our chains, then delete them.
+/// Returns two `iptables-restore` scripts per table: the first unhooks and empties the lab's
+/// chains, the second deletes them.
 ///
-/// A chain can only be deleted once nothing refers to it, hence the two rounds.
+/// A chain can only be deleted when nothing refers to it.
 fn scripts(saved: &str) -> Vec<String> {
     let ours = |chain: &str| CHAINS.iter().any(|it| chain.starts_with(it));
     let mut scripts = Vec::new();

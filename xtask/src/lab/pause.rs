@@ -1,4 +1,4 @@
-//! The pause image: one static program, packed by hand, the only image that is not pulled.
+//! The pause image: one static program, packed here; the only image that is not pulled.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use crate::{paths, sh};
 
-/// The name under which containerd knows the image.
+/// The name of the image in containerd.
 pub(super) const IMAGE: &str = "localhost/pause:1";
 
-/// Imports the image into containerd unless it is there.
+/// Imports the image into containerd unless it has it.
 pub(super) fn provide(ctr: impl Fn() -> Command) -> Result<()> {
     let listed = sh::run(ctr().args(["images", "ls", "-q"]))?;
     if listed.lines().any(|it| it == IMAGE) {
@@ -22,7 +22,7 @@ pub(super) fn provide(ctr: impl Fn() -> Command) -> Result<()> {
     sh::run(ctr().args(["images", "import"]).arg(&archive)).map(drop)
 }
 
-/// The image as an OCI archive in the cache.
+/// Returns the image as an OCI archive in the cache.
 fn archive() -> Result<PathBuf> {
     let source = paths::repo().join("lab/images/pause/pause.c");
     let code = fs::read(&source).with_context(|| format!("read {}", source.display()))?;
@@ -40,7 +40,8 @@ fn archive() -> Result<PathBuf> {
     let layer = folder.join("layer.tar");
     sh::run(tar(&layer, &root).arg("pause"))?;
     write_layout(&layout, &fs::read(&layer)?)?;
-    // Renamed when complete: an interrupted run leaves no half archive under the final name.
+    // Renamed when complete, so that an interrupted run leaves no partial archive under the final
+    // name.
     let fresh = folder.join("fresh.tar");
     sh::run(tar(&fresh, &layout).args(["oci-layout", "index.json", "blobs"]))?;
     fs::rename(&fresh, &archive)?;
@@ -89,7 +90,7 @@ fn blob(layout: &Path, media_type: &str, content: &[u8]) -> Result<Value> {
     }))
 }
 
-/// The machine's architecture in the words of OCI.
+/// Returns the machine's architecture in OCI's terms.
 fn architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",

@@ -1,4 +1,4 @@
-//! The lab's certificates: one authority, one certificate per part, nothing that outlives the lab.
+//! The lab's certificates: one CA, one certificate per part, all removed with the lab.
 
 use std::fs;
 use std::path::Path;
@@ -11,11 +11,11 @@ use rcgen::{
 
 use super::{ADDRESS, NODE};
 
-/// Who may present a certificate and what it is for.
+/// The subject of a certificate, and its use.
 struct Subject {
     file: &'static str,
     common_name: String,
-    /// The group in the eyes of the API server.
+    /// The user's group for the API server.
     organization: Option<&'static str>,
     /// Names and addresses of a server; empty for a client.
     names: &'static [&'static str],
@@ -63,10 +63,11 @@ fn subjects() -> Vec<Subject> {
     ]
 }
 
-/// Writes all keys and certificates into `folder`, unless they are there.
+/// Writes all keys and certificates into `folder`, unless they exist.
 ///
 /// # Guarantees
-/// A folder that an interrupted run left incomplete is made anew.
+///
+/// A directory that an interrupted run left incomplete is recreated.
 pub(super) fn provide(folder: &Path) -> Result<()> {
     let marker = folder.join("complete");
     if marker.exists() {

@@ -1,4 +1,5 @@
-//! Background processes that outlive this one: started in a session of their own, found again later.
+//! Background processes that outlive this program: started in their own session, and found again by
+//! a record.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,17 +11,17 @@ use serde_json::{Value, json};
 
 use crate::sh;
 
-/// A process that was started earlier, perhaps by an earlier run of this program.
+/// A process that this program started, perhaps in an earlier run.
 pub(crate) struct Process {
     pub(super) pid: u32,
-    /// The kernel's start time, which tells a process from a later one with the same pid.
+    /// The kernel's start time, which distinguishes it from a later process with the same PID.
     started: u64,
-    /// A digest of how it was started.
+    /// A digest of its command and inputs.
     pub(super) recipe: String,
 }
 
 impl Process {
-    /// The process that `file` remembers, if it still runs.
+    /// Returns the process in the record `file`, if it still runs.
     pub(crate) fn find(file: &Path) -> Option<Self> {
         let text = fs::read_to_string(file).ok()?;
         let value: Value = serde_json::from_str(&text).ok()?;
@@ -32,7 +33,7 @@ impl Process {
         found.is_alive().then_some(found)
     }
 
-    /// Starts `command` in a session of its own, its output appended to `log`.
+    /// Starts `command` in its own session; its output is appended to `log`.
     pub(crate) fn start(command: &Command, recipe: &str, file: &Path, log: &Path) -> Result<Self> {
         let output = fs::OpenOptions::new().create(true).append(true).open(log)?;
         let mut detached = Command::new("setsid");
@@ -56,22 +57,22 @@ impl Process {
         Ok(process)
     }
 
-    /// Writes the record by which it is found again.
+    /// Writes its record.
     pub(super) fn remember(&self, file: &Path, recipe: &str) -> Result<()> {
         let record = json!({ "pid": self.pid, "started": self.started, "recipe": recipe });
-        // Renamed when complete: half a record would make an orphan of the process.
+        // Renamed when complete, because a process with a partial record could not be found again.
         let fresh = file.with_extension("new");
         fs::write(&fresh, record.to_string())?;
         fs::rename(&fresh, file).with_context(|| format!("write {}", file.display()))
     }
 
-    /// Whether it runs: not ended, not a zombie, not another process with its pid.
+    /// Whether it runs: not ended, not a zombie, not another process with its PID.
     pub(crate) fn is_alive(&self) -> bool {
         stat(self.pid)
             .is_some_and(|(started, state)| started == self.started && !"ZX".contains(state))
     }
 
-    /// Ends it, by force after `grace`.
+    /// Terminates it, and kills it after `grace`.
     pub(crate) fn stop(&self, grace: Duration) -> Result<()> {
         if self.is_alive() {
             signal("TERM", &[self.pid]);
@@ -91,7 +92,7 @@ impl Process {
     }
 }
 
-/// Sends a signal to processes of which some may have ended already.
+/// Sends a signal to processes; those that have ended already are ignored.
 pub(super) fn signal(name: &str, pids: &[u32]) {
     if !pids.is_empty() {
         sh::succeeds(
@@ -100,19 +101,20 @@ pub(super) fn signal(name: &str, pids: &[u32]) {
     }
 }
 
-/// Start time and state of a process.
+/// Returns start time and state of a process.
 fn stat(pid: u32) -> Option<(u64, char)> {
     parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// The program's name stands in parentheses and may itself contain spaces and parentheses.
+/// Parses `/proc/PID/stat`. The program's name is in parentheses and may itself contain spaces and
+/// parentheses.
 fn parse_stat(text: &str) -> Option<(u64, char)> {
     let (_, rest) = text.rsplit_once(") ")?;
     let fields: Vec<&str> = rest.split(' ').collect();
     Some((fields.get(19)?.parse().ok()?, fields.first()?.chars().next()?))
 }
 
-/// All processes whose command line satisfies `wanted`.
+/// Returns the PIDs of all processes whose command line satisfies `wanted`.
 pub(super) fn matching(wanted: impl Fn(&str) -> bool) -> Result<Vec<u32>> {
     let mut pids = Vec::new();
     for entry in fs::read_dir("/proc")?.flatten() {

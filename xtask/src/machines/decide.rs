@@ -1,54 +1,54 @@
-//! What is to be done so that those machines run that Ironic says are deployed, and no others.
+//! Decides the next steps, so that exactly the machines run that Ironic has deployed.
 
 use std::collections::BTreeSet;
 
-/// A machine that Ironic has deployed with a config drive.
+/// A node that Ironic has deployed with a config drive.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Node {
     pub(super) uuid: String,
     /// Its name, else its UUID.
     pub(super) name: String,
-    /// When it became active, in seconds: two deployments of a machine differ in it.
+    /// The Unix time when it became active, which distinguishes two deployments of a machine.
     pub(super) since: u64,
     pub(super) is_on: bool,
 }
 
 impl Node {
-    /// What tells this deployment of the machine from all others.
+    /// Returns the identity of this deployment of the machine.
     pub(super) fn deployment(&self) -> String {
         format!("{}-{}", self.uuid, self.since)
     }
 
-    /// The name of its pod.
+    /// Returns the name of its pod.
     pub(super) fn pod(&self) -> String {
         format!("machine-{}", self.name)
     }
 }
 
-/// A machine that runs.
+/// A running machine.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Pod {
     pub(super) name: String,
     /// The deployment that it booted from.
     pub(super) deployment: String,
-    /// Whether it was told to end.
+    /// Whether it is being deleted.
     pub(super) is_ending: bool,
 }
 
-/// What is done next.
+/// A step.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum Step<'a> {
-    /// Ends a machine's pod.
+    /// Deletes a machine's pod.
     Halt(&'a str),
-    /// Removes what is left of a deployment.
+    /// Removes the files of a deployment.
     Wipe(&'a str),
     /// Boots a machine.
     Boot(&'a Node),
 }
 
-/// The next steps; none where all is as it should be or will be without another one.
+/// Returns the next steps; empty when nothing is left to do or only deletions are pending.
 ///
-/// `disks` are the deployments of which there is something on the disk.
+/// `disks` are the deployments that have files on the disk.
 pub(super) fn decide<'a>(nodes: &'a [Node], pods: &'a [Pod], disks: &'a [String]) -> Vec<Step<'a>> {
     let deployed: BTreeSet<String> = nodes.iter().map(Node::deployment).collect();
     let is_wanted =
@@ -56,7 +56,7 @@ pub(super) fn decide<'a>(nodes: &'a [Node], pods: &'a [Pod], disks: &'a [String]
     let surplus = pods.iter().filter(|it| !it.is_ending && !is_wanted(it));
     let in_use = |disk: &String| pods.iter().any(|it| it.deployment == *disk);
     let forgotten = disks.iter().filter(|it| !deployed.contains(*it) && !in_use(it));
-    // Two pods cannot have one name: a machine's old pod goes first.
+    // Pod names are unique, so a machine's old pod must be gone first.
     let has_pod = |node: &Node| pods.iter().any(|it| it.name == node.pod());
     let down = nodes.iter().filter(|it| it.is_on && !has_pod(it));
     surplus

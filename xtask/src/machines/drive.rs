@@ -1,4 +1,4 @@
-//! A config drive as Ironic keeps it, laid out as the files that a host finds on it.
+//! Unpacks a config drive, as Ironic stores it, into the files that a host finds on it.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -10,10 +10,11 @@ use serde_json::{Map, Value};
 
 use crate::sh;
 
-/// Makes `folder` hold the files of a drive, for root's eyes only.
+/// Writes the files of a drive into `folder`, readable for root only.
 ///
 /// # Errors
-/// A drive in neither of the forms that Ironic's API takes from us.
+///
+/// The drive has neither of the two forms that the operator sends to Ironic's API.
 pub(super) fn unpack(drive: &Value, folder: &Path) -> Result<()> {
     fs::create_dir_all(folder)?;
     fs::set_permissions(folder, Permissions::from_mode(0o700))?;
@@ -27,7 +28,7 @@ pub(super) fn unpack(drive: &Value, folder: &Path) -> Result<()> {
     }
 }
 
-/// The image, read by a program that knows nothing of how we made it.
+/// Unpacks an ISO image with a program that is independent of the code that wrote it.
 fn image(packed: &str, folder: &Path) -> Result<()> {
     let image = folder.with_extension("iso");
     let mut write = Command::new("bash");
@@ -40,7 +41,7 @@ fn image(packed: &str, folder: &Path) -> Result<()> {
     fs::remove_file(&image).with_context(|| format!("remove {}", image.display()))
 }
 
-/// What Ironic's conductor would put into an image.
+/// Writes the files that Ironic's conductor would put into an image.
 fn files(form: &Map<String, Value>, folder: &Path) -> Result<()> {
     fs::create_dir_all(folder)?;
     for (part, value) in form {

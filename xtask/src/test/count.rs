@@ -1,4 +1,4 @@
-//! How many tests passed and failed and which, read from what test runners print.
+//! Counts tests and their outcomes in the output of test runners.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,17 +11,17 @@ use anyhow::{Context, Result};
 
 use super::outcome::{self, Outcome, Tests};
 
-/// Tests that passed and failed.
+/// The number of tests that passed and failed.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Count {
-    /// How many passed.
+    /// Passed tests.
     pub(crate) passed: usize,
-    /// How many failed.
+    /// Failed tests.
     pub(crate) failed: usize,
 }
 
 impl Count {
-    /// What a line says: `test result: ok. 3 passed; 1 failed; …` or `3 passed, 1 failed`.
+    /// Parses a result line: `test result: ok. 3 passed; 1 failed; …` or `3 passed, 1 failed`.
     fn of_line(line: &str) -> Option<Self> {
         let line = line.trim();
         let is_result = line.starts_with("test result:") || line.ends_with(" failed");
@@ -48,26 +48,26 @@ impl fmt::Display for Count {
     }
 }
 
-/// What a part of the tests came to.
+/// The result of a part of the tests.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Found {
-    /// How many tests passed and failed.
+    /// The number of tests that passed and failed.
     pub(crate) count: Count,
-    /// What became of each.
+    /// The outcome of each.
     pub(crate) tests: Tests,
-    /// How many seconds a test took, where that is known.
+    /// Test → its duration in seconds, if known.
     pub(crate) seconds: BTreeMap<String, f64>,
 }
 
 impl Found {
-    /// One test.
+    /// Returns the result of one test.
     pub(crate) fn one(name: &str, outcome: Outcome) -> Self {
         let mut found = Self::default();
         found.add(name.to_owned(), outcome);
         found
     }
 
-    /// Adds a test.
+    /// Adds the outcome of a test.
     pub(crate) fn add(&mut self, name: String, outcome: Outcome) {
         match outcome {
             Outcome::Passed => self.count.passed += 1,
@@ -77,7 +77,7 @@ impl Found {
         self.tests.insert(name, outcome);
     }
 
-    /// The names of the tests that failed.
+    /// Returns the names of the tests that failed.
     pub(crate) fn failed(&self) -> impl Iterator<Item = &str> {
         self.tests.iter().filter(|it| *it.1 == Outcome::Failed).map(|it| it.0.as_str())
     }
@@ -91,16 +91,16 @@ impl AddAssign for Found {
     }
 }
 
-/// Which lines about single tests are shown.
+/// Which lines about single tests are printed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Shown {
-    /// All of them: each takes its time.
+    /// All of them, for slow tests.
     All,
-    /// Only of tests that did not pass.
+    /// Only those of tests that did not pass.
     Bad,
 }
 
-/// Runs a test runner, shows what it prints, and adds up what it counts and names.
+/// Runs a test runner, prints its output, and collects its counts and the names of its tests.
 ///
 /// Each name is prefixed. A runner that fails without a failed test, prints no result, or does not
 /// name each test that it counts, is one failure.
@@ -120,7 +120,7 @@ pub(crate) fn counted(mut command: Command, prefix: &str, shown: Shown) -> Resul
         }
         if let Some((name, outcome)) = test {
             let name = format!("{prefix}{name}");
-            // When the first of them began is not seen: what it needs is made before.
+            // The start of the first test is unknown, because its setup comes before.
             let since_last = last_end.replace(Instant::now()).map(|it| it.elapsed().as_secs_f64());
             let seconds = outcome::seconds_of(&line)
                 .or_else(|| since_last.filter(|_| outcome::is_one_by_one(&line)));
@@ -140,7 +140,7 @@ pub(crate) fn counted(mut command: Command, prefix: &str, shown: Shown) -> Resul
     Ok(found)
 }
 
-/// What lines of a part begin with that runs beside others: the name of its thread.
+/// Returns the prefix of a parallel part's lines: the name of its thread.
 pub(super) fn label() -> String {
     let name = std::thread::current().name().filter(|it| *it != "main").map(str::to_owned);
     name.map(|it| format!("{it}| ")).unwrap_or_default()

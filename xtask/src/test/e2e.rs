@@ -1,4 +1,4 @@
-//! The end-to-end tests: an upgrade from the release before, the demo, and all others on top of it.
+//! The end-to-end tests: an upgrade from the previous release, the demo, and all others afterwards.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,32 +13,32 @@ use crate::cluster::Choice;
 use crate::demo::scene::MAIN;
 use crate::{bare_metal, demo, images, lab, release, upgrade};
 
-/// The test that turns the release before into this one.
+/// The test that upgrades the previous release to this one.
 const UPGRADE: &str = "e2e upgrade::";
 
-/// The tests of hosts that begin as machines of an Ironic, which only the lab has.
+/// The tests of hosts that start as machines of an Ironic, which only the lab has.
 const BARE_METAL: &str = "e2e baremetal::";
 
 /// The tests that change the demo's two hosts for minutes.
 const MAIN_JOB: &str = "e2e main_job::";
 
-/// How many tests of a program run at once: they wait for hosts, and for each other.
+/// The number of parallel tests of a program: they wait for hosts, and for each other.
 const AT_ONCE: &str = "--test-threads=8";
 
-/// What runs meanwhile: tests on hosts of their own, in namespaces of their own, that let the operators
-/// be and hold nobody to a few seconds.
+/// The programs that run in parallel to the main job: their tests have hosts and namespaces of
+/// their own, do not disturb the operators, and expect no response within seconds.
 const MEANWHILE: [&str; 3] = ["e2e baremetal::", "e2e removal::", "e2e runs_by_hand::"];
 
-/// What the tests find when they begin.
+/// The prepared environment of the tests.
 pub(super) struct Prepared {
     env: lab::Env,
-    /// The file with the chart's values for the operators of this tree; none where the release before cannot
-    /// be had, and nothing was installed.
+    /// The file with the chart's values for the operators of this tree; `None` when the previous
+    /// release is not available, so that nothing was installed.
     values: Option<PathBuf>,
 }
 
-/// Starts the lab and has the release before do the main job; makes all images. Minutes of compiling on a new
-/// machine and of waiting on each, which other checks leave a core for.
+/// Starts the lab, runs the main job with the previous release, and builds all images. This takes
+/// minutes of compiling on a new machine and of waiting on each; other checks leave a core for it.
 pub(super) fn prepare(cluster: &Choice) -> Result<Prepared> {
     let env = cluster.up()?;
     let can_upgrade = release::can_be_had()?;
@@ -53,8 +53,8 @@ pub(super) fn prepare(cluster: &Choice) -> Result<Prepared> {
     Ok(Prepared { env, values })
 }
 
-/// The release before has done the main job and is upgraded; the demo then finds its work done, and the tests
-/// do their worst to it.
+/// Upgrades the previous release, which has done the main job. The demo then finds everything
+/// deployed, and the disruptive tests follow.
 pub(super) fn run(cluster: &Choice, Prepared { env, values }: &Prepared) -> Result<Found> {
     let programs = programs::all()?.iter().filter(|it| it.is_end_to_end());
     let mut tests = Tests { env, values: values.as_deref(), programs: named(programs)? };
@@ -79,7 +79,7 @@ pub(super) fn run(cluster: &Choice, Prepared { env, values }: &Prepared) -> Resu
     Ok(found)
 }
 
-/// The demo, and that it still holds when everything is asked again.
+/// Runs the demo, and verifies that its facts still hold when they are collected again.
 fn demo(cluster: &Choice) -> Result<Found> {
     demo::show(cluster, &MAIN)?;
     let mut found = Found::one("e2e demo", Outcome::Passed);
@@ -88,7 +88,7 @@ fn demo(cluster: &Choice) -> Result<Found> {
     Ok(found)
 }
 
-/// All tests of all programs, and what they need to run.
+/// All test programs, and what they need to run.
 struct Tests<'a> {
     env: &'a lab::Env,
     values: Option<&'a Path>,
@@ -102,7 +102,7 @@ fn named<'a>(
 }
 
 impl Tests<'_> {
-    /// The names of all tests, with their programs'.
+    /// Returns the names of all tests, with the prefixes of their programs.
     fn names(&self) -> Vec<String> {
         let of = |(program, names): &(&Program, Vec<String>)| {
             names.iter().map(|it| format!("{}{it}", program.prefix)).collect::<Vec<_>>()
@@ -110,8 +110,8 @@ impl Tests<'_> {
         self.programs.iter().flat_map(of).collect()
     }
 
-    /// Starts Ironic and what makes machines of its nodes; without a lab, leaves out the tests that need
-    /// them.
+    /// Starts Ironic and the process that runs its machines; without the lab, skips the tests that
+    /// need them.
     fn provide_machines(&mut self) -> Result<Found> {
         let mut left_out = Found::default();
         if self.env.is_lab() {
@@ -131,7 +131,7 @@ impl Tests<'_> {
         Ok(left_out)
     }
 
-    /// Runs those tests whose names are chosen.
+    /// Runs the chosen tests.
     fn run(&self, is_chosen: impl Fn(&str) -> bool + Sync) -> Result<Found> {
         let is_meanwhile = |it: &str| MEANWHILE.contains(&it);
         let mut found = self.each(|it| it != MAIN_JOB && !is_meanwhile(it), &is_chosen)?;

@@ -1,5 +1,5 @@
-//! Whether each package is compiled with one set of features: another set is another compilation, of it and
-//! of all that depends on it.
+//! Checks that each package is compiled with one set of features: a second set compiles it and all
+//! its dependents again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Stdio;
@@ -12,20 +12,20 @@ use super::count::Found;
 use super::outcome::Outcome;
 use super::{cargo, programs};
 
-/// What can be compiled: a library, a build script or a program of a package, in a profile.
+/// A compilation unit: a library, a build script or a program of a package, in a profile.
 ///
-/// The host's and the target's are the same to cargo unless their features differ.
+/// Units for host and target are the same to cargo unless their features differ.
 type Unit = [String; 4];
-/// The sets of features of each.
+/// The feature sets of each unit.
 type Seen = BTreeMap<Unit, BTreeSet<String>>;
 
-/// What the commands of this run have compiled, or found compiled.
+/// The units that the commands of this run have compiled, or found compiled.
 static SEEN: Mutex<Seen> = Mutex::new(Seen::new());
 
-/// Runs cargo to compile something, and notes what it compiles with which features; `rest` stands behind its
-/// other arguments. Returns cargo's messages; what the compiler says goes to the human.
+/// Runs cargo to compile something, and records the features of each unit; `rest` follows its other
+/// arguments. Returns cargo's messages; the compiler's diagnostics go to standard error.
 ///
-/// The pure crates are compiled alone in order to have other features: they do not come here.
+/// The pure crates are compiled alone in order to have other features, and do not use this.
 pub(super) fn compile(arguments: &[&str], rest: &[&str]) -> Result<String> {
     let mut command = cargo(arguments);
     command.args(["--quiet", "--message-format=json-render-diagnostics"]).args(rest);
@@ -36,12 +36,12 @@ pub(super) fn compile(arguments: &[&str], rest: &[&str]) -> Result<String> {
     Ok(messages)
 }
 
-/// The check of all that this run has compiled, with the program that it began with.
+/// Checks all units that this run has compiled, and the running program itself.
 pub(super) fn check() -> Result<Found> {
     programs::all()?;
-    // As the command's alias does; it is compiled already, unless its features are others.
+    // As the `cargo xtask` alias does; it is compiled already, unless its features differ.
     compile(&["build", "--package", "xtask"], &[])?;
-    // As the lab's images do.
+    // As for the lab's images.
     compile(&["build", "--workspace", "--bins"], &[])?;
     let faults = faults(&SEEN.lock().unwrap_or_else(PoisonError::into_inner));
     for fault in &faults {
@@ -62,14 +62,14 @@ fn note(messages: &str, seen: &mut Seen) {
     }
 }
 
-/// Reads a line of cargo's messages; `None` where it tells of anything else.
+/// Parses a line of cargo's messages; `None` for other messages.
 fn of_message(line: &str) -> Option<(Unit, String)> {
     let message: Value = serde_json::from_str(line).ok()?;
     if message["reason"] != "compiler-artifact" {
         return None;
     }
     let mut profile = message["profile"].clone();
-    // Our own libraries are compiled with and without their tests.
+    // The project's libraries are compiled with and without their tests.
     profile.as_object_mut()?.remove("test");
     let target = &message["target"];
     let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -108,7 +108,7 @@ mod tests {
 
     fn faults_of(messages: &[String]) -> Vec<String> {
         let mut seen = Seen::new();
-        // Of several commands.
+        // The messages of several commands.
         for it in messages {
             note(it, &mut seen);
         }

@@ -1,4 +1,5 @@
-//! The journey as a test: a snippet arrives, a changed one replaces it, and a removed one leaves nothing.
+//! The journey as a test: a snippet takes effect, a changed one replaces it, and a removed one
+//! leaves nothing.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -13,14 +14,14 @@ use crate::cluster::Choice;
 use crate::journey::{self, HOST, KEY, NAMESPACE, SERVICE, Walk, places};
 use crate::{lab, paths, sh};
 
-/// What nova-compute does without the snippet.
+/// The options of nova-compute without the snippet.
 const GENERATED: [(&str, &str); 2] =
     [("libvirt.cpu_mode", "host-model"), ("libvirt.cpu_models", "[]")];
 
-/// How long nova-compute may take from its start to its log of options.
+/// The timeout from nova-compute's start until it logs its options.
 const STARTED: Duration = Duration::from_mins(1);
 
-/// Walks it three times; each place of the first walk is a test, and each further walk is one.
+/// Runs it three times; each place of the first run is a test, and each further run is one.
 pub(super) fn run(cluster: &Choice) -> Result<Found> {
     let env = journey::up(cluster)?;
     let mut found = Found::default();
@@ -37,7 +38,7 @@ pub(super) fn run(cluster: &Choice) -> Result<Found> {
     Ok(found)
 }
 
-/// Counts one test; whether it passed.
+/// Records one test, and returns whether it passed.
 fn told(found: &mut Found, name: &str, result: &Result<()>) -> bool {
     if let Err(error) = result {
         println!("{error:#}");
@@ -56,7 +57,7 @@ fn first(env: &lab::Env, found: &mut Found) -> Result<()> {
     is("libvirt.cpu_models", "['Nehalem']")
 }
 
-/// The plugin sees at every place what the walk has seen there.
+/// Checks that the plugin finds the snippet at every place.
 fn arrived(env: &lab::Env) -> Result<()> {
     let text = traced(env, &example())?;
     for place in places::ALL {
@@ -70,7 +71,8 @@ fn arrived(env: &lab::Env) -> Result<()> {
     Ok(())
 }
 
-/// Of what was taken away the plugin names the place where it is missing, and what holds instead.
+/// Checks that for a removed snippet the plugin names the place where it is missing, and the value
+/// in force.
 fn gone(env: &lab::Env) -> Result<()> {
     let text = traced(env, &example())?;
     for words in ["It stops at step 3, written", "no file sets it", "In force: "] {
@@ -79,7 +81,7 @@ fn gone(env: &lab::Env) -> Result<()> {
     Ok(())
 }
 
-/// `kubectl edpm trace` of the snippet's option, as a human runs it.
+/// Runs `kubectl edpm trace` for the snippet's option, as a user does.
 fn traced(env: &lab::Env, snippet: &Path) -> Result<String> {
     let others = env::var_os("PATH").unwrap_or_default();
     let folders = iter::once(paths::compiled().join("debug")).chain(env::split_paths(&others));
@@ -90,7 +92,7 @@ fn traced(env: &lab::Env, snippet: &Path) -> Result<String> {
     let output = trace.stdin(Stdio::null()).output().context("cannot start kubectl")?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let said = String::from_utf8_lossy(&output.stderr);
-    // It ends with 1 where the option is not in force.
+    // It exits with 1 when the option is not in force.
     ensure!(matches!(output.status.code(), Some(0 | 1)) && !text.is_empty(), "{said}\n{text}");
     Ok(text)
 }
@@ -99,7 +101,7 @@ fn example() -> PathBuf {
     paths::repo().join("examples/journey/my.conf")
 }
 
-/// `nova_compute` starts once more, and libvirt goes on.
+/// Changes the snippet: `nova_compute` restarts, and libvirt keeps running.
 fn changed(env: &lab::Env) -> Result<()> {
     let before = places::containers()?;
     let file = snippet("[libvirt]\ncpu_mode = custom\ncpu_models = Penryn\n")?;
@@ -128,7 +130,8 @@ fn snippet(text: &str) -> Result<PathBuf> {
     Ok(fs::canonicalize(file)?)
 }
 
-/// Waits until the running nova-compute says so: it logs its options a moment after it was started.
+/// Waits until the running nova-compute has logged this value: it logs its options shortly after
+/// its start.
 fn is(name: &str, expected: &str) -> Result<()> {
     sh::wait_for(&format!("{name} = {expected}"), STARTED, || {
         let found = places::value(name)?;

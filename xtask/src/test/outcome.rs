@@ -1,30 +1,30 @@
-//! What became of each test by its name, read from what test runners print.
+//! The outcome of each test by its name, parsed from the output of test runners.
 
 use std::collections::BTreeMap;
 
-/// What became of a test.
+/// The outcome of a test.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Outcome {
-    /// It ran and held.
+    /// It passed.
     Passed,
-    /// It ran and did not hold.
+    /// It failed.
     Failed,
     /// It did not run.
     Skipped,
 }
 
-/// Tests by their names.
+/// Test name → outcome.
 pub(crate) type Tests = BTreeMap<String, Outcome>;
 
 impl Outcome {
     const ALL: [Self; 3] = [Self::Passed, Self::Failed, Self::Skipped];
 
-    /// Of a check that holds or does not.
+    /// Returns the outcome of a check.
     pub(crate) fn of(holds: bool) -> Self {
         if holds { Self::Passed } else { Self::Failed }
     }
 
-    /// The word in the report.
+    /// Returns the word for the report.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Passed => "passed",
@@ -33,13 +33,13 @@ impl Outcome {
         }
     }
 
-    /// The outcome of that word.
+    /// Parses the word in the report.
     pub(crate) fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == word)
     }
 }
 
-/// What a line says of a test: `test a::b ... ok` of Rust, `test_b (a.A.test_b) ... ok` of Python.
+/// Parses a line about a test: `test a::b ... ok` of Rust, `test_b (a.A.test_b) ... ok` of Python.
 pub(crate) fn of_line(line: &str) -> Option<(String, Outcome)> {
     let (name, end) = line.trim().split_once(" ... ")?;
     let outcome = match end.split([' ', ',']).next()? {
@@ -50,19 +50,19 @@ pub(crate) fn of_line(line: &str) -> Option<(String, Outcome)> {
     };
     let name = match (name.strip_prefix("test "), name.split_once(" (")) {
         (Some(name), _) => name.strip_suffix(" - should panic").unwrap_or(name),
-        // A part of a Python test that fails bears its name too.
+        // The line of a failed Python subtest contains the test's name too.
         (None, Some((_, id))) => id.split_once(')')?.0,
         (None, None) => return None,
     };
     Some((name.to_owned(), outcome))
 }
 
-/// How long a test took, as a line of Rust's harness tells it: `test a ... ok <1.234s>`.
+/// Parses the duration of a test in a line of Rust's harness: `test a ... ok <1.234s>`.
 pub(crate) fn seconds_of(line: &str) -> Option<f64> {
     line.trim().rsplit_once(" <")?.1.strip_suffix("s>")?.parse().ok()
 }
 
-/// Whether the line is of a runner whose tests follow each other, as Python's do.
+/// Whether the line is from a runner that runs tests one after the other, as Python's does.
 pub(crate) fn is_one_by_one(line: &str) -> bool {
     !line.trim_start().starts_with("test ")
 }

@@ -1,4 +1,4 @@
-//! The test programs of the workspace: built by cargo, and run one by one, so that each test has the
+//! The test programs of the workspace: built by cargo and run one by one, so that each test has the
 //! name of its crate.
 
 use std::path::PathBuf;
@@ -11,10 +11,10 @@ use serde_json::Value;
 use super::{features, sim};
 use crate::sh;
 
-/// A program of tests.
+/// A test program.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Program {
-    /// What its tests' names start with: the crate, and the file of tests where it is one.
+    /// The prefix of its tests' names: the crate, and the file for integration tests.
     pub(crate) prefix: String,
     executable: PathBuf,
     folder: PathBuf,
@@ -26,36 +26,36 @@ impl Program {
         self.prefix.starts_with("e2e ")
     }
 
-    /// Whether it is the control logic against a simulated cluster.
+    /// Whether it tests the control logic against a simulated cluster.
     pub(crate) fn is_simulated(&self) -> bool {
         sim::is_simulated(&self.prefix)
     }
 
-    /// The command that runs it as cargo would.
+    /// Returns the command that runs it as cargo would.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.executable);
         command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
         command
     }
 
-    /// The same, telling how long each test took.
+    /// Returns the same command with the duration of each test.
     ///
-    /// The option is not stable, and this variable makes the test harness take it all the same; it says
-    /// nothing to the compiler, which is done by now.
+    /// The option is unstable; this variable makes the test harness accept it. It does not affect
+    /// the compiler, which has finished by now.
     pub(crate) fn timed(&self) -> Command {
         let mut command = self.command();
         command.env("RUSTC_BOOTSTRAP", "1").args(["-Zunstable-options", "--report-time"]);
         command
     }
 
-    /// The names of its tests, without the prefix.
+    /// Returns the names of its tests, without the prefix.
     pub(crate) fn tests(&self) -> Result<Vec<String>> {
         let list = sh::run(self.command().args(["--list", "--format", "terse"]))?;
         let name = |line: &str| line.strip_suffix(": test").map(str::to_owned);
         Ok(list.lines().filter_map(name).collect())
     }
 
-    /// Reads a line of cargo's messages; `None` where it tells of anything else.
+    /// Parses a line of cargo's messages; `None` for other messages.
     fn of_message(line: &str) -> Option<Self> {
         let message: Value = serde_json::from_str(line).ok()?;
         if message["profile"]["test"] != true {
@@ -74,7 +74,8 @@ impl Program {
     }
 }
 
-/// The name in `path+file:///a/crates/operator-core#0.1.0`, or in `path+file:///a/crates/c#common@0.1.0`.
+/// Returns the package name in `path+file:///a/crates/operator-core#0.1.0`, or in
+/// `path+file:///a/crates/c#common@0.1.0`.
 fn package(id: &str) -> Option<&str> {
     let (path, version) = id.rsplit_once('#')?;
     match version.split_once('@') {
@@ -83,11 +84,11 @@ fn package(id: &str) -> Option<&str> {
     }
 }
 
-/// All programs of tests of the workspace, with the examples and programs that some of them start;
-/// built once, by one command.
+/// Returns all test programs of the workspace; builds them once by one command, with the examples
+/// and programs that some of them start.
 ///
-/// Cargo chooses the features of dependencies by the packages that a command names: a second command
-/// that names others compiles the same dependencies again, for minutes.
+/// Cargo chooses the features of dependencies by the packages that a command names: a second
+/// command with others compiles the same dependencies again, for minutes.
 pub(crate) fn all() -> Result<&'static [Program]> {
     static BUILT: OnceLock<Vec<Program>> = OnceLock::new();
     match BUILT.get() {
@@ -100,7 +101,7 @@ fn build() -> Result<Vec<Program>> {
     let messages = features::compile(&["build", "--workspace", "--all-targets"], &[])
         .context("the tests do not compile")?;
     let mut programs: Vec<Program> = messages.lines().filter_map(Program::of_message).collect();
-    // Cargo tells of them as they are linked; the same order each time makes runs comparable.
+    // Cargo reports them as they are linked; a fixed order makes runs comparable.
     programs.sort_by(|a, b| a.prefix.cmp(&b.prefix));
     Ok(programs)
 }

@@ -1,4 +1,4 @@
-//! What the last tests came to, as a file: each part that ran, and each of its tests by name.
+//! The report of the last tests as a file: each part that ran, and each of its tests by name.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use super::outcome::{Outcome, Tests};
 use super::shares;
 use crate::paths;
 
-/// How many of the slowest tests are told.
+/// The number of slowest tests to print.
 const SLOWEST: usize = 10;
 
 /// The parts that ran, with their tests.
@@ -19,9 +19,9 @@ const SLOWEST: usize = 10;
 pub(crate) struct Report {
     /// Part → its tests.
     pub(crate) parts: BTreeMap<String, Tests>,
-    /// Part → the seconds that it took.
+    /// Part → its duration in seconds.
     pub(crate) seconds: BTreeMap<String, u64>,
-    /// Test → the seconds that it took, where that is known.
+    /// Test → its duration in seconds, if known.
     pub(crate) seconds_of_tests: BTreeMap<String, f64>,
 }
 
@@ -30,7 +30,7 @@ impl Report {
         paths::target().join("test-report.json")
     }
 
-    /// The last report; `None` where no test has run yet.
+    /// Reads the last report; `None` when no test has run yet.
     pub(crate) fn read() -> Result<Option<Self>> {
         let path = Self::path();
         let text = match fs::read_to_string(&path) {
@@ -41,7 +41,7 @@ impl Report {
         Self::parse(&text).with_context(|| path.display().to_string()).map(Some)
     }
 
-    /// Writes it in place of the last one.
+    /// Writes it, replacing the last one.
     pub(crate) fn write(&self) -> Result<()> {
         fs::create_dir_all(paths::target())?;
         let path = Self::path();
@@ -82,7 +82,7 @@ impl Report {
         format!("{value:#}\n")
     }
 
-    /// The tests that took longest, the slowest first.
+    /// Returns the tests that took longest, the slowest first.
     fn slowest(&self) -> Vec<(&str, f64)> {
         let mut all: Vec<(&str, f64)> =
             self.seconds_of_tests.iter().map(|(name, seconds)| (name.as_str(), *seconds)).collect();
@@ -91,7 +91,7 @@ impl Report {
         all
     }
 
-    /// Minutes per part, the slowest tests, and the parts that took more than their share.
+    /// Returns the minutes per part, the slowest tests, and the parts that exceeded their share.
     pub(crate) fn times(&self) -> String {
         let mut text = String::from("== times\n");
         for (part, seconds) in &self.seconds {

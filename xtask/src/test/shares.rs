@@ -1,9 +1,9 @@
-//! How long each part may take: its share of the time of a warm run on two cores.
+//! The time budget of each part, in a warm run on two cores.
 //!
-//! A part that takes more than one and a half times as long is named at the end of a run, so that whoever
-//! made it slower notices.
+//! A part that takes more than one and a half times as long is named at the end of a run.
 
-/// Part → seconds; and how long the parts that need nothing wait for the lab, and the whole run.
+/// Part → seconds; also the time that the parts without dependencies wait for the lab, and that of
+/// the whole run.
 const SHARES: [(&str, u64); 15] = [
     ("format", 5),
     ("lint", 60),
@@ -22,7 +22,7 @@ const SHARES: [(&str, u64); 15] = [
     ("all", 1680),
 ];
 
-/// The share of a part in seconds; `None` where it has none.
+/// Returns the share of a part in seconds; `None` when it has none.
 pub(super) fn of(part: &str) -> Option<u64> {
     SHARES.iter().find(|it| it.0 == part).map(|it| it.1)
 }

@@ -6,8 +6,8 @@ use super::count::{Found, Shown, counted};
 use super::programs;
 use crate::lab;
 
-/// What the names of these tests begin with, which are files of tests of one crate; and how many run at
-/// once. They wait most of their time, but those of the second file start a cluster each.
+/// The prefixes of these tests' names, which are test files of one crate, and the number of
+/// parallel tests. They mostly wait, but those of the second file start a cluster each.
 const PROGRAMS: [(&str, &str); 2] = [
     ("simulated-cluster sim::", "--test-threads=8"),
     ("simulated-cluster disturbed::", "--test-threads=4"),

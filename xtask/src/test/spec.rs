@@ -1,4 +1,5 @@
-//! What is proven by which test: the tables in the docs, against the report of the tests that ran.
+//! Checks the tables in the docs that map requirements to tests, against the report of the tests
+//! that ran.
 
 pub(crate) mod table;
 #[cfg(test)]
@@ -20,9 +21,9 @@ use super::report::Report;
 use super::sim;
 use crate::paths;
 
-/// In how many rows a test may stand: what proves everything proves nothing in particular.
+/// The number of rows that may cite one test: a test cited everywhere proves nothing specific.
 const ROWS_OF_A_TEST: usize = 3;
-/// The rules whose rows name a change of the code that their tests catch.
+/// The rules whose rows name a mutant that their tests catch.
 const WITH_MUTANTS: [&str; 5] = ["D1", "D4", "D6", "D7", "D11"];
 
 /// A page with a table.
@@ -30,7 +31,7 @@ const WITH_MUTANTS: [&str; 5] = ["D1", "D4", "D6", "D7", "D11"];
 pub(crate) struct Page {
     /// The file, from the root of the repository.
     pub(crate) file: &'static str,
-    /// How many rows it has at least.
+    /// The minimum number of its rows.
     pub(crate) n_rows: usize,
     /// Whether its rows quote the specification.
     pub(crate) is_quoting: bool,
@@ -38,7 +39,7 @@ pub(crate) struct Page {
     pub(crate) rows: Vec<Row>,
 }
 
-/// The pages as they stand in the docs.
+/// Reads the pages of the docs.
 pub(crate) fn pages() -> Result<Vec<Page>> {
     let page = |file, n_rows, is_quoting| -> Result<Page> {
         let text = fs::read_to_string(paths::repo().join(file)).context(file)?;
@@ -47,7 +48,7 @@ pub(crate) fn pages() -> Result<Vec<Page>> {
     Ok(vec![page("docs/spec-002.md", 40, true)?, page("docs/upstream-mistakes.md", 39, false)?])
 }
 
-/// Judges the pages by the last report, and says what could not be judged.
+/// Checks the pages against the last report, and prints what could not be checked.
 pub(crate) fn check(specification: Option<&Path>) -> Result<Found> {
     let report = Report::read()?.context("no test has run yet: cargo xtask test")?;
     let pages = pages()?;
@@ -103,7 +104,8 @@ fn tell(pages: &[Page], found: &Found, waiting: &BTreeSet<&str>) {
     }
 }
 
-/// What is wrong with a row by what ran, and the parts without which it cannot be told.
+/// Returns the errors of a row according to the report, and the parts that have not run but are
+/// needed.
 fn judge<'a>(row: &'a Row, report: &Report) -> (Vec<String>, BTreeSet<&'a str>) {
     let (mut faults, mut waiting) = (Vec::new(), BTreeSet::new());
     for test in &row.tests {
@@ -122,7 +124,7 @@ fn judge<'a>(row: &'a Row, report: &Report) -> (Vec<String>, BTreeSet<&'a str>) 
     (faults, waiting)
 }
 
-/// Tests move from file to file, and keep what they say.
+/// Returns the error for a missing test; it names a test with the same function in another module.
 fn absent(test: &str, part: &str, tests: &Tests) -> String {
     let sentence = |it: &str| it.rsplit("::").next().map(str::to_owned);
     let moved = tests.keys().find(|it| it.contains("::") && sentence(it) == sentence(test));
@@ -132,7 +134,7 @@ fn absent(test: &str, part: &str, tests: &Tests) -> String {
     }
 }
 
-/// The part whose report has a test: its first word, or that of its crate.
+/// Returns the part that reports a test: its first word, or the part of its crate.
 pub(crate) fn part_of(test: &str) -> &str {
     if sim::is_simulated(test) {
         return "sim";
@@ -143,7 +145,7 @@ pub(crate) fn part_of(test: &str) -> &str {
     }
 }
 
-/// The rows that a page lacks.
+/// Lists the rows that a page lacks.
 fn incomplete(page: &Page) -> Option<String> {
     let there: BTreeSet<usize> = page.rows.iter().map(|it| it.number).collect();
     let missing: Vec<String> =
@@ -151,7 +153,7 @@ fn incomplete(page: &Page) -> Option<String> {
     (!missing.is_empty()).then(|| format!("{} lacks rows: {}", page.file, missing.join(", ")))
 }
 
-/// The tests that are nowhere written, whatever parts ran.
+/// Lists the tests that exist nowhere in the sources, whatever parts ran.
 fn unwritten(pages: &[Page], sources: &Sources) -> Vec<String> {
     let mut faults = Vec::new();
     for page in pages {
@@ -164,7 +166,8 @@ fn unwritten(pages: &[Page], sources: &Sources) -> Vec<String> {
     faults
 }
 
-/// What is wrong with the rows that are there, whatever ran; `holds` tells whether a text stands at its place.
+/// Returns the errors of the rows that need no report; `holds` checks whether a text is at its
+/// place.
 fn faults(pages: &[Page], holds: &impl Fn(&Place) -> Result<(), String>) -> Vec<String> {
     let mut faults = Vec::new();
     let mut rows_of: BTreeMap<&str, usize> = BTreeMap::new();
@@ -213,7 +216,7 @@ fn faults_of(page: &Page, row: &Row, holds: &impl Fn(&Place) -> Result<(), Strin
     faults
 }
 
-/// Whether a text stands once in its file of this repository.
+/// Checks that a text occurs exactly once in its file of the repository.
 fn in_repo(place: &Place) -> Result<(), String> {
     let text = fs::read_to_string(paths::repo().join(&place.file)).unwrap_or_default();
     match text.matches(&place.text).count() {
@@ -222,7 +225,7 @@ fn in_repo(place: &Place) -> Result<(), String> {
     }
 }
 
-/// The quotes that are not in the specification, word for word.
+/// Lists the quotes that are not verbatim in the specification.
 fn misquotes(pages: &[Page], specification: &str) -> Vec<String> {
     let specification = plain(specification);
     let mut faults = Vec::new();
@@ -237,14 +240,14 @@ fn misquotes(pages: &[Page], specification: &str) -> Vec<String> {
     faults
 }
 
-/// What stands between quotation marks; what is left out of a quote makes two of it.
+/// Returns the quoted parts of a text; an ellipsis splits a quote.
 fn quotes(text: &str) -> Vec<String> {
     let quoted = text.split('"').skip(1).step_by(2);
     let parts = quoted.flat_map(|it| it.split('…')).map(str::trim);
     parts.filter(|it| !it.is_empty()).map(str::to_owned).collect()
 }
 
-/// A text without Markdown's marks and line ends.
+/// Removes Markdown's marks and line breaks.
 fn plain(text: &str) -> String {
     let text = text.replace(['`', '*'], "");
     text.split_whitespace().collect::<Vec<_>>().join(" ")

@@ -1,8 +1,8 @@
-//! The tree that tests run from: at one path, whatever the checkout's, so that cargo finds what it has
-//! compiled before.
+//! The tree that tests run from: at one path, whatever the checkout's, so that cargo reuses what it
+//! has compiled.
 //!
-//! Cargo tells by path and time whether a file has changed, so a fresh clone would be compiled anew. The
-//! tree gets the content of the checkout, and only what differs is written.
+//! Cargo detects changes by path and time, so a fresh clone would be compiled anew. The tree gets
+//! the content of the checkout, and only differences are written.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ use anyhow::{Context as _, Result};
 
 use crate::{paths, sh};
 
-/// Of whoever has called us, for example as a hook of git: they name a repository that is not meant here.
+/// Environment variables of the caller, for example a git hook, that refer to another repository.
 const OF_CALLER: [&str; 4] = ["GIT_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_WORK_TREE"];
 
-/// Runs this command from the tree and says whether it succeeded; `None` where it is there already, or
-/// where the sources are no clone.
+/// Runs this command from the tree and returns whether it succeeded; `None` when it runs there
+/// already, or when the sources are no clone.
 pub(super) fn in_cache() -> Result<Option<bool>> {
     let (checkout, tree) = (paths::repo(), Tree { root: paths::cache().join("tree") });
     if is_same(&checkout, &tree.root) {
@@ -29,7 +29,8 @@ pub(super) fn in_cache() -> Result<Option<bool>> {
     let _lock = sh::lock("tree")?;
     tree.follow(&clone)?;
     let mut cargo = Command::new("cargo");
-    // The folder stays the one in which the command was given: paths in its arguments are meant so.
+    // The working directory stays that of the caller, because paths in the arguments are relative
+    // to it.
     cargo.args(["run", "--quiet", "--package", "xtask", "--manifest-path"]);
     cargo.arg(tree.root.join("Cargo.toml")).arg("--").args(std::env::args_os().skip(1));
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
@@ -42,7 +43,7 @@ pub(super) fn in_cache() -> Result<Option<bool>> {
     Ok(Some(status.success()))
 }
 
-/// Whether two paths lead to one folder that is there.
+/// Whether two paths lead to the same existing directory.
 fn is_same(one: &Path, other: &Path) -> bool {
     one.canonicalize().is_ok_and(|it| other.canonicalize().is_ok_and(|other| it == other))
 }
@@ -53,13 +54,14 @@ struct Clone {
 }
 
 impl Clone {
-    /// `None` where there is no git, or no repository of the checkout's own.
+    /// Returns the clone at a path; `None` without git, or without a repository of the checkout's
+    /// own.
     fn at(checkout: &Path) -> Result<Option<Self>> {
         let clone = Self { checkout: checkout.to_path_buf() };
         let Ok(top) = sh::run(clone.git().args(["rev-parse", "--show-toplevel"])) else {
             return Ok(None);
         };
-        // What is unpacked inside of another repository belongs to that one.
+        // Sources unpacked inside another repository belong to that one.
         let top = Path::new(top.trim_end()).canonicalize()?;
         Ok((top == checkout.canonicalize()?).then_some(clone))
     }
@@ -70,32 +72,32 @@ impl Clone {
         git
     }
 
-    /// Where git keeps something of this name.
+    /// Returns the path of a file in the git directory.
     fn place(&self, name: &str) -> Result<PathBuf> {
         let mut git = self.git();
         let path = sh::run(git.args(["rev-parse", "--path-format=absolute", "--git-path", name]))?;
         Ok(PathBuf::from(path.trim_end()))
     }
 
-    /// The commit that is checked out, if any.
+    /// Returns the commit that is checked out, if any.
     fn head(&self) -> Option<String> {
         sh::run(self.git().args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])).ok()
     }
 }
 
-/// A folder with the content of a checkout, and a repository of its own, which borrows the history: nothing
-/// that is done here reaches the checkout's.
+/// A directory with the content of a checkout and a repository of its own that borrows the history,
+/// so that nothing here changes the checkout's repository.
 struct Tree {
     root: PathBuf,
 }
 
 impl Tree {
-    /// Makes its files those of the checkout, with what is not committed there and not ignored; what is the
-    /// same keeps its time.
+    /// Updates its files from the checkout, including those that are neither committed nor ignored;
+    /// unchanged files keep their time.
     fn follow(&self, clone: &Clone) -> Result<()> {
         self.borrow_history(clone)?;
         let content = self.content(clone)?;
-        // First what is here, whoever made it: times alone make no difference then.
+        // Stage the present content first, so that a difference in time alone does not count.
         sh::run(self.git().args(["add", "--all"]))?;
         sh::run(self.git().args(["read-tree", "--reset", "-u", &content]))?;
         sh::run(self.git().args(["clean", "-ffdqx", "--exclude=/target"]))?;
@@ -112,7 +114,7 @@ impl Tree {
         self.root.join(".git")
     }
 
-    /// Makes the repository: the index stays, and objects are the checkout's.
+    /// Creates the repository: the index stays, and objects are borrowed from the checkout.
     fn borrow_history(&self, clone: &Clone) -> Result<()> {
         fs::create_dir_all(&self.root)?;
         let repository = self.repository();
@@ -120,7 +122,7 @@ impl Tree {
             fs::remove_file(&repository)?;
         }
         sh::run(self.git().args(["init", "--quiet"]))?;
-        // What was not committed in an earlier checkout.
+        // Uncommitted objects of an earlier checkout.
         let objects = repository.join("objects");
         fs::remove_dir_all(&objects)?;
         fs::create_dir_all(objects.join("info"))?;
@@ -131,7 +133,8 @@ impl Tree {
         Ok(fs::write(repository.join("HEAD"), head)?)
     }
 
-    /// What the checkout holds, as git's name of it; the checkout's own index and objects stay as they are.
+    /// Returns the git tree ID of the checkout's content; the checkout's own index and objects are
+    /// not changed.
     fn content(&self, clone: &Clone) -> Result<String> {
         let index = self.repository().join("index-of-checkout");
         copied(&clone.place("index")?, &index)?;
@@ -146,7 +149,7 @@ impl Tree {
     }
 }
 
-/// git, also where the checkout belongs to another user than the one who tests it.
+/// Returns a git command that accepts a checkout of another user.
 fn git() -> Command {
     let mut git = Command::new("git");
     git.args(["-c", "safe.directory=*"]);
@@ -156,9 +159,10 @@ fn git() -> Command {
     git
 }
 
-/// Copies a file with its time, or takes the copy away where there is none.
+/// Copies a file with its time, or removes the copy when there is no file.
 ///
-/// git looks into a file that was changed in the moment in which the index was written: by the index's time.
+/// git compares the content of files that changed at the time of the index, so that time must be
+/// kept.
 fn copied(from: &Path, to: &Path) -> Result<()> {
     let copy = || {
         fs::copy(from, to)?;
@@ -173,7 +177,7 @@ fn copied(from: &Path, to: &Path) -> Result<()> {
     }
 }
 
-/// Reports go where the user looks for them.
+/// Links the checkout's `target` into the tree, so that reports are where the user looks for them.
 fn link(target: &Path, link: &Path) -> Result<()> {
     fs::create_dir_all(target)?;
     if fs::read_link(link).is_ok_and(|it| it == target) {
@@ -244,7 +248,7 @@ mod tests {
         }
     }
 
-    /// In seconds since 1970, long ago.
+    /// A Unix time long ago.
     const MOMENT: u64 = 1_000_000_000;
 
     fn touch(file: &Path, seconds: u64) {
@@ -290,7 +294,7 @@ mod tests {
     #[test]
     fn a_change_in_the_moment_of_a_commit_is_seen() {
         let scene = Scene::new("moment");
-        // The time of a file's last change of any kind cannot be set.
+        // The ctime of a file cannot be set.
         scene.git(&["config", "core.trustctime", "false"]);
         let changed = scene.checkout.join("changed");
         scene.write("changed", "1");
@@ -331,7 +335,7 @@ mod tests {
         let before = scene.time("a");
         scene.follow();
         assert_eq!(scene.time("a"), before);
-        // As where the cache was copied from another machine, or its index is lost.
+        // As when the cache was copied from another machine, or its index is lost.
         fs::remove_file(scene.tree.repository().join("index")).unwrap();
         scene.follow();
         assert_eq!(scene.time("a"), before);
@@ -381,7 +385,7 @@ mod tests {
         fs::create_dir_all(scene.checkout.join("target")).unwrap();
         scene.write("target/report", "x");
         scene.follow();
-        // What somebody runs in the tree does not reach it either.
+        // git commands in the tree do not change the checkout either.
         sh::run(scene.tree.git().args(["add", "--all"])).unwrap();
         assert!(!scene.checkout.join(".git/index").exists());
         assert_eq!(scene.git(&["count-objects"]), "0 objects, 0 kilobytes\n");

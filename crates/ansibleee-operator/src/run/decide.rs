@@ -1,4 +1,4 @@
-//! What is to be done for one run: pure judgement on what was read.
+//! Decides what to do for one run, as a pure function of what was read.
 
 use std::time::Duration;
 
@@ -18,66 +18,66 @@ use super::{identity, job, pod_spec_rules, result, validate};
 use crate::objects::{Job, Pod};
 use crate::run::settings::{Settings, is_engines};
 
-/// How long a finished Job stays where `preserveJobs` is false: upstream's ten minutes.
+/// How long a finished Job is kept if `preserveJobs` is false; the same as upstream.
 const KEPT: Duration = Duration::from_mins(10);
 /// How long a pod may be missing from the cache before the API server is asked.
 pub const LAG: Duration = Duration::from_secs(10);
 
-/// All that was read about one run.
+/// Everything that was read about one run.
 #[derive(Clone, Debug)]
 pub struct Observed {
     /// The run.
     pub run: AnsibleEe,
-    /// Its Jobs: those that the run itself controls.
+    /// The Jobs that the run controls.
     pub jobs: Vec<Job>,
-    /// The pods of those Jobs, and of the Job that the status names.
+    /// The pods of those Jobs, and of the Job in the status.
     pub pods: Vec<Pod>,
     /// Whether the pods were read from the API server itself.
     pub pods_are_certain: bool,
-    /// What the operator's options say.
+    /// The operator's options.
     pub settings: Settings,
 }
 
-/// How far a run is on its way.
+/// The stage of a run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Stage {
-    /// It has not been let in as it is now.
+    /// Its present spec has not been admitted.
     Queued,
-    /// It was let in, and its result is not recorded.
+    /// It was admitted, and its result is not recorded.
     Admitted,
-    /// Its result is recorded, and nothing else is asked for.
+    /// Its result is recorded, and the spec asks for nothing else.
     Finished,
 }
 
-/// How far a run is; `has_job` says whether a Job of it is known.
+/// Returns the stage of a run; `has_job` says whether it has a known Job.
 pub fn stage(run: &AnsibleEe, has_job: bool) -> Stage {
     let Some(admitted) = admitted_identity(run) else { return Stage::Queued };
     let observed = run.status.as_ref().and_then(|it| it.observed_generation);
     let is_same = || {
-        // The result speaks of this generation: no need to compute the identity again.
+        // The result is about this generation: no need to compute the identity again.
         observed == run.metadata.generation || admitted == identity::of(run)
     };
     match status::result(run) {
         Some(_) if is_same() => Stage::Finished,
         Some(_) => Stage::Queued,
-        // Changed after it was let in and before it became a Job: judged anew.
+        // It was changed after admission and before it became a Job, so it is evaluated again.
         None if !has_job && recorded_uid(run).is_none() && !is_same() => Stage::Queued,
         None => Stage::Admitted,
     }
 }
 
-/// The UID of the run's Job, once recorded.
+/// Returns the UID of the run's Job; `None` until it is recorded.
 pub fn recorded_uid(run: &AnsibleEe) -> Option<&str> {
     run.status.as_ref()?.job.as_ref()?.uid.as_deref()
 }
 
-/// The name of the Job of what was let in last.
+/// Returns the name of the Job that was admitted last.
 pub fn current_job(run: &AnsibleEe) -> Option<&str> {
     admitted_identity(run)?;
     Some(run.status.as_ref()?.job.as_ref()?.name.as_str())
 }
 
-/// Judges a run.
+/// Returns the plan for a run.
 pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     let run = &seen.run;
     if run.metadata.deletion_timestamp.is_some() {
@@ -90,7 +90,7 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     }
 }
 
-/// A run that waits is the scheduler's; what cannot be run at all is said here.
+/// Reports the faults of a queued run that can never run; admission is up to the scheduler.
 fn queued(seen: &Observed, now: Timestamp) -> Plan {
     let run = &seen.run;
     let faults = faults(seen);
@@ -108,8 +108,9 @@ fn queued(seen: &Observed, now: Timestamp) -> Plan {
         ..AnsibleEeStatus::default()
     };
     if !faults.is_empty() && is_engines(&run.spec) {
-        // Its parent makes another one as soon as its own input changes, and waits for this one's
-        // end until then.
+        // Its parent creates another one as soon as its own input changes, and until then waits for
+        // the
+        // end of this one.
         next.job_status = Some(JobStatus::Failed);
         next.reason = Some(FailureReason::InvalidSpec.as_str().into());
         next.hosts = result::unknown(&run.spec.hosts);
@@ -119,12 +120,12 @@ fn queued(seen: &Observed, now: Timestamp) -> Plan {
     plan(status::write(run, &next, "the spec was judged"))
 }
 
-/// All that keeps a run from being let in.
+/// Returns everything that keeps a run from being admitted.
 pub fn faults(seen: &Observed) -> Vec<Fault> {
     faults_of(&seen.run, &seen.settings)
 }
 
-/// All that keeps a run from being let in, with the operator's own options.
+/// Returns everything that keeps a run from being admitted with these options.
 pub fn faults_of(run: &AnsibleEe, settings: &Settings) -> Vec<Fault> {
     let mut faults = validate::faults(&run.spec);
     faults.extend(pod_spec_rules::faults(&run.spec, settings));
@@ -153,7 +154,7 @@ fn admitted(seen: &Observed, now: Timestamp) -> Plan {
     }
 }
 
-/// Creates the Job, unless one of an earlier identity is still there.
+/// Creates the Job, unless one of an earlier identity still exists.
 fn start(seen: &Observed) -> Plan {
     let run = &seen.run;
     let identity = identity::of(run);
@@ -171,7 +172,7 @@ fn start(seen: &Observed) -> Plan {
     plan
 }
 
-/// The API server does not take the Job.
+/// Returns the plan after the API server rejected the Job.
 pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
     let run = &seen.run;
     if stage(run, !seen.jobs.is_empty()) != Stage::Admitted || recorded_uid(run).is_some() {
@@ -179,8 +180,9 @@ pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Pla
     }
     let (name, cause) = (current_job(run).unwrap_or_default(), &rejected.message);
     if is_engines(&run.spec) && is_invalid(rejected) {
-        // Nobody corrects a run of the engine: its parent makes another when its own input changes,
-        // and waits for this one's end until then.
+        // Nobody corrects a run of the engine: its parent creates another one when its own input
+        // changes,
+        // and until then waits for the end of this one.
         let message =
             conditions::truncated(&format!("Job {name} cannot be created: {cause}"), 1000);
         let (mut next, condition) = result::without_job(run, FailureReason::InvalidSpec, message);
@@ -198,16 +200,16 @@ pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Pla
     plan(status::write(run, &next, "the Job was refused"))
 }
 
-/// Whether the API server itself finds the Job wrong; a policy that refuses it may change.
+/// Returns whether the API server itself rejects the Job; a policy that rejects it may change.
 fn is_invalid(rejected: &RejectedWrite) -> bool {
     rejected.reason == "Invalid" && rejected.message.contains(" is invalid: ")
 }
 
-/// The Job is there and has not ended, or its pods have not.
+/// Updates the status while the Job or its pods have not ended.
 fn going(seen: &Observed, job: &Job, live: &[&Pod], now: Timestamp) -> Plan {
     let run = &seen.run;
     if job.status.start_time.is_none() {
-        // The Job controller wakes us; the start is told together with the UID, in one write.
+        // The Job controller's update enqueues the run; start and UID are recorded in one write.
         return Plan::default();
     }
     let mut plan = Plan::default();
@@ -239,7 +241,7 @@ fn going(seen: &Observed, job: &Job, live: &[&Pod], now: Timestamp) -> Plan {
     plan
 }
 
-/// Whether a Job is withdrawn, and what is said about it.
+/// Returns why the Job is withdrawn, if it is, and its condition.
 fn judge(
     seen: &Observed,
     job: &Job,
@@ -260,15 +262,16 @@ fn judge(
         }
         Some(PodProblem::Stuck { reason, message }) => {
             let spec = &seen.run.spec;
-            // Nothing has happened on any host: the parent may try again, or the human has another
-            // image. A hand-made run is left to kubelet, which goes on trying.
+            // Nothing has happened on any host: the parent may retry, or the user has set another
+            // image.
+            // For a hand-made run kubelet keeps retrying.
             let containers = &job.spec.template.spec.containers;
             let desired = job::image(spec, &seen.settings);
             let is_other = containers.iter().all(|it| it.image != desired);
             let is_withdrawn = is_engines(spec) || is_other;
-            // kubelet's words alternate between the error and its pause after it.
+            // kubelet's messages alternate between the error and its backoff.
             let message = message_as(&seen.run, reason).unwrap_or_else(|| {
-                // What a parent's human does, the parent says itself.
+                // For a run of the engine, the parent reports what the user can do.
                 if is_engines(spec) { message } else { with_next_step(reason, &message) }
             });
             (
@@ -279,7 +282,7 @@ fn judge(
     }
 }
 
-/// What the human of a hand-made run does about a pod that cannot start.
+/// Adds what the user of a hand-made run can do about a pod that cannot start.
 fn with_next_step(reason: FailureReason, message: &str) -> String {
     let next_step = if reason == FailureReason::ImagePullFailed {
         "Correct spec.image, or its registry"
@@ -289,14 +292,14 @@ fn with_next_step(reason: FailureReason, message: &str) -> String {
     format!("{}. {next_step}; kubelet goes on trying.", message.trim_end_matches('.'))
 }
 
-/// What the Job's condition says already, if for the same reason.
+/// Returns the Job condition's present message, if it has the same reason.
 fn message_as(run: &AnsibleEe, reason: FailureReason) -> Option<String> {
     let conditions = run.status.as_ref().map(|it| it.conditions.as_slice())?;
     let reported = conditions::find(conditions, JOB_READY)?;
     (reported.reason == reason.as_str()).then(|| reported.message.clone())
 }
 
-/// A Job that was recorded is not there: withdrawn by us, or deleted by somebody.
+/// Handles a recorded Job that no longer exists: it was withdrawn, or deleted by somebody.
 fn job_is_gone(seen: &Observed, now: Timestamp) -> Plan {
     let run = &seen.run;
     let before = previous(run);
@@ -305,7 +308,7 @@ fn job_is_gone(seen: &Observed, now: Timestamp) -> Plan {
     let has_started = pods.iter().any(Pod::has_started);
     let withdrawn = before.reason.as_deref().map(FailureReason::parse);
     if withdrawn.is_some_and(never_started) && has_started {
-        // It started in the moment in which it was withdrawn.
+        // It started at the moment at which it was withdrawn.
         let mut next = before;
         next.reason = Some(FailureReason::PodEvicted.as_str().into());
         let message = format!("Job {name} was withdrawn while it started");
@@ -354,10 +357,10 @@ fn gone(run: &AnsibleEe, job: &str) -> String {
     )
 }
 
-/// The Job has ended and its pods are at rest: the result is recorded.
+/// Records the result of a Job that has ended and whose pods are at rest.
 fn end(seen: &Observed, job: &Job, pods: &[Pod], now: Timestamp) -> Plan {
     if pods.is_empty() && !seen.pods_are_certain {
-        // The Job's end may have arrived before its pods did.
+        // The Job's end may have arrived before its pods.
         let mut plan = Plan::default();
         plan.requeue_in(LAG);
         return plan;
@@ -371,7 +374,7 @@ fn end(seen: &Observed, job: &Job, pods: &[Pod], now: Timestamp) -> Plan {
     plan(status::write(run, &next, "the Job has ended"))
 }
 
-/// Nothing is left to run; Jobs that nobody wants to look at go.
+/// Deletes Jobs of finished runs that are no longer needed.
 fn finished(seen: &Observed, now: Timestamp) -> Plan {
     let run = &seen.run;
     let mut next = previous(run);
@@ -399,7 +402,7 @@ fn finished(seen: &Observed, now: Timestamp) -> Plan {
     plan
 }
 
-/// The generation that the status speaks of: the present one only if it asks for what was let in.
+/// Returns the generation for the status: the present one only if it asks for what was admitted.
 fn generation(run: &AnsibleEe) -> Option<i64> {
     let observed = run.status.as_ref().and_then(|it| it.observed_generation);
     let present = run.metadata.generation;

@@ -1,4 +1,4 @@
-//! Tests of the judgement on one run: what is written, in order, for each thing that may be seen.
+//! Tests of the decision for one run: which writes follow, in order, from each observation.
 
 use api::yaml;
 use operator_core::condition_catalog::undeclared;
@@ -18,7 +18,7 @@ fn settings() -> Settings {
     Settings::sample()
 }
 
-/// A run that nobody has looked at, of the engine.
+/// A run of the engine without a status.
 fn new_run() -> AnsibleEe {
     yaml::from_str(
         "
@@ -31,7 +31,7 @@ spec: {playbook: osp.edpm.nova, inputHash: x, backoffLimit: 0, hosts: [{name: a,
     .unwrap()
 }
 
-/// The same by hand: no digest of inputs.
+/// The same run made by hand: without a digest of inputs.
 fn by_hand() -> AnsibleEe {
     let mut run = new_run();
     run.spec.input_hash = None;
@@ -45,7 +45,7 @@ fn let_in(mut run: AnsibleEe) -> AnsibleEe {
     run
 }
 
-/// A run that was let in and whose Job was seen.
+/// A run that was admitted and whose Job was observed.
 fn started(run: AnsibleEe) -> AnsibleEe {
     let seen = seen(let_in(run), vec![job_of("")], vec![]);
     after(&seen)
@@ -104,7 +104,7 @@ fn seen(run: AnsibleEe, mut jobs: Vec<Job>, mut pods: Vec<Pod>) -> Observed {
     Observed { run, jobs, pods, pods_are_certain: false, settings: settings() }
 }
 
-/// The run as it is once the plan's status is written.
+/// Returns the run with the plan's status written.
 fn after(seen: &Observed) -> AnsibleEe {
     let mut run = seen.run.clone();
     for step in recorded(decide(seen, now())).steps {
@@ -116,7 +116,7 @@ fn after(seen: &Observed) -> AnsibleEe {
     run
 }
 
-/// The plan in short: one word per write.
+/// Returns the plan in short: one word per write.
 fn plan_of(seen: &Observed) -> String {
     let plan = recorded(decide(seen, now()));
     let words = plan.steps.iter().map(|it| match &it.write {
@@ -275,7 +275,7 @@ fn a_runner_that_cannot_start_is_told_also_after_the_hosts_were_asked_for_their_
     };
     let stuck = seen(started(new_run()), vec![job_of("")], vec![pod("edpm-host-keys")]);
     assert_eq!(plan_of(&stuck), "Running InputMissing, delete Job");
-    // What a human's own first container has done, nobody knows.
+    // What a user's own init container has done is unknown.
     check(&seen(started(new_run()), vec![job_of("")], vec![pod("mine")]), "");
 }
 
@@ -376,7 +376,7 @@ fn a_changed_hand_made_run_waits_for_its_job_and_is_let_in_again_after_it() {
     let run = after(&ended);
     assert_eq!(run.status.as_ref().unwrap().observed_generation, Some(1));
     assert_eq!(stage(&run, true), Stage::Queued);
-    // Let in again: the old Job goes, the new one comes.
+    // Admitted again: the old Job is deleted, the new one created.
     let mut old = job_of(COMPLETE);
     old.metadata.name = current_job(&run).map(Into::into);
     let run = let_in(run);
@@ -421,7 +421,7 @@ fn a_job_that_nobody_keeps_goes_ten_minutes_after_its_end_and_not_before_its_res
     assert_eq!(plan_of(&seen(run, vec![job_of(&old)], vec![])), "delete Job");
 }
 
-/// The API server's refusal of the run's Job.
+/// The API server's rejection of the run's Job.
 fn refusal(seen: &Observed, reason: &'static str, words: &str) -> RejectedWrite {
     let plan = recorded(decide(seen, now()));
     let is_job = |it: &&Step| it.target.kind.kind == "Job";

@@ -1,4 +1,4 @@
-//! What the operator decides about Ansible in every run, and what a namespace's ConfigMap may decide.
+//! Ansible's environment: what the operator enforces in every run, and what ConfigMaps may set.
 
 use api::ansibleee::AnsibleEeSpec;
 use k8s_openapi::api::core::v1::{ConfigMapKeySelector, EnvVar, EnvVarSource};
@@ -6,31 +6,33 @@ use serde_json::{Value, json};
 
 use crate::run::settings::{Settings, deadline};
 
-/// Seconds that a task may take on a host; Ansible's own variable.
+/// Ansible's own variable for the seconds that a task may take on a host.
 pub const TASK_TIMEOUT: &str = "ANSIBLE_TASK_TIMEOUT";
 
-/// Seconds that a time limit of Ansible can have at most.
+/// Maximum of Ansible's time limits, in seconds.
 const LONGEST: i64 = i32::MAX as i64;
 
-/// Whether an unknown or changed host key ends the connection; whatever a run says, it does.
+/// Makes an unknown or changed host key end the connection, whatever a run sets.
 const HOST_KEYS: [(&str, &str); 4] = [
     ("ANSIBLE_HOST_KEY_CHECKING", "True"),
-    // The stronger names of the same.
+    // These variables do the same and take precedence.
     ("ANSIBLE_SSH_HOST_KEY_CHECKING", "True"),
     ("ANSIBLE_PARAMIKO_HOST_KEY_CHECKING", "True"),
     ("ANSIBLE_PARAMIKO_HOST_KEY_AUTO_ADD", "False"),
 ];
 
-/// What else decides about ssh. Of an option that is given twice ssh takes the first, and a
-/// `ProxyCommand` is a program; so these are the operator's, and a host's own arguments stand among
-/// its variables, where they are seen.
+/// Other variables that control ssh, set by the operator.
+///
+/// Of an option that is given twice ssh uses the first, and a `ProxyCommand` is a program. A host's
+/// own
+/// arguments belong to its variables, where they are visible.
 const SSH: [(&str, &str); 11] = [
     (
         "ANSIBLE_SSH_ARGS",
         "-o ControlMaster=auto -o ControlPersist=60s -o ServerAliveInterval=15 \
          -o ServerAliveCountMax=4",
     ),
-    // Else ssh would ask whether an unknown host may be trusted, and wait for ever.
+    // Otherwise ssh would ask whether to trust an unknown host, and wait forever.
     ("ANSIBLE_SSH_COMMON_ARGS", "-o StrictHostKeyChecking=yes"),
     ("ANSIBLE_SSH_EXTRA_ARGS", ""),
     ("ANSIBLE_SCP_EXTRA_ARGS", ""),
@@ -38,29 +40,35 @@ const SSH: [(&str, &str); 11] = [
     ("ANSIBLE_SSH_EXECUTABLE", "ssh"),
     ("ANSIBLE_SCP_EXECUTABLE", "scp"),
     ("ANSIBLE_SFTP_EXECUTABLE", "sftp"),
-    // Else a program of the run's answers whether an unknown host may be trusted.
+    // Otherwise a program of the run could answer whether to trust an unknown host.
     ("SSH_ASKPASS_REQUIRE", "never"),
     ("ANSIBLE_PKCS11_PROVIDER", ""),
     ("ANSIBLE_PARAMIKO_PROXY_COMMAND", ""),
 ];
 
-/// What a host's answer carries as facts would beat role defaults and the inventory's variables, and
-/// roles read files of the runner whose paths are variables: so facts are never variables.
+/// Keeps facts from being variables.
+///
+/// Facts in a host's answer would take precedence over role defaults and inventory variables, and
+/// roles
+/// read files of the runner whose paths are variables.
 const FACTS: (&str, &str) = ("ANSIBLE_INJECT_FACT_VARS", "False");
 
 /// How many bytes a host may answer at once, and how many seconds the removal of files after a task
-/// may take; the plugins' own defaults.
+/// may
+/// take; empty means the plugins' own defaults.
 const BOUNDS: [(&str, &str); 4] = [
     ("EDPM_OUTPUT_LIMIT", "8388608"),
     ("EDPM_CLEANUP_LIMIT", "30"),
-    // These follow the limit of tasks.
+    // These follow from the task timeout.
     ("EDPM_SLOW_LIMIT", ""),
     ("EDPM_COMPUTE_LIMIT", ""),
 ];
 
-/// What the ConfigMap that every run of a namespace reads may decide: how much is done at a time, how
-/// long it may take and what the log looks like. None of them names a program, a file or a host, and none
-/// is a text that Ansible takes for a template, as it does with `ANSIBLE_REMOTE_USER`.
+/// What a namespace's default ConfigMap may set: parallelism, time limits and the look of the log.
+///
+/// None of these names a program, a file or a host, and Ansible treats none as a template, as it
+/// does
+/// with `ANSIBLE_REMOTE_USER`.
 pub const FROM_DEFAULT_CONFIG_MAP: [&str; 29] = [
     "ANSIBLE_ACTION_WARNINGS",
     "ANSIBLE_CALLBACKS_ENABLED",
@@ -93,14 +101,16 @@ pub const FROM_DEFAULT_CONFIG_MAP: [&str; 29] = [
     "TZ",
 ];
 
-/// What the names of ansible-runner's settings begin with.
+/// Prefix of ansible-runner's settings.
 const SETTING: &str = "RUNNER_";
-/// What stands before these names where the value is the default `ConfigMap`'s: upstream's images put
-/// `RUNNER_…` into YAML as they are, so that a value with two lines could name a program. The entry point
-/// of our image judges each value, and knows these names.
+/// Prefix of these names if the value comes from the default `ConfigMap`.
+///
+/// Upstream's images insert `RUNNER_…` into YAML unchanged, so a value with two lines could name a
+/// program. The entry point of our image validates each value, and knows these names.
 const UNJUDGED: &str = "EDPM_DEFAULT_";
 
-/// The variables that win over image, ConfigMap, `spec.env` and every mounted `ansible.cfg`.
+/// Returns the variables that win over image, ConfigMap, `spec.env` and every mounted
+/// `ansible.cfg`.
 pub fn forced(spec: &AnsibleEeSpec, settings: &Settings) -> Vec<EnvVar> {
     let mut forced: Vec<EnvVar> = HOST_KEYS
         .into_iter()
@@ -113,20 +123,22 @@ pub fn forced(spec: &AnsibleEeSpec, settings: &Settings) -> Vec<EnvVar> {
     forced
 }
 
-/// The same as `/runner/env/envvars`, which ansible-runner puts over the environment: else that of an
-/// image would win.
+/// Returns the same variables as the file `/runner/env/envvars`.
+///
+/// ansible-runner applies it over the environment; otherwise the file of an image would win.
 pub fn envvars(spec: &AnsibleEeSpec, settings: &Settings) -> String {
     let forced = forced(spec, settings).into_iter().map(|it| (it.name, json!(it.value)));
     Value::Object(forced.collect()).to_string()
 }
 
-/// Whether a variable decides about ssh, so that a run's `env` may not set it.
+/// Returns whether a variable controls ssh, so that a run's `env` may not set it.
 pub fn is_ssh(name: &str) -> bool {
     SSH.iter().any(|it| it.0 == name)
 }
 
-/// Seconds that a task may take: as the run says, else as the installation does, and never longer
-/// than the run itself may.
+/// Returns how many seconds a task may take: the run's value or else the installation's, and at
+/// most the
+/// run's deadline.
 fn task_timeout(spec: &AnsibleEeSpec, settings: &Settings) -> i64 {
     let named = spec.env.iter().find(|it| it.name == TASK_TIMEOUT);
     let asked = named.and_then(|it| it.value.as_deref()?.trim().parse().ok());
@@ -134,15 +146,17 @@ fn task_timeout(spec: &AnsibleEeSpec, settings: &Settings) -> i64 {
     seconds.min(deadline(spec).unwrap_or(LONGEST)).min(LONGEST)
 }
 
-/// The ConfigMap that the run names itself, all of whose keys it takes.
+/// Returns the ConfigMap that the run itself names; all its keys are used.
 pub fn named_config_map(spec: &AnsibleEeSpec) -> Option<Value> {
     let map = &spec.env_config_map_name;
     let is_named = *map != AnsibleEeSpec::default().env_config_map_name;
     is_named.then(|| json!({ "configMapRef": { "name": map, "optional": true } }))
 }
 
-/// What a run that names no ConfigMap takes from the default one: only settings that are known to be
-/// harmless, for whoever may write a ConfigMap may not thereby run programs.
+/// Returns what a run that names no ConfigMap takes from the default one.
+///
+/// Only harmless settings are taken, because whoever may write a ConfigMap may not thereby run
+/// programs.
 pub fn from_default_config_map(spec: &AnsibleEeSpec) -> Vec<EnvVar> {
     if named_config_map(spec).is_some() {
         return Vec::new();
@@ -157,12 +171,12 @@ pub fn from_default_config_map(spec: &AnsibleEeSpec) -> Vec<EnvVar> {
     FROM_DEFAULT_CONFIG_MAP.into_iter().map(one).collect()
 }
 
-/// The name for which a variable of the default `ConfigMap` stands.
+/// Returns the setting that a variable from the default `ConfigMap` stands for.
 pub fn wanted(name: &str) -> &str {
     name.strip_prefix(UNJUDGED).unwrap_or(name)
 }
 
-/// A variable with that value.
+/// Returns a variable with that value.
 pub fn plain(name: &str, value: &str) -> EnvVar {
     EnvVar { name: name.into(), value: Some(value.into()), value_from: None }
 }

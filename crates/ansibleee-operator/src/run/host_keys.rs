@@ -1,4 +1,4 @@
-//! The first container of a run that is to learn hosts' own keys, and what it told.
+//! The init container that scans hosts' own ssh keys, and its report.
 
 use api::ansibleee::{AnsibleEeSpec, HostKeyProblem, HostKeyReport, RunHost};
 use operator_core::run_engine::host_key::HostKey;
@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 use crate::objects::{HOST_KEYS_CONTAINER, Pod};
 
-/// The volume through which Ansible gets what was learned.
+/// The volume through which Ansible gets the scanned keys.
 pub const VOLUME: &str = "edpm-host-keys";
 
-/// What the container executes: Python, for every image that runs Ansible has it.
+/// The container's script, in Python because every image that runs Ansible has it.
 const SCRIPT: &str = include_str!("../../../../ansible/host_keys/edpm_host_keys.py");
 
-/// The container's last words.
+/// The container's termination message.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Message {
@@ -22,17 +22,17 @@ struct Message {
     keys: Vec<String>,
 }
 
-/// The hosts whose key is asked for, in the order in which the container tells of them.
+/// Returns the hosts whose key is scanned, in the order of the container's report.
 pub fn asked(hosts: &[RunHost]) -> impl Iterator<Item = &RunHost> {
     hosts.iter().filter(|it| it.scan_host_key.is_some())
 }
 
-/// Whether a run asks for any key.
+/// Returns whether a run scans any key.
 pub fn is_asking(spec: &AnsibleEeSpec) -> bool {
     asked(&spec.hosts).next().is_some()
 }
 
-/// The container; it is the run's own image, so that it sees the network as Ansible will.
+/// Returns the container; it uses the run's own image, and so the same network view as Ansible.
 pub fn container(spec: &AnsibleEeSpec, image: &str, security: &Value) -> Value {
     let mut command: Vec<String> = ["python3", "-I", "-c", SCRIPT].map(Into::into).into();
     command.extend(asked(&spec.hosts).map(argument));
@@ -47,7 +47,7 @@ pub fn container(spec: &AnsibleEeSpec, image: &str, security: &Value) -> Value {
     })
 }
 
-/// A dollar sign is doubled, for kubelet replaces `$(NAME)`.
+/// Returns a host's argument. Dollar signs are doubled, because kubelet expands `$(NAME)`.
 fn argument(host: &RunHost) -> String {
     let fingerprint = host.scan_host_key.as_ref().and_then(|it| it.fingerprint.as_deref());
     let text = match fingerprint {
@@ -57,17 +57,18 @@ fn argument(host: &RunHost) -> String {
     text.replace('$', "$$")
 }
 
-/// The volume, which ends with the pod.
+/// Returns the volume, which is deleted with the pod.
 pub fn volume() -> Value {
     json!({ "name": VOLUME, "emptyDir": { "sizeLimit": "1Mi" } })
 }
 
-/// Where the runner container sees it.
+/// Returns the mount for the runner container.
 pub fn mount() -> Value {
     json!({ "name": VOLUME, "mountPath": HOST_KEYS_DIR, "readOnly": true })
 }
 
-/// What a pod's first container told of the hosts that it asked.
+/// Returns what the pod's container reported about the hosts that it scanned; empty without a
+/// report.
 pub fn reports(pod: &Pod, hosts: &[RunHost]) -> Vec<HostKeyReport> {
     let statuses = &pod.status.init_container_statuses;
     let container = statuses.iter().find(|it| it.name == HOST_KEYS_CONTAINER);
@@ -75,7 +76,7 @@ pub fn reports(pod: &Pod, hosts: &[RunHost]) -> Vec<HostKeyReport> {
     ended.and_then(|it| parse(&it.message, hosts)).unwrap_or_default()
 }
 
-/// Reads the container's message strictly: anything that is not exactly that is none.
+/// Parses the container's message strictly; `None` for anything else.
 fn parse(text: &str, hosts: &[RunHost]) -> Option<Vec<HostKeyReport>> {
     let message: Message = serde_json::from_str(text).ok()?;
     if message.v != 1 || message.keys.len() != asked(hosts).count() {
@@ -125,7 +126,7 @@ mod tests {
         assert_eq!(container["image"], "runner:1");
         assert_eq!(container["securityContext"]["privileged"], false);
         assert_eq!(container.get("env"), None);
-        // kubelet would replace it.
+        // kubelet would expand it.
         assert!(!SCRIPT.contains("$("));
     }
 

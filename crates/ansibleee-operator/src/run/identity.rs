@@ -1,4 +1,4 @@
-//! What makes two runs the same run: a digest that survives upgrades of ours.
+//! The identity of a run: a digest that survives upgrades of the operators.
 
 use api::ansibleee::{AnsibleEe, AnsibleEeSpec};
 use api::names;
@@ -8,8 +8,9 @@ use serde_json::{Map, Value, json};
 
 /// The fields of the spec that say what is run; the others say where, with what image and how long.
 ///
-/// A changed list would run every hand-made AnsibleEE again: a new field joins it only because a
-/// default is left out of the digest.
+/// Changing this list would run every hand-made AnsibleEE again. A new field may be added only
+/// because
+/// default values are left out of the digest.
 const FIELDS: [&str; 20] = [
     "args",
     "cmdLine",
@@ -33,13 +34,13 @@ const FIELDS: [&str; 20] = [
     "serviceAccountName",
 ];
 
-/// The identity of what an AnsibleEE asks to be run now.
+/// Returns the identity of what an AnsibleEE asks for now.
 pub fn of(run: &AnsibleEe) -> String {
     let uid = run.uid().unwrap_or_default();
     hash::digest(&json!({ "version": 1, "uid": uid, "spec": canonical(&run.spec) }))
 }
 
-/// The name of the Job that runs it.
+/// Returns the name of the Job that runs it.
 pub fn job_name(run: &str, identity: &str) -> String {
     let short = identity.get(..10).unwrap_or(identity);
     names::derived(&[run, short], names::LABEL_LIMIT)
@@ -135,7 +136,7 @@ mod tests {
         let one = "{playbook: a, extraVars: {b: {x: 1, y: [1, {p: 2, q: 3}]}, a: true}}";
         let other = "{extraVars: {a: true, b: {y: [1, {q: 3, p: 2}], x: 1}}, playbook: a}";
         assert_eq!(identity(one), identity(other));
-        // Types count, and so does the order of lists.
+        // Types matter, and so does the order of lists.
         assert_ne!(identity("{extraVars: {a: 1}}"), identity("{extraVars: {a: '1'}}"));
         assert_ne!(identity("{extraVars: {a: [1, 2]}}"), identity("{extraVars: {a: [2, 1]}}"));
     }

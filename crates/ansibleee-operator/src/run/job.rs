@@ -1,4 +1,5 @@
-//! The Job of a run: upstream's runner contract, with what is ours in files and annotations.
+//! Builds the Job of a run: upstream's runner contract, with our additions in files and
+//! annotations.
 
 use std::borrow::Cow;
 
@@ -18,25 +19,25 @@ use crate::run::settings::{Settings, deadline, is_engines};
 
 /// The volumes that the operator adds.
 pub const OWN_VOLUMES: [&str; 2] = [FILES_VOLUME, host_keys::VOLUME];
-/// The label that all our Jobs and pods carry, upstream's.
+/// The label of all our Jobs and pods, the same as upstream's.
 pub const APP: (&str, &str) = ("app", "openstackansibleee");
 
 const FILES_VOLUME: &str = "edpm-run-files";
-/// How long the pod of a run that is only looked into sleeps.
+/// How many seconds the pod of a debug run sleeps.
 const DAY: i64 = 86_400;
-/// ssh reads a key of another owner only through its group: the pod's group owns the volumes.
+/// Group of the pod, which owns its volumes: ssh reads another owner's key only through the group.
 const RUNNER_GROUP: i64 = 0;
 
 /// A text that becomes a file in the pod.
 pub struct RunFile {
-    /// Where.
+    /// Its path in the pod.
     pub path: Cow<'static, str>,
     /// The content.
     pub text: String,
     name: &'static str,
 }
 
-/// The texts of the spec that become files in the pod.
+/// Returns the texts of the spec that become files in the pod.
 pub fn files(spec: &AnsibleEeSpec) -> Vec<RunFile> {
     let file = |name, path: &'static str, text| RunFile { path: path.into(), text, name };
     let mut files = Vec::new();
@@ -56,7 +57,7 @@ pub fn files(spec: &AnsibleEeSpec) -> Vec<RunFile> {
     files
 }
 
-/// All files of the pod that are no object's: Ansible's plugins, and the texts of the spec.
+/// Returns all files that come from no object: Ansible's plugins, plays and the texts of the spec.
 fn all_files(spec: &AnsibleEeSpec, settings: &Settings) -> Vec<RunFile> {
     let plugin = |it: callback::Plugin| {
         let path = format!("{}/{}", it.folder, it.file).into();
@@ -65,14 +66,14 @@ fn all_files(spec: &AnsibleEeSpec, settings: &Settings) -> Vec<RunFile> {
     let plays = if is_engines(spec) { plays(spec) } else { Vec::new() };
     let text = environment::envvars(spec, settings);
     let envvars = RunFile { path: "/runner/env/envvars".into(), text, name: "envvars" };
-    // For a role ansible-runner writes that file itself, with the folders of roles.
+    // For a role ansible-runner writes that file itself, with the role directories.
     let has_own = spec.role.is_some() && !is_engines(spec);
     let envvars = Some(envvars).filter(|_| !has_own);
     let ours = callback::PLUGINS.into_iter().map(plugin).chain(envvars);
     ours.chain(plays).chain(files(spec)).collect()
 }
 
-/// The plays of a run of the engine.
+/// Returns the plays of a run of the engine.
 fn plays(spec: &AnsibleEeSpec) -> Vec<RunFile> {
     let file =
         |name, file: &str, text| RunFile { path: format!("{PLAYS_DIR}/{file}").into(), text, name };
@@ -86,7 +87,7 @@ fn plays(spec: &AnsibleEeSpec) -> Vec<RunFile> {
     plays
 }
 
-/// Creates the Job that runs what an AnsibleEE asks for.
+/// Returns the step that creates the Job of an AnsibleEE.
 pub fn creation(run: &AnsibleEe, identity: &str, settings: &Settings) -> Step {
     let name = identity::job_name(&run.name_any(), identity);
     let target = Target::named::<objects::Job>(run.namespace().unwrap_or_default(), name);
@@ -94,12 +95,12 @@ pub fn creation(run: &AnsibleEe, identity: &str, settings: &Settings) -> Step {
     Step::create(target, object(run, identity, settings), &pointer, "the run was let in")
 }
 
-/// The image that a run uses.
+/// Returns the image of a run; empty if neither the run nor the operator names one.
 pub fn image<'a>(spec: &'a AnsibleEeSpec, settings: &'a Settings) -> &'a str {
     spec.image.as_deref().filter(|it| !it.is_empty()).unwrap_or(&settings.image)
 }
 
-/// What a run's containers request, and their limits.
+/// Returns the requests and limits of a run's containers.
 fn resources<'a>(
     spec: &'a AnsibleEeSpec,
     settings: &'a Settings,
@@ -144,7 +145,8 @@ fn object(run: &AnsibleEe, identity: &str, settings: &Settings) -> Value {
     })
 }
 
-/// An evicted pod and a failed playbook both end the Job at once; the condition tells them apart.
+/// Ends the Job at once for an evicted pod and for a failed playbook; its condition tells them
+/// apart.
 fn failure_policy(container: &str) -> Value {
     let evicted = json!([{ "type": "DisruptionTarget", "status": "True" }]);
     let failed = json!({ "containerName": container, "operator": "NotIn", "values": [0] });
@@ -166,9 +168,9 @@ fn owner(run: &AnsibleEe) -> Value {
     })
 }
 
-/// The run's own labels, so that whoever made it finds Job and pods by them, and ours.
+/// Returns the run's own labels, by which its creator finds Job and pods, and ours.
 fn labels(run: &AnsibleEe) -> Map<String, Value> {
-    // Those are the Job controller's.
+    // The Job controller sets these.
     let is_reserved = |name: &str| {
         ["job-name", "controller-uid"].contains(&name) || name.starts_with("batch.kubernetes.io/")
     };
@@ -185,7 +187,7 @@ fn annotation(file: &str) -> String {
     format!("edpm.openstack.org/file-{file}")
 }
 
-/// Multus' list of networks; an interface's name has at most 15 characters.
+/// Returns Multus' list of networks; an interface name has at most 15 characters.
 fn networks(run: &AnsibleEe) -> String {
     let one = |name: &String| {
         let interface: String = name.chars().take(15).collect();
@@ -194,8 +196,9 @@ fn networks(run: &AnsibleEe) -> String {
     Value::from(run.spec.network_attachments.iter().map(one).collect::<Vec<_>>()).to_string()
 }
 
-/// How long a hand-made run may take that does not say so: none holds its hosts and its place for
-/// ever. The day that a pod for looking into sleeps comes on top.
+/// Returns the default deadline of a hand-made run, which keeps it from holding its hosts forever.
+///
+/// The day that a debug pod sleeps is added.
 fn by_default(spec: &AnsibleEeSpec, settings: &Settings) -> i64 {
     settings.deadline + if spec.debug { DAY } else { 0 }
 }
@@ -242,7 +245,7 @@ fn pod(run: &AnsibleEe, files: &[RunFile], settings: &Settings) -> Value {
     });
     let mut first: Vec<Value> = spec.init_containers.iter().map(|it| json!(it)).collect();
     if host_keys::is_asking(spec) {
-        // Last, for the human's may be what brings the hosts into reach.
+        // It comes last, because the user's containers may make the hosts reachable.
         let mut asking = host_keys::container(spec, image(spec, settings), &rights());
         if let Some(resources) = resources(spec, settings) {
             asking["resources"] = json!(resources);
@@ -256,12 +259,12 @@ fn pod(run: &AnsibleEe, files: &[RunFile], settings: &Settings) -> Value {
     pod
 }
 
-/// What a container of ours may do: nothing beyond what its user may.
+/// Returns the security context of our containers: no privileges beyond their user's.
 fn rights() -> Value {
     json!({ "allowPrivilegeEscalation": false, "capabilities": { "drop": ["ALL"] } })
 }
 
-/// What decides where the pod runs, and with whose name.
+/// Sets what decides where the pod runs, and with which service account.
 fn place(spec: &AnsibleEeSpec, pod: &mut Value) {
     if let Some(dns) = &spec.dns_config {
         pod["dnsPolicy"] = json!("None");
@@ -270,7 +273,7 @@ fn place(spec: &AnsibleEeSpec, pod: &mut Value) {
     match &spec.service_account_name {
         Some(name) => {
             pod["serviceAccountName"] = json!(name);
-            // Whoever names an account for a run of their own may want its token.
+            // A user who names an account for a hand-made run may want its token.
             if is_engines(spec) {
                 pod["automountServiceAccountToken"] = json!(false);
             }
@@ -313,7 +316,7 @@ fn args(run: &AnsibleEe) -> Vec<String> {
     args
 }
 
-/// Volumes and the runner container's mounts.
+/// Returns the volumes, and the runner container's mounts.
 fn volumes(spec: &AnsibleEeSpec, files: &[RunFile]) -> (Vec<Value>, Vec<Value>) {
     let mut volumes = Vec::new();
     let mut mounts = Vec::new();

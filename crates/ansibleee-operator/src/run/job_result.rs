@@ -1,4 +1,4 @@
-//! How a Job ended, and why where its run did not tell: from the words of Kubernetes and the runner.
+//! How a Job ended, and the failure reason if its run reported none.
 
 use api::ansibleee::AnsibleEe;
 use kube::ResourceExt;
@@ -7,14 +7,14 @@ use operator_core::run_engine::outcome::FailureReason;
 use crate::objects::{Aspect, HOST_KEYS_CONTAINER, Job, Pod, Terminated};
 use crate::run::settings::is_engines;
 
-/// All that there is to see of a run's end.
+/// Everything that can be observed about a run's end.
 #[derive(Clone, Copy)]
 pub struct JobResult<'a> {
     /// The run.
     pub run: &'a AnsibleEe,
     /// Its Job.
     pub job: &'a Job,
-    /// The pod that decides, where there is one.
+    /// The pod that decides, if there is one.
     pub pod: Option<&'a Pod>,
     /// How that pod's runner container ended, if it did.
     pub ended: Option<&'a Terminated>,
@@ -23,29 +23,29 @@ pub struct JobResult<'a> {
 }
 
 impl JobResult<'_> {
-    /// Whether the Job succeeded.
+    /// Returns whether the Job succeeded.
     pub fn is_complete(&self) -> bool {
         self.job.end().is_some_and(|it| it.type_ == "Complete")
     }
 
-    /// Whether the Job succeeded, and Ansible in it.
+    /// Returns whether both the Job and Ansible in it succeeded.
     pub fn is_good(&self) -> bool {
         self.is_complete() && self.ended.is_some_and(|it| it.exit_code == 0)
     }
 
-    /// Why a run that did not tell failed.
+    /// Returns why a run without a report failed.
     pub fn class(&self) -> (FailureReason, String) {
         class(self)
     }
 }
 
-/// Why a run that did not tell failed: from Kubernetes' and ansible-runner's own words.
+/// Derives the failure reason from the messages of Kubernetes and ansible-runner.
 fn class(end: &JobResult<'_>) -> (FailureReason, String) {
     let JobResult { run, job, pod, ended, has_begun } = *end;
     let end = job.end().cloned().unwrap_or_default();
     let name = job.name_any();
     if end.reason == "DeadlineExceeded" {
-        // A run of the engine has its parent to say what to do.
+        // For a run of the engine, its parent reports what to do.
         let next_step = if is_engines(&run.spec) {
             ""
         } else {
@@ -69,15 +69,16 @@ fn class(end: &JobResult<'_>) -> (FailureReason, String) {
     exit_class(run, pod, ended, has_begun)
 }
 
-/// The pod is gone: whoever deleted it also took away what it had to say.
+/// Returns the failure reason when the pod is gone, and its message with it.
 fn without_pod(run: &AnsibleEe, job: &str, end: &Aspect) -> (FailureReason, String) {
     match exit_code(&end.message) {
-        // 254 is ansible-runner's own answer to SIGTERM.
+        // 254 is ansible-runner's own exit code for SIGTERM.
         Some(137 | 143 | 254) => {
             let message = "The runner pod was deleted while it ran";
             (FailureReason::PodEvicted, message.into())
         }
-        // Of a run of the engine the policy meets every exit code: its pod never came to one.
+        // For a run of the engine the failure policy matches every exit code: its pod never had
+        // one.
         None if is_engines(&run.spec) && end.reason == "BackoffLimitExceeded" => {
             (FailureReason::PodEvicted, "The runner pod was deleted before it started".into())
         }
@@ -91,7 +92,7 @@ fn without_pod(run: &AnsibleEe, job: &str, end: &Aspect) -> (FailureReason, Stri
     }
 }
 
-/// The exit code in the words of a Job that its failure policy ended.
+/// Returns the exit code in the message of a Job that its failure policy ended.
 fn exit_code(words: &str) -> Option<i32> {
     let (_, after) = words.split_once("failed with exit code ")?;
     after.split(' ').next()?.parse().ok()
@@ -105,44 +106,34 @@ fn exit_class(
 ) -> (FailureReason, String) {
     let code = ended.exit_code;
     let image = run.spec.image.as_deref().unwrap_or("the default image");
+    let is_deleted = pod.metadata.deletion_timestamp.is_some();
+    let unknown = |message: String| (FailureReason::ResultUnknown, message);
     match (ended.reason.as_str(), code) {
         ("OOMKilled", _) => {
-            let message = "The runner container ran out of memory: raise spec.resources";
-            (FailureReason::ResultUnknown, message.into())
+            unknown("The runner container ran out of memory: raise spec.resources".into())
         }
         ("StartError" | "ContainerCannotRun", _) => {
-            let message =
-                format!("The runner container cannot start: {}", one_line(&ended.message));
-            (FailureReason::ResultUnknown, message)
+            unknown(format!("The runner container cannot start: {}", one_line(&ended.message)))
         }
-        (_, 0) => {
-            let message = format!(
-                "Ansible ended well, but told no result: {image} did not load the \
-                                   callback, or a play ended it early"
-            );
-            (FailureReason::ResultUnknown, message)
-        }
-        (_, 254) if pod.metadata.deletion_timestamp.is_none() => {
+        (_, 0) => unknown(format!(
+            "Ansible ended well, but told no result: {image} did not load the callback, or a play \
+             ended it early"
+        )),
+        (_, 254) if !is_deleted => {
             let message = "ansible-runner stopped Ansible: RUNNER_JOB_TIMEOUT or \
                            RUNNER_IDLE_TIMEOUT ran out";
             (FailureReason::DeadlineExceeded, message.into())
         }
         (_, 137 | 143 | 254) => {
-            let deleted = pod.metadata.deletion_timestamp.is_some();
-            let how = if deleted { "it was deleted" } else { "its process was killed" };
-            (
-                FailureReason::PodEvicted,
-                format!("The runner pod was stopped: {how} (exit code {code})"),
-            )
+            let how = if is_deleted { "it was deleted" } else { "its process was killed" };
+            let message = format!("The runner pod was stopped: {how} (exit code {code})");
+            (FailureReason::PodEvicted, message)
         }
-        (_, 1 | 2 | 4 | 5 | 250) if has_begun => {
-            let message = format!(
-                "Ansible broke off in the middle (exit code {code}): it cannot read what comes next \
-                 in the playbook ({}), or its process was killed",
-                playbook(run)
-            );
-            (FailureReason::ResultUnknown, message)
-        }
+        (_, 1 | 2 | 4 | 5 | 250) if has_begun => unknown(format!(
+            "Ansible broke off in the middle (exit code {code}): it cannot read what comes next in \
+             the playbook ({}), or its process was killed",
+            playbook(run)
+        )),
         (_, 1 | 4 | 5 | 250) => {
             let message = format!(
                 "Ansible gave up before any host (exit code {code}): it cannot read the playbook \
@@ -151,21 +142,15 @@ fn exit_class(
             );
             (FailureReason::InvalidPlaybook, message)
         }
-        (_, 2) => {
-            let message = format!(
-                "Ansible ended with exit code 2 and told no result: it does not know an option of \
-                 spec.cmdLine, or {image} did not load the callback"
-            );
-            (FailureReason::ResultUnknown, message)
-        }
-        _ => {
-            let message = format!("Ansible ended with exit code {code} and told no result");
-            (FailureReason::ResultUnknown, message)
-        }
+        (_, 2) => unknown(format!(
+            "Ansible ended with exit code 2 and told no result: it does not know an option of \
+             spec.cmdLine, or {image} did not load the callback"
+        )),
+        _ => unknown(format!("Ansible ended with exit code {code} and told no result")),
     }
 }
 
-/// Where a run's playbook stands.
+/// Returns where a run's playbook comes from.
 fn playbook(run: &AnsibleEe) -> String {
     let spec = &run.spec;
     match (&spec.playbook_contents, &spec.play, &spec.playbook) {
@@ -176,7 +161,7 @@ fn playbook(run: &AnsibleEe) -> String {
     }
 }
 
-/// Who took the pod away, where someone did.
+/// Returns why the pod was evicted or killed from outside; `None` when it was not.
 fn eviction(end: &str, pod: Option<&Pod>) -> Option<String> {
     if let Some(disrupted) = pod.and_then(|it| it.holds("DisruptionTarget")) {
         return Some(format!("{}: {}", disrupted.reason, one_line(&disrupted.message)));

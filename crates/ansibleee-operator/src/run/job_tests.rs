@@ -1,4 +1,4 @@
-//! Tests of the Job of a run: snapshots of what matters, and what never happens.
+//! Tests of a run's Job: snapshots of what matters, and invariants.
 
 use api::yaml;
 use operator_core::plan::Write;
@@ -169,8 +169,9 @@ fn arguments_follow_upstreams_contract() {
 
 #[test]
 fn the_images_own_entry_point_and_last_words_are_left_to_it() {
-    // Upstream's image writes RUNNER_* into files, then executes the arguments; its summary goes
-    // where EDPM_AEE_TERMINATION_LOG says, for the message is the callback's.
+    // Upstream's image writes RUNNER_* into files, then executes the arguments. Its summary goes
+    // where
+    // EDPM_AEE_TERMINATION_LOG says, because the termination message is the callback's.
     let container = container(ENGINES);
     for field in ["command", "terminationMessagePath", "workingDir", "stdin", "lifecycle"] {
         assert_eq!(container.get(field), None, "{field}");
@@ -228,7 +229,7 @@ extraMounts: [{volumes: [{name: v, emptyDir: {}}], mounts: [{name: v, mountPath:
     ] {
         assert_eq!(found, &expected);
     }
-    // Whoever may name an account gets its token; nobody else gets any.
+    // Only a run that may name an account gets its token.
     assert_eq!(made.get("automountServiceAccountToken"), None);
     let engines = pod("{inputHash: x, serviceAccountName: runner}");
     assert_eq!(engines["automountServiceAccountToken"], false);
@@ -290,7 +291,7 @@ fn the_order_in_which_a_spec_is_written_changes_nothing_in_its_job() {
     assert_eq!(job(one).to_string(), job(other).to_string());
 }
 
-/// Whether a variable is the operator's alone, or the default ConfigMap's.
+/// Returns whether a variable is reserved for the operator or the default ConfigMap.
 fn is_decided(name: &str) -> bool {
     let forced = environment::forced(&AnsibleEeSpec::default(), &settings());
     forced.iter().any(|it| it.name == name)
@@ -374,7 +375,7 @@ fn the_default_config_map_decides_nothing_that_names_a_program_or_a_file() {
         .map(|it| {
             let from = &it["valueFrom"]["configMapKeyRef"];
             let (key, name) = (from["key"].as_str().unwrap(), it["name"].as_str().unwrap());
-            // Upstream's images put these into YAML as they are.
+            // Upstream's images insert these into YAML unchanged.
             let prefix = if key.starts_with("RUNNER_") { "EDPM_DEFAULT_" } else { "" };
             assert_eq!(
                 (&from["optional"], name),
@@ -563,7 +564,7 @@ fn the_plugins_travel_with_the_job_and_are_no_objects_that_somebody_else_may_wri
             "readOnly": true,
         });
         assert_eq!(pod["containers"][0]["volumeMounts"][idx], expected);
-        // No mount of a run's may hide it.
+        // No mount of a run may hide it.
         assert!(plugin.folder.starts_with(callback::DIR));
     }
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What is said of a run that does not check hosts' own ssh keys: by its spec, and by what it told itself.
+//! The condition of a run that does not check hosts' own ssh keys, from its spec and its report.
 
 use api::ansibleee::AnsibleEeSpec;
 use api::conditions::{ConditionDraft, truncated};
@@ -6,13 +6,14 @@ use operator_core::run_engine::host_key_checking::{self, HOST_KEYS_CHECKED, OFF}
 
 use super::summary::Unchecked;
 
-/// What a run tells where ssh did not say whether it checks keys.
+/// The report of a run whose ssh did not answer whether it checks keys.
 const NO_ANSWER: &str = "no_answer";
-/// How long the condition's message may be, in bytes.
+/// Maximum length of the condition's message, in bytes.
 const LIMIT: usize = 1000;
 
-/// The condition where keys are not checked. What the run told has the last word, unless it is what
-/// the spec says already.
+/// Returns the condition if keys are not checked.
+///
+/// The run's report takes precedence, unless it only repeats the spec.
 pub fn condition(spec: &AnsibleEeSpec, reported: Option<&Unchecked>) -> Option<ConditionDraft> {
     let by_spec = host_key_checking::condition([&spec.extra_vars], "extraVars");
     let is_said = |it: &String| {
@@ -49,7 +50,7 @@ fn by_run(reported: &Unchecked) -> ConditionDraft {
     ConditionDraft::warning(HOST_KEYS_CHECKED, OFF, truncated(&text.replace('\n', " "), LIMIT))
 }
 
-/// Where a human finds what the plugin names.
+/// Returns where the user finds what the plugin names.
 fn place(by: &str) -> String {
     match by.strip_prefix("-e ") {
         Some(name) => format!("extra variable {name} (extraVars, or --extra-vars in cmdLine)"),
@@ -137,7 +138,7 @@ mod tests {
         assert!(before.contains("for extraVars have ansible_host_key_checking: "), "{before}");
         let same = unchecked(&["a"], 0, &["-e ansible_host_key_checking"]);
         assert_eq!(message(spec, Some(&same)).unwrap(), before);
-        // Of `--extra-vars` the spec says nothing.
+        // The spec does not cover `--extra-vars`.
         assert!(message("{}", Some(&same)).unwrap().contains("--extra-vars in cmdLine"));
         let more = unchecked(&["a"], 0, &["-e ansible_host_key_checking", "--ssh-extra-args"]);
         let both = message(spec, Some(&more)).unwrap();

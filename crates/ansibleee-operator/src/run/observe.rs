@@ -1,4 +1,4 @@
-//! What is read about one run: the caches, and in two rare cases the API server itself.
+//! Reads everything about one run from the caches, and in two rare cases from the API server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,12 +20,12 @@ use super::decide::{self, LAG, Observed, Stage, current_job, recorded_uid, stage
 use crate::objects::{JOB_NAME, Job, Pod, RUN, annotation};
 use crate::run::settings::Settings;
 
-/// Jobs under the key of their run.
+/// Index of Jobs by the key of their run.
 const BY_RUN: IndexName = "run";
-/// Pods under the key of their Job.
+/// Index of pods by the key of their Job.
 const BY_JOB: IndexName = "job";
 
-/// What the operator watches.
+/// The operator's caches.
 #[derive(Clone)]
 pub struct Caches {
     /// All runs.
@@ -37,7 +37,7 @@ pub struct Caches {
 }
 
 impl Caches {
-    /// Empty caches.
+    /// Creates empty caches.
     pub fn new() -> Self {
         let by_run = |it: &Job| run_key(&it.metadata).into_iter().collect();
         let by_job = |it: &Pod| {
@@ -51,20 +51,20 @@ impl Caches {
         }
     }
 
-    /// What takes in the operator's own writes.
+    /// Returns the caches that take in the operator's own writes.
     pub fn absorbing(&self) -> Vec<Arc<dyn WriteThrough>> {
         let Self { runs, jobs, pods } = self.clone();
         vec![runs, jobs, pods]
     }
 
-    /// The Jobs that a run itself controls.
+    /// Returns the Jobs that the run controls.
     pub fn jobs_of(&self, run: &AnsibleEe) -> Vec<Job> {
         let uid = run.uid().unwrap_or_default();
         let jobs = self.jobs.indexed(BY_RUN, &Key::of(run));
         jobs.iter().filter(|it| it.is_owned_by(&uid)).map(|it| Job::clone(it)).collect()
     }
 
-    /// The pods of a Job.
+    /// Returns the pods of a Job.
     pub(super) fn pods_of(&self, namespace: &str, job: &str) -> Vec<Pod> {
         let pods = self.pods.indexed(BY_JOB, &Key::new(namespace, job));
         pods.iter().map(|it| Pod::clone(it)).collect()
@@ -77,7 +77,7 @@ impl Default for Caches {
     }
 }
 
-/// The key of the run that a Job or pod belongs to.
+/// Returns the key of the run that a Job or pod belongs to; `None` when it names none.
 pub fn run_key(metadata: &ObjectMeta) -> Option<Key> {
     let run = Some(annotation(metadata, RUN)).filter(|it| !it.is_empty())?;
     Some(Key::new(metadata.namespace.clone()?, run))
@@ -85,11 +85,11 @@ pub fn run_key(metadata: &ObjectMeta) -> Option<Key> {
 
 /// The controller of single runs.
 pub struct Runs {
-    /// What is watched.
+    /// The operator's caches.
     pub caches: Caches,
-    /// For the reads that the caches cannot answer.
+    /// The API server, for reads that the caches cannot answer.
     pub api: Arc<Api>,
-    /// What the operator's options say.
+    /// The operator's options.
     pub settings: Settings,
 }
 
@@ -133,8 +133,11 @@ impl Controller for Runs {
 }
 
 impl Runs {
-    /// A Job that was recorded and that the cache lacks: before it counts as deleted, the API
-    /// server is asked, for a watch that is being opened anew may lack what is there.
+    /// Reads a recorded Job that the cache lacks from the API server.
+    ///
+    /// An informer that is being restarted may lack existing objects, so this precedes treating the
+    /// Job as
+    /// deleted.
     async fn hidden_job(&self, run: &AnsibleEe, jobs: &[Job]) -> Result<Option<Job>> {
         let Some(name) = current_job(run) else { return Ok(None) };
         let is_expected = recorded_uid(run).is_some() && stage(run, true) == Stage::Admitted;
@@ -147,8 +150,10 @@ impl Runs {
         Ok(found.filter(|it| it.is_owned_by(&uid)))
     }
 
-    /// The pods of a Job that has ended a while ago, or at its deadline, of which the cache has
-    /// none: a result is not given up before the API server was asked.
+    /// Reads a Job's pods from the API server if the cache has none.
+    ///
+    /// That is done for Jobs that ended a while ago or at their deadline, before the result counts
+    /// as lost.
     async fn hidden_pods(
         &self,
         run: &AnsibleEe,

@@ -1,26 +1,26 @@
-//! The playbook of a run of the engine: the check of the hosts' owner, the facts that it asks for, then
-//! what the run is for.
+//! The playbook of a run of the engine: owner check, requested facts, then the run's own play.
 
 use api::ansibleee::AnsibleEeSpec;
 use api::facts;
 use operator_core::run_engine::owner::{CHECK, PLAYS_DIR};
 use serde_json::{Value, json};
 
-/// The play that compares owners, for [`CHECK`].
+/// The play that compares owners, stored as [`CHECK`].
 pub const OWNER_CHECK: &str = include_str!("../../plays/owner-check.yaml");
-/// The play that makes facts variables, for [`facts::PLAY`].
+/// The play that turns facts into variables, stored as [`facts::PLAY`].
 pub const FACTS: &str = include_str!("../../plays/facts.yaml");
-/// Where roles of a run are looked for unless it says so itself: as ansible-runner's `-r` does, beside
-/// its own playbook, and where images have theirs.
+/// Default directories of roles: beside the playbook, as with ansible-runner's `-r`, and those of
+/// images.
 pub const ROLES_PATH: (&str, &str) = (
     "ANSIBLE_ROLES_PATH",
     "/runner/roles:/runner/project/roles:/runner/project:/usr/share/ansible/roles:/etc/ansible/roles",
 );
-/// The file of the whole playbook, in [`PLAYS_DIR`].
+/// File name of the whole playbook, in [`PLAYS_DIR`].
 pub const MAIN: &str = "main.yaml";
 
-/// The whole playbook. One process runs all parts, so that a host that fails the check takes no part
-/// in the others.
+/// Returns the whole playbook.
+///
+/// One process runs all parts, so that a host that fails the check takes no part in the others.
 pub fn main(spec: &AnsibleEeSpec) -> String {
     let check = json!({ "import_playbook": format!("{PLAYS_DIR}/{CHECK}") });
     let asks = (!spec.fact_variables.is_empty()).then(|| {
@@ -34,7 +34,7 @@ pub fn main(spec: &AnsibleEeSpec) -> String {
     serde_json::to_string(&plays).unwrap_or_default()
 }
 
-/// What the run is for, as ansible-runner would start it.
+/// Returns the run's own play, as ansible-runner would start it.
 fn own(spec: &AnsibleEeSpec) -> Value {
     let playbook = spec.playbook.as_deref().filter(|_| spec.contents().is_none());
     match (&spec.role, spec.contents(), playbook) {
@@ -47,7 +47,8 @@ fn own(spec: &AnsibleEeSpec) -> Value {
     }
 }
 
-/// A path as `import_playbook` takes it: that is split at white space, and is a template.
+/// Returns a path for `import_playbook`, which splits it at white space and evaluates it as a
+/// template.
 fn literal(path: &str) -> String {
     let is_plain = |it: u8| it.is_ascii_alphanumeric() || b"/._-".contains(&it);
     if path.bytes().all(|it| is_plain(it) || !it.is_ascii()) {
@@ -59,7 +60,8 @@ fn literal(path: &str) -> String {
     format!("{{{{'{}'|urldecode}}}}", path.bytes().map(letter).collect::<String>())
 }
 
-/// Whether a name is `namespace.collection.playbook`; else it is a file of the project.
+/// Returns whether a name is `namespace.collection.playbook`; otherwise it is a file of the
+/// project.
 fn is_of_collection(name: &str) -> bool {
     let is_file = name.contains('/') || [".yml", ".yaml"].iter().any(|it| name.ends_with(it));
     !is_file && name.split('.').count() >= 3

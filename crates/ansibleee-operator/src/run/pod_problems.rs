@@ -1,4 +1,4 @@
-//! What keeps a pod from starting or ending, as far as Kubernetes tells.
+//! Problems that keep a pod from starting or ending, as far as Kubernetes reports them.
 
 use std::time::Duration;
 
@@ -8,27 +8,28 @@ use operator_core::run_engine::outcome::FailureReason;
 
 use crate::objects::{ContainerStatus, Pod, Waiting};
 
-/// How long a pod may wait for its volumes and networks: the run's parent has checked that its
-/// inputs exist, so this is for what went away since.
+/// How long a pod may wait for its volumes and networks.
+///
+/// The run's parent has checked that its inputs exist, so this covers what was deleted since.
 pub const PATIENCE: Duration = Duration::from_mins(3);
-/// How long a pod may be without a worker before that is worth a word.
+/// How long a pod may be unscheduled before that is reported.
 pub const PLACEMENT: Duration = Duration::from_secs(30);
-/// How long a pod may outlive its own end before its worker counts as lost.
+/// How long a deleted pod may remain before its worker counts as lost.
 pub const LOST: Duration = Duration::from_mins(1);
 
-/// What is wrong with a pod that has neither started nor ended.
+/// A problem of a pod.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum PodProblem {
-    /// It will not start as it is.
+    /// It cannot start.
     Stuck {
-        /// The class.
+        /// The failure reason.
         reason: FailureReason,
-        /// The cause in words.
+        /// The cause as text.
         message: String,
     },
-    /// No worker takes it.
+    /// No worker accepts it; the message.
     Unplaced(String),
-    /// Its worker does not answer, so nobody knows whether it still works on the hosts.
+    /// Its worker does not respond, so it may or may not still work on the hosts.
     WorkerLost {
         /// The pod.
         pod: String,
@@ -37,7 +38,7 @@ pub enum PodProblem {
     },
 }
 
-/// What is wrong with a pod, and when to look again where only time tells.
+/// Returns the pod's problem, if any, and when to evaluate it again if only time decides.
 pub fn of(pod: &Pod, now: Timestamp) -> (Option<PodProblem>, Option<Duration>) {
     if let Some(deleted) = &pod.metadata.deletion_timestamp {
         return after(Some(deleted.0), LOST, now, || {
@@ -82,7 +83,7 @@ pub fn of(pod: &Pod, now: Timestamp) -> (Option<PodProblem>, Option<Duration>) {
     (None, None)
 }
 
-/// A container that kubelet cannot make.
+/// Returns a container that kubelet cannot create, with the reason.
 fn rejected(container: &ContainerStatus) -> Option<(&str, &Waiting)> {
     let waiting = container.state.waiting.as_ref()?;
     let is_input = ["CreateContainerConfigError", "CreateContainerError"];
@@ -108,7 +109,7 @@ fn after(
     }
 }
 
-/// How much is left of a time that began at `since`; nothing where it is over.
+/// Returns how much of a period from `since` is left; `None` when it is over.
 fn left(since: Timestamp, patience: Duration, now: Timestamp) -> Option<Duration> {
     let elapsed = Duration::try_from(now.duration_since(since)).unwrap_or_default();
     patience.checked_sub(elapsed).filter(|it| !it.is_zero())

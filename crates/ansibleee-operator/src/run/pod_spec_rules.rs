@@ -1,5 +1,6 @@
-//! What the API server, ansible-runner or the operator's options would refuse in a run's pod: told
-//! before there is a Job, with the field and the legal way.
+//! Rules for a run's pod: what the API server, ansible-runner or the operator's options reject.
+//!
+//! Faults are reported before the Job is created, with the field and a valid alternative.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -16,12 +17,12 @@ use super::environment;
 use super::job::{OWN_VOLUMES, files};
 use crate::run::settings::{Settings, is_engines};
 
-/// How long one environment variable may be: Linux' own limit of a string.
+/// Maximum length of one environment variable: Linux' own limit of a string.
 const VARIABLE_LIMIT: usize = 128 * 1024;
-/// How long a Job may take at most, as Kubernetes counts.
+/// Maximum deadline of a Job in seconds, a signed 32-bit number.
 const LONGEST: i64 = i32::MAX as i64;
 
-/// All faults of what surrounds the playbook, in the order of the spec's fields.
+/// Returns all faults of the fields beside the playbook, in the order of the spec's fields.
 pub fn faults(spec: &AnsibleEeSpec, settings: &Settings) -> Vec<Fault> {
     let mut faults = Vec::new();
     role(spec, &mut faults);
@@ -64,8 +65,9 @@ fn image(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     }
 }
 
-/// The variables by which upstream's contract gives texts to the image's entry point, and the
-/// fields whose files it would then write over; it cannot, and ends.
+/// The variables by which upstream's contract passes texts to the image's entry point, with the
+/// fields
+/// whose files the entry point would overwrite; it cannot, and exits.
 const CONTRACT: [(&str, &str, &str); 4] = [
     ("RUNNER_CMDLINE", "/runner/env/cmdline", "cmdLine"),
     ("RUNNER_EXTRA_VARS", "/runner/env/extravars", "extraVars"),
@@ -129,7 +131,7 @@ fn volumes(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     }
 }
 
-/// A pod acts with the rights of a service account only where a hand-made run names one.
+/// A pod uses a service account's token only if a hand-made run names the account.
 fn token(spec: &AnsibleEeSpec, volume: &Volume, at: &str, faults: &mut Vec<Fault>) {
     if spec.service_account_name.is_some() && !is_engines(spec) {
         return;
@@ -164,8 +166,9 @@ fn fact_variables(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     }
 }
 
-/// What would keep a run of the engine from asking its hosts for their owner. The callback plugin
-/// keeps tags and extra variables away from that play; these are told before there is a Job.
+/// Rejects what would keep a run of the engine from checking the owner of its hosts.
+///
+/// The callback plugin keeps tags and extra variables away from that play.
 fn owner_check(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     if !is_engines(spec) {
         return;
@@ -179,7 +182,7 @@ fn owner_check(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     }
     let cmd_line = spec.cmd_line.as_deref().unwrap_or_default();
     let words = cmd_line.split_whitespace().map(|it| it.replace(['\'', '"', '\\'], ""));
-    // ansible-playbook takes the begin of an option for the whole of it.
+    // ansible-playbook accepts a unique prefix of an option.
     let skips = |it: &String| it.starts_with("--st");
     if let Some(word) = words.into_iter().find(skips) {
         let message = format!(
@@ -190,13 +193,13 @@ fn owner_check(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     }
 }
 
-/// What keeps ansible-runner from splitting a command line into words; it does so as a shell does.
+/// Returns why ansible-runner cannot split a command line, which it does as a shell does.
 fn unclosed(text: &str) -> Option<&'static str> {
     let mut quote = None;
     let mut letters = text.chars();
     while let Some(letter) = letters.next() {
         match (quote, letter) {
-            // The next letter loses its meaning, except between single quotation marks.
+            // It escapes the next character, except within single quotes.
             (None | Some('"'), '\\') => {
                 if letters.next().is_none() {
                     return Some("a backslash at the end quotes nothing");
@@ -210,7 +213,7 @@ fn unclosed(text: &str) -> Option<&'static str> {
     quote.map(|_| "a quotation mark is not closed")
 }
 
-/// The pod's interfaces carry the names of their networks, cut at 15 characters.
+/// The pod's interfaces have the names of their networks, cut at 15 characters.
 fn networks(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     let mut seen = BTreeSet::new();
     for (idx, name) in spec.network_attachments.iter().enumerate() {
@@ -253,7 +256,7 @@ fn containers(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     }
 }
 
-/// Whoever may write a run would otherwise act with the rights of any account of the namespace.
+/// Without this rule, whoever may write a run could use the rights of any account of the namespace.
 fn service_account(spec: &AnsibleEeSpec, settings: &Settings, faults: &mut Vec<Fault>) {
     let Some(name) = &spec.service_account_name else { return };
     let allowed = &settings.service_accounts;
@@ -295,7 +298,7 @@ fn dns(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     }
 }
 
-/// Two runs are kept from one host by its address, so each must be written in one way alone.
+/// The address keeps two runs from using one host, so each may be written in only one way.
 fn hosts(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     for (idx, host) in spec.hosts.iter().enumerate() {
         if host.address.is_empty() || host.address.contains(char::is_whitespace) {
@@ -362,7 +365,7 @@ fn is_label_key(key: &str) -> bool {
     }
 }
 
-/// Whether a text can be the last part of a label's key, or a label's value that is not empty.
+/// Returns whether a text can be the last part of a label's key, or a non-empty label value.
 fn is_label_word(text: &str) -> bool {
     let is_edge = |it: char| it.is_ascii_alphanumeric();
     let is_inner = |it: char| is_edge(it) || "-_.".contains(it);

@@ -1,4 +1,4 @@
-//! A table of what is refused in a run's surroundings, and of what is not.
+//! A table of what is rejected in a run's pod, and of what is not.
 
 use api::yaml;
 
@@ -9,7 +9,7 @@ fn settings(accounts: &[&str]) -> Settings {
     Settings { service_accounts, ..Settings::sample() }
 }
 
-/// What is said of a spec: all faults in one text.
+/// Returns all faults of a spec as one text.
 fn told(spec: &str, accounts: &[&str]) -> String {
     let spec: AnsibleEeSpec = yaml::from_str(spec).unwrap();
     let faults = faults(&spec, &settings(accounts));
@@ -82,7 +82,7 @@ fn variables_do_not_write_over_the_files_of_the_spec() {
         ("{inventory: a, env: [{name: RUNNER_INVENTORY}]}", "keep spec.inventory"),
         ("{playbookContents: a, env: [{name: RUNNER_PLAYBOOK}]}", "keep spec.playbookContents"),
         ("{play: a, env: [{name: RUNNER_PLAYBOOK}]}", "keep spec.playbookContents"),
-        // Alone they are upstream's contract.
+        // Without the others they are upstream's contract.
         ("{playbook: a, env: [{name: RUNNER_PLAYBOOK}, {name: RUNNER_CMDLINE}]}", ""),
         (
             "{env: [{name: A, value: b, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]}",
@@ -118,7 +118,7 @@ fn no_volume_brings_the_token_of_a_service_account() {
         (&mount(token, ", inputHash: x"), path),
         (&mount("secret: {name: a}", ""), ""),
     ]);
-    // Whoever may name an account may have its token; a run of the engine needs none.
+    // A user who may name an account may have its token; a run of the engine needs none.
     assert_eq!(told(&mount(token, ", serviceAccountName: a"), &["a"]), "");
     let of_engine = told(&mount(token, ", serviceAccountName: a, inputHash: x"), &["a"]);
     assert!(of_engine.contains(path), "{of_engine}");

@@ -1,4 +1,6 @@
-//! What a finished Job means: one result per host, a class, and words; nothing is guessed as good.
+//! The result of a finished Job: one result per host, a reason and a message.
+//!
+//! Nothing counts as a success without evidence.
 
 use api::ansibleee::{
     AnsibleEe, AnsibleEeStatus, HostFailure, HostOutcome, HostResult, JobStatus, RunHost,
@@ -14,12 +16,12 @@ use super::status::{HASH_DONE, HASH_INPUT, JOB_READY, previous};
 use super::summary::{self, Summary, Unchecked};
 use crate::objects::{Job, Pod, Terminated};
 
-/// The word for a run that did what it should.
+/// The reason of a run that succeeded.
 pub const SUCCEEDED: &str = "Succeeded";
-/// The word for a run that told what it did, and failed on hosts for more than one reason.
+/// The reason of a run that reported failed hosts with more than one failure reason.
 pub const HOSTS_FAILED: &str = "HostsFailed";
 
-/// How a run ended, before it is put into a status.
+/// How a run ended, before it is converted to a status.
 struct Verdict {
     succeeded: bool,
     reason: String,
@@ -28,7 +30,7 @@ struct Verdict {
     message: String,
 }
 
-/// The status of a run whose Job has ended and whose pods are at rest, and its Job's condition.
+/// Returns status and condition of a run whose Job has ended and whose pods are at rest.
 pub fn of_job(run: &AnsibleEe, job: &Job, pods: &[Pod]) -> (AnsibleEeStatus, ConditionDraft) {
     let pod = last(job, pods);
     let ended = pod.and_then(|it| terminated(run, it));
@@ -47,7 +49,7 @@ pub fn of_job(run: &AnsibleEe, job: &Job, pods: &[Pod]) -> (AnsibleEeStatus, Con
     next.hosts = verdict.hosts;
     next.failures = verdict.failures;
     next.report = report;
-    // Of a run that failed too: what was learned need not be asked for again.
+    // Also for a failed run: scanned keys need not be scanned again.
     next.host_keys = pod.map(|it| host_keys::reports(it, &run.spec.hosts)).unwrap_or_default();
     next.start_time.clone_from(&job.status.start_time);
     let ended_at = job.status.completion_time.clone();
@@ -56,13 +58,13 @@ pub fn of_job(run: &AnsibleEe, job: &Job, pods: &[Pod]) -> (AnsibleEeStatus, Con
     (next, condition(verdict.succeeded, &verdict.reason, message))
 }
 
-/// What a run told of hosts whose own ssh keys it did not check, however it ended.
+/// Returns what a run reported about hosts whose own ssh keys it did not check, however it ended.
 pub fn unchecked(run: &AnsibleEe, job: &Job, pods: &[Pod]) -> Option<Unchecked> {
     let ended = last(job, pods).and_then(|it| terminated(run, it))?;
     summary::parse(&ended.message, &run.spec.hosts)?.unchecked
 }
 
-/// The status of a run that ended without a Job that could tell.
+/// Returns the status of a run that ended without a Job that could report.
 pub fn without_job(
     run: &AnsibleEe,
     reason: FailureReason,
@@ -82,9 +84,12 @@ fn concluded(run: &AnsibleEe, succeeded: bool, reason: &str) -> AnsibleEeStatus 
     next
 }
 
-/// A failed run is an error, and so `Stalled`, whatever the reason: a run happens once, so this
-/// object does not become ready by itself, and kstatus calls a failed Job failed too. Where the
-/// reason heals, the parent makes another run, and its own conditions say `Reconciling` meanwhile.
+/// Returns the condition; a failed run is always an error, and so `Stalled`.
+///
+/// A run happens once, so this object does not become ready by itself, and kstatus calls a failed
+/// Job
+/// failed too. If the reason heals, the parent creates another run and reports `Reconciling`
+/// itself.
 fn condition(succeeded: bool, reason: &str, message: String) -> ConditionDraft {
     if succeeded {
         ConditionDraft::good(JOB_READY, READY, message)
@@ -93,7 +98,7 @@ fn condition(succeeded: bool, reason: &str, message: String) -> ConditionDraft {
     }
 }
 
-/// A run that told about its hosts.
+/// Evaluates a run that reported about its hosts.
 fn message(end: &JobResult<'_>, summary: Summary) -> Verdict {
     let Summary { mut hosts, failures, more, unmatched, .. } = summary;
     if unmatched {
@@ -117,7 +122,7 @@ fn message(end: &JobResult<'_>, summary: Summary) -> Verdict {
         return Verdict { succeeded: !is_empty, reason: reason.into(), hosts, failures, message };
     }
     if total > 0 && (in_trouble == 0 || elsewhere) {
-        // Something outside of the run's hosts ended the playbook: what came after did not happen.
+        // Something other than the run's hosts ended the playbook: the rest of it did not happen.
         for host in hosts.iter_mut().filter(|it| it.result == HostOutcome::Ok) {
             host.result = HostOutcome::Unknown;
         }
@@ -143,9 +148,9 @@ fn message(end: &JobResult<'_>, summary: Summary) -> Verdict {
     Verdict { succeeded: false, reason: reason.into(), hosts, failures, message }
 }
 
-/// The limit left no host of the inventory, so that Ansible ended before any play.
+/// Evaluates a run whose limit matched no host, so that Ansible ended before any play.
 fn nobody(end: &JobResult<'_>, hosts: Vec<HostResult>) -> Verdict {
-    // The limit of a run of the engine is the human's wish: whom it leaves out keeps its state.
+    // The limit of a run of the engine is the user's: excluded hosts keep their state.
     let succeeded = Run::of(end.run).is_some_and(|it| it.is_partial());
     let (reason, message) = if succeeded {
         (SUCCEEDED, "Job completed: the limit leaves none of the hosts")
@@ -158,7 +163,7 @@ fn nobody(end: &JobResult<'_>, hosts: Vec<HostResult>) -> Verdict {
     Verdict { succeeded, reason, hosts, failures: Vec::new(), message }
 }
 
-/// The one word for why hosts failed: the class that they share, if they do.
+/// Returns why hosts failed: the reason that they share, if they do.
 fn common_reason(hosts: &[HostResult]) -> &'static str {
     let class = |it: &HostResult| match it.result {
         HostOutcome::Ok | HostOutcome::NotReached => None,
@@ -177,13 +182,14 @@ fn completed(hosts: &[HostResult], ok: usize) -> String {
     if hosts.is_empty() {
         return "Job completed".into();
     }
-    // Whoever is on a host may have written the message.
+    // Somebody on a host may have written the message.
     let changes = hosts.iter().filter_map(|it| it.changed).fold(0, i64::saturating_add);
     format!("Job completed: {ok} of {} hosts done, {changes} changes", hosts.len())
 }
 
-/// A run that did not come to its end: hosts in trouble have told their own, the others share the
-/// reason why it ended.
+/// Evaluates a run that was interrupted.
+///
+/// Failing hosts keep their reported results; the others get the reason why the run ended.
 fn cut(end: &JobResult<'_>, summary: Summary) -> Verdict {
     let mut verdict = untold(end);
     if verdict.succeeded {
@@ -199,7 +205,7 @@ fn cut(end: &JobResult<'_>, summary: Summary) -> Verdict {
     Verdict { hosts, failures, ..verdict }
 }
 
-/// A run that told nothing, or nothing that can be read.
+/// Evaluates a run without a readable report.
 fn untold(end: &JobResult<'_>) -> Verdict {
     let hosts = unknown(&end.run.spec.hosts);
     let succeeded = end.is_complete() && hosts.is_empty();
@@ -212,7 +218,7 @@ fn untold(end: &JobResult<'_>) -> Verdict {
     Verdict { succeeded, reason: reason.into(), hosts, failures: Vec::new(), message }
 }
 
-/// The pod that decides: of a successful Job the successful one, else the newest.
+/// Returns the pod that decides: the successful one of a successful Job, otherwise the newest.
 fn last<'a>(job: &Job, pods: &'a [Pod]) -> Option<&'a Pod> {
     let is_complete = job.end().is_some_and(|it| it.type_ == "Complete");
     let rank = |it: &Pod| {
@@ -227,7 +233,7 @@ fn terminated<'a>(run: &AnsibleEe, pod: &'a Pod) -> Option<&'a Terminated> {
     runner.state.terminated.as_ref()
 }
 
-/// The results of a run that did not tell.
+/// Returns the results of a run without a report.
 pub fn unknown(hosts: &[RunHost]) -> Vec<HostResult> {
     let unknown = |it: &RunHost| HostResult {
         name: it.name.clone(),
@@ -237,7 +243,7 @@ pub fn unknown(hosts: &[RunHost]) -> Vec<HostResult> {
     hosts.iter().map(unknown).collect()
 }
 
-/// One line about a failed task.
+/// Returns one line about a failed task.
 fn words(failure: &HostFailure) -> String {
     let HostFailure { host, play, task, path, .. } = failure;
     let what = match (task.is_empty(), path.is_empty()) {

@@ -1,4 +1,4 @@
-//! Tests of what a Job's end means: a table of ends, each with its class, hosts and words.
+//! Tests of results: a table of Job ends, each with reason, hosts and message.
 
 use api::conditions::merge_conditions;
 use api::yaml;
@@ -47,7 +47,7 @@ fn said(code: i32, message: &str) -> String {
     serde_json::json!({ "exitCode": code, "message": message }).to_string()
 }
 
-/// What came of it: status, reason and one letter per host.
+/// Returns status, reason and one letter per host.
 fn outcome(status: &AnsibleEeStatus) -> String {
     let letter = |it: &HostResult| match it.result {
         HostOutcome::Ok => 'o',
@@ -186,7 +186,7 @@ fn a_limit_that_leaves_nobody_is_a_failure_unless_the_human_narrowed_the_run() {
     let (status, finding) = of_job(&run, &job(FAILED), &[nobody]);
     assert_eq!(outcome(&status), "Succeeded Succeeded nn");
     assert!(finding.holds(), "{}", finding.message);
-    // A run by hand that names no hosts is told all the same.
+    // A hand-made run that names no hosts gets a report all the same.
     let nobody = pod("Failed", &said(1, &text.replace("nn", "")), "");
     let (status, finding) = of_job(&ansible("[]", "{}"), &job(FAILED), &[nobody]);
     assert_eq!(outcome(&status), "Failed NoHostMatched ");
@@ -314,7 +314,7 @@ fn a_result_that_was_told_counts_even_if_the_pod_was_killed_afterwards() {
     check(FAILED, &[pod], "Failed TaskFailed of", "b, task 'T'");
 }
 
-/// What the callback had told when the run was cut.
+/// The callback's report when the run was interrupted.
 fn unfinished(hosts: &str, failures: &str) -> String {
     let rest = format!(r#""changed":[],"failures":[{failures}],"unfinished":true"#);
     format!(r#"{{"v":1,"hosts":"{hosts}",{rest}}}"#)
@@ -327,7 +327,7 @@ fn a_run_that_is_cut_tells_each_hosts_own_result_and_why_the_others_have_none() 
         (254, "u?", "Failed DeadlineExceeded u?", "Before that 1 of 2 hosts failed: b, task 'T'"),
         (137, "?h", "Failed PodEvicted ?h", "its process was killed"),
         (250, "?f", "Failed ResultUnknown ?f", "broke off in the middle (exit code 250)"),
-        // Nobody knows how these would have ended.
+        // How these would have ended is unknown.
         (254, "on", "Failed DeadlineExceeded ??", "RUNNER_JOB_TIMEOUT"),
         (0, "oo", "Failed ResultUnknown ??", "told no result"),
     ] {
@@ -345,7 +345,7 @@ fn a_message_that_was_torn_while_it_was_written_is_none() {
         let pod = pod("Failed", &said(254, &whole[..end]), "");
         check(FAILED, &[pod], "Failed DeadlineExceeded ??", "RUNNER_JOB_TIMEOUT");
     }
-    // Blanks cover the rest of a longer message until the file is cut.
+    // Blanks cover the rest of a longer message until the file is truncated.
     let pod = pod("Failed", &said(254, &format!("{whole}      ")), "");
     check(FAILED, &[pod], "Failed DeadlineExceeded ?f", "RUNNER_JOB_TIMEOUT");
 }
@@ -441,7 +441,7 @@ fn whose_keys_were_not_checked_is_told_however_a_run_ended_and_decides_nothing()
         assert_eq!((told.hosts, told.more), (vec!["a".to_owned(), "b[2J".into()], 3));
         assert_eq!(told.by, ["ssh_config"]);
         assert_eq!(super::unchecked(&run, &job(end), &with("")), None);
-        // Anything else is no message at all.
+        // Anything else is not a valid message.
         for odd in [r#","unchecked":{}"#, r#","unchecked":{"hosts":[],"by":1}"#] {
             let (status, _) = of_job(&run, &job(end), &with(odd));
             assert!(outcome(&status).ends_with("??"), "{}", outcome(&status));

@@ -1,42 +1,43 @@
-//! Which runs may start: two never touch one host at the same time, and no namespace stops another.
-//! Arithmetic on plain views.
+//! Which runs may start: no two on one host at a time, and no namespace blocks another.
+//!
+//! The functions are pure and work on views of the runs.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::Timestamp;
 
-/// How a run of another namespace is told: neither by its name nor by its namespace.
+/// How a run of another namespace is reported: without its name and namespace.
 const FOREIGN: &str = "a run of another namespace";
 
-/// What the scheduler needs to know of a run.
+/// What the scheduler needs to know about a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
     /// Namespace.
     pub namespace: String,
     /// Name.
     pub name: String,
-    /// Identity of the object.
+    /// UID of the object.
     pub uid: String,
-    /// When it was made.
+    /// When it was created.
     pub created: Timestamp,
-    /// The hosts that it touches: address in its canonical form → how the host is told.
+    /// Its hosts: canonical address → how the host is reported.
     pub hosts: BTreeMap<String, String>,
-    /// Where it stands.
+    /// Its state.
     pub state: State,
 }
 
-/// Where a run stands, for the scheduler.
+/// The scheduler's view of a run's state.
 #[derive(Clone, Debug, PartialEq)]
 pub enum State {
-    /// It touches its hosts, or may do so at any moment.
+    /// It changes its hosts, or may begin to at any moment.
     Active,
-    /// It wants to start.
+    /// It waits for admission.
     Queued {
-        /// The leader that last wrote to it.
+        /// The leader's term in its status, if any.
         term: Option<String>,
-        /// What it was told to wait for.
+        /// What its status says it waits for.
         told: Option<String>,
-        /// Whether it was there before this leader's term.
+        /// Whether it existed before this leader's term.
         inherited: bool,
     },
 }
@@ -46,15 +47,16 @@ pub enum State {
 pub struct Limits {
     /// In all namespaces together.
     pub total: usize,
-    /// In each namespace, where that is bounded: no namespace then takes all.
+    /// In each namespace; `None` means no bound of its own.
     pub per_namespace: Option<usize>,
 }
 
 impl Limits {
-    /// How many places a namespace never takes from the others: a quarter, and at least one where
-    /// there are two.
+    /// Returns how many slots one namespace never takes from the others: a quarter, and at least
+    /// one if there
+    /// are two or more.
     ///
-    /// It is also by how many the total may be passed, while one namespace holds them all.
+    /// By that number the total may also be exceeded while one namespace holds all slots.
     pub fn reserve(self) -> usize {
         (self.total / 4).max(1).min(self.total.saturating_sub(1))
     }
@@ -77,15 +79,16 @@ impl<'a> Room<'a> {
         *self.active.entry(&run.namespace).or_default() += 1;
     }
 
-    /// How many runs of a namespace are active.
+    /// Returns how many runs of a namespace are active.
     fn active(&self, namespace: &str) -> usize {
         self.active.get(namespace).copied().unwrap_or_default()
     }
 
-    /// Whether no further run of a namespace may start.
+    /// Returns whether no further run of a namespace may start.
     ///
-    /// What other namespaces hold beyond their part counts for nothing, so that there are places for
-    /// this one however many they took while they were alone.
+    /// Slots of another namespace beyond its share are not counted, so that this one gets slots
+    /// however many
+    /// the other took while it was alone.
     fn is_full_for(&self, namespace: &str) -> bool {
         let part = self.limits.total - self.limits.reserve();
         let others = self.active.iter().filter(|(name, _)| **name != namespace);
@@ -95,27 +98,30 @@ impl<'a> Room<'a> {
     }
 }
 
-/// What is to be written to the run at that place of the list.
+/// What to write to the run at that index of the list.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Verdict {
-    /// The leader's term, so that no write of an earlier leader can take effect any more.
+    /// The leader's term, so that no write of an earlier leader takes effect any more.
     Stamp(usize),
-    /// It may start.
+    /// Its admission.
     Admit(usize),
     /// What it waits for.
     Wait(usize, String),
 }
 
-/// Judges all runs at once.
+/// Evaluates all runs together.
 ///
 /// # Guarantees
-/// No run is admitted that shares an address with an active one or with one admitted here, of
-/// whatever namespace, or with an older one of its namespace that waits: a run over many hosts is not
-/// overtaken for ever. A run that waits holds nothing back in other namespaces.
-/// Of the namespaces whose runs could start, the one with the fewest active runs comes first.
+/// No run is admitted that shares an address with an active run or with one admitted here, in any
+/// namespace, or with an older queued run of its namespace, so that a run with many hosts is not
+/// overtaken
+/// forever. A queued run never blocks other namespaces.
+/// Among the namespaces with runs that could start, the one with the fewest active runs comes
+/// first.
 /// Nothing is admitted before every inherited run carries this leader's term.
-/// At most as many runs as the limits say are active afterwards, unless more were before; while one
-/// namespace has more than three quarters of them, the others together have a quarter all the same.
+/// Afterwards at most the limits' total is active, unless more were before. While one namespace has
+/// more
+/// than three quarters of it, the others together still get a quarter.
 pub fn admit(runs: &[View], limits: Limits, term: &str) -> Vec<Verdict> {
     let stamps: Vec<Verdict> = runs
         .iter()
@@ -153,19 +159,20 @@ pub fn admit(runs: &[View], limits: Limits, term: &str) -> Vec<Verdict> {
     queued.into_iter().filter_map(judge).collect()
 }
 
-/// A run that waits for an active one of another namespace: for administrators of the cluster, who may
-/// know both names.
+/// A run that waits for an active one of another namespace.
+///
+/// It is for cluster administrators, who may know both names.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct ForeignWait {
-    /// Which run waits, as `namespace/name`.
+    /// The waiting run, as `namespace/name`.
     pub run: String,
-    /// Which run it waits for, as `namespace/name`.
+    /// The run that it waits for, as `namespace/name`.
     pub holder: String,
-    /// The first host of both, as the one that waits has it.
+    /// The first host of both, as the waiting run names it.
     pub host: String,
 }
 
-/// All runs that wait for those of other namespaces, each pair once.
+/// Returns all waits of runs for those of other namespaces, each pair once.
 pub fn foreign_waits(runs: &[View]) -> BTreeSet<ForeignWait> {
     let mut holders = Holders::new(runs);
     let is_active = |it: &usize| runs[*it].state == State::Active;
@@ -182,9 +189,9 @@ pub fn foreign_waits(runs: &[View]) -> BTreeSet<ForeignWait> {
     (0..runs.len()).filter(|it| !is_active(it)).flat_map(waits).collect()
 }
 
-/// Lets in what there is room for, always one of the namespace that has the fewest active runs.
+/// Admits runs while there are free slots, always from the namespace with the fewest active runs.
 ///
-/// `lines` are the runs of each namespace that could start, the oldest in front.
+/// `lines` has the runs of each namespace that could start, the oldest first.
 fn fill<'a>(
     runs: &'a [View],
     mut lines: BTreeMap<&'a str, VecDeque<usize>>,
@@ -192,7 +199,7 @@ fn fill<'a>(
     holders: &mut Holders<'a>,
 ) {
     loop {
-        // Room only shrinks: who has none now gets none later.
+        // Slots only get fewer: a namespace without a free one gets none later.
         lines.retain(|namespace, line| !line.is_empty() && !room.is_full_for(namespace));
         let turns = lines.iter().filter_map(|(namespace, line)| {
             let run = &runs[*line.front()?];
@@ -201,7 +208,7 @@ fn fill<'a>(
         let next = turns.min();
         let Some((.., namespace)) = next else { return };
         let Some(idx) = lines.get_mut(namespace).and_then(VecDeque::pop_front) else { continue };
-        // Another namespace's run may have got one of its hosts meanwhile.
+        // Another namespace's run may have taken one of its hosts meanwhile.
         if holders.of(idx).is_empty() {
             room.take(&runs[idx]);
             holders.hold(idx);
@@ -209,14 +216,14 @@ fn fill<'a>(
     }
 }
 
-/// Who holds an address.
+/// Which run holds each address.
 struct Holders<'a> {
     runs: &'a [View],
-    /// The runs that are active or let in here.
+    /// The runs that are active or admitted here.
     running: BTreeSet<usize>,
-    /// Those of them that have it, for everybody.
+    /// Address → the running one that holds it, for all namespaces.
     active: BTreeMap<&'a str, usize>,
-    /// The oldest that waits, by namespace: for that namespace.
+    /// Namespace and address → the oldest queued run, which holds it within that namespace.
     queued: BTreeMap<(&'a str, &'a str), usize>,
 }
 
@@ -239,7 +246,7 @@ impl<'a> Holders<'a> {
         }
     }
 
-    /// The other runs for which a run waits, each once, with how the host is told.
+    /// Returns the runs that a run waits for, each once, with how the host is reported.
     fn of(&self, idx: usize) -> Vec<(usize, &'a str)> {
         let View { namespace, hosts, .. } = &self.runs[idx];
         let holder = |(address, host): (&'a String, &'a String)| {
@@ -250,15 +257,15 @@ impl<'a> Holders<'a> {
         let mut seen = BTreeSet::new();
         hosts.iter().filter_map(holder).filter(|(idx, _)| seen.insert(*idx)).collect()
     }
-    /// What a run is told to wait for, where that is not what it was told before.
+    /// Returns what a run waits for; `None` when the status says so already.
     ///
-    /// While there is no room only those that run are named: everything waits then.
+    /// Without free slots only running runs are named, because everything waits then.
     fn wait_text(&self, idx: usize, is_full: bool) -> Option<String> {
         let run = &self.runs[idx];
         let State::Queued { told: reported, .. } = &run.state else { return None };
         let text = |(holder, host): &(usize, &str)| run.waits_for(&self.runs[*holder], host);
         let blockers = self.of(idx);
-        // What it was told holds on as long as it is true: one write per cause.
+        // A reported cause is kept as long as it is true: one write per cause.
         if blockers.iter().any(|it| reported.as_ref() == Some(&text(it))) {
             return None;
         }
@@ -285,9 +292,9 @@ impl View {
     }
 }
 
-/// The condition's message of a run that waits for that.
+/// Returns the condition's message of a waiting run.
 pub fn message(waiting_for: &str) -> String {
-    // No run has a name with white space in it.
+    // A run's name has no white space.
     let what = if waiting_for.starts_with(FOREIGN) { "" } else { "run " };
     format!("Waits for {what}{waiting_for}")
 }

@@ -1,4 +1,4 @@
-//! Tests of the scheduler's arithmetic: a table of single cases, and properties of whole histories.
+//! Tests of the scheduler: a table of single cases, and properties of whole histories.
 
 use proptest::prelude::*;
 
@@ -103,7 +103,7 @@ fn a_run_of_another_namespace_is_told_without_names() {
     let text = "a run of another namespace (host x, x:22)";
     let secret = |name| foreign(active(run(name, 1, &["x"])));
     check(&[secret("a"), run("b", 2, &["x"])], &[waits(1, text)]);
-    // Another holder is no news for whoever may not know its name.
+    // Another holder is not reported to whoever may not know its name.
     check(&[secret("c"), told(run("b", 2, &["x"]), text)], &[]);
     assert_eq!(message(text), "Waits for a run of another namespace (host x, x:22)");
     assert_eq!(message("a (host x, x:22)"), "Waits for run a (host x, x:22)");
@@ -120,7 +120,7 @@ fn an_administrator_is_told_both_runs_by_name_where_they_are_of_two_namespaces()
         foreign(active(run("a", 1, &["x", "y"]))),
         active(run("own", 1, &["z"])),
         run("wide", 2, &["x", "y", "z"]),
-        // Whoever only waits holds nothing there.
+        // A run that only waits holds nothing there.
         run("mine", 3, &["w"]),
         foreign(run("other", 4, &["w", "z"])),
     ];
@@ -178,7 +178,7 @@ fn a_namespace_with_a_limit_of_its_own_leaves_room_for_the_others() {
         run("c", 3, &["c"]),
         foreign(run("d", 4, &["d"])),
     ];
-    // b is the second of its namespace, c the third; d takes the last place of all.
+    // b is the second of its namespace, c the third; d takes the last slot.
     assert_eq!(admit(&runs, limits, TERM), [Verdict::Admit(1), Verdict::Admit(3)]);
 }
 
@@ -192,7 +192,7 @@ fn a_run_that_waits_for_its_namespaces_limit_holds_its_hosts_within_the_namespac
     assert_eq!(admitted[1..], [Verdict::Admit(2)]);
 }
 
-/// That many runs, each on a host of its own.
+/// Returns `n` runs, each on a host of its own.
 fn many(n: usize, name: &str, second: i64) -> Vec<View> {
     let one = |it: usize| {
         let name = format!("{name}{it:03}");
@@ -211,7 +211,7 @@ fn n_admitted(runs: &[View], total: usize, namespace: &str) -> usize {
 fn a_namespace_alone_may_use_all_places_also_beside_runs_that_cannot_start() {
     let mut runs = many(30, "a", 1);
     assert_eq!(n_admitted(&runs, 20, "ns"), 20);
-    // This one waits for a host, not for a place.
+    // This one waits for a host, not for a slot.
     runs.push(active(foreign(run("busy", 1, &["x"]))));
     runs.push(foreign(run("waits", 2, &["x"])));
     assert_eq!((n_admitted(&runs, 20, "ns"), n_admitted(&runs, 20, "else")), (19, 0));
@@ -278,7 +278,7 @@ proptest! {
                 run(&format!("r{idx:02}"), *second, &hosts)
             })
             .collect();
-        // Two namespaces, so that neither limit makes the other idle.
+        // Two namespaces, so that neither limit makes the other irrelevant.
         for (idx, run) in runs.iter_mut().enumerate().filter(|(idx, _)| idx % 2 == 1) {
             run.namespace = format!("ns{}", idx % 2);
         }
@@ -308,7 +308,7 @@ proptest! {
                     prop_assert_eq!(shared, None);
                 }
             }
-            // A second look at the same state writes nothing.
+            // Evaluating the same state again writes nothing.
             prop_assert_eq!(admit(&runs, limits, TERM), vec![]);
             let ended = ends.next().unwrap();
             runs.remove(active[ended.index(active.len())]);

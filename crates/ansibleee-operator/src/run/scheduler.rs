@@ -1,4 +1,4 @@
-//! The scheduler's own loop: reads all runs, lets in those that may start, and writes that down.
+//! The scheduler: reads all runs and admits those that may start.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,33 +22,33 @@ use super::status::{self, JOB_READY, not_started, previous};
 use crate::objects::{Job, Pod, addresses};
 use crate::run::settings::Settings;
 
-/// The only key of the scheduler's queue: all runs are judged together.
+/// Returns the only key of the scheduler's workqueue: all runs are evaluated together.
 pub fn key() -> Key {
     Key::new("", "all")
 }
 
 /// The scheduler.
 pub struct Scheduler {
-    /// What is watched.
+    /// The operator's caches.
     pub caches: Caches,
-    /// What the operator's options say.
+    /// The operator's options.
     pub settings: Settings,
     /// How many runs may be active.
     pub limits: Limits,
     /// This leader's term.
     pub term: String,
-    /// UIDs of the runs that were there before this leader's term.
+    /// UIDs of the runs that existed before this leader's term.
     pub inherited: BTreeSet<String>,
-    /// Which waits for runs of other namespaces the log has told of.
+    /// The waits for runs of other namespaces that were logged.
     pub logged: Logged,
 }
 
-/// The waits for runs of other namespaces that stand now: each was logged when it began.
+/// The present waits for runs of other namespaces; each was logged when it began.
 #[derive(Default)]
 pub struct Logged(Mutex<BTreeSet<ForeignWait>>);
 
 impl Logged {
-    /// Takes the waits that stand now; returns those that began since.
+    /// Replaces the present waits; returns those that are new.
     fn begun(&self, now: BTreeSet<ForeignWait>) -> Vec<ForeignWait> {
         let mut before = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let begun = now.difference(&before).cloned().collect();
@@ -57,11 +57,11 @@ impl Logged {
     }
 }
 
-/// All runs that touch hosts or want to.
+/// All runs that use hosts or wait to.
 pub struct Observed {
-    /// In step with `runs`.
+    /// In the same order as `runs`.
     views: Vec<View>,
-    /// The objects; `None` for what is left of a run that is gone.
+    /// The objects; `None` for what is left of a deleted run.
     runs: Vec<Option<Arc<AnsibleEe>>>,
     limits: Limits,
     term: String,
@@ -94,7 +94,7 @@ impl Controller for Scheduler {
         for ForeignWait { run, holder, host } in
             self.logged.begun(schedule::foreign_waits(&seen.views))
         {
-            // Whoever makes a pod chooses what it says of its run.
+            // Whoever creates a pod chooses its annotations.
             let (holder, host) = (printable(&holder), printable(&host));
             tracing::info!(run, holder, host, "waits for a run of another namespace");
         }
@@ -118,7 +118,7 @@ impl Controller for Scheduler {
 }
 
 impl Scheduler {
-    /// The hosts of all Jobs and pods that may still work on them, by run.
+    /// Returns the hosts of all Jobs and pods that may still work on them, by run.
     fn busy(&self) -> BTreeMap<Key, BTreeSet<String>> {
         let mut busy: BTreeMap<Key, BTreeSet<String>> = BTreeMap::new();
         let mut add = |metadata: &ObjectMeta| {
@@ -133,14 +133,14 @@ impl Scheduler {
         busy
     }
 
-    /// A run as the scheduler sees it; nothing where it neither touches hosts nor wants to.
+    /// Returns the scheduler's view of a run; `None` when it neither uses hosts nor waits to.
     fn view(&self, run: &AnsibleEe, left: Option<BTreeSet<String>>) -> Option<View> {
         let state = self.state(run, left.is_some())?;
         let uid = run.uid().unwrap_or_default();
         let reported = |it: &RunHost| format!("{}, {}", it.name, it.address);
         let own = run.spec.hosts.iter().map(|it| (endpoint(&it.address), reported(it)));
         let mut hosts: BTreeMap<String, String> = own.collect();
-        // What still runs may have other hosts than the spec has now.
+        // What still runs may have other hosts than the present spec.
         for address in left.into_iter().flatten() {
             hosts.entry(endpoint(&address)).or_insert(address);
         }
@@ -172,7 +172,7 @@ impl Scheduler {
     }
 }
 
-/// What is left of a run whose object is gone: its pods still work on its hosts.
+/// Returns the view of a deleted run whose pods may still work on its hosts.
 fn remainder(key: Key, hosts: BTreeSet<String>) -> View {
     View {
         uid: String::new(),
@@ -195,7 +195,7 @@ fn waits(run: &AnsibleEe, what: String, term: &str, now: Timestamp) -> AnsibleEe
     status::queued(run, Some(what), term, job, now)
 }
 
-/// The same status under another term; of a run that nobody has looked at, its first one.
+/// Returns the run's status with another term; its first status if it has none.
 fn stamped(run: &AnsibleEe, term: &str, now: Timestamp) -> AnsibleEeStatus {
     let mut next = previous(run);
     if next.conditions.is_empty() {
@@ -240,8 +240,9 @@ mod tests {
         })
     }
 
-    /// What `kubectl delete --cascade=orphan` leaves of a Job: no owner, and nothing that somebody who
-    /// makes a pod could not write as well.
+    /// The pod that `kubectl delete --cascade=orphan` leaves of a Job: it has no owner, and anyone
+    /// who
+    /// creates a pod could write the same.
     fn orphan(phase: &str) -> Value {
         json!({
             "metadata": {
@@ -286,7 +287,7 @@ mod tests {
         let logged = Logged::default();
         assert_eq!(logged.begun([wait("else/a")].into()), [wait("else/a")]);
         assert_eq!(logged.begun([wait("else/a")].into()), []);
-        // Another holder of the same host is news, and so is the first one when it comes back.
+        // Another holder of the same host is logged, and so is the first one when it returns.
         assert_eq!(logged.begun([wait("else/c")].into()), [wait("else/c")]);
         assert_eq!(logged.begun([].into()), []);
         assert_eq!(logged.begun([wait("else/c")].into()), [wait("else/c")]);

@@ -1,31 +1,31 @@
-//! What the operator's own options say about runner pods, and how long a run may take.
+//! What the operator's options say about runner pods, and how long a run may take.
 
 use api::ansibleee::{AnsibleEeSpec, MAX_DEADLINE};
 use k8s_openapi::api::core::v1::ResourceRequirements;
 
-/// How long a run of the engine may take unless it says otherwise.
+/// Default deadline of a run of the engine, in seconds.
 const DEADLINE: i64 = 7200;
 
-/// What the operator's own options say about runner pods.
+/// What the operator's options say about runner pods.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The image of runs that name none.
+    /// The image of runs that name none; may be empty.
     pub image: String,
-    /// The user of runner pods; the image's, or the platform's choice, where absent.
+    /// The user of runner pods; `None` leaves it to the image or the platform.
     pub uid: Option<i64>,
-    /// The service accounts that a run may name; `*` stands for all.
+    /// The service accounts that a run may name; `*` allows all.
     pub service_accounts: Vec<String>,
-    /// Seconds that a task may take on a host, where the run itself says nothing.
+    /// Default of how many seconds a task may take on a host.
     pub task_timeout: i64,
     /// Requests and limits of runs that name none.
     pub resources: Option<ResourceRequirements>,
-    /// How many seconds a hand-made run may take unless it says otherwise.
+    /// Default deadline of a hand-made run, in seconds.
     pub deadline: i64,
 }
 
 #[cfg(any(test, fuzzing))]
 impl Settings {
-    /// Settings of an operator whose options say little.
+    /// Returns sample settings for tests.
     pub fn sample() -> Self {
         Self {
             image: "runner:1".into(),
@@ -38,14 +38,18 @@ impl Settings {
     }
 }
 
-/// Whether a parent's engine made the run: it names its inputs, and each further attempt is a new
-/// run. The others are made by hand and keep upstream's ways.
+/// Returns whether a parent's engine created the run.
+///
+/// Such a run names its inputs, and each further attempt is a new run. The others are made by hand
+/// and
+/// behave as upstream's.
 pub fn is_engines(spec: &AnsibleEeSpec) -> bool {
     spec.input_hash.is_some()
 }
 
-/// How long a run may take, where the run itself or whoever made it says so; never longer than
-/// [`MAX_DEADLINE`], which objects of earlier versions may exceed.
+/// Returns how long a run may take in seconds, if the run or its creator says so.
+///
+/// It is at most [`MAX_DEADLINE`], which objects of earlier versions may exceed.
 pub fn deadline(spec: &AnsibleEeSpec) -> Option<i64> {
     let own = spec.active_deadline_seconds.map(|it| it.min(MAX_DEADLINE));
     own.or_else(|| is_engines(spec).then_some(DEADLINE))

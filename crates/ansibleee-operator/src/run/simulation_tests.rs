@@ -1,5 +1,6 @@
-//! 50 runs over 10 hosts: the real scheduler and the real judgement on runs, in a world in memory
-//! whose watches lag, whose leaders change, and where an old leader's writes come late.
+//! 50 runs on 10 hosts: the real scheduler and controller in a simulated cluster in memory, in
+//! which
+//! informers lag, leaders change, and writes of an old leader arrive late.
 
 mod leader;
 mod world;
@@ -18,11 +19,11 @@ const HOSTS: usize = 10;
 /// More than any history needs.
 const PATIENCE: usize = 400;
 
-/// A source of chance that gives the same again for the same seed.
+/// A random number generator that is reproducible by its seed.
 struct Dice(u64);
 
 impl Dice {
-    /// A number below `n`.
+    /// Returns a number below `n`.
     fn below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
@@ -44,27 +45,28 @@ struct Story {
     limits: Limits,
     /// How often another leader takes over.
     handovers: usize,
-    /// Whether humans delete runs, also while they are active.
+    /// Whether users delete runs, also while they are active.
     has_deletions: bool,
 }
 
-/// What came of a history.
+/// The result of a history.
 #[derive(Debug, Default, PartialEq)]
 struct Tale {
-    /// The runs in the order in which they were let in, with their leader.
+    /// The runs in the order of their admission, with their leader.
     admissions: Vec<(String, usize)>,
-    /// How many late admissions of old leaders met a conflict.
+    /// How many late admissions of old leaders got a conflict.
     fenced: usize,
     /// The most runs that were active at once.
     most_active: usize,
 }
 
-/// Plays a history from the first run to the end of the last; what must never be ends the test.
+/// Simulates a history from the first run to the end of the last; a violated invariant fails the
+/// test.
 fn play(story: Story) -> Tale {
     let mut dice = Dice(story.seed);
     let mut world = World::new(story);
     let mut leader = Leader::elected(&world, 1);
-    // What an old leader had decided when it stood still, and its knowledge.
+    // What an old leader had decided when it was paused, and its knowledge.
     let mut late: Vec<(Leader, operator_core::plan::Step)> = Vec::new();
     let mut handovers = story.handovers;
     let mut made = 0;
@@ -85,7 +87,7 @@ fn play(story: Story) -> Tale {
             }
             9 if handovers > 0 && made > RUNS / (handovers + 1) && dice.one_in(3) => {
                 let decided = leader.decided(&world);
-                // An old leader that had nothing to say when it stood still would prove nothing.
+                // An old leader without a decision when it was paused would prove nothing.
                 if decided.iter().any(world::is_admission) || made == RUNS {
                     handovers -= 1;
                     late.extend(decided.into_iter().map(|it| (leader.clone(), it)));
@@ -108,7 +110,7 @@ fn play(story: Story) -> Tale {
     world.tale()
 }
 
-/// Everybody hears everything and goes on, until every run has ended.
+/// Delivers all events and goes on until every run has ended.
 fn finish(world: &mut World, leader: &mut Leader, dice: &mut Dice) {
     for _ in 0..PATIENCE {
         world.tick();
@@ -156,7 +158,7 @@ proptest! {
 
 #[test]
 fn every_run_is_let_in_once_and_in_order_on_each_host() {
-    // Without deletions all fifty have their turn.
+    // Without deletions all fifty runs are admitted.
     for seed in [1, 5] {
         let tale = play(Story { handovers: 0, has_deletions: false, ..story(seed) });
         let mut count: BTreeMap<&str, usize> = BTreeMap::new();
@@ -168,7 +170,7 @@ fn every_run_is_let_in_once_and_in_order_on_each_host() {
 #[test]
 fn late_admissions_of_an_old_leader_meet_a_conflict() {
     let mut fenced = 0;
-    // Room enough that there is something to decide at each moment.
+    // Enough slots that there is something to decide at each moment.
     let limits = Limits { total: 10, per_namespace: None };
     for seed in 0..4 {
         let tale = play(Story { seed, limits, handovers: 3, has_deletions: false });
@@ -201,7 +203,7 @@ fn a_run_that_is_made_again_under_its_name_waits_for_the_pods_of_the_old_one() {
     let is_in = |world: &World| world.get(&id).unwrap()["status"]["admission"].is_object();
     goes_on(&mut world, &mut leader);
     assert!(!is_in(&world), "a pod of the run before it still works on its hosts");
-    // The pod, the only thing that can go on, goes.
+    // The pod, the only thing that can proceed, ends.
     world.go_on(&mut dice);
     goes_on(&mut world, &mut leader);
     assert!(is_in(&world));

@@ -1,4 +1,4 @@
-//! How a run's status is put together: conditions, and the step that writes all of it.
+//! Builds a run's status: its conditions, and the step that writes it.
 
 use api::ansibleee::{Admission, AnsibleEe, AnsibleEeStatus, JobRef, JobStatus};
 use api::conditions::{self, ConditionDraft, READY, kstatus, merge_conditions, ready};
@@ -11,41 +11,42 @@ use operator_core::plan::{Step, Target, Write, status_step};
 use super::key_checks;
 use super::summary::Unchecked;
 
-/// Whether the spec can be run.
+/// Condition type: the spec can be run.
 pub const INPUT_READY: &str = "InputReady";
-/// Whether the Job has done what it should.
+/// Condition type: the Job has succeeded.
 pub const JOB_READY: &str = "JobReady";
 
-/// The key of `status.hash` for what was let in last.
+/// The key of `status.hash` for what was admitted last.
 pub const HASH_INPUT: &str = "input";
-/// The key of `status.hash` for what last succeeded.
+/// The key of `status.hash` for what succeeded last.
 pub const HASH_DONE: &str = "ansibleee";
 
-/// The status of a run as it was read.
+/// Returns the status of a run as it was read.
 pub fn previous(run: &AnsibleEe) -> AnsibleEeStatus {
     run.status.clone().unwrap_or_default()
 }
 
-/// The digest of what was let in last.
+/// Returns the digest of what was admitted last.
 pub fn admitted_identity(run: &AnsibleEe) -> Option<&str> {
     let status = run.status.as_ref()?;
     status.admission.as_ref()?;
     status.hash.get(HASH_INPUT).map(String::as_str)
 }
 
-/// The result of what was let in last, once it is recorded.
+/// Returns the recorded result of what was admitted last; `None` until it has ended.
 pub fn result(run: &AnsibleEe) -> Option<JobStatus> {
     admitted_identity(run)?;
     let recorded = run.status.as_ref()?.job_status;
     recorded.filter(|it| matches!(it, JobStatus::Succeeded | JobStatus::Failed))
 }
 
-/// The condition of a spec that can be run.
+/// Returns the condition of a spec that can be run.
 pub fn good_input() -> ConditionDraft {
     ConditionDraft::good(INPUT_READY, READY, "Input data complete")
 }
 
-/// The condition of a spec that cannot be run: the first fault, and how many more there are.
+/// Returns the condition of a spec that cannot be run: the first fault, and how many more there
+/// are.
 pub fn bad_input(faults: &[Fault]) -> ConditionDraft {
     let first = faults.first().map(ToString::to_string).unwrap_or_default();
     let more = match faults.len() {
@@ -55,12 +56,12 @@ pub fn bad_input(faults: &[Fault]) -> ConditionDraft {
     ConditionDraft::error(INPUT_READY, "InvalidSpec", format!("{first}{more}"))
 }
 
-/// The condition of a run whose Job does not exist yet.
+/// Returns the condition of a run whose Job does not exist yet.
 pub fn not_started() -> ConditionDraft {
     ConditionDraft::unknown(JOB_READY, "Init", "Job not started")
 }
 
-/// Puts the conditions into a status.
+/// Sets the conditions of a status.
 pub fn conclude(
     run: &AnsibleEe,
     status: AnsibleEeStatus,
@@ -71,7 +72,7 @@ pub fn conclude(
     with_conditions(run, status, [input, job], None, now)
 }
 
-/// Puts the conditions into the status of a run that has ended, and told whose keys it did not check.
+/// Sets the conditions of a finished run's status, including the report on unchecked host keys.
 pub fn conclude_end(
     run: &AnsibleEe,
     status: AnsibleEeStatus,
@@ -100,7 +101,7 @@ fn with_conditions(
     status
 }
 
-/// The status of a run that is let in: nothing of an earlier run is left but what last succeeded.
+/// Returns the status of an admitted run; of earlier runs only the last success is kept.
 pub fn admitted(
     run: &AnsibleEe,
     identity: &str,
@@ -123,7 +124,7 @@ pub fn admitted(
     conclude(run, status, good_input(), job, now)
 }
 
-/// The status of a run that waits.
+/// Returns the status of a waiting run.
 pub fn queued(
     run: &AnsibleEe,
     waiting_for: Option<String>,
@@ -142,10 +143,11 @@ pub fn queued(
     conclude(run, status, good_input(), job, now)
 }
 
-/// Writes a status, or nothing where the object says so already.
+/// Returns the step that writes a status; `None` when the object has it already.
 ///
-/// Every write carries the version that was read: the scheduler and a run's own controller write
-/// the same fields, and so may a leader of old.
+/// Every write carries the version that was read, because the scheduler, the run's own controller
+/// and a
+/// former leader may write the same fields.
 pub fn write(run: &AnsibleEe, next: &AnsibleEeStatus, because: &str) -> Option<Step> {
     let before = run.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
     let target = Target::of(run);
@@ -157,7 +159,7 @@ pub fn write(run: &AnsibleEe, next: &AnsibleEeStatus, because: &str) -> Option<S
     Some(step)
 }
 
-/// The message of the Job's condition, as it was written last.
+/// Returns the message that the Job's condition has.
 pub fn message(status: &AnsibleEeStatus) -> &str {
     conditions::find(&status.conditions, JOB_READY).map_or("", |it| it.message.as_str())
 }

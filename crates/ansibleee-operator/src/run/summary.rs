@@ -1,5 +1,6 @@
-//! The callback's message, read strictly. What only a later release writes is passed over: `v` tells
-//! whether the rest means what it means here.
+//! Strict parsing of the callback's message.
+//!
+//! Fields of later releases are ignored: `v` says whether the others still have this meaning.
 
 use api::ansibleee::{HostFailure, HostOutcome, HostResult, RunHost};
 use api::conditions::printable;
@@ -22,38 +23,39 @@ struct Message {
     unchecked: Option<Unchecked>,
 }
 
-/// Hosts in whose tasks a host's own ssh key was not checked.
+/// Hosts with tasks in which the host's own ssh key was not checked.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 pub struct Unchecked {
-    /// Some of them, by their names in the inventory.
+    /// Some of them, by inventory name.
     pub hosts: Vec<String>,
     /// How many more there are.
     #[serde(default)]
     pub more: usize,
-    /// What turned the check off, in the words of the plugin.
+    /// What disabled the check, as the plugin names it.
     pub by: Vec<String>,
 }
 
-/// What a run told about its hosts.
+/// What a run reported about its hosts.
 #[derive(Debug, Default)]
 pub struct Summary {
-    /// One result per host of the spec, in its order.
+    /// One result per host of the spec, in the spec's order.
     pub hosts: Vec<HostResult>,
-    /// The failed tasks, of other hosts too.
+    /// The failed tasks, including those on other hosts.
     pub failures: Vec<HostFailure>,
     /// How many failures did not fit.
     pub more: usize,
-    /// Whether a limit left no host at all, so that Ansible ended before any play.
+    /// Whether a limit matched no host, so that Ansible ended before any play.
     pub unmatched: bool,
-    /// Whether the run went on when this was written: a host that is in no trouble is then unknown.
+    /// Whether the run was still active when this was written; hosts without a problem are then
+    /// unknown.
     pub unfinished: bool,
-    /// What the playbook itself says.
+    /// The playbook's own report.
     pub report: Option<String>,
     /// Where hosts' own ssh keys were not checked.
     pub unchecked: Option<Unchecked>,
 }
 
-/// Reads the callback's message about these hosts.
+/// Parses the callback's message about these hosts; `None` when it is malformed.
 pub fn parse(text: &str, hosts: &[RunHost]) -> Option<Summary> {
     let message: Message = serde_json::from_str(text).ok()?;
     let letters: Vec<char> = message.hosts.chars().collect();
@@ -89,8 +91,9 @@ pub fn parse(text: &str, hosts: &[RunHost]) -> Option<Summary> {
     Some(Summary { hosts: results, failures, more, unmatched, unfinished, report, unchecked })
 }
 
-/// A failure without what a terminal would obey: its texts come from hosts, and whoever is on one of
-/// them may have written the message itself.
+/// Removes terminal control sequences from a failure.
+///
+/// Its texts come from hosts, and somebody on one of them may have written the message itself.
 fn cleaned(it: HostFailure) -> HostFailure {
     let [host, play, task, path] = [it.host, it.play, it.task, it.path].map(|it| printable(&it));
     HostFailure { host, play, task, path, message: printable(&it.message) }

@@ -1,4 +1,4 @@
-//! What is wrong with a run as the human wrote it: one list, for the controller and for a webhook.
+//! Validates a run's spec, for both the controller and a webhook.
 
 use std::collections::BTreeSet;
 
@@ -15,19 +15,23 @@ use super::playbook::{FACTS, OWNER_CHECK};
 use crate::callback;
 use crate::objects::HOST_KEYS_CONTAINER;
 
-/// How much of a run may travel in its pod's annotations: Kubernetes allows 256 KiB for all of them,
-/// and Ansible's plugins and the operator's own plays are among them.
+/// How many bytes of a run may be in its pod's annotations.
+///
+/// Kubernetes allows 256 KiB for all annotations, and Ansible's plugins and the operator's own
+/// plays are
+/// among them.
 const TEXT_LIMIT: usize = 190 * 1024;
 const _: () = {
     let plugins = callback::RESULT.text.len() + callback::BOUNDS.text.len();
     let plugins = plugins + callback::KEY_CHECKS.text.len() + OWNER_CHECK.len() + FACTS.len();
     assert!(TEXT_LIMIT + plugins + 8 * 1024 <= 256 * 1024);
 };
-/// What a network's entry in its annotation has besides the network's name: the namespace, the
-/// interface and what stands between them.
+/// Bytes of a network's annotation entry in addition to its name: the namespace, the interface and
+/// the
+/// separators.
 const NETWORK: usize = 128;
 
-/// All faults of a spec, in the order of its fields.
+/// Returns all faults of a spec, in the order of its fields.
 pub fn faults(spec: &AnsibleEeSpec) -> Vec<Fault> {
     let mut faults = Vec::new();
     playbook(spec, &mut faults);
@@ -39,7 +43,7 @@ pub fn faults(spec: &AnsibleEeSpec) -> Vec<Fault> {
     faults
 }
 
-/// Whether the pod's annotations can hold what a run brings.
+/// Checks that the pod's annotations can hold the run's texts.
 fn size(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     let text: usize = files(spec).iter().map(|it| it.text.len()).sum();
     let addresses: Vec<&str> = spec.hosts.iter().map(|it| it.address.as_str()).collect();
@@ -156,10 +160,10 @@ fn mounts(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     }
 }
 
-/// The folders of the runner's contract that mounts may not cover.
+/// The directory of the runner's contract, which mounts may not cover.
 const RUNNER: &str = "/runner";
 
-/// The path that a mount covers, if it may.
+/// Returns the path that a mount covers, or why it may not.
 fn place(path: &str) -> Result<String, String> {
     let parts: Vec<&str> = path.split('/').filter(|it| !it.is_empty() && *it != ".").collect();
     if !path.starts_with('/') || parts.is_empty() || parts.contains(&"..") {
@@ -370,7 +374,7 @@ mod tests {
                 ..AnsibleEeSpec::default()
             }
         };
-        // 500 addresses of the greatest length have 148 KiB with what stands between them.
+        // 500 addresses of the maximum length take 148 KiB including separators.
         assert_eq!(faults(&spec(500, 42 * 1024)), []);
         let found = faults(&spec(500, 80 * 1024));
         assert!(found[0].message.contains("for fewer hosts each"), "{found:?}");

@@ -1,4 +1,4 @@
-//! The runner container's environment: the human's variables, and the contract with image and callback.
+//! The runner container's environment: the user's variables, and those of image and callback.
 
 use api::ansibleee::AnsibleEeSpec;
 use k8s_openapi::api::core::v1::EnvVar;
@@ -8,24 +8,27 @@ use super::{host_keys, playbook};
 use crate::callback;
 use crate::run::settings::{Settings, deadline, is_engines};
 
-/// How much earlier ansible-runner gives up than Kubernetes, so that it can say so.
+/// How many seconds ansible-runner stops before Kubernetes does, so that it can report the timeout.
 const MARGIN: i64 = 120;
-/// Where a container's last words are read from.
+/// The file from which kubelet reads a container's termination message.
 const RESULT_FILE: &str = "/dev/termination-log";
 
-/// A variable that tells Ansible where plugins are, ours among the human's.
+/// A variable with Ansible's plugin directories, ours in addition to the user's.
 struct Plugins {
     variable: &'static str,
-    /// Where Ansible looks without the variable, as far as an image may have some there.
+    /// Where Ansible looks by default, as far as an image may have plugins there.
     usual: &'static str,
-    /// Holds the human's own folders where their value comes from another object.
+    /// The variable that holds the user's own directories if their value comes from another object.
     alias: &'static str,
-    /// Our own folders.
+    /// Our own directories.
     ours: &'static [&'static str],
 }
 
-/// The callback tells the result; the same file as a vars plugin tells of a limit that leaves no
-/// host, for that ends Ansible before it asks any callback.
+/// The variables of the plugin directories.
+///
+/// The callback plugin reports the result. The same file is also a vars plugin, which reports a
+/// limit
+/// that matches no host, because then Ansible ends before it calls any callback.
 const PLUGINS: [Plugins; 2] = [
     Plugins {
         variable: "ANSIBLE_CALLBACK_PLUGINS",
@@ -41,15 +44,17 @@ const PLUGINS: [Plugins; 2] = [
     },
 ];
 
-/// How many bytes the message of a container may have: of all messages of a pod the kubelet keeps 12 KiB,
-/// shared evenly among its containers, and of one at most 4 KiB
-/// (`MaxPodTerminationMessageLogLength` in its container package).
+/// Returns how many bytes a container's termination message may have.
+///
+/// kubelet keeps 12 KiB of all messages of a pod, shared evenly among its containers, and at most 4
+/// KiB
+/// of one (`MaxPodTerminationMessageLogLength` in its container package).
 fn result_limit(spec: &AnsibleEeSpec) -> usize {
     let containers = 1 + spec.init_containers.len() + usize::from(host_keys::is_asking(spec));
     (12 * 1024 / containers).min(4096)
 }
 
-/// The ConfigMap's variables, the human's, then ours, which win.
+/// Returns the ConfigMap's variables, the user's, then ours, which win.
 pub fn env(spec: &AnsibleEeSpec, settings: &Settings) -> Vec<EnvVar> {
     let hosts: Vec<&str> = spec.hosts.iter().map(|it| it.name.as_str()).collect();
     let mut ours = environment::forced(spec, settings);
@@ -95,14 +100,16 @@ pub fn env(spec: &AnsibleEeSpec, settings: &Settings) -> Vec<EnvVar> {
 }
 
 impl Plugins {
-    /// The variable's value: the human's folders, then ours.
+    /// Returns the variable's value: the user's directories, then ours.
     fn with(&self, folders: &str) -> String {
         let theirs = Some(folders).filter(|it| !it.is_empty());
         theirs.into_iter().chain(self.ours.iter().copied()).collect::<Vec<_>>().join(":")
     }
 }
 
-/// ansible-runner's own limits, below the Job's: it stops Ansible in order and says so.
+/// Returns ansible-runner's own time limits, below the Job's.
+///
+/// ansible-runner stops Ansible in order and reports the timeout.
 fn limits(spec: &AnsibleEeSpec) -> Vec<EnvVar> {
     let Some(deadline) = deadline(spec).filter(|_| is_engines(spec)) else { return Vec::new() };
     let limit = (deadline - MARGIN.min(deadline / 2)).max(1).to_string();

@@ -1,4 +1,4 @@
-//! How each host of a set stands: its machine, and what comes next for it.
+//! The state of each host of a set: its Ironic node, and the next step for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,57 +17,57 @@ use serde_json::Value;
 use crate::addresses;
 use crate::observe::{Machines, Observed};
 
-/// The state of a machine that was a host and is not the set's any more.
+/// State of a lost machine: it was deployed for a host, and the set no longer has it.
 pub const GONE: &str = "gone";
-/// The state of a machine that is deployed and not powered on yet.
+/// State of a machine that is deployed and not powered on yet.
 pub const POWERING_ON: &str = "powering on";
 
-/// A host of the set, or one that was.
+/// A present or former host of the set.
 #[derive(Debug)]
 pub struct Host<'a> {
     /// Its name.
     pub name: String,
-    /// By what its machine is reserved.
+    /// The instance UUID that reserves its machine.
     pub instance: String,
-    /// What the set says of it; nothing once it was taken out.
+    /// Its entry in the spec; `None` once it was removed.
     pub desired: Option<&'a BaremetalHost>,
-    /// Its drive; none of a host that is adopted, taken out, or has faults.
+    /// Its config drive; `None` if it is adopted or removed, or has faults.
     pub drive: Option<Drive>,
-    /// The network data of its machine's ramdisk, where it names one and has no faults.
+    /// The network data of its machine's ramdisk, if it names one and has no faults.
     pub ramdisk: Option<Secret<Value>>,
-    /// What is wrong with what it is made from.
+    /// The faults of its inputs.
     pub faults: Vec<Fault>,
-    /// How it stands.
+    /// Its state.
     pub state: HostState<'a>,
 }
 
-/// How a host stands.
+/// The state of a host.
 #[derive(Debug)]
 pub enum HostState<'a> {
-    /// Nothing is known of any machine.
+    /// No machine is known.
     Unseen,
-    /// Something is wrong with what it is made from; its machine, which waits, if it has one.
+    /// Its inputs have faults; its machine, which waits, if it has one.
     Faulty(Option<&'a Node>),
     /// No machine can be taken.
     Without(NoMachine),
-    /// It had this machine, by UUID, which was taken away while it ran, or is not known any more when it
-    /// is to be given back; the machine, if it is known.
+    /// Its machine, by UUID, was taken away while it ran, or is unknown when it is to be given
+    /// back; the node, if it is known.
     Lost(&'a str, Option<&'a Node>),
     /// It has a machine, or takes one.
     At(&'a Node, Next),
-    /// It has this machine, which stays as it is: the set is being deleted, or the host was taken out by
-    /// hand, and somebody still needs it.
+    /// Its machine stays as it is, because another owner still needs it: the set is being deleted,
+    /// or the host was removed by hand.
     Kept(&'a Node),
-    /// It was taken out, or its set goes, and no machine is reserved for it.
+    /// It was removed, or its set is being deleted, and no machine is reserved for it.
     Released,
 }
 
-/// Something that is wrong with what the hosts are made from.
+/// A fault of the hosts' inputs.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Fault {
-    /// Whether it goes when a Secret appears.
+    /// Whether creating a Secret fixes it.
     pub is_missing: bool,
-    /// Where, what, and the legal way.
+    /// Field, cause, and valid alternatives.
     pub text: String,
 }
 
@@ -77,16 +77,16 @@ impl Fault {
     }
 }
 
-/// All hosts by name, and what is wrong with them.
+/// All hosts by name, and their faults.
 #[derive(Debug)]
 pub struct EvaluatedHost<'a> {
-    /// Those that are to be and those that were.
+    /// The present and the former hosts.
     pub hosts: Vec<Host<'a>>,
     /// Each fault once, however many hosts have it.
     pub faults: Vec<Fault>,
 }
 
-/// Judges all hosts.
+/// Evaluates all hosts.
 pub fn evaluate(seen: &Observed, now: Timestamp) -> EvaluatedHost<'_> {
     let uid = seen.uid();
     let mut shared = addresses::faults(seen);
@@ -100,7 +100,8 @@ pub fn evaluate(seen: &Observed, now: Timestamp) -> EvaluatedHost<'_> {
         let of_address = shared.remove(name).map(|text| Fault { is_missing: false, text });
         faults.extend(of_address);
         let drive = drive.filter(|_| faults.is_empty());
-        // What cannot be seen stays as it was told, whatever is wrong with its input.
+        // A host whose machine cannot be observed keeps its reported status, even if its inputs
+        // have faults.
         let is_unseen = faults.is_empty() || seen.machines.is_err();
         let state = if is_unseen { HostState::Unseen } else { HostState::Faulty(None) };
         all_faults.extend(faults.iter().cloned());
@@ -117,7 +118,7 @@ pub fn evaluate(seen: &Observed, now: Timestamp) -> EvaluatedHost<'_> {
     EvaluatedHost { hosts, faults: all_faults }
 }
 
-/// The drive of a host, or what is wrong with it.
+/// Returns the config drive of a host, or adds its faults.
 pub(crate) fn drive(
     seen: &Observed,
     name: &str,
@@ -145,7 +146,7 @@ pub(crate) fn drive(
     None
 }
 
-/// The network data of a host's ramdisk, or what is wrong with it.
+/// Returns the network data of a host's ramdisk, or adds its faults.
 fn ramdisk(
     seen: &Observed,
     name: &str,
@@ -165,10 +166,10 @@ fn member<'a>(seen: &'a Observed, name: &'a str, host: &'a BaremetalHost) -> Mem
     Member { set: &set.spec, namespace, name, host, texts }
 }
 
-/// Hosts that were taken out, as status and machines tell of them.
+/// Returns the removed hosts, as known from the status and the machines.
 fn leaving<'a>(seen: &'a Observed, uid: &str) -> Vec<Host<'a>> {
     let reported = seen.set.status.iter().flat_map(|it| &it.baremetal_hosts);
-    // Another provisioner's machine has no reservation here.
+    // An entry of another provisioner's machine is no reservation here.
     let had = |it: &HostStatus| it.bmh_ref != UNASSIGNED || it.instance.is_some();
     let reported = reported.filter(|(_, it)| had(it)).map(|(name, _)| name.as_str());
     let nodes = seen.machines.iter().flat_map(|it| it.nodes.iter());
@@ -189,7 +190,7 @@ fn leaving<'a>(seen: &'a Observed, uid: &str) -> Vec<Host<'a>> {
     found.into_iter().map(host).collect()
 }
 
-/// Finds each host's machine, and the next step of it.
+/// Finds each host's machine and its next step.
 fn place<'a>(
     seen: &'a Observed,
     machines: &'a Machines,
@@ -224,14 +225,16 @@ fn place<'a>(
                 None if is_faulty => HostState::Faulty(None),
                 None => {
                     let Ironic { machine, provide, .. } = ironic;
-                    let terms = Terms::merged(machine, &expected.machine, expected.adopt, *provide);
+                    let (adopt, provide) = (expected.adopt, *provide);
+                    let terms =
+                        Terms { adopt, provide, ..Terms::merged(machine, &expected.machine) };
                     without.insert(host.name.clone(), terms);
                     continue;
                 }
             },
         };
     }
-    // One that only a human could have Ironic give keeps no host from another one.
+    // Avoid a machine whose failed request only a user can fix, if another one fits.
     let stuck = seen.refused.iter().filter(|(_, it)| !it.error.heals());
     let avoided = stuck.map(|(uuid, _)| uuid.as_str()).collect();
     let mut taken = assign(&without, &machines.nodes, &avoided);
@@ -248,7 +251,8 @@ fn place<'a>(
     }
 }
 
-/// What a host's machine shall be. Where its faults let nobody tell the drive, it is what it is.
+/// Returns the desired state of a host's machine. If faults prevent a config drive, the present
+/// drive counts as desired.
 fn desired(
     seen: &Observed,
     ironic: &Ironic,
@@ -275,8 +279,9 @@ fn desired(
     }
 }
 
-/// A machine that goes away while it runs is not replaced by itself: it may still answer at the host's
-/// address. Who undeployed it meant it to be deployed again.
+/// Returns a machine that went away while it was running. It is not replaced automatically, because
+/// it may still answer at the host's address. An undeployed machine is no loss: it is deployed
+/// again.
 fn lost<'a>(seen: &'a Observed, machines: &'a Machines, name: &str) -> Option<HostState<'a>> {
     let reported = seen.set.told(name)?;
     let node = machines.nodes.iter().find(|it| it.uuid == reported.bmh_ref);
@@ -284,7 +289,7 @@ fn lost<'a>(seen: &'a Observed, machines: &'a Machines, name: &str) -> Option<Ho
     (reported.installed && may_run).then_some(HostState::Lost(&reported.bmh_ref, node))
 }
 
-/// The machine that a host had which was taken out, and which is not reserved for it any more.
+/// Returns the former machine of a removed host that is no longer reserved for it.
 fn left<'a>(seen: &Observed, machines: &'a Machines, host: &Host<'_>) -> Option<&'a Node> {
     let reported = seen.set.told(&host.name);
     let was_its = |it: &Node| reported.is_some_and(|reported| reported.bmh_ref == it.uuid);
@@ -292,8 +297,9 @@ fn left<'a>(seen: &Observed, machines: &'a Machines, host: &Host<'_>) -> Option<
     nodes.find(|it| is_left(it, &host.instance) || it.instance_uuid.is_none() && was_its(it))
 }
 
-/// A host that was taken out and has no machine. One that it had and that Ironic does not show was not
-/// seen to be given back: these credentials may not see it, or this may be another Ironic.
+/// Returns the state of a removed host without a reserved machine. If Ironic does not show its
+/// recorded machine, giving it back was not observed: these credentials may not see it, or this is
+/// another Ironic.
 fn unknown<'a>(seen: &'a Observed, machines: &Machines, name: &str) -> HostState<'a> {
     let reported = seen.set.told(name);
     let had = reported.map(|it| it.bmh_ref.as_str()).filter(|it| *it != UNASSIGNED);
@@ -301,7 +307,7 @@ fn unknown<'a>(seen: &'a Observed, machines: &Machines, name: &str) -> HostState
     had.filter(|it| !is_shown(it)).map_or(HostState::Released, |uuid| HostState::Lost(uuid, None))
 }
 
-/// A host that was taken out and has a machine.
+/// Returns the state of a removed host that has a machine.
 fn given_back<'a>(seen: &Observed, node: &'a Node, instance: &str) -> HostState<'a> {
     let policy = policy(node, seen.set.spec.deprovision_policy);
     match release(Some(node), instance, policy) {
@@ -317,18 +323,18 @@ pub struct Order {
     pub host: String,
     /// The machine's UUID.
     pub node: String,
-    /// The machine's state when it was decided.
+    /// The machine's state when the request was decided.
     pub state: State,
-    /// What is asked.
+    /// The request.
     pub request: Request,
 }
 
-/// What is asked of Ironic now.
+/// Returns the requests to send to Ironic now.
 ///
 /// # Guarantees
-/// Nothing before the set is held by its finalizer, so that no machine is forgotten. Nothing for a
-/// machine that pauses; and who was refused longest ago comes after who was not, so that a few machines
-/// that never answer take nobody's turn.
+/// No request is sent before the set has its finalizer, so that no machine is forgotten, and none
+/// for a machine in backoff. Machines without a failed request come first, then those that failed
+/// longest ago, so that a few unresponsive machines do not block the others.
 pub fn orders(seen: &Observed, now: Timestamp) -> Vec<Order> {
     let Ok(machines) = &seen.machines else { return Vec::new() };
     if !seen.is_held() {

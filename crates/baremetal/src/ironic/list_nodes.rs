@@ -1,4 +1,4 @@
-//! Looks at Ironic's machines, by the session that all sets of one Ironic share.
+//! Lists Ironic's nodes, over the session that all sets of one Ironic share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,21 +17,21 @@ use tokio::time::timeout;
 
 use crate::observe::{Machines, Secrets, Unseen, texts};
 
-/// How old a list may be: those who look within that time share it.
+/// Maximum age of a shared list.
 const AT_MOST: Duration = Duration::from_secs(2);
-/// How long a list may take: a pass has a minute for everything, and the pool knows an Ironic as slow
-/// that takes as long.
+/// Timeout of a list. A pass has a minute in total, and the pool treats an Ironic that takes this
+/// long as slow.
 const DEADLINE: Duration = Duration::from_secs(25);
-/// The key of the certificates to believe.
+/// The Secret key with the trusted CA certificates.
 const CA: &str = "ca.crt";
 
-/// The Secrets that requests to the Ironic of a set need.
+/// Returns the Secrets that requests to a set's Ironic need.
 pub fn secrets(set: &BaremetalSet) -> impl Iterator<Item = &str> {
     let ironic = set.spec.ironic.iter();
     ironic.flat_map(|it| [&it.secret, &it.ca_secret]).flatten().map(String::as_str)
 }
 
-/// The machines of a set's Ironic; `user` names the set in the pool.
+/// Lists the machines of a set's Ironic; `user` identifies the set in the pool.
 pub async fn list_nodes(
     pool: &Pool,
     user: &Key,
@@ -72,7 +72,7 @@ fn session(
     pool.session(user, made_from, make).map_err(Unseen::Error)
 }
 
-/// The content of a Secret, if one is named.
+/// Returns the content of a Secret, `Ok(None)` if none is named.
 fn found<'a>(
     secrets: &'a Secrets,
     path: &'static str,
@@ -93,7 +93,7 @@ fn lack(ironic: &Ironic, what: &str) -> String {
     format!("key {CA} of Secret {} {what}", ironic.ca_secret.as_deref().unwrap_or_default())
 }
 
-/// Key → digest of a Secret.
+/// Returns the digest of each key of a Secret.
 fn digests(content: Option<&Content>) -> Vec<(&str, Option<String>)> {
     let text = |it: &'_ Content, key| it.digest(key).map(Digest::text);
     content.iter().flat_map(|it| it.keys().map(|key| (key, text(it, key)))).collect()

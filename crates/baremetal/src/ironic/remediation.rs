@@ -1,4 +1,5 @@
-//! What a human is told to do: how a host gets a machine, keeps it, loses it or has it forgotten.
+//! Instructions for users: how a host gets a machine, keeps it, loses it, or has its record
+//! removed.
 
 use api::baremetal::set::FOR;
 use ironic::{Error, NoMachine, Node, State};
@@ -8,7 +9,7 @@ use operator_core::applied::APPLIED;
 use crate::ironic::hosts::Host;
 use crate::observe::Observed;
 
-/// What a human does about a host for which there is no machine.
+/// Returns what to do about a host for which there is no machine.
 pub(crate) fn remedy(seen: &Observed, host: &Host<'_>, none: &NoMachine) -> String {
     let is_provided = seen.set.spec.ironic.as_ref().is_some_and(|it| it.provide);
     let would_do = |(lack, _): &(String, usize)| {
@@ -27,7 +28,7 @@ pub(crate) fn remedy(seen: &Observed, host: &Host<'_>, none: &NoMachine) -> Stri
     )
 }
 
-/// A machine that went away while it ran, or before it was given back.
+/// Describes a machine that went away while it was running, or before it was given back.
 pub(crate) fn gone(seen: &Observed, host: &Host<'_>, uuid: &str, node: Option<&Node>) -> String {
     let name = &host.name;
     let what = match node {
@@ -63,10 +64,10 @@ pub(crate) fn gone(seen: &Observed, host: &Host<'_>, uuid: &str, node: Option<&N
     format!("{what}{risk} have it forgotten by `{}`", forget(seen, name))
 }
 
-/// How a human has a host, or several, deployed anew.
+/// Returns how to redeploy one host or several.
 pub(crate) fn anew(seen: &Observed, host: &str) -> String {
     if seen.set.labels().contains_key(FOR) {
-        // Its hosts are written from nodes, again and again.
+        // Its hosts are written by the owner and would reappear.
         return format!(
             "delete the node of {host}, or take it out of its node set, and make it again once {host} is \
              not in status.baremetalHosts"
@@ -78,9 +79,9 @@ pub(crate) fn anew(seen: &Observed, host: &str) -> String {
     )
 }
 
-/// The command after which a host's machine is not remembered any more.
+/// Returns the command that removes the record of a host's machine.
 pub(crate) fn forget(seen: &Observed, host: &str) -> String {
-    // As JSON pointers write it (RFC 6901).
+    // Escaped as in JSON pointers (RFC 6901).
     let key = host.replace('~', "~0").replace('/', "~1");
     format!(
         "kubectl -n {} patch openstackbaremetalset {} --subresource=status --type=json -p \
@@ -90,7 +91,7 @@ pub(crate) fn forget(seen: &Observed, host: &str) -> String {
     )
 }
 
-/// A host that was taken out by somebody who does not ask for it.
+/// Describes a host that was removed by someone other than its requesting owner.
 pub(crate) fn in_use(host: &str, machine: &str) -> String {
     format!(
         "machine {machine} stays as it is, for the host was taken out of the set, and whoever the set was made \
@@ -99,7 +100,7 @@ pub(crate) fn in_use(host: &str, machine: &str) -> String {
     )
 }
 
-/// A machine that is given up and runs on.
+/// Describes a machine that is given up and keeps running.
 pub(crate) fn retained(seen: &Observed, host: &str, machine: &str) -> String {
     let reported = seen.set.told(host);
     let addresses: Vec<&str> =
@@ -112,7 +113,7 @@ pub(crate) fn retained(seen: &Observed, host: &str, machine: &str) -> String {
     format!("machine {machine} is given up as it is: it runs on{at}")
 }
 
-/// What a human does about an error.
+/// Returns what to do about an error.
 pub(crate) fn next_step(error: &Error) -> &'static str {
     match error {
         Error::NotUrl => "correct spec.ironic.endpoint",

@@ -1,4 +1,4 @@
-//! Carries out what is asked of Ironic: a few requests at a time, within a pass.
+//! Sends requests to Ironic: a few in parallel, within one pass.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,18 +12,18 @@ use tokio::time::timeout;
 use crate::backoff::LastRequest;
 use crate::ironic::hosts::Order;
 
-/// How many requests of one set are under way at once.
+/// How many requests of one set are in flight at once.
 const AT_ONCE: usize = 8;
-/// For how long new requests are begun; what is left is decided anew by the next pass.
+/// How long new requests are started. The next pass decides the rest again.
 const WINDOW: Duration = Duration::from_secs(8);
-/// How long one answer may take, once it is its turn. Whether the request was acted upon is then seen by another look.
+/// Timeout of one request, once it has its turn. The next list shows whether it took effect.
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// Asks, and returns what became of it.
+/// Sends the requests and returns their outcomes.
 ///
 /// # Guarantees
-/// No request is begun when `may` says no: another replica may lead by then. A refusal by a machine that
-/// somebody brought further meanwhile is no mistake of anybody's.
+/// No request is started once `may` returns false, because another replica may lead by then. A
+/// rejection by a machine whose state has changed meanwhile is not an error.
 pub async fn send_requests(
     session: &Arc<Session>,
     orders: Vec<Order>,
@@ -46,7 +46,7 @@ async fn ask_within(
         tasks.spawn(async move {
             let mut asked = Vec::new();
             while let Some(left) = window.checked_sub(begun.elapsed()) {
-                // Others' requests to the same Ironic come first, and take their time.
+                // Requests of other sets to the same Ironic may come first.
                 let Ok(slot) = timeout(left, session.turn()).await else { break };
                 if !may() {
                     break;
@@ -71,7 +71,7 @@ async fn one(slot: &Turn<'_>, order: &Order) -> Result<(), Error> {
             Err(error @ Error::Refused(_)) => error,
             Err(error) => return Err(error),
         };
-        // Ironic answers 400 to what is not possible in a machine's state.
+        // Ironic answers 400 to requests that are impossible in a machine's state.
         if slot.node(node).await?.provision_state == *state { Err(refused) } else { Ok(()) }
     };
     let late = || Error::Unreachable(format!("no answer within {} s", DEADLINE.as_secs()));
@@ -97,7 +97,7 @@ mod tests {
     const VERSIONS: &str =
         r#"{"default_version": {"min_version": "1.1", "version": "1.61"}, "versions": []}"#;
 
-    /// An Ironic that refuses what it is told, and whose machines are in that state.
+    /// Starts an Ironic that rejects every request, and whose machines are in that state.
     async fn session(state: &'static str) -> Arc<Session> {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());

@@ -1,4 +1,4 @@
-//! The judgement on a set whose machines are Metal3's.
+//! The decision on a set whose machines are Metal3's.
 
 use std::time::Duration;
 
@@ -14,14 +14,15 @@ use crate::finalizers::MACHINES;
 use crate::metal3::host::EvaluatedHost;
 use crate::observe::Observed;
 
-/// Where only an edit helps, or a kind that no watch tells of.
+/// Requeue interval. Machines and Secrets are watched; this notices CRDs, whose arrival no watch
+/// reports.
 const SELDOM: Duration = Duration::from_mins(1);
 
-/// Judges a set.
+/// Decides what to write for a set.
 ///
 /// # Guarantees
-/// The finalizer stands before the first Secret is written, and goes when the last machine is given back
-/// and the last Secret is gone.
+/// The finalizer is added before the first Secret is written, and removed after the last machine is
+/// given back and the last Secret is gone.
 pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     let mut plan = Plan::default();
     let evaluated = evaluate(seen);
@@ -48,21 +49,21 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     plan
 }
 
-/// The status that tells that a write was refused.
+/// Returns the status step that reports a rejected write.
 pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
     let steps = status::step(seen, &evaluate(seen), Some(rejected), now);
     Plan { steps: steps.into_iter().collect(), ..Plan::default() }
 }
 
-/// Where the kind is gone, so are the machines, and the Secrets with them.
+/// Returns whether the set may go. Without the CRD there are neither machines nor their Secrets.
 fn may_go(seen: &Observed, evaluated: &EvaluatedHost<'_>) -> bool {
     let is_done = evaluated.hosts.is_empty() && seen.metal3.secrets.is_empty();
     let is_over = seen.metal3.machines.is_none() || is_done;
     is_terminating(&*seen.set) && is_over && !has_anothers(seen)
 }
 
-/// Whether the status tells of machines of another provisioner, which is to take them back: ours are
-/// told with their namespaces.
+/// Returns whether the status has machines of another provisioner, which must give them back.
+/// Metal3's have a namespace in their reference.
 fn has_anothers(seen: &Observed) -> bool {
     let reported = seen.set.status.iter().flat_map(|it| it.baremetal_hosts.values());
     reported.into_iter().any(|it| it.bmh_ref != UNASSIGNED && !it.bmh_ref.contains('/'))

@@ -1,4 +1,4 @@
-//! A host of a set, and what Metal3 is to do with its machine.
+//! A host of a set, and the next step for its machine at Metal3.
 
 use api::baremetal::BaremetalHost;
 use api::metal3::{BareMetalHost, Image};
@@ -8,86 +8,86 @@ use super::image::NoImage;
 use super::selection::NoMachine;
 use crate::ironic::hosts::Fault;
 
-/// A host of the set, or one that was.
+/// A present or former host of the set.
 #[derive(Debug)]
 pub struct Host<'a> {
     /// Its name.
     pub name: String,
-    /// What the set says of it; nothing once it was taken out.
+    /// Its entry in the spec; `None` once it was removed.
     pub desired: Option<&'a BaremetalHost>,
-    /// Its drive; none of a host that is taken out, or has faults.
+    /// Its config drive; `None` if it is removed or has faults.
     pub drive: Option<Drive>,
-    /// What is wrong with what it is made from.
+    /// The faults of its inputs.
     pub faults: Vec<Fault>,
-    /// How it stands.
+    /// Its state.
     pub state: HostState<'a>,
 }
 
-/// How a host stands.
+/// The state of a host.
 #[derive(Debug)]
 pub enum HostState<'a> {
-    /// Nothing is known of any machine.
+    /// No machine is known.
     Unseen,
-    /// Something is wrong with what it is made from; its machine, on which nothing is yet, if it has one.
+    /// Its inputs have faults; its machine, with nothing deployed yet, if it has one.
     Faulty(Option<&'a BareMetalHost>),
-    /// It has no machine, and there is no image for one: why.
+    /// It has no machine, and there is no image for one, with the reason.
     NoImage(String),
     /// No machine can be taken.
     Without(NoMachine),
-    /// It had this machine, as the status tells of it, and lost it.
+    /// It lost this machine, as the status names it.
     Lost(String, Loss),
     /// It has a machine, or takes one.
     At(&'a BareMetalHost, Next),
-    /// It was taken out, and its machine is given back.
+    /// It was removed, and its machine is given back.
     Leaving(&'a BareMetalHost, Next),
-    /// It was taken out by hand, and whoever asks for it still does: its machine stays as it is.
+    /// It was removed by hand while its owner still requests it: its machine stays as it is.
     Kept(&'a BareMetalHost),
 }
 
-/// What comes next for a machine.
+/// The next step for a machine.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
-    /// Its Secrets are written.
+    /// Write its Secrets.
     Secrets,
-    /// It is taken, or gets what has changed before it was provisioned.
+    /// Reserve it, or update it before it is provisioned.
     Reserve(Image),
-    /// Image, data and power are taken back.
+    /// Remove image, data and power.
     TakeBack,
-    /// It is given up: not the set's any more.
+    /// Release it from the set.
     Free,
-    /// Metal3 works on it.
+    /// Wait for Metal3.
     Wait,
     /// It is provisioned, and not powered on.
     Off,
-    /// It is provisioned; whether with the present drive.
+    /// It is provisioned.
     Done {
-        /// Whether it is.
+        /// Whether it has the present config drive.
         is_current: bool,
     },
-    /// A human must act: one CamelCase word, cause and next step.
+    /// A user must act: reason in CamelCase, then cause and next step.
     Stop(&'static str, String),
 }
 
-/// All hosts by name, and what is wrong with them.
+/// All hosts by name, and their faults.
 #[derive(Debug)]
 pub struct EvaluatedHost<'a> {
-    /// Those that are to be and those that leave.
+    /// The present and the removed hosts.
     pub hosts: Vec<Host<'a>>,
     /// Each fault once, however many hosts have it.
     pub faults: Vec<Fault>,
-    /// What the hosts get, or why there is none.
+    /// The image of the hosts, or why there is none.
     pub image: Result<Image, NoImage>,
 }
 
-/// Why a machine that a host had is not there any more.
+/// Why a host's machine is gone.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Loss {
-    /// It was deleted, or its labels were taken off.
+    /// It was deleted, or its labels were removed.
     Gone,
-    /// Somebody else uses it, as `Kind namespace/name`.
+    /// Another consumer uses it, as `Kind namespace/name`.
     Taken(String),
-    /// Its namespace is not watched any more.
+    /// Its namespace is no longer watched.
     Unwatched,
-    /// It is another provisioner's.
+    /// It belongs to another provisioner.
     Elsewhere,
 }

@@ -1,4 +1,4 @@
-//! How each host of a set stands with Metal3: its machine, and what comes next for it.
+//! The state of each host of a set at Metal3: its machine, and the next step for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,10 +21,10 @@ use crate::metal3::host::{EvaluatedHost, Host, HostState, Next};
 use crate::metal3::owned_machines::{PROVISIONED, is_retained};
 use crate::observe::Observed;
 
-/// The states in which a machine has something of ours on its disk, or is about to get or lose it.
+/// States in which a host's data is on a machine's disk, or is about to be written or erased.
 pub(super) const BUSY: [&str; 3] = ["provisioning", PROVISIONED, "deprovisioning"];
 
-/// Judges all hosts.
+/// Evaluates all hosts.
 pub fn evaluate(seen: &Observed) -> EvaluatedHost<'_> {
     let image = image(&seen.set.spec, seen.metal3.server.as_deref());
     let of_set = set_faults(seen);
@@ -62,7 +62,7 @@ fn fault(text: String) -> Fault {
     Fault { is_missing: false, text }
 }
 
-/// What keeps all hosts back.
+/// Returns the faults that affect all hosts.
 fn set_faults(seen: &Observed) -> Vec<Fault> {
     let spec = &seen.set.spec;
     let mut faults = Vec::new();
@@ -86,7 +86,7 @@ fn set_faults(seen: &Observed) -> Vec<Fault> {
     faults
 }
 
-/// What Metal3 cannot do for a host, or must not.
+/// Returns the faults of a host that Metal3 cannot serve, or must not.
 fn host_faults(seen: &Observed, name: &str, host: &BaremetalHost) -> Vec<Fault> {
     let taken = writes::names(&seen.set, name).into_iter();
     let taken = taken.filter(|it| seen.metal3.taken.contains(it)).take(1);
@@ -108,7 +108,7 @@ fn no_vendor_data(path: &str) -> String {
     format!("{path}: Metal3 takes no vendor data; leave it out, and put it into userData")
 }
 
-/// Finds each host's machine, and what comes next for it.
+/// Finds each host's machine and its next step.
 fn place<'a>(seen: &'a Observed, image: Result<&Image, &NoImage>, hosts: &mut Vec<Host<'a>>) {
     let machines = seen.metal3.machines.as_deref().unwrap_or_default();
     let mine = owned(seen);
@@ -129,7 +129,7 @@ fn place<'a>(seen: &'a Observed, image: Result<&Image, &NoImage>, hosts: &mut Ve
         }
         host.state = match (lost(seen, &host.name), image) {
             (Some((machine, loss)), _) => HostState::Lost(machine, loss),
-            // Nothing is taken for a set that goes.
+            // No machine is taken for a set that is being deleted.
             (None, _) if seen.is_needed() => HostState::Unseen,
             (None, _) if !is_good => HostState::Faulty(None),
             (None, Err(NoImage::Waiting(text) | NoImage::Fault(text))) => {
@@ -156,8 +156,8 @@ fn place<'a>(seen: &'a Observed, image: Result<&Image, &NoImage>, hosts: &mut Ve
     hosts.extend(leaving);
 }
 
-/// The hosts that were taken out, as machines and, where these cannot be seen, the status tell of them.
-/// Of several machines of one, one is given back after the other.
+/// Returns the removed hosts, as known from the machines and, for machines that cannot be observed,
+/// from the status. Several machines of one host are given back one after the other.
 fn leaving<'a>(
     seen: &Observed,
     mine: &BTreeMap<String, Vec<&'a BareMetalHost>>,
@@ -186,16 +186,16 @@ fn leaving<'a>(
     all.filter(|(name, _)| !present.contains(name.as_str())).map(host).collect()
 }
 
-/// What comes next for the machine of a host, which may be only chosen.
+/// Returns the next step for a host's machine, which may only be chosen so far.
 fn next(seen: &Observed, host: &Host<'_>, machine: &BareMetalHost, image: Option<&Image>) -> Next {
     let now = state(machine);
     let is_reserved = host_of(machine, &seen.set).is_some();
     let present = machine.annotations().get(DRIVE);
     let digest = host.drive.as_ref().map(|it| it.digest(&seen.keys));
-    // Without the annotation it was taken back, and Metal3 has not seen that yet.
+    // Without the annotation, it was taken back and Metal3 has not noticed yet.
     let is_provisioned = is_reserved && now == PROVISIONED && present.is_some();
     if let Some(stop) = stop(machine, is_provisioned) {
-        // Whatever was wrong with what it got may be corrected.
+        // Inputs that caused the error may still be corrected.
         return correction(seen, host, machine, image).filter(|_| !is_provisioned).unwrap_or(stop);
     }
     if is_provisioned {
@@ -207,8 +207,8 @@ fn next(seen: &Observed, host: &Host<'_>, machine: &BareMetalHost, image: Option
     correction(seen, host, machine, image).filter(|_| !is_begun).unwrap_or(Next::Wait)
 }
 
-/// What a machine still lacks to be provisioned; nothing where nobody can tell what it is to get, and
-/// nothing for a set that goes.
+/// Returns what a machine still needs to be provisioned; `None` if drive or image is unknown, or if
+/// the set is being deleted while another finalizer holds it.
 fn correction(
     seen: &Observed,
     host: &Host<'_>,
@@ -225,7 +225,7 @@ fn correction(
     (!is_told).then(|| Next::Reserve(image.clone()))
 }
 
-/// Why a machine does not go on by itself.
+/// Returns why a machine cannot proceed by itself; `None` if it can.
 fn stop(machine: &BareMetalHost, is_provisioned: bool) -> Option<Next> {
     let (name, status) = (title(machine), machine.status.clone().unwrap_or_default());
     if machine.metadata.deletion_timestamp.is_some() {
@@ -259,11 +259,11 @@ fn stop(machine: &BareMetalHost, is_provisioned: bool) -> Option<Next> {
     Some(Next::Stop(reason, text))
 }
 
-/// What comes next for the machine of a host that was taken out.
+/// Returns the next step for the machine of a removed host.
 ///
 /// # Guarantees
-/// Where it is deprovisioned, it stays the set's until nothing of the host is on it any more, so that
-/// nobody takes a machine that is half erased.
+/// A machine that is deprovisioned stays with the set until the host's data is erased, so that no
+/// half-erased machine is taken.
 fn given_back(seen: &Observed, machine: &BareMetalHost) -> Next {
     if is_retained(seen, machine) {
         return Next::Free;

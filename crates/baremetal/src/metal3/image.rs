@@ -1,26 +1,26 @@
-//! The image that the hosts of a set get, or what is missing for it.
+//! The image of a set's hosts, or what is missing for it.
 
 use api::baremetal::BaremetalSetSpec;
 use api::baremetal::template::ImageDeployment;
 use api::metal3::{Image, ProvisionServer};
 
-/// How the URL of an image begins that has its checksum in itself: Metal3 takes any other one only with
-/// its checksum (baremetal-operator, `Image.GetChecksum`).
+/// Prefix of image URLs that contain their checksum. Metal3 accepts any other URL only with a
+/// checksum (baremetal-operator, `Image.GetChecksum`).
 const OCI: &str = "oci://";
-/// The kind of a checksum that is told by its length: without it, older releases of Metal3 believe each
-/// to be MD5.
+/// Checksum type that is detected by length. Without it, older releases of Metal3 treat every
+/// checksum as MD5.
 const DETECTED: &str = "auto";
 
 /// Why there is no image.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum NoImage {
-    /// A human must write something else; where, what, and the legal ways.
+    /// The user must change the spec: field, cause, and valid alternatives.
     Fault(String),
-    /// The server that is named does not serve it yet.
+    /// The named server does not serve it yet.
     Waiting(String),
 }
 
-/// The image of a set; `server` is the one that it names.
+/// Returns the image of a set; `server` is the provision server that it names.
 pub fn image(spec: &BaremetalSetSpec, server: Option<&ProvisionServer>) -> Result<Image, NoImage> {
     match spec.template.os_image_deployment_type {
         ImageDeployment::PassThrough => passed_through(spec),
@@ -69,7 +69,7 @@ fn served(spec: &BaremetalSetSpec, server: Option<&ProvisionServer>) -> Result<I
             format!("OpenStackProvisionServer {name} does not serve its image yet: see its status");
         return Err(NoImage::Waiting(text));
     };
-    // Told later than the image, and Metal3 takes none without.
+    // The server reports it later than the image, and Metal3 requires it.
     let Some(checksum) = some(reported.local_image_checksum_url) else {
         let text = format!(
             "OpenStackProvisionServer {name} does not serve the checksum of its image yet: see its status"

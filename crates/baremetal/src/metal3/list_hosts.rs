@@ -1,4 +1,4 @@
-//! Reads what Metal3 has for a set, and wakes the sets that a change concerns.
+//! Reads Metal3's objects for a set, and maps their changes to sets.
 
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ use operator_runtime::workqueue::WorkQueue;
 use super::bare_metal_host::{Made, Seen, UID, is_of};
 use super::writes::of_hosts;
 
-/// The index of Secrets by the set for whose hosts they were made.
+/// Index of Secrets by the set for whose hosts they were created.
 pub const BY_SET: &str = "baremetal-set";
 
-/// What dataplane-operator may do with these kinds.
+/// The RBAC rules for these kinds.
 pub const RULES: [Rule; 2] = [
     Rule::of(&["metal3.io"], &["baremetalhosts"], &["get", "list", "patch", "watch"]),
     Rule::of(
@@ -33,17 +33,18 @@ pub const RULES: [Rule; 2] = [
     ),
 ];
 
-/// All machines of Metal3, if the cluster has it, and what was made for them.
+/// The informers for Metal3's kinds, started only if the cluster has them, and the Secrets of
+/// hosts.
 pub struct Metal3 {
     machines: OptionalInformer<BareMetalHost>,
     servers: OptionalInformer<ProvisionServer>,
     secrets: Arc<MetadataCache<Secret>>,
-    /// Those that are watched; empty means all.
+    /// The watched namespaces; empty means all.
     namespaces: Vec<String>,
 }
 
 impl Metal3 {
-    /// Not watched yet; `secrets` has the index [`BY_SET`].
+    /// Creates the caches without starting any watch; `secrets` must have the index [`BY_SET`].
     pub fn new(builder: &ManagerBuilder, secrets: Arc<MetadataCache<Secret>>) -> Self {
         Self {
             machines: OptionalInformer::new(builder.informers()),
@@ -53,16 +54,16 @@ impl Metal3 {
         }
     }
 
-    /// The cache of what is written.
+    /// Returns the cache of the kind that the operator writes.
     pub fn absorbing(&self) -> Arc<dyn WriteThrough> {
         self.machines.absorbing()
     }
 
-    /// What there is for a set.
+    /// Reads everything of Metal3 that concerns a set.
     pub async fn list_hosts(&self, api: &Api, set: &BaremetalSet) -> Result<Seen> {
         let (spec, namespace) = (&set.spec.template, set.namespace().unwrap_or_default());
         let machines = self.machines.all(api).await?;
-        // A machine that cannot be read is not lost: no other one takes its place.
+        // A machine that cannot be parsed is not lost and must not be replaced.
         let reported = set.status.iter().flat_map(|it| it.baremetal_hosts.values());
         let where_told = reported.into_iter().filter_map(|it| it.bmh_ref.split_once('/'));
         for namespace in where_told.map(|it| it.0).chain([spec.bmh_namespace.as_str()]) {
@@ -86,15 +87,15 @@ fn by_set(uid: &str) -> Key {
     Key::new("", uid)
 }
 
-/// The index [`BY_SET`].
+/// Returns the keys of the index [`BY_SET`].
 pub fn set_of(secret: &PartialObjectMeta<Secret>) -> Vec<Key> {
     secret.labels().get(UID).map(|it| by_set(it)).into_iter().collect()
 }
 
-/// Wakes the sets that machines and servers concern.
+/// Registers the event handlers that enqueue sets on changes of machines and provision servers.
 pub fn map_events(queue: &Arc<WorkQueue>, metal3: &Metal3, sets: &Arc<Cache<BaremetalSet>>) {
     let (to, all) = (Arc::clone(queue), Arc::clone(sets));
-    // Machines that one set gives back, others wait for.
+    // Sets may wait for machines that another set gives back.
     metal3.machines.on_change(move |Key { namespace, .. }| {
         let started = format!("{namespace}/");
         for set in all.all().into_iter().filter(|it| is_of_metal3(it)) {

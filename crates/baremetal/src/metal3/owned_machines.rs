@@ -1,4 +1,4 @@
-//! Which machines the hosts of a set have, and which they lost.
+//! The machines that the hosts of a set have, and those that they lost.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ use crate::metal3::bare_metal_host::has_image;
 use crate::metal3::host::{Loss, Next};
 use crate::observe::Observed;
 
-/// The states in which nothing runs on a machine. In any other one something may: one whose object goes,
-/// or was made anew under its name, was not seen to be deprovisioned.
+/// States in which nothing runs on a machine. In any other state something may: deprovisioning was
+/// not observed for a machine whose object is deleted or was recreated under its name.
 const UNDEPLOYED: [&str; 5] = ["inspecting", "match profile", "preparing", "available", "ready"];
 
-/// Whether something of ours may run on a machine that had it, by its state.
+/// Returns whether a host's system may still run on a machine, by its state.
 pub(super) fn may_run(state: &str) -> bool {
     !UNDEPLOYED.contains(&state)
 }
 
-/// The machines that are labelled for each host and that nobody else uses: first the one of which the
-/// status tells. Several where somebody has copied one with its labels.
+/// Returns the machines that are labelled for each host and have no other consumer; the one in the
+/// status comes first. There are several if a user copied one with its labels.
 pub(super) fn owned(seen: &Observed) -> BTreeMap<String, Vec<&BareMetalHost>> {
     let machines = seen.metal3.machines.as_deref().unwrap_or_default();
     let mut mine: BTreeMap<String, Vec<&BareMetalHost>> = BTreeMap::new();
@@ -37,8 +37,8 @@ pub(super) fn owned(seen: &Observed) -> BTreeMap<String, Vec<&BareMetalHost>> {
     mine
 }
 
-/// What a human does where several machines are labelled for one host: nobody else can tell which one is
-/// the copy, and erasing the wrong one would end what runs.
+/// Returns the stop for a host with several labelled machines. Only a user can tell which one is
+/// the copy, and erasing the wrong one would end a running system.
 pub(super) fn twice(seen: &Observed, host: &str, machines: &[&BareMetalHost]) -> Option<Next> {
     if machines.len() < 2 {
         return None;
@@ -53,8 +53,9 @@ pub(super) fn twice(seen: &Observed, host: &str, machines: &[&BareMetalHost]) ->
     Some(Next::Stop("MachineTwice", text))
 }
 
-/// The machine that a host lost, and how. One that goes away while it runs is not replaced by itself: it
-/// may still answer at the host's address. Who deprovisioned it meant it to be provisioned again.
+/// Returns the machine that a host lost, and how. A machine that goes away while it is running is
+/// not replaced automatically, because it may still answer at the host's address. A deprovisioned
+/// machine is no loss: it is provisioned again.
 pub(super) fn lost(seen: &Observed, host: &str) -> Option<(String, Loss)> {
     let reported = seen.set.told(host)?;
     let unseen = unseen(seen, reported);
@@ -68,7 +69,7 @@ pub(super) fn lost(seen: &Observed, host: &str) -> Option<(String, Loss)> {
     machine.is_none_or(|it| may_run(state(it))).then(|| (reported.bmh_ref.clone(), loss))
 }
 
-/// The machine of which an entry of the status tells, where nobody can see whether it is there.
+/// Returns the machine of a status entry if it cannot be observed.
 pub(super) fn unseen(seen: &Observed, reported: &HostStatus) -> Option<(String, Loss)> {
     let loss = match reported.bmh_ref.split_once('/') {
         None if reported.bmh_ref == UNASSIGNED => return None,
@@ -79,16 +80,17 @@ pub(super) fn unseen(seen: &Observed, reported: &HostStatus) -> Option<(String, 
     Some((reported.bmh_ref.clone(), loss))
 }
 
-/// Whether a machine that is given up stays as it is. One that is no host yet would be provisioned all
-/// the same, without anybody who can log in, and one whose image is gone is about to be erased.
+/// Returns whether a machine that is given up stays as it is. A machine that is not provisioned yet
+/// is excluded, because it would still be provisioned, and no user could log in. One without an
+/// image is excluded, because it is about to be erased.
 pub(super) fn is_retained(seen: &Observed, machine: &BareMetalHost) -> bool {
     let is_wanted = seen.set.spec.deprovision_policy == Some(DeprovisionPolicy::Retain);
     let now = state(machine);
     is_wanted && (now == EXTERNAL || (now == PROVISIONED && has_image(machine)))
 }
 
-/// The state of a machine that is a host.
+/// State of a machine that is provisioned by Metal3.
 pub const PROVISIONED: &str = "provisioned";
 
-/// The state of a machine that others have provisioned.
+/// State of a machine that was provisioned externally.
 pub const EXTERNAL: &str = "externally provisioned";

@@ -1,14 +1,14 @@
-//! What a human is told of a machine of Metal3 that its host lost.
+//! Instructions for users about a lost machine of Metal3.
 
 use crate::ironic::hosts::Fault;
 use crate::ironic::remediation::forget;
 use crate::metal3::host::Loss;
 use crate::observe::Observed;
 
-/// The reason, as a CamelCase word, then cause and next step; `machine` as the status tells of it.
+/// Returns the reason in CamelCase, and cause and next step; `machine` is as the status names it.
 ///
-/// Where a set was made for nodes, whoever takes a host out of it finds it there again: so the entry of
-/// the status goes, for it is all that holds the host back.
+/// An owner that requests the set would restore a removed host, so the user removes the status
+/// entry instead, which is all that holds the host back.
 pub(super) fn lost(
     seen: &Observed,
     host: &str,
@@ -52,7 +52,7 @@ pub(super) fn lost(
     }
 }
 
-/// What is wrong where a host's Secret would take the place of somebody else's.
+/// Returns the fault of a host whose Secret name belongs to another object.
 pub(super) fn taken_secret(namespace: &str, name: &str) -> Fault {
     let text = format!(
         "metadata.name: Secret {namespace}/{name} is another's, maybe another set's of the same name; \

@@ -1,4 +1,4 @@
-//! Which `BareMetalHost` is taken for which host, and why none is.
+//! Selection of a `BareMetalHost` for each host, and the reasons if none fits.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,30 +10,31 @@ use kube::ResourceExt;
 
 use super::bare_metal_host::{UID, consumer_title, has_image, is_detached, is_paused, state};
 
-/// The states in which a machine can be provisioned at once; `ready` is what older releases say.
+/// States in which a machine can be provisioned at once; older releases use `ready`.
 const FREE: [&str; 2] = ["available", "ready"];
 const BYTES_OF_GB: i64 = 1_000_000_000;
 const MIB_OF_GB: i64 = 1024;
 
-/// What a machine must be for a host.
+/// The requirements of a host for its machine.
 #[derive(Clone, Debug, Default)]
 pub struct SelectionTerms<'a> {
-    /// The namespace in which it is.
+    /// The namespace of the machine.
     pub namespace: &'a str,
-    /// Its labels.
+    /// The labels that it must have.
     pub labels: BTreeMap<String, String>,
-    /// Its hardware.
+    /// The required hardware.
     pub hardware: Option<&'a HardwareReqs>,
 }
 
-/// Why no machine is taken for a host: what excluded how many, each counted where it failed first.
+/// Why no machine is taken for a host: the number of machines excluded by each reason, each counted
+/// once.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct NoMachine {
-    /// The namespace that was looked at.
+    /// The namespace that was searched.
     pub namespace: String,
-    /// How many machines are there.
+    /// How many machines it has.
     pub total: usize,
-    /// What is the matter with how many of them, in the order in which it is looked at.
+    /// The exclusion reasons with their counts, in the order of the checks.
     pub excluded: Vec<(String, usize)>,
 }
 
@@ -58,10 +59,10 @@ impl fmt::Display for NoMachine {
     }
 }
 
-/// A machine for each host that can have one, and for each other one the reason why not.
+/// Returns a machine for each host, or the reason why there is none.
 ///
-/// As many hosts as possible get one ([`ironic::assign::matched`]); apart from that, the first host by
-/// name gets the first machine by name.
+/// As many hosts as possible get one ([`ironic::matching::matched`]). Apart from that, the first
+/// host by name gets the first machine by name.
 pub fn select<'a>(
     hosts: &BTreeMap<String, SelectionTerms<'_>>,
     machines: &'a [Arc<BareMetalHost>],
@@ -95,8 +96,8 @@ fn no_machine(machines: &[Arc<BareMetalHost>], terms: &SelectionTerms<'_>) -> No
     NoMachine { namespace: terms.namespace.to_owned(), total: here.len(), excluded }
 }
 
-/// The first thing that a machine lacks, with its place in the order of looking; what a human asked for
-/// comes before what changes by itself.
+/// Returns the first unmet requirement of a machine, with its position in the order of checks. The
+/// user's requirements come before conditions that change by themselves.
 fn lack(machine: &BareMetalHost, terms: &SelectionTerms<'_>) -> Option<(usize, String)> {
     let is_here = machine.namespace().as_deref() == Some(terms.namespace);
     let mut lacks = vec![(!is_here).then(|| "in other namespaces".to_owned())];
@@ -109,7 +110,7 @@ fn lack(machine: &BareMetalHost, terms: &SelectionTerms<'_>) -> Option<(usize, S
     lacks.into_iter().enumerate().find_map(|(idx, it)| Some((idx, it?)))
 }
 
-/// What it lacks of the hardware that a human asked for.
+/// Returns the unmet hardware requirements of the user.
 fn hardware(machine: &BareMetalHost, reqs: &HardwareReqs) -> Vec<Option<String>> {
     let HardwareReqs { cpu_reqs, mem_reqs, disk_reqs } = reqs;
     if cpu_reqs.is_none() && mem_reqs.is_none() && disk_reqs.is_none() {
@@ -128,7 +129,7 @@ fn hardware(machine: &BareMetalHost, reqs: &HardwareReqs) -> Vec<Option<String>>
         );
         let of_count = cpu.count_req.as_ref();
         lacks.push(of_count.and_then(|it| amount(*count, it.count, it.exact_match, " CPUs")));
-        // Clocks are told with fractions.
+        // Clock rates are reported with fractions.
         #[expect(clippy::cast_possible_truncation, reason = "a cast to i64 saturates")]
         let clock = clock_megahertz.round() as i64;
         let of_clock = cpu.mhz_req.as_ref();
@@ -156,7 +157,7 @@ fn hardware(machine: &BareMetalHost, reqs: &HardwareReqs) -> Vec<Option<String>>
 }
 
 fn is_enough(found: i64, desired: i64, is_exact: bool) -> bool {
-    // Nobody asks for none.
+    // An exact amount of zero requires nothing.
     if is_exact && desired > 0 { found == desired } else { found >= desired }
 }
 
@@ -165,7 +166,7 @@ fn amount(found: i64, desired: i64, is_exact: bool, unit: &str) -> Option<String
     (!is_enough(found, desired, is_exact)).then(|| format!("with {more} {desired}{unit}"))
 }
 
-/// What changes by itself, or by those who have it.
+/// Returns the unmet conditions that change by themselves or through other consumers.
 fn ready(machine: &BareMetalHost) -> Vec<Option<String>> {
     let reported = |is: bool, text: &str| is.then(|| text.to_owned());
     let spec = &machine.spec;

@@ -1,4 +1,4 @@
-//! What a set says of its machines of Metal3.
+//! The status of a set with machines of Metal3.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ use crate::status::{
     ip_addresses, provisioned_of, status_of, unknown, up_to_date_of, whole, worries,
 };
 
-/// The status step, where the status says something else.
+/// Returns the status step, if the status changes.
 pub fn step(
     seen: &Observed,
     evaluated: &EvaluatedHost<'_>,
@@ -132,7 +132,7 @@ fn matter<'a>(seen: &Observed, host: &'a Host<'_>) -> Option<Matter<'a>> {
     }
 }
 
-/// The hosts; what cannot be seen stays as it was.
+/// Returns the status entries of the hosts. All are kept while the machines cannot be observed.
 fn hosts(
     seen: &Observed,
     evaluated: &EvaluatedHost<'_>,
@@ -154,7 +154,7 @@ fn hosts(
                 let (bmh_ref, provisioning_state) = (machine.clone(), GONE.to_owned());
                 HostStatus { bmh_ref, provisioning_state, ..before.cloned().unwrap_or(blank) }
             }
-            // Chosen, and maybe another one's by now.
+            // Chosen but not reserved yet; another set may have taken it.
             HostState::At(machine, _) if host_of(machine, &seen.set).is_none() => blank,
             HostState::At(machine, next) => at(machine, *next == Next::Off, before, blank),
             HostState::Faulty(Some(machine))
@@ -164,7 +164,7 @@ fn hosts(
         let worry = worries.get(host.name.as_str());
         let (error, needs_human) =
             (worry.map(|it| it.text.clone()), worry.is_some_and(|it| it.needs_human));
-        // Its machine answers there until it is given back.
+        // A removed host's machine keeps its address until it is given back.
         let kept = || before.map(|it| it.ip_addresses.clone()).unwrap_or_default();
         let ip_addresses = host.desired.map_or_else(kept, ip_addresses);
         let is_current = if let HostState::At(_, Next::Done { is_current }) = host.state {
@@ -187,7 +187,7 @@ fn hosts(
     evaluated.hosts.iter().map(entry).collect()
 }
 
-/// The entry of a host that has that machine; `before` is what was said of the host before.
+/// Returns the entry of a host with that machine; `before` is the previous entry.
 fn at(
     machine: &BareMetalHost,
     is_off: bool,
@@ -203,7 +203,7 @@ fn at(
     let drive = machine.annotations().get(DRIVE).filter(|_| now == PROVISIONED);
     let history = machine.status.as_ref().map(|it| &it.operation_history);
     let installed = now == PROVISIONED || (may_run(now) && before.is_some_and(|it| it.installed));
-    // Who takes the history off a machine that runs has not provisioned it again.
+    // Removing the history from a running machine does not mean that it was provisioned again.
     let kept = before.filter(|_| now == PROVISIONED).and_then(|it| it.instance.clone());
     let state = if is_off { POWERING_ON } else { now };
     HostStatus {

@@ -1,4 +1,4 @@
-//! What is written for the hosts of a set: their Secrets, and their `BareMetalHosts`.
+//! Writes for the hosts of a set: their Secrets and their `BareMetalHosts`.
 
 use std::collections::BTreeSet;
 
@@ -17,18 +17,18 @@ use crate::metal3::host::{EvaluatedHost, Host, HostState, Next};
 use crate::metal3::owned_machines::is_retained;
 use crate::observe::Observed;
 
-/// The parts of a drive that Metal3 takes: the file, the key that Metal3 reads, and what the Secret's
-/// name has of it.
+/// The parts of a config drive that Metal3 uses: file, key that Metal3 reads, and infix of the
+/// Secret's name.
 const PARTS: [(&str, &str, &str); 3] = [
     ("user_data", "userData", "userdata"),
     ("network_data.json", "networkData", "networkdata"),
     ("meta_data.json", "metaData", "metadata"),
 ];
 
-/// Everything that is written to others than the set itself.
+/// Returns all writes except those to the set itself.
 ///
 /// # Guarantees
-/// None of these writes relies on another one of them: what does is written by a later pass.
+/// The writes are independent of each other: dependent ones are made in a later pass.
 pub fn steps(seen: &Observed, evaluated: &EvaluatedHost<'_>) -> Vec<Step> {
     let of_host = |host: &Host<'_>| -> Vec<Step> {
         match &host.state {
@@ -53,17 +53,17 @@ pub fn steps(seen: &Observed, evaluated: &EvaluatedHost<'_>) -> Vec<Step> {
     steps
 }
 
-/// The name of the Secret with a part of a host's drive.
+/// Returns the name of the Secret with a part of a host's config drive.
 fn secret_name(set: &BaremetalSet, part: &str, host: &str) -> String {
     format!("{}-cloudinit-{part}-{host}", set.name_any())
 }
 
-/// The names of the Secrets of a host, whether there is something for each of them or not.
+/// Returns the names of a host's Secrets, whether its drive has each part or not.
 pub fn names(set: &BaremetalSet, host: &str) -> [String; PARTS.len()] {
     PARTS.map(|(_, _, part)| secret_name(set, part, host))
 }
 
-/// The Secrets that are made for the hosts of a set, whether they are there or not.
+/// Returns the keys of the Secrets of a set's hosts, whether they exist or not.
 pub fn of_hosts(set: &BaremetalSet) -> Vec<Key> {
     if set.spec.effective_provisioner() != Provisioner::Metal3 {
         return Vec::new();
@@ -74,7 +74,7 @@ pub fn of_hosts(set: &BaremetalSet) -> Vec<Key> {
     set.spec.baremetal_hosts.keys().chain(reported).flat_map(key).collect()
 }
 
-/// The parts of a drive whose Secrets are not what the machine needs: file, key, and name.
+/// Returns the parts of a drive whose Secrets are missing or outdated: file, key, and name.
 pub fn missing(
     seen: &Observed,
     host: &str,
@@ -101,7 +101,8 @@ fn secrets(seen: &Observed, host: &Host<'_>, machine: &BareMetalHost) -> Vec<Ste
     let files = drive.files();
     let of_part = |(file, key, name): (&str, &str, String)| {
         let target = Target::named::<Secret>(machine.namespace().unwrap_or_default(), name);
-        // The set may be in another namespace, where nothing can be its own.
+        // The set may be in another namespace, from which it cannot own the Secret; the machine
+        // can.
         let owner = json!({
             "apiVersion": BareMetalHost::api_version(&()), "kind": BareMetalHost::kind(&()),
             "name": machine.name_any(), "uid": machine.metadata.uid,
@@ -119,8 +120,8 @@ fn secrets(seen: &Observed, host: &Host<'_>, machine: &BareMetalHost) -> Vec<Ste
     missing(seen, &host.name, machine, drive).into_iter().map(of_part).collect()
 }
 
-/// All in one write, which fails where anything about the machine has changed since it was read: of two
-/// sets that want it, one gets it.
+/// Reserves a machine in one write, which fails if the machine has changed since it was read: of
+/// two sets that want it, one gets it.
 fn reserve(
     seen: &Observed,
     host: &Host<'_>,
@@ -147,8 +148,8 @@ fn reserve(
     apply(machine, &labels(seen, &host.name), &annotations, blocked(seen, spec))
 }
 
-/// Image, data and power go; the power stays where Metal3 may not switch it off. How it is cleaned, and
-/// over which network, stays until it is clean.
+/// Removes image, data and power. The power stays on if Metal3 may not switch it off. The settings
+/// for cleaning and its network stay until the machine is clean.
 fn take_back(seen: &Observed, host: &Host<'_>, machine: &BareMetalHost) -> Step {
     let spec = json!({
         "online": machine.spec.disable_power_off,
@@ -158,7 +159,7 @@ fn take_back(seen: &Observed, host: &Host<'_>, machine: &BareMetalHost) -> Step 
     apply(machine, &labels(seen, &host.name), &json!({}), blocked(seen, spec))
 }
 
-/// It is nobody's afterwards. A machine that is retained keeps its image, and is left powered on.
+/// Releases a machine from the set. A retained machine keeps its image and stays powered on.
 fn free(seen: &Observed, machine: &BareMetalHost) -> Step {
     let is_retained = is_retained(seen, machine);
     let mut spec = json!({ "online": is_retained || machine.spec.disable_power_off });
@@ -169,7 +170,7 @@ fn free(seen: &Observed, machine: &BareMetalHost) -> Step {
     apply(machine, &json!({}), &json!({}), spec)
 }
 
-/// Whose it is.
+/// Returns the labels that name the owner of a machine or Secret.
 fn labels(seen: &Observed, host: &str) -> Value {
     let set = seen.set.name_any();
     json!({ UID: seen.uid(), NAMESPACE: seen.namespace, NAME: set, host_label(&set): host })
@@ -183,7 +184,7 @@ fn blocked(seen: &Observed, mut spec: Value) -> Value {
     spec
 }
 
-/// The UID keeps the apply from making a machine anew that is gone.
+/// Applies fields to a machine. The UID keeps the apply from recreating a deleted one.
 fn apply(machine: &BareMetalHost, labels: &Value, annotations: &Value, mut spec: Value) -> Step {
     if let Some(spec) = spec.as_object_mut() {
         spec.retain(|_, it| !it.is_null());
@@ -198,8 +199,8 @@ fn apply(machine: &BareMetalHost, labels: &Value, annotations: &Value, mut spec:
     Step::apply(Target::of(machine), fields, "a host of the set has it, or gives it back")
 }
 
-/// Secrets of hosts that have no machine there: those that left, and those for which another machine
-/// was chosen elsewhere.
+/// Deletes Secrets of hosts that have no machine in that namespace: removed hosts, and hosts that
+/// got another machine elsewhere.
 fn swept(seen: &Observed, evaluated: &EvaluatedHost<'_>) -> Vec<Step> {
     if seen.metal3.machines.is_none() {
         return Vec::new();

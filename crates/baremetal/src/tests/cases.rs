@@ -1,4 +1,4 @@
-//! The way of machines into service, and what is told on it.
+//! Machines on their way into service, and the reported status.
 
 use ConditionStatus::{False, True, Unknown};
 
@@ -162,12 +162,12 @@ fn a_deployment_that_fails_is_tried_as_often_as_allowed_then_a_human_is_asked() 
     let a = lab.host("a").unwrap();
     assert_eq!(a.provisioning_state, "deploy failed");
     assert_eq!(lab.model.deployed.values().sum::<u32>(), 3 + 1);
-    // Ironic's next look at the machine's power takes its words back.
+    // Ironic's next power sync clears the error.
     lab.model.nodes[0].last_error = None;
     lab.rest().unwrap();
     lab.says("Ready", False, "DeployFailed", &parts);
     assert_eq!(lab.host("a").unwrap(), a);
-    // They are known whatever else is told meanwhile, and not of another failure.
+    // The error is kept, whatever else is reported meanwhile, but not for another failure.
     lab.model.nodes[0].maintenance = true;
     lab.rest().unwrap();
     lab.says("Ready", False, "MachineInMaintenance", &["m0"]);
@@ -250,14 +250,14 @@ fn a_machine_without_a_worker_is_asked_for_again_after_its_own_pause_and_after_t
     lab.busy.insert(busy.clone());
     lab.pass().unwrap();
     lab.says("Ready", False, "IronicBusy", &["Host a: machine m0", "no free conductor workers"]);
-    // Whatever wakes the set, and however fast the other host goes on.
+    // Whatever enqueues the set, and however fast the other host proceeds.
     let n_before = lab.log.len();
     for _ in 0..3 {
         lab.pass().unwrap();
         lab.says("Ready", False, "IronicBusy", &["Host a: machine m0"]);
     }
     assert_eq!(lab.asked(n_before), ["PUT m1 provision active"]);
-    // When its pause is over, it comes last.
+    // When its backoff is over, it comes last.
     lab.model.pass();
     lab.model.nodes[1].power_state = Some("power off".into());
     let n_before = lab.log.len();
@@ -316,13 +316,13 @@ fn a_reservation_that_is_taken_away_from_a_running_machine_is_told() {
     let what = "machine m0 is active and not reserved for it any more";
     lab.says("Ready", False, "MachineGone", &[what, "make sure that it is off"]);
     assert_eq!(lab.machines()[2], ("available", None));
-    // Nobody is to switch off what is another one's.
+    // The user must not switch off a machine of another owner.
     lab.model.nodes[0].instance_uuid = Some("somebody's".into());
     lab.rest().unwrap();
     let what = "machine m0 is active and reserved by instance somebody's now";
     lab.says("Ready", False, "MachineGone", &[what, "answers at the address of a"]);
     assert!(!lab.condition("Ready").message.contains("off"));
-    // Its own it is not to give back, and no other one has it.
+    // The set has no machine to give back: the machine belongs to another owner.
     lab.edit(&json!({"baremetalHosts": {"a": null}}));
     lab.rest().unwrap();
     assert_eq!(lab.host("a"), None);
@@ -331,7 +331,7 @@ fn a_reservation_that_is_taken_away_from_a_running_machine_is_told() {
 
 #[test]
 fn whatever_somebody_did_to_a_machine_with_a_system_it_is_not_replaced_by_itself() {
-    // The state in which it was seen last, and the one in which it was without its reservation then.
+    // The last observed state, and the state in which it was then without its reservation.
     let unknown: &[Option<&str>] = &[None, Some("active"), Some("enroll"), Some("rescue")];
     for state in ["rescue", "servicing", "service failed", "rescue failed", "error", "of later"] {
         for after in unknown {
@@ -377,7 +377,7 @@ fn each_host_says_of_itself_what_only_a_human_can_do_and_whether_it_has_drifted(
     lab.edit(&json!({"userData": {"name": "own"}}));
     lab.rest().unwrap();
     assert_eq!(told(&lab), [(Some(false), false); 6]);
-    // What cannot be made is not compared.
+    // A drive that cannot be built is not compared.
     lab.edit(&json!({"userData": {"name": "none"}}));
     lab.rest().unwrap();
     assert_eq!(told(&lab), [(None, false); 6]);
@@ -409,7 +409,7 @@ fn the_same_machine_deployed_again_is_another_instance_and_nothing_else_makes_on
     let node = &mut lab.model.nodes[0];
     node.provision_state = State::Active;
     node.provision_updated_at = Some("2026-11-23T00:00:00+00:00".into());
-    // Somebody takes our note off.
+    // A user removes the deploy record.
     node.instance_info.clear();
     lab.rest().unwrap();
     assert_eq!(lab.host("a").unwrap().instance, before.instance);
@@ -422,7 +422,7 @@ fn the_same_machine_deployed_again_is_another_instance_and_nothing_else_makes_on
         (&before.bmh_ref, &before.provisioning_state)
     );
     assert_ne!(after.instance, before.instance);
-    // The reservation is the same: whatever happens, no second machine can be reserved for the host.
+    // The reservation is the same, so that no second machine can ever be reserved for the host.
     let reservation =
         |it: &HostStatus| it.instance.clone().unwrap().split('@').next().unwrap().to_owned();
     assert_eq!(reservation(&after), reservation(&before));

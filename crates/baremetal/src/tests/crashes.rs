@@ -1,15 +1,15 @@
-//! The operator dies before and after each of its calls to Ironic and to the API server: one machine for
-//! each host, one deployment of each, the same end.
+//! The operator crashes before and after each of its calls to Ironic and to the API server: one
+//! machine for each host, one deployment of each, the same result.
 
 use super::*;
 
-/// What a human does, one after the other, each when the one before has come to its end.
+/// The actions of a user, chapter by chapter. Each begins when the one before has settled.
 type Story = fn(&mut Lab, usize);
 
-/// How far a story goes.
+/// Number of chapters of a story.
 const CHAPTERS: usize = 3;
 
-/// Two hosts come, one goes, the set goes.
+/// Two hosts are added, one is removed, the set is deleted.
 fn story(lab: &mut Lab, chapter: usize) {
     match chapter {
         0 => {}
@@ -18,8 +18,8 @@ fn story(lab: &mut Lab, chapter: usize) {
     }
 }
 
-/// One machine must be provided first, and the other one's deployment fails once; that one's ramdisk has
-/// a network of its own.
+/// One machine must be provided first, and the other one's deployment fails once; that one's
+/// ramdisk has a network of its own.
 fn lab() -> Lab {
     let changes = json!({"ironic": {"provide": true}, "baremetalHosts": {
         "a": {"preprovisioningNetworkDataName": "ramdisk"}}});
@@ -30,7 +30,7 @@ fn lab() -> Lab {
     lab
 }
 
-/// What must be the same at the end of each chapter, wherever the operator died.
+/// Returns what must be the same at the end of each chapter, wherever the operator crashed.
 fn end(lab: &Lab) -> Value {
     let mut status =
         serde_json::to_value(lab.set.as_ref().and_then(|it| it.status.clone())).unwrap();
@@ -56,7 +56,8 @@ fn end(lab: &Lab) -> Value {
     json!({"status": status, "machines": machines, "deployed": lab.model.deployed, "held": finalizers})
 }
 
-/// Plays a story with one death, after which another operator goes on; the ends of its chapters.
+/// Plays a story with one crash, after which another operator continues. Returns the results of its
+/// chapters.
 fn ends((lab, story): (fn() -> Lab, Story), death: Option<Death>) -> (Vec<Value>, usize) {
     let mut lab = lab();
     lab.life.death = death;
@@ -74,7 +75,7 @@ fn ends((lab, story): (fn() -> Lab, Story), death: Option<Death>) -> (Vec<Value>
 #[test]
 fn wherever_the_operator_dies_each_host_gets_one_machine_and_the_end_is_the_same() {
     let (expected, n_calls) = ends((lab, story), None);
-    // One failure was to be, and counted.
+    // The one intended failure was counted.
     let deployed = expected[0]["deployed"].as_object().unwrap();
     let mut counts: Vec<u64> = deployed.values().map(|it| it.as_u64().unwrap()).collect();
     counts.sort_unstable();
@@ -84,8 +85,8 @@ fn wherever_the_operator_dies_each_host_gets_one_machine_and_the_end_is_the_same
     ends_alike(&expected, n_calls, |it| ends((lab, story), Some(it)).0);
 }
 
-/// A host that Ironic must take over, one that it knows to run, and one that is deployed; all of them
-/// are to run on.
+/// A host that Ironic must take over, one that it knows to be running, and one that is deployed;
+/// all of them are to keep running.
 fn retaining() -> Lab {
     let adopted = |node: &str| json!({"adopt": true, "machine": {"node": node}});
     let hosts = json!({"a": adopted("m0"), "c": adopted("m2")});
@@ -107,7 +108,7 @@ fn wherever_the_operator_dies_what_is_adopted_and_retained_is_never_deployed_and
         [[true, true, true], [false, true, true], [false; 3]].into_iter().enumerate()
     {
         (0..3).for_each(|idx| runs_on(chapter, idx, reserved[idx]));
-        // Only the one that was free: the others ran before.
+        // Only the free one: the others were already running.
         assert_eq!(expected[chapter]["deployed"].as_object().unwrap().len(), 1);
     }
     let state =
@@ -119,8 +120,8 @@ fn wherever_the_operator_dies_what_is_adopted_and_retained_is_never_deployed_and
     ends_alike(&expected, n_calls, |it| ends((retaining, story), Some(it)).0);
 }
 
-/// Somebody undeploys a machine that runs, and the operator dies at one of its calls thereafter; how many
-/// these were.
+/// A user undeploys a running machine, and the operator crashes at one of its later calls. Returns
+/// the number of calls.
 fn deployed_again(death: Option<Death>) -> usize {
     let mut lab = Lab::new(&json!({"baremetalHosts": {"b": null}}), &["available"]);
     lab.rest().unwrap();

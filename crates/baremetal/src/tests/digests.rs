@@ -1,4 +1,5 @@
-//! Digests of config drives: keyed wherever they stand, and an upgrade or a lost key touches no machine.
+//! Digests of config drives: keyed wherever they appear, and an upgrade or a lost key affects no
+//! machine.
 
 use super::*;
 
@@ -20,13 +21,13 @@ impl Lab {
         self.host("a").unwrap().config_drive_hash.unwrap()
     }
 
-    /// What others read of the set and of the machines.
+    /// Returns what other users can read of the set and of the machines.
     fn visible(&self) -> String {
         let notes = self.model.nodes.iter().map(|it| json!(it.instance_info).to_string());
         notes.chain([json!(self.set).to_string()]).collect()
     }
 
-    /// Requests to Ironic and writes until nothing happens any more.
+    /// Returns the requests to Ironic and the writes until nothing changes any more.
     fn since(&mut self) -> Vec<String> {
         let n_before = self.log.len();
         self.rest().unwrap();
@@ -50,7 +51,7 @@ fn an_upgrade_to_keyed_digests_of_drives_writes_nothing_and_touches_no_machine()
     let plain = lab.told_of_drive();
     lab.keys = Keys::new(KEY_BEFORE, []);
     assert_eq!(lab.since(), [""; 0]);
-    // What is written for another reason has them keyed.
+    // A write for another reason stores the digests keyed.
     lab.edit(&json!({}));
     assert_eq!(lab.since(), ["status"]);
     assert!(lab.told_of_drive().starts_with('k') && lab.told_of_drive() != plain);

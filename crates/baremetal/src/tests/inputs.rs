@@ -1,11 +1,13 @@
-//! What is wrong with what hosts are made from: told with path, value and the legal way; nothing lost.
+//! Faults of the hosts' inputs: reported with path, value and valid alternatives, and no machine is
+//! lost.
 
 use ConditionStatus::{False, True, Unknown};
 
 use super::*;
 use crate::status::{INPUT_READY, PROVISIONED};
 
-/// A set with such changes waits and says so, and goes on when they are taken back.
+/// Asserts that a set with these changes waits and reports it, and continues when they are
+/// reverted.
 #[track_caller]
 fn waits(changes: &Value, back: &Value, reason: &str, parts: &[&str]) {
     let mut lab = Lab::new(changes, &["available", "available"]);
@@ -111,7 +113,7 @@ fn of_two_sets_with_one_address_the_older_one_has_it_unless_the_newer_one_has_a_
 fn a_host_waits_for_an_address_until_the_machine_that_had_it_is_given_back() {
     let mut lab = Lab::new(&json!({"baremetalHosts": {"b": null}}), &["available", "available"]);
     lab.rest().unwrap();
-    // Its undeployment fails, so that it answers there for good.
+    // Its undeployment fails, so that it keeps answering there.
     let b = json!({"ctlPlaneIP": "192.0.2.10/24"});
     lab.edit(&json!({"baremetalHosts": {"a": null, "b": b}}));
     lab.pass().unwrap();
@@ -122,7 +124,7 @@ fn a_host_waits_for_an_address_until_the_machine_that_had_it_is_given_back() {
                 of host a; wait until it is given back";
     lab.says(INPUT_READY, False, "InvalidInput", &[part]);
     assert_eq!(lab.machines()[1], ("available", None));
-    // A set beside it waits, too.
+    // Another set waits, too.
     let mut other = Lab::new(&json!({"baremetalHosts": {"a": null, "b": b}}), &["available"]);
     other.set.as_mut().unwrap().metadata.uid = Some("other".into());
     other.set.as_mut().unwrap().metadata.name = Some("other".into());
@@ -201,7 +203,7 @@ fn the_network_of_a_ramdisk_is_a_secrets_and_holds_the_host_that_names_it_alone(
     let node = &lab.model.nodes[1];
     let over = &lab.model.deployed_over[node.instance_uuid.as_ref().unwrap()];
     assert_eq!(over.as_ref().unwrap()["links"], json!([{"id": "n0", "mtu": 1500}]));
-    // What changes later is for the next deployment, and the host's own system is what it was.
+    // Later changes apply to the next deployment, and the host's own system stays as it was.
     let n_before = lab.log.len();
     lab.secret("ramdisk", &[("networkData", "{links: [{id: m}], networks: [{link: m}]}")]);
     lab.rest().unwrap();
@@ -236,7 +238,7 @@ fn an_input_that_goes_missing_while_ironic_is_away_lets_nobody_forget_a_machine(
         lab.rest().unwrap();
         assert_eq!([lab.host("a"), lab.host("b")], hosts);
     }
-    // Meanwhile one of them loses its reservation: it is remembered, and no second one is taken.
+    // Meanwhile one of them loses its reservation: its record stays, and no second one is taken.
     lab.model.nodes[0].instance_uuid = None;
     lab.unseen = None;
     lab.rest().unwrap();

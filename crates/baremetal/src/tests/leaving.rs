@@ -1,4 +1,4 @@
-//! Machines that are given back: of hosts that are taken out, and of sets that go.
+//! Machines that are given back: of removed hosts, and of sets that are being deleted.
 
 use ConditionStatus::{False, True};
 
@@ -81,7 +81,7 @@ fn a_machine_that_was_reserved_and_never_told_of_is_given_back_too() {
     for order in orders(&seen, lab.model.now()) {
         lab.model.ask(&order.request).unwrap();
     }
-    // Nothing of it was written; the status knows no machine, and then not even the host.
+    // The status was not written: it knows no machine, and then not even the host.
     lab.edit(&json!({"baremetalHosts": {"a": null}}));
     lab.set.as_mut().unwrap().status = None;
     lab.rest().unwrap();
@@ -103,12 +103,12 @@ fn a_host_that_somebody_else_asks_for_is_not_given_back_because_a_human_takes_it
     lab.rest().unwrap();
     lab.says("Ready", False, "HostInUse", &["Host a: machine m0 stays", "take a out there"]);
     assert_eq!(lab.asked(n_before), [""; 0]);
-    // Whoever asks for it puts it back.
+    // The requesting owner restores it.
     lab.edit(&json!({"baremetalHosts": {"a": host}}));
     lab.rest().unwrap();
     lab.says("Ready", True, "Ready", &[]);
     assert_eq!((lab.host("a"), lab.asked(n_before)), (before, vec![]));
-    // When he does not need it any more, it goes at once, and all the way.
+    // When the owner no longer needs it, it is given back at once and completely.
     lab.edit(&json!({"baremetalHosts": {"a": null}}));
     apply(&mut lab, "2");
     lab.rest().unwrap();
@@ -118,7 +118,7 @@ fn a_host_that_somebody_else_asks_for_is_not_given_back_because_a_human_takes_it
     assert!(lab.set.is_none());
 }
 
-/// A set whose host gives its ramdisk a network, and two machines.
+/// A set with a host that has network data for its ramdisk, and two machines.
 fn over_a_network() -> Lab {
     let named = json!({"baremetalHosts": {
         "a": {"preprovisioningNetworkDataName": "ramdisk"}, "b": null}});
@@ -230,7 +230,7 @@ fn a_set_that_is_deleted_keeps_its_machines_while_others_hold_it() {
     lab.says("Ready", False, "DeletionWaits", &[user, "delete what the machines are for"]);
     assert_eq!(lab.host("b").unwrap().provisioning_state, "active");
     assert!(!lab.host("b").unwrap().annotated_for_deletion);
-    // Whoever holds it may do without one of them.
+    // The holder of the finalizer may give up one of them.
     lab.edit(&json!({"baremetalHosts": {"b": null}}));
     lab.rest().unwrap();
     assert_eq!(lab.host("b"), None);
@@ -305,7 +305,7 @@ fn a_machine_that_the_list_lacks_is_not_taken_for_given_back() {
     lab.says("Ready", False, "MachineGone", &parts);
     assert!(lab.host("a").unwrap().needs_human);
     assert_eq!((lab.host("b"), lab.machines()), (None, vec![("available", None)]));
-    // With the right ones it goes back as ever.
+    // With the right credentials it is given back as usual.
     lab.model.nodes.push(hidden);
     lab.rest().unwrap();
     assert!(lab.set.is_none());
@@ -330,7 +330,7 @@ fn a_human_may_have_a_machine_forgotten_that_is_gone_for_good() {
 fn a_set_that_was_given_to_another_provisioner_does_not_forget_its_machines() {
     let mut lab = Lab::new(&json!({}), &["available", "available"]);
     lab.rest().unwrap();
-    // As before there was a rule against it.
+    // As before a validation rule forbade it.
     lab.edit(&json!({"provisioner": "metal3"}));
     lab.delete();
     lab.rest().unwrap();
@@ -354,7 +354,7 @@ fn a_machine_that_cannot_be_undeployed_is_told() {
     lab.edit(&json!({"baremetalHosts": {"a": null}}));
     lab.pass().unwrap();
     let before = lab.host("a").unwrap();
-    // Ironic takes the reservation away whatever becomes of it.
+    // Ironic removes the reservation whether undeploying succeeds or not.
     let node = &mut lab.model.nodes[0];
     (node.provision_state, node.target_provision_state) = (State::Error, None);
     (node.instance_uuid, node.instance_info) = (None, serde_json::Map::new());
@@ -362,7 +362,7 @@ fn a_machine_that_cannot_be_undeployed_is_told() {
     lab.rest().unwrap();
     let parts = ["Host a: machine m0 could not be undeployed", "no power", "undeploy m0"];
     lab.says("Ready", False, "UndeployFailed", &parts);
-    // What runs there answers at its address, and the set does not go before that is over.
+    // The running system still answers at its address, so the set stays until that is over.
     let told = lab.host("a").unwrap();
     assert_eq!((&told.bmh_ref, told.installed), (&before.bmh_ref, true));
     assert_eq!(told.ip_addresses, before.ip_addresses);

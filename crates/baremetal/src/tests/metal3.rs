@@ -1,4 +1,4 @@
-//! What becomes of a set of Metal3: a model of Metal3 and of the API server's part, in memory.
+//! Tests of sets with Metal3: a model of Metal3, and the API server's part in memory.
 
 use api::metal3::{BareMetalHost, ProvisionServer};
 use jiff::Timestamp;
@@ -21,25 +21,25 @@ mod stays;
 const IMAGE: &str = "https://images.example.org/edpm.qcow2";
 const CHECKSUM: &str = "https://images.example.org/edpm.qcow2.sha256";
 
-/// The API server, Metal3, and an operator that keeps nothing from one pass to the next.
+/// The API server, Metal3, and an operator that keeps nothing between passes.
 struct World {
     set: Option<BaremetalSet>,
     /// Secrets of the set's namespace.
     inputs: Secrets,
     machines: Option<Vec<Value>>,
-    /// What was applied to each machine last: its fields are the operator's.
+    /// The last apply to each machine, whose fields the operator owns.
     owned: BTreeMap<String, Value>,
-    /// Secrets that the operator made, by name.
+    /// Secrets that the operator created, by name.
     made: BTreeMap<String, Value>,
     server: Option<ProvisionServer>,
-    /// The namespaces that the operators watch; empty means all.
+    /// The watched namespaces; empty means all.
     watched: Vec<String>,
-    /// How often the provisioning of a machine fails yet.
+    /// How often the provisioning of a machine still fails.
     failing: BTreeMap<String, u32>,
     /// How often each machine was provisioned.
     deployed: BTreeMap<String, u32>,
     version: u64,
-    /// For digests of what Secrets hold; none at a release that knew none.
+    /// The keys for digests of Secret content; empty as in releases without keyed digests.
     keys: Keys,
     life: Life,
     log: Vec<String>,
@@ -105,7 +105,7 @@ impl World {
         self.set = Some(serde_json::from_value(set).unwrap());
     }
 
-    /// A write of somebody else to a machine.
+    /// Changes a machine as another field manager.
     fn change(&mut self, name: &str, changes: &Value) {
         self.version += 1;
         let version = self.version.to_string();
@@ -124,7 +124,7 @@ impl World {
         all.iter().find(|it| it["metadata"]["name"] == name).unwrap()
     }
 
-    /// Somebody gives the command that has a host's machine forgotten.
+    /// Runs the command that removes the record of a host's machine.
     fn forget(&mut self, host: &str) {
         let status = self.set.as_mut().unwrap().status.as_mut().unwrap();
         status.baremetal_hosts.remove(host).unwrap();
@@ -163,7 +163,7 @@ impl World {
         Some(seen)
     }
 
-    /// One pass, as the controller's loop makes it.
+    /// Runs one pass, as the controller's loop does.
     fn pass(&mut self) -> Result<Plan, Died> {
         let Some(seen) = self.seen() else { return Ok(Plan::default()) };
         assert!(orders(&seen, Timestamp::UNIX_EPOCH).is_empty());
@@ -223,7 +223,7 @@ impl World {
         }
     }
 
-    /// Server-side apply: what the operator applied before and does not any more, goes.
+    /// Server-side apply: fields that the operator no longer applies are removed.
     fn apply(&mut self, target: &Target, object: &Value) {
         let found = self.machine(&target.name);
         for key in ["uid", "resourceVersion"] {
@@ -232,7 +232,7 @@ impl World {
                 return;
             }
         }
-        // Secrets come before whom they are for.
+        // Secrets must exist before a machine refers to them.
         for key in ["userData", "networkData", "metaData"] {
             let secret = &object["spec"][key]["name"];
             assert!(
@@ -250,7 +250,7 @@ impl World {
         admit(&self.machine(&target.name)["spec"]);
     }
 
-    /// What Metal3 does in a while.
+    /// Lets Metal3 act for a while.
     fn work(&mut self) {
         let all = self.machines.as_ref().unwrap().iter();
         let names: Vec<String> =
@@ -297,11 +297,11 @@ impl World {
         }
     }
 
-    /// The Secrets are where Metal3 looks for them, in the machine's namespace.
+    /// Asserts that the Secrets are where Metal3 reads them, in the machine's namespace.
     fn boot(&self, machine: &Value) {
         let set = self.set.as_ref().and_then(|it| it.metadata.uid.as_deref());
         if machine["metadata"]["labels"][UID].as_str() != set {
-            // Others' machines get what others wrote.
+            // Machines of others have inputs of others.
             return;
         }
         for key in ["userData", "networkData", "metaData"] {
@@ -312,7 +312,7 @@ impl World {
         }
     }
 
-    /// Passes and time, until nothing happens any more.
+    /// Runs passes and advances time, until nothing changes any more.
     fn rest(&mut self) -> Result<(), Died> {
         for _ in 0..100 {
             let before = (self.machines.clone(), self.made.clone(), self.set.clone());
@@ -333,7 +333,8 @@ impl Told for World {
     }
 }
 
-/// What Metal3's webhook demands (baremetal-operator, `Image.GetChecksum` and `validatePowerStatus`).
+/// Asserts what Metal3's webhook requires (baremetal-operator, `Image.GetChecksum` and
+/// `validatePowerStatus`).
 #[track_caller]
 fn admit(spec: &Value) {
     let image = &spec["image"];
@@ -342,7 +343,7 @@ fn admit(spec: &Value) {
     assert!(spec["online"] == true || spec["disablePowerOff"] != true, "{spec}");
 }
 
-/// Null for each field of `before` that is not in `after`.
+/// Returns null for each field of `before` that is not in `after`.
 fn removed(before: &Value, after: &Value) -> Value {
     let mut patch = json!({});
     for (key, old) in before.as_object().into_iter().flatten() {

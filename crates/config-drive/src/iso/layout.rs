@@ -1,4 +1,4 @@
-//! What an image holds and where it lies: contents, directories, and their sectors.
+//! The layout of an image: contents, directories and their sectors.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ pub(super) const FIRST: usize = 16;
 /// Contents by path, as in `openstack/latest/user_data`.
 pub(super) type Files<'a> = BTreeMap<String, &'a [u8]>;
 
-/// Where something lies.
+/// The place of a file or directory in the image.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Place {
     /// Its first sector.
@@ -17,19 +17,19 @@ pub(super) struct Place {
     pub(super) n_bytes: usize,
 }
 
-/// A directory: its path, empty for the root, and its place among all of them, the root being 0.
+/// A directory: its path (empty for the root) and the index of its parent (0 is the root).
 pub(super) struct Directory {
     pub(super) path: String,
     pub(super) parent: usize,
 }
 
-/// What is where, in sectors; all zero while sizes are not known yet.
+/// The places of directories and contents; all zero while sizes are unknown.
 pub(super) struct Layout {
     pub(super) directories: Vec<Place>,
     pub(super) contents: Vec<Place>,
 }
 
-/// All directories in the order of path tables: the root, then by depth, parent and name.
+/// Returns all directories in the order of path tables: the root, then by depth, parent and name.
 pub(super) fn directories(files: &Files<'_>) -> Vec<Directory> {
     let mut by_depth: BTreeSet<(usize, &str)> = BTreeSet::new();
     for path in files.keys() {
@@ -48,12 +48,12 @@ pub(super) fn directories(files: &Files<'_>) -> Vec<Directory> {
     found
 }
 
-/// The name at the end of a path.
+/// Returns the last component of a path.
 pub(super) fn last(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// The directory that a path lies in.
+/// Returns the parent directory of a path.
 pub(super) fn above(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |it| it.0)
 }

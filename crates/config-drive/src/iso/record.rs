@@ -1,35 +1,35 @@
-//! Entries of directories, with the POSIX names and modes of Rock Ridge.
+//! Directory entries with the POSIX names and modes of Rock Ridge.
 
 use super::encoding::{DATE, both16, both32};
 use super::layout::Place;
 
-/// Type and permissions of a directory: root alone.
+/// Type and permissions of a directory: only for root.
 const DIRECTORY_MODE: usize = 0o040_500;
-/// Type and permissions of a file: root alone.
+/// Type and permissions of a file: only for root.
 const FILE_MODE: usize = 0o100_400;
-/// What Rock Ridge calls itself, in the version whose entries these are.
+/// Rock Ridge's identifier, in the version of these entries.
 const EXTENSION: &[u8] = b"RRIP_1991A";
 
-/// An entry of a directory (ECMA-119, 9.1).
+/// A directory entry (ECMA-119, 9.1).
 pub(super) struct Record {
-    /// The name by ISO 9660; a byte of 0 or 1 for the directory itself and its parent.
+    /// The ISO 9660 name; a byte of 0 or 1 for the directory itself and its parent.
     pub(super) identifier: Vec<u8>,
     pub(super) place: Place,
     pub(super) is_directory: bool,
     pub(super) rock_ridge: RockRidge,
 }
 
-/// What POSIX knows of a file beside its size.
+/// The POSIX attributes of a file, except its size.
 pub(super) struct RockRidge {
     pub(super) n_links: usize,
-    /// The real name; none for the directory itself and its parent.
+    /// The real name; `None` for the directory itself and its parent.
     pub(super) name: Option<String>,
-    /// Whether it is the very first record, which says that Rock Ridge is here.
+    /// Whether it is the very first record, which announces Rock Ridge.
     pub(super) is_start: bool,
 }
 
 impl Record {
-    /// The record, of an even number of bytes.
+    /// Returns the record, with an even number of bytes.
     pub(super) fn bytes(&self) -> Vec<u8> {
         let mut rest = bare(&self.identifier, self.place, self.is_directory);
         rest.extend(self.rock_ridge.bytes(self.is_directory));
@@ -41,7 +41,7 @@ impl Record {
     }
 }
 
-/// A record without Rock Ridge, as the volume descriptor has one of the root.
+/// Returns a record without Rock Ridge, as the volume descriptor has for the root.
 pub(super) fn bare(identifier: &[u8], place: Place, is_directory: bool) -> Vec<u8> {
     const NO_ATTRIBUTES: u8 = 0;
     let mut bytes = vec![0, NO_ATTRIBUTES];
@@ -66,7 +66,7 @@ impl RockRidge {
         if self.is_start {
             bytes.extend(entry(*b"SP", &[0xbe, 0xef, 0]));
         }
-        // PX stands here, NM too where there is a name.
+        // PX is present, and NM if there is a name.
         let has = 0x01 | u8::from(self.name.is_some()) << 3;
         bytes.extend(entry(*b"RR", &[has]));
         let mode = if is_directory { DIRECTORY_MODE } else { FILE_MODE };
@@ -76,7 +76,7 @@ impl RockRidge {
             bytes.extend(entry(*b"NM", &[&[0], name.as_bytes()].concat()));
         }
         if self.is_start {
-            // Which extension this is; description and source may be empty.
+            // The extension's identifier; description and source may be empty.
             let length = u8::try_from(EXTENSION.len()).expect("ten");
             bytes.extend(entry(*b"ER", &[&[length, 0, 0, 1], EXTENSION].concat()));
         }
@@ -84,15 +84,16 @@ impl RockRidge {
     }
 }
 
-/// An entry of the System Use Sharing Protocol: signature, length, version 1, content.
+/// Encodes an entry of the System Use Sharing Protocol: signature, length, version 1, content.
 fn entry(signature: [u8; 2], content: &[u8]) -> Vec<u8> {
     let length = u8::try_from(4 + content.len()).expect("a short name");
     [&signature[..], &[length, 1], content].concat()
 }
 
-/// The name by ISO 9660: capitals, digits and underscores; of a file one dot and a version too.
+/// Returns the ISO 9660 name: capitals, digits and underscores; files also have one dot and a
+/// version.
 ///
-/// Linux shows it in small letters where it is told to leave Rock Ridge alone.
+/// Linux shows it in lower case when it is mounted without Rock Ridge.
 pub(super) fn identifier(name: &str, is_directory: bool) -> Vec<u8> {
     let legal = |text: &str| -> String {
         let legal =

@@ -1,4 +1,4 @@
-//! What an image must have in it, whoever reads it, and bytes that stay as they are.
+//! Tests of images: required content, and bytes that must not change.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ fn u32_le(bytes: &[u8]) -> usize {
     u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize
 }
 
-/// Records of a directory as bytes, sector by sector.
+/// Returns the records of a directory as bytes, sector by sector.
 fn records_in(image: &[u8], place: (usize, usize)) -> Vec<&[u8]> {
     let mut found = Vec::new();
     for sector in image[place.0 * SECTOR..][..place.1].chunks(SECTOR) {
@@ -28,7 +28,7 @@ fn place(record: &[u8]) -> (usize, usize) {
     (u32_le(&record[2..]), u32_le(&record[10..]))
 }
 
-/// The Rock Ridge name of a record.
+/// Returns the Rock Ridge name of a record.
 fn name(record: &[u8]) -> Option<String> {
     let id_length = usize::from(record[32]);
     let mut at = 33 + id_length + (id_length + 1) % 2;
@@ -42,7 +42,7 @@ fn name(record: &[u8]) -> Option<String> {
     None
 }
 
-/// All files below a directory, by their Rock Ridge names.
+/// Reads all files below a directory, by their Rock Ridge names.
 fn read(image: &[u8], at: (usize, usize), above: &str, found: &mut BTreeMap<String, Vec<u8>>) {
     for record in records_in(image, at).into_iter().skip(2) {
         let path = format!("{above}{}", name(record).unwrap());
@@ -110,7 +110,7 @@ fn both_path_tables_name_every_directory_after_its_parent() {
         let sector = u32_le(&little[at + 2..]);
         assert_eq!(sector, u32::from_be_bytes(big[at + 2..at + 6].try_into().unwrap()) as usize);
         assert_eq!(little[at + 6], big[at + 7], "the parent");
-        // The directory names itself first.
+        // The first record is the directory itself.
         assert_eq!(place(&image[sector * SECTOR..]).0, sector);
         let name = String::from_utf8_lossy(&little[at + 8..at + 8 + length]).into_owned();
         found.push((name, little[at + 6]));
@@ -135,7 +135,7 @@ fn equal_files_share_their_sectors() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// More directories and entries than a drive has, so that directories go over several sectors.
+    /// More directories and entries than a drive has, so that directories span several sectors.
     #[test]
     fn every_file_is_found_again(
         files in prop::collection::btree_map(

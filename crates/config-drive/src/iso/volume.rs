@@ -1,17 +1,17 @@
-//! What a reader looks at first: the volume descriptors and the path tables.
+//! The volume descriptors and the path tables, which readers look at first.
 
 use super::encoding::{SECTOR, both16, both32, padded};
 use super::layout::{Directory, FIRST, Layout, Place, last};
 use super::record::{self, bare};
 
-/// Starts every descriptor, after its type.
+/// Begins every descriptor, after its type.
 const STANDARD: &[u8] = b"CD001\x01";
 /// The date of the volume in digits, and its offset from UTC.
 const DATE: &[u8; 17] = b"1980010100000000\0";
 /// No date.
 const NO_DATE: &[u8; 17] = b"0000000000000000\0";
 
-/// The primary descriptor and the one that ends the list (ECMA-119, 8.4 and 8.3).
+/// Returns the primary descriptor and the terminator (ECMA-119, 8.4 and 8.3).
 pub(super) fn descriptors(label: &str, n_sectors: usize, table: usize, root: &Place) -> Vec<u8> {
     let n_table_sectors = table.div_ceil(SECTOR);
     let little = FIRST + 2;
@@ -24,7 +24,7 @@ pub(super) fn descriptors(label: &str, n_sectors: usize, table: usize, root: &Pl
     // A set of one volume, of which this is the first.
     bytes.extend([both16(1), both16(1), both16(SECTOR)].concat());
     bytes.extend(both32(table));
-    // Each table is told in its own byte order; there are no second copies.
+    // Each table is given in its own byte order; there are no second copies.
     bytes.extend(&both32(little)[..4]);
     bytes.extend([0; 4]);
     bytes.extend(&both32(little + n_table_sectors)[4..]);
@@ -32,7 +32,7 @@ pub(super) fn descriptors(label: &str, n_sectors: usize, table: usize, root: &Pl
     bytes.extend(bare(&[0], *root, true));
     // Set, publisher, preparer and program; then files of copyright, abstract and bibliography.
     bytes.extend([text("", 4 * 128), text("", 3 * 37)].concat());
-    // Made, changed, expires, effective.
+    // Creation, modification, expiration, effective.
     bytes.extend([DATE, DATE, NO_DATE, NO_DATE].map(|it| *it).concat());
     bytes.push(1);
     let mut all = padded(bytes);
@@ -40,12 +40,12 @@ pub(super) fn descriptors(label: &str, n_sectors: usize, table: usize, root: &Pl
     all
 }
 
-/// A text filled up with blanks.
+/// Pads a text with blanks.
 fn text(text: &str, length: usize) -> Vec<u8> {
     format!("{text:<length$}").into_bytes()
 }
 
-/// The tables of all directories: little-endian, then big-endian (ECMA-119, 6.9).
+/// Returns the path tables of all directories: little-endian, then big-endian (ECMA-119, 6.9).
 pub(super) fn path_tables(directories: &[Directory], layout: &Layout) -> [Vec<u8>; 2] {
     let mut tables = [Vec::new(), Vec::new()];
     for (it, place) in directories.iter().zip(&layout.directories) {

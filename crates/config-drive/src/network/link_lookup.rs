@@ -1,13 +1,13 @@
-//! Looks up links by their ids: what an id names, the bond that has it, and which ids a fault offers.
+//! Looks up links by id: the link, its bond, and the valid ids for a fault.
 
 use crate::input::{Link, LinkKind};
 
-/// The link of that id.
+/// Returns the link with that id.
 pub(super) fn link<'a>(links: &'a [Link], id: &str) -> Option<&'a Link> {
     links.iter().find(|it| it.id == id)
 }
 
-/// The ids that a reference may name, as the legal way of a fault.
+/// Returns the ids that a reference may name, as the alternative in a fault.
 pub(super) fn one_of<'a>(links: impl Iterator<Item = &'a Link>) -> String {
     let ids: Vec<&str> = links.map(|it| it.id.as_str()).collect();
     if ids.is_empty() {
@@ -17,12 +17,12 @@ pub(super) fn one_of<'a>(links: impl Iterator<Item = &'a Link>) -> String {
     }
 }
 
-/// Whether it is a network card, which bonds and VLANs may lie on.
+/// Returns whether it is a network card, on which bonds and VLANs may be based.
 pub(super) fn is_card(link: &Link) -> bool {
     matches!(link.kind, LinkKind::Mac(_) | LinkKind::Name(_))
 }
 
-/// The bond that a link belongs to.
+/// Returns the bond that a link belongs to.
 pub(super) fn bond_of<'a>(links: &'a [Link], id: &str) -> Option<&'a Link> {
     let has = |it: &&Link| matches!(&it.kind, LinkKind::Bond { members, .. } if members.iter().any(|it| it == id));
     links.iter().find(has)

@@ -8,16 +8,16 @@ use super::link_lookup::{bond_of, is_card, link, one_of};
 use crate::fault::Fault;
 use crate::input::{Link, LinkKind, Network};
 
-/// What Linux takes for an Ethernet device, in bytes (`ETH_MIN_MTU`, `ETH_MAX_MTU`).
+/// MTUs that Linux accepts for an Ethernet device, in bytes (`ETH_MIN_MTU`, `ETH_MAX_MTU`).
 const MTU: std::ops::RangeInclusive<i64> = 68..=65535;
-/// Numbers of VLANs: 0 and 4095 are reserved (IEEE 802.1Q).
+/// VLAN ids; 0 and 4095 are reserved (IEEE 802.1Q).
 const VLAN: std::ops::RangeInclusive<i64> = 1..=4094;
-/// How long an interface's name may be (IFNAMSIZ less its end).
+/// Maximum length of an interface's name (IFNAMSIZ without the terminator).
 const NAME_LIMIT: usize = 15;
-/// How long an id may be.
+/// Maximum length of an id.
 const ID_LIMIT: usize = 64;
 
-/// The kernel's modes of bonds.
+/// The kernel's bonding modes.
 const MODES: [&str; 7] = [
     "802.3ad",
     "active-backup",
@@ -27,7 +27,7 @@ const MODES: [&str; 7] = [
     "balance-xor",
     "broadcast",
 ];
-/// The kernel's other options of bonds, as far as cloud-init hands them on.
+/// The kernel's other bonding options that cloud-init passes on.
 const OPTIONS: [&str; 14] = [
     "ad_select",
     "arp_interval",
@@ -44,10 +44,10 @@ const OPTIONS: [&str; 14] = [
     "updelay",
     "xmit_hash_policy",
 ];
-/// How often a bond looks at its members, in milliseconds, where nothing says how.
+/// Default interval in milliseconds at which a bond monitors its members.
 const MIIMON: &str = "100";
 
-/// The entry of a link. Ids and names are the same wherever the input knows the name.
+/// Returns the entry of a link. Id and name are equal if the input has the name.
 pub(super) fn data(it: &Link, network: &Network) -> Value {
     let mut entry = json!({"id": it.id, "mtu": it.mtu, "type": "phy"});
     match &it.kind {
@@ -69,24 +69,24 @@ pub(super) fn data(it: &Link, network: &Network) -> Value {
             entry["type"] = json!("vlan");
             entry["vlan_link"] = json!(parent);
             entry["vlan_id"] = json!(vlan_id);
-            // cloud-init wants the key, and nothing where the parent's address is not known.
+            // cloud-init requires the key, and null if the parent's address is unknown.
             entry["vlan_mac_address"] = json!(link(&network.links, parent).and_then(mac));
         }
     }
     entry
 }
 
-/// The MAC address of a link that is known by it, in lower case; `None` where it is none.
+/// Returns the lower-case MAC address of a link that is identified by it; `None` otherwise.
 pub(super) fn mac(link: &Link) -> Option<String> {
     let LinkKind::Mac(text) = &link.kind else { return None };
     let bytes: Vec<u8> = text.split(':').filter_map(|it| u8::from_str_radix(it, 16).ok()).collect();
     let is_form = text.len() == 17 && text.split(':').all(|it| it.len() == 2 && !it.contains('+'));
-    // Groups and nobody have no card.
+    // Multicast addresses and zero belong to no card.
     let is_card = bytes.len() == 6 && bytes[0] & 1 == 0 && bytes.iter().any(|it| *it != 0);
     (is_form && is_card).then(|| text.to_ascii_lowercase())
 }
 
-/// Every fault of the links.
+/// Returns all faults of the links.
 pub(super) fn faults(links: &[Link]) -> Vec<Fault> {
     let mut faults = Vec::new();
     if links.is_empty() {
@@ -119,7 +119,7 @@ pub(super) fn faults(links: &[Link]) -> Vec<Fault> {
     faults
 }
 
-/// What makes a link another one than the others, and where it stands.
+/// Returns what identifies a link among the others, and its field.
 fn name(it: &Link, links: &[Link]) -> Option<(&'static str, String)> {
     match &it.kind {
         LinkKind::Mac(_) => Some(("kind.mac", mac(it)?)),

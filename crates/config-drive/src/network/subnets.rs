@@ -10,15 +10,15 @@ use super::link_lookup::{bond_of, is_card, link, one_of};
 use crate::fault::Fault;
 use crate::input::{Network, Route, Subnet};
 
-/// How many name servers a host asks (MAXNS of the C library).
+/// Maximum number of name servers (MAXNS of the C library).
 const DNS_LIMIT: usize = 3;
-/// What a link must carry for IPv6 (RFC 8200, 5).
+/// Minimum MTU of a link with IPv6 (RFC 8200, 5).
 const IPV6_MTU: i64 = 1280;
 
-/// Why an address is refused, and the legal way.
+/// Why an address is rejected, and a valid alternative.
 type Wrong = (&'static str, &'static str);
 
-/// The entry of the address at that place; `None` if it is none.
+/// Returns the entry of the address at that index; `None` if it is invalid.
 pub(super) fn data(idx: usize, it: &Subnet) -> Option<Value> {
     let net = address(it).ok()?;
     let default = it.gateway.as_ref().map(|gateway| (every(&net), gateway.as_str()));
@@ -44,7 +44,7 @@ pub(super) fn data(idx: usize, it: &Subnet) -> Option<Value> {
     Some(entry)
 }
 
-/// All addresses of that family.
+/// Returns the network of all addresses of that family.
 fn every(net: &IpNet) -> IpNet {
     match net {
         IpNet::V4(_) => IpNet::new_assert(Ipv4Addr::UNSPECIFIED.into(), 0),
@@ -52,7 +52,7 @@ fn every(net: &IpNet) -> IpNet {
     }
 }
 
-/// The address of an entry, if a host may have it.
+/// Returns the address of an entry, if a host may have it.
 pub(super) fn address(it: &Subnet) -> Result<IpNet, Wrong> {
     const WAY: &str = "write address and prefix length, as in 192.0.2.10/24 or 2001:db8::a/64";
     if it.address.is_empty() {
@@ -63,22 +63,22 @@ pub(super) fn address(it: &Subnet) -> Result<IpNet, Wrong> {
     if usable(&net, net.addr()) { Ok(net) } else { Err(("is no address of a host", way)) }
 }
 
-/// Whether a host in that subnet may have the address.
+/// Returns whether a host in that subnet may have the address.
 fn usable(net: &IpNet, address: IpAddr) -> bool {
     let is_special = address.is_unspecified() || address.is_multicast() || address.is_loopback();
     let is_edge = match net {
-        // Two and one have no edges (RFC 3021).
+        // Subnets of two and of one have no network and broadcast addresses (RFC 3021).
         IpNet::V4(net) => {
             let is_edge = address == net.network() || address == net.broadcast();
             net.prefix_len() < 31 && is_edge || address == Ipv4Addr::BROADCAST
         }
-        // The routers' own (RFC 4291, 2.6.1).
+        // The address of the subnet's routers (RFC 4291, 2.6.1).
         IpNet::V6(net) => net.prefix_len() < 127 && address == net.network(),
     };
     !is_special && !is_edge
 }
 
-/// Every fault of the addresses and what goes with them.
+/// Returns all faults of the addresses, routes and name servers.
 pub(super) fn faults(network: &Network) -> Vec<Fault> {
     let mut faults = Vec::new();
     if network.networks.is_empty() {
@@ -151,7 +151,7 @@ fn of_gateway(it: &Subnet, net: &IpNet, before: &[Subnet]) -> Option<Fault> {
     fault(cause, "keep one for each family, and write routes for the rest")
 }
 
-/// Routers of IPv6 often have the first address of a subnet, and answer on it.
+/// IPv6 routers often have the first address of a subnet, and respond on it.
 fn may_route(net: &IpNet, gateway: IpAddr) -> bool {
     usable(net, gateway)
         || (gateway.is_ipv6() && gateway == net.network() && net.prefix_len() < 127)

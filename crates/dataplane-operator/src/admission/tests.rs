@@ -30,7 +30,7 @@ fn at(address: &str) -> Value {
     json!({ "ansible": { "ansibleHost": address } })
 }
 
-/// What the webhook of the object's kind answers.
+/// Returns the warnings of the webhook of the object's kind.
 fn judge(known: &Known, old: &Value, new: &Value) -> Vec<String> {
     let review: AdmissionReview<DynamicObject> = serde_json::from_value(json!({
         "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
@@ -94,7 +94,7 @@ fn an_update_is_warned_of_where_it_describes_another_host_than_before() {
     let found = judge(&known, &n0, &of("n0", OLD, "192.0.2.2", "a"));
     let words = ["described by OpenStackDataPlaneNode n1 too, which is younger", "192.0.2.2"];
     assert!(found.len() == 1 && words.iter().all(|it| found[0].contains(it)), "{found:?}");
-    // It stays at a host that was another's already: its condition says so.
+    // The object keeps a host that already belonged to another one: its condition reports that.
     let taken = of("n1", NEW, "192.0.2.1", "a");
     assert_eq!(judge(&known, &taken, &of("n1", NEW, "192.0.2.1", "b")), [""; 0]);
 }

@@ -1,4 +1,4 @@
-//! What is told of machines: of one, and of all that somebody asks for.
+//! Conditions on machines: on one machine, and on all that an owner requests.
 
 use api::conditions::{ConditionDraft, truncated};
 use baremetal::status::TEXT;
@@ -7,13 +7,13 @@ use operator_core::plan::Target;
 use crate::baremetal_request::provisioning_state::ProvisioningState;
 use crate::problem::Fault;
 
-/// How many machines a sum names.
+/// How many machines a summary names.
 const NAMED: usize = 5;
-/// How long the part of a sum about one machine may be.
+/// Length limit of the part of a summary about one machine.
 const ONE: usize = 300;
 
-/// The finding on the machine of one host, under a type; `owner` asks for the set, and `address` is
-/// where the host is reached.
+/// Reports the machine of one host under a condition type. `owner` requests the set, and `address`
+/// is where the host is reached.
 pub fn condition(
     type_: &str,
     owner: &Target,
@@ -46,7 +46,7 @@ pub fn condition(
     ConditionDraft::waiting(type_, "Provisioning", format!("{state} {set} follows it."))
 }
 
-/// The finding on the machine of a host that is to be deleted, and that waits for nothing else.
+/// Reports the machine of a host that is being deleted and waits for nothing else.
 pub fn leaving(
     type_: &str,
     reason: &str,
@@ -70,7 +70,7 @@ pub fn leaving(
     }
 }
 
-/// What is told of a machine that is a host and is to be another one.
+/// Returns the notes on a machine that is ready: a changed config drive, and the set's error.
 fn aside(provisioning: &ProvisioningState, set: &str) -> String {
     let mut text = String::new();
     if provisioning.has_drifted {
@@ -86,7 +86,7 @@ fn aside(provisioning: &ProvisioningState, set: &str) -> String {
     text
 }
 
-/// The finding on a host that cannot get a machine.
+/// Reports a host that cannot get a machine.
 pub fn fault(type_: &str, fault: &Fault) -> ConditionDraft {
     let tell = if fault.is_missing { ConditionDraft::warning } else { ConditionDraft::error };
     tell(type_, fault.reason, fault.message.clone())
@@ -97,8 +97,8 @@ fn failing(type_: &str, is_final: bool, text: String) -> ConditionDraft {
     tell(type_, "ProvisioningFailed", text)
 }
 
-/// The sum of what is told of machines, by the names of the hosts: how many are there, and the first
-/// ones that are not, the worst first.
+/// Summarizes the conditions of machines by host name: how many are ready, and the first others,
+/// worst first.
 pub fn sum<'a>(
     type_: &str,
     all: impl Iterator<Item = (&'a str, &'a ConditionDraft)>,

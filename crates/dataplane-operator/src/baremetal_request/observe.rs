@@ -1,4 +1,4 @@
-//! Reads sets of machines, and asks the hosts on them whether ssh answers.
+//! Reads baremetal sets, and probes the ssh servers of their hosts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,55 +16,55 @@ use operator_runtime::ssh_probe::SshProbe;
 
 use crate::baremetal_request::provisioning_state::knows;
 
-/// When it is looked again for the kind where the cluster lacks it: no watch tells when it comes.
+/// Requeue interval while the CRD is missing: no watch reports its arrival.
 pub const LOOK_AGAIN: Duration = Duration::from_mins(1);
 
-/// What was seen of machines; nothing where nobody asks for any.
+/// What was observed of machines; empty if none are requested.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
-    /// Whether machines are asked for and the cluster lacks the kind.
+    /// Whether machines are requested and the cluster lacks the CRD.
     pub is_missed: bool,
-    /// The set of the asker's name, whoever it belongs to.
+    /// The set with the requesting object's name, which may belong to another owner.
     pub set: Option<Arc<BaremetalSet>>,
     /// The other sets of the namespace.
     pub others: Vec<Arc<BaremetalSet>>,
-    /// Host → another set that has a machine for it, or is to have one.
+    /// Host → another set that has or requests a machine for it.
     pub elsewhere: BTreeMap<String, String>,
-    /// The addresses, `host:port`, whose ssh server has answered.
+    /// The addresses, as `host:port`, whose ssh server has answered.
     pub answering: BTreeSet<String>,
 }
 
 impl Seen {
-    /// Whether a set of the namespace has a host, as far as that can be told.
+    /// Returns whether a set of the namespace may have a host. True if the sets are unknown.
     pub fn may_know(&self, host: &str) -> bool {
         let is_known = self.set.iter().any(|it| knows(it, host));
         is_known || self.elsewhere.contains_key(host) || self.is_missed
     }
 }
 
-/// All sets, if the cluster has them, and what is known of the hosts' ssh servers.
+/// All baremetal sets, if the cluster has the CRD, and the ssh probes of their hosts.
 pub struct Machines {
     sets: OptionalInformer<BaremetalSet>,
     doors: SshProbe,
 }
 
 impl Machines {
-    /// Not watched yet; `watches` is where they will be.
+    /// Creates the caches without starting any watch; `informers` will contain it.
     pub fn new(informers: Informers) -> Self {
         Self { sets: OptionalInformer::new(informers), doors: SshProbe::default() }
     }
 
-    /// The cache of what is written.
+    /// Returns the cache of the kind that the operator writes.
     pub fn absorbing(&self) -> Arc<dyn WriteThrough> {
         self.sets.absorbing()
     }
 
-    /// Calls `wake` with each set that comes, changes or goes.
+    /// Calls `wake` with the key of each set that is added, changed or deleted.
     pub fn on_change(&self, wake: impl Fn(Key) + Send + Sync + 'static) {
         self.sets.on_change(wake);
     }
 
-    /// The set of a name, and what others of the namespace have. Nobody's ssh server was asked yet.
+    /// Reads the set of a name and the other sets of the namespace. No ssh server is probed yet.
     pub async fn seen(&self, api: &Api, key: &Key) -> Result<Seen> {
         let Some(here) = self.sets.seen(api, &key.namespace).await? else {
             return Ok(Seen { is_missed: true, ..Seen::default() });
@@ -85,7 +85,7 @@ impl Machines {
         Ok(seen)
     }
 
-    /// Those of the addresses whose ssh server answers.
+    /// Returns the addresses whose ssh server answers.
     pub async fn answering(&self, addresses: &BTreeSet<String>) -> BTreeSet<String> {
         self.doors.answering(addresses).await
     }

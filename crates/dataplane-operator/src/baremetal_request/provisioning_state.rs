@@ -1,4 +1,4 @@
-//! How far the machine of one host is, and when its services may begin.
+//! The provisioning state of one host's machine, and when its services may begin.
 
 use std::time::Duration;
 
@@ -11,74 +11,75 @@ use operator_core::finalizers::is_terminating;
 use operator_core::hash;
 use operator_core::run_engine::host_key::HostKey;
 
-/// How long services wait for an ssh server that does not answer the operator. Not for ever, for the
-/// pods of runs may reach what the operator's own pod cannot; the first run then tells what is wrong.
+/// How long services wait for an ssh server that does not answer the operator. The wait is limited,
+/// because run pods may reach addresses that the operator's pod cannot; the first run then reports
+/// the problem.
 pub const PATIENCE: SignedDuration = SignedDuration::from_mins(10);
-/// How long it is at least until ssh is asked again.
+/// Minimum interval between two ssh probes.
 pub const ASK_AGAIN: Duration = operator_runtime::ssh_probe::PAUSE;
 
-/// How long a set may be looked at by nobody before that is told.
+/// How long a set may stay without any reconciliation before that is reported.
 const ATTENTION: SignedDuration = SignedDuration::from_mins(5);
 
-/// The states in which a machine is a host: Ironic's, then Metal3's.
+/// The states in which a machine has its operating system: Ironic's, then Metal3's.
 const INSTALLED: [&str; 3] = ["active", "provisioned", "externally provisioned"];
-/// The state of a machine before its provisioner says anything.
+/// The state of a machine before its provisioner reports one.
 const REQUESTED: &str = "requested";
-/// The condition of a set on what its hosts are made from.
+/// The set's condition on its inputs.
 const INPUT: &str = "InputReady";
-/// The condition of a set on whoever provisions its machines.
+/// The set's condition on its provisioner.
 const SERVER: &str = "OpenStackBaremetalSetProvServerReady";
-/// The condition of a set that sums up its machines.
+/// The set's condition that summarizes its machines.
 const SUM: &str = "OpenStackBaremetalSetBmhProvisioningReady";
 
-/// How far the machine of a host is.
+/// The provisioning state of a host's machine.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct ProvisioningState {
-    /// Whether an operating system is on it.
+    /// Whether an operating system is installed on it.
     pub is_installed: bool,
-    /// Whether this installation was not known before.
+    /// Whether this installation was unknown before.
     pub is_new: bool,
-    /// Whether its ssh server is waited for.
+    /// Whether services wait for its ssh server.
     pub waits_for_ssh: bool,
-    /// What the status of its host is to say of it.
+    /// The record for the status of its host.
     pub record: HostMachine,
-    /// The provisioner's words on what is wrong with it, and what a human does about it.
+    /// The provisioner's error message, and what the user can do.
     pub error: Option<String>,
-    /// Whether only a human can help.
+    /// Whether only a user can fix it.
     pub is_final: bool,
     /// Whether it was deployed with another config drive than it would get now.
     pub has_drifted: bool,
-    /// What the set says of all its machines, where it says that they do not come.
+    /// The fault that keeps all machines of the set from coming, if this one is not installed.
     pub fault: Option<ProvisioningFault>,
-    /// Whether nobody has looked at the set yet.
+    /// Whether the set has not been reconciled yet.
     pub is_unheard: bool,
 }
 
-/// What keeps all machines of a set from coming.
+/// A fault that keeps all machines of a set from coming.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProvisioningFault {
-    /// What is the matter with the set, as a sentence about it goes on: `says: …`, `is …`.
+    /// The fault as the rest of a sentence about the set: `says: …`, `is …`.
     pub text: String,
-    /// Whether only a human can help.
+    /// Whether only a user can fix it.
     pub is_final: bool,
 }
 
-/// What is known of a host beside what its set says.
+/// What is known of a host besides its set.
 #[derive(Clone, Debug, Default)]
 pub struct Known<'a> {
-    /// What its status says of its machine.
+    /// The record in the host's status.
     pub recorded: Option<&'a HostMachine>,
-    /// The ssh key by which it was known.
+    /// The ssh key that was known before.
     pub key: Option<HostKey>,
-    /// Whether the operator can ask its ssh server.
+    /// Whether the operator can probe its ssh server.
     pub can_be_asked: bool,
-    /// Whether its ssh server has answered just now.
+    /// Whether its ssh server has just answered.
     pub answers: bool,
 }
 
 impl ProvisioningState {
-    /// Of a host by its set, which may not be there yet.
+    /// Evaluates a host by its set, which may not exist yet.
     pub fn of(set: Option<&BaremetalSet>, host: &str, known: &Known<'_>, now: Timestamp) -> Self {
         let reported = set.and_then(|it| it.told(host));
         let recorded = known.recorded;
@@ -86,12 +87,12 @@ impl ProvisioningState {
         let installation =
             set.zip(reported).and_then(|(set, reported)| installed(set, host, reported));
         let before = recorded.and_then(|it| it.installation.clone());
-        // Of a host that has just come into the set its status may still tell what was before.
+        // The status of a host that was just added to the set may still describe an earlier state.
         let is_seen = before.is_some() || set.is_none_or(is_observed);
         let installation = installation.filter(|_| is_seen);
         let is_installed = installation.is_some();
         let is_another = is_installed && installation != before;
-        // What ran there before is not to be deployed again.
+        // The system of an adopted machine must not be deployed again.
         let is_taken_over = is_another
             && before.is_none()
             && set.zip(reported).is_some_and(|it| is_adopted(it, host));
@@ -100,9 +101,8 @@ impl ProvisioningState {
         let state = reported.map(|it| it.provisioning_state.as_str()).filter(|it| !it.is_empty());
         let state = state.unwrap_or(REQUESTED).to_owned();
         let is_same = |it: &&HostMachine| it.state == state && it.machine == machine;
-        let since = recorded
-            .filter(is_same)
-            .map_or_else(|| Time(whole_seconds(now)), |it| it.since.clone());
+        let changed = || Time(whole_seconds(now));
+        let since = recorded.filter(is_same).map_or_else(changed, |it| it.since.clone());
         let was_reachable = !is_new && recorded.is_some_and(|it| it.reachable);
         let reachable = is_installed && known.answers || was_reachable;
         let is_replaced = is_new && before.is_some();
@@ -125,19 +125,15 @@ impl ProvisioningState {
             let key = known.key.as_ref().map(HostKey::fingerprint);
             record.former_key = key.or(record.former_key);
         }
-        let waits_until = waits_until(&record);
-        let waits_for_ssh = is_installed
-            && known.can_be_asked
-            && !record.reachable
-            && waits_until.is_some_and(|it| now < it);
+        let is_in_time = waits_until(&record).is_some_and(|it| now < it);
+        let waits_for_ssh = is_installed && known.can_be_asked && !record.reachable && is_in_time;
         record.ready = is_installed && !waits_for_ssh;
-        let error = reported.and_then(|it| it.error.clone());
         Self {
             is_installed,
             is_new,
             waits_for_ssh,
             record,
-            error,
+            error: reported.and_then(|it| it.error.clone()),
             is_final: reported.is_some_and(|it| it.needs_human),
             has_drifted: reported.is_some_and(|it| it.is_current == Some(false)),
             fault: set.filter(|_| !is_installed).and_then(|it| trouble(it, now)),
@@ -145,22 +141,23 @@ impl ProvisioningState {
         }
     }
 
-    /// Whether services may begin on the host.
+    /// Returns whether services may begin on the host.
     pub fn may_begin(&self) -> bool {
         self.record.ready
     }
 
-    /// When services begin although ssh has not answered.
+    /// Returns when services begin although ssh has not answered; `None` before the first known
+    /// installation.
     pub fn waits_until(&self) -> Option<Timestamp> {
         waits_until(&self.record)
     }
 }
 
-/// Whether a host's ssh server is to be asked: its machine is there, and it was not seen to answer.
+/// Returns whether to probe a host's ssh server: its machine is installed and has not answered yet.
 pub fn is_awaited(set: &BaremetalSet, host: &str, known: &Known<'_>) -> bool {
-    // What is told of times does not matter here.
+    // The timestamps do not matter here.
     let provisioning = ProvisioningState::of(Some(set), host, known, Timestamp::UNIX_EPOCH);
-    // What was adopted is not waited for.
+    // Adopted machines are not waited for.
     let is_own = provisioning.record.own_installation().is_some();
     provisioning.is_installed && is_own && known.can_be_asked && !provisioning.record.reachable
 }
@@ -169,12 +166,14 @@ fn waits_until(record: &HostMachine) -> Option<Timestamp> {
     record.installed.as_ref().map(|it| it.0 + PATIENCE)
 }
 
-/// Times of objects have no fractions: with them, what was made right after would count as older.
+/// Truncates to seconds, as timestamps of objects are. Otherwise an object created right after
+/// would count as older.
 fn whole_seconds(now: Timestamp) -> Timestamp {
     Timestamp::from_second(now.as_second()).unwrap_or(now)
 }
 
-/// Which installation a host is on; none while its machine is not a host, or about to be given back.
+/// Returns the id of a host's installation; `None` while its machine is not installed or is being
+/// given back.
 fn installed(set: &BaremetalSet, host: &str, reported: &HostStatus) -> Option<String> {
     let is_complete = INSTALLED.contains(&reported.provisioning_state.as_str());
     let goes = is_terminating(set) || reported.annotated_for_deletion;
@@ -183,25 +182,25 @@ fn installed(set: &BaremetalSet, host: &str, reported: &HostStatus) -> Option<St
         .then(|| hash::short(&(&reported.bmh_ref, &reported.instance)))
 }
 
-/// Whether the status of a set speaks of its present spec.
+/// Returns whether the status of a set is of its present generation.
 pub fn is_observed(set: &BaremetalSet) -> bool {
     set.status.as_ref().is_some_and(|it| it.observed_generation == set.metadata.generation)
 }
 
-/// Whether the machine of a host ran before, and was taken over as it is.
+/// Returns whether the machine of a host was running before and was adopted as it is.
 fn is_adopted((set, reported): (&BaremetalSet, &HostStatus), host: &str) -> bool {
     let is_to_be = set.spec.baremetal_hosts.get(host).is_some_and(|it| it.adopt);
-    // What was deployed after all got a drive.
+    // A machine that was deployed after all has a config drive.
     is_to_be && reported.config_drive_hash.is_none()
 }
 
-/// Whether nobody has looked at a set yet.
+/// Returns whether a set has not been reconciled yet.
 fn is_unheard(set: &BaremetalSet) -> bool {
     let observed = set.status.as_ref().and_then(|it| it.observed_generation);
     observed.is_none() && !is_terminating(set)
 }
 
-/// What keeps all machines of a set from coming, which nobody mends by himself.
+/// Returns the fault that keeps all machines of a set from coming and that does not heal by itself.
 fn trouble(set: &BaremetalSet, now: Timestamp) -> Option<ProvisioningFault> {
     if is_terminating(set) {
         let text = "is to be deleted, which nobody can take back. Its machines stay until every host \
@@ -218,9 +217,10 @@ fn trouble(set: &BaremetalSet, now: Timestamp) -> Option<ProvisioningFault> {
     worst(set)
 }
 
-/// The worst condition by which a set says that no machine comes by itself. The one that sums up its
-/// machines tells of others too: what concerns this one, its own words tell. So does the one on what
-/// hosts are made from, as soon as the provisioner answers: before, nothing is said of any machine.
+/// Returns the worst condition that keeps all machines from coming. The condition that summarizes
+/// the machines is skipped, because it reports other machines as well; this machine has its own
+/// entry. The condition on inputs is skipped once the provisioner answers; before that, no machine
+/// has an entry.
 fn worst(set: &BaremetalSet) -> Option<ProvisioningFault> {
     let is_answered =
         find(conditions(set), SERVER).is_some_and(|it| it.status == ConditionStatus::True);
@@ -241,13 +241,13 @@ fn conditions(set: &BaremetalSet) -> &[Condition] {
     set.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
 }
 
-/// Whether a set has a host, or has not given back its machine yet.
+/// Returns whether a set has a host, or has not given back its machine yet.
 pub fn knows(set: &BaremetalSet, host: &str) -> bool {
     set.spec.baremetal_hosts.contains_key(host)
         || set.status.iter().any(|it| it.baremetal_hosts.contains_key(host))
 }
 
-/// Whether a host is in no way part of a set any more.
+/// Returns whether a host is no longer part of a set in any way.
 pub fn is_given_back(set: Option<&BaremetalSet>, host: &str) -> bool {
     set.is_none_or(|it| !knows(it, host) && is_observed(it))
 }

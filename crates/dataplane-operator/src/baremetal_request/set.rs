@@ -1,4 +1,4 @@
-//! The set of machines that somebody asks for: what it must say, and whether it says so.
+//! The baremetal set that an owner requests: its desired fields, and whether they are applied.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,29 +17,30 @@ use serde_json::json;
 use crate::baremetal_request::observe::Seen;
 use crate::problem::Fault;
 
-/// On a set that somebody asks for: whoever deletes it, none of its machines is given back before it
-/// is let go.
+/// Finalizer on a requested baremetal set: if anyone deletes the set, its machines are given back
+/// only after this finalizer is removed.
 pub const IN_USE: &str = "dataplane.openstack.org/machines-in-use";
-/// How many hosts a set has at most, as its definition says.
+/// Maximum number of hosts in a set, as its CRD says.
 pub const MAX_HOSTS: usize = 500;
 
-/// A set that somebody asks for.
+/// A baremetal set as an owner requests it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DesiredMachine {
-    /// Whoever asks; the set has its name.
+    /// The requesting object; the set has its name.
     pub owner: Target,
-    /// Labels beside [`FOR`].
+    /// Labels besides [`FOR`].
     pub labels: BTreeMap<String, String>,
-    /// What it is to say, but for the hosts.
+    /// The fields of the spec, except for the hosts.
     pub fields: AnyMap,
     /// The hosts by name.
     pub hosts: BTreeMap<String, BaremetalHost>,
 }
 
 impl DesiredMachine {
-    /// The step that makes the set what it is to be, if it is not.
+    /// Returns the step that applies the desired set, if it differs.
     ///
-    /// Nothing is made for nobody, and nothing is changed of a set that goes or is another's.
+    /// Returns `None` if the set is being deleted or belongs to another owner, or if there is
+    /// neither a set nor any host.
     pub fn step(&self, found: Option<&BaremetalSet>) -> Option<Step> {
         let is_closed = |it: &BaremetalSet| is_terminating(it) || !is_of(it, &self.owner);
         if found.is_some_and(is_closed) || (found.is_none() && self.hosts.is_empty()) {
@@ -54,7 +55,7 @@ impl DesiredMachine {
         // Without hosts there is nothing to give back.
         let is_used = !self.hosts.is_empty();
         let is_asked = |it: &BaremetalSet| {
-            // No comparison tells that a field was taken out; the hash does.
+            // Comparing fields cannot show that a field was removed; the hash does.
             it.annotations().get(APPLIED) == Some(&hash)
                 && has_finalizer(it, IN_USE) == is_used
                 && says(Some(&json!(it.spec)), &spec)
@@ -71,7 +72,7 @@ impl DesiredMachine {
         if let Some(uid) = &uid {
             metadata["uid"] = json!(uid);
         }
-        // Fields are taken over only of a set that was seen and is ours: not of another one that came
+        // Force ownership of fields only for the observed set, not for another one that was created
         // under its name meanwhile.
         let force = uid.is_some();
         let fields = json!({ "metadata": metadata, "spec": spec });
@@ -84,17 +85,18 @@ impl DesiredMachine {
     }
 }
 
-/// The address of the set that somebody asks for.
+/// Returns the target for the set of an owner.
 pub fn target(owner: &Target) -> Target {
     Target { kind: Kind::of::<BaremetalSet>(), uid: None, ..owner.clone() }
 }
 
-/// Whether a set was made for somebody.
+/// Returns whether a set was created for this owner.
 pub fn is_of(set: &BaremetalSet, owner: &Target) -> bool {
     owner.uid.is_some() && set.labels().get(FOR) == owner.uid.as_ref()
 }
 
-/// The step by which the set goes and gives back its machines: it is deleted, then let go.
+/// Returns the step that deletes the set so that it gives back its machines, or, once it is being
+/// deleted, the one that removes the finalizer.
 pub fn deletion(set: &Arc<BaremetalSet>) -> Option<Step> {
     if is_terminating(&**set) {
         return remove_finalizer(&**set, IN_USE, BECAUSE);
@@ -102,14 +104,14 @@ pub fn deletion(set: &Arc<BaremetalSet>) -> Option<Step> {
     Some(Step::delete(Target::of(&**set), BECAUSE))
 }
 
-/// The step that leaves a set to whoever deletes it, without doing so.
+/// Returns the step that removes the finalizer without deleting the set.
 pub fn release_of(set: &BaremetalSet) -> Option<Step> {
     remove_finalizer(set, IN_USE, BECAUSE)
 }
 
 const BECAUSE: &str = "nobody needs its machines any more";
 
-/// Whether a machine of the set would be undeployed if it were given back.
+/// Returns whether giving back a host's machine would undeploy it.
 pub fn would_be_wiped(set: &BaremetalSet, host: &str) -> bool {
     let Some(entry) = set.spec.baremetal_hosts.get(host) else { return false };
     match set.spec.deprovision_policy {
@@ -119,19 +121,19 @@ pub fn would_be_wiped(set: &BaremetalSet, host: &str) -> bool {
     }
 }
 
-/// The domain of all hosts, where they have one in common.
+/// Returns the domain of the hosts, if they all have the same one.
 pub fn domain<'a>(host_names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let domains: BTreeSet<Option<&str>> =
         host_names.map(|it| it.split_once('.').map(|it| it.1)).collect();
     domains.into_iter().reduce(|_, _| None).flatten()
 }
 
-/// Whether what is told of a refused write is of a set.
+/// Returns whether the reported rejected write was to a set.
 pub fn is_refused(reported: &ConditionDraft) -> bool {
     rejected_write::is_of(reported, &Kind::of::<BaremetalSet>())
 }
 
-/// Those of the hosts, in order, that find no room in the set beside what it has.
+/// Returns the hosts, taken in order, that do not fit into the set beside its present ones.
 pub fn without_room<'a>(
     set: Option<&BaremetalSet>,
     asked: impl Iterator<Item = &'a str>,
@@ -142,7 +144,7 @@ pub fn without_room<'a>(
     asked.filter(|it| !has(it)).skip(room).map(str::to_owned).collect()
 }
 
-/// Of a host that finds no room in the set.
+/// Returns the fault of a host that does not fit into the set.
 pub fn full(owner: &Target, host: &str) -> Fault {
     let text = format!(
         "OpenStackBaremetalSet {} has {MAX_HOSTS} hosts, and can have no more: host {host} gets a \
@@ -152,7 +154,7 @@ pub fn full(owner: &Target, host: &str) -> Fault {
     Fault::missing("SetFull", text)
 }
 
-/// What keeps the set from being made or followed.
+/// Returns the fault that keeps the set from being created or used; `None` if there is none.
 pub fn fault(seen: &Seen, owner: &Target) -> Option<Fault> {
     let title = format!("OpenStackBaremetalSet {}", owner.name);
     let machine_request = format!("{} {}", owner.kind.kind, owner.name);
@@ -175,5 +177,5 @@ pub fn fault(seen: &Seen, owner: &Target) -> Option<Fault> {
     Some(Fault::missing("NameTaken", text))
 }
 
-/// Of a host that another set has a machine for.
+/// Reason of a host that already has a machine in another set.
 pub const ELSEWHERE: &str = "MachineElsewhere";

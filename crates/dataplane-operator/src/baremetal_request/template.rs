@@ -1,4 +1,5 @@
-//! What a human says of machines in a template without a schema of its own, read as the set will be.
+//! Parses the user's machine template, which has no schema of its own, as the spec of a baremetal
+//! set.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -11,30 +12,31 @@ use serde_json::{Value, json};
 
 use crate::problem::Fault;
 
-/// The field in which upstream's first templates have the mask of all addresses.
+/// Field of upstream's first templates with the netmask of all addresses.
 const NETMASK: &str = "ctlplaneNetmask";
-/// The prefix of an IPv4 address where nobody gives one: upstream's default mask.
+/// Default prefix length of IPv4 addresses: upstream's default mask.
 const PREFIX_V4: u32 = 24;
-/// The prefix of an IPv6 address where nobody gives one.
+/// Default prefix length of IPv6 addresses.
 const PREFIX_V6: u32 = 64;
 
-/// A template as the set will have it.
+/// A parsed template.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Template {
-    /// The fields that were written, and no others: defaults belong to nobody.
+    /// The fields that the user wrote, without defaults, so that the field manager owns no
+    /// defaults.
     pub fields: AnyMap,
-    /// All fields.
+    /// All fields, with defaults.
     pub spec: BaremetalSetSpec,
     netmask: Option<Ipv4Addr>,
 }
 
 impl Template {
-    /// Reads a template; `place` says where it stands.
+    /// Parses a template; `place` is its path for messages.
     ///
-    /// An unknown field is a fault: with a misspelt requirement any machine would do.
+    /// An unknown field is a fault: with a misspelt requirement any machine would match.
     pub fn read(given: &AnyMap, place: &str) -> Result<Self, Fault> {
         let mut fields = given.clone();
-        // An explicit null says nothing.
+        // An explicit null states nothing.
         fields.retain(|_, it| !it.is_null());
         let netmask = fields.remove(NETMASK);
         let value = json!(fields);
@@ -57,18 +59,19 @@ impl Template {
         Ok(Self { fields, spec, netmask: netmask.transpose()? })
     }
 
-    /// An address with its prefix length; one that is none has no prefix.
+    /// Appends the prefix length to an address. Returns `None` if it is not an address.
     pub fn with_prefix(&self, address: &str) -> Option<String> {
         with_prefix(address, self.netmask)
     }
 
-    /// What the template says of one host.
+    /// Returns the template's entry for a host.
     pub fn host(&self, name: &str) -> Option<&BaremetalHost> {
         self.spec.baremetal_hosts.get(name)
     }
 }
 
-/// An address with its prefix length, which is the mask's, or upstream's where there is none.
+/// Appends the prefix length to an address: from the netmask, or upstream's default without one.
+/// Returns `None` if it is not an address.
 pub fn with_prefix(address: &str, netmask: Option<Ipv4Addr>) -> Option<String> {
     if address.contains('/') {
         return Some(address.to_owned());
@@ -80,12 +83,12 @@ pub fn with_prefix(address: &str, netmask: Option<Ipv4Addr>) -> Option<String> {
     Some(format!("{address}/{prefix}"))
 }
 
-/// What is said of a host at two places; what the second one says wins, field by field.
+/// Merges two entries of a host. Fields of the second one win.
 pub fn merged(first: Option<&BaremetalHost>, second: Option<&BaremetalHost>) -> BaremetalHost {
     let fields = |it: &BaremetalHost| -> BTreeMap<String, Value> {
         let value = serde_json::to_value(it).unwrap_or_default();
         let mut fields: BTreeMap<String, Value> = serde_json::from_value(value).unwrap_or_default();
-        // Nobody can tell a default from a word.
+        // An explicit `false` cannot be distinguished from the default.
         fields.retain(|_, it| *it != json!(false));
         fields
     };
@@ -104,14 +107,14 @@ fn bad_mask(value: &Value) -> String {
     format!("{NETMASK} is {value}, and must be a mask as in 255.255.255.0")
 }
 
-/// The schema of a set's spec.
+/// The OpenAPI schema of a baremetal set's spec.
 static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     let definition = serde_json::to_value(BaremetalSet::crd()).unwrap_or_default();
     let spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec";
     definition.pointer(spec).cloned().unwrap_or_default()
 });
 
-/// The path of the first field that a schema does not know.
+/// Returns the path of the first field that the schema does not know.
 fn unknown(schema: &Value, value: &Value, path: &str) -> Option<String> {
     match value {
         Value::Object(map) => map.iter().find_map(|(key, it)| {

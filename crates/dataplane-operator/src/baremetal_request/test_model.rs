@@ -1,5 +1,5 @@
-//! A set of machines in memory, for tests: the API server's part of it, its operator's, and an asker
-//! that dies.
+//! An in-memory model of a baremetal set for tests: the API server, the set's operator, and an
+//! owner that crashes.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -15,7 +15,7 @@ use crate::baremetal_request::Seen;
 use crate::baremetal_request::set::IN_USE;
 
 impl Seen {
-    /// The set after an apply by its only writer.
+    /// Applies the set, as its only writer.
     pub fn applied(&mut self, object: &Value) {
         assert!(object["metadata"]["ownerReferences"].is_null());
         let before = self.set.take();
@@ -30,27 +30,27 @@ impl Seen {
         self.set = Some(Arc::new(set));
     }
 
-    /// The set is deleted, and stays until its machines were given back.
+    /// Deletes the set, which stays until its machines are given back.
     pub fn deleted(&mut self, at: Timestamp) {
         self.set_mut().metadata.deletion_timestamp = Some(Time(at));
     }
 
-    /// Only these finalizers are left on the set.
+    /// Leaves only these finalizers on the set.
     pub fn released(&mut self, rest: &[String]) {
         self.set_mut().metadata.finalizers = Some(rest.to_vec());
     }
 
-    /// The set, which is there.
+    /// Returns the set, which must exist.
     pub fn set_mut(&mut self) -> &mut BaremetalSet {
         Arc::make_mut(self.set.as_mut().unwrap())
     }
 
-    /// The hosts for which the set is to have machines.
+    /// Returns the hosts for which the set requests machines.
     pub fn hosts(&self) -> Vec<&str> {
         self.set.iter().flat_map(|it| it.spec.baremetal_hosts.keys()).map(String::as_str).collect()
     }
 
-    /// The operator of the set has looked at it, and says this of a host's machine.
+    /// Reconciles the set, with these status fields for a host's machine.
     pub fn say(&mut self, host: &str, fields: &Value) {
         let set = self.set_mut();
         let mut entry = json!({ "hostname": host, "bmhRef": format!("m-{host}"),
@@ -62,12 +62,12 @@ impl Seen {
         status.baremetal_hosts.insert(host.into(), serde_json::from_value(entry).unwrap());
     }
 
-    /// The same of its state alone.
+    /// Reconciles the set, with this state of a host's machine.
     pub fn say_state(&mut self, host: &str, state: &str) {
         self.say(host, &json!({ "provisioningState": state }));
     }
 
-    /// A condition of the set that does not hold, and no other.
+    /// Sets a condition that does not hold, and removes all others.
     pub fn complain(&mut self, type_: &str, severity: &str, message: &str) {
         let condition = json!({ "type": type_, "status": "False", "severity": severity,
             "reason": "R", "message": message, "lastTransitionTime": "2026-01-01T00:00:00Z" });
@@ -75,7 +75,7 @@ impl Seen {
         status.conditions = vec![serde_json::from_value(condition).unwrap()];
     }
 
-    /// A condition of the set holds beside those that do not.
+    /// Adds a condition that holds.
     pub fn hold(&mut self, type_: &str) {
         let condition = json!({ "type": type_, "status": "True", "reason": "R", "message": "",
             "lastTransitionTime": "2026-01-01T00:00:00Z" });
@@ -83,8 +83,8 @@ impl Seen {
         status.conditions.push(serde_json::from_value(condition).unwrap());
     }
 
-    /// The operator of the set has given back what is asked for no more: of one that is deleted,
-    /// everything, once nobody else holds it.
+    /// Gives back the machines that are no longer requested. A set that is being deleted gives back
+    /// all, once no other finalizer holds it.
     pub fn give_back(&mut self) {
         let set = self.set_mut();
         let observed = set.metadata.generation;
@@ -98,13 +98,13 @@ impl Seen {
         }
     }
 
-    /// The ssh server of an address answers.
+    /// Makes the ssh server of an address answer.
     pub fn answer(&mut self, address: &str) {
         self.answering.insert(format!("{address}:22"));
     }
 }
 
-/// The operator of a set: it deploys what is asked for, and takes back what is not, a state at a time.
+/// The operator of a set. It deploys requested machines and takes back others, one state per step.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Provisioner {
     /// How often each host was `deployed` or `given back`, as `word host`.
@@ -112,9 +112,9 @@ pub(crate) struct Provisioner {
 }
 
 impl Provisioner {
-    /// Each machine goes one state on; whether any did.
+    /// Advances each machine by one state, and returns whether anything changed.
     ///
-    /// Of a set that is to be deleted nothing happens while somebody else holds it.
+    /// Nothing happens to a set that is being deleted while another finalizer holds it.
     pub(crate) fn act(&mut self, seen: &mut Seen) -> bool {
         let Some(set) = seen.set.clone() else { return false };
         let is_deleted = set.metadata.deletion_timestamp.is_some();

@@ -13,7 +13,7 @@ const ALL_READY: ReasonSpec = ReasonSpec::good(
     "Each role and node of the maps is ready, in its present form and under its role's.",
 );
 
-/// The conditions, in the order in which a human reads them.
+/// The conditions, in the order in which users read them.
 pub(super) const DATA_PLANE: &[ConditionSpec] = &[
     summary("All of its roles and nodes are ready.", &[ALL_READY]),
     condition(SETUP_READY, "Each entry of the maps is applied to the object of its name.", SETUP),
@@ -81,7 +81,7 @@ const ORPHANS: &[ReasonSpec] = &[
     ),
 ];
 
-/// A reason for which a condition holds although a human may want to do something.
+/// Returns a reason for which a condition holds although a user may want to act.
 const fn holds(
     reason: &'static str,
     meaning: &'static str,

@@ -1,4 +1,4 @@
-//! The conditions of deployments, and the reasons that they may have.
+//! The conditions of deployments, and their reasons.
 
 use api::dataplane::condition_types::SETUP_READY;
 use operator_core::condition_catalog::{
@@ -12,7 +12,7 @@ use crate::condition_catalog::inputs::{
 };
 use crate::deployment::status::{DEPLOYMENT_READY, INPUT_READY};
 
-/// Of `OpenStackDataPlaneDeployment`.
+/// The conditions of `OpenStackDataPlaneDeployment`.
 pub(super) const DEPLOYMENT: &[ConditionSpec] = &[
     summary(
         "Every service succeeded on every host.",

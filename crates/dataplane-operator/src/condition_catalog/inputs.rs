@@ -1,4 +1,4 @@
-//! The reasons of inputs that are missing or wrong, which several kinds have.
+//! The reasons of missing or invalid inputs that several kinds share.
 
 use operator_core::condition_catalog::{ConditionSpec, ReasonSpec, condition};
 
@@ -39,7 +39,7 @@ pub(super) const KEY_SHARED: ReasonSpec = ReasonSpec::bad(
     "Make new host keys on it, or annotate the object with the command in the message.",
 );
 
-/// What is told of hosts that are in service too, which go on.
+/// Condition on shared ssh host keys. Hosts in service continue.
 pub(super) const KEY_UNIQUE: ConditionSpec = condition(
     HOST_KEY_UNIQUE,
     "No other host shows the key of one of its hosts; absent where that is so. `Ready` does not \

@@ -1,4 +1,4 @@
-//! What is said of machines that are provisioned for hosts.
+//! The conditions on machines that are provisioned for hosts.
 
 use operator_core::condition_catalog::{
     ALREADY_EXISTS, ConditionSpec, FORBIDDEN, INVALID, ReasonSpec, condition,
@@ -81,7 +81,7 @@ const HOST_NAME_CHANGED: ReasonSpec = ReasonSpec::bad(
     "Set `spec.hostName` as the message says, or delete the node and make another one.",
 );
 
-/// Of a node.
+/// The condition of a node.
 pub(super) const NODE: ConditionSpec = condition(
     BAREMETAL_READY,
     "The host is provisioned.",
@@ -111,7 +111,7 @@ pub(super) const NODE: ConditionSpec = condition(
     ],
 );
 
-/// Of a role.
+/// The condition of a role.
 pub(super) const ROLE: ConditionSpec = condition(
     OF_ROLE,
     "All of its nodes have their machines; absent where none are provisioned for it. Each node says it \
@@ -142,7 +142,7 @@ pub(super) const ROLE: ConditionSpec = condition(
     ],
 );
 
-/// Of a node set.
+/// The condition of a node set.
 pub(super) const NODE_SET: ConditionSpec = condition(
     OF_NODE_SET,
     "The hosts are provisioned; absent where `preProvisioned` is set or there are no nodes. The message \
@@ -172,7 +172,7 @@ pub(super) const NODE_SET: ConditionSpec = condition(
     ],
 );
 
-/// A deployment that waits for a machine.
+/// The reason of a deployment that waits for a machine.
 pub(super) const MACHINE_NOT_READY: ReasonSpec = ReasonSpec::bad(
     "MachineNotReady",
     "The host's machine is not there.",

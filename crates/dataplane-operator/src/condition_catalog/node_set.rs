@@ -25,7 +25,7 @@ const UNDER_WAY: ReasonSpec = ReasonSpec::bad(
     "Wait, or look at the deployment.",
 );
 
-/// The conditions, in the order in which a human reads them.
+/// The conditions, in the order in which users read them.
 pub(super) const NODE_SET: &[ConditionSpec] = &[
     summary(
         "The last deployment succeeded on every host.",

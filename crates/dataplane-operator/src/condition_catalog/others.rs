@@ -1,4 +1,4 @@
-//! The conditions of a node set that tell of what others serve: addresses, names and certificates.
+//! The conditions of a node set on external resources: addresses, names and certificates.
 
 use operator_core::condition_catalog::{ConditionSpec, ReasonSpec, condition};
 
@@ -20,7 +20,7 @@ const INPUT_MISSING: ReasonSpec = ReasonSpec::bad(
     "See `InputReady`.",
 );
 
-/// Whether every host has its addresses.
+/// Condition on whether every host has its addresses.
 pub(super) const IP_RESERVATION: ConditionSpec = condition(
     IP_RESERVATION_READY,
     "Every host has its addresses, or nobody manages any.",
@@ -59,7 +59,7 @@ pub(super) const IP_RESERVATION: ConditionSpec = condition(
     ],
 );
 
-/// Whether the DNS server knows the hosts.
+/// Condition on whether the DNS server has the names of the hosts.
 pub(super) const DNS_DATA: ConditionSpec = condition(
     DNS_DATA_READY,
     "The DNS server of the control plane knows every host, or there is none to tell.",
@@ -86,7 +86,7 @@ pub(super) const DNS_DATA: ConditionSpec = condition(
     ],
 );
 
-/// Whether every host has its certificates.
+/// Condition on whether every host has its certificates.
 pub(super) const CERTIFICATES: ConditionSpec = condition(
     CERTIFICATES_READY,
     "Every host has the certificates that its services name, or gets none.",

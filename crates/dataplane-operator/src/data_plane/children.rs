@@ -1,4 +1,4 @@
-//! The entries of the maps: what each states, and how the object of its name stands to it.
+//! The entries of the maps: what each states, and the state of the object of that name.
 
 use api::dataplane::DataPlane;
 use api::names;
@@ -12,65 +12,65 @@ use crate::data_plane::map::Map;
 use crate::data_plane::observe::Observed;
 use crate::owner::controller;
 
-/// Annotation by which a human hands a role or node over to the data plane of that name.
+/// Annotation by which a user hands a role or node over to the data plane of that name.
 pub const ADOPT: &str = "dataplane.openstack.org/adopt";
 
-/// How the object of an entry's name stands to the entry.
+/// State of the object that has an entry's name.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ChildState {
     /// The key cannot be the name of an object.
     Unnameable,
-    /// There is none.
+    /// No such object exists.
     Missing,
-    /// A human handed it over, and it is not taken yet.
+    /// A user handed it over, and it is not adopted yet.
     Offered,
     /// It belongs to the data plane.
     Ours {
         /// Whether the present entry was applied to it.
         is_applied: bool,
-        /// Whether its fields still say what the entry states.
+        /// Whether its fields still have the values that the entry states.
         is_kept: bool,
     },
     /// It belongs to the data plane and is being deleted.
     Terminating,
-    /// It belongs to something else, or to nothing.
+    /// It belongs to another owner, or to none.
     Foreign {
         /// `Kind name` of its controller.
         owner: Option<String>,
     },
 }
 
-/// An entry of a map, judged.
+/// An evaluated entry of a map.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry<'a> {
     /// Its map.
     pub map: Map,
     /// Its key.
     pub name: &'a str,
-    /// How its object stands to it.
+    /// The state of its object.
     pub state: ChildState,
-    /// What is to be applied; nothing where all is as stated, or may not be changed.
+    /// The apply to do; `None` if the object is as stated or must not be changed.
     pub step: Option<Step>,
 }
 
 impl Entry<'_> {
-    /// `Kind name`.
+    /// Returns `Kind name`.
     pub fn title(&self) -> String {
         title(self.map, self.name)
     }
 
-    /// Whether the present entry has been applied to its object.
+    /// Returns whether the present entry has been applied to its object.
     pub fn is_applied(&self) -> bool {
         matches!(self.state, ChildState::Ours { is_applied: true, .. })
     }
 }
 
-/// `Kind name`.
+/// Returns `Kind name`.
 pub fn title(map: Map, name: &str) -> String {
     format!("{} {name}", map.kind().kind)
 }
 
-/// The entries of both maps, roles first.
+/// Evaluates the entries of both maps, roles first.
 pub fn entries(seen: &Observed) -> Vec<Entry<'_>> {
     let spec = &seen.data_plane.spec;
     let roles = spec.roles.iter().map(|(name, stated)| {

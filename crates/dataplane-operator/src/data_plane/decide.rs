@@ -1,4 +1,4 @@
-//! The judgement on a data plane: what to apply, what to delete, and what its status says.
+//! The decision on a data plane: what to apply, what to delete, and its status.
 
 use std::time::Duration;
 
@@ -12,21 +12,21 @@ use crate::data_plane::orphans::{self, Orphan};
 use crate::data_plane::rollup::Seen;
 use crate::data_plane::status;
 
-/// A look without a cause, for whatever no watch tells.
+/// Periodic requeue, for changes that no watch reports.
 const RESYNC: Duration = Duration::from_mins(15);
-/// How many writes one pass makes: a pass has a deadline, and whoever wrote the maps may want to
-/// change them while thousands of nodes are still being made.
+/// Limit of writes per pass. A pass has a deadline, and the user may change the maps while
+/// thousands of nodes are still being created.
 const WRITES_PER_PASS: usize = 250;
 
-/// Judges a data plane.
+/// Decides what to write for a data plane.
 ///
 /// # Guarantees
-/// Nothing is written to an object that belongs to something else, and nothing is deleted unless
-/// `spec.prune` says so.
+/// Nothing is written to an object with another owner, and nothing is deleted unless `spec.prune`
+/// is set.
 pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
     if seen.data_plane.metadata.deletion_timestamp.is_some() {
-        // Kubernetes deletes what belongs to it.
+        // Garbage collection deletes what belongs to it.
         return plan;
     }
     let entries = children::entries(seen);
@@ -38,7 +38,8 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     plan.independent = writes;
     let is_pending = |it: &Entry<'_>| it.step.is_some() && !is_repair(it);
     if is_whole && entries.iter().any(is_pending) {
-        // What is applied comes back by its watch, and the status then says more: one write less.
+        // The applied objects come back through the watch and change the status again: this saves
+        // one write.
         return plan;
     }
     let evaluated = Seen { seen, entries: &entries, orphans: &orphans };
@@ -46,7 +47,7 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     plan
 }
 
-/// The status that tells that a write was refused.
+/// Returns the status step that reports a rejected write.
 pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
     let (entries, orphans) = (children::entries(seen), orphans::orphans(seen));
     let seen = Seen { seen, entries: &entries, orphans: &orphans };
@@ -54,12 +55,12 @@ pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Pla
     Plan { steps, ..Plan::default() }
 }
 
-/// An apply that brings back what the map states, without anything new.
+/// Returns whether an apply only restores what the map states.
 fn is_repair(entry: &Entry<'_>) -> bool {
     matches!(entry.state, ChildState::Ours { is_applied: true, .. })
 }
 
-/// The deletions that `spec.prune` asks for; a role stays for as long as nodes follow it.
+/// Returns the deletions that `spec.prune` asks for. A role stays as long as nodes name it.
 fn prunable(seen: &Observed, orphans: &[Orphan]) -> Vec<Step> {
     if !seen.data_plane.spec.prune {
         return Vec::new();

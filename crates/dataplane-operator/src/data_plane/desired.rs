@@ -1,4 +1,4 @@
-//! What the object of an entry must say, and whether it says so.
+//! The desired object of an entry, and whether an object has these fields.
 
 use api::dataplane::DataPlane;
 use api::names;
@@ -14,14 +14,15 @@ use serde_json::{Value, json};
 
 use crate::data_plane::map::Map;
 
-/// The field manager of what the maps state: not the operator's own, for the fields are a human's.
+/// Field manager of what the maps state. It differs from the operator's own, because these fields
+/// are the user's.
 pub const MANAGER: &str = "dataplane-operator-maps";
 /// Label with the data plane's name.
 const PLANE_LABEL: &str = "openstackdataplane";
 /// Label with the name of a node's role.
 const ROLE_LABEL: &str = "openstackdataplanerole";
 
-/// An object that was found under an entry's name.
+/// An object that exists under an entry's name.
 pub struct Found<'a> {
     /// Its metadata.
     pub meta: &'a ObjectMeta,
@@ -29,27 +30,28 @@ pub struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// Of an object that was read.
+    /// Wraps an object that was read.
     pub fn of<K: Resource>(object: &'a K, spec: &impl Serialize) -> Self {
         Self { meta: object.meta(), spec: serde_json::to_value(spec).unwrap_or_default() }
     }
 
-    /// The value of an annotation.
+    /// Returns the value of an annotation.
     pub fn annotation(&self, name: &str) -> Option<&str> {
         self.meta.annotations.as_ref()?.get(name).map(String::as_str)
     }
 }
 
-/// What the object of an entry must say.
+/// The desired labels and spec of an entry's object.
 pub struct DesiredChild {
     spec: Value,
     labels: Value,
-    /// Hash of all of it.
+    /// Hash of the labels and spec.
     pub hash: String,
 }
 
 impl DesiredChild {
-    /// What an entry states, and the few fields that follow from where it stands.
+    /// Builds the desired object from what an entry states, plus the fields that follow from its
+    /// position in the data plane.
     pub fn of(data_plane: &DataPlane, map: Map, name: &str, stated: &AnyMap) -> Self {
         let data_plane = data_plane.name_any();
         let mut spec = stated.clone();
@@ -73,13 +75,14 @@ impl DesiredChild {
         Self { spec: json!(spec), labels: json!(labels), hash }
     }
 
-    /// Whether an object says all of it.
+    /// Returns whether an object has all desired labels and spec fields.
     pub fn is_kept_by(&self, found: &Found<'_>) -> bool {
         let labels = json!(found.meta.labels);
         says(Some(&found.spec), &self.spec) && says(Some(&labels), &self.labels)
     }
 
-    /// The apply of these fields to the object, which has that UID if it was seen.
+    /// Returns the step that applies these fields. `uid` is the UID of the observed object, if
+    /// there is one.
     pub fn step(
         self,
         data_plane: &DataPlane,
@@ -95,8 +98,8 @@ impl DesiredChild {
             "labels": self.labels,
             "ownerReferences": [owner(&Target::of(data_plane))],
         });
-        // Fields are taken over only of an object that was seen and may be: not of another one that
-        // came under its name meanwhile.
+        // Force ownership of fields only for the observed object, not for another one that was
+        // created under its name meanwhile.
         let force = target.uid.is_some();
         if let Some(uid) = &target.uid {
             metadata["uid"] = json!(uid);
@@ -111,7 +114,7 @@ impl DesiredChild {
     }
 }
 
-/// A name that is too long for a label gets none.
+/// Sets a label, unless the value is empty or too long for a label.
 fn label(labels: &mut AnyMap, key: &str, value: &str) {
     if !value.is_empty() && value.len() <= names::LABEL_LIMIT {
         labels.insert(key.to_owned(), json!(value));

@@ -1,4 +1,5 @@
-//! Which change concerns which data plane, and which change of a data plane concerns which role.
+//! Maps changes of objects to the data planes they concern, and changes of a data plane to its
+//! roles.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +18,8 @@ use crate::owner::controller;
 use crate::role::NodeGroup;
 use crate::role::observed::data_plane_of;
 
-/// Wakes data planes by `queue`, and by `groups` the roles below them and the nodes that they own.
+/// Registers the event handlers that enqueue data planes in `queue`, and in `groups` the roles
+/// below them and the nodes that they own.
 pub fn map_events(queue: &Arc<WorkQueue>, groups: &Arc<WorkQueue>, caches: &Caches) {
     let to_planes = Arc::clone(queue);
     let to_groups = Arc::clone(groups);
@@ -46,7 +48,7 @@ pub fn map_events(queue: &Arc<WorkQueue>, groups: &Arc<WorkQueue>, caches: &Cach
     let (to_planes, all) = (Arc::clone(queue), caches.clone());
     caches.nodes.on_change(move |node| {
         let mut keys = concerned(&all.planes_beside(node), Map::Nodes, node.meta());
-        // An orphaned role waits for the nodes that follow it.
+        // An orphaned role waits for the nodes that name it.
         keys.extend(all.role_of(node).and_then(|it| owner(it.meta())));
         for key in keys {
             to_planes.push_in(key, DEBOUNCE);
@@ -66,7 +68,7 @@ impl Caches {
     }
 }
 
-/// The data planes that an object belongs to, or that list its name.
+/// Returns the data planes that own an object or list its name.
 fn concerned(planes: &[Arc<DataPlane>], map: Map, meta: &ObjectMeta) -> Vec<Key> {
     let name = meta.name.as_deref().unwrap_or_default();
     let lists = |it: &&Arc<DataPlane>| match map {
@@ -78,20 +80,20 @@ fn concerned(planes: &[Arc<DataPlane>], map: Map, meta: &ObjectMeta) -> Vec<Key>
     keys
 }
 
-/// The data plane that an object belongs to.
+/// Returns the data plane that owns an object.
 fn owner(meta: &ObjectMeta) -> Option<Key> {
     let owner = controller(meta).filter(|it| it.kind == DataPlane::kind(&()))?;
     Some(Key::new(meta.namespace.clone().unwrap_or_default(), &owner.name))
 }
 
-/// The strategies that roles were last told of: a status written to a data plane concerns no role.
+/// The last seen deploy strategy of each data plane, so that a status write does not enqueue roles.
 #[derive(Default)]
 struct Strategies(Mutex<BTreeMap<Key, DeployStrategy>>);
 
 impl Strategies {
-    /// Remembers the strategy of a data plane, `None` where it is gone; whether it is another one.
+    /// Records the strategy of a data plane (`None` if it is gone) and returns whether it differs.
     fn changed(&self, key: &Key, strategy: Option<DeployStrategy>) -> bool {
-        // The map is whole whoever panicked while holding it.
+        // The map is consistent even if a holder of the lock panicked.
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_other = known.get(key) != strategy.as_ref();
         match strategy {
@@ -102,7 +104,7 @@ impl Strategies {
     }
 }
 
-/// The index [`BY_PLANE`].
+/// Returns the keys of the index [`BY_PLANE`].
 pub fn plane_of(role: &Role) -> Vec<Key> {
     let namespace = role.namespace().unwrap_or_default();
     data_plane_of(role).map(|it| Key::new(namespace, it)).into_iter().collect()

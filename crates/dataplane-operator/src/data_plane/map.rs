@@ -3,7 +3,7 @@
 use api::dataplane::{Node, Role};
 use operator_core::plan::Kind;
 
-/// Which of the two maps an entry is in.
+/// One of the two maps of a data plane.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Map {
     /// `spec.roles`.
@@ -13,7 +13,7 @@ pub enum Map {
 }
 
 impl Map {
-    /// The kind of the objects.
+    /// Returns the kind of the map's objects.
     pub fn kind(self) -> Kind {
         match self {
             Self::Roles => Kind::of::<Role>(),
@@ -21,7 +21,7 @@ impl Map {
         }
     }
 
-    /// The map's name in the spec.
+    /// Returns the map's name in the spec.
     pub fn field(self) -> &'static str {
         match self {
             Self::Roles => "roles",

@@ -1,4 +1,4 @@
-//! Reads everything that the judgement on a data plane needs, from the caches alone.
+//! Reads everything that the decision on a data plane needs, from the caches only.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use operator_runtime::error::Result;
 
 use crate::indexes::{BY_OWNER, BY_ROLE};
 
-/// Plain copies of everything that was seen.
+/// Plain copies of everything that was observed.
 #[derive(Clone, Debug)]
 pub struct Observed {
     /// The data plane.
@@ -20,14 +20,14 @@ pub struct Observed {
     pub roles: BTreeMap<String, Arc<Role>>,
     /// The nodes that are in its map or belong to it.
     pub nodes: BTreeMap<String, Arc<Node>>,
-    /// How many nodes, whoever they belong to, name each of its orphaned roles.
+    /// How many nodes, of any owner, name each of its orphaned roles.
     pub n_followers: BTreeMap<String, usize>,
 }
 
-/// The watched world.
+/// The caches that data planes are read from.
 #[derive(Clone)]
 pub struct Caches {
-    /// All data planes, indexed [`super::wake::BY_NAMESPACE`].
+    /// All data planes, indexed [`BY_NAMESPACE`](crate::indexes::BY_NAMESPACE).
     pub planes: Arc<Cache<DataPlane>>,
     /// All roles, indexed [`BY_OWNER`].
     pub roles: Arc<Cache<Role>>,
@@ -35,10 +35,11 @@ pub struct Caches {
     pub nodes: Arc<Cache<Node>>,
 }
 
-/// Reads a data plane; `None` where it does not exist.
+/// Reads a data plane; `None` if it does not exist.
 ///
 /// # Errors
-/// Where one of its nodes or roles cannot be read, which then is neither made again nor orphaned.
+/// Fails if one of its nodes or roles cannot be parsed, so that it is neither recreated nor
+/// orphaned.
 pub fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let Some(data_plane) = caches.planes.get(key) else { return Ok(None) };
     let namespace = &key.namespace;
@@ -63,7 +64,7 @@ pub fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     Ok(Some(Observed { data_plane, roles, nodes, n_followers }))
 }
 
-/// The objects of these names, and those of this owner.
+/// Returns the objects with these names and those of this owner.
 fn found<'a, K: operator_runtime::cache::Watchable>(
     cache: &Cache<K>,
     namespace: &str,

@@ -1,4 +1,4 @@
-//! What belongs to a data plane and is no longer in its maps.
+//! Roles and nodes that belong to a data plane and are no longer in its maps.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use operator_core::plan::Target;
@@ -14,13 +14,13 @@ pub struct Orphan {
     pub map: Map,
     /// The object.
     pub target: Target,
-    /// Whether it is being deleted already.
+    /// Whether it is already being deleted.
     pub is_terminating: bool,
-    /// How many nodes follow it, if it is a role.
+    /// How many nodes name it; 0 for nodes.
     pub n_followers: usize,
 }
 
-/// The orphans, nodes first: a role goes after those that follow it.
+/// Returns the orphans, nodes first: a role is deleted after the nodes that name it.
 pub fn orphans(seen: &Observed) -> Vec<Orphan> {
     let spec = &seen.data_plane.spec;
     let nodes = seen.nodes.iter().filter(|(name, _)| !spec.nodes.contains_key(*name));

@@ -1,4 +1,4 @@
-//! How far the roles and nodes of a data plane are, counted, and the first causes by name.
+//! Counts of a data plane's roles and nodes by progress, with the first causes by name.
 
 use api::conditions::{self, Condition, ConditionDraft, ConditionStatus, READY, Severity};
 use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE};
@@ -10,16 +10,16 @@ use crate::data_plane::map::Map;
 use crate::data_plane::observe::Observed;
 use crate::data_plane::orphans::Orphan;
 
-/// How long the part of a message about one cause may be.
+/// Length limit of the part of a message about one cause.
 const TEXT: usize = 300;
 
-/// The sum of one map.
+/// Counts of one map.
 pub struct Rollup {
     /// How many entries it has.
     pub total: usize,
     /// How many of their objects are ready.
     pub n_ready: usize,
-    /// How many of them carry the present configuration.
+    /// How many of their objects have the present configuration.
     pub n_up_to_date: usize,
     open: Vec<Open>,
 }
@@ -30,12 +30,12 @@ struct Open {
     /// The role that a node names.
     role: Option<String>,
     cause: ConditionDraft,
-    /// Whether the cause is all in the object's nodes.
+    /// Whether the role's own inputs are ready, so that the cause is in its nodes.
     is_sum: bool,
 }
 
 impl Rollup {
-    /// Of the objects as their own statuses tell.
+    /// Counts the objects of one map, by their own statuses.
     pub fn of(seen: &Seen<'_>, map: Map) -> Self {
         let mut counts = Self { total: 0, n_ready: 0, n_up_to_date: 0, open: Vec::new() };
         for entry in seen.entries.iter().filter(|it| it.map == map) {
@@ -69,7 +69,7 @@ impl Rollup {
     }
 }
 
-/// The conditions of a role; none where they speak of an earlier form of it.
+/// Returns the conditions of a role; empty if they are of an earlier generation.
 fn role_conditions(role: Option<&Role>) -> &[Condition] {
     let Some(role) = role else { return &[] };
     let Some(status) = &role.status else { return &[] };
@@ -77,7 +77,8 @@ fn role_conditions(role: Option<&Role>) -> &[Condition] {
     if is_present { &status.conditions } else { &[] }
 }
 
-/// The conditions of a node; none where they speak of an earlier form of it or of its role.
+/// Returns the conditions of a node; empty if they are of an earlier generation of it or of its
+/// role.
 fn node_conditions<'a>(seen: &Observed, node: Option<&'a Node>) -> &'a [Condition] {
     let Some(node) = node else { return &[] };
     let Some(status) = &node.status else { return &[] };
@@ -92,7 +93,7 @@ fn node_conditions<'a>(seen: &Observed, node: Option<&'a Node>) -> &'a [Conditio
     if is_present { &status.conditions } else { &[] }
 }
 
-/// Why an object is not ready; nothing where it is.
+/// Returns why an object is not ready; `None` if it is.
 fn cause(conditions: &[Condition]) -> Option<ConditionDraft> {
     let Some(ready) = conditions::find(conditions, READY) else {
         let text = "Its status does not speak of its present form yet.";
@@ -107,7 +108,7 @@ fn cause(conditions: &[Condition]) -> Option<ConditionDraft> {
     })
 }
 
-/// The sum of the roles and nodes, with the first ones that are not ready by name.
+/// Reports how many roles and nodes are ready, with the first ones that are not by name.
 pub fn deployment(roles: &Rollup, nodes: &Rollup) -> ConditionDraft {
     let sum = format!(
         "{}/{} roles and {}/{} nodes are ready.",
@@ -136,7 +137,7 @@ pub fn deployment(roles: &Rollup, nodes: &Rollup) -> ConditionDraft {
     ConditionDraft { type_: DEPLOYMENT_READY.to_owned(), message: text, ..worst.clone() }
 }
 
-/// The first objects by name with their causes; those that wait for the same stand together.
+/// Lists the first objects with their causes; objects with the same cause are grouped.
 fn message(open: &[&Open]) -> String {
     let mut groups: Vec<(&ConditionDraft, Vec<&str>)> = Vec::new();
     for it in open.iter().take(NAMED) {
@@ -170,12 +171,12 @@ fn rank(condition: &ConditionDraft) -> u8 {
 /// How many objects a message names.
 pub const NAMED: usize = 5;
 
-/// What was seen, with its judgement.
+/// The observed data plane with its evaluation.
 pub struct Seen<'a> {
-    /// What was seen.
+    /// The observation.
     pub seen: &'a Observed,
     /// The entries of the maps.
     pub entries: &'a [Entry<'a>],
-    /// What is no longer in them.
+    /// The objects that are no longer in the maps.
     pub orphans: &'a [Orphan],
 }

@@ -1,4 +1,4 @@
-//! The status of a data plane, from what was judged.
+//! The status of a data plane, from its evaluation.
 
 use api::conditions::{self, ConditionDraft, ConditionStatus, READY, merge_conditions};
 use api::dataplane::{DataPlane, DataPlaneStatus};
@@ -11,14 +11,14 @@ use crate::data_plane::children::{ADOPT, ChildState, Entry, title};
 use crate::data_plane::map::Map;
 use crate::data_plane::rollup::{NAMED, Rollup, Seen, deployment};
 
-/// Every role and node of the maps exists and says what its entry states.
+/// Condition type: every role and node of the maps exists and has the stated fields.
 pub const SETUP_READY: &str = "SetupReady";
-/// Some roles or nodes belong to the data plane and are no longer in its maps.
+/// Condition type: roles or nodes belong to the data plane and are no longer in its maps.
 pub const ORPHANED: &str = "Orphaned";
 
-/// The status step, where the status does not say so already.
+/// Returns the status step, if the status changes.
 ///
-/// Writes come before it, so without a refusal none is outstanding.
+/// Other writes come before it, so without a rejection none is outstanding.
 pub fn step(seen: &Seen<'_>, rejected: Option<&RejectedWrite>, now: Timestamp) -> Option<Step> {
     let data_plane: &DataPlane = &seen.seen.data_plane;
     let roles = Rollup::of(seen, Map::Roles);
@@ -53,7 +53,7 @@ fn count(n: usize) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-/// Whether the objects of the maps are as the maps say: what only a human can mend comes first.
+/// Reports whether the objects match the maps. Problems that only a user can fix come first.
 fn setup(seen: &Seen<'_>) -> ConditionDraft {
     let faults: Vec<(&str, String)> =
         seen.entries.iter().filter_map(|it| fault(&seen.seen.data_plane, it)).collect();
@@ -76,7 +76,7 @@ fn setup(seen: &Seen<'_>) -> ConditionDraft {
     ConditionDraft::good(SETUP_READY, "Applied", text)
 }
 
-/// What keeps an entry from being applied until a human decides.
+/// Returns why an entry cannot be applied without a user's decision; `None` if it can.
 fn fault(data_plane: &DataPlane, entry: &Entry<'_>) -> Option<(&'static str, String)> {
     let (title, name, field) = (entry.title(), entry.name, entry.map.field());
     match &entry.state {
@@ -111,11 +111,11 @@ fn fault(data_plane: &DataPlane, entry: &Entry<'_>) -> Option<(&'static str, Str
     }
 }
 
-/// What was taken out of the maps and is still there. It takes nothing from `Ready`.
+/// Reports objects that were removed from the maps and still exist. Does not affect `Ready`.
 fn orphaned(seen: &Seen<'_>) -> ConditionDraft {
     let orphans = seen.orphans;
     if orphans.is_empty() {
-        // No severity: there is nothing to worry about in a False here.
+        // No severity: False is the good state here.
         return ConditionDraft {
             type_: ORPHANED.to_owned(),
             status: ConditionStatus::False,
@@ -146,7 +146,7 @@ fn orphaned(seen: &Seen<'_>) -> ConditionDraft {
     ConditionDraft::good(ORPHANED, "Pruning", text)
 }
 
-/// Sentences, the first ones as they are and the others counted.
+/// Joins the first few sentences and counts the rest.
 fn bounded(mut texts: Vec<String>) -> String {
     let n_more = texts.len().saturating_sub(NAMED);
     texts.truncate(NAMED);
@@ -156,7 +156,7 @@ fn bounded(mut texts: Vec<String>) -> String {
     texts.join(" ")
 }
 
-/// Names in one sentence, the first ones as they are and the others counted.
+/// Joins the first few names into one sentence and counts the rest.
 fn listed(mut names: Vec<String>) -> String {
     let n_more = names.len().saturating_sub(NAMED);
     names.truncate(NAMED);

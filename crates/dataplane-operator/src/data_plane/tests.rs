@@ -1,4 +1,4 @@
-//! Data planes, decided step by step against a world in memory.
+//! Data planes, decided step by step against an in-memory API server.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,12 +20,12 @@ use crate::condition_catalog::KINDS;
 
 const NAMESPACE: &str = "openstack";
 
-/// The world as the API server would hold it, and what was written to it.
+/// The objects as the API server would hold them, and the writes to them.
 struct World {
     plane: Value,
     /// `Kind name` → object.
     objects: BTreeMap<(String, String), Value>,
-    /// What the maps' manager owns of each object.
+    /// The fields of each object that the maps' field manager owns.
     applied: BTreeMap<(String, String), Value>,
     writes: Vec<String>,
     n_made: usize,
@@ -47,7 +47,8 @@ fn node(name: &str) -> (String, String) {
     named("OpenStackDataPlaneNode", name)
 }
 
-/// Sets what is new, and takes away what was owned and is stated no more, as server-side apply does.
+/// Sets the stated fields and removes owned fields that are no longer stated, as server-side apply
+/// does.
 fn apply(into: &mut Value, owned: &Value, stated: &Value) {
     let Some(stated) = stated.as_object() else {
         into.clone_from(stated);
@@ -95,7 +96,7 @@ impl World {
         }))
     }
 
-    /// An object that others made.
+    /// Adds an object of another owner.
     fn add(&mut self, (kind, name): (String, String), spec: &Value) {
         self.n_made += 1;
         let object = json!({
@@ -130,7 +131,7 @@ impl World {
         ))
     }
 
-    /// One pass.
+    /// Runs one pass.
     fn pass(&mut self) {
         let plan = self.decide();
         for step in plan.independent.iter().chain(&plan.steps) {
@@ -180,7 +181,7 @@ impl World {
         self.applied.insert(key, object.clone());
     }
 
-    /// Passes until nothing is written any more.
+    /// Runs passes until nothing is written any more.
     fn settle(&mut self) -> Vec<String> {
         for _ in 0..40 {
             let before = self.writes.len();
@@ -192,7 +193,7 @@ impl World {
         panic!("no rest: {:?}", self.writes);
     }
 
-    /// What the group controller would say of a node or role.
+    /// Sets the status that the group controller would report of a node or role.
     fn report(&mut self, key: &(String, String), ready: (&str, &str, &str)) {
         let role = self.objects[key]["spec"]["role"].as_str().map(str::to_owned);
         let observed_role = role.and_then(|it| {
@@ -226,14 +227,14 @@ impl World {
         }
     }
 
-    /// A human's edit of the data plane.
+    /// Edits the data plane, as a user does.
     fn edit(&mut self, change: impl Fn(&mut Value)) {
         change(&mut self.plane["spec"]);
         let generation = self.plane["metadata"]["generation"].as_i64().unwrap();
         self.plane["metadata"]["generation"] = json!(generation + 1);
     }
 
-    /// Status, reason and message of a condition.
+    /// Returns status, reason and message of a condition.
     fn condition(&self, type_: &str) -> (String, String, String) {
         let plane: Arc<DataPlane> = typed(&self.plane);
         let found = find(&plane.status.as_ref().unwrap().conditions, type_).unwrap().clone();
@@ -362,7 +363,7 @@ fn what_is_not_ready_is_named_the_worst_first_and_roles_do_not_repeat_their_node
                     failed. OpenStackDataPlaneNode n0: Deploying: is on its way";
     assert_eq!(message, expected);
     world.says("Stalled", "True", "TaskFailed", &[]);
-    // A node that others made follows the role: only the role tells of it.
+    // A node of another owner names the role: only the role reports it.
     world.report(&node("n0"), ("True", "Ready", "fine"));
     world.report(&node("n1"), ("True", "Ready", "fine"));
     world.settle();
@@ -560,7 +561,7 @@ fn a_refusal_is_told_with_its_cause_and_does_not_flap() {
     world.settle();
     world.edit(|it| it["nodes"]["n0"]["role"] = json!("other"));
     let now = "2026-01-01T00:00:00Z".parse::<Timestamp>().unwrap();
-    // Of two that are tried again, Ready tells the one that comes first.
+    // Of two failures that are retried, Ready reports the first one.
     world.report(&node("n1"), ("False", "HostUnreachable", "x"));
     let object = world.objects.get_mut(&node("n1")).unwrap();
     object["status"]["conditions"][0]["severity"] = json!("Warning");
@@ -573,7 +574,7 @@ fn a_refusal_is_told_with_its_cause_and_does_not_flap() {
     world.says("WritesAccepted", "False", "Invalid", &words);
     world.says("DeploymentReady", "False", "HostUnreachable", &[]);
     world.says("Ready", "False", "Invalid", &words);
-    // The next try writes nothing but the entry, and being refused again nothing at all.
+    // The next attempt writes only the entry, and another rejection writes nothing.
     assert_eq!(world.decide().steps, []);
     assert_eq!(recorded(decide::refused(&world.observed(), &refusal, now)).steps, []);
     // Accepted at last, the condition goes.

@@ -1,4 +1,4 @@
-//! What the data files say, and when a default service is restored.
+//! Tests: the data files, and when a default service is restored.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ fn every_service_of_a_role_that_names_none_is_a_default_service() {
 fn all_services_that_node_sets_may_list_by_name_are_there() {
     assert_eq!(names().count(), 36);
     assert_eq!(names().count(), FILES.len(), "two files have one name");
-    // What a node set lists that names none; the rest of the list has names of other projects.
+    // The default list of a node set's services; the other files have names of other projects.
     for name in "redhat download-cache bootstrap configure-network validate-network install-os \
                  configure-os ssh-known-hosts run-os reboot-os install-certs ovn telemetry"
         .split_whitespace()
@@ -79,7 +79,8 @@ fn a_service_that_cannot_be_read_is_found_with_its_field_and_is_not_missing() {
     assert_eq!(made, ["install-os"]);
 }
 
-/// Else each would be restored for ever: what the API server adds is no edit of a human.
+/// Otherwise each would be restored again and again: fields that the API server adds are not a
+/// user's edit.
 #[test]
 fn the_api_server_adds_no_field_to_a_default_service_and_drops_none() {
     let kind = "OpenStackDataPlaneService";
@@ -98,7 +99,7 @@ fn the_api_server_adds_no_field_to_a_default_service_and_drops_none() {
     }
 }
 
-/// That a value has only what its schema has, and everything that the schema has a default for.
+/// Asserts that a value has only fields of its schema, and all fields with a default.
 fn agrees(value: &Value, schema: &Value, path: &str) {
     if let Some(items) = value.as_array() {
         for item in items {
@@ -131,7 +132,7 @@ fn services_that_need_others_playbooks_are_there_too() {
     assert!(missing.len() < FILES.len());
 }
 
-/// The table of the docs, as the files and the collection have it.
+/// Returns the table of the docs, built from the files and the collection.
 fn table() -> String {
     let row = |name: &str| {
         let spec = &find(name).unwrap().spec;

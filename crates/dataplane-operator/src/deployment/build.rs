@@ -1,4 +1,4 @@
-//! The runs of a deployment: which are due, and the recipe of each.
+//! The due runs of a deployment and their run templates.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -34,15 +34,15 @@ const DEPLOYMENT_LABEL: &str = "openstackdataplanedeployment";
 const SERVICE_LABEL: &str = "openstackdataplaneservice";
 const APP: (&str, &str) = ("app", "openstackansibleee");
 
-/// A run that is to be made.
+/// A run that is to be created.
 pub struct New {
     /// The service that it deploys.
     pub service: String,
-    /// The step that makes it.
+    /// The step that creates it.
     pub step: Step,
 }
 
-/// The runs that are due.
+/// Returns the runs that are due.
 pub fn new_runs(seen: &Observed, parts: &[NodeSetPart]) -> Vec<New> {
     let shared = parts.iter().flat_map(|it| of_part(seen, it));
     let global: BTreeSet<&str> =
@@ -51,7 +51,7 @@ pub fn new_runs(seen: &Observed, parts: &[NodeSetPart]) -> Vec<New> {
     shared.chain(global.filter_map(|it| everywhere(seen, it, parts))).collect()
 }
 
-/// The hosts of a node set that need a run, each with what it needs.
+/// Returns the hosts of a node set that need a run, each with the run that it needs.
 fn needs(part: &NodeSetPart) -> impl Iterator<Item = (&EvaluatedHost, &NeededRun)> {
     part.hosts.iter().filter_map(|host| match &host.sequence.state {
         SequenceState::NeedsRun(need) => Some((host, need)),
@@ -79,28 +79,30 @@ fn of_part(seen: &Observed, part: &NodeSetPart) -> Vec<New> {
     batches(own, BATCH_SIZE, &asked).iter().filter_map(new).collect()
 }
 
-/// Whether a service has one run for all node sets.
+/// Returns whether a service has one run for all node sets.
 pub fn is_for_all(seen: &Observed, service: &str) -> bool {
     seen.services.get(service).is_some_and(|it| is_global(it))
 }
 
-/// Whether every host of a node set has come to a service, or has failed for good before it.
+/// Returns whether every host of a node set has reached a service, or has failed for good before.
 fn have_arrived(seen: &Observed, part: &NodeSetPart, service: &str) -> bool {
     let at = place(part, service);
     let has = |it: &EvaluatedHost| position(&it.live) >= at || is_ended(&it.live, attempts(seen));
     part.hosts.iter().all(has)
 }
 
-/// Where a service stands among those of a node set.
+/// Returns the position of a service in a node set's list.
+///
+/// A service that is not listed comes after all others.
 pub fn place(part: &NodeSetPart, service: &str) -> usize {
     part.services.iter().position(|it| it == service).unwrap_or(part.services.len())
 }
 
-/// The run of a service for all node sets, once the hosts of the one with which it begins have come
-/// to it.
+/// Returns the run of a service for all node sets, once all hosts of the leading node set have
+/// reached it.
 ///
-/// It touches all hosts, a further attempt as well: what such a play writes on one host comes from
-/// all of them. So it waits for what any of the node sets lacks.
+/// The run targets all hosts, also in a further attempt, because what such a play writes on one
+/// host comes from all of them. So it waits for the missing inputs of every node set.
 fn everywhere(seen: &Observed, service: &str, parts: &[NodeSetPart]) -> Option<New> {
     let leader = parts.iter().find(|it| it.leads(service))?;
     let is_held = parts.iter().any(|it| it.lacking.holds(service));
@@ -115,8 +117,8 @@ fn everywhere(seen: &Observed, service: &str, parts: &[NodeSetPart]) -> Option<N
     Some(New { service: service.to_owned(), step })
 }
 
-/// Whose attempts the run of a service for all carries: those that are due, and with its first run
-/// those of hosts that have not come to it yet.
+/// Returns the attempts that a run for all node sets carries: those that are due and, in the first
+/// run, those of hosts that have not reached the service yet.
 fn attempts_everywhere(
     seen: &Observed,
     service: &str,
@@ -144,7 +146,7 @@ fn attempts_everywhere(
     parts.iter().filter(has_it).flat_map(of_part).collect()
 }
 
-/// How the hosts of node sets are reached.
+/// Returns how runs connect to the hosts of node sets.
 fn reach<'a>(
     seen: &Observed,
     parts: impl IntoIterator<Item = &'a NodeSetPart>,
@@ -162,7 +164,9 @@ fn reach<'a>(
     parts.into_iter().flat_map(of_part).collect()
 }
 
-/// What the runs of a service have in common; `parts` are the node sets whose hosts they touch.
+/// Returns the run template of a service; `parts` are the node sets whose hosts the run targets.
+///
+/// Returns `None` when the service or the node set does not exist.
 fn recipe(
     seen: &Observed,
     part: &NodeSetPart,
@@ -206,7 +210,7 @@ fn recipe(
     })
 }
 
-/// What narrows the runs.
+/// Returns the tags, skipped tags and limit of the runs; empty texts count as unset.
 fn options(seen: &Observed) -> AnsibleOptions {
     let spec = &seen.deployment.spec;
     let text = |it: &Option<String>| it.clone().filter(|it| !it.is_empty());
@@ -239,7 +243,7 @@ fn deployed(seen: &Observed, node_set: &str, service: &str, is_global: bool) -> 
     }
 }
 
-/// The control plane's DNS, where the node set knows its servers and the domain.
+/// Returns the control plane's DNS; `None` while the node set's status lacks servers or domain.
 fn dns_config(node_set: &NodeSet) -> Option<PodDNSConfig> {
     let status = node_set.status.as_ref()?;
     let domain = status.ctlplane_search_domain.clone().filter(|it| !it.is_empty())?;

@@ -27,11 +27,12 @@ pub struct ConcurrentDeployment {
     pub runs: Vec<Arc<AnsibleEe>>,
 }
 
-/// The hosts of a node set that these deployments have begun and not finished.
+/// Returns the hosts of a node set that other deployments have begun and not finished.
 ///
-/// Their runs tell where their hosts are: their statuses follow only when all hosts of a wave have left
-/// a service, and while hosts rest at one that waits for all node sets they do not.
-/// `is_for_all` tells which services wait so: hosts that rest there, or behind one, are in service.
+/// Their position is computed from the runs. The statuses are updated only when all hosts of a wave
+/// have left a service, which does not happen while hosts wait at a service for all node sets.
+/// `is_for_all` identifies such services: hosts that wait there, or right behind one, are in
+/// service.
 pub fn of(
     others: &[ConcurrentDeployment],
     ours: &Deployment,
@@ -67,7 +68,7 @@ fn hosts_of(
         let is_for_all = |it: usize| progress.services.get(it).is_some_and(|it| is_for_all(it));
         is_for_all(place) || place.checked_sub(1).is_some_and(is_for_all)
     };
-    // What has ended leaves nothing but its failures, until the node set tells these itself.
+    // After its end only its failures count, until the node set's status reports them.
     let has_ended = other.deployment.has_ended();
     let of_host = |(host, kept): (&String, &HostProgress)| {
         let (live, state) = at(&provisioning, &runs, (host, kept), attempts);
@@ -92,7 +93,7 @@ fn hosts_of(
     progress.hosts.iter().filter_map(of_host).collect()
 }
 
-/// Where a host of another deployment is by now.
+/// Returns the present progress of a host of another deployment.
 fn at(
     provisioning: &ServiceSchedule<'_>,
     runs: &[Run<'_>],
@@ -105,7 +106,7 @@ fn at(
         recorded: &to_service_runs(host, &provisioning.desired, Some(&started(kept)), runs, None),
         may_run: true,
         has_moved: false,
-        // Only the text of a failure, and the time of the next attempt, depend on these.
+        // Only the text of a failure and the time of the next attempt depend on these.
         ssh_key: ("", ""),
         trusted: "",
         accept: None,

@@ -1,4 +1,4 @@
-//! The judgement on a deployment: when it begins, which runs are made, and when it is over.
+//! The evaluation of a deployment: when it begins, which runs are created, and when it ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use api::dataplane::NodeSetProgress;
 use jiff::Timestamp;
 use operator_core::finalizers::{add_finalizer, is_terminating};
-use operator_core::plan::Plan;
+use operator_core::plan::{Plan, Step};
 use operator_core::rejected_write::{self, RejectedWrite};
 use operator_core::run_engine::host_progress::position;
 use operator_core::run_engine::{Run, SequenceState, run_gc};
@@ -26,19 +26,20 @@ use crate::problem::Fault;
 use crate::role::host_key::Offers;
 use crate::role::networks;
 
-/// A look without a cause, for whatever no watch tells.
+/// The resync period, for changes that no informer reports.
 const RESYNC: Duration = Duration::from_mins(15);
 
-/// Judges a deployment.
+/// Evaluates a deployment.
 ///
 /// # Guarantees
-/// Attempts stand in the status before the runs that carry them are created. A service that is done
-/// on a host never runs there again, whatever becomes of its runs.
+/// Attempts are recorded in the status before the runs that carry them are created. A service that
+/// is done on a host never runs there again, even if its runs are deleted.
 pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     judge(seen, None, now)
 }
 
-/// What is told when a write was refused: the same judgement, with that said.
+/// Returns the plan after a rejected write: only the status of the same evaluation, which reports
+/// the rejection.
 pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
     judge(seen, Some(rejected), now).only_statuses()
 }
@@ -59,38 +60,20 @@ fn judge(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> P
             return plan;
         }
     } else if rejected.is_none() {
-        let listed = seen.named().into_iter().flat_map(|it| seen.listed(it).to_vec());
-        let listed: BTreeSet<String> = listed.collect();
-        let listed: Vec<String> = listed.into_iter().collect();
-        plan.steps =
-            default_services::missing(&seen.namespace, &listed, &seen.services, &seen.unreadable);
+        plan.steps = missing_services(seen);
         if !plan.steps.is_empty() {
-            // Their creation wakes this deployment again; until then its services are not complete.
+            // Their creation enqueues this deployment again; until then its services are
+            // incomplete.
             return plan;
         }
     }
     let Progress { lists, setup, mut inputs, is_new } = Progress::of(seen);
-    let offers = Offers::of(&seen.runs);
-    let judge_all = |holds: &Blocked| -> Vec<NodeSetPart> {
-        let of_part = |(name, kept): (&String, &NodeSetProgress)| {
-            let lacking = lacking(seen, name, kept);
-            let runs = evaluate::runs_of(&runs, name, kept);
-            let may_run = !is_going;
-            let common =
-                Common { seen, runs: &runs, offers: &offers, may_run, blocked: holds, now };
-            evaluate::evaluate(&common, name, kept, lacking, is_new)
-        };
-        lists.iter().map(of_part).collect()
-    };
-    let mut parts = judge_all(&Blocked::new());
-    let holds = rollout::holds(seen, &parts);
-    if !holds.is_empty() {
-        parts = judge_all(&holds);
-    }
+    let parts = evaluate_parts(seen, &runs, (&lists, is_new), !is_going, now);
     inputs.extend(parts.iter().flat_map(|it| it.lacking.all().cloned()));
     inputs.extend(parts.iter().filter_map(|it| machines_missing(seen, it)));
     let new = if is_going { Vec::new() } else { new_runs(seen, &parts) };
     let previous = deployment.status.as_ref().map(|it| it.conditions.as_slice());
+    let previous = previous.unwrap_or_default();
     let judgement = Judgement {
         seen,
         runs: &runs,
@@ -101,24 +84,17 @@ fn judge(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> P
         made: new.iter().map(|it| it.service.as_str()).collect(),
         blocked: rollout::blocked_hosts(seen, &parts),
         deletion: finalizer::condition(deployment, &runs),
-        rejection: rejected_write::condition(
-            rejected,
-            previous.unwrap_or_default(),
-            !new.is_empty(),
-        ),
+        rejection: rejected_write::condition(rejected, previous, !new.is_empty()),
     };
-    // The end is told first; then it goes when its node sets know it.
+    // The end is written first; the finalizer is removed when the node sets have recorded the end.
     if judgement.end() == End::Open {
         if going.is_some() {
             plan.steps.extend(going);
             return plan;
         }
         if !parts.is_empty() {
-            plan.steps.extend(add_finalizer(
-                deployment,
-                RUNNING,
-                "it must not be deleted by accident",
-            ));
+            let reason = "it must not be deleted by accident";
+            plan.steps.extend(add_finalizer(deployment, RUNNING, reason));
         }
     }
     plan.steps.extend(judgement.step(now));
@@ -127,7 +103,39 @@ fn judge(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> P
     plan
 }
 
-/// The node sets of a deployment as its status has them, or as it begins; none while it cannot.
+/// Evaluates the hosts of each node set: all of them first, and once more without those that the
+/// disruption budget blocks.
+fn evaluate_parts(
+    seen: &Observed,
+    runs: &[Run<'_>],
+    (lists, is_new): (&BTreeMap<String, NodeSetProgress>, bool),
+    may_run: bool,
+    now: Timestamp,
+) -> Vec<NodeSetPart> {
+    let offers = Offers::of(&seen.runs);
+    let evaluate = |blocked: &Blocked| -> Vec<NodeSetPart> {
+        let of_part = |(name, kept): (&String, &NodeSetProgress)| {
+            let lacking = lacking(seen, name, kept);
+            let runs = evaluate::runs_of(runs, name, kept);
+            let common = Common { seen, runs: &runs, offers: &offers, may_run, blocked, now };
+            evaluate::evaluate(&common, name, kept, lacking, is_new)
+        };
+        lists.iter().map(of_part).collect()
+    };
+    let parts = evaluate(&Blocked::new());
+    let blocked = rollout::holds(seen, &parts);
+    if blocked.is_empty() { parts } else { evaluate(&blocked) }
+}
+
+/// Returns the steps that create the default services that the deployment needs.
+fn missing_services(seen: &Observed) -> Vec<Step> {
+    let listed = seen.named().into_iter().flat_map(|it| seen.listed(it).to_vec());
+    let listed: BTreeSet<String> = listed.collect();
+    let listed: Vec<String> = listed.into_iter().collect();
+    default_services::missing(&seen.namespace, &listed, &seen.services, &seen.unreadable)
+}
+
+/// The node sets of a deployment, as recorded or at its beginning; none while it cannot begin.
 struct Progress {
     lists: BTreeMap<String, NodeSetProgress>,
     setup: Vec<Fault>,
@@ -175,8 +183,9 @@ impl Progress {
     }
 }
 
-/// What keeps the next runs of a node set from being made, once it has begun: of its services only
-/// those count that some host does not have yet.
+/// Returns the missing inputs that keep the next runs of a node set from being created.
+///
+/// Only those of services that some host has not completed yet count.
 fn lacking(seen: &Observed, name: &str, kept: &NodeSetProgress) -> MissingInputs {
     let attempts = evaluate::attempts(seen);
     let open = kept.hosts.values().filter(|it| !evaluate::is_ended(it, attempts));
@@ -184,14 +193,14 @@ fn lacking(seen: &Observed, name: &str, kept: &NodeSetProgress) -> MissingInputs
     MissingInputs::of(seen, name, kept, kept.services.get(front..).unwrap_or_default())
 }
 
-/// Hosts with services to come whose machines have gone since the deployment began.
+/// Returns the fault of hosts with open services whose machines are gone since the beginning.
 fn machines_missing(seen: &Observed, part: &NodeSetPart) -> Option<Fault> {
     let attempts = evaluate::attempts(seen);
     let open = part.hosts.iter().filter(|it| !evaluate::is_ended(&it.live, attempts));
     faults::of_machines(seen, &part.name, open.map(|it| it.name.clone()))
 }
 
-/// When something is due that no watch tells.
+/// Requeues the deployment for changes that no informer reports.
 fn look_again(plan: &mut Plan, parts: &[NodeSetPart], inputs: &[Fault], now: Timestamp) {
     for at in parts.iter().filter_map(|it| it.told_at) {
         plan.requeue_at(at, now);

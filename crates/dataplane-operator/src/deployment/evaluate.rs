@@ -1,4 +1,5 @@
-//! The judgement on one node set of a deployment: where each host stands, and what is told of it.
+//! The evaluation of a node set's part of a deployment: the progress of each host, and what of it
+//! the status reports.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,50 +28,51 @@ use crate::deployment::services::List;
 use crate::node_set::host_keys::{accept_command, trust};
 use crate::role::host_key::Offers;
 
-/// What is the same for all hosts of a node set.
+/// The arguments that are the same for all hosts of a node set.
 pub struct Common<'a> {
-    /// Everything that was seen.
+    /// The observed objects.
     pub seen: &'a Observed,
-    /// The runs that touch its hosts.
+    /// The runs that target its hosts.
     pub runs: &'a [Run<'a>],
-    /// What runs were offered as hosts' keys.
+    /// The ssh host keys that were presented to runs.
     pub offers: &'a Offers<'a>,
     /// Whether the next service may begin.
     pub may_run: bool,
-    /// Whom the limits hold back.
+    /// The hosts that the disruption budget blocks.
     pub blocked: &'a Blocked,
-    /// The time.
+    /// The present time.
     pub now: Timestamp,
 }
 
-/// How many attempts a service has on a host.
+/// Returns the maximum number of attempts of a service on a host.
 pub fn attempts(seen: &Observed) -> i64 {
     attempts_of(&seen.deployment)
 }
 
-/// How many attempts a service of a deployment has on a host.
+/// Returns the maximum number of attempts of a deployment's service on a host: `backoffLimit` + 1.
 pub fn attempts_of(deployment: &Deployment) -> i64 {
     i64::from(deployment.spec.backoff_limit) + 1
 }
 
-/// Whether nothing will be done about a host any more.
+/// Returns whether a host has succeeded or failed for good.
 pub fn is_ended(kept: &HostProgress, attempts: i64) -> bool {
     kept.state == RunState::Succeeded || is_given_up(kept, attempts)
 }
 
-/// Whether a host has failed for good.
+/// Returns whether a host has failed for good: its attempts are used up, or the failure is final.
 pub fn is_given_up(kept: &HostProgress, attempts: i64) -> bool {
     let is_final = || kept.reason.as_deref().is_some_and(|it| FailureReason::parse(it).is_final());
     kept.state == RunState::Failed && (kept.attempt >= attempts || is_final())
 }
 
-/// The progress of a node set that begins.
+/// Returns the initial progress of a node set.
 pub fn beginning(seen: &Observed, node_set: &NodeSet, list: List) -> NodeSetProgress {
     let name = node_set.name_any();
     let List { services, joined } = list;
     let state = if services.is_empty() { RunState::Succeeded } else { RunState::Pending };
     let status = node_set.status.as_ref();
-    // What another deployment is at is out of service, and where that fails too, this one begins there.
+    // Hosts on which another deployment is at work are out of service. If that one fails too, this
+    // deployment begins with them.
     let failed = in_states(node_set, &[HostState::Failed, HostState::Deploying]);
     let pending = |host: &String| HostProgress {
         done: 0,
@@ -90,19 +92,20 @@ pub fn beginning(seen: &Observed, node_set: &NodeSet, list: List) -> NodeSetProg
     }
 }
 
-/// Whether another deployment has failed on a host for good, which the node set does not tell yet.
+/// Returns whether another deployment has failed on a host for good and the node set's status does
+/// not report it yet.
 fn is_given_up_by_another(seen: &Observed, node_set: &str, host: &str) -> bool {
     let other = seen.others.get(node_set).and_then(|it| it.get(host));
     other.is_some_and(|it| it.doing == OwnProgress::GivenUp)
 }
 
-/// The hosts of a node set that were in service, and whose state there is one of these.
+/// Returns the hosts of a node set that were in service and have one of these states.
 fn in_states<'a>(node_set: &'a NodeSet, states: &[HostState]) -> BTreeSet<&'a str> {
     let hosts = in_service(node_set).filter(|it| states.contains(&it.state));
     hosts.map(|it| it.name.as_str()).collect()
 }
 
-/// Judges a node set's part; `is_new` says whether the status does not tell of it yet.
+/// Evaluates a node set's part; `is_new` says that the status does not contain it yet.
 pub fn evaluate(
     common: &Common<'_>,
     name: &str,
@@ -119,14 +122,14 @@ pub fn evaluate(
     let has_failed = |host: &str| failed.contains(host) || is_given_up_by_another(seen, name, host);
     let mut evaluated = Vec::new();
     for (host, kept) in &kept.hosts {
-        // Another deployment has failed there since this one began.
+        // Another deployment has failed on the host since this one began.
         let kept = if is_untouched(kept) && has_failed(host) {
             Cow::Owned(HostProgress { failures: 1, ..kept.clone() })
         } else {
             Cow::Borrowed(kept)
         };
         let found = described.as_mut().and_then(|it| it.remove(host));
-        // A host that was taken out of the node set is nobody's any more.
+        // A host that was removed from the node set is no longer deployed.
         if found.is_none() && node_set.is_some() {
             continue;
         }
@@ -157,7 +160,7 @@ pub fn evaluate(
     }
 }
 
-/// What is kept of a node set as a whole.
+/// Returns the recorded progress of a node set without its hosts.
 fn without_hosts(kept: &NodeSetProgress) -> NodeSetProgress {
     NodeSetProgress {
         uid: kept.uid.clone(),
@@ -167,6 +170,8 @@ fn without_hosts(kept: &NodeSetProgress) -> NodeSetProgress {
         hosts: BTreeMap::new(),
     }
 }
+/// What a user does about a host for which all attempts have failed.
+const WAY_ON: &str = "correct the cause and create another OpenStackDataPlaneDeployment";
 
 fn one(
     common: &Common<'_>,
@@ -178,25 +183,21 @@ fn one(
 ) -> EvaluatedHost {
     let Common { seen, runs, offers, now, .. } = *common;
     let desired = provisioning.desired.as_slice();
-    let found = found.map(|it| match provisioning.addresses.get(host) {
-        Some(address) => it.at(address),
-        None => it,
-    });
+    let address = provisioning.addresses.get(host);
+    let found = found.map(|it| if let Some(address) = address { it.at(address) } else { it });
     let ssh = node_set.and_then(|it| ssh_digests(seen, it));
     let known = node_set.zip(found.as_ref());
     let trust =
         known.map(|(set, it)| trust(set, ssh, it, machine(set, it), offers)).unwrap_or_default();
-    let failures = seen.deployment.status.iter().flat_map(|it| &it.failures);
-    let mut text = failures.filter(|it| it.node_set == set_name && it.host == host);
-    let text = text.next().map(|it| it.message.as_str());
+    let text = failure_text(seen, set_name, host);
     let secret = node_set.map(|it| it.spec.node_template.ansible_ssh_private_key_secret.as_str());
     let version = ssh.map(|it| it.version.as_str());
     let token = trust.token();
     let accept = trust.is_learned.then(|| accept_command(&seen.namespace, set_name));
-    let object = format!("openstackdataplanenodeset/{set_name}");
-    let take_over = take_over_command(&seen.namespace, &object);
+    let take_over =
+        take_over_command(&seen.namespace, &format!("openstackdataplanenodeset/{set_name}"));
     let judge = |kept: &HostProgress, may_run: bool| {
-        let evaluated = Host {
+        let host = Host {
             name: host,
             desired,
             recorded: &to_service_runs(host, desired, Some(kept), runs, text),
@@ -206,22 +207,18 @@ fn one(
             trusted: &token,
             accept: accept.as_deref(),
             take_over: &take_over,
-            retries: Retries::Limited {
-                attempts: attempts(seen),
-                way_on: "correct the cause and create another OpenStackDataPlaneDeployment",
-            },
+            retries: Retries::Limited { attempts: attempts(seen), way_on: WAY_ON },
         };
-        provisioning.schedule(&evaluated, position(kept), now)
+        provisioning.schedule(&host, position(kept), now)
     };
     let block = common.blocked.get(set_name).and_then(|it| it.get(host)).copied();
-    let (mut sequence, mut runs) =
-        judge(&started(kept), common.may_run && has_machine && block.is_none());
+    let may_run = common.may_run && has_machine && block.is_none();
+    let (mut sequence, mut runs) = judge(&started(kept), may_run);
     if matches!(&sequence.state, SequenceState::NeedsRun(need) if lacking.holds(&need.service)) {
         (sequence, runs) = judge(&started(kept), false);
     }
-    if is_untouched(kept)
-        && !matches!(sequence.state, SequenceState::NeedsRun(_) | SequenceState::InRun { .. })
-    {
+    let is_due = matches!(sequence.state, SequenceState::NeedsRun(_) | SequenceState::InRun { .. });
+    if is_untouched(kept) && !is_due {
         (sequence, runs) = judge(kept, false);
     }
     EvaluatedHost {
@@ -236,12 +233,20 @@ fn one(
     }
 }
 
-/// What the node set tells of a host's machine; what is new of it stands there already.
+/// Returns the message that the deployment's status has about the failure of a host.
+fn failure_text<'a>(seen: &'a Observed, node_set: &str, host: &str) -> Option<&'a str> {
+    let mut failures = seen.deployment.status.iter().flat_map(|it| &it.failures);
+    failures.find(|it| it.node_set == node_set && it.host == host).map(|it| it.message.as_str())
+}
+
+/// Returns the record of a host's machine in the node set's status.
+///
+/// The flag for a new installation is false: the node set's record already takes it into account.
 fn machine<'a>(set: &'a NodeSet, host: &Described<'_>) -> (Option<&'a HostMachine>, bool) {
     (set.status.as_ref().and_then(|it| it.machines.get(&host.name)), false)
 }
 
-/// The runs that touch the hosts of a node set.
+/// Returns the runs that target the hosts of a node set.
 pub fn runs_of<'a>(runs: &[Run<'a>], node_set: &str, kept: &NodeSetProgress) -> Vec<Run<'a>> {
     let is_its = |it: &&Run<'a>| {
         let label = it.object.labels().get(NODE_SET_LABEL);
@@ -250,5 +255,5 @@ pub fn runs_of<'a>(runs: &[Run<'a>], node_set: &str, kept: &NodeSetProgress) -> 
     runs.iter().filter(is_its).cloned().collect()
 }
 
-/// Labels of a run, as users of upstream know them.
+/// The label of a run that names its node set, as in upstream.
 pub const NODE_SET_LABEL: &str = "openstackdataplanenodeset";

@@ -1,4 +1,4 @@
-//! Which change concerns which deployment.
+//! Maps changes of watched objects to the deployments that they concern.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::deployment::finalizer::is_open;
 use crate::deployment::observe::{Caches, is_ours, key};
 use crate::indexes::{BY_NODE_SET, node_sets_of};
 
-/// Wakes deployments by `queue`.
+/// Enqueues the deployments that a change concerns.
 pub fn map_events(queue: &Arc<WorkQueue>, caches: &Caches) {
     let (to, all) = (Arc::clone(queue), Arc::clone(&caches.deployments));
     caches.deployments.on_change(move |deployment| {
@@ -38,7 +38,7 @@ pub fn map_events(queue: &Arc<WorkQueue>, caches: &Caches) {
         let (kind, namespace) = (Deployment::kind(&()), run.namespace().unwrap_or_default());
         for owner in run.owner_references().iter().filter(|it| it.kind == kind) {
             to.push(key(&namespace, &owner.name));
-            // A status does not follow each run.
+            // The status is not updated for each run.
             if let Some(deployment) = all.get(&Key::new(&namespace, &owner.name)) {
                 push_others(&to, &all, &deployment);
             }
@@ -61,7 +61,7 @@ pub fn map_events(queue: &Arc<WorkQueue>, caches: &Caches) {
     });
 }
 
-/// Wakes the other deployments of the same node sets, for they share the places of these.
+/// Enqueues the other deployments of the same node sets, which share their disruption budget.
 fn push_others(to: &WorkQueue, all: &Cache<Deployment>, deployment: &Deployment) {
     for set in node_sets_of(deployment) {
         let others = all.indexed(BY_NODE_SET, &set);
@@ -75,7 +75,7 @@ fn key_of(deployment: &Deployment) -> Key {
     key(&deployment.namespace().unwrap_or_default(), &deployment.name_any())
 }
 
-/// The deployments of an object's namespace that are not over, or wait for others to know it.
+/// Returns the open deployments in an object's namespace.
 fn open_beside<'a, K: Resource>(
     all: &'a [Arc<Deployment>],
     object: &K,

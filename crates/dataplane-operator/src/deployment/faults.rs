@@ -1,4 +1,5 @@
-//! What keeps a deployment from beginning or from going on, each with object, cause and next step.
+//! Faults that keep a deployment from beginning or continuing, each with object, cause and next
+//! step.
 
 use std::collections::BTreeMap;
 use std::slice;
@@ -24,29 +25,30 @@ use crate::role::build::sources;
 use crate::role::faults::{invalid, unreadable_service};
 use crate::role::networks;
 
-/// How many hosts a message names.
+/// The maximum number of hosts that a message names.
 const NAMED: usize = 5;
-/// How many hosts one run may touch.
+/// The maximum number of hosts of one run.
 const RUN_LIMIT: usize = 500;
-/// How many bytes a status may have when each service has run once: an object has 1.5 MiB at most,
-/// and further attempts are told as well.
+/// The maximum size in bytes of a status after each service has run once.
+///
+/// An object has 1.5 MiB at most, and the status also records further attempts.
 const STATUS_LIMIT: usize = 700_000;
-/// What the status tells of a host beside its name, while a run of it is on its way.
+/// The size in bytes of a host's entry in the status during a run, without its name.
 const HOST_SIZE: usize = 190;
-/// What it tells of a run.
+/// The size in bytes of a run's entry in the status.
 const RUN_SIZE: usize = 330;
 
-/// What keeps the next runs of a node set from being made, once it has begun.
+/// The missing inputs of the next runs of a node set that has begun.
 #[derive(Clone, Debug, Default)]
 pub struct MissingInputs {
-    /// Those of all its services.
+    /// Those that concern all its services.
     pub of_set: Vec<Fault>,
-    /// Those of the services that some host does not have yet, in their order.
+    /// Those of the services that some host has not completed yet, in their order.
     pub of_services: Vec<(String, Vec<Fault>)>,
 }
 
 impl MissingInputs {
-    /// What is lacking of a node set and of those of its services.
+    /// Finds the missing inputs of a node set and of these of its services.
     pub fn of(seen: &Observed, node_set: &str, kept: &NodeSetProgress, open: &[String]) -> Self {
         if let Some(fault) = of_replaced(seen, node_set, kept) {
             return Self { of_set: vec![fault], ..Self::default() };
@@ -56,12 +58,12 @@ impl MissingInputs {
         Self { of_set: of_node_set(seen, node_set), of_services: of_services.collect() }
     }
 
-    /// Everything that is lacking.
+    /// Returns all faults.
     pub fn all(&self) -> impl Iterator<Item = &Fault> {
         self.of_set.iter().chain(self.of_services.iter().flat_map(|it| &it.1))
     }
 
-    /// Whether a host that comes to that service has to wait.
+    /// Returns whether a host has to wait before this service.
     pub fn holds(&self, service: &str) -> bool {
         let is_its = |it: &&(String, Vec<Fault>)| it.0 == service;
         let own = self.of_services.iter().find(is_its);
@@ -69,7 +71,7 @@ impl MissingInputs {
     }
 }
 
-/// What a deployment waits for before it begins: its node sets.
+/// Returns the faults of node sets that a deployment waits for before it begins.
 pub fn of_setup(seen: &Observed) -> Vec<Fault> {
     seen.named().into_iter().filter_map(|it| not_set_up(seen, it)).collect()
 }
@@ -91,7 +93,7 @@ fn not_set_up(seen: &Observed, name: &str) -> Option<Fault> {
     let is_current =
         status.is_some_and(|it| it.observed_generation == node_set.metadata.generation);
     let conditions = status.map(|it| it.conditions.as_slice()).unwrap_or_default();
-    // Its other conditions speak of services that this deployment may not have.
+    // Its other conditions may be about services that this deployment does not have.
     let setup = conditions::find(conditions, SETUP_READY).filter(|_| is_current);
     let is_set_up = setup.is_some_and(|it| it.status == ConditionStatus::True);
     let is_going = is_terminating(&**node_set);
@@ -118,7 +120,7 @@ fn unreadable_set(seen: &Observed, name: &str, why: &str) -> Fault {
     Fault::missing("NodeSetUnreadable", conditions::truncated(&text, 1000))
 }
 
-/// Of hosts whose machines are not there: nothing is deployed to them.
+/// Returns the fault of hosts without a ready machine; nothing is deployed to them.
 pub fn of_machines(
     seen: &Observed,
     name: &str,
@@ -141,7 +143,7 @@ pub fn of_machines(
     Some(Fault::missing("MachinesNotReady", conditions::truncated(&text, 1000)))
 }
 
-/// What services of a node set need and do not have.
+/// Returns the faults of a node set's services and of what they need.
 pub fn of_services(seen: &Observed, node_set: &str, services: &[String]) -> Vec<Fault> {
     let mut faults = Vec::new();
     for name in services {
@@ -200,8 +202,10 @@ fn of_service(seen: &Observed, node_set: &str, name: &str, service: &Service) ->
     faults
 }
 
-/// The certificates that services of a node set wait for, before a deployment begins. Afterwards they
-/// are there: nothing that changes meanwhile holds it.
+/// Returns the faults of certificates that services of a node set wait for before a deployment
+/// begins.
+///
+/// Afterwards they exist, and a later change of them does not block the deployment.
 pub fn of_certificates(seen: &Observed, node_set: &str, services: &[String]) -> Vec<Fault> {
     let Some(set) = seen.node_sets.get(node_set) else { return Vec::new() };
     let of_service = |name: &String| {
@@ -228,7 +232,7 @@ fn too_many_hosts(seen: &Observed, service: &str) -> Option<Fault> {
     })
 }
 
-/// Of a deployment whose status would become too large to be written: it could not go on.
+/// Returns the fault of a deployment whose status would become too large to be written.
 pub fn of_size(seen: &Observed, lists: &BTreeMap<String, List>) -> Option<Fault> {
     let sizes = lists.iter().map(|(name, list)| {
         let names: Vec<String> = hosts_of(seen, name).collect();
@@ -248,7 +252,7 @@ pub fn of_size(seen: &Observed, lists: &BTreeMap<String, List>) -> Option<Fault>
     })
 }
 
-/// What the runs on a node set's hosts need beside what its services do.
+/// Returns the faults of what the runs on a node set's hosts need besides their services' inputs.
 pub fn of_node_set(seen: &Observed, name: &str) -> Vec<Fault> {
     let Some(node_set) = seen.node_sets.get(name) else {
         return not_set_up(seen, name).into_iter().collect();
@@ -267,7 +271,8 @@ pub fn of_node_set(seen: &Observed, name: &str) -> Vec<Fault> {
     faults
 }
 
-/// Of a node set that was deleted since the deployment began, where another one has its name now.
+/// Returns the fault of a node set that was replaced by another one of its name after the
+/// deployment began.
 fn of_replaced(seen: &Observed, name: &str, kept: &NodeSetProgress) -> Option<Fault> {
     let is_replaced = seen.node_sets.get(name).is_some_and(|it| !kept.is_of(it));
     is_replaced.then(|| {
@@ -302,7 +307,8 @@ fn ssh_fault(seen: &Observed, node_set: &NodeSet) -> Option<Fault> {
     }
 }
 
-/// Of node sets without hosts: a run is of hosts, so nothing would ever run, not even for localhost.
+/// Returns the fault of node sets without hosts: a run needs hosts, so nothing would ever run, not
+/// even on localhost.
 pub fn of_no_hosts(seen: &Observed) -> Option<Fault> {
     let named = seen.named();
     let is_empty = |it: &&str| seen.node_sets.get(*it).is_some_and(|it| it.spec.nodes.is_empty());
@@ -318,7 +324,7 @@ pub fn of_no_hosts(seen: &Observed) -> Option<Fault> {
     })
 }
 
-/// A limit that leaves out every host of all node sets: nothing would ever run.
+/// Returns the fault of a limit that excludes every host of all node sets: nothing would ever run.
 pub fn of_limit(seen: &Observed) -> Option<Fault> {
     let limit = seen.deployment.spec.ansible_limit.as_deref()?;
     let mut sets = seen.node_sets.iter().filter(|(_, it)| !it.spec.nodes.is_empty()).peekable();

@@ -1,4 +1,4 @@
-//! The finalizer on a deployment that is running: it is not deleted by accident.
+//! The finalizer on a running deployment, which keeps it from being deleted by accident.
 
 use api::conditions::ConditionDraft;
 use api::dataplane::{Deployment, NodeSet};
@@ -10,24 +10,25 @@ use operator_core::run_engine::Run;
 use crate::deployment::observed::Observed;
 use crate::deployment::status::DEPLOYMENT_READY;
 
-/// On a deployment from its first run until its node sets know its end.
+/// The finalizer on a deployment from its first run until its node sets have recorded its end.
 pub const RUNNING: &str = "dataplane.openstack.org/deployment";
-/// Annotation with which a human lets a running deployment be deleted.
+/// Annotation with which a user confirms the deletion of a running deployment.
 pub const CONFIRM: &str = "dataplane.openstack.org/confirm-delete";
 
-/// Whether a deployment is not over, or its node sets do not know its end yet.
+/// Returns whether a deployment has not ended, or its node sets have not recorded its end yet.
 pub fn is_open(deployment: &Deployment) -> bool {
     !deployment.has_ended() || has_finalizer(deployment, RUNNING)
 }
 
-/// The step that lets a deployment go that is over.
+/// Returns the step that removes the finalizer of a deployment that has ended.
 pub fn over(seen: &Observed) -> Option<Step> {
     remove_finalizer(&*seen.deployment, RUNNING, "it is over").filter(|_| is_known(seen))
 }
 
-/// Whether the node sets know how a deployment has ended: then nobody needs it any more. One that goes
-/// itself, or had its name before, asks for nothing, one that cannot be read may ask; and a user who
-/// confirms does not wait.
+/// Returns whether the node sets have recorded the end of a deployment, so that nothing needs it.
+///
+/// Node sets that are being deleted or were replaced do not count. One that cannot be parsed may
+/// still need the deployment. A user's confirmation overrides all of this.
 fn is_known(seen: &Observed) -> bool {
     let deployment = &*seen.deployment;
     let uid = deployment.uid().unwrap_or_default();
@@ -40,17 +41,19 @@ fn is_known(seen: &Observed) -> bool {
     is_confirmed(deployment) || (seen.unreadable_sets.is_empty() && is_known())
 }
 
-/// Whether the human says that the runs may be cut short.
+/// Returns whether the user confirmed that the runs may be aborted.
 pub fn is_confirmed(deployment: &Deployment) -> bool {
     deployment.annotations().get(CONFIRM).is_some_and(|it| it == "true")
 }
 
-/// Whether a run may have touched a host and has not ended.
+/// Returns whether a run may have changed a host and has not ended.
 fn is_at_work(run: &Run<'_>) -> bool {
     run.has_begun() && !run.is_finished()
 }
 
-/// What is told while a deployment that is being deleted is held; nothing where it is not.
+/// Returns the condition of a deployment whose deletion waits for runs or a confirmation.
+///
+/// Returns `None` when nothing holds the deletion up.
 pub fn condition(deployment: &Deployment, runs: &[Run<'_>]) -> Option<ConditionDraft> {
     let is_going = is_terminating(deployment) && has_finalizer(deployment, RUNNING);
     let at_work: Vec<String> = runs.iter().filter(|it| is_at_work(it)).map(Run::name).collect();
@@ -70,8 +73,8 @@ pub fn condition(deployment: &Deployment, runs: &[Run<'_>]) -> Option<ConditionD
     Some(ConditionDraft::warning(DEPLOYMENT_READY, "DeletionNotConfirmed", text))
 }
 
-/// The step that lets a deployment go that is being deleted before its end: as soon as nothing of it is
-/// at work, or the human confirms.
+/// Returns the step that removes the finalizer of an unfinished deployment that is being deleted:
+/// when no run is at work, or the user confirms.
 pub fn going(deployment: &Deployment, runs: &[Run<'_>]) -> Option<Step> {
     let because = "nothing of it is at work, or its deletion was confirmed";
     let may_go = is_confirmed(deployment) || !runs.iter().any(is_at_work);

@@ -1,4 +1,4 @@
-//! The hosts of a node set as the runs of a deployment see them.
+//! The hosts of a node set as a deployment's runs target them.
 
 use std::collections::BTreeMap;
 
@@ -13,26 +13,26 @@ use operator_runtime::source_cache::Digests;
 
 use crate::deployment::observed::Observed;
 
-/// The hosts of a node set by their names in the inventory.
+/// Returns the hosts of a node set by their inventory names.
 pub fn by_name(node_set: &NodeSet) -> BTreeMap<String, Host<'_>> {
     hosts(node_set).into_iter().map(|it| (it.name.clone(), it)).collect()
 }
 
-/// The hosts of a node set on which all of its services have succeeded once.
+/// Returns the hosts of a node set on which all of its services have succeeded once.
 pub fn in_service(node_set: &NodeSet) -> impl Iterator<Item = &NodeSetHost> {
     node_set.status.iter().flat_map(|it| &it.hosts).filter(|it| it.hash.is_some())
 }
 
-/// What is known of a node set's ssh Secret, where it exists.
+/// Returns the digests of a node set's ssh Secret; `None` when it does not exist.
 pub fn ssh_digests<'a>(seen: &'a Observed, node_set: &NodeSet) -> Option<&'a Digests> {
     let secret = &node_set.spec.node_template.ansible_ssh_private_key_secret;
     seen.sources.get(&SourceRef::secret(&seen.namespace, secret))
 }
 
-/// How a host is reached by a run.
+/// Returns how a run connects to a host.
 ///
-/// A key that was learned on the way is asked for again, pinned, until the node set tells of it: its
-/// inventory has it then, and before that ssh finds it in the run's own file.
+/// A key that an earlier run learned is scanned again, pinned to that key, until the node set's
+/// status reports it. From then on the inventory contains it; before, ssh uses the run's own file.
 pub fn reach(
     seen: &Observed,
     node_set: &NodeSet,
@@ -53,7 +53,7 @@ pub fn reach(
     }
 }
 
-/// The hosts of a node set that take part: those that the limit does not leave out.
+/// Returns the hosts of a node set that take part: those that the limit does not exclude.
 pub fn hosts_of<'a>(seen: &'a Observed, node_set: &'a str) -> impl Iterator<Item = String> + 'a {
     let limit = seen.deployment.spec.ansible_limit.as_deref();
     let is_in =
@@ -62,7 +62,7 @@ pub fn hosts_of<'a>(seen: &'a Observed, node_set: &'a str) -> impl Iterator<Item
     node_set.into_iter().flat_map(|it| by_name(it).into_keys()).filter(is_in)
 }
 
-/// Whether services may begin on a host as far as its machine goes.
+/// Returns whether a host's machine lets services begin; true when no machine was requested.
 pub fn has_machine(set: &NodeSet, host: &str) -> bool {
     let machine = set.status.as_ref().and_then(|it| it.machines.get(host));
     machine_template(set).is_none() || machine.is_some_and(|it| it.ready)

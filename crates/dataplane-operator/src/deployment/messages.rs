@@ -1,4 +1,4 @@
-//! The words in which a deployment tells of its hosts: names of conditions, and what failed where.
+//! The texts about a deployment's hosts: names of conditions, and messages about failures.
 
 use api::conditions::truncated;
 use api::dataplane::{DeploymentFailure, HostProgress};
@@ -8,12 +8,12 @@ use operator_core::run_engine::host_progress::position;
 
 use crate::deployment::node_set_part::{EvaluatedHost, NodeSetPart};
 
-/// How many hosts are told of by name.
+/// The maximum number of hosts whose failures are reported.
 pub const NAMED_HOSTS: usize = 5;
-/// How long the part of a message about one host may be.
+/// The maximum number of characters about one host in a message.
 const HOST_TEXT: usize = 400;
 
-/// The type of a service's condition: `Service`, its name as one word, `DeploymentReady`.
+/// Returns the type of a service's condition: `Service`, its name in CamelCase, `DeploymentReady`.
 pub fn service_condition(service: &str) -> String {
     let mut word = String::with_capacity(service.len());
     let mut is_start = true;
@@ -28,7 +28,7 @@ pub fn service_condition(service: &str) -> String {
     format!("Service{word}DeploymentReady")
 }
 
-/// What failed on the first hosts that fail: on those that are given up before the others.
+/// Returns the failures of the first hosts that fail; hosts that failed for good come first.
 pub fn failures(
     parts: &[NodeSetPart],
     is_given_up: impl Fn(&HostProgress) -> bool,
@@ -49,7 +49,7 @@ fn failure(part: &NodeSetPart, host: &EvaluatedHost, kept: &HostProgress) -> Dep
     let reason = kept.reason.clone().unwrap_or_default();
     let record = host.sequence.services.iter().find(|it| it.name == service);
     let reported = record.and_then(|it| it.message.clone());
-    // Of a host that was not among the first when it failed, the few words are left.
+    // The full message is unknown if the host was not among the first when it failed.
     let message =
         reported.unwrap_or_else(|| format!("Host {}: {reason} (service {service}).", host.name));
     DeploymentFailure {
@@ -61,7 +61,7 @@ fn failure(part: &NodeSetPart, host: &EvaluatedHost, kept: &HostProgress) -> Dep
     }
 }
 
-/// The failures in one text, with the number of those that have no place in it.
+/// Joins the failures into one text, with the number of those that are left out.
 pub fn together(failures: &[&DeploymentFailure], n_all: usize) -> String {
     let mut texts: Vec<String> = failures.iter().map(|it| it.message.clone()).collect();
     if n_all > failures.len() {
@@ -70,7 +70,8 @@ pub fn together(failures: &[&DeploymentFailure], n_all: usize) -> String {
     texts.join(" ")
 }
 
-/// What the first run that waits waits for, where nothing else of the deployment is at work.
+/// Returns what the first waiting run waits for; `None` when anything else of the deployment is at
+/// work.
 pub fn waiting(parts: &[NodeSetPart]) -> Option<String> {
     let hosts = || parts.iter().flat_map(|it| &it.hosts);
     let of_host = |it: &EvaluatedHost| match &it.sequence.state {

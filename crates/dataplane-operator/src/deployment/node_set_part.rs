@@ -1,4 +1,4 @@
-//! A node set's part of a deployment, with each of its hosts as it was judged.
+//! A node set's part of a deployment, with each of its evaluated hosts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,24 +11,24 @@ use operator_core::run_engine::service_sequence::ServiceSequence;
 
 use crate::deployment::faults::MissingInputs;
 
-/// One host, judged.
+/// The result of evaluating one host.
 #[derive(Clone, Debug)]
 pub struct EvaluatedHost {
-    /// Its name in the inventory.
+    /// Its inventory name.
     pub name: String,
-    /// Its `host:port`; unknown while its node set is.
+    /// Its `host:port`; `None` while the node set does not describe it.
     pub address: Option<String>,
-    /// By which key it is known.
+    /// The trusted ssh host key.
     pub trust: HostKeyTrust,
-    /// Where it stands.
+    /// The result of its service sequence.
     pub sequence: ServiceSequence,
-    /// Where it is now, in few words.
+    /// Its present progress, in the short form of the status.
     pub live: HostProgress,
-    /// What the status does not say of it.
+    /// The progress that the status does not contain yet.
     pub pending_progress: Option<PendingProgress>,
-    /// Whether the status tells that it is not begun with.
+    /// Whether nothing of its deployment has begun according to the status.
     pub is_untouched: bool,
-    /// Why it is not begun with now, or not gone on with after a service for all node sets.
+    /// Why it may not begin now, or not continue after a service for all node sets.
     pub blocked: Option<BlockReason>,
 }
 
@@ -37,42 +37,43 @@ pub struct EvaluatedHost {
 pub struct NodeSetPart {
     /// The node set's name.
     pub name: String,
-    /// The node set, where it exists.
+    /// The node set, if it still exists.
     pub node_set: Option<Arc<NodeSet>>,
-    /// Its services in order, as they were when the deployment began.
+    /// Its services in order, as recorded when the deployment began.
     pub services: Vec<String>,
-    /// Those of them that begin with another node set.
+    /// Those of them that another node set leads.
     pub joined: Vec<String>,
-    /// What keeps its next runs from being made.
+    /// The missing inputs that keep its next runs from being created.
     pub lacking: MissingInputs,
     /// Its hosts, by name.
     pub hosts: Vec<EvaluatedHost>,
-    /// Whether this pass tells where each host is now.
+    /// Whether this pass writes the present progress of each host.
     pub is_news: bool,
-    /// When what is not told yet will be, whatever the others do.
+    /// When pending progress is written at the latest; `None` when there is none or it is written
+    /// now.
     pub told_at: Option<Timestamp>,
-    /// What the status says of it.
+    /// The progress that the status shows.
     pub shown: NodeSetProgress,
 }
 
 impl NodeSetPart {
-    /// Whether a service begins with this node set.
+    /// Returns whether this node set leads a service: its hosts decide when the service begins.
     pub fn leads(&self, service: &str) -> bool {
         let is_it = |it: &String| it == service;
         self.services.iter().any(is_it) && !self.joined.iter().any(is_it)
     }
 }
 
-/// What the status does not say of a host yet, and since when.
+/// Progress of a host that the status does not contain yet, and its time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PendingProgress {
-    /// A run that was made then is at work.
+    /// A run that was created at that time is at work.
     Begun(Timestamp),
-    /// Its last service succeeded then.
+    /// Its last service succeeded at that time.
     Done(Timestamp),
-    /// Anything else: it is written at once.
+    /// Anything else, which is written at once.
     Urgent,
 }
 
-/// Node set → host → why it waits.
+/// Node set → host → why it is blocked.
 pub type Blocked = BTreeMap<String, BTreeMap<String, BlockReason>>;

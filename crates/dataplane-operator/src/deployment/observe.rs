@@ -1,4 +1,4 @@
-//! Reads everything that the judgement on a deployment needs.
+//! Reads the objects on which the evaluation of a deployment depends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::indexes::{BY_NODE_SET, BY_OWNER};
 use crate::node_set::observe::{brings_certificates, sources_of_vars};
 use crate::node_set::tls::certificate_source;
 
-/// The watched world.
+/// The caches from which deployments are read.
 pub struct Caches {
     /// All deployments, indexed [`BY_NODE_SET`].
     pub deployments: Arc<Cache<Deployment>>,
@@ -38,26 +38,53 @@ pub struct Caches {
     pub runs: Arc<Cache<AnsibleEe>>,
     /// All ConfigMaps and Secrets.
     pub sources: Arc<SourceCache>,
-    /// All network attachments, if the cluster has them.
+    /// All network attachments, if the cluster serves the kind.
     pub attachments: Arc<Attachments>,
-    /// For the content of sources.
+    /// The API client, for the content of sources.
     pub api: Arc<Api>,
 }
 
-/// What the queue's keys of deployments begin with: no object's name has a slash.
+/// The prefix of a deployment's workqueue key; it has a slash, so the key equals no object's name.
 const PREFIX: &str = "deployment/";
 
-/// The queue's key of a deployment.
+/// Returns the workqueue key of a deployment.
 pub fn key(namespace: &str, name: &str) -> Key {
     Key::new(namespace, format!("{PREFIX}{name}"))
 }
 
-/// Whether a key is one of deployments.
+/// Returns whether a key is one of a deployment.
 pub fn is_ours(key: &Key) -> bool {
     key.name.starts_with(PREFIX)
 }
 
-/// Reads a deployment; `None` where nothing is left to do about it.
+/// Returns the services of a deployment, and the ConfigMaps and Secrets that its runs mount.
+fn services_and_sources(
+    caches: &Caches,
+    namespace: &str,
+    deployment: &Deployment,
+    node_sets: &BTreeMap<String, Arc<NodeSet>>,
+) -> (Found, BTreeSet<SourceRef>) {
+    let mut found = Found::default();
+    found.lookup(&caches.services, namespace, service_names(deployment, node_sets));
+    let mut desired = wanted_sources(namespace, node_sets, &found.services);
+    if found.services.values().any(|it| brings_certificates(it)) {
+        // Such a service also mounts the certificates and CA bundles of all others.
+        let all = node_sets.values().flat_map(|it| it.spec.services.clone());
+        found.lookup(&caches.services, namespace, all);
+        let bundles = found.services.values().filter_map(|it| Some(ca_bundle(it)?.0.to_owned()));
+        let certificates = node_sets.values().flat_map(|it| certificate_secrets(it).cloned());
+        let secrets = bundles.chain(certificates).map(|it| SourceRef::secret(namespace, &it));
+        desired.extend(secrets);
+    }
+    let certificate_sources =
+        found.services.values().filter_map(|it| certificate_source(it).map(str::to_owned));
+    let certificate_sources: Vec<String> =
+        certificate_sources.filter(|it| !found.services.contains_key(it)).collect();
+    found.lookup(&caches.services, namespace, certificate_sources);
+    (found, desired)
+}
+
+/// Reads a deployment; `None` when it is gone, or its end is recorded and nothing is left to do.
 pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let Some(name) = key.name.strip_prefix(PREFIX) else { return Ok(None) };
     let namespace = key.namespace.clone();
@@ -67,36 +94,15 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         return Ok(None);
     };
     let (node_sets, unreadable_sets) = lookup(&caches.node_sets, &namespace, named(&deployment));
-    let mut found = Found::default();
-    found.lookup(&caches.services, &namespace, service_names(&deployment, &node_sets));
-    let mut desired = wanted_sources(&namespace, &node_sets, &found.services);
-    if found.services.values().any(|it| brings_certificates(it)) {
-        // The others' certificates and CA bundles go with it.
-        let all = node_sets.values().flat_map(|it| it.spec.services.clone());
-        found.lookup(&caches.services, &namespace, all);
-        let bundles = found.services.values().filter_map(|it| Some(ca_bundle(it)?.0.to_owned()));
-        let certificates = node_sets.values().flat_map(|it| certificate_secrets(it).cloned());
-        let secrets = bundles.chain(certificates).map(|it| SourceRef::secret(&namespace, &it));
-        desired.extend(secrets);
-    }
-    let certificate_sources =
-        found.services.values().filter_map(|it| certificate_source(it).map(str::to_owned));
-    let certificate_sources: Vec<String> =
-        certificate_sources.filter(|it| !found.services.contains_key(it)).collect();
-    found.lookup(&caches.services, &namespace, certificate_sources);
-    let Found { services, unreadable } = found;
+    let (Found { services, unreadable }, desired) =
+        services_and_sources(caches, &namespace, &deployment, &node_sets);
     let secret = |it: &String| SourceRef::secret(&namespace, &inventory_name(it));
-    // Before reading, so that a change in between wakes the deployment again.
+    // Registered before reading, so that a change in between enqueues the deployment again.
     let all = desired.iter().cloned().chain(node_sets.keys().map(secret)).collect();
     caches.sources.depends(key, all);
     let exists = |it: &&String| caches.sources.version(&secret(it)).is_some();
     let inventories = node_sets.keys().filter(exists).cloned().collect();
-    let mut sources = BTreeMap::new();
-    for source in desired {
-        if let Some(digests) = caches.sources.digests(&caches.api, &source).await? {
-            sources.insert(source, digests);
-        }
-    }
+    let sources = caches.sources.digests_of(&caches.api, desired).await?;
     let names_networks = node_sets.values().any(|it| !it.spec.network_attachments.is_empty());
     let networks = caches.attachments.seen(&caches.api, &namespace, names_networks).await?;
     let owner = deployment.uid().unwrap_or_default();
@@ -105,18 +111,11 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         let service = caches.services.get(&Key::new(&namespace, name));
         service.is_some_and(|it| is_global(&it))
     };
-    let mut others = BTreeMap::new();
-    for (name, set) in &node_sets {
-        others.insert(
-            name.clone(),
-            concurrent_deployments::of(
-                &beside(caches, &deployment, set),
-                &deployment,
-                set,
-                is_for_all,
-            ),
-        );
-    }
+    let others_of = |set: &NodeSet| {
+        let beside = beside(caches, &deployment, set);
+        concurrent_deployments::of(&beside, &deployment, set, is_for_all)
+    };
+    let others = node_sets.iter().map(|(name, set)| (name.clone(), others_of(set))).collect();
     Ok(Some(Observed {
         deployment,
         namespace,
@@ -132,7 +131,7 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     }))
 }
 
-/// The node sets of these names that exist, and why others that exist cannot be read.
+/// Returns those of the named node sets that exist, and why others cannot be parsed.
 fn lookup(
     node_sets: &Cache<NodeSet>,
     namespace: &str,
@@ -148,7 +147,8 @@ fn lookup(
     (found, unreadable)
 }
 
-/// The other deployments of a node set that are not over, or whose end the node set does not tell yet.
+/// Returns the other deployments of a node set that have not ended, or whose end the node set has
+/// not recorded yet.
 fn beside(caches: &Caches, ours: &Deployment, set: &NodeSet) -> Vec<ConcurrentDeployment> {
     let all = caches.deployments.indexed(BY_NODE_SET, &Key::of(set));
     let others = all.into_iter().filter(|it| it.uid() != ours.uid() && is_open(it));
@@ -162,7 +162,7 @@ fn beside(caches: &Caches, ours: &Deployment, set: &NodeSet) -> Vec<ConcurrentDe
     others.map(with_runs).collect()
 }
 
-/// All services that are listed, and those that were when the deployment began.
+/// Returns the names of all listed services, and of those that were listed at the beginning.
 fn service_names(
     deployment: &Deployment,
     node_sets: &BTreeMap<String, Arc<NodeSet>>,

@@ -1,4 +1,4 @@
-//! Plain copies of what the decision on a deployment needs.
+//! The observed objects on which the evaluation of a deployment depends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,29 +12,29 @@ use operator_runtime::source_cache::Digests;
 use crate::attachments::Networks;
 use crate::default_services;
 
-/// What a service of a user's own trusts where it names nothing; upstream's default.
+/// The Secret with the CA bundle of a user's service that names none; upstream's default.
 pub const CA_BUNDLE: &str = "combined-ca-bundle";
 
-/// Plain copies of everything that was seen.
+/// All observed objects of a deployment.
 #[derive(Clone, Debug)]
 pub struct Observed {
     /// The deployment.
     pub deployment: Arc<Deployment>,
-    /// Its namespace.
+    /// The namespace of the deployment.
     pub namespace: String,
-    /// The node sets that it names, where they exist.
+    /// The node sets that it names, if they exist.
     pub node_sets: BTreeMap<String, Arc<NodeSet>>,
-    /// Those of them that exist and cannot be read: the field, and why.
+    /// Those of them that exist but cannot be parsed: which field, and why.
     pub unreadable_sets: BTreeMap<String, String>,
-    /// The services that may be deployed, and those whose certificates they use, where they exist.
+    /// The existing services that may be deployed, and those whose certificates they use.
     pub services: BTreeMap<String, Arc<Service>>,
-    /// Those of them that cannot be read: the field, and why.
+    /// Those of them that cannot be parsed: which field, and why.
     pub unreadable: BTreeMap<String, String>,
-    /// ConfigMaps and Secrets that are referred to, where they exist.
+    /// The existing ConfigMaps and Secrets that are referred to.
     pub sources: BTreeMap<SourceRef, Digests>,
     /// The node sets whose inventory exists.
     pub inventories: BTreeSet<String>,
-    /// Which network attachments exist.
+    /// The network attachments of the namespace.
     pub networks: Networks,
     /// The runs that the deployment owns.
     pub runs: Vec<Arc<AnsibleEe>>,
@@ -43,25 +43,26 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// The node sets in the deployment's order, each once.
+    /// Returns the node sets in the deployment's order, each once.
     pub fn named(&self) -> Vec<&str> {
         named(&self.deployment)
     }
 
-    /// The services that a node set is to get, before duplicates are left out.
+    /// Returns the services of a node set, before duplicates are removed.
     pub fn listed(&self, node_set: &str) -> &[String] {
         listed(&self.deployment, self.node_sets.get(node_set).map(|it| &**it))
     }
 }
 
-/// The node sets that a deployment names, each once.
+/// Returns the node sets that a deployment names, each once.
 pub fn named(deployment: &Deployment) -> Vec<&str> {
     let mut seen = BTreeSet::new();
     let names = deployment.spec.node_sets.iter().map(String::as_str);
     names.filter(|it| seen.insert(*it)).collect()
 }
 
-/// The services that a node set gets by a deployment: its own list, or the deployment's.
+/// Returns the services that a node set gets from a deployment: the deployment's list if it has
+/// one, else the node set's own.
 pub fn listed<'a>(deployment: &'a Deployment, node_set: Option<&'a NodeSet>) -> &'a [String] {
     match deployment.spec.services_override.as_slice() {
         [] => node_set.map(|it| it.spec.services.as_slice()).unwrap_or_default(),
@@ -69,8 +70,10 @@ pub fn listed<'a>(deployment: &'a Deployment, node_set: Option<&'a NodeSet>) -> 
     }
 }
 
-/// The Secret with the CA bundle of a service, and whether its runs wait for it: for one that nobody
-/// named they do not. The default services name theirs.
+/// Returns the Secret with a service's CA bundle, and whether its runs wait for the Secret.
+///
+/// They do not wait for the default Secret of a user's service that names none. Default services
+/// always name theirs.
 pub fn ca_bundle(service: &Service) -> Option<(&str, bool)> {
     if let Some(name) = service.spec.ca_certs.as_deref() {
         return (!name.is_empty()).then_some((name, true));
@@ -79,14 +82,16 @@ pub fn ca_bundle(service: &Service) -> Option<(&str, bool)> {
     (!is_default).then_some((CA_BUNDLE, false))
 }
 
-/// What another deployment does on a host that it has begun; of several deployments the last one counts.
+/// The progress of another deployment on a host that it has begun.
+///
+/// The order is the precedence: with several deployments, the greatest value counts.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum OwnProgress {
     /// It has failed there for good.
     GivenUp,
-    /// It has failed there, and tries again.
+    /// It has failed there, and retries.
     Failing,
-    /// It goes on there with the next service.
+    /// It continues there with the next service.
     GoingOn,
     /// It has a run there.
     InRun,
@@ -95,11 +100,11 @@ pub enum OwnProgress {
 /// A host that another deployment has begun and not finished.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Begun {
-    /// The deployment, by name.
+    /// The name of the deployment.
     pub deployment: String,
-    /// What it does there.
+    /// Its progress on the host.
     pub doing: OwnProgress,
-    /// Whether it is older than this deployment. Of two that have come to rest because of each other's
-    /// failures the older one ends.
+    /// Whether it is older than this deployment. If two deployments block each other with their
+    /// failures, the older one ends.
     pub is_older: bool,
 }

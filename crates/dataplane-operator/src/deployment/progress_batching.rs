@@ -1,5 +1,5 @@
-//! When the status tells what is new of the hosts: what runs tell shortly after each other is written
-//! together, and what fails at once.
+//! The time at which the progress of hosts is written to the status: progress that runs report in
+//! short order is written together, and failures are written at once.
 
 use api::dataplane::{HostProgress, NodeSetProgress, RunState};
 use jiff::{SignedDuration, Timestamp};
@@ -10,10 +10,10 @@ use operator_core::run_engine::{Run, SequenceState};
 
 use crate::deployment::node_set_part::{EvaluatedHost, PendingProgress};
 
-/// How long the news of one run waits for those of the others at the same service.
+/// How long progress of one run waits for that of the other runs of the same service.
 const TOGETHER: SignedDuration = SignedDuration::from_secs(10);
 
-/// What the status does not say of a host, where there is anything.
+/// Returns the progress of a host that the status does not contain yet, if there is any.
 pub fn pending_progress(
     kept: &HostProgress,
     sequence: &ServiceSequence,
@@ -33,10 +33,10 @@ pub fn pending_progress(
     })
 }
 
-/// From when on the status tells the news of hosts; nothing where there are none.
+/// Returns when pending progress of hosts is to be written; `None` when there is none.
 ///
-/// Runs of one service begin, and end, one shortly after the other: their news wait a moment for the
-/// last of them, so that one write tells all.
+/// Runs of one service begin and end in short order. Their progress waits briefly for the last of
+/// them, so that one write reports all.
 pub fn told_at(hosts: &[EvaluatedHost]) -> Option<Timestamp> {
     let last = hosts.iter().map(|it| position(&it.live)).max().unwrap_or_default();
     let is_going_on = |it: &&EvaluatedHost| match &it.sequence.state {
@@ -59,18 +59,17 @@ pub fn told_at(hosts: &[EvaluatedHost]) -> Option<Timestamp> {
     hosts.iter().filter_map(|it| it.pending_progress.map(at)).min()
 }
 
-/// Whether all hosts have left a service, and the next runs have begun.
+/// Returns whether all hosts have left a service, and the next runs have begun.
 ///
-/// What the runs tell themselves in the middle of the chains is written only then: one write for each
-/// service, which also names the runs that are at work. Hosts that wait for their turn delay nobody's
-/// news.
+/// Progress in the middle of the service sequences is written only then: one write for each
+/// service, which also names the runs at work. Blocked hosts do not delay it.
 pub fn has_advanced(hosts: &[EvaluatedHost], kept: &NodeSetProgress) -> bool {
     let in_turn = || hosts.iter().filter(|it| it.blocked.is_none());
     let front = in_turn().map(|it| position(&it.live)).min().unwrap_or_default();
     let reported = in_turn().filter_map(|it| kept.hosts.get(&it.name));
     let reported = reported.map(position).min();
     let is_about_to_begin = |it: &EvaluatedHost| match &it.sequence.state {
-        // Another node set may be long in coming to it.
+        // Another node set may take long to reach the service.
         SequenceState::NeedsRun(need) => !kept.joined.contains(&need.service),
         SequenceState::InRun { waiting_for, .. } => {
             waiting_for.is_none() && it.live.state == RunState::Pending

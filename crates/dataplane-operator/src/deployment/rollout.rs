@@ -1,5 +1,5 @@
-//! Which hosts of a deployment may begin: a wave goes through all services, up to one that waits for
-//! all node sets.
+//! The hosts of a deployment that may begin: a wave of hosts goes through all services, up to one
+//! that waits for all node sets.
 
 use std::collections::BTreeSet;
 
@@ -17,14 +17,15 @@ use crate::deployment::hosts::in_service;
 use crate::deployment::node_set_part::{Blocked, EvaluatedHost, NodeSetPart};
 use crate::deployment::observed::{Begun, Observed, OwnProgress};
 
-/// Whom the limits of the deployment hold back, of parts that were judged without them.
+/// Returns the hosts that the disruption budget blocks; `parts` were evaluated without it.
 pub fn holds(seen: &Observed, parts: &[NodeSetPart]) -> Blocked {
     let all: Vec<(&NodeSetPart, &EvaluatedHost, RolloutState)> = standings(seen, parts);
     let trying = all.iter().filter(|it| holds_try(seen, it)).count();
     let rollout_counts =
         RolloutCounts::of(all.iter().map(|it| counted(seen, it.0, it.1, it.2))).with_trying(trying);
     let mut limits = seen.deployment.spec.limits();
-    // What fails elsewhere holds its place; only own failures pause the rest.
+    // Failures of other deployments use up the budget; only this deployment's own failures pause
+    // it.
     limits.pause_on_failure &= all.iter().any(|it| it.2.fails());
     let mut budget = DisruptionBudget::of(&limits, &rollout_counts);
     let mut holds = Blocked::new();
@@ -41,9 +42,11 @@ pub fn holds(seen: &Observed, parts: &[NodeSetPart]) -> Blocked {
     holds
 }
 
-/// Whether a host that was in service takes one of the places for tries: a try of this deployment is at
-/// work there, or a run of another one, for all that is out of service together stays below the limit.
-/// One that the other deployment only waits with takes none, or neither might go on.
+/// Returns whether a host that was in service counts as a retry in the disruption budget.
+///
+/// It does if a retry of this deployment is at work there, or a run of another deployment, so that
+/// the hosts out of service stay below the limit in total. A host with which the other deployment
+/// only waits does not count: otherwise both deployments might block each other.
 fn holds_try(
     seen: &Observed,
     (part, host, state): &(&NodeSetPart, &EvaluatedHost, RolloutState),
@@ -53,8 +56,10 @@ fn holds_try(
     is_tried || (state.was_in_service() && is_others())
 }
 
-/// As what a host counts: what another deployment is at is out of service, but for hosts that fail there
-/// and that this one has brought back since.
+/// Returns the rollout state as which a host counts.
+///
+/// A host on which another deployment is at work is out of service, unless that deployment fails
+/// there and this one has succeeded since.
 fn counted(
     seen: &Observed,
     part: &NodeSetPart,
@@ -76,12 +81,13 @@ fn counted(
     }
 }
 
-/// Whether what another deployment has begun on a host counts only until this one has succeeded there.
+/// Returns whether another deployment's state on a host counts only until this one has succeeded
+/// there.
 fn is_excused(other: &Begun) -> bool {
     matches!(other.doing, OwnProgress::GivenUp | OwnProgress::Failing)
 }
 
-/// What another deployment has begun on a host.
+/// Returns what another deployment has begun on a host, if anything.
 fn other<'a>(seen: &'a Observed, part: &NodeSetPart, host: &EvaluatedHost) -> Option<&'a Begun> {
     seen.others.get(&part.name)?.get(&host.name)
 }
@@ -101,7 +107,7 @@ fn standings<'a>(
     parts.iter().flat_map(of_part).collect()
 }
 
-/// What beginning or going on with a host means.
+/// Returns the rollout state of a host.
 fn state(
     seen: &Observed,
     part: &NodeSetPart,
@@ -116,13 +122,13 @@ fn state(
     }
     match &host.sequence.state {
         _ if host.live.state == RunState::Succeeded => idle,
-        // It gives its place to those that it waits for.
+        // A host that waits for all node sets leaves the budget to the hosts for which it waits.
         SequenceState::NeedsRun(need) if is_for_all(seen, &need.service) => idle,
         SequenceState::NeedsRun(_) if begins(seen, part, host) && !is_corrected => idle,
         SequenceState::NeedsRun(_) | SequenceState::InRun { .. } if is_corrected => {
             of(RolloutState::Corrected, RolloutState::Started)
         }
-        // It cannot be tried at present, and nobody waits for that.
+        // It cannot be tried at present, so other hosts do not wait for it.
         SequenceState::OutOfDate if host.is_untouched && is_corrected => {
             of(RolloutState::Failed, RolloutState::FailedNew)
         }
@@ -135,7 +141,8 @@ fn state(
     }
 }
 
-/// Whether a run now would be the host's first one, or the first one after a service for all node sets.
+/// Returns whether a run now would be the host's first one, or the first one after a service for
+/// all node sets.
 fn begins(seen: &Observed, part: &NodeSetPart, host: &EvaluatedHost) -> bool {
     let SequenceState::NeedsRun(need) = &host.sequence.state else { return false };
     let before = place(part, &need.service).checked_sub(1).and_then(|it| part.services.get(it));
@@ -144,7 +151,7 @@ fn begins(seen: &Observed, part: &NodeSetPart, host: &EvaluatedHost) -> bool {
     is_first && !is_failing(&host.live) && !is_for_all(seen, &need.service)
 }
 
-/// Whether a host is in a run, or goes on after one.
+/// Returns whether a host is in a run, or continues after one.
 fn is_at_work(seen: &Observed, part: &NodeSetPart, host: &EvaluatedHost) -> bool {
     match &host.sequence.state {
         SequenceState::InRun { .. } => true,
@@ -153,17 +160,17 @@ fn is_at_work(seen: &Observed, part: &NodeSetPart, host: &EvaluatedHost) -> bool
     }
 }
 
-/// What the limits of a deployment do to its hosts.
+/// The effect of the disruption budget on a deployment's hosts.
 #[derive(Clone, Debug, Default)]
 pub struct BlockedHosts {
-    /// Whether nothing will be done about any host any more: those that hold the places have failed
-    /// for good, and the others wait for them.
+    /// Whether the deployment can make no more progress: the hosts that use up the budget have
+    /// failed for good, and the others wait for them.
     pub is_over: bool,
-    /// What is told of those that wait; nothing where nobody does.
+    /// The message about blocked hosts; `None` when no host is blocked.
     pub text: Option<String>,
 }
 
-/// What the limits do to the hosts of parts that were judged with them.
+/// Returns the effect of the disruption budget; `parts` were evaluated with it.
 pub fn blocked_hosts(seen: &Observed, parts: &[NodeSetPart]) -> BlockedHosts {
     let waiting: Vec<BlockReason> =
         parts.iter().flat_map(|it| &it.hosts).filter_map(|it| it.blocked).collect();
@@ -221,8 +228,10 @@ pub fn blocked_hosts(seen: &Observed, parts: &[NodeSetPart]) -> BlockedHosts {
     BlockedHosts { is_over, text: Some(text) }
 }
 
-/// Whether a place is held by another deployment that will come to an end: one that has given up there
-/// may wait for this one, and then the older one ends first.
+/// Returns whether another deployment that is going to end uses up a part of the budget.
+///
+/// If the other one has given up on the host, it may be waiting for this one: then the older one
+/// ends first.
 fn waits_for_another(
     seen: &Observed,
     (part, host, state): &(&NodeSetPart, &EvaluatedHost, RolloutState),
@@ -232,7 +241,7 @@ fn waits_for_another(
     counts && (other.is_older || other.doing != OwnProgress::GivenUp)
 }
 
-/// Which other deployments hold places too.
+/// Returns the text that names the other deployments that use up a part of the budget.
 fn beside(seen: &Observed, all: &[(&NodeSetPart, &EvaluatedHost, RolloutState)]) -> String {
     let names = all.iter().filter_map(|it| Some(other(seen, it.0, it.1)?.deployment.as_str()));
     let names: Vec<&str> = names.collect::<BTreeSet<_>>().into_iter().collect();
@@ -242,7 +251,7 @@ fn beside(seen: &Observed, all: &[(&NodeSetPart, &EvaluatedHost, RolloutState)])
     format!("; hosts of OpenStackDataPlaneDeployment {} count too", named(&names))
 }
 
-/// How the hosts are that nothing more will be done about, and that have not failed.
+/// Returns the text about hosts that have not failed but are left without further services.
 fn left(parts: &[NodeSetPart], attempts: i64) -> String {
     let hosts = || parts.iter().flat_map(|part| part.hosts.iter().map(move |it| (part, it)));
     let open: Vec<_> = hosts().filter(|it| !is_ended(&it.1.live, attempts)).collect();
@@ -263,13 +272,13 @@ fn left(parts: &[NodeSetPart], attempts: i64) -> String {
     }
 }
 
-/// How hosts that fail hold up the others no longer.
+/// How the user unblocks the hosts that wait for failed hosts.
 const WAY_ON: &str = "Correct their causes; another OpenStackDataPlaneDeployment goes to them first. \
                       One with a larger maxUnavailable, or with an ansibleLimit that leaves them \
                       out, goes on without them.";
 
-/// Whether a host has come to a service for all node sets that begins with hosts of which some wait for
-/// their turn.
+/// Returns whether a host waits at a service for all node sets whose leading node set has blocked
+/// hosts.
 fn waits_for_held(seen: &Observed, parts: &[NodeSetPart], host: &EvaluatedHost) -> bool {
     let SequenceState::NeedsRun(need) = &host.sequence.state else { return false };
     let is_held = |it: &NodeSetPart| {

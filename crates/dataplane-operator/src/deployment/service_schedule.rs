@@ -1,5 +1,5 @@
-//! What the hosts of a node set go through: services that nothing changes while the deployment lasts,
-//! and the runs that are theirs.
+//! The service sequence of a node set's hosts, which does not change during the deployment, and the
+//! runs that belong to it.
 
 use std::collections::BTreeMap;
 
@@ -11,23 +11,23 @@ use operator_core::keyed::Digest;
 use operator_core::run_engine::service_sequence::{self, ServiceSequence};
 use operator_core::run_engine::{DesiredService, Host, Run, SequenceState};
 
-/// The list of fields in the hash of a service: another number would be another hash for everyone.
+/// The version of the fields in the hash of a service: another number would change every hash.
 const VERSION: &str = "v1";
 
-/// What the hosts of a node set go through.
+/// The service sequence of a node set's hosts, with their runs.
 pub struct ServiceSchedule<'a> {
-    /// Its services.
+    /// The desired services, in order.
     pub desired: Vec<DesiredService>,
-    /// Those of them that begin with another node set.
+    /// Those of them that another node set leads.
     joined: &'a [String],
-    /// The runs for a host that has come to so many of the joined services.
+    /// The runs for a host that has reached `n` of the joined services, by `n`.
     runs: Vec<Vec<Run<'a>>>,
-    /// Where the runs reach the hosts: the inventory stays what the first of them began with.
+    /// The addresses at which runs reach the hosts: the inventory stays as the first run used it.
     pub addresses: BTreeMap<&'a str, &'a str>,
 }
 
 impl<'a> ServiceSchedule<'a> {
-    /// Of a deployment's node set with the runs that touch its hosts.
+    /// Builds the schedule of a deployment's node set with the runs that target its hosts.
     pub fn of(
         deployment: &Deployment,
         runs: &[Run<'a>],
@@ -56,8 +56,10 @@ impl<'a> ServiceSchedule<'a> {
         }
     }
 
-    /// Judges a host: a run that another node set's hosts came to earlier is its own as soon as it
-    /// has come to that service itself.
+    /// Evaluates a host.
+    ///
+    /// A run that hosts of another node set reached earlier belongs to this host as soon as the
+    /// host has reached that service itself.
     pub fn schedule(
         &self,
         host: &Host<'_>,
@@ -83,7 +85,7 @@ fn addresses<'a>(runs: &[Run<'a>]) -> BTreeMap<&'a str, &'a str> {
     hosts.map(|it| (it.name.as_str(), it.address.as_str())).collect()
 }
 
-/// The hash of a service: nothing changes it while the deployment lasts.
+/// Returns the hash of a service, which does not change during the deployment.
 pub fn hash_of(deployment: &Deployment, service: &str) -> String {
     hash::short(&(VERSION, &deployment.uid().unwrap_or_default(), service))
 }

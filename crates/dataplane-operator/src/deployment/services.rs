@@ -1,5 +1,5 @@
-//! Which services run on which node set: duplicates once, and what is for all node sets with one of
-//! them.
+//! The services of each node set: duplicates are removed, and a service for all node sets is led by
+//! one of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,19 +7,19 @@ use std::sync::Arc;
 use api::dataplane::Service;
 use operator_core::data_sources::service_type;
 
-/// Whether one run of the service is for all node sets of a deployment.
+/// Returns whether one run of the service is for all node sets of a deployment.
 pub fn is_global(service: &Service) -> bool {
     service.spec.deploy_on_all_node_sets.unwrap_or(false)
 }
 
-/// What a node set lists.
+/// The services that a node set lists.
 #[derive(Clone, Copy, Debug)]
 pub struct Listed<'a> {
     /// The node set.
     pub node_set: &'a str,
-    /// The services that it is to get, before duplicates are left out.
+    /// The services that it is to get, before duplicates are removed.
     pub names: &'a [String],
-    /// Whether any host of it takes part.
+    /// Whether any of its hosts takes part.
     pub has_hosts: bool,
 }
 
@@ -28,18 +28,19 @@ pub struct Listed<'a> {
 pub struct List {
     /// All of them, in order.
     pub services: Vec<String>,
-    /// Those at the end that begin with another node set.
+    /// Those at the end that another node set leads.
     pub joined: Vec<String>,
 }
 
-/// Node set → its services, from what the node sets list in the deployment's order.
+/// Returns node set → its services, from the lists of the node sets in the deployment's order.
 ///
-/// Of two services with one name or one type the first stays, for both would write the same files.
-/// One that does not exist stays, so that it is told.
+/// Of two services with the same name or type the first stays, because both would write the same
+/// files. A service that does not exist stays, so that it is reported.
 ///
-/// What is for all begins with the first node set that lists it and has hosts, as upstream does it;
-/// where none of those that list it has any, it comes after all others on the first one with hosts.
-/// The other node sets have it last: nothing of theirs waits for it, and what fails there counts.
+/// A service for all node sets is led by the first node set that lists it and has hosts, as in
+/// upstream. If none that lists it has hosts, the first node set with hosts leads it, after all of
+/// its others. The other node sets have it last: none of their services waits for it, and its
+/// failures count.
 pub fn lists(
     listed: &[Listed<'_>],
     services: &BTreeMap<String, Arc<Service>>,
@@ -69,7 +70,7 @@ pub fn lists(
     lists
 }
 
-/// A list without what it has twice.
+/// Returns the list without duplicates by name or type.
 fn once(names: &[String], services: &BTreeMap<String, Arc<Service>>) -> Vec<String> {
     let (mut kept, mut seen) = (Vec::<String>::new(), BTreeSet::new());
     for name in names {
@@ -82,7 +83,7 @@ fn once(names: &[String], services: &BTreeMap<String, Arc<Service>>) -> Vec<Stri
     kept
 }
 
-/// The node set with which a service for all begins.
+/// Returns the index of the node set that leads a service for all node sets.
 fn leader(listed: &[Listed<'_>], own: &[Vec<String>], name: &String) -> usize {
     let all = || listed.iter().zip(own).enumerate();
     let with_hosts = || all().filter(|(_, (it, _))| it.has_hosts);
@@ -132,7 +133,7 @@ mod tests {
         let of = |list: &[&str]| of(&services, &[("x", list, true)])["x"].services.clone();
         assert_eq!(of(&["a", "own", "agent", "a"]), ["a", "own"]);
         assert_eq!(of(&["agent", "own"]), ["agent"]);
-        // What does not exist is told, not left out.
+        // A service that does not exist is reported, not left out.
         assert_eq!(of(&["missing", "a", "missing"]), ["missing", "a"]);
     }
 

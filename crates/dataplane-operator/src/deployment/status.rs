@@ -1,4 +1,4 @@
-//! The status of a deployment, from what was judged.
+//! The status of a deployment, from its evaluation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,59 +21,59 @@ use crate::problem::Fault;
 
 pub use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY};
 
-/// Every service succeeded on every host of a node set.
+/// The condition type for whether every service succeeded on every host of a node set.
 pub const NODE_SET_READY: &str = "NodeSetDeploymentReady";
-/// The reason of what has failed for good.
+/// The reason when hosts have failed for good.
 pub const GIVEN_UP: &str = "BackoffLimitExceeded";
-/// What is told where all is done.
+/// The message when all is done.
 const EVERYWHERE: &str = "Every service succeeded on every host.";
-/// What is told where no host takes part, or none does any more.
+/// The message when no host takes part, or none does any more.
 const NO_HOST: &str = "No host takes part: nothing is left to run.";
-/// The reason of what is under way.
+/// The reason while services are being deployed.
 const REQUESTED: &str = "Requested";
 
-/// Whether a deployment has begun: from then on it keeps to the hosts and services that it has.
+/// Returns whether a deployment has begun: from then on its hosts and services are fixed.
 pub fn has_begun(deployment: &Deployment) -> bool {
     deployment.status.as_ref().is_some_and(|it| !it.progress.is_empty())
 }
 
-/// What is judged of a deployment.
+/// The evaluation of a deployment.
 pub struct Judgement<'a> {
-    /// Everything that was seen.
+    /// The observed objects.
     pub seen: &'a Observed,
-    /// The runs.
+    /// The runs that the deployment owns.
     pub runs: &'a [Run<'a>],
-    /// What is missing of the node sets, before it begins.
+    /// The faults of the node sets before it begins.
     pub setup: &'a [Fault],
-    /// What is missing otherwise.
+    /// The other faults.
     pub inputs: &'a [Fault],
-    /// Its parts, once it begins.
+    /// The evaluated parts, once it begins.
     pub parts: &'a [NodeSetPart],
-    /// Whether it begins now.
+    /// Whether the deployment begins in this pass.
     pub begins: bool,
-    /// The services whose runs are about to be made.
+    /// The services whose runs are about to be created.
     pub made: BTreeSet<&'a str>,
-    /// What its limits do to its hosts.
+    /// The effect of the disruption budget.
     pub blocked: BlockedHosts,
-    /// What is told of a deployment that is to be deleted.
+    /// The condition of a deployment that is to be deleted.
     pub deletion: Option<ConditionDraft>,
-    /// What is told of a refused write.
+    /// The condition of a rejected write.
     pub rejection: Option<ConditionDraft>,
 }
 
-/// How a deployment as a whole is.
+/// The end of a deployment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum End {
     /// It has not begun, or a host is not done.
     Open,
     /// Every service succeeded on every host.
     Deployed,
-    /// Nothing will be done any more, and some hosts have failed for good.
+    /// No progress is possible any more, and some hosts have failed for good.
     Failed,
 }
 
 impl Judgement<'_> {
-    /// Whether and how the deployment has ended.
+    /// Returns whether and how the deployment has ended.
     pub fn end(&self) -> End {
         let attempts = attempts(self.seen);
         let hosts = || self.parts.iter().flat_map(|it| it.shown.hosts.values());
@@ -89,7 +89,7 @@ impl Judgement<'_> {
         }
     }
 
-    /// The status step, where the status does not say so already.
+    /// Returns the step that writes the status; `None` when it is up to date.
     pub fn step(&self, now: Timestamp) -> Option<Step> {
         let deployment = &*self.seen.deployment;
         let observed = deployment.status.as_ref();
@@ -115,7 +115,7 @@ impl Judgement<'_> {
         renewal.step(Target::of(deployment), observed, status, conditions, way_on)
     }
 
-    /// Progress and failures, and what was used and done.
+    /// Records the progress and the failures, and what was used and executed.
     fn record(&self, desired: &mut DeploymentStatus) {
         let attempts = attempts(self.seen);
         if !self.parts.is_empty() {
@@ -135,7 +135,7 @@ impl Judgement<'_> {
         let is_done = |part: &&NodeSetPart| {
             let hosts = &part.shown.hosts;
             let is_all = hosts.values().all(|it| it.state == RunState::Succeeded);
-            // A limit may have left out all of them.
+            // The limit may have excluded all hosts of the node set.
             let is_any = part.node_set.as_ref().is_some_and(|it| it.spec.nodes.is_empty());
             is_all && (is_any || !hosts.is_empty())
         };
@@ -156,7 +156,7 @@ impl Judgement<'_> {
         let is_any = self.parts.iter().any(|it| !it.shown.hosts.is_empty());
         let text = if is_any { EVERYWHERE } else { NO_HOST };
         let good = ConditionDraft::good(READY, "Ready", text);
-        // What is missing afterwards takes nothing from what has ended.
+        // Inputs that go missing after the end do not affect its result.
         let is_over = self.end() != End::Open;
         let counts = |it: &&ConditionDraft| !is_over || it.type_ == DEPLOYMENT_READY;
         let blocking: Vec<ConditionDraft> = all.iter().filter(counts).cloned().collect();
@@ -210,7 +210,7 @@ impl Judgement<'_> {
         ConditionDraft::waiting(DEPLOYMENT_READY, REQUESTED, self.with_held(text.to_owned()))
     }
 
-    /// A text, and what is told of hosts that wait.
+    /// Appends the message about blocked hosts to a text.
     fn with_held(&self, text: String) -> String {
         match &self.blocked.text {
             None => text,
@@ -237,7 +237,7 @@ impl Judgement<'_> {
         lists.collect()
     }
 
-    /// One condition for each service that has begun on a host, and their sum.
+    /// Returns one condition for each service that has begun on a host, and their summary.
     fn of_part(&self, part: &NodeSetPart, failures: &[DeploymentFailure]) -> Vec<ConditionDraft> {
         let hosts: Vec<&HostProgress> = part.shown.hosts.values().collect();
         let of_service = |(idx, name): (usize, &String)| {
@@ -295,7 +295,7 @@ impl Judgement<'_> {
     }
 }
 
-/// What is said of a node set that is not done.
+/// Returns the condition of a node set that is not done.
 fn going_on(part: &NodeSetPart) -> ConditionDraft {
     let text = "Hosts wait for their turn; DeploymentReady tells for whom.";
     match part.hosts.iter().find_map(|it| it.blocked) {
@@ -304,7 +304,7 @@ fn going_on(part: &NodeSetPart) -> ConditionDraft {
     }
 }
 
-/// What is said of faults: those that only a human mends first.
+/// Returns the condition for these faults; those that need an edit determine severity and reason.
 fn message(type_: &str, faults: &[Fault], good: &str) -> ConditionDraft {
     let Some(first) = faults.iter().min_by_key(|it| it.is_missing) else {
         return ConditionDraft::good(type_, "Ready", good);

@@ -1,4 +1,4 @@
-//! Whole deployments of node sets, decided step by step against a world in memory.
+//! Tests of whole deployments of node sets, evaluated step by step against an in-memory cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -36,19 +36,19 @@ const NAMESPACE: &str = "openstack";
 const KNOWN: &str =
     "* ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+";
 
-/// The world as the API server would hold it, and what was written to it.
+/// The cluster as the API server would hold it, and what was written to it.
 #[derive(Clone)]
 struct World {
     seen: Observed,
     now: Timestamp,
     writes: Vec<String>,
-    /// Whether runs that are made wait for others.
+    /// Whether new runs wait for others.
     is_queueing: bool,
     /// Each attempt that a run ever carried: service, host and number.
     carried: Vec<(String, String, i64)>,
     /// Whether the deployment is gone.
     is_gone: bool,
-    /// Whether node sets have not looked since the deployment ended.
+    /// Whether node sets have not been reconciled since the deployment ended.
     is_unheard: bool,
 }
 
@@ -63,7 +63,7 @@ fn object<K: DeserializeOwned>(kind: &str, name: &str, spec: &Value, status: &Va
     .unwrap()
 }
 
-/// A node set that is set up, with hosts at addresses of their own.
+/// A node set that is set up, whose hosts have addresses of their own.
 fn node_set(name: &str, hosts: &[&str], services: &[&str]) -> Arc<NodeSet> {
     let address = |host: &str| {
         let sum: usize = host.bytes().map(usize::from).sum();
@@ -161,7 +161,7 @@ impl World {
         plan
     }
 
-    /// One pass in which the API server refuses what `refuses` picks.
+    /// Runs one pass in which the API server rejects the writes that `refuses` picks.
     fn refused_pass(&mut self, refuses: impl Fn(&Step) -> bool) {
         let plan = recorded(decide::decide(&self.seen, self.now));
         let at = plan.steps.iter().position(refuses).unwrap();
@@ -204,7 +204,7 @@ impl World {
         }
     }
 
-    /// Node sets take over the end of a deployment, unless they have not looked yet.
+    /// Lets node sets record the end of a deployment, unless they are not reconciled yet.
     fn hear(&mut self) {
         if self.is_unheard || !self.seen.deployment.has_ended() {
             return;
@@ -219,7 +219,7 @@ impl World {
     fn create(&mut self, object: &Value) {
         let mut run: AnsibleEe = serde_json::from_value(object.clone()).unwrap();
         let known = Run::of(&run).unwrap();
-        // A creation that meets its own object counts as made.
+        // A creation that finds its own object counts as done.
         if self.seen.runs.iter().any(|it| it.name_any() == known.name()) {
             return;
         }
@@ -242,7 +242,7 @@ impl World {
         Arc::make_mut(&mut self.seen.deployment)
     }
 
-    /// Passes until nothing is written any more.
+    /// Runs passes until nothing is written any more.
     fn settle(&mut self) -> Vec<String> {
         for _ in 0..10 {
             let before = self.writes.len();
@@ -254,7 +254,7 @@ impl World {
         panic!("no rest: {:?}", self.writes);
     }
 
-    /// Ends every open run; `outcome` says how for a service on a host.
+    /// Ends every open run; `outcome` returns the outcome of a service on a host.
     fn finish_with(&mut self, outcome: impl Fn(&str, &str) -> &'static str) {
         for run in &mut self.seen.runs {
             let run = Arc::make_mut(run);
@@ -282,7 +282,7 @@ impl World {
         self.now += SignedDuration::from_secs(seconds);
     }
 
-    /// Goes on until nothing is open, however many attempts that takes.
+    /// Continues until nothing is open, however many attempts that takes.
     fn run_out(&mut self, outcome: impl Fn(&str, &str) -> &'static str + Copy) -> Vec<String> {
         let mut writes = Vec::new();
         for _ in 0..60 {
@@ -341,7 +341,7 @@ fn is(status: &str, reason: &str) -> (String, String) {
 #[test]
 fn each_service_runs_once_on_each_host_and_then_it_is_over() {
     let mut world = World::new();
-    // The attempt is written before the run; then the run is seen at work.
+    // The attempt is written before the run; then the run is observed at work.
     assert_eq!(world.settle(), ["hold", "status", "run first on n0,n1", "status"]);
     assert_eq!(world.condition("Ready"), is("False", "Requested"));
     assert_eq!(
@@ -422,14 +422,14 @@ fn a_hundred_hosts_and_six_services_cost_few_writes() {
     let writes = world.run_out(|_, _| "Ok");
     let n_runs = writes.iter().filter(|it| it.starts_with("run ")).count();
     assert_eq!(n_runs, 12, "two runs of fifty for each service");
-    // Hold and release, the beginning, one for each service, and the end.
+    // The finalizer twice, the beginning, one write for each service, and the end.
     let n_others = writes.len() - n_runs;
     assert!(n_others <= 2 + 1 + services.len() + 1, "{n_others}: {writes:?}");
     let size = serde_json::to_string(&world.status().progress).unwrap().len();
     assert!(size <= 100 * 100, "{size} bytes");
 }
 
-/// Runs that are made together do not begin and end in the same moment.
+/// Runs that are created together do not begin and end at the same moment.
 #[test]
 fn runs_that_begin_and_end_one_after_the_other_are_told_together() {
     let names: Vec<String> = (0..100).map(|it| format!("n{it:03}")).collect();
@@ -458,7 +458,7 @@ fn runs_that_begin_and_end_one_after_the_other_are_told_together() {
     assert_eq!(world.settle(), [""; 0], "the other one may end as well");
     let plan = recorded(decide::decide(&world.seen, world.now));
     assert!(plan.requeue_after.is_some_and(|it| it.as_secs() == 9), "{:?}", plan.requeue_after);
-    // A slow run keeps nobody's end for itself.
+    // A slow run does not delay the reports of the others.
     let mut slow = world.clone();
     slow.sleep(9);
     assert_eq!(slow.settle(), ["status"]);
@@ -531,7 +531,7 @@ fn one_that_is_deleted_as_it_ends_goes_when_its_node_sets_know_the_end() {
     assert_eq!(world.settle(), ["status"]);
     assert_eq!(world.status().deployed, Some(true), "nothing of the last run is lost");
     assert!(!world.is_gone);
-    // A node set that goes itself, or that has another one's name now, needs to know nothing.
+    // A node set that is being deleted, or was replaced under its name, does not have to know.
     let mut other = world.clone();
     let set = Arc::make_mut(other.seen.node_sets.get_mut("compute").unwrap());
     set.metadata.uid = Some("another".into());

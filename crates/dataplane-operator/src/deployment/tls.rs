@@ -1,5 +1,5 @@
-//! The CA bundles and certificates that a run mounts: those of its own service, or those of all services
-//! of the node sets whose hosts it touches.
+//! The CA bundles and certificates that a run mounts: those of its own service, or those of all
+//! services of the node sets whose hosts it targets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,8 +14,8 @@ use crate::deployment::observed::{Observed, ca_bundle};
 use crate::node_set::observe::brings_certificates;
 use crate::node_set::tls::{CERTIFICATES_READY, NOT_ENABLED, certificate_source_beside};
 
-/// What a run of a service on the hosts of these node sets mounts, in upstream's order: service by
-/// service the certificates, then the CA bundle.
+/// Returns the mounts of a service's run on the hosts of these node sets, in upstream's order: for
+/// each service its certificates, then its CA bundle.
 pub fn mounts<'a>(
     seen: &Observed,
     (name, service): (&str, &Service),
@@ -33,7 +33,7 @@ pub fn mounts<'a>(
     all
 }
 
-/// Where a mount is found: of two services with one folder, the first one's is mounted.
+/// Returns the folder of a mount; of two mounts with the same folder only the first is mounted.
 fn folder(mount: &Tls) -> (String, Option<String>) {
     match mount {
         Tls::Bundle { service_type, .. } => (service_type.clone(), None),
@@ -41,7 +41,7 @@ fn folder(mount: &Tls) -> (String, Option<String>) {
     }
 }
 
-/// The Secrets that a service needs for that, beside its data sources.
+/// Returns the Secrets that a service needs for these mounts, in addition to its data sources.
 pub fn needed(seen: &Observed, node_set: &str, service: (&str, &Service)) -> Vec<NamedSource> {
     let node_set = seen.node_sets.get(node_set).map(|it| &**it);
     let mounts = mounts(seen, service, node_set);
@@ -56,8 +56,8 @@ fn secrets(mount: Tls) -> Vec<String> {
     }
 }
 
-/// Why a service cannot run yet on the hosts of a node set, where its certificates, or those that it
-/// brings, are not all there.
+/// Returns why a service cannot run yet on the hosts of a node set; `None` when all certificates of
+/// the service, or all that it brings, exist.
 pub fn uncertified(
     seen: &Observed,
     set: &NodeSet,
@@ -84,8 +84,8 @@ pub fn uncertified(
     Some(text.to_owned())
 }
 
-/// The names of a service's certificates: its own, or those of the service that its type names, if the
-/// node set does not list that one itself.
+/// Returns the names of a service's certificates: its own, or those of the service that its type
+/// names, unless the node set lists that service itself.
 fn keys<'a>(
     seen: &'a Observed,
     set: &NodeSet,
@@ -97,7 +97,7 @@ fn keys<'a>(
     certificate_source.unwrap_or(service).spec.tls_certs.keys().map(move |key| (name, key))
 }
 
-/// The Secrets with certificates that the runs of a service mount, of all node sets.
+/// Returns the Secrets with certificates that the runs of a service mount, of all node sets.
 pub fn brought(seen: &Observed, service: (&str, &Service)) -> Vec<String> {
     let of_hosts = |it| match it {
         Tls::Certificates { secrets, .. } => secrets,
@@ -107,12 +107,12 @@ pub fn brought(seen: &Observed, service: (&str, &Service)) -> Vec<String> {
     mounts(seen, service, sets).into_iter().flat_map(of_hosts).collect()
 }
 
-/// The Secrets with a node set's certificates.
+/// Returns the Secrets with a node set's certificates.
 pub fn certificate_secrets(node_set: &NodeSet) -> impl Iterator<Item = &String> {
     node_set.status.iter().flat_map(|it| &it.certificates).flat_map(|it| &it.secrets)
 }
 
-/// The services that the deployment brings, and the others of the node sets.
+/// Returns the services that the deployment overrides, then those of the node sets, each once.
 fn listed<'a>(seen: &'a Observed, node_sets: &[&'a NodeSet]) -> Vec<(&'a str, &'a Service)> {
     let (brought, own) = (&seen.deployment.spec.services_override, node_sets.iter());
     let names = brought.iter().chain(own.flat_map(|it| &it.spec.services));
@@ -131,7 +131,7 @@ fn bundle(seen: &Observed, name: &str, service: &Service) -> Option<Tls> {
     })
 }
 
-/// The certificates of a service on the hosts of all node sets, by their folder and name.
+/// Returns the certificates of a service on the hosts of all node sets, grouped by folder and name.
 fn certificates(service: &str, node_sets: &[&NodeSet]) -> Vec<Tls> {
     let mut folders: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
     let all = node_sets.iter().filter_map(|it| it.status.as_ref()).flat_map(|it| &it.certificates);

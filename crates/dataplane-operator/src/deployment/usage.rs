@@ -1,4 +1,4 @@
-//! What a deployment writes down of what it used and did: hashes, and what Ansible counted.
+//! The record of what a deployment used and executed: hashes, and Ansible's counts.
 
 use std::collections::BTreeSet;
 
@@ -14,14 +14,15 @@ use crate::deployment::observed::Observed;
 use crate::deployment::tls;
 use crate::node_set::observe::sources_of_vars;
 
-/// What stands for an object's hash where hosts, or services, were given different contents of it:
-/// it equals no hash, so nobody takes one of them for deployed.
+/// The value that replaces an object's hash if hosts or services were given different contents: it
+/// equals no hash, so neither content counts as deployed.
 pub const MIXED: &str = "mixed";
 
 /// Adds the objects that were used, each with the hash that upstream's operators publish too.
 ///
-/// `services` are those whose runs are about to be made: what they are given now is what counts. All
-/// variables stand in the inventory from the beginning on.
+/// `services` are those whose runs are about to be created: their present inputs count. The
+/// inventory contains all variables from the beginning, so their objects are added when the
+/// deployment begins.
 pub fn used(
     seen: &Observed,
     services: &BTreeSet<&str>,
@@ -57,7 +58,7 @@ fn sources_of_services(seen: &Observed, services: &BTreeSet<&str>) -> Vec<NamedS
     named
 }
 
-/// The services that some host has been given already.
+/// Returns the services that some host has been given already.
 fn begun(seen: &Observed) -> BTreeSet<&str> {
     let parts = seen.deployment.status.iter().flat_map(|it| it.progress.values());
     let made = seen.runs.iter().filter_map(|it| it.labels().get(SERVICE_LABEL));
@@ -71,7 +72,7 @@ fn begun_of(part: &NodeSetProgress) -> impl Iterator<Item = &str> {
     part.services.iter().take(n_begun).map(String::as_str)
 }
 
-/// Adds the runs that have begun, and what Ansible counted in those that ended.
+/// Adds the runs that have begun, and Ansible's counts of those that have ended.
 pub fn ran(runs: &[Run<'_>], status: &mut DeploymentStatus) {
     for run in runs.iter().filter(|it| it.has_begun() || it.is_finished()) {
         let hash = run.object.spec.input_hash.clone().unwrap_or_default();
@@ -83,7 +84,7 @@ pub fn ran(runs: &[Run<'_>], status: &mut DeploymentStatus) {
     }
 }
 
-/// What Ansible counted, as upstream's runner writes it.
+/// Returns Ansible's counts in the form of upstream's runner.
 fn summary(run: &AnsibleEe) -> ExecutionSummary {
     let hosts = run.status.as_ref().map(|it| it.hosts.as_slice()).unwrap_or_default();
     let of = |outcomes: &[HostOutcome]| -> Vec<String> {

@@ -1,4 +1,4 @@
-//! The Kubernetes Service and the slices of a port.
+//! The Kubernetes Service and the EndpointSlices of a port.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -17,32 +17,33 @@ use serde_json::{Value, json};
 
 use crate::host_conflicts::has_reached_host;
 
-/// How many addresses a slice has at most.
+/// Maximum number of addresses in one slice.
 pub const SLICE_LIMIT: usize = 100;
 
-/// Annotation with the hash of what was written.
+/// Annotation with the hash of the written content.
 const CONTENT_HASH: &str = "edpm.openstack.org/content-hash";
 
-/// The addresses of the nodes that get a service.
+/// The addresses of the nodes that run a service.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Addresses {
-    /// Addresses of version 4.
+    /// IPv4 addresses.
     pub v4: BTreeSet<IpAddr>,
-    /// Addresses of version 6.
+    /// IPv6 addresses.
     pub v6: BTreeSet<IpAddr>,
-    /// Nodes whose address is a name, is not known yet, or cannot be an endpoint.
+    /// Nodes whose address is a name, unknown, or unusable as an endpoint.
     pub without: BTreeSet<String>,
-    /// Nodes at whose address no deployment of theirs has succeeded yet. Else whoever may write a node
-    /// would have the traffic of a Service sent to any address, pods of other namespaces included.
+    /// Nodes at whose address no deployment has succeeded yet. Without this check, anyone who may
+    /// write a node could direct a Service's traffic to any address, including pods of other
+    /// namespaces.
     pub unreached: BTreeSet<String>,
-    /// Nodes whose address is outside of the networks that the administrator allows. A deployment that
-    /// reaches nothing can be made to succeed; this list cannot.
+    /// Nodes whose address is outside the networks that the administrator allows. A user can make a
+    /// deployment that reaches nothing succeed, but cannot change this list.
     pub outside: BTreeSet<String>,
 }
 
 impl Addresses {
-    /// Of nodes, by what they publish, where their deployments have succeeded, and which networks are
-    /// allowed: all where none is listed.
+    /// Classifies nodes by their published address, their deployments and the allowed `networks`.
+    /// An empty list allows all.
     pub fn of(nodes: &[Arc<Node>], networks: &[IpNet]) -> Self {
         let mut all = Self::default();
         for node in nodes.iter().filter(|it| it.metadata.deletion_timestamp.is_none()) {
@@ -59,7 +60,7 @@ impl Addresses {
         all
     }
 
-    /// How many there are.
+    /// Returns the number of exposed addresses.
     pub fn count(&self) -> usize {
         self.v4.len() + self.v6.len()
     }
@@ -69,11 +70,11 @@ fn is_allowed(networks: &[IpNet], ip: IpAddr) -> bool {
     networks.is_empty() || networks.iter().any(|it| it.contains(&ip))
 }
 
-/// The IP address of a host, where it can be an endpoint. An IPv4 address that is written as one of
-/// IPv6 is an IPv4 address, for the list of networks and for the API server.
+/// Parses the IP address of a host; `None` if it cannot be an endpoint. An IPv4-mapped IPv6 address
+/// becomes IPv4, as for the list of networks and the API server.
 fn ip(host: &str) -> Option<IpAddr> {
     let ip = host.trim_matches(['[', ']']).parse::<IpAddr>().ok()?.to_canonical();
-    // The API server refuses a whole slice for one of these.
+    // The API server rejects a whole slice because of one such address.
     let is_local = match ip {
         IpAddr::V4(ip) => ip.is_link_local() || ip.is_broadcast(),
         IpAddr::V6(ip) => ip.is_unicast_link_local(),
@@ -81,7 +82,7 @@ fn ip(host: &str) -> Option<IpAddr> {
     (!is_local && !ip.is_loopback() && !ip.is_multicast() && !ip.is_unspecified()).then_some(ip)
 }
 
-/// The slices of a port: name, kind of address, and addresses.
+/// Splits the addresses into the slices of a port: name, address type, and addresses.
 pub fn slices_of(
     port: &ServicePort,
     addresses: &Addresses,
@@ -97,7 +98,7 @@ pub fn slices_of(
     slices
 }
 
-/// The step that writes the Kubernetes Service of a port, where it is not as it should be.
+/// Returns the step that writes the Kubernetes Service of a port, if it differs.
 pub fn exposed(service: &Service, port: &ServicePort, found: Option<&CoreService>) -> Option<Step> {
     let name = port_name(port);
     let spec = json!({
@@ -110,7 +111,7 @@ pub fn exposed(service: &Service, port: &ServicePort, found: Option<&CoreService
         }],
     });
     let hash = hash::short(&spec);
-    // A human may have added ports of their own; the hash tells that ours were not others before.
+    // A user may have added ports; the hash shows that ours has not changed.
     let is_there = |it: &CoreService| {
         let ports = it.spec.as_ref().and_then(|it| it.ports.as_ref());
         it.annotations().get(CONTENT_HASH) == Some(&hash)
@@ -128,7 +129,7 @@ pub fn exposed(service: &Service, port: &ServicePort, found: Option<&CoreService
     Some(Step::apply(target, object, "a service exposes this port of its hosts"))
 }
 
-/// The step that writes a slice, where it is not as it should be.
+/// Returns the step that writes a slice, if it differs.
 pub fn slice(
     service: &Service,
     port: &ServicePort,
@@ -165,7 +166,7 @@ pub fn slice(
     Some(Step::apply(target, object, "the addresses differ from those of the nodes"))
 }
 
-/// Whether a slice is as it was written.
+/// Returns whether a slice is as it was written.
 fn is_intact(found: &EndpointSlice, hash: &str, desired: &[IpAddr], port: &ServicePort) -> bool {
     let addresses = found.endpoints.iter().flat_map(|it| &it.addresses);
     let ports: Vec<Option<i32>> = found.ports.iter().flatten().map(|it| it.port).collect();
@@ -175,7 +176,7 @@ fn is_intact(found: &EndpointSlice, hash: &str, desired: &[IpAddr], port: &Servi
         && addresses.cloned().eq(desired.iter().map(IpAddr::to_string))
 }
 
-/// A name for the port that both objects agree in.
+/// Returns the port name, which Service and slices must share.
 fn port_name(port: &ServicePort) -> String {
     format!("port-{}", port.port)
 }
@@ -195,5 +196,5 @@ fn target(service: &Service, kind: Kind, name: String) -> Target {
     Target { kind, namespace: service.namespace().unwrap_or_default(), name, uid: None }
 }
 
-/// Label of all that exposes ports: only that is watched.
+/// Label of all objects that expose ports; the watches select by it.
 pub const LABEL: &str = "edpm.openstack.org/ports";

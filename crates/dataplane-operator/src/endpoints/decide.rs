@@ -1,4 +1,4 @@
-//! The judgement on a service's ports: what is written, what goes, and what is said of it.
+//! The decision on a service's exposed ports: what to write, what to delete, and the condition.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use operator_core::plan::{Step, Target};
 use crate::endpoints::build::{exposed, slice, slices_of};
 use crate::endpoints::observe::Observed;
 
-/// The ports are exposed over all nodes.
+/// Condition type: the ports are exposed for all nodes.
 pub const ENDPOINTS_READY: &str = "EndpointsReady";
 
-/// When it is looked again whether a name that others have is free.
+/// Requeue interval while another object has a needed name.
 pub const LOOK_AGAIN: Duration = Duration::from_mins(1);
 /// How many nodes a message names.
 const NAMED: usize = 5;
@@ -23,7 +23,7 @@ fn named<'a, K: Resource>(objects: &'a [Arc<K>], name: &str) -> Option<&'a K> {
     objects.iter().find(|it| it.name_any() == name).map(|it| &**it)
 }
 
-/// The writes that bring what is exposed to what is to be.
+/// Returns the writes that expose the listed ports and delete what is no longer needed.
 pub fn writes(seen: &Observed) -> Vec<Step> {
     let service = &*seen.service;
     let (mut steps, mut services, mut slices) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
@@ -56,7 +56,7 @@ fn is_there<K: Resource>(object: &K) -> bool {
     object.meta().deletion_timestamp.is_none()
 }
 
-/// What the service says of its ports; nothing where it lists none.
+/// Reports on the exposed ports; `None` if the service lists none.
 pub fn condition(seen: &Observed) -> Option<ConditionDraft> {
     (!seen.service.spec.services.is_empty()).then(|| endpoints(seen))
 }
@@ -92,7 +92,7 @@ fn endpoints(seen: &Observed) -> ConditionDraft {
     }
 }
 
-/// Which nodes are not exposed because of the administrator's list of networks.
+/// Lists the nodes that are not exposed because of the administrator's allowed networks.
 fn outside(seen: &Observed) -> String {
     let nodes = named_nodes(&seen.addresses.outside);
     nodes.map_or_else(String::new, |it| {
@@ -103,7 +103,7 @@ fn outside(seen: &Observed) -> String {
     })
 }
 
-/// Which nodes are exposed later.
+/// Lists the nodes that are exposed only after a deployment.
 fn later(seen: &Observed) -> String {
     let nodes = named_nodes(&seen.addresses.unreached);
     nodes.map_or_else(String::new, |it| {
@@ -111,7 +111,7 @@ fn later(seen: &Observed) -> String {
     })
 }
 
-/// The first of some nodes, as a message has them; `None` where there is none.
+/// Formats the first of some nodes for a message; `None` if there are none.
 fn named_nodes(nodes: &BTreeSet<String>) -> Option<String> {
     let nodes: Vec<&String> = nodes.iter().collect();
     (!nodes.is_empty()).then(|| format!("OpenStackDataPlaneNode {}", first_names(&nodes, NAMED)))

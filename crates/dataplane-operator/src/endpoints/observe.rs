@@ -1,4 +1,4 @@
-//! Reads what the ports of a service are exposed from, and what is exposed already.
+//! Reads the inputs of a service's exposed ports, and what is exposed already.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use operator_runtime::error::Result;
 use crate::endpoints::build::{Addresses, slices_of};
 use crate::indexes::{BY_OWNER, BY_ROLE};
 
-/// The watched world.
+/// The caches that exposed ports are read from.
 pub struct Caches {
     /// All services.
     pub services: Arc<Cache<Service>>,
@@ -24,32 +24,32 @@ pub struct Caches {
     pub roles: Arc<Cache<Role>>,
     /// All nodes, indexed [`BY_ROLE`].
     pub nodes: Arc<Cache<Node>>,
-    /// Our Kubernetes Services, indexed [`BY_OWNER`].
+    /// The operator's Kubernetes Services, indexed [`BY_OWNER`].
     pub exposed: Arc<Cache<CoreService>>,
-    /// Our slices, indexed [`BY_OWNER`].
+    /// The operator's EndpointSlices, indexed [`BY_OWNER`].
     pub slices: Arc<Cache<EndpointSlice>>,
-    /// The networks whose addresses may be exposed; all where none is listed.
+    /// The networks whose addresses may be exposed; empty allows all.
     pub networks: Vec<IpNet>,
-    /// For what is not watched.
+    /// Client for what is not watched.
     pub api: Arc<Api>,
 }
 
-/// Plain copies of everything that was seen.
+/// Plain copies of everything that was observed.
 #[derive(Clone, Debug)]
 pub struct Observed {
     /// The service.
     pub service: Arc<Service>,
-    /// The addresses of the nodes that get it.
+    /// The addresses of the nodes that run it.
     pub addresses: Addresses,
     /// The Kubernetes Services that it owns.
     pub exposed: Vec<Arc<CoreService>>,
-    /// The slices that it owns.
+    /// The EndpointSlices that it owns.
     pub slices: Vec<Arc<EndpointSlice>>,
-    /// Objects of others that have the names which it would take, as in `Service x`.
+    /// Needed names that other owners' objects have, as in `Service x`.
     pub taken: BTreeSet<String>,
 }
 
-/// Reads what a service exposes; `None` where it exposes nothing and is not to.
+/// Reads what a service exposes; `None` if it exposes nothing and lists no ports.
 pub async fn observe(caches: &Caches, service: &Arc<Service>) -> Result<Option<Observed>> {
     let (service, key) = (Arc::clone(service), &Key::of(&**service));
     let managed_fields = Key::new(&key.namespace, service.uid().unwrap_or_default());
@@ -74,7 +74,7 @@ pub async fn observe(caches: &Caches, service: &Arc<Service>) -> Result<Option<O
     Ok(Some(Observed { service, addresses, exposed, slices, taken }))
 }
 
-/// Whether an object of that name exists that is not among ours: one read, before it would be made.
+/// Returns whether another owner's object has that name: one read, before the object is created.
 async fn is_others<K>(api: &Api, beside: &Key, name: &str, ours: &[Arc<K>]) -> Result<bool>
 where
     K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>
@@ -92,7 +92,7 @@ where
     Ok(found.is_some_and(|it| !is_ours(&it)))
 }
 
-/// The nodes that get a service.
+/// Returns the nodes that run a service.
 fn nodes(caches: &Caches, service: &Key) -> Vec<Arc<Node>> {
     let lists = |names: &[String]| names.contains(&service.name);
     let here = |namespace: Option<String>| namespace.as_ref() == Some(&service.namespace);

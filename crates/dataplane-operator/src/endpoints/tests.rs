@@ -1,4 +1,4 @@
-//! What the ports of a service are exposed as, case by case.
+//! Tests: how the ports of a service are exposed, case by case.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ fn node(name: &str, address: Option<&str>) -> Arc<Node> {
     node_of(name, address, address)
 }
 
-/// A node that is told to be at the one address, and was deployed at the other.
+/// A node whose status reports one address, and that was deployed at the other.
 fn node_of(name: &str, address: Option<&str>, deployed: Option<&str>) -> Arc<Node> {
     let deployed = deployed.map(|it| it.rsplit_once(':').unwrap());
     let inputs = deployed.map(|(host, port)| {
@@ -64,7 +64,7 @@ fn service(ports: &Value) -> Arc<Service> {
     Arc::new(serde_json::from_value(object).unwrap())
 }
 
-/// The world as the API server would hold it.
+/// The objects as the API server would hold them.
 struct World {
     seen: Observed,
 }
@@ -90,13 +90,13 @@ impl World {
         self.seen.addresses = Addresses::of(&nodes, &[]);
     }
 
-    /// One pass; what was written.
+    /// Runs one pass and returns the writes.
     fn pass(&mut self) -> Vec<String> {
         let plan = recorded(decide(&self.service(), Timestamp::UNIX_EPOCH));
         plan.steps.iter().map(|it| self.take(it)).collect()
     }
 
-    /// The whole of what is seen of the service.
+    /// Returns the full observation of the service.
     fn service(&self) -> service::Observed {
         service::Observed {
             namespace: "ns".into(),
@@ -162,7 +162,7 @@ fn a_port_is_exposed_on_all_nodes_and_nothing_is_written_twice() {
     assert_eq!(slice["ports"][0]["port"], 9100);
     assert_eq!(slice["metadata"]["labels"]["kubernetes.io/service-name"], "metrics");
     let exposed = serde_json::to_value(&*world.seen.exposed[0]).unwrap();
-    // Both name the port alike: the proxy goes by that.
+    // Both use the same port name, by which the proxy matches them.
     assert_eq!(exposed["spec"]["ports"][0]["name"], slice["ports"][0]["name"]);
     assert_eq!(exposed["spec"]["selector"], Value::Null);
     for object in [&exposed, &slice] {
@@ -257,7 +257,7 @@ fn an_address_that_no_run_has_reached_is_not_exposed() {
         assert_eq!(told(&world), text);
         assert_eq!(world.reason("Ready").as_deref(), Some("Ready"));
     }
-    // Another port of ssh, or another spelling, is no other address of the service.
+    // Another ssh port or another spelling is no other address of the service.
     let ports = [("192.0.2.1:2022", "192.0.2.1:22"), ("fd00:0::7:22", "fd00::7:22")];
     let same = ports.map(|(now, then)| node_of("n0", Some(now), Some(then)));
     assert_eq!(Addresses::of(&same, &[]).count(), 2);
@@ -270,7 +270,7 @@ fn an_address_that_no_run_has_reached_is_not_exposed() {
 #[test]
 fn an_address_outside_of_the_administrators_networks_is_not_exposed_however_it_is_written() {
     let mut world = World::new(0);
-    // A deployment that reaches nothing has succeeded at each.
+    // A deployment that reaches nothing succeeded at each.
     let addresses = ["192.0.2.1:22", "10.244.0.7:22", "[::ffff:10.244.0.8]:22", "[fd00::7]:22"];
     let nodes: Vec<Arc<Node>> =
         addresses.iter().enumerate().map(|(idx, it)| node(&format!("n{idx}"), Some(it))).collect();

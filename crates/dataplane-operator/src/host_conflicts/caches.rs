@@ -1,4 +1,5 @@
-//! Who describes hosts: nodes, with what their roles give them, and node sets, as they are watched.
+//! The caches of objects that describe hosts: nodes, with the defaults of their roles, and node
+//! sets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,7 +28,7 @@ pub struct ClaimCaches {
 }
 
 impl ClaimCaches {
-    /// Empty caches.
+    /// Creates empty caches.
     pub fn new() -> Self {
         Self {
             roles: Cache::new(vec![]),
@@ -36,23 +37,23 @@ impl ClaimCaches {
         }
     }
 
-    /// Opens their watches, for who only reads.
+    /// Starts the watches, for callers that only read.
     pub fn watch(&self, informers: &mut Informers) {
         informers.watch(&self.roles, "");
         informers.watch(&self.nodes, "");
         informers.watch(&self.node_sets, "");
     }
 
-    /// What a node says of its host, with what its role gives it.
+    /// Returns the claim of a node, with the defaults of its role.
     pub fn of_node(&self, node: &Node) -> Claim {
         let role = node.spec.role.as_ref();
         let role = role.map(|it| Key::new(node.namespace().unwrap_or_default(), it));
         Claim::of_node(node, role.and_then(|it| self.roles.get(&it)).as_deref())
     }
 
-    /// What all objects say that may describe hosts of these claims, whose own objects are among
-    /// them. Each object is read once, however many hosts it shares. Besides, what they say that have
-    /// one of these keys.
+    /// Returns the claims of all objects that may describe hosts of `claims`, including the objects
+    /// of `claims` themselves, and of those that have one of `keys`. Each object is read once,
+    /// however many hosts it shares.
     pub fn overlapping(&self, claims: &[Claim], keys: impl IntoIterator<Item = Key>) -> Vec<Claim> {
         let (mut nodes, mut node_sets) = (BTreeMap::new(), BTreeMap::new());
         for key in claims.iter().flat_map(Claim::lookup_keys).chain(keys) {
@@ -72,8 +73,7 @@ impl Default for ClaimCaches {
     }
 }
 
-/// The keys of the index [`BY_HOST`] for what runs were told as hosts' own ssh
-/// keys.
+/// Returns the keys of the index [`BY_HOST`] for the ssh host keys that runs report.
 pub fn told_keys<'a>(
     namespace: &'a str,
     runs: impl Iterator<Item = &'a Arc<AnsibleEe>>,

@@ -1,4 +1,4 @@
-//! What an object says of the hosts that it describes, and which of several objects has a host.
+//! The hosts that an object describes, and which of several objects owns a host.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,23 +18,23 @@ use crate::host_conflicts::host_keys::{ACCEPT_SHARED, accepted, key_of};
 use crate::inputs;
 use crate::vars::Objects;
 
-/// Annotation on a node or node set: a word for the network in which its addresses hold. An address
-/// with another word is another machine.
+/// Annotation on a node or node set: a name for the network in which its addresses are valid. The
+/// same address with another name is another machine.
 pub const NETWORK_SCOPE: &str = "dataplane.openstack.org/network-scope";
 
-/// The namespace of keys of addresses: an address is one host in all of them.
+/// Index namespace of addresses, because an address means one host across all namespaces.
 const ALL_NAMESPACES: &str = "";
 
-/// What an object says of the hosts that it describes.
+/// The hosts that an object claims.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Claim {
-    /// When it was made; the older one has the host.
+    /// When the object was created. The older object owns a host.
     created: Option<Timestamp>,
-    /// Its kind, namespace and name; they decide between objects of one age.
+    /// Kind, namespace and name of the object; they decide between objects of the same age.
     pub(super) kind: String,
     pub(super) namespace: String,
     pub(super) name: String,
-    /// The fingerprints of keys that several of its hosts, or others, may show.
+    /// Fingerprints of keys that several of its hosts, or other hosts, may present.
     pub(super) shared: BTreeSet<String>,
     /// The hosts.
     pub hosts: Vec<HostClaim>,
@@ -43,30 +43,30 @@ pub struct Claim {
 /// One host, as an object describes it.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct HostClaim {
-    /// How the object calls it.
+    /// Its name in the object.
     pub name: String,
     /// Its names, as `name x`.
     names: BTreeSet<String>,
     /// Its address, as `address y`.
     address: Option<String>,
-    /// In which network the address holds; empty for the one that all share.
+    /// The network scope of the address; empty for the default scope.
     scope: String,
-    /// The same without a port, as `host y`.
+    /// The address without a port, as `host y`.
     any_port: Option<String>,
-    /// Its own ssh key, where it was learned.
+    /// Its ssh host key, if it was learned.
     pub key: Option<HostKey>,
-    /// Where it stands in the object.
+    /// Its path in the object.
     pub path: String,
-    /// Whether a deployment of the object has succeeded there, at that address.
+    /// Whether a deployment of the object has succeeded at that address.
     pub is_reached: bool,
 }
 
-/// A host that another object describes too, which is younger.
+/// A host that a younger object describes as well.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Contested<'a> {
     /// The host.
     pub host: &'a HostClaim,
-    /// By what it is known to be the same host.
+    /// The mark that identifies both as the same host.
     pub mark: String,
     /// The younger object.
     pub other: &'a Claim,
@@ -75,26 +75,26 @@ pub struct Contested<'a> {
 /// A host that belongs to another object.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct AddressTaken {
-    /// How the refused object calls it.
+    /// Its name in the rejected object.
     pub host: String,
-    /// Where it stands in that object.
+    /// Its path in the rejected object.
     pub path: String,
-    /// By what it is known to be the same host.
+    /// The mark that identifies both as the same host.
     pub mark: String,
-    /// The object that has it, by kind and name; `None` where that is in another namespace, of which
-    /// nothing is told.
+    /// The owning object, by kind and name; `None` if it is in another namespace, about which
+    /// nothing is disclosed.
     pub owner: Option<String>,
 }
 
 impl Claim {
-    /// Of a node, at the address that its status tells, or where the status speaks of another
-    /// generation at that which its spec has under this role.
+    /// Returns the claim of a node. Its address is the one in its status, or, if the status is of
+    /// another generation, the one that its spec has under this role.
     pub fn of_node(node: &Node, role: Option<&Role>) -> Self {
         let spec = || EffectiveSpec::of(None, role, node, &Objects::new()).address();
         Self::of_node_at(node, message(node).or_else(spec).as_deref())
     }
 
-    /// Of a node that is reached at that address, as `host:port`.
+    /// Returns the claim of a node that is reached at that address, as `host:port`.
     pub fn of_node_at(node: &Node, address: Option<&str>) -> Self {
         let name = node.name_any();
         let is_reached = address.is_some_and(|it| has_reached(node, it));
@@ -111,7 +111,7 @@ impl Claim {
         Self::of(node, vec![host])
     }
 
-    /// Of a node set.
+    /// Returns the claim of a node set.
     pub fn of_node_set(set: &NodeSet) -> Self {
         let recorded = set.status.as_ref().map(|it| it.hosts.as_slice()).unwrap_or_default();
         let reached: BTreeMap<&str, &str> = recorded
@@ -141,7 +141,7 @@ impl Claim {
         Self { created, kind, namespace, name, shared, hosts }
     }
 
-    /// The keys of the index [`BY_HOST`] by which its hosts are known.
+    /// Returns the keys of the index [`BY_HOST`] under which the claim is found.
     pub fn keys(&self) -> Vec<Key> {
         let names = self.hosts.iter().flat_map(|it| &it.names);
         let names = names.map(|it| Key::new(&self.namespace, it));
@@ -153,20 +153,20 @@ impl Claim {
         keys.into_iter().collect()
     }
 
-    /// The keys under which others are found that may describe one of its hosts: also those whose
-    /// port is not known yet.
+    /// Returns the keys under which other claims of its hosts are found, including those whose port
+    /// is not known yet.
     pub fn lookup_keys(&self) -> Vec<Key> {
         let hosts = self.hosts.iter().filter_map(|it| it.any_port.as_ref());
         let hosts: BTreeSet<Key> = hosts.map(|it| Key::new(ALL_NAMESPACES, it)).collect();
         self.keys().into_iter().chain(hosts).collect()
     }
 
-    /// The object by kind and name.
+    /// Returns the object's kind and name.
     pub fn title(&self) -> String {
         format!("{} {}", self.kind, self.name)
     }
 
-    /// The same with those hosts alone that are not as they were.
+    /// Keeps only the hosts that differ from those of `old`.
     #[must_use]
     pub fn changed_since(mut self, old: Option<&Self>) -> Self {
         let was = old.map(|it| it.hosts.as_slice()).unwrap_or_default();
@@ -174,20 +174,21 @@ impl Claim {
         self
     }
 
-    /// Whether another claim is of the same object.
+    /// Returns whether another claim is of the same object.
     pub fn is_of_same(&self, other: &Self) -> bool {
         (&self.kind, &self.namespace, &self.name) == (&other.kind, &other.namespace, &other.name)
     }
 
-    /// Its hosts that belong to others among these.
+    /// Returns the hosts of this claim that belong to one of the others.
     pub fn taken(&self, others: &[Self]) -> Vec<AddressTaken> {
         let of_host = |host| others.iter().find_map(|it| self.taken_by(it, host));
         self.hosts.iter().filter_map(of_host).collect()
     }
 
-    /// A host that belongs to another object: in the same namespace to the older one. Across namespaces
-    /// naming an address takes nothing, and who is in service stays so: the other one has it where its
-    /// runs have reached it and ours have not. The host itself decides between two that have.
+    /// Returns the host as taken if the other object owns it. Within a namespace the older object
+    /// owns a host. Across namespaces, naming an address is not enough, so that hosts in service
+    /// stay with their object: the other object owns the host only if its runs have reached it and
+    /// ours have not. If both have, the owner recorded on the host decides.
     fn taken_by(&self, other: &Self, host: &HostClaim) -> Option<AddressTaken> {
         if self.is_of_same(other) {
             return None;
@@ -201,13 +202,13 @@ impl Claim {
         Some(AddressTaken { host: host.name.clone(), path, mark, owner })
     }
 
-    /// What is about to be made is younger than all.
+    /// Sort key: an object that is not created yet is younger than all others.
     pub(super) fn age(&self) -> (bool, Option<Timestamp>, &str, &str, &str) {
         (self.created.is_none(), self.created, &self.kind, &self.namespace, &self.name)
     }
 
-    /// Its hosts that others of its namespace describe too and will not get, each with by what they
-    /// are one and the other object.
+    /// Returns the hosts that younger objects of the namespace describe too, each with the mark and
+    /// the other object.
     pub fn contested<'a>(&'a self, others: &'a [Self]) -> Vec<Contested<'a>> {
         let is_here = |it: &&Self| it.namespace == self.namespace && !it.is_of_same(self);
         let mut found = Vec::new();
@@ -220,7 +221,7 @@ impl Claim {
         found
     }
 
-    /// The hosts that it describes twice, each with the one that comes before it.
+    /// Returns the hosts that the object describes twice: host, earlier host, and mark.
     pub fn twice(&self) -> Vec<(&str, &str, String)> {
         let mut found = Vec::new();
         for (idx, host) in self.hosts.iter().enumerate() {
@@ -235,7 +236,8 @@ impl Claim {
 }
 
 impl HostClaim {
-    /// By what two hosts are one; `with_names` says whether their names tell.
+    /// Returns the mark by which two descriptions are the same host; `None` if they are not. Names
+    /// count only `with_names`.
     pub(super) fn shared(&self, other: &Self, with_names: bool) -> Option<String> {
         let address = self.address.as_ref().filter(|it| Some(*it) == other.address.as_ref());
         let address = address.filter(|_| self.scope == other.scope);
@@ -245,7 +247,7 @@ impl HostClaim {
 }
 
 impl AddressTaken {
-    /// Object, cause and next step; `object` is the one that is refused.
+    /// Formats object, cause and next step; `object` is the rejected one.
     pub fn message(&self, object: &str) -> String {
         let Self { host, mark, owner, .. } = self;
         match owner {
@@ -264,10 +266,10 @@ impl AddressTaken {
     }
 }
 
-/// The keys of the index [`BY_HOST`] for a node, by its own spec and status alone.
+/// Returns the keys of the index [`BY_HOST`] for a node, by its own spec and status only.
 ///
-/// Where its role may give the port, and the status does not tell it yet, the node is found by its
-/// host at whatever port.
+/// If its role may set the port and the status does not report it yet, the node is found by its
+/// host at any port.
 pub fn keys_of_node(node: &Node) -> Vec<Key> {
     let namespace = node.namespace().unwrap_or_default();
     let names = names_of_node(node).into_iter().map(|it| Key::new(&namespace, it));
@@ -277,18 +279,18 @@ pub fn keys_of_node(node: &Node) -> Vec<Key> {
     names.chain(address.map(|it| Key::new(ALL_NAMESPACES, it))).collect()
 }
 
-/// The address that a node's status tells, where it speaks of the present spec.
+/// Returns the address in a node's status, if the status is of the present generation.
 fn message(node: &Node) -> Option<String> {
     let status = node.status.as_ref()?;
     let is_current = status.observed_generation == node.metadata.generation;
     status.address.clone().filter(|_| is_current)
 }
 
-/// Whether a whole deployment of the node has succeeded at that address: it is one of the inputs that
-/// the status keeps of it.
+/// Returns whether a deployment of all the node's services has succeeded at that address, which is
+/// one of the inputs that its status records.
 ///
-/// The records of services are not enough: while nothing may run they stay as they were, and the status
-/// tells the address of a node that was moved at once.
+/// The records of single services are not enough: they stay while no run may start, whereas the
+/// status reports the new address of a moved node at once.
 pub fn has_reached(node: &Node, address: &str) -> bool {
     let Some(status) = &node.status else { return false };
     let reported = status.address.as_deref();
@@ -299,7 +301,7 @@ pub fn has_reached(node: &Node, address: &str) -> bool {
     inputs::have_services(deployed) && spellings.any(|it| inputs::are_at(deployed, it))
 }
 
-/// Whether a whole deployment of the node has succeeded at that host, whatever its port of ssh is now.
+/// Returns the same for a host, whatever its ssh port is now.
 pub fn has_reached_host(node: &Node, host: &str) -> bool {
     let Some(deployed) = node.status.as_ref().map(|it| &it.deployed_inputs) else { return false };
     let canonical = host_address::host(host);
@@ -307,7 +309,8 @@ pub fn has_reached_host(node: &Node, host: &str) -> bool {
     inputs::have_services(deployed) && spellings.any(|it| inputs::are_of_host(deployed, it))
 }
 
-/// Where a node's own spec says that its host is.
+/// Returns the mark of the address in a node's own spec, for any port if the role may set the port.
+/// Returns `None` if the spec has no address.
 fn own(node: &Node) -> Option<String> {
     let own = node.spec.node.as_ref();
     let var = |name: &str| own.and_then(|it| it.ansible_vars.get(name));
@@ -322,13 +325,13 @@ fn own(node: &Node) -> Option<String> {
     })
 }
 
-/// The word of [`NETWORK_SCOPE`].
+/// Returns the value of [`NETWORK_SCOPE`].
 fn scope_of<K: Resource>(object: &K) -> String {
     let word = object.annotations().get(NETWORK_SCOPE).map(|it| it.trim());
     word.unwrap_or_default().to_owned()
 }
 
-/// What an author says of one address in two networks.
+/// Returns the hint for a user who has the same address in two networks.
 fn another_machine(mark: &str) -> String {
     let is_address = mark.starts_with("address ");
     let text = || {
@@ -353,7 +356,7 @@ fn mark(address: &str) -> String {
     format!("address {address}")
 }
 
-/// Of `host:port`, at whatever port.
+/// Returns the mark of `host:port` for any port.
 fn at_any_port(address: &str) -> String {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
     format!("host {}", host_address::host(host))

@@ -1,6 +1,7 @@
-//! Hosts that show one ssh key at two addresses: hosts of one image, or one machine that has both.
+//! Hosts that present the same ssh key at two addresses: copies of one image, or one machine with
+//! two addresses.
 //!
-//! Only keys that were learned are compared, and only within a namespace.
+//! Only learned keys are compared, and only within a namespace.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +11,7 @@ use operator_core::run_engine::host_key::HostKey;
 use crate::host_conflicts::host_claim::{Claim, HostClaim};
 use crate::host_conflicts::host_keys::ACCEPT_SHARED;
 
-/// A condition of who describes hosts: no older one shows its key.
+/// Condition type of objects that describe hosts: no older object's host presents the same key.
 pub const HOST_KEY_UNIQUE: &str = "HostKeyUnique";
 /// The reason of a shared key.
 pub const HOST_KEY_SHARED: &str = "HostKeyShared";
@@ -18,7 +19,7 @@ pub const HOST_KEY_SHARED: &str = "HostKeyShared";
 /// How many hosts a message names.
 const NAMED: usize = 3;
 
-/// A host whose key another one showed before.
+/// A host whose key another host presented first.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SharedKey {
     /// The host.
@@ -30,7 +31,7 @@ pub struct SharedKey {
 }
 
 impl Claim {
-    /// The same, whose hosts show these keys, by their names.
+    /// Replaces the keys of the hosts, by their names.
     #[must_use]
     pub fn showing(mut self, key: impl Fn(&str) -> Option<HostKey>) -> Self {
         for host in &mut self.hosts {
@@ -39,8 +40,8 @@ impl Claim {
         self
     }
 
-    /// Its hosts whose keys an older object of the namespace shows at another place, or a host before
-    /// them in the same object; without those that its author accepts.
+    /// Returns the hosts whose keys an older object of the namespace presents at another host, or
+    /// an earlier host of the same object. Keys that the user accepts are left out.
     pub fn shared_keys(&self, others: &[Self]) -> Vec<SharedKey> {
         let mut known: BTreeMap<&HostKey, Vec<(&Self, &HostClaim)>> = BTreeMap::new();
         let is_here = |it: &&Self| it.namespace == self.namespace && !it.is_of_same(self);
@@ -55,7 +56,7 @@ impl Claim {
         for host in &self.hosts {
             let Some(key) = &host.key else { continue };
             let before = known.entry(key).or_default();
-            // One host that two objects describe is told of by other words.
+            // Two objects that describe the same host are reported as a conflict elsewhere.
             let other = before.iter().find(|(_, it)| host.shared(it, true).is_none());
             let other = other.map(|(claim, it)| format!("host {} of {}", it.name, claim.title()));
             let fingerprint = key.fingerprint();
@@ -67,7 +68,7 @@ impl Claim {
         found
     }
 
-    /// Hosts, cause and next step, where there are any.
+    /// Formats hosts, cause and next step; `None` if there are no shared keys.
     pub fn shared_keys_text(&self, shared: &[SharedKey]) -> Option<String> {
         let first = shared.first()?;
         let hosts: Vec<String> = shared.iter().map(|it| it.host.clone()).collect();

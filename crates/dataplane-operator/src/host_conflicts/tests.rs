@@ -1,4 +1,4 @@
-//! Tests: which of several objects has a host.
+//! Tests: which of several objects owns a host.
 
 use api::dataplane::{Node, NodeSet};
 use operator_core::object_key::Key;
@@ -180,7 +180,7 @@ fn an_address_in_another_network_is_another_machine_and_a_name_is_not() {
 
 #[test]
 fn a_host_is_reached_at_the_address_of_its_deployment_and_at_no_other() {
-    // What is told as the address; another service than the one that was deployed fails there now.
+    // The reported address, at which another service than the deployed one fails now.
     let is_reached = |address: &str, told: &str, deployed: Value| {
         let node: Node = serde_json::from_value(json!({
             "apiVersion": "dataplane.openstack.org/v1beta1",

@@ -1,5 +1,5 @@
-//! Hashes as the releases before have written them into statuses: another value here would deploy
-//! hosts again, or call them out of date, after an upgrade.
+//! Hashes as earlier releases wrote them into statuses. Other values here would redeploy hosts, or
+//! report them as out of date, after an upgrade.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ fn object<K: DeserializeOwned>(kind: &str, name: &str, spec: &Value) -> K {
     .unwrap()
 }
 
-/// Every field that is an input, those that the release before had.
+/// A role with every input field that the previous release had.
 fn role() -> Value {
     let volume = json!({ "name": "ca", "secret": { "secretName": "ca", "defaultMode": 256 } });
     json!({
@@ -65,7 +65,7 @@ fn inputs(role: &Value, node: &Value, instance: Option<&str>) -> (EffectiveSpec,
     (host, inputs)
 }
 
-/// The first characters of the hash of a service, and of all of its inputs by name.
+/// Returns the first characters of the hash of a service, and of all of its inputs by name.
 fn golden(host: &Inputs, service: &Value) -> [String; 2] {
     let service: Service = object("OpenStackDataPlaneService", "a", service);
     let keys = BTreeMap::from([("key", "digest")]);

@@ -19,9 +19,11 @@ use crate::role::inventory::INVENTORY_HASH;
 /// The Secret's content, by key.
 pub type Content = BTreeMap<&'static str, String>;
 
-/// What the Secret is to hold. While a deployment is under way the inventory stays what that began
-/// with, unless somebody else has changed it; keys that are learned meanwhile are added, and those
-/// for the addresses in that inventory stay.
+/// Returns the desired content of the Secret.
+///
+/// While a deployment is under way, the inventory stays as it was when the deployment began, unless
+/// another field manager has changed it. Newly learned keys are added, and keys for addresses in
+/// that inventory are kept.
 pub fn content(
     seen: &Observed,
     hosts: &[Host<'_>],
@@ -36,7 +38,8 @@ pub fn content(
     BTreeMap::from([(INVENTORY_KEY, inventory), (KNOWN_HOSTS_KEY, known_hosts)])
 }
 
-/// The lines that stood there before and are for none of the hosts where they are now.
+/// Returns the earlier known-hosts lines that are not new and match none of the hosts at its
+/// present address.
 fn of_others(before: &str, present: &str, hosts: &[Host<'_>]) -> String {
     let present: BTreeSet<&str> = present.lines().collect();
     let is_of = |line: &str| hosts.iter().any(|it| covers(line, &it.ansible_host, it.ansible_port));
@@ -44,14 +47,15 @@ fn of_others(before: &str, present: &str, hosts: &[Host<'_>]) -> String {
     others.flat_map(|it| [it, "\n"]).collect()
 }
 
-/// Whether nobody else has changed these keys of the Secret.
+/// Returns whether no other field manager has changed these keys of the Secret.
 fn is_intact<'a>(seen: &Observed, keys: impl IntoIterator<Item = &'a str>) -> bool {
     seen.inventory.as_ref().is_some_and(|it| it.managed_fields.has([INVENTORY_HASH], keys))
 }
 
-/// The step that writes the Secret, where it is not as it should be.
+/// Returns the step that writes the Secret, if it differs.
 ///
-/// Nobody owns it: a run that was made before its node set went may still mount it.
+/// The Secret has no owner reference: a run created before its node set was deleted may still mount
+/// it.
 pub fn secret(seen: &Observed, content: &Content) -> Option<Step> {
     let labels = labels(seen);
     let all = &(&labels, content);
@@ -71,7 +75,7 @@ pub fn secret(seen: &Observed, content: &Content) -> Option<Step> {
     Some(Step::apply(target(seen), object, "the inventory differs from what holds for its hosts"))
 }
 
-/// The step that deletes the Secret, where it exists.
+/// Returns the step that deletes the Secret, if it exists.
 pub fn removal(seen: &Observed) -> Option<Step> {
     let because = "its node set is being deleted, and nobody else holds that";
     seen.inventory.is_some().then(|| Step::delete(target(seen), because))
@@ -81,7 +85,7 @@ fn target(seen: &Observed) -> Target {
     Target::named::<Secret>(&seen.namespace, inventory_name(&seen.set.name_any()))
 }
 
-/// The node set's own labels, and those by which others find inventories.
+/// Returns the node set's own labels, and those by which others select inventories.
 fn labels(seen: &Observed) -> BTreeMap<String, String> {
     let mut labels = seen.set.labels().clone();
     let name = seen.set.name_any();

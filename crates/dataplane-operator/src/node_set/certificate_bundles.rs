@@ -1,8 +1,8 @@
-//! The Secrets with the certificates of all hosts of a node set, which runs mount: one or a few for each
-//! certificate that a service names.
+//! The Secrets with the certificates of all hosts of a node set, which runs mount: one or more for
+//! each certificate that a service requests.
 //!
-//! An annotation tells from which Secrets of single hosts they were made: as long as those are the same,
-//! nobody reads a key.
+//! An annotation records the single-host Secrets that they were made from. As long as those are
+//! unchanged, no private key is read.
 
 use std::collections::BTreeMap;
 
@@ -20,27 +20,27 @@ use crate::node_set::certificates::{
     CertificateBundle, CertificateRequest, HOST, Hosts, Issued, name_of, secret, secret_of,
 };
 
-/// Annotation with their number and a digest of what they were made from.
+/// Annotation with the number of Secrets and a digest of what they were made from.
 pub const MADE_FROM: &str = "dataplane.openstack.org/certificates";
-/// Labels with how many Secrets hold a certificate of all hosts, and which of them it is, as upstream
-/// has them.
+/// Label with the number of Secrets of a certificate, as upstream sets it.
 const COUNT: &str = "numberOfSecrets";
-/// See [`COUNT`].
+/// Label with the index of the Secret among them; see [`COUNT`].
 const NUMBER: &str = "secretNumber";
 
-/// How many bytes an object can hold, whatever the node set says.
+/// Size limit of an object in bytes, whatever the node set says.
 const MAX_SIZE: usize = 1_048_576;
 
-/// Files of one host: the key, the certificate and the CA that signed it, where cert-manager knows it.
+/// Files of one host: the CA that signed the certificate (if cert-manager knows it), the
+/// certificate and the key.
 const FILES: [&str; 3] = ["ca.crt", "tls.crt", "tls.key"];
 
-/// Files by their names, of one Secret.
+/// The files of one Secret, by name.
 pub type Files = BTreeMap<String, Vec<u8>>;
 
-/// The Secrets of one certificate, and the steps that write them where they are not as they should be;
-/// nothing while there are none and a host's certificate is missing.
+/// Returns the Secrets of one certificate and the steps that write them, if they differ. Returns
+/// `None` if there are none yet and a host's certificate is missing.
 ///
-/// While one of a host is missing or being renewed they stay as they are.
+/// The Secrets stay as they are while a host's certificate is missing or being renewed.
 pub fn of(
     set: &NodeSet,
     desired: &CertificateRequest<'_>,
@@ -77,7 +77,7 @@ pub fn of(
     Some((names, steps))
 }
 
-/// The label selectors of the Secrets whose content is needed, one for each certificate.
+/// Returns the label selectors of the Secrets whose content is needed, one for each certificate.
 pub fn needed(
     set: &NodeSet,
     requested: &[CertificateRequest<'_>],
@@ -94,7 +94,7 @@ pub fn needed(
     requested.iter().filter(is_needed).map(selector).collect()
 }
 
-/// The steps that delete those that no certificate of these names needs any more.
+/// Returns the steps that delete the Secrets that are not in `kept`.
 pub fn left(set: &NodeSet, kept: &[&str], issued: &Issued) -> Vec<Step> {
     let is_left = |it: &&String| !kept.contains(&it.as_str());
     let because = "no certificate of the node set is in it any more";
@@ -102,13 +102,13 @@ pub fn left(set: &NodeSet, kept: &[&str], issued: &Issued) -> Vec<Step> {
     left.map(|it| Step::delete(secret(set, it), because)).collect()
 }
 
-/// The name of one of the Secrets.
+/// Returns the name of one of the Secrets.
 fn name(set: &str, desired: &CertificateRequest<'_>, idx: usize) -> String {
     let part = format!("certs-{idx}");
     names::derived(&[set, desired.service, desired.key, &part], names::SUBDOMAIN_LIMIT)
 }
 
-/// The Secrets that stand, all of them made at once.
+/// The existing Secrets of a certificate, all from the same write.
 struct BundleState<'a> {
     names: Vec<String>,
     digest: &'a str,
@@ -128,8 +128,8 @@ fn state<'a>(
     Some(BundleState { names, digest, bundles: bundles? })
 }
 
-/// The digest of what the Secrets are to be made from, where that is known and they are not made from
-/// it.
+/// Returns the digest of what the Secrets are to be made from; `None` if it is unknown or they are
+/// current.
 fn outdated(
     set: &NodeSet,
     desired: &CertificateRequest<'_>,
@@ -150,7 +150,7 @@ fn outdated(
     (!is_current).then_some(digest)
 }
 
-/// Whether nobody has taken a host's files out of the Secrets.
+/// Returns whether the operator still manages all hosts' files in the Secrets.
 fn is_whole(state: &BundleState<'_>, hosts: &Hosts<'_>) -> bool {
     let is_in = |host: &&str| {
         let Some(own) = own_name(hosts, host) else { return false };
@@ -161,7 +161,7 @@ fn is_whole(state: &BundleState<'_>, hosts: &Hosts<'_>) -> bool {
     hosts.all.iter().all(is_in)
 }
 
-/// The name of a host on the network over which it is managed: what its files are called after.
+/// Returns the name of a host on the control plane network, which prefixes its file names.
 fn own_name<'a>(hosts: &Hosts<'a>, host: &str) -> Option<&'a str> {
     hosts.names.get(host)?.get(CTLPLANE).map(String::as_str)
 }
@@ -170,7 +170,7 @@ fn max_size(set: &NodeSet) -> usize {
     usize::try_from(set.spec.secret_max_size).unwrap_or(MAX_SIZE).clamp(1, MAX_SIZE)
 }
 
-/// The content of the Secrets; nothing where a host's was not read.
+/// Returns the content of the Secrets; `None` if a host's Secret was not read.
 fn content(
     set: &NodeSet,
     desired: &CertificateRequest<'_>,
@@ -182,10 +182,11 @@ fn content(
     hosts.all.iter().all(has_all).then(|| bundles(hosts, max_size(set), read))
 }
 
-/// The certificates of all hosts in as few Secrets as fit: by the names on the network over which
-/// hosts are managed, the files of a host always together.
+/// Packs the certificates of all hosts into as few Secrets as possible, in the order of the hosts.
+/// The files of one host stay in one Secret and are named after the host on the control plane
+/// network.
 ///
-/// `read` gives a file of a host's own Secret.
+/// `read` returns a file of a host's own Secret.
 fn bundles<'a>(
     hosts: &Hosts<'_>,
     max_size: usize,

@@ -1,4 +1,4 @@
-//! When the Secrets with all hosts' certificates are made, from what, and when they stay as they are.
+//! Tests: when the Secrets with all hosts' certificates are written, from what, and when they stay.
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ fn read(issued: &mut Issued) {
     }
 }
 
-/// What is written, the content by key.
+/// Returns the names and the written objects, with their content by key.
 fn written(set: &NodeSet, issued: &Issued) -> Option<(Vec<String>, Vec<Value>)> {
     let (names, service) = (names(), service());
     let (hosts, wishes) = (tests::hosts(&names, &names), requested([("agent", &service)]));
@@ -73,7 +73,7 @@ fn is_needed(issued: &Issued) -> bool {
     !found.is_empty()
 }
 
-/// Writes what is asked for, as the API server would.
+/// Stores the requested objects, as the API server would, and returns their number.
 fn write(issued: &mut Issued) -> usize {
     read(issued);
     let (_, objects) = written(&two(), issued).unwrap();
@@ -133,7 +133,7 @@ fn nobody_reads_a_key_while_they_are_made_from_what_there_is() {
     assert!(is_needed(&issued));
     assert_eq!(write(&mut issued), 1);
     assert!(!is_needed(&issued));
-    // A human takes a key out.
+    // A user removes a key.
     issued.bundles.values_mut().next().unwrap().managed_fields = ManagedFields::default();
     assert!(is_needed(&issued));
     assert_eq!(write(&mut issued), 1);
@@ -166,7 +166,7 @@ fn one_that_was_made_with_others_that_went_is_made_again_and_one_too_many_goes()
     let mut issued = issued(["1", "1"]);
     write(&mut issued);
     let first = issued.bundles.values().next().unwrap().clone();
-    // Half of two: the other one is gone.
+    // One of two: the other one is gone.
     let made_from = first.made_from.replacen('1', "2", 1);
     let name = "edpm-agent-default-certs-0".to_owned();
     issued.bundles.insert(name.clone(), CertificateBundle { made_from, ..first.clone() });

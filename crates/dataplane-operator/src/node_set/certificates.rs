@@ -1,4 +1,4 @@
-//! The certificates that services name for hosts, and what was seen of them.
+//! The certificates that services request for hosts, and what was observed of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,35 +16,35 @@ use operator_core::plan::Target;
 use operator_runtime::managed_fields::ManagedFields;
 use operator_runtime::source_contents::Content;
 
-/// Labels of certificates and of their Secrets: the node set, the service, the name of the certificate
-/// among the service's, and on what is of one host alone, the host.
+/// Label of certificates and of their Secrets with the node set. Together with it stand
+/// [`SERVICE`], [`KEY`] and, on objects of a single host, [`HOST`].
 pub const SET: &str = "osdpns";
 
-/// See [`SET`].
+/// Label with the host; see [`SET`].
 pub const HOST: &str = "hostname";
 
-/// What the Secret of a certificate begins with.
+/// Prefix of the name of a certificate's Secret.
 pub const SECRET_PREFIX: &str = "cert-";
 
-/// What was seen of cert-manager, and of the Secrets that it and the operator make.
+/// What was observed of cert-manager, and of the Secrets that it and the operator write.
 #[derive(Clone, Debug, Default)]
 pub struct Issued {
-    /// Whether the cluster has it, and it was asked.
+    /// Whether the cluster has cert-manager and its objects were read.
     pub is_served: bool,
     /// The issuers of the namespace.
     pub issuers: Vec<Arc<Issuer>>,
     /// The certificates of the namespace, by name.
     pub certificates: BTreeMap<String, Arc<Certificate>>,
-    /// The Secrets with the certificates of single hosts: name → version.
+    /// The resource versions of the Secrets with certificates of single hosts, by name.
     pub secrets: BTreeMap<String, String>,
     /// The Secrets with the certificates of all hosts, by name.
     pub bundles: BTreeMap<String, CertificateBundle>,
-    /// The content of those Secrets of single hosts that are to be bundled anew.
+    /// The content of those single-host Secrets that are to be bundled again.
     pub files: BTreeMap<String, Content>,
 }
 
 impl Issued {
-    /// Whether a certificate can be had.
+    /// Returns whether a certificate is ready for its present generation.
     pub(super) fn is_ready(&self, name: &str) -> bool {
         self.certificates.get(name).is_some_and(|it| {
             let status = it.status.as_ref();
@@ -52,7 +52,7 @@ impl Issued {
         })
     }
 
-    /// The version of the Secret of a certificate that is not just being renewed.
+    /// Returns the version of the Secret of a certificate that is ready and not being renewed.
     pub fn settled(&self, certificate: &str) -> Option<&String> {
         let is_issuing =
             |it: &Arc<Certificate>| it.status.as_ref().is_some_and(CertificateStatus::is_issuing);
@@ -62,27 +62,28 @@ impl Issued {
     }
 }
 
-/// A certificate of each host that a service names.
+/// A certificate that a service requests for each host.
 #[derive(Clone, Debug)]
 pub struct CertificateRequest<'a> {
-    /// The service's name, as it is listed.
+    /// The service's name, as the node set or a deployment lists it.
     pub service: &'a str,
-    /// The service that names the certificate: the listed one, or the one that its type names.
+    /// The service that defines the certificate: the listed one, or the one that its type names.
     pub spec: &'a Service,
-    /// The name of the certificate, among the service's.
+    /// The key of the certificate in the service's `tlsCerts`.
     pub key: &'a str,
-    /// What it is to be.
+    /// The definition of the certificate.
     pub cert: &'a TlsCert,
 }
 
 impl CertificateRequest<'_> {
-    /// The folder below that of all certificates whose folder of the certificate's name has it.
+    /// Returns the directory, below that of all certificates, that contains the certificate's own
+    /// directory.
     pub fn directory(&self) -> String {
         let own = self.cert.edpm_role_service_name.clone().filter(|it| !it.is_empty());
         own.unwrap_or_else(|| service_type(&self.spec.spec, &self.spec.name_any()))
     }
 
-    /// The labels of all its objects.
+    /// Returns the labels of all objects of the certificate.
     pub fn labels(&self, set: &str) -> BTreeMap<String, String> {
         let values = [(SET, set), (SERVICE, self.service), (KEY, self.key)];
         let label = |it: &str| names::derived(&[it], names::LABEL_LIMIT);
@@ -90,61 +91,62 @@ impl CertificateRequest<'_> {
     }
 }
 
-/// The hosts of a node set, with their names and addresses as they are reserved.
+/// The hosts of a node set, with their reserved names and addresses.
 #[derive(Clone, Debug)]
 pub struct Hosts<'a> {
-    /// The names of all of them.
+    /// The names of all hosts.
     pub all: BTreeSet<&'a str>,
-    /// Whether anybody reserves addresses.
+    /// Whether an operator reserves addresses.
     pub are_reserved: bool,
-    /// Host → network → name.
+    /// Names: host → network → name.
     pub names: &'a HostNetworkValues,
-    /// Host → network → address.
+    /// Addresses: host → network → address.
     pub addresses: &'a HostNetworkValues,
 }
 
 impl Hosts<'_> {
-    /// Whether each host has its names.
+    /// Returns whether every host has its reserved names.
     pub fn are_complete(&self) -> bool {
         self.all.iter().all(|it| self.names.contains_key(*it))
     }
 }
 
-/// A Secret of that name.
+/// Returns the target for the Secret of that name.
 pub fn secret(set: &NodeSet, name: &str) -> Target {
     Target::named::<Secret>(set.namespace().unwrap_or_default(), name)
 }
 
-/// The name of a host's certificate; its Secret's begins with `cert-`.
+/// Returns the name of a host's `Certificate`. Its Secret has the same name with the prefix
+/// `cert-`.
 pub fn name_of(desired: &CertificateRequest<'_>, host: &str) -> String {
-    // Leaves room for the beginning of the Secret's name.
+    // Leaves room for the prefix of the Secret's name.
     names::derived(
         &[desired.service, desired.key, host],
         names::SUBDOMAIN_LIMIT - SECRET_PREFIX.len(),
     )
 }
 
-/// The Secret with the key and the certificate of a host.
+/// Returns the name of the Secret with the key and certificate of a host.
 pub fn secret_of(desired: &CertificateRequest<'_>, host: &str) -> String {
     secret_name(&name_of(desired, host))
 }
 
-/// The Secret that cert-manager writes for a certificate of that name.
+/// Returns the name of the Secret that cert-manager writes for a certificate.
 pub fn secret_name(certificate: &str) -> String {
     format!("{SECRET_PREFIX}{certificate}")
 }
 
-/// What stands on such a Secret.
+/// Metadata of a Secret with the certificates of all hosts.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct CertificateBundle {
-    /// The annotation [`MADE_FROM`].
+    /// Value of the annotation [`MADE_FROM`](crate::node_set::certificate_bundles::MADE_FROM).
     pub made_from: String,
-    /// What of it nobody has changed since.
+    /// The fields that no other field manager has changed since.
     pub managed_fields: ManagedFields,
 }
 
-/// Label of a certificate with the service that names it.
+/// Label of a certificate with the service that requests it.
 pub const SERVICE: &str = "osdp-service";
 
-/// Label of a certificate with its name among the service's.
+/// Label of a certificate with its key in the service's `tlsCerts`.
 pub const KEY: &str = "osdp-service-cert-key";

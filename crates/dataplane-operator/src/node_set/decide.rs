@@ -1,4 +1,4 @@
-//! The judgement on a node set: its inventory, and what its status says.
+//! The decision on a node set: its inventory, the objects it requests, and its status.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,22 +30,21 @@ use crate::node_set::{
 use crate::problem::Fault;
 use crate::role::networks;
 
-/// A look without a cause, for whatever no watch tells.
+/// Periodic requeue, for changes that no watch reports.
 const RESYNC: Duration = Duration::from_mins(15);
 
-/// The types of services that bring another version to the hosts, as upstream's control plane
-/// expects it.
+/// Types of services that bring another version to the hosts, as upstream's control plane expects.
 const VERSION_TYPES: [&str; 2] = ["update", "update-services"];
 
-/// Judges a node set.
+/// Decides what to write for a node set.
 ///
 /// # Guarantees
-/// The inventory that a status tells of was written before the status.
+/// The inventory that a status refers to is written before the status.
 pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     plan(seen, None, now)
 }
 
-/// What is told when a write was refused: the same judgement, with that said.
+/// Returns the status steps after a rejected write: the same decision, with the rejection reported.
 pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
     plan(seen, Some(rejected), now).only_statuses()
 }
@@ -56,7 +55,7 @@ fn plan(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Pl
         plan.steps.extend(releases(seen));
         if plan.steps.is_empty() && has_finalizer(&*seen.set, INVENTORY) {
             let evaluated = evaluate(seen, now);
-            // A deployment that is under way goes on with it.
+            // A deployment under way keeps using the inventory.
             let is_needed = evaluated.is_frozen();
             let inventory = evaluated.content.as_ref().filter(|_| is_needed);
             plan.steps.extend(inventory.and_then(|it| build::secret(seen, it)));
@@ -68,20 +67,21 @@ fn plan(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Pl
     let missing = default_services::missing(&seen.namespace, listed, known, &seen.unreadable);
     if !missing.is_empty() && rejected.is_none() {
         plan.steps.extend(missing);
-        // Their creation wakes this node set again; until then its services are not complete.
+        // Their creation enqueues this node set again; until then its services are incomplete.
         return plan;
     }
     let mut evaluated = evaluate(seen, now);
     let because = "its inventory must not go before it";
     plan.independent.clone_from(&evaluated.served.requested);
-    // What the API server does not take of machines concerns no host that has its own.
+    // A rejected write to the machines must not affect hosts that have theirs, so it is
+    // independent.
     let is_held = has_finalizer(&*seen.set, INVENTORY);
     plan.independent.extend(evaluated.asked_of_machines.clone().filter(|_| is_held));
     plan.steps.extend(add_finalizer(&*seen.set, INVENTORY, because));
     plan.steps.extend(evaluated.served.bundles.clone());
     let inventory = evaluated.content.as_ref().and_then(|it| build::secret(seen, it));
     if inventory.is_some() && rejected.is_some() {
-        // Nobody knows whether the refused write came before it.
+        // The rejected write may have been the inventory or one before it, so its state is unknown.
         evaluated.content = None;
     }
     plan.steps.extend(inventory);
@@ -103,8 +103,10 @@ fn plan(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Pl
     plan
 }
 
-/// Lets a node set go that is being deleted, after its machines were given back and its inventory was
-/// deleted; a deployment that is under way may still start runs with it.
+/// Returns the steps that release a node set that is being deleted: its machines are given back,
+/// its inventory is deleted, then the finalizer is removed.
+///
+/// Returns no steps while a deployment is under way, which may still start runs with the inventory.
 fn releases(seen: &Observed) -> Vec<Step> {
     let is_needed =
         seen.deployments.iter().any(|it| deployment_history::is_under_way(it, &seen.set));
@@ -122,7 +124,7 @@ fn releases(seen: &Observed) -> Vec<Step> {
     steps
 }
 
-/// What holds for a node set.
+/// Evaluates a node set: everything that follows from what was observed.
 pub fn evaluate(seen: &Observed, now: Timestamp) -> Evaluation<'_> {
     let hosts = external_resources::hosts(seen);
     let machines = Machines::of(seen, &hosts, now);
@@ -133,7 +135,7 @@ pub fn evaluate(seen: &Observed, now: Timestamp) -> Evaluation<'_> {
     let inputs: Inputs =
         inputs::of(seen, &hosts, &served).into_iter().chain(machines.inputs()).collect();
     let outcome = outcome(seen, &hosts, &machines, &inputs);
-    // A host that is not what it should be gets no machine either.
+    // Machines are not requested for invalid hosts either.
     let asked_of_machines = if faults.is_empty() {
         machine_request::step(seen, &hosts, &machines, &served, is_frozen)
     } else {

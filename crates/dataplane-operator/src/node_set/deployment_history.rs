@@ -1,7 +1,7 @@
-//! What deployments have done to the hosts of a node set: a truth per host, from their statuses.
+//! What deployments have done to the hosts of a node set: one state per host, from their statuses.
 //!
-//! What a deployment did stays known when it is deleted: its outcome is taken into the node set's
-//! status once, when it has ended.
+//! The result of a deployment outlives the deployment: when it has ended, it is merged once into
+//! the node set's status.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,61 +21,61 @@ use serde::Serialize;
 
 use crate::node_set::observed::UnreadableDeployment;
 
-/// How many of the newest deployments a node set tells of.
+/// How many of the newest deployments the status reports.
 const TOLD: usize = 10;
-/// How many bytes of its status these may take: an object has 1.5 MiB at most, and every host with its
-/// names and addresses has a place in it too.
+/// Size limit in bytes of these reports. An object is limited to 1.5 MiB, which must also hold
+/// every host with its names and addresses.
 const TOLD_SIZE: usize = 250_000;
-/// How many failures a node set tells of.
+/// How many failures the status reports.
 pub const FAILURES: usize = 5;
 
 /// What is known of a node set's deployments.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeploymentHistory {
-    /// Each host, in the order of names.
+    /// Each host, sorted by name.
     pub hosts: Vec<NodeSetHost>,
-    /// The digest with which a deployment that is not settled succeeded on a host, by its name.
+    /// The digest with which a deployment that is not settled yet succeeded, by host name.
     pub succeeded_with: BTreeMap<String, String>,
-    /// What failed on the first of those that failed.
+    /// The failures of the first failed hosts.
     pub failures: Vec<NodeSetFailure>,
-    /// The deployments that are under way, the oldest first.
+    /// The deployments under way, the oldest first.
     pub under_way: Vec<String>,
-    /// The digest that all hosts were last deployed with as a whole.
+    /// The digest of the last deployment of all services to all hosts.
     pub deployed_config_hash: Option<String>,
-    /// Its parts.
+    /// The parts of that digest.
     pub deployed_inputs: BTreeMap<String, String>,
-    /// The digest of the machines that were deployed as a whole.
+    /// The digest of the machines at that deployment.
     pub deployed_bmh_hash: Option<String>,
     /// ConfigMap → digest with which services were last deployed.
     pub config_maps: BTreeMap<String, String>,
     /// Secret → digest with which services were last deployed.
     pub secrets: BTreeMap<String, String>,
-    /// Images of the control plane's version that were deployed.
+    /// Deployed images of the control plane's version.
     pub images: BTreeMap<String, String>,
     /// The control plane's version that an update brought to the hosts.
     pub version: Option<String>,
-    /// UIDs of the deployments that exist, have ended and are part of this.
+    /// UIDs of existing deployments that have ended and whose result is merged.
     pub settled: Vec<String>,
-    /// The newest deployments' conditions.
+    /// The conditions of the newest deployments.
     pub statuses: BTreeMap<String, Vec<Condition>>,
-    /// The newest deployments' summaries.
+    /// The Ansible summaries of the newest deployments.
     pub summaries: BTreeMap<String, BTreeMap<String, ExecutionSummary>>,
 }
 
-/// The hosts whose machines took the place of others: since when, and whether that is news.
+/// Hosts whose machines replaced others: since when, and whether that is new.
 pub type Replaced<'a> = BTreeMap<&'a str, (Timestamp, bool)>;
 
-/// Whether a deployment has begun with a node set and is not over.
+/// Returns whether a deployment has begun with a node set and has not ended.
 pub fn is_under_way(deployment: &Deployment, node_set: &NodeSet) -> bool {
     deployment.progress_of(node_set).is_some() && !deployment.has_ended()
 }
 
-/// The outcome, from what the status says and what the deployments that began with the node set say
-/// since.
+/// Merges the recorded status with the statuses of the deployments that began with the node set.
 ///
-/// What it says of deployments that cannot be read stays as it is. `present` is the digest of what a
-/// deployment would bring now, and `versions` are the services that bring another version to the hosts.
-/// Of hosts in `replaced` nothing counts that began before: it was done to another machine.
+/// Records of unreadable deployments are kept. `present` is the digest of what a deployment would
+/// bring now, and `versions` are the services that bring another version to the hosts. For hosts in
+/// `replaced`, deployments created before that are ignored, because they ran on another
+/// machine.
 pub fn of(
     node_set: &NodeSet,
     hosts: &BTreeSet<&str>,
@@ -112,7 +112,7 @@ pub fn of(
 }
 
 impl DeploymentHistory {
-    /// What stands in the status, for the hosts that there are now.
+    /// Returns the recorded history, reduced to the present hosts.
     fn recorded(
         hosts: &BTreeSet<&str>,
         recorded: &NodeSetStatus,
@@ -128,7 +128,8 @@ impl DeploymentHistory {
             let known = known.get(name).filter(|_| !is_another);
             let mut host = known.map_or(new, |it| (*it).clone());
             if host.state == HostState::Deploying {
-                // Unless a deployment still says so, it has gone in the middle.
+                // If no existing deployment still reports this host, the deployment was deleted
+                // while running.
                 host.state = HostState::Failed;
             }
             host
@@ -149,7 +150,7 @@ impl DeploymentHistory {
         }
     }
 
-    /// Leaves what is recorded of deployments that cannot be read as it is.
+    /// Keeps the records of deployments that cannot be read.
     fn keep(&mut self, recorded: &NodeSetStatus, unreadable: &[UnreadableDeployment]) {
         for it in unreadable {
             if it.has_ended {
@@ -173,7 +174,7 @@ impl DeploymentHistory {
         }
     }
 
-    /// Takes over what a deployment says of each host.
+    /// Merges what a deployment reports of each host.
     fn follow(
         &mut self,
         node_set: &str,
@@ -204,7 +205,7 @@ impl DeploymentHistory {
         }
     }
 
-    /// Takes over what a deployment that has ended used.
+    /// Merges what a deployment that has ended used.
     fn settle(
         &mut self,
         node_set: &str,
@@ -233,7 +234,7 @@ impl DeploymentHistory {
         let is_whole = deployment.spec.services_override.is_empty();
         if is_whole && self.is_everywhere(&progress.config_hash, present) {
             self.deployed_config_hash = Some(progress.config_hash.clone());
-            // Of a digest that was never published nothing more is known.
+            // The parts are known only if this digest was published.
             let config_hash = recorded.config_hash.as_ref();
             let is_known = config_hash.is_some_and(|it| present.is_one(it, &progress.config_hash));
             self.deployed_inputs = if is_known { recorded.inputs.clone() } else { BTreeMap::new() };
@@ -241,7 +242,7 @@ impl DeploymentHistory {
         }
     }
 
-    /// Whether every host was last deployed with that digest.
+    /// Returns whether every host was last deployed with that digest.
     fn is_everywhere(&self, config_hash: &str, present: &Digest) -> bool {
         let (hash, present) = (prefix(config_hash), present.cut(PREFIX));
         let has_it =
@@ -249,7 +250,7 @@ impl DeploymentHistory {
         self.hosts.iter().all(|it| it.state == HostState::Deployed && has_it(it))
     }
 
-    /// Failures of hosts that have not failed are over.
+    /// Drops failures of hosts that are no longer failed.
     fn end(&mut self) {
         let has_failed = |name: &str| {
             self.hosts.iter().any(|it| it.name == name && it.state == HostState::Failed)
@@ -261,9 +262,8 @@ impl DeploymentHistory {
         self.failures = failures;
     }
 
-    /// What a human reads of the newest deployments that have ended: of one that is under way its own
-    /// status tells, service by service, and not this one as well. What Ansible counted is left out
-    /// where there is no place for it.
+    /// Collects the reports on the newest deployments that have ended. One under way reports in its
+    /// own status, service by service. Ansible's summaries are left out when they do not fit.
     fn report(&mut self, node_set: &str, deployments: &[&Deployment]) {
         let ended = deployments.iter().rev().filter(|it| it.has_ended());
         let mut left = TOLD_SIZE;
@@ -283,12 +283,12 @@ impl DeploymentHistory {
         }
     }
 
-    /// Whether a deployment has succeeded on some host.
+    /// Returns whether a deployment has succeeded on any host.
     pub fn is_in_service(&self) -> bool {
         self.hosts.iter().any(|it| it.hash.is_some() || it.state == HostState::Deployed)
     }
 
-    /// How many hosts the last deployment succeeded on.
+    /// Returns on how many hosts the last deployment succeeded.
     pub fn n_ready(&self) -> usize {
         self.hosts.iter().filter(|it| it.state == HostState::Deployed).count()
     }
@@ -301,12 +301,12 @@ fn follow_host(
     progress: &NodeSetProgress,
     is_over: bool,
 ) {
-    // What a deployment has not begun with, or never did, is as it was.
+    // A host that the deployment never reached stays as it was.
     if is_untouched(at) {
         return;
     }
     if is_partial(spec) {
-        // It makes no host what it is to be, but it may leave one broken.
+        // A partial deployment completes no host, but it may break one.
         if is_over && !is_done(at, progress) {
             host.state = ended(at);
         }
@@ -324,20 +324,20 @@ fn follow_host(
     }
 }
 
-/// How a deployment left a host that it has not come to the end with: what waits for others when it is
-/// over has not failed, and is half changed.
+/// Returns the state of a host whose deployment ended before completing it. A host that was still
+/// pending without a reason has not failed: it is half changed.
 fn ended(at: &HostProgress) -> HostState {
     let has_failed = at.state != RunState::Pending || at.reason.is_some();
     if has_failed { HostState::Failed } else { HostState::Undeployed }
 }
 
-/// Whether all services succeeded on a host.
+/// Returns whether all services succeeded on a host.
 fn is_done(at: &HostProgress, progress: &NodeSetProgress) -> bool {
     usize::try_from(at.done).is_ok_and(|it| it >= progress.services.len())
 }
 
-/// Whether only tasks with some tags ran, or on hosts that only Ansible could tell: that makes no host
-/// what it is to be.
+/// Returns whether only tasks with some tags ran, or on hosts that only Ansible can determine. Such
+/// a deployment completes no host.
 fn is_partial(spec: &DeploymentSpec) -> bool {
     let is_set = |it: &Option<String>| it.as_ref().is_some_and(|it| !it.is_empty());
     let is_open = |it: &String| it.contains(['~', '@', '[']);
@@ -346,12 +346,12 @@ fn is_partial(spec: &DeploymentSpec) -> bool {
         || spec.ansible_limit.as_ref().is_some_and(is_open)
 }
 
-/// Whether a deployment leaves hosts out.
+/// Returns whether a deployment leaves hosts out.
 fn is_limited(spec: &DeploymentSpec) -> bool {
     spec.ansible_limit.as_ref().is_some_and(|it| !it.is_empty() && it != "*")
 }
 
-/// How many bytes a part of a status has.
+/// Returns the serialized size of a part of a status, in bytes.
 fn size(part: &impl Serialize) -> usize {
     serde_json::to_vec(part).map_or(usize::MAX, |it| it.len())
 }

@@ -1,4 +1,4 @@
-//! Names of a node set's hosts, where a DNS server of the control plane is in the cluster.
+//! DNS names of a node set's hosts, when the cluster has a `DNSMasq` of the control plane.
 
 use api::conditions::ConditionDraft;
 use api::dataplane::NodeSet;
@@ -13,12 +13,14 @@ use crate::node_set::ipam::{
 };
 use crate::problem::Fault;
 
-/// The DNS server knows every host, or there is none to tell.
+/// Condition type: the DNS server has the names of all hosts, or no names are needed.
 pub const DNS_DATA_READY: &str = "NodeSetDNSDataReady";
 
-/// The step that writes the names of all hosts, where they are not as they should be: nothing while
-/// the DNS server is not ready, or a host has no address yet. Where the node set names no networks, the
-/// one that takes them back, if `may_remove` says so.
+/// Returns the step that writes the names of all hosts, if they differ.
+///
+/// Returns no step while the DNS server is not ready or a host has no address yet. When the node
+/// set uses no networks, returns the step that deletes the names, if `may_remove` is set. Fails
+/// when the namespace has several `DNSMasq`.
 pub fn wanted(set: &NodeSet, members: &[Member<'_>], infra: &Infra, may_remove: bool) -> Asked {
     if !infra.is_used {
         let left = infra.dns_data.iter().filter(|it| may_remove && is_standing(&***it, set));
@@ -55,7 +57,7 @@ fn several(infra: &Infra) -> Fault {
     Fault::wrong("SeveralDnsServers", text)
 }
 
-/// The DNS server, once it is ready and tells its addresses.
+/// Returns the DNS server once it is ready and reports its addresses.
 fn server(infra: &Infra) -> Option<&DnsMasq> {
     infra.dns_masq().filter(|it| {
         let status = it.status.as_ref();
@@ -66,7 +68,7 @@ fn server(infra: &Infra) -> Option<&DnsMasq> {
     })
 }
 
-/// One entry for each reservation, in the order of the nodes' keys.
+/// Returns one entry per reservation, sorted by node key. Reservations without a name are omitted.
 fn hosts(members: &[Member<'_>], infra: &Infra) -> Vec<DnsHost> {
     let mut sorted: Vec<&Member<'_>> = members.iter().collect();
     sorted.sort_by_key(|it| it.key);
@@ -86,13 +88,13 @@ fn hosts(members: &[Member<'_>], infra: &Infra) -> Vec<DnsHost> {
     hosts
 }
 
-/// The addresses of the DNS server inside the cluster.
+/// Returns the addresses of the DNS server inside the cluster.
 pub fn cluster_addresses(infra: &Infra) -> Vec<String> {
     let status = infra.dns_masq().and_then(|it| it.status.as_ref());
     status.and_then(|it| it.dns_cluster_addresses.clone()).unwrap_or_default()
 }
 
-/// Whether the DNS server knows the hosts.
+/// Reports whether the DNS server has the names of the hosts.
 pub fn condition(infra: &Infra, asked: &Asked) -> ConditionDraft {
     if !infra.is_used {
         let text = "Nobody is told the names of the hosts: they need names that can be resolved, or \

@@ -1,4 +1,4 @@
-//! Which names the DNS server is told, and what is waited for.
+//! Tests: which DNS names are written, and what is awaited.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::node_set::ipam::tests::{answer, infra, members, two};
 
-/// The object that is written, if one is.
+/// Returns the written object, if any.
 fn written(set: &NodeSet, infra: &Infra) -> Option<Value> {
     let steps = wanted(set, &members(set), infra, true).unwrap();
     let object = |step: Step| {

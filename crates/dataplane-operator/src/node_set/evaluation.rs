@@ -1,4 +1,4 @@
-//! A node set with all that follows from what was seen of it.
+//! A node set with everything that follows from what was observed of it.
 
 use kube::ResourceExt;
 use operator_core::node_set_host::Host;
@@ -14,41 +14,41 @@ use crate::node_set::machine_request::Machines;
 use crate::node_set::observed::Observed;
 use crate::problem::Fault;
 
-/// A node set, judged.
+/// An evaluated node set.
 #[derive(Clone, Debug)]
 pub struct Evaluation<'a> {
     /// Its hosts.
     pub hosts: Vec<Host<'a>>,
-    /// What keeps it from having an inventory.
+    /// Faults that keep it from having an inventory.
     pub faults: Vec<Fault>,
-    /// What keeps its services from being deployed.
+    /// Faults that keep its services from being deployed.
     pub service_faults: Vec<Fault>,
-    /// By which keys its hosts are known.
+    /// The trusted key of each host.
     pub trusts: Trusts,
-    /// What is said of hosts whose keys others showed before.
+    /// The message about hosts whose keys another host showed earlier.
     pub shared_keys: Option<String>,
-    /// What a deployment would depend on.
+    /// The inputs of a deployment that would begin now.
     pub inputs: Inputs,
-    /// How far its machines are.
+    /// The evaluated machines.
     pub machines: Machines,
-    /// What is asked of them now.
+    /// The step for the baremetal set.
     pub asked_of_machines: Option<Step>,
     /// What deployments have done to its hosts.
     pub outcome: DeploymentHistory,
-    /// What operators of others serve for it.
+    /// What external operators provide for it.
     pub served: ExternalResources,
-    /// What its inventory Secret is to hold; nothing where that cannot be told.
+    /// The desired content of its inventory Secret; `None` while it cannot be determined.
     pub content: Option<Content>,
 }
 
 impl Evaluation<'_> {
-    /// Whether the inventory is left as it is, for a deployment began with it.
+    /// Returns whether the inventory must not change, because a deployment is under way.
     pub fn is_frozen(&self) -> bool {
         !self.outcome.under_way.is_empty()
     }
 }
 
-/// The name of the Secret with the inventory, once there is one.
+/// Returns the name of the inventory Secret, once it exists.
 pub fn published_inventory(seen: &Observed, evaluated: &Evaluation<'_>) -> Option<String> {
     let is_there = evaluated.content.is_some() || seen.inventory.is_some();
     is_there.then(|| inventory_name(&seen.set.name_any()))

@@ -1,4 +1,4 @@
-//! Which change concerns which node set.
+//! Maps changes of observed objects to the node sets that they concern.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::indexes::{BY_HOST, BY_NODE_SET, node_sets_of};
 use crate::node_set::observe::Caches;
 use crate::node_set::tls::{certificate_source, node_set_of};
 
-/// Wakes node sets by `queue`.
+/// Registers the event handlers that enqueue node sets in `queue`.
 pub fn map_events(queue: &Arc<WorkQueue>, caches: &Caches) {
     map_hosts(queue, caches);
     map_others(queue, caches);
@@ -37,8 +37,8 @@ pub fn map_events(queue: &Arc<WorkQueue>, caches: &Caches) {
     caches.sources.on_change(move |reader| to.push(reader));
 }
 
-/// A service concerns the node sets that list it, or whose deployments bring it, and those where it
-/// lends its certificates to such a service.
+/// A service concerns the node sets that list it, those whose deployments bring it, and those where
+/// such a service uses its certificates.
 fn map_services(queue: &Arc<WorkQueue>, caches: &Caches) {
     let (to, all) = (Arc::clone(queue), Arc::clone(&caches.node_sets));
     let (services, deployments) = (Arc::clone(&caches.services), Arc::clone(&caches.deployments));
@@ -58,7 +58,7 @@ fn map_services(queue: &Arc<WorkQueue>, caches: &Caches) {
     });
 }
 
-/// What is served comes host by host: changes are looked at together.
+/// External objects change host by host, so their events are debounced.
 fn map_others(queue: &Arc<WorkQueue>, caches: &Caches) {
     let (to, all) = (Arc::clone(queue), Arc::clone(&caches.node_sets));
     caches.others.on_change(move |namespace| {
@@ -76,7 +76,8 @@ fn map_others(queue: &Arc<WorkQueue>, caches: &Caches) {
     });
 }
 
-/// Changes of whoever describes a host concern the node sets that describe it as well.
+/// A change of a host description enqueues the node sets that describe the same host. A run that
+/// reports host keys enqueues the node sets with hosts at those addresses.
 fn map_hosts(queue: &Arc<WorkQueue>, caches: &Caches) {
     let (to, all) = (Arc::clone(queue), Arc::clone(&caches.node_sets));
     caches.node_sets.on_change(move |set| {

@@ -1,5 +1,5 @@
-//! What operators of others serve for node sets, read only where it is needed and the cluster has it:
-//! addresses and names, and certificates.
+//! Access to external operators' objects (addresses, names, certificates), read only when needed
+//! and when the cluster has their CRDs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::node_set::ipam::{Infra, names_networks};
 const READ: &[&str] = &["get", "list", "watch"];
 const WRITE: &[&str] = &["create", "delete", "get", "list", "patch", "watch"];
 
-/// What dataplane-operator may do with these kinds.
+/// The RBAC rules for these kinds.
 pub const RULES: [Rule; 4] = [
     Rule::of(&["network.openstack.org"], &["netconfigs", "dnsmasqs"], READ),
     Rule::of(&["network.openstack.org"], &["ipsets", "dnsdata"], WRITE),
@@ -29,11 +29,11 @@ pub const RULES: [Rule; 4] = [
     Rule::of(&["cert-manager.io"], &["certificates"], WRITE),
 ];
 
-/// When it is looked again for kinds that a node set would use and the cluster lacks: no watch tells
-/// when they come.
+/// Requeue interval while CRDs that a node set would use are missing: no watch reports their
+/// arrival.
 pub const LOOK_AGAIN: Duration = Duration::from_mins(1);
 
-/// All objects of these kinds, if the cluster has them.
+/// Informers for these kinds, started only if the cluster has them.
 pub struct ExternalApis {
     net_configs: OptionalInformer<NetConfig>,
     ip_sets: OptionalInformer<IpSet>,
@@ -44,7 +44,8 @@ pub struct ExternalApis {
 }
 
 impl ExternalApis {
-    /// Not watched yet; `watches` makes what they will be in.
+    /// Creates the set without starting any watch; `informers` creates the informers that each kind
+    /// uses.
     pub fn new(informers: impl Fn() -> Informers) -> Self {
         Self {
             net_configs: OptionalInformer::new(informers()),
@@ -56,13 +57,13 @@ impl ExternalApis {
         }
     }
 
-    /// The caches of what is written.
+    /// Returns the caches of the kinds that the operator writes.
     pub fn absorbing(&self) -> [Arc<dyn WriteThrough>; 3] {
         [self.ip_sets.absorbing(), self.dns_data.absorbing(), self.certificates.absorbing()]
     }
 
-    /// Calls `wake` with the namespace of each object that comes, changes or goes: a node set has
-    /// objects of its own, and depends on those that its namespace has for all.
+    /// Calls `wake` with the namespace of each object that is added, changed or deleted. A node set
+    /// depends on objects of its own and on objects shared by its namespace.
     pub fn on_change(&self, wake: impl Fn(&str) + Clone + Send + Sync + 'static) {
         fn listen<K: Watchable>(
             to: &OptionalInformer<K>,
@@ -78,15 +79,15 @@ impl ExternalApis {
         listen(&self.certificates, wake);
     }
 
-    /// What manages the addresses and names of a node set's hosts; nothing is asked where it has never
-    /// named a network.
+    /// Returns the observed address and DNS objects of a node set. Reads nothing if the node set
+    /// has never named a network.
     pub async fn infra(&self, api: &Api, set: &NodeSet) -> Result<Infra> {
         let namespace = set.namespace().unwrap_or_default();
         let is_named = names_networks(set);
         if !is_named && set.status.as_ref().is_none_or(|it| it.all_ips.is_empty()) {
             return Ok(Infra::default());
         }
-        // They come one by one: a part of them is none.
+        // The CRDs may arrive one by one: an incomplete set counts as none.
         let (Some(ip_sets), Some(net_configs), Some(dns_masqs), Some(dns_data)) = (
             self.ip_sets.seen(api, &namespace).await?,
             self.net_configs.seen(api, &namespace).await?,
@@ -100,7 +101,8 @@ impl ExternalApis {
         Ok(Infra { is_used: is_named, is_missed: false, net_configs, ip_sets, dns_masqs, dns_data })
     }
 
-    /// The issuers and the certificates of a namespace; `None` where the cluster has no cert-manager.
+    /// Returns the issuers and certificates of a namespace; `None` if the cluster has no
+    /// cert-manager.
     pub async fn certificates(&self, api: &Api, namespace: &str) -> Result<Option<Issuing>> {
         let certificates = self.certificates.seen(api, namespace).await?;
         let issuers = self.issuers.seen(api, namespace).await?;
@@ -108,5 +110,5 @@ impl ExternalApis {
     }
 }
 
-/// The issuers and the certificates of a namespace.
+/// The issuers and certificates of a namespace.
 pub type Issuing = (Vec<Arc<Issuer>>, Vec<Arc<Certificate>>);

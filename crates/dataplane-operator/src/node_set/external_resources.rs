@@ -1,4 +1,4 @@
-//! What operators of others serve for a node set, judged together: addresses, then names, then
+//! What external operators provide for a node set, evaluated together: addresses, then names, then
 //! certificates.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,59 +25,60 @@ use crate::node_set::tls::{self, DesiredCertificates};
 use crate::node_set::{certificate_bundles, dns};
 use crate::problem::Fault;
 
-/// How many objects one pass asks for at most: the next one, which its own writes bring about, goes on.
+/// Limit of writes per pass. The events that they cause enqueue the next pass, which continues.
 const ONE_PASS: usize = 500;
 
-/// What the part of the inputs begins with that the DNS server is.
+/// Prefix of the input for the DNS server.
 const DNS_SERVER: &str = "DNSMasq ";
 
-/// The part of the inputs that certificates are.
+/// Name of the input for certificates.
 const CERTIFICATES: &str = "certificates";
 
-/// What is served, and what is asked for.
+/// What external operators provide, and what is requested of them.
 #[derive(Clone, Debug, Default)]
 pub struct ExternalResources {
     /// Writes that do not depend on each other.
     pub requested: Vec<Step>,
-    /// Writes of what runs mount.
+    /// Writes of the Secrets that runs mount.
     pub bundles: Vec<Step>,
     /// The conditions of addresses, names and certificates.
     pub conditions: Vec<ConditionDraft>,
-    /// Host → network → name.
+    /// Names: host → network → name.
     pub names: HostNetworkValues,
-    /// Host → network → address.
+    /// Addresses: host → network → address.
     pub addresses: HostNetworkValues,
-    /// The domain of the network over which hosts are managed.
+    /// The domain of the control plane network.
     pub search_domain: Option<String>,
     /// Addresses of the DNS server inside the cluster.
     pub dns_servers: Vec<String>,
     /// The Secrets with the hosts' certificates.
     pub certificates: Vec<NodeSetCertificates>,
-    /// Whether plays are told that hosts have certificates: from when all had theirs.
+    /// Whether plays see that hosts have certificates. True once all hosts had theirs.
     pub has_certificates: bool,
-    /// Whether some are of a service that the node set lists, and not only of a deployment's.
+    /// Whether any certificate belongs to a listed service, not only to a service that a deployment
+    /// brings.
     pub lists_certificates: bool,
-    /// Variables of each host's reservations, by its own name; they win over a human's.
+    /// Variables from each host's reservations, by host name. They override the user's.
     pub vars: BTreeMap<String, BTreeMap<String, Value>>,
 }
 
 impl ExternalResources {
-    /// What an inventory waits for, if anything: certificates are not in it, and a deployment of
-    /// services that have none needs none.
+    /// Returns the condition that the inventory waits for. Certificates do not count: they are not
+    /// part of it, and deployments of services without certificates need none.
     pub fn missing(&self) -> Option<&ConditionDraft> {
         let is_in_it = |it: &&ConditionDraft| it.type_ != tls::CERTIFICATES_READY;
         self.conditions.iter().filter(is_in_it).find(|it| !it.holds())
     }
 }
 
-/// The hosts, at the addresses that are reserved for them where the human gives none.
+/// Returns the hosts, at their reserved addresses where the user gives none.
 pub fn hosts(seen: &Observed) -> Vec<Host<'_>> {
     let plain = node_set_host::hosts(&seen.set);
     let reserved = addresses(seen, &members(seen, &plain));
     node_set_host::hosts_at(&seen.set, &reserved)
 }
 
-/// The label selectors of the Secrets with single hosts' certificates that are to be read.
+/// Returns the label selectors of the single-host certificate Secrets whose content is needed.
 pub fn needed_secrets(seen: &Observed) -> Vec<String> {
     if is_terminating(&*seen.set) {
         return Vec::new();
@@ -93,11 +94,10 @@ pub fn needed_secrets(seen: &Observed) -> Vec<String> {
     certificate_bundles::needed(&seen.set, &requested, &hosts, &seen.issued)
 }
 
-/// Judges what is served; nothing is asked for while `faults` say that the hosts are not what they
-/// should be.
+/// Evaluates the external resources. Requests nothing if there are `faults`, i.e. while the hosts
+/// are invalid.
 ///
-/// Nothing is taken back while a deployment is under way, which `is_frozen` says: its runs may mount
-/// it.
+/// Removes nothing while a deployment is under way (`is_frozen`), because its runs may mount it.
 pub fn of(
     seen: &Observed,
     hosts: &[Host<'_>],
@@ -107,20 +107,7 @@ pub fn of(
     let (set, infra, issued) = (&*seen.set, &seen.infra, &seen.issued);
     let members = members(seen, hosts);
     let recorded = recorded(seen);
-    let mut served = ExternalResources {
-        names: names(seen, &members),
-        addresses: addresses(seen, &members),
-        ..ExternalResources::default()
-    };
-    if infra.is_used {
-        served.search_domain = ipam::search_domain(&members, infra);
-        served.search_domain = served.search_domain.or(recorded.ctlplane_search_domain);
-        served.dns_servers = dns::cluster_addresses(infra);
-        if served.dns_servers.is_empty() {
-            served.dns_servers = recorded.dns_cluster_addresses;
-        }
-    }
-    served.vars = vars(&members, seen);
+    let mut served = reserved(seen, &members, &recorded);
     let may_ask = |it: Asked| if faults.is_empty() { it } else { Ok(Vec::new()) };
     let on_networks = [
         ipam::wanted(set, &members, infra, !is_frozen),
@@ -128,7 +115,7 @@ pub fn of(
     ];
     let [for_addresses, for_names] = on_networks.map(may_ask);
     let requested = requested(seen);
-    // What a service that cannot be read asks for is not known.
+    // The certificates of a service that cannot be read are unknown.
     let may_remove = !is_frozen && seen.unreadable.is_empty();
     let certified = certified(seen, &members, &served.names, &served.addresses);
     let for_certificates = if faults.is_empty() {
@@ -146,7 +133,7 @@ pub fn of(
     ];
     let asked = [for_addresses, for_names].into_iter().flatten().flatten();
     served.requested = asked.chain(for_certificates.steps).take(ONE_PASS).collect();
-    // One that a further host waits for changes nothing for those that have theirs.
+    // A new host that still waits for a certificate changes nothing for the others.
     let were_told = recorded.inputs.contains_key(CERTIFICATES);
     let is_listed = |it: &CertificateRequest<'_>| seen.services.contains_key(it.service);
     let is_as_told = !seen.unreadable.is_empty() && were_told;
@@ -160,7 +147,7 @@ pub fn of(
     served.conditions = conditions.into();
     let has_all = served.conditions.last().is_some_and(ConditionDraft::holds);
     served.has_certificates |= is_on && has_all;
-    // What runs that are under way may still mount is told until they have ended.
+    // Keep reporting what runs under way may still mount, until they have ended.
     let is_kept = (is_frozen || is_as_told) && certificates.is_empty();
     served.certificates = if is_kept { recorded.certificates } else { certificates };
     served.bundles = steps;
@@ -172,7 +159,32 @@ pub fn of(
     served
 }
 
-/// A condition of what nobody is asked for yet.
+/// What infra-operator has reserved for the hosts: names, addresses, DNS, and their variables.
+fn reserved(
+    seen: &Observed,
+    members: &[Member<'_>],
+    recorded: &NodeSetStatus,
+) -> ExternalResources {
+    let infra = &seen.infra;
+    let mut served = ExternalResources {
+        names: names(seen, members),
+        addresses: addresses(seen, members),
+        vars: vars(members, seen),
+        ..ExternalResources::default()
+    };
+    if infra.is_used {
+        served.search_domain = ipam::search_domain(members, infra);
+        let recorded_domain = || recorded.ctlplane_search_domain.clone();
+        served.search_domain = served.search_domain.or_else(recorded_domain);
+        served.dns_servers = dns::cluster_addresses(infra);
+        if served.dns_servers.is_empty() {
+            served.dns_servers.clone_from(&recorded.dns_cluster_addresses);
+        }
+    }
+    served
+}
+
+/// Replaces the condition of something that is not requested yet.
 fn unasked(condition: ConditionDraft) -> ConditionDraft {
     if condition.holds() && ["NotRequired", tls::NOT_ENABLED].contains(&condition.reason.as_str()) {
         return condition;
@@ -205,8 +217,8 @@ fn addresses(seen: &Observed, members: &[Member<'_>]) -> HostNetworkValues {
     kept(seen, members, recorded, ipam::all_ips(members, &seen.infra))
 }
 
-/// What was known of a host stays known until another reservation is there: whoever makes an `IPSet`
-/// anew must not move the host.
+/// Merges fresh values into the recorded ones. A host keeps its recorded values until it has
+/// another reservation, so that recreating an `IPSet` does not move the host.
 fn kept(
     seen: &Observed,
     members: &[Member<'_>],
@@ -231,9 +243,9 @@ fn certified<'a>(
     Hosts { all, are_reserved: seen.infra.is_used, names, addresses }
 }
 
-/// The certificates that the listed services name, and those that deployments bring. What another
-/// deployment brings waits for the end of one that is under way: plays are told of certificates by the
-/// inventory, and that stays what it was.
+/// Returns the certificates of the listed services and of those that deployments bring. A further
+/// service that a deployment brings waits while a deployment is under way: plays learn of
+/// certificates from the inventory, which must not change meanwhile.
 fn requested(seen: &Observed) -> Vec<CertificateRequest<'_>> {
     let is_busy = seen.deployments.iter().any(|it| is_under_way(it, &seen.set));
     let recorded = seen.set.status.iter().flat_map(|it| &it.certificates);
@@ -250,7 +262,8 @@ fn requested(seen: &Observed) -> Vec<CertificateRequest<'_>> {
     tls::requested(names.filter(|it| known.insert(it.as_str())).filter_map(of))
 }
 
-/// The Secrets of all certificates, the steps that write them, and whether each has its own.
+/// Returns the Secrets of all certificates, the steps that write them, and whether every
+/// certificate has its Secrets.
 fn bundled(
     seen: &Observed,
     requested: &[CertificateRequest<'_>],
@@ -279,14 +292,14 @@ fn bundled(
     (certificates, steps, are_complete)
 }
 
-/// The variables of each host's reservations.
+/// Returns the variables from each host's reservations, by host name.
 fn vars(members: &[Member<'_>], seen: &Observed) -> BTreeMap<String, BTreeMap<String, Value>> {
     let of = |it: &Member<'_>| (it.host_name.to_owned(), ipam::host_vars(it, &seen.infra));
     if seen.infra.is_used { members.iter().map(of).collect() } else { BTreeMap::new() }
 }
 
-/// What a deployment uses of it, part by part: `IPSet x` → digest of what plays are told of it. What is
-/// made anew counts as it was until it is there again.
+/// Returns the inputs of a deployment: `IPSet x` → digest of the variables from it. An object that
+/// is being recreated keeps its recorded digest until it exists again.
 pub fn inputs(seen: &Observed, served: &ExternalResources) -> Inputs {
     let mut found = Inputs::new();
     if !seen.infra.is_used {
@@ -295,7 +308,7 @@ pub fn inputs(seen: &Observed, served: &ExternalResources) -> Inputs {
     let recorded = seen.set.status.as_ref().map(|it| &it.inputs);
     for (host, vars) in &served.vars {
         let name = format!("IPSet {host}");
-        // What plays are told of the DNS server is a part of its own.
+        // The variables about the DNS server are a separate input.
         let own = |it: &(&String, &Value)| it.0 != ipam::DNS_SERVERS;
         let vars: BTreeMap<&String, &Value> = vars.iter().filter(own).collect();
         if vars.is_empty() {
@@ -318,8 +331,8 @@ pub fn inputs(seen: &Observed, served: &ExternalResources) -> Inputs {
     found
 }
 
-/// The services whose certificates others use that name none: service → the other one. What the node
-/// set lists itself lends nothing.
+/// For services that define no certificates, maps the service to the one whose certificates it
+/// uses. Services that the node set lists itself are not used this way.
 pub fn certificate_sources<'a>(
     services: impl IntoIterator<Item = (&'a String, &'a Arc<Service>)>,
     listed: &[String],

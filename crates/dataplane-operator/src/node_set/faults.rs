@@ -1,4 +1,4 @@
-//! What is wrong with what the human wrote of a node set, or still missing, each with object, cause
+//! Faults of a node set: what the user wrote wrongly, or what is missing, each with object, cause
 //! and next step.
 
 use api::dataplane::node_set::MAX_HOSTS;
@@ -22,12 +22,12 @@ use crate::problem::Fault;
 use crate::role::faults::{absent_service, invalid, missing_source, ssh_fault};
 use crate::role::{networks, vars};
 
-/// How many bytes an inventory may have: an object has 1 MiB at most, and its metadata needs room.
+/// Size limit of an inventory in bytes: an object has 1 MiB at most, and its metadata needs room.
 pub const SIZE_LIMIT: usize = 1_000_000;
 
 const KIND: &str = "OpenStackDataPlaneNodeSet";
 
-/// What is wrong with its hosts: nothing is asked for on their behalf.
+/// Returns the faults of the hosts. With any of them, nothing is requested for the hosts.
 pub fn of_hosts(seen: &Observed, hosts: &[Host<'_>]) -> Vec<Fault> {
     let name = seen.set.name_any();
     let mut faults = of_size(&name, hosts.len());
@@ -41,7 +41,8 @@ pub fn of_hosts(seen: &Observed, hosts: &[Host<'_>]) -> Vec<Fault> {
     faults
 }
 
-/// What else keeps the node set from having an inventory: nothing of it can be deployed.
+/// Returns the other faults that keep the node set from having an inventory; then nothing can be
+/// deployed.
 pub fn of_set(seen: &Observed) -> Vec<Fault> {
     let mut faults = of_variables(seen);
     let secret = &seen.set.spec.node_template.ansible_ssh_private_key_secret;
@@ -51,7 +52,8 @@ pub fn of_set(seen: &Observed) -> Vec<Fault> {
     faults
 }
 
-/// Everything that keeps listed services from being deployed. A deployment of others may go on.
+/// Returns the faults that keep listed services from being deployed. A deployment of other services
+/// may go on.
 pub fn of_services(seen: &Observed) -> Vec<Fault> {
     let set = &seen.set;
     let mut faults = Vec::new();
@@ -96,7 +98,7 @@ fn of_size(name: &str, n_hosts: usize) -> Vec<Fault> {
     if n_hosts > MAX_HOSTS { vec![Fault::wrong("TooManyHosts", text)] } else { Vec::new() }
 }
 
-/// Of an inventory that no object can hold.
+/// Returns the fault of an inventory that is too large for an object.
 pub fn of_inventory(name: &str, size: usize) -> Option<Fault> {
     let text = format!(
         "The inventory of {KIND} {name} has {size} bytes, and {SIZE_LIMIT} is the most that an \
@@ -146,7 +148,7 @@ fn of_claims(seen: &Observed) -> Vec<Fault> {
     });
     let object = format!("{KIND} {name}");
     let taken = claim.taken(&seen.neighbours).into_iter();
-    // Where the other one goes, this one gets the host.
+    // If the other object goes away, this one gets the host.
     let taken = taken.map(|it| Fault::missing("HostTaken", it.message(&object)));
     twice.chain(taken).collect()
 }

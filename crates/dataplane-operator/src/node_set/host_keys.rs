@@ -1,4 +1,4 @@
-//! By which key each host of a node set is known: the human's known hosts, else the learned one.
+//! The trusted ssh key of each host of a node set: the user's known hosts, else the learned key.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +17,10 @@ use crate::node_set::machine_request::Machines;
 use crate::node_set::observed::Observed;
 use crate::role::host_key::Offers;
 
-/// What is trusted, by the host's name in the inventory.
+/// Trust by the host's name in the inventory.
 pub type Trusts = BTreeMap<String, HostKeyTrust>;
 
-/// The trust in each host.
+/// Returns the trust in each host.
 pub fn trusts(seen: &Observed, hosts: &[Host<'_>], machines: &Machines) -> Trusts {
     let offers = Offers::of(&seen.runs);
     let template = &seen.set.spec.node_template;
@@ -33,10 +33,11 @@ pub fn trusts(seen: &Observed, hosts: &[Host<'_>], machines: &Machines) -> Trust
     hosts.iter().map(one).collect()
 }
 
-/// The trust in one host of a node set; `ssh` is what is known of its ssh Secret, where that exists.
+/// Returns the trust in one host of a node set; `ssh` holds the digests of its ssh Secret, if that
+/// exists.
 ///
-/// A key of an earlier installation on its machine is forgotten; whether the present one is new stands
-/// beside what is told of the machine.
+/// The recorded key is dropped when `is_new` says that the machine has a new installation. Keys
+/// offered before the present installation are ignored.
 pub fn trust(
     set: &NodeSet,
     ssh: Option<&Digests>,
@@ -57,22 +58,23 @@ pub fn trust(
     HostKeyTrust::learned(recorded, accepted, &offered)
 }
 
-/// The fingerprint that a human accepts of this host: the annotation lists those of several, and it
-/// speaks of a host that has offered one of them.
+/// Returns the fingerprint that the user accepts for this host. The annotation lists fingerprints
+/// of several hosts; one applies to the host that has offered its key.
 fn accepted(annotation: Option<&String>, offered: &[HostKey]) -> Option<String> {
     let words = annotation?.split([',', ' ', '\n']);
     let known: Vec<String> = offered.iter().map(HostKey::fingerprint).collect();
     words.map(str::to_owned).find(|it| known.contains(it))
 }
 
-/// What is said of hosts whose keys others showed before.
+/// Returns the message about hosts whose keys another host showed earlier; `None` if there are
+/// none.
 pub fn shared(seen: &Observed, trusts: &Trusts) -> Option<String> {
     let key = |name: &str| trusts.get(name)?.key.clone();
     let claim = Claim::of_node_set(&seen.set).showing(key);
     claim.shared_keys_text(&claim.shared_keys(&seen.neighbours))
 }
 
-/// The command that accepts a key of a node set's host, up to its fingerprint.
+/// Returns the command that accepts a host's key, up to the fingerprint.
 pub fn accept_command(namespace: &str, node_set: &str) -> String {
     let object = format!("openstackdataplanenodeset/{node_set}");
     format!("kubectl annotate --overwrite -n {namespace} {object} {ACCEPT}=")
@@ -85,14 +87,14 @@ fn is_learned(set: &NodeSet, ssh: Option<&Digests>, host: &Host<'_>, has_key: bo
         return false;
     }
     let Some(Digests { texts, .. }) = ssh else {
-        // A Secret that is not there says nothing about known hosts: all stays as it was.
+        // A missing Secret says nothing about known hosts: keep the present state.
         return has_key;
     };
     let names = |it: &str| covers(it, &host.ansible_host, host.ansible_port);
     !texts.get(KNOWN_HOSTS).is_some_and(|it| names(it))
 }
 
-/// The lines by which ssh knows the hosts whose keys are learned ones.
+/// Returns the known-hosts lines of the hosts whose keys were learned.
 pub fn known_hosts(hosts: &[Host<'_>], trusts: &Trusts) -> String {
     let of = |it: &Host<'_>| {
         line(&it.ansible_host, it.ansible_port, trusts.get(&it.name)?.key.as_ref()?)
@@ -100,7 +102,7 @@ pub fn known_hosts(hosts: &[Host<'_>], trusts: &Trusts) -> String {
     hosts.iter().filter_map(of).collect()
 }
 
-/// The learned keys as the status tells them.
+/// Returns the learned keys as the status reports them.
 pub fn message(trusts: &Trusts) -> BTreeMap<String, String> {
     let reported =
         |(name, it): (&String, &HostKeyTrust)| Some((name.clone(), it.key.as_ref()?.to_string()));

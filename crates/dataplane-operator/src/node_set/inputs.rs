@@ -1,6 +1,6 @@
-//! What a deployment of a node set depends on, part by part, and the digest of all of it.
+//! The inputs of a node set's deployments, part by part, and the digest of all of them.
 //!
-//! The content of the services' own ConfigMaps and Secrets is not among it: each deployment records
+//! The content of the services' own ConfigMaps and Secrets is not included: each deployment records
 //! what it used of them.
 
 use std::collections::BTreeMap;
@@ -18,11 +18,11 @@ use crate::node_set::external_resources::{self, ExternalResources};
 use crate::node_set::observed::Observed;
 use crate::vars::{named, title};
 
-/// The list of parts below; a new number would mean another digest for everyone, so it never changes
-/// for what exists: new parts enter only where they are set.
+/// Version of the list of parts below. It never changes, because a new version would change every
+/// existing digest. New parts are added only when they are set.
 const VERSION: &str = "v1";
 
-/// Part → digest. Parts that are not set are left out.
+/// Returns the digest of each part by name. Parts that are not set are left out.
 pub fn of(seen: &Observed, hosts: &[Host<'_>], served: &ExternalResources) -> Inputs {
     let (spec, template) = (&seen.set.spec, &seen.set.spec.node_template);
     let opts = template.ansible.clone().unwrap_or_default();
@@ -57,7 +57,7 @@ pub fn of(seen: &Observed, hosts: &[Host<'_>], served: &ExternalResources) -> In
     inputs
 }
 
-/// The digest of all parts.
+/// Returns the digest of all parts.
 pub fn digest(inputs: &Inputs) -> Digest {
     Digest::combined(inputs.values(), |view| hash::digest(&(VERSION, view.all(inputs))))
 }
@@ -81,7 +81,7 @@ fn of_host(host: &Host<'_>) -> String {
     hash::short(&texts(&set))
 }
 
-/// `ansibleVarsFrom ConfigMap x` → digest of its content.
+/// Maps `ansibleVarsFrom ConfigMap x` to the digest of that object's content.
 fn of_variables(seen: &Observed) -> Inputs {
     let digests = |content: &Content| -> BTreeMap<String, Digest> {
         let digest = |key: &str| content.digest(key).cloned().unwrap_or_default();
@@ -93,7 +93,7 @@ fn of_variables(seen: &Observed) -> Inputs {
     seen.objects.iter().map(of).chain(entries(seen)).collect()
 }
 
-/// Which objects the template names, and with which prefixes.
+/// Returns the digest of the template's `ansibleVarsFrom` list: the objects and their prefixes.
 fn entries(seen: &Observed) -> Option<(String, Digest)> {
     let opts: &AnsibleOpts = seen.set.spec.node_template.ansible.as_ref()?;
     let list = &opts.ansible_vars_from;

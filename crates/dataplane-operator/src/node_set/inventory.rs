@@ -1,8 +1,8 @@
-//! The inventory of a node set: which variables its hosts get, by upstream's precedence.
+//! The Ansible inventory of a node set: the variables of its hosts, by upstream's precedence.
 //!
-//! From weak to strong: what is derived and may be replaced, `ansibleVarsFrom`, the fields,
-//! `ansibleVars`, the networks, and what is reserved on them; for all hosts also what the operator
-//! decides alone. A host's own variables win over those of all hosts.
+//! From weakest to strongest: derived defaults, `ansibleVarsFrom`, the fields of the spec,
+//! `ansibleVars`, the networks, and (per host) the reserved addresses or (for all hosts) the
+//! variables that only the operator sets. A host's own variables take precedence over the group's.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,13 +24,14 @@ use crate::node_set::ipam::{Infra, networks_of};
 use crate::node_set::observed::Observed;
 use crate::vars::{self, Objects};
 
-/// Variable → value.
+/// Ansible variables by name.
 pub type Vars = BTreeMap<String, Var>;
 
-/// The inventory as Ansible reads it: one group, named after the node set.
+/// Renders the inventory as YAML: one group, named after the node set.
 ///
 /// # Guarantees
-/// Values of Secrets are data; what a human wrote into `ansibleVars` or a ConfigMap stays a template.
+/// Values from Secrets are rendered as plain data. Values that a user wrote into `ansibleVars` or a
+/// ConfigMap remain templates.
 pub fn inventory(seen: &Observed, hosts: &[Host<'_>], served: &ExternalResources) -> String {
     let tree = |vars: Vars| Tree::map(vars.into_iter().map(|(name, it)| (name, Tree::Scalar(it))));
     let mut group = BTreeMap::from([("vars".to_owned(), tree(group_vars(seen, served)))]);
@@ -41,7 +42,7 @@ pub fn inventory(seen: &Observed, hosts: &[Host<'_>], served: &ExternalResources
     Tree::map([(seen.set.name_any(), Tree::Map(group))]).render()
 }
 
-/// The variables of all hosts.
+/// Returns the group variables, which apply to all hosts.
 fn group_vars(seen: &Observed, served: &ExternalResources) -> Vars {
     let (set, template) = (&*seen.set, &seen.set.spec.node_template);
     let opts = template.ansible.clone().unwrap_or_default();
@@ -58,7 +59,7 @@ fn group_vars(seen: &Observed, served: &ExternalResources) -> Vars {
     vars
 }
 
-/// The variables of one host.
+/// Returns the variables of one host.
 fn host_vars(seen: &Observed, host: &Host<'_>, served: &ExternalResources) -> Vars {
     let opts = host.node.ansible.clone().unwrap_or_default();
     let mut vars = if seen.infra.is_used { Vars::new() } else { addresses(&seen.set, host) };
@@ -74,7 +75,8 @@ fn host_vars(seen: &Observed, host: &Host<'_>, served: &ExternalResources) -> Va
     vars
 }
 
-/// The host's own name is part of it, so that two hosts of a set cannot be mixed up.
+/// Returns the owner that the inventory states for a host. It contains the host's name, so that two
+/// hosts of one node set cannot be confused.
 fn owner(set: &NodeSet, host: &Host<'_>) -> HostOwner {
     let (kind, name) = (NodeSet::kind(&()), set.name_any());
     HostOwner {
@@ -84,7 +86,8 @@ fn owner(set: &NodeSet, host: &Host<'_>) -> HostOwner {
     }
 }
 
-/// What plays ask of every host, where nobody manages addresses: a human's variables win.
+/// Returns the variables that plays need from every host when no operator manages addresses. A
+/// user's variables override them.
 fn addresses(set: &NodeSet, host: &Host<'_>) -> Vars {
     let fixed = networks_of(set, host.node).iter().filter_map(|it| {
         let name = format!("{}_ip", it.name.to_lowercase());
@@ -98,7 +101,7 @@ fn addresses(set: &NodeSet, host: &Host<'_>) -> Vars {
     vars
 }
 
-/// What the list of one level gives.
+/// Returns the variables that `ansibleVarsFrom` of one level (template or node) provides.
 pub fn given(namespace: &str, opts: &AnsibleOpts, objects: &Objects) -> Vars {
     let var = |it: vars::Given<'_>| {
         let value = vars::value(it.content.text(it.key)?);
@@ -109,7 +112,8 @@ pub fn given(namespace: &str, opts: &AnsibleOpts, objects: &Objects) -> Vars {
     given.into_iter().filter_map(var).collect()
 }
 
-/// What the fields of one level set. Upstream writes the port as a text.
+/// Returns the variables that the fields of one level set. The port is a string, as upstream writes
+/// it.
 fn fields(opts: &AnsibleOpts, management_network: Option<&String>) -> Vars {
     let port = opts.ansible_port.filter(|it| *it > 0).map(|it| it.to_string());
     let fields = [
@@ -125,7 +129,7 @@ fn own(opts: &AnsibleOpts) -> Vars {
     vars.map(|(name, value)| (name, Var::Template(value))).collect()
 }
 
-/// What plays are told of the networks beside that over which hosts are managed.
+/// Returns the variables that describe a host's networks other than the control plane network.
 fn networks(networks: &[Network], infra: &Infra) -> Vars {
     if networks.is_empty() {
         return Vars::new();
@@ -147,7 +151,7 @@ fn networks(networks: &[Network], infra: &Infra) -> Vars {
     ])
 }
 
-/// What the operator decides alone.
+/// Returns the group variables that only the operator sets.
 fn decided(
     set: &NodeSet,
     services: &BTreeMap<String, Arc<Service>>,

@@ -1,5 +1,5 @@
-//! Addresses of a node set's hosts, where an operator that manages them is in the cluster: what is
-//! asked of it for each host, and what plays are told of its answer.
+//! Addresses of a node set's hosts, when the cluster has an operator that manages them: the
+//! reservations requested per host, and the variables that plays get from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -18,76 +18,76 @@ use serde_json::{Value, json};
 
 use crate::problem::Fault;
 
-/// Every host has its addresses, or nobody manages any.
+/// Condition type: every host has its addresses, or no operator manages addresses.
 pub const IP_RESERVATION_READY: &str = "NodeSetIPReservationReady";
-/// The network over which hosts are managed, as variables and statuses name it.
+/// The control plane network, over which hosts are managed, as variables and statuses name it.
 const CTLPLANE: &str = "ctlplane";
 const KIND: &str = "OpenStackDataPlaneNodeSet";
-/// The variable with the DNS servers of the network over which hosts are managed.
+/// The variable with the DNS servers of the control plane network.
 pub const DNS_SERVERS: &str = "ctlplane_dns_nameservers";
 
-/// What was seen of the operator that manages addresses and names; all empty where the cluster lacks
-/// its kinds, or the node set has never named a network.
+/// What was observed of the operator that manages addresses and names. Empty when the cluster lacks
+/// its kinds or the node set has never named a network.
 #[derive(Clone, Debug, Default)]
 pub struct Infra {
     /// Whether the cluster has the kinds and the node set names networks.
     pub is_used: bool,
     /// Whether the node set names networks and the cluster lacks the kinds.
     pub is_missed: bool,
-    /// The networks of the namespace.
+    /// The `NetConfig` objects of the namespace.
     pub net_configs: Vec<Arc<NetConfig>>,
-    /// The reservations of the namespace.
+    /// The reservations (`IPSet`) of the namespace.
     pub ip_sets: Vec<Arc<IpSet>>,
     /// The DNS servers of the namespace.
     pub dns_masqs: Vec<Arc<DnsMasq>>,
-    /// The names of this node set's hosts, as they were last written.
+    /// The DNS names of this node set's hosts, as last written.
     pub dns_data: Option<Arc<DnsData>>,
 }
 
-/// A host, as far as its addresses and names are concerned.
+/// A host, with what its addresses and names depend on.
 #[derive(Clone, Debug)]
 pub struct Member<'a> {
     /// Its key in `spec.nodes`.
     pub key: &'a str,
-    /// Its own name, with its domain where it has one.
+    /// Its host name, with its domain if it has one.
     pub host_name: &'a str,
-    /// The address that the human gave.
+    /// The address that the user gave.
     pub ansible_host: Option<&'a str>,
-    /// The networks that it is part of.
+    /// The networks that it belongs to.
     pub networks: &'a [Network],
 }
 
-/// Whether a node set names any network: else nobody is asked for addresses.
+/// Returns whether a node set names any network. Otherwise no addresses are requested.
 pub fn names_networks(set: &NodeSet) -> bool {
     !set.spec.node_template.networks.is_empty()
         || set.spec.nodes.values().any(|it| !it.networks.is_empty())
 }
 
-/// The networks of a node: its own list, else the template's.
+/// Returns the networks of a node: its own list, else the template's.
 pub fn networks_of<'a>(set: &'a NodeSet, node: &'a NodeSetNode) -> &'a [Network] {
     let own = Some(&node.networks).filter(|it| !it.is_empty());
     own.unwrap_or(&set.spec.node_template.networks)
 }
 
 impl Infra {
-    /// The first of the namespace's, by name; upstream knows no more than one either.
+    /// Returns the first `NetConfig` of the namespace by name; upstream supports only one as well.
     fn net_config(&self) -> Option<&NetConfig> {
         self.net_configs.first().map(|it| &**it)
     }
 
-    /// Network, in lower case → what it is called in variables of plays.
+    /// Maps each network, in lower case, to its name in the variables of plays.
     pub fn service_networks(&self) -> BTreeMap<String, String> {
         let networks = self.net_config().into_iter().flat_map(|it| &it.spec.networks);
         networks.map(|it| (it.name.to_lowercase(), it.service_network())).collect()
     }
 
-    /// What is reserved for a host.
+    /// Returns the reservations object of a host.
     pub fn ip_set(&self, host_name: &str) -> Option<&IpSet> {
         let found = self.ip_sets.iter().find(|it| it.metadata.name.as_deref() == Some(host_name));
         found.map(|it| &**it)
     }
 
-    /// The reservations of a host, once there is one for each of its networks.
+    /// Returns the reservations of a host, once each of its networks has one.
     pub fn reservations(&self, member: &Member<'_>) -> Option<&[Reservation]> {
         let ip_set = self.ip_set(member.host_name)?;
         let status = ip_set.status.as_ref()?;
@@ -102,20 +102,20 @@ impl Infra {
         .then_some(status.reservations.as_slice())
     }
 
-    /// The addresses of that server as hosts reach it.
+    /// Returns the addresses of the DNS server that hosts can reach.
     pub fn dns_addresses(&self) -> &[String] {
         let status = self.dns_masq().and_then(|it| it.status.as_ref());
         status.map(|it| it.dns_addresses.as_slice()).unwrap_or_default()
     }
 
-    /// The DNS server, where it is the only one of the namespace.
+    /// Returns the DNS server, if it is the only one of the namespace.
     pub fn dns_masq(&self) -> Option<&DnsMasq> {
         self.dns_masqs.first().filter(|_| self.dns_masqs.len() == 1).map(|it| &**it)
     }
 }
 
-/// The steps that ask for the addresses of all hosts, and, where `may_remove` says so, give back those
-/// of hosts that went.
+/// Returns the steps that reserve the addresses of all hosts and, if `may_remove` is set, release
+/// those of removed hosts.
 pub fn wanted(set: &NodeSet, members: &[Member<'_>], infra: &Infra, may_remove: bool) -> Asked {
     let faults = faults(set, members, infra);
     if !faults.is_empty() {
@@ -133,7 +133,7 @@ pub fn wanted(set: &NodeSet, members: &[Member<'_>], infra: &Infra, may_remove: 
     Ok(steps)
 }
 
-/// Whether a node set controls an object.
+/// Returns whether a node set is the controller of an object.
 pub fn is_of<K: Resource>(object: &K, set: &NodeSet) -> bool {
     object
         .meta()
@@ -143,7 +143,8 @@ pub fn is_of<K: Resource>(object: &K, set: &NodeSet) -> bool {
         .any(|it| it.controller == Some(true) && Some(&it.uid) == set.metadata.uid.as_ref())
 }
 
-/// Whether it does, and the object is not on its way out already: it is taken back once.
+/// Returns whether a node set controls an object that is not being deleted already, so that each
+/// object is deleted once.
 pub fn is_standing<K: Resource>(object: &K, set: &NodeSet) -> bool {
     is_of(object, set) && !is_terminating(object)
 }
@@ -170,7 +171,7 @@ fn request(set: &NodeSet, member: &Member<'_>, infra: &Infra) -> Option<Step> {
     Some(Step::apply(target, object, "a host needs addresses on its networks"))
 }
 
-/// The labels by which others find what belongs to a node set.
+/// Returns the labels by which other tools select a node set's objects.
 pub fn labels(set: &NodeSet) -> BTreeMap<String, String> {
     let values = [
         ("uid", set.uid().unwrap_or_default()),
@@ -180,8 +181,8 @@ pub fn labels(set: &NodeSet) -> BTreeMap<String, String> {
     values.into_iter().map(|(name, it)| (format!("osdpns.openstack.org/{name}"), it)).collect()
 }
 
-/// The networks of one host, in a list of its own: the address that the human gave holds on the
-/// network over which the host is managed, and on that of no other host.
+/// Returns the networks to request for one host. The address that the user gave becomes the fixed
+/// IP on the control plane network of pre-provisioned hosts, unless a fixed IP is set.
 fn requested(set: &NodeSet, member: &Member<'_>, infra: &Infra) -> Vec<IpSetNetwork> {
     let given =
         member.ansible_host.filter(|it| set.spec.pre_provisioned && it.parse::<IpAddr>().is_ok());
@@ -257,10 +258,10 @@ fn of_member(set: &NodeSet, member: &Member<'_>, config: &NetConfig, infra: &Inf
     faults
 }
 
-/// What is asked of others in this pass, or why nothing can be asked.
+/// The steps for external objects in this pass, or the faults that prevent them.
 pub type Asked = Result<Vec<Step>, Vec<Fault>>;
 
-/// The first reasons why nothing can be asked, as a condition.
+/// Returns a condition with the first faults; `None` if there are none.
 pub fn message(type_: &str, faults: &[Fault]) -> Option<ConditionDraft> {
     let first = faults.iter().min_by_key(|it| it.is_missing)?;
     let texts: Vec<&str> = faults.iter().take(5).map(|it| it.message.as_str()).collect();
@@ -268,7 +269,7 @@ pub fn message(type_: &str, faults: &[Fault]) -> Option<ConditionDraft> {
     Some(tell(type_, first.reason, texts.join(" ")))
 }
 
-/// How far the addresses are.
+/// Reports the progress of the address reservations.
 pub fn condition(members: &[Member<'_>], infra: &Infra, asked: &Asked) -> ConditionDraft {
     if !infra.is_used {
         let why = if infra.is_missed {
@@ -302,7 +303,7 @@ pub fn condition(members: &[Member<'_>], infra: &Infra, asked: &Asked) -> Condit
     ConditionDraft::waiting(IP_RESERVATION_READY, "Reserving", text)
 }
 
-/// The variables that plays get of a host's reservations; they win over a human's.
+/// Returns the variables that plays get from a host's reservations. They override the user's.
 pub fn host_vars(member: &Member<'_>, infra: &Infra) -> BTreeMap<String, Value> {
     let reservations = infra.reservations(member).unwrap_or_default();
     let mut vars = BTreeMap::new();
@@ -332,12 +333,12 @@ pub fn host_vars(member: &Member<'_>, infra: &Infra) -> BTreeMap<String, Value> 
     vars
 }
 
-/// The length in `192.0.2.0/24`.
+/// Parses the prefix length of a CIDR such as `192.0.2.0/24`.
 fn prefix_length(cidr: &str) -> Option<u8> {
     cidr.split_once('/')?.1.parse().ok()
 }
 
-/// A host's own name, made whole by the domain of the network over which it is managed.
+/// Returns the host name, completed with the domain of the control plane network if it has none.
 fn full_name(host_name: &str, reservation: &Reservation) -> String {
     if is_fqdn(host_name) {
         return host_name.to_owned();
@@ -345,7 +346,7 @@ fn full_name(host_name: &str, reservation: &Reservation) -> String {
     format!("{host_name}.{}", reservation.dns_domain)
 }
 
-/// Whether a host's name has a domain that ends in letters.
+/// Returns whether a host name has a domain that ends in letters.
 pub fn is_fqdn(name: &str) -> bool {
     let is_label =
         |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'-');
@@ -353,12 +354,12 @@ pub fn is_fqdn(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(rest, top)| is_top(top) && rest.split('.').all(is_label))
 }
 
-/// Host → network → address, of the hosts that have all of theirs.
+/// Maps host → network → address, for the hosts that have all of their addresses.
 pub fn all_ips(members: &[Member<'_>], infra: &Infra) -> HostNetworkValues {
     on_networks(members, infra, |_, it| it.address.clone())
 }
 
-/// Host → network → name.
+/// Maps host → network → name, for the hosts that have all of their addresses.
 pub fn all_hostnames(members: &[Member<'_>], infra: &Infra) -> HostNetworkValues {
     on_networks(members, infra, |member, it| {
         if it.service_network() == CTLPLANE && is_fqdn(member.host_name) {
@@ -385,13 +386,14 @@ fn on_networks(
     members.iter().filter_map(of).collect()
 }
 
-/// The name of a host on a network: its own up to the first dot, with the network's domain.
+/// Returns the name of a host on a network: the host name up to the first dot, with the network's
+/// domain.
 pub fn short_name(host_name: &str, reservation: &Reservation) -> String {
     let short = host_name.split('.').next().unwrap_or_default();
     format!("{short}.{}", reservation.dns_domain)
 }
 
-/// The domain of the network over which hosts are managed, of the first host that has one.
+/// Returns the domain of the control plane network, from the first host that has one.
 pub fn search_domain(members: &[Member<'_>], infra: &Infra) -> Option<String> {
     let all = members.iter().filter_map(|it| infra.reservations(it)).flatten();
     let mut domains = all.filter(|it| it.service_network() == CTLPLANE).map(|it| &it.dns_domain);

@@ -1,4 +1,4 @@
-//! What is asked for each host, what is waited for, and what plays are told.
+//! Tests: what is requested for each host, what is awaited, and the variables of plays.
 
 use api::conditions::ConditionStatus;
 use operator_core::plan::Write;
@@ -15,7 +15,7 @@ pub(in crate::node_set) fn object<K: DeserializeOwned>(kind: &str, name: &str, b
     serde_json::from_value(object).unwrap()
 }
 
-/// A node set of two hosts on the template's networks; `nodes` says more of them.
+/// A node set of two hosts on the template's networks; `nodes` has further fields of them.
 pub(in crate::node_set) fn node_set(nodes: &Value) -> NodeSet {
     let body = json!({
         "metadata": { "uid": "u1" },
@@ -81,7 +81,7 @@ fn object_of(step: &Step) -> Value {
     object.clone()
 }
 
-/// Carries out what is asked for, and answers as the operator of addresses does.
+/// Applies the requests, and reports reservations as the address operator does.
 pub(in crate::node_set) fn answer(set: &NodeSet, infra: &mut Infra) {
     let steps = wanted(set, &members(set), infra, true).unwrap();
     for step in &steps {
@@ -181,7 +181,7 @@ fn addresses_are_waited_for_until_every_network_of_every_host_has_one() {
         assert_eq!(all_ips(&members(&set), &infra).len(), 1);
         found.2
     };
-    // Just made: upstream takes it for ready, with no address at all.
+    // Just created: upstream would treat it as ready without any address.
     spoil(|it| it.status = None);
     spoil(|it| it.status.as_mut().unwrap().conditions.clear());
     spoil(|it| drop(it.status.as_mut().unwrap().reservations.pop()));
@@ -257,7 +257,7 @@ fn plays_get_upstreams_variables_of_each_reservation() {
             "internalapi_vlan_id": 20,
         })
     );
-    // A host with a domain of its own keeps it, and searches it first.
+    // A host name with a domain keeps it, and that domain is searched first.
     assert_eq!(vars(1)["canonical_hostname"], "n1.example.org");
     let domains = json!(["example.org", "ctl.example.com", "int.example.com"]);
     assert_eq!(vars(1)["dns_search_domains"], domains);

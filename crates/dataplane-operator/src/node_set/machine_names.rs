@@ -1,5 +1,5 @@
-//! By which names the machines of a node set's hosts are known: a host may get another name while its
-//! machine keeps the one by which it was asked for.
+//! The names under which the machines of a node set's hosts were requested: a host may be renamed,
+//! while its machine keeps its name.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,13 @@ use crate::problem::Fault;
 
 const KIND: &str = "OpenStackDataPlaneNodeSet";
 
-/// Hosts, by their keys in `spec.nodes`, and the names by which their machines are known.
+/// Machine names by the host's key in `spec.nodes`.
 #[derive(Clone, Debug, Default)]
 pub struct Names<'a>(BTreeMap<&'a str, &'a str>);
 
 impl<'a> Names<'a> {
-    /// Of the hosts whose machines are chosen, as long as the set knows these.
+    /// Returns the names of the hosts whose machines are chosen and still part of the baremetal
+    /// set.
     pub fn of(seen: &'a Observed) -> Self {
         let (Some(own), Some(status)) = (own_set(seen), &seen.set.status) else {
             return Self::default();
@@ -30,19 +31,19 @@ impl<'a> Names<'a> {
         Self(names.filter(is_known).collect())
     }
 
-    /// All names.
+    /// Returns all names.
     pub fn all(&self) -> impl Iterator<Item = &'a str> {
         self.0.values().copied()
     }
 
-    /// What is wrong with the name of a host: its machine is known by another one, or another host's
-    /// machine by this one.
+    /// Returns the fault of a host whose machine has another name, or whose name belongs to another
+    /// host's machine.
     pub fn fault(&self, set: &NodeSet, host: &Host<'_>) -> Option<Fault> {
         let (key, called, title) = (host.key, &host.name, format!("{KIND} {}", set.name_any()));
         if let Some(known) = self.0.get(key).filter(|it| *it != called) {
             let template = machine_template(set).and_then(|it| it.template.domain_name.as_deref());
             let domain = template.filter(|it| !it.is_empty());
-            // Where the template has a domain, a name without one is not looked at.
+            // With a domain in the template, a host name without one would not count.
             let way = domain.map_or_else(|| (*known).to_owned(), |it| format!("{known}.{it}"));
             let text = format!(
                 "Node {key} of {title} is called {called} now, and its machine was asked for as \

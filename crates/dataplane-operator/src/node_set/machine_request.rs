@@ -1,4 +1,5 @@
-//! The machines of a node set's hosts: the set that it asks for, and how far each is.
+//! The machines of a node set's hosts: the baremetal set that it requests, and each machine's
+//! provisioning state.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,28 +30,29 @@ use crate::node_set::machine_names::Names;
 use crate::node_set::observed::{Observed, own_set};
 use crate::problem::Fault;
 
-/// The machines are provisioned; absent where they are no business of the node set.
+/// Condition type: the machines are provisioned. Absent for pre-provisioned and empty node sets.
 pub const PROVISION_READY: &str = "NodeSetBaremetalProvisionReady";
 
-/// The machines of a node set, judged.
+/// The evaluated machines of a node set.
 #[derive(Clone, Debug, Default)]
 pub struct Machines {
-    /// Whether the node set asks for any.
+    /// Whether the node set requests machines.
     pub are_asked: bool,
-    /// How far each is, or what keeps its host from getting one, by the host's name.
+    /// Provisioning state by host name, or the fault that keeps the host from getting a machine.
     pub courses: BTreeMap<String, Result<ProvisioningState, Fault>>,
-    /// What the status tells of each; what cannot be told at present stays as it was.
+    /// The status record of each machine, by host name. A record that cannot be updated now is
+    /// kept.
     pub records: BTreeMap<String, HostMachine>,
 }
 
 impl Machines {
-    /// Judges them.
+    /// Evaluates the machines of all hosts.
     pub fn of(seen: &Observed, hosts: &[Host<'_>], now: Timestamp) -> Self {
         let recorded = seen.set.status.as_ref().map(|it| &it.machines);
         let recorded = |it: &str| recorded?.get(it).cloned();
         let mut machines = Self { are_asked: is_asked(seen), ..Self::default() };
         let names = Names::of(seen);
-        // Of hosts that are called differently now, too.
+        // Keeps the records of hosts that have been renamed.
         for (name, record) in names.all().filter_map(|it| Some((it, recorded(it)?))) {
             let ready = record.ready && !machines.are_asked;
             machines.records.insert(name.to_owned(), HostMachine { ready, ..record });
@@ -83,12 +85,12 @@ impl Machines {
         machines
     }
 
-    /// Whether a host's installation was not known before.
+    /// Returns whether the host's present installation was unknown before.
     pub fn is_new(&self, host: &str) -> bool {
         matches!(self.courses.get(host), Some(Ok(it)) if it.is_new)
     }
 
-    /// The hosts whose machines took the place of others, since when, and whether that is news.
+    /// Returns the hosts whose machines replaced others: since when, and whether that is new.
     pub fn replaced(&self) -> BTreeMap<&str, (Timestamp, bool)> {
         let all = self.records.iter().filter_map(|(name, it)| {
             let at = it.installed.as_ref().filter(|_| it.replaced)?.0;
@@ -97,7 +99,7 @@ impl Machines {
         all.collect()
     }
 
-    /// What a deployment depends on of them.
+    /// Returns the inputs of a deployment that come from the machines.
     pub fn inputs(&self) -> Inputs {
         let one = |(name, it): (&String, &HostMachine)| {
             Some((format!("machine {name}"), hash::short(it.own_installation()?).into()))
@@ -105,13 +107,13 @@ impl Machines {
         self.records.iter().filter_map(one).collect()
     }
 
-    /// Digest of all installations; none where there are none.
+    /// Returns the digest of all installations; `None` if there are none.
     pub fn digest(&self) -> Option<String> {
         let inputs = self.inputs();
         (!inputs.is_empty()).then(|| short(&inputs).text())
     }
 
-    /// What is told of them; nothing where they are no business of the node set.
+    /// Reports the state of the machines. Returns `None` for pre-provisioned and empty node sets.
     pub fn condition(&self, seen: &Observed, hosts: &[Host<'_>]) -> Option<ConditionDraft> {
         if seen.set.spec.pre_provisioned || seen.set.spec.nodes.is_empty() {
             return None;
@@ -140,12 +142,12 @@ impl Machines {
         ))
     }
 
-    /// Whether an ssh server is waited for.
+    /// Returns whether any host waits for its ssh server.
     pub fn waits_for_ssh(&self) -> bool {
         self.courses.values().flatten().any(|it| it.waits_for_ssh)
     }
 
-    /// Whether something is waited for of which no watch tells.
+    /// Returns whether anything is awaited that no watch reports.
     pub fn are_unheard(&self) -> bool {
         let is_unheard = |it: &Result<ProvisioningState, Fault>| match it {
             Ok(provisioning) => provisioning.is_unheard,
@@ -196,7 +198,8 @@ fn known<'a>(seen: &'a Observed, host: &Host<'_>) -> Known<'a> {
     }
 }
 
-/// The addresses of hosts whose machines are there, and whose ssh has not answered yet.
+/// Returns the addresses of hosts that have their machine, but whose ssh server has not answered
+/// yet.
 pub fn awaited(seen: &Observed) -> BTreeSet<String> {
     let Some(own) = own_set(seen).filter(|_| is_asked(seen)) else { return BTreeSet::new() };
     let all = hosts(&seen.set).into_iter();
@@ -204,11 +207,11 @@ pub fn awaited(seen: &Observed) -> BTreeSet<String> {
     all.filter(is_due).map(|it| it.address()).collect()
 }
 
-/// The step that asks for what is wanted of the machines, where that is not asked for yet, or lets a
-/// set go that is deleted and nobody's any more.
+/// Returns the step that applies the desired baremetal set, if it differs, or releases one that is
+/// being deleted and no longer used.
 ///
-/// While a deployment is under way, which `is_frozen` says, the machines of hosts that were taken out
-/// stay: its runs may be at them.
+/// While a deployment is under way (`is_frozen`), machines of removed hosts stay, because its runs
+/// may be using them.
 pub fn step(
     seen: &Observed,
     hosts: &[Host<'_>],
@@ -230,7 +233,7 @@ pub fn step(
     let present = own.map(|it| it.spec.baremetal_hosts.clone()).unwrap_or_default();
     let desired = |host: &Host<'_>| {
         machines.courses.get(&host.name)?.as_ref().ok()?;
-        // A machine gets its address once and for all.
+        // A machine keeps its address for its lifetime.
         let entry = entry(host, served, seen.infra.is_used);
         let entry = entry.or_else(|| present.get(&host.name).cloned())?;
         Some((host.name.clone(), entry))
@@ -251,8 +254,8 @@ pub fn step(
     desired.step(own.map(|it| &**it))
 }
 
-/// The step that leaves a set of which nobody asks anything any more to whoever deletes it: not while
-/// that would undeploy machines of a node set that others hold.
+/// Returns the step that releases an unused baremetal set without deleting it. Returns `None` while
+/// releasing it would wipe machines of a node set that other finalizers hold.
 fn abandonment(seen: &Observed, own: &BaremetalSet) -> Option<Step> {
     let is_used = seen.set.finalizers().iter().any(|it| it != INVENTORY);
     let mut hosts = own.spec.baremetal_hosts.keys();
@@ -260,7 +263,7 @@ fn abandonment(seen: &Observed, own: &BaremetalSet) -> Option<Step> {
     set::release_of(own).filter(|_| !is_needed)
 }
 
-/// What the set says but for its hosts.
+/// Returns the fields of the baremetal set, except for its hosts.
 fn fields(
     seen: &Observed,
     template: &NodeSetMachines,
@@ -295,7 +298,7 @@ fn is_some(list: &Value) -> bool {
     list.as_array().is_some_and(|it| !it.is_empty())
 }
 
-/// What the set says of one host; nothing while its address is still to be reserved.
+/// Returns the baremetal set's entry for a host; `None` while its address is not reserved yet.
 fn entry(host: &Host<'_>, served: &ExternalResources, are_reserved: bool) -> Option<BaremetalHost> {
     let node = host.node;
     let mut entry = merged(None, node.baremetal_host.as_ref());

@@ -1,4 +1,4 @@
-//! Reads everything that the judgement on a node set needs.
+//! Reads everything that the decision on a node set needs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -32,15 +32,15 @@ use crate::node_set::machine_request::awaited;
 use crate::node_set::observed::{Observed, UnreadableDeployment};
 use crate::node_set::{certificate_bundles, deployment_history, external_resources};
 use crate::role::inventory::Inventory;
-use crate::vars::{Objects, named};
+use crate::vars::named;
 
-/// The watched world.
+/// The caches that node sets are read from.
 pub struct Caches {
     /// All node sets.
     pub node_sets: Arc<Cache<NodeSet>>,
     /// All deployments, indexed [`BY_NODE_SET`].
     pub deployments: Arc<Cache<Deployment>>,
-    /// All who describe hosts.
+    /// All objects that describe hosts.
     pub claim_caches: ClaimCaches,
     /// All services.
     pub services: Arc<Cache<Service>>,
@@ -50,56 +50,38 @@ pub struct Caches {
     pub sources: Arc<SourceCache>,
     /// All Secrets, indexed [`BY_LABEL`].
     pub secrets: Arc<MetadataCache<Secret>>,
-    /// The content of those that variables come from.
+    /// The content of the objects that provide variables.
     pub source_contents: SourceContents,
-    /// What operators of others serve, if the cluster has them.
+    /// The external operators' objects, if the cluster has their CRDs.
     pub others: Arc<ExternalApis>,
-    /// All network attachments, if the cluster has them.
+    /// All network attachments, if the cluster has their CRD.
     pub attachments: Arc<Attachments>,
-    /// All sets of machines, if the cluster has them.
+    /// All baremetal sets, if the cluster has their CRD.
     pub machines: Arc<Machines>,
-    /// For the content of sources.
+    /// Client for the content of sources.
     pub api: Arc<Api>,
 }
 
-/// Whether a service's runs mount the certificates of all.
+/// Returns whether a service's runs mount the certificates of all services.
 pub fn brings_certificates(service: &Service) -> bool {
     service.spec.add_cert_mounts.unwrap_or(false)
 }
 
-/// Reads a node set; `None` where it does not exist.
+/// Reads a node set; `None` if it does not exist.
 pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let namespace = key.namespace.clone();
     let Some(set) = caches.node_sets.get(key) else {
         caches.sources.depends(key, BTreeSet::new());
         return Ok(None);
     };
-    let mut listed = Found::default();
-    listed.lookup(&caches.services, &namespace, set.spec.services.clone());
-    let Found { services, mut unreadable } = listed;
     let deployments = caches.deployments.indexed(BY_NODE_SET, key);
-    let brought = deployments.iter().flat_map(|it| &it.spec.services_override);
-    let brought: BTreeSet<_> = brought.filter(|it| !services.contains_key(*it)).cloned().collect();
-    let mut further = Found::default();
-    further.lookup(&caches.services, &namespace, brought);
-    let brought = further.services;
-    unreadable.append(&mut further.unreadable);
-    let mut lent = Found::default();
-    let get = |name: &str| {
-        lent.lookup(&caches.services, &namespace, [name.to_owned()]);
-        lent.services.get(name).cloned()
-    };
-    let certificate_sources = external_resources::certificate_sources(
-        services.iter().chain(&brought),
-        &set.spec.services,
-        get,
-    );
-    unreadable.append(&mut lent.unreadable);
+    let KnownServices { services, brought, certificate_sources, unreadable } =
+        known_services(caches, &namespace, &set, &deployments);
     let desired = wanted_sources(&namespace, &set, &services);
     let of_vars: BTreeSet<SourceRef> =
         sources_of_vars(&set).iter().map(|it| it.source(&namespace)).collect();
     let own = SourceRef::secret(&namespace, &inventory_name(&key.name));
-    // Before reading, so that a change in between wakes the node set again.
+    // Registered before reading, so that a change in between enqueues the node set again.
     let all = desired.iter().chain(&of_vars).chain([&own]).cloned().collect();
     caches.sources.depends(key, all);
     let inventory = Inventory::of(&caches.sources, &own);
@@ -107,18 +89,8 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let unreadable_deployments = unreadable_deployments(caches, &set, is_under_way);
     let is_busy = is_under_way || unreadable_deployments.iter().any(|it| !it.has_ended);
     let written = if is_busy { content(caches, &own).await? } else { None };
-    let mut objects = Objects::new();
-    for source in of_vars {
-        if let Some(content) = content(caches, &source).await? {
-            objects.insert(source, content);
-        }
-    }
-    let mut sources = BTreeMap::new();
-    for source in desired {
-        if let Some(digests) = caches.sources.digests(&caches.api, &source).await? {
-            sources.insert(source, digests);
-        }
-    }
+    let objects = caches.source_contents.contents_of(&caches.api, &caches.sources, of_vars).await?;
+    let sources = caches.sources.digests_of(&caches.api, desired).await?;
     let names_any = !set.spec.network_attachments.is_empty();
     let networks = caches.attachments.seen(&caches.api, &namespace, names_any).await?;
     let runs = runs(caches, &namespace, &set);
@@ -151,21 +123,67 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         written,
         keys: caches.sources.keys().clone(),
     };
-    let waiting = awaited(&seen);
-    if !waiting.is_empty() {
-        seen.machines.answering = caches.machines.answering(&waiting).await;
-    }
-    for labels in external_resources::needed_secrets(&seen) {
+    complete(caches, &mut seen).await?;
+    Ok(Some(seen))
+}
+
+/// Reads what depends on the rest of the observation: whether machines answer over ssh, and the
+/// Secrets of certificates.
+async fn complete(caches: &Caches, seen: &mut Observed) -> Result<()> {
+    seen.machines.answering = caches.machines.answering(&awaited(seen)).await;
+    for labels in external_resources::needed_secrets(seen) {
         let read: Vec<Secret> = caches.api.list(&seen.namespace, &labels).await?;
         let content =
             |it: Secret| (it.name_any(), Content::from(Values::of_secret(it, &seen.keys)));
         seen.issued.files.extend(read.into_iter().map(content));
     }
-    Ok(Some(seen))
+    Ok(())
 }
 
-/// The deployments of the namespace that cannot be read, and that the node set has counted, or that may
-/// be the one that is at its hosts: what they name cannot be read either.
+/// The services of a node set, by the reason why it needs them.
+struct KnownServices {
+    /// Services that it lists.
+    services: BTreeMap<String, Arc<Service>>,
+    /// Services that its deployments list instead.
+    brought: BTreeMap<String, Arc<Service>>,
+    /// For services that define no certificates: the service whose certificates they use.
+    certificate_sources: BTreeMap<String, Arc<Service>>,
+    /// Services that cannot be parsed, with the field and the reason.
+    unreadable: BTreeMap<String, String>,
+}
+
+fn known_services(
+    caches: &Caches,
+    namespace: &str,
+    set: &NodeSet,
+    deployments: &[Arc<Deployment>],
+) -> KnownServices {
+    let mut listed = Found::default();
+    listed.lookup(&caches.services, namespace, set.spec.services.clone());
+    let Found { services, mut unreadable } = listed;
+    let brought = deployments.iter().flat_map(|it| &it.spec.services_override);
+    let brought: BTreeSet<_> = brought.filter(|it| !services.contains_key(*it)).cloned().collect();
+    let mut further = Found::default();
+    further.lookup(&caches.services, namespace, brought);
+    let brought = further.services;
+    unreadable.append(&mut further.unreadable);
+    let mut lent = Found::default();
+    let get = |name: &str| {
+        lent.lookup(&caches.services, namespace, [name.to_owned()]);
+        lent.services.get(name).cloned()
+    };
+    let certificate_sources = external_resources::certificate_sources(
+        services.iter().chain(&brought),
+        &set.spec.services,
+        get,
+    );
+    unreadable.append(&mut lent.unreadable);
+    KnownServices { services, brought, certificate_sources, unreadable }
+}
+
+/// Returns the unreadable deployments of the namespace that the node set has already merged, or
+/// that may be running on its hosts. Because they cannot be read, it is unknown which node sets
+/// they name.
 fn unreadable_deployments(
     caches: &Caches,
     set: &NodeSet,
@@ -185,7 +203,7 @@ fn unreadable_deployments(
     known.collect()
 }
 
-/// The sets of machines, where the node set asks for one, or has.
+/// Reads the baremetal sets, if the node set requests one or has machines.
 async fn machines(caches: &Caches, key: &Key, set: &NodeSet) -> Result<Seen> {
     let has = set.status.as_ref().is_some_and(|it| !it.machines.is_empty());
     if !has && machine_template(set).is_none() {
@@ -194,8 +212,8 @@ async fn machines(caches: &Caches, key: &Key, set: &NodeSet) -> Result<Seen> {
     caches.machines.seen(&caches.api, key).await
 }
 
-/// What issues certificates, and what it has issued; nothing is asked where the node set wants none
-/// and has none.
+/// Reads the issuers and the issued certificates. Reads nothing if the node set wants no
+/// certificates and has none.
 async fn issued(caches: &Caches, key: &Key, set: &NodeSet, are_named: bool) -> Result<Issued> {
     let secrets = caches.secrets.indexed(BY_LABEL, key);
     let wants_some = are_named && set.spec.tls_enabled != Some(false);
@@ -227,7 +245,7 @@ async fn content(caches: &Caches, source: &SourceRef) -> Result<Option<Content>>
     caches.source_contents.content(&caches.api, &caches.sources, source).await
 }
 
-/// The ssh Secret, what the services are given, and the certificates.
+/// Returns the ssh Secret, the data sources of the services, and the certificate Secrets.
 fn wanted_sources(
     namespace: &str,
     set: &NodeSet,
@@ -242,7 +260,7 @@ fn wanted_sources(
     data.chain(secrets).collect()
 }
 
-/// The objects that lists of `ansibleVarsFrom` name.
+/// Returns the objects named in `ansibleVarsFrom`.
 pub fn sources_of_vars(set: &NodeSet) -> Vec<NamedSource> {
     let template = set.spec.node_template.ansible.as_ref();
     let own = set.spec.nodes.values().filter_map(|it| it.ansible.as_ref());
@@ -250,12 +268,12 @@ pub fn sources_of_vars(set: &NodeSet) -> Vec<NamedSource> {
     lists.flat_map(named).collect()
 }
 
-/// Runs that were told the key of a host at one of the addresses.
+/// Returns the runs that reported the key of a host at one of the addresses.
 fn runs(caches: &Caches, namespace: &str, set: &NodeSet) -> Vec<Arc<AnsibleEe>> {
     let of_host = |it: node_set_host::Host<'_>| {
         caches.runs.indexed(BY_HOST_KEY, &Key::new(namespace, it.address()))
     };
     let found = node_set_host::hosts(set).into_iter().flat_map(of_host);
-    // A run may have been told by several of the hosts.
+    // A run may report the keys of several hosts.
     found.map(|it| (it.name_any(), it)).collect::<BTreeMap<_, _>>().into_values().collect()
 }

@@ -1,4 +1,4 @@
-//! Plain copies of what the decision on a node set needs.
+//! Snapshot of everything that the decision on a node set needs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,64 +20,64 @@ use crate::node_set::ipam::Infra;
 use crate::role::inventory::Inventory;
 use crate::vars::Objects;
 
-/// Plain copies of everything that was seen.
+/// Plain copies of everything that was observed.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
     /// The node set.
     pub set: Arc<NodeSet>,
     /// Its namespace.
     pub namespace: String,
-    /// The services that it lists, where they exist.
+    /// The services that it lists, as far as they exist.
     pub services: BTreeMap<String, Arc<Service>>,
-    /// Services that it lists, that its deployments bring or that lend certificates, and that cannot
-    /// be read: the field, and why.
+    /// Services that cannot be parsed, with the field and the reason: listed services, those that
+    /// its deployments bring, and those that provide certificates.
     pub unreadable: BTreeMap<String, String>,
-    /// ConfigMaps and Secrets that are referred to, where they exist.
+    /// Digests of the ConfigMaps and Secrets that are referred to and exist.
     pub sources: BTreeMap<SourceRef, Digests>,
-    /// Content of what lists of `ansibleVarsFrom` name, where it exists.
+    /// Content of the objects named in `ansibleVarsFrom`, as far as they exist.
     pub objects: Objects,
-    /// Which network attachments exist.
+    /// The network attachments that exist.
     pub networks: Networks,
     /// The deployments that name it.
     pub deployments: Vec<Arc<Deployment>>,
-    /// Those that cannot be read, as far as its own status tells that they are or may be its.
+    /// Deployments that cannot be parsed and, by the node set's own status, are or may be its.
     pub unreadable_deployments: Vec<UnreadableDeployment>,
-    /// Runs that were told the key of one of its hosts.
+    /// Runs that reported the host key of one of its hosts.
     pub runs: Vec<Arc<AnsibleEe>>,
-    /// What all objects say that may describe one of its hosts; its own is among them.
+    /// The claims of all objects that may describe one of its hosts, including its own.
     pub neighbours: Vec<Claim>,
-    /// What stands on its inventory Secret, where it exists.
+    /// Metadata of its inventory Secret, if that exists.
     pub inventory: Option<Inventory>,
-    /// The services that only deployments bring, where they exist.
+    /// The services that only deployments bring, as far as they exist.
     pub brought: BTreeMap<String, Arc<Service>>,
-    /// The services whose certificates others use that name none, by the other one.
+    /// For services that define no certificates: the service whose certificates they use.
     pub certificate_sources: BTreeMap<String, Arc<Service>>,
-    /// What was seen of who manages addresses and names.
+    /// What was observed of the operator that manages addresses and names.
     pub infra: Infra,
-    /// What was seen of who issues certificates.
+    /// What was observed of cert-manager.
     pub issued: Issued,
-    /// What was seen of machines.
+    /// What was observed of the baremetal sets.
     pub machines: Seen,
-    /// The content of that Secret, read only while a deployment is under way.
+    /// The content of the inventory Secret, read only while a deployment is under way.
     pub written: Option<Content>,
-    /// The keys for digests of what Secrets hold.
+    /// The keys for digests of Secret content.
     pub keys: Keys,
 }
 
-/// A deployment that cannot be read.
+/// A deployment that cannot be parsed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct UnreadableDeployment {
     /// Its name.
     pub name: String,
     /// Its UID.
     pub uid: String,
-    /// Which field cannot be read, and why.
+    /// The field that cannot be parsed, and why.
     pub why: String,
-    /// Whether it had ended when it was last read.
+    /// Whether it had ended when it was last readable.
     pub has_ended: bool,
 }
 
-/// The set, where it is there and was made for the node set.
+/// Returns the baremetal set, if it exists and was created for the node set.
 pub fn own_set(seen: &Observed) -> Option<&Arc<BaremetalSet>> {
     let owner = Target::of(&*seen.set);
     seen.machines.set.as_ref().filter(|it| set::is_of(it, &owner))

@@ -1,4 +1,4 @@
-//! The status of a node set, from what was judged.
+//! The status of a node set, from its evaluation.
 
 use std::collections::BTreeMap;
 
@@ -30,16 +30,16 @@ use crate::node_set::tls::CERTIFICATES_READY;
 use crate::node_set::{host_keys, inputs};
 use crate::problem::Fault;
 
-/// The account of the runs is there; it takes nothing from `Ready`.
+/// Condition type: the ServiceAccount of the runs exists. It does not affect `Ready`.
 pub const SERVICE_ACCOUNT_READY: &str = "ServiceAccountReady";
 
-/// What each run of a deployment takes from the node set as it is made, so that it can be corrected
-/// while runs fail for it.
+/// Inputs that each run takes from the node set when it is created, so that they can be corrected
+/// while runs fail.
 const OF_PODS: [&str; 3] = ["env", "networkAttachments", "nodeTemplate.extraMounts"];
-/// How long the part of a message about one host, or about changed inputs, may be.
+/// Length limit of the part of a message about one host, or about changed inputs.
 const TEXT: usize = 300;
 
-/// The status step, where the status does not say so already.
+/// Returns the status step, if the status changes.
 pub fn step(
     seen: &Observed,
     evaluated: &Evaluation<'_>,
@@ -89,8 +89,8 @@ pub fn step(
     renewal.step(target, set.status.as_ref(), (&expected, &renewed), conditions, way_on)
 }
 
-/// The same status with its digests by the present key; while a deployment is under way the digest
-/// stays by which that tells with what it began.
+/// Returns the same status with its digests re-keyed with the present key. While a deployment is
+/// under way, the config digest stays, because it identifies what the deployment began with.
 fn renewed(
     seen: &Observed,
     evaluated: &Evaluation<'_>,
@@ -117,8 +117,8 @@ fn renewed(
     (renewed, renewal)
 }
 
-/// The hosts, each with the address at which it was deployed: who has the digest of the present inputs
-/// has the present address; the others keep what is recorded.
+/// Sets the address digest of each host that was deployed with the present inputs. The others keep
+/// what is recorded.
 fn with_addresses(evaluated: &Evaluation<'_>, mut hosts: Vec<NodeSetHost>) -> Vec<NodeSetHost> {
     let present = inputs::digest(&evaluated.inputs);
     let beside = present.cut(PREFIX);
@@ -135,8 +135,8 @@ fn with_addresses(evaluated: &Evaluation<'_>, mut hosts: Vec<NodeSetHost>) -> Ve
     hosts
 }
 
-/// What the inventory is made from. It stays what it was while that is left as it is: a deployment
-/// that is under way tells by this digest with what it began.
+/// Returns the config digest and inputs of the inventory. Both stay while the inventory is frozen,
+/// because a deployment under way uses the digest to identify what it began with.
 fn published(
     evaluated: &Evaluation<'_>,
     recorded: &NodeSetStatus,
@@ -166,8 +166,8 @@ fn conditions(
     drafts.extend(evaluated.served.conditions.clone());
     drafts.extend([setup(seen, evaluated, recorded), deployment]);
     drafts.extend(rejected);
-    // What is missing for a deployment takes nothing from hosts that need none; but an edit whose
-    // inputs were never complete has nothing that could stay.
+    // Missing inputs of a deployment do not affect hosts that need none. An edit whose inputs were
+    // never complete, however, has no earlier state to keep.
     let missing =
         [INPUT_READY, IP_RESERVATION_READY, DNS_DATA_READY, CERTIFICATES_READY, SETUP_READY];
     let stands = conditions::has_held(&recorded.conditions, READY, seen.set.metadata.generation);
@@ -188,7 +188,8 @@ fn conditions(
     drafts
 }
 
-/// Upstream's runs need an account of their own; here they have none, so that nobody waits for it.
+/// Returns a condition that always holds: upstream's runs need their own ServiceAccount, and
+/// clients may wait for it; here runs have none.
 fn service_account() -> ConditionDraft {
     let text = "Runs have no ServiceAccount of their own, and need none.";
     ConditionDraft::good(SERVICE_ACCOUNT_READY, "NotRequired", text)
@@ -214,7 +215,7 @@ fn setup(seen: &Observed, evaluated: &Evaluation<'_>, recorded: &NodeSetStatus) 
         (evaluated.outcome.under_way.as_slice(), &recorded.config_hash)
         && !inputs::digest(&evaluated.inputs).is(known)
     {
-        // Whoever began now would bring what was before the change.
+        // A deployment that begins now would use the inputs before the change.
         let text = format!(
             "The inventory of OpenStackDataPlaneNodeSet {name} waits for the end of \
              OpenStackDataPlaneDeployment {first}; another one begins after that."
@@ -225,7 +226,7 @@ fn setup(seen: &Observed, evaluated: &Evaluation<'_>, recorded: &NodeSetStatus) 
     ConditionDraft::good(SETUP_READY, "Ready", text)
 }
 
-/// What holds a node set that is to be deleted.
+/// Returns what blocks the deletion of a node set.
 fn blocked(seen: &Observed, evaluated: &Evaluation<'_>) -> String {
     let Some(first) = evaluated.outcome.under_way.first() else {
         if let Some(set) = own_set(seen).filter(|_| is_only_finalizer(&*seen.set, INVENTORY)) {
@@ -295,7 +296,7 @@ fn deployment(seen: &Observed, evaluated: &Evaluation<'_>) -> ConditionDraft {
     ConditionDraft::good(DEPLOYMENT_READY, "Deployed", text)
 }
 
-/// How many hosts have been in service, and have only a part of the last deployment.
+/// Returns a message if hosts that have been in service got only a part of the last deployment.
 fn half_changed(evaluated: &Evaluation<'_>) -> Option<String> {
     let hosts = &evaluated.outcome.hosts;
     let is_half = |it: &&NodeSetHost| it.state == HostState::Undeployed && it.hash.is_some();
@@ -309,7 +310,7 @@ fn half_changed(evaluated: &Evaluation<'_>) -> Option<String> {
     })
 }
 
-/// The first hosts on which the last deployment failed, each with its cause.
+/// Reports the first hosts on which the last deployment failed, each with its cause.
 fn failed(evaluated: &Evaluation<'_>, n_failed: usize) -> ConditionDraft {
     let reported = &evaluated.outcome.failures;
     let n_hosts = evaluated.outcome.hosts.len();
@@ -360,7 +361,7 @@ fn up_to_date(seen: &Observed, evaluated: &Evaluation<'_>) -> ConditionDraft {
     ConditionDraft::waiting(UP_TO_DATE, "InputsChanged", text)
 }
 
-/// Its changes wait for the end of what is under way, which began with other inputs.
+/// Reports changes that wait for the end of a deployment that began with other inputs.
 fn under_way(seen: &Observed, evaluated: &Evaluation<'_>, deployment: &str) -> ConditionDraft {
     let recorded = seen.set.status.as_ref().map(|it| it.inputs.clone()).unwrap_or_default();
     let mut names = changed(&recorded, &evaluated.inputs);
@@ -377,7 +378,7 @@ fn under_way(seen: &Observed, evaluated: &Evaluation<'_>, deployment: &str) -> C
     ConditionDraft::waiting(UP_TO_DATE, "Deploying", text)
 }
 
-/// The objects of listed services that are not what they were when they were last deployed.
+/// Returns the objects of listed services that have changed since they were last deployed.
 fn changed_sources(seen: &Observed, evaluated: &Evaluation<'_>) -> Vec<String> {
     let mut names = Vec::new();
     for (service, object) in &seen.services {
@@ -391,8 +392,8 @@ fn changed_sources(seen: &Observed, evaluated: &Evaluation<'_>) -> Vec<String> {
     names
 }
 
-/// The Secrets with certificates that were renewed, or came or went, since they were last deployed; of
-/// services that only deployments bring, those that were deployed.
+/// Returns the certificate Secrets that were renewed, added or removed since they were last
+/// deployed. For services that only deployments bring, only the deployed ones count.
 fn changed_certificates(seen: &Observed, evaluated: &Evaluation<'_>) -> Vec<String> {
     let bringing = seen.services.iter().filter(|(_, it)| brings_certificates(it));
     let Some((service, _)) = bringing.min_by_key(|(name, _)| *name) else { return Vec::new() };
@@ -403,7 +404,7 @@ fn changed_certificates(seen: &Observed, evaluated: &Evaluation<'_>) -> Vec<Stri
     let named = secrets.map(|it| NamedSource::secret(it));
     let is_other = |it: &NamedSource| {
         let present = seen.sources.get(&it.source(&seen.namespace));
-        // Until it was read, nothing is known of one that was just written.
+        // A Secret that was just written is unknown until it was read.
         present.is_some() && is_changed(evaluated, it, present)
     };
     named.filter(is_other).map(|it| format!("{} of service {service}", it.title())).collect()

@@ -1,4 +1,4 @@
-//! Node sets and their deployments, decided step by step against a world in memory.
+//! Node sets and their deployments, decided step by step against an in-memory API server.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -40,13 +40,13 @@ const NAMESPACE: &str = "openstack";
 const SET: &str = "compute";
 const SECRET: &str = "dataplanenodeset-compute";
 
-/// The world as the API server would hold it, and what was written to it.
+/// The objects as the API server would hold them, and the writes to them.
 #[derive(Clone)]
 struct World {
     seen: Observed,
     now: Timestamp,
     writes: Vec<String>,
-    /// What the inventory Secret holds.
+    /// The content of the inventory Secret.
     content: BTreeMap<String, String>,
 }
 
@@ -79,8 +79,8 @@ fn content(pairs: &[(&str, &str)]) -> Content {
 }
 
 impl World {
-    /// Two hosts, two services of which one has a ConfigMap and a Secret, everything that a
-    /// deployment needs.
+    /// Two hosts, two services of which one has a ConfigMap and a Secret, and everything else that
+    /// a deployment needs.
     fn new() -> Self {
         Self::of(&json!({
             "preProvisioned": true,
@@ -119,7 +119,7 @@ impl World {
         Self { seen, now, writes: Vec::new(), content: BTreeMap::new() }
     }
 
-    /// Changes the spec, as a human does.
+    /// Changes the spec, as a user does.
     fn edit(&mut self, pointer: &str, value: Value) {
         let mut object = serde_json::to_value(&*self.seen.set).unwrap();
         let (parent, key) = pointer.rsplit_once('/').unwrap();
@@ -128,7 +128,7 @@ impl World {
         self.seen.set = Arc::new(serde_json::from_value(object).unwrap());
     }
 
-    /// The judgement on what is there.
+    /// Returns the decision on the present objects.
     fn plan(&mut self) -> Plan {
         let set = Arc::clone(&self.seen.set);
         let is_busy =
@@ -140,7 +140,7 @@ impl World {
         recorded(decide::decide(&self.seen, self.now))
     }
 
-    /// One pass.
+    /// Runs one pass.
     fn pass(&mut self) -> Plan {
         let plan = self.plan();
         for step in plan.all() {
@@ -222,7 +222,7 @@ impl World {
         assert_eq!(undeclared, [""; 0]);
     }
 
-    /// Passes until nothing is written, and what was written.
+    /// Runs passes until nothing is written, and returns the writes.
     fn settle(&mut self) -> Vec<String> {
         self.writes.clear();
         for _ in 0..5 {
@@ -235,7 +235,7 @@ impl World {
         panic!("it goes on and on: {:?}", self.writes);
     }
 
-    /// Status and reason of a condition.
+    /// Returns status and reason of a condition.
     fn condition(&self, type_: &str) -> (String, String) {
         let status = self.seen.set.status.as_ref().unwrap();
         let found = find(&status.conditions, type_).unwrap();
@@ -255,12 +255,12 @@ impl World {
         self.seen.set.status.as_ref().unwrap().config_hash.clone().unwrap()
     }
 
-    /// The inventory as Ansible reads it, without the mark of data.
+    /// Returns the inventory as Ansible reads it, without the tag for plain data.
     fn inventory(&self) -> Value {
         yaml::from_str(&self.content["inventory"].replace("!unsafe ", "")).unwrap()
     }
 
-    /// A deployment that has begun: `hosts` are their states as `host: done state`.
+    /// Adds a deployment that has begun; `hosts` are name, number of finished services, and state.
     fn deploy(&mut self, name: &str, spec: &Value, hosts: &[(&str, i64, &str)]) {
         let mut full = json!({ "nodeSets": [SET] });
         for (key, value) in spec.as_object().unwrap() {
@@ -294,7 +294,8 @@ impl World {
         self.seen.deployments.push(Arc::new(deployment));
     }
 
-    /// The deployment of that name ends; what it used of the service's objects is `sources`.
+    /// Ends the deployment of that name; `sources` are the digests that it used of the service's
+    /// objects.
     fn end(&mut self, name: &str, is_good: bool, sources: [&str; 2]) {
         let idx = self.seen.deployments.iter().position(|it| it.name_any() == name).unwrap();
         let mut object = serde_json::to_value(&*self.seen.deployments[idx]).unwrap();
@@ -317,7 +318,7 @@ impl World {
         self.seen.deployments[idx] = Arc::new(serde_json::from_value(object).unwrap());
     }
 
-    /// A deployment of everything that has succeeded.
+    /// Adds a deployment of everything that has succeeded.
     fn deployed(&mut self, name: &str) {
         let n_services = i64::try_from(self.seen.set.spec.services.len()).unwrap();
         let hosts = ["n0", "n1"].map(|it| (it, n_services, "Succeeded"));

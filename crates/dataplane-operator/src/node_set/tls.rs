@@ -1,4 +1,5 @@
-//! Certificates of a node set's hosts, where cert-manager is in the cluster: all are asked for at once.
+//! Certificates of a node set's hosts, issued by cert-manager if the cluster has it; all are
+//! requested at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,32 +23,31 @@ use crate::node_set::certificates::{
 use crate::node_set::ipam::{is_of, is_standing, message};
 use crate::problem::Fault;
 
-/// Every host has its certificates, or gets none.
+/// Condition type: every host has its certificates, or needs none.
 pub const CERTIFICATES_READY: &str = "NodeSetCertificatesReady";
-/// The label of the issuer of certificates that name none.
+/// Issuer label of certificates that name no issuer.
 const DEFAULT_ISSUER: &str = "osp-rootca-issuer-internal";
-/// What the keys of certificates that name nothing may be used for.
+/// Key usages of certificates that name none.
 const DEFAULT_USAGES: [&str; 3] = ["key encipherment", "digital signature", "server auth"];
-/// How labels begin that are given to an issuer for certificates of hosts and services, and for nothing
-/// else.
+/// Prefix of the labels that mark issuers for certificates of hosts and services only.
 const ISSUER_LABELS: &str = "osp-rootca-issuer-";
-/// Annotation of an issuer that signs for hosts whatever its labels are, with the value `true`.
+/// Annotation that permits an issuer for hosts whatever its labels are; the value is `true`.
 const ISSUES_FOR_HOSTS: &str = "dataplane.openstack.org/issues-for-hosts";
-/// Annotations of an issuer with the times of its certificates.
+/// Annotations of an issuer with the duration and renewal time of its certificates.
 const DURATION: &str = "osp-rootca-issuer-duration";
 const RENEW_BEFORE: &str = "osp-rootca-issuer-renew-before";
 const NOT_SERVED: &str = "CertManagerNotFound";
-/// The reason of certificates that are not made, though services name some.
+/// Reason when certificates are disabled although services request some.
 pub const NOT_ENABLED: &str = "NotEnabled";
 const KIND: &str = "OpenStackDataPlaneNodeSet";
 
-/// Whether hosts get certificates: what the node set says, else whether somebody can issue them for
-/// names that are reserved.
+/// Returns whether hosts get certificates: as `tlsEnabled` says, else whether cert-manager and
+/// reserved names are available.
 pub fn is_enabled(set: &NodeSet, hosts: &Hosts<'_>, issued: &Issued) -> bool {
     set.spec.tls_enabled.unwrap_or(issued.is_served && hosts.are_reserved)
 }
 
-/// The certificates that services name, in their order.
+/// Returns the certificates that services request, in their order.
 pub fn requested<'a>(
     services: impl IntoIterator<Item = (&'a str, &'a Service)>,
 ) -> Vec<CertificateRequest<'a>> {
@@ -62,37 +62,37 @@ pub fn requested<'a>(
     services.into_iter().flat_map(of).collect()
 }
 
-/// The service whose certificates a listed one uses that names none: the one that its type names.
+/// Returns the service whose certificates a service uses that defines none: the one that its type
+/// names.
 pub fn certificate_source(service: &Service) -> Option<&str> {
     let type_ = service.spec.edpm_service_type.as_deref()?;
     let is_other = !type_.is_empty() && service.metadata.name.as_deref() != Some(type_);
     (service.spec.tls_certs.is_empty() && is_other).then_some(type_)
 }
 
-/// That service, unless the node set lists it itself: then it lends nothing.
+/// Returns the same, or `None` if the node set lists that service itself.
 pub fn certificate_source_beside<'a>(service: &'a Service, listed: &[String]) -> Option<&'a str> {
     certificate_source(service).filter(|it| !listed.iter().any(|own| own == it))
 }
 
-/// What is asked of cert-manager in this pass, and what cannot be asked.
+/// The requests to cert-manager in this pass, and the faults.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DesiredCertificates {
-    /// The writes that ask for certificates, and take back others.
+    /// The steps that request certificates and remove others.
     pub steps: Vec<Step>,
-    /// Why some of them cannot be asked for.
+    /// The faults that keep some certificates from being requested.
     pub faults: Vec<Fault>,
 }
 
 impl DesiredCertificates {
-    /// The names of what the steps are about.
+    /// Returns the names of the objects that the steps write.
     pub fn names(&self) -> BTreeSet<&str> {
         self.steps.iter().map(|it| it.target.name.as_str()).collect()
     }
 }
 
-/// The steps that ask for the certificates that are not as they should be, and take back those that
-/// no host needs any more, where `may_remove` says so. What is wrong with one certificate keeps none
-/// of the others from being asked for.
+/// Returns the steps that request missing or changed certificates and, if `may_remove` is set,
+/// remove those that no host needs any more. A fault of one certificate does not block the others.
 pub fn desired(
     set: &NodeSet,
     wishes: &[CertificateRequest<'_>],
@@ -141,8 +141,8 @@ pub fn desired(
     wanted
 }
 
-/// The names of a certificate of all hosts, without those that can be had; `asked` are those that are
-/// asked for in this pass.
+/// Returns the names of a certificate's `Certificate` objects, one per host, that are not ready or
+/// are in `requested`, the names requested in this pass.
 pub fn open(
     wish: &CertificateRequest<'_>,
     hosts: &Hosts<'_>,
@@ -153,7 +153,7 @@ pub fn open(
     names.filter(|it| requested.contains(it.as_str()) || !issued.is_ready(it)).collect()
 }
 
-/// Why nobody can issue certificates.
+/// Fails if certificates cannot be issued at all.
 fn refuse(set: &NodeSet, hosts: &Hosts<'_>, issued: &Issued) -> Result<(), Vec<Fault>> {
     let name = set.name_any();
     if !issued.is_served {
@@ -174,8 +174,8 @@ fn refuse(set: &NodeSet, hosts: &Hosts<'_>, issued: &Issued) -> Result<(), Vec<F
     Ok(())
 }
 
-/// The steps that take back what no host needs any more: certificates first, for a Secret that goes
-/// before its certificate is made again.
+/// Returns the steps that remove unneeded objects: certificates first, because cert-manager
+/// recreates the Secret of an existing certificate.
 fn left(
     set: &NodeSet,
     wishes: &[CertificateRequest<'_>],
@@ -199,7 +199,8 @@ fn left(
     steps
 }
 
-/// The steps that take back everything before the node set goes: cert-manager leaves its Secrets.
+/// Returns the steps that remove everything before the node set goes. cert-manager does not delete
+/// its Secrets.
 pub fn removals(set: &NodeSet, issued: &Issued) -> Vec<Step> {
     let because = "its node set is being deleted";
     let certificates = issued.certificates.values().filter(|it| is_standing(&***it, set));
@@ -214,7 +215,8 @@ fn labels(set: &NodeSet, wish: &CertificateRequest<'_>, host: &str) -> BTreeMap<
     labels
 }
 
-/// Who signs: the issuer that carries the label that the certificate names.
+/// Returns the issuer with the label that the certificate names. Fails unless exactly one issuer
+/// has it and is meant for hosts.
 fn issuer<'a>(wish: &CertificateRequest<'_>, issued: &'a Issued) -> Result<&'a Issuer, Fault> {
     let label = wish.cert.issuer.as_deref().filter(|it| !it.is_empty()).unwrap_or(DEFAULT_ISSUER);
     let mut found = issued.issuers.iter().filter(|it| it.labels().contains_key(label));
@@ -245,8 +247,8 @@ fn issuer<'a>(wish: &CertificateRequest<'_>, issued: &'a Issued) -> Result<&'a I
     }
 }
 
-/// Whether who administers an issuer has meant it for hosts: the author of a service names any label, and
-/// most objects carry some, such as `app.kubernetes.io/name`.
+/// Returns whether the issuer's administrator has meant it for hosts. A service may name any label,
+/// and most objects carry some, such as `app.kubernetes.io/name`.
 fn issues_for_hosts(issuer: &Issuer, label: &str) -> bool {
     let is_permitted = issuer.annotations().get(ISSUES_FOR_HOSTS).is_some_and(|it| it == "true");
     label.starts_with(ISSUER_LABELS) || is_permitted
@@ -274,7 +276,7 @@ fn certificate(
     let on = |all: &BTreeMap<String, String>, what: &str| {
         let is_in = |it: &String| networks.is_empty() || networks.contains(it);
         let is_named = wish.cert.contents.iter().any(|it| it == what);
-        // A network may be known under two names.
+        // A network may appear under two names.
         let mut known = BTreeSet::new();
         let values = all.iter().filter(|it| is_named && is_in(it.0)).map(|it| it.1);
         values.filter(|it| known.insert(it.as_str())).cloned().collect::<Vec<String>>()
@@ -300,12 +302,13 @@ fn certificate(
     })
 }
 
-/// Whether certificates are wanted and the cluster has no cert-manager: no watch tells when it comes.
+/// Returns whether certificates are requested and the cluster has no cert-manager. No watch reports
+/// its arrival.
 pub fn is_unserved(findings: &[ConditionDraft]) -> bool {
     findings.iter().any(|it| it.reason == NOT_SERVED)
 }
 
-/// How far the certificates are; `are_bundled` says whether runs can mount all of them.
+/// Reports the progress of the certificates; `are_bundled` says whether runs can mount all of them.
 pub fn condition(
     set: &NodeSet,
     wishes: &[CertificateRequest<'_>],
@@ -341,7 +344,7 @@ pub fn condition(
     ConditionDraft::good(CERTIFICATES_READY, "Issued", "Every host has its certificates.")
 }
 
-/// Why hosts get no certificates; nothing where they do.
+/// Returns why hosts get no certificates; `None` if they do.
 fn why_none(
     set: &NodeSet,
     wishes: &[CertificateRequest<'_>],
@@ -368,7 +371,7 @@ fn why_none(
 #[path = "tls_tests.rs"]
 pub(super) mod tests;
 
-/// The index [`BY_LABEL`].
+/// Returns the keys of the index [`BY_LABEL`](crate::indexes::BY_LABEL).
 pub fn node_set_of(secret: &PartialObjectMeta<Secret>) -> Vec<Key> {
     let set = secret.labels().get(SET).into_iter();
     set.map(|it| Key::new(secret.namespace().unwrap_or_default(), it)).collect()

@@ -1,4 +1,4 @@
-//! Which certificates are asked for, and how runs get them.
+//! Tests: which certificates are requested, and how runs get them.
 
 use api::conditions::ConditionStatus;
 use operator_core::node_set_host::HostNetworkValues;
@@ -56,7 +56,7 @@ fn addresses() -> HostNetworkValues {
     ])
 }
 
-/// The two hosts, with what is reserved for them.
+/// The two hosts, with their reservations.
 pub(in crate::node_set) fn hosts<'a>(
     names: &'a HostNetworkValues,
     addresses: &'a HostNetworkValues,
@@ -64,7 +64,7 @@ pub(in crate::node_set) fn hosts<'a>(
     Hosts { all: ["n0", "n1.example.org"].into(), are_reserved: true, names, addresses }
 }
 
-/// What is written for one service.
+/// Returns the objects that are written for one service.
 fn written(service: &Service, issued: &Issued) -> Result<Vec<Value>, Vec<Fault>> {
     let (names, addresses) = (names(), addresses());
     let hosts = hosts(&names, &addresses);
@@ -156,12 +156,12 @@ fn nothing_is_asked_twice_and_those_of_a_host_that_went_are_taken_back() {
     add(&mut issued, &gone);
     let taken_back = written(&service, &issued).unwrap();
     assert_eq!(taken_back[0]["deleted"], "agent-default-n9");
-    // The Secret goes after its certificate, which would make it again.
+    // The Secret is deleted after its certificate, for which it would be recreated.
     issued.secrets.insert("cert-agent-default-n9".into(), "1".into());
     assert_eq!(written(&service, &issued).unwrap().len(), 1);
     issued.certificates.remove("agent-default-n9");
     assert_eq!(written(&service, &issued).unwrap()[0]["deleted"], "cert-agent-default-n9");
-    // What others made stays.
+    // Objects of other owners stay.
     let mut foreign = found[0].clone();
     foreign["metadata"]["name"] = json!("theirs");
     foreign["metadata"]["ownerReferences"] = json!([]);

@@ -1,4 +1,4 @@
-//! Which change of what is watched wakes which group.
+//! Maps changes of watched objects to the node groups they concern.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::host_conflicts::Claim;
 use crate::indexes::BY_HOST;
 use crate::role::NodeGroup;
 
-/// Which change concerns which group.
+/// Registers the event handlers for roles, nodes, services, runs and sources.
 pub(super) fn by_objects(
     queue: &Arc<WorkQueue>,
     shared_caches: &Watched,
@@ -49,7 +49,7 @@ pub(super) fn by_objects(
     let push = to(queue);
     let all_nodes = Arc::clone(nodes);
     runs.on_change(move |run| {
-        // Whoever made the run: the host may have told it another key.
+        // Runs of any owner count: each may report another key of the host.
         for report in run.status.iter().flat_map(|it| &it.host_keys) {
             if let Some(node) = all_nodes.get(&Key::new(namespace(run), &report.name)) {
                 push(NodeGroup::of(&node), &namespace(run));
@@ -69,14 +69,14 @@ pub(super) fn by_objects(
     });
     let readers = Arc::clone(queue);
     sources.on_change(move |reader| {
-        // Services read the same sources.
+        // Services read the same sources under other keys.
         if NodeGroup::parse(&reader).is_some() {
             readers.push(reader);
         }
     });
 }
 
-/// Several objects may describe one host: what changes in one of them concerns the others.
+/// Several objects may describe one host: a change of one enqueues the others.
 fn by_claims(queue: &Arc<WorkQueue>, shared_caches: &Watched) {
     let enqueue = || {
         let (queue, nodes) = (Arc::clone(queue), Arc::clone(&shared_caches.nodes));
@@ -92,7 +92,7 @@ fn by_claims(queue: &Arc<WorkQueue>, shared_caches: &Watched) {
     shared_caches.node_sets.on_change(move |set| others(&Claim::of_node_set(set)));
 }
 
-/// A network attachment that comes or goes concerns whoever names it.
+/// Enqueues the groups that name a network attachment when it is added or deleted.
 pub(super) fn by_networks(
     queue: &Arc<WorkQueue>,
     shared_caches: &Watched,
@@ -115,11 +115,11 @@ pub(super) fn by_networks(
     });
 }
 
-/// A set of machines concerns whoever has its name: it was made for a role, or a node without one.
+/// Enqueues the role or node that has the name of a changed baremetal set.
 pub(super) fn by_machines(queue: &Arc<WorkQueue>, machines: &Machines) {
     let queue = Arc::clone(queue);
     machines.on_change(move |Key { namespace, name }| {
-        // The machines of a set change one by one.
+        // The machines of a set change one by one, so events are debounced.
         for group in [NodeGroup::Role(name.clone()), NodeGroup::Node(name)] {
             queue.push_in(group.key(&namespace), DEBOUNCE);
         }

@@ -1,20 +1,20 @@
-//! What the operator may do in the cluster: its part of the chart's roles.
+//! RBAC rules of the operator: its part of the chart's roles.
 
 use baremetal::metal3;
 use operator_core::rbac::{EVENTS, Rule, definitions};
 
 use crate::node_set::external_apis;
 
-/// What the operator may do in the watched namespaces.
+/// RBAC rules in the watched namespaces.
 pub const RULES: &[Rule] = &[
     Rule::of(&["dataplane.openstack.org"], &["openstackdataplanes"], &["get", "list", "watch"]),
-    // What the maps of a data plane state, and the finalizer on what has an inventory.
+    // The objects of a data plane's maps, and the finalizer on objects with an inventory.
     Rule::of(
         &["dataplane.openstack.org"],
         &["openstackdataplaneroles", "openstackdataplanenodes"],
         &["create", "delete", "get", "list", "patch", "watch"],
     ),
-    // The finalizer on what has an inventory, and on deployments that run.
+    // The finalizer on objects with an inventory, and on deployments that run.
     Rule::of(
         &["dataplane.openstack.org"],
         &["openstackdataplanenodesets", "openstackdataplanedeployments"],
@@ -37,8 +37,8 @@ pub const RULES: &[Rule] = &[
         ],
         &["patch"],
     ),
-    // blockOwnerDeletion in the owner references of roles, nodes, runs, exposed ports, and what is asked
-    // for node sets.
+    // blockOwnerDeletion in the owner references of roles, nodes, runs, exposed ports, and objects
+    // requested for node sets.
     Rule::of(
         &["dataplane.openstack.org"],
         &[
@@ -51,8 +51,8 @@ pub const RULES: &[Rule] = &[
         ],
         &["update"],
     ),
-    // What roles, nodes and node sets ask of machines, and whether nobody is left to be asked to take
-    // them back.
+    // The machines that roles, nodes and node sets request. Namespaces are read because machines
+    // cannot be given back once a terminating namespace has lost its credentials.
     Rule::of(
         &["baremetal.openstack.org"],
         &["openstackbaremetalsets"],
@@ -73,21 +73,21 @@ pub const RULES: &[Rule] = &[
         &["create", "delete", "get", "list", "watch"],
     ),
     Rule::of(&[""], &["configmaps"], &["create", "delete", "get", "list", "patch", "watch"]),
-    // Variables from Secrets go into Secrets beside the inventories.
+    // Variables from Secrets are written into Secrets beside the inventories.
     Rule::of(&[""], &["secrets"], &["create", "delete", "get", "list", "patch", "watch"]),
     Rule::of(&["k8s.cni.cncf.io"], &["network-attachment-definitions"], &["get", "list", "watch"]),
-    // Addresses, names and certificates of node sets, where the cluster has who serves them.
+    // Addresses, names and certificates of node sets, if the cluster has operators for them.
     external_apis::RULES[0],
     external_apis::RULES[1],
     external_apis::RULES[2],
     external_apis::RULES[3],
-    // Machines of Metal3, where the cluster has it.
+    // Machines of Metal3, if the cluster has it.
     metal3::RULES[0],
     metal3::RULES[1],
     EVENTS,
 ];
 
-/// The definitions of the kinds that it looks after.
+/// Rule for the CRDs that the operator reconciles.
 pub const DEFINITIONS: Rule = definitions(&[
     "openstackbaremetalsets.baremetal.openstack.org",
     "openstackdataplanedeployments.dataplane.openstack.org",

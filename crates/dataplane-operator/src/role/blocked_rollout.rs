@@ -1,18 +1,18 @@
-//! Why a host waits for its turn, in words.
+//! The message of a host whose rollout is blocked.
 
 use operator_core::run_engine::rollout::BlockReason;
 
-/// Why a host waits, in words.
+/// Why the rollout to a host is blocked.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct BlockedRollout {
-    /// What it waits for.
+    /// What blocks it.
     pub blocked: BlockReason,
-    /// The first hosts that hold places and fail, by name.
+    /// The names of the first failed hosts that use up the disruption budget.
     pub failing: String,
 }
 
 impl BlockedRollout {
-    /// What a human reads of the host.
+    /// Returns the message for the host's conditions.
     pub fn text(&self) -> String {
         match self.blocked {
             BlockReason::LimitReached => {
@@ -29,7 +29,7 @@ impl BlockedRollout {
         }
     }
 
-    /// Who holds the places, and what frees them.
+    /// Returns which hosts use up the disruption budget, and how the user unblocks the rollout.
     pub fn way_on(&self) -> String {
         format!(
             "all places that maxUnavailable of the role allows are held by hosts that fail: {}. \

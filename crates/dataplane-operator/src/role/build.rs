@@ -1,4 +1,4 @@
-//! The objects of a group: inventories, and the recipe of its runs.
+//! The objects of a group: its inventories and the run templates of its services.
 
 use std::collections::BTreeMap;
 
@@ -31,9 +31,9 @@ use crate::role::inventory::{INVENTORY_HASH, Inventory, node_inventory_name};
 use crate::role::observed::{NodeGroup, Observed};
 use crate::role::{inventory_shards, secret_vars};
 
-/// The inventory objects that are not as they should be.
+/// Returns the steps that write those inventory objects that differ from the desired ones.
 pub fn inventories(seen: &Observed, hosts: &[EvaluatedHost]) -> Vec<Step> {
-    // What cannot be told at present stays as it was written.
+    // The object of a host whose variables are unknown at present stays as it was written.
     let reachable: Vec<&EvaluatedHost> =
         hosts.iter().filter(|it| is_reachable(&it.effective) && !it.has_unknown_vars).collect();
     let mut steps = Vec::new();
@@ -61,7 +61,7 @@ pub fn inventories(seen: &Observed, hosts: &[EvaluatedHost]) -> Vec<Step> {
     steps
 }
 
-/// A host without address or key has no place in an inventory.
+/// Returns whether a host has the address and the ssh key that an inventory needs.
 pub fn is_reachable(host: &EffectiveSpec) -> bool {
     !host.ansible_host.is_empty() && host.ssh_secret.is_some()
 }
@@ -76,13 +76,18 @@ fn node_content(host: &EvaluatedHost) -> BTreeMap<String, String> {
     content
 }
 
-/// The learned keys, also while there are none: what is ours nobody else can set.
+/// Returns the key and the lines of the learned host keys; `None` when no host's key is learned.
+///
+/// The key is written even without lines, so that no other writer can own it.
 fn known_hosts(hosts: &[&EvaluatedHost]) -> Option<(String, String)> {
     let lines = hosts.iter().filter_map(|it| known_host(&it.effective, &it.trust)).collect();
     hosts.iter().any(|it| it.trust.is_learned).then(|| (KNOWN_HOSTS_KEY.to_owned(), lines))
 }
 
-/// Each host has its own template's file, so that a node's template holds in a shared run too.
+/// Returns the content of a role's inventory object.
+///
+/// A host whose template differs from the role's has its own file, so that the node's template also
+/// applies in a shared run.
 fn role_content(role: &Role, hosts: &[&EvaluatedHost]) -> BTreeMap<String, String> {
     let mut content: BTreeMap<String, String> = known_hosts(hosts).into_iter().collect();
     let of_role = role.spec.node_template.as_ref();
@@ -120,7 +125,7 @@ fn entry(evaluated: &EvaluatedHost, template_key: &str) -> HostEntry {
     }
 }
 
-/// The node itself, whatever role it has.
+/// Returns the node itself as the owner of the host, whatever its role.
 fn owner(evaluated: &EvaluatedHost) -> HostOwner {
     let node = &*evaluated.node;
     HostOwner {
@@ -135,7 +140,10 @@ fn owner(evaluated: &EvaluatedHost) -> HostOwner {
     }
 }
 
-/// Nobody owns it: what phase 1 does last on a host needs the inventory while its node goes.
+/// Returns the step that writes an inventory object; `None` when it is intact.
+///
+/// It has no ownerReference: the last work of phase 1 on a host needs the inventory while the node
+/// is being deleted.
 fn config_map(seen: &Observed, name: &str, content: &BTreeMap<String, String>) -> Option<Step> {
     let hash = hash::short(content);
     let is_intact = |it: &Inventory| {
@@ -157,7 +165,7 @@ fn config_map(seen: &Observed, name: &str, content: &BTreeMap<String, String>) -
     Some(Step::apply(target, object, "the inventory differs from what holds for its hosts"))
 }
 
-/// The steps that delete an inventory object and the Secret beside it, where they exist.
+/// Returns the steps that delete an inventory object and the Secret beside it, where they exist.
 pub fn removal(seen: &Observed, name: &str) -> Vec<Step> {
     let because = "what it describes is being deleted, and nobody else holds that";
     let has = |all: &BTreeMap<String, Inventory>| all.contains_key(name);
@@ -168,7 +176,7 @@ pub fn removal(seen: &Observed, name: &str) -> Vec<Step> {
     beside.into_iter().chain(inventory).map(|it| Step::delete(it, because)).collect()
 }
 
-/// The inventory object of the group's runs on hosts of a part.
+/// Returns the name of the inventory object that the group's runs on the hosts of a part mount.
 fn inventory_name(seen: &Observed, part: usize) -> String {
     match &seen.group {
         NodeGroup::Role(name) => inventory_shards::name(name, part, inventory_shards::count(seen)),
@@ -176,7 +184,9 @@ fn inventory_name(seen: &Observed, part: usize) -> String {
     }
 }
 
-/// What the runs of a service have in common; `host` is any of the hosts of one.
+/// Returns the run template of a service; `host` is any host of the run.
+///
+/// Returns `None` when the service does not exist or the runs have no parent.
 pub fn recipe(
     seen: &Observed,
     name: &str,
@@ -209,8 +219,8 @@ pub fn recipe(
     })
 }
 
-/// The inline text wins over the name, as upstream has it; a role is run where there is neither. An
-/// empty field counts as none.
+/// Returns what a service runs: the inline playbook, else the named one, as upstream does; a role
+/// only when neither is set. An empty field counts as unset.
 pub fn play(service: &Service) -> Play {
     let spec = &service.spec;
     let set = |it: Option<&String>| it.filter(|it| !it.is_empty()).cloned();
@@ -221,7 +231,7 @@ pub fn play(service: &Service) -> Play {
     }
 }
 
-/// The objects whose keys a service gets as files, as far as they exist.
+/// Returns the existing objects whose keys a service gets as files.
 pub fn sources(
     known: &BTreeMap<SourceRef, Digests>,
     namespace: &str,
@@ -235,7 +245,7 @@ pub fn sources(
     mounted(sources_of(&service.spec).into_iter().filter_map(source).collect())
 }
 
-/// How a host is reached by a run.
+/// Returns how a run connects to a host.
 pub fn reach(seen: &Observed, host: &EvaluatedHost) -> HostConnection {
     let ssh_secret = host.effective.ssh_secret.clone().unwrap_or_default();
     let digests = ssh_digests(seen, &ssh_secret);

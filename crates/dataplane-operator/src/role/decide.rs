@@ -1,4 +1,4 @@
-//! The judgement on a group: inventories, attempts, runs, and what the statuses say.
+//! The evaluation of a group: its inventories, attempts, runs and statuses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -31,18 +31,20 @@ use crate::role::rollout::{failing, tally};
 use crate::role::status::role_step;
 use crate::role::{deletion, finalizer, networks};
 
-/// A look without a cause, for whatever no watch tells.
+/// The resync period, for changes that no informer reports.
 const RESYNC: Duration = Duration::from_mins(15);
 
-/// Judges a group.
+/// Evaluates a group.
 ///
 /// # Guarantees
-/// Attempts stand in the statuses of their nodes before the runs that carry them are created.
+/// Attempts are recorded in the statuses of their nodes before the runs that carry them are
+/// created.
 pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     judge(seen, None, now)
 }
 
-/// What is told when a write was refused: the same judgement, with that said.
+/// Returns the plan after a rejected write: only the statuses of the same evaluation, which report
+/// the rejection.
 pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
     judge(seen, Some(rejected), now).only_statuses()
 }
@@ -66,7 +68,7 @@ fn judge(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> P
         default_services::missing(&seen.namespace, seen.listed(), &seen.services, &seen.unreadable);
     if !missing.is_empty() && rejected.is_none() {
         plan.steps.extend(missing);
-        // Their creation wakes this group again; until then its services are not complete.
+        // Their creation enqueues this group again; until then its services are incomplete.
         return plan;
     }
     let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
@@ -95,25 +97,19 @@ fn judge(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> P
         evaluated.push((host, ready, up_to_date));
     }
     plan.steps.extend(superseded);
-    // A new run wakes the group, and the role then names it: one write instead of two.
+    // A new run enqueues the group again, and the role then names it: one write instead of two.
     if new_runs.is_empty() || rejected.is_some() {
-        plan.steps.extend(role_step(
-            seen,
-            &group_faults.all(),
-            rejected,
-            &evaluated,
-            request.as_ref(),
-            now,
-        ));
+        let faults = group_faults.all();
+        plan.steps.extend(role_step(seen, &faults, rejected, &evaluated, request.as_ref(), now));
     }
     plan.steps.extend(new_runs);
-    // Last, for what the API server does not take of machines concerns no host that has its own.
+    // Last, so that a rejected set of machines does not affect hosts that already have theirs.
     plan.steps.extend(asks);
     look_again(&mut plan, seen, request.as_ref(), &evaluated, now);
     plan
 }
 
-/// When something is due that no watch tells.
+/// Requeues the group for changes that no informer reports.
 fn look_again(
     plan: &mut Plan,
     seen: &Observed,
@@ -144,7 +140,8 @@ fn look_again(
     }
 }
 
-/// What was said before where a refused write is told: on the role, or on a node without one.
+/// Returns the present conditions of the object that reports a rejected write: the role, or a node
+/// without one.
 fn previous(seen: &Observed) -> &[Condition] {
     let conditions = match (&seen.role, seen.nodes.first()) {
         (Some(role), _) => role.status.as_ref().map(|it| it.conditions.as_slice()),
@@ -154,8 +151,9 @@ fn previous(seen: &Observed) -> &[Condition] {
     conditions.unwrap_or_default()
 }
 
-/// Judges all hosts, and holds back those that the role's limits do not let begin; also whether one of
-/// them failed before.
+/// Evaluates all hosts, and blocks those that the role's disruption budget does not admit.
+///
+/// Also returns whether a host failed before.
 fn judge_all(
     seen: &Observed,
     faults: &OfGroup,
@@ -163,7 +161,7 @@ fn judge_all(
     request: Option<&MachineRequest>,
     now: Timestamp,
 ) -> (Vec<EvaluatedHost>, bool) {
-    // Runs of others too: phase 1 may meet a new key first.
+    // Includes runs of other owners: phase 1 may meet a new host key first.
     let offers = Offers::of(seen.runs.iter().chain(&seen.others));
     let shared = Shared { seen, faults, runs, offers: &offers, machine_request: request, now };
     let judge = |node: &Arc<Node>, blocked| host::evaluate(&shared, node, blocked);
@@ -198,8 +196,10 @@ fn judge_all(
     (evaluated, counts.is_failing())
 }
 
-/// Runs that wait, and that no host of theirs is to have any more: its inputs have changed, its
-/// deployment was switched off, it has gone, or a failure pauses what has not begun.
+/// Returns the steps that withdraw waiting runs that none of their hosts needs any more.
+///
+/// The inputs have changed, the deployment was switched off, the host is gone, or a failure pauses
+/// what has not begun.
 fn withdrawn(
     seen: &Observed,
     runs: &[Run<'_>],
@@ -244,7 +244,7 @@ fn new_runs(seen: &Observed, evaluated: &[EvaluatedHost]) -> Vec<Step> {
     batches(needs, strategy.batch_size(), &asked).iter().filter_map(create).collect()
 }
 
-/// What the API server has recorded, by host.
+/// Returns the services that the API server has recorded, by host.
 fn recorded(seen: &Observed) -> BTreeMap<&str, &[ServiceRun]> {
     let name = |it: &'_ std::sync::Arc<api::dataplane::Node>| it.metadata.name.is_some();
     seen.nodes

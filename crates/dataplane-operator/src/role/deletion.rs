@@ -1,4 +1,4 @@
-//! What becomes of machines, and what is told meanwhile by those that are to be deleted.
+//! The deletion of machines, and the statuses of nodes and roles that wait for it.
 
 use std::sync::Arc;
 
@@ -25,12 +25,13 @@ use crate::role::node_status::ours;
 use crate::role::observed::{NodeGroup, Observed};
 use crate::role::provisioning::{BAREMETAL_READY, PROVISION_READY};
 
-/// The reason of a machine that goes back.
+/// The reason of a machine that is being given back.
 const GIVING_BACK: &str = "GivingBack";
-/// How many nodes a message names.
+/// The maximum number of nodes that a message names.
 const NAMED: usize = 5;
 
-/// The step that asks for what is wanted of the machines, or gives all of them back.
+/// Returns the step that writes the desired set of machines, or that deletes the set, which gives
+/// back all of its machines.
 pub fn set_step(seen: &Observed, machine_request: &MachineRequest) -> Option<Step> {
     let is_deleted = machine_request.set(seen).is_some_and(|it| is_terminating(&**it));
     if (is_deleted || is_going(seen)) && !needs_set(seen, machine_request) {
@@ -45,8 +46,10 @@ pub fn set_step(seen: &Observed, machine_request: &MachineRequest) -> Option<Ste
     machine_request.step(seen)
 }
 
-/// The step that leaves a set of which nobody asks anything any more to whoever deletes it: not while
-/// that would undeploy machines of nodes that others hold, unless nobody is left to do it later.
+/// Returns the step that releases a set that the group no longer requests, without deleting it.
+///
+/// The set is kept while its deletion would deprovision machines of nodes that others still hold,
+/// unless the owner is about to go and nothing could release the set later.
 pub fn abandonment(seen: &Observed) -> Option<Step> {
     let (owner, is_last) = match (&seen.group, &seen.role) {
         _ if MachineRequest::of(seen).is_some() => return None,
@@ -58,13 +61,14 @@ pub fn abandonment(seen: &Observed) -> Option<Step> {
     set::release_of(set).filter(|_| is_last || !nodes.any(|it| would_lose(it, set)))
 }
 
-/// Whether a node that others hold would lose its machine if the set were given back.
+/// Returns whether a node that others hold would lose its machine if the set were deleted.
 fn would_lose(node: &Node, set: &BaremetalSet) -> bool {
     is_used(node) && set::would_be_wiped(set, &known_name(node))
 }
 
-/// The steps that leave the sets to whoever deletes them which nodes had of their own before they got a
-/// role, by the same rule.
+/// Returns the steps that release the sets that nodes had of their own before they got a role.
+///
+/// The same rule applies as in [`abandonment`]: no node that others hold loses its machine.
 pub fn leftovers(seen: &Observed) -> Vec<Step> {
     if matches!(seen.group, NodeGroup::Node(_)) {
         return Vec::new();
@@ -77,7 +81,7 @@ pub fn leftovers(seen: &Observed) -> Vec<Step> {
     seen.machines.others.iter().chain(&seen.machines.set).filter_map(release).collect()
 }
 
-/// An owner, and whether it is about to go.
+/// Returns the owner, and whether it is being deleted with only our finalizer left.
 fn last<K>(owner: &K) -> (Target, bool)
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
@@ -86,7 +90,7 @@ where
     (Target::of(owner), is_last)
 }
 
-/// Whether whoever asks for the machines is to be deleted.
+/// Returns whether the object that requests the machines is being deleted.
 fn is_going(seen: &Observed) -> bool {
     match (&seen.group, &seen.role) {
         (NodeGroup::Role(_), role) => role.as_ref().is_some_and(|it| is_terminating(&**it)),
@@ -94,9 +98,9 @@ fn is_going(seen: &Observed) -> bool {
     }
 }
 
-/// What nodes and a role that are to be deleted say while machines keep them.
+/// Returns the status steps of nodes and a role whose deletion waits for machines.
 ///
-/// `refusal` is what is said of a refused write of their group.
+/// `rejected` is the condition of a rejected write of their group.
 pub fn told_by(
     seen: &Observed,
     machine_request: &MachineRequest,
@@ -122,7 +126,7 @@ fn node_step(
     machine_request.set(seen)?;
     let provisioning = machine_request.followed(seen, node, &effective, now);
     let draft = match (&machine_request.template, rejected.filter(|it| set::is_refused(it))) {
-        // Nothing can be asked of the set, not even to do without the host.
+        // The request is faulty, so the set cannot even be updated to drop the host.
         (Err(fault), _) => machine_conditions::fault(BAREMETAL_READY, fault),
         (Ok(_), Some(rejected)) => rejected.clone().with_type(BAREMETAL_READY),
         (Ok(_), None) => machine_conditions::leaving(
@@ -177,7 +181,7 @@ fn role_step(
     status_step(Target::of(role), observed, &desired, &previous, &desired.conditions)
 }
 
-/// The conditions that stand, with one of them, a refused write and the summary told anew.
+/// Returns the previous conditions, with this one, a rejected write and the summary replaced.
 fn settled(
     previous: &[Condition],
     (draft, rejected): (ConditionDraft, Option<&ConditionDraft>),

@@ -1,4 +1,4 @@
-//! What is wrong with what the human wrote, or still missing, each with object, cause and next step.
+//! Faults in the user's objects or missing inputs, each with object, cause and next step.
 
 use std::sync::Arc;
 
@@ -16,34 +16,33 @@ use crate::problem::Fault;
 use crate::role::observed::{NodeGroup, Observed};
 use crate::role::{networks, vars};
 
-/// What keeps the services of a group from running, whatever the host.
+/// The faults that keep the services of a group from running, independently of the host.
 #[derive(Clone, Debug, Default)]
 pub struct OfGroup {
-    /// What one service is given and does not exist, with the service's name, in the order of the
-    /// list.
+    /// The missing data sources of each service, with the service's name, in the order of the list.
     pub of_services: Vec<(String, Fault)>,
-    /// What all of them lack.
+    /// The faults that concern all services.
     pub of_all: Vec<Fault>,
 }
 
 impl OfGroup {
-    /// Everything that is lacking.
+    /// Returns all faults.
     pub fn all(&self) -> Vec<Fault> {
         let of_services = self.of_services.iter().map(|it| &it.1);
         self.of_all.iter().chain(of_services).cloned().collect()
     }
 
-    /// Whether a host that comes to that service has to wait.
+    /// Returns whether a host has to wait before this service.
     pub fn holds(&self, service: &str) -> bool {
         self.of_services.iter().any(|it| it.0 == service)
     }
 }
 
-/// Everything that keeps the services of the group from running on any host.
+/// Returns the faults that keep the services of the group from running on any host.
 pub fn of_group(seen: &Observed) -> OfGroup {
     let mut faults = OfGroup::default();
     for name in seen.listed() {
-        // A list that cannot be meant as it stands is not begun with.
+        // Nothing of an incomplete list is run.
         let Some(service) = seen.services.get(name) else {
             let why = seen.unreadable.get(name);
             faults.of_all.extend(seen.parent().map(|it| absent_service(&it, name, why)));
@@ -60,7 +59,9 @@ pub fn of_group(seen: &Observed) -> OfGroup {
     faults
 }
 
-/// Of a service that a parent lists and that does not exist, or cannot be read for that reason.
+/// Returns the fault of a service that a parent lists and that does not exist.
+///
+/// `unreadable` is set when the service exists, and says why it cannot be parsed.
 pub fn absent_service(parent: &Target, name: &str, unreadable: Option<&String>) -> Fault {
     let place = format!("spec.services of {} {}", parent.kind.kind, parent.name);
     if let Some(why) = unreadable {
@@ -75,12 +76,12 @@ pub fn absent_service(parent: &Target, name: &str, unreadable: Option<&String>) 
     )
 }
 
-/// Whether a service that a host is to have does not exist, or cannot be read.
+/// Returns whether a service of a host does not exist or cannot be parsed.
 pub fn lack_services(faults: &[Fault]) -> bool {
     faults.iter().any(|it| ["ServiceNotFound", "ServiceUnreadable"].contains(&it.reason))
 }
 
-/// Of a service that is listed at that place, and is there, and cannot be read for that reason.
+/// Returns the fault of a service that is listed at `place` and exists, but cannot be parsed.
 pub fn unreadable_service(name: &str, place: &str, why: &str) -> Fault {
     let text = format!(
         "OpenStackDataPlaneService {name}, listed in {place}, exists and cannot be read: {why}. \
@@ -89,7 +90,7 @@ pub fn unreadable_service(name: &str, place: &str, why: &str) -> Fault {
     Fault::missing("ServiceUnreadable", text)
 }
 
-/// Of an object that a service needs and that does not exist.
+/// Returns the fault of an object that a service needs and that does not exist.
 pub fn missing_source(service: &str, named: &NamedSource) -> Fault {
     Fault::missing(
         "DataSourceNotFound",
@@ -100,7 +101,7 @@ pub fn missing_source(service: &str, named: &NamedSource) -> Fault {
     )
 }
 
-/// What the definition's own rules refuse where they are in force.
+/// Returns the first fault that the CRD's own validation rules reject where they are in force.
 pub fn invalid(service: &Service) -> Option<Fault> {
     let first = service::faults::faults(service).into_iter().next()?;
     let name = service.name_any();
@@ -108,18 +109,18 @@ pub fn invalid(service: &Service) -> Option<Fault> {
     Some(Fault::wrong("ServiceInvalid", text))
 }
 
-/// Everything that keeps this node from being deployed, beside the group's faults.
+/// Returns the faults that keep this node from being deployed, in addition to the group's.
 pub fn of_node(seen: &Observed, node: &Arc<Node>, effective: &EffectiveSpec) -> Vec<Fault> {
     let name = node.name_any();
     if let Some(fault) = role_fault(seen, &name) {
-        // What else is missing may come from the role.
+        // The role may provide what else is missing.
         return vec![fault];
     }
     let mut faults = Vec::new();
     let claim = Claim::of_node_at(node, effective.address().as_deref());
     let taken = claim.taken(&seen.claims).into_iter();
     let object = format!("OpenStackDataPlaneNode {name}");
-    // Where the other object goes, the node gets the host.
+    // When the other object is gone, the node gets the host.
     faults.extend(taken.map(|it| Fault::missing("HostTaken", it.message(&object))));
     if effective.ansible_host.is_empty() {
         faults.push(Fault::wrong(
@@ -179,8 +180,9 @@ fn role_fault(seen: &Observed, node: &str) -> Option<Fault> {
     }
 }
 
-/// What is wrong with the Secret that has the ssh key; `digests` are those of its content, where it
-/// exists.
+/// Returns the fault of the Secret with the ssh key, if it has one.
+///
+/// `digests` are those of its content; `None` means that the Secret does not exist.
 pub fn ssh_fault(namespace: &str, secret: &str, digests: Option<&Digests>) -> Option<Fault> {
     let Some(digests) = digests else {
         return Some(Fault::missing(

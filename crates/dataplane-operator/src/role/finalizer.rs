@@ -1,5 +1,5 @@
-//! The finalizer on nodes and roles: their inventory objects, and after these their machines, stay
-//! until everybody else is done.
+//! The finalizer on nodes and roles, which keeps their inventory objects and machines until all
+//! other finalizers are gone.
 
 use std::sync::Arc;
 
@@ -20,7 +20,8 @@ use crate::role::observed::Observed;
 
 const BECAUSE: &str = "its inventory must not go before it";
 
-/// Holds what gets an inventory object, before it has one.
+/// Returns the steps that add the finalizer to nodes and the role, before they have an inventory
+/// object.
 pub fn holds(seen: &Observed, hosts: &[EvaluatedHost]) -> Vec<Step> {
     let nodes = hosts.iter().filter(|it| is_reachable(&it.effective) || it.machine.is_some());
     let nodes = nodes.filter_map(|it| add_finalizer(&*it.node, INVENTORY, BECAUSE));
@@ -28,11 +29,11 @@ pub fn holds(seen: &Observed, hosts: &[EvaluatedHost]) -> Vec<Step> {
     nodes.chain(role).collect()
 }
 
-/// Deletes the inventory objects of what is being deleted and held by nobody else, and lets it go once
-/// its machines were given back.
+/// Returns the steps that delete the inventory objects of terminating nodes and roles without other
+/// finalizers, and then remove the finalizer. Machines have to be given back first.
 ///
 /// # Guarantees
-/// An object is released only after its inventory was deleted: no inventory is forgotten.
+/// The finalizer is removed only after the inventory was deleted: no inventory is orphaned.
 pub fn releases(seen: &Observed) -> Vec<Step> {
     let because = "its inventory is gone, and nobody else holds it";
     let machine_request = MachineRequest::of(seen);

@@ -1,4 +1,4 @@
-//! By which key the host of a node is known: the human's known hosts, else the one that was learned.
+//! The trusted ssh host key of a node's host: from the user's `known_hosts`, else a learned one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::effective_spec::{EffectiveSpec, OWN_OPTIONS};
 use crate::host_conflicts::Claim;
 use crate::role::observed::Observed;
 
-/// A key that a run was offered.
+/// A host key that was presented to a run.
 struct Offer {
     key: HostKey,
     address: String,
@@ -24,12 +24,12 @@ struct Offer {
     ended: Option<Timestamp>,
 }
 
-/// What runs were offered as keys, by the name of the host.
+/// The host keys that were presented to runs, by the name of the host.
 #[derive(Default)]
 pub struct Offers<'a>(BTreeMap<&'a str, Vec<Offer>>);
 
 impl<'a> Offers<'a> {
-    /// All that these runs were offered.
+    /// Collects the host keys from the reports of these runs.
     pub fn of(runs: impl IntoIterator<Item = &'a Arc<AnsibleEe>>) -> Self {
         let mut offers = Self::default();
         for run in runs {
@@ -43,8 +43,10 @@ impl<'a> Offers<'a> {
         offers
     }
 
-    /// The keys that a host offered at its present address, the oldest first. What was offered
-    /// before the object that describes it was made, `since` then, concerns another host.
+    /// Returns the keys that a host presented at its present address, the oldest first.
+    ///
+    /// Runs created before `since` are ignored: they concern another host, or an earlier
+    /// installation.
     pub fn keys(&self, host: &str, since: Option<Timestamp>, address: &str) -> Vec<HostKey> {
         let offers = self.0.get(host).map(Vec::as_slice).unwrap_or_default();
         let fits = |it: &&Offer| it.address == address && it.created >= since;
@@ -64,11 +66,11 @@ fn offers_of(run: &AnsibleEe) -> impl Iterator<Item = (&str, Offer)> {
     })
 }
 
-/// By which key the host is known.
+/// Returns which host key is trusted.
 ///
-/// A key of the human's always wins: where they name the host, a learned one is forgotten. So is one
-/// of an earlier installation on its machine, whatever was accepted of it; whether the present one is
-/// new stands beside what is told of the machine.
+/// A key of the user's takes precedence: when the user's `known_hosts` name the host, a learned key
+/// is dropped. So is the key of an earlier installation on the machine, even if it was accepted.
+/// `is_new` says whether the present installation is new; it comes with the machine's record.
 pub fn trust(
     seen: &Observed,
     node: &Node,
@@ -90,7 +92,7 @@ pub fn trust(
     HostKeyTrust::learned(recorded, accepted, &offers.keys(&node.name_any(), since, &address))
 }
 
-/// What is said of a host whose key others showed before.
+/// Returns the message about a host whose key another host presented before.
 pub fn shared(
     seen: &Observed,
     node: &Node,
@@ -108,14 +110,14 @@ fn is_learned(seen: &Observed, effective: &EffectiveSpec, has_key: bool) -> bool
     }
     let secret = effective.ssh_secret.as_deref().unwrap_or_default();
     let Some(digests) = seen.sources.get(&SourceRef::secret(&seen.namespace, secret)) else {
-        // A Secret that is not there says nothing about known hosts: all stays as it was.
+        // A missing Secret does not say anything about known hosts, so nothing changes.
         return has_key;
     };
     let names = |it: &str| covers(it, &effective.ansible_host, effective.ansible_port);
     !digests.texts.get(KNOWN_HOSTS).is_some_and(|it| names(it))
 }
 
-/// The line by which ssh knows the host, where its key is a learned one.
+/// Returns the host's line for `known_hosts`; `None` when no key is trusted yet.
 pub fn known_host(effective: &EffectiveSpec, trust: &HostKeyTrust) -> Option<String> {
     line(&effective.ansible_host, effective.ansible_port, trust.key.as_ref()?)
 }

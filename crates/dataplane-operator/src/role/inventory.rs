@@ -1,4 +1,4 @@
-//! The objects that hold a group's inventory: their names, and what stands on them.
+//! The objects that hold a group's inventory: their names and metadata.
 
 use operator_core::data_sources::SourceRef;
 use operator_runtime::managed_fields::ManagedFields;
@@ -7,29 +7,30 @@ use operator_runtime::source_cache::SourceCache;
 /// Annotation with the hash of an inventory object's content.
 pub const INVENTORY_HASH: &str = "edpm.openstack.org/content-hash";
 
-/// Name of the inventory object of a node.
+/// Returns the name of a node's inventory object.
 pub fn node_inventory_name(node: &str) -> String {
     format!("dataplanenode-{node}")
 }
 
-/// Name of the inventory object of a role.
+/// Returns the name of a role's inventory object, when it has only one.
 pub fn role_inventory_name(role: &str) -> String {
     format!("dataplanerole-{role}")
 }
 
-/// An inventory object, as far as its metadata tells.
+/// The metadata of an inventory object.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Inventory {
     /// Hash of the content that was written.
     pub hash: String,
-    /// What of it nobody has changed since.
+    /// The fields of it that no other writer has changed since.
     pub managed_fields: ManagedFields,
-    /// Whether it would go with its owner, as earlier versions made it.
+    /// Whether it has an owner and would be deleted with it, as earlier versions created it.
     pub has_owner: bool,
 }
 
 impl Inventory {
-    /// What stands on an inventory object; nothing where there is none, or none of ours.
+    /// Reads an inventory object's metadata; `None` when it does not exist or was not written by
+    /// us.
     pub fn of(sources: &SourceCache, object: &SourceRef) -> Option<Self> {
         let hash = sources.annotation(object, INVENTORY_HASH)?;
         Some(Self {

@@ -1,4 +1,4 @@
-//! How the shared inventory of a large role is divided: an object of the API server has 1 MiB at most.
+//! The division of a large role's inventory into several objects of at most 1 MiB each.
 
 use std::collections::BTreeSet;
 
@@ -8,13 +8,13 @@ use operator_core::hash;
 use crate::role::inventory::role_inventory_name;
 use crate::role::observed::{NodeGroup, Observed};
 
-/// How many hosts share an inventory object, about: with 5 KB of variables each, half of a MiB.
+/// The approximate number of hosts per inventory object: with 5 KB of variables each, half a MiB.
 const HOSTS: usize = 100;
 
-/// As many objects as a role may have had before, however small it is now.
+/// The number of objects that a role may have had before, however small it is now.
 const FORMER: usize = 64;
 
-/// How many objects the hosts of a group are divided among: a node without a role has its own.
+/// Returns the number of the group's inventory objects; a node without a role has its own.
 pub fn count(seen: &Observed) -> usize {
     match seen.group {
         NodeGroup::Role(_) => count_for(seen.nodes.len()),
@@ -22,18 +22,21 @@ pub fn count(seen: &Observed) -> usize {
     }
 }
 
-/// How many for so many hosts: a power of two, so that it seldom changes while a role grows, for each
-/// change writes all anew.
+/// Returns the number of objects for `n_hosts` hosts.
+///
+/// It is a power of two, so that it seldom changes while a role grows: each change rewrites all.
 fn count_for(n_hosts: usize) -> usize {
     n_hosts.div_ceil(HOSTS).max(1).next_power_of_two()
 }
 
-/// Which of the group's objects a host is in.
+/// Returns the index of the group's object that contains a host.
 pub fn of_host(seen: &Observed, host: &str) -> usize {
     of(host, count(seen))
 }
 
-/// By the host's name alone, so that it stays where it is when others come or go.
+/// Returns the index of a host's object.
+///
+/// It depends on the host's name alone, so that it stays the same when other hosts come or go.
 pub fn of(host: &str, count: usize) -> usize {
     if count == 1 {
         return 0;
@@ -43,19 +46,21 @@ pub fn of(host: &str, count: usize) -> usize {
     number % count
 }
 
-/// The name of one of `count` objects: no other inventory's begins like this.
+/// Returns the name of one of `count` objects; names of other inventories begin differently.
 pub fn name(role: &str, part: usize, count: usize) -> String {
     if count == 1 { role_inventory_name(role) } else { format!("dataplaneroles.{part}-{role}") }
 }
 
-/// The names that objects of a role with so many hosts have, or had before it grew or shrank.
+/// Returns the names that a role's objects have, or had before the role grew or shrank.
 pub fn names(role: &str, n_hosts: usize) -> BTreeSet<String> {
     let n_possible = (2 * count_for(n_hosts)).max(FORMER);
     let parts = (0..n_possible).map(|it| name(role, it, n_possible));
     parts.chain([role_inventory_name(role)]).collect()
 }
 
-/// Objects that no host is in any more. A run that has not ended may still mount one.
+/// Returns the objects that no longer contain a host.
+///
+/// Returns none while a run has not ended, because the run may still mount one.
 pub fn left_over(seen: &Observed) -> Vec<String> {
     let Some(role) = seen.role.as_ref().map(|it| it.name_any()) else { return Vec::new() };
     let has_open_run =

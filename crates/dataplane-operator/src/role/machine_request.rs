@@ -1,4 +1,4 @@
-//! The machines of a group: the set that its role, or its node without one, asks for.
+//! The machines of a group: the set that its role, or its node without a role, requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,21 +24,21 @@ use crate::problem::Fault;
 use crate::role::machine_names::{Names, known_name, machine_name};
 use crate::role::observed::{NodeGroup, Observed};
 
-/// Whoever asks for the group's machines.
+/// A group's request for machines.
 #[derive(Clone, Debug)]
 pub struct MachineRequest {
-    /// The role, or the node without one.
+    /// The requesting object: the role, or the node without a role.
     pub owner: Target,
-    /// What it says of them, or why nothing can be asked for.
+    /// The template of the set, or the fault that keeps it from being written.
     pub template: Result<Template, Fault>,
-    /// Which machine is which node's.
+    /// The mapping between nodes and machines.
     pub names: Names,
     /// The hosts for which the set has no room.
     without_room: BTreeSet<String>,
 }
 
 impl MachineRequest {
-    /// Of a group; nobody where its hosts are provisioned by others.
+    /// Builds the request of a group; `None` when its hosts are provisioned by other means.
     pub fn of(seen: &Observed) -> Option<Self> {
         let (owner, given) = match (&seen.group, &seen.role) {
             (NodeGroup::Role(_), Some(role)) => {
@@ -67,12 +67,13 @@ impl MachineRequest {
         Some(Self { owner, template, names, without_room })
     }
 
-    /// The set, where it is there and was made for the group.
+    /// Returns the set, if it exists and was created for this owner.
     pub fn set<'a>(&self, seen: &'a Observed) -> Option<&'a Arc<BaremetalSet>> {
         seen.machines.set.as_ref().filter(|it| set::is_of(it, &self.owner))
     }
 
-    /// How far the machine of a host is, or what keeps it from getting one.
+    /// Returns the provisioning state of a host's machine, or the fault that keeps it from getting
+    /// one.
     pub fn provisioning(
         &self,
         seen: &Observed,
@@ -87,7 +88,8 @@ impl MachineRequest {
         }
     }
 
-    /// How far the machine of a host is, whatever keeps it from getting another one.
+    /// Returns the provisioning state of a host's machine, whatever keeps it from getting another
+    /// one.
     pub fn followed(
         &self,
         seen: &Observed,
@@ -142,19 +144,19 @@ impl MachineRequest {
         Some(Fault::missing(ELSEWHERE, text))
     }
 
-    /// Whether the set has a host already: what it has it keeps, whoever else claims the host.
+    /// Returns whether the set has the host already: it keeps its hosts, even if others claim them.
     fn has(&self, seen: &Observed, name: &str) -> bool {
         self.set(seen).is_some_and(|it| it.spec.baremetal_hosts.contains_key(name))
     }
 
-    /// Whether the set has a host for a node that still needs it.
+    /// Returns whether the set has a host for a node that still needs it.
     pub fn is_at_work(&self, seen: &Observed, node: &Node) -> bool {
         let is_its_own = self.names.is_owner(node) && self.has(seen, &self.names.asked(node));
         is_its_own && keeps_machine(node)
     }
 
-    /// The hosts for whose nodes the set still has machines although they are in the group no more,
-    /// for others than the operator still hold those nodes: `machine → node`.
+    /// Returns the hosts of nodes that have left the group but still have machines in its set,
+    /// because other finalizers still hold those nodes: `machine → node`.
     pub fn migrating_nodes<'a>(&self, seen: &'a Observed) -> BTreeMap<String, &'a Arc<Node>> {
         let others = seen.movers.iter().map(|it| (known_name(it), it));
         let is_left = |(name, node): &(String, &Arc<Node>)| {
@@ -163,7 +165,8 @@ impl MachineRequest {
         others.filter(is_left).collect()
     }
 
-    /// The step that asks for what is wanted of the machines, where that is not asked for yet.
+    /// Returns the step that writes the desired set; `None` when it is up to date or cannot be
+    /// written.
     pub fn step(&self, seen: &Observed) -> Option<Step> {
         let template = self.template.as_ref().ok()?;
         let found = self.set(seen);
@@ -174,7 +177,7 @@ impl MachineRequest {
         for node in owners {
             let (name, has_fault) = (self.names.asked(node), self.fault(seen, node).is_some());
             let present = present.and_then(|it| it.get(&name));
-            // What is there stays, whatever is wrong with what it is made from now.
+            // An existing entry stays, even if the node now has a fault.
             let kept = present.filter(|_| has_fault).cloned();
             if kept.is_some() || !has_fault && (present.is_some() || may_get_one(seen, node)) {
                 let effective = effective(seen, node);
@@ -194,7 +197,7 @@ impl MachineRequest {
         desired.step(found.map(|it| &**it))
     }
 
-    /// What the set says where the template says nothing.
+    /// Returns the fields of the set that apply when the template does not set them.
     fn defaults(
         seen: &Observed,
         nodes: &[(&Arc<Node>, EffectiveSpec)],
@@ -215,26 +218,27 @@ impl MachineRequest {
     }
 }
 
-/// Whether others than the operator still hold a node: its machine is theirs to work on.
+/// Returns whether other finalizers than the operator's hold a node, so that its machine is in use.
 pub fn is_used(node: &Node) -> bool {
     node.finalizers().iter().any(|it| it != INVENTORY)
 }
 
-/// Whether a node still needs its machine: it is to stay, or others are not done with it.
+/// Returns whether a node still needs its machine: it is not being deleted, or others still use it.
 pub fn keeps_machine(node: &Node) -> bool {
     !is_terminating(node) || is_used(node)
 }
 
-/// Whether a node that has no machine may get one: it and its group are to stay, and the host is no
-/// other object's.
+/// Returns whether a node without a machine may get one: neither it nor its role is being deleted,
+/// and the host belongs to no other object.
 fn may_get_one(seen: &Observed, node: &Node) -> bool {
     let goes = is_terminating(node) || seen.role.as_ref().is_some_and(|it| is_terminating(&**it));
     let address = effective(seen, node).address();
     !goes && Claim::of_node_at(node, address.as_deref()).taken(&seen.claims).is_empty()
 }
 
-/// Whether the machine of a node that is to be deleted was given back; a node without a role has a set
-/// of its own, which goes as a whole.
+/// Returns whether the machine of a node that is being deleted was given back.
+///
+/// A node without a role has a set of its own, which is deleted as a whole.
 pub fn is_given_back(
     machine_request: Option<&MachineRequest>,
     seen: &Observed,
@@ -245,18 +249,18 @@ pub fn is_given_back(
     if matches!(seen.group, NodeGroup::Node(_)) {
         return set.is_none();
     }
-    // What a set has of that name may be another node's.
+    // The set's machine of that name may be another node's.
     !machine_request.names.is_owner(node)
         || provisioning_state::is_given_back(set, &machine_request.names.asked(node))
 }
 
-/// Whether a group that is to be deleted still needs its set.
+/// Returns whether a group that is being deleted still needs its set.
 pub fn needs_set(seen: &Observed, machine_request: &MachineRequest) -> bool {
     seen.nodes.iter().any(|it| machine_request.is_at_work(seen, it))
         || !machine_request.migrating_nodes(seen).is_empty()
 }
 
-/// What is known of a host beside its set.
+/// Returns what is known of a host besides its set.
 pub fn known<'a>(
     node: &'a Node,
     effective: &EffectiveSpec,
@@ -278,8 +282,9 @@ fn effective(seen: &Observed, node: &Node) -> EffectiveSpec {
     EffectiveSpec::of(seen.data_plane.as_deref(), seen.role.as_deref(), node, &seen.objects)
 }
 
-/// What the set says of one host: what the template says, then the node; its address where neither
-/// gives one.
+/// Returns the set's entry for one host: the template's fields, overridden by the node's.
+///
+/// When neither sets an address, the host's own is used.
 fn entry(template: &Template, name: &str, node: &Node, effective: &EffectiveSpec) -> BaremetalHost {
     let mut host = merged(template.host(name), node.spec.baremetal_host.as_ref());
     let address = host.ctl_plane_ip.take().filter(|it| !it.is_empty());

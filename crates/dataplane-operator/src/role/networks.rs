@@ -1,4 +1,4 @@
-//! Network attachments: that they exist, and that a role and its nodes agree in them.
+//! Faults of network attachments: they must exist, and a role and its nodes must agree on them.
 
 use std::time::Duration;
 
@@ -9,24 +9,25 @@ use crate::attachments::Networks;
 use crate::problem::Fault;
 use crate::role::observed::Observed;
 
-/// When it is looked again for a kind that the cluster lacks.
+/// The requeue interval while the cluster does not serve the kind.
 pub const LOOK_AGAIN: Duration = Duration::from_secs(30);
 
 const NOT_SERVED: &str = "NetworkAttachmentsNotServed";
 
-/// Whether faults say that the cluster lacks the kind: no watch tells when it comes.
+/// Returns whether faults say that the cluster does not serve the kind; no informer reports when it
+/// does.
 pub fn are_unserved(faults: &[Fault]) -> bool {
     faults.iter().any(|it| it.reason == NOT_SERVED)
 }
 
-/// What is wrong with the role's list.
+/// Returns the faults of the role's list.
 pub fn of_role(seen: &Observed) -> Vec<Fault> {
     let Some(role) = &seen.role else { return Vec::new() };
     let names = &role.spec.network_attachments;
     missing(&seen.networks, names, "OpenStackDataPlaneRole", &role.name_any())
 }
 
-/// What is wrong with the node's own list.
+/// Returns the faults of the node's own list.
 pub fn of_node(seen: &Observed, node: &Node) -> Vec<Fault> {
     let own = &node.spec.network_attachments;
     let mut faults = missing(&seen.networks, own, "OpenStackDataPlaneNode", &node.name_any());
@@ -34,7 +35,7 @@ pub fn of_node(seen: &Observed, node: &Node) -> Vec<Fault> {
     faults
 }
 
-/// What an object names and the namespace does not have.
+/// Returns the faults of attachments that an object names and that do not exist in the namespace.
 pub fn missing(networks: &Networks, names: &[String], kind: &str, object: &str) -> Vec<Fault> {
     let place = format!("spec.networkAttachments of {kind} {object}");
     let absent = |name: &String| {
@@ -59,7 +60,8 @@ pub fn missing(networks: &Networks, names: &[String], kind: &str, object: &str) 
     }
 }
 
-/// A role's list holds for all; without one, the first node that has a list sets the measure.
+/// Compares the node's list with the role's or, without one, with that of the first node that has a
+/// list.
 fn disagreement(seen: &Observed, node: &Node) -> Option<Fault> {
     let own = &node.spec.network_attachments;
     if own.is_empty() {

@@ -1,4 +1,4 @@
-//! The conditions and the status of a node, from what was evaluated.
+//! The conditions and the status of a node, from the evaluation of its host.
 
 use api::conditions::{self, Condition, ConditionDraft, ConditionStatus, READY, merge_conditions};
 use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
@@ -22,10 +22,10 @@ use crate::role::observed::Observed;
 use crate::role::redeploy::redeploy_command;
 use crate::role::{faults, provisioning, secret_vars};
 
-/// How long the part of a message about one host may be.
+/// The maximum number of characters about one host in a message.
 pub(super) const HOST_TEXT: usize = 300;
 
-/// What a node's status says of itself, before times.
+/// The drafts of a node's conditions, without timestamps.
 pub struct NodeFindings {
     /// The summary.
     pub ready: ConditionDraft,
@@ -35,20 +35,20 @@ pub struct NodeFindings {
     all: Vec<ConditionDraft>,
 }
 
-/// Judges the conditions of a host; `refusal` is what is said of a refused write of its group.
+/// Returns the conditions of a host; `rejection` is the condition of a rejected write of its group.
 pub fn node_findings(
     host: &EvaluatedHost,
     role: Option<&Role>,
     machine_request: Option<&MachineRequest>,
     rejection: Option<&ConditionDraft>,
 ) -> NodeFindings {
-    // A run does not wait for what is asked of machines.
+    // Runs do not wait for a rejected set of machines.
     let (of_machines, of_runs) = match rejection {
         Some(it) if set::is_refused(it) => (Some(it), None),
         _ => (None, rejection),
     };
     let deployment = match (&host.sequence.state, of_runs) {
-        // Its run is what cannot be made, or what it needs.
+        // The rejected write is the host's run, or an object that the run needs.
         (SequenceState::NeedsRun(_), Some(rejected)) => {
             rejected.clone().with_type(DEPLOYMENT_READY)
         }
@@ -56,12 +56,12 @@ pub fn node_findings(
     };
     let mut drafts =
         vec![provisioning::of(host, machine_request, of_machines), input(&host.faults), deployment];
-    // What is missing for a deployment takes nothing from a host that needs none.
+    // A host that needs no deployment stays ready when an input of a deployment is missing.
     let stands = !host.effective.deploy || has_stood(&host.node, role);
     let is_deployed = drafts[2].holds();
     let keeps_ready = is_deployed && stands;
     if role.is_none() {
-        // Nobody else tells of a node that is its own group.
+        // A node without a role reports the rejection itself.
         drafts.extend(rejection.cloned());
     }
     let blocking: Vec<ConditionDraft> =
@@ -82,8 +82,8 @@ pub fn node_findings(
     NodeFindings { ready, up_to_date, is_deployed, all }
 }
 
-/// Whether the host is in an inventory that runs can begin with; what keeps it out of one is told by
-/// `InputReady`.
+/// Returns whether the host is in an inventory that runs can use; `InputReady` reports the cause if
+/// it is not.
 fn setup(host: &EvaluatedHost) -> ConditionDraft {
     if is_set_up(host) {
         return ConditionDraft::good(SETUP_READY, "Ready", "The inventory is written.");
@@ -96,11 +96,11 @@ pub(super) fn is_set_up(host: &EvaluatedHost) -> bool {
     is_reachable(&host.effective) && !host.has_unknown_vars
 }
 
-/// Whether it was Ready in its present form, its role's included, before something went missing: an
-/// edit that cannot be deployed, although it is to be, has nothing that could stay.
+/// Returns whether the node was ready at its present generation and its role's, before an input
+/// went missing. After an edit that cannot be deployed, there is no readiness to keep.
 fn has_stood(node: &Node, role: Option<&Role>) -> bool {
     let Some(status) = &node.status else { return false };
-    // A role that is gone is no edit of its nodes.
+    // The deletion of a role is not an edit of its nodes.
     let is_role_same = role.is_none_or(|it| status.observed_role == Some(observed_role(it)));
     is_role_same && conditions::has_held(&status.conditions, READY, node.metadata.generation)
 }
@@ -108,7 +108,7 @@ fn has_stood(node: &Node, role: Option<&Role>) -> bool {
 fn deployment(host: &EvaluatedHost) -> ConditionDraft {
     let services = &host.sequence.services;
     match &host.sequence.state {
-        // Without its role a host has no services, which is not the same as all of them done.
+        // Without its role a host has no services, which does not mean that all of them succeeded.
         SequenceState::Done if !host.has_services => not_running(host),
         SequenceState::Done if services.iter().all(|it| it.deployed_hash.is_some()) => {
             let text = format!("{} services succeeded on this host.", services.len());
@@ -140,10 +140,10 @@ fn partial() -> ConditionDraft {
     )
 }
 
-/// Nothing may run: what was deployed stays deployed.
+/// Returns the condition while nothing may run: what was deployed stays deployed.
 fn not_running(host: &EvaluatedHost) -> ConditionDraft {
     let services = &host.sequence.services;
-    // Without its role a host has no inputs that it could be behind.
+    // Without its role a host has no inputs, so it cannot be out of date.
     let waits = host.blocked.is_some() && !edit_is_blocked(host);
     let is_off = !host.effective.deploy || !host.has_services || host.is_left_out || waits;
     if is_off && !services.is_empty() && services.iter().all(|it| is_as_deployed(it, services)) {
@@ -173,7 +173,7 @@ fn not_running(host: &EvaluatedHost) -> ConditionDraft {
     )
 }
 
-/// Whether an edit of the host's own object waits for hosts that fail, and for nobody who is at work.
+/// Returns whether an edit of the node waits only for failed hosts, and for none that is at work.
 fn edit_is_blocked(host: &EvaluatedHost) -> bool {
     let (Some(held), Some(status)) = (&host.blocked, &host.node.status) else { return false };
     let is_new = status.observed_generation != host.node.metadata.generation;
@@ -181,9 +181,10 @@ fn edit_is_blocked(host: &EvaluatedHost) -> bool {
     held.blocked.blocks_edit(is_new, reported.map(|it| it.reason.as_str()))
 }
 
-/// The cause of the last failure stays visible while it is tried again.
+/// Returns the condition of an open deployment.
 ///
-/// Which service runs is told once for all of them: each further one would cost a write.
+/// The cause of the last failure stays visible during the retry. Only the first running service is
+/// named, because each further one would cost a write.
 fn going_on(node: &Node, services: &[ServiceRun], waiting_for: Option<&str>) -> ConditionDraft {
     if let Some(failed) = services.iter().find(|it| it.reason.is_some()) {
         return ConditionDraft::warning(
@@ -249,7 +250,7 @@ fn up_to_date(host: &EvaluatedHost) -> ConditionDraft {
     ConditionDraft::waiting(UP_TO_DATE, "InputsChanged", text)
 }
 
-/// The status step of a node, where its status does not say so already.
+/// Returns the step that writes the status of a node; `None` when it is up to date.
 pub fn node_step(
     seen: &Observed,
     host: &EvaluatedHost,
@@ -295,15 +296,17 @@ pub fn node_step(
         renewal.step(Target::of::<Node>(node), observed, (desired, &renewed), conditions, &way_on)
     };
     if matches!(host.sequence.state, SequenceState::NeedsRun(_) | SequenceState::InRun { .. }) {
-        // A key that was learned on the way is told with the next write; until then its run tells.
+        // A key that was learned meanwhile is written with the next change; until then its run
+        // reports it.
         let host_key = observed.and_then(|it| it.host_key.clone());
         step(&NodeStatus { host_key, ..desired.clone() })?;
     }
     step(&desired)
 }
 
-/// What others follow: a host that waits for its turn is still what it was, and whoever deploys on
-/// top of it must not be there first.
+/// Returns the instance that others follow.
+///
+/// A blocked host keeps its previous instance, so that nothing is deployed on top of it too early.
 fn instance(host: &EvaluatedHost) -> Option<String> {
     if host.blocked.is_none() {
         return host.instance.clone();
@@ -311,7 +314,8 @@ fn instance(host: &EvaluatedHost) -> Option<String> {
     host.node.status.as_ref().and_then(|it| it.host_instance.clone())
 }
 
-/// What cannot be told at present stays as it was published.
+/// Returns the name of the Secret beside the inventory; while variables are unknown, the recorded
+/// one.
 fn inventory_secret_name(host: &EvaluatedHost) -> Option<String> {
     if host.has_unknown_vars {
         return host.node.status.as_ref()?.inventory_secret_name.clone();
@@ -319,7 +323,7 @@ fn inventory_secret_name(host: &EvaluatedHost) -> Option<String> {
     secret_vars::is_mounted(&[host]).then(|| node_inventory_name(&host.node.name_any()))
 }
 
-/// Conditions of other operators carry a domain in their type.
+/// Returns our own conditions: other operators use types with a domain.
 pub fn ours(conditions: &[Condition]) -> Vec<Condition> {
     conditions.iter().filter(|it| !it.type_.contains('/')).cloned().collect()
 }

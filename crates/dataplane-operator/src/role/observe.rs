@@ -1,4 +1,4 @@
-//! Reads everything that the judgement on a group needs.
+//! Reads the objects on which the evaluation of a group depends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ use crate::role::machine_request::{MachineRequest, known};
 use crate::role::observed::{NodeGroup, Observed, data_plane_of, listed};
 use crate::vars::{Objects, named};
 
-/// The watched world.
+/// The caches from which groups are read.
 pub struct Caches {
     /// All data planes.
     pub planes: Arc<Cache<DataPlane>>,
@@ -39,7 +39,7 @@ pub struct Caches {
     pub roles: Arc<Cache<Role>>,
     /// All nodes, indexed [`BY_ROLE`].
     pub nodes: Arc<Cache<Node>>,
-    /// All who describe hosts.
+    /// All objects that describe hosts.
     pub claim_caches: ClaimCaches,
     /// All services.
     pub services: Arc<Cache<Service>>,
@@ -47,17 +47,17 @@ pub struct Caches {
     pub runs: Arc<Cache<AnsibleEe>>,
     /// All ConfigMaps and Secrets.
     pub sources: Arc<SourceCache>,
-    /// The content of those that variables come from.
+    /// The content of the sources of variables.
     pub source_contents: SourceContents,
-    /// All network attachments, if the cluster has them.
+    /// All network attachments, if the cluster serves the kind.
     pub attachments: Arc<Attachments>,
-    /// All sets of machines, if the cluster has them.
+    /// All sets of machines, if the cluster serves the kind.
     pub machines: Arc<Machines>,
-    /// For the content of sources.
+    /// The API client, for the content of sources.
     pub api: Arc<Api>,
 }
 
-/// Reads a group; `None` where nothing of it exists.
+/// Reads a group; `None` when neither its role nor any node exists.
 pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let Some(group) = NodeGroup::parse(key) else { return Ok(None) };
     let namespace = key.namespace.clone();
@@ -69,37 +69,26 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let data_plane = plane(caches, &namespace, role.as_deref(), &nodes)?;
     let Found { services, unreadable } =
         services(caches, &namespace, listed(&group, role.as_deref(), &nodes));
-    // A data plane has no word on how a host is reached.
+    // A data plane does not affect a host's connection.
     let effective = |it: &Arc<Node>| EffectiveSpec::of(None, role.as_deref(), it, &Objects::new());
     let (ssh_secrets, addresses): (Vec<_>, Vec<_>) =
         nodes.iter().map(effective).map(|it| (it.ssh_secret.clone(), it.address())).unzip();
     let desired = wanted_sources(&namespace, ssh_secrets, &services);
     let of_vars = sources_of_vars(&namespace, role.as_deref(), &nodes);
-    let names = inventory_names(&group, &nodes);
-    let config_maps = names.iter().map(|it| SourceRef::config_map(&namespace, it));
-    let secrets = names.iter().map(|it| SourceRef::secret(&namespace, it));
-    let beside: BTreeSet<SourceRef> = config_maps.chain(secrets).collect();
-    // Before reading, so that a change in between wakes the group again.
+    let beside = inventory_sources(&namespace, &inventory_names(&group, &nodes));
+    // Registered before reading, so that a change in between enqueues the group again.
     let all = desired.iter().chain(&of_vars).chain(&beside).cloned().collect();
     caches.sources.depends(key, all);
     let (secrets, config_maps) = beside.into_iter().partition(|it| it.is_secret);
     let (inventories, inventory_secrets) =
         (inventories(caches, config_maps), inventories(caches, secrets));
-    let objects = objects(caches, of_vars).await?;
-    let names_any = names_networks(role.as_deref(), &nodes);
-    let networks = caches.attachments.seen(&caches.api, &namespace, names_any).await?;
-    let mut sources = BTreeMap::new();
-    for source in desired {
-        if let Some(digests) = caches.sources.digests(&caches.api, &source).await? {
-            sources.insert(source, digests);
-        }
-    }
+    let objects = caches.source_contents.contents_of(&caches.api, &caches.sources, of_vars).await?;
+    let names_networks = names_networks(role.as_deref(), &nodes);
+    let networks = caches.attachments.seen(&caches.api, &namespace, names_networks).await?;
+    let sources = caches.sources.digests_of(&caches.api, desired).await?;
     let owner = owner(role.as_deref(), &nodes);
     let runs = caches.runs.indexed(BY_OWNER, &Key::new(&namespace, &owner));
-    let of_node = |(node, address): (&Arc<Node>, &Option<String>)| {
-        Claim::of_node_at(node, address.as_deref())
-    };
-    let own: Vec<Claim> = nodes.iter().zip(&addresses).map(of_node).collect();
+    let own = own_claims(&nodes, &addresses);
     let others = others(caches, &namespace, addresses, &owner);
     let claims =
         caches.claim_caches.overlapping(&own, told_keys(&namespace, runs.iter().chain(&others)));
@@ -124,14 +113,24 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         inventories,
         inventory_secrets,
     };
-    let waiting = awaited(&seen);
-    if !waiting.is_empty() {
-        seen.machines.answering = caches.machines.answering(&waiting).await;
-    }
+    seen.machines.answering = caches.machines.answering(&awaited(&seen)).await;
     Ok(Some(seen))
 }
 
-/// The sets of machines, where somebody asks for one, or has.
+/// Returns the ConfigMaps and Secrets that hold inventories of these names.
+fn inventory_sources(namespace: &str, names: &BTreeSet<String>) -> BTreeSet<SourceRef> {
+    let config_maps = names.iter().map(|it| SourceRef::config_map(namespace, it));
+    let secrets = names.iter().map(|it| SourceRef::secret(namespace, it));
+    config_maps.chain(secrets).collect()
+}
+
+/// The claims of the nodes on their hosts.
+fn own_claims(nodes: &[Arc<Node>], addresses: &[Option<String>]) -> Vec<Claim> {
+    let all = nodes.iter().zip(addresses);
+    all.map(|(node, address)| Claim::of_node_at(node, address.as_deref())).collect()
+}
+
+/// Reads the sets of machines, if the group requests one or a node has a machine.
 async fn machines(
     caches: &Caches,
     namespace: &str,
@@ -146,13 +145,13 @@ async fn machines(
     if !role_asks && !nodes.iter().any(|it| has(it) || asks(it)) {
         return Ok(Seen::default());
     }
-    // The machine of a node that cannot be read would be given back, and its disks wiped.
+    // If a node that cannot be parsed were missed, its machine would be given back and wiped.
     caches.nodes.check_readable(namespace)?;
     let (NodeGroup::Role(name) | NodeGroup::Node(name)) = group;
     caches.machines.seen(&caches.api, &Key::new(namespace, name)).await
 }
 
-/// Nodes of other groups whose hosts the group's set still has.
+/// Returns nodes of other groups for whose hosts the group's set still has machines.
 fn movers(
     caches: &Caches,
     namespace: &str,
@@ -170,7 +169,8 @@ fn movers(
     caches.nodes.all().into_iter().filter(|it| is_here(it) && has(it)).collect()
 }
 
-/// The addresses of hosts whose machines are there, and whose ssh has not answered yet.
+/// Returns the addresses of hosts whose machines are provisioned but whose ssh has not answered
+/// yet.
 fn awaited(seen: &Observed) -> BTreeSet<String> {
     let Some(machine_request) = MachineRequest::of(seen) else { return BTreeSet::new() };
     let Some(set) = machine_request.set(seen) else { return BTreeSet::new() };
@@ -184,7 +184,7 @@ fn awaited(seen: &Observed) -> BTreeSet<String> {
     seen.nodes.iter().filter_map(address).collect()
 }
 
-/// Runs of other owners that were told the key of a host at one of the addresses.
+/// Returns runs of other owners to which a host at one of the addresses presented its key.
 fn others(
     caches: &Caches,
     namespace: &str,
@@ -194,23 +194,11 @@ fn others(
     let is_other = |run: &Arc<AnsibleEe>| run.owner_references().iter().all(|it| it.uid != owner);
     let of_address = |it| caches.runs.indexed(BY_HOST_KEY, &Key::new(namespace, it));
     let found = addresses.into_iter().flatten().flat_map(of_address).filter(is_other);
-    // A run may have been told by several of the hosts.
+    // Several of the hosts may have presented their keys to one run.
     found.map(|it| (it.name_any(), it)).collect::<BTreeMap<_, _>>().into_values().collect()
 }
 
-async fn objects(caches: &Caches, sources: BTreeSet<SourceRef>) -> Result<Objects> {
-    let mut objects = Objects::new();
-    for source in sources {
-        if let Some(content) =
-            caches.source_contents.content(&caches.api, &caches.sources, &source).await?
-        {
-            objects.insert(source, content);
-        }
-    }
-    Ok(objects)
-}
-
-/// The UID of the role, or of a node that names none: whose runs they are.
+/// Returns the UID of the runs' owner: the role, or a node that names no role.
 fn owner(role: Option<&Role>, nodes: &[Arc<Node>]) -> String {
     let alone = nodes.first().filter(|it| matches!(NodeGroup::of(it), NodeGroup::Node(_)));
     role.and_then(ResourceExt::uid).or_else(|| alone?.uid()).unwrap_or_default()
@@ -221,7 +209,7 @@ fn names_networks(role: Option<&Role>, nodes: &[Arc<Node>]) -> bool {
         || nodes.iter().any(|it| !it.spec.network_attachments.is_empty())
 }
 
-/// The role, where the group has one, and its nodes.
+/// The role, if the group has one, and its nodes.
 type Members = (Option<Arc<Role>>, Vec<Arc<Node>>);
 
 fn members(caches: &Caches, namespace: &str, group: &NodeGroup) -> Result<Members> {
@@ -232,14 +220,15 @@ fn members(caches: &Caches, namespace: &str, group: &NodeGroup) -> Result<Member
         }
         NodeGroup::Node(name) => {
             let node = caches.nodes.try_get(&Key::new(namespace, name))?;
-            // The node may have got a role since the key was queued: then that group decides.
+            // The node may have got a role since the key was enqueued: then that group is
+            // evaluated.
             let is_alone = |it: &Arc<Node>| NodeGroup::of(it) == *group;
             (None, node.filter(is_alone).into_iter().collect())
         }
     })
 }
 
-/// The data plane that the role names; of a node without a role the one whose entry it is.
+/// Returns the data plane that the role names; for a node without a role, the one that controls it.
 fn plane(
     caches: &Caches,
     namespace: &str,
@@ -274,7 +263,7 @@ fn wanted_sources(
     ssh.chain(data).collect()
 }
 
-/// The objects that lists of `ansibleVarsFrom` name.
+/// Returns the objects that lists of `ansibleVarsFrom` name.
 fn sources_of_vars(
     namespace: &str,
     role: Option<&Role>,
@@ -286,7 +275,9 @@ fn sources_of_vars(
     lists.flat_map(named).map(|it| it.source(namespace)).collect()
 }
 
-/// The inventory objects that the group has or is to have; a Secret beside one has its name.
+/// Returns the names of the inventory objects that the group has or is to have.
+///
+/// The Secret beside an inventory has the same name.
 fn inventory_names(group: &NodeGroup, nodes: &[Arc<Node>]) -> BTreeSet<String> {
     let role = match group {
         NodeGroup::Role(name) => inventory_shards::names(name, nodes.len()),

@@ -1,4 +1,4 @@
-//! Plain copies of what the decision on a group needs.
+//! The observed objects on which the evaluation of a group depends.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::host_conflicts::Claim;
 use crate::role::inventory::Inventory;
 use crate::vars::Objects;
 
-/// Which hosts are decided together.
+/// The hosts that are evaluated together.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum NodeGroup {
     /// The nodes that name this role.
@@ -29,7 +29,7 @@ pub enum NodeGroup {
 }
 
 impl NodeGroup {
-    /// The group that a node belongs to.
+    /// Returns the group to which a node belongs.
     pub fn of(node: &Node) -> Self {
         match node.spec.role.clone().filter(|it| !it.is_empty()) {
             Some(role) => Self::Role(role),
@@ -37,7 +37,7 @@ impl NodeGroup {
         }
     }
 
-    /// The queue's key of the group: no object's name has a slash.
+    /// Returns the workqueue key of the group; it has a slash, so it equals no object's name.
     pub fn key(&self, namespace: &str) -> Key {
         match self {
             Self::Role(name) => Key::new(namespace, format!("role/{name}")),
@@ -45,7 +45,7 @@ impl NodeGroup {
         }
     }
 
-    /// The group of a key of the queue; others' keys have none.
+    /// Parses a workqueue key; `None` when it is not one of a group.
     pub fn parse(key: &Key) -> Option<Self> {
         match key.name.split_once('/')? {
             ("role", name) => Some(Self::Role(name.to_owned())),
@@ -55,52 +55,52 @@ impl NodeGroup {
     }
 }
 
-/// Plain copies of everything that was seen.
+/// All observed objects of a group.
 #[derive(Clone, Debug)]
 pub struct Observed {
-    /// Which hosts these are.
+    /// The group.
     pub group: NodeGroup,
-    /// Their namespace.
+    /// The namespace of the group.
     pub namespace: String,
-    /// The role, where it exists.
+    /// The role, if it exists.
     pub role: Option<Arc<Role>>,
-    /// The data plane that the role names, where it exists.
+    /// The data plane that the role names, if it exists.
     pub data_plane: Option<Arc<DataPlane>>,
-    /// The nodes, by name.
+    /// The nodes, sorted by name.
     pub nodes: Vec<Arc<Node>>,
-    /// The listed services, where they exist.
+    /// The listed services that exist.
     pub services: BTreeMap<String, Arc<Service>>,
-    /// Those of them that cannot be read: the field, and why.
+    /// The listed services that cannot be parsed: which field, and why.
     pub unreadable: BTreeMap<String, String>,
-    /// ConfigMaps and Secrets that are referred to, where they exist.
+    /// The existing ConfigMaps and Secrets that are referred to.
     pub sources: BTreeMap<SourceRef, Digests>,
-    /// Content of what lists of `ansibleVarsFrom` name, where it exists.
+    /// The content of the existing objects that lists of `ansibleVarsFrom` name.
     pub objects: Objects,
-    /// Which network attachments exist.
+    /// The network attachments of the namespace.
     pub networks: Networks,
     /// The runs that the role owns, or the node without a role.
     pub runs: Vec<Arc<AnsibleEe>>,
-    /// Runs of other owners that were told the key of one of the hosts.
+    /// Runs of other owners to which one of the hosts presented its ssh host key.
     pub others: Vec<Arc<AnsibleEe>>,
-    /// What all objects that describe one of the hosts say of it.
+    /// The claims of all objects that describe one of the hosts.
     pub claims: Vec<Claim>,
-    /// What was seen of machines.
+    /// The observed sets of machines.
     pub machines: Seen,
-    /// Nodes of other groups whose hosts the group's machines have.
+    /// Nodes of other groups for whose hosts the group's set has machines.
     pub movers: Vec<Arc<Node>>,
-    /// What stands on each inventory object that exists.
+    /// The metadata of each inventory object that exists.
     pub inventories: BTreeMap<String, Inventory>,
-    /// What stands on each Secret beside an inventory that exists, by the inventory's name.
+    /// The metadata of each existing Secret beside an inventory, by the inventory's name.
     pub inventory_secrets: BTreeMap<String, Inventory>,
 }
 
 impl Observed {
-    /// The services in order: the role's, or those of a node that names no role.
+    /// Returns the services in order: the role's, or those of a node that names no role.
     pub fn listed(&self) -> &[String] {
         listed(&self.group, self.role.as_deref(), &self.nodes)
     }
 
-    /// Whoever owns the runs; nobody where no services are listed by anything that exists.
+    /// Returns the owner of the runs; `None` when no existing object lists services.
     pub fn parent(&self) -> Option<Target> {
         match (&self.group, &self.role) {
             (NodeGroup::Role(_), role) => role.as_ref().map(|it| Target::of(&**it)),
@@ -109,13 +109,13 @@ impl Observed {
         }
     }
 
-    /// What is allowed of a rollout over the group.
+    /// Returns the rollout limits of the group.
     pub fn limits(&self) -> Limits {
         role_strategy(self.data_plane.as_deref(), self.role.as_deref()).limits()
     }
 }
 
-/// The services of a group: the role's, or the node's.
+/// Returns the services of a group: the role's, or the node's.
 pub fn listed<'a>(
     group: &NodeGroup,
     role: Option<&'a Role>,
@@ -129,7 +129,7 @@ pub fn listed<'a>(
     }
 }
 
-/// The name of the data plane that a role names.
+/// Returns the name of the data plane that a role names.
 pub fn data_plane_of(role: &Role) -> Option<&str> {
     role.spec.data_plane.as_deref().filter(|it| !it.is_empty())
 }

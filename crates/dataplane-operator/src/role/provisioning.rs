@@ -1,4 +1,4 @@
-//! What nodes and roles say of phase -1, the provisioning of their machines.
+//! The conditions of nodes and roles for phase -1, the provisioning of their machines.
 
 use api::conditions::ConditionDraft;
 
@@ -6,13 +6,13 @@ use crate::baremetal_request::{ProvisioningState, machine_conditions};
 use crate::role::host::EvaluatedHost;
 use crate::role::machine_request::MachineRequest;
 
-/// Phase -1 of a node.
+/// The condition type for phase -1 of a node.
 pub const BAREMETAL_READY: &str = "BaremetalReady";
-/// Phase -1 of all nodes of a role; absent where their machines are no business of it.
+/// The condition type for phase -1 of all nodes of a role; absent when it requests no machines.
 pub const PROVISION_READY: &str = "RoleBaremetalProvisionReady";
 
-/// The finding on the machine of one host; `refusal` is what is said of a set that could not be
-/// written.
+/// Returns the condition of one host's machine; `rejected` is the condition of a rejected write of
+/// the set.
 pub fn of(
     host: &EvaluatedHost,
     machine_request: Option<&MachineRequest>,
@@ -36,7 +36,7 @@ pub fn of(
     }
 }
 
-/// A machine that was provisioned once is told of: nobody follows it any more.
+/// Returns the condition of a host without a machine request; it names a machine that the host had.
 fn not_required(host: &EvaluatedHost) -> ConditionDraft {
     let machine = host.record.as_ref().and_then(|it| it.machine.as_ref());
     let text = match machine {
@@ -49,15 +49,15 @@ fn not_required(host: &EvaluatedHost) -> ConditionDraft {
     ConditionDraft::good(BAREMETAL_READY, "NotRequired", text)
 }
 
-/// What a role says of all machines.
+/// The provisioning of all machines of a role.
 pub struct ProvisioningSummary {
-    /// Whether all are there.
+    /// The condition over all machines.
     pub condition: ConditionDraft,
-    /// How many are.
+    /// The number of hosts whose condition holds.
     pub n_there: i64,
 }
 
-/// The sum over the hosts of a role.
+/// Sums up the conditions of a role's hosts.
 pub fn of_all<'a>(
     machine_request: &MachineRequest,
     rejected: Option<&ConditionDraft>,

@@ -1,15 +1,15 @@
-//! Which instance of a host this is: the redeploy values that its role and itself were last given, and
-//! the installation on its machine.
+//! The instance of a host: the last redeploy values of its role and itself, and the installation on
+//! its machine.
 
 use api::dataplane::node::REDEPLOY;
 use api::dataplane::{Node, Role};
 use kube::ResourceExt;
 use operator_core::hash;
 
-/// The values of redeployment that are in force.
+/// Returns the redeploy values that are in force; `None` when there never was one.
 ///
-/// A value that was given once stays in force when the annotation goes: removing it must not deploy
-/// anything again.
+/// A value stays in force when its annotation is removed: removing it must not deploy anything
+/// again.
 pub fn of(role: Option<&Role>, node: &Node) -> Option<String> {
     let recorded = node.status.as_ref().and_then(|it| it.host_instance.clone());
     let part = |letter: char, given: Option<&String>| {
@@ -24,14 +24,14 @@ pub fn of(role: Option<&Role>, node: &Node) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("."))
 }
 
-/// The host's instance, as others follow it: what was asked of it, and what is installed on it.
+/// Returns the published instance of the host: the redeploy values and the installation.
 pub fn published(redeploy: Option<&str>, installation: Option<&str>) -> Option<String> {
     let installation = installation.map(|it| format!("p{it}"));
     let parts = redeploy.map(str::to_owned).into_iter().chain(installation);
     parts.reduce(|a, b| format!("{a}.{b}"))
 }
 
-/// The command that asks for another attempt on one host.
+/// Returns the command with which the user requests another attempt on one host.
 pub fn redeploy_command(node: &Node) -> String {
     format!(
         "kubectl annotate --overwrite -n {} openstackdataplanenode/{} {REDEPLOY}=\"$(date +%s)\"",

@@ -1,4 +1,4 @@
-//! Rollouts over many hosts, decided step by step against a world in memory.
+//! Tests of rollouts over many hosts, evaluated step by step against an in-memory cluster.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{World, is, is_open, node};
 
 impl World {
-    /// `count` hosts under a role that sets no limits.
+    /// `count` hosts under a role without rollout limits.
     fn of(count: usize) -> Self {
         let mut world = Self::new();
         let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
@@ -21,7 +21,7 @@ impl World {
         world
     }
 
-    /// Ends all runs in the same way on each of their hosts, until no host has one.
+    /// Ends all runs with the same outcome on each of their hosts, until no host has an open run.
     fn run_out(&mut self, result: &str) {
         for _ in 0..100 {
             self.settle();
@@ -77,7 +77,7 @@ fn a_rollout_over_a_hundred_hosts_disturbs_at_most_its_share_at_once() {
         world.finish(&[]);
         rounds += 1;
     }
-    // Ten shares of two services each.
+    // Ten waves of two services each.
     assert_eq!(rounds, 20);
 }
 
@@ -136,13 +136,13 @@ fn a_corrected_change_goes_to_the_hosts_that_failed_before_any_other() {
     let mut world = World::rollout(6, IntOrString::Int(3), false);
     world.set_var("bad");
     world.settle();
-    // Two places are free again, and would be taken.
+    // The budget admits two hosts again, which would begin.
     world.finish(&[("n001", "Failed")]);
     world.settle();
     world.finish(&[]);
     world.set_var("good");
     world.pass();
-    // The attempt is recorded, and the process ended before it could make the run.
+    // The attempt is recorded, and the process ended before it could create the run.
     world.seen.runs.retain(|it| !is_open(it));
     world.writes.clear();
     let writes = world.settle();
@@ -167,7 +167,7 @@ fn hosts_that_are_down_hold_their_places_until_they_answer() {
     world.settle();
     assert_eq!((world.open_runs(), world.not_ready()), (0, BTreeSet::from([0, 1])));
     assert!(world.message(5, "UpToDate").contains("held by hosts that fail: n000, n001."));
-    // Each may always be tried again, and what is told of the others does not change meanwhile.
+    // Each host may always be retried, and the reports about the others do not change meanwhile.
     world.now = world.now.saturating_add(jiff::SignedDuration::from_secs(16)).unwrap();
     let writes = world.settle();
     assert_eq!(runs(&writes), ["run install-os on n000,n001"]);
@@ -198,7 +198,7 @@ fn a_first_deployment_of_two_hundred_hosts_waits_for_nobody_and_costs_no_further
         let strategy = role.spec.deploy_strategy.as_mut().unwrap();
         strategy.max_unavailable = max.map(|it| IntOrString::String(it.into()));
         let mut made = Vec::new();
-        // One that fails takes no place from those that are still to come.
+        // A failed host does not use up the budget of those that are still to come.
         for failing in [vec![("n007", "Failed")], vec![]] {
             made.extend(runs(&world.settle()).into_iter().map(str::to_owned));
             world.finish(&failing);
@@ -218,7 +218,7 @@ fn a_host_whose_own_deploy_is_false_counts_for_nothing() {
     world.set_var("bad");
     world.run_out("Failed");
     assert_eq!(world.not_ready(), BTreeSet::from([0, 1]));
-    // It gives its place to one that waits; of nine hosts a fifth is one, which the other one has.
+    // It no longer counts: a fifth of nine hosts is one, and the other failed host is that one.
     world.set_own_deploy(0, false);
     assert_eq!(world.settle().iter().filter(|it| it.starts_with("run")).count(), 0);
     assert!(world.message(5, "UpToDate").contains("held by hosts that fail: n001."));
@@ -234,7 +234,7 @@ fn a_rollout_stops_at_a_failure_and_goes_on_once_it_is_mended() {
     world.settle();
     world.finish(&[("n000", "Failed")]);
     world.settle();
-    // The other host of the share is brought to its end; no further one is begun with.
+    // The other host of the wave is completed; no further host begins.
     world.finish(&[]);
     let writes = world.settle();
     assert!(!writes.iter().any(|it| it.starts_with("run")), "{writes:?}");
@@ -252,7 +252,7 @@ fn a_restart_in_the_middle_begins_with_no_host_too_many() {
     let mut world = World::rollout(6, IntOrString::Int(2), false);
     world.set_var("hello");
     world.pass();
-    // Attempts are recorded, and the process ended before it could make their runs.
+    // Attempts are recorded, and the process ended before it could create their runs.
     world.seen.runs.retain(|it| !is_open(it));
     world.writes.clear();
     let writes = world.settle();
@@ -466,7 +466,7 @@ fn a_failure_pauses_a_rollout_in_the_pass_that_sees_it_first() {
     world.set_var("bad");
     world.settle();
     assert_eq!(world.open_runs(), 2);
-    // Its run was refused: it has never begun.
+    // Its run was rejected, so it never began.
     world.end("n000", "Failed");
     assert_eq!(runs(&world.settle()), [""; 0]);
     assert_eq!(world.not_ready(), BTreeSet::from([0]));

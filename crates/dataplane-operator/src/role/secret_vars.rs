@@ -20,18 +20,18 @@ use crate::vars::{Objects, Origin};
 /// File → variable → origin.
 type Layout<'a> = BTreeMap<&'a str, BTreeMap<&'a str, &'a Origin>>;
 
-/// Whether any of these hosts has variables that come from Secrets; a host whose variables cannot be read
-/// has none.
+/// Returns whether any of these hosts has variables from Secrets; a host with unknown variables
+/// counts as one without.
 pub fn is_mounted(hosts: &[&EvaluatedHost]) -> bool {
     let known: Vec<&EffectiveSpec> =
         hosts.iter().filter(|it| !it.has_unknown_vars).map(|it| &it.effective).collect();
     is_needed(&known)
 }
 
-/// The Secret beside an inventory, where it is not as it should be.
+/// Returns the step that writes the Secret beside an inventory; `None` when it is up to date.
 ///
-/// It goes with the inventory and not before: a run that was made before may still mount it, so
-/// what nobody needs any more is emptied.
+/// It is deleted only together with the inventory, because an earlier run may still mount it. A
+/// Secret that is no longer needed is emptied.
 pub fn secret(seen: &Observed, name: &str, hosts: &[&EffectiveSpec]) -> Option<Step> {
     let layout = layout(hosts);
     let known = seen.inventory_secrets.get(name);
@@ -63,7 +63,7 @@ fn layout<'a>(hosts: &[&'a EffectiveSpec]) -> Layout<'a> {
     if !is_needed(hosts) {
         return layout;
     }
-    // Every host of a role carries the same.
+    // Every host of a role has the same ones.
     let group = hosts.first().map(|it| it.group_secrets.iter()).into_iter().flatten();
     layout.insert(GROUP_KEY, group.map(|(name, it)| (name.as_str(), it)).collect());
     for host in hosts {
@@ -73,7 +73,7 @@ fn layout<'a>(hosts: &[&'a EffectiveSpec]) -> Layout<'a> {
     layout
 }
 
-/// Made of digests alone, so that the annotation tells nothing that a status does not tell.
+/// Combines digests only, so that the annotation reveals no more than a status does.
 fn digest(layout: &Layout<'_>) -> Digest {
     let all = layout.values().flat_map(|it| it.values()).map(|it| &it.digest);
     Digest::combined(all, |view| {

@@ -1,4 +1,4 @@
-//! The status of a role, from what was evaluated of its nodes.
+//! The status of a role, from the evaluation of its nodes.
 
 use api::conditions::{self, ConditionDraft, READY, Severity, merge_conditions};
 use api::dataplane::condition_types::{DEPLOYMENT_READY, SETUP_READY};
@@ -18,13 +18,13 @@ use crate::role::node_status::{HOST_TEXT, is_set_up};
 use crate::role::observed::{Observed, data_plane_of};
 use crate::role::provisioning;
 
-/// The data plane that a role names exists.
+/// The condition type for whether the data plane that a role names exists.
 pub const DATA_PLANE_FOUND: &str = "DataPlaneFound";
 
-/// How many hosts a message names.
+/// The maximum number of hosts that a message names.
 const NAMED_HOSTS: usize = 5;
 
-/// Whether all hosts of a role are.
+/// Returns the condition for whether all hosts of a role are in an inventory.
 fn setup_of_all(hosts: &[(EvaluatedHost, ConditionDraft, ConditionDraft)]) -> ConditionDraft {
     let open: Vec<String> =
         hosts.iter().filter(|it| !is_set_up(&it.0)).map(|it| it.0.node.name_any()).collect();
@@ -39,7 +39,7 @@ fn setup_of_all(hosts: &[(EvaluatedHost, ConditionDraft, ConditionDraft)]) -> Co
     ConditionDraft::waiting(SETUP_READY, "InputMissing", text)
 }
 
-/// The status step of a role, where its status does not say so already.
+/// Returns the step that writes the status of a role; `None` when it is up to date.
 pub fn role_step(
     seen: &Observed,
     faults: &[Fault],
@@ -60,7 +60,7 @@ pub fn role_step(
     all.push(ready);
     all.push(setup_of_all(hosts));
     all.extend(data_plane(seen.data_plane.is_some(), role));
-    // Each node says it of itself: here it is told how many there are.
+    // Each node has a condition of its own; the role's reports how many there are.
     let of_machines = rejection.filter(set::is_refused);
     let all_hosts = hosts.iter().map(|it| &it.0);
     let machines =
@@ -84,9 +84,9 @@ pub fn role_step(
     status_step(Target::of::<Role>(role), observed, &desired, &previous, &next)
 }
 
-/// Whether the data plane that the role names exists; nothing where it names none.
+/// Returns the condition for whether the role's data plane exists; `None` when it names none.
 ///
-/// `Ready` does not depend on it: a role that says itself what is deployed needs no data plane.
+/// `Ready` does not depend on it: a role with its own settings does not need the data plane.
 fn data_plane(is_there: bool, role: &Role) -> Option<ConditionDraft> {
     let name = data_plane_of(role)?;
     if is_there {
@@ -101,13 +101,13 @@ fn data_plane(is_there: bool, role: &Role) -> Option<ConditionDraft> {
          exist, so nothing is taken from it: create it or correct spec.dataPlane.",
         role.name_any()
     );
-    // Who says itself whether to deploy lacks nothing: no reason for an alarm that stays for ever.
+    // A role that sets `deploy` itself lacks nothing, so it gets no permanent warning.
     let is_decided = role.spec.deploy_strategy.as_ref().is_some_and(|it| it.deploy.is_some());
     let kind = if is_decided { ConditionDraft::waiting } else { ConditionDraft::warning };
     Some(kind(DATA_PLANE_FOUND, "DataPlaneNotFound", text))
 }
 
-/// The sum of the nodes, with the first ones that are not ready by name.
+/// Returns the condition over all nodes, with the names of the first ones that are not ready.
 fn nodes_finding(
     seen: &Observed,
     hosts: &[(EvaluatedHost, ConditionDraft, ConditionDraft)],
@@ -137,7 +137,7 @@ fn nodes_finding(
     }
 }
 
-/// How many nodes the role's limits hold back.
+/// Returns the text about the nodes that the rollout blocks; `None` when it blocks none.
 fn held_text(
     seen: &Observed,
     hosts: &[(EvaluatedHost, ConditionDraft, ConditionDraft)],
@@ -172,7 +172,7 @@ fn severity_rank(condition: &ConditionDraft) -> u8 {
     }
 }
 
-/// One host in the role's message: what it runs, or why it is not ready.
+/// Returns the part of the role's message about one host: what it runs, or why it is not ready.
 fn host_text((host, ready, _): &(EvaluatedHost, ConditionDraft, ConditionDraft)) -> String {
     let name = host.node.name_any();
     if let (SequenceState::InRun { run, .. }, Some(Severity::Info)) =

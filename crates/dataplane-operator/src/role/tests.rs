@@ -1,4 +1,4 @@
-//! Whole deployments, decided step by step against a world in memory.
+//! Tests of whole deployments, evaluated step by step against an in-memory cluster.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,13 +33,13 @@ mod rollout;
 
 const NAMESPACE: &str = "openstack";
 
-/// The world as the API server would hold it, and what was written to it.
+/// The cluster as the API server would hold it, and what was written to it.
 #[derive(Clone)]
 struct World {
     seen: Observed,
     now: Timestamp,
     writes: Vec<String>,
-    /// Whether runs that are made wait for others.
+    /// Whether new runs wait for others.
     is_queueing: bool,
     /// Content of what was applied, by name.
     config_maps: BTreeMap<String, Value>,
@@ -116,14 +116,14 @@ impl World {
         find(&status.conditions, type_).unwrap().message.clone()
     }
 
-    /// One pass.
+    /// Runs one pass.
     fn pass(&mut self) -> Plan {
         let plan = recorded(decide::decide(&self.seen, self.now));
         self.take(&plan.steps);
         plan
     }
 
-    /// One pass in which the API server refuses what `refuses` picks.
+    /// Runs one pass in which the API server rejects the writes that `refuses` picks.
     fn refused_pass(&mut self, refuses: impl Fn(&Step) -> bool) {
         let plan = recorded(decide::decide(&self.seen, self.now));
         let at = plan.steps.iter().position(refuses).unwrap();
@@ -220,7 +220,7 @@ impl World {
         }
     }
 
-    /// Passes until nothing is written any more.
+    /// Runs passes until nothing is written any more.
     fn settle(&mut self) -> Vec<String> {
         for _ in 0..10 {
             let before = self.writes.len();
@@ -232,7 +232,7 @@ impl World {
         panic!("no rest: {:?}", self.writes);
     }
 
-    /// Ends every open run; `fails` says how on which host.
+    /// Ends every open run; `fails` lists hosts with their outcomes.
     fn finish(&mut self, fails: &[(&str, &str)]) {
         for run in &mut self.seen.runs {
             let run = Arc::make_mut(run);
@@ -258,7 +258,7 @@ impl World {
         }
     }
 
-    /// Ends runs, successfully, until none is open.
+    /// Ends runs successfully until none is open.
     fn deploy(&mut self) {
         for _ in 0..10 {
             self.settle();
@@ -363,14 +363,14 @@ fn two_hosts_share_each_run_and_become_ready() {
             "status DataPlaneNode n0",
             "status DataPlaneNode n1",
             "run install-os on n0,n1",
-            // The run is seen now.
+            // The run is observed now.
             "status DataPlaneNode n0",
             "status DataPlaneNode n1",
             "status DataPlaneRole compute",
         ]
     );
     world.finish(&[]);
-    // Nothing is written to the nodes in the middle of their chain.
+    // Nothing is written to the nodes in the middle of their service sequence.
     assert_eq!(world.settle(), ["run run-os on n0,n1", "status DataPlaneRole compute"]);
     world.finish(&[]);
     assert_eq!(
@@ -410,7 +410,7 @@ fn a_host_that_fails_stops_for_itself() {
     assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
     assert_eq!(world.condition(1, "Ready"), is("False", "TaskFailed"));
     assert!(world.role_message().starts_with("1/2 nodes are ready. n1: TaskFailed"));
-    // No human, no further attempt.
+    // Without a change by the user there is no further attempt.
     world.now = world.now.saturating_add(SignedDuration::from_hours(24)).unwrap();
     assert_eq!(world.settle(), [""; 0]);
 }
@@ -524,7 +524,7 @@ fn a_role_follows_its_data_plane_where_it_says_nothing_itself() {
     assert!(writes.contains(&"run install-os on n0,n1".to_owned()), "{writes:?}");
     assert_eq!(world.role_condition("DataPlaneFound"), is("True", "Found"));
     world.deploy();
-    // The data plane that is gone takes nothing back, and the role stays ready.
+    // Deleting the data plane reverts nothing, and the role stays ready.
     world.seen.data_plane = None;
     world.settle();
     assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
@@ -630,7 +630,7 @@ fn an_edit_that_cannot_be_deployed_is_never_ready_and_runs_nothing_when_it_can()
             assert_eq!(world.condition(0, "Ready"), is("False", "SshSecretNotFound"));
             assert_eq!(world.role_condition("Ready"), is("False", "SshSecretNotFound"));
         }
-        // Others follow these, and have nothing to do again.
+        // Others follow these values, and must not deploy again.
         let status = |it: &World| {
             let status = it.seen.nodes[0].status.clone().unwrap();
             (status.services, status.deployed_inputs, status.host_instance)
@@ -680,7 +680,7 @@ fn a_service_or_a_role_that_is_gone_leaves_the_record_of_what_was_deployed() {
     world.settle();
     assert_eq!(world.condition(0, "InputReady"), is("False", "ServiceNotFound"));
     assert_eq!(world.condition(0, "UpToDate"), is("Unknown", "InputMissing"));
-    // Nobody has deployed it there.
+    // Nothing was ever deployed to the host at this address.
     let mut moved = world.clone();
     let node = Arc::make_mut(&mut moved.seen.nodes[0]);
     node.spec.ansible_host = Some("192.0.2.99".into());

@@ -1,4 +1,4 @@
-//! Variables from ConfigMaps and Secrets: what is missing of them, and the Secret beside an inventory.
+//! Faults of variables from ConfigMaps and Secrets.
 
 use api::shared::DataSource;
 use kube::ResourceExt;
@@ -8,12 +8,12 @@ use crate::problem::Fault;
 use crate::role::observed::Observed;
 use crate::vars::{Objects, named};
 
-/// The reason of a variable's object that is missing.
+/// The reason when an object with variables is missing.
 pub const NOT_FOUND: &str = "VariablesNotFound";
-/// The reason of a variable's object that cannot be used.
+/// The reason when an object with variables cannot be used.
 pub const INVALID: &str = "VariablesInvalid";
 
-/// What is wrong with the objects that a level's list names; `place` says where the list stands.
+/// Returns the faults of the objects that a list names; `place` is the path of the list.
 pub fn faults(
     namespace: &str,
     objects: &Objects,
@@ -50,7 +50,7 @@ pub fn faults(
     faults
 }
 
-/// The faults of the role's list.
+/// Returns the faults of the role's list.
 pub fn of_role(seen: &Observed) -> Vec<Fault> {
     let Some(role) = &seen.role else { return Vec::new() };
     let Some(template) = &role.spec.node_template else { return Vec::new() };
@@ -59,19 +59,19 @@ pub fn of_role(seen: &Observed) -> Vec<Fault> {
     faults(&seen.namespace, &seen.objects, &template.ansible_vars_from, &place)
 }
 
-/// The faults of the node's list.
+/// Returns the faults of the node's list.
 pub fn of_node(seen: &Observed, node: &api::dataplane::Node) -> Vec<Fault> {
     let Some(section) = &node.spec.node else { return Vec::new() };
     let place = format!("spec.node.ansibleVarsFrom of OpenStackDataPlaneNode {}", node.name_any());
     faults(&seen.namespace, &seen.objects, &section.ansible_vars_from, &place)
 }
 
-/// Whether faults say that variables of the host cannot be told at present.
+/// Returns whether faults mean that variables of the host are unknown at present.
 pub fn are_unknown(faults: &[Fault]) -> bool {
     faults.iter().any(|it| [NOT_FOUND, INVALID].contains(&it.reason))
 }
 
-/// Whether any of these hosts has variables that come from Secrets.
+/// Returns whether any of these hosts has variables from Secrets.
 pub fn is_needed(hosts: &[&EffectiveSpec]) -> bool {
     hosts.iter().any(|it| !it.group_secrets.is_empty() || it.host_secrets().next().is_some())
 }

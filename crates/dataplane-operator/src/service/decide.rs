@@ -1,4 +1,4 @@
-//! The judgement on a service: what is restored and exposed, and what it says.
+//! The decision on a service: what to restore and expose, and its status.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::endpoints::decide::{LOOK_AGAIN, writes};
 use crate::service::observe::Observed;
 use crate::service::status::conditions;
 
-/// A look without a cause, for whatever no watch tells.
+/// Periodic requeue, for changes that no watch reports.
 const RESYNC: Duration = Duration::from_mins(15);
 
-/// Judges a service.
+/// Decides what to write for a service.
 pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
     let Some(service) = &seen.service else {
@@ -31,7 +31,7 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     }
     let restoration = default_services::restoration(service);
     let (restoring, notice) = restoration.unzip();
-    // What a human made a default service expose goes once it is restored.
+    // Ports that a user added to a default service disappear once it is restored.
     if let Some(ports) = seen.ports.as_ref().filter(|_| restoring.is_none()) {
         plan.steps.extend(writes(ports));
         if !ports.taken.is_empty() {
@@ -43,14 +43,14 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     plan
 }
 
-/// What is told when a write was refused.
+/// Returns the status step that reports a rejected write.
 pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
     let service = seen.service.as_ref();
     let steps = service.and_then(|it| status(seen, it, Some(rejected), now));
     Plan { steps: steps.into_iter().collect(), ..Plan::default() }
 }
 
-/// The status, with one Event more.
+/// Adds an Event to the status step.
 fn telling(mut status: Step, notice: Option<EventDraft>) -> Step {
     if let Write::Status { notices, .. } = &mut status.write {
         notices.extend(notice);

@@ -1,4 +1,4 @@
-//! Reads what the judgement on a service needs.
+//! Reads what the decision on a service needs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use operator_runtime::source_cache::SourceCache;
 
 use crate::{default_services, endpoints};
 
-/// How the names begin under which services read sources: groups read the same ones.
+/// Prefix of the keys under which services read sources, because node groups read the same ones.
 pub const READER: &str = "service/";
 
-/// The watched world.
+/// The caches that services are read from.
 pub struct Caches {
-    /// The services, who lists them, and what they expose.
+    /// The services, the objects that list them, and what they expose.
     pub ports: endpoints::Caches,
     /// All ConfigMaps and Secrets.
     pub sources: Arc<SourceCache>,
@@ -28,23 +28,23 @@ pub struct Caches {
     pub node_sets: Arc<Cache<NodeSet>>,
 }
 
-/// Plain copies of everything that was seen.
+/// Plain copies of everything that was observed.
 #[derive(Clone, Debug)]
 pub struct Observed {
     /// Its namespace.
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// The service; none where it is a default one that is to be made.
+    /// The service; `None` for a default service that is to be created.
     pub service: Option<Arc<Service>>,
-    /// Its data sources that exist, with their keys; of a single one they are not read, for they
-    /// clash with none.
+    /// Its existing data sources with their keys. A single source is not read, because its keys
+    /// cannot clash with others.
     pub sources: BTreeMap<SourceRef, Vec<String>>,
     /// What it exposes or is to expose.
     pub ports: Option<endpoints::Observed>,
 }
 
-/// Reads a service; `None` where it does not exist and is not to.
+/// Reads a service; `None` if it neither exists nor is to be created.
 pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let reader = Key::new(&key.namespace, format!("{READER}{}", key.name));
     let Key { namespace, name } = key.clone();
@@ -57,7 +57,7 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let held = default_services::as_it_holds(Arc::clone(&service));
     let named: BTreeSet<SourceRef> =
         sources_of(&held.spec).iter().map(|it| it.source(&namespace)).collect();
-    // Before reading, so that a change in between wakes the service again.
+    // Registered before reading, so that a change in between enqueues the service again.
     caches.sources.depends(&reader, named.clone());
     let sources = sources(caches, named).await?;
     let ports = endpoints::observe::observe(&caches.ports, &service).await?;
@@ -82,9 +82,10 @@ async fn sources(
     Ok(sources)
 }
 
-/// Whether a default service is missing that nobody lists, in a namespace with hosts.
+/// Returns whether to create a missing default service that no object lists, in a namespace with
+/// hosts.
 ///
-/// Whoever lists one makes it, so that a refusal is told there.
+/// An object that lists a default service creates it itself, so that it can report a rejection.
 fn is_to_be_made(caches: &Caches, key: &Key) -> bool {
     if default_services::find(&key.name).is_none() {
         return false;

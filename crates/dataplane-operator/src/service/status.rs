@@ -1,4 +1,4 @@
-//! What a service says: its faults, its playbook, its data sources and its ports.
+//! The status of a service: its faults, its playbook, its data sources and its ports.
 
 use api::conditions::{self, Condition, ConditionDraft, ConditionStatus, READY, first_names};
 use api::dataplane::Service;
@@ -14,22 +14,23 @@ use crate::role::build::play;
 use crate::service::observe::Observed;
 use crate::{collection, endpoints};
 
-/// The service can be deployed as it is written.
+/// Condition type: the service can be deployed as written.
 pub const SPEC_VALID: &str = "SpecValid";
-/// Something in the spec is without effect, or is to go; it does not affect Ready.
+/// Condition type: something in the spec has no effect or is deprecated. Does not affect `Ready`.
 pub const SPEC_WARNINGS: &str = "SpecWarnings";
-/// The project's own collection has the playbook; it does not affect Ready, for the runner image may
-/// be another one.
+/// Condition type: the project's collection contains the playbook. Does not affect `Ready`, because
+/// the runner image may be another one.
 pub const PLAYBOOK_INCLUDED: &str = "PlaybookIncluded";
-/// Every data source that is not optional exists.
+/// Condition type: every required data source exists.
 pub const DATA_SOURCES_USED: &str = "DataSourcesUsed";
-/// Several data sources have one key; it does not affect Ready, for the last one's is mounted.
+/// Condition type: several data sources have the same key. Does not affect `Ready`, because the
+/// last one is mounted.
 pub const DATA_SOURCE_KEYS_CLASH: &str = "DataSourceKeysClash";
 
-/// How many of a kind a message names.
+/// How many items of one kind a message names.
 const NAMED: usize = 5;
 
-/// Everything that is said of a service, as it holds.
+/// Returns all conditions of a service.
 pub fn conditions(
     seen: &Observed,
     service: &Service,
@@ -67,7 +68,7 @@ fn spec_warnings(service: &Service) -> ConditionDraft {
     ConditionDraft::good(SPEC_WARNINGS, "WithoutEffect", message(service, &found))
 }
 
-/// A condition that had better not hold, and does not: nothing to worry about.
+/// Returns a condition whose good state is False.
 fn fine(type_: &str, reason: &str, message: &str) -> ConditionDraft {
     ConditionDraft {
         type_: type_.to_owned(),
@@ -137,7 +138,8 @@ fn data_sources_used(seen: &Observed, service: &Service) -> ConditionDraft {
             service.name_any(),
             titles(missing)
         );
-        // Whoever lists the service says it as a warning; most default services are never listed.
+        // The objects that list the service report this as a warning; most default services are
+        // never listed.
         return ConditionDraft::waiting(DATA_SOURCES_USED, "DataSourceNotFound", text);
     }
     let mut text = if there.is_empty() {

@@ -1,4 +1,4 @@
-//! What becomes of a service and what it says, case by case.
+//! Tests: the writes and the status of a service, case by case.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::observe::Observed;
 use crate::condition_catalog::KINDS;
 use crate::default_services;
 
-/// A service of that name as the API server would hold it, and what was written to it.
+/// A service as the API server would hold it, and the writes to it.
 struct World {
     seen: Observed,
     writes: Vec<String>,
@@ -58,7 +58,7 @@ impl World {
         world
     }
 
-    /// The same, with data sources that exist.
+    /// Adds existing data sources.
     fn with(mut self, sources: &[(SourceRef, &[&str])]) -> Self {
         for (source, keys) in sources {
             let keys = keys.iter().map(|it| (*it).to_owned()).collect();
@@ -71,7 +71,7 @@ impl World {
         Arc::make_mut(self.seen.service.as_mut().unwrap())
     }
 
-    /// Passes until nothing is written any more.
+    /// Runs passes until nothing is written any more.
     fn settle(&mut self) -> Vec<String> {
         for _ in 0..5 {
             let plan = recorded(decide(&self.seen, Timestamp::UNIX_EPOCH));
@@ -117,7 +117,7 @@ impl World {
         find(&status.conditions, type_).unwrap()
     }
 
-    /// Settles, and says status, reason and message of a condition.
+    /// Settles, and returns status, reason and message of a condition.
     fn told(mut self, type_: &str) -> (ConditionStatus, String, String) {
         self.settle();
         let found = self.condition(type_);

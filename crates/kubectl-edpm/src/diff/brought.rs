@@ -1,4 +1,4 @@
-//! The options that a deployment would bring: those of the files that changed inputs end in.
+//! The options that a deployment would change: those in files that depend on changed inputs.
 
 use nova_config::conf::{CA_BUNDLE_FILE, DEFAULT_FILE, GENERATED_FILE, OVERRIDE_FILE};
 use nova_config::oslo::Entry;
@@ -12,7 +12,7 @@ use crate::named::Named;
 use crate::option_sources::{Given, Options};
 use crate::options::{File, files, shown};
 
-/// The options that a deployment would bring, file by file.
+/// Lists the options that a deployment would change, file by file.
 pub(super) fn brought(changes: &Changes, options: &Options<'_>, paint: Paint) -> String {
     let names: Vec<&str> = match changes {
         Changes::Inputs { names, .. } => names.iter().map(String::as_str).collect(),
@@ -35,7 +35,7 @@ pub(super) fn brought(changes: &Changes, options: &Options<'_>, paint: Paint) ->
     told(out)
 }
 
-/// The same of the objects that a service of type nova is given.
+/// Lists the options in changed objects of a service of type nova.
 pub(super) fn of_service(changes: &Changes, given: &Given, paint: Paint) -> String {
     let Changes::Inputs { names, .. } = changes else { return String::new() };
     let Some(files) = given.read() else {
@@ -51,7 +51,7 @@ pub(super) fn of_service(changes: &Changes, given: &Given, paint: Paint) -> Stri
     told(coming.map(|it| listed(it, it.entries.iter(), &files, paint)).collect())
 }
 
-/// Some of a file's options, where there are any.
+/// Lists the chosen options of a file; empty when there are none.
 fn listed<'a>(
     file: &File,
     chosen: impl Iterator<Item = &'a Entry>,
@@ -69,7 +69,7 @@ fn listed<'a>(
     format!("  {}, as it would reach the host:\n{lines}", file.name)
 }
 
-/// What cannot be told beside.
+/// Adds a note about what is unknown, unless the list is empty.
 fn told(mut out: String) -> String {
     if !out.is_empty() {
         out += "  which values the host has now is not known here: what was deployed is kept as \
@@ -78,7 +78,7 @@ fn told(mut out: String) -> String {
     out
 }
 
-/// Which later file takes the option's place.
+/// Names the later file that overrides the option, if any.
 fn overridden(entry: &Entry, file: &File, all: &[File]) -> String {
     let named = Named {
         names: vec![(entry.section.clone(), entry.key.clone())],
@@ -93,7 +93,7 @@ fn overridden(entry: &Entry, file: &File, all: &[File]) -> String {
     }
 }
 
-/// Whether an option of a file is made from an input.
+/// Whether an option of a file depends on an input.
 fn is_of(input: &str, file: &str, entry: &Entry) -> bool {
     match file {
         OVERRIDE_FILE => input == "customServiceConfig",
@@ -103,7 +103,7 @@ fn is_of(input: &str, file: &str, entry: &Entry) -> bool {
     }
 }
 
-/// The generated options that an input ends in.
+/// Returns the generated options that depend on an input.
 fn keys(input: &str) -> &'static [&'static str] {
     match input.rsplit(' ').next().unwrap_or_default() {
         "hostName" => &["host"],

@@ -1,5 +1,5 @@
-//! Which inputs differ from those of the last deployment: by the operator's own word, and by what can
-//! be compared here.
+//! The inputs that differ from those of the last deployment, from the operator's condition and from
+//! a local comparison.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::host::Host;
 use crate::option_sources::Options;
 use crate::stage::{Phase, Stage};
 
-/// How the operators begin when they name what changed.
+/// The prefix of the operators' message that lists changed inputs.
 const CHANGED: &str = "Changed since the last deployment: ";
 
 /// The changes of one stage.
@@ -26,7 +26,8 @@ pub(super) enum Changes {
 }
 
 impl Changes {
-    /// The names by the operator's own word, and what can be compared here: a status may lag behind.
+    /// Combines the operator's condition with a local comparison, because the status may lag
+    /// behind.
     pub(super) fn of(stage: &Stage<'_>, options: Option<&Options<'_>>) -> Self {
         let none = BTreeMap::new();
         let deployed = stage.deployed_inputs.unwrap_or(&none);
@@ -54,7 +55,7 @@ impl Changes {
         if names.is_empty() { Self::None } else { Self::Inputs { names, is_cut } }
     }
 
-    /// Only what concerns the host: parts of a node set may be another host's.
+    /// Removes the inputs of other hosts of the node set.
     pub(super) fn without_others(self, host: &Host<'_>) -> Self {
         let (Self::Inputs { mut names, is_cut }, Some(member)) = (self.clone(), &host.member)
         else {
@@ -65,7 +66,7 @@ impl Changes {
     }
 }
 
-/// The inputs among those that can be compared here which are not those of the last deployment.
+/// Returns the inputs that differ from the last deployment, among those that can be compared here.
 pub fn differing(stage: &Stage<'_>, options: &Options<'_>) -> Vec<String> {
     let none = BTreeMap::new();
     let deployed = stage.deployed_inputs.unwrap_or(&none);
@@ -73,10 +74,11 @@ pub fn differing(stage: &Stage<'_>, options: &Options<'_>) -> Vec<String> {
     all.filter(|(name, digest)| deployed.get(name) != digest.as_ref()).map(|it| it.0).collect()
 }
 
-/// The names in the operators' sentence, and whether it was cut.
+/// Parses the operators' message: the names, and whether the list is truncated. Returns `None` for
+/// another message.
 pub(super) fn listed(message: &str) -> Option<(Vec<String>, bool)> {
     let list = message.strip_prefix(CHANGED)?;
-    // Another sentence may follow; names hold dots, but no dot and a space.
+    // Another sentence may follow. Names contain dots, but no dot followed by a space.
     let list = list.split(". ").next().unwrap_or_default().trim_end_matches('.');
     let is_cut = list.ends_with('…');
     let mut names: Vec<String> = list.split(", ").map(str::to_owned).collect();
@@ -86,7 +88,7 @@ pub(super) fn listed(message: &str) -> Option<(Vec<String>, bool)> {
     Some((names, is_cut))
 }
 
-/// Digests of those inputs that a human's rights are enough for, as nova-operator makes them.
+/// Computes the digests of the inputs that the user may read, as nova-operator does.
 fn present(options: &Options<'_>) -> BTreeMap<String, Option<String>> {
     let spec = &options.compute.spec;
     let digest =

@@ -1,4 +1,4 @@
-//! Tests of what a deployment would change, on a compute whose options differ in every way.
+//! Tests of `diff`, on a compute whose options differ in every way.
 
 use api::conditions::ConditionStatus;
 use api::dataplane::{RunState, Service};
@@ -26,7 +26,7 @@ fn options<'a>(world: &'a World, rendered_custom: &str) -> Options<'a> {
     }
 }
 
-/// The world with a compute whose last deployment had the options that it has now.
+/// The test data with a compute whose last deployment had its current options.
 fn deployed() -> World {
     let mut world = testdata::world();
     testdata::deployed_with_present_inputs(&mut world);
@@ -66,7 +66,7 @@ fn what_has_run_with_the_new_inputs_is_not_said_to_run_again() {
     status.services[2].state = RunState::Failed;
     let text = told(&world, CUSTOM);
     assert!(text.contains("services that would run: nova-registered\n"), "{text}");
-    // Of an edit that the operator has not seen nothing has run.
+    // For an edit that the operator has not observed, nothing has run.
     world.computes[0].metadata.generation = Some(99);
     let text = told(&world, CUSTOM);
     assert!(text.contains("services that would run: nova, nova-registered\n"), "{text}");

@@ -1,36 +1,36 @@
-//! What is written so that something is tried again: an annotation, or another deployment.
+//! The write that requests another attempt: an annotation, or another deployment.
 
 use api::dataplane::Deployment;
 use api::dataplane::node::REDEPLOY as NODE_REDEPLOY;
 use nova_config::annotations::REDEPLOY;
 
-/// What is to be written so that something is tried again.
+/// A write that requests another attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Order {
     /// An annotation on an object.
     Annotation {
-        /// What it is.
+        /// The kind of the object.
         target: Target,
-        /// Its name.
+        /// The name of the object.
         name: String,
-        /// Whether nothing will run until deployment is switched on.
+        /// Whether nothing runs until deployment is enabled.
         is_off: bool,
     },
-    /// Another deployment, for one that has ended is never used again.
+    /// Another deployment, because one that has ended is never reused.
     Deployment(Box<Deployment>),
 }
 
-/// What can be asked for another attempt.
+/// The kind of object that takes the annotation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Target {
-    /// Every service of phase 0, and whatever stands on them.
+    /// A node: every service of phase 0, and the stages after it.
     Node,
-    /// libvirt and nova-compute.
+    /// A compute: libvirt and nova-compute.
     Compute,
 }
 
 impl Target {
-    /// The annotation.
+    /// Returns the annotation that requests another attempt.
     pub fn annotation(self) -> &'static str {
         match self {
             Self::Node => NODE_REDEPLOY,
@@ -38,7 +38,7 @@ impl Target {
         }
     }
 
-    /// The kind as kubectl prints it.
+    /// Returns the kind as kubectl prints it.
     pub fn printed(self) -> &'static str {
         match self {
             Self::Node => "openstackdataplanenode.dataplane.openstack.org",

@@ -1,4 +1,5 @@
-//! Another attempt on hosts of node sets: a deployment like the last one, of the hosts that need it.
+//! `retry` for hosts of node sets: a deployment like the last one, limited to the hosts that need
+//! it.
 
 use std::collections::BTreeSet;
 
@@ -19,11 +20,12 @@ use crate::object_meta::place;
 use crate::run::owner_of;
 use crate::snapshot::World;
 
-/// How much of a deployment's name another one begins with: the API server adds five letters, and
-/// names of deployments have 63 at most.
+/// The length of the name prefix: the API server appends five characters, and names of deployments
+/// have at most 63.
 const NAME: usize = 57;
 
-/// A deployment for a host on which the last one failed; of all its services where that is asked for.
+/// Returns a deployment for a host on which the last one failed; with `is_forced` also for a host
+/// without a failure, with all services. Otherwise it is an error.
 pub(super) fn of_member(host: &Host<'_>, member: &Member<'_>, is_forced: bool) -> Result<Order> {
     let namespace = host.namespace;
     let stage = &host.stages[0];
@@ -51,7 +53,7 @@ pub(super) fn of_member(host: &Host<'_>, member: &Member<'_>, is_forced: bool) -
     Ok(like(namespace, member.set_name(), &DeploymentSpec::default(), sets, &limit))
 }
 
-/// A deployment for those hosts of a run that failed in it; of all of its hosts where none did.
+/// Returns a deployment for the hosts that failed in a run, or for all of its hosts if none did.
 pub(super) fn of_run(
     caches: &World,
     namespace: &str,
@@ -89,7 +91,7 @@ fn is_open((progress, at): (&NodeSetProgress, &HostProgress)) -> bool {
     position(at) < progress.services.len()
 }
 
-/// A deployment with everything that another one was given, of some hosts alone.
+/// Returns a deployment with the spec of another one, limited to some hosts.
 fn like(
     namespace: &str,
     name: &str,
@@ -107,7 +109,8 @@ fn like(
     Order::Deployment(Box::new(deployment))
 }
 
-/// A deployment that has not ended tries again by itself, or has not begun.
+/// Returns the error for a deployment that has not ended, as it retries by itself, or has not
+/// begun.
 fn still_trying(host: &Host<'_>, deployment: &Deployment) -> Error {
     let name = place(deployment).1;
     let member = host.member.as_ref();

@@ -1,4 +1,4 @@
-//! What the run that only reads found out: files of host and container, and the process's own word.
+//! The answer of a query run: files of host and container, and the values of the process.
 
 use api::conditions::printable;
 use serde::Deserialize;
@@ -9,84 +9,87 @@ use crate::options::MASK;
 /// The report of the play `nova-option.yaml`.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Answer {
-    /// The folder of the host that nova-compute's files are copied from; empty without a container.
+    /// The directory on the host that nova-compute's files are copied from; empty without a
+    /// container.
     pub folder: String,
-    /// nova's files in it, each as the begin of its SHA-256 and its name.
+    /// nova's files in it, each as the prefix of its SHA-256 and its name.
     pub host: Vec<String>,
-    /// What the container's files tell.
+    /// The configuration according to the container's files.
     pub asked: Asked,
-    /// What the process says.
+    /// The value that the process reports.
     pub said: Told,
-    /// Why something is missing; empty where nothing is.
+    /// Why something is missing; empty or `None` when nothing is.
     #[serde(default)]
     pub problem: Option<String>,
-    /// podman's word for how the container is; empty without a container.
+    /// podman's container state; empty without a container.
     #[serde(default)]
     pub state: Option<String>,
 }
 
-/// What the container's files tell, read as nova-compute reads them.
+/// The configuration according to the container's files, read as nova-compute reads them.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Asked {
-    /// Seconds since 1970 at which the process began with its files laid out.
+    /// The Unix time at which the process started with its files in place.
     pub started: Option<i64>,
-    /// The files, each as the begin of its SHA-256 and its path.
+    /// The files, each as the prefix of its SHA-256 and its path.
     pub files: Vec<String>,
-    /// Files and folders that have changed since the process began.
+    /// Files and directories that have changed since the process started.
     pub newer: Vec<String>,
-    /// Where oslo.config says that the value comes from.
+    /// The location of the value, according to oslo.config.
     pub origin: Option<Origin>,
-    /// The value by these files.
+    /// The value according to these files.
     pub by_files: Option<Told>,
 }
 
-/// What oslo.config calls the location of a value.
+/// The location of a value in oslo.config's terms.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Origin {
-    /// `user` for a file, `environment`, or one of nova's own defaults.
+    /// `user` for a file, `environment`, `command_line`, or one of nova's own defaults.
     pub kind: String,
-    /// The file or the variable.
+    /// The file or the environment variable.
     pub detail: String,
 }
 
-/// A value, or its salted digest where it is secret; nothing where nothing is known.
+/// A value, or its salted digest if it is secret; all fields are empty when nothing is known.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq)]
 #[serde(default)]
 pub struct Told {
-    /// The value in the form of oslo.reports, which sorts lists.
+    /// The value in the format of oslo.reports, which sorts lists.
     pub value: Option<String>,
     /// Whether it must not be shown.
     pub hidden: bool,
-    /// The digest of a hidden one, where it is known.
+    /// The salted digest of a hidden value, if known.
     pub digest: Option<String>,
 }
 
 impl Answer {
-    /// Reads a run's report, without what a terminal would obey: it comes from a host.
+    /// Parses a run's report and removes terminal control sequences, because the text comes from a
+    /// host. Returns `None` when it is not such a report.
     pub fn of(report: &str) -> Option<Self> {
         let mut report: Value = serde_json::from_str(report).ok()?;
         clean(&mut report);
         serde_json::from_value(report).ok()
     }
 
-    /// The digest of a file on the host.
+    /// Returns the digest of a file on the host.
     pub fn on_host(&self, name: &str) -> Option<&str> {
         self.host.iter().find_map(|it| it.split_once(' ').filter(|it| it.1 == name)).map(|it| it.0)
     }
 
-    /// Digest and path of a file of that name in the container.
+    /// Returns digest and path of a file of this name in the container.
     pub fn in_container(&self, name: &str) -> Option<(&str, &str)> {
         let is_it = |it: &(&str, &str)| it.1.rsplit('/').next() == Some(name);
         self.asked.files.iter().find_map(|it| it.split_once(' ').filter(is_it))
     }
 
-    /// Why nova-compute has no container that runs; nothing where it has one, or nobody knows.
+    /// Returns why the nova-compute container does not run, or `None` when it runs or its state is
+    /// unknown.
     pub fn not_running(&self) -> Option<String> {
         let state = match self.state.as_deref()? {
             "running" => return None,
             "" => return Some("there is no such container on the host".to_owned()),
-            // The host's word is repeated only where it is one of podman's.
+            // The host's text is repeated only if it is a known podman state.
             known @ ("configured" | "created" | "exited" | "paused" | "stopped" | "stopping") => {
                 format!(" ({known})")
             }
@@ -95,7 +98,7 @@ impl Answer {
         Some(format!("the container does not run{state}"))
     }
 
-    /// Why something is missing.
+    /// Returns why something is missing, if anything is.
     pub fn problem(&self) -> Option<&str> {
         self.problem.as_deref().map(str::trim).filter(|it| !it.is_empty())
     }
@@ -111,12 +114,12 @@ fn clean(value: &mut Value) {
 }
 
 impl Told {
-    /// Whether there is anything.
+    /// Whether the value is known, if only as hidden.
     pub fn is_known(&self) -> bool {
         self.value.is_some() || self.hidden
     }
 
-    /// The value as it may be shown.
+    /// Returns the value for display, masked if secret.
     pub fn shown(&self) -> String {
         match (&self.value, &self.digest) {
             (_, Some(digest)) => format!("{MASK} (salted digest {digest})"),

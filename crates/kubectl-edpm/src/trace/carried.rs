@@ -1,4 +1,5 @@
-//! From the cluster into a pod: the run that brings the files, its Job, and what the play was given.
+//! The steps from the cluster into a pod: the run that copies the files, its Job, and the pod's
+//! files.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +20,7 @@ use crate::host::Step;
 use crate::logs::job_of;
 use crate::options::{File, Object};
 
-/// The folder of nova's files in the pod of a run.
+/// The directory of nova's files in the pod of a run.
 const IN_POD: &str = "/var/lib/openstack/configs/nova";
 
 pub(super) fn run(seen: &Seen<'_>, came: &Came<'_>) -> Stop {
@@ -70,7 +71,7 @@ pub(super) fn run(seen: &Seen<'_>, came: &Came<'_>) -> Stop {
     stop(Mark::Ok, lines)
 }
 
-/// Why a success does not count for what is written now.
+/// Says why a successful run does not count for the current inputs.
 fn other_inputs(seen: &Seen<'_>) -> String {
     let told = seen.stage.condition(UP_TO_DATE).filter(|it| it.status != ConditionStatus::True);
     match told {
@@ -139,7 +140,7 @@ pub(super) fn in_pod(came: &Came<'_>) -> Stop {
     match reported(run).as_ref().map(|it| it.get(&file.name)) {
         None => stop(Mark::Unknown, format!("the play did not tell what {path} was")),
         Some(None) => stop(Mark::NotYet, format!("the play found no {path}")),
-        // Runs of an earlier release told the digest of the whole file.
+        // Runs of an earlier release reported the digest of the whole file.
         Some(Some(digest)) if *digest == file.digest => {
             stop(Mark::Ok, format!("{path} had SHA-256 {digest}…, says the play, as it has now"))
         }
@@ -154,7 +155,8 @@ pub(super) fn in_pod(came: &Came<'_>) -> Stop {
     }
 }
 
-/// The begins of the digests of nova's files in the pod, where the play told them.
+/// Returns the digest prefixes of nova's files in the pod, or `None` when the play did not report
+/// them.
 pub(super) fn reported(run: &AnsibleEe) -> Option<BTreeMap<String, String>> {
     #[derive(Deserialize)]
     struct Report {
@@ -164,7 +166,7 @@ pub(super) fn reported(run: &AnsibleEe) -> Option<BTreeMap<String, String>> {
     serde_json::from_str::<Report>(report).ok().map(|it| it.files)
 }
 
-/// Where a run mounts a file, by its own spec.
+/// Returns the mount path of a file according to the spec of the run.
 fn mounted(run: &AnsibleEe, file: &File) -> Option<String> {
     let all = || run.spec.extra_mounts.iter().filter(|it| it.reaches_runs());
     let volumes: Vec<&Volume> = all().flat_map(|it| &it.volumes).collect();
@@ -172,7 +174,7 @@ fn mounted(run: &AnsibleEe, file: &File) -> Option<String> {
     path(&volumes, &mounts, &file.object, &file.name)
 }
 
-/// Where the Job's runner container sees a file.
+/// Returns the path of a file in the Job's runner container.
 fn mounted_by_job(job: &Job, run: &AnsibleEe, file: &File) -> Option<String> {
     let pod = job.spec.as_ref()?.template.spec.as_ref()?;
     let container = pod.containers.iter().find(|it| it.name == run.spec.name)?;
@@ -181,7 +183,7 @@ fn mounted_by_job(job: &Job, run: &AnsibleEe, file: &File) -> Option<String> {
     path(&volumes, &mounts, &file.object, &file.name)
 }
 
-/// The path at which volumes and mounts put a key of an object.
+/// Returns the path at which volumes and mounts place a key of an object.
 fn path(
     volumes: &[&Volume],
     mounts: &[&VolumeMount],
@@ -198,7 +200,7 @@ fn path(
     })
 }
 
-/// Under which name a volume holds a key of an object.
+/// Returns the file name of an object's key in a volume, or `None` when the volume lacks it.
 fn file_of(volume: &Volume, object: &Object, key: &str) -> Option<String> {
     let items: Option<&Vec<KeyToPath>> = if object.is_secret {
         let secret = volume.secret.as_ref()?;

@@ -1,4 +1,4 @@
-//! The road of a compute: what was written for it, and the Secret that is rendered from that.
+//! The steps for a compute: its configuration as written, and the Secret rendered from it.
 
 use api::conditions::ConditionStatus;
 use kube::ResourceExt;
@@ -86,7 +86,7 @@ fn in_secret(seen: &Seen<'_>, options: &Options<'_>, named: &Named, rendered: &[
     seen.outdone(stop(mark, lines), rendered, named)
 }
 
-/// The files that were not rendered from what stands there now, as far as this option goes.
+/// Lists the files whose rendered text differs in this option from what is written now.
 fn behind(seen: &Seen<'_>, options: &Options<'_>, rendered: &[File], named: &Named) -> Vec<String> {
     let custom = options.compute.spec.custom_service_config.as_deref();
     let default = options.default_config.as_ref().and_then(|it| it.text.found());
@@ -110,14 +110,14 @@ fn behind(seen: &Seen<'_>, options: &Options<'_>, rendered: &[File], named: &Nam
     texts.into_iter().flatten().filter(is_behind).map(told).collect()
 }
 
-/// Whether the texts that decide are those of the last deployment, or of the one that goes on.
+/// Whether the deciding texts are those of the last deployment, or of the one in progress.
 fn is_deployed(seen: &Seen<'_>, options: &Options<'_>, winner: Option<&str>) -> bool {
     let is_succeeded = |it: &Progress<'_>| it.state == Step::Succeeded;
     let progress = seen.host.progress(seen.stage);
     let nova_is_done = progress.iter().any(|it| it.service == NOVA && is_succeeded(it));
     let goes_on = progress.iter().any(|it| !is_succeeded(it));
     if goes_on {
-        // A change that concerned nova would have made it due again.
+        // A change that affects nova would have made it due again.
         return nova_is_done && seen.stage.deploys == Some(true);
     }
     if !nova_is_done {

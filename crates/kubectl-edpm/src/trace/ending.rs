@@ -1,4 +1,5 @@
-//! What a trace comes to: the value in force, or the step at which the option stops and what to do.
+//! The last lines of a trace: the value in force, or the step at which the option stops and what to
+//! do.
 
 use super::next;
 use super::seen::Seen;
@@ -6,20 +7,21 @@ use super::stop::{Mark, Stop};
 use super::way::Came;
 use crate::options::value;
 
-/// Whether the option is in force, as far as anybody was asked.
+/// Whether the option is in force, as far as the trace has checked.
 pub(super) fn is_in_force(stops: &[Stop], seen: &Seen<'_>, came: &Came<'_>) -> bool {
     let is_open = stops.iter().any(|it| it.mark.is_open());
     !is_open && came.way.files.is_some() && unanswered(stops, seen).is_none()
 }
 
-/// The step of the process that was asked and did not tell, by its number.
+/// Returns the number of the process step if nova-compute was queried and did not report the
+/// option.
 fn unanswered(stops: &[Stop], seen: &Seen<'_>) -> Option<usize> {
     seen.answer.as_ref()?;
     let at = stops.iter().position(|it| it.name == "process" && it.mark == Mark::Unknown)?;
     Some(at + 1)
 }
 
-/// The last lines.
+/// Returns the last lines of a trace.
 pub(super) fn text(stops: &[Stop], seen: &Seen<'_>, came: &Came<'_>) -> String {
     let in_force = in_force(stops, seen, came);
     match stops.iter().position(|it| it.mark.is_open()) {
@@ -45,7 +47,7 @@ pub(super) fn text(stops: &[Stop], seen: &Seen<'_>, came: &Came<'_>) -> String {
     }
 }
 
-/// The process's own word.
+/// Returns the value that the process reports, if known.
 fn in_force(stops: &[Stop], seen: &Seen<'_>, came: &Came<'_>) -> Option<String> {
     let answer = seen.said().filter(|it| it.said.is_known())?;
     let origin = answer.asked.origin.as_ref().filter(|it| it.kind == "user");

@@ -1,4 +1,4 @@
-//! What a human does next about the step at which an option stops.
+//! The advice for the user at the step at which an option stops.
 
 use kube::ResourceExt as _;
 
@@ -8,7 +8,7 @@ use crate::host::{Host, Step};
 use crate::kinds::DEPLOYMENT;
 use crate::option_sources::Road;
 
-/// The sentence without its end; nothing where the step itself tells it.
+/// Returns the advice without a full stop, or `None` when the step itself says it.
 pub(super) fn of(stop: &Stop, seen: &Seen<'_>, service: &str) -> Option<String> {
     let host = &seen.host.name;
     let again = format!("kubectl edpm retry {host} --force");
@@ -71,7 +71,7 @@ fn written(seen: &Seen<'_>) -> String {
     }
 }
 
-/// Files that another one outdoes are all rendered.
+/// A stale mark here means that all files are rendered and a later one overrides the option.
 fn rendered(stop: &Stop, host: &str) -> String {
     if stop.mark == Mark::Stale {
         return "write the option where the file that is read last is made from, or take it out \
@@ -83,7 +83,7 @@ fn rendered(stop: &Stop, host: &str) -> String {
     )
 }
 
-/// Whose list of services the host follows.
+/// Returns the object whose service list applies to the host.
 fn lister<'a>(host: &'a Host<'_>) -> &'a str {
     let own = host.stages.first().map(|it| it.name);
     host.group.as_ref().map(|it| it.name).or(own).unwrap_or_default()
@@ -106,10 +106,10 @@ fn has_read_older_files(seen: &Seen<'_>) -> bool {
     seen.said().is_some_and(|it| !it.asked.newer.is_empty())
 }
 
-/// The file from which the process has its value.
+/// Returns the file that the process has its value from.
 fn other_origin<'a>(seen: &'a Seen<'_>) -> Option<&'a str> {
     let answer = seen.said()?;
-    // A process that has other values than its files has read older ones.
+    // A process whose values differ from its files has read older ones.
     let is_read = answer.asked.by_files.as_ref() == Some(&answer.said);
     let origin = answer.asked.origin.as_ref().filter(|it| is_read && it.kind == "user")?;
     Some(&origin.detail)

@@ -1,5 +1,5 @@
-//! What the road of a service has beside on hosts of node sets: what kustomize generated, the
-//! deployment, and what a human does next.
+//! Additional steps for hosts of node sets: the ConfigMap that kustomize generated, and the
+//! deployment.
 
 use api::conditions::{READY, find};
 use api::dataplane::Deployment;
@@ -18,8 +18,8 @@ use crate::node_set_host::Member;
 use crate::option_sources::Given;
 use crate::options::{Content, File};
 
-/// The ConfigMap as it was generated: by the human's manifests, or by what `kubectl apply` keeps of
-/// them.
+/// Checks the ConfigMap as generated, from the user's manifests or from the manifest that `kubectl
+/// apply` recorded.
 pub(super) fn generated(seen: &Seen<'_>, given: &Given, named: &Named) -> Stop {
     let stop = |mark, lines| Stop { name: "generated", mark, lines };
     let found = given.sources.iter().filter_map(|(_, it)| it.found());
@@ -58,7 +58,7 @@ pub(super) fn generated(seen: &Seen<'_>, given: &Given, named: &Named) -> Stop {
     seen.blocked(stop, &files, named)
 }
 
-/// The objects that are not what the deployment was given.
+/// Returns the objects that differ from those that the deployment used.
 pub(super) fn changed(seen: &Seen<'_>, given: &Given) -> Vec<String> {
     let Some(status) = seen.stage.deployment.and_then(|it| it.status.as_ref()) else {
         return vec![];
@@ -72,7 +72,7 @@ pub(super) fn changed(seen: &Seen<'_>, given: &Given) -> Vec<String> {
             Read::Refused(_) => continue,
         };
         let is_changed = match (used.get(&source.name), present) {
-            // Only the operator has the key; it tells what has changed.
+            // Only the operator has the key; its condition lists what has changed.
             (Some(text), Some(_)) if is_keyed(text) => is_told(
                 seen,
                 &format!("{} of service {}", source.title(), given.service.name_any()),
@@ -86,7 +86,7 @@ pub(super) fn changed(seen: &Seen<'_>, given: &Given) -> Vec<String> {
     changed
 }
 
-/// Whether the node set names an input as changed since the last deployment.
+/// Whether the node set lists an input as changed since the last deployment.
 fn is_told(seen: &Seen<'_>, input: &str) -> bool {
     seen.stage.condition(UP_TO_DATE).is_some_and(|it| it.message.contains(input))
 }
@@ -116,7 +116,7 @@ pub(super) fn deployment(
     stop(Mark::NotYet, lines)
 }
 
-/// Why no deployment has brought a service.
+/// Says why no deployment has run a service.
 fn none(member: &Member<'_>, service: &str) -> String {
     let set = member.set_name();
     let Some(newest) = member.deployments.last() else {

@@ -1,17 +1,17 @@
-//! Where an option is set: one line of text for each place.
+//! The places where an option is set, one line of text each.
 
 use nova_config::oslo::Entry;
 
 use crate::named::Named;
 use crate::options::{File, shown};
 
-/// Every line of a text that sets the option.
+/// Lists every line of a text that sets the option.
 pub(super) fn places(place: &str, entries: &[Entry], named: &Named) -> Vec<String> {
     let found = named.entries(entries);
     found.into_iter().map(|it| format!("{place}, line {}: {}", it.line, shown(it))).collect()
 }
 
-/// Which of the files set the option, and which of them decides.
+/// Lists the entries of all files that set the option, and marks the one that wins.
 pub(super) fn winners(files: &[File], named: &Named) -> Vec<String> {
     let winner = named.winner(files);
     let mut lines = Vec::new();

@@ -1,4 +1,4 @@
-//! On the host: its files, those of the container, and what the running process says.
+//! The steps on the host: its files, those of the container, and the value in the process.
 
 use jiff::Timestamp;
 
@@ -8,9 +8,9 @@ use super::stop::{Mark, Stop};
 use super::way::Came;
 use crate::named::Named;
 
-/// The folder of nova's files on the host.
+/// The directory of nova's files on the host.
 const ON_HOST: &str = "/var/lib/openstack/config/nova";
-/// The same in the container of nova-compute.
+/// The directory of nova's files in the nova-compute container.
 const IN_CONTAINER: &str = "/etc/nova/nova.conf.d";
 
 pub(super) fn on_host(seen: &Seen<'_>, came: &Came<'_>) -> Stop {
@@ -80,7 +80,7 @@ fn blocked(answer: &Answer, name: &str, digest: &str) -> Stop {
     Stop { name: "container", mark, lines: vec![line] }
 }
 
-/// A file by the begin of its digest, against what it should be.
+/// Compares the digest prefix of a file with the expected one.
 fn compared(place: &str, found: Option<&str>, wanted: &str) -> (Mark, String) {
     match found {
         None => (Mark::NotYet, format!("{place} does not exist")),
@@ -113,7 +113,7 @@ pub(super) fn process(seen: &Seen<'_>, came: &Came<'_>, named: &Named) -> Stop {
     let mut lines =
         vec![format!("{option} = {}, says nova-compute, {}", said.shown(), since(asked))];
     let by_files = asked.by_files.clone().unwrap_or_default();
-    // A value that the process hides altogether can only be told by what it has read.
+    // A value that the process hides entirely can only be checked by the files that it has read.
     let is_same = by_files == *said || (said.hidden && said.digest.is_none() && by_files.hidden);
     if !is_same && by_files.is_known() {
         lines.push(format!("its files say {} now: it has not read them", by_files.shown()));

@@ -1,4 +1,4 @@
-//! Everything that a trace is made from, and what of it decides how far a step has come.
+//! The inputs of a trace, and checks that the steps share.
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
@@ -13,59 +13,60 @@ use crate::option_sources::Road;
 use crate::options::File;
 use crate::stage::Stage;
 
-/// Everything that a trace is made from.
+/// The inputs of a trace.
 pub struct Seen<'a> {
     /// The host.
     pub host: &'a Host<'a>,
-    /// Its stage in which nova's files are brought.
+    /// The stage that deploys nova's files.
     pub stage: &'a Stage<'a>,
-    /// What the files are made from.
+    /// The source of the files.
     pub road: Road<'a>,
-    /// The file of nova-compute's that the option is to come from, where one is named.
+    /// The file of nova-compute that the user expects the option in, if named.
     pub file: Option<String>,
-    /// The human's own file, where one is named.
+    /// The user's own file, if named.
     pub snippet: Option<Snippet>,
-    /// The manifests that the human generated, where they are named.
+    /// The user's generated manifests, if named.
     pub generated: Option<Generated>,
-    /// The Job of the newest run that brings the files, where that run is kept and has one.
+    /// The Job of the newest run that copies the files, if that run is kept and has one.
     pub job: Option<Read<Job>>,
     /// The pod of that Job.
     pub pod: Option<Read<Pod>>,
-    /// What the host was found to have, or why that is not known; nothing where nobody asked.
+    /// The answer of the host, or why there is none; `None` without `--ask`.
     pub answer: Option<Result<Answer, String>>,
 }
 
-/// A file that a human keeps outside of the cluster.
+/// A file that the user keeps outside the cluster.
 #[derive(Clone, Debug)]
 pub struct Snippet {
-    /// Where.
+    /// Its path.
     pub path: String,
     /// Its text.
     pub text: String,
 }
 
-/// The ConfigMaps of manifests that a human keeps outside of the cluster.
+/// The ConfigMaps in manifests that the user keeps outside the cluster.
 #[derive(Clone, Debug)]
 pub struct Generated {
-    /// Where.
+    /// Their path.
     pub path: String,
     /// All their keys.
     pub files: Vec<File>,
 }
 
 impl Seen<'_> {
-    /// What the host was found to have, where it was asked and has told.
+    /// Returns the answer of the host, if it was queried and has answered.
     pub(super) fn said(&self) -> Option<&Answer> {
         self.answer.as_ref().and_then(|it| it.as_ref().ok())
     }
 
-    /// Whether the human says that somebody has set the option.
+    /// Whether the user's arguments imply that the option is set: a file is named, or the snippet
+    /// sets it.
     pub(super) fn is_expected(&self, named: &Named) -> bool {
         let sets = |it: &Snippet| !named.entries(&parse(&it.text).0).is_empty();
         self.file.is_some() || self.snippet.as_ref().is_some_and(sets)
     }
 
-    /// A step that is to have the option in the file that the human named.
+    /// Marks a step `NotYet` if the file that the user named does not set the option.
     pub(super) fn blocked(&self, mut stop: Stop, files: &[&File], named: &Named) -> Stop {
         let Some(asked) = &self.file else { return stop };
         let sets = |it: &&File| it.name == *asked && !named.entries(&it.entries).is_empty();
@@ -76,7 +77,7 @@ impl Seen<'_> {
         stop
     }
 
-    /// The same, where no later file may replace it.
+    /// Also marks a step `Stale` if a later file overrides the option.
     pub(super) fn outdone(&self, stop: Stop, files: &[File], named: &Named) -> Stop {
         let all: Vec<&File> = files.iter().collect();
         let mut stop = self.blocked(stop, &all, named);
@@ -91,7 +92,7 @@ impl Seen<'_> {
         stop
     }
 
-    /// A step whose values are to be those of the human's own file, where one is named.
+    /// Marks a step `NotYet` or `Stale` if it lacks the value of the user's snippet.
     pub(super) fn compared(&self, mut stop: Stop, found: &[String], named: &Named) -> Stop {
         let Some(snippet) = &self.snippet else { return stop };
         let entries = parse(&snippet.text).0;

@@ -1,5 +1,5 @@
-//! The road of a service: the ConfigMaps and Secrets that an `OpenStackDataPlaneService` mounts, and
-//! who lists it. Hosts of node sets have more steps on it: [`node_set`].
+//! The steps for a service: the ConfigMaps and Secrets that an `OpenStackDataPlaneService` mounts,
+//! and the object that lists it. Hosts of node sets have additional steps: [`node_set`].
 
 use api::conditions::ConditionStatus;
 use kube::ResourceExt;
@@ -141,8 +141,9 @@ fn has_succeeded(seen: &Seen<'_>, given: &Given) -> bool {
     progress.iter().any(|it| it.service == name && it.state == Step::Succeeded)
 }
 
-/// Whether the run says that it was given the file that decides as it is now, and none after it that
-/// is another one now; what it says is the best witness.
+/// Whether the run reported the deciding file and all later ones with their current digests.
+/// Returns `None` when the run is not kept or has no report. The report is the most reliable
+/// evidence.
 fn is_told(seen: &Seen<'_>, given: &Given, winner: Option<&File>, files: &[File]) -> Option<bool> {
     let name = given.service.name_any();
     let progress = seen.host.progress(seen.stage);
@@ -154,7 +155,7 @@ fn is_told(seen: &Seen<'_>, given: &Given, winner: Option<&File>, files: &[File]
     Some(winner.is_none_or(is_same) && later.all(is_kept))
 }
 
-/// The object that a service names.
+/// Returns the object that a source refers to.
 fn object(source: &Source) -> Object {
     Object { is_secret: source.is_secret, name: source.name.clone() }
 }

@@ -1,28 +1,28 @@
-//! One step of the way, and how far the option has come there.
+//! One step of a trace, and whether the option has reached it.
 
 use crate::color::Tone;
 
-/// One step of the way.
+/// One step of a trace.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Stop {
     /// Its name.
     pub(super) name: &'static str,
-    /// How far the option has come there.
+    /// Whether the option has reached it.
     pub(super) mark: Mark,
-    /// What is there.
+    /// The details, one line each.
     pub(super) lines: Vec<String>,
 }
 
-/// How far an option has come.
+/// Whether an option has reached a step.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Mark {
-    /// It is there.
+    /// The option is present.
     Ok,
-    /// It is not there yet.
+    /// The option is not present yet.
     NotYet,
-    /// Something else is there, of earlier or of another origin.
+    /// Another value is present, of an earlier deployment or another origin.
     Stale,
-    /// Nobody knows.
+    /// The state is unknown.
     Unknown,
 }
 
@@ -44,7 +44,7 @@ impl Mark {
         }
     }
 
-    /// Whether what was written has not come that far.
+    /// Whether the option has not reached the step.
     pub(super) fn is_open(self) -> bool {
         matches!(self, Self::NotYet | Self::Stale)
     }

@@ -1,4 +1,4 @@
-//! Tests of the way of an option, with each step in turn being the one that is missing.
+//! Tests of `trace`, with each step in turn as the one that is missing.
 
 use api::ansibleee::JobStatus;
 use api::dataplane::RunState;
@@ -18,7 +18,7 @@ use crate::testdata;
 mod by_node_set;
 mod by_service;
 
-/// What there is beside the world.
+/// Inputs of a trace besides the objects.
 struct Around {
     rendered: Read<k8s_openapi::api::core::v1::Secret>,
     default: Read<(String, String)>,
@@ -56,7 +56,7 @@ fn deployed() -> (World, Around) {
     (world, around)
 }
 
-/// The same, and the host was asked.
+/// The same, with an answer of the host.
 fn asked() -> (World, Around) {
     let (world, mut around) = deployed();
     let files = files(around.rendered.found().unwrap());
@@ -97,7 +97,7 @@ fn traced(world: &World, around: &Around, section: &str, key: &str) -> String {
     with(world, around, |seen| message(seen, (section, key), &named, Paint::default()).text)
 }
 
-/// The marks of the steps of the asked option, each by its name.
+/// The marks of the steps, by name.
 fn marks(seen: &Seen<'_>) -> Vec<(&'static str, Mark)> {
     let named = Named::new("libvirt", "cpu_models", Release::newest());
     let way = seen.way(&named);
@@ -137,7 +137,7 @@ fn is_in_force(world: &World, around: &Around) -> bool {
 
 type Break = fn(&mut World, &mut Around);
 
-/// What makes each step in turn the one at which the option stops.
+/// Changes that make each step in turn the one at which the option stops.
 fn breaks() -> [(&'static str, Mark, Break); 11] {
     [
         ("snippet", Mark::NotYet, |_, it| it.snippet = Some(snippet("[DEFAULT]\ndebug = true\n"))),

@@ -1,4 +1,4 @@
-//! The way up to the files that a run is to bring, the file of it that decides, and its service.
+//! The first part of a trace, up to the files that a run copies.
 
 use api::ansibleee::AnsibleEe;
 use nova_config::oslo::Entry;
@@ -7,19 +7,19 @@ use super::stop::Stop;
 use crate::host::Progress;
 use crate::options::File;
 
-/// A road up to the files that a run is to bring.
+/// The steps up to the files that a run copies.
 pub(super) struct Way {
-    /// The service whose runs bring them.
+    /// The service whose runs copy the files.
     pub(super) service: String,
     /// The steps so far.
     pub(super) stops: Vec<Stop>,
-    /// The files that nova-compute is to read, in its order; nothing where they cannot be read.
+    /// The files that nova-compute is to read, in its order; `None` when they cannot be read.
     pub(super) files: Option<Vec<File>>,
-    /// Whether the present files are those of the last deployment, or of the one that goes on.
+    /// Whether the current files are those of the last deployment, or of the one in progress.
     pub(super) is_deployed: bool,
 }
 
-/// A way, the file of it that decides, and how its service stands.
+/// The steps, the file and entry that take effect, and the progress of the service.
 pub(super) struct Came<'a> {
     pub(super) way: &'a Way,
     pub(super) winner: Option<(&'a File, &'a Entry)>,

@@ -1,8 +1,8 @@
-//! What a compute must know of its cell, read from the `NovaCell` and its two Secrets.
+//! What a compute needs from its cell, read from the `NovaCell` and its two Secrets.
 //!
-//! Upstream's `NovaCell` has no field for region, domains, project, certificate authorities or the
-//! console proxy. They are read from optional keys of the Secret `spec.secret`, beside the password
-//! that they belong to, so that nothing of them is fixed in the operator:
+//! The upstream `NovaCell` has no field for region, domains, project, certificate authorities or
+//! the console proxy. They are read from optional keys of the Secret `spec.secret`, next to the
+//! password that they belong to, so that the operator fixes none of them:
 //!
 //! | key | without it |
 //! | --- | --- |
@@ -15,9 +15,9 @@
 //! | `NoVNCProxyURL` | no VNC console (`[vnc] enabled = False`) |
 //! | `quorum_queues` (upstream's name) | `false` |
 //!
-//! `transport_url` in the Secret `spec.cellMessageBusSecretName` is required too.
-//! One line break at the end of a value is ignored: `echo … | base64` leaves one by mistake, and no
-//! option of oslo.config could hold it.
+//! `transport_url` in the Secret `spec.cellMessageBusSecretName` is required too. One line break at
+//! the end of a value is ignored: `echo … | base64` adds one by mistake, and no option of
+//! oslo.config could contain it.
 
 use std::collections::BTreeMap;
 use std::{fmt, str};
@@ -39,29 +39,29 @@ pub const PROJECT_NAME: &str = "ProjectName";
 pub const CA_BUNDLE: &str = "CABundle";
 /// Key of the console proxy's public URL.
 pub const NO_VNC_PROXY_URL: &str = "NoVNCProxyURL";
-/// Key that says whether the message bus has quorum queues.
+/// Key of the flag for quorum queues on the message bus.
 pub const QUORUM_QUEUES: &str = "quorum_queues";
-/// Key of the message bus.
+/// Key of the URL of the message bus.
 pub const TRANSPORT_URL: &str = "transport_url";
 
-/// What is wrong with a value that is no bundle of certificates.
+/// The fault of a value that is not a bundle of certificates.
 const BUNDLE_UNREADABLE: &str = "holds no readable certificate; it must be PEM";
 
 /// The page that noVNC serves below the proxy's URL.
 const CONSOLE_PAGE: &str = "/vnc_lite.html";
 
-/// A Secret's content.
+/// The content of a Secret.
 #[derive(Clone)]
 pub struct SecretView<'a> {
-    /// Its namespace.
+    /// The namespace of the Secret.
     pub namespace: &'a str,
-    /// Its name.
+    /// The name of the Secret.
     pub name: &'a str,
     /// Its `data`, decoded.
     pub data: BTreeMap<&'a str, &'a [u8]>,
 }
 
-/// What a cell is read from.
+/// The inputs of a cell.
 #[derive(Clone)]
 pub struct CellInput<'a> {
     /// `spec.keystoneAuthURL`.
@@ -72,18 +72,19 @@ pub struct CellInput<'a> {
     pub secret: SecretView<'a>,
     /// The Secret `spec.cellMessageBusSecretName`.
     pub message_bus: SecretView<'a>,
-    /// Whether a text is a bundle of certificates; this crate links no TLS library.
+    /// Whether a text is a bundle of certificates; a parameter, because this crate links no TLS
+    /// library.
     pub is_ca_bundle: fn(&str) -> bool,
 }
 
-/// A cell as its computes see it: complete, and every value fit for a file.
+/// A cell as its computes use it: complete, and every value can be written to a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CellView {
-    /// The message bus as one value.
+    /// The URL of the message bus as one value.
     pub transport_url: Value,
-    /// The message bus taken apart, for a login to it.
+    /// The parsed URL of the message bus, for a login.
     pub message_bus: TransportUrl,
-    /// Where Keystone answers.
+    /// The URL of Keystone.
     pub keystone_auth_url: Value,
     /// Nova's user in Keystone.
     pub service_user: Value,
@@ -97,9 +98,9 @@ pub struct CellView {
     pub user_domain: Value,
     /// The services' project.
     pub project: Value,
-    /// The certificate authorities as PEM.
+    /// The certificate authorities as PEM, or `None` to use those of the image.
     pub ca_bundle: Option<String>,
-    /// The page that shows a guest's VNC console.
+    /// The page that shows a guest's VNC console, or `None` without a console.
     pub console_url: Option<Value>,
     /// Whether the message bus has quorum queues.
     pub quorum_queues: bool,
@@ -128,7 +129,7 @@ pub enum CellFaultReason {
 }
 
 impl CellView {
-    /// Reads a cell; every fault of it at once, so that a human mends them in one go.
+    /// Reads a cell; reports all of its faults at once, so that the user can correct them together.
     pub fn read(input: &CellInput<'_>) -> Result<Self, Vec<CellFault>> {
         let CellInput { keystone_auth_url, service_user, secret, message_bus, is_ca_bundle } =
             input;
@@ -155,7 +156,7 @@ impl CellView {
         (secret, is_ca_bundle): (&SecretView<'_>, fn(&str) -> bool),
         faults: &mut Faults,
     ) -> Option<Self> {
-        // Each is asked for before any `?`, so that no fault hides another.
+        // All keys are read before any `?`, so that no fault hides another.
         let password = faults.required(secret, SERVICE_PASSWORD);
         let region = faults.or_default(secret, REGION_NAME, "regionOne");
         let project_domain = faults.or_default(secret, PROJECT_DOMAIN, "Default");
@@ -181,14 +182,14 @@ impl CellView {
     }
 }
 
-/// The faults found so far, and the reading of values that finds them.
+/// The faults found so far, with the methods that read values and add faults.
 #[derive(Default)]
 struct Faults(Vec<CellFault>);
 
 impl Faults {
     fn required(&mut self, secret: &SecretView<'_>, key: &str) -> Option<Value> {
         let Some(text) = self.text(secret, key) else {
-            // A value that is no text is a fault already.
+            // A value that is not UTF-8 is already a fault.
             if !self.0.iter().any(|it| it.key == key) {
                 self.missing(secret, key);
             }
@@ -235,7 +236,8 @@ impl Faults {
         Value::new(text).map_err(report).ok()
     }
 
-    /// A key's text without one line break at its end; `None` also if it is empty.
+    /// Returns the text of a key without one trailing line break; `None` when it is missing or
+    /// empty.
     fn text<'a>(&mut self, secret: &SecretView<'a>, key: &str) -> Option<&'a str> {
         let bytes = secret.data.get(key)?;
         let text = self.accept(secret, key, str::from_utf8(bytes).map_err(|_| "is not UTF-8"))?;

@@ -1,32 +1,33 @@
 //! `01-nova.conf`: every option that a compute needs from its operator, and no more.
 //!
-//! Left out on purpose: what equals nova's own default, what only nova-api, the scheduler or the
-//! console proxy read (`[keystone_authtoken]`, `allow_resize_to_same_host`,
-//! `[neutron] service_metadata_proxy`), `debug`, and every option of a log file: without one nova
+//! Omitted on purpose: options equal to nova's own default; options that only nova-api, the
+//! scheduler or the console proxy read (`[keystone_authtoken]`, `allow_resize_to_same_host`,
+//! `[neutron] service_metadata_proxy`); `debug`; and every option of a log file: without one nova
 //! logs to the container's output, which `podman logs` and the journal show.
 
 use super::{cell::CellView, host::HostView};
 use crate::oslo::{Entry, Release, Value, render};
 
-/// Where nova-compute finds [`CA_BUNDLE_FILE`](super::CA_BUNDLE_FILE) inside its container: our nova
-/// role lets Kolla copy it there, and upstream's mounts its own bundle at the same place.
+/// Path of [`CA_BUNDLE_FILE`](super::CA_BUNDLE_FILE) inside nova-compute's container: our nova role
+/// lets Kolla copy it there, and the upstream role mounts its own bundle at the same path.
 const CA_BUNDLE_PATH: &str = "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem";
 
-/// How many seconds nova-compute gives its own work to end when it is told to stop. It spends them
+/// Seconds that nova-compute gives its own work to finish when it is stopped. It waits that long
 /// even when it is idle, and nova's default is 160.
 const MANAGER_SHUTDOWN: (&str, &str) = ("manager_shutdown_timeout", "5");
-/// After how many seconds it stops whatever it does; nova wants it longer than the other. An idle
-/// one was measured to stop after 15 s, with podman's limit at 42 s.
+/// Seconds after which it stops in any case; nova requires more than for the other option. An idle
+/// process was measured to stop after 15 s; podman's limit is 42 s.
 const GRACEFUL_SHUTDOWN: (&str, &str) = ("graceful_shutdown_timeout", "15");
 
-/// Whether the files of a compute say how it stops: only to a release that waits even when it is idle.
-/// One that does not know the option stops at once then, and its default leaves more time to what it
-/// does.
+/// Whether the files of a compute set its shutdown timeouts: only for a release that waits even
+/// when it is idle. A release without the option stops at once when it is idle, and its default
+/// gives running work more time.
 pub fn says_how_to_stop(release: Option<Release>) -> bool {
     release.is_some_and(|it| it.knows("DEFAULT", MANAGER_SHUTDOWN.0))
 }
 
-/// The options in oslo.config's format; without a host, those that all computes of the cell share.
+/// Returns the options in oslo.config's format; without a host, those that all computes of the cell
+/// share.
 pub(super) fn options(cell: &CellView, host: Option<(&HostView, Option<Release>)>) -> String {
     let mut file = Options::default();
     defaults(&mut file, cell, host.map(|it| it.0));
@@ -64,7 +65,7 @@ fn defaults(file: &mut Options, cell: &CellView, host: Option<&HostView>) {
         .fixed("initial_disk_allocation_ratio", "0.9");
 }
 
-/// What must agree with the broker: oslo.messaging refuses a queue declared otherwise before.
+/// Adds the options that must match the broker: it rejects a queue that is declared differently.
 fn message_bus(file: &mut Options, cell: &CellView) {
     file.section("oslo_messaging_rabbit");
     if cell.quorum_queues {
@@ -80,7 +81,7 @@ fn message_bus(file: &mut Options, cell: &CellView) {
 fn consoles(file: &mut Options, cell: &CellView) {
     file.section("vnc");
     match &cell.console_url {
-        // Without a proxy, a console would be announced that nobody can open.
+        // Without a proxy, nova would advertise a console that cannot be opened.
         None => file.fixed("enabled", "False"),
         Some(url) => file
             .fixed("enabled", "True")
@@ -105,7 +106,7 @@ fn libvirt(file: &mut Options) {
         .fixed("tx_queue_size", "512");
 }
 
-/// The services that a compute calls, found in Keystone's catalog.
+/// Adds the services that a compute calls, which it finds in Keystone's catalog.
 fn services(file: &mut Options, cell: &CellView) {
     for name in ["placement", "neutron"] {
         credentials(file.section(name), cell)
@@ -140,7 +141,7 @@ fn authorities<'a>(file: &'a mut Options, cell: &CellView) -> &'a mut Options {
     file
 }
 
-/// A file in the making; a section without options does not appear in it.
+/// A file under construction; a section without options is not written.
 #[derive(Default)]
 struct Options {
     section: &'static str,
@@ -153,7 +154,7 @@ impl Options {
         self
     }
 
-    /// An option whose text is ours, substitutions included.
+    /// Adds an option with a fixed text, which may contain substitutions.
     fn fixed(&mut self, key: &str, value: &str) -> &mut Self {
         self.entries.push(Entry {
             section: self.section.to_owned(),
@@ -165,7 +166,7 @@ impl Options {
         self
     }
 
-    /// An option whose text is somebody's else, taken literally.
+    /// Adds an option with a text from a user, taken literally.
     fn value(&mut self, key: &str, value: &Value) -> &mut Self {
         self.fixed(key, &value.escaped())
     }

@@ -1,4 +1,4 @@
-//! The files that a compute is given, read back by the reader of `oslo`.
+//! The files of a compute, read back by the parser of `oslo`.
 
 use std::collections::BTreeMap;
 
@@ -98,7 +98,7 @@ fn a_cell_with_every_key_gives_the_golden_file() {
     let files = rendered(&cell, "");
     assert_eq!(files["01-nova.conf"], include_str!("testdata/01-nova-full.conf"));
     assert_eq!(parse(&files["01-nova.conf"]).1, []);
-    // The operator's own, and what nova deprecates without anything in its stead.
+    // The operator's own options, and those that nova deprecates without a replacement.
     let expected = ["is set by the operator", "is deprecated"];
     for release in Release::all() {
         let files = rendered_for(Some(release), &cell, "");
@@ -106,7 +106,7 @@ fn a_cell_with_every_key_gives_the_golden_file() {
         let mut found = oslo::conditions(&[text], Some(release), usize::MAX).first;
         found.retain(|it| !expected.iter().any(|words| it.message.contains(words)));
         let found: Vec<&str> = found.iter().map(|it| it.option.as_str()).collect();
-        // Ignored where oslo.messaging does not have it yet.
+        // Ignored when oslo.messaging does not have the option yet.
         let is_old = release.name() == "2023.1";
         let unknown = ["[oslo_messaging_rabbit] rabbit_transient_quorum_queue"];
         assert_eq!(found, if is_old { &unknown[..] } else { &[] }, "{release:?}");
@@ -177,7 +177,7 @@ fn every_file_names_its_source_and_keeps_the_humans_text() {
     assert_eq!(parse(&files["nova-blank.conf"].content).0, []);
 }
 
-/// What a cell's files hold is what its computes get, but for what only a host knows.
+/// A cell's files have the same options as those of its computes, except those of a host.
 #[test]
 fn a_cells_files_differ_from_a_computes_only_in_the_host_and_in_comments() {
     let ca = format!("{CERTIFICATE}\nMA==\n-----END CERTIFICATE-----\n");
@@ -191,7 +191,8 @@ fn a_cells_files_differ_from_a_computes_only_in_the_host_and_in_comments() {
             entries.into_iter().map(|it| (it.section, it.key, it.value)).collect()
         };
         let mut expected = options(&of_compute["01-nova.conf"]);
-        // How it stops is the compute's own too: the cell's text may never change by itself.
+        // The shutdown timeouts are set per compute too: the cell's text must never change by
+        // itself.
         let own = ["host", "my_ip", "manager_shutdown_timeout", "graceful_shutdown_timeout"];
         expected.retain(|(_, key, _)| !own.contains(&key.as_str()));
         assert_eq!(options(&of_cell["01-nova.conf"].content), expected);

@@ -1,20 +1,19 @@
-//! The first of many faults or findings, and how many more there are.
+//! The first of many faults or warnings, and the number of the others.
 
-/// How many faults or findings of a compute's options are told one by one.
+/// The number of faults or warnings of a compute's options that are listed.
 pub const LIST_LIMIT: usize = 20;
 
-/// What is told of something that there may be much of: anybody may write a text whose every line is
-/// worth a message.
+/// A bounded list of messages: users may write a text with a fault in every line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BoundedList<T> {
-    /// The first ones, in the order of their place.
+    /// The first items, in the order of their position.
     pub first: Vec<T>,
-    /// How many more there are.
+    /// The number of the other items.
     pub n_more: usize,
 }
 
 impl<T> BoundedList<T> {
-    /// At most so many of them; the others are made and dropped one by one.
+    /// Keeps the first `most` items; the others are produced and dropped one by one.
     pub(super) fn of(all: impl IntoIterator<Item = T>, most: usize) -> Self {
         let mut told = Self { first: vec![], n_more: 0 };
         for it in all {

@@ -1,11 +1,11 @@
-//! What is wrong, and what is only surprising, in a configuration that a human wrote.
+//! Faults and warnings in a configuration that a user wrote.
 
 use super::bounded_list::{BoundedList, LIST_LIMIT};
 use super::parse::{Entry, SyntaxError, is_space, parse};
 use super::schema::normalized;
 use super::text::FIELD;
 
-/// Something in `spec.customServiceConfig` that oslo.config refuses: nova-compute would not start.
+/// An error in `spec.customServiceConfig` that oslo.config rejects: nova-compute would not start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The field.
@@ -14,11 +14,11 @@ pub struct Fault {
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
-    /// Place, cause and the legal way, fit for a condition's message.
+    /// Position, cause and correction, as text of a condition message.
     pub message: String,
 }
 
-/// Something that oslo.config accepts and that a human should know: a warning, never a refusal.
+/// Something that oslo.config accepts and that the user should know: a warning, never a rejection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The line inside the text, from 1.
@@ -27,13 +27,13 @@ pub struct Finding {
     pub column: usize,
     /// The option as `[section] name`.
     pub option: String,
-    /// Place, option and consequence, fit for an admission warning.
+    /// Position, option and consequence, as text of an admission warning.
     pub message: String,
 }
 
 const AUTH: &[&str] = &["auth_type", "auth_url", "password", "username"];
 
-/// The options that are the operator's to set, by section.
+/// The options that the operator sets itself, by section.
 pub const OWNED_BY_OPERATOR: &[(&str, &[&str])] = &[
     ("DEFAULT", &["host", "my_ip", "state_path", "transport_url"]),
     ("cinder", AUTH),
@@ -42,7 +42,7 @@ pub const OWNED_BY_OPERATOR: &[(&str, &[&str])] = &[
     ("service_user", AUTH),
 ];
 
-/// The places where oslo.config would refuse the text, the first [`TOLD`] of them.
+/// Returns the errors that oslo.config would reject the text for, at most [`LIST_LIMIT`] of them.
 pub fn faults(custom_service_config: &str) -> BoundedList<Fault> {
     let (_, errors) = parse(custom_service_config);
     let fault = |it: SyntaxError| Fault {
@@ -54,8 +54,8 @@ pub fn faults(custom_service_config: &str) -> BoundedList<Fault> {
     BoundedList::of(errors.into_iter().map(fault), LIST_LIMIT)
 }
 
-/// What is told of an entry whatever the release: that it replaces what the operator sets itself,
-/// that oslo.config reads it otherwise than it looks, or that a compute must not have it.
+/// Returns the warnings on an entry that hold for every release: it replaces an option of the
+/// operator, oslo.config reads it differently than it looks, or a compute must not have it.
 pub(super) fn of_entry(source: &str, entry: &Entry) -> Vec<Finding> {
     let owned = is_owned(entry).then_some(
         "is set by the operator; this value replaces it on the host, where nova-compute may then \
@@ -72,7 +72,7 @@ fn is_owned(entry: &Entry) -> bool {
         .any(|(owned, keys)| *owned == section && keys.contains(&entry.key.as_str()))
 }
 
-/// What is surprising about an entry whatever the release.
+/// Returns what is surprising about an entry in every release, or `None`.
 pub(super) fn surprise(entry: &Entry) -> Option<&'static str> {
     let section = entry.section.as_str();
     if section != section.trim_matches(is_space) {
@@ -96,7 +96,7 @@ pub(super) fn condition(source: &str, entry: &Entry, consequence: &str) -> Findi
     Finding { line, column, option, message }
 }
 
-/// A name that is fit for a message, whatever a human made of it.
+/// Returns a name for a message, truncated: a user may have written any length.
 fn shown(name: &str) -> String {
     const LONGEST: usize = 60;
     let mut shown: String = name.chars().take(LONGEST).collect();

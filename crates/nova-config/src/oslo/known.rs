@@ -1,5 +1,5 @@
-//! What a release of nova makes of options that oslo.config can read: unknown names, values that it
-//! does not take, names of old. Misspelt options are ignored in silence, so they are worth a word.
+//! Checks options against a release of nova: unknown names, rejected values, old names. nova
+//! ignores misspelt options silently, so they get a warning.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -10,15 +10,15 @@ use super::schema::{Known, Place, Schema, Section, normalized};
 use super::suggestion::nearest;
 use super::text::Text;
 
-/// How many unknown options are compared with all others; the rest is only named.
+/// The number of unknown options that are compared with all others; further ones are only named.
 const COMPARED: usize = 50;
-/// How many sections are named that have an option of a name.
+/// The number of sections that a message names as having an option.
 const NAMED: usize = 3;
 
-/// Sections of these beginnings may be a plugin's own.
+/// Prefixes of sections that may belong to a plugin.
 const OPEN_ENDED: &[&str] = &["os_vif_", "oslo_", "profiler_", "vif_plug_"];
 
-/// The drivers of nova itself; another one may read options of its own.
+/// Prefixes of nova's own drivers; another driver may read options of its own.
 const DRIVERS: &[&str] = &["fake.", "ironic.", "libvirt.", "nova.virt.", "vmwareapi.", "zvm."];
 
 fn place(entry: &Entry) -> (String, &str) {
@@ -28,16 +28,16 @@ fn place(entry: &Entry) -> (String, &str) {
 /// The line in which each option is set last.
 type LastLines<'a> = BTreeMap<(String, &'a str), usize>;
 
-/// Tells what a release makes of the entries of some texts.
+/// Checks the entries of some texts against a release.
 pub(super) struct Judge<'a> {
     schema: &'a Schema,
-    /// By text.
+    /// By index of the text.
     last: Vec<LastLines<'a>>,
-    /// The sections that were asked for; `None` where there is no such section.
+    /// The sections that were looked up; `None` when the release has no such section.
     sections: BTreeMap<String, Option<Rc<Section>>>,
-    /// Sections in which options may be read that we do not know.
+    /// Sections in which options that we do not know may be read.
     open: BTreeSet<String>,
-    /// Whether a driver that is not nova's may read any.
+    /// Whether the driver is not one of nova's, so that it may read any option.
     is_all_open: bool,
     n_compared: usize,
 }
@@ -59,7 +59,7 @@ impl<'a> Judge<'a> {
         judge
     }
 
-    /// What is told of an entry of the text at that index.
+    /// Returns the warnings on an entry of the text at that index.
     pub(super) fn conditions(
         &mut self,
         text_idx: usize,
@@ -71,7 +71,7 @@ impl<'a> Judge<'a> {
         told.iter().map(|it| condition(source, entry, it)).collect()
     }
 
-    /// Options that decide which others there are.
+    /// Learns from options that determine which other options exist.
     fn learn(&mut self, entry: &Entry) {
         let value = entry.value.as_str();
         match entry.key.as_str() {
@@ -132,7 +132,7 @@ impl<'a> Judge<'a> {
             };
             told.push(format!("is deprecated in nova {nova} and will be removed: {advice}"));
         }
-        // Another option's value, which is put in its place later.
+        // A value that refers to another option is substituted later, so it cannot be checked.
         let is_whole = !entry.value.contains('$');
         if let Some(values) = present.values.filter(|it| is_whole && !it.takes(&entry.value)) {
             told.push(format!(
@@ -192,7 +192,7 @@ impl<'a> Judge<'a> {
             return format!("an option of this name exists in {}", elsewhere.join(", "));
         }
         let near = nearest(&plain, options.iter().map(|(name, _)| name.clone()));
-        // Whoever meant an old name is better off with the present one.
+        // For an old name, suggests the current one.
         let present = near.iter().map(|name| {
             let known = options.iter().find(|(it, _)| it == name);
             match known.and_then(|(_, it)| it.now.as_ref()) {
@@ -204,7 +204,7 @@ impl<'a> Judge<'a> {
         meant(&present.into_iter().collect::<Vec<_>>())
     }
 
-    /// The sections that have an option of that name.
+    /// Returns the sections that have an option of that name.
     fn sections_with(&self, name: &str) -> Vec<String> {
         let all = self.schema.sections();
         let having =
@@ -225,7 +225,7 @@ fn meant(near: &[String]) -> String {
     }
 }
 
-/// An option as it is called next to the entry.
+/// Returns the name of an option, with its section when that differs from the entry's.
 fn option_in(entry: &Entry, section: &str, name: &str) -> String {
     if normalized(&entry.section) == section {
         name.to_owned()

@@ -1,11 +1,11 @@
-//! The reader, the options that it reads, and why it refuses a line: total, so that one bad line does
-//! not hide the next one.
+//! The parser, its entries, and its errors. It never stops at an error, so that one bad line does
+//! not hide the next.
 
-/// The longest text that is read, in bytes; one that is longer has a fault. No annotation of
-/// kubectl's holds more, and no compute's options come near it.
+/// The longest text that is parsed, in bytes; a longer one is an error. No annotation of kubectl
+/// can hold more, and no compute's options come near it.
 pub const LONGEST_TEXT: usize = 256 * 1024;
 
-/// The longest name of a section, in bytes: each of its entries repeats it.
+/// The longest name of a section, in bytes, because each of its entries repeats it.
 const LONGEST_SECTION: usize = 128;
 
 /// One option of a file; a repeated key gives one entry per occurrence, as a `MultiOpt` reads it.
@@ -23,7 +23,7 @@ pub struct Entry {
     pub column: usize,
 }
 
-/// One place where oslo.config would refuse the file.
+/// One position where oslo.config would reject the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
     /// The line, from 1.
@@ -34,7 +34,7 @@ pub struct SyntaxError {
     pub reason: Reason,
 }
 
-/// Why oslo.config refuses a line, or the line is not given to it.
+/// Why oslo.config rejects a line, or why the line is not passed to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
     /// Neither `=` nor `:` in a line that is not a header, a comment or a continuation.
@@ -49,14 +49,14 @@ pub enum Reason {
     EmptySection,
     /// An option above the first section header.
     NoSection,
-    /// A section's name that is longer than any that something reads.
+    /// A section name that is longer than any known one.
     LongSection,
     /// The whole text is longer than [`LONGEST_TEXT`].
     LongText,
 }
 
 impl Reason {
-    /// What is wrong, and the legal way, in a human's words.
+    /// Returns the cause and the correction, as text for the user.
     pub fn message(self) -> &'static str {
         match self {
             Self::NoAssignment => {
@@ -89,9 +89,9 @@ impl Reason {
     }
 }
 
-/// Reads a whole file; the entries are what oslo.config would see if the faulty lines were absent.
+/// Parses a whole file; the entries are what oslo.config would read without the faulty lines.
 ///
-/// A text that is too long has no entries, and one error.
+/// A text that is too long gives no entries and one error.
 pub fn parse(text: &str) -> (Vec<Entry>, Vec<SyntaxError>) {
     if text.len() > LONGEST_TEXT {
         return (vec![], vec![SyntaxError { line: 1, column: 1, reason: Reason::LongText }]);
@@ -106,12 +106,13 @@ pub fn parse(text: &str) -> (Vec<Entry>, Vec<SyntaxError>) {
     (reader.entries, reader.errors)
 }
 
-/// What Python's `str.strip` removes: Unicode's white space and four separators of ASCII.
+/// Whether Python's `str.strip` removes the character: Unicode white space and four ASCII
+/// separators.
 pub(super) fn is_space(it: char) -> bool {
     it.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&it)
 }
 
-/// Where the entries of the lines that follow belong.
+/// The section of the lines that follow.
 #[derive(Default)]
 enum Section {
     /// No header yet.
@@ -119,11 +120,11 @@ enum Section {
     None,
     /// Below this header.
     Named(String),
-    /// Below a header that could not be read, or reported as missing once already.
+    /// Below a header that could not be parsed, or whose absence was already reported.
     Lost,
 }
 
-/// An option whose value may go on in the next line.
+/// An option whose value may continue in the next line.
 struct Open {
     key: String,
     value: Vec<String>,
@@ -205,7 +206,7 @@ impl Reader {
                 self.entries.push(Entry { section, key, value, line, column });
             }
             Section::None => {
-                // Once is enough: the same header mends every option above the first one.
+                // Reported once: one header corrects every option above the first header.
                 self.section = Section::Lost;
                 self.error(line, column, Reason::NoSection);
             }
@@ -218,13 +219,13 @@ impl Reader {
     }
 }
 
-/// The column of what follows a header's bracket, or of the place where the bracket is missing.
+/// Returns the column behind a header's bracket, or where the bracket is missing.
 fn after_bracket(line: &str) -> usize {
     let read = line.find(']').map_or(line, |at| &line[..=at]);
     read.chars().count() + 1
 }
 
-/// The value without a pair of quotes; a lone quote counts as a pair of its own, as oslo has it.
+/// Removes a pair of quotes; a lone quote counts as a pair, as in oslo.config.
 fn unquoted(value: &str) -> &str {
     let Some(quote @ ('"' | '\'')) = value.chars().next() else { return value };
     match value[1..].strip_suffix(quote) {

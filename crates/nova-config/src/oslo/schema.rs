@@ -1,5 +1,5 @@
-//! What a release of nova knows of its options: kept packed, one line per section, and a section is
-//! read only when a file has it.
+//! The options that a release of nova knows: stored compressed, one line per section; a section is
+//! parsed only when a file contains it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,27 +21,27 @@ const PACKED: [(&str, &[u8]); 4] = [
 
 static OPENED: [OnceLock<Schema>; PACKED.len()] = [const { OnceLock::new() }; PACKED.len()];
 
-/// A release of OpenStack whose nova we know the options of.
+/// A release of OpenStack whose nova options are known.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub struct Release(usize);
 
 impl Release {
-    /// All of them, oldest first.
+    /// Returns all releases, oldest first.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..PACKED.len()).map(Self)
     }
 
-    /// The release of that name.
+    /// Returns the release of that name, or `None` when it is unknown.
     pub fn named(name: &str) -> Option<Self> {
         Self::all().find(|it| it.name() == name)
     }
 
-    /// The newest one, which the lab runs.
+    /// Returns the newest release, which the lab runs.
     pub fn newest() -> Self {
         Self(PACKED.len() - 1)
     }
 
-    /// Its name, such as `2026.2`.
+    /// Returns the name, such as `2026.2`.
     pub fn name(self) -> &'static str {
         PACKED[self.0].0
     }
@@ -52,7 +52,7 @@ impl Release {
         schema.section(section).is_some_and(|it| schema.known(&it, name).is_some())
     }
 
-    /// Its options; unpacked once, to some 50 KiB, when the first file is judged by it.
+    /// Returns the options; unpacked once, to some 50 KiB, when the first file is checked.
     pub fn schema(self) -> &'static Schema {
         OPENED[self.0].get_or_init(|| Schema::open(PACKED[self.0].1))
     }
@@ -66,7 +66,7 @@ impl fmt::Debug for Release {
 
 /// The options of one release.
 pub struct Schema {
-    /// A line for each section.
+    /// One line for each section.
     lines: String,
     head: Head,
 }
@@ -74,17 +74,17 @@ pub struct Schema {
 /// The first line of a release's data.
 #[derive(Deserialize)]
 struct Head {
-    /// Version of nova.
+    /// The version of nova.
     nova: String,
-    /// What `auth_type` may name.
+    /// The values of `auth_type`.
     plugins: Vec<String>,
-    /// Options of all these plugins.
+    /// The options of all these plugins.
     auth: Options,
-    /// Options of sections whose names end as a human chooses.
+    /// The options of sections whose names end with a text that users choose.
     prefixes: BTreeMap<String, Options>,
 }
 
-/// Options by name, their old names included.
+/// Options by name, including old names.
 pub(super) type Options = BTreeMap<String, Known>;
 
 /// A section and the name of an option.
@@ -93,7 +93,7 @@ pub(super) type Place = (String, String);
 /// One section of nova's configuration.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Section {
-    /// Its name.
+    /// The name of the section.
     #[serde(rename = "section")]
     pub name: String,
     /// Whether the options of keystoneauth's plugins belong to it.
@@ -102,25 +102,25 @@ pub struct Section {
     options: Options,
 }
 
-/// What is known of an option.
+/// The properties of an option.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Known {
-    /// What its values must look like, where that can be told.
+    /// The type of its values, or `None` when it cannot be checked.
     #[serde(default, rename = "type")]
     pub values: Option<Type>,
     /// Whether each occurrence in a file counts, not only the last one.
     #[serde(default)]
     pub multi: bool,
-    /// Where it is deprecated and has no new name: the options that nova names in its stead.
+    /// For a deprecated option without a new name: the options that nova names as replacements.
     #[serde(default)]
     pub removal: Option<Vec<Place>>,
-    /// Where this is an old name: the present one.
+    /// For an old name: the current one.
     #[serde(default)]
     pub now: Option<Place>,
 }
 
 impl Section {
-    /// The same section, with the options of keystoneauth's plugins.
+    /// Returns the same section, with the options of keystoneauth's plugins.
     #[must_use]
     pub fn with_auth(self) -> Self {
         Self { auth: true, ..self }
@@ -138,7 +138,7 @@ impl Schema {
         Self { lines: lines.to_owned(), head }
     }
 
-    /// The version of nova, such as `34.0.0`.
+    /// Returns the version of nova, such as `34.0.0`.
     pub fn nova(&self) -> &str {
         &self.head.nova
     }
@@ -148,7 +148,7 @@ impl Schema {
         self.head.plugins.iter().any(|it| it == name)
     }
 
-    /// The section of that name, which is compared as oslo.config does.
+    /// Returns the section of that name, compared as oslo.config does; `None` when it is unknown.
     pub fn section(&self, name: &str) -> Option<Section> {
         let name = normalized(name);
         let begin = format!("{{\"section\":{},", serde_json::Value::from(name.as_str()));
@@ -156,7 +156,7 @@ impl Schema {
         line.map(section).or_else(|| self.chosen(&name))
     }
 
-    /// A section whose name a human chose in part.
+    /// Returns a section whose name ends with a text that users choose.
     fn chosen(&self, name: &str) -> Option<Section> {
         let (suffix, options) = self.head.prefixes.iter().find_map(|(prefix, options)| {
             let suffix = name.strip_prefix(prefix.as_str()).filter(|it| !it.is_empty())?;
@@ -169,23 +169,24 @@ impl Schema {
         Some(Section { name: name.to_owned(), auth: false, options })
     }
 
-    /// All sections whose names are fixed.
+    /// Returns all sections with fixed names.
     pub fn sections(&self) -> impl Iterator<Item = Section> {
         self.lines.lines().map(section)
     }
 
-    /// A section that has no options of its own.
+    /// Returns a section without options of its own.
     pub fn empty(name: &str) -> Section {
         Section { name: normalized(name), auth: false, options: Options::new() }
     }
 
-    /// What is known of an option; old names in a section of plugins' options are of that section.
+    /// Returns the properties of an option, or `None` when it is unknown; the current names of old
+    /// plugin options are in the same section.
     pub fn known(&self, section: &Section, name: &str) -> Option<Known> {
         let own = section.options.get(name).cloned();
         own.or_else(|| self.shared(section)?.get(name).map(|it| of_section(it, section)))
     }
 
-    /// The options of a section with what is known of them.
+    /// Returns the options of a section and their properties.
     pub fn options(&self, section: &Section) -> Vec<(String, Known)> {
         let own = section.options.iter().map(|(name, it)| (name.clone(), it.clone()));
         let shared = self.shared(section).into_iter().flatten();
@@ -206,7 +207,7 @@ fn section(line: &str) -> Section {
     serde_json::from_str(line).expect("each line but the first is a section")
 }
 
-/// A section's name as oslo.config compares it.
+/// Returns a section's name as oslo.config compares it.
 pub(super) fn normalized(section: &str) -> String {
     if section == "DEFAULT" { section.to_owned() } else { section.to_lowercase() }
 }

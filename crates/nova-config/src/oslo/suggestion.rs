@@ -1,11 +1,11 @@
-//! Which of the known words a misspelt one may have been meant to be.
+//! Suggestions for a misspelt word among the known words.
 
-/// How many words are offered at most.
+/// Maximum number of suggestions.
 const OFFERED: usize = 3;
-/// Longer words than any option's are not compared.
+/// Maximum length of a word to compare, longer than any option.
 const LONGEST: usize = 80;
 
-/// The words that are nearest, in their order, if they are near at all.
+/// Returns the nearest words in alphabetical order, or none when no word is near.
 pub(super) fn nearest(word: &str, known: impl Iterator<Item = String>) -> Vec<String> {
     let word: Vec<char> = word.to_lowercase().replace('-', "_").chars().take(LONGEST + 1).collect();
     if word.len() > LONGEST {
@@ -32,7 +32,7 @@ pub(super) fn nearest(word: &str, known: impl Iterator<Item = String>) -> Vec<St
     found
 }
 
-/// How many mistakes a word of that length may have.
+/// Returns the maximum distance for a word of that length.
 fn limit(n_letters: usize) -> usize {
     match n_letters {
         0..=3 => 1,
@@ -41,7 +41,7 @@ fn limit(n_letters: usize) -> usize {
     }
 }
 
-/// How many letters must be added, removed, replaced or exchanged with their neighbour.
+/// Returns the number of letters to add, remove, replace or swap with their neighbour.
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=b.len()).collect();

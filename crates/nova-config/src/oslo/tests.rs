@@ -1,4 +1,4 @@
-//! The reader against oslo.config's own answers, and the writer against the reader.
+//! The parser against oslo.config's own results, and the writer against the parser.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ struct Case {
     line: Option<usize>,
 }
 
-/// The words of oslo.config's own parser, which the table holds.
+/// Maps a message of oslo.config's own parser, as in the table.
 fn reason(message: &str) -> Reason {
     match message {
         "No ':' or '=' found in assignment" => Reason::NoAssignment,
@@ -59,14 +59,15 @@ fn every_tricky_file_reads_as_oslo_config_reads_it() {
         match (case.sections, case.message, case.line) {
             (Some(mut expected), None, None) => {
                 assert_eq!(errors, [], "{}", case.name);
-                // A header with nothing below is of no interest to us.
+                // A header without options below it is not compared.
                 expected.retain(|_, options| !options.is_empty());
                 assert_eq!(sections(&entries), expected, "{}", case.name);
             }
             (None, Some(message), Some(line)) => {
                 let first = errors.first().unwrap_or_else(|| panic!("{}: accepted", case.name));
                 assert_eq!(first.reason, reason(&message), "{}", case.name);
-                // oslo notices the missing header where the value ends, we say where it begins.
+                // oslo reports the missing header at the end of the value, this parser at its
+                // beginning.
                 let is_exact = first.reason != Reason::NoSection;
                 assert!(if is_exact { first.line == line } else { first.line <= line });
             }
@@ -157,7 +158,7 @@ fn a_text_or_a_sections_name_that_is_too_long_is_a_fault_and_costs_nothing_more(
     check(&format!("{text}\n[a]\nb = 1"), &[(1, 1, Reason::LongText)]);
 }
 
-/// The places and options of what is told without a release.
+/// The positions and options of the warnings without a release.
 fn told(text: &str) -> Vec<(usize, String)> {
     let found = conditions(&[Text { source: "x", text }], None, usize::MAX).first;
     assert!(found.iter().all(|it| it.message.starts_with(&format!("x, line {}, ", it.line))));

@@ -1,12 +1,12 @@
-//! A text with options that a human wrote, and where it stands.
+//! A text with options that a user wrote, and where it comes from.
 
-/// The field that humans write a compute's configuration into.
+/// The field for a compute's configuration by the user.
 pub const FIELD: &str = "spec.customServiceConfig";
 
-/// A text with options that a human wrote.
+/// A text with options that a user wrote.
 #[derive(Clone, Copy, Debug)]
 pub struct Text<'a> {
-    /// Where it stands, in the words of a message.
+    /// Where it comes from, as text for messages.
     pub source: &'a str,
     /// The text.
     pub text: &'a str,

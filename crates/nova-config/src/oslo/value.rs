@@ -1,4 +1,4 @@
-//! Whether a value is one that oslo.config's types take; where we cannot tell as it does, it is.
+//! Whether oslo.config's types accept a value; values that cannot be checked count as accepted.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -6,41 +6,41 @@ use serde::Deserialize;
 
 use super::parse::is_space;
 
-/// Lists longer than this are not judged: oslo.config tries every way to join their parts.
+/// Longer lists are not checked: oslo.config tries every way to join their parts.
 const LONGEST_LIST: usize = 1_000;
 
-/// A type of oslo.config, as far as its rules are ours to repeat.
+/// A type of oslo.config, as far as its rules are implemented here.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(tag = "is", rename_all = "lowercase")]
 pub enum Type {
-    /// Any text, or one of a few.
+    /// Any text, or one of `choices`.
     String {
-        /// The few.
+        /// The allowed texts; empty means any.
         #[serde(default)]
         choices: Vec<String>,
-        /// Whether these may be written in capitals.
+        /// Whether the choices are compared case-insensitively.
         #[serde(default)]
         ignore_case: bool,
-        /// The most characters.
+        /// The maximum number of characters.
         #[serde(default)]
         max_length: Option<usize>,
     },
-    /// A whole number, a port among them.
+    /// An integer; ports included.
     Integer(Bounds),
     /// A number.
     Float(Bounds),
-    /// Yes or no.
+    /// A boolean.
     Boolean,
     /// Values separated by commas.
     List {
-        /// The type of each.
+        /// The type of each item.
         item: Box<Self>,
     },
     /// `NAME:VALUE` pairs separated by commas.
     Dict,
-    /// A URI, whose scheme alone is judged.
+    /// A URI, of which only the scheme is checked.
     Uri {
-        /// What the scheme may be; empty means any.
+        /// The allowed schemes; empty means any.
         #[serde(default)]
         schemes: Vec<String>,
     },
@@ -54,25 +54,25 @@ pub enum Type {
     Domain,
 }
 
-/// Which numbers are meant.
+/// The allowed numbers.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 pub struct Bounds {
-    /// The least.
+    /// The minimum.
     #[serde(default)]
     pub min: Option<f64>,
-    /// The greatest.
+    /// The maximum.
     #[serde(default)]
     pub max: Option<f64>,
-    /// The only ones; empty means all.
+    /// The only allowed numbers; empty means all.
     #[serde(default)]
     pub choices: Vec<f64>,
 }
 
 impl Type {
-    /// Whether oslo.config takes the value.
+    /// Whether oslo.config accepts the value.
     ///
     /// # Guarantees
-    /// `false` only if it does not.
+    /// Returns `false` only for a value that it rejects.
     pub fn takes(&self, value: &str) -> bool {
         match self {
             Self::String { choices, ignore_case, max_length } => {
@@ -95,7 +95,7 @@ impl Type {
         }
     }
 
-    /// What it takes, in a human's words.
+    /// Returns the accepted values, as text for the user.
     pub fn wanted(&self) -> String {
         match self {
             Self::String { choices, .. } if !choices.is_empty() => one_of(choices),
@@ -121,7 +121,7 @@ impl Bounds {
         if !self.choices.is_empty() {
             return self.choices.contains(&number);
         }
-        // In this direction, so that what is no number is within all bounds, as in Python.
+        // Compared in this direction so that NaN is within all bounds, as in Python.
         let is_below = self.min.is_some_and(|it| number < it);
         let is_above = self.max.is_some_and(|it| number > it);
         !is_below && !is_above
@@ -158,7 +158,7 @@ fn is_chosen(value: &str, choices: &[String], ignore_case: bool) -> bool {
 
 fn is_number(value: &str, read: fn(&str) -> Option<f64>, bounds: &Bounds) -> bool {
     let value = value.trim_matches(is_space);
-    // Nothing is None, and Python reads the digits of every script.
+    // An empty value is read as None, and Python accepts the digits of every script.
     if value.is_empty() || !value.is_ascii() {
         return true;
     }
@@ -183,7 +183,8 @@ fn float(text: &str) -> Option<f64> {
     text.replace('_', "").parse().ok()
 }
 
-/// A part that is refused is tried again together with the next one: it may hold the comma.
+/// Whether a value is a list of `item`. A rejected part is tried again together with the next one:
+/// it may contain the comma.
 fn is_list(value: &str, item: &Type) -> bool {
     let value = value.trim_matches(is_space).trim_end_matches(',');
     if value.is_empty() || value.split(',').count() > LONGEST_LIST {
@@ -240,7 +241,7 @@ fn is_address(value: &str) -> bool {
 }
 
 fn is_host_name(value: &str, with_underscores: bool) -> bool {
-    // Python compares such letters without regard to case in ways of its own.
+    // Python matches non-ASCII letters case-insensitively in its own way, so they are accepted.
     if !value.is_ascii() {
         return true;
     }
@@ -265,7 +266,7 @@ mod tests {
 
     use super::*;
 
-    /// A type with values that it takes, values that it does not, and its words.
+    /// Checks a type with values that it accepts, values that it rejects, and its description.
     #[track_caller]
     fn check(kind: serde_json::Value, taken: &[&str], refused: &[&str], wanted: &str) {
         let kind: Type = serde_json::from_value(kind).unwrap();

@@ -1,4 +1,4 @@
-//! The writer, and the values that can be written so that oslo.config reads them back unchanged.
+//! The writer, and the values that oslo.config reads back unchanged.
 
 use std::fmt;
 
@@ -28,7 +28,7 @@ pub fn render(entries: &[Entry]) -> String {
     lines.join("\n")
 }
 
-/// Quotes for what the reader would strip: spaces at the ends, or a pair of quotes.
+/// Quotes a value that the parser would strip: spaces at its ends, or a pair of quotes.
 fn quoted(value: &str) -> String {
     let starts_with_quote = value.starts_with(['"', '\'']);
     if starts_with_quote || value != value.trim_matches(is_space) {
@@ -52,7 +52,7 @@ pub enum Unwritable {
 }
 
 impl Unwritable {
-    /// What is wrong, in a human's words.
+    /// Returns the cause, as text for the user.
     pub fn message(self) -> &'static str {
         match self {
             Self::ControlCharacter => "holds a line break or another control character",
@@ -71,7 +71,7 @@ impl fmt::Display for Unwritable {
 }
 
 impl Value {
-    /// Accepts a text if an option can hold it.
+    /// Returns the value, or why no option can hold the text.
     pub fn new(text: &str) -> Result<Self, Unwritable> {
         if text.chars().any(char::is_control) {
             return Err(Unwritable::ControlCharacter);
@@ -82,12 +82,12 @@ impl Value {
         Ok(Self(text.to_owned()))
     }
 
-    /// The text itself.
+    /// Returns the text.
     pub fn text(&self) -> &str {
         &self.0
     }
 
-    /// The text with every `$` doubled, so that oslo.config substitutes nothing.
+    /// Returns the text with every `$` doubled, so that oslo.config substitutes nothing.
     pub fn escaped(&self) -> String {
         self.0.replace('$', "$$")
     }

@@ -1,6 +1,7 @@
-//! The webhooks on nodes and roles: a change that would move a compute to another cell is refused.
+//! The webhooks on nodes and roles, which reject a change that would move a compute to another
+//! cell.
 //!
-//! They answer from caches, on every replica, and never ask the API server.
+//! They answer from caches, on every replica, and send no requests to the API server.
 
 use api::dataplane::{Node, NodeSpec, Role};
 use kube::core::DynamicObject;
@@ -15,7 +16,7 @@ pub const NODE: &str = "/validate-dataplane-openstack-org-v1beta1-openstackdatap
 /// Path of the webhook on roles.
 pub const ROLE: &str = "/validate-dataplane-openstack-org-v1beta1-openstackdataplanerole";
 
-/// In CEL: whether an object has the annotation.
+/// CEL expression: whether an object has the annotation.
 macro_rules! has_cell {
     ($object:literal) => {
         concat!(
@@ -28,8 +29,9 @@ macro_rules! has_cell {
     };
 }
 
-/// In CEL: a list of the annotation's value, empty where there is none: an absent one is not an
-/// empty one, and no object may make the condition fail, which would refuse the update.
+/// CEL expression: a list of the annotation's value, empty without the annotation. A list
+/// distinguishes an absent value from an empty one and cannot fail: a failing condition would
+/// reject the update.
 macro_rules! cell {
     ($object:literal) => {
         concat!(
@@ -42,7 +44,7 @@ macro_rules! cell {
     };
 }
 
-/// In CEL: the same of the role that a node names.
+/// CEL expression: the same for the role that a node names.
 macro_rules! role {
     ($object:literal) => {
         concat!(
@@ -57,7 +59,7 @@ macro_rules! role {
     };
 }
 
-/// What an update of a node must change to be judged; all others pass without a question.
+/// CEL condition: an update of a node that the webhook must check; all others pass without a call.
 pub const NODE_CHANGES: &str = concat!(
     cell!("object"),
     " != ",
@@ -67,12 +69,12 @@ pub const NODE_CHANGES: &str = concat!(
     " != ",
     role!("oldObject")
 );
-/// What an update of a role must change to be judged.
+/// CEL condition: an update of a role that the webhook must check.
 pub const ROLE_CHANGES: &str = concat!(cell!("object"), " != ", cell!("oldObject"));
-/// What a new node or role must have to be judged.
+/// CEL condition: a new node or role that the webhook must check.
 pub const HAS_CELL: &str = has_cell!("object");
 
-/// Why nothing is answered before the first lists have arrived.
+/// Why a change is rejected before the caches are filled.
 const UNTOLD: &str =
     "nova-operator has just started and has not read the computes yet: try again in a moment";
 
@@ -84,17 +86,17 @@ pub fn add(webhook: Webhook, known: &Known) -> Webhook {
         .validate(ROLE, move |it| of_role(it, &of_roles))
 }
 
-/// What is said of a node.
+/// Validates a node.
 pub(crate) fn of_node(request: &Request, known: &Known) -> AdmissionDecision {
     judged(request, known, node, faults_of_node)
 }
 
-/// What is said of a role.
+/// Validates a role.
 pub(crate) fn of_role(request: &Request, known: &Known) -> AdmissionDecision {
     judged(request, known, role, faults_of_role)
 }
 
-/// Refuses what has faults, and every change while nobody knows which it has.
+/// Denies a change with faults, and every update while the caches are not yet filled.
 fn judged<K>(
     request: &Request,
     known: &Known,
@@ -105,7 +107,7 @@ fn judged<K>(
     let old = request.old_object.as_ref().map(read);
     let shared_caches = match (known.now(), &old) {
         (Some(shared_caches), _) => shared_caches,
-        // What is new is judged by itself.
+        // A new object is checked without any others.
         (None, None) => SharedCaches::new(),
         (None, Some(_)) => return AdmissionDecision::ask_again(UNTOLD),
     };
@@ -117,7 +119,7 @@ fn judged<K>(
     }
 }
 
-/// Of a node only what counts for its cell: what else it holds must not hinder the judgement.
+/// Reads only the fields that count for the cell: invalid other fields must not prevent the check.
 fn node(object: &DynamicObject) -> Node {
     let role = object.data["spec"]["role"].as_str().map(str::to_owned);
     let spec = NodeSpec { role, ..NodeSpec::default() };

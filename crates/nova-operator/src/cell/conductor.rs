@@ -1,4 +1,4 @@
-//! Whether the cell's conductor answers, by the word of the computes that asked it last.
+//! Whether the cell's conductor answers, as its computes reported in their last registration check.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use operator_core::finalizers::is_terminating;
 
 use crate::cell::credential_rotation::first_of;
 
-/// The play's words for a conductor that does not answer a compute.
+/// The text that the play reports when the conductor does not answer a compute.
 const SILENT: &str = "nova-conductor does not answer over the message bus";
 
-/// The finding, where a compute has something to say.
+/// Returns the condition, or `None` when no compute reports a silent conductor.
 pub fn condition(cell: &Cell, computes: &[Arc<ExternalCompute>]) -> Option<ConditionDraft> {
     let met: Vec<String> =
         computes.iter().filter(|it| met_silence(it)).map(|it| it.name_any()).collect();

@@ -21,15 +21,15 @@ use crate::rendered_secret::{is_of_others, not_ours};
 
 const OPAQUE: &str = "Opaque";
 
-/// What became of a cell's files.
+/// The result of rendering a cell's files.
 pub struct Config {
-    /// What is said of it.
+    /// The condition on the cell.
     pub condition: ConditionDraft,
-    /// The hash of the Secret's content, where it is rendered.
+    /// The hash of the Secret's content, or `None` when it is not rendered.
     pub hash: Option<Digest>,
-    /// The step that writes the Secret, where it is not as it should be.
+    /// The step that writes the Secret, or `None` when it is up to date.
     pub step: Option<Step>,
-    /// The step that renews the digest on it, where that is by another key than the present one.
+    /// The step that renews only the Secret's digest, when that was computed with an older key.
     pub renewing: Option<Step>,
 }
 
@@ -39,10 +39,10 @@ impl Config {
     }
 }
 
-/// The files of a cell; `view` is the cell where its inputs are complete.
+/// Renders the files of a cell; `view` is `None` when its inputs are incomplete.
 pub fn of(seen: &Observed, view: Option<&CellView>) -> Config {
     let name = cell_secret_name(&seen.cell.name_any());
-    // Computes are refused in a cell0 by the same rule.
+    // The same rule rejects computes in a cell0.
     if seen.cell.name_any().ends_with("cell0") || seen.cell.spec.cell_name == "cell0" {
         let text = "cell0 never has computes, so there is nothing to give them.";
         return Config::without(ConditionDraft::good(SERVICE_CONFIG_READY, "NotNeeded", text));
@@ -67,8 +67,8 @@ pub fn of(seen: &Observed, view: Option<&CellView>) -> Config {
     Config { condition: draft, hash: Some(hash), step, renewing }
 }
 
-/// The hash of the files, the step that writes them where they are not as they should be, and the one
-/// that only renews their digest.
+/// Returns the hash of the files, the step that writes them if they differ, and the step that only
+/// renews their digest.
 fn rendered(
     seen: &Observed,
     view: &CellView,

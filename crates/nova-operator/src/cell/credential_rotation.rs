@@ -1,4 +1,4 @@
-//! How many computes of a cell were last deployed with what the cell gives now.
+//! How many computes of a cell were last deployed with the cell's current credentials.
 
 use std::sync::Arc;
 
@@ -10,19 +10,20 @@ use operator_core::keyed::{Inputs, changed};
 
 use crate::cell::credentials::of_cell_among;
 
-/// How many computes a message names.
+/// The number of computes that a message names.
 const NAMED: usize = 5;
 
-/// The computes of a cell, counted.
+/// The number of computes of a cell, and those with other credentials.
 pub struct RotationProgress {
-    /// All of them.
+    /// The number of all computes of the cell.
     pub total: usize,
-    /// The names of those that use other credentials, or none yet, in order.
+    /// The names of the computes that use other credentials, or none yet, in the given order.
     pub behind: Vec<String>,
 }
 
 impl RotationProgress {
-    /// Counts by what each compute was last deployed with; `present` is what the cell gives now.
+    /// Compares the inputs of each compute's last deployment with `present`, the cell's current
+    /// ones.
     pub fn of(computes: &[Arc<ExternalCompute>], present: &Inputs) -> Self {
         let is_behind = |it: &&Arc<ExternalCompute>| {
             let deployed = it.status.as_ref().map(|it| of_cell_among(&it.deployed_inputs));
@@ -32,13 +33,13 @@ impl RotationProgress {
         Self { total: computes.len(), behind }
     }
 
-    /// How many are not behind.
+    /// Returns the number of computes that use the current credentials.
     pub fn up_to_date(&self) -> usize {
         self.total - self.behind.len()
     }
 }
 
-/// The condition; without a count the cell's inputs are not complete.
+/// Returns the condition; `count` is `None` when the cell's inputs are incomplete.
 pub fn condition(count: Option<&RotationProgress>) -> ConditionDraft {
     let Some(count) = count else {
         let text = "It can be told once every input is there.";
@@ -60,7 +61,7 @@ pub fn condition(count: Option<&RotationProgress>) -> ConditionDraft {
     ConditionDraft::waiting(COMPUTES_UP_TO_DATE, "ComputesBehind", text)
 }
 
-/// The first names and how many there are besides.
+/// Returns the first names, and the number of the others.
 pub fn first_of(names: &[impl AsRef<str>]) -> String {
     first_names(names, NAMED)
 }

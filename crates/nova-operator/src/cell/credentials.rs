@@ -1,4 +1,4 @@
-//! What a cell gives to each of its computes, input by input, with the digest of each.
+//! The inputs that a cell gives to each of its computes, each with its digest.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +12,15 @@ use operator_core::hash;
 use operator_core::keyed::Inputs;
 use operator_runtime::source_contents::Content;
 
-/// In `status.hash` of a cell: what the last login to the cell's services was made with.
+/// Key in `status.hash` of a cell: the digest of the inputs of the last probes.
 pub const CREDENTIALS: &str = "credentials";
 
-/// How the names of inputs begin that are fields of a cell.
+/// Prefix of the names of inputs that are fields of a cell.
 const OF_CELL: &str = "NovaCell ";
-/// How the names of inputs begin that are keys of a cell's Secrets; no other Secret is an input.
+/// Prefix of the names of inputs that are keys of a cell's Secrets; no other Secret is an input.
 const OF_SECRET: &str = "Secret ";
 
-/// The keys of a cell's Secret that a compute's files are made from.
+/// The keys of a cell's Secret that the files of a compute are made from.
 const CELL_KEYS: [&str; 8] = [
     SERVICE_PASSWORD,
     REGION_NAME,
@@ -32,7 +32,7 @@ const CELL_KEYS: [&str; 8] = [
     QUORUM_QUEUES,
 ];
 
-/// What a cell gives to each of its computes: where its services are, and the credentials for them.
+/// Returns the inputs of a cell: the addresses of its services and the credentials for them.
 pub fn of_cell(cell: &Cell, secret: Option<&Content>, message_bus: Option<&Content>) -> Inputs {
     let name = cell.name_any();
     let fields = [
@@ -49,7 +49,7 @@ pub fn of_cell(cell: &Cell, secret: Option<&Content>, message_bus: Option<&Conte
     inputs
 }
 
-/// The inputs that came from a cell, among those that were recorded.
+/// Returns those of the recorded inputs that came from a cell.
 pub fn of_cell_among(recorded: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let is_of_cell = |it: &str| it.starts_with(OF_CELL) || it.starts_with(OF_SECRET);
     let of_cell = recorded.iter().filter(|(name, _)| is_of_cell(name));

@@ -1,5 +1,4 @@
-//! The judgement on a cell: what its conditions say, when its services are asked again, and what
-//! keeps it.
+//! The decisions on a cell: its conditions, the time of the next probe, and its finalizer.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -25,15 +24,16 @@ use crate::cell::leftovers;
 use crate::cell::observe::{Answers, NamedSecret, Observed, view};
 use crate::finalizers;
 
-/// A look without a cause, for whatever no watch tells.
+/// Interval of reconciliations without an event, for changes that no watch reports.
 const RESYNC: Duration = Duration::from_mins(15);
 
-/// Judges a cell.
+/// Returns the plan for a cell.
 pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     plan(seen, None, now)
 }
 
-/// What is told when a write was refused: the same judgement, with that said.
+/// Returns the status writes after a rejected write: the same evaluation, with the rejection
+/// reported.
 pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
     let mut plan = plan(seen, Some(rejected), now);
     plan.steps.retain(|it| matches!(it.write, Write::Status { .. }));
@@ -59,7 +59,7 @@ fn plan(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Pl
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
     let mut drafts = vec![config.condition, credential_rotation::condition(count.as_ref())];
     drafts.extend(conductor::condition(cell, &seen.computes));
-    // Files that cannot be written take nothing from computes, which have their own.
+    // Files that cannot be written do not affect computes, which have their own files.
     drafts.extend(rejected.map(|it| it.condition(WRITES_ACCEPTED, &previous)));
     drafts.extend(of_services(seen, view.as_ref()));
     let number = |it: usize| i64::try_from(it).ok();
@@ -72,7 +72,7 @@ fn plan(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Pl
         up_to_date_computes: count.and_then(|it| number(it.up_to_date())),
         leftovers: leftovers::of(seen),
     };
-    // A cell that goes takes its files with it.
+    // A terminating cell deletes its files with it.
     plan.steps.extend(config.step.filter(|_| !is_terminating(&**cell)));
     let step = status(seen, &desired, &digests);
     let renewing = config.renewing.filter(|_| step.is_some() && !is_terminating(&**cell));
@@ -89,7 +89,7 @@ fn noticed(mut step: Step, notice: Option<EventDraft>) -> Step {
     step
 }
 
-/// Why a cell that is being deleted may go now.
+/// Returns why the finalizer of a terminating cell can be removed, or `None` while it must stay.
 fn goes(seen: &Observed) -> Option<&'static str> {
     let why = match (seen.namespace_goes, seen.computes.is_empty()) {
         (true, _) => "its namespace is being deleted",
@@ -99,7 +99,8 @@ fn goes(seen: &Observed) -> Option<&'static str> {
     is_terminating(&*seen.cell).then_some(why)
 }
 
-/// A cell is held while it has computes: they could neither be deployed nor tell what they leave.
+/// The finalizer holds a cell that has computes: without it they could not be deployed, and their
+/// leftovers could not be recorded.
 fn finalizer_step(seen: &Observed) -> Option<Step> {
     if seen.computes.is_empty() {
         return remove_finalizer(&*seen.cell, finalizers::CELL, "it has no computes any more");
@@ -107,7 +108,7 @@ fn finalizer_step(seen: &Observed) -> Option<Step> {
     add_finalizer(&*seen.cell, finalizers::CELL, "it has computes")
 }
 
-/// The step that writes the status, where it does not say so already.
+/// Returns the step that writes the status, or `None` when the status is up to date.
 fn status(seen: &Observed, desired: &CellStatus, digests: &Inputs) -> Option<Step> {
     let observed = seen.cell.status.as_ref();
     let previous = observed.map(|it| it.conditions.as_slice()).unwrap_or_default();
@@ -118,14 +119,14 @@ fn status(seen: &Observed, desired: &CellStatus, digests: &Inputs) -> Option<Ste
     renewal.step(Target::of(&*seen.cell), observed, (desired, &renewed), conditions, way_on)
 }
 
-/// What is known anew.
+/// Returns the digests that this reconciliation computed.
 fn digests(seen: &Observed, present: &Inputs, config: Option<Digest>) -> Inputs {
     let config = config.map(|it| (cell_secret_name(&seen.cell.name_any()), it));
     let tried = seen.answers.as_ref().map(|_| (CREDENTIALS.to_owned(), short(present)));
     config.into_iter().chain(tried).collect()
 }
 
-/// What was recorded, with what is known anew.
+/// Returns the recorded digests, updated with the new ones.
 fn hashes(seen: &Observed, digests: &Inputs) -> BTreeMap<String, String> {
     let mut hashes = seen.cell.status.as_ref().map(|it| it.hash.clone()).unwrap_or_default();
     let known = kept(&hashes, digests);
@@ -133,7 +134,7 @@ fn hashes(seen: &Observed, digests: &Inputs) -> BTreeMap<String, String> {
     hashes
 }
 
-/// Whether computes can use the cell.
+/// Returns the conditions that say whether computes can use the cell.
 fn of_services(
     seen: &Observed,
     view: Option<&Result<CellView, Vec<CellFault>>>,
@@ -153,7 +154,8 @@ fn of_services(
     all
 }
 
-/// What keeps a cell that is being deleted: the first computes by name, and how many there are.
+/// Returns the condition that names what holds a terminating cell: the first computes and their
+/// count.
 fn in_use(seen: &Observed) -> ConditionDraft {
     let names: Vec<String> = seen.computes.iter().map(|it| it.name_any()).collect();
     let text = format!(

@@ -1,4 +1,5 @@
-//! What computes that went have left in nova, remembered by their cell: the last place that knows.
+//! Records of removed computes that remain in nova, listed in the status of their cell, which is
+//! the last object to know them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,11 +15,11 @@ use crate::cell::observe::Observed;
 use crate::cleanup::decide::concluded;
 use crate::cleanup::messages;
 
-/// The leftovers of a cell, the earliest first.
+/// Returns the leftovers of a cell, the earliest first.
 ///
 /// # Guarantees
-/// The list is bounded, and a compute that waits to be remembered gets its place: those that are
-/// gone already make room, the earliest first.
+/// The list is bounded. Computes that still wait to be recorded come first; the entries of computes
+/// that are already gone are dropped for them, the earliest first.
 pub fn of(seen: &Observed) -> Vec<Leftover> {
     let known = seen.cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default();
     let mut waiting: Vec<Leftover> = seen.computes.iter().filter_map(|it| leftover(it)).collect();
@@ -41,7 +42,7 @@ fn order(it: &Leftover) -> (jiff::Timestamp, &str) {
     (it.since.0, &it.uid)
 }
 
-/// What a compute leaves whose host is done with.
+/// Returns the leftover of a compute whose host cleanup has ended; `None` before that.
 fn leftover(compute: &ExternalCompute) -> Option<Leftover> {
     let concluded = concluded(compute)?;
     Some(Leftover {
@@ -53,13 +54,14 @@ fn leftover(compute: &ExternalCompute) -> Option<Leftover> {
     })
 }
 
-/// The host name of a compute that is there: what nova has of it is in use again.
+/// Returns the host name of a compute that is not terminating: its records in nova are in use
+/// again.
 fn registered(compute: &ExternalCompute) -> Option<&str> {
     let status = compute.status.as_ref().filter(|it| !it.services.is_empty())?;
     status.host_name.as_deref().filter(|_| !is_terminating(compute))
 }
 
-/// The Event for what is new in the list.
+/// Returns the Event that names new entries of the list, or `None` without any.
 pub fn notice(cell: &Cell, leftovers: &[Leftover]) -> Option<EventDraft> {
     let known = cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default();
     let known: BTreeMap<&str, &Leftover> = known.iter().map(|it| (it.uid.as_str(), it)).collect();

@@ -1,4 +1,4 @@
-//! Reads a cell's Secrets, and asks its services at a sane pace.
+//! Reads a cell's Secrets, and probes its services at a limited rate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,17 +21,17 @@ use crate::finalizers;
 use crate::indexes::BY_CELL;
 use crate::probe::{CaTrust, HostOutcome, KeystoneFault, amqp_login, keystone_answers};
 
-/// How long a good answer counts.
+/// How long a successful result is reused.
 const PACE_GOOD: Duration = Duration::from_secs(30);
-/// How long a bad answer counts.
+/// How long a failed result is reused.
 const PACE_BAD: Duration = Duration::from_secs(10);
 
-/// What came of the questions to a cell's services.
+/// The results of probing a cell's services.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answers {
-    /// Of each broker.
+    /// The outcome for each broker.
     pub message_bus: Vec<HostOutcome>,
-    /// Of Keystone.
+    /// The result for Keystone.
     pub keystone: Result<(), KeystoneFault>,
 }
 
@@ -48,13 +48,13 @@ impl Answers {
 /// A Secret that a cell names.
 #[derive(Clone, Debug)]
 pub struct NamedSecret {
-    /// Its name.
+    /// The name of the Secret.
     pub name: String,
-    /// Its content, where it exists.
+    /// The content, or `None` when the Secret does not exist.
     pub content: Option<Content>,
 }
 
-/// Plain copies of everything that was seen.
+/// A snapshot of everything that the decisions on a cell use.
 #[derive(Clone, Debug)]
 pub struct Observed {
     /// The cell.
@@ -63,33 +63,32 @@ pub struct Observed {
     pub secret: NamedSecret,
     /// The Secret with the message bus.
     pub message_bus: NamedSecret,
-    /// What the services answered, where they could be asked.
+    /// The results of the probes, or `None` when the inputs for them are incomplete.
     pub answers: Option<Answers>,
-    /// When they are to be asked again.
+    /// The time until the next probe.
     pub ask_in: Option<Duration>,
-    /// The Secret with the files that its computes share, where one of its name exists.
+    /// The Secret with the files that the cell's computes share, or `None` when it does not exist.
     pub rendered: Option<Rendered>,
     /// The computes that name the cell, by name.
     pub computes: Vec<Arc<ExternalCompute>>,
-    /// Whether its namespace is being deleted with everything in it; asked of a cell that is being
-    /// deleted and held.
+    /// Whether the namespace is being deleted; read only for a terminating cell with the finalizer.
     pub namespace_goes: bool,
-    /// The keys for digests of what Secrets hold.
+    /// The keys of the digests of Secret contents.
     pub keys: Keys,
 }
 
-/// What stands on a Secret of the name that the cell's files have.
+/// The metadata of the Secret with the cell's files.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Rendered {
     /// The hash of its content when it was written.
     pub hash: String,
-    /// UID of the object that it belongs to.
+    /// UID of its controller owner.
     pub controller: Option<String>,
-    /// What of it nobody has changed since it was written.
+    /// The fields that this operator still owns, so unchanged since its last write.
     pub managed_fields: ManagedFields,
 }
 
-/// The last answers of each cell, with what was asked and when.
+/// The last results for each cell, with their inputs and their time.
 #[derive(Default)]
 pub struct Probes(Mutex<BTreeMap<Key, (CellView, Answers, Instant)>>);
 
@@ -99,7 +98,7 @@ impl Probes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The answers to the same questions that still count, and for how long.
+    /// Returns the results for the same inputs and how long they stay valid; `None` when outdated.
     fn known(&self, key: &Key, view: &CellView) -> Option<(Answers, Duration)> {
         let probes = self.lock();
         let (_, answers, at) = probes.get(key).filter(|(asked, ..)| asked == view)?;
@@ -118,7 +117,7 @@ impl Probes {
                 let (message_bus, keystone) = tokio::join!(bus, keystone);
                 Answers { message_bus, keystone }
             }
-            // Reading the view has accepted the bundle before.
+            // Unreachable in practice: reading the view has already accepted the bundle.
             Err(fault) => Answers {
                 message_bus: vec![],
                 keystone: Err(KeystoneFault::Untrusted(fault.to_string())),
@@ -130,7 +129,7 @@ impl Probes {
     }
 }
 
-/// Reads a cell; `None` where it does not exist.
+/// Reads a cell; returns `None` when it does not exist.
 pub async fn observe(caches: &Caches, probes: &Probes, key: &Key) -> Result<Option<Observed>> {
     let Some(cell) = caches.cells.get(key) else {
         caches.cell_sources.depends(key, BTreeSet::new());
@@ -141,7 +140,7 @@ pub async fn observe(caches: &Caches, probes: &Probes, key: &Key) -> Result<Opti
     let (secret, message_bus) =
         (source(&cell.spec.secret), source(&cell.spec.cell_message_bus_secret_name));
     let files = source(&cell_secret_name(&key.name));
-    // Before reading, so that a change in between wakes the cell again.
+    // Registered before reading, so that a change in between enqueues the cell again.
     let all = BTreeSet::from([secret.clone(), message_bus.clone(), files.clone()]);
     caches.cell_sources.depends(key, all);
     let secret = named(caches, secret).await?;
@@ -155,7 +154,7 @@ pub async fn observe(caches: &Caches, probes: &Probes, key: &Key) -> Result<Opti
     };
     let rendered = rendered(caches, &files);
     if is_terminating(&*cell) {
-        // It stays while it has computes, readable or not.
+        // A terminating cell is held even by computes that cannot be deserialized.
         caches.computes.check_readable(&key.namespace)?;
     }
     let computes = caches.computes.indexed(BY_CELL, key);
@@ -191,7 +190,7 @@ async fn named(caches: &Caches, source: SourceRef) -> Result<NamedSecret> {
     Ok(NamedSecret { name: source.key.name, content })
 }
 
-/// The cell as computes see it; `None` while a Secret is missing.
+/// Returns the cell as computes use it; `None` while a Secret is missing.
 pub fn view(
     cell: &Cell,
     secret: &NamedSecret,

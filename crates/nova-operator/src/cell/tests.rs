@@ -1,4 +1,4 @@
-//! What a cell's conditions say, case by case.
+//! The conditions of a cell, case by case.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ fn secret(name: &str, entries: &[(&str, &str)]) -> NamedSecret {
     NamedSecret { name: name.into(), content: Some(Content::from(Values::new("1", values))) }
 }
 
-/// A compute of the cell that was deployed; with which inputs is not recorded.
+/// A deployed compute of the cell, without recorded inputs.
 fn compute(name: &str) -> Arc<ExternalCompute> {
     let compute = json!({
         "apiVersion": "nova.openstack.org/v1beta1",
@@ -58,7 +58,7 @@ fn deployed(name: &str, inputs: &Inputs) -> Arc<ExternalCompute> {
     compute
 }
 
-/// What the cell gives to its computes now.
+/// The current inputs that the cell gives to its computes.
 fn present(seen: &Observed) -> Inputs {
     of_cell(&seen.cell, seen.secret.content.as_ref(), seen.message_bus.content.as_ref())
 }
@@ -121,7 +121,7 @@ fn written(plan: &Plan) -> (CellStatus, Option<&Value>) {
                 assert!(told.is_none(), "the status tells what is written already");
                 applied = Some(object);
             }
-            // Whether a cell is held has tests of its own.
+            // The finalizer of a cell has tests of its own.
             Write::AddFinalizer { .. } | Write::RemoveFinalizer { .. } => {}
             Write::Create { .. } | Write::Delete { .. } => panic!("{step:?}"),
         }
@@ -133,7 +133,7 @@ fn status(seen: &Observed) -> CellStatus {
     written(&recorded(decide(seen, Timestamp::UNIX_EPOCH))).0
 }
 
-/// Carries out what is decided; whether anything was written.
+/// Executes the plan; returns whether anything was written.
 fn pass(seen: &mut Observed) -> bool {
     let plan = recorded(decide(seen, Timestamp::UNIX_EPOCH));
     if plan.steps.is_empty() {
@@ -446,7 +446,7 @@ fn a_rotation_is_told_in_one_write_for_each_change_of_the_count() {
     let tried = |seen: &Observed| seen.cell.status.as_ref().unwrap().hash[CREDENTIALS].clone();
     let before = tried(&seen);
     seen.message_bus = secret("bus", &[("transport_url", "rabbit://nova:new@192.0.2.2/v")]);
-    // What was asked with the old ones is no answer to these.
+    // Results with the old Secrets do not count for these.
     let answers = seen.answers.take();
     assert!(pass(&mut seen));
     assert_eq!(tried(&seen), before, "nobody has logged in with these yet");

@@ -1,28 +1,28 @@
-//! A compute whose node asks for another cell, or for none, and what a human can do about it.
+//! A compute whose node requests another cell, or none, and what the user can do about it.
 
 use api::nova::ExternalCompute;
 use kube::ResourceExt;
 use nova_config::annotations::{ALLOW_REMOVAL, CELL};
 
-/// A compute that stays where it is although its node asks for something else.
+/// A compute that stays in its cell although its node requests another cell or none.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Mismatch {
-    /// Its namespace.
+    /// The namespace of the compute.
     pub namespace: String,
-    /// Its name, which is the node's too.
+    /// The name of the compute, which is also the name of the node.
     pub compute: String,
-    /// The cell that it is in.
+    /// The cell of the compute.
     pub own: String,
-    /// The cell that is asked for; `None` where no compute is wanted.
+    /// The requested cell; `None` when no compute is requested.
     pub requested: Option<String>,
-    /// Whether it has ever had a run.
+    /// Whether the compute has ever had a run.
     pub has_run: bool,
-    /// Whether a human's configuration would be lost with it.
+    /// Whether the compute has a user's configuration that deleting it would lose.
     pub has_config: bool,
 }
 
 impl Mismatch {
-    /// Of a compute.
+    /// Returns the mismatch of a compute and the requested cell.
     pub fn of(compute: &ExternalCompute, requested: Option<String>, has_run: bool) -> Self {
         Self {
             namespace: compute.namespace().unwrap_or_default(),
@@ -34,7 +34,7 @@ impl Mismatch {
         }
     }
 
-    /// Why a change is refused that would bring it about.
+    /// Returns why a change that would cause this mismatch is rejected.
     pub(super) fn cause(&self) -> String {
         let Self { compute, own, .. } = self;
         match &self.requested {
@@ -49,7 +49,7 @@ impl Mismatch {
         }
     }
 
-    /// The legal way to what was refused.
+    /// Returns the allowed procedure to reach the result of the rejected change.
     pub(super) fn way(&self) -> String {
         let Self { namespace, compute, .. } = self;
         let node =
@@ -68,7 +68,7 @@ impl Mismatch {
         }
     }
 
-    /// What stands in the conditions while it lasts.
+    /// Returns the condition message while the mismatch lasts.
     pub fn message(&self) -> String {
         let Self { namespace, compute, own, .. } = self;
         let lost = self.lost();

@@ -1,4 +1,4 @@
-//! Which changes of nodes and roles are refused, in a world of watched objects.
+//! Which changes of nodes and roles are rejected, with given caches.
 
 use operator_runtime::cache::WriteThrough;
 use serde::de::DeserializeOwned;
@@ -21,7 +21,7 @@ fn read<K: DeserializeOwned>(object: Value) -> K {
     serde_json::from_value(object).unwrap()
 }
 
-/// The annotation, where there is one.
+/// The annotation, or none.
 fn cell(cell: Option<&str>) -> Value {
     cell.map_or_else(|| json!({}), |it| json!({ CELL: it }))
 }
@@ -68,7 +68,7 @@ fn world(of_role: Option<&str>, of_nodes: &[Option<&str>]) -> SharedCaches {
     world
 }
 
-/// The refusal of a change of node n0; empty where it is accepted.
+/// The rejection of a change of node n0; empty when it is accepted.
 fn of_node(old: &Node, new: &Node, world: &SharedCaches) -> String {
     rejection(&faults_of_node(Some(old), new, world))
 }
@@ -77,7 +77,7 @@ fn of_role(old: Option<&str>, new: Option<&str>, world: &SharedCaches) -> String
     rejection(&faults_of_role(Some(&role("compute", old)), &role("compute", new), world))
 }
 
-/// A world in which the compute of n0 is as `change` makes it.
+/// Caches in which the compute of n0 is as `change` makes it.
 fn with(change: impl FnOnce(&mut Value)) -> SharedCaches {
     let mut changed = compute("n0");
     change(&mut changed);
@@ -102,7 +102,7 @@ fn a_node_that_asks_for_another_cell_is_refused_with_compute_both_cells_and_the_
 #[test]
 fn a_node_is_refused_only_where_its_effective_cell_leaves_that_of_its_compute() {
     let cases = [
-        // Role's annotation, the node's before, the node's after, whether it is refused.
+        // Role's annotation, the node's before, the node's after, whether it is rejected.
         (None, ONE, TWO, true),
         (None, ONE, None, true),
         (None, ONE, Some(""), true),
@@ -153,7 +153,7 @@ fn a_node_that_changes_its_role_is_judged_by_the_new_roles_cell() {
         assert_eq!(refused.is_empty(), words.is_empty(), "{role:?}: {refused}");
         assert!(refused.contains(words), "{role:?}: {refused}");
     }
-    // Its own annotation holds, whatever its role says.
+    // Its own annotation takes precedence over its role's.
     let own = |role| of(role, &json!({ CELL: "nova-cell1" }));
     for role in [Some("other"), Some("typo"), None] {
         assert_eq!(of_node(&own(Some("compute")), &own(role), &world), "");
@@ -198,13 +198,13 @@ fn a_role_without_a_cell_leaves_nodes_that_allow_it() {
 fn what_has_never_run_hinders_no_change() {
     let never = |it: &mut Value| it["status"] = json!({});
     assert_eq!(of_node(&node(ONE), &node(TWO), &with(never)), "");
-    // Its own controller says what is lost.
+    // The node's controller reports what would be lost.
     let configured = |it: &mut Value| {
         never(it);
         it["spec"]["customServiceConfig"] = json!("[libvirt]");
     };
     assert_eq!(of_node(&node(ONE), &node(TWO), &with(configured)), "");
-    // A run exists, although no status tells of it.
+    // A run exists, although no status records it.
     let world = with(never);
     let mut run = object("ansibleee", "OpenStackAnsibleEE", "run", &json!({}), &json!({}));
     run["metadata"]["ownerReferences"] = json!([{
@@ -220,7 +220,7 @@ fn what_has_never_run_hinders_no_change() {
 fn a_compute_that_goes_or_belongs_to_others_hinders_no_change() {
     let changes: [fn(&mut Value); 4] = [
         |it| it["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z"),
-        // The node was made again under its name.
+        // The node was recreated under its name.
         |it| it["metadata"]["ownerReferences"][0]["uid"] = json!("uid-earlier"),
         |it| it["metadata"]["ownerReferences"] = json!([]),
         |it| it["metadata"]["name"] = json!("another"),
@@ -261,7 +261,7 @@ fn a_cell_that_does_not_exist_is_accepted_and_so_is_whatever_is_new() {
     let nowhere = Some("nova-cell9");
     assert_eq!(of_node(&node(None), &node(nowhere), &SharedCaches::new()), "");
     assert_eq!(faults_of_node(None, &node(nowhere), &world), []);
-    // A role that is restored is no change of a role; its nodes tell if it says another cell.
+    // A restored role is not a change of a role; its nodes report another cell.
     assert_eq!(faults_of_role(None, &role("compute", TWO), &world), []);
 }
 

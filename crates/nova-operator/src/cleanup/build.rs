@@ -1,4 +1,4 @@
-//! The run that stops nova-compute on a host.
+//! Builds the run that stops nova-compute on a host.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,16 +15,16 @@ use crate::cleanup::labels::{CLEANUP_OF, COMPUTE_NAME};
 use crate::compute::build::plain_recipe;
 use crate::compute::observe::Observed;
 
-/// The service of these runs.
+/// The service name of cleanup runs.
 pub const NOVA_CLEANUP: &str = "nova-cleanup";
 /// The operator's own play, so that it works with any collection.
 const PLAY: &str = include_str!("../../plays/nova-cleanup.yaml");
-/// How long one attempt may take: a host that hangs must not keep its compute.
+/// Time limit of one attempt: a host that hangs must not block the deletion of its compute.
 const DEADLINE_SECONDS: i64 = 600;
 
-/// The step that creates the run of an attempt.
+/// Returns the step that creates the run of an attempt.
 ///
-/// Nobody owns it: the compute is being deleted, and with it goes what it owns.
+/// The run has no owner: a run that the compute owned would be deleted together with it.
 pub fn cleanup(seen: &Observed, need: NeededRun, connection: HostConnection) -> Option<Step> {
     let compute = &seen.compute;
     let host = compute.spec.dataplane_node_name.clone();

@@ -1,4 +1,4 @@
-//! The judgement on a compute that is being deleted.
+//! The decisions on a compute that is being deleted.
 
 use std::time::Duration;
 
@@ -34,44 +34,44 @@ use crate::compute::inputs;
 use crate::compute::observe::{Ending, Observed};
 use crate::finalizers;
 
-/// Reason on the node when the host is done with.
+/// Reason of the node's condition after the host cleanup has ended.
 pub const LEFT_IN_NOVA: &str = "LeftInNova";
 
-/// How often a host is tried that cannot be reached: a dead one must not keep its compute.
+/// Maximum number of attempts: an unreachable host must not block the deletion of its compute.
 const ATTEMPTS: i64 = 3;
-/// A look without a cause, for whatever no watch tells.
+/// Interval of reconciliations without an event, for changes that no watch reports.
 const RESYNC: Duration = Duration::from_mins(15);
-/// What a run may say of itself for longer than any of its attempts may last.
+/// Reasons of a run that may last longer than the time limit of an attempt.
 const TROUBLES: [&str; 4] = ["RunnerLost", "Unschedulable", "JobRefused", "InvalidSpec"];
-/// Raised when the play does something else: who waits for its end runs it once more.
+/// Version of the play; a new version makes computes that wait for their cleanup run it once more.
 const VERSION: &str = "v1";
 
-/// What is to happen next.
+/// The next action.
 enum Next {
-    /// The host is done with.
+    /// The cleanup has ended.
     Conclude,
-    /// A run must be made.
+    /// A run has to be created.
     Run(NeededRun, HostConnection),
-    /// A run goes on, or a pause.
+    /// A run is in progress, or the next attempt is due at this time.
     Wait(Option<Timestamp>),
 }
 
-/// What was judged.
+/// The result of the evaluation.
 struct Evaluation {
     condition: ConditionDraft,
     services: Vec<ServiceRun>,
     next: Next,
 }
 
-/// Judges a compute that is being deleted.
+/// Returns the plan for a compute that is being deleted.
 ///
 /// # Guarantees
-/// It is released when its host was cleaned, or after a bounded number of attempts of bounded time;
-/// and only after what is left to do in nova stands where a human finds it.
+/// The finalizer is removed after the host was cleaned up, or after a bounded number of attempts of
+/// bounded time; and only after the remaining work in nova is reported where a user finds it.
 ///
 /// # Caveats
-/// Nothing bounds how long a run waits for another one or for a worker, nor how long a lost worker
-/// keeps it: that is told, with the way on without the host.
+/// The time that a run waits for another run or for a worker is not bounded, nor is the time that a
+/// lost worker holds it. The condition reports both, with the command to proceed without the host.
 pub fn decide(seen: &Observed, ending: &Ending, now: Timestamp) -> Plan {
     let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
     let compute = &*seen.compute;
@@ -96,7 +96,7 @@ pub fn decide(seen: &Observed, ending: &Ending, now: Timestamp) -> Plan {
     plan
 }
 
-/// What is told when a write was refused; what was concluded stays as it is.
+/// Returns the status writes after a rejected write; a final result is never changed.
 pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
     let compute = &*seen.compute;
     if concluded(compute).is_some() {
@@ -111,7 +111,7 @@ pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Pla
     Plan { steps, ..Plan::default() }
 }
 
-/// How the host of a compute that is being deleted was done with; `None` while it is not.
+/// Returns the final `HostCleaned` condition of a terminating compute; `None` before it is final.
 pub fn concluded(compute: &ExternalCompute) -> Option<&Condition> {
     if !is_terminating(compute) {
         return None;
@@ -121,7 +121,7 @@ pub fn concluded(compute: &ExternalCompute) -> Option<&Condition> {
     is_final.then_some(found)
 }
 
-/// Why a compute goes at once.
+/// Returns why the finalizer can be removed at once, or `None` when a cleanup is needed.
 fn needs_nothing(seen: &Observed, ending: &Ending) -> Option<&'static str> {
     if ending.namespace_goes {
         return Some("its namespace is being deleted");
@@ -132,16 +132,17 @@ fn needs_nothing(seen: &Observed, ending: &Ending) -> Option<&'static str> {
     (!may_have_started(seen)).then_some("nova-compute was never started on its host")
 }
 
-/// Whether nova-compute may have been started on the host, and so be known to nova.
+/// Whether nova-compute may have been started on the host, and so be registered in nova.
 ///
-/// A record of the clean-up takes the place of the others, and is made only where this holds.
+/// The record of the cleanup replaces all other records, and is made only when this holds.
 fn may_have_started(seen: &Observed) -> bool {
     let status = seen.compute.status.as_ref();
     let records = status.map(|it| it.services.as_slice()).unwrap_or_default();
     let waits = |it: &ServiceRun| {
         it.state == RunState::Pending && it.attempt <= 1 && it.deployed_hash.is_none()
     };
-    // While a chain goes on, its later services may have begun without a word of it here.
+    // While a service sequence is in progress, its later services may have started without being
+    // recorded.
     let is_held_up = |it: &ServiceRun| matches!(it.state, RunState::Pending | RunState::Failed);
     let tells = |it: &ServiceRun| match it.name.as_str() {
         NOVA_CLEANUP => true,
@@ -181,7 +182,7 @@ fn judge(seen: &Observed, ending: &Ending, now: Timestamp) -> Evaluation {
     }
 }
 
-/// The human says it on whichever object they look at.
+/// The user may set the annotation on the compute or on its node.
 fn is_skipped(seen: &Observed) -> bool {
     let says = |it: Option<&String>| it.is_some_and(|it| it == "true");
     let node = seen.node.as_ref().filter(|it| owns(it, &seen.compute));
@@ -189,7 +190,8 @@ fn is_skipped(seen: &Observed) -> bool {
         || says(node.and_then(|it| it.annotations().get(SKIP_CLEANUP)))
 }
 
-/// Where the host is reached, as the compute knows it: a node of the same name may be another host.
+/// Returns the address of the host as the compute recorded it: a node of the same name may be
+/// another host.
 fn address(seen: &Observed, ending: &Ending) -> Result<String, String> {
     let spec = &seen.compute.spec;
     let node = &spec.dataplane_node_name;
@@ -209,7 +211,7 @@ fn address(seen: &Observed, ending: &Ending) -> Result<String, String> {
         )),
         (recorded, of_node) => {
             let address = recorded.or(of_node).ok_or("nobody knows its address")?;
-            // An attempt that failed may have gone elsewhere since.
+            // A failed attempt may have gone to another address since.
             if status.is_some_and(|it| !inputs::went_to(&it.deployed_inputs, &address)) {
                 return Err(format!("its last complete deployment did not go to {address}"));
             }
@@ -218,7 +220,7 @@ fn address(seen: &Observed, ending: &Ending) -> Result<String, String> {
     }
 }
 
-/// The runs that clean up, and those that were made before.
+/// Returns the cleanup runs and all other runs.
 fn parted(seen: &Observed) -> (Vec<Run<'_>>, Vec<Run<'_>>) {
     let all = seen.runs.iter().filter_map(|it| Run::of(it));
     all.partition(|it| cleans_up_after(it.object).is_some())
@@ -259,12 +261,12 @@ fn attempt(seen: &Observed, address: &str, now: Timestamp) -> Evaluation {
     Evaluation { condition, services: sequence.services, next }
 }
 
-/// Whether the host records another owner: nothing on it is this compute's to clean.
+/// Whether the host records another owner: then this compute must not clean anything on it.
 fn is_another_s(record: &ServiceRun) -> bool {
     record.reason.as_deref() == Some(FailureReason::HostNotOwned.as_str())
 }
 
-/// Of whatever class: the record counts each for itself.
+/// Counts failed attempts of every class; the record counts each class on its own.
 fn failed_attempts(record: &ServiceRun) -> i64 {
     match record.state {
         RunState::Failed => record.attempt,
@@ -272,7 +274,7 @@ fn failed_attempts(record: &ServiceRun) -> i64 {
     }
 }
 
-/// Where the host stands with the one service of its end.
+/// Returns the service sequence of the cleanup, which has one service.
 fn chain(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> ServiceSequence {
     let compute = &*seen.compute;
     let recorded = compute.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
@@ -299,7 +301,7 @@ fn chain(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> ServiceSequence {
     service_sequence::evaluate(&host, runs, now)
 }
 
-/// What keeps a run from its end for as long as it lasts: only a human can cut that short.
+/// Returns the condition for a run that is blocked: only the user can end that wait early.
 fn trouble(compute: &ExternalCompute, run: &Run<'_>) -> Option<ConditionDraft> {
     let ready = find(&run.object.status.as_ref()?.conditions, READY)?;
     let reason = TROUBLES.into_iter().find(|it| *it == ready.reason)?;
@@ -312,7 +314,7 @@ fn trouble(compute: &ExternalCompute, run: &Run<'_>) -> Option<ConditionDraft> {
     Some(ConditionDraft::warning(HOST_CLEANED, reason, text))
 }
 
-/// The cause of the last failure stays visible while it is tried again.
+/// The cause of the last failure stays visible during the next attempt.
 fn going_on(
     compute: &ExternalCompute,
     record: Option<&ServiceRun>,
@@ -333,7 +335,8 @@ fn going_on(
     }
 }
 
-/// Why the last attempt failed: what its run says of the host, or the record's own reason.
+/// Returns why the last attempt failed: the failure of this host in the run, or the record's
+/// reason.
 fn cause(compute: &ExternalCompute, record: Option<&ServiceRun>, runs: &[Run<'_>]) -> String {
     let host = &compute.spec.dataplane_node_name;
     let word = record.and_then(|it| it.reason.as_deref()).unwrap_or_default();
@@ -351,8 +354,8 @@ fn cause(compute: &ExternalCompute, record: Option<&ServiceRun>, runs: &[Run<'_>
     }
 }
 
-/// The run, and the end of those that nobody needs any more: theirs is the same host, so the new one
-/// waits for their pods.
+/// Returns the steps that create the run and delete those that are no longer needed: these use the
+/// same host, so the new run waits for their pods.
 fn runs(seen: &Observed, need: NeededRun, connection: HostConnection) -> Vec<Step> {
     let (_, earlier) = parted(seen);
     let unneeded = earlier
@@ -362,12 +365,12 @@ fn runs(seen: &Observed, need: NeededRun, connection: HostConnection) -> Vec<Ste
     unneeded.chain(cleanup(seen, need, connection)).collect()
 }
 
-/// Whether what is left to do stands where a human finds it when the compute is gone.
+/// Whether the remaining work is reported where a user finds it after the compute is gone.
 fn is_told(seen: &Observed, ending: &Ending) -> bool {
     is_on_node(seen) && (!ending.cells_are_ours || is_in_cell(seen))
 }
 
-/// A node that is gone, or was made again, has nothing to say.
+/// Without the node, or with a new one of the same name, there is nothing to report on it.
 fn is_on_node(seen: &Observed) -> bool {
     let compute = &*seen.compute;
     let Some(node) = seen.node.as_ref().filter(|it| owns(it, compute)) else { return true };

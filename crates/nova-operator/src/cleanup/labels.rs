@@ -1,4 +1,4 @@
-//! Label and annotation of a run that cleans up after a compute: they tell which compute that is.
+//! The label and annotation of cleanup runs, which identify the compute.
 
 use api::ansibleee::AnsibleEe;
 use kube::ResourceExt;
@@ -9,12 +9,12 @@ pub const CLEANUP_OF: &str = "nova.openstack.org/cleanup-of";
 /// Annotation with that compute's name.
 pub const COMPUTE_NAME: &str = "nova.openstack.org/compute";
 
-/// The UID of the compute that a run cleans up after; `None` for every other run.
+/// Returns the UID of the compute that a run cleans up after; `None` for every other run.
 pub fn cleans_up_after(run: &AnsibleEe) -> Option<&String> {
     run.labels().get(CLEANUP_OF)
 }
 
-/// The compute that a run cleans up after, by name.
+/// Returns the compute that a run cleans up after, by name; `None` for every other run.
 pub fn compute_of(run: &AnsibleEe) -> Option<Key> {
     cleans_up_after(run)?;
     let name = run.annotations().get(COMPUTE_NAME)?;

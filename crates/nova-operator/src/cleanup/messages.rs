@@ -1,30 +1,30 @@
-//! What a human reads of a compute that goes: what was done on the host, and what is left to do.
+//! Messages about a compute that is being deleted: what was done on the host, and what remains.
 
 use api::conditions::{Condition, truncated};
 use api::nova::ExternalCompute;
 use kube::ResourceExt;
 use nova_config::annotations::SKIP_CLEANUP;
 
-/// How long the cause of a failed attempt may be.
+/// Maximum length of the cause of a failed attempt.
 const CAUSE_LIMIT: usize = 300;
 
-/// The name under which nova knows the host.
+/// Returns the name under which nova knows the host.
 pub fn host(compute: &ExternalCompute) -> String {
     let recorded = compute.status.as_ref().and_then(|it| it.host_name.clone());
     recorded.unwrap_or_else(|| compute.spec.dataplane_node_name.clone())
 }
 
-/// What stands on the compute while its host is being cleaned.
+/// Returns the message while the host is being cleaned up.
 pub fn cleaning(compute: &ExternalCompute) -> String {
     format!("nova-compute is being stopped and disabled on host {}.", host(compute))
 }
 
-/// What stands there when it was.
+/// Returns the message after the host was cleaned up.
 pub fn cleaned(compute: &ExternalCompute) -> String {
     format!("nova-compute is stopped and disabled on host {}. {}", host(compute), nova(compute))
 }
 
-/// What stands there when it was not, and will not be.
+/// Returns the message after the cleanup has finally failed or was skipped.
 pub fn not_cleaned(compute: &ExternalCompute, cause: &str) -> String {
     let cause = truncated(cause.trim_end_matches('.'), CAUSE_LIMIT);
     format!(
@@ -35,7 +35,7 @@ pub fn not_cleaned(compute: &ExternalCompute, cause: &str) -> String {
     )
 }
 
-/// The way on without the host.
+/// Returns the command to proceed without the host.
 pub fn skip(compute: &ExternalCompute) -> String {
     format!(
         "To let the compute go without it: kubectl annotate --overwrite -n {} \
@@ -45,7 +45,7 @@ pub fn skip(compute: &ExternalCompute) -> String {
     )
 }
 
-/// What nova still has, and how a human takes it away.
+/// Returns what nova still records of the host, and how the user deletes it.
 fn nova(compute: &ExternalCompute) -> String {
     let (host, cell) = (host(compute), &compute.spec.cell_name);
     if compute.status.as_ref().is_none_or(|it| it.deployed_inputs.is_empty()) {
@@ -62,7 +62,7 @@ fn nova(compute: &ExternalCompute) -> String {
     )
 }
 
-/// What the node says of its compute when the host is done with.
+/// Returns the message on the node after the host cleanup has ended.
 pub fn left(compute: &ExternalCompute, concluded: &Condition) -> String {
     format!("NovaExternalCompute {} goes: {}", compute.name_any(), concluded.message)
 }

@@ -1,4 +1,5 @@
-//! Runs that cleaned up after a compute that is gone: nobody owns them, so they are deleted here.
+//! Deletes cleanup runs whose compute is gone: they have no owner, so garbage collection skips
+//! them.
 
 use std::sync::Arc;
 
@@ -14,13 +15,13 @@ use operator_runtime::error::Result;
 use super::labels::{cleans_up_after, compute_of};
 use crate::caches::Caches;
 
-/// The controller; its keys are runs.
+/// The controller of cleanup runs.
 pub struct Orphans {
-    /// The watched world.
+    /// All caches of the operator.
     pub caches: Arc<Caches>,
 }
 
-/// Judges a run whose compute is gone.
+/// Returns the plan for a run whose compute is gone.
 pub fn decide(run: &AnsibleEe) -> Plan {
     let mut plan = Plan::default();
     if !is_terminating(run) {

@@ -1,5 +1,5 @@
-//! A node, its compute and its cell on their way out, decided by all controllers step by step
-//! against a world in memory that deletes as Kubernetes does.
+//! The deletion of a node, its compute and its cell, decided by all controllers step by step
+//! against a cluster state in memory that deletes as Kubernetes does.
 
 use std::sync::Arc;
 
@@ -35,12 +35,12 @@ use crate::{cell, compute, compute_lifecycle};
 mod cases;
 mod hosts;
 
-/// What dataplane-operator holds a node by, and takes off when nobody else holds it.
+/// The finalizer of dataplane-operator, which it removes when no other one is left.
 const INVENTORY: &str = "dataplane.openstack.org/inventory";
-/// What the API server holds a node by that was deleted in the foreground.
+/// The finalizer of the API server for foreground deletion.
 const FOREGROUND: &str = "foregroundDeletion";
 
-/// The world as the API server would hold it, and what was written to it.
+/// The cluster state as the API server would hold it, and the writes to it.
 struct World {
     node: Option<Node>,
     compute: Option<ExternalCompute>,
@@ -80,7 +80,7 @@ fn node(uid: &str, address: &str) -> Node {
     node
 }
 
-/// What the operator makes for a node, deployed.
+/// A compute as the operator creates it for a node, deployed.
 fn deployed(mut compute: ExternalCompute) -> ExternalCompute {
     let status = json!({
         "hostName": "n0.example.org",
@@ -99,7 +99,7 @@ fn secret(name: &str) -> NamedSecret {
 }
 
 impl World {
-    /// A node with a deployed compute in a cell of ours, at rest.
+    /// A settled node with a deployed compute in a cell of this operator.
     fn new() -> Self {
         let spec = json!({
             "cellName": "cell1", "secret": "nova-cell1", "cellMessageBusSecretName": "bus",
@@ -143,7 +143,7 @@ impl World {
         })
     }
 
-    /// Only of a compute that is being deleted: what becomes of others is told elsewhere.
+    /// Only for a compute that is being deleted; other tests cover the rest.
     fn ending(&self) -> Option<compute::Observed> {
         let compute = self.compute.clone().filter(is_terminating)?;
         let uid = compute.uid();
@@ -192,7 +192,7 @@ impl World {
         })
     }
 
-    /// What all controllers want now.
+    /// The current plans of all controllers.
     fn plans(&self) -> Vec<Plan> {
         let creation = self.creation().map(|it| recorded(compute_lifecycle::decide(&it, self.now)));
         let ending = self.ending().map(|it| recorded(compute::decide(&it, self.now)));
@@ -204,7 +204,7 @@ impl World {
         creation.into_iter().chain(ending).chain(cell).chain(orphans).collect()
     }
 
-    /// Carries out what all controllers want, until they want nothing more; what was written.
+    /// Executes the plans of all controllers until they are empty; returns the writes.
     fn settle(&mut self) -> Vec<String> {
         self.settle_by(usize::MAX)
     }
@@ -283,7 +283,7 @@ impl World {
         change(metadata.unwrap());
     }
 
-    /// Only what is not there is made here: what an existing compute follows is told elsewhere.
+    /// Applies only create here: other tests cover the fields of an existing compute.
     fn apply(&mut self, object: &Value) {
         if self.compute.is_none() {
             let mut object = object.clone();
@@ -300,7 +300,7 @@ impl World {
         self.runs.push(run);
     }
 
-    /// As server-side apply does: of the node's conditions only this operator's own.
+    /// Writes like server-side apply: of the node's conditions only this operator's own.
     fn write_status(&mut self, word: &str, status: &Value) {
         match word {
             "node" => {
@@ -330,7 +330,7 @@ impl World {
         });
     }
 
-    /// What the human does: deletes the node.
+    /// The user deletes the node.
     fn delete_node(&mut self, in_foreground: bool) {
         self.delete("node", "n0");
         if in_foreground {
@@ -339,7 +339,7 @@ impl World {
         self.collect();
     }
 
-    /// What Kubernetes and dataplane-operator do by themselves.
+    /// Garbage collection by Kubernetes, and the finalizer of dataplane-operator.
     fn collect(&mut self) {
         let is_foreground = |it: &Node| it.finalizers().iter().any(|it| it == FOREGROUND);
         if self.node.as_ref().is_some_and(is_foreground) {
@@ -371,7 +371,7 @@ impl World {
         self.runs.retain(stays);
     }
 
-    /// Ends the run that is going on.
+    /// Ends the running run.
     fn end(&mut self, result: &str) {
         let is_open = |it: &&mut AnsibleEe| it.status.is_none();
         let run = self.runs.iter_mut().find(is_open).expect("a run goes on");
@@ -395,7 +395,7 @@ impl World {
         found.map(|it| (it.reason.clone(), it.message.clone())).unwrap_or_default()
     }
 
-    /// The hosts that the cell remembers, and whether nova-compute was stopped there.
+    /// The hosts that the cell records, and whether nova-compute was stopped there.
     fn leftovers(&self) -> Vec<(String, bool)> {
         let status = self.cell.as_ref().and_then(|it| it.status.as_ref());
         let leftovers = status.map(|it| it.leftovers.as_slice()).unwrap_or_default();

@@ -1,29 +1,29 @@
-//! Why a compute does not begin with a deployment although nothing is missing for it.
+//! Why a compute does not start its deployment although nothing is missing for it.
 
 use operator_core::run_engine::rollout::BlockReason;
 
-/// What it waits for.
+/// What the compute waits for.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum BlockedRollout {
     /// As many computes of its role as `maxUnavailable` allows are out of service, some of them
     /// because they are being deployed.
     Turn,
-    /// It has failed, and as many of those that have failed as `maxUnavailable` allows are being tried.
+    /// It has failed, and as many failed computes as `maxUnavailable` allows are being retried.
     Try,
-    /// As many as that fail.
+    /// As many computes as `maxUnavailable` allows have failed.
     Stuck {
-        /// The first ones of them.
+        /// The names of the first failed computes.
         failing: String,
     },
-    /// `pauseOnFailure` is set, and a compute of its role fails.
+    /// `pauseOnFailure` is set, and a compute of its role has failed.
     Paused {
-        /// The first one that fails.
+        /// The name of the first failed compute.
         failing: String,
     },
 }
 
 impl BlockedRollout {
-    /// The same without names.
+    /// Returns the reason without names.
     pub fn blocked(&self) -> BlockReason {
         match self {
             Self::Turn | Self::Try => BlockReason::LimitReached,
@@ -32,18 +32,18 @@ impl BlockedRollout {
         }
     }
 
-    /// The one word used in conditions.
+    /// Returns the condition reason.
     pub fn reason(&self) -> &'static str {
         self.blocked().reason()
     }
 
-    /// What a human reads.
+    /// Returns the condition message.
     pub fn text(&self) -> String {
         match self {
             Self::Turn => "It waits for its turn: as many computes as maxUnavailable of the role \
                            allows are being deployed or fail."
                 .to_owned(),
-            // Who is being tried changes all the time, so that no names are told.
+            // The computes being retried change all the time, so the message does not name them.
             Self::Try => {
                 "It waits for its turn: all places that maxUnavailable of the role allows \
                           are held by computes that fail, and as many of them are being tried at \

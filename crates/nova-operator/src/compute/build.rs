@@ -1,4 +1,4 @@
-//! The services of a compute, and the recipe of their runs.
+//! The services of a compute, and the run template of each.
 
 use std::collections::BTreeMap;
 
@@ -17,11 +17,11 @@ use serde_json::{Value, json};
 
 use crate::compute::observe::Observed;
 
-/// The play that asks: the operator's own, so that it works with any collection.
+/// The operator's own play that checks the registration, so that it works with any collection.
 const REGISTERED_PLAY: &str = include_str!("../../plays/nova-registered.yaml");
 
-/// What the run of a service does; `restarts` is whether nova-compute starts again even where no file
-/// and no image of it has changed.
+/// Returns the run template of a service. With `restarts`, nova-compute is restarted even when none
+/// of its files and images has changed.
 pub fn recipe(seen: &Observed, service: &str, files: &[ConfigFile], restarts: bool) -> RunTemplate {
     let (play, service_type) = match service {
         LIBVIRT => (Play::Playbook("osp.edpm.libvirt".to_owned()), LIBVIRT),
@@ -35,7 +35,7 @@ pub fn recipe(seen: &Observed, service: &str, files: &[ConfigFile], restarts: bo
     }
 }
 
-/// A run on the compute's host as its spec has it, which gets no files and no variables of its own.
+/// Returns the run template for the compute's host as in its spec, without files or variables.
 pub fn plain_recipe(seen: &Observed, play: Play, service_type: &str) -> RunTemplate {
     let spec = &seen.compute.spec;
     RunTemplate {
@@ -59,14 +59,14 @@ pub fn plain_recipe(seen: &Observed, play: Play, service_type: &str) -> RunTempl
     }
 }
 
-/// The Secret beside the node's own inventory; another inventory has none that is known.
+/// Returns the Secret that belongs to the node's own inventory; `None` for another inventory.
 fn inventory_secret(seen: &Observed) -> Option<String> {
     let status = seen.node.as_ref()?.status.as_ref()?;
     let is_nodes = seen.compute.spec.inventory_config_map_name == status.inventory_config_map_name;
     status.inventory_secret_name.clone().filter(|_| is_nodes)
 }
 
-/// Only the play that brings the files to the host gets to see them.
+/// Only the play that copies the files to the host gets them mounted.
 fn sources(seen: &Observed, service: &str, files: &[ConfigFile]) -> Vec<MountedSource> {
     if service != NOVA {
         return vec![];
@@ -93,8 +93,8 @@ fn extra_vars(seen: &Observed, service: &str, restarts: bool) -> BTreeMap<String
     vars.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// How the host is reached; `was_key_refused` says whether the last attempt failed because of its
-/// own key.
+/// Returns the host connection; `was_key_refused` says whether the last attempt failed because of
+/// the host key.
 pub fn reach(seen: &Observed, was_key_refused: bool) -> HostConnection {
     let status = seen.node.as_ref().and_then(|it| it.status.clone()).unwrap_or_default();
     let (ssh_secret, ssh_version) = ssh(seen);
@@ -109,10 +109,10 @@ pub fn reach(seen: &Observed, was_key_refused: bool) -> HostConnection {
     }
 }
 
-/// By which key the host is known, as its node tells.
+/// Returns the trusted host key, as the node's status records it.
 ///
-/// No key is learned here: a host that is Ready was reached before. A new one that the human accepts
-/// is asked for, and the node's own operator takes it from there.
+/// No key is learned here: a host that is Ready was reached before. A scan runs only for a new key
+/// that the user accepts, and the operator of the node then records it.
 pub fn trust(seen: &Observed) -> HostKeyTrust {
     let recorded = seen.node.as_ref().and_then(|it| it.status.as_ref()?.host_key.as_deref());
     let Some(key) = recorded.and_then(HostKey::parse) else { return HostKeyTrust::default() };
@@ -120,7 +120,7 @@ pub fn trust(seen: &Observed) -> HostKeyTrust {
     HostKeyTrust::learned(Some(key), host_key::accepted(annotation), &[])
 }
 
-/// The ssh Secret and its resource version.
+/// Returns the name of the ssh Secret and its resource version.
 pub fn ssh(seen: &Observed) -> (String, String) {
     let name = seen.compute.spec.ssh_key_secret_name.clone().unwrap_or_default();
     (name, seen.ssh.as_ref().map(|it| it.version.clone()).unwrap_or_default())

@@ -1,4 +1,4 @@
-//! The Secret with nova's files, and what is said of it.
+//! The Secret with nova's files, and its condition.
 
 use std::collections::BTreeMap;
 
@@ -21,10 +21,10 @@ use crate::compute::config_inputs::Complete;
 use crate::compute::observe::{Observed, Rendered};
 use crate::rendered_secret::{is_of_others, not_ours};
 
-/// Raised when the same inputs give other files: the Secrets are written anew, and nothing runs.
+/// Raised when the same inputs give other files: the Secrets are rewritten, without any run.
 const RENDERER: u32 = 2;
 
-/// Whether what humans wrote can be read by oslo.config.
+/// Returns whether oslo.config can parse what users wrote.
 pub fn condition(compute: &ExternalCompute, complete: Option<&Complete>) -> ConditionDraft {
     let custom = compute.spec.custom_service_config.as_deref().unwrap_or_default();
     let faults = oslo::faults(custom);
@@ -64,7 +64,7 @@ pub fn condition(compute: &ExternalCompute, complete: Option<&Complete>) -> Cond
     ConditionDraft::good(SERVICE_CONFIG_READY, "Rendered", text)
 }
 
-/// What is said of a Secret of the files' name that is somebody else's.
+/// Returns the condition for a Secret of this name that the operator did not create; else `None`.
 pub fn of_others(seen: &Observed) -> Option<ConditionDraft> {
     let found = seen.rendered.as_ref()?;
     let compute = &*seen.compute;
@@ -73,26 +73,26 @@ pub fn of_others(seen: &Observed) -> Option<ConditionDraft> {
         .then(|| not_ours(compute, &name))
 }
 
-/// The files of a compute as they stand in the Secret or are about to.
+/// The files of a compute, as they are in the Secret or as `step` writes them.
 pub struct Files {
-    /// The list of them.
+    /// The list of the files.
     pub listed: Vec<ConfigFile>,
-    /// The step that writes them, where they are not written yet.
+    /// The step that writes the files, or `None` when they are up to date.
     pub step: Option<Step>,
-    /// What goes with the next write of the status, where the Secret has digests by another key than
-    /// the present one.
+    /// The renewed digests to write with the next status, when the Secret has digests of an older
+    /// key.
     pub renewing: Option<Renewing>,
 }
 
-/// Files whose digests are to be renewed.
+/// The digests to renew.
 pub struct Renewing {
-    /// File → digest.
+    /// File name → digest.
     pub digests: Inputs,
     /// The step that writes the Secret.
     pub step: Step,
 }
 
-/// The files of a compute, and the step that writes them where they are not written yet.
+/// Returns the files of a compute, and the step that writes them when they are outdated.
 pub fn files(seen: &Observed, complete: &Complete, inputs: &Inputs) -> Files {
     let says_how_to_stop = conf::says_how_to_stop(seen.release.release());
     let digest = Digest::combined(inputs.values(), |view| {
@@ -129,7 +129,7 @@ fn step(
     digest: &Digest,
 ) -> Step {
     let encoded = |it: &conf::File| ByteString(it.content.clone().into_bytes());
-    // Not stringData, whose removed keys would stay.
+    // Not `stringData`: keys removed from it would stay in the Secret.
     let data: BTreeMap<&String, ByteString> =
         files.iter().map(|(name, file)| (name, encoded(file))).collect();
     let object = json!({
@@ -148,12 +148,12 @@ fn step(
     Step::apply(target, object, "the files, or their digests, differ from what they are made from")
 }
 
-/// The files that stand in the Secret, where they are those of the digest and as they were written.
+/// Returns the files in the Secret when they match the digest and are unchanged since written.
 fn intact(rendered: &Rendered, digest: &Digest) -> Option<Vec<ConfigFile>> {
     let files: Vec<ConfigFile> = serde_json::from_str(&rendered.files).ok()?;
     let names = files.iter().map(|it| it.name.as_str());
     let is_intact = rendered.managed_fields.has([CONFIG_HASH, CONFIG_FILES], names);
-    // What nobody can compare is written anew, which runs nothing.
+    // Files whose digest cannot be compared are rewritten, without any run.
     (is_intact && digest.is_certainly(&rendered.hash)).then_some(files)
 }
 

@@ -1,30 +1,30 @@
-//! What the files of a compute are rendered from: the cell, the host and the role's default
-//! configuration.
+//! The inputs of a compute's files: the cell, the host and the role's default configuration.
 
 use nova_config::conf::{CellView, DEFAULT_FILE, HostView};
 use operator_runtime::source_contents::Content;
 
-/// The inputs of a configuration, complete and fit for files.
+/// The complete and valid inputs of a configuration.
 #[derive(Clone, Debug)]
 pub struct Complete {
     /// The cell.
     pub cell: CellView,
     /// The host.
     pub host: HostView,
-    /// The role's default configuration.
+    /// The role's default configuration, or `None` without one.
     pub default_config: Option<Default>,
 }
 
 /// The role's default configuration.
 #[derive(Clone, Debug)]
 pub struct Default {
-    /// The ConfigMap.
+    /// The name of the ConfigMap.
     pub name: String,
-    /// The text.
+    /// The text of the configuration.
     pub text: String,
 }
 
-/// The text in a ConfigMap: the key of the file's own name, or the only key.
+/// Returns the text in a ConfigMap: that of the key with the file's name, or of the only key.
+/// Returns an error message when there is neither.
 pub fn default_text(content: &Content) -> Result<&str, String> {
     if let Some(text) = content.text(DEFAULT_FILE) {
         return Ok(text);

@@ -1,4 +1,4 @@
-//! The judgement on a compute: its files, its attempts, its runs, and what its status says.
+//! The decisions on a compute: its files, its attempts, its runs and its status.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -35,22 +35,23 @@ use crate::compute::preconditions;
 use crate::compute::{config, status, warnings};
 use crate::{cleanup, finalizers};
 
-/// A look without a cause, for whatever no watch tells.
+/// Interval of reconciliations without an event, for changes that no watch reports.
 const RESYNC: Duration = Duration::from_mins(15);
 
-/// How long one that has failed waits before it asks again for its turn to be tried once more.
+/// How long a failed compute waits before it requests a slot for a retry again.
 const TRY_AGAIN: Duration = Duration::from_secs(30);
 
-/// Judges a compute.
+/// Returns the plan for a compute.
 ///
 /// # Guarantees
-/// The files are written before the attempt that needs them, and the attempt stands in the status
-/// before the run that carries it is created.
+/// The files are written before the attempt that needs them, and the attempt is recorded in the
+/// status before its run is created.
 pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     plan(seen, None, now)
 }
 
-/// What is told when a write was refused: the same judgement, with that said.
+/// Returns the status writes after a rejected write: the same evaluation, with the rejection
+/// reported.
 pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
     if seen.ending.is_some() {
         return cleanup::refused(seen, rejected, now);
@@ -79,7 +80,7 @@ fn plan(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Pl
     plan.steps.extend(later);
     match evaluated.sequence.state {
         SequenceState::Failed { retry_at: Some(at), .. } => plan.requeue_at(at, now),
-        // The same once more, which waits for its turn: no write tells of it in time.
+        // A retry that waits for a slot: no watch event reports a free slot in time.
         SequenceState::Failed { .. } if evaluated.blocked.is_some() => plan.requeue_in(TRY_AGAIN),
         SequenceState::Done
         | SequenceState::OutOfDate
@@ -90,8 +91,8 @@ fn plan(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Pl
     plan
 }
 
-/// What touches its host does not go before the host is done with. A compute that the operator made
-/// is held from its creation on.
+/// A compute with runs gets the finalizer, so that its host is cleaned up before it is deleted. A
+/// compute that the operator created has it from its creation on.
 fn hold_for_cleanup(seen: &Observed, evaluated: &Evaluation) -> Option<Step> {
     let will_run = matches!(evaluated.sequence.state, SequenceState::NeedsRun(_));
     let because = "its host must be cleaned before it goes";
@@ -99,7 +100,7 @@ fn hold_for_cleanup(seen: &Observed, evaluated: &Evaluation) -> Option<Step> {
         .then(|| add_finalizer(&*seen.compute, finalizers::COMPUTE, because))?
 }
 
-/// Runs that wait although their inputs have changed, or deployment was switched off.
+/// Deletes queued runs whose inputs have changed, or whose deployment was disabled.
 fn withdrawn(seen: &Observed, evaluated: &Evaluation, runs: &[Run<'_>]) -> Vec<Step> {
     let host = &seen.compute.spec.dataplane_node_name;
     let needs = |run: &Run<'_>, name: &str| {
@@ -109,7 +110,7 @@ fn withdrawn(seen: &Observed, evaluated: &Evaluation, runs: &[Run<'_>]) -> Vec<S
     run_gc::withdrawn(runs, needs)
 }
 
-/// The run that is needed now, and those that nobody needs any more.
+/// Returns the steps for the run that is needed now, and those that delete superseded runs.
 fn after_status(seen: &Observed, evaluated: &Evaluation, runs: &[Run<'_>]) -> Vec<Step> {
     let mut steps = match &evaluated.sequence.state {
         SequenceState::NeedsRun(need) => new_run(seen, need, evaluated),
@@ -171,7 +172,7 @@ fn judge(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, Opti
     (evaluated, rendering)
 }
 
-/// Where the host stands, and what keeps it from a run that it could have now.
+/// Returns the service sequence, and why a run that is possible now has to wait.
 fn held_chain(
     seen: &Observed,
     runs: &[Run<'_>],
@@ -193,7 +194,8 @@ fn recorded_files(seen: &Observed) -> Vec<ConfigFile> {
     seen.compute.status.as_ref().map(|it| it.config_files.clone()).unwrap_or_default()
 }
 
-/// The services in order. Whoever asks depends on both others: what restarts is to register again.
+/// Returns the services in order. The registration check depends on both others: a service that
+/// restarts has to register again.
 fn wanted(inputs: &inputs::OfServices) -> Vec<DesiredService> {
     let hashes = [
         (LIBVIRT, inputs::hash(LIBVIRT, &[&inputs.libvirt])),
@@ -211,8 +213,8 @@ fn wanted(inputs: &inputs::OfServices) -> Vec<DesiredService> {
         .collect()
 }
 
-/// What cannot be told at present is taken to be as it was: a Secret that is gone, or a cell, makes
-/// nothing undone that was deployed. Options that cannot be read are a change that waits.
+/// Assumes recorded hashes while inputs are unknown: a Secret or a cell that is missing does not
+/// outdate a deployment. An invalid configuration is a pending change.
 fn unknown(seen: &Observed, has_bad_config: bool) -> Vec<DesiredService> {
     let recorded = seen.compute.status.as_ref().map(|it| it.services.as_slice());
     [LIBVIRT, NOVA, NOVA_REGISTERED]
@@ -264,9 +266,9 @@ fn chain(
     service_sequence::evaluate(&host, runs, now)
 }
 
-/// Whether a process is not trusted that runs with the right files: a redeploy of the compute was asked
-/// for since the last deployment, or it is not known to have registered. A redeploy of its node alone
-/// leaves it running.
+/// Whether a process that runs with the right files is to be restarted: a redeploy of the compute
+/// was requested since the last deployment, or it is not known to have registered. A redeploy of
+/// its node alone does not restart it.
 fn restarts(seen: &Observed, evaluated: &Evaluation) -> bool {
     let status = seen.compute.status.as_ref();
     let deployed = status.and_then(|it| it.deployed_inputs.get(REDEPLOY_INPUT).cloned());

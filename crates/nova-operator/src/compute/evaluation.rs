@@ -1,4 +1,4 @@
-//! What was judged of a compute: from it come the steps and the status.
+//! The evaluation of a compute, from which the steps and the status are derived.
 
 use api::conditions::ConditionDraft;
 use api::nova::ConfigFile;
@@ -9,9 +9,9 @@ use operator_core::run_engine::service_sequence::ServiceSequence;
 use crate::compute::blocked_rollout::BlockedRollout;
 use crate::compute::config::Renewing;
 
-/// Everything that was judged of a compute.
+/// The evaluation of a compute.
 pub struct Evaluation {
-    /// Whether every input is there.
+    /// Whether every input is present and valid.
     pub input: ConditionDraft,
     /// Whether the node can be used.
     pub node: ConditionDraft,
@@ -19,24 +19,24 @@ pub struct Evaluation {
     pub cell: ConditionDraft,
     /// Whether the files are rendered.
     pub config: ConditionDraft,
-    /// What is surprising in the human's options.
+    /// Warnings about the user's options.
     pub warnings: ConditionDraft,
-    /// What is said of a refused write, if there was one.
+    /// The condition for a rejected write, or `None` without one.
     pub rejection: Option<ConditionDraft>,
-    /// Whether runs are wanted at all.
+    /// Whether changes are deployed at all.
     pub deploy: bool,
-    /// All inputs, where they are complete.
+    /// All inputs, or `None` when they are incomplete.
     pub inputs: Option<Inputs>,
-    /// The files, where they are rendered.
+    /// The rendered files, or the recorded ones when they cannot be rendered.
     pub files: Vec<ConfigFile>,
-    /// Those whose digests go by the present key from the next write of the status on.
+    /// The digests to renew with the current key at the next write of the status.
     pub renewing: Option<Renewing>,
-    /// The services as they should be.
+    /// The desired services.
     pub desired: Vec<DesiredService>,
-    /// Where the host stands.
+    /// The state of the service sequence.
     pub sequence: ServiceSequence,
-    /// Why its deployment does not begin yet, where nothing is missing for it.
+    /// Why the rollout blocks a deployment for which nothing is missing, or `None`.
     pub blocked: Option<BlockedRollout>,
-    /// Whether the cell's credentials have still to be tried; until then all stays as it was.
+    /// Whether the cell's current credentials have not been tried yet; until then nothing changes.
     pub is_untried: bool,
 }

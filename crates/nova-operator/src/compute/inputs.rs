@@ -1,4 +1,4 @@
-//! What a deployment of nova-compute depends on, input by input, and the hash of each service.
+//! The inputs of a deployment of nova-compute, and the hash of each service.
 
 use std::collections::BTreeMap;
 
@@ -13,35 +13,35 @@ use crate::cell::credentials::of_cell;
 use crate::compute::config_inputs::Complete;
 use crate::compute::observe::Observed;
 
-/// The list of fields below; a new number would mean another hash for everyone, so it never changes
-/// for what exists: new fields enter only where they are set.
+/// Version of the list of fields below. A new version would change the hash of every compute, so it
+/// never changes: new fields are included only when they are set.
 const VERSION: &str = "v1";
 
-/// The input that only another deployment is asked for with, and another installation of the host.
+/// The input that changes with a requested redeploy, and with a reinstallation of the host.
 pub const REDEPLOY_INPUT: &str = "redeploy";
 
-/// Input name → digest. Inputs that are not set are left out.
+/// Input name → digest, without unset inputs.
 pub use operator_core::keyed::{Inputs, changed, short};
 
 /// The inputs of each service.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OfServices {
-    /// Of libvirt.
+    /// The inputs of libvirt.
     pub libvirt: Inputs,
-    /// Of nova-compute.
+    /// The inputs of nova-compute.
     pub nova: Inputs,
 }
 
 impl OfServices {
-    /// The inputs of all services.
+    /// Returns the inputs of all services.
     pub fn union(&self) -> Inputs {
         self.libvirt.iter().chain(&self.nova).map(|(a, b)| (a.clone(), b.clone())).collect()
     }
 }
 
-/// The inputs of a compute whose configuration is complete.
+/// Returns the inputs of a compute whose configuration is complete.
 ///
-/// Not among them: the runner image, the ssh Secret and user, and the rendered text.
+/// They do not include the runner image, the ssh Secret and user, and the rendered text.
 pub fn of(seen: &Observed, complete: &Complete) -> OfServices {
     let host = of_host(seen);
     let spec = &seen.compute.spec;
@@ -82,10 +82,11 @@ fn of_host(seen: &Observed) -> Inputs {
     inputs
 }
 
-/// Which installation of the host the compute is on, and which redeploy value it was last given.
+/// Returns the installation of the host and the last redeploy value of the compute, or `None`
+/// without both.
 ///
-/// A value that was given once stays in force when the annotation goes: removing it must not deploy
-/// anything again.
+/// A redeploy value stays in force after the annotation is removed: its removal must not cause a
+/// deployment.
 pub fn instance(compute: &ExternalCompute, of_node: Option<&str>) -> Option<String> {
     let recorded = compute.status.as_ref().and_then(|it| it.host_instance.clone());
     let given = compute.annotations().get(REDEPLOY).map(hash::short);
@@ -98,7 +99,7 @@ pub fn instance(compute: &ExternalCompute, of_node: Option<&str>) -> Option<Stri
     }
 }
 
-/// The hash of a service.
+/// Returns the hash of a service over its inputs.
 pub fn hash(service: &str, inputs: &[&Inputs]) -> Digest {
     Digest::combined(inputs.iter().flat_map(|it| it.values()), |view| {
         let inputs: Vec<_> = inputs.iter().map(|it| view.all(it)).collect();
@@ -106,7 +107,7 @@ pub fn hash(service: &str, inputs: &[&Inputs]) -> Digest {
     })
 }
 
-/// Whether a deployment with these inputs went to that address, as far as they tell.
+/// Whether a deployment with these inputs went to that address; true when they record no address.
 pub fn went_to(deployed: &BTreeMap<String, String>, address: &str) -> bool {
     deployed.get("address").is_none_or(|it| *it == hash::short(&json!(address)))
 }

@@ -4,7 +4,7 @@ use api::nova::ExternalCompute;
 use kube::ResourceExt;
 use nova_config::annotations::REDEPLOY;
 
-/// The command that deploys a compute once more.
+/// Returns the command that deploys a compute once more.
 pub fn redeploy_command(compute: &ExternalCompute) -> String {
     format!(
         "kubectl annotate --overwrite -n {} novaexternalcompute/{} {REDEPLOY}=\"$(date +%s)\"",

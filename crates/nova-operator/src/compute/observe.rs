@@ -1,4 +1,4 @@
-//! Reads everything that the judgement on a compute needs.
+//! Reads everything that the decisions on a compute need.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,6 +19,7 @@ use operator_core::run_engine::inventory::INVENTORY_KEY;
 use operator_runtime::error::Result;
 use operator_runtime::managed_fields::ManagedFields;
 use operator_runtime::source_cache::Digests;
+use operator_runtime::source_cache::SourceCache;
 use operator_runtime::source_contents::Content;
 
 use crate::caches::Caches;
@@ -32,16 +33,16 @@ use crate::rollout_coordinator::RolloutSlot;
 /// The ConfigMap that a role's annotation names.
 #[derive(Clone, Debug)]
 pub struct DefaultConfig {
-    /// Its name.
+    /// The name of the ConfigMap.
     pub name: String,
-    /// Its content, where it exists.
+    /// The content, or `None` when the ConfigMap does not exist.
     pub content: Option<Content>,
 }
 
-/// What is known of the ConfigMap that a compute names as its inventory.
+/// The state of the ConfigMap that a compute names as its inventory.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Inventory {
-    /// It is there, or the node's own operator sees to it.
+    /// It exists, or the operator of the node is responsible for it.
     Found,
     /// It does not exist.
     Absent,
@@ -49,78 +50,78 @@ pub enum Inventory {
     WithoutKey,
 }
 
-/// What stands on the Secret with the rendered files.
+/// The metadata of the Secret with the rendered files.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Rendered {
     /// Digest of what it was rendered from.
     pub hash: String,
     /// The list of its files, as JSON.
     pub files: String,
-    /// UID of the object that it belongs to.
+    /// UID of its controller owner.
     pub controller: Option<String>,
-    /// What of it nobody has changed since it was written.
+    /// The fields that this operator still owns, so unchanged since its last write.
     pub managed_fields: ManagedFields,
 }
 
-/// What counts only of a compute that is being deleted.
+/// What is needed only for a compute that is being deleted.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Ending {
-    /// Whether its namespace is being deleted with everything in it.
+    /// Whether the namespace is being deleted.
     pub namespace_goes: bool,
-    /// Whether the inventory that leads to its host is there.
+    /// Whether the inventory with the host's connection exists.
     pub has_inventory: bool,
-    /// Whether this operator looks after the cells.
+    /// Whether this operator reconciles the cells.
     pub cells_are_ours: bool,
 }
 
-/// Plain copies of everything that was seen.
+/// A snapshot of everything that the decisions on a compute use.
 #[derive(Clone, Debug)]
 pub struct Observed {
     /// The compute.
     pub compute: Arc<ExternalCompute>,
-    /// Its node, where it exists.
+    /// The node, or `None` when it does not exist.
     pub node: Option<Arc<Node>>,
-    /// The node's role, where it exists.
+    /// The node's role, or `None` when it names none or the role does not exist.
     pub role: Option<Arc<Role>>,
-    /// Its cell, where it exists.
+    /// The cell, or `None` when it does not exist.
     pub cell: Option<Arc<Cell>>,
-    /// Content of the cell's Secret with nova's password, where it exists.
+    /// Content of the cell's Secret with nova's password, or `None` when it does not exist.
     pub cell_secret: Option<Content>,
-    /// Content of the cell's Secret with the message bus, where it exists.
+    /// Content of the cell's Secret with the message bus, or `None` when it does not exist.
     pub message_bus: Option<Content>,
-    /// The service in phase 0 that would write the compute's files.
+    /// The service in phase 0 that would write the same files as the compute, or `None`.
     pub conflicting_service: Option<ConflictingService>,
-    /// The ConfigMap that the role names, if it names one.
+    /// The ConfigMap that the role names, or `None` when it names none.
     pub default_config: Option<DefaultConfig>,
-    /// What the options are judged by.
+    /// The release that options are checked against.
     pub release: Chosen,
-    /// The ssh Secret, where it exists.
+    /// The digests of the ssh Secret, or `None` when it does not exist.
     pub ssh: Option<Digests>,
-    /// The ConfigMap with the inventory, where one is named.
+    /// The state of the ConfigMap with the inventory.
     pub inventory: Inventory,
-    /// The rendered Secret, where it exists.
+    /// The rendered Secret, or `None` when it does not exist.
     pub rendered: Option<Rendered>,
-    /// Images of a compute that names none; they are filled in beside this judgement.
+    /// The default images, which the controller of nodes fills in.
     pub default_images: Images,
     /// The runs that the compute owns, and those that clean up after it.
     pub runs: Vec<Arc<AnsibleEe>>,
-    /// Whether this operator looks after the cell.
+    /// Whether this operator reconciles the cell.
     pub cells_are_ours: bool,
-    /// Whether it may begin; kept until what is decided is written.
+    /// Whether the compute may start; held until the decision is written.
     pub slot: RolloutSlot,
-    /// What counts only while it is being deleted.
+    /// What is needed only during deletion; `None` for a compute that is not terminating.
     pub ending: Option<Ending>,
-    /// The keys for digests of what Secrets hold.
+    /// The keys of the digests of Secret contents.
     pub keys: Keys,
 }
 
-/// The sources of a compute.
+/// The Secrets and ConfigMaps of a compute.
 struct Named {
     cell_secret: Option<SourceRef>,
     message_bus: Option<SourceRef>,
     ssh: Option<SourceRef>,
     default_config: Option<SourceRef>,
-    /// Where a human names it: a node's own is its operator's.
+    /// Only an inventory that a user names: the node's own belongs to the operator of the node.
     inventory: Option<SourceRef>,
     rendered: SourceRef,
 }
@@ -138,7 +139,7 @@ impl Named {
     }
 }
 
-/// Reads a compute; `None` where it does not exist.
+/// Reads a compute; returns `None` when it does not exist.
 pub async fn observe(
     caches: &Caches,
     images: &Images,
@@ -159,7 +160,7 @@ pub async fn observe(
         named.inventory = None;
     }
     let sources = &caches.compute_sources;
-    // Before reading, so that a change in between wakes the compute again.
+    // Registered before reading, so that a change in between enqueues the compute again.
     sources.depends(key, named.all());
     let ssh = match &named.ssh {
         Some(source) => sources.digests(&caches.api, source).await?,
@@ -174,17 +175,11 @@ pub async fn observe(
     };
     let inventory = inventory(caches, named.inventory.as_ref()).await?;
     let ending = ending(caches, &compute).await?;
-    let annotation = |name| sources.annotation(&named.rendered, name).unwrap_or_default();
-    let rendered = sources.version(&named.rendered).map(|_| Rendered {
-        hash: annotation(CONFIG_HASH),
-        files: annotation(CONFIG_FILES),
-        controller: sources.controller(&named.rendered),
-        managed_fields: sources.owned(&named.rendered),
-    });
+    let rendered = rendered(sources, &named.rendered);
     let cell_secret = content(caches, named.cell_secret.as_ref()).await?;
     let message_bus = content(caches, named.message_bus.as_ref()).await?;
     Ok(Some(Observed {
-        // Last, so that nobody waits for what is read here.
+        // Last, so that no other compute waits for a slot during the reads above.
         slot: caches.coordinator.turn(&compute, node.as_deref()).await,
         runs: caches.runs.indexed(BY_OWNER, &at(&compute.uid().unwrap_or_default())),
         conflicting_service: node.as_ref().and_then(|it| caches.rival(role.as_deref(), it)),
@@ -206,6 +201,17 @@ pub async fn observe(
     }))
 }
 
+/// Reads the metadata of the Secret with the rendered files; `None` if it does not exist.
+fn rendered(sources: &SourceCache, secret: &SourceRef) -> Option<Rendered> {
+    let annotation = |name| sources.annotation(secret, name).unwrap_or_default();
+    sources.version(secret).map(|_| Rendered {
+        hash: annotation(CONFIG_HASH),
+        files: annotation(CONFIG_FILES),
+        controller: sources.controller(secret),
+        managed_fields: sources.owned(secret),
+    })
+}
+
 async fn inventory(caches: &Caches, source: Option<&SourceRef>) -> Result<Inventory> {
     let Some(source) = source else { return Ok(Inventory::Found) };
     Ok(match caches.compute_sources.digests(&caches.api, source).await? {
@@ -215,7 +221,8 @@ async fn inventory(caches: &Caches, source: Option<&SourceRef>) -> Result<Invent
     })
 }
 
-/// Only of what is being deleted is it asked whether its namespace is, by one read.
+/// Returns `None` for a compute that is not terminating; otherwise reads the namespace at most
+/// once.
 async fn ending(caches: &Caches, compute: &ExternalCompute) -> Result<Option<Ending>> {
     if !is_terminating(compute) {
         return Ok(None);

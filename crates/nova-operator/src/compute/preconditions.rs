@@ -1,4 +1,4 @@
-//! What a compute waits for, each wait with its own condition: inputs, node and cell.
+//! The preconditions of a compute, each with its own condition: inputs, node and cell.
 
 use std::net::IpAddr;
 
@@ -23,18 +23,18 @@ use crate::compute::config_inputs::{self, Complete};
 use crate::compute::observe::{Inventory, Observed};
 use crate::compute_lifecycle::effective::{DesiredCompute, desired};
 
-/// The node's own controller has still to say how the host is reached: an ordinary step.
+/// The controller of the node has not published the host connection yet, which is expected.
 const NOT_PUBLISHED: &str = "InventoryNotPublished";
-/// The operator has still to fill in its default images: an ordinary step too.
+/// The operator has not filled in its default images yet, which is expected.
 const NOT_FILLED: &str = "ImagesNotFilled";
 
-/// What keeps a compute from its configuration: one word, and object, cause and next step.
+/// A missing or invalid input: the reason, and the message with object, cause and next step.
 type Fault = (&'static str, String);
 
-/// Whether every input is there, and the inputs of the configuration.
+/// Returns whether every input is present, and the inputs of the configuration.
 ///
-/// Those are known as well where only the ssh key is missing: an edit is told as one, and not as a
-/// doubt.
+/// The inputs are returned even when only the ssh key is missing, so that a change of them is
+/// reported as a change and not as unknown.
 pub fn input(seen: &Observed) -> (ConditionDraft, Option<Complete>) {
     let mut faults = Vec::new();
     let cell = cell_view(seen, &mut faults);
@@ -57,7 +57,7 @@ pub fn input(seen: &Observed) -> (ConditionDraft, Option<Complete>) {
 
 fn incomplete(faults: &[Fault]) -> ConditionDraft {
     let texts: Vec<&str> = faults.iter().map(|it| it.1.as_str()).collect();
-    // What a human can mend gives the reason.
+    // A fault that the user can correct determines the reason.
     let is_ordinary = |it: &&Fault| [NOT_PUBLISHED, NOT_FILLED].contains(&it.0);
     match faults.iter().find(|it| !is_ordinary(it)).or_else(|| faults.first()) {
         Some((reason @ (NOT_PUBLISHED | NOT_FILLED), text)) => {
@@ -71,7 +71,7 @@ fn incomplete(faults: &[Fault]) -> ConditionDraft {
     }
 }
 
-/// The cell as computes see it; without its object, its own condition tells.
+/// Returns the cell as computes use it; a cell that does not exist has a condition of its own.
 fn cell_view(seen: &Observed, faults: &mut Vec<Fault>) -> Option<CellView> {
     let cell = seen.cell.as_deref()?;
     let namespace = cell.namespace().unwrap_or_default();
@@ -110,7 +110,7 @@ fn cell_view(seen: &Observed, faults: &mut Vec<Fault>) -> Option<CellView> {
     CellView::read(&input).map_err(report).ok()
 }
 
-/// The host's name and address; the name is set once, for nova's records hang on it.
+/// Returns the host's name and address. The name must not change: nova's records depend on it.
 fn host(seen: &Observed, faults: &mut Vec<Fault>) -> Option<HostView> {
     let status = seen.node.as_ref()?.status.as_ref()?;
     let host_name = status.host_name.clone()?;
@@ -130,21 +130,21 @@ fn host(seen: &Observed, faults: &mut Vec<Fault>) -> Option<HostView> {
     Some(HostView { host_name: Value::new(&host_name).ok()?, my_ip })
 }
 
-/// The address in `host:port`, where the host is not a name.
+/// Returns the IP address in `host:port`, or `None` when the host is a name.
 fn ip_of(address: &str) -> Option<IpAddr> {
     let (host, _) = address.rsplit_once(':')?;
     host.trim_matches(['[', ']']).parse().ok()
 }
 
-/// Two writers of one directory would undo each other's work for ever.
+/// Two writers of one directory would overwrite each other's files forever.
 fn rival_fault(seen: &Observed) -> Option<Fault> {
     let reported =
         seen.conflicting_service.as_ref()?.message(&seen.compute.spec.dataplane_node_name);
     Some((crate::conflicting_service::REASON, reported))
 }
 
-/// What a role that is gone gave to its computes, nobody can tell; until then all stays as it is.
-/// The same holds of what the node published without it.
+/// The values that a missing role gave to its computes are unknown, so nothing changes until it
+/// exists again. The same holds for what the node published without the role.
 fn role_fault(seen: &Observed) -> Option<Fault> {
     let node = seen.node.as_deref()?;
     let (role, name) = (node.spec.role.as_ref()?, node.name_any());
@@ -218,8 +218,8 @@ fn ssh_faults(seen: &Observed) -> Vec<Fault> {
     faults
 }
 
-/// Of a compute without inventory or ssh key: where it is not the node's own, only its human can say
-/// which, and the node tells what it has published.
+/// Returns the fault of a compute without inventory or ssh key. For a compute that does not follow
+/// its node, only the user can name them; the message has those that the node published.
 fn without_inventory(seen: &Observed, node: &Node) -> Fault {
     let (compute, name) = (&*seen.compute, node.name_any());
     let (inventory, secret) = node.status.as_ref().map_or((None, None), |it| {
@@ -278,15 +278,15 @@ fn image_faults(seen: &Observed) -> Option<Fault> {
     })
 }
 
-/// What is said of an object that is known to be older than what it speaks of.
+/// Whether the status of an object describes its current generation.
 enum Lag {
-    /// It has caught up.
+    /// It does.
     No,
-    /// Its controller has not seen its last change yet.
+    /// Its controller has not observed the last change yet.
     Yes,
 }
 
-/// Whether the node can be used, and whether that was told of its present form.
+/// Returns whether the node can be used, according to a status of its current generation.
 pub fn node(seen: &Observed) -> ConditionDraft {
     let name = &seen.compute.spec.dataplane_node_name;
     let Some(node) = seen.node.as_deref() else {
@@ -302,7 +302,8 @@ pub fn node(seen: &Observed) -> ConditionDraft {
         ConditionDraft::waiting(NODE_READY, "NodeNotReady", text)
     };
     if matches!(node_lag(seen, node), Lag::Yes) {
-        // Old news: what was said before stands until the node's controller has caught up.
+        // The status is outdated: the previous condition stays until the node's controller has
+        // caught up.
         return previous(seen, NODE_READY).unwrap_or_else(not_ready);
     }
     let conditions = node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
@@ -313,7 +314,7 @@ pub fn node(seen: &Observed) -> ConditionDraft {
     not_ready()
 }
 
-/// Whether a run may rely on the node: Ready, and said of its present form and role (D1).
+/// Whether a run may rely on the node: Ready, for its current generation and role (D1).
 pub fn is_node_usable(seen: &Observed) -> bool {
     let Some(node) = seen.node.as_deref() else { return false };
     matches!(node_lag(seen, node), Lag::No) && node_condition_holds(node)
@@ -332,7 +333,7 @@ fn node_lag(seen: &Observed, node: &Node) -> Lag {
                 && Some(observed.generation) == role.metadata.generation
         }
         (None, None) => true,
-        // A role that came or went is news that the node's controller has still to tell.
+        // The node's controller has not observed yet that its role was created or deleted.
         _ => false,
     };
     if status.observed_generation == node.metadata.generation && is_role_current {
@@ -342,7 +343,7 @@ fn node_lag(seen: &Observed, node: &Node) -> Lag {
     }
 }
 
-/// Whether the cell can be used.
+/// Returns whether the cell can be used.
 pub fn cell(seen: &Observed) -> ConditionDraft {
     let name = &seen.compute.spec.cell_name;
     let Some(cell) = seen.cell.as_deref() else {
@@ -384,15 +385,15 @@ pub fn is_cell_usable(seen: &Observed) -> bool {
     seen.cell.as_deref().is_some_and(|it| !is_cell_lagging(it) && is_ready(it))
 }
 
-/// A foreign control plane may not tell of which generation it speaks; then it is believed.
+/// An external control plane may not set `observedGeneration`; then its status is trusted.
 fn is_cell_lagging(cell: &Cell) -> bool {
     let observed = cell.status.as_ref().and_then(|it| it.observed_generation);
     observed.is_some() && observed != cell.metadata.generation
 }
 
-/// Whether what the cell gives to its computes is newer than what its controller has logged in to
-/// the message bus with: until it has, a mistyped `transport_url` goes no further. Nova's own
-/// password is tried by nobody. Of a foreign control plane nobody can tell.
+/// Whether the cell's inputs are newer than those of its controller's last login to the message
+/// bus: until that login, a mistyped `transport_url` is not deployed. Nova's own password is not
+/// tested. For an external control plane this is unknown, and so false.
 pub fn is_untried(seen: &Observed) -> bool {
     let Some(cell) = seen.cell.as_deref().filter(|_| seen.cells_are_ours) else { return false };
     let tried = cell.status.as_ref().and_then(|it| it.hash.get(CREDENTIALS));
@@ -400,7 +401,7 @@ pub fn is_untried(seen: &Observed) -> bool {
     tried.is_some_and(|it| !short(&present).is(it))
 }
 
-/// What the condition says already.
+/// Returns the current condition as a draft, or `None` without one.
 pub fn previous(seen: &Observed, type_: &str) -> Option<ConditionDraft> {
     let before = find(&seen.compute.status.as_ref()?.conditions, type_)?;
     Some(ConditionDraft {

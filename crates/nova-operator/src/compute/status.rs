@@ -1,4 +1,4 @@
-//! The status of a compute, from what was judged.
+//! The status of a compute, derived from its evaluation.
 
 use api::conditions::{self, ConditionDraft, READY, merge_conditions, truncated};
 use api::dataplane::ServiceRun;
@@ -21,13 +21,13 @@ use crate::compute::observe::Observed;
 use crate::compute::preconditions::previous;
 use crate::compute_lifecycle::effective::desired;
 
-/// In `status.hash`: the digest of all inputs.
+/// Key in `status.hash`: the digest of all inputs.
 const INPUT: &str = "input";
 
-/// How long the list of changed inputs may be.
+/// Maximum length of the list of changed inputs.
 const NAMES_LIMIT: usize = 300;
 
-/// The status step of a compute, where its status does not say so already.
+/// Returns the step that writes the status, or `None` when the status is up to date.
 pub fn step(seen: &Observed, evaluated: &Evaluation, now: Timestamp) -> Option<Step> {
     let compute = &seen.compute;
     let observed = compute.status.as_ref();
@@ -45,7 +45,7 @@ pub fn step(seen: &Observed, evaluated: &Evaluation, now: Timestamp) -> Option<S
     renewal.step(target, observed, (&expected, &renewed), conditions, &way_on)
 }
 
-/// The same status with its digests by the present key.
+/// Returns the same status with its digests renewed with the current key.
 fn renewed(
     evaluated: &Evaluation,
     desired: &ExternalComputeStatus,
@@ -82,11 +82,11 @@ fn wanted(
             deployed_inputs = kept(&deployed_inputs, inputs);
         }
     }
-    // Set once: nova's records hang on the name from the first attempt on.
+    // Set once: nova's records depend on the name from the first attempt on.
     let has_attempts = !evaluated.sequence.services.is_empty();
     let recorded_name = observed.host_name.filter(|_| has_attempts);
-    // Where the last attempt went is where nova-compute has to be stopped one day, wherever the node
-    // is by then.
+    // nova-compute has to be stopped later at the address of the last attempt, even if the node has
+    // another address by then.
     let is_beginning = matches!(evaluated.sequence.state, SequenceState::NeedsRun(_));
     let address = match observed.address {
         Some(recorded) if has_attempts && !is_beginning => Some(recorded),
@@ -134,8 +134,8 @@ fn conditions(seen: &Observed, evaluated: &Evaluation) -> Vec<ConditionDraft> {
     all
 }
 
-/// A mismatch that slipped past the webhook is told, and hinders nothing: the compute stays in its
-/// cell, and all else of it goes on following the node.
+/// Reports a mismatch that the webhook did not prevent. It blocks nothing: the compute stays in its
+/// cell, and its other fields keep following the node.
 fn cell_matches(seen: &Observed) -> ConditionDraft {
     let own = seen.node.as_deref().filter(|it| owns(it, &seen.compute));
     let found = own.map(|node| {
@@ -153,7 +153,7 @@ fn cell_matches(seen: &Observed) -> ConditionDraft {
             );
             ConditionDraft::unknown(CELL_MATCHES, "RoleNotFound", text)
         }
-        // A compute that is about to go needs no words.
+        // A compute that is about to be deleted needs no message.
         Some(CellBinding::Agrees | CellBinding::Replaceable | CellBinding::MayGo) | None => {
             let text = "The node asks for no other cell.";
             ConditionDraft::good(CELL_MATCHES, "CellMatches", text)
@@ -161,15 +161,15 @@ fn cell_matches(seen: &Observed) -> ConditionDraft {
     }
 }
 
-/// Whether it was Ready in its present form before something went missing.
+/// Whether it was Ready in its current generation before an input went missing.
 fn has_stood(seen: &Observed) -> bool {
     let conditions = seen.compute.status.as_ref().map(|it| it.conditions.as_slice());
     conditions::has_held(conditions.unwrap_or_default(), READY, seen.compute.metadata.generation)
 }
 
-/// Whether the compute is Ready whatever else is said: nothing has to be deployed, so a node, cell
-/// or Secret that is gone meanwhile undoes nothing (D1). An edit that cannot be deployed, although it
-/// is to be, has nothing that could stay.
+/// Whether the compute stays Ready: nothing has to be deployed, so a missing node, cell or Secret
+/// does not undo the deployment (D1). A change that has to be deployed but cannot be makes it not
+/// Ready.
 fn keeps_ready(seen: &Observed, evaluated: &Evaluation, stands: bool) -> bool {
     match evaluated.sequence.state {
         SequenceState::Done => stands || evaluated.input.holds() && evaluated.inputs.is_some(),
@@ -180,8 +180,8 @@ fn keeps_ready(seen: &Observed, evaluated: &Evaluation, stands: bool) -> bool {
     }
 }
 
-/// Whether nothing is to be run now, so that what was deployed stays: an edit that waits for computes
-/// that fail, and for none that is at work, has nothing that could.
+/// Whether nothing has to run now, so that the previous deployment stays valid. Not so for a change
+/// that failed computes block while none is being deployed.
 fn keeps_deployed(seen: &Observed, evaluated: &Evaluation) -> bool {
     let reported = previous(seen, DEPLOYMENT_READY).map(|it| it.reason);
     let observed = seen.compute.status.as_ref().and_then(|it| it.observed_generation);
@@ -191,13 +191,13 @@ fn keeps_deployed(seen: &Observed, evaluated: &Evaluation) -> bool {
     !is_wanted(evaluated) && !edit_is_blocked && is_deployed(&evaluated.sequence.services)
 }
 
-/// Whether a run is wanted now.
+/// Whether a run is desired now.
 fn is_wanted(evaluated: &Evaluation) -> bool {
     evaluated.deploy && evaluated.blocked.is_none()
 }
 
-/// Whether each of the services has succeeded, the last one included: a record that lacks one is of
-/// a deployment that never came to its end.
+/// Whether each service has succeeded, the last one included: without a record of it, a deployment
+/// never completed.
 fn is_deployed(services: &[ServiceRun]) -> bool {
     let is_done =
         |name: &&str| services.iter().any(|it| it.name == **name && is_as_deployed(it, services));
@@ -207,7 +207,7 @@ fn is_deployed(services: &[ServiceRun]) -> bool {
 fn deployment(seen: &Observed, evaluated: &Evaluation, stands: bool) -> ConditionDraft {
     let services = &evaluated.sequence.services;
     match &evaluated.sequence.state {
-        // Taken to be as it was, and an edit may be among what cannot be told.
+        // The services are assumed unchanged, but the unknown inputs may contain a change.
         SequenceState::Done if evaluated.inputs.is_none() && !stands => {
             not_running(seen, evaluated)
         }
@@ -251,7 +251,7 @@ fn not_running(seen: &Observed, evaluated: &Evaluation) -> ConditionDraft {
     ConditionDraft::waiting(DEPLOYMENT_READY, "Waiting", text)
 }
 
-/// The cause of the last failure stays visible while it is tried again.
+/// The cause of the last failure stays visible during the next attempt.
 fn going_on(services: &[ServiceRun], waiting_for: Option<&str>) -> ConditionDraft {
     if let Some(failed) = services.iter().find(|it| it.reason.is_some()) {
         return ConditionDraft::warning(

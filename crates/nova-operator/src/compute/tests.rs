@@ -1,4 +1,4 @@
-//! Whole deployments of a compute, decided step by step against a world in memory.
+//! Whole deployments of a compute, decided step by step against a cluster state in memory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,13 +43,13 @@ mod rollout;
 mod tries;
 mod undeployable;
 
-/// The world as the API server would hold it, and what was written to it.
+/// The cluster state as the API server would hold it, and the writes to it.
 struct World {
     seen: Observed,
     files: BTreeMap<String, String>,
     now: Timestamp,
     writes: Vec<String>,
-    /// Whether runs that are made wait for others.
+    /// Whether created runs wait for others.
     is_queueing: bool,
 }
 
@@ -117,7 +117,7 @@ impl World {
         Self::named("n0")
     }
 
-    /// The same for a compute of that name.
+    /// The same, for a compute of that name.
     fn named(name: &str) -> Self {
         let spec = json!({
             "dataplaneNodeName": name,
@@ -130,7 +130,7 @@ impl World {
             "novaLibvirtContainerImage": "libvirt:1",
         });
         let mut compute: ExternalCompute = object("nova", "NovaExternalCompute", name, &spec);
-        // As the operator makes it.
+        // As the operator creates it.
         compute.metadata.finalizers = Some(vec![finalizers::COMPUTE.to_owned()]);
         let role: Role = object("dataplane", "OpenStackDataPlaneRole", "compute", &json!({}));
         let keys = ["ssh-privatekey", "known_hosts"].map(|it| (it.to_owned(), "d".into()));
@@ -170,7 +170,7 @@ impl World {
         Self::new().deploy()
     }
 
-    /// Deployed with success.
+    /// Deploys the compute successfully.
     fn deploy(mut self) -> Self {
         let world = &mut self;
         for _ in 0..3 {
@@ -195,14 +195,14 @@ impl World {
         Arc::make_mut(self.seen.cell.as_mut().unwrap())
     }
 
-    /// What the human writes: another generation.
+    /// The user changes the configuration, which increments the generation.
     fn configure(&mut self, config: Option<&str>) {
         let compute = self.compute();
         compute.spec.custom_service_config = config.map(str::to_owned);
         *compute.metadata.generation.as_mut().unwrap() += 1;
     }
 
-    /// One pass.
+    /// Runs one reconciliation.
     fn pass(&mut self) -> Plan {
         let plan = recorded(decide(&self.seen, self.now));
         self.take(&plan.steps);
@@ -260,7 +260,7 @@ impl World {
         self.writes.push("files".into());
     }
 
-    /// Passes until nothing is written any more; what was written.
+    /// Reconciles until nothing is written; returns the writes.
     fn settle(&mut self) -> Vec<String> {
         let start = self.writes.len();
         for _ in 0..10 {
@@ -273,7 +273,7 @@ impl World {
         panic!("it never settles: {:?}", self.writes);
     }
 
-    /// Ends the run that is going on.
+    /// Ends the running run.
     fn end(&mut self, result: &str) {
         let run = self.seen.runs.iter().position(is_open).unwrap();
         let host = self.seen.compute.name_any();
@@ -349,7 +349,7 @@ fn a_compute_that_a_human_made_is_held_before_its_host_is_touched() {
     world.compute().spec.deploy = Some(true);
     world.writes.clear();
     assert_eq!(world.settle()[..3], ["hold", "status", "run libvirt"]);
-    // What somebody takes off comes back: the host must still be cleaned.
+    // A removed finalizer is added again: the host must still be cleaned up.
     world.compute().metadata.finalizers = None;
     assert_eq!(world.settle(), ["hold"]);
 }
@@ -454,7 +454,7 @@ fn a_compute_of_a_human_says_which_fields_its_node_has_values_for() {
     ] {
         assert!(told.message.contains(words), "{}", told.message);
     }
-    // A node with a cell takes it over at once.
+    // A node with a cell adopts it at once.
     let cell = (CELL.to_owned(), "nova-cell1".to_owned());
     world.node().metadata.annotations = Some([cell].into());
     world.settle();
@@ -473,7 +473,7 @@ fn further_files_are_brought_as_they_were_written_and_change_nothing_where_there
     let inputs = world.condition("UpToDate").message;
     assert!(inputs.contains("defaultConfigOverwrite provider_x.yaml"), "{inputs}");
     assert_eq!(world.reason("ConfigWarnings"), "NoWarnings");
-    // Taken back before the run has ended, and what is deployed is what was.
+    // Reverted before the run has ended, so the deployed files are current.
     world.compute().spec.default_config_overwrite.clear();
     world.settle();
     assert_eq!(world.files, files);
@@ -531,7 +531,7 @@ fn old_news_of_the_node_is_no_news() {
     let mut world = World::deployed();
     world.node().metadata.generation = Some(2);
     assert_eq!(world.settle(), Vec::<String>::new());
-    // But nothing may rely on it either.
+    // But no run may rely on it either.
     world.configure(None);
     world.settle();
     assert_eq!((world.n_runs(), world.condition("NodeReady").status), (0, ConditionStatus::True));

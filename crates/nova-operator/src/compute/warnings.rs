@@ -1,4 +1,4 @@
-//! What a human should know of the options that they wrote: a condition that does not affect Ready.
+//! Warnings about the options that the user wrote: a condition that does not affect `Ready`.
 
 use api::conditions::{ConditionDraft, ConditionStatus};
 use nova_config::conditions::CONFIG_WARNINGS;
@@ -9,7 +9,7 @@ use nova_config::release::{Chosen, not_judged};
 use crate::compute::config_inputs::default_text;
 use crate::compute::observe::Observed;
 
-/// What is told of the options in `spec.customServiceConfig` and in the role's default configuration.
+/// Returns the warnings about `spec.customServiceConfig` and the role's default configuration.
 pub fn condition(seen: &Observed) -> ConditionDraft {
     let spec = &seen.compute.spec;
     let custom = spec.custom_service_config.as_deref().unwrap_or_default();
@@ -40,7 +40,7 @@ pub fn condition(seen: &Observed) -> ConditionDraft {
         reported.push(not_judged(&spec.cell_name, named));
     }
     if reported.is_empty() {
-        // No severity: there is nothing to worry about in a False here.
+        // No severity: `False` is the good state of this condition.
         return ConditionDraft {
             type_: CONFIG_WARNINGS.to_owned(),
             status: ConditionStatus::False,
@@ -52,7 +52,7 @@ pub fn condition(seen: &Observed) -> ConditionDraft {
     ConditionDraft::good(CONFIG_WARNINGS, reason, sentences(&reported))
 }
 
-/// Sentences, of which some end by themselves.
+/// Joins sentences; adds a period to those without a question mark.
 fn sentences(texts: &[String]) -> String {
     let ended = |it: &String| if it.ends_with('?') { it.clone() } else { format!("{it}.") };
     texts.iter().map(ended).collect::<Vec<_>>().join(" ")

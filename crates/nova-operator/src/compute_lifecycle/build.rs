@@ -1,4 +1,4 @@
-//! The fields of a compute that the operator owns, and nothing of the human's.
+//! The fields of a compute that the operator owns; fields of the user are never written.
 
 use api::nova::ExternalCompute;
 use kube::ResourceExt;
@@ -11,10 +11,10 @@ use crate::compute_lifecycle::observe::Observed;
 use crate::finalizers;
 use crate::images::default_images;
 
-/// The field manager of defaults: what it once filled is never taken back by a later apply.
+/// A separate field manager for defaults, so that no later apply by the other manager removes them.
 const DEFAULTS_MANAGER: &str = "nova-operator-defaults";
 
-/// The fields that follow the node; `cell` is the compute's own once it exists.
+/// Returns the fields that follow the node; `cell` is the compute's own cell once it exists.
 pub fn fields(seen: &Observed, cell: &str) -> Map<String, Value> {
     let (node, role) = (&seen.node, seen.role.as_deref());
     let status = node.status.clone().unwrap_or_default();
@@ -40,7 +40,8 @@ pub fn fields(seen: &Observed, cell: &str) -> Map<String, Value> {
         ("extraMounts", json!(node.effective_extra_mounts(role))),
     ];
     for (name, value) in lists {
-        // An emptied list is written as such: a field left out might belong to someone else too.
+        // An emptied list is written as `[]`: an omitted field might stay, owned by another
+        // manager.
         let is_empty = value.as_array().is_some_and(Vec::is_empty);
         if !is_empty || present.contains_key(name) {
             fields.insert(name.into(), value);
@@ -49,7 +50,7 @@ pub fn fields(seen: &Observed, cell: &str) -> Map<String, Value> {
     fields
 }
 
-/// The names of the fields in which the compute differs; unset ones do not count if `only_set`.
+/// Returns the names of the fields that differ; with `only_set`, unset ones do not count.
 pub fn differences(
     compute: &ExternalCompute,
     fields: &Map<String, Value>,
@@ -66,16 +67,16 @@ pub fn differences(
         .collect()
 }
 
-/// The step that makes a compute follow its node, and makes or adopts it where it does not yet.
+/// Returns the step that makes a compute follow its node, and creates or adopts it first.
 pub fn follow(seen: &Observed, fields: &Map<String, Value>, because: &str) -> Step {
     let node = Target::of(&*seen.node);
     let mut object = json!({
-        // Named in every apply: a manager gives up what it leaves out.
+        // Included in every apply: server-side apply removes the fields that a manager omits.
         "metadata": { "ownerReferences": [owner(&node)], "finalizers": [finalizers::COMPUTE] },
         "spec": fields,
     });
-    // Fields are taken over only of the node's own compute, as it was seen: not of one that a human
-    // wrote first, nor of one that came under its name meanwhile (D8).
+    // Ownership is forced only for the node's own compute, by its observed UID: not for one that a
+    // user wrote first, nor for one that was recreated under its name meanwhile (D8).
     let own = seen.compute.as_deref().filter(|it| owns(&seen.node, it));
     if let Some(uid) = own.and_then(ResourceExt::uid) {
         object["metadata"]["uid"] = json!(uid);
@@ -87,13 +88,13 @@ pub fn follow(seen: &Observed, fields: &Map<String, Value>, because: &str) -> St
     step
 }
 
-/// The step that fills images that are unset, where no webhook did.
+/// Returns the step that fills unset images when no webhook did, or `None` when all are set.
 pub fn fill_images(seen: &Observed, compute: &ExternalCompute) -> Option<Step> {
     let mut spec = compute.spec.clone();
     if !default_images(&mut spec, &seen.images) {
         return None;
     }
-    // The images that are there already are named too: a manager gives up what it leaves out.
+    // Includes the images that are already set: server-side apply removes what a manager omits.
     let mut object = json!({ "spec": {
         "novaComputeContainerImage": spec.nova_compute_container_image,
         "novaLibvirtContainerImage": spec.nova_libvirt_container_image,

@@ -1,4 +1,5 @@
-//! The judgement on a node: which compute it has, what that follows, and what the node is told.
+//! The decisions on a node: which compute it has, what that compute follows, and the node's
+//! condition.
 
 use std::time::Duration;
 
@@ -20,10 +21,10 @@ use crate::compute_lifecycle::outcome::Outcome;
 use crate::compute_lifecycle::removal;
 use crate::{conflicting_service, foreign_condition};
 
-/// A look without a cause, for whatever no watch tells.
+/// Interval of reconciliations without an event, for changes that no watch reports.
 const RESYNC: Duration = Duration::from_mins(15);
 
-/// Judges a node.
+/// Returns the plan for a node.
 pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
     if is_terminating(&*seen.node) {
@@ -35,7 +36,7 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
         return plan;
     }
     let (steps, condition) = outcome(seen);
-    // Images alone are filled in on a human's compute too.
+    // A step that only fills images has a manager of its own, and is also used on a user's compute.
     let creates = steps.iter().any(|it| matches!(it.write, Write::Apply { manager: None, .. }));
     plan.steps.extend(removal::finalizer_step(seen, creates));
     plan.steps.extend(steps);
@@ -43,7 +44,7 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     plan
 }
 
-/// A compute that may not run for a service's sake says so before all else but an error.
+/// A conflicting service replaces every condition except an error.
 fn overruled(seen: &Observed, condition: Option<ConditionDraft>) -> Option<ConditionDraft> {
     let condition = condition?;
     let has_cell = matches!(desired(seen.role.as_deref(), &seen.node), DesiredCompute::Cell(_));
@@ -56,7 +57,7 @@ fn overruled(seen: &Observed, condition: Option<ConditionDraft>) -> Option<Condi
     }
 }
 
-/// What the node is told when a write to its compute was refused.
+/// Returns the node's condition after a write to its compute was rejected.
 pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
     let previous: Vec<Condition> = own_condition(&seen.node).into_iter().cloned().collect();
     let condition = rejected.condition(COMPUTE_CONDITION, &previous);
@@ -64,15 +65,15 @@ pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Pla
     Plan { steps, ..Plan::default() }
 }
 
-/// Who owns a compute of the node's name.
+/// The owner of a compute with the node's name.
 enum Owner {
     /// The node itself.
     Node,
-    /// A node of that name that is gone.
+    /// An earlier node of that name, which is gone.
     EarlierNode,
-    /// Someone else, named.
+    /// Another owner, by kind and name.
     Other(String),
-    /// Nobody: a human wrote it.
+    /// No owner: a user wrote it.
     Nobody,
 }
 
@@ -93,11 +94,11 @@ fn outcome(seen: &Observed) -> Outcome {
     let cell = if let DesiredCompute::Cell(cell) = &asked { Some(cell.as_str()) } else { None };
     let own = seen.compute.as_deref().filter(|it| owns(&seen.node, it));
     if let Some(compute) = own.filter(|it| is_terminating(*it)) {
-        // Whatever is asked for: it waits until the node tells what it leaves.
+        // Whatever is requested: the compute waits until the node reports its leftovers.
         return (vec![], Some(gone_for(compute, cell)));
     }
     if let DesiredCompute::Refused { reason, message } = asked {
-        // What is no cell moves no compute, and keeps nothing else from it.
+        // An invalid cell moves no compute, and does not stop the other fields from being updated.
         let steps = own.map(|it| followed(seen, it)).unwrap_or_default();
         return (steps, Some(ConditionDraft::error(COMPUTE_CONDITION, reason, message)));
     }
@@ -112,7 +113,7 @@ fn outcome(seen: &Observed) -> Outcome {
         (Owner::Nobody, None) if !is_terminating(&**compute) => {
             (fill_images(seen, compute).into_iter().collect(), removal::remembered(seen))
         }
-        // Nothing else of nova's concerns a node without a cell.
+        // No other object of nova concerns a node without a cell.
         (_, None) => (vec![], removal::remembered(seen)),
         (_, Some(_)) if is_terminating(&**compute) => (vec![], Some(gone_for(compute, cell))),
         (Owner::EarlierNode, Some(_)) => (vec![], Some(gone_for(compute, cell))),
@@ -130,7 +131,7 @@ fn not_ours(compute: &ExternalCompute, owner: &str) -> ConditionDraft {
     ConditionDraft::error(COMPUTE_CONDITION, "ComputeNotOurs", text)
 }
 
-/// A compute that a human wrote first is taken over only where nothing in it has to change (D8).
+/// A compute that a user wrote first is adopted only when nothing in it has to change (D8).
 fn adoption(seen: &Observed, compute: &ExternalCompute, cell: &str) -> Outcome {
     let fields = fields(seen, cell);
     let differing = differences(compute, &fields, true);
@@ -154,7 +155,7 @@ fn adoption(seen: &Observed, compute: &ExternalCompute, cell: &str) -> Outcome {
     (vec![], Some(ConditionDraft::error(COMPUTE_CONDITION, "ComputeDiffers", text)))
 }
 
-/// The cell is set once; everything else goes on following the node (D7).
+/// The cell is immutable; everything else keeps following the node (D7).
 fn ours(seen: &Observed, compute: &ExternalCompute, asked: &DesiredCompute) -> Outcome {
     let own = &compute.spec.cell_name;
     match (binding(asked, &seen.node, compute, seen.has_runs), asked) {
@@ -184,7 +185,7 @@ fn ours(seen: &Observed, compute: &ExternalCompute, asked: &DesiredCompute) -> O
     }
 }
 
-/// A role that is gone changes no compute: nobody can tell what the node inherits now.
+/// A missing role changes no compute: what the node would inherit is unknown.
 fn role_missing(seen: &Observed, compute: &ExternalCompute) -> Option<ConditionDraft> {
     let role = seen.node.spec.role.as_ref().filter(|_| seen.role.is_none())?;
     let (name, cell) = (compute.name_any(), &compute.spec.cell_name);
@@ -196,8 +197,8 @@ fn role_missing(seen: &Observed, compute: &ExternalCompute) -> Option<ConditionD
     Some(ConditionDraft::warning(COMPUTE_CONDITION, "RoleNotFound", text))
 }
 
-/// Whether what the node publishes was made with its role. The node's controller may notice before
-/// this one that the role is gone, and what it then publishes is not what the human wrote.
+/// Whether the node's controller used the role for what it published. It may notice before this
+/// controller that the role is gone, and then publishes values that the user did not write.
 fn is_made_with_role(seen: &Observed) -> bool {
     let is_told = || seen.node.status.as_ref().is_none_or(|it| it.observed_role.is_some());
     seen.node.spec.role.is_none() || (seen.role.is_some() && is_told())
@@ -218,7 +219,7 @@ fn followed(seen: &Observed, compute: &ExternalCompute) -> Vec<Step> {
     steps
 }
 
-/// Only as it was read: a human may be writing its configuration at this moment.
+/// Deletes only the observed version: a user may be adding a configuration at this moment.
 fn remove(compute: &ExternalCompute, because: impl Into<String>) -> Step {
     let mut step = Step::delete(Target::of(compute), because);
     step.write = Write::Delete { resource_version: compute.resource_version() };
@@ -238,7 +239,7 @@ fn coming(seen: &Observed, cell: &str) -> ConditionDraft {
     on_its_way(&seen.node.namespace().unwrap_or_default(), &seen.node.name_any(), cell)
 }
 
-/// One text for the whole way: the compute's own conditions tell the steps.
+/// One text for all phases: the compute's own conditions have the details.
 fn on_its_way(namespace: &str, name: &str, cell: &str) -> ConditionDraft {
     let text = format!(
         "NovaExternalCompute {name} of cell {cell} is not Ready yet; its own conditions tell more: \
@@ -247,7 +248,7 @@ fn on_its_way(namespace: &str, name: &str, cell: &str) -> ConditionDraft {
     ConditionDraft::waiting(COMPUTE_CONDITION, "Deploying", text)
 }
 
-/// What the node says of its compute.
+/// Returns the node's condition, which mirrors `Ready` of its compute.
 fn mirror(compute: &ExternalCompute) -> ConditionDraft {
     let (name, cell) = (compute.name_any(), &compute.spec.cell_name);
     let conditions = compute.status.as_ref().map(|it| it.conditions.as_slice());

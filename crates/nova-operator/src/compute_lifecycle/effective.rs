@@ -1,34 +1,35 @@
-//! What a node and its role ask for: a cell, none, or something that cannot be.
+//! The compute that a node and its role request: a cell, none, or an invalid cell.
 
 use api::dataplane::{Node, Role};
 use api::names::is_dns_subdomain;
 use kube::ResourceExt;
 use nova_config::annotations::CELL;
 
-/// What the annotations ask for.
+/// The compute that the annotations request.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum DesiredCompute {
     /// No compute.
     Nothing,
     /// A compute in this cell.
     Cell(String),
-    /// Nobody can tell: the role that would name the cell does not exist.
+    /// Unknown: the role that would name the cell does not exist.
     Unknown {
         /// The role that the node names.
         role: String,
     },
     /// A cell that no compute can be in, and why.
     Refused {
-        /// One CamelCase word.
+        /// The reason, one CamelCase word.
         reason: &'static str,
         /// Object, cause and next step.
         message: String,
     },
 }
 
-/// The node's own annotation, even an empty one, wins over its role's.
+/// Returns the requested compute; the node's own annotation, even an empty one, takes precedence
+/// over its role's.
 ///
-/// `role` is the one that the node names, where it exists.
+/// `role` is the one that the node names, or `None` when it does not exist.
 pub fn desired(role: Option<&Role>, node: &Node) -> DesiredCompute {
     if let Some(cell) = node.annotations().get(CELL) {
         return of_annotation(cell, &format!("OpenStackDataPlaneNode {}", node.name_any()));
@@ -40,7 +41,7 @@ pub fn desired(role: Option<&Role>, node: &Node) -> DesiredCompute {
     }
 }
 
-/// What a role asks for on behalf of nodes that say nothing themselves.
+/// Returns what a role requests for nodes without an annotation of their own.
 pub fn desired_of_role(role: &Role) -> DesiredCompute {
     match role.annotations().get(CELL) {
         Some(cell) => of_annotation(cell, &format!("OpenStackDataPlaneRole {}", role.name_any())),

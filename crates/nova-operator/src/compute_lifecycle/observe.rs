@@ -1,4 +1,4 @@
-//! Reads what a node's compute depends on; the API server is asked only about a node that goes.
+//! Reads what a node's compute depends on; only for a terminating node is the API server queried.
 
 use std::sync::Arc;
 
@@ -15,32 +15,33 @@ use crate::conflicting_service::ConflictingService;
 use crate::finalizers;
 use crate::images::Images;
 
-/// Plain copies of everything that was seen.
+/// A snapshot of everything that the decisions on a node use.
 #[derive(Clone, Debug)]
 pub struct Observed {
     /// The node.
     pub node: Arc<Node>,
-    /// Its role, where it names one that exists.
+    /// The role, or `None` when the node names none or the role does not exist.
     pub role: Option<Arc<Role>>,
-    /// The service in phase 0 that would write the compute's files.
+    /// The service in phase 0 that would write the same files as the compute, or `None`.
     pub conflicting_service: Option<ConflictingService>,
-    /// The compute of the node's name.
+    /// The compute with the node's name, or `None` when it does not exist.
     pub compute: Option<Arc<ExternalCompute>>,
     /// Whether a run of that compute exists.
     pub has_runs: bool,
-    /// Images of a compute that names none.
+    /// The default images.
     pub images: Images,
-    /// Whether the node's namespace is being deleted with everything in it; asked of a node that is
-    /// being deleted and held.
+    /// Whether the namespace is being deleted; read only for a terminating node with the finalizer.
     pub namespace_goes: bool,
-    /// Whether this operator looks after the cells, which then remember what is left in nova.
+    /// Whether this operator reconciles the cells, which then record what remains in nova.
     pub cells_are_ours: bool,
 }
 
-/// Reads a node; `None` where it does not exist, for its compute goes with it.
+/// Reads a node; returns `None` when it does not exist, because its compute is then deleted as
+/// well.
 pub async fn observe(caches: &Caches, images: &Images, key: &Key) -> Result<Option<Observed>> {
     let Some(node) = caches.nodes.get(key) else { return Ok(None) };
-    // A compute that cannot be read is there: it is neither made again nor are its holds released.
+    // A compute that cannot be deserialized still exists: the error prevents that it is created
+    // again or that the node's finalizer is removed.
     caches.computes.try_get(key)?;
     if let Some(role) = &node.spec.role {
         caches.roles.try_get(&Key::new(&key.namespace, role))?;
@@ -66,7 +67,7 @@ pub async fn observe(caches: &Caches, images: &Images, key: &Key) -> Result<Opti
     }))
 }
 
-/// This operator's condition on a node.
+/// Returns this operator's condition on a node, or `None` without one.
 pub fn own_condition(node: &Node) -> Option<&Condition> {
     find(&node.status.as_ref()?.conditions, COMPUTE_CONDITION)
 }

@@ -1,7 +1,7 @@
-//! What is decided on a node: the writes to its compute, and what the node is told.
+//! The decision on a node: the writes to its compute, and the node's condition.
 
 use api::conditions::ConditionDraft;
 use operator_core::plan::Step;
 
-/// Writes to the compute, and what the node is told; nothing to tell removes the condition.
+/// The writes to the compute and the node's condition; `None` removes the condition.
 pub type Outcome = (Vec<Step>, Option<ConditionDraft>);

@@ -1,4 +1,4 @@
-//! What holds a node, and what becomes of one that is being deleted while it has a compute.
+//! The finalizer of a node, and what happens when a node with a compute is deleted.
 
 use api::conditions::{ConditionDraft, Severity, find};
 use api::nova::ExternalCompute;
@@ -14,7 +14,8 @@ use crate::compute_lifecycle::observe::{Observed, own_condition};
 use crate::compute_lifecycle::outcome::Outcome;
 use crate::finalizers;
 
-/// What is written of a node that is being deleted: its compute goes first, then it is released.
+/// Returns the writes for a terminating node: its compute is deleted first, then the finalizer is
+/// removed. Returns `None` when the finalizer is already gone and there is nothing to do.
 pub fn of_node(seen: &Observed) -> Option<Outcome> {
     let node = &*seen.node;
     let released = |because| Some((vec![remove_finalizer(node, finalizers::NODE, because)?], None));
@@ -31,9 +32,9 @@ pub fn of_node(seen: &Observed) -> Option<Outcome> {
     Some((steps, Some(leaving(compute, None, "its node is being deleted"))))
 }
 
-/// The node is held before it gets a compute, and let go when that is gone.
+/// Adds the finalizer before the node gets a compute, and removes it after that compute is gone.
 ///
-/// `creates` says whether this pass gives it one.
+/// `creates` says whether the current plan creates the compute.
 pub fn finalizer_step(seen: &Observed, creates: bool) -> Option<Step> {
     let node = &*seen.node;
     if creates || seen.compute.as_deref().is_some_and(|it| owns(node, it)) {
@@ -42,7 +43,7 @@ pub fn finalizer_step(seen: &Observed, creates: bool) -> Option<Step> {
     remove_finalizer(node, finalizers::NODE, "it has no compute any more")
 }
 
-/// What the node says of a compute that is being deleted; `next` is the cell of the one that follows.
+/// Returns the node's condition for a terminating compute; `next` is the cell of its successor.
 pub fn leaving(compute: &ExternalCompute, next: Option<&str>, why: &str) -> ConditionDraft {
     if let Some(concluded) = concluded(compute) {
         let text = messages::left(compute, concluded);
@@ -62,7 +63,7 @@ pub fn leaving(compute: &ExternalCompute, next: Option<&str>, why: &str) -> Cond
     ConditionDraft::waiting(COMPUTE_CONDITION, "ComputeTerminating", text)
 }
 
-/// What keeps the host from being cleaned, where something does.
+/// Returns what blocks the cleanup of the host, or `None` when nothing does.
 fn trouble(compute: &ExternalCompute) -> Option<ConditionDraft> {
     let found = find(&compute.status.as_ref()?.conditions, HOST_CLEANED)?;
     let is_waiting = found.reason == "Queued" || found.severity == Some(Severity::Warning);
@@ -75,8 +76,8 @@ fn trouble(compute: &ExternalCompute) -> Option<ConditionDraft> {
     })
 }
 
-/// What a node without a compute goes on saying: where no cell of ours remembers what is left in
-/// nova, it is the last place that does.
+/// Returns the condition that a node without a compute keeps: when no cell of ours records what
+/// remains in nova, the node is the last object that does.
 pub fn remembered(seen: &Observed) -> Option<ConditionDraft> {
     let reported = own_condition(&seen.node).filter(|it| it.reason == LEFT_IN_NOVA)?;
     (!seen.cells_are_ours)

@@ -40,12 +40,12 @@ fn node(cell: Option<&str>) -> Node {
     let spec = json!({ "ansibleHost": "192.0.2.7", "role": "compute" });
     let mut node: Node = object("dataplane", "OpenStackDataPlaneNode", "n0", &spec);
     node.annotations_mut().extend(cell.map(|it| (CELL.to_owned(), it.to_owned())));
-    // One that has asked for a compute before; who holds it when is told with the removal.
+    // A node that requested a compute before; the tests of the removal cover its finalizer.
     node.metadata.finalizers = cell.map(|_| vec![finalizers::NODE.to_owned()]);
     node
 }
 
-/// What a node publishes of the role that it was judged with.
+/// What a node publishes about the role that it was evaluated with.
 fn observed_role() -> Value {
     json!({ "name": "compute", "uid": "uid-compute", "generation": 1 })
 }
@@ -75,12 +75,12 @@ fn seen(cell: Option<&str>) -> Observed {
     }
 }
 
-/// A compute of the node's name as a human writes it.
+/// A compute with the node's name as a user writes it.
 fn by_hand(spec: &Value) -> ExternalCompute {
     object("nova", "NovaExternalCompute", "n0", spec)
 }
 
-/// The same as the operator makes it, complete.
+/// The same as the operator creates it, complete.
 fn made(cell: &str) -> ExternalCompute {
     let mut compute = by_hand(&json!({
         "dataplaneNodeName": "n0",
@@ -169,7 +169,7 @@ fn cell0_and_names_that_no_object_can_have_are_refused() {
 #[test]
 fn a_node_without_a_cell_costs_nothing() {
     assert_eq!(recorded(decide(&seen(None), Timestamp::UNIX_EPOCH)).steps, []);
-    // A compute that a human made for such a node is theirs.
+    // A compute that a user created for such a node stays theirs.
     let theirs = by_hand(&json!({
         "dataplaneNodeName": "n0", "cellName": "nova-cell1", "novaComputeContainerImage": "a",
         "novaLibvirtContainerImage": "b", "ansibleEEContainerImage": "c",
@@ -201,7 +201,7 @@ fn fields_are_taken_over_only_of_a_compute_that_was_seen_to_be_the_nodes_own() {
         let Some(Write::Apply { object, force, .. }) = write else { panic!("{plan:?}") };
         (force, object["metadata"]["uid"].as_str().map(str::to_owned))
     };
-    // A human's manifest may be there already, and not seen yet.
+    // A user's manifest may exist already, and not be in the cache yet.
     assert_eq!(apply(&seen(Some("nova-cell1"))), (false, None));
     let theirs = by_hand(&json!({ "dataplaneNodeName": "n0", "cellName": "nova-cell1" }));
     assert_eq!(apply(&with(Some("nova-cell1"), theirs)), (false, None));
@@ -282,7 +282,7 @@ fn a_compute_of_someone_else_is_left_alone() {
     compute.metadata.owner_references.as_mut().unwrap()[0].uid = "other".into();
     let (writes, condition) = judged(&with(Some("nova-cell1"), compute.clone()));
     assert_eq!((writes, reason(condition.as_ref())), (vec![], "ComputeNotOurs"));
-    // The compute of a node that was made again under its name is about to go.
+    // The compute of a node that was recreated under its name is about to be deleted.
     compute.metadata.owner_references.as_mut().unwrap()[0].kind = "OpenStackDataPlaneNode".into();
     let (writes, condition) = judged(&with(Some("nova-cell1"), compute));
     assert_eq!((writes, reason(condition.as_ref())), (vec![], "ComputeTerminating"));
@@ -411,7 +411,7 @@ fn a_service_of_the_same_files_is_told_on_the_node_while_it_has_a_cell() {
         assert!(message.contains("OpenStackDataPlaneService own of type nova"), "{message}");
     }
     assert_eq!(judged(&beside(seen(None))), (vec![], None));
-    // What has to be mended first is told first.
+    // What has to be corrected first is reported first.
     let moved = Observed { has_runs: true, ..with(Some("nova-cell2"), made("nova-cell1")) };
     assert_eq!(reason(judged(&beside(moved)).1.as_ref()), "CellMismatch");
 }

@@ -13,7 +13,7 @@ use operator_core::run_engine::outcome::FailureReason;
 
 use crate::condition_catalog::shared::{NOT_RENDERED, SECRET_NOT_OURS, SERVICE_LISTED};
 
-/// All of them.
+/// All conditions of a compute, in reading order.
 pub(super) const CONDITIONS: &[ConditionSpec] = &[
     summary(
         "nova-compute runs on the host and has registered in its cell.",

@@ -1,10 +1,10 @@
-//! Reasons that conditions of several kinds have.
+//! Reasons that the conditions of several kinds share.
 
 use operator_core::condition_catalog::ReasonSpec;
 
 use crate::conflicting_service;
 
-/// A service of phase 0 stands in the way of the compute.
+/// A service of phase 0 conflicts with the compute.
 pub(super) const SERVICE_LISTED: ReasonSpec = ReasonSpec::bad(
     conflicting_service::REASON,
     "A service of type nova is listed for the node, and would write the compute's files: the \
@@ -13,7 +13,7 @@ pub(super) const SERVICE_LISTED: ReasonSpec = ReasonSpec::bad(
     "Take it off `spec.services`, or the node's cell away.",
 );
 
-/// A cell's and a compute's files wait for what they are rendered from.
+/// The files of a cell or a compute cannot be rendered before their inputs are complete.
 pub(super) const NOT_RENDERED: ReasonSpec = ReasonSpec::bad(
     "InputMissing",
     "The files are rendered once every input is there.",
@@ -22,7 +22,7 @@ pub(super) const NOT_RENDERED: ReasonSpec = ReasonSpec::bad(
 )
 .unknown();
 
-/// The name of a cell's or a compute's files is taken.
+/// The name of the Secret for the files of a cell or a compute is taken.
 pub(super) const SECRET_NOT_OURS: ReasonSpec = ReasonSpec::bad(
     "SecretNotOurs",
     "A Secret of the name exists that the operator has not made; it is left alone.",

@@ -1,7 +1,8 @@
 //! A login to each broker of a message bus, as nova-compute itself would do it.
 //!
-//! AMQP 0-9-1's login is four exchanges, so it is spoken here: a client library would bring an I/O
-//! loop that outlives a probe whose broker accepts and then says nothing.
+//! A login of AMQP 0-9-1 consists of four exchanges, so it is implemented here: a client library
+//! would bring an I/O loop that outlives a probe whose broker accepts the connection and sends
+//! nothing.
 
 pub(crate) mod login;
 pub(crate) mod outcome;
@@ -17,10 +18,10 @@ use tokio::time::timeout;
 
 use super::deadline::DEADLINE;
 
-/// How long a broker may take to answer the logout.
+/// Time limit for the broker's response to the logout.
 const LOGOUT: Duration = Duration::from_secs(1);
 
-/// Logs in to every broker of the URL at the same time, and out again.
+/// Logs in to every broker of the URL concurrently, and logs out again.
 ///
 /// # Guarantees
 /// One outcome per broker in the URL's order, within [`DEADLINE`] and a second for the logout.
@@ -37,7 +38,7 @@ async fn outcome(broker: &Broker, virtual_host: &str, trust: Option<&CaTrust>) -
     match timeout(DEADLINE, login(broker, virtual_host, trust)).await {
         Ok((login, stream)) => {
             if let (Login::Ok, Some(mut stream)) = (&login, stream) {
-                // A broker that is slow here has let the user in all the same.
+                // A timeout here does not matter: the broker has accepted the login.
                 let _ = timeout(LOGOUT, login::logout(&mut stream)).await;
             }
             login

@@ -1,6 +1,6 @@
-//! How long a probe waits for a server.
+//! The time limit of a probe.
 
 use std::time::Duration;
 
-/// How long one server may take to answer; servers are asked at the same time.
+/// Time limit for the response of one server; servers are probed concurrently.
 pub const DEADLINE: Duration = Duration::from_secs(5);

@@ -1,4 +1,4 @@
-//! Whether a Keystone answers at a URL, asked without credentials.
+//! Whether a Keystone answers at a URL, probed without credentials.
 
 use std::fmt;
 
@@ -8,24 +8,24 @@ use operator_runtime::tls_stream::CaTrust;
 
 use super::deadline::DEADLINE;
 
-/// A version document has a few hundred bytes.
+/// Far above the size of a version document, which has a few hundred bytes.
 const LARGEST_ANSWER: usize = 64 * 1024;
 
-/// Why a URL is not one of a Keystone that answers.
+/// Why no Keystone answers at a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeystoneFault {
-    /// The text is no http or https URL.
+    /// The text is not an http or https URL.
     NotUrl,
-    /// No connection, or no answer in time; the text says which.
+    /// No connection, or no response in time; the text says which.
     Unreachable(String),
-    /// The server speaks no TLS, or its certificate is not believed; the text says which.
+    /// The server does not use TLS, or its certificate is not trusted; the text says which.
     Untrusted(String),
-    /// The server answers with this status, or with 200 and something that is not Keystone's.
+    /// The server answers with this status, or with 200 and another document than Keystone's.
     NotKeystone(u16),
 }
 
 impl KeystoneFault {
-    /// The fault's name, fit for a condition's reason.
+    /// Returns the condition reason.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::NotUrl => "InvalidURL",
@@ -52,7 +52,7 @@ impl fmt::Display for KeystoneFault {
     }
 }
 
-/// Asks for version 3's document, as every client of Keystone does first.
+/// Requests the document of version 3, as every client of Keystone does first.
 ///
 /// # Guarantees
 /// Returns within [`DEADLINE`].
@@ -76,7 +76,7 @@ fn of_web(fault: HttpFault) -> KeystoneFault {
         HttpFault::NotUrl => KeystoneFault::NotUrl,
         HttpFault::Unreachable(cause) => KeystoneFault::Unreachable(cause),
         HttpFault::Untrusted(cause) => KeystoneFault::Untrusted(cause),
-        // An answer that is too long or breaks off is not Keystone's.
+        // A response that is too long or incomplete is not from Keystone.
         HttpFault::Cut(status) | HttpFault::TooLong(status) => KeystoneFault::NotKeystone(status),
     }
 }

@@ -16,7 +16,7 @@ use super::{
     CaTrust, DEADLINE, HostOutcome, KeystoneFault, Login, TrustFault, amqp_login, keystone_answers,
 };
 
-/// Serves each connection to a port of its own by what `serve` does with it.
+/// Serves each connection to a port of its own with `serve`.
 async fn server<F>(serve: impl Fn(TcpStream) -> F + Send + 'static) -> SocketAddr
 where
     F: Future<Output = ()> + Send + 'static,
@@ -31,7 +31,7 @@ where
     address
 }
 
-/// Sends one answer to whatever comes first.
+/// Sends one response to any request.
 async fn answering(answer: &'static [u8]) -> SocketAddr {
     server(move |mut stream| async move {
         let _ = stream.read(&mut [0; 1024]).await;
@@ -40,13 +40,13 @@ async fn answering(answer: &'static [u8]) -> SocketAddr {
     .await
 }
 
-/// Reads until the client hangs up, and says nothing.
+/// Reads until the client disconnects, and sends nothing.
 async fn silent() -> SocketAddr {
     server(|mut stream| async move { while matches!(stream.read(&mut [0; 64]).await, Ok(1..)) {} })
         .await
 }
 
-/// A port where nobody listens.
+/// A port where no server listens.
 async fn closed() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap()
 }
@@ -114,7 +114,7 @@ fn frame(method: u8, arguments: &[u8]) -> Vec<u8> {
     [&[1, 0, 0][..], &size, &[0, 10, 0, method], arguments, &[0xce]].concat()
 }
 
-/// A broker's close with a reply code and text, in answer to the first words.
+/// A broker's close method with a reply code and text, in response to the first bytes.
 fn close(code: u16, text: &str) -> &'static [u8] {
     let length = u8::try_from(text.len()).unwrap();
     frame(50, &[&code.to_be_bytes()[..], &[length], text.as_bytes(), &[0; 4]].concat()).leak()
@@ -181,7 +181,7 @@ async fn what_answers_otherwise_is_no_keystone() {
     let page = answering(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello").await;
     let result = keystone_answers(&format!("http://{page}"), &trust()).await;
     assert_eq!(result, Err(KeystoneFault::NotKeystone(200)));
-    // It says more than it sends, and hangs up.
+    // It announces more than it sends, and disconnects.
     let cut = answering(b"HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\nhello").await;
     let result = keystone_answers(&format!("http://{cut}"), &trust()).await;
     assert_eq!(result, Err(KeystoneFault::NotKeystone(200)));
@@ -220,7 +220,7 @@ fn a_bundle_without_a_certificate_is_a_fault() {
     }
 }
 
-/// A Keystone with a certificate of its own, and the bundle that believes it.
+/// A Keystone with a certificate of its own, and the bundle that trusts it.
 async fn tls_keystone() -> (SocketAddr, String) {
     let own = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     let key = rustls::pki_types::PrivateKeyDer::try_from(own.signing_key.serialize_der()).unwrap();

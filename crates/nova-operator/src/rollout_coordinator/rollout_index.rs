@@ -1,4 +1,5 @@
-//! How each compute stands, counted by role: no I/O, so that any order of changes can be tested.
+//! The rollout state of each compute, counted by role: without I/O, so that tests can apply changes
+//! in any order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,20 +23,21 @@ use crate::compute::blocked_rollout::BlockedRollout;
 use crate::compute::deploy_strategy::{deploys, is_left_out};
 use crate::indexes::{cell_key, role_key};
 
-/// What others need to know of a compute.
+/// The rollout state of a compute, as far as its peers depend on it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Member {
-    /// The role of its node, where it counts among the role's computes.
+    /// The role of its node, or `None` when it does not count among the role's computes.
     role: Option<Key>,
-    /// What beginning with it would mean.
+    /// The rollout state.
     standing: RolloutState,
-    /// Whether it waits for nothing but its turn.
+    /// Whether it waits for nothing but a slot.
     waits: bool,
-    /// Whether it holds a place and is at work: of those that have failed, whether it is being tried.
+    /// Whether it holds a slot with an attempt in progress; for a failed compute, whether it is
+    /// being retried.
     tries: bool,
     /// Its cell.
     cell: Key,
-    /// With which credentials of the cell it was last deployed.
+    /// Digest of the cell's credentials in its last deployment.
     credentials: String,
 }
 
@@ -57,8 +59,8 @@ impl Member {
 }
 
 impl Member {
-    /// Whether a compute that was so far so leaves a place to another one of its role, now that it is
-    /// as `next`: its own, or the one that it was woken for and does not take.
+    /// Whether the change from `self` to `next` frees a slot for another compute of the role: its
+    /// own, or the one that it was enqueued for and does not take.
     fn gives_up(&self, next: Option<&Self>) -> bool {
         let Some(next) = next.filter(|it| it.role == self.role) else { return true };
         let was_next_try = self.waits && self.standing.is_retry();
@@ -66,7 +68,7 @@ impl Member {
             return true;
         }
         match self.standing {
-            // Those that wait let a correction be tried first where it failed.
+            // Waiting computes yield to the retry of a corrected compute.
             RolloutState::Corrected => next.standing != self.standing,
             RolloutState::Disturbed | RolloutState::Failed => {
                 !next.standing.counts_as_unavailable()
@@ -79,7 +81,7 @@ impl Member {
     }
 }
 
-/// What beginning or going on with a compute means for a rollout.
+/// Returns the rollout state of a compute.
 pub(super) fn state(compute: &ExternalCompute, node: Option<&Node>) -> RolloutState {
     let status = compute.status.as_ref();
     let recorded = status.map(|it| it.services.as_slice()).unwrap_or_default();
@@ -88,17 +90,17 @@ pub(super) fn state(compute: &ExternalCompute, node: Option<&Node>) -> RolloutSt
     if !holds_back || is_at_work(compute) || may_run(compute, node) {
         return state;
     }
-    // It cannot be tried at present, and nobody waits for that. Of one that did not fail the run was
-    // withdrawn, or never made: it is what it was.
+    // It cannot be retried now, and no other compute waits for that. If it did not fail, its run
+    // was withdrawn or never created, so it is still in service.
     if state == RolloutState::Corrected { RolloutState::Failed } else { RolloutState::Ready }
 }
 
-/// Whether one of its runs has begun.
+/// Whether one of its runs has started.
 fn is_at_work(compute: &ExternalCompute) -> bool {
     compute.status.as_ref().is_some_and(|it| has_begun(&it.services))
 }
 
-/// Whether its status names nothing else that keeps it from a run.
+/// Whether no condition in its status keeps it from a run.
 fn may_run(compute: &ExternalCompute, node: Option<&Node>) -> bool {
     let Some(status) = &compute.status else { return false };
     let holds = |it: &&str| conditions::is_true(&status.conditions, it);
@@ -106,7 +108,7 @@ fn may_run(compute: &ExternalCompute, node: Option<&Node>) -> bool {
         && [INPUT_READY, NODE_READY, NOVA_CELL_READY, SERVICE_CONFIG_READY].iter().all(holds)
 }
 
-/// Whether it waits for nothing but its turn.
+/// Whether it waits for nothing but a slot.
 fn waits(compute: &ExternalCompute, node: Option<&Node>, state: RolloutState) -> bool {
     let is_up_to_date =
         |it: &ExternalComputeStatus| conditions::is_true(&it.conditions, UP_TO_DATE);
@@ -118,23 +120,23 @@ fn waits(compute: &ExternalCompute, node: Option<&Node>, state: RolloutState) ->
     is_due && may_run(compute, node)
 }
 
-/// Whether its status says that a try waits for its turn: something else than what failed.
+/// Whether its status reports that a retry waits for a slot, instead of the failure.
 fn is_told_to_wait(compute: &ExternalCompute) -> bool {
     let conditions = compute.status.iter().flat_map(|it| &it.conditions);
     let mut reported = conditions.filter(|it| it.type_ == DEPLOYMENT_READY);
     reported.any(|it| it.reason == BlockReason::LimitReached.reason())
 }
 
-/// Whether one that is out of service is at work: its attempt is recorded, and nothing keeps it from a
-/// run. Whether it has failed is not known any more once the service is done that failed, so that those
-/// that have not count as well. One that is being deleted is tried no longer.
+/// Whether an unavailable compute has an attempt in progress: it is recorded, and nothing keeps it
+/// from a run. Computes that did not fail count as well, because a failure is no longer known once
+/// the failed service has succeeded. A terminating compute is not retried.
 pub(super) fn is_trying(
     compute: &ExternalCompute,
     node: Option<&Node>,
     state: RolloutState,
 ) -> bool {
     let services = compute.status.iter().flat_map(|it| &it.services);
-    // The first one that has not succeeded decides; those after it are recorded with it.
+    // The first service that has not succeeded decides; later ones are recorded together with it.
     let due = services.map(|it| it.state).find(|it| *it != RunState::Succeeded);
     let is_under_way = matches!(due, Some(RunState::Pending | RunState::Running));
     let may_go_on = || is_at_work(compute) || may_run(compute, node) && !is_told_to_wait(compute);
@@ -145,15 +147,15 @@ pub(super) fn is_trying(
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 struct Group {
     tally: RolloutCounts,
-    /// Those that fail; whether they hold a place.
+    /// The failed computes, and whether each of them holds a slot.
     failing: BTreeMap<Key, bool>,
-    /// Deployed ones that wait for their turn.
+    /// Deployed computes that wait for a slot.
     waiting: BTreeSet<Key>,
-    /// Others that wait, which take no place.
+    /// New computes that wait, which take no slot.
     new: BTreeSet<Key>,
-    /// Those that have failed and wait for their turn to be tried.
+    /// Failed computes that wait for a slot to be retried.
     next_tries: BTreeSet<Key>,
-    /// How many of those that hold a place are at work.
+    /// The number of attempts in progress among the computes that hold a slot.
     n_tries: usize,
 }
 
@@ -189,39 +191,40 @@ impl Group {
         DisruptionBudget::of(limits, &self.tally.with_trying(self.n_tries))
     }
 
-    /// The first ones that fail and hold a place.
+    /// Returns the first failed computes that hold a slot.
     fn named(&self) -> String {
         let holds = self.failing.iter().filter(|(_, holds)| **holds);
         let names: Vec<&str> = holds.map(|(key, _)| key.name.as_str()).collect();
         named(&names)
     }
 
-    /// Who holds all places that are held, where those are only computes that fail.
+    /// Returns the computes that hold all used slots when only failed computes do; else `None`.
     fn at_rest(&self) -> Option<String> {
         let names = (!self.tally.is_moving()).then(|| self.named());
         names.filter(|it| !it.is_empty())
     }
 }
 
-/// What those of a role hear that wait.
+/// A change that concerns the waiting computes of a role.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum News {
-    /// A place is free.
+    /// A slot is free.
     Place,
-    /// One of them fails, or none does any more; or others than before hold the places and fail.
+    /// The first compute failed, or the last failure was corrected; or other failed computes than
+    /// before hold the slots.
     Failing,
 }
 
-/// What a change concerns.
+/// The effects of a change.
 #[derive(Debug, Default, Eq, PartialEq)]
 pub(super) struct Changed {
-    /// Roles with news for those that wait.
+    /// The roles whose waiting computes are concerned.
     pub(super) roles: Vec<(Key, News)>,
-    /// Cells whose computes use other credentials now, or are others.
+    /// Cells whose computes, or their credentials, have changed.
     pub(super) cells: Vec<Key>,
 }
 
-/// What those of a role that wait may have to tell.
+/// What the waiting computes of a role may have to report.
 #[derive(Default)]
 struct Told {
     is_failing: bool,
@@ -229,7 +232,7 @@ struct Told {
     in_service: usize,
 }
 
-/// All computes.
+/// The rollout states of all computes.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct Standings {
     members: BTreeMap<Key, Member>,
@@ -237,7 +240,7 @@ pub(super) struct Standings {
 }
 
 impl Standings {
-    /// Replaces what is known of a compute; `None` where it is gone.
+    /// Replaces the state of a compute; `None` removes it.
     pub(super) fn put(&mut self, key: &Key, member: Option<Member>) -> Changed {
         let old = self.members.get(key).cloned();
         if old == member {
@@ -267,7 +270,7 @@ impl Standings {
         let mut roles = Vec::new();
         for (role, before) in concerned.into_iter().zip(before) {
             let after = self.message(&role);
-            // A share of others may be a place more.
+            // A percentage of another number of computes may allow one slot more.
             let may_have_place =
                 Some(&role) == left.as_ref() || after.in_service != before.in_service;
             if (after.is_failing, &after.at_rest) != (before.is_failing, &before.at_rest) {
@@ -279,7 +282,7 @@ impl Standings {
         Changed { roles, cells }
     }
 
-    /// What is told of a role to those that wait.
+    /// Returns what the waiting computes of a role report.
     fn message(&self, role: &Key) -> Told {
         let Some(group) = self.groups.get(role) else { return Told::default() };
         Told {
@@ -298,7 +301,8 @@ impl Standings {
         }
     }
 
-    /// Who of a role is to look again. `limits` tells what the node of a compute publishes.
+    /// Returns the computes of a role to enqueue. `limits` returns the limits that the node of a
+    /// compute publishes.
     pub(super) fn next(
         &self,
         role: &Key,
@@ -311,7 +315,7 @@ impl Standings {
         let limits = limits(first);
         let budget = group.gate(&limits);
         let (may_new, n_waiting) = match pending {
-            // All of them say why they wait.
+            // All of them report why they wait.
             News::Failing if limits.pause_on_failure => (true, group.waiting.len()),
             News::Failing if budget.left() == 0 => (true, group.waiting.len()),
             News::Failing | News::Place => (!budget.is_paused(), budget.left()),
@@ -321,13 +325,13 @@ impl Standings {
         next_tries.chain(new).chain(group.waiting.iter().take(n_waiting)).cloned().collect()
     }
 
-    /// Whether computes of a role may have to wait for each other.
+    /// Whether the limits may make computes of a role wait for each other.
     pub(super) fn limited(&self, role: &Key, limits: &Limits) -> bool {
         let in_service = self.groups.get(role).map_or(0, |it| it.tally.in_service());
         limits.pause_on_failure || limits.bounds(in_service)
     }
 
-    /// Why a compute of that standing may not begin.
+    /// Returns why a compute in that state may not start, or `None` when it may.
     pub(super) fn blocked(
         &self,
         role: &Key,
@@ -382,7 +386,8 @@ mod tests {
         )
     }
 
-    /// Whether another compute may begin now, which was not so before: then somebody has to hear it.
+    /// Returns the roles in which another compute may start now and could not before, so that a
+    /// waiting one has to be enqueued.
     fn opens(before: &Standings, after: &Standings, limits: &Limits) -> Vec<Key> {
         let left =
             |it: &Standings, role: &Key| it.groups.get(role).map(|it| it.gate(limits).left());
@@ -391,7 +396,7 @@ mod tests {
         before.groups.keys().filter(waits).filter(opens).cloned().collect()
     }
 
-    /// The roles in which one that has failed and waits may be tried now, which was not so before.
+    /// Returns the roles in which a waiting failed compute may be retried now and could not before.
     fn opens_tries(before: &Standings, after: &Standings, limits: &Limits) -> Vec<Key> {
         let left =
             |it: &Standings, role: &Key| it.groups.get(role).map(|it| it.gate(limits).tries_left());

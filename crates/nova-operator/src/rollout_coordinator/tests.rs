@@ -1,4 +1,4 @@
-//! Who decides alone, who is woken, and which cells count again.
+//! Which computes get a slot, which ones are enqueued, and which cells recount.
 
 use api::dataplane::{RunState, ServiceRun};
 use futures::FutureExt;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::compute::blocked_rollout::BlockedRollout;
 
-/// A register over two nodes of one role with a limit of one, and their computes, both deployed.
+/// A coordinator for two nodes of one role with a limit of one, and their computes, both deployed.
 fn two() -> (RolloutCoordinator, SharedCaches) {
     let watched = SharedCaches::new();
     let peers = RolloutCoordinator::new(watched.clone());
@@ -29,7 +29,7 @@ fn node(name: &str, role: &str) -> Value {
     })
 }
 
-/// A compute that was deployed before, and whose service stands so now.
+/// A compute that was deployed before, and whose service is in this state now.
 fn compute(name: &str, state: &str) -> Value {
     let state: RunState = serde_json::from_value(json!(state)).unwrap();
     let service = ServiceRun {
@@ -52,7 +52,7 @@ fn compute(name: &str, state: &str) -> Value {
     })
 }
 
-/// The same, waiting for nothing but its turn.
+/// The same, waiting for nothing but a slot.
 fn waiting(name: &str) -> Value {
     let condition = |type_: &str, status: &str| {
         json!({
@@ -119,7 +119,7 @@ async fn who_has_begun_and_who_may_begin_with_all_others_waits_for_nobody() {
     watched.nodes.absorb(&unlimited);
     let free = turn(&peers, &watched, "b").await;
     assert!(matches!(free, RolloutSlot::Free), "{free:?}");
-    // Where nobody says how many, it is a fifth of them and at least one.
+    // Without a limit, it is a fifth of the computes and at least one.
     unlimited["status"] = json!({});
     watched.nodes.absorb(&unlimited);
     assert_eq!(turn(&peers, &watched, "b").await.blocked(), Some(&BlockedRollout::Turn));
@@ -196,7 +196,7 @@ fn a_place_that_is_free_wakes_one_that_waits() {
     }
     let stir = put(&peers, &watched, &compute("a", "Succeeded"));
     assert_eq!(stir.computes, [key("b")]);
-    // It is up to date by itself, so its place is for the next.
+    // It is up to date by itself, so its slot is for the next one.
     let stir = put(&peers, &watched, &compute("b", "Succeeded"));
     assert_eq!(stir.computes, [key("c")]);
     assert_eq!(put(&peers, &watched, &compute("b", "Succeeded")), Requeue::default());
@@ -219,7 +219,7 @@ fn a_cell_counts_again_when_a_compute_comes_goes_or_uses_other_credentials() {
     let mut rotated = compute("a", "Succeeded");
     rotated["status"]["deployedInputs"] = json!({ "Secret bus transport_url": "2" });
     assert_eq!(cells(put(&peers, &watched, &rotated)), [key("cell1")]);
-    // What is the compute's own is no news of the cell.
+    // A change of the compute's own inputs does not concern the cell.
     rotated["status"]["deployedInputs"]["customServiceConfig"] = json!("1");
     assert_eq!(cells(put(&peers, &watched, &rotated)), []);
     assert_eq!(cells(put(&peers, &watched, &compute("c", "Succeeded"))), [key("cell1")]);

@@ -1,4 +1,4 @@
-//! The judgement on the keys of a service's data sources: one condition, and nothing else.
+//! The decision on a service: one condition on the keys of its data sources.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,12 +15,12 @@ use operator_core::plan::Plan;
 use crate::foreign_condition::step;
 use crate::service_config::observe::{Observed, own_condition};
 
-/// A look without a cause, for whatever no watch tells.
+/// Interval of reconciliations without an event, for changes that no watch reports.
 const RESYNC: Duration = Duration::from_mins(15);
-/// How many keys are told one by one.
+/// The number of keys that a message lists.
 const TOLD: usize = 5;
 
-/// Judges a service.
+/// Returns the plan for a service.
 pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
     if !is_terminating(&*seen.service) {
@@ -59,8 +59,8 @@ fn condition(seen: &Observed) -> ConditionDraft {
     ConditionDraft::warning(CONFIG_CONDITION, reason, text)
 }
 
-/// Object, key, and the name that would work, which is taken then; nothing where the key has its
-/// effect.
+/// Returns the message on a key, with a name that would work, and adds that name to `taken`;
+/// returns `None` when the key has an effect.
 fn message(
     source: &SourceRef,
     key: &str,

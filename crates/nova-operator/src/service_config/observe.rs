@@ -1,4 +1,4 @@
-//! Reads a service of nova's type, and the keys of the data sources that humans wrote.
+//! Reads a service of type nova, and the keys of the data sources that users wrote.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,26 +14,26 @@ use operator_runtime::error::Result;
 
 use crate::caches::Caches;
 
-/// Plain copies of everything that was seen.
+/// A snapshot of everything that the decision on a service uses.
 #[derive(Clone, Debug)]
 pub struct Observed {
     /// The service.
     pub service: Arc<Service>,
-    /// Whether it is of nova's type; else nothing is said of it.
+    /// Whether the service is of type nova; otherwise its condition is removed.
     pub is_nova: bool,
-    /// Whether it is given the files that a `NovaCell` generates.
+    /// Whether its data sources include the files that a `NovaCell` generates.
     pub has_cell: bool,
     /// The keys of its other data sources that exist.
     pub sources: BTreeMap<SourceRef, Vec<String>>,
 }
 
-/// Reads a service; `None` where it is none of nova's and nothing was ever said of it.
+/// Reads a service; returns `None` when it is not of type nova and has no condition of ours.
 pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let service = caches.services.get(key);
     let is_nova = service.as_ref().is_some_and(|it| is_nova(it));
     let named = service.as_ref().filter(|_| is_nova).map(|it| sources_of(&it.spec, key));
     let named = named.unwrap_or_default();
-    // Before reading, so that a change in between wakes the service again.
+    // Registered before reading, so that a change in between enqueues the service again.
     caches.service_sources.depends(key, named.clone());
     let Some(service) = service.filter(|it| is_nova || own_condition(it).is_some()) else {
         return Ok(None);
@@ -49,17 +49,17 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     Ok(Some(Observed { service, is_nova, has_cell, sources }))
 }
 
-/// This operator's condition on a service.
+/// Returns this operator's condition on a service, or `None` without one.
 pub fn own_condition(service: &Service) -> Option<&Condition> {
     find(&service.status.as_ref()?.conditions, CONFIG_CONDITION)
 }
 
-/// The type counts, and without one the name.
+/// Whether a service is of type nova; without a type, its name counts as the type.
 fn is_nova(service: &Service) -> bool {
     service.spec.edpm_service_type.as_deref().unwrap_or(&service.name_any()) == NOVA_TYPE
 }
 
-/// The objects that a service names; where both references of an entry are set, the ConfigMap.
+/// Returns the objects that a service names; the ConfigMap of an entry that sets both references.
 fn sources_of(spec: &ServiceSpec, key: &Key) -> BTreeSet<SourceRef> {
     let source = |(is_secret, name): (bool, &String)| SourceRef {
         is_secret,
@@ -74,7 +74,7 @@ fn sources_of(spec: &ServiceSpec, key: &Key) -> BTreeSet<SourceRef> {
     listed.chain(deprecated).chain(secrets).map(source).collect()
 }
 
-/// Whether a `NovaCell` has made the object: its files are no human's.
+/// Whether a `NovaCell` owns the object, so that its files are not the user's.
 fn is_of_cell(caches: &Caches, source: &SourceRef) -> bool {
     let Some(owner) = caches.service_sources.controller(source) else { return false };
     caches.cells.all().iter().any(|it| it.uid().as_ref() == Some(&owner))

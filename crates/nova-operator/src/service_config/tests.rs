@@ -1,4 +1,4 @@
-//! What a service of nova's type says of the keys that it is given.
+//! The condition of a service of type nova on the keys of its data sources.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ fn map(name: &str) -> SourceRef {
     SourceRef::config_map("ns", name)
 }
 
-/// One pass: the status that is written, and its Events.
+/// One reconciliation: the status that is written, and its Events.
 fn pass(seen: &mut Observed) -> Option<(Value, Vec<EventDraft>)> {
     let plan = recorded(decide(seen, Timestamp::UNIX_EPOCH));
     assert!(plan.steps.len() < 2, "{plan:?}");

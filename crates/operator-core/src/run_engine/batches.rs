@@ -1,4 +1,4 @@
-//! Which attempts share a run: same service, same group, at most a shard's size of hosts.
+//! Which attempts share a run: same service, same group, and at most a batch of hosts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,30 +7,30 @@ use crate::run_engine::host_key::SCAN_LIMIT;
 use crate::run_engine::run::Attempt;
 use crate::run_engine::service_sequence::NeededRun;
 
-/// How many hosts share a run where the human says nothing.
+/// Default number of hosts in a run.
 pub const BATCH_SIZE: usize = 50;
 
-/// One run that must be made.
+/// The hosts of one run that must be created.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Batch {
     /// The service.
     pub service: String,
-    /// What its hosts agree in.
+    /// The group that all its hosts share.
     pub group: String,
-    /// Its hosts and what is deployed there.
+    /// Host name → attempt.
     pub attempts: BTreeMap<String, Attempt>,
 }
 
 impl Batch {
-    /// The identity of the run: two runs that would do the same are the same.
+    /// Returns the identity of the run: equal for runs that would do the same.
     pub fn identity(&self) -> String {
         hash::digest(&(&self.service, &self.group, &self.attempts))
     }
 }
 
-/// Puts attempts into as few runs as possible, in the order of the hosts' names.
+/// Distributes attempts to as few runs as possible, in the order of the hosts' names.
 ///
-/// `asked` are the hosts whose own key the run asks for: no more than a run can tell of.
+/// `asked` are the hosts whose own key the run scans; a run has at most [`SCAN_LIMIT`] of them.
 pub fn batches(
     needs: BTreeMap<String, NeededRun>,
     batch_size: usize,
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(sizes(81, 500, all), [80, 1]);
         assert_eq!(sizes(200, 500, all), [80, 80, 40]);
         assert_eq!(sizes(200, 50, all), [50, 50, 50, 50]);
-        // Hosts that are known already cost nothing.
+        // Hosts whose key is known do not count.
         assert_eq!(sizes(200, 500, |it| it % 2 == 0), [160, 40]);
         assert_eq!(sizes(200, 500, |it| it >= 100), [180, 20]);
         assert_eq!(sizes(0, 500, all), [0; 0]);

@@ -1,4 +1,4 @@
-//! How a run is written down: the AnsibleEE of a shard.
+//! Builds the AnsibleEE of a batch.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use crate::run_engine::mounts;
 use crate::run_engine::run::{ATTEMPTS, HOST_KEYS, PARTIAL_LABEL, SERVICE_LABEL, SSH_KEYS};
 use crate::run_engine::run_template::{HostConnection, Play, RunTemplate};
 
-/// Longest name of an AnsibleEE: it leaves room for the suffixes of its Job and pods.
+/// Maximum length of an AnsibleEE's name, which leaves room for the suffixes of its Job and pods.
 const NAME_LIMIT: usize = 52;
 
-/// The name of a shard's run.
+/// Returns the name of a batch's run, derived from its identity.
 pub fn name(template: &RunTemplate, batch: &Batch) -> String {
     let identity = batch.identity();
     let middle = match template.deployed.names.as_slice() {
@@ -30,7 +30,9 @@ pub fn name(template: &RunTemplate, batch: &Batch) -> String {
     names::derived(&parts, NAME_LIMIT)
 }
 
-/// The step that creates a shard's run, once.
+/// Returns the step that creates a batch's run.
+///
+/// `connection` has the hosts that can be reached, by name.
 pub fn run(
     template: &RunTemplate,
     batch: &Batch,
@@ -71,7 +73,7 @@ pub fn run(
     Step::create(target, object, "/spec/inputHash", because)
 }
 
-/// The controller's owner reference to an object that was read.
+/// Returns the controller owner reference to an object that was read.
 pub fn owner(parent: &Target) -> Value {
     json!({
         "apiVersion": parent.kind.api_version(),
@@ -90,7 +92,7 @@ fn hosts_text(batch: &Batch) -> String {
     }
 }
 
-/// The hosts that a run touches, by name.
+/// Returns the hosts that a run may change, by name.
 fn reached<'a>(
     template: &RunTemplate,
     batch: &'a Batch,
@@ -108,7 +110,7 @@ fn run_hosts(
     let is_own = |name: &String| batch.attempts.contains_key(name);
     let asks = |(name, it): &(&String, &HostConnection)| is_own(name) && it.scan.is_some();
     let mut n_asked = connection.iter().filter(asks).count();
-    // Of the hosts beside the run's own as many are asked for their keys as it can tell of.
+    // Of the hosts outside the batch only so many are scanned that [`SCAN_LIMIT`] holds.
     let mut scan = |name: &String, it: &HostConnection| {
         let is_beside = it.scan.is_some() && !is_own(name);
         n_asked += usize::from(is_beside);
@@ -137,7 +139,7 @@ fn spec(
         "extraMounts": mounts::of(template, &reached),
         "env": template.env,
         "networkAttachments": template.network_attachments,
-        // Every further attempt is a new run over only the hosts that need it (D4).
+        // Every further attempt is a new run with only the hosts that need it (D4).
         "backoffLimit": 0,
         "restartPolicy": "Never",
     });
@@ -171,7 +173,9 @@ fn spec(
     spec
 }
 
-/// One bad host must not stop the others: play keywords see extra variables only (D4).
+/// Returns the extra variables. A failed host must not stop the others (D4).
+///
+/// Play keywords can read only extra variables.
 fn extra_vars(template: &RunTemplate) -> Value {
     let mut vars: BTreeMap<String, Value> = BTreeMap::from([
         ("edpm_any_errors_fatal".into(), json!(false)),
@@ -266,7 +270,7 @@ mod tests {
         assert_eq!(asked["metadata"]["annotations"][HOST_KEYS], json!(r#"{"n0":"word"}"#));
         let any = created(reach(true, Some(HostKeyScan::default()), ""));
         assert_eq!(of_host(&any)["scanHostKey"], json!({}));
-        // It is the same run all the same: what was learned is no input.
+        // It is the same run: learned keys are not inputs.
         for pointer in ["/metadata/name", "/spec/inputHash"] {
             assert_eq!(known.pointer(pointer), asked.pointer(pointer));
             assert!(known.pointer(pointer).is_some());
@@ -311,7 +315,7 @@ mod tests {
         let asked: Vec<&str> = asked.map(|it| it.name.as_str()).collect();
         assert_eq!((asked.len(), asked.contains(&"n0")), (SCAN_LIMIT, true));
         assert_eq!(run.spec.extra_vars["edpm_override_hosts"], "all");
-        // What says how a human's plays behave is theirs.
+        // How a user's plays behave is up to the user.
         assert_eq!(run.spec.extra_vars["edpm_max_fail_percentage"], 0);
         assert!(!run.spec.preserve_jobs);
         let labels = run.metadata.labels.unwrap();

@@ -1,53 +1,56 @@
-//! A host as its chain is judged: its services as they should be, and what was recorded of them.
+//! The input to evaluating a service sequence: the host's desired services and recorded state.
 
 use api::dataplane::service_run::ServiceRun;
 
 use crate::keyed::Digest;
 use crate::run_engine::retry::Retries;
 
-/// One service as it should be on one host.
+/// The desired state of one service on one host.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct DesiredService {
-    /// Its name.
+    /// The service's name.
     pub service: String,
     /// Hash of all inputs of the service on this host.
     pub hash: Digest,
-    /// Hash of what a run now would do: `hash`, or `hash` with tags and limit where those narrow it.
+    /// Hash of what a run now would do: `hash`, combined with tags and limit if those narrow the
+    /// run.
     pub run_hash: Digest,
-    /// Hosts whose attempts agree in this may share a run.
+    /// Hosts whose attempts have the same group may share a run.
     pub group: String,
 }
 
 impl DesiredService {
-    /// Whether a run now does only a part of the service.
+    /// Returns whether a run now would do only a part of the service.
     pub fn is_partial(&self) -> bool {
         self.hash != self.run_hash
     }
 }
 
-/// One host, its services, and what was recorded of them.
+/// One host with its desired services and their recorded state.
 #[derive(Clone, Debug)]
 pub struct Host<'a> {
     /// Its inventory name.
     pub name: &'a str,
-    /// Its services in order.
+    /// Its services, in order.
     pub desired: &'a [DesiredService],
-    /// What the parent's status says of them.
+    /// The services in the parent's status.
     pub recorded: &'a [ServiceRun],
-    /// Whether a run may start: deployment is on and every input is there.
+    /// Whether a run may start: deployment is enabled and every input exists.
     pub may_run: bool,
-    /// Whether the runs that the status tells of were somebody else's: whose they were has gone, or
-    /// the host has moved.
+    /// Whether the runs in the status belonged to another owner, because that owner was deleted or
+    /// the
+    /// host has moved to another address.
     pub has_moved: bool,
-    /// The ssh Secret and its resource version.
+    /// Name and resource version of the ssh Secret.
     pub ssh_key: (&'a str, &'a str),
-    /// What is trusted as its own key, in a word; empty where the Secret's known hosts decide alone.
+    /// Token of what is trusted as its own key; empty when only the Secret's known hosts decide.
     pub trusted: &'a str,
-    /// The command by which a human accepts its present key, up to the fingerprint; absent where
-    /// that is of no use.
+    /// The command by which the user accepts its present key, up to the fingerprint.
+    ///
+    /// `None` when accepting a key has no effect.
     pub accept: Option<&'a str>,
-    /// The command by which the host is taken over from another owner, up to that owner's UID.
+    /// The command that takes the host over from another owner, up to that owner's UID.
     pub take_over: &'a str,
-    /// Which failures are tried again, and how a human asks for another attempt.
+    /// Which failures are retried, and how the user requests another attempt.
     pub retries: Retries<'a>,
 }

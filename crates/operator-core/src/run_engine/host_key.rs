@@ -1,4 +1,4 @@
-//! A host's own ssh key: what is known of it, when a run asks for it, and what a human accepts.
+//! A host's own ssh key: whether it is known, when a run scans it, and what the user accepts.
 
 use std::fmt;
 
@@ -9,33 +9,33 @@ use sha2::{Digest, Sha256};
 
 use crate::hash;
 
-/// Annotation on a node: the fingerprint of the key by which its host may be known from now on.
+/// Annotation on a node with the fingerprint of the host key that the user accepts.
 pub const ACCEPT: &str = "dataplane.openstack.org/accept-host-key";
-/// How many hosts a run may ask for their keys: so many keys fit into a termination message.
+/// How many hosts' keys a run may scan: that many keys fit into a termination message.
 pub const SCAN_LIMIT: usize = 80;
 /// The only type of key that is learned.
 pub const KEY_TYPE: &str = "ssh-ed25519";
-/// The characters with which the base64 of every such key begins.
+/// The base64 prefix that all such keys share.
 pub const COMMON_PREFIX: &str = "AAAAC3NzaC1lZDI1NTE5AAAAI";
 
 /// What precedes the 32 bytes of the key itself: two lengths, and the type between them.
 const HEADER: &[u8] = b"\0\0\0\x0bssh-ed25519\0\0\0 ";
-/// How long a fingerprint that a human wrote may be; a real one has 50 characters.
+/// Maximum length of a user's fingerprint; a real one has 50 characters.
 const FINGERPRINT_LIMIT: usize = 100;
 
-/// A public key of type ed25519.
+/// A public key of type ed25519, in ssh's binary encoding.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct HostKey([u8; 51]);
 
 impl HostKey {
-    /// The key of `ssh-ed25519 AAAA…`, with or without a comment behind it; nothing else is one.
+    /// Parses `ssh-ed25519 AAAA…`, with an optional comment; `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
         let mut words = text.split_ascii_whitespace();
         (words.next() == Some(KEY_TYPE)).then_some(())?;
         Self::of_body(words.next()?)
     }
 
-    /// The key of what its base64 has behind [`COMMON_PREFIX`].
+    /// Parses a key's base64 without [`COMMON_PREFIX`].
     pub fn of_tail(tail: &str) -> Option<Self> {
         Self::of_body(&format!("{COMMON_PREFIX}{tail}"))
     }
@@ -45,7 +45,7 @@ impl HostKey {
         bytes.starts_with(HEADER).then_some(Self(bytes))
     }
 
-    /// What `ssh-keygen -l` prints of it: `SHA256:…`.
+    /// Returns the fingerprint as `ssh-keygen -l` prints it: `SHA256:…`.
     pub fn fingerprint(&self) -> String {
         format!("SHA256:{}", STANDARD_NO_PAD.encode(Sha256::digest(self.0)))
     }
@@ -57,8 +57,11 @@ impl fmt::Display for HostKey {
     }
 }
 
-/// The fingerprint in the value of [`ACCEPT`], also where it is a whole line of `ssh-keygen -l`. A
-/// word that is no fingerprint is kept, for then no key may be trusted.
+/// Returns the fingerprint in the value of [`ACCEPT`], which may be a whole line of `ssh-keygen
+/// -l`.
+///
+/// A word that is not a fingerprint is kept, because then no key may be trusted.
+/// Returns `None` when the annotation is absent or blank.
 pub fn accepted(annotation: Option<&String>) -> Option<String> {
     let mut words = annotation?.split_whitespace().peekable();
     let first = *words.peek()?;
@@ -66,28 +69,30 @@ pub fn accepted(annotation: Option<&String>) -> Option<String> {
     Some(word.chars().take(FINGERPRINT_LIMIT).collect())
 }
 
-/// The command that accepts a key, up to its fingerprint.
+/// Returns the command that accepts a key, up to its fingerprint.
 pub fn accept_command(namespace: &str, node: &str) -> String {
     format!("kubectl annotate --overwrite -n {namespace} openstackdataplanenode/{node} {ACCEPT}=")
 }
 
-/// By which key a host is known.
+/// Which key of a host is trusted.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct HostKeyTrust {
-    /// Whether its key is a learned one; else the human's known hosts or ssh options decide.
+    /// Whether its key is learned; otherwise the user's known hosts or ssh options decide.
     pub is_learned: bool,
-    /// The learned key.
+    /// The learned key, if there is one.
     pub key: Option<HostKey>,
-    /// The fingerprint that the human accepts.
+    /// The fingerprint that the user accepts.
     pub accepted: Option<String>,
 }
 
 impl HostKeyTrust {
-    /// Of a host whose key is learned.
+    /// Returns the trust of a host whose key is learned.
     ///
-    /// `offered` are the keys that runs saw at its address, the oldest first. A recorded key gives
-    /// way only to one that has the accepted fingerprint, and without a recorded one the accepted
-    /// fingerprint decides which is taken.
+    /// `offered` are the keys that runs saw at its address, the oldest first. A recorded key is
+    /// replaced
+    /// only by one with the accepted fingerprint. Without a recorded key the accepted fingerprint
+    /// selects
+    /// the offered key, and without that the oldest one is taken.
     pub fn learned(
         recorded: Option<HostKey>,
         accepted: Option<String>,
@@ -104,10 +109,11 @@ impl HostKeyTrust {
         Self { is_learned: true, key, accepted }
     }
 
-    /// Whether and how a run asks for the key; `is_refused` says whether the last attempt failed
-    /// because of it.
+    /// Returns whether and how a run scans the key; `None` means that it does not.
     ///
-    /// A key that is known is asked for only to tell the human the fingerprint of another one.
+    /// `is_refused` says whether the last attempt failed because of the key. A known key is scanned
+    /// only to
+    /// report the fingerprint of a different one.
     pub fn scan(&self, is_refused: bool) -> Option<HostKeyScan> {
         if !self.is_learned {
             return None;
@@ -122,7 +128,9 @@ impl HostKeyTrust {
         }
     }
 
-    /// What is trusted, in a word: another word is a reason to try a refused host at once.
+    /// Returns a token of what is trusted; a refused host is retried at once when it changes.
+    ///
+    /// It is empty when no key is learned or accepted.
     pub fn token(&self) -> String {
         if !self.is_learned || self.key.is_none() && self.accepted.is_none() {
             return String::new();

@@ -1,5 +1,6 @@
-//! Variables by which a human turns off that a host's own ssh key is checked. That is allowed, for some
-//! hosts are reached in ways of their own, and told.
+//! Variables by which a user disables the check of hosts' own ssh keys.
+//!
+//! That is allowed, because some hosts are reached in special ways, and a condition reports it.
 
 use api::conditions::ConditionDraft;
 use api::shared::AnyMap;
@@ -8,12 +9,12 @@ use serde_json::Value;
 use crate::condition_catalog;
 use crate::condition_catalog::{ConditionSpec, ReasonSpec};
 
-/// The condition that tells it.
+/// Condition type: the keys of hosts are checked.
 pub const HOST_KEYS_CHECKED: &str = "HostKeysChecked";
-/// Its reason.
+/// The reason of [`HOST_KEYS_CHECKED`].
 pub const OFF: &str = "HostKeyCheckingOff";
 
-/// The condition, as the docs tell it.
+/// The condition's entry in the catalog.
 pub const ASPECT: ConditionSpec = condition_catalog::condition(
     HOST_KEYS_CHECKED,
     "Never said: the condition is absent unless variables turn the check of hosts' own ssh keys off, or, \
@@ -26,7 +27,7 @@ pub const ASPECT: ConditionSpec = condition_catalog::condition(
     )],
 );
 
-/// What connection plugins of Ansible ask, and what turns the check off.
+/// Variables of Ansible's connection plugins, and the value that disables the check.
 const SWITCHES: [(&str, bool); 6] = [
     ("ansible_host_key_checking", false),
     ("ansible_libssh_host_key_auto_add", true),
@@ -44,7 +45,7 @@ const OPTIONS: [&str; 5] = [
     "ansible_ssh_extra_args",
 ];
 
-/// The condition where any of the variables turns the check off; `place` says where they stand.
+/// Returns the condition if any variable disables the check; `place` says where they are set.
 pub fn condition<'a>(
     variables: impl IntoIterator<Item = &'a AnyMap>,
     place: &str,
@@ -72,7 +73,7 @@ fn is_off(name: &str, value: &Value) -> bool {
         || OPTIONS.contains(&name) && value.as_str().is_some_and(trusts_anybody)
 }
 
-/// What Ansible takes a value for.
+/// Returns the boolean that Ansible reads a value as; `None` when it is not a boolean.
 fn truth(value: &Value) -> Option<bool> {
     let text = match value {
         Value::String(text) => text.trim().to_lowercase(),
@@ -86,8 +87,11 @@ fn truth(value: &Value) -> Option<bool> {
     }
 }
 
-/// Whether arguments let ssh take a key that it does not know: of an option that is given twice it takes
-/// the first, and what is quoted for another program, such as a bastion's ssh, is not its own.
+/// Returns whether arguments let ssh accept an unknown key.
+///
+/// Of an option that is given twice ssh uses the first. What is quoted for another program, such as
+/// a
+/// bastion's ssh, is not an option of this one.
 fn trusts_anybody(arguments: &str) -> bool {
     let words = shlex::split(arguments).unwrap_or_default();
     let mut follows_o = false;
@@ -104,14 +108,15 @@ fn trusts_anybody(arguments: &str) -> bool {
     false
 }
 
-/// What follows the `o` of a word of letters, as in `-vo` or `-oName=value`; `None` where it has none.
+/// Returns what follows the `o` of an option word, as in `-vo` or `-oName=value`; `None` without
+/// it.
 fn attached(word: &str) -> Option<&str> {
     let letters = word.strip_prefix('-')?;
     let (before, option) = letters.split_once('o')?;
     before.chars().all(|it| it.is_ascii_alphanumeric()).then_some(option)
 }
 
-/// The value of `StrictHostKeyChecking`, where an option is that.
+/// Returns the value of `StrictHostKeyChecking`; `None` when it is another option.
 fn value_of(option: &str) -> Option<&str> {
     let is_between = |it: char| it.is_whitespace() || "='\"\\".contains(it);
     let rest = option.trim_start_matches(is_between).strip_prefix("stricthostkeychecking")?;

@@ -1,4 +1,4 @@
-//! Tables for the keys of hosts: what is one, which one holds, and when a run asks for it.
+//! Tests of host keys: what is a key, which one is trusted, and when a run scans it.
 
 use super::*;
 
@@ -53,7 +53,7 @@ fn nothing_else_is_a_key() {
     ] {
         assert_eq!(HostKey::parse(text), None, "{text}");
     }
-    // The first character behind the prefix holds its last two bits.
+    // The first character after the prefix holds its last two bits.
     for tail in ["", "Z", &"Z".repeat(43), &"=".repeat(43), &"A".repeat(44), "A\nB"] {
         assert_eq!(HostKey::of_tail(tail), None, "{tail}");
     }
@@ -62,7 +62,7 @@ fn nothing_else_is_a_key() {
 #[test]
 fn a_recorded_key_gives_way_only_to_the_accepted_one() {
     let cases = [
-        // recorded, accepted, offered by runs, what holds
+        // recorded, accepted, offered by runs, trusted
         (None, None, &[][..], None),
         (None, None, &[0], Some(0)),
         (None, None, &[0, 1], Some(0)),
@@ -102,7 +102,7 @@ fn a_run_asks_for_what_is_unknown_accepted_or_refused() {
     let any = || Some(HostKeyScan::default());
     let only = |idx| Some(HostKeyScan { fingerprint: Some(fingerprint(idx)) });
     let cases = [
-        // known, accepted, refused by the last attempt, what is asked for
+        // known, accepted, refused by the last attempt, scanned
         (None, None, false, any()),
         (None, None, true, any()),
         (None, Some(1), false, only(1)),

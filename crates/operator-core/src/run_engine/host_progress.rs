@@ -1,7 +1,8 @@
-//! The few words that a status keeps of each host, and the engine's records that they stand for.
+//! The compact progress of a host in a status, and its conversion from and to the engine's records.
 //!
-//! A host is at one service at a time: those before it have succeeded, and of those after it there is
-//! at most the first attempt.
+//! A host is at one service at a time: those before it have succeeded, and those after it have at
+//! most
+//! a first attempt.
 
 use api::dataplane::{HostProgress, RunState, ServiceRun};
 use jiff::Timestamp;
@@ -9,12 +10,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::run_engine::{DesiredService, Run, SequenceState, ServiceSequence};
 
-/// Of what is done no attempt counts any more, whatever its number.
+/// The attempt number of a finished service, which no longer matters.
 const DONE: i64 = i64::MAX;
 
-/// The records of all services of a host; none where nothing has begun.
+/// Returns the records of all services of a host; empty when nothing has begun.
 ///
-/// `text` is what was told of its failure, which the few words have no place for.
+/// `text` is the reported failure message, which the compact form does not contain.
 pub fn to_service_runs(
     host: &str,
     desired: &[DesiredService],
@@ -53,7 +54,7 @@ pub fn to_service_runs(
     desired.iter().enumerate().map(record).collect()
 }
 
-/// A service of which nothing is known: its first attempt is due.
+/// Returns the record of a service without history: its first attempt is due.
 fn record(desired: &DesiredService) -> ServiceRun {
     ServiceRun {
         name: desired.service.clone(),
@@ -69,12 +70,12 @@ fn record(desired: &DesiredService) -> ServiceRun {
     }
 }
 
-/// How many services of a host are done.
+/// Returns how many services of a host are done.
 pub fn position(kept: &HostProgress) -> usize {
     usize::try_from(kept.done).unwrap_or_default()
 }
 
-/// The few words for records.
+/// Returns the compact progress for a host's records.
 pub fn from_service_runs(services: &[ServiceRun]) -> HostProgress {
     let is_open = |it: &&ServiceRun| it.state != RunState::Succeeded;
     let done = services.iter().take_while(|it| !is_open(it)).count();
@@ -94,41 +95,42 @@ pub fn from_service_runs(services: &[ServiceRun]) -> HostProgress {
             attempt: it.attempt,
             failures: it.failures,
             reason: it.reason.clone(),
-            // Only the pause after a failure is measured from it.
+            // Only the backoff after a failure needs it.
             since: (it.state == RunState::Failed).then(|| it.since.clone()),
             run: it.run.clone().filter(|_| it.state == RunState::Running),
         },
     }
 }
 
-/// Whether a deployment has not begun with a host: nothing was made for it.
+/// Returns whether a deployment has not begun with a host: no run was created for it.
 pub fn is_untouched(kept: &HostProgress) -> bool {
     kept.done == 0 && kept.state == RunState::Pending && kept.attempt == 0
 }
 
-/// The few words of a host that is begun with: its first attempt is due.
+/// Returns the progress of a host whose deployment begins: its first attempt is due.
 pub fn started(kept: &HostProgress) -> HostProgress {
     let attempt = if is_untouched(kept) { 1 } else { kept.attempt };
     HostProgress { attempt, ..kept.clone() }
 }
 
-/// Whether the deployment before failed on a host, and this one has come to no end there.
+/// Returns whether the previous deployment failed on a host and this one is not finished there.
 pub fn is_corrected(kept: &HostProgress) -> bool {
     kept.state != RunState::Succeeded && kept.failures > 0 && kept.reason.is_none()
 }
 
-/// Whether the present service of a host failed the last time, whether or not it is being tried again.
+/// Returns whether the present service of a host failed in its last attempt; it may be under retry.
 pub fn is_failing(kept: &HostProgress) -> bool {
     kept.state != RunState::Succeeded && kept.reason.is_some()
 }
 
-/// A number as a status has it.
+/// Converts a number to a status field.
 pub fn count(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// Where a host is now: in the middle of its chain the engine leaves its records as they are, for the
-/// runs tell themselves how far it is.
+/// Returns a host's present progress.
+///
+/// In the middle of a sequence the engine leaves its records unchanged; the runs tell the position.
 pub fn current(
     host: &str,
     desired: &[DesiredService],
@@ -142,7 +144,7 @@ pub fn current(
         done: count(done),
         state: if run.is_some() { RunState::Running } else { RunState::Pending },
         attempt,
-        // That the deployment before failed stays known through all services.
+        // The failure of the previous deployment stays known through all services.
         failures: if is_corrected(&kept) { kept.failures } else { 0 },
         reason: None,
         since: None,
@@ -220,7 +222,7 @@ mod tests {
 
         #[test]
         fn a_host_costs_a_hundred_bytes_at_most((_, kept) in any_progress()) {
-            // The name of a run is in them only while it is on its way.
+            // A run's name is included only while the run is active.
             let text = serde_json::to_string(&HostProgress { run: None, ..kept }).unwrap();
             prop_assert!(text.len() <= 110, "{} {}", text.len(), text);
         }

@@ -1,4 +1,4 @@
-//! The inventory of a parent's hosts, and the small one that names the hosts of a single run.
+//! The inventory of a parent's hosts, and the small one that selects the hosts of a single run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,30 +7,32 @@ use serde_json::Value;
 
 use crate::run_engine::owner::{self, HostOwner};
 
-/// The group that holds exactly the hosts of a run, in the run's own inventory.
+/// The group of exactly the hosts of a run, in the run's own inventory.
 pub const RUN_GROUP: &str = "edpm_run";
 
 /// Key of the inventory in the inventory object.
 pub const INVENTORY_KEY: &str = "inventory";
-/// Key of the effective nic template in the inventory object; one per host that has its own.
+/// Key of the effective nic template in the inventory object; one more per host with its own.
 pub const NETWORK_KEY: &str = "network";
-/// Key of the learned host keys in the inventory object; absent where others know all its hosts.
+/// Key of the learned host keys in the inventory object; absent when all its hosts are known
+/// otherwise.
 pub const KNOWN_HOSTS_KEY: &str = "known_hosts";
-/// Where the inventory object's keys are mounted as files, for nic templates and learned host keys.
+/// Directory of the inventory object's keys as files, for nic templates and learned host keys.
 pub const NETWORK_DIR: &str = "/runner/network";
-/// Where private keys are mounted, one file per Secret.
+/// Directory of private keys, one file per Secret.
 pub const SSH_KEY_DIR: &str = "/runner/env/ssh_key";
-/// Where known host keys are mounted, one file per Secret.
+/// Directory of known host keys, one file per Secret.
 pub const KNOWN_HOSTS_DIR: &str = "/runner/env/known_hosts";
-/// Where a run finds the host keys that it asked for itself.
+/// Directory of the host keys that the run itself scanned.
 pub const HOST_KEYS_DIR: &str = "/runner/host_keys";
 
-/// Who Ansible logs in as where nobody says it: what it would do by itself, and plays that ask for
-/// `ansible_user` get the name.
+/// Default of `ansible_user`: the user that Ansible itself would choose.
+///
+/// Plays that read `ansible_user` then get a name.
 const SAME_USER: &str = "{{ lookup('ansible.builtin.env', 'ANSIBLE_REMOTE_USER') or \
                          lookup('ansible.builtin.pipe', 'id -un') }}";
 
-/// One host and how to reach it.
+/// One host of an inventory, and how to reach it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostEntry {
     /// Its inventory name.
@@ -39,40 +41,41 @@ pub struct HostEntry {
     pub ansible_host: String,
     /// The port that ssh connects to.
     pub ansible_port: i32,
-    /// The user that ssh logs in as; the pod's own, as Ansible has it, when absent.
+    /// The user that ssh logs in as; `None` means Ansible's default, the pod's user.
     pub ansible_user: Option<String>,
     /// The host's own name.
     pub host_name: String,
-    /// The Secret with its key and known host keys.
+    /// The Secret with its ssh key and known host keys.
     pub ssh_secret: String,
-    /// Whether its own key is a learned one, where the Secret's known hosts do not name it.
+    /// Whether its own key is learned, because the Secret's known hosts do not cover it.
     pub is_learned: bool,
-    /// Path of its nic template in the pod, where it has one.
+    /// Path of its nic template in the pod, if it has one.
     pub nic_template: Option<String>,
-    /// `management_network`, where it is set.
+    /// The variable `management_network`, if set.
     pub management_network: Option<String>,
-    /// The human's variables; they win over what is derived.
+    /// The user's variables; they take precedence over derived ones.
     pub vars: BTreeMap<String, Value>,
     /// The object whose runs may change the host.
     pub owner: HostOwner,
-    /// Variables that come from Secrets and must not stand here; see [`super::secret_vars`].
+    /// Names of variables that come from Secrets and must not appear here; see
+    /// [`super::secret_vars`].
     pub elsewhere: BTreeSet<String>,
 }
 
-/// An inventory with one group of hosts.
+/// Renders an inventory with one group of hosts.
 pub fn inventory(group: &str, hosts: &[HostEntry]) -> String {
     let entries = hosts.iter().map(|it| (it.name.clone(), host_vars(it)));
     let group_body = Tree::map([("hosts", Tree::map(entries))]);
     Tree::map([(group, group_body)]).render()
 }
 
-/// The inventory that a run adds to its parent's: the group of just its hosts.
+/// Renders the inventory that a run adds to its parent's: the group of only its hosts.
 pub fn run_inventory<'a>(hosts: impl IntoIterator<Item = &'a String>) -> String {
     let hosts = Tree::map(hosts.into_iter().map(|it| (it.clone(), Tree::Map(BTreeMap::new()))));
     Tree::map([(RUN_GROUP, Tree::map([("hosts", hosts)]))]).render()
 }
 
-/// What is derived is data, never a template; what the human wrote stays a template (D13).
+/// Returns a host's variables. Derived values are data; the user's values stay templates (D13).
 fn host_vars(host: &HostEntry) -> Tree {
     let text = |it: &str| Tree::data(it.to_owned());
     let mut vars: BTreeMap<String, Tree> = BTreeMap::from([
@@ -106,10 +109,10 @@ fn host_vars(host: &HostEntry) -> Tree {
     Tree::Map(vars)
 }
 
-/// ssh's options for a host whose key is in one of these files, or that must not be trusted.
+/// Returns ssh's options that accept a host only if its key is in one of these files.
 ///
-/// Else ssh would ask whether an unknown host may be trusted, and wait: ansible-runner gives it a
-/// terminal, and nobody is there to answer.
+/// Otherwise ssh would ask whether to trust an unknown host, and wait: ansible-runner gives it a
+/// terminal that nobody answers.
 pub fn ssh_args(known_hosts: &[String]) -> String {
     format!(
         "-o {} -o GlobalKnownHostsFile=/dev/null -o StrictHostKeyChecking=yes",
@@ -117,7 +120,8 @@ pub fn ssh_args(known_hosts: &[String]) -> String {
     )
 }
 
-/// The files that may know the host. The Secret's comes first, for whom it revokes is revoked.
+/// Returns the known-hosts files of a host. The Secret's comes first, so that its revocations
+/// apply.
 fn known_hosts_files(host: &HostEntry) -> Vec<String> {
     let mut files = vec![format!("{KNOWN_HOSTS_DIR}/{}", host.ssh_secret)];
     if host.is_learned {
@@ -126,7 +130,7 @@ fn known_hosts_files(host: &HostEntry) -> Vec<String> {
     files
 }
 
-/// Ansible splits its ssh options as a shell does.
+/// Quotes an option. Ansible splits its ssh options as a shell does.
 fn quoted(option: &str) -> String {
     if option.contains(' ') { format!("'{option}'") } else { option.to_owned() }
 }

@@ -1,4 +1,4 @@
-//! Lines of known hosts as ssh reads them: whom the human's name already, and how ours are written.
+//! Lines of known hosts as ssh reads them: which hosts the user's lines cover, and how ours look.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,24 +6,24 @@ use sha1::{Digest, Sha1};
 
 use crate::run_engine::host_key::HostKey;
 
-/// The port that ssh leaves out of a host's name.
+/// The port that ssh omits from a host's name.
 const SSH_PORT: i32 = 22;
-/// Precedes a name that is hidden by a keyed digest.
+/// Prefix of a hashed host name.
 const HASHED: &str = "|1|";
-/// The size of the blocks that the digest works on.
+/// Block size of the HMAC.
 const BLOCK: usize = 64;
 
-/// Whether some line speaks of the host, with a key of whatever type.
+/// Returns whether any line covers the host, with a key of any type.
 ///
-/// Such a line decides alone, so that a human's key is never joined by a learned one. A line without
-/// a port holds for every port, as it does for ssh; revoked keys name nobody.
+/// Such a line decides alone: a learned key never joins a user's key. A line without a port covers
+/// every port, as in ssh. Revoked keys cover no host.
 pub fn covers(text: &str, host: &str, port: i32) -> bool {
     let host = host.to_ascii_lowercase();
     let names = [name(&host, port), host];
     text.lines().filter_map(patterns).any(|it| names.iter().any(|name| matches(it, name)))
 }
 
-/// The line by which ssh knows a host; `None` where its name would be read as a pattern.
+/// Returns the known-hosts line of a host; `None` when ssh would read its name as a pattern.
 pub fn line(host: &str, port: i32, key: &HostKey) -> Option<String> {
     let is_plain = |it: char| it.is_ascii_alphanumeric() || ".:%_-".contains(it);
     let is_name = host.starts_with(|it: char| it.is_ascii_alphanumeric() || it == ':');
@@ -31,12 +31,12 @@ pub fn line(host: &str, port: i32, key: &HostKey) -> Option<String> {
     is_good.then(|| format!("{} {key}\n", name(&host.to_ascii_lowercase(), port)))
 }
 
-/// The name under which ssh looks a host up.
+/// Returns the name under which ssh looks a host up.
 fn name(host: &str, port: i32) -> String {
     if port == SSH_PORT { host.to_owned() } else { format!("[{host}]:{port}") }
 }
 
-/// The names of a line that has a key, or vouches for keys.
+/// Returns the host patterns of a line with a key or a certificate authority; `None` for others.
 fn patterns(line: &str) -> Option<&str> {
     let mut words = line.split_ascii_whitespace();
     let mut first = words.next()?;
@@ -48,7 +48,7 @@ fn patterns(line: &str) -> Option<&str> {
     (is_line && STANDARD.decode(key).is_ok()).then_some(first)
 }
 
-/// Whether a list of patterns has the name, and does not leave it out.
+/// Returns whether a list of patterns matches the name and does not negate it.
 fn matches(list: &str, name: &str) -> bool {
     if let Some(hashed) = list.strip_prefix(HASHED) {
         return is_hashed(hashed, name).unwrap_or(false);
@@ -67,9 +67,10 @@ fn matches(list: &str, name: &str) -> bool {
     found
 }
 
-/// `*` stands for any characters, `?` for one.
+/// Returns whether `name` matches; `*` stands for any characters, `?` for one.
 ///
-/// It goes back to the last `*` only, so that no pattern takes longer than its length times the name's.
+/// It backtracks only to the last `*`, so the number of steps is at most the product of the
+/// lengths.
 fn glob(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut done) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
@@ -95,14 +96,14 @@ fn glob(pattern: &[u8], name: &[u8]) -> bool {
     pattern[at..].iter().all(|it| *it == b'*')
 }
 
-/// Whether `salt|digest` hides the name.
+/// Returns whether `salt|digest` is the hash of the name; `None` when it is malformed.
 fn is_hashed(hashed: &str, name: &str) -> Option<bool> {
     let (salt, digest) = hashed.split_once('|')?;
     let (salt, digest) = (STANDARD.decode(salt).ok()?, STANDARD.decode(digest).ok()?);
     Some(hmac(&salt, name.as_bytes()) == digest)
 }
 
-/// HMAC with SHA-1, which is what ssh hides names by.
+/// HMAC with SHA-1, which ssh uses to hash host names.
 fn hmac(key: &[u8], text: &[u8]) -> Vec<u8> {
     let mut block = [0; BLOCK];
     let digest = Sha1::digest(key);

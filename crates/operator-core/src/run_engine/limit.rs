@@ -1,16 +1,16 @@
-//! Which hosts a human's `ansibleLimit` leaves out, as far as that can be told without Ansible.
+//! Which hosts a user's `ansibleLimit` excludes, as far as that can be decided without Ansible.
 
 use std::net::IpAddr;
 
-/// Whether a limit certainly leaves a host out; `groups` are the inventory groups that it is in.
+/// Returns whether a limit certainly excludes a host; `groups` are the host's inventory groups.
 ///
-/// See [`terms`] for how they are told apart.
-/// A term names a host or a group, with `*` and `?` as wildcards; `!` excludes, `&` narrows.
+/// A term names a host or a group, with `*` and `?` as wildcards; `!` excludes, `&` intersects.
+/// See [`terms`] for how a limit is split into terms.
 /// Source: Ansible's user guide, "Patterns: targeting hosts and groups".
 ///
 /// # Caveats
 /// Regular expressions (`~`), files (`@`), ranges and subscripts (`[`) are left to Ansible: a host
-/// that only they decide about counts as not left out.
+/// that only they decide about counts as not excluded.
 pub fn leaves_out(limit: &str, host: &str, groups: &[&str]) -> bool {
     let terms = terms(limit);
     let is_match = |term: &str| matches(term, host, groups);
@@ -23,11 +23,11 @@ pub fn leaves_out(limit: &str, host: &str, groups: &[&str]) -> bool {
         || named('!').any(|it| is_match(it) == Some(true))
 }
 
-/// The terms of a limit, as Ansible splits it: at commas where there is one, else at colons and
-/// spaces outside of brackets; an address is one term.
+/// Splits a limit into terms as Ansible does.
 ///
-/// Whoever adds a term must join all of them by commas: with the first comma, Ansible no longer
-/// splits at colons.
+/// It is split at commas if it has any, otherwise at colons and spaces outside of brackets; an IP
+/// address is one term. To add a term, join all of them by commas: with a comma present, Ansible no
+/// longer splits at colons.
 pub fn terms(limit: &str) -> Vec<&str> {
     let mut depth = 0_usize;
     let is_end = |it: char| {
@@ -48,7 +48,7 @@ pub fn terms(limit: &str) -> Vec<&str> {
     terms.into_iter().map(str::trim).filter(|it| !it.is_empty()).collect()
 }
 
-/// Whether a term matches; `None` where only Ansible can tell.
+/// Returns whether a term matches; `None` when only Ansible can decide.
 fn matches(term: &str, host: &str, groups: &[&str]) -> Option<bool> {
     if term.starts_with(['~', '@']) || term.contains('[') {
         return None;
@@ -56,9 +56,10 @@ fn matches(term: &str, host: &str, groups: &[&str]) -> Option<bool> {
     Some(term == "all" || groups.iter().chain([&host]).any(|it| is_glob(term, it)))
 }
 
-/// Whether `text` matches a pattern with `*` (any text) and `?` (one character).
+/// Returns whether `text` matches a pattern with `*` (any text) and `?` (one character).
 ///
-/// It goes back to the last `*` only: never more steps than the product of both lengths.
+/// It backtracks only to the last `*`, so the number of steps is at most the product of the
+/// lengths.
 fn is_glob(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let (mut at, mut seen) = (0, 0);

@@ -1,4 +1,4 @@
-//! What a run mounts beside the human's volumes: inventory, keys, and the files of its service.
+//! The mounts of a run beside the user's volumes: inventory, keys and the files of its service.
 
 pub mod node_sets;
 mod pod_files;
@@ -20,7 +20,7 @@ const INVENTORY_VOLUME: &str = "edpm-inventory";
 /// The volume with the variables that come from Secrets.
 const VARS_VOLUME: &str = "edpm-secret-vars";
 
-/// Everything that a run mounts, the human's first.
+/// Returns everything that a run mounts, the user's volumes first.
 pub(super) fn of(template: &RunTemplate, reached: &[&HostConnection]) -> Vec<VolMounts> {
     let mut all: Vec<VolMounts> =
         template.extra_mounts.iter().filter(|it| it.reaches_runs()).cloned().collect();
@@ -71,7 +71,7 @@ fn mount_inventory(ours: &mut VolMounts, config_map: &str) {
     });
 }
 
-/// A key that the Secret lacks would be mounted as an empty folder.
+/// `known_hosts` is mounted only if the Secret has it: a missing key becomes an empty directory.
 fn mount_ssh(ours: &mut VolMounts, idx: usize, secret: &str, has_known_hosts: bool) {
     let volume = format!("edpm-ssh-{idx}");
     ours.mounts.push(file(&volume, &format!("{SSH_KEY_DIR}/{secret}"), PRIVATE_KEY));
@@ -122,10 +122,10 @@ fn file(volume: &str, path: &str, key: &str) -> VolumeMount {
     }
 }
 
-/// The same volumes and mounts in the same order, in entries that the schema of an AnsibleEE accepts.
+/// Regroups the mounts into entries that the schema of an AnsibleEE accepts.
 ///
-/// An entry that is too long goes on in another; only where there are too many of them are
-/// neighbours put together.
+/// Volumes and mounts stay the same and in order. Too long entries are split; neighbours are merged
+/// only if there would be too many entries.
 fn fitted(all: Vec<VolMounts>) -> Vec<VolMounts> {
     let split: Vec<VolMounts> = all.into_iter().flat_map(split).collect();
     if split.len() <= MAX_EXTRA_MOUNTS {
@@ -142,7 +142,8 @@ fn fitted(all: Vec<VolMounts>) -> Vec<VolMounts> {
                 last.volumes.extend(entry.volumes);
                 last.mounts.extend(entry.mounts);
             }
-            // Whom it reaches is decided: it may be joined by others.
+            // `propagation` and type have been evaluated above, so this entry may be merged with
+            // others.
             None => fitted.push(VolMounts { propagation: vec![], extra_vol_type: None, ..entry }),
         }
     }
@@ -213,7 +214,7 @@ mod tests {
             prop_assert!(found.iter().all(|it| it.mounts.len() <= MAX_MOUNTS));
             prop_assert!(found.iter().all(|it| it.volumes.len() <= MAX_VOLUMES));
             let n_mounts: usize = sizes.iter().sum();
-            // Two neighbours that were not joined fill one entry at least.
+            // Any two neighbours that were not merged fill at least one entry.
             prop_assert!(found.len() <= MAX_EXTRA_MOUNTS.max(2 * n_mounts / MAX_MOUNTS + 2));
         }
     }

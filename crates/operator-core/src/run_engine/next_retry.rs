@@ -1,4 +1,4 @@
-//! When an attempt that failed is followed by another one.
+//! When a failed attempt is retried.
 
 use api::dataplane::service_run::ServiceRun;
 use jiff::{SignedDuration, Timestamp};
@@ -8,8 +8,9 @@ use crate::run_engine::outcome::FailureReason;
 use crate::run_engine::retry::{Retries, pause};
 use crate::run_engine::run::Run;
 
-/// When the failed attempt that a status records is followed by another: a time that has passed means
-/// at once, `None` never.
+/// Returns when the recorded failed attempt is retried.
+///
+/// A time in the past means at once; `None` means never.
 pub(super) fn due(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> Option<Timestamp> {
     let reason = FailureReason::parse(seen.reason.as_deref().unwrap_or_default());
     let is_tried_again = match host.retries {
@@ -28,15 +29,15 @@ pub(super) fn due(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> Optio
     Some(seen.since.0.saturating_add(pause).unwrap_or(Timestamp::MAX))
 }
 
-/// Whether the ssh Secret differs from the one that the failed run used.
+/// Returns whether the ssh Secret differs from the one that the failed run used.
 fn is_ssh_secret_new(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> bool {
     let (secret, version) = host.ssh_key;
     let run = runs.iter().find(|it| Some(it.name()) == seen.run);
-    // A run that did not use this Secret at all used another one.
+    // A run without a version of this Secret used another Secret.
     run.is_some_and(|it| it.ssh_key_version(secret).is_none_or(|used| used != version))
 }
 
-/// Whether another key is trusted, or accepted, than in the failed run.
+/// Returns whether the trusted or accepted key differs from that of the failed run.
 fn is_host_key_new(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> bool {
     let run = runs.iter().find(|it| Some(it.name()) == seen.run);
     run.is_some_and(|it| it.trusted(host.name) != host.trusted)

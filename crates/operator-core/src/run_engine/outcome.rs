@@ -1,4 +1,4 @@
-//! What the result of a run means for one host: class, words and whether it is tried again.
+//! What the result of a run means for one host: failure reason, message and whether it is retried.
 
 use api::ansibleee::{AnsibleEeStatus, HostFailure, HostKeyProblem, HostOutcome};
 use api::dataplane::service_run::ServiceRun;
@@ -17,7 +17,7 @@ pub enum FailureReason {
     KeyRefused,
     /// The host showed another host key than the known one, or none is known.
     HostKeyMismatch,
-    /// The host records another owner than the object whose run it was.
+    /// The host records another owner than the object that owns the run.
     HostNotOwned,
     /// A task failed on the host.
     TaskFailed,
@@ -25,7 +25,7 @@ pub enum FailureReason {
     NoHostMatched,
     /// Ansible could not read the playbook, the inventory or the options.
     InvalidPlaybook,
-    /// The run cannot become a Job: the operator or the API server refuses its spec.
+    /// The run cannot become a Job: the operator or the API server rejects its spec.
     InvalidSpec,
     /// The pod was evicted, preempted or killed, or its worker went away.
     PodEvicted,
@@ -35,12 +35,12 @@ pub enum FailureReason {
     InputMissing,
     /// The run took longer than allowed.
     DeadlineExceeded,
-    /// The run ended, or was deleted, without saying what happened on the host.
+    /// The run ended, or was deleted, without a result for the host.
     ResultUnknown,
 }
 
 impl FailureReason {
-    /// All reasons, for tables.
+    /// All reasons, for tables and tests.
     pub const ALL: [Self; 13] = [
         Self::HostUnreachable,
         Self::KeyRefused,
@@ -57,7 +57,7 @@ impl FailureReason {
         Self::ResultUnknown,
     ];
 
-    /// The one word used in conditions, Events and metrics.
+    /// Returns the CamelCase word used in conditions, Events and metrics.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::HostUnreachable => "HostUnreachable",
@@ -76,12 +76,13 @@ impl FailureReason {
         }
     }
 
-    /// The reason of that word; a word of another version of ours counts as unknown.
+    /// Returns the reason of that word; unknown words, as from another release, are
+    /// `ResultUnknown`.
     pub fn parse(word: &str) -> Self {
         Self::ALL.into_iter().find(|it| it.as_str() == word).unwrap_or(Self::ResultUnknown)
     }
 
-    /// Whether it is tried again without a human, with growing pauses.
+    /// Returns whether it is retried without the user, with a growing backoff.
     pub fn heals_by_itself(self) -> bool {
         matches!(
             self,
@@ -95,17 +96,17 @@ impl FailureReason {
         )
     }
 
-    /// Whether another content of the ssh Secret is a reason to try at once.
+    /// Returns whether a change of the ssh Secret causes an immediate retry.
     pub fn heals_with_ssh_secret(self) -> bool {
         matches!(self, Self::KeyRefused | Self::HostKeyMismatch)
     }
 
-    /// Whether another attempt would end as this one did: what was refused is the run itself.
+    /// Returns whether another attempt would end the same way, because the run itself was rejected.
     pub fn is_final(self) -> bool {
         self == Self::InvalidSpec
     }
 
-    /// What the human does next, after the attempt of that number.
+    /// Returns what the user does next, after the attempt with that number.
     fn next_step(self, retries: Retries<'_>, attempt: i64) -> String {
         let again = match retries {
             Retries::Healing(redeploy) if !self.heals_by_itself() => {
@@ -125,7 +126,7 @@ impl FailureReason {
         }
     }
 
-    /// What a human can do about the cause; nothing where only the cause itself tells.
+    /// Returns what the user can do about the cause; empty if only the cause itself tells.
     fn help(self) -> &'static str {
         match self {
             Self::HostUnreachable => {
@@ -155,12 +156,12 @@ impl FailureReason {
     }
 }
 
-/// What an attempt came to.
+/// The result of an attempt on one host.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Outcome {
-    /// It did what it should.
+    /// The service was deployed.
     Succeeded,
-    /// The human's own limit left the host out: nothing was done there.
+    /// The user's own limit excluded the host: nothing was done there.
     LeftOut,
     /// It failed.
     Failed {
@@ -171,23 +172,24 @@ pub enum Outcome {
     },
 }
 
-/// The commands by which a human helps.
+/// Commands and retry rules for the messages to the user.
 #[derive(Clone, Copy, Debug)]
 pub struct Remediation<'a> {
-    /// Which failures are tried again, and how another attempt is asked for.
+    /// Which failures are retried, and how the user requests another attempt.
     pub retries: Retries<'a>,
-    /// Accepts the host's present key, up to its fingerprint; absent where known hosts of the ssh
-    /// Secret decide.
+    /// Command that accepts the host's present key, up to the fingerprint.
+    ///
+    /// `None` when the known hosts of the ssh Secret decide.
     pub accept: Option<&'a str>,
-    /// Takes the host over from another owner, up to that owner's UID.
+    /// Command that takes the host over from another owner, up to that owner's UID.
     pub take_over: &'a str,
 }
 
-/// What a finished run means for a host.
+/// Returns what a finished run means for a host; `partial` says whether tags or a limit narrow it.
 pub fn of(run: &Run<'_>, host: &str, partial: bool, advice: Remediation<'_>) -> Outcome {
     let reason = match run.outcome(host) {
         HostOutcome::Ok => return Outcome::Succeeded,
-        // Of a failed run nobody knows whether it would have come to this host.
+        // A failed run might have reached this host later, so it does not count as excluded.
         HostOutcome::NotReached if partial && run.has_succeeded() => return Outcome::LeftOut,
         HostOutcome::Failed => class_of_failure(run, host),
         HostOutcome::Unreachable => FailureReason::HostUnreachable,
@@ -199,7 +201,7 @@ pub fn of(run: &Run<'_>, host: &str, partial: bool, advice: Remediation<'_>) -> 
     Outcome::Failed { reason, message: message(run, host, reason, advice) }
 }
 
-/// What is said of a run that is gone before its result was seen.
+/// Returns reason and message for a run that was deleted before its result was recorded.
 pub fn lost(seen: &ServiceRun, host: &str, retries: Retries<'_>) -> (FailureReason, String) {
     let reason = FailureReason::ResultUnknown;
     let next = reason.next_step(retries, seen.attempt);
@@ -211,7 +213,7 @@ pub fn lost(seen: &ServiceRun, host: &str, retries: Retries<'_>) -> (FailureReas
     (reason, text)
 }
 
-/// The class of what failed on a host.
+/// Returns the reason for a failed task on a host.
 fn class_of_failure(run: &Run<'_>, host: &str) -> FailureReason {
     if failure_of(run, host).is_some_and(owner::is_refusal) {
         return FailureReason::HostNotOwned;
@@ -219,13 +221,13 @@ fn class_of_failure(run: &Run<'_>, host: &str) -> FailureReason {
     FailureReason::TaskFailed
 }
 
-/// The first task that failed on a host.
+/// Returns the first task that failed on a host.
 fn failure_of<'a>(run: &Run<'a>, host: &str) -> Option<&'a HostFailure> {
     let failures = run.object.status.as_ref().map(|it| it.failures.as_slice()).unwrap_or_default();
     failures.iter().find(|it| it.host == host)
 }
 
-/// The class of a run that reported nothing about a host.
+/// Returns the reason of a run that reported nothing about a host.
 fn class_of(status: Option<&AnsibleEeStatus>) -> FailureReason {
     let word = status.and_then(|it| it.reason.as_deref()).unwrap_or_default();
     FailureReason::parse(word)
@@ -266,7 +268,7 @@ fn message(run: &Run<'_>, host: &str, reason: FailureReason, advice: Remediation
     format!("Host {host} {what} (service {service}, AnsibleEE {name}){cause}. {next}")
 }
 
-/// What the user does about a host that records another owner.
+/// Returns what the user does about a host that records another owner.
 fn owner_step(failure: Option<&HostFailure>, advice: Remediation<'_>) -> String {
     let help = FailureReason::HostNotOwned.help();
     let answer = failure.and_then(|it| owner::answer(&it.message));
@@ -274,7 +276,7 @@ fn owner_step(failure: Option<&HostFailure>, advice: Remediation<'_>) -> String 
     format!("{help}. If it is to be this object's from now on: {}{answer}", advice.take_over)
 }
 
-/// What the human does about a host whose key is a learned one, or is still to be learned.
+/// Returns what the user does about a host whose key is learned, or is still to be learned.
 fn host_key_step(run: &Run<'_>, host: &str, failure: Option<&HostFailure>, accept: &str) -> String {
     let report = run.host_key(host);
     let why = match report.and_then(|it| it.problem) {
@@ -297,17 +299,17 @@ fn host_key_step(run: &Run<'_>, host: &str, failure: Option<&HostFailure>, accep
     )
 }
 
-/// What a user of Ansible needs on the host before anything else can run there.
+/// Advice for a host on which the ssh user cannot use sudo without a password.
 const SUDO: &str = "Let ansibleUser become root without a password: on the host, a file below \
                     /etc/sudoers.d with `USER ALL=(ALL) NOPASSWD: ALL`.";
 
-/// Whether sudo wanted a password, in Ansible's words or in its own.
+/// Returns whether sudo asked for a password, in the words of Ansible or of sudo.
 fn asks_for_sudo(failure: &HostFailure) -> bool {
     let said = ["Missing sudo password", "Incorrect sudo password", "sudo: a password is required"];
     said.iter().any(|it| failure.message.contains(it))
 }
 
-/// The fingerprint in ssh's own warning of a changed key.
+/// Returns the fingerprint in ssh's own warning about a changed key.
 fn told_fingerprint(message: &str) -> Option<String> {
     let (_, after) = message.split_once("ED25519 key sent by the remote host")?;
     let (_, after) = after.split_once("SHA256:")?;
@@ -316,7 +318,7 @@ fn told_fingerprint(message: &str) -> Option<String> {
     (digest.len() == 43).then(|| format!("SHA256:{digest}"))
 }
 
-/// One line for what Ansible said about a host.
+/// Returns one line with what Ansible reported about a host.
 fn cause(failure: &HostFailure, reason: FailureReason) -> String {
     let first = failure.gist();
     if reason != FailureReason::TaskFailed {
@@ -325,7 +327,7 @@ fn cause(failure: &HostFailure, reason: FailureReason) -> String {
     format!("task '{}' at {}: {first}", failure.task, failure.path)
 }
 
-/// One line for what happened to a run as a whole.
+/// Returns one line with what happened to the run as a whole.
 fn run_cause(status: &AnsibleEeStatus) -> Option<String> {
     let ready = api::conditions::find(&status.conditions, api::conditions::READY)?;
     Some(ready.message.trim_end_matches('.').to_owned())
@@ -343,7 +345,7 @@ mod tests {
         assert_eq!(FailureReason::parse("Succeeded"), FailureReason::ResultUnknown);
     }
 
-    /// What is told of a host whose key was refused.
+    /// Returns the message for a host whose key was refused.
     fn rejected(key: &str, said: &str, accept: Option<&str>) -> String {
         let status = serde_json::json!({
             "JobStatus": "Failed",

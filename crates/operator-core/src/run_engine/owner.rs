@@ -1,46 +1,48 @@
-//! The owner of a host, as its inventory tells it and as the host records it.
+//! The owner of a host, as its inventory states it and as the host records it.
 //!
-//! ansibleee-operator puts a play before every run of the engine that compares both; see
+//! ansibleee-operator runs a play before every run of the engine that compares both; see
 //! `plays/owner-check.yaml` there.
 
 use api::ansibleee::HostFailure;
 use serde_json::{Value, json};
 
-/// Annotation on the object that describes a host: UIDs and words `host:NAME`, separated by commas or
-/// spaces. A host that records one of the UIDs as its owner's is taken over; so is one that records
-/// nobody and is configured as host NAME.
+/// Annotation on the object that describes a host, to take the host over from another owner.
+///
+/// Its value lists UIDs and `host:NAME`, separated by commas or spaces. A host whose recorded owner
+/// has
+/// one of the UIDs is taken over, and so is a host without a record that is configured as NAME.
 pub const TAKE_OVER: &str = "dataplane.openstack.org/take-over";
-/// The folder of the plays that ansibleee-operator adds, in the pod.
+/// Directory of ansibleee-operator's own plays in the pod.
 pub const PLAYS_DIR: &str = "/opt/edpm/plays";
-/// The file of the play that compares the owners, in [`PLAYS_DIR`].
+/// File name of the play that compares the owners, in [`PLAYS_DIR`].
 pub const CHECK: &str = "owner-check.yaml";
-/// The task of [`CHECK`] that refuses a host.
+/// Name of the task of [`CHECK`] that refuses a host.
 pub const REFUSAL: &str = "The host must be the owner's";
-/// What the names of all variables of [`CHECK`] begin with: nobody but the operators sets them.
+/// Prefix of all variables of [`CHECK`]; only the operators set them.
 pub const VARIABLES: &str = "edpm_owner";
 
-/// How many words an annotation may list, and how long one may be.
+/// Maximum number of words in an annotation, and the maximum length of each.
 const MAX_ACCEPTED: usize = 500;
 const MAX_UID: usize = 63;
 const MAX_NAME: usize = 253;
-/// What precedes the name that a host without a record is configured by.
+/// Prefix of the name by which a host without a record is configured.
 const HOST: &str = "host:";
-/// What precedes that name in what the play says.
+/// Text before that name in the play's message.
 const CONFIGURED: &str = "configured as host ";
 
 /// The object whose runs may change a host.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct HostOwner {
-    /// `namespace/Kind/name`; of a host of a node set also `/host`.
+    /// `namespace/Kind/name`; for a host of a node set followed by `/host`.
     pub object: String,
     /// The object's UID.
     pub uid: String,
-    /// What it takes the host over from: UIDs of owners, and `host:NAME`.
+    /// From what it takes the host over: UIDs of owners, and `host:NAME`.
     pub accepted: Vec<String>,
 }
 
 impl HostOwner {
-    /// The variables of its inventory; they are data, and win over a user's.
+    /// Returns the inventory variables; they are data and take precedence over a user's.
     pub fn vars(&self) -> Vec<(&'static str, Value)> {
         let mut vars =
             vec![("edpm_owner", json!(self.object)), ("edpm_owner_uid", json!(self.uid))];
@@ -51,32 +53,35 @@ impl HostOwner {
     }
 }
 
-/// The words in the value of [`TAKE_OVER`]; what cannot be one is left out.
+/// Returns the valid words in the value of [`TAKE_OVER`]; invalid ones are ignored.
 pub fn accepted(annotation: Option<&String>) -> Vec<String> {
     let words = annotation.map(String::as_str).unwrap_or_default().split([',', ' ', '\n']);
     let is_word = |it: &&str| is_uid(it) || it.strip_prefix(HOST).is_some_and(is_name);
     words.filter(is_word).take(MAX_ACCEPTED).map(str::to_owned).collect()
 }
 
-/// The command by which a host is taken over, up to the word; `object` is `resource/name`.
+/// Returns the command that takes a host over, up to the word; `object` is `resource/name`.
 pub fn take_over_command(namespace: &str, object: &str) -> String {
     format!("kubectl annotate --overwrite -n {namespace} {object} {TAKE_OVER}=")
 }
 
-/// Whether the play that compares the owners refused the host.
+/// Returns whether the play that compares the owners refused the host.
 pub fn is_refusal(failure: &HostFailure) -> bool {
     let place = failure.path.strip_prefix(PLAYS_DIR).and_then(|it| it.strip_prefix('/'));
     let line = place.and_then(|it| it.strip_prefix(CHECK)?.strip_prefix(':'));
     failure.task == REFUSAL && line.is_some_and(|it| it.bytes().all(|it| it.is_ascii_digit()))
 }
 
-/// Whether a variable is one of those by which the owner of a host is told.
+/// Returns whether a variable is one of those that state the owner of a host.
 pub fn is_variable(name: &str) -> bool {
     name.starts_with(VARIABLES)
 }
 
-/// The word of [`TAKE_OVER`] that answers what that play says: the UID of the owner that the host
-/// records, else the name that it is configured by.
+/// Returns the word of [`TAKE_OVER`] that answers the play's message.
+///
+/// It is the UID of the owner that the host records, or `host:NAME` if it records none. Returns
+/// `None`
+/// when the message has neither.
 pub fn answer(message: &str) -> Option<String> {
     if let Some((_, name)) = message.split_once(CONFIGURED) {
         return is_name(name).then(|| format!("{HOST}{name}"));

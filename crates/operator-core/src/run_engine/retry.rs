@@ -1,25 +1,27 @@
-//! Which failed attempts are tried again by themselves, and after which pauses.
+//! Which failed attempts are retried, and with which backoff.
 
 use std::time::Duration;
 
-/// Which failures are tried again by themselves.
+/// Which failures are retried automatically.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Retries<'a> {
-    /// Those of a class that heals, without end; the others on request, by this command.
+    /// Retries failures that can heal, without end; the others on request, by this command.
     Healing(&'a str),
-    /// All of them but what is final, until so many attempts of a service were made on a host.
+    /// Retries everything except final failures, up to a number of attempts per service and host.
     Limited {
-        /// How many attempts there are.
+        /// The number of attempts.
         attempts: i64,
-        /// What the human does after the last one.
+        /// What the user does after the last one.
         way_on: &'a str,
     },
 }
 
-/// The pause after the n-th failed attempt in a row (n ≥ 1).
+/// Returns the backoff after the n-th failed attempt in a row (n ≥ 1).
 ///
-/// 15 s growing to 60 s for about ten minutes, then up to ten minutes, without end: a host that
-/// comes back within the usual repair is met at once, one that stays away costs little.
+/// It grows from 15 s to 60 s, stays there for about ten minutes, then grows to ten minutes,
+/// without
+/// end. A host that returns within a usual repair is retried at once; one that stays away costs
+/// little.
 pub fn pause(failures: i64) -> Duration {
     let seconds = match failures {
         ..=1 => 15,

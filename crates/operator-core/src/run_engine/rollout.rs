@@ -1,44 +1,44 @@
-//! How many hosts of a group are out of service at once, and when a rollout stops.
+//! How many hosts of a group may be out of service at once, and when a rollout stops.
 
 use api::conditions;
 use api::dataplane::service_run::{RunState, ServiceRun};
 use api::rollout_limits::Limits;
 
-/// How many failing hosts the text of one that waits for them names.
+/// How many failing hosts the message of a waiting host names.
 const NAMED: usize = 3;
 
-/// What beginning with a host would mean, or what going on with it means.
+/// A host's state in a rollout; it decides whether a run may begin on it or continue.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RolloutState {
-    /// It was never in service, and nothing of its deployment has begun.
+    /// It was never in service, and its deployment has not begun.
     New,
     /// Its first deployment is under way.
     Started,
-    /// It was never in service, and fails, whether or not it is being tried again.
+    /// It was never in service, and fails; it may be under retry.
     FailedNew,
-    /// It is in service, and to begin with it disturbs it.
+    /// It is in service; a run would disturb it.
     Ready,
     /// It was in service, and is being deployed again.
     Disturbed,
-    /// It was in service and fails, or was unreachable in its last run; whether or not it is being
-    /// tried again.
+    /// It was in service and fails, or was unreachable in its last run; it may be under retry.
     Failed,
-    /// It was in service and failed, and other inputs than those that failed are being tried.
+    /// It was in service and failed; other inputs than those that failed are being tried.
     Corrected,
 }
 
 impl RolloutState {
-    /// The standing of a host by its recorded services; `was_deployed` tells whether they have ever
-    /// all succeeded.
+    /// Returns the state of a host with these recorded services.
+    ///
+    /// `was_deployed` says whether they have ever all succeeded.
     pub fn of(recorded: &[ServiceRun], was_deployed: bool) -> Self {
         let is_under_way =
             |it: &ServiceRun| matches!(it.state, RunState::Pending | RunState::Running);
         let any = |holds: &dyn Fn(&ServiceRun) -> bool| recorded.iter().any(holds);
-        // The cause stays recorded while a failure is tried again.
+        // The cause stays recorded while a failure is retried.
         if any(&|it| it.state == RunState::Failed || it.reason.is_some()) {
             return if was_deployed { Self::Failed } else { Self::FailedNew };
         }
-        // Of other inputs only the number of failures stays, until they succeed or fail.
+        // With new inputs only the failure count stays, until they succeed or fail.
         let is_corrected = any(&|it| is_under_way(it) && it.failures > 0);
         match (any(&is_under_way), was_deployed) {
             (true, true) if is_corrected => Self::Corrected,
@@ -49,36 +49,36 @@ impl RolloutState {
         }
     }
 
-    /// Whether a run now would be the beginning, and not a part of what has begun.
+    /// Returns whether a run now would begin the host's deployment, not continue one.
     pub fn starts_now(self) -> bool {
         matches!(self, Self::New | Self::Ready)
     }
 
-    /// Whether it is a host that was in service and is out of it.
+    /// Returns whether it was in service and is out of it now.
     pub fn counts_as_unavailable(self) -> bool {
         matches!(self, Self::Disturbed | Self::Failed | Self::Corrected)
     }
 
-    /// Whether it was in service once, whatever it is now: a share is one of such hosts.
+    /// Returns whether it was ever in service; percentage limits are shares of such hosts.
     pub fn was_in_service(self) -> bool {
         self == Self::Ready || self.counts_as_unavailable()
     }
 
-    /// Whether it was in service and has failed: to begin with it is another try.
+    /// Returns whether it was in service and has failed, so that a run is a retry.
     pub fn is_retry(self) -> bool {
         matches!(self, Self::Failed | Self::Corrected)
     }
 
-    /// Whether it fails.
+    /// Returns whether it fails.
     pub fn fails(self) -> bool {
         matches!(self, Self::Failed | Self::FailedNew)
     }
 }
 
-/// Why a host is not begun with.
+/// Why a host's deployment does not begin.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum BlockReason {
-    /// As many hosts as allowed are out of service, some of them because they are being deployed.
+    /// As many hosts as allowed are out of service, and some of them are being deployed.
     LimitReached,
     /// As many hosts as allowed are out of service, and all of them fail.
     Stuck,
@@ -87,7 +87,7 @@ pub enum BlockReason {
 }
 
 impl BlockReason {
-    /// The one word used in conditions.
+    /// Returns the condition reason.
     pub fn reason(self) -> &'static str {
         match self {
             Self::LimitReached | Self::Stuck => "WaitingForTurn",
@@ -95,23 +95,24 @@ impl BlockReason {
         }
     }
 
-    /// Whether an edit waits for hosts that fail, and for none that is at work: one that was made after
-    /// the rollout had come to rest. `is_new` says whether nobody has told of it yet, and `told` is the
-    /// reason with which its deployment was told of last.
+    /// Returns whether an edit is blocked by failing hosts alone, with none in progress.
+    ///
+    /// That is an edit made after the rollout had stopped. `is_new` says whether the edit was never
+    /// reported yet, and `reported` is the reason that was last reported for its deployment.
     pub fn blocks_edit(self, is_new: bool, reported: Option<&str>) -> bool {
         self != Self::LimitReached && (is_new || reported == Some(self.reason()))
     }
 }
 
-/// The names of failing hosts in the text of one that waits for them: the first ones, and how many
-/// more there are.
+/// Returns the names of the first failing hosts, and how many more there are, for the message of a
+/// waiting host.
 pub fn named(failing: &[impl AsRef<str>]) -> String {
     conditions::first_names(failing, NAMED)
 }
 
-/// The hosts of a group, counted by how they stand.
+/// The hosts of a group, counted by rollout state.
 ///
-/// A host whose own `deploy` is false is left out by whoever counts.
+/// The caller leaves out hosts whose own `deploy` is false.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct RolloutCounts {
     total: usize,
@@ -124,7 +125,7 @@ pub struct RolloutCounts {
 }
 
 impl RolloutCounts {
-    /// The hosts of a group that stand so.
+    /// Counts hosts with these states.
     pub fn of(states: impl IntoIterator<Item = RolloutState>) -> Self {
         let mut counts = Self::default();
         for rollout_state in states {
@@ -133,13 +134,14 @@ impl RolloutCounts {
         counts
     }
 
-    /// The same, where so many of those that were in service and failed are at work.
+    /// Returns the counts with the number of hosts that were in service, failed and are being
+    /// retried.
     #[must_use]
     pub fn with_trying(self, trying: usize) -> Self {
         Self { trying, ..self }
     }
 
-    /// Counts one more.
+    /// Counts one more host.
     pub fn add(&mut self, rollout_state: RolloutState) {
         self.total += 1;
         self.in_service += usize::from(rollout_state.was_in_service());
@@ -148,7 +150,7 @@ impl RolloutCounts {
         }
     }
 
-    /// Counts one that was counted no longer.
+    /// Removes a host that was counted.
     pub fn remove(&mut self, rollout_state: RolloutState) {
         self.total = self.total.saturating_sub(1);
         self.in_service =
@@ -168,28 +170,28 @@ impl RolloutCounts {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of hosts.
     pub fn total(&self) -> usize {
         self.total
     }
 
-    /// How many of them were in service once: the others neither count nor wait.
+    /// Returns how many of them were ever in service. Only these count against the budget and wait.
     pub fn in_service(&self) -> usize {
         self.in_service
     }
 
-    /// Whether one fails.
+    /// Returns whether any host fails.
     pub fn is_failing(&self) -> bool {
         self.failed + self.failed_new > 0
     }
 
-    /// Whether one that was in service is being deployed.
+    /// Returns whether any host that was in service is being deployed.
     pub fn is_moving(&self) -> bool {
         self.disturbed + self.corrected > 0
     }
 }
 
-/// Lets hosts begin, one after the other, as the limits allow.
+/// The disruption budget of a group: lets hosts begin one after the other, as the limits allow.
 #[derive(Clone, Debug)]
 pub struct DisruptionBudget {
     left: usize,
@@ -199,41 +201,42 @@ pub struct DisruptionBudget {
 }
 
 impl DisruptionBudget {
-    /// The gate of a group whose hosts stand so.
+    /// Creates the disruption budget of a group with these limits and counts.
     pub fn of(limits: &Limits, counts: &RolloutCounts) -> Self {
         let held = counts.disturbed + counts.corrected + counts.failed;
-        // What was corrected shows first on those that have failed that it is right.
+        // A correction must first succeed on hosts that have failed, before other hosts begin.
         let is_tried = counts.corrected > 0 && limits.bounds(counts.in_service);
         let allowed = limits.allowed(counts.in_service);
         let left = if is_tried { 0 } else { allowed.saturating_sub(held) };
-        // Each has the place that it holds, so that only those count that are at work: these come to
+        // Failed hosts already count as unavailable, so only running retries count here: they come
+        // to
         // an end, and the next ones begin.
         let tries_left = allowed.saturating_sub(counts.trying);
         let is_paused = limits.pause_on_failure && counts.is_failing();
         Self { left, tries_left, is_paused, is_moving: counts.is_moving() }
     }
 
-    /// How many more hosts that are in service may begin.
+    /// Returns how many more hosts that are in service may begin.
     pub fn left(&self) -> usize {
         if self.is_paused { 0 } else { self.left }
     }
 
-    /// How many more hosts that were in service and failed may be tried.
+    /// Returns how many more hosts that were in service and failed may be retried.
     pub fn tries_left(&self) -> usize {
         self.tries_left
     }
 
-    /// Whether nothing begins because a host fails.
+    /// Returns whether nothing begins because a host fails.
     pub fn is_paused(&self) -> bool {
         self.is_paused
     }
 
-    /// Whether a host of that standing may go on or begin; the place of one that begins is taken.
+    /// Admits a host with this state, and takes its share of the budget if it begins.
     ///
-    /// Of one that has failed this is asked before each try, and not again before the try is over.
+    /// For a failed host the caller asks before each retry, and not again until that retry is over.
     ///
     /// # Errors
-    /// Why it has to wait.
+    /// Returns why the host has to wait.
     pub fn admit(&mut self, rollout_state: RolloutState) -> Result<(), BlockReason> {
         match rollout_state {
             RolloutState::New | RolloutState::Ready if self.is_paused => Err(BlockReason::Paused),
@@ -246,14 +249,13 @@ impl DisruptionBudget {
                 self.is_moving = true;
                 Ok(())
             }
-            // Many may have failed: under a wider limit, or in a deployment that is gone.
+            // Many may have failed: under a wider limit, or in a deployment that was deleted.
             RolloutState::Failed | RolloutState::Corrected => {
                 self.tries_left =
                     self.tries_left.checked_sub(1).ok_or(BlockReason::LimitReached)?;
                 Ok(())
             }
-            // What has begun is brought to its end, and a host that was never in service takes nobody's
-            // place.
+            // What has begun is completed, and a host that was never in service uses no budget.
             RolloutState::New
             | RolloutState::Started
             | RolloutState::FailedNew

@@ -13,12 +13,12 @@ use serde::{Deserialize, Serialize};
 pub const SERVICE_LABEL: &str = "edpm.openstack.org/service";
 /// Annotation with the attempts that a run carries, as JSON: host name → [`Attempt`].
 pub const ATTEMPTS: &str = "edpm.openstack.org/attempts";
-/// Label of a run that tags, skip-tags or a limit narrow.
+/// Label of whether tags, skip-tags or a limit narrow a run: `true` or `false`.
 pub const PARTIAL_LABEL: &str = "edpm.openstack.org/partial";
 /// Annotation with the resource versions of the ssh Secrets at the time of the run's creation.
 pub const SSH_KEYS: &str = "edpm.openstack.org/ssh-keys";
-/// Annotation with what the run trusts as each host's own key, in a word: see
-/// [`crate::engine::host_key::Trust::token`].
+/// Annotation with a token of what the run trusts as each host's own key; see
+/// [`crate::run_engine::host_key::HostKeyTrust::token`].
 pub const HOST_KEYS: &str = "edpm.openstack.org/host-keys";
 
 /// One try of one service on one host.
@@ -26,25 +26,25 @@ pub const HOST_KEYS: &str = "edpm.openstack.org/host-keys";
 pub struct Attempt {
     /// Hash of the inputs that it deploys.
     pub hash: String,
-    /// Its number, counted per host and service.
+    /// Its number, counted per host and service from 1.
     pub attempt: i64,
 }
 
 impl Attempt {
-    /// Whether it is the attempt that a status records.
+    /// Returns whether a status records this attempt.
     fn is_of(&self, recorded: &ServiceRun) -> bool {
         (&self.hash, self.attempt) == (&recorded.hash, recorded.attempt)
     }
 }
 
-/// A run of a parent.
+/// A run, with the service and the attempts that it carries.
 #[derive(Clone, Debug)]
 pub struct Run<'a> {
     /// The object.
     pub object: &'a AnsibleEe,
     /// The service that it deploys.
     pub service: String,
-    /// What it deploys on which host.
+    /// Host name → attempt.
     pub attempts: BTreeMap<String, Attempt>,
 }
 
@@ -56,67 +56,72 @@ impl<'a> Run<'a> {
         Some(Self { object, service, attempts })
     }
 
-    /// Whether it carries the attempt that a status records of a host.
+    /// Returns whether it carries the recorded attempt of a host.
     pub fn carries(&self, host: &str, recorded: &ServiceRun) -> bool {
         self.service == recorded.name
             && self.attempts.get(host).is_some_and(|it| it.is_of(recorded))
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> String {
         self.object.name_any()
     }
 
-    /// Whether its result is final.
+    /// Returns whether its result is final.
     pub fn is_finished(&self) -> bool {
         matches!(self.status(), Some(JobStatus::Succeeded | JobStatus::Failed))
     }
 
-    /// Whether it may have touched a host: it was admitted, or is further.
+    /// Returns whether it may have changed a host: it was admitted or is past admission.
     pub fn has_begun(&self) -> bool {
         let status = self.object.status.as_ref();
         let is_admitted = status.is_some_and(|it| it.admission.is_some() || it.job.is_some());
         is_admitted || matches!(self.status(), Some(it) if it != JobStatus::Pending)
     }
 
-    /// Whether the run as a whole succeeded.
+    /// Returns whether the run as a whole succeeded.
     pub fn has_succeeded(&self) -> bool {
         self.status() == Some(JobStatus::Succeeded)
     }
 
-    /// When it ended. A run that never became a Job may have told that by its condition alone.
+    /// Returns when it ended; `None` when it has no status or no time is recorded.
+    ///
+    /// A run that never became a Job may have the time only in its `Ready` condition.
     pub fn ended(&self) -> Option<Time> {
         let status = self.object.status.as_ref()?;
         let ready = find(&status.conditions, READY);
         status.completion_time.clone().or_else(|| ready.map(|it| it.last_transition_time.clone()))
     }
 
-    /// Whether tags, skip-tags or a limit narrow what it does.
+    /// Returns whether tags, skip-tags or a limit narrow it.
     pub fn is_partial(&self) -> bool {
         self.object.labels().get(PARTIAL_LABEL).is_some_and(|it| it == "true")
     }
 
-    /// What it waits for, while it does.
+    /// Returns what it waits for; `None` when it does not wait.
     pub fn waiting_for(&self) -> Option<&str> {
         self.object.status.as_ref()?.waiting_for.as_deref()
     }
 
-    /// What happened on a host; `Unknown` where nothing was reported.
+    /// Returns the result for a host; `Unknown` when nothing was reported.
     pub fn outcome(&self, host: &str) -> HostOutcome {
         let find = |it: &&HostResult| it.name == host;
         let hosts = self.object.status.as_ref().map(|it| it.hosts.as_slice()).unwrap_or_default();
         hosts.iter().find(find).map_or(HostOutcome::Unknown, |it| it.result)
     }
 
-    /// The resource version of the host's ssh Secret when the run was created.
+    /// Returns the resource version of a host's ssh Secret when the run was created.
+    ///
+    /// Returns `None` when the run did not use that Secret.
     pub fn ssh_key_version(&self, secret: &str) -> Option<String> {
         let versions: BTreeMap<String, String> =
             serde_json::from_str(self.object.annotations().get(SSH_KEYS)?).ok()?;
         versions.get(secret).cloned()
     }
 
-    /// What was trusted as the host's own key when the run was created; empty where known hosts of
-    /// the ssh Secret decided alone.
+    /// Returns the token of what was trusted as the host's own key when the run was created.
+    ///
+    /// It is empty when only the known hosts of the ssh Secret decided.
     pub fn trusted(&self, host: &str) -> String {
         let words = self.object.annotations().get(HOST_KEYS);
         let words: Option<BTreeMap<String, String>> =
@@ -124,7 +129,7 @@ impl<'a> Run<'a> {
         words.and_then(|mut it| it.remove(host)).unwrap_or_default()
     }
 
-    /// What a host offered as its own key, if it was asked.
+    /// Returns what scanning a host's own key found; `None` when it was not scanned.
     pub fn host_key(&self, host: &str) -> Option<&HostKeyReport> {
         self.object.status.as_ref()?.host_keys.iter().find(|it| it.name == host)
     }

@@ -1,4 +1,4 @@
-//! Which runs are no longer needed: every host's result stands in its parent's status.
+//! Garbage collection of runs: which runs are no longer needed.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,14 @@ use kube::ResourceExt;
 use crate::plan::{Step, Target, Write};
 use crate::run_engine::run::Run;
 
-/// Deletes superseded runs.
+/// Deletes superseded runs, all of whose results are recorded in the parent's status.
 ///
-/// Of each service the last success and the last failure are kept, for whoever wants to read their
-/// logs, and every run whose failure is the present state of a host: the ssh Secret that it used is
-/// what the host's next attempt is compared with.
+/// Kept are the last success and the last failure of each service, for their logs, and every run
+/// whose
+/// failure is the present state of a host: the next attempt is compared with the ssh Secret it
+/// used.
 ///
-/// `recorded` is what the API server has, by host, not what is about to be written.
+/// `recorded` has the status that the API server has, by host, not the one about to be written.
 pub fn superseded(runs: &[Run<'_>], recorded: &BTreeMap<&str, &[ServiceRun]>) -> Vec<Step> {
     let mut kept: BTreeMap<(&str, bool), &Run<'_>> = BTreeMap::new();
     for run in runs.iter().filter(|it| it.is_finished()) {
@@ -32,11 +33,11 @@ pub fn superseded(runs: &[Run<'_>], recorded: &BTreeMap<&str, &[ServiceRun]>) ->
         .collect()
 }
 
-/// Deletes runs that still wait and that no host needs: `needs` says whether a host, by name, is to
-/// be deployed by that run.
+/// Deletes waiting runs that no host needs; `needs` says whether a run is to deploy the named host.
 ///
-/// They go before anything is written about their hosts, and as they were read: one that was
-/// admitted meanwhile stays, and is looked at again.
+/// The deletions precede all writes about their hosts, and have the resource version as
+/// precondition:
+/// a run that was admitted meanwhile stays, and is evaluated again.
 pub fn withdrawn(runs: &[Run<'_>], needs: impl Fn(&Run<'_>, &str) -> bool) -> Vec<Step> {
     let is_needed = |run: &Run<'_>| run.attempts.keys().any(|host| needs(run, host));
     let is_waiting =
@@ -58,7 +59,7 @@ fn age(run: &Run<'_>) -> (Option<jiff::Timestamp>, String) {
     (ended.map(|it| it.0).or(created), run.name())
 }
 
-/// Whether some host's present failure is this run's.
+/// Returns whether the run's failure is the present state of a host.
 fn is_current_failure(run: &Run<'_>, recorded: &BTreeMap<&str, &[ServiceRun]>) -> bool {
     run.attempts.keys().any(|host| {
         let services = recorded.get(host.as_str()).copied().unwrap_or_default();
@@ -68,7 +69,7 @@ fn is_current_failure(run: &Run<'_>, recorded: &BTreeMap<&str, &[ServiceRun]>) -
 
 fn is_recorded(run: &Run<'_>, recorded: &BTreeMap<&str, &[ServiceRun]>) -> bool {
     run.attempts.iter().all(|(host, attempt)| {
-        // A host that is gone has nobody left to tell.
+        // A host that was removed has no status to record a result in.
         let Some(services) = recorded.get(host.as_str()) else { return true };
         let Some(service) = services.iter().find(|it| it.name == run.service) else { return true };
         let is_final = matches!(service.state, RunState::Succeeded | RunState::Failed);

@@ -1,4 +1,4 @@
-//! Tables for what is left of old runs.
+//! Tests of the garbage collection of runs.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ fn the_present_failure_of_each_host_is_left() {
     let objects = [failed("of-n0", "n0", 1, 1), failed("of-n1", "n1", 1, 2)];
     let (of_n0, of_n1) = (recorded(RunState::Failed, 1), recorded(RunState::Failed, 1));
     assert_eq!(deleted(&objects, &[("n0", &of_n0), ("n1", &of_n1)]), Vec::<String>::new());
-    // Once it is tried again, the older one tells nothing.
+    // Once it is retried, the older run has no further use.
     let of_n0 = recorded(RunState::Pending, 2);
     assert_eq!(deleted(&objects, &[("n0", &of_n0), ("n1", &of_n1)]), ["of-n0"]);
 }

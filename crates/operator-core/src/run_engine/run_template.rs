@@ -19,39 +19,41 @@ pub enum Play {
     Playbook(String),
     /// The text of a playbook.
     Contents(String),
-    /// A role by name, run as it is.
+    /// A role by name, run without a playbook.
     Role(String),
 }
 
 /// An object whose keys become files in the pod.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct MountedSource {
-    /// Whether it is a Secret; else a ConfigMap.
+    /// Whether it is a Secret; otherwise it is a ConfigMap.
     pub is_secret: bool,
     /// Its name.
     pub name: String,
-    /// Its keys.
+    /// The keys to mount.
     pub keys: Vec<String>,
 }
 
-/// Ansible's options that narrow what a run does.
+/// Ansible's options that narrow a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AnsibleOptions {
     /// `--tags`.
     pub tags: Option<String>,
     /// `--skip-tags`.
     pub skip_tags: Option<String>,
-    /// `--limit`, in the human's own terms.
+    /// `--limit`, as the user wrote it.
     pub limit: Option<String>,
 }
 
 impl AnsibleOptions {
-    /// Whether anything is narrowed.
+    /// Returns whether any option narrows the run.
     pub fn is_partial(&self) -> bool {
         self.tags.is_some() || self.skip_tags.is_some() || self.limit.is_some()
     }
 
-    /// The command line, quoted as a shell would need it: `ansible-runner` splits it like one.
+    /// Returns the command line, quoted as for a shell: `ansible-runner` splits it like one.
+    ///
+    /// Unless `is_everywhere`, the limit is reduced to the run's own hosts.
     pub(super) fn cmd_line(&self, is_everywhere: bool) -> String {
         let limit = match &self.limit {
             Some(limit) if is_everywhere => Some(limit.clone()),
@@ -67,7 +69,7 @@ impl AnsibleOptions {
     }
 }
 
-/// A word as a POSIX shell reads it back unchanged.
+/// Quotes a word so that a POSIX shell reads it back unchanged.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
@@ -77,53 +79,54 @@ fn quoted(word: &str) -> String {
 pub struct RunTemplate {
     /// The object that owns the runs.
     pub parent: Target,
-    /// What is executed.
+    /// What the run executes.
     pub play: Play,
-    /// The service's type: folder of its data sources.
+    /// The service's type, which is the directory of its data sources.
     pub service_type: String,
-    /// Runner image; the operator's default when absent.
+    /// Runner image; `None` means the operator's default.
     pub image: Option<String>,
-    /// The human's environment for the pod.
+    /// The user's environment variables for the pod.
     pub env: Vec<EnvVar>,
-    /// The human's mounts.
+    /// The user's mounts.
     pub extra_mounts: Vec<VolMounts>,
     /// Network attachments of the pod.
     pub network_attachments: Vec<String>,
     /// DNS of the pod.
     pub dns_config: Option<PodDNSConfig>,
-    /// Where the runs find their inventory and keys, and how their volumes are called.
+    /// Where the runs find their inventory and keys, and how their volumes are named.
     pub layout: Layout,
     /// Objects whose keys become files.
     pub sources: Vec<MountedSource>,
-    /// What narrows the runs.
+    /// The options that narrow the runs.
     pub options: AnsibleOptions,
-    /// Facts of the hosts that are variables of the plays.
+    /// Facts of the hosts that the plays get as variables.
     pub fact_variables: Vec<String>,
-    /// Variables that win over all others but those by which a run finds its hosts.
+    /// Variables that take precedence over all others except those that select the run's hosts.
     pub extra_vars: BTreeMap<String, Value>,
-    /// What runs of deployments have beyond those of roles and computes.
+    /// Options that only runs of deployments use.
     pub deployed: DeploymentOptions,
 }
 
-/// What only the runs of deployments have.
+/// Options that only the runs of deployments use.
 #[derive(Clone, Debug, Default)]
 pub struct DeploymentOptions {
-    /// What the names of runs have after the service instead of the parent's name alone.
+    /// Parts of the run's name after the service; if empty, the parent's name.
     pub names: Vec<String>,
-    /// Labels beside the engine's own.
+    /// Labels in addition to the engine's own.
     pub labels: BTreeMap<String, String>,
     /// Labels of the Kubernetes nodes that the pods may run on.
     pub node_selector: BTreeMap<String, String>,
-    /// The `ConfigMap` whose keys become environment variables; the run's default one when absent.
+    /// The `ConfigMap` whose keys become environment variables; `None` means the run's default one.
     pub env_config_map: Option<String>,
-    /// Whether a Job goes soon after its result was recorded.
+    /// Whether a Job is deleted soon after its result was recorded.
     pub lets_jobs_go: bool,
-    /// Whether the play is for all hosts that can be reached, not only those whose attempts the run
+    /// Whether the play targets all hosts that can be reached, not only those whose attempts the
+    /// run
     /// carries.
     pub is_everywhere: bool,
 }
 
-/// One host of a run: where it is and with which Secret it is reached.
+/// How one host of a run is reached: its address and its ssh Secret.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct HostConnection {
     /// `host:port`.
@@ -136,6 +139,7 @@ pub struct HostConnection {
     pub has_known_hosts: bool,
     /// Whether and how the run asks for the host's own key.
     pub scan: Option<HostKeyScan>,
-    /// What is trusted as the host's own key, in a word.
+    /// Token of what is trusted as the host's own key; see
+    /// [`token`](super::host_key::HostKeyTrust::token).
     pub trusted: String,
 }

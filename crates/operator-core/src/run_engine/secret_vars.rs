@@ -1,7 +1,7 @@
-//! Variables that come from Secrets: they reach a run as files of a Secret, beside the inventory.
+//! Variables from Secrets: a run gets them as files of a Secret, beside the inventory.
 //!
-//! What a role gives all its hosts stands once, where any variable in the inventory beats it; what
-//! a node is given stands in a file of its host, which beats the inventory.
+//! A role's variables are stored once; any variable in the inventory takes precedence over them.
+//! A node's variables are in a file of its host, which takes precedence over the inventory.
 
 use std::collections::BTreeMap;
 
@@ -14,17 +14,17 @@ use crate::run_engine::owner;
 /// Key of the variables of all hosts; no host can have this name.
 pub const GROUP_KEY: &str = "group_vars";
 
-/// Where the variables of all hosts are read from.
+/// Path of the file with the variables of all hosts.
 const GROUP_FILE: &str = "/runner/inventory/group_vars/all";
-/// Where the variables of each host are read from: one file by its name.
+/// Directory with the variables of each host: one file per host, named after it.
 const HOSTS_DIR: &str = "/runner/inventory/host_vars";
 
-/// The files of the Secret: `group` holds for all hosts, and each host has its own.
+/// Returns the files of the Secret: `group` applies to all hosts, and each host has its own file.
 ///
 /// # Guarantees
-/// Every host has a file, even an empty one: Ansible takes the first of `h`, `h.yml`, `h.yaml` and
-/// `h.json`, so a host without one would read that of a host called `h.yml`.
-/// Nothing in the values is a template, and nothing tells another owner of a host.
+/// Every host has a file, even an empty one. Ansible takes the first of `h`, `h.yml`, `h.yaml` and
+/// `h.json`, so a host without a file would read that of a host named `h.yml`.
+/// Values are never templates, and the variables of the host's owner are never among them.
 pub fn files(
     group: BTreeMap<String, Value>,
     hosts: BTreeMap<String, BTreeMap<String, Value>>,
@@ -39,7 +39,7 @@ pub fn files(
     files
 }
 
-/// Where a pod gets to see the files of the Secret in the volume.
+/// Returns the mounts that show the Secret in `volume` as variable files.
 pub(super) fn mounts(volume: &str) -> [VolumeMount; 2] {
     let mount = |path: &str, key: Option<&str>| VolumeMount {
         name: volume.into(),

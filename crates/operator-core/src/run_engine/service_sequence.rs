@@ -1,4 +1,4 @@
-//! Where one host stands in its chain of services, and what has to happen next.
+//! The service sequence of one host: its state, and what has to happen next.
 
 use api::dataplane::service_run::{RunState, ServiceRun};
 use jiff::Timestamp;
@@ -10,17 +10,17 @@ use crate::run_engine::next_retry;
 use crate::run_engine::outcome::{self, FailureReason, Outcome};
 use crate::run_engine::run::{Attempt, Run};
 
-/// The hash of inputs that cannot be told, or read: no attempt carries it.
+/// The hash of inputs that cannot be determined or read: no attempt carries it.
 pub const UNKNOWN: &str = "unknown";
 
 /// An attempt that has no run yet.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct NeededRun {
-    /// The service.
+    /// The service to deploy.
     pub service: String,
     /// Hosts with the same group may share the run.
     pub group: String,
-    /// Hash and number.
+    /// Hash and number of the attempt.
     pub attempt: Attempt,
 }
 
@@ -29,39 +29,39 @@ pub struct NeededRun {
 pub enum SequenceState {
     /// Nothing: every service succeeded with the present inputs.
     Done,
-    /// Something is out of date, and no run may start.
+    /// Something is out of date, but no run may start.
     OutOfDate,
-    /// A run must be made.
+    /// A run must be created.
     NeedsRun(NeededRun),
-    /// A run is going on.
+    /// A run is waiting or active.
     InRun {
-        /// The AnsibleEE.
+        /// The name of the AnsibleEE.
         run: String,
-        /// What it waits for, while it does.
+        /// What the run waits for; `None` when it does not wait.
         waiting_for: Option<String>,
     },
-    /// A service failed; the later ones wait.
+    /// A service failed; the later ones have to wait.
     Failed {
-        /// Why.
+        /// The failure reason.
         reason: FailureReason,
         /// Object, cause and next step.
         message: String,
-        /// When it is tried again by itself.
+        /// When it is retried automatically; `None` means never.
         retry_at: Option<Timestamp>,
     },
 }
 
-/// The judgement on one host.
+/// The evaluated service sequence of one host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServiceSequence {
-    /// What the parent's status should say of the services.
+    /// The services to record in the parent's status.
     pub services: Vec<ServiceRun>,
     /// What has to happen next.
     pub state: SequenceState,
 }
 
 impl ServiceSequence {
-    /// Whether the service that is due failed last because of the host's own key.
+    /// Returns whether the service that is due last failed because of the host's own key.
     pub fn was_key_refused(&self) -> bool {
         let SequenceState::NeedsRun(need) = &self.state else { return false };
         let due = self.services.iter().find(|it| it.name == need.service);
@@ -69,14 +69,16 @@ impl ServiceSequence {
     }
 }
 
-/// Whether a chain has begun on a host, as its status records it: of all its runs the first one that
-/// may have touched the host is recorded.
+/// Returns whether a service sequence has begun on a host, according to its status.
+///
+/// The status records the first of the sequence's runs that may have changed the host.
 pub fn has_begun(recorded: &[ServiceRun]) -> bool {
     recorded.iter().any(|it| it.state == RunState::Running)
 }
 
-/// Whether a service, one of those that are recorded, is on the host as it was last deployed in
-/// full: an attempt that never began has changed nothing.
+/// Returns whether a recorded service is on the host as it was last deployed in full.
+///
+/// An attempt that never began has changed nothing.
 pub fn is_as_deployed(service: &ServiceRun, recorded: &[ServiceRun]) -> bool {
     let is_untouched = match service.state {
         RunState::Succeeded => true,
@@ -86,8 +88,9 @@ pub fn is_as_deployed(service: &ServiceRun, recorded: &[ServiceRun]) -> bool {
     is_untouched && service.deployed_hash.is_some()
 }
 
-/// Writes the hashes of services by the present key, where they are those that were recorded. An
-/// attempt that is not over, or that failed, keeps the hash by which its run is known.
+/// Rewrites the hashes of services with the current key, if they are for the same inputs.
+///
+/// An unfinished or failed attempt keeps its hash, which identifies its run.
 pub fn renew(services: &mut [ServiceRun], desired: &[DesiredService], renewal: &mut Renewal) {
     for service in services {
         let Some(desired) = desired.iter().find(|it| it.service == service.name) else { continue };
@@ -98,27 +101,27 @@ pub fn renew(services: &mut [ServiceRun], desired: &[DesiredService], renewal: &
     }
 }
 
-/// What is to be done about one service.
+/// What to do about one service.
 enum Next {
     Nothing,
     Attempt(ServiceRun),
     /// It is as it was deployed: an attempt with other inputs never began.
     Untouched(ServiceRun),
-    /// Its run is gone without a result.
+    /// Its run was deleted without a result.
     Lost(ServiceRun),
     Stop(SequenceState),
 }
 
-/// Judges one host.
+/// Evaluates the service sequence of one host.
 ///
 /// # Guarantees
 /// An attempt number rises only in a status that differs from the recorded one, so it is written
 /// before the run that carries it.
-/// A host that an unfinished run carries gets no other.
+/// A host in an unfinished run gets no other run.
 ///
 /// # Caveats
-/// Successes in the middle of a chain are published only with the next change or at the end: one
-/// write for the whole chain instead of one per service.
+/// Successes in the middle of a sequence are published only with the next change or at the end: one
+/// write for the whole sequence instead of one per service.
 /// Until then the AnsibleEE is their record.
 pub fn evaluate(host: &Host<'_>, runs: &[Run<'_>], now: Timestamp) -> ServiceSequence {
     let folded: Vec<Option<ServiceRun>> = host
@@ -137,7 +140,7 @@ fn recorded<'a>(host: &Host<'a>, service: &str) -> Option<&'a ServiceRun> {
     host.recorded.iter().find(|it| it.name == service)
 }
 
-/// A record brought up to date with the result of its run.
+/// Updates a recorded service with the result of its run.
 fn fold(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>], now: Timestamp) -> ServiceRun {
     let mut service = seen.clone();
     if !matches!(seen.state, RunState::Pending | RunState::Running) {
@@ -154,7 +157,7 @@ fn fold(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>], now: Timestamp) ->
         }
         return service;
     };
-    // The pause before the next attempt is measured from it.
+    // The backoff before the next attempt starts at this time.
     service.since = run.ended().unwrap_or(Time(now));
     service.run = Some(run.name());
     let advice = outcome::Remediation {
@@ -174,12 +177,15 @@ fn fold(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>], now: Timestamp) ->
     service
 }
 
-/// Whether a service has succeeded although nobody has its run any more: a later one of the same
-/// chain has begun, and its run was cleared away before it was recorded.
+/// Returns whether a service has succeeded although its run no longer exists.
+///
+/// That is so if a later service of the same sequence has begun: the run was deleted before its
+/// result
+/// was recorded.
 fn has_been_passed(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> bool {
     let exists = runs.iter().any(|it| it.carries(host.name, seen));
     let after = host.recorded.iter().skip_while(|it| it.name != seen.name).skip(1);
-    // One that is recorded as done was done before this chain began.
+    // A later service that is recorded as succeeded was finished before this sequence began.
     let mut later = after.filter(|it| matches!(it.state, RunState::Pending | RunState::Running));
     !exists && later.any(|it| runs.iter().any(|run| run.carries(host.name, it)))
 }
@@ -193,7 +199,9 @@ fn succeed(service: &mut ServiceRun) {
 
 fn fail(service: &mut ServiceRun, reason: FailureReason, message: String) {
     service.state = RunState::Failed;
-    // Each class has its own pauses: a host that now refuses the key is tried as soon as one that did so first.
+    // Each failure reason has its own backoff: a host that now refuses the key is retried as soon
+    // as
+    // one for which that was the first failure.
     let is_same = service.reason.as_deref() == Some(reason.as_str());
     service.failures = if is_same { service.failures + 1 } else { 1 };
     service.reason = Some(reason.as_str().to_owned());
@@ -214,12 +222,13 @@ fn in_run(
         let services = folded.into_iter().flatten().map(replace).collect();
         return ServiceSequence { services, state };
     }
-    // One write says that the chain is running; the rest is the runs' news, but for a cause that is over.
+    // One write records that the sequence is running, and the runs report the rest. A failure that
+    // is over is the exception.
     if has_begun(host.recorded) && !(run.has_begun() && is_cause_over(host.recorded, &folded)) {
         return ServiceSequence { services: host.recorded.to_vec(), state };
     }
     let mut services: Vec<ServiceRun> = folded.into_iter().flatten().collect();
-    // Of one that only waits nothing is recorded: it may be withdrawn, and then nothing has happened.
+    // A run that only waits is not recorded: it may be withdrawn, and then nothing has happened.
     let is_due = |it: &&mut ServiceRun| {
         it.state == RunState::Pending && run.has_begun() && run.carries(host.name, it)
     };
@@ -231,14 +240,17 @@ fn in_run(
     ServiceSequence { services, state }
 }
 
-/// Whether a service whose last failure is recorded has succeeded since.
+/// Returns whether a service whose failure is recorded has succeeded since.
 fn is_cause_over(recorded: &[ServiceRun], folded: &[Option<ServiceRun>]) -> bool {
     let mut done = folded.iter().flatten().filter(|it| it.state == RunState::Succeeded);
     done.any(|it| recorded.iter().any(|seen| seen.name == it.name && seen.reason.is_some()))
 }
 
-/// The next attempt of a service whose inputs changed while its run was under way; recorded at once,
-/// for inputs that go back meanwhile would make the run's success look like theirs.
+/// Returns the next attempt of a service whose inputs changed during its run.
+///
+/// It is recorded at once: if the inputs changed back meanwhile, the run's success would otherwise
+/// count
+/// for them.
 fn overtaken(
     host: &Host<'_>,
     run: &Run<'_>,
@@ -247,7 +259,7 @@ fn overtaken(
 ) -> Option<ServiceRun> {
     let desired = host.desired.iter().find(|it| it.service == run.service)?;
     let seen = recorded(host, &run.service)?;
-    // What nobody can read has reached no pod.
+    // Unreadable inputs have reached no pod.
     let is_read = !desired.run_hash.is(UNKNOWN);
     if !is_read || !run.carries(host.name, seen) || desired.run_hash.is(&seen.hash) {
         return None;
@@ -256,10 +268,11 @@ fn overtaken(
     Some(untouched.unwrap_or_else(|| attempt(host, desired, Some(seen), runs, now)))
 }
 
-/// The record of a host whose inputs went back before an attempt with others began: it is what it
-/// was, and nothing has to run.
+/// Returns the record of a service whose inputs changed back before the attempt with others began.
 ///
-/// Once a chain has begun, its later services may have as well, for only its first run is recorded.
+/// Nothing has changed on the host, so nothing has to run. Once a sequence has begun, its later
+/// services
+/// may have begun too, because only its first run is recorded.
 fn untouched(host: &Host<'_>, desired: &DesiredService, seen: &ServiceRun) -> Option<ServiceRun> {
     let deployed = seen.deployed_hash.as_ref().filter(|it| desired.run_hash.is(it));
     let is_untouched =
@@ -271,8 +284,10 @@ fn untouched(host: &Host<'_>, desired: &DesiredService, seen: &ServiceRun) -> Op
     })
 }
 
-/// The first service that is not done decides; every later one that is out of date is recorded as
-/// pending with it, so that one write covers the whole chain.
+/// Evaluates the services in order; the first one that is not done decides.
+///
+/// Later services that are out of date are recorded as pending together with it, so that one write
+/// covers the whole sequence.
 fn advance(
     host: &Host<'_>,
     folded: Vec<Option<ServiceRun>>,
@@ -318,7 +333,7 @@ fn advance(
     ServiceSequence { services, state }
 }
 
-/// Whether later services may still be planned.
+/// Returns whether later services may still be planned.
 fn is_open(state: &SequenceState) -> bool {
     matches!(state, SequenceState::Done | SequenceState::NeedsRun(_))
 }
@@ -339,27 +354,26 @@ fn next(
     now: Timestamp,
 ) -> Next {
     let same = seen.filter(|it| desired.run_hash.is(&it.hash));
-    // No run of this host is unfinished, and one that is finished was folded in.
+    // This host has no unfinished run, and the results of finished runs have been folded in.
     if let Some(service) = seen.and_then(|it| untouched(host, desired, it)) {
         return Next::Untouched(service);
     }
     match same.map(|it| (it, it.state)) {
         Some((_, RunState::Succeeded)) => Next::Nothing,
         _ if !host.may_run => Next::Stop(failed_or_out_of_date(same)),
-        // What another owner's run did is not known; what this one wants is asked for anew.
+        // The result of another owner's run is unknown; this owner needs a new attempt.
         Some((seen, RunState::Pending | RunState::Running)) if host.has_moved => {
             Next::Attempt(attempt(host, desired, Some(seen), runs, now))
         }
         Some((seen, RunState::Running)) if is_lost(seen, runs) => Next::Lost(lost(host, seen, now)),
-        // Recorded, and its run was not made yet: the process ended in between.
+        // It was recorded, but its run was not created: the process ended in between.
         Some((seen, RunState::Pending | RunState::Running)) => Next::Attempt(seen.clone()),
         Some((seen, RunState::Failed)) => retry(host, desired, seen, runs, now),
         None => Next::Attempt(attempt(host, desired, seen, runs, now)),
     }
 }
 
-/// Whether the run of a service that was running is gone, deleted by somebody: what it did on the
-/// host is not known.
+/// Returns whether the run of a running service was deleted; its effect on the host is unknown.
 fn is_lost(seen: &ServiceRun, runs: &[Run<'_>]) -> bool {
     let exists = |name: &String| runs.iter().any(|it| it.name() == *name);
     seen.run.as_ref().is_some_and(|it| !exists(it))
@@ -401,11 +415,12 @@ fn retry(
     }
 }
 
-/// With what the host is known to be deployed when another attempt begins.
+/// Returns the hash that the host is known to be deployed with when another attempt begins.
 ///
-/// An attempt that failed, or whose result nobody will know, may have changed anything: a partial
-/// run after it does not make the host what it was (D1). The same attempt once more starts from
-/// where the first one did.
+/// A failed attempt, or one whose result stays unknown, may have changed anything. A partial run
+/// after
+/// it does not restore the host (D1). Retrying the same attempt starts from where the first try
+/// did.
 fn deployed_hash(
     host: &Host<'_>,
     seen: &ServiceRun,
@@ -422,7 +437,7 @@ fn deployed_hash(
     seen.deployed_hash.clone().filter(|_| is_known)
 }
 
-/// The next attempt: its number is above all that were ever made, recorded or not.
+/// Returns the next attempt; its number is above all earlier ones, recorded or not.
 fn attempt(
     host: &Host<'_>,
     desired: &DesiredService,
@@ -443,10 +458,10 @@ fn attempt(
         attempt: last + 1,
         run: None,
         deployed_hash: seen.and_then(|it| deployed_hash(host, it, is_retry.is_some(), runs)),
-        // That it failed before is known until other inputs have shown what they do.
+        // The failure count stays until the new inputs succeed or fail.
         failures: seen.map_or(0, |it| it.failures),
         since: Time(now),
-        // The cause of the last failure stays visible while it is tried again.
+        // The cause of the last failure stays visible during the retry.
         reason: is_retry.and_then(|it| it.reason.clone()),
         message: is_retry.and_then(|it| it.message.clone()),
     }

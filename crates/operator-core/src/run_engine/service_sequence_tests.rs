@@ -1,4 +1,4 @@
-//! Tables for the judgement on one host.
+//! Tests of evaluating the service sequence of one host.
 
 use api::ansibleee::AnsibleEe;
 use jiff::Timestamp;
@@ -61,7 +61,7 @@ fn done(hash: &str, attempt: i64, result: &str) -> AnsibleEe {
     run("r", &[("n0", tried(hash, attempt))], &ended(job_status, "n0", result, 1))
 }
 
-/// (state, hash, attempt) of the only service.
+/// Returns (state, hash, attempt) of the only service.
 fn service(chain: &ServiceSequence) -> (RunState, &str, i64) {
     let service = &chain.services[0];
     (service.state, &service.hash, service.attempt)
@@ -94,7 +94,7 @@ fn a_run_that_somebody_deleted_is_not_made_again_by_itself() {
     };
     assert_eq!((*reason, *retry_at), (FailureReason::ResultUnknown, None));
     assert!(message.contains("AnsibleEE r") && message.contains("kubectl annotate"), "{message}");
-    // It stays told, and another input is another attempt.
+    // The failure stays reported, and another input is another attempt.
     assert_eq!(judged("A", &chain.services, &[], true).state, chain.state);
     assert_eq!(judged("B", &chain.services, &[], true).state, needs("B", 2));
 }
@@ -110,7 +110,7 @@ fn only_the_success_of_the_newest_attempt_counts() {
 
 #[test]
 fn a_success_stands_in_the_record_alone_and_counts_for_its_own_inputs() {
-    // No run is left that could tell of it.
+    // No run is left that could report it.
     let recorded = [record(RunState::Succeeded, "A", 1)];
     let chain = judged("A", &recorded, &[], true);
     assert_eq!((chain.state, chain.services.as_slice()), (SequenceState::Done, &recorded[..]));
@@ -171,7 +171,7 @@ fn a_partial_run_after_a_failure_does_not_make_the_host_what_it_was() {
         chain.services[0].deployed_hash.clone()
     };
     assert_eq!(kept(deployed(RunState::Failed, "B"), &[]), None);
-    // The next attempt is recorded while the run of B works, and nobody will look at its result.
+    // The next attempt is recorded while the run of B is active, and B's result does not matter.
     assert_eq!(kept(deployed(RunState::Running, "B"), &[running("B", 2)]), None);
     assert_eq!(kept(deployed(RunState::Pending, "B"), &[running("B", 2)]), None);
     // Nothing has happened since.
@@ -211,7 +211,7 @@ fn a_service_whose_successor_ran_is_not_run_again_when_its_own_run_was_cleared_a
         let said = (service.state, service.deployed_hash.as_deref());
         assert_eq!(said, (RunState::Succeeded, Some("A")), "{}", service.name);
     }
-    // While the second one works, nothing begins.
+    // While the second one runs, nothing begins.
     let chain = after_the_first_run_went(RunState::Pending, &json!({ "JobStatus": "Running" }));
     assert!(matches!(chain.state, SequenceState::InRun { .. }), "{chain:?}");
 }
@@ -237,7 +237,7 @@ fn a_cause_does_not_outlive_the_success_of_its_service_and_the_chain_stays_begun
         (RunState::Succeeded, &None, &None)
     );
     assert_eq!((told[1].state, told[1].run.as_deref()), (RunState::Running, Some("s")));
-    // What only waits may be withdrawn, and then nothing of it was told.
+    // What only waits may be withdrawn, and then it was not reported.
     assert_eq!(at(json!({})), [first.clone(), second.clone()]);
     // Without a cause nothing is written between two services.
     first.reason = None;
@@ -380,7 +380,7 @@ fn each_class_of_failure_has_its_own_count_and_so_its_own_pauses() {
     recorded.failures = 20;
     let failures = |result: &str| {
         let mut object = done("A", 21, result);
-        // Just now, so that the pause has only begun.
+        // Just now, so that the backoff has only begun.
         object.status.as_mut().unwrap().completion_time = Some(Time(now()));
         let chain = judged("A", std::slice::from_ref(&recorded), &[object], true);
         let SequenceState::Failed { retry_at, .. } = chain.state else {
@@ -421,7 +421,7 @@ fn a_refused_host_key_is_tried_at_once_when_another_one_is_trusted() {
     failed.failures = 1;
     failed.since = Time(now());
     let cases = [
-        // reason, what the failed run trusted, whether it is tried at once
+        // reason, what the failed run trusted, whether it is retried at once
         ("HostKeyMismatch", Some(r#"{"n0":"word"}"#), false),
         ("HostKeyMismatch", Some(r#"{"n0":"other"}"#), true),
         ("HostKeyMismatch", Some(r#"{"n1":"word"}"#), true),
@@ -461,8 +461,8 @@ fn the_number_of_an_attempt_is_above_all_that_were_ever_made() {
     assert_eq!(chain.state, needs("A", 8));
 }
 
-/// What a service is that a Secret has a part in, by the present key, and what of it was written by
-/// none, by an older key and by one that is lost.
+/// A service with a Secret among its inputs, with the current key, and its texts written without a
+/// key, with an older key and with a lost key.
 fn keyed(password: &str) -> (Vec<DesiredService>, [String; 3]) {
     let made = |keys: &Keys| {
         let secret = keys.of_bytes(password.as_bytes());
@@ -487,7 +487,7 @@ fn a_success_that_was_recorded_by_an_older_key_a_lost_one_or_none_counts() {
             "{text}"
         );
     }
-    // Another content is another attempt, but for the lost key, of which nobody can tell.
+    // Other content is another attempt, except with the lost key, which cannot be compared.
     let (other, _) = keyed("b");
     for text in &texts[..2] {
         let chain = judged_chain(&other, &[record(RunState::Succeeded, text, 3)], &[], true);
@@ -499,11 +499,11 @@ fn a_success_that_was_recorded_by_an_older_key_a_lost_one_or_none_counts() {
 fn an_attempt_that_was_recorded_by_an_older_key_or_none_keeps_its_run() {
     let (wanted, texts) = keyed("a");
     for text in &texts {
-        // Recorded, and not made yet.
+        // Recorded, and its run was not created yet.
         let pending = [record(RunState::Pending, text, 4)];
         let chain = judged_chain(&wanted, &pending, &[], true);
         assert_eq!((chain.state, chain.services.as_slice()), (needs(text, 4), &pending[..]));
-        // Under way, and done.
+        // Running, and succeeded.
         let recorded = [record(RunState::Running, text, 4)];
         let chain = judged_chain(&wanted, &recorded, &[running(text, 4)], true);
         assert!(matches!(chain.state, SequenceState::InRun { .. }), "{chain:?}");
@@ -511,7 +511,7 @@ fn an_attempt_that_was_recorded_by_an_older_key_or_none_keeps_its_run() {
         let chain = judged_chain(&wanted, &recorded, &[done(text, 4, "Ok")], true);
         assert_eq!(service(&chain).0, RunState::Succeeded);
         assert_eq!(chain.state, SequenceState::Done);
-        // What failed is tried again as the same.
+        // What failed is retried as the same attempt.
         let done = [done(text, 4, "Unreachable")];
         let again = judged_chain(&wanted, &recorded, &done, true);
         assert_eq!(service(&again), (RunState::Pending, wanted[0].hash.text().as_str(), 5));

@@ -1,15 +1,17 @@
-//! The files that a service's data sources become: which source's key holds where several have it.
+//! The files of a service's data sources, and which source provides a key that several have.
 //!
-//! A pod takes one file at a place, and Kubernetes refuses a second mount there.
-//! So of several sources with one key the last one listed is mounted, as later entries win wherever
-//! lists of sources are read.
+//! A pod can mount one file at a path; Kubernetes rejects a second mount there.
+//! If several sources have a key, the last one listed is mounted, as later entries win wherever
+//! lists
+//! of sources are read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::run_engine::run_template::MountedSource;
 
-/// The sources with each key left only to the last one that has it; a source that is left without
-/// any is left out.
+/// Returns the sources with each key left only in the last source that has it.
+///
+/// A source that loses all its keys is dropped.
 pub fn mounted(sources: Vec<MountedSource>) -> Vec<MountedSource> {
     let mut taken: BTreeSet<String> = BTreeSet::new();
     let mut kept: Vec<MountedSource> = Vec::new();
@@ -24,14 +26,15 @@ pub fn mounted(sources: Vec<MountedSource>) -> Vec<MountedSource> {
     kept
 }
 
-/// The keys that several objects have, each with those objects in their order: the last one's is
-/// mounted.
+/// Returns the keys that several objects have, each with those objects in order.
+///
+/// The last object of each list is the one that is mounted.
 pub fn clashes(sources: &[MountedSource]) -> BTreeMap<&str, Vec<&MountedSource>> {
     let mut by_key: BTreeMap<&str, Vec<&MountedSource>> = BTreeMap::new();
     for source in sources {
         for key in &source.keys {
             let having = by_key.entry(key).or_default();
-            // What is listed twice counts where it is listed last.
+            // An object that is listed twice counts at its last position.
             having.retain(|it| (it.is_secret, &it.name) != (source.is_secret, &source.name));
             having.push(source);
         }

@@ -1,4 +1,4 @@
-//! Runs and records for the engine's own tests.
+//! Runs and recorded states for the run engine's tests.
 
 use api::ansibleee::AnsibleEe;
 use api::dataplane::service_run::{RunState, ServiceRun};

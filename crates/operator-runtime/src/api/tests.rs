@@ -1,4 +1,5 @@
-//! What is sent to the API server, and what comes of its answers, over a server in memory.
+//! Tests of the requests to the API server and the handling of its responses, over an in-memory
+//! server.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,12 +19,12 @@ use crate::error::BoxError;
 use crate::lease::Leadership;
 use crate::metrics::Metrics;
 
-/// Status code and body.
+/// Status code and body of a response.
 type Answer = (u16, Value);
-/// Method, path and query; body.
+/// Method, path with query, and body of a request.
 type Asked = (String, Value);
 
-/// Answers in order, and the requests that they were given to.
+/// A server that gives its answers in order and records the requests.
 #[derive(Clone, Default)]
 pub(crate) struct Server(Arc<Mutex<(VecDeque<Answer>, Vec<Asked>)>>);
 
@@ -38,14 +39,14 @@ impl Server {
         inner.0.pop_front().expect("a request that was not expected")
     }
 
-    /// The requests so far; all answers must have been given.
+    /// Returns the requests so far; panics when answers are left.
     pub(crate) fn requests(&self) -> Vec<Asked> {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         assert!(inner.0.is_empty(), "requests are missing: {:?}", inner.1);
         std::mem::take(&mut inner.1)
     }
 
-    /// `PATCH /path` of the requests so far.
+    /// Returns the requests so far as `PATCH /path`.
     pub(crate) fn asked(&self) -> Vec<String> {
         let without_query = |it: Asked| it.0.split('?').next().map(str::to_owned);
         self.requests().into_iter().filter_map(without_query).collect()
@@ -77,7 +78,7 @@ impl Server {
     }
 }
 
-/// A `ConfigMap` as the API server answers.
+/// Returns a `ConfigMap` as the API server answers.
 pub(crate) fn object(name: &str, uid: &str, version: &str) -> Value {
     json!({
         "apiVersion": "v1",
@@ -126,7 +127,7 @@ fn plan(steps: Vec<Step>) -> Plan {
     Plan { steps, ..Plan::default() }
 }
 
-/// Carries out steps; the versions of what is in the cache then, and the word of the failure.
+/// Executes steps; returns the cached versions afterwards and the reason of the failure.
 async fn outcome(server: &Server, steps: Vec<Step>) -> (Vec<String>, Option<&'static str>) {
     let cache: Arc<Cache<ConfigMap>> = Cache::new(vec![]);
     let api = server.api(true, vec![Arc::<Cache<ConfigMap>>::clone(&cache)]);
@@ -195,7 +196,7 @@ async fn writes_that_stand_apart_are_all_tried_and_the_first_refused_one_is_told
     let plan = Plan { independent: apart, steps: vec![apply(), status(vec![])], ..Plan::default() };
     let stopped = server.api(true, vec![]).carry_out(&plan).await.unwrap_err();
     assert_eq!((stopped.at, stopped.error.reason()), (1, "Forbidden"));
-    // All four and the step after them; the status is to tell of the refusal.
+    // All four and the step after them; the status is reserved for reporting the rejection.
     assert_eq!(server.requests().len(), 5);
 }
 
@@ -373,7 +374,7 @@ async fn a_status_that_met_another_object_of_the_name_is_taken_back() {
     let requests = server.requests();
     assert_eq!(requests[1].1["status"], json!({}));
     assert_eq!(requests[1].1["metadata"], json!({ "name": "a", "resourceVersion": "8" }));
-    // Somebody was faster: it is decided anew, with the usual pause.
+    // Another writer was faster: the key is reconciled again after the usual backoff.
     let server = Server::answering([(200, object("a", "2", "8")), failure(409, "Conflict")]);
     assert_eq!(outcome(&server, vec![status(vec![])]).await, (vec![], Some("Conflict")));
 }

@@ -1,8 +1,8 @@
-//! One object of a list or a watch: read into its type, or known by its name where that fails.
+//! One object of a list or a watch: deserialized, or identified by its metadata where that fails.
 //!
-//! A list that is read as a whole fails as a whole: one object that its definition accepts and its
-//! Rust type does not would hide all others of its kind, for all namespaces. `kube`'s
-//! `DeserializeGuard` reads item by item too, but names no field.
+//! A list that is deserialized as a whole fails as a whole: one object that its CRD accepts and its
+//! Rust type does not would hide all others of its kind, in all namespaces. `kube`'s
+//! `DeserializeGuard` also reads item by item, but does not name the field.
 
 use std::borrow::Cow;
 
@@ -17,34 +17,34 @@ use serde_json::value::RawValue;
 
 use crate::object_size;
 
-/// How deep an object may nest, its metadata excepted: what is made of it nests deeper still.
+/// Maximum nesting depth of an object without its metadata: what is built from it nests deeper.
 const MAX_DEPTH: usize = 64;
 
-/// Reason of the Event and of the condition of an object that cannot be read.
+/// Reason of the Event and the condition of an object that cannot be deserialized.
 pub(crate) const REASON: &str = "Unreadable";
 
-/// An object that exists and cannot be read into its type.
+/// An object that exists but cannot be deserialized into its type.
 #[derive(Clone, Debug)]
 pub struct Unreadable {
-    /// Name, namespace, UID, resource version and generation; nothing else.
+    /// Name, namespace, UID, resource version and generation only.
     pub metadata: ObjectMeta,
-    /// The first field that cannot be read, and why. It holds no value of the object.
+    /// The first field that cannot be deserialized, and why. Contains no value of the object.
     pub fault: Fault,
-    /// The message of its condition `Ready`, where its reason is that it cannot be read.
+    /// The message of its `Ready` condition, if that condition already has the reason `Unreadable`.
     pub reported: Option<String>,
 }
 
-/// What became of one object.
+/// The outcome of deserializing one object.
 #[derive(Clone, Debug)]
 pub(crate) enum Item<K> {
-    /// It was read.
+    /// It was deserialized.
     Readable(K),
-    /// It cannot be read.
+    /// It cannot be deserialized.
     Unreadable(Box<Unreadable>),
 }
 
 impl<K> Item<K> {
-    /// The object, where it could be read.
+    /// Returns the object, or `None` when it could not be deserialized.
     pub(crate) fn readable(self) -> Option<K> {
         match self {
             Self::Readable(object) => Some(object),
@@ -54,7 +54,7 @@ impl<K> Item<K> {
 }
 
 impl<K: DeserializeOwned> Item<K> {
-    /// Reads an object; never fails.
+    /// Deserializes an object; never fails.
     pub(crate) fn read(object: &Value) -> Self {
         let unreadable = |fault| {
             let (metadata, told) = (identity(object), reported_message(object));
@@ -70,7 +70,8 @@ impl<K: DeserializeOwned> Item<K> {
         }
     }
 
-    /// Reads an object's text; never fails, and never spends more memory than one object may take.
+    /// Deserializes an object's JSON text. Never fails, and never uses more memory than one object
+    /// may take.
     fn read_text(text: &str) -> Self {
         let too_much = object_size::fault(text.as_bytes(), object_size::OF_OBJECT);
         let tree = if too_much.is_none() { serde_json::from_str::<Value>(text).ok() } else { None };
@@ -82,15 +83,15 @@ impl<K: DeserializeOwned> Item<K> {
     }
 }
 
-// Of a watch's event the type comes first, as the API server writes it: else the object would have been
-// read before this is asked.
+// In a watch event the API server writes the type before the object; otherwise the object would
+// already have been parsed before this is called.
 impl<'de, K: DeserializeOwned> Deserialize<'de> for Item<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Box::<RawValue>::deserialize(deserializer).map(|it| Self::read_text(it.get()))
     }
 }
 
-/// What is read of an object that is too much to be read.
+/// The fields that are read of an object too large to be parsed.
 #[derive(Default, Deserialize)]
 struct Outline<'a> {
     #[serde(default)]
@@ -99,7 +100,7 @@ struct Outline<'a> {
     status: Option<&'a RawValue>,
 }
 
-/// The fields of the metadata that tell an object from others.
+/// The metadata fields that identify an object.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Identity {
@@ -115,7 +116,7 @@ impl<'a> Outline<'a> {
         serde_json::from_str(text).unwrap_or_default()
     }
 
-    /// The object, with that said of it.
+    /// Converts the outline into an unreadable object with that fault message.
     fn unreadable(self, message: String) -> Unreadable {
         let Identity { namespace, name, uid, resource_version, generation } = self.metadata;
         let metadata = ObjectMeta {
@@ -155,7 +156,7 @@ impl<K: Resource<DynamicType = ()>> Resource for Item<K> {
         K::plural(&())
     }
 
-    // Without it, Secrets that are wanted as metadata would be listed with their content.
+    // Without this, Secrets cached as metadata would be listed with their content.
     fn metadata_api() -> bool {
         K::metadata_api()
     }
@@ -175,7 +176,8 @@ impl<K: Resource<DynamicType = ()>> Resource for Item<K> {
     }
 }
 
-/// What tells one object from another, read field by field: the rest may be what is unreadable.
+/// Extracts the identifying metadata field by field, as the rest may be what cannot be
+/// deserialized.
 fn identity(object: &Value) -> ObjectMeta {
     let metadata = &object["metadata"];
     let text = |name: &str| metadata[name].as_str().map(str::to_owned);
@@ -195,7 +197,7 @@ fn reported_message(object: &Value) -> Option<String> {
     Some(ready["message"].as_str()?.to_owned())
 }
 
-/// The place, and the type that is expected there; not the value, which may be anything.
+/// Returns the path and the expected type, but not the value, which may be confidential.
 fn fault(error: &serde_path_to_error::Error<serde_json::Error>) -> Fault {
     let said = error.inner().to_string();
     let missing = said.strip_prefix("missing field `").and_then(|it| it.split('`').next());
@@ -208,7 +210,7 @@ fn fault(error: &serde_path_to_error::Error<serde_json::Error>) -> Fault {
     Fault::new(truncated(&printable(&error.path().to_string()), 200), printable(&message))
 }
 
-/// The first field that nests too deep, cut to what names it.
+/// Returns the path of the first field that nests too deep, shortened to its beginning.
 fn too_deep(object: &Value) -> Option<String> {
     let fields = object.as_object()?.iter().filter(|(name, _)| *name != "metadata");
     fields.into_iter().find_map(|(name, value)| {
@@ -220,7 +222,8 @@ fn too_deep(object: &Value) -> Option<String> {
     })
 }
 
-/// Whether a value has more than `levels` levels; `path` is then the way down, innermost first.
+/// Returns whether a value has more than `levels` levels; `path` is then the path down, innermost
+/// first.
 fn descend(value: &Value, levels: usize, path: &mut Vec<String>) -> bool {
     let mut below = |step: String, child: &Value| {
         let is_deep = levels == 0 || descend(child, levels - 1, path);
@@ -257,7 +260,7 @@ mod tests {
         (0..levels).fold(json!("x"), |inner, _| json!({ "a": inner }))
     }
 
-    /// The fault of an object that cannot be read.
+    /// Returns the fault of an object that cannot be deserialized.
     fn shown(object: &Value) -> String {
         match Item::<Pod>::read(object) {
             Item::Readable(_) => "readable".into(),
@@ -319,7 +322,7 @@ mod tests {
         let mut object = pod(&json!({ "containers": [] }));
         let ready = json!({ "type": "Ready", "reason": REASON, "message": "told" });
         object["status"] = json!({ "conditions": [ready] });
-        // 700 KiB, of which each 7 bytes are a tree of their own.
+        // 700 KiB, of which every 7 bytes are a tree of their own.
         object["spec"]["x"] = Value::Array(vec![json!({ "": 0 }); 100_000]);
         let list = json!({ "metadata": {}, "items": [object, pod(&json!({ "containers": [] }))] });
         let list: ObjectList<Item<Pod>> = serde_json::from_str(&list.to_string()).unwrap();

@@ -1,9 +1,9 @@
-//! The keys of indexes.
+//! Index types of the object caches.
 
 use operator_core::object_key::Key;
 
-/// The keys under which an object is also found.
+/// Maps an object to the index keys under which it is listed.
 pub type Index<K> = Box<dyn Fn(&K) -> Vec<Key> + Send + Sync>;
 
-/// Names that a cached object is also found under.
+/// The name of an index.
 pub type IndexName = &'static str;

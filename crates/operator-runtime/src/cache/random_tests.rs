@@ -1,6 +1,6 @@
-//! Whatever objects a definition accepts: no list and no watch ends because of one of them.
+//! Property test: no object that a CRD accepts ends a list or a watch.
 //!
-//! Lists and watches come over the client of the operators, into the caches of the operators.
+//! Lists and watches go through the operators' own client into their caches.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,12 +28,12 @@ mod accepted;
 
 use accepted::{accepted, any_json, extremes, minimal};
 
-/// Why each of the objects cannot be read, in their order; `None` where it can.
+/// Why each of the objects cannot be deserialized, in their order; `None` when it can.
 type Faults = Vec<Option<String>>;
-/// What a cache of one kind makes of objects beside a good one.
+/// Returns the faults of objects of one kind in a cache, next to a valid one.
 type Reader = fn(good: &Value, objects: &[Value]) -> Faults;
 
-/// Each kind that the operators serve.
+/// Every kind that the operators serve.
 const OWN: [(&str, Reader); 10] = [
     ("OpenStackAnsibleEE", faults::<ansibleee::AnsibleEe>),
     ("OpenStackBaremetalSet", faults::<baremetal::BaremetalSet>),
@@ -47,8 +47,7 @@ const OWN: [(&str, Reader); 10] = [
     ("NovaExternalCompute", faults::<nova::ExternalCompute>),
 ];
 
-/// Each kind of others that is watched, and an object of it: what their definitions accept is theirs
-/// to change.
+/// Every foreign kind that is watched, with a sample object; the CRDs of these kinds may change.
 fn foreign() -> [(Reader, Value); 14] {
     let aspects = json!([{ "type": "Ready", "status": "True", "lastTransitionTime": null }]);
     let address = json!({ "network": "n", "subnet": "s", "address": "192.0.2.1", "vlan": 7 });
@@ -114,7 +113,7 @@ fn schema(kind: &str) -> Value {
     of_kind["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone()
 }
 
-/// The object as the API server stores it.
+/// Returns the object as the API server stores it.
 fn stored<K: Watchable>(object: &Value, name: &str, version: usize) -> Value {
     let mut object = object.clone();
     object["apiVersion"] = json!(K::api_version(&()));
@@ -125,8 +124,8 @@ fn stored<K: Watchable>(object: &Value, name: &str, version: usize) -> Value {
     object
 }
 
-/// A client of an API server that has the first half of the objects in its first list, and tells the
-/// others by the first watch.
+/// Returns a client of an API server that lists the first half of the objects and reports the
+/// others in the first watch.
 fn serving<K: Watchable>(objects: &[Value]) -> Client {
     let (listed, told) = objects.split_at(objects.len() / 2);
     let list = json!({
@@ -135,7 +134,8 @@ fn serving<K: Watchable>(objects: &[Value]) -> Client {
         "metadata": { "resourceVersion": "1000000" },
         "items": listed,
     });
-    // In the API server's order of fields: an object is read from its text, which it must not wait for.
+    // In the API server's field order, because an object is parsed from its text as soon as it is
+    // reached.
     let event = |it: &Value| format!("{{\"type\":\"ADDED\",\"object\":{it}}}\n");
     let (list, events) = (list.to_string(), told.iter().map(event).collect::<String>());
     let watches = Arc::new(AtomicUsize::new(0));
@@ -153,7 +153,8 @@ fn serving<K: Watchable>(objects: &[Value]) -> Client {
     client_over(service, "ns", &Metrics::new("test"))
 }
 
-/// What a cache of the kind makes of the objects, a good one being listed and one being told at last.
+/// Returns the faults of the objects in a cache of the kind; valid objects are listed and watched
+/// last.
 fn faults<K: Watchable>(good: &Value, objects: &[Value]) -> Faults {
     let half = objects.len() / 2;
     let all: Vec<Value> = [good]
@@ -200,7 +201,7 @@ fn config(cases: u32) -> Config {
     Config { cases, failure_persistence: None, ..Config::default() }
 }
 
-/// The faults that no author of an object can be told from its definition: all but the depth.
+/// Faults that are not visible from a CRD: all but the nesting depth.
 fn unexpected(faults: &Faults) -> BTreeSet<&str> {
     let faults = faults.iter().flatten().map(String::as_str);
     faults.filter(|it| !it.ends_with("is nested deeper than 64 levels")).collect()
@@ -264,7 +265,7 @@ fn random_objects_of_others_stop_no_list() {
     }
 }
 
-/// The sample, with any JSON in place of up to three of its parts.
+/// Generates the sample with arbitrary JSON in place of up to three of its parts.
 fn changed(sample: Value) -> BoxedStrategy<Value> {
     let mut places = Vec::new();
     collect(&sample, "", &mut places);
@@ -284,7 +285,7 @@ fn changed(sample: Value) -> BoxedStrategy<Value> {
     changes.prop_map(change).boxed()
 }
 
-/// The pointers to all parts of a value but itself.
+/// Returns the JSON pointers to all parts of a value except itself.
 fn collect(value: &Value, path: &str, places: &mut Vec<String>) {
     let parts: Vec<(String, &Value)> = match value {
         Value::Object(fields) => fields.iter().map(|(name, it)| (name.clone(), it)).collect(),

@@ -1,15 +1,15 @@
-//! The objects of a cache, and which of them may be believed: no I/O, so that any order of watch
-//! events and answers can be tested.
+//! The objects of a cache and the rules for which version of them is current. No I/O, so that every
+//! order of watch events and write responses can be tested.
 //!
-//! A watch tells the changes of its kind in the order of their resource versions. So what it has
-//! told up to a version is the whole truth up to there: an answer to a write that is not newer
-//! brings nothing, and one that is newer must be told by the watch once it gets there, or its object
-//! is gone. That needs no memory of what was deleted, and no clock.
+//! A watch reports the changes of its kind in the order of their resource versions. So what it has
+//! reported up to a version is complete up to there. The response to a write that is not newer adds
+//! nothing. One that is newer must be reported by the watch once it gets there; otherwise its
+//! object is gone. This needs no tombstones and no clock.
 //!
-//! An etcd that was restored from a backup begins again at an older version. A watch and its lists
-//! contradict then what they have told before, which they never do otherwise: a list is read from a
-//! quorum after it was asked for, so it is not older than what was known by then, and a watch goes
-//! only forward. What contradicts is the truth, and what was known before counts for nothing.
+//! An etcd restored from a backup continues from an older version. Its watches and lists then
+//! contradict what they reported before, which never happens otherwise: a list is a quorum read
+//! made after it was requested, so it is not older than what was known by then, and a watch only
+//! moves forward. Contradicting data therefore replaces everything known before.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,13 +22,14 @@ use operator_core::object_key::Key;
 use super::item::{Item, Unreadable};
 use super::key::{Index, IndexName};
 
-/// An object before and after a change, as far as it could be read.
+/// An object before and after a change; a side is `None` when it is absent or cannot be
+/// deserialized.
 pub(super) struct Change<K> {
     pub(super) old: Option<Arc<K>>,
     pub(super) new: Option<Arc<K>>,
 }
 
-/// An object that is there.
+/// An object that exists in the cache.
 enum Held<K> {
     Readable(Arc<K>),
     Unreadable(Arc<Unreadable>),
@@ -57,25 +58,26 @@ impl<K: Resource<DynamicType = ()>> Held<K> {
     }
 }
 
-/// A list that is going on.
+/// A relist in progress.
 #[derive(Default)]
 struct Relist {
-    /// What it has brought so far.
+    /// Keys that the list has delivered so far.
     seen: BTreeSet<Key>,
-    /// What answers to own writes have brought meanwhile: the list may have been made before.
+    /// Keys that responses to own writes have delivered since the relist began: the list may be
+    /// older.
     answered: BTreeSet<Key>,
-    /// The latest version that it has brought: the list itself is at least of that version.
+    /// The latest version that the list has delivered; the list itself is at least that recent.
     newest: u64,
 }
 
-/// How far a watch has come.
+/// Progress of one watch.
 #[derive(Default)]
 struct Watch {
-    /// Its namespace; `None` is all of them.
+    /// Its namespace; `None` means all.
     namespace: Option<String>,
-    /// The version up to which it has told everything.
+    /// The version up to which it has reported everything.
     reported: u64,
-    /// Answers to own writes that it has still to tell.
+    /// Responses to own writes that it has yet to report.
     answers: BTreeSet<(u64, Key)>,
     relist: Option<Relist>,
     is_synced: bool,
@@ -86,10 +88,12 @@ impl Watch {
         self.namespace.as_ref().is_none_or(|it| *it == key.namespace)
     }
 
-    /// Whether what the watch tells of an object cannot be where the cache has that version of it.
+    /// Returns whether the reported version of an object is impossible given the cached version
+    /// `held`.
     ///
-    /// It would have told that version before, or the cache has a later one. That is usual only of an
-    /// answer that the watch has still to tell, and of a list only where it came since the list began.
+    /// Either the watch should have reported that version before, or the cache has a later one. The
+    /// latter is normal only for a response that the watch has yet to report, and for a list only
+    /// if the response arrived after the list began.
     fn contradicts(&self, key: &Key, held: Option<u64>, version: u64) -> bool {
         let is_untold = held.is_some_and(|it| self.answers.contains(&(it, key.clone())));
         let is_usual = is_untold && self.relist.as_ref().is_none_or(|it| it.answered.contains(key));
@@ -97,7 +101,8 @@ impl Watch {
         held != Some(version) && is_older && !is_usual
     }
 
-    /// Etcd is at an older version than it was: nothing is told yet, and the answers are of no world.
+    /// Resets the progress: etcd went back to an older version, so nothing is reported yet and the
+    /// pending responses are void.
     fn begin_again(&mut self) {
         self.reported = 0;
         self.answers.clear();
@@ -106,12 +111,13 @@ impl Watch {
         }
     }
 
-    /// The watch has told a version of the object: answers up to it are confirmed or outdated.
+    /// Records that the watch has reported a version of the object: responses up to it are
+    /// confirmed or outdated.
     fn confirm(&mut self, key: &Key, version: u64) {
         self.answers.retain(|(answered, of)| of != key || *answered > version);
     }
 
-    /// The answers that the watch should have told by now, and did not.
+    /// Removes and returns the responses that the watch should have reported by now but did not.
     fn untold(&mut self) -> Vec<(u64, Key)> {
         let untold = self.answers.iter().filter(|(version, _)| *version <= self.reported);
         let untold: Vec<(u64, Key)> = untold.cloned().collect();
@@ -123,9 +129,9 @@ impl Watch {
 /// All objects of one kind, with their indexes.
 pub(super) struct Store<K> {
     objects: BTreeMap<Key, Held<K>>,
-    /// Which of them cannot be read.
+    /// Keys of the objects that cannot be deserialized.
     unreadable: BTreeSet<Key>,
-    /// Index name → key in the index → objects.
+    /// Index name and index key → object keys.
     indexed: BTreeMap<(IndexName, Key), BTreeSet<Key>>,
     indexes: Vec<(IndexName, Index<K>)>,
     watches: Vec<Watch>,
@@ -142,7 +148,7 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
         }
     }
 
-    /// Expects events of one watch for each of these namespaces; `None` is all of them.
+    /// Expects the events of one watch per namespace; `None` means all namespaces.
     pub(super) fn open(&mut self, namespaces: Vec<Option<String>>) {
         let open = |namespace| Watch { namespace, ..Watch::default() };
         self.watches = namespaces.into_iter().map(open).collect();
@@ -156,7 +162,8 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
         self.objects.values().filter_map(Held::readable).cloned().collect()
     }
 
-    /// Why the object of that key cannot be read; `None` where it can, or is not there.
+    /// Returns why the object with that key cannot be deserialized. Returns `None` when it can, or
+    /// does not exist.
     pub(super) fn unreadable(&self, key: &Key) -> Option<Arc<Unreadable>> {
         match self.objects.get(key)? {
             Held::Readable(_) => None,
@@ -164,7 +171,7 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
         }
     }
 
-    /// All objects that cannot be read.
+    /// Returns all objects that cannot be deserialized.
     pub(super) fn all_unreadable(&self) -> Vec<Arc<Unreadable>> {
         self.unreadable.iter().filter_map(|it| self.unreadable(it)).collect()
     }
@@ -174,21 +181,22 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
         keys.into_iter().flatten().filter_map(|it| self.get(it)).collect()
     }
 
-    /// How many watches have not delivered their first list yet.
+    /// Returns the number of watches that have not delivered their first list yet.
     pub(super) fn pending(&self) -> usize {
         self.watches.iter().filter(|it| !it.is_synced).count()
     }
 
-    /// Takes in the answer to an own write.
+    /// Absorbs the response to an own write. Returns `None` when it changes nothing.
     pub(super) fn answer(&mut self, object: Item<K>) -> Option<Change<K>> {
         let key = Key::of(&object);
         let Some(version) = version(object.meta()) else { return self.put(object) };
         let Some(watch) = self.watches.iter_mut().find(|it| it.covers(&key)) else {
-            // No watch would ever correct it; before the watches are opened, their lists will.
+            // No watch covers the object, so none would ever correct it. Before the watches are
+            // opened it is safe: their first lists will.
             return if self.watches.is_empty() { self.put(object) } else { None };
         };
         if version <= watch.reported {
-            // The watch has been there: what it told since holds, be it a deletion.
+            // The watch is already past this version, so its later reports hold, even a deletion.
             return None;
         }
         watch.answers.insert((version, key.clone()));
@@ -198,7 +206,7 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
         self.put(object)
     }
 
-    /// Takes in what a watch tells.
+    /// Applies a watch event and returns the resulting changes.
     pub(super) fn take(&mut self, watch: usize, event: Event<Item<K>>) -> Vec<Change<K>> {
         if self.watches.len() <= watch {
             return Vec::new();
@@ -233,7 +241,7 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
         }
     }
 
-    /// Takes in an object that a watch or its list tells.
+    /// Applies an object reported by a watch or its list.
     fn report(&mut self, watch: usize, object: Item<K>) -> Option<Change<K>> {
         object.meta().name.as_ref()?;
         let key = Key::of(&object);
@@ -246,7 +254,7 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
         self.put(object)
     }
 
-    /// The watch has told that version of an object, and with it everything before.
+    /// Records that the watch has reported that version of an object, and so everything before it.
     fn advance(&mut self, watch: usize, (key, version): &(Key, u64)) -> Vec<Change<K>> {
         let watch = &mut self.watches[watch];
         if *version < watch.reported {
@@ -258,10 +266,10 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
         self.disbelieve(untold)
     }
 
-    /// Removes what the relist did not bring: `kube` reports no deletion for it.
+    /// Removes what the relist did not deliver: `kube` reports no deletion for it.
     ///
-    /// What own writes brought meanwhile stays until the watch has come to its version: the list may
-    /// be older than the write.
+    /// Objects that own writes delivered meanwhile stay until the watch has reached their version:
+    /// the list may be older than the write.
     fn finish_relist(&mut self, watch: usize) -> Vec<Change<K>> {
         let watch = &mut self.watches[watch];
         let Some(relist) = watch.relist.take() else { return Vec::new() };
@@ -277,7 +285,8 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
         changes
     }
 
-    /// Removes objects that the cache has from answers alone although the watch is past them.
+    /// Removes objects that are known only from write responses although the watch is past their
+    /// version.
     fn disbelieve(&mut self, untold: Vec<(u64, Key)>) -> Vec<Change<K>> {
         let is_still_so = |store: &Self, (answered, key): &(u64, Key)| {
             store.objects.get(key).is_some_and(|it| version(it.meta()) == Some(*answered))
@@ -292,7 +301,7 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
     }
 
     fn put(&mut self, object: Item<K>) -> Option<Change<K>> {
-        // What has no name is no object.
+        // Without a name it is not an object.
         object.meta().name.as_ref()?;
         let key = Key::of(&object);
         let held = self.objects.get(&key);
@@ -302,7 +311,7 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
         Some(self.replace(key, object))
     }
 
-    /// Puts an object in the place of whatever is known under its name.
+    /// Replaces whatever is known under that key.
     fn replace(&mut self, key: Key, object: Item<K>) -> Change<K> {
         let old = self.objects.get(&key).and_then(Held::readable).cloned();
         let object = Held::of(object);
@@ -317,7 +326,7 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
         Change { old, new }
     }
 
-    /// Removes an object unless another one of its name has been made since.
+    /// Removes an object, unless it was recreated under the same name with another UID.
     fn remove_instance(&mut self, key: &Key, uid: Option<&str>) -> Option<Change<K>> {
         let is_it = self.objects.get(key)?.meta().uid.as_deref() == uid || uid.is_none();
         if is_it { self.remove(key) } else { None }
@@ -352,10 +361,11 @@ fn version(object: &ObjectMeta) -> Option<u64> {
     object.resource_version.as_ref()?.parse().ok()
 }
 
-/// Whether `new` may replace `old`: another object of the name, or a later version.
+/// Returns whether `new` may replace `old`: its version is later, or one of the versions is not a
+/// number.
 ///
-/// Kubernetes promises since 1.35 that resource versions of one kind compare as integers, and etcd
-/// gave that before.
+/// Kubernetes guarantees since 1.35 that resource versions of one kind compare as integers; etcd
+/// already ensured it before.
 fn is_newer(old: &ObjectMeta, new: &ObjectMeta) -> bool {
     match (version(old), version(new)) {
         (Some(old), Some(new)) => new > old,

@@ -1,4 +1,4 @@
-//! What a cache believes after each order of watch events and answers to own writes.
+//! Tests of the store: its content after each order of watch events and responses to own writes.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::runtime::watcher::Event;
@@ -7,13 +7,13 @@ use serde_json::json;
 
 use super::*;
 
-/// What may reach a store.
+/// An input of a store.
 enum Input {
     Told(Event<Item<ConfigMap>>),
     Answer(Item<ConfigMap>),
 }
 
-/// `name/uid@version`.
+/// Creates an object from `name/uid@version`.
 fn object(text: &str) -> ConfigMap {
     let (name, rest) = text.split_once('/').unwrap();
     let (uid, version) = rest.split_once('@').unwrap();
@@ -23,7 +23,7 @@ fn object(text: &str) -> ConfigMap {
     serde_json::from_value(json!({ "metadata": metadata })).unwrap()
 }
 
-/// The same as an item; it cannot be read where its name begins with `bad`.
+/// The same as an item; it is unreadable if its name begins with `bad`.
 fn item(text: &str) -> Item<ConfigMap> {
     let mut object = serde_json::to_value(object(text)).unwrap();
     if text.starts_with("bad") {
@@ -41,7 +41,8 @@ fn shown(object: &ConfigMap) -> String {
     )
 }
 
-/// `apply`, `delete`, `item` and `answer` with an object; `list` and `done` around items.
+/// Parses an input: `apply`, `delete`, `item` and `answer` with an object; `list` and `done` around
+/// items.
 fn input(text: &str) -> Input {
     let told =
         |event: fn(Item<ConfigMap>) -> Event<Item<ConfigMap>>, it| Input::Told(event(item(it)));
@@ -61,7 +62,7 @@ fn store() -> Store<ConfigMap> {
     store
 }
 
-/// What the store holds after these inputs.
+/// Returns the content of the store after these inputs.
 fn after(store: &mut Store<ConfigMap>, inputs: &[&str]) -> Vec<String> {
     for text in inputs {
         match input(text) {
@@ -176,9 +177,9 @@ fn a_cache_believes_the_watch_and_what_is_newer_than_it() {
 fn an_answer_that_the_watch_passes_without_telling_it_is_gone() {
     let mut store = store();
     assert_eq!(after(&mut store, &["list", "done", "answer a/1@5"]), ["a/1@5"]);
-    // Another object's later version: the watch would have told a/1@5 before.
+    // Another object's later version: the watch should have reported a/1@5 before.
     assert_eq!(after(&mut store, &["apply b/2@9"]), ["b/2@9"]);
-    // One that it has told stays, however far it goes.
+    // A confirmed object stays, however far the watch advances.
     assert_eq!(after(&mut store, &["answer b/2@11", "apply b/2@11", "apply c/3@12"]).len(), 2);
 }
 
@@ -258,7 +259,7 @@ fn what_cannot_be_read_is_known_by_name_until_it_can_be_or_goes() {
     assert_eq!(names(&store), ["bad"]);
 }
 
-/// A watch's event alone.
+/// Applies a watch event alone.
 fn input_item(text: &str) -> Event<Item<ConfigMap>> {
     match input(text) {
         Input::Told(event) => event,
@@ -339,13 +340,13 @@ fn after_a_restore_of_etcd_the_cache_goes_back_with_it() {
     }
 }
 
-/// An etcd with one watch, which can be taken back to a backup.
+/// A fake etcd with one watch, which can be restored from a backup.
 #[derive(Clone, Default)]
 struct Etcd {
     version: u64,
     /// Name → UID and version.
     objects: BTreeMap<u8, (u64, u64)>,
-    /// What the watch has still to tell, and answers that are still on their way.
+    /// Events that the watch has yet to report, and responses still in flight.
     events: Vec<String>,
     answers: Vec<String>,
 }
@@ -373,17 +374,17 @@ impl Etcd {
     }
 }
 
-/// One thing that happens; the number chooses the object.
+/// One step of the simulation; the number selects the object.
 #[derive(Clone, Copy, Debug)]
 enum Deed {
     Foreign(u8),
     Own(u8),
     Delete(u8),
-    /// An own write whose answer comes later, in whatever order.
+    /// An own write whose response arrives later, in any order.
     OwnLate(u8),
     Answer(prop::sample::Index),
     Hear,
-    /// The watch is cut; an own write falls before or after the list is made.
+    /// The watch is interrupted; an own write happens before or after the list is made.
     Relist(u8, bool),
     Backup,
     Restore,
@@ -403,7 +404,7 @@ fn deed() -> impl Strategy<Value = Deed> {
     ]
 }
 
-/// The watch is opened anew: a list of everything, and an own write meanwhile.
+/// Reopens the watch: a list of everything, with an own write in between.
 fn relist(etcd: &mut Etcd, store: &mut Store<ConfigMap>, meanwhile: Option<(u8, bool)>) {
     after(store, &["list"]);
     let is_before = meanwhile.is_some_and(|it| it.1);
@@ -425,7 +426,7 @@ fn relist(etcd: &mut Etcd, store: &mut Store<ConfigMap>, meanwhile: Option<(u8, 
     after(store, &["done"]);
 }
 
-/// Etcd, its backup and a cache that hears of it.
+/// A fake etcd, its backup and the store that follows it.
 struct Scene {
     etcd: Etcd,
     backup: Etcd,
@@ -482,7 +483,7 @@ proptest! {
             scene.happen(deed);
         }
         let Scene { mut etcd, mut store, .. } = scene;
-        // One more change of another object, so that the watch gets past every answer.
+        // One more change of another object, so that the watch advances past every response.
         etcd.write(9);
         let events = std::mem::take(&mut etcd.events);
         for event in &events {

@@ -1,4 +1,4 @@
-//! What others notice of a cache: its changes, its first lists, and what it keeps of an object.
+//! Tests of a cache from the outside: its changes, its first lists, and what it keeps of an object.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,20 +1,20 @@
-//! What a request does, told from its method and path: for metrics, never for decisions.
+//! Classifies a request by its method and path: for metrics, never for decisions.
 
 use http::{Method, Request, header::CONTENT_TYPE};
 
-/// A request in the API server's own words.
+/// A request in terms of the Kubernetes API.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Call {
     /// `get`, `list`, `watch`, `create`, `apply`, `patch`, …
     pub verb: &'static str,
     /// Plural, group and subresource, as in `jobs.batch/status`; empty for other paths.
     pub resource: String,
-    /// Whether the answer goes on for as long as the caller listens.
+    /// Whether the response is a stream that lasts as long as the caller reads it.
     pub streams: bool,
 }
 
 impl Call {
-    /// Reads a request's method, path and content type.
+    /// Classifies a request by its method, path and content type.
     pub fn of<B>(request: &Request<B>) -> Self {
         let uri = request.uri();
         let asks = |option: &str| uri.query().is_some_and(|it| it.split('&').any(|p| p == option));
@@ -47,7 +47,7 @@ fn method(method: &Method) -> &'static str {
     if *method == Method::GET { "get" } else { "other" }
 }
 
-/// The resource that a path addresses, and whether it is one object of it.
+/// Returns the resource that a path addresses, and whether it is a single object.
 fn resource(path: &str) -> Option<(String, bool)> {
     let parts: Vec<&str> = path.split('/').filter(|it| !it.is_empty()).collect();
     let (group, rest) = match parts.as_slice() {

@@ -1,16 +1,16 @@
-//! Bounds how deep the API server's answers nest, so that no object makes a whole list unreadable.
+//! Limits the nesting of API server responses, so that no object makes a whole list unreadable.
 //!
-//! `serde_json` refuses text that nests deeper than 128 levels, and the refusal is about the whole
-//! answer. No schema bounds the depth of free-form fields. So what lies deeper than [`MAX_DEPTH`] is
-//! left out while the answer comes in; the object is still too deep for a cache, which then names
-//! the object and the field.
+//! `serde_json` rejects text that nests deeper than 128 levels, and the error concerns the whole
+//! response. No schema limits the depth of free-form fields. So everything deeper than
+//! [`MAX_DEPTH`] is removed while the response streams in. The object is still too deep for a
+//! cache, which then reports the object and the field.
 
 use axum::body::Bytes;
 
-/// How many levels of an answer are kept; a list adds three to those of its objects.
+/// Number of levels of a response that are kept; a list adds three to those of its objects.
 pub(super) const MAX_DEPTH: usize = 100;
 
-/// Leaves out what lies too deep in a stream of JSON texts, over any cut into chunks.
+/// Removes what nests too deep from a stream of JSON texts, however it is split into chunks.
 #[derive(Debug, Default)]
 pub(crate) struct Pruner {
     depth: usize,
@@ -19,7 +19,7 @@ pub(crate) struct Pruner {
 }
 
 impl Pruner {
-    /// The chunk without what lies too deep; unchanged, and not copied, where nothing does.
+    /// Returns the chunk without what nests too deep; unchanged and not copied when nothing does.
     pub(crate) fn prune(&mut self, chunk: Bytes) -> Bytes {
         let Some(first) = chunk.iter().position(|byte| !self.keeps(*byte)) else { return chunk };
         let mut kept = Vec::with_capacity(chunk.len());
@@ -28,9 +28,9 @@ impl Pruner {
         kept.into()
     }
 
-    /// Takes in the next byte; false where it lies too deep.
+    /// Processes the next byte and returns whether it is kept.
     ///
-    /// A container at the limit keeps its brackets and loses what is between them.
+    /// A container at the limit keeps its brackets and loses its content.
     fn keeps(&mut self, byte: u8) -> bool {
         let before = self.depth;
         if self.in_string {
@@ -55,7 +55,7 @@ mod tests {
 
     use super::*;
 
-    /// What is left of a text that comes in chunks of that size.
+    /// Returns what is kept of a text that arrives in chunks of that size.
     fn pruned(text: &str, chunk: usize) -> String {
         let mut pruner = Pruner::default();
         let chunks = text.as_bytes().chunks(chunk.max(1));

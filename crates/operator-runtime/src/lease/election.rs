@@ -1,24 +1,24 @@
-//! The judgement of an election: what a replica does with the Lease that it sees.
+//! The pure decision of an election: what a replica does with the Lease it sees.
 
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
 
-/// What the election needs of a Lease.
+/// The fields of a Lease that the election uses.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct LeaseView {
-    /// Who holds it; `None` once it was released.
+    /// The current holder; `None` after a release.
     pub holder: Option<String>,
-    /// How long others wait after the record last changed.
+    /// How long other replicas wait after the last change of the record.
     pub duration: Duration,
-    /// How often the holder changed.
+    /// Number of changes of the holder.
     pub transitions: i32,
-    /// Optimistic lock; it changes with the record.
+    /// The resource version, used as optimistic lock; it changes with the record.
     pub resource_version: String,
 }
 
 impl LeaseView {
-    /// The view of an object.
+    /// Extracts the view from a Lease object.
     pub fn of(lease: &Lease) -> Self {
         let spec = lease.spec.as_ref();
         let seconds = spec.and_then(|it| it.lease_duration_seconds).unwrap_or_default();
@@ -31,23 +31,24 @@ impl LeaseView {
     }
 }
 
-/// The times of an election.
+/// The timing of an election.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
-    /// How long others wait after the record last changed.
+    /// How long other replicas wait after the last change of the record.
     pub lease: Duration,
-    /// How often the leader renews: this, not the followers, makes the writes.
+    /// Interval at which the leader renews; it determines the write rate, as followers do not
+    /// write.
     pub renew: Duration,
-    /// How often a follower looks, and the pause after a failed request.
+    /// Interval at which a follower reads, and the delay after a failed request.
     pub retry: Duration,
-    /// How long a leader leads after the start of its last successful write; below `lease`.
+    /// How long a leader leads after sending its last successful write; less than `lease`.
     pub deadline: Duration,
-    /// How long one request of the election may take: several fit into the deadline.
+    /// Time limit of one request of the election; several fit into the deadline.
     pub request: Duration,
 }
 
 impl Timing {
-    /// The times of an election with a Lease of that duration.
+    /// Derives the timing from the Lease duration.
     pub fn of(lease: Duration) -> Self {
         Self {
             lease,
@@ -59,35 +60,35 @@ impl Timing {
     }
 }
 
-/// What to do with the Lease now.
+/// What a replica does next with the Lease.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Step {
-    /// Write ourselves in as the new holder.
+    /// Write ourselves as the new holder.
     Acquire,
-    /// Write a new time of renewal.
+    /// Write a new renewal time.
     Renew,
     /// Look again after that time.
     Wait(Duration),
-    /// Write the holder out: the process ends.
+    /// Clear the holder, because the process ends.
     Release,
 }
 
 /// What one replica knows of the Lease.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
-    /// The record; `None` where there is no Lease yet.
+    /// The record; `None` when there is no Lease yet.
     pub lease: Option<&'a LeaseView>,
-    /// How long ago, by this process's own clock, the record was first seen as it is now.
+    /// Time since the record was first seen in its current form, by this process's own clock.
     pub since_change: Duration,
-    /// Whether the process ends.
+    /// Whether the process is shutting down.
     pub stopping: bool,
 }
 
-/// The next step of the replica called `me`.
+/// Returns the next step of the replica `me`.
 ///
 /// # Guarantees
 /// Another replica's record is taken over only after it did not change for its whole duration,
-/// measured here: the times written in the record are never compared with a local clock.
+/// measured locally: the times in the record are never compared with a local clock.
 ///
 /// # Assumptions
 /// `me` is unique per process, not only per replica.

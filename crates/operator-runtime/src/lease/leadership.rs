@@ -1,25 +1,25 @@
-//! Whether this process may write, and since which term.
+//! The leadership state of this process and its term.
 
 use tokio::{sync::watch, time::Instant};
 
 /// Whether this process may write.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub enum Leadership {
-    /// Another process leads, or nobody.
+    /// Another process leads, or none.
     #[default]
     Following,
     /// This process leads.
     Leading {
-        /// Holder and number of transitions: unique for each time that anyone came to lead.
+        /// Holder and number of transitions: unique for each time that a process became leader.
         term: String,
-        /// When it ends unless renewed; `None` without election.
+        /// When the term ends unless renewed; `None` without election.
         until: Option<Instant>,
     },
 }
 
 impl Leadership {
-    /// The term in which this process may write now; checked against the clock, so that a process
-    /// that was stopped for a while does not trust what it knew before.
+    /// Returns the term in which this process may write now. It is checked against the clock, so
+    /// that a process that was suspended does not trust its last known state.
     pub fn term(&self) -> Option<&str> {
         match self {
             Self::Leading { term, until } if until.is_none_or(|it| Instant::now() < it) => {
@@ -29,17 +29,18 @@ impl Leadership {
         }
     }
 
-    /// Whether this process may write now.
+    /// Returns whether this process may write now.
     pub fn leads(&self) -> bool {
         self.term().is_some()
     }
 }
 
-/// Where [`Leadership`] is published: the receiver wakes when a term begins or ends, not at
-/// renewals.
+/// The channel that publishes [`Leadership`]: receivers are notified when a term begins or ends,
+/// not at renewals.
 pub type LeadershipWatch = watch::Receiver<Leadership>;
 
-/// Waits until this process leads; the term.
+/// Waits until this process leads, and returns the term; `None` when the election ended, or the
+/// term expired meanwhile.
 pub async fn leading(watch: &mut LeadershipWatch) -> Option<String> {
     let seen = watch.wait_for(Leadership::leads).await.ok()?;
     seen.term().map(ToOwned::to_owned)

@@ -1,4 +1,4 @@
-//! The requests of an election: one task, and a channel that says who leads.
+//! The requests of an election: one task, and a channel that publishes the leadership.
 
 use std::time::Duration;
 
@@ -26,14 +26,14 @@ use crate::{
 /// Takes part in the election of `namespace/name` as `me` until the process shuts down.
 ///
 /// # Guarantees
-/// [`Leadership::term`] is `Some` in at most one process at a time, as long as nobody else edits or
-/// deletes the Lease and clocks advance at the same rate within `(lease - deadline) / lease`.
-/// A leader makes three writes in the duration of a Lease; a follower only reads.
+/// [`Leadership::term`] is `Some` in at most one process at a time, provided that no other client
+/// edits or deletes the Lease and that clock rates differ by less than `(lease - deadline) /
+/// lease`. A leader makes three writes per Lease duration; a follower only reads.
 ///
 /// # Caveats
-/// A write that was sent in time may take effect late: what must not happen carries a
-/// resourceVersion or the term.
-/// The task ends only at shutdown; whoever holds its handle ends the process if it ends before.
+/// A write that was sent in time may take effect late: writes that must not do so carry a
+/// resourceVersion or the term. The task ends only at shutdown; the holder of its handle must end
+/// the process if it ends earlier.
 pub fn elect(
     client: Client,
     lease: (&str, &str),
@@ -74,7 +74,7 @@ struct Task {
     elector: Elector,
     /// The object as last read or written.
     object: Option<Lease>,
-    /// Whether `object` is what we wrote last, as far as we know.
+    /// Whether `object` is what this process wrote last, as far as it knows.
     fresh: bool,
     timing: Timing,
     started: Instant,
@@ -90,7 +90,7 @@ impl Task {
                 biased;
                 () = stop.requested() => break,
                 next = async { sleep(pause).await; self.turn().await } => pause = next,
-                // A term that runs out is announced at once, whatever request is under way.
+                // A term that expires is published at once, whatever request is in flight.
                 () = sleep_until(expired.unwrap_or_else(Instant::now)), if expired.is_some() => {
                     warn!(lease = self.name, "the term ran out without a renewal");
                     self.elector.expired();
@@ -104,11 +104,11 @@ impl Task {
         Ok(())
     }
 
-    /// One look at the Lease, one write where it is due, and the pause after it.
+    /// Reads the Lease, writes it if due, and returns the delay until the next turn.
     async fn turn(&mut self) -> Duration {
         if let Err(error) = self.advance().await {
             self.fresh = false;
-            // A lost race is how elections go; the next turn reads who won.
+            // Losing a race is normal in an election; the next turn reads who won.
             if error.is_conflict() {
                 debug!(lease = self.name, "{}", error.chain());
             } else {
@@ -123,7 +123,7 @@ impl Task {
     }
 
     async fn advance(&mut self) -> Result<()> {
-        // The leader needs no read: its optimistic lock tells it of others.
+        // The leader need not read: its optimistic lock detects other writers.
         if !(self.fresh && self.elector.holds()) {
             self.read().await?;
         }
@@ -160,7 +160,7 @@ impl Task {
         Ok(())
     }
 
-    /// Writes the holder out, so that nobody waits for a process that ended in order.
+    /// Clears the holder, so that other replicas do not wait for a process that shut down cleanly.
     async fn release(&mut self) {
         self.elector.stop();
         self.publish();
@@ -209,7 +209,7 @@ fn described(leadership: &Leadership) -> String {
     }
 }
 
-/// A request of the election, given up early enough for another try.
+/// Sends a request of the election with a time limit that leaves room for another attempt.
 async fn bounded<T>(
     what: &str,
     after: Duration,
@@ -221,7 +221,7 @@ async fn bounded<T>(
     }
 }
 
-/// The object to write: the one that was read, with only the election's fields changed.
+/// Renders the Lease to write: the one that was read, with only the election's fields changed.
 fn rendered(name: &str, seen: Option<Lease>, record: &LeaseView, step: Step) -> Lease {
     let mut lease = seen.unwrap_or_else(|| Lease {
         metadata: ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() },

@@ -1,4 +1,4 @@
-//! The election's task over a Lease that a small server keeps.
+//! Tests of the election's task against a small server with one Lease.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -68,7 +68,7 @@ impl Server {
             async move {
                 let (head, body) = request.into_parts();
                 let body = serde_json::from_slice(&body.collect_bytes().await?).unwrap_or_default();
-                // An answer is never instant, so that two replicas really race.
+                // Responses take time, so that two replicas really race.
                 sleep(Duration::from_millis(3)).await;
                 let (code, answer) = server.answer(&head.method, body);
                 let bytes = Full::new(Bytes::from(answer.to_string()));

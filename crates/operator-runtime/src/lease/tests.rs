@@ -1,4 +1,4 @@
-//! The election's judgement case by case, and two replicas over one record under arbitrary delays.
+//! Tests of the election's decisions, and of two replicas over one record under arbitrary delays.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -89,15 +89,15 @@ async fn a_term_is_not_trusted_after_its_end() {
     assert_eq!(leading.term(), None);
 }
 
-/// What happens next in the simulation.
+/// The next event of the simulation.
 enum Happening {
     Turn { who: usize },
     Arrives { who: usize, write: Option<LeaseView>, sent: u64 },
     Answered { who: usize, written: bool, record: Option<LeaseView>, sent: u64 },
 }
 
-/// Two electors over one record; every request and every answer takes its time in milliseconds from
-/// `delays`, and a delay of 0 loses the answer.
+/// Two electors over one record. `delays` gives the duration of every request and response in
+/// milliseconds; a delay of 0 loses the response.
 struct Simulation {
     electors: Vec<Elector>,
     /// Whether an elector's record was read or written since its last failure.
@@ -170,7 +170,7 @@ impl Simulation {
         }
     }
 
-    /// The replica's part: takes the answer in; the pause until its next turn.
+    /// The replica's side: absorbs a response and returns the delay until its next turn.
     fn answered(
         &mut self,
         who: usize,
@@ -191,7 +191,7 @@ impl Simulation {
         }
     }
 
-    /// The server's part: a write succeeds only on the version that its author had read.
+    /// The server's side: a write succeeds only on the version that its author had read.
     fn commit(&mut self, wanted: LeaseView) -> bool {
         let version = self.record.as_ref().map(|it| it.resource_version.clone());
         if wanted.resource_version != version.unwrap_or_default() {

@@ -8,7 +8,7 @@ use tracing::{debug, warn};
 use crate::error::{Error, Result};
 use crate::shutdown::{Shutdown, Trigger, shutdown};
 
-/// Tasks that must go on until they are told to end.
+/// Tasks that must run until shutdown is requested.
 #[derive(Debug)]
 pub struct TaskGroup {
     tasks: JoinSet<(String, Result<()>)>,
@@ -17,18 +17,18 @@ pub struct TaskGroup {
 }
 
 impl TaskGroup {
-    /// No tasks yet.
+    /// Creates an empty group.
     pub fn new() -> Self {
         let (trigger, shutdown) = shutdown();
         Self { tasks: JoinSet::new(), trigger, shutdown }
     }
 
-    /// When the tasks end.
+    /// Returns the signal at which the tasks must end.
     pub fn shutdown(&self) -> Shutdown {
         self.shutdown.clone()
     }
 
-    /// Runs a task until it is told to end.
+    /// Spawns a task that runs until shutdown is requested.
     pub fn spawn<F>(&mut self, name: impl Into<String>, task: F)
     where
         F: Future<Output = Result<()>> + Send + 'static,
@@ -37,7 +37,7 @@ impl TaskGroup {
         self.tasks.spawn(async move { (name, task.await) });
     }
 
-    /// Waits until any task ends, which none should before it is told to; cancel safe.
+    /// Waits until any task ends, which none should before shutdown; cancel safe.
     pub async fn first_end(&mut self) -> Error {
         match self.tasks.join_next().await {
             None => std::future::pending().await,
@@ -49,7 +49,7 @@ impl TaskGroup {
         }
     }
 
-    /// Tells the tasks to end and waits for them, at most for `grace`.
+    /// Requests the shutdown and waits for the tasks, for at most `grace`; then aborts the rest.
     pub async fn finish(&mut self, grace: Duration) {
         self.trigger.request();
         let all = async {

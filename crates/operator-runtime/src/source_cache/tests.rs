@@ -1,4 +1,4 @@
-//! When a source is read, whom its changes wake, and what is told of it.
+//! Tests of when a source is read, which readers its changes enqueue, and which digests it has.
 
 use operator_core::hash;
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ impl World {
     }
 }
 
-/// A Secret with one key as the API server answers.
+/// Returns a Secret with one key as the API server answers.
 fn secret(version: &str, value: &str) -> Value {
     let mut secret = object("s", "1", version);
     secret["kind"] = json!("Secret");
@@ -180,7 +180,7 @@ fn annotations_and_ownership_are_known_from_metadata() {
     let source = SourceRef::secret("ns", "s");
     assert_eq!(world.sources.annotation(&source, "hash").as_deref(), Some("h"));
     assert!(world.sources.owned(&source).has(["hash"], ["key"]));
-    // Another has edited the value: only the key has gone from what we own.
+    // Another manager has edited the value: only the key is missing from the owned fields.
     written["metadata"]["resourceVersion"] = json!("6");
     written["metadata"]["managedFields"][0]["fieldsV1"]["f:data"] = json!({});
     world.secrets.absorb(&written);

@@ -1,4 +1,4 @@
-//! Which caches admission is answered from: every replica has some, whether it leads or not.
+//! The caches that admission requests are answered from; every replica has some, leading or not.
 
 use tokio::sync::watch;
 
@@ -9,11 +9,11 @@ use crate::shutdown::Shutdown;
 
 #[derive(Clone)]
 enum Stage<C> {
-    /// Nothing was read yet.
+    /// Nothing has been read yet.
     Nothing,
-    /// Caches of a replica's own, for as long as it does not lead.
+    /// The replica's own caches, used while it does not lead.
     StandingBy(C),
-    /// The controllers' own.
+    /// The controllers' caches.
     Leading(C),
 }
 
@@ -33,7 +33,7 @@ impl<C> Default for AdmissionCache<C> {
 }
 
 impl<C: Clone> AdmissionCache<C> {
-    /// The caches, once their first lists have arrived.
+    /// Returns the caches, or `None` before their first lists have arrived.
     pub fn now(&self) -> Option<C> {
         match &*self.0.borrow() {
             Stage::Nothing => None,
@@ -41,12 +41,12 @@ impl<C: Clone> AdmissionCache<C> {
         }
     }
 
-    /// Answers from the controllers' caches from now on, which are filled.
+    /// Switches to the controllers' caches, which must be filled.
     pub fn lead(&self, caches: C) {
         self.0.send_replace(Stage::Leading(caches));
     }
 
-    /// Answers from these until the replica leads.
+    /// Uses these caches until the replica leads.
     fn stand_by(&self, caches: C) {
         self.0.send_if_modified(|stage| {
             let is_first = matches!(stage, Stage::Nothing);
@@ -64,11 +64,12 @@ impl<C: Clone> AdmissionCache<C> {
     }
 }
 
-/// Keeps caches of this replica's own, whose watches `open` opens, until it leads; the check passes
-/// once anything is known.
+/// Runs the replica's own informers, started by `open`, until it leads. The check passes once any
+/// caches are filled.
 ///
 /// # Guarantees
-/// There is no gap: the replica's own caches end only after the controllers' have taken their place.
+/// There is no gap: the replica's own informers stop only after the controllers' caches have
+/// replaced them.
 pub async fn stand_by<C: Clone>(
     builder: ManagerBuilder,
     known: AdmissionCache<C>,

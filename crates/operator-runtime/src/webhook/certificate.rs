@@ -1,4 +1,4 @@
-//! Keeps the webhook's certificate in a Secret, and its authority in the webhook configurations.
+//! Maintains the webhook's certificate in a Secret and its CA in the webhook configurations.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -38,19 +38,20 @@ use crate::{
     tls::{Bundle, Clients},
 };
 
-/// How often the clock is looked at, for a renewal may be due; it costs no request.
+/// Interval of checking the clock for a due renewal; the check makes no request.
 const LOOK: Duration = Duration::from_mins(1);
-/// How soon after a round another may follow: whoever overwrites ours for ever must not drive us.
+/// Minimum delay between rounds, so that another writer that keeps overwriting cannot cause a busy
+/// loop.
 const GAP: Duration = Duration::from_secs(1);
-/// How long API servers may take to notice a new caBundle before its certificate is presented.
+/// Time for API servers to notice a new caBundle before its certificate is presented.
 const NOTICE: Duration = Duration::from_secs(2);
-/// How long at most a failed round rests.
+/// Maximum backoff after a failed round.
 const REST: Duration = Duration::from_secs(30);
 
-/// Tells the time.
+/// Source of the current time.
 type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// The keeper of one webhook's certificate.
+/// Maintains the certificate of one webhook.
 pub struct Certificates {
     client: Client,
     place: Place,
@@ -58,9 +59,9 @@ pub struct Certificates {
     clients: Clients,
     presented: watch::Sender<Option<Arc<ServerConfig>>>,
     seen: Seen,
-    /// The bundle that is presented now.
+    /// The bundle that is currently presented.
     current: Option<Bundle>,
-    /// The bundle whose authority is published, and since when that is known.
+    /// The bundle whose CA is published, and since when that is known.
     published: Option<(Bundle, Instant)>,
     reports: Option<(Check, Heartbeat)>,
 }
@@ -72,7 +73,7 @@ impl fmt::Debug for Certificates {
 }
 
 impl Certificates {
-    /// A keeper that presents nothing yet.
+    /// Creates an instance that presents nothing yet.
     pub fn new(client: Client, place: Place) -> Self {
         Self {
             client,
@@ -87,40 +88,40 @@ impl Certificates {
         }
     }
 
-    /// Presents it to these clients alone.
+    /// Restricts the server to these clients.
     #[must_use]
     pub fn for_clients(mut self, clients: Clients) -> Self {
         self.clients = clients;
         self
     }
 
-    /// Presents the certificate through this channel.
+    /// Publishes the TLS configuration through this channel.
     #[must_use]
     pub fn served_by(mut self, presented: watch::Sender<Option<Arc<ServerConfig>>>) -> Self {
         self.presented = presented;
         self
     }
 
-    /// Reports readiness and liveness.
+    /// Reports readiness and liveness to these checks.
     #[must_use]
     pub fn reported_to(mut self, ready: Check, alive: Heartbeat) -> Self {
         self.reports = Some((ready, alive));
         self
     }
 
-    /// Lives by another clock.
+    /// Replaces the clock.
     #[cfg(test)]
     pub(super) fn by(mut self, now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         self.now = Arc::new(now);
         self
     }
 
-    /// Keeps certificate and caBundle in step until shutdown.
+    /// Keeps certificate and caBundle in sync until shutdown.
     ///
     /// # Guarantees
-    /// All replicas present the same certificate: the first write wins, the others see it.
-    /// A renewed certificate is presented only after its authority was published.
-    /// At rest nothing is requested: watches tell of changes, and the renewal's date is computed.
+    /// All replicas present the same certificate: the first write wins and the others pick it up. A
+    /// renewed certificate is presented only after its CA was published. At rest it makes no
+    /// requests: watches report changes, and the renewal date is computed.
     pub async fn keep(mut self, mut stop: Shutdown) -> Result<()> {
         let mut changes = changes(&self.client, &self.place);
         let backoff = Backoff::new(Duration::from_secs(2), REST);
@@ -148,7 +149,7 @@ impl Certificates {
         }
     }
 
-    /// When to come back after a round.
+    /// Reports the outcome of a round and returns the delay until the next one.
     fn judged(&self, outcome: Result<Duration>, backoff: &Backoff) -> Duration {
         match outcome {
             Ok(pause) => {
@@ -156,7 +157,7 @@ impl Certificates {
                 pause
             }
             Err(error) => {
-                // Replicas that mend the same thing at once meet in a conflict.
+                // Replicas that make the same correction concurrently run into a conflict.
                 if error.is_conflict() {
                     debug!(secret = self.place.secret, "{}", error.chain());
                 } else {
@@ -168,7 +169,7 @@ impl Certificates {
         }
     }
 
-    /// A watch that ends is opened again, and meanwhile what it told holds.
+    /// Reports a failed watch. It is reopened, and until then its last report stays valid.
     fn watch_failed(&self, error: &Error) {
         warn!(secret = self.place.secret, "{}", error.chain());
         if !self.seen.is_complete(&self.place) {
@@ -176,7 +177,7 @@ impl Certificates {
         }
     }
 
-    /// Compares and mends everything once; when to look again.
+    /// Compares and corrects everything once. Returns the delay until the next round.
     async fn round(&mut self) -> Result<Duration> {
         if !self.seen.is_complete(&self.place) {
             self.report(Some("the watches have not delivered everything yet".into()));
@@ -198,7 +199,8 @@ impl Certificates {
         Ok(LOOK)
     }
 
-    /// How long the bundle's authority is known to be published, which it is.
+    /// Returns for how long the bundle's CA is known to be published; starts counting for a new
+    /// bundle.
     fn published_for(&mut self, bundle: &Bundle) -> Duration {
         match &self.published {
             Some((published, since)) if published == bundle => since.elapsed(),
@@ -218,7 +220,7 @@ impl Certificates {
         }
     }
 
-    /// The bundle of the Secret; made or renewed first where that is due.
+    /// Returns the bundle of the Secret, after creating or renewing it where due.
     async fn stored(&mut self) -> Result<Bundle> {
         let (name, host, now) = (&self.place.secret, &self.place.host, (self.now)());
         let seen = self.seen.secret.get();
@@ -240,8 +242,8 @@ impl Certificates {
                 api.create(&params, &secret).await.during(format!("create secrets/{name}"))
             }
             Some(seen) => {
-                // The resourceVersion in the metadata makes the first replica win, whose bundle the
-                // watch then brings; a Secret's type cannot be changed.
+                // The resourceVersion in the metadata makes the first replica win; the watch then
+                // delivers its bundle to the others. A Secret's type is immutable.
                 let secret = secret_of(&fresh, seen.metadata, seen.type_);
                 api.replace(name, &params, &secret).await.during(format!("update secrets/{name}"))
             }
@@ -250,7 +252,7 @@ impl Certificates {
         Ok(fresh)
     }
 
-    /// Brings the configurations in step, both of them even if one fails.
+    /// Updates both configurations, the second even if the first fails.
     async fn publish(&mut self, bundle: &Bundle) -> Result<()> {
         let mutating = match self.place.mutating.clone() {
             Some(name) => self.patch::<MutatingWebhookConfiguration>(&name, bundle).await,
@@ -270,13 +272,13 @@ impl Certificates {
             let plural = K::plural(&());
             return Err(waits_for(&format!("published the authority in {plural}/{name}")));
         }
-        // With the version, so that an entry that was removed meanwhile does not come back.
+        // With the resourceVersion, so that an entry removed meanwhile does not reappear.
         let metadata = json!({ "resourceVersion": seen.resource_version() });
         let patch = Patch::Strategic(json!({ "metadata": metadata, "webhooks": webhooks }));
         let api: Api<K> = Api::all(self.client.clone());
         let plural = K::plural(&());
         let patched = api.patch(name, &PatchParams::default(), &patch).await;
-        // API servers notice anew, whatever was published before.
+        // API servers must notice the change anew, whatever was published before.
         self.published = None;
         *K::seen(&mut self.seen) =
             Known::Present(patched.during(format!("patch {plural}/{name}"))?);
@@ -285,12 +287,12 @@ impl Certificates {
     }
 }
 
-/// What cert-manager has not done yet; a watch tells when it has.
+/// Creates the error for a step that cert-manager has not done yet; a watch reports when it has.
 fn waits_for(what: &str) -> Error {
     Error::Process { what: format!("cert-manager has not {what} yet"), source: None }
 }
 
-/// The entries whose caBundle is not ours, as a patch; `None` where there are none.
+/// Returns a patch of the entries whose caBundle differs from ours, or `None` when all match.
 fn foreign(configs: &[(&str, &WebhookClientConfig)], bundle: &Bundle) -> Option<Vec<Value>> {
     let ours = ByteString(bundle.authorities.clone().into_bytes());
     let foreign = configs.iter().filter(|(_, it)| it.ca_bundle.as_ref() != Some(&ours));

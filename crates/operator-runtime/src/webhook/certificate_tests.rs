@@ -1,4 +1,5 @@
-//! The keeper of certificates in a cluster: replicas, overwriting, renewal, and silence at rest.
+//! Tests of certificate maintenance in a cluster: replicas, overwrites, renewal, and no requests at
+//! rest.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -33,7 +34,7 @@ fn configured() -> Cluster {
     cluster
 }
 
-/// The authorities that the API server would trust, per webhook.
+/// Returns the CAs that the API server would trust, per webhook.
 fn trusted(cluster: &Cluster) -> Vec<Value> {
     let configuration = cluster.get(CONFIGURATION).unwrap();
     let webhooks = configuration["webhooks"].as_array().unwrap().iter();
@@ -57,7 +58,7 @@ fn keeper_of(cluster: &Cluster, maker: CertificateMaker) -> (Certificates, Prese
     (Certificates::new(cluster.client(), place).served_by(sender), presented)
 }
 
-/// Lets the keeper work until the trigger goes.
+/// Runs the certificate task until the trigger is dropped.
 fn started(keeper: Certificates) -> Trigger {
     let (trigger, stop) = shutdown();
     tokio::spawn(keeper.keep(stop));
@@ -145,7 +146,7 @@ async fn without_its_configuration_the_webhook_is_not_ready() {
     let limit = Duration::from_mins(5);
     let reports = (health.readiness("webhook"), health.liveness("webhook certificate", limit));
     let _running = started(keeper.reported_to(reports.0, reports.1));
-    // A missing Secret is made all the same.
+    // A missing Secret is created all the same.
     cluster.until(|it| it.get(SECRET).is_some()).await;
     tokio::time::sleep(Duration::from_hours(1)).await;
     let unready = health.unready().concat();
@@ -157,7 +158,7 @@ async fn without_its_configuration_the_webhook_is_not_ready() {
     assert_eq!(health.unready(), Vec::<String>::new());
 }
 
-/// What cert-manager's injector does.
+/// Does what cert-manager's injector does.
 fn inject(cluster: &Cluster) {
     let authorities = cluster.get(SECRET).unwrap()["data"]["ca.crt"].clone();
     let mut configuration = cluster.get(CONFIGURATION).unwrap();
@@ -198,7 +199,7 @@ async fn what_cert_manager_makes_is_presented_once_it_is_published_and_never_wri
     assert_eq!(cluster.requests("").into_iter().find(writes), None);
 }
 
-/// The clock of the keeper goes with the paused one of the test.
+/// Returns a clock that follows the test's paused time.
 #[tokio::test(start_paused = true)]
 async fn nothing_is_requested_at_rest_until_the_renewal_is_due() {
     let cluster = configured();

@@ -1,4 +1,4 @@
-//! The few paths of an API server that the keeper of certificates may use, for its tests.
+//! A fake API server with the few paths that the certificate code may use, for its tests.
 
 use std::{
     collections::BTreeMap,
@@ -18,13 +18,14 @@ use crate::{client::client_over, error::BoxError, metrics::Metrics};
 #[derive(Default)]
 struct State {
     objects: BTreeMap<String, Value>,
-    /// What happened, oldest first: version, path, type, object.
+    /// Events, oldest first: version, path, type, object.
     events: Vec<(u64, String, &'static str, Value)>,
     /// `METHOD path code` of each request; a watch's method is `WATCH`.
     requests: Vec<String>,
 }
 
-/// A cluster that allows what the chart's roles allow: no object is read but by a watch of its name.
+/// A fake cluster that permits what the chart's RBAC permits: objects are read only by a watch of
+/// their name.
 #[derive(Clone, Default)]
 pub(super) struct Cluster {
     state: Arc<Mutex<State>>,
@@ -52,12 +53,12 @@ impl Cluster {
         object
     }
 
-    /// The requests so far whose line holds `text`.
+    /// Returns the requests so far whose line contains `text`.
     pub(super) fn requests(&self, text: &str) -> Vec<String> {
         self.lock().requests.iter().filter(|it| it.contains(text)).cloned().collect()
     }
 
-    /// Waits until something holds of the objects; fails if it does not within a minute.
+    /// Waits until `holds` returns true; panics after a minute.
     pub(super) async fn until(&self, mut holds: impl FnMut(&Self) -> bool) {
         let mut version = self.version.subscribe();
         let wait = async {
@@ -126,7 +127,7 @@ impl Cluster {
         (200, json!({ "metadata": { "resourceVersion": version }, "items": items }))
     }
 
-    /// What happens to one object after a version, for as long as someone listens.
+    /// Streams the events of one object after a version, as long as the client listens.
     fn watch(&self, path: String, since: u64) -> AxumBody {
         let versions = self.version.subscribe();
         let events = futures::stream::unfold(

@@ -1,25 +1,25 @@
-//! What a judgement says, as plain data.
+//! The decision on an admission request, as plain data.
 
 use api::conditions::printable;
 use serde_json::{Value, json};
 
-/// The outcome of a judgement.
+/// The decision of an admission handler.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdmissionDecision {
-    /// Whether the request may go on.
+    /// Whether the request is allowed.
     pub allowed: bool,
-    /// JSON Patch operations on the object, for mutating webhooks that allow.
+    /// JSON Patch operations on the object; used only by mutating webhooks that allow.
     pub patches: Vec<Value>,
-    /// Shown to whoever asks, allowed or not.
+    /// Warnings shown to the requesting user, whether or not the request is allowed.
     pub warnings: Vec<String>,
-    /// Why it was refused.
+    /// Why the request was denied.
     pub message: String,
-    /// Whether it was refused only because nobody can tell at the moment.
+    /// Whether it was denied only because the decision cannot be made at the moment.
     pub is_untold: bool,
 }
 
 impl AdmissionDecision {
-    /// The request may go on as it is.
+    /// Allows the request unchanged.
     pub fn allow() -> Self {
         Self {
             allowed: true,
@@ -30,17 +30,18 @@ impl AdmissionDecision {
         }
     }
 
-    /// The request is refused; the message names object, cause and the legal way.
+    /// Denies the request; the message should name the object, the cause and the permitted
+    /// alternative.
     pub fn deny(message: impl Into<String>) -> Self {
         Self { allowed: false, message: printable(&message.into()), ..Self::allow() }
     }
 
-    /// The request is refused for now; clients that understand `Retry-After` ask again by themselves.
+    /// Denies the request for now; clients that honour `Retry-After` retry by themselves.
     pub fn ask_again(message: impl Into<String>) -> Self {
         Self { is_untold: true, ..Self::deny(message) }
     }
 
-    /// The request goes on with `after` in the place of `before`.
+    /// Allows the request with a patch that turns `before` into `after`.
     pub fn replace(before: &Value, after: &Value) -> Self {
         Self { patches: difference(before, after), ..Self::allow() }
     }
@@ -53,7 +54,7 @@ impl AdmissionDecision {
     }
 }
 
-/// The JSON Patch that turns `before` into `after`; lists are replaced as a whole.
+/// Returns the JSON Patch that turns `before` into `after`; arrays are replaced as a whole.
 pub fn difference(before: &Value, after: &Value) -> Vec<Value> {
     let mut patches = Vec::new();
     compare("", before, after, &mut patches);
@@ -80,7 +81,7 @@ fn compare(path: &str, before: &Value, after: &Value, patches: &mut Vec<Value>) 
     }
 }
 
-/// A JSON pointer one level deeper.
+/// Returns a JSON pointer one level deeper.
 fn below(path: &str, key: &str) -> String {
     format!("{path}/{}", key.replace('~', "~0").replace('/', "~1"))
 }

@@ -1,4 +1,4 @@
-//! A judgement of an admission request, and what it is asked.
+//! The handler type of an admission request, and the request type.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use kube::core::{DynamicObject, admission::AdmissionRequest};
 
 use super::decision::AdmissionDecision;
 
-/// What is asked: an object before and after, who asks, and what for.
+/// An admission request: the object before and after, the operation and the requesting user.
 pub type Request = AdmissionRequest<DynamicObject>;
 
-/// A pure judgement.
+/// A pure function from an admission request to its decision.
 pub(super) type Judge = Arc<dyn Fn(&Request) -> AdmissionDecision + Send + Sync>;

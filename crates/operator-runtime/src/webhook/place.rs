@@ -1,20 +1,20 @@
-//! Where a webhook's certificate and its authority live.
+//! Location of a webhook's certificate and its CA.
 
 use crate::args::CertificateMaker;
 
-/// Where the certificate and its authority live.
+/// Location of a webhook's certificate and its CA.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// The operator's own namespace.
     pub namespace: String,
-    /// Name of the Secret.
+    /// Name of the Secret with the certificate.
     pub secret: String,
-    /// The name that the certificate is for.
+    /// DNS name or IP address that the certificate is issued for.
     pub host: String,
-    /// Name of the mutating configuration, where there is one.
+    /// Name of the mutating webhook configuration; `None` when there are no mutating handlers.
     pub mutating: Option<String>,
-    /// Name of the validating configuration, where there is one.
+    /// Name of the validating webhook configuration; `None` when there are no validating handlers.
     pub validating: Option<String>,
-    /// Who fills all of them.
+    /// Who issues the certificate and publishes its CA.
     pub maker: CertificateMaker,
 }

@@ -1,7 +1,7 @@
-//! One admission review: read within bounds, judged, answered.
+//! One admission review: read within memory bounds, decided, answered.
 //!
-//! Anybody who reaches the port may ask. So what a review may cost in memory is known before it is
-//! read, and bodies that are under way have a bound together, of which one address gets a part.
+//! Anyone who can reach the port may send a request. So the memory cost of a review is known before
+//! it is parsed, and bodies in flight share a bound, of which one address gets a part.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -25,18 +25,18 @@ use super::decision::AdmissionDecision;
 use super::handler::{Judge, Request};
 use crate::object_size;
 
-/// The largest body: two objects of the 1.5 MiB that etcd takes, and their envelope. The API server
-/// sends more only of an object that it could not store.
+/// Maximum body size: two objects of at most 1.5 MiB, etcd's limit, and their envelope. The API
+/// server sends more only for an object that it could not store.
 pub(super) const LARGEST_BODY: usize = 4 << 20;
-/// What the bodies may take that are under way, in bytes.
+/// Memory bounds of request bodies in flight, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
-    /// Of each body, beside what follows: a review has some 20 KiB, and gets its answer whatever others
-    /// send. Connections have a bound of their own.
+    /// Bytes of each body that are not counted: a typical review has 20 KiB and is always answered,
+    /// whatever others send. The number of connections is bounded separately.
     pub free: usize,
-    /// All bodies together.
+    /// Counted bytes of all bodies together.
     pub all: usize,
-    /// All bodies from one address.
+    /// Counted bytes of all bodies from one address.
     pub of_one_peer: usize,
 }
 
@@ -46,10 +46,10 @@ impl Default for Bounds {
     }
 }
 
-/// How many reviews are read into memory and judged at a time.
+/// Number of reviews that are parsed and decided concurrently.
 const AT_ONCE: usize = 2;
 
-/// The address from which a request comes.
+/// The address that a request comes from.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PeerAddress(pub IpAddr);
 
@@ -59,16 +59,16 @@ impl Default for PeerAddress {
     }
 }
 
-/// What all reviews share.
+/// State shared by all reviews.
 #[derive(Debug)]
 pub(super) struct Desk {
     bounds: Bounds,
-    /// Bytes that bodies take, by address.
+    /// Counted body bytes in flight, by address.
     taken: Mutex<BTreeMap<IpAddr, usize>>,
     turns: Semaphore,
 }
 
-/// The bytes that one body may take beyond the free ones, until it is dropped.
+/// The counted bytes of one body; released on drop.
 struct BodyPermit<'a> {
     desk: &'a Desk,
     peer: IpAddr,
@@ -76,7 +76,7 @@ struct BodyPermit<'a> {
 }
 
 impl BodyPermit<'_> {
-    /// Asks for as many as that; whether they are granted.
+    /// Reserves bytes up to a total of `n_bytes`. Returns whether they were granted.
     fn grow_to(&mut self, n_bytes: usize) -> bool {
         let more = n_bytes.saturating_sub(self.n_bytes);
         if more == 0 {
@@ -106,12 +106,12 @@ impl Drop for BodyPermit<'_> {
 }
 
 impl Desk {
-    /// A desk whose bodies have these bounds.
+    /// Creates the shared state with these bounds.
     pub(super) fn of(bounds: Bounds) -> Self {
         Self { bounds, taken: Mutex::default(), turns: Semaphore::new(AT_ONCE) }
     }
 
-    /// The answer to one request; neither the body nor anything of it is logged or kept.
+    /// Answers one request. Neither the body nor any part of it is logged or kept.
     pub(super) async fn answer(
         &self,
         (body, peer): (Body, PeerAddress),
@@ -129,7 +129,10 @@ impl Desk {
         response_of(status, text)
     }
 
-    /// A whole body, and its permit.
+    /// Reads a whole body and returns it with its permit.
+    ///
+    /// # Errors
+    /// The HTTP status to answer with.
     async fn read(
         &self,
         body: Body,
@@ -158,7 +161,7 @@ impl Desk {
     }
 }
 
-/// An answer that is no review.
+/// Returns an HTTP error response without a review.
 fn rejected(status: StatusCode) -> Response<String> {
     let mut response = response_of(status, status.canonical_reason().unwrap_or_default().into());
     if status == StatusCode::SERVICE_UNAVAILABLE {
@@ -209,7 +212,7 @@ fn judged(body: &[u8], judge: &Judge, may_patch: bool) -> Result<AdmissionRespon
     Ok(response(AdmissionResponse::from(&request), verdict, may_patch))
 }
 
-/// A review of which only this is read: the rest stays text, however much it holds.
+/// The envelope of a review: only these fields are parsed, everything else stays text.
 #[derive(Deserialize)]
 struct Envelope<'a> {
     #[serde(borrow)]
@@ -227,10 +230,10 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// The verdict where an object is too much to be read at all.
+    /// Returns the decision for an object that is too large to be parsed, or `None` when it is not.
     ///
-    /// Whoever brings such an object is refused. Who only changes one that is there is not: others
-    /// must be able to write what is theirs, and whoever mends it as well.
+    /// Creating such an object is denied. Changing one that already exists is allowed: other
+    /// writers must be able to write their fields, and the user must be able to correct it.
     fn unjudged(&self) -> Option<AdmissionDecision> {
         let fault = |it: Option<&RawValue>| {
             object_size::fault(it?.get().as_bytes(), object_size::OF_OBJECT)
@@ -248,7 +251,7 @@ impl Asked<'_> {
     }
 }
 
-/// The frame of an answer to a review whose objects were not read.
+/// Creates the response to a review whose objects were not parsed.
 fn unread(uid: &str) -> AdmissionResponse {
     let mut response = AdmissionResponse::invalid("");
     uid.clone_into(&mut response.uid);
@@ -256,7 +259,7 @@ fn unread(uid: &str) -> AdmissionResponse {
     response
 }
 
-/// Details by which a client comes back after a second.
+/// Returns status details that make the client retry after a second.
 fn soon() -> StatusDetails {
     StatusDetails {
         name: String::new(),
@@ -278,7 +281,7 @@ fn response(
         let mut refused = response.deny(verdict.message);
         (refused.result.code, refused.result.reason) = (422, "Invalid".into());
         if verdict.is_untold {
-            // The API server passes code and pause on, and kubectl then tries again by itself.
+            // The API server passes code and delay on, and kubectl then retries by itself.
             (refused.result.code, refused.result.reason) = (503, "ServiceUnavailable".into());
             refused.result.details = Some(soon());
         }

@@ -1,7 +1,8 @@
-//! Serves over TLS within bounds: whoever is slow or comes too often from one address keeps nobody out.
+//! TLS server with connection limits: a slow client, or many connections from one address, cannot
+//! lock others out.
 //!
-//! Whoever reaches the port may connect, so nothing is kept for a client beyond one question: its
-//! connection is closed with the answer, and has a time limit as a whole.
+//! Anyone who can reach the port may connect. So a connection serves a single request, is closed
+//! after the response, and has an overall time limit.
 
 use std::{
     collections::BTreeMap,
@@ -29,22 +30,22 @@ use tracing::debug;
 
 use super::review::PeerAddress;
 
-/// What a server presents; `None` until there is a certificate.
+/// The current TLS configuration; `None` until there is a certificate.
 pub type Presented = watch::Receiver<Option<Arc<ServerConfig>>>;
 
-/// How many bytes of a connection are read ahead, and how many a request's head may have.
+/// Read buffer size of a connection, and the maximum size of a request's head, in bytes.
 const READ_AHEAD: usize = 64 << 10;
 
-/// What one server spends on its clients.
+/// Resource limits of one server.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Connections at a time; further ones wait until one ends.
+    /// Concurrent connections; further ones wait until one ends.
     pub connections: usize,
-    /// Connections at a time from one address; further ones are closed at once.
+    /// Concurrent connections from one address; further ones are closed at once.
     pub of_one_peer: usize,
-    /// How long a handshake may take, and after it the head of the request.
+    /// Time limit of the TLS handshake, and separately of reading the request's head.
     pub head: Duration,
-    /// How long a connection may take in all. The API server itself waits for 5 s.
+    /// Time limit of a whole connection. The API server itself waits for 5 s.
     pub connection: Duration,
 }
 
@@ -59,8 +60,8 @@ impl Default for Limits {
     }
 }
 
-/// Serves until `stop`, then lets the connections end, which takes [`Limits::connection`] at most.
-/// Connections are closed until a certificate is there; each takes the newest one.
+/// Serves until `stop`, then waits for open connections, for at most [`Limits::connection`]. While
+/// there is no certificate, new connections are closed; each one uses the newest certificate.
 pub async fn serve(
     mut listener: TcpListener,
     presented: Presented,
@@ -97,7 +98,7 @@ pub async fn serve(
     while connections.join_next().await.is_some() {}
 }
 
-/// A handshake, one request and its answer.
+/// Serves one connection: a handshake, one request and its response.
 async fn conversation(
     (stream, peer): (TcpStream, IpAddr),
     config: Arc<ServerConfig>,
@@ -129,12 +130,13 @@ async fn conversation(
     }
 }
 
-/// How many connections each address has.
+/// Number of open connections by address.
 #[derive(Clone, Debug, Default)]
 struct Peers(Arc<Mutex<BTreeMap<IpAddr, usize>>>);
 
 impl Peers {
-    /// Counts one more until the answer is dropped; `None` where the address has `most` already.
+    /// Counts one more connection until the result is dropped. Returns `None` when the address
+    /// already has `most`.
     fn enter(&self, address: SocketAddr, most: usize) -> Option<Peer> {
         let address = address.ip().to_canonical();
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -147,7 +149,7 @@ impl Peers {
     }
 }
 
-/// One connection of an address.
+/// One counted connection of an address.
 struct Peer {
     coordinator: Peers,
     address: IpAddr,

@@ -1,4 +1,5 @@
-//! The webhook as the API server meets it: reviews, and TLS across a swap.
+//! Webhook tests from the API server's side: reviews, connection limits, and TLS across a
+//! certificate change.
 
 use axum::body::Body;
 use futures::future::join_all;
@@ -96,7 +97,7 @@ async fn what_is_no_review_is_a_bad_request() {
     assert_eq!(ask("/mutate-x", "not json".into()).await.0, StatusCode::BAD_REQUEST);
 }
 
-/// A review of an update, each object of it with its spec.
+/// Returns a review of an update whose objects have these specs.
 fn update(old: &str, new: &str) -> String {
     let object = |spec: &str| {
         format!(r#"{{"apiVersion":"x.org/v1","kind":"X","metadata":{{"name":"a"}},"spec":{spec}}}"#)
@@ -177,7 +178,7 @@ async fn who_fills_the_room_of_bodies_keeps_no_usual_review_out_and_takes_one_ad
     assert_eq!(large(busy).await.unwrap().status(), StatusCode::BAD_REQUEST);
 }
 
-/// Asks until there is an answer; other tasks go on between.
+/// Sends a request until it is answered; other tasks run in between.
 async fn until<T, F: Future<Output = Option<T>>>(question: impl Fn() -> F) -> T {
     let asking = async {
         loop {
@@ -190,7 +191,7 @@ async fn until<T, F: Future<Output = Option<T>>>(question: impl Fn() -> F) -> T 
     timeout(Duration::from_mins(1), asking).await.unwrap()
 }
 
-/// A connection to a webhook, trusting only the authorities of `trusted`.
+/// Connects to a webhook, trusting only the CAs of `trusted`.
 async fn connect(
     address: SocketAddr,
     from: [u8; 4],
@@ -199,7 +200,7 @@ async fn connect(
     connect_as(None, address, from, trusted).await
 }
 
-/// The same, with a certificate of one's own.
+/// The same, with a client certificate.
 async fn connect_as(
     client: Option<&Bundle>,
     address: SocketAddr,
@@ -230,7 +231,7 @@ async fn connect_as(
     Ok(connector.connect(HOST.try_into()?, socket.connect(address).await?).await?)
 }
 
-/// Asks over TLS, trusting only the authorities of `trusted`; the whole answer.
+/// Sends a request over TLS, trusting only the CAs of `trusted`; returns the whole response.
 async fn ask_securely(address: SocketAddr, trusted: &Bundle) -> Result<String, BoxError> {
     ask_from(address, [127, 0, 0, 1], trusted).await
 }
@@ -256,7 +257,7 @@ async fn ask_over(mut stream: TlsStream<TcpStream>) -> Result<String, BoxError> 
     Ok(answer)
 }
 
-/// A server with these limits, its address and its certificate.
+/// Starts a server with these limits; returns its address and its certificate.
 async fn serving(limits: Limits) -> (SocketAddr, Bundle, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -270,7 +271,7 @@ async fn serving(limits: Limits) -> (SocketAddr, Bundle, JoinHandle<()>) {
 /// Waits until the server has closed a connection.
 async fn closed(mut stream: impl AsyncRead + Unpin) {
     let mut rest = Vec::new();
-    // A reset is an end as well.
+    // A connection reset also counts as closed.
     let _ = timeout(Duration::from_mins(1), stream.read_to_end(&mut rest)).await.unwrap();
 }
 
@@ -284,7 +285,8 @@ async fn connections_that_are_slow_are_closed_and_others_are_answered_meanwhile(
     };
     let (address, bundle, server) = serving(limits).await;
     let me = [127, 0, 0, 1];
-    // One never shakes hands, one never ends its head, one never ends its body: no place is left.
+    // One never completes the handshake, one never its request head, one never its body: all
+    // connections are in use.
     let silent = TcpStream::connect(address).await.unwrap();
     let mut in_head = connect(address, me, &bundle).await.unwrap();
     in_head.write_all(b"POST /mutate-x HTTP/1.1\r\nhost: a\r\n").await.unwrap();

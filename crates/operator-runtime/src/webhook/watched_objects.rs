@@ -1,4 +1,5 @@
-//! The objects in which a webhook's certificate lives, as watches of these alone deliver them.
+//! The Secret and the webhook configurations that hold a webhook's certificate, each watched by
+//! name.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -29,20 +30,20 @@ use crate::{
     tls::Bundle,
 };
 
-/// An object as far as its watch has told.
+/// An object as last reported by its watch.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Known<K> {
     /// The watch has delivered nothing yet.
     #[default]
     NotYet,
-    /// There is no such object.
+    /// The object does not exist.
     Absent,
-    /// The object.
+    /// The object exists.
     Present(K),
 }
 
 impl<K> Known<K> {
-    /// The object, if it is there.
+    /// Returns the object, or `None` when it is absent or not reported yet.
     pub(super) fn get(&self) -> Option<&K> {
         if let Self::Present(it) = self { Some(it) } else { None }
     }
@@ -58,7 +59,7 @@ impl<K> From<Option<K>> for Known<K> {
     }
 }
 
-/// What a watch says.
+/// An event of one of the watches.
 pub(super) enum Change {
     Secret(Option<Secret>),
     Mutating(Option<MutatingWebhookConfiguration>),
@@ -66,7 +67,7 @@ pub(super) enum Change {
     Failed(Error),
 }
 
-/// All that the watches have told, and what was written since.
+/// Everything that the watches have reported, updated with own writes.
 #[derive(Default)]
 pub(super) struct Seen {
     pub(super) secret: Known<Secret>,
@@ -75,7 +76,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Takes in what a watch says; its failure is given back.
+    /// Applies an event; returns the error of a failed watch.
     pub(super) fn take(&mut self, change: Change) -> Result<()> {
         match change {
             Change::Secret(it) => self.secret = it.into(),
@@ -86,7 +87,7 @@ impl Seen {
         Ok(())
     }
 
-    /// Whether each watch of [`changes`] has told something.
+    /// Returns whether each watch of [`changes`] has reported at least once.
     pub(super) fn is_complete(&self, place: &Place) -> bool {
         self.secret.is_told()
             && (place.mutating.is_none() || self.mutating.is_told())
@@ -94,7 +95,7 @@ impl Seen {
     }
 }
 
-/// Watches the Secret and the configurations, each by its name, which is all that the operator may.
+/// Watches the Secret and the configurations, each by its name: RBAC permits no more.
 pub(super) fn changes(client: &Client, place: &Place) -> BoxStream<'static, Change> {
     let secrets = Api::namespaced(client.clone(), &place.namespace);
     let mut informers = vec![watched(secrets, &place.secret, Change::Secret)];
@@ -128,13 +129,13 @@ where
 pub(super) trait Configuration:
     Resource<DynamicType = ()> + Clone + fmt::Debug + DeserializeOwned
 {
-    /// What was seen of it.
+    /// Returns what is known of this configuration.
     fn seen(all: &mut Seen) -> &mut Known<Self>;
 
-    /// Its webhooks' names and how they are reached.
+    /// Returns the names of its webhooks and their client configurations.
     fn client_configs(&self) -> Vec<(&str, &WebhookClientConfig)>;
 
-    /// The error of a configuration that is not there.
+    /// Creates the error for a configuration that does not exist.
     fn missing(name: &str) -> Error {
         let status = Status::failure("the webhook configuration does not exist", "NotFound");
         let what = format!("watch {}/{name}", Self::plural(&()));
@@ -164,7 +165,7 @@ impl Configuration for ValidatingWebhookConfiguration {
     }
 }
 
-/// The bundle that the Secret holds.
+/// Returns the bundle that the Secret holds, or `None` when a part is missing or not UTF-8.
 pub(super) fn bundle_of(secret: &Secret) -> Option<Bundle> {
     let data = secret.data.as_ref()?;
     let text = |key: &str| String::from_utf8(data.get(key)?.0.clone()).ok();
@@ -175,7 +176,7 @@ pub(super) fn bundle_of(secret: &Secret) -> Option<Bundle> {
     })
 }
 
-/// A Secret that holds the bundle.
+/// Creates a Secret that holds the bundle.
 pub(super) fn secret_of(bundle: &Bundle, metadata: ObjectMeta, type_: Option<String>) -> Secret {
     let entries = [
         ("ca.crt", &bundle.authorities),

@@ -1,8 +1,8 @@
-//! What Ironic answers, and how it packs a refusal.
+//! Ironic's responses, and its format of an error.
 
 use serde_json::{Value, json};
 
-/// A status and a body; null where there is none.
+/// Status and body of a response; the body is null when there is none.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -14,12 +14,12 @@ impl Answer {
         Self { status, body }
     }
 
-    /// A refusal, packed twice as Ironic does.
+    /// Creates an error response, encoded twice as Ironic does.
     pub(crate) fn refused(status: u16, words: &str) -> Self {
         let fault = json!({ "faultcode": "Client", "faultstring": words, "debuginfo": null });
         Self::of(status, json!({ "error_message": fault.to_string() }))
     }
 }
 
-/// What is answered, or why not.
+/// A response; the error is a rejection.
 pub(crate) type Outcome = Result<Answer, Answer>;

@@ -1,4 +1,4 @@
-//! The requests, each with its answer in Ironic's words.
+//! The API requests with Ironic's responses.
 
 use serde_json::{Map, Value, json};
 
@@ -7,10 +7,10 @@ use super::machine::{CONDUCTOR, Machine};
 use super::patch;
 use super::state::State;
 
-/// The greatest number of machines in one answer.
+/// Maximum number of machines in one response.
 const PAGE: usize = 1000;
 
-/// A query's values.
+/// The query string of a request.
 struct Query<'a>(&'a str);
 
 impl<'a> Query<'a> {
@@ -21,7 +21,7 @@ impl<'a> Query<'a> {
 }
 
 impl State {
-    /// Acts on a request; the UUIDs of machines that are on a way from now on go with the answer.
+    /// Handles a request; also returns the UUIDs of the machines whose transition it began.
     pub(crate) fn act(
         &mut self,
         method: &str,
@@ -97,7 +97,7 @@ impl State {
         }
     }
 
-    /// Which versions it speaks.
+    /// Returns the version document.
     fn root(&self) -> Value {
         let (min_version, version) = self.versions;
         let own = json!({
@@ -173,7 +173,7 @@ impl State {
         let machine = self.machines.get_mut(uuid).ok_or_else(gone)?;
         machine.fields = fields;
         let mut shown = machine.shown(None);
-        // The answer is written before the conductor lets go.
+        // Ironic renders the response before the conductor releases the lock.
         shown["reservation"] = json!(CONDUCTOR);
         Ok(Answer::of(200, shown))
     }

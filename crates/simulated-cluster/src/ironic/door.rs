@@ -1,4 +1,4 @@
-//! Where the ssh server of a host answers, as far as its first words.
+//! A fake SSH server of a host, which sends only its banner.
 
 use std::net::{SocketAddr, TcpListener as Blocking};
 
@@ -6,15 +6,15 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// With what every ssh server begins.
+/// The identification line of an SSH server.
 const BANNER: &[u8] = b"SSH-2.0-simulated\r\n";
 
-/// It answers for as long as this lives.
+/// The server; it answers until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Door(JoinHandle<()>);
 
 impl Door {
-    /// Answers from now on; `None` where nobody can listen there.
+    /// Starts the server. Returns `None` when the address cannot be bound.
     pub(crate) fn open(address: &str, port: u16) -> Option<Self> {
         let address: SocketAddr = format!("{address}:{port}").parse().ok()?;
         let listener = Blocking::bind(address).ok()?;
@@ -22,7 +22,7 @@ impl Door {
         let listener = TcpListener::from_std(listener).ok()?;
         let serve = async move {
             while let Ok((mut stream, _)) = listener.accept().await {
-                // Whoever hangs up before has learned enough.
+                // A client may disconnect before the banner is sent.
                 let _ = stream.write_all(BANNER).await;
             }
         };

@@ -1,4 +1,4 @@
-//! One machine: what Ironic tells of it, and what it may be told.
+//! One machine: its API representation and the requests it accepts.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,38 +11,38 @@ use super::way::{self, Stop};
 use crate::clock;
 use crate::player::host::Host;
 
-/// What holds a machine that is worked on.
+/// The conductor that holds the lock of a busy machine.
 pub(crate) const CONDUCTOR: &str = "ironic";
-/// What Ironic shows in place of a config drive.
+/// What Ironic shows instead of a config drive.
 const HIDDEN: &str = "******";
 const DRIVE: &str = "configdrive";
 
-/// Machines that were enrolled without a UUID.
+/// Counter for the UUIDs of machines enrolled without one.
 static NUMBER: AtomicU64 = AtomicU64::new(1);
 
-/// A machine of fake hardware.
+/// A machine with fake hardware.
 #[derive(Debug)]
 pub(crate) struct Machine {
-    /// What is told of it.
+    /// Its fields in the API.
     pub(crate) fields: Map<String, Value>,
     pub(crate) drive: Option<Value>,
-    /// Where it fails, with which words.
+    /// State → error with which leaving that state fails.
     pub(crate) failing: BTreeMap<String, String>,
     pub(crate) is_held: bool,
-    /// The states before it, where it does not stay in its present one.
+    /// The states it is going to, while it is in a transition.
     pub(crate) way: Option<VecDeque<Stop>>,
     pub(crate) moves: Vec<(String, Option<String>)>,
-    /// What it runs when it is active and on.
+    /// The host that it runs while it is active and powered on.
     pub(crate) host: Option<Host>,
-    /// Where its host's ssh server answers, while it runs.
+    /// The SSH server of its host, while the host runs.
     door: Option<Door>,
-    /// Whether its host has run, and whether the next one is another installation.
+    /// Whether its host has run before, and whether its next start is a new installation.
     has_run: bool,
     is_anew: bool,
 }
 
 impl Machine {
-    /// One as its maker describes it.
+    /// Creates a machine from the fields given at enrollment.
     pub(crate) fn new(given: &Map<String, Value>) -> Self {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let fields = json!({
@@ -70,7 +70,7 @@ impl Machine {
         }
     }
 
-    /// A field's text; empty where it has none.
+    /// Returns a field's text; empty when it has none.
     pub(crate) fn text(&self, field: &str) -> &str {
         self.fields.get(field).and_then(Value::as_str).unwrap_or_default()
     }
@@ -83,7 +83,7 @@ impl Machine {
         self.fields.insert(field.to_owned(), value);
     }
 
-    /// What is told of it; all of it, or those fields.
+    /// Returns its API representation, complete or limited to the given fields.
     pub(crate) fn shown(&self, fields: Option<&str>) -> Value {
         let mut all = self.fields.clone();
         let conductor = if self.is_locked() { json!(CONDUCTOR) } else { Value::Null };
@@ -98,7 +98,7 @@ impl Machine {
         self.is_held || self.way.is_some() || !self.text("target_power_state").is_empty()
     }
 
-    /// Fails while a conductor works on it.
+    /// Returns an error while a conductor holds the lock.
     pub(crate) fn accepts_commands(&self) -> Result<(), Answer> {
         let words = || {
             format!(
@@ -110,7 +110,7 @@ impl Machine {
         if self.is_locked() { Err(Answer::refused(409, &words())) } else { Ok(()) }
     }
 
-    /// The refusal that somebody has it.
+    /// Returns the error that the machine is associated with an instance.
     pub(crate) fn associated(&self) -> Answer {
         let instance = self.text("instance_uuid");
         let words = format!("Node {} is associated with instance {instance}.", self.uuid());
@@ -136,7 +136,7 @@ impl Machine {
         Answer::refused(400, &words)
     }
 
-    /// Begins what it is told.
+    /// Starts the requested provisioning.
     pub(crate) fn provision(&mut self, target: &str, body: &Value, has_store: bool) -> Outcome {
         let state = self.text("provision_state");
         let mut way = way::of(target, state).ok_or_else(|| self.rejected(target, state))?;
@@ -176,7 +176,7 @@ impl Machine {
         Ok(Answer { status: 202, body: Value::Null })
     }
 
-    /// Begins to switch its power; while it does, it is on a way of no states.
+    /// Starts a power change; the machine is locked meanwhile, in a transition without states.
     pub(crate) fn power(&mut self, target: &str) -> Outcome {
         let state = self.text("power_state");
         if !["power on", "power off", "rebooting"].contains(&target) {
@@ -186,7 +186,7 @@ impl Machine {
         self.accepts_commands()?;
         let reached = if target == "power off" { target } else { "power on" };
         self.set("target_power_state", json!(reached));
-        // What failed before is told until its power was looked at.
+        // The error of a failed state is kept until the power state is synced.
         if !self.text("provision_state").ends_with("failed") {
             self.set("last_error", Value::Null);
         }
@@ -194,7 +194,7 @@ impl Machine {
         Ok(Answer { status: 202, body: Value::Null })
     }
 
-    /// Goes to the next state; says whether it does not stay there.
+    /// Advances to the next state; returns whether the transition goes on.
     pub(crate) fn go_on(&mut self) -> bool {
         let Some(mut way) = self.way.take() else { return false };
         if let Some(stop) = way.pop_front() {
@@ -217,7 +217,7 @@ impl Machine {
         goes_on
     }
 
-    /// What goes with the state that it leaves.
+    /// Clears what is lost on leaving the current state.
     fn leaves(&mut self) {
         if self.text("provision_state") == "deleting" {
             self.set("instance_uuid", Value::Null);
@@ -226,7 +226,7 @@ impl Machine {
         }
     }
 
-    /// Ironic looks at its power, and forgets what went wrong with it.
+    /// Syncs the power state, which clears the last error.
     pub(crate) fn sync_power_state(&mut self) {
         if self.is_locked() {
             return;
@@ -237,7 +237,7 @@ impl Machine {
         self.set("last_error", Value::Null);
     }
 
-    /// Its host answers while it is active and on.
+    /// Starts or stops its host: it runs while the machine is active and powered on.
     fn runs_or_not(&mut self) {
         let is_on = self.text("power_state") == "power on";
         let runs = is_on && self.text("provision_state") == "active";
@@ -256,7 +256,7 @@ impl Machine {
         }
     }
 
-    /// Its host answers no more.
+    /// Stops its host.
     pub(crate) fn ends(&mut self) {
         self.door = None;
         if let Some(host) = &self.host {

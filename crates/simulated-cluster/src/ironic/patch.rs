@@ -1,10 +1,10 @@
-//! Changes of a machine's description: all of a patch, or nothing.
+//! Applies a JSON Patch to a machine's fields, completely or not at all.
 
 use serde_json::{Map, Value, json};
 
 use super::answer::Answer;
 
-/// The fields after a patch.
+/// Returns the fields after the patch, or the rejection.
 pub(crate) fn applied(
     fields: &Map<String, Value>,
     patch: &Value,
@@ -45,7 +45,7 @@ fn one(fields: &mut Map<String, Value>, change: &Value) -> Result<(), Answer> {
     Ok(())
 }
 
-/// What the schema of `network_data` says of a network or a link that lacks something.
+/// Returns the schema error of `network_data` when a network or a link lacks a required key.
 fn faulty(fields: &Map<String, Value>) -> Option<String> {
     let data = fields.get("network_data")?;
     let lacks = |it: &&Value, keys: &[&str]| keys.iter().any(|key| it.get(key).is_none());
@@ -58,7 +58,7 @@ fn faulty(fields: &Map<String, Value>) -> Option<String> {
     Some(format!("{} is not valid under any of the given schemas", python(found)))
 }
 
-/// A value as Python writes it.
+/// Formats a value as Python does.
 fn python(value: &Value) -> String {
     let joined = |it: Vec<String>| it.join(", ");
     match value {

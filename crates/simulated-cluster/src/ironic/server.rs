@@ -1,4 +1,4 @@
-//! The server: who is let in, in which version, and what happens before an answer.
+//! The HTTP server of the fake Ironic: authentication, API version, and the faults that tests set.
 
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
@@ -18,10 +18,10 @@ use super::answer::Answer;
 use super::shared::Shared;
 use super::state::{Login, PASSWORD, State, Trouble, USER};
 
-/// The header by which both sides say which version they speak.
+/// The header with which client and server negotiate the API version.
 const VERSION: &str = "X-OpenStack-Ironic-API-Version";
 
-/// Nobody listens any more.
+/// Stops listening.
 pub(crate) fn stop(shared: &Shared) {
     let mut server = shared.server.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(server) = server.take() {
@@ -29,7 +29,7 @@ pub(crate) fn stop(shared: &Shared) {
     }
 }
 
-/// Listens at the address of the Ironic, until it is stopped.
+/// Listens at the Ironic's address until it is stopped.
 pub(crate) async fn listen(shared: &Arc<Shared>) -> Result<()> {
     let listener = TcpListener::bind(shared.address).await.context("listen as Ironic")?;
     let router = Router::new()
@@ -89,7 +89,8 @@ fn response(Answer { status, body }: Answer) -> Response {
 }
 
 impl State {
-    /// Why somebody is not let in, or not understood.
+    /// Returns the rejection of a request with wrong credentials or an unsupported API version, or
+    /// `None`.
     fn rejection(&self, headers: &HeaderMap) -> Option<Answer> {
         let text = |name: &str| headers.get(name).and_then(|it| it.to_str().ok());
         let words = match &self.login {

@@ -1,4 +1,4 @@
-//! What the handles of an Ironic and its server share, and machines that go their ways.
+//! State shared by the handles of an Ironic and its server, and the tasks that advance machines.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -11,18 +11,18 @@ use super::answer::Answer;
 use super::machine::Machine;
 use super::state::State;
 
-/// One Ironic, whoever has a handle to it.
+/// The shared part of one Ironic.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) address: SocketAddr,
     state: Mutex<State>,
     pub(crate) server: Mutex<Option<JoinHandle<()>>>,
-    /// Rings whenever a machine may have changed.
+    /// Notified whenever a machine may have changed.
     pub(crate) changes: watch::Sender<()>,
 }
 
 impl Shared {
-    /// One that nobody can reach yet.
+    /// Creates an Ironic that does not listen yet.
     pub(crate) fn new(address: SocketAddr, state: State) -> Self {
         let (server, changes) = (Mutex::default(), watch::Sender::new(()));
         Self { address, state: Mutex::new(state), server, changes }
@@ -32,12 +32,12 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A machine may have changed.
+    /// Notifies the waiters that a machine may have changed.
     pub(crate) fn changed(&self) {
         self.changes.send_replace(());
     }
 
-    /// Acts on a request, and lets machines go their ways.
+    /// Handles a request, and starts a task for each machine whose transition it began.
     pub(crate) fn act(self: &Arc<Self>, method: &str, path: &str, body: Option<Value>) -> Answer {
         let (answer, ways) = self.state().act(method, path, body);
         self.changed();
@@ -48,7 +48,7 @@ impl Shared {
     }
 }
 
-/// Brings a machine to the end of its way.
+/// Advances a machine until its transition ends.
 async fn go(shared: Weak<Shared>, uuid: String) {
     loop {
         let Some(takes) = shared.upgrade().map(|it| it.state().takes) else { return };

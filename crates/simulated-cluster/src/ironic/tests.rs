@@ -1,4 +1,4 @@
-//! The fake says what a real Ironic has said to the same script.
+//! Checks the fake against the recorded answers of a real Ironic to the same script.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use crate::Keystone;
 const SCRIPT: &str = include_str!("../../../ironic-client/tests/ironic/script.json");
 const ANSWERS: &str = include_str!("../../../ironic-client/tests/ironic/answers.json");
 
-/// What stands for {m1} and others.
+/// Returns the replacements of {m1} and the other placeholders.
 fn words(script: &Value) -> Vec<(String, String)> {
     let machine =
         |it: u32| (format!("{{m{it}}}"), format!("00000000-0000-4000-8000-00000000000{it}"));
@@ -37,7 +37,7 @@ fn normal(value: &Value, ironic: &Ironic, words: &[(String, String)]) -> Result<
     Ok(serde_json::from_str(&text)?)
 }
 
-/// Status and body of an answer; the body is empty where there is none.
+/// Returns status and body of an answer; the body is empty when there is none.
 async fn exchange(ironic: &Ironic, head: &str, body: &str) -> Result<(u16, String)> {
     let address = ironic.endpoint().replace("http://", "");
     let mut stream = TcpStream::connect(&address).await?;
@@ -57,7 +57,7 @@ fn login(password: &str) -> String {
     format!("Authorization: Basic {}\r\n", STANDARD.encode(format!("{USER}:{password}")))
 }
 
-/// A server's own words.
+/// Returns the server's own error text.
 fn said(body: &str) -> String {
     let packed: Value = serde_json::from_str(body).unwrap_or_default();
     let inner = packed["error_message"].as_str().and_then(|it| serde_json::from_str(it).ok());
@@ -99,7 +99,7 @@ async fn asked(
     Ok(json!({ "status": status, "body": found }))
 }
 
-/// The moves of a machine since it was waited for last, and where it is then.
+/// Returns the moves of a machine since the last wait, and its state afterwards.
 async fn waited(
     ironic: &Ironic,
     step: &Value,
@@ -142,7 +142,7 @@ async fn the_fake_answers_as_a_real_ironic_did() -> Result<()> {
             ironic.reaches("m4", "clean failed").await?;
             ironic.sync_power_state();
         }
-        // The real one takes seconds for a power, and this one as long as it must.
+        // A real Ironic takes seconds for a power change, the fake only its configured time.
         let is_slow = name == "hold a machine";
         let takes = if is_slow { Duration::from_secs(1) } else { Duration::from_millis(5) };
         ironic.take(takes);

@@ -1,21 +1,22 @@
-//! Ironic's state machine: through which states a machine goes where it is told something.
+//! Ironic's state machine: the states that a machine goes through after a provisioning request.
 
 use std::collections::VecDeque;
 
-/// Why a deployment with a config drive fails where there is nowhere to keep it.
+/// Error of a deployment with a config drive when there is no storage for it.
 pub(crate) const NO_STORE: &str = "Failed to prepare the configdrive. Exception: An auth plugin is required to determine endpoint URL";
 
-/// A state on a way.
+/// One state of a transition.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Stop {
     pub(crate) state: &'static str,
-    /// Where it is on its way to.
+    /// The target provisioning state while it is in this state.
     pub(crate) target: Option<&'static str>,
-    /// What went wrong before it.
+    /// The error that led to this state.
     pub(crate) error: Option<String>,
 }
 
-/// The way of a machine in a state that is told so; `None` where that cannot be.
+/// Returns the states from `state` to the requested target; `None` when Ironic does not allow the
+/// request.
 pub(crate) fn of(target: &str, state: &str) -> Option<VecDeque<Stop>> {
     let (works, end): (&[&str], &str) = match (target, state) {
         ("manage", "enroll") => (&["verifying"], "manageable"),
@@ -36,15 +37,15 @@ pub(crate) fn of(target: &str, state: &str) -> Option<VecDeque<Stop>> {
     Some(works.into_iter().chain([Stop { state: end, target: None, error: None }]).collect())
 }
 
-/// The states that machines do not stay in, in the order in which they follow each other.
+/// The transitional states, in the order in which they occur.
 const WORKS: [&str; 5] = ["verifying", "adopting", "deploying", "deleting", "cleaning"];
 
-/// Lets a way end after a state, with what is said of it, if the way leads there.
+/// Lets a transition fail after a state with this error, if it goes through that state.
 pub(crate) fn fails_at(way: &mut VecDeque<Stop>, state: &str, words: &str) {
     let Some(place) = way.iter().position(|it| it.state == state) else { return };
     let target = way[place].target;
     let (state, target) = match state {
-        // What could not be reached is where it was.
+        // A machine that cannot be verified stays enrolled.
         "verifying" => ("enroll", None),
         "adopting" => ("adopt failed", target),
         "deploying" => ("deploy failed", target),
@@ -56,7 +57,7 @@ pub(crate) fn fails_at(way: &mut VecDeque<Stop>, state: &str, words: &str) {
     way.push_back(Stop { state, target, error: Some(words.to_owned()) });
 }
 
-/// Why the cleaning of a machine fails whose ramdisk cannot find Ironic.
+/// Returns the error of a cleaning whose ramdisk cannot find Ironic.
 pub(crate) fn no_ramdisk(uuid: &str) -> String {
     format!(
         "Failed to prepare node {uuid} for cleaning: Couldn't get the URL of the Ironic API service \

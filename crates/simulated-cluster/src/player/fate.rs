@@ -1,70 +1,70 @@
-//! What becomes of the pods of runs beyond what their hosts decide.
+//! What happens to the pods of runs regardless of their hosts.
 
-/// How a pod ends, whatever its hosts do.
+/// How a pod ends.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub enum Fate {
-    /// As the hosts decide.
+    /// As its hosts decide.
     #[default]
     Play,
-    /// Its tasks are carried out, and the container ends with this code and this message: none, a cut
-    /// one, or one of another kind.
+    /// Its tasks are executed, then the container exits with this code and this message, which may
+    /// be empty, truncated or of another format.
     Ends {
         /// The exit code.
         code: i32,
         /// The termination message.
         message: String,
     },
-    /// A limit leaves none of its hosts.
+    /// Its limit matches none of its hosts.
     NoHostMatched,
     /// It runs until it is deleted.
     Hangs,
-    /// It runs, and its worker evicts it for this reason.
+    /// It runs, and its kubelet evicts it with this message.
     Evicted(String),
-    /// It runs, and the kernel kills it for its memory.
+    /// It runs, and is killed because it is out of memory.
     OutOfMemory,
-    /// It runs, its worker is lost, and nothing of it is heard again.
+    /// It runs, its worker is lost, and its status is never updated again.
     WorkerLost,
-    /// Its image cannot be pulled, in the words of the container runtime.
+    /// Its image cannot be pulled; with the container runtime's message.
     ImagePull(String),
-    /// No worker takes it, in the scheduler's words.
+    /// It cannot be scheduled; with the scheduler's message.
     Unschedulable(String),
 }
 
-/// The runs that a fate is for.
+/// Selects the runs that a fate applies to.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Matching {
     /// Their namespace.
     pub namespace: String,
-    /// Their service; any where empty.
+    /// Their service; empty matches any.
     pub service: String,
-    /// Their name; any where empty.
+    /// Their name; empty matches any.
     pub run: String,
-    /// Their image; any where empty.
+    /// Their image; empty matches any.
     pub image: String,
 }
 
 impl Matching {
-    /// All runs of a namespace.
+    /// Matches all runs of a namespace.
     pub fn all(namespace: &str) -> Self {
         Self { namespace: namespace.to_owned(), ..Self::default() }
     }
 
-    /// The runs of a service in a namespace.
+    /// Matches the runs of a service in a namespace.
     pub fn service(namespace: &str, service: &str) -> Self {
         Self { service: service.to_owned(), ..Self::all(namespace) }
     }
 
-    /// The run of that name in a namespace.
+    /// Matches the run of that name in a namespace.
     pub fn run(namespace: &str, run: &str) -> Self {
         Self { run: run.to_owned(), ..Self::all(namespace) }
     }
 
-    /// The runs with an image in a namespace.
+    /// Matches the runs with an image in a namespace.
     pub fn image(namespace: &str, image: &str) -> Self {
         Self { image: image.to_owned(), ..Self::all(namespace) }
     }
 
-    /// Whether a run of these properties is meant.
+    /// Returns whether a run with these properties matches.
     pub(super) fn is_of(&self, run: &Self) -> bool {
         let fits = |wanted: &str, found: &str| wanted.is_empty() || wanted == found;
         self.namespace == run.namespace

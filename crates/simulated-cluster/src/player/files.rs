@@ -1,4 +1,4 @@
-//! What a pod mounts, read as a kubelet does: the files by path, and what is missing.
+//! The files that a pod mounts, resolved as a kubelet does, and what is missing.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,8 @@ use kube::{Api, Client, ResourceExt as _};
 /// Key → content.
 type Content = BTreeMap<String, String>;
 
-/// The files of a container by path; the error is what a kubelet says of what is missing.
+/// Returns the files of a container by path. The inner error is the kubelet's message about a
+/// missing object.
 pub(super) async fn mounted(
     client: &Client,
     pod: &Pod,
@@ -33,7 +34,7 @@ pub(super) async fn mounted(
     Ok(Ok(files))
 }
 
-/// The files of one mount.
+/// Returns the files of one mount.
 fn placed(mount: &VolumeMount, content: &Content) -> Vec<(String, String)> {
     let path = mount.mount_path.trim_end_matches('/');
     match &mount.sub_path {
@@ -73,7 +74,7 @@ async fn content(client: &Client, pod: &Pod, volume: &Volume) -> Result<Result<C
     Ok(Ok(content))
 }
 
-/// The files of several objects in one volume.
+/// Returns the files of several objects projected into one volume.
 async fn projected(
     client: &Client,
     namespace: &str,
@@ -102,7 +103,7 @@ async fn projected(
     Ok(Ok(content))
 }
 
-/// The chosen keys under their paths; all keys where none is chosen.
+/// Returns the selected keys under their paths; all keys when none is selected.
 fn chosen(
     found: Option<Content>,
     items: Option<&[KeyToPath]>,
@@ -138,7 +139,8 @@ async fn secret(client: &Client, namespace: &str, name: &str) -> Result<Option<C
     Ok(data.map(|it| it.into_iter().map(text).collect()))
 }
 
-/// What a kubelet says of a variable whose value comes from what is not there.
+/// Returns the kubelet's message about a variable whose source is missing, or `None` when all
+/// exist.
 pub(super) async fn missing_variable(
     client: &Client,
     namespace: &str,

@@ -1,4 +1,4 @@
-//! Hosts as the player plays them: who they let in, and how plays end there.
+//! Hosts as the player simulates them: which logins they accept, and how plays end there.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,32 +11,32 @@ use tokio::sync::watch;
 
 use super::ledger::{Ledger, Visit};
 
-/// Whom hosts let in.
+/// The user that hosts accept.
 const USER: &str = "cloud-admin";
 
 /// How a play ends on a host.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Behaviour {
-    /// All tasks are done, and something was changed.
+    /// All tasks succeed, and something was changed.
     Done,
-    /// All tasks are done, and nothing had to be changed.
+    /// All tasks succeed, and nothing was changed.
     Unchanged,
-    /// A task fails, with its words; the host's name is filled in.
+    /// A task fails with this failure; the host's name is filled in.
     Failed(HostFailure),
-    /// ssh gets no answer.
+    /// The SSH connection is not answered.
     Unreachable,
-    /// The host refuses the key.
+    /// The host rejects the SSH key.
     KeyRefused,
-    /// The host shows another key than is known.
+    /// The host presents another host key than the known one.
     HostKeyMismatch,
-    /// No play came to the host.
+    /// No play reached the host.
     NotReached,
-    /// The callback does not know.
+    /// The callback does not know the outcome.
     Unknown,
 }
 
 impl Behaviour {
-    /// A task that fails.
+    /// Creates the behaviour of a failing task.
     pub fn failed(task: &str, message: &str) -> Self {
         Self::Failed(HostFailure {
             host: String::new(),
@@ -48,24 +48,24 @@ impl Behaviour {
     }
 }
 
-/// A host of a test.
+/// A simulated host of a test.
 #[derive(Clone, Debug)]
 pub struct Host {
     /// Its name.
     pub name: String,
-    /// Where its sshd would listen.
+    /// The address of its SSH server.
     pub address: String,
-    /// On which port.
+    /// The port of its SSH server.
     pub port: u16,
     state: Arc<State>,
     ledger: Arc<Ledger>,
 }
 
-/// What decides what a host does.
+/// What determines the behaviour of a host.
 #[derive(Debug)]
 pub(super) struct State {
     body: Mutex<Body>,
-    /// The services whose plays wait on the host; one that is empty stands for all.
+    /// The services whose plays wait on the host; an empty name stands for all.
     blocked: watch::Sender<Vec<String>>,
 }
 
@@ -74,14 +74,14 @@ struct Body {
     is_up: bool,
     user_key: String,
     host_key: String,
-    /// How many keys of its own it had before.
+    /// The number of host keys it had before.
     n_keys: usize,
-    /// How plays of a service end; those of other services end well.
+    /// How plays of a service end; those of other services succeed.
     behaviours: BTreeMap<String, Behaviour>,
     takes: Duration,
 }
 
-/// What a run shows to a host.
+/// What a run presents to a host.
 pub(super) struct Approach<'a> {
     pub(super) service: &'a str,
     pub(super) address: &'a str,
@@ -108,87 +108,88 @@ impl Host {
         Arc::clone(&self.state)
     }
 
-    /// The content of an ssh Secret that reaches this host.
+    /// Returns the content of an SSH Secret with which this host is reached.
     pub fn ssh_secret(&self) -> Vec<(&'static str, String)> {
         let body = self.state.body().clone();
         let known_hosts = format!("{} {}\n", self.known_as(), body.host_key);
         vec![("ssh-privatekey", body.user_key), ("known_hosts", known_hosts)]
     }
 
-    /// By what ssh knows it.
+    /// Returns the name under which SSH looks up its host key.
     fn known_as(&self) -> String {
         let Self { address, port, .. } = self;
         if *port == 22 { address.clone() } else { format!("[{address}]:{port}") }
     }
 
-    /// Lets in who has that private key, as a host that shares it with others.
+    /// Accepts that private key from now on, for hosts that share a user key.
     pub fn accept(&self, user_key: &str) {
         user_key.clone_into(&mut self.state.body().user_key);
     }
 
-    /// The host's own key, as `ssh-ed25519 AAAA…`.
+    /// Returns the host key, as `ssh-ed25519 AAAA…`.
     pub fn host_key(&self) -> String {
         self.state.body().host_key.clone()
     }
 
-    /// The fingerprint of the host's own key, as `SHA256:…`.
+    /// Returns the fingerprint of the host key, as `SHA256:…`.
     pub fn fingerprint(&self) -> String {
         HostKey::parse(&self.host_key()).map(|it| it.fingerprint()).unwrap_or_default()
     }
 
-    /// Known hosts with a key that is not the host's.
+    /// Returns known hosts with a wrong key for this host.
     pub fn wrong_known_hosts(&self) -> String {
         format!("{} {}\n", self.known_as(), key_of(&self.name, 99))
     }
 
-    /// Gives the host another key of its own.
+    /// Gives the host a new host key.
     pub fn rekey(&self) {
         let mut body = self.state.body();
         body.n_keys += 1;
         body.host_key = key_of(&self.name, body.n_keys);
     }
 
-    /// The host does not answer any more.
+    /// Lets the host stop answering.
     pub fn stop(&self) {
         self.state.body().is_up = false;
     }
 
-    /// The host answers.
+    /// Lets the host answer.
     pub fn boot(&self) {
         self.state.body().is_up = true;
     }
 
-    /// Whether the host answers.
+    /// Returns whether the host answers.
     pub fn is_up(&self) -> bool {
         self.state.body().is_up
     }
 
-    /// From now on plays of a service end so.
+    /// Sets how plays of a service end from now on.
     pub fn behave(&self, service: &str, behaviour: Behaviour) {
         self.state.body().behaviours.insert(service.to_owned(), behaviour);
     }
 
-    /// Plays take that long.
+    /// Sets how long plays take.
     pub fn take(&self, time: Duration) {
         self.state.body().takes = time;
     }
 
-    /// Plays of a service wait on the host until [`Host::release`]; the empty name stands for all.
+    /// Blocks plays of a service on the host until [`Host::release`]; the empty name stands for
+    /// all.
     pub fn hold(&self, service: &str) {
         self.state.blocked.send_modify(|it| it.push(service.to_owned()));
     }
 
-    /// All plays go on.
+    /// Unblocks all plays.
     pub fn release(&self) {
         self.state.blocked.send_modify(Vec::clear);
     }
 
-    /// The visits of the host, in their order.
+    /// Returns the visits of the host in order.
     pub fn visits(&self) -> Vec<Visit> {
         self.ledger.visits(&format!("{}:{}", self.address, self.port))
     }
 
-    /// The value of a variable in each visit that was carried out; `default` where it was not set.
+    /// Returns the value of a variable in each successful visit; `default` when it was not set.
     pub fn trace(&self, variable: &str, default: &str) -> Vec<String> {
         let value = |it: &Visit| match it.variables.get(variable) {
             None => default.to_owned(),
@@ -198,7 +199,7 @@ impl Host {
         self.visits().iter().filter(|it| it.is_done).map(value).collect()
     }
 
-    /// The service of each visit that was carried out.
+    /// Returns the service of each successful visit.
     pub fn services(&self) -> Vec<String> {
         self.visits().into_iter().filter(|it| it.is_done).map(|it| it.service).collect()
     }
@@ -209,13 +210,13 @@ impl State {
         self.body.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The host's own key, where it answers.
+    /// Returns the host key, or `None` when the host does not answer.
     pub(super) fn shown_key(&self) -> Option<String> {
         let body = self.body();
         body.is_up.then(|| body.host_key.clone())
     }
 
-    /// Why ssh does not get in, if so.
+    /// Returns how SSH fails, or `None` when it succeeds.
     pub(super) fn rejection(&self, approach: &Approach<'_>) -> Option<Behaviour> {
         let body = self.body();
         if !body.is_up {
@@ -231,12 +232,12 @@ impl State {
         (!is_let_in).then_some(Behaviour::KeyRefused)
     }
 
-    /// How a play of the service ends.
+    /// Returns how a play of the service ends.
     pub(super) fn behaviour(&self, service: &str) -> Behaviour {
         self.body().behaviours.get(service).cloned().unwrap_or(Behaviour::Done)
     }
 
-    /// Waits as long as plays of the service take, and until they may go on.
+    /// Waits as long as plays take, and until plays of the service are unblocked.
     pub(super) async fn work(&self, service: &str) {
         let takes = self.body().takes;
         tokio::time::sleep(takes).await;
@@ -247,7 +248,7 @@ impl State {
     }
 }
 
-/// Whether one of the files that ssh is told to read has the host's key, as ssh itself looks.
+/// Returns whether one of the known hosts files has the host's key, by SSH's own lookup.
 fn knows(approach: &Approach<'_>, key: &str) -> bool {
     let args = approach.variables.get("ansible_ssh_common_args").and_then(Value::as_str);
     let (_, files) = args.and_then(|it| it.split_once("UserKnownHostsFile=")).unwrap_or_default();
@@ -261,7 +262,7 @@ fn knows(approach: &Approach<'_>, key: &str) -> bool {
     })
 }
 
-/// An ed25519 key in ssh's form, which nobody has the private part of.
+/// Returns an ed25519 public key in SSH's format without a private key.
 fn key_of(name: &str, number: usize) -> String {
     const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
     let mut seed = name.bytes().fold(number * 7919 + 17, |seed, byte| {
@@ -271,7 +272,7 @@ fn key_of(name: &str, number: usize) -> String {
         seed = (seed * 48_271 + 11) % 2_147_483_647;
         char::from(LETTERS[seed % LETTERS.len()])
     };
-    // The first two bits of the tail belong to what is the same in all keys.
+    // The first two bits of the tail belong to the prefix that all keys share.
     let first = char::from(LETTERS[number % 16]);
     let tail: String = (0..42).map(|_| letter()).collect();
     format!("{KEY_TYPE} {COMMON_PREFIX}{first}{tail}")

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-/// Where Ansible looks for inventories.
+/// The folder where Ansible looks for inventories.
 const FOLDER: &str = "/runner/inventory/";
 
-/// The variables of one host, by Ansible's precedence: of all hosts, of its groups, its own.
+/// Returns the variables of one host by Ansible's precedence: all hosts, its groups, the host.
 ///
-/// Templates are not resolved: what stands there is the text that Ansible would begin with.
+/// Templates are not resolved: the values are the texts that Ansible would start from.
 pub(crate) fn variables(files: &BTreeMap<String, String>, host: &str) -> BTreeMap<String, Value> {
     let mut found = BTreeMap::new();
     let inventories = files.iter().filter(|(path, _)| is_inventory(path));
@@ -33,10 +33,10 @@ pub(crate) fn variables(files: &BTreeMap<String, String>, host: &str) -> BTreeMa
     found
 }
 
-/// Whether a limit on Ansible's command line leaves the host; without a limit it does.
+/// Returns whether Ansible's command line selects the host; without a limit it does.
 ///
-/// A limit is read as far as operators write it: names of hosts and groups, and groups that a host must be
-/// in besides.
+/// Limits are parsed as far as operators use them: names of hosts and groups, required groups (`&`)
+/// and exclusions (`!`).
 pub(crate) fn is_within_limit(files: &BTreeMap<String, String>, host: &str) -> bool {
     let command = files.get("/runner/env/cmdline").map(String::as_str).unwrap_or_default();
     let Some((_, limit)) = command.split_once("--limit ") else { return true };
@@ -49,7 +49,7 @@ pub(crate) fn is_within_limit(files: &BTreeMap<String, String>, host: &str) -> b
     is_named && is_in_all && !is_out
 }
 
-/// Whether a group of an inventory has the host.
+/// Returns whether a group of an inventory contains the host.
 fn has_host(files: &BTreeMap<String, String>, group: &str, host: &str) -> bool {
     let inventories = files.iter().filter(|(path, _)| is_inventory(path));
     let parsed = inventories.filter_map(|(_, text)| api::yaml::from_str::<Value>(text).ok());
@@ -61,7 +61,8 @@ fn is_inventory(path: &str) -> bool {
     below.is_some_and(|it| !it.starts_with("group_vars") && !it.starts_with("host_vars"))
 }
 
-/// Gathers the variables of a group and of those below it that have the host; says whether it has.
+/// Collects the variables of a group and its child groups that contain the host; returns whether
+/// the group does.
 fn collect<'a>(
     group: &'a Value,
     host: &str,

@@ -1,31 +1,31 @@
-//! What touched which host when, kept outside the API: two runs on one host at a time, or one run twice,
-//! are faults whatever the API says.
+//! Records which run touched which host, outside the API: two concurrent runs on one host, or one
+//! run executed twice, are faults whatever the API says.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
-/// One play that reached a host.
+/// One play on a host.
 #[derive(Clone, Debug)]
 pub struct Visit {
     /// The namespace of the run.
     pub namespace: String,
     /// The name of the run.
     pub run: String,
-    /// The service, where the run has one.
+    /// The service; empty when the run has none.
     pub service: String,
     /// The host's name in the run.
     pub host: String,
     /// `address:port` of the host.
     pub address: String,
-    /// The host's variables, as the inventory of the pod gives them.
+    /// The host's variables according to the pod's inventory.
     pub variables: BTreeMap<String, Value>,
     /// The files that the pod mounts, by path.
     pub files: BTreeMap<String, String>,
-    /// Whether the play came to its end on the host, or was cut off.
+    /// Whether the play ended on the host; false when it was cut off.
     pub is_complete: bool,
-    /// Whether its tasks were carried out.
+    /// Whether its tasks succeeded.
     pub is_done: bool,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct RunPod {
     pub(crate) run: String,
 }
 
-/// All visits, and what must never happen.
+/// All visits, and all faults.
 #[derive(Debug, Default)]
 pub struct Ledger {
     entries: Mutex<Entries>,
@@ -49,26 +49,27 @@ pub struct Ledger {
 #[derive(Debug, Default)]
 struct Entries {
     visits: Vec<Visit>,
-    /// Address → the pods that may be at work there.
+    /// Address → pods that may be working there.
     active: BTreeMap<String, Vec<RunPod>>,
-    /// UID of each run of the engine → the pod that was started for it.
+    /// UID of each run of the run engine → the pod that was started for it.
     started: BTreeMap<String, RunPod>,
-    /// Namespace → what happened there.
+    /// Namespace → faults found there.
     faults: BTreeMap<String, Vec<String>>,
 }
 
 impl Ledger {
-    /// The visits of an address, in their order.
+    /// Returns the visits of an address in order.
     pub fn visits(&self, address: &str) -> Vec<Visit> {
         self.entries().visits.iter().filter(|it| it.address == address).cloned().collect()
     }
 
-    /// What happened in a namespace that must never happen.
+    /// Returns the faults found in a namespace.
     pub fn faults(&self, namespace: &str) -> Vec<String> {
         self.entries().faults.get(namespace).cloned().unwrap_or_default()
     }
 
-    /// Notes that a pod was started for a run of the engine, by the run's UID; a second one is a fault.
+    /// Records that a pod was started for a run of the run engine, by the run's UID; a second start
+    /// is a fault.
     pub(crate) fn starts(&self, run: &str, pod: &RunPod) {
         let mut entries = self.entries();
         if entries.started.insert(run.to_owned(), pod.clone()).is_some() {
@@ -76,7 +77,8 @@ impl Ledger {
         }
     }
 
-    /// Gives the addresses of a run to its pod; one where another pod may be at work is a fault.
+    /// Records that a pod works at its run's addresses; it is a fault if another pod may be working
+    /// at one of them.
     pub(crate) fn enters(&self, pod: &RunPod, addresses: impl IntoIterator<Item = String>) {
         let mut entries = self.entries();
         for address in addresses {
@@ -94,21 +96,21 @@ impl Ledger {
         }
     }
 
-    /// Notes that the pod of that UID works nowhere any more.
+    /// Records that the pod with that UID no longer works anywhere.
     pub(crate) fn leaves(&self, uid: &str) {
         for there in self.entries().active.values_mut() {
             there.retain(|it| it.uid != uid);
         }
     }
 
-    /// Notes that a play begins on a host; returns which visit it is.
+    /// Records that a play begins on a host; returns the index of the visit.
     pub(crate) fn begins(&self, visit: Visit) -> usize {
         let mut entries = self.entries();
         entries.visits.push(visit);
         entries.visits.len() - 1
     }
 
-    /// The play came to its end on the host, with its tasks carried out or not.
+    /// Records that the play ended on the host, and whether its tasks succeeded.
     pub(crate) fn ends(&self, visit: usize, is_done: bool) {
         let visit = &mut self.entries().visits[visit];
         (visit.is_complete, visit.is_done) = (true, is_done);
@@ -151,7 +153,7 @@ mod tests {
             (ledger.faults("ns"), ledger.faults("other")),
             (vec![fault.into()], vec![fault.into()])
         );
-        // Who came last goes first: the other one is there still.
+        // The later pod leaves first: the other one is still there.
         ledger.leaves("4");
         ledger.enters(&pod("5", "e"), at("x:22"));
         assert_eq!(ledger.faults("ns").len(), 2);
@@ -161,7 +163,7 @@ mod tests {
     fn a_run_that_is_started_twice_is_a_fault_whatever_its_pods_are() {
         let ledger = Ledger::default();
         ledger.starts("u", &pod("1", "a"));
-        // Another object of the same name.
+        // Another object with the same name.
         ledger.starts("v", &pod("2", "a"));
         assert_eq!(ledger.faults("ns"), [""; 0]);
         ledger.starts("u", &pod("3", "a"));

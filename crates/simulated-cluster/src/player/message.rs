@@ -1,4 +1,5 @@
-//! The termination messages of runs, as the callback and the container that learns host keys write them.
+//! Termination messages of runs, as written by the callback and by the container that learns host
+//! keys.
 
 use api::ansibleee::HostFailure;
 use serde_json::json;
@@ -8,19 +9,19 @@ use super::host::Behaviour;
 /// The kubelet keeps this many bytes of a message.
 const LIMIT: usize = 4096;
 
-/// One host's part of a run.
+/// The result of one host in a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Told {
-    /// What became of the host.
+    /// The outcome letter of the callback.
     pub(crate) letter: char,
-    /// How many tasks changed it.
+    /// The number of changed tasks.
     pub(crate) changed: i64,
-    /// What failed.
+    /// The failed task, if any.
     pub(crate) failure: Option<HostFailure>,
 }
 
 impl Told {
-    /// What the callback tells of a host that behaves so.
+    /// Returns what the callback reports of a host with this behaviour.
     pub(crate) fn of(behaviour: &Behaviour, host: &str, address: &str) -> Self {
         let name = address.rsplit_once(':').map_or(address, |(name, _)| name);
         let unreachable = |letter, words: &str| {
@@ -53,7 +54,8 @@ impl Told {
     }
 }
 
-/// The callback's message: failures go first where not all of it has room, then counts.
+/// Returns the callback's message. When it is too long, failures are dropped first, then the
+/// counts.
 pub(crate) fn of_run(hosts: &[Told]) -> String {
     let letters: String = hosts.iter().map(|it| it.letter).collect();
     let changed: Vec<i64> = hosts.iter().map(|it| it.changed).collect();
@@ -71,18 +73,19 @@ pub(crate) fn of_run(hosts: &[Told]) -> String {
     texts.into_iter().find(fits).unwrap_or_else(|| encode(&[], 0))
 }
 
-/// The message of a run whose limit leaves no host.
+/// Returns the message of a run whose limit matches no host.
 pub(crate) fn unmatched(n_hosts: usize) -> String {
     let hosts = "n".repeat(n_hosts);
     json!({ "v": 1, "hosts": hosts, "changed": [], "failures": [], "unmatched": true }).to_string()
 }
 
-/// The message of the container that learns host keys; `None` stands for a host that does not answer.
+/// Returns the message of the container that learns host keys; `None` stands for a host that does
+/// not answer.
 pub(crate) fn of_host_keys(keys: &[Option<String>]) -> String {
     let prefix = operator_core::run_engine::host_key::COMMON_PREFIX;
     let tail = |key: &Option<String>| match key {
         None => "?".to_owned(),
-        // A key of another type has no such beginning.
+        // A key of another type has a different prefix.
         Some(key) => {
             let body = key.split_whitespace().nth(1).unwrap_or_default();
             body.strip_prefix(prefix).unwrap_or("-").to_owned()

@@ -1,4 +1,4 @@
-//! The life of one pod of a run, from its worker to its end.
+//! The life of one pod of a run, from its scheduling to its end.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,18 +22,18 @@ use super::shared::{Shared, WORKER};
 use super::state::{Ended, is_running, never_ran, running, status, terminated, waiting};
 use super::{files, inventory, state};
 
-/// How often a kubelet looks again for what a pod lacks.
+/// Interval at which the kubelet retries what a pod is missing.
 const AGAIN: Duration = Duration::from_millis(500);
-/// Which exit code ansible-runner answers a SIGTERM with.
+/// The exit code of ansible-runner after a SIGTERM.
 const STOPPED: i32 = 254;
-/// Annotations of pods of runs, as ansibleee-operator writes them.
+/// Annotations of pods of runs, as written by ansibleee-operator.
 const RUN: &str = "edpm.openstack.org/run";
 const HOSTS: &str = "edpm.openstack.org/hosts";
 
 /// A host of a run: its name and its address.
 type Target = (String, String);
 
-/// Plays a pod until its end; a fault of the player's own is told and leaves the pod as it is.
+/// Plays a pod until its end. An error of the player itself is printed and leaves the pod as it is.
 pub(super) async fn run(shared: Arc<Shared>, pod: Pod) {
     let is_over = pod.status.as_ref().and_then(|it| it.phase.as_deref());
     if matches!(is_over, Some("Succeeded" | "Failed")) {
@@ -41,12 +41,12 @@ pub(super) async fn run(shared: Arc<Shared>, pod: Pod) {
     }
     let name = pod.name_any();
     if let Err(error) = Life::new(shared, pod).whole().await {
-        // Whoever waits for the end of the run shows it with what the log has.
+        // A test that waits for the end of the run shows this with its output.
         report(&format!("player: pod {name}: {error:#}"));
     }
 }
 
-/// Ends a pod that is to go, as a kubelet does.
+/// Ends a pod that is being deleted, as a kubelet does.
 pub(super) async fn remove(shared: Arc<Shared>, pod: Pod) {
     let name = pod.name_any();
     let life = Life::new(shared, pod);
@@ -112,12 +112,12 @@ impl Life {
         self.write("Running", &running(), first.as_ref()).await?;
         let Some(ended) = self.outcome(&targets, &files).await? else { return Ok(()) };
         let phase = if ended.code == 0 { "Succeeded" } else { "Failed" };
-        // Nothing of it works any more, and nobody knows so yet.
+        // The pod no longer works on its hosts, although the API does not show it yet.
         self.shared.ledger.leaves(&self.uid());
         self.write(phase, &terminated(&ended), first.as_ref()).await
     }
 
-    /// A pod that was bound is a kubelet's; it is ended there before it goes.
+    /// Ends the pod as its kubelet, then deletes it.
     async fn leave(self) -> Result<()> {
         let current = self.pods().get_opt(&self.pod.name_any()).await?;
         let Some(current) = current.filter(|it| it.uid() == self.pod.uid()) else { return Ok(()) };
@@ -137,7 +137,7 @@ impl Life {
             preconditions: Some(Preconditions { uid: self.pod.uid(), resource_version: None }),
             ..DeleteParams::default()
         };
-        // Somebody else may have been faster.
+        // Another client may have deleted it first.
         let _ = self.pods().delete(&self.pod.name_any(), &params).await;
         Ok(())
     }
@@ -155,7 +155,7 @@ impl Life {
         bound.with_context(|| format!("bind {name}")).map(drop)
     }
 
-    /// The files that the pod mounts, once all of them are there.
+    /// Waits until all mounted objects exist and returns the files.
     async fn files(&self) -> Result<BTreeMap<String, String>> {
         let mut is_told = false;
         loop {
@@ -171,7 +171,7 @@ impl Life {
         }
     }
 
-    /// Waits until the values of all variables are there.
+    /// Waits until the sources of all environment variables exist.
     async fn variables(&self) -> Result<()> {
         let mut told = None;
         let env = self.container()?.env.clone().unwrap_or_default();
@@ -188,7 +188,7 @@ impl Life {
         Ok(())
     }
 
-    /// The hosts of the run.
+    /// Returns the hosts of the run.
     fn targets(&self) -> Vec<Target> {
         let env = self.container().ok().and_then(|it| it.env.as_ref());
         let names = env.into_iter().flatten().find(|it| it.name == "EDPM_RUN_HOSTS");
@@ -198,7 +198,8 @@ impl Life {
         names.split(',').filter(|it| !it.is_empty()).map(str::to_owned).zip(addresses).collect()
     }
 
-    /// Notes that the runner starts: once for each run of the engine, and alone on its hosts.
+    /// Records that the runner starts: it must be the only start of its run, and alone on its
+    /// hosts.
     async fn note_start(&self, targets: &[Target]) -> Result<()> {
         let (uid, namespace, run) = (self.uid(), self.namespace.clone(), self.run.clone());
         let pod = RunPod { uid, namespace, run };
@@ -212,7 +213,7 @@ impl Life {
         Ok(())
     }
 
-    /// The UID of the run whose Job the pod is of; `None` where the Job is gone.
+    /// Returns the UID of the run that owns the pod's Job, or `None` when the Job is gone.
     async fn uid_of_run(&self) -> Result<Option<String>> {
         let owner =
             |owners: &[OwnerReference], kind| owners.iter().find(|it| it.kind == kind).cloned();
@@ -226,7 +227,7 @@ impl Life {
         self.pod.uid().unwrap_or_default()
     }
 
-    /// What the container that learns host keys tells, where the pod has one.
+    /// Returns how the container that learns host keys ends, or `None` when the pod has none.
     fn learned(&self, targets: &[Target]) -> Option<Ended> {
         let spec = self.pod.spec.as_ref()?;
         let asking =
@@ -242,7 +243,7 @@ impl Life {
         Some(Ended::new(0, message::of_host_keys(&keys)))
     }
 
-    /// How the runner ends; `None` where nothing is heard of it.
+    /// Returns how the runner ends, or `None` when its status is never updated.
     async fn outcome(
         &self,
         targets: &[Target],
@@ -290,7 +291,7 @@ impl Life {
         }
     }
 
-    /// All hosts at once, as Ansible's forks are.
+    /// Plays all hosts concurrently, as Ansible's forks do.
     async fn play(&self, targets: &[Target], files: &BTreeMap<String, String>) -> Vec<Told> {
         join_all(targets.iter().map(|it| self.visit(it, targets, files))).await
     }
@@ -340,7 +341,8 @@ impl Life {
         Told::of(&behaviour, name, address)
     }
 
-    /// The host keys that the run has asked for itself, where ssh reads them.
+    /// Returns the known hosts file with the keys that the run has learned itself, or `None` when
+    /// it learns none.
     fn learned_file(&self, targets: &[Target]) -> Option<(String, String)> {
         self.learned(targets)?;
         let spec = self.pod.spec.as_ref()?;
@@ -363,7 +365,7 @@ impl Life {
         self.condition("PodScheduled", "Unschedulable", words).await
     }
 
-    /// Says that a condition of the pod does not hold.
+    /// Sets a condition of the pod to `False`.
     async fn condition(&self, type_: &str, reason: &str, message: &str) -> Result<()> {
         let now = state::now();
         let condition = json!({

@@ -1,4 +1,4 @@
-//! What a test has said of hosts and runs, as all pods that are played see it.
+//! What a test has set for hosts and runs, shared by all played pods.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,22 +10,22 @@ use super::fate::{Fate, Matching};
 use super::host::Host;
 use super::ledger::Ledger;
 
-/// The only worker of the cluster.
+/// The name of the cluster's only worker node.
 pub(crate) const WORKER: &str = "player";
 
-/// What all handles of a player share.
+/// The state shared by all handles of a player.
 pub(crate) struct Shared {
     pub(crate) client: Client,
     pub(crate) ledger: Arc<Ledger>,
     /// `address:port` → host.
     hosts: Mutex<BTreeMap<String, Host>>,
     fates: Mutex<Vec<(Matching, Fate)>>,
-    /// Whether hosts that nobody has described let everybody in.
+    /// Whether addresses without a described host accept every login.
     is_everywhere: AtomicBool,
 }
 
 impl Shared {
-    /// No hosts yet.
+    /// Creates the state without hosts.
     pub(crate) fn new(client: Client) -> Self {
         Self {
             client,
@@ -36,29 +36,29 @@ impl Shared {
         }
     }
 
-    /// From now on a host answers at every address, and lets everybody in.
+    /// From now on every address has a host that accepts every login.
     pub(crate) fn answer_everywhere(&self) {
         self.is_everywhere.store(true, Ordering::Relaxed);
     }
 
-    /// Whether hosts that nobody has described let everybody in.
+    /// Returns whether addresses without a described host accept every login.
     pub(crate) fn is_everywhere(&self) -> bool {
         self.is_everywhere.load(Ordering::Relaxed)
     }
 
-    /// From now on the pods of some runs come to that end; what was said last counts.
+    /// Sets the fate of the matching runs from now on; the last matching call applies.
     pub(crate) fn decide(&self, matching: Matching, fate: Fate) {
         self.fates().push((matching, fate));
     }
 
-    /// The end that a run's pods come to.
+    /// Returns the fate of a run's pods.
     pub(crate) fn fate(&self, run: &Matching) -> Fate {
         let fates = self.fates();
         let mut found = fates.iter().rev().filter(|(it, _)| it.is_of(run));
         found.next().map_or(Fate::Play, |(_, fate)| fate.clone())
     }
 
-    /// The hosts, by `address:port`.
+    /// Returns the hosts by `address:port`.
     pub(crate) fn hosts(&self) -> MutexGuard<'_, BTreeMap<String, Host>> {
         self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,11 +1,11 @@
-//! The statuses of a pod as a kubelet writes them.
+//! Pod statuses as a kubelet writes them.
 
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 
 use crate::clock;
 
-/// How a container ended.
+/// How a container terminated.
 #[derive(Clone, Debug)]
 pub(super) struct Ended {
     pub(super) code: i32,
@@ -14,28 +14,28 @@ pub(super) struct Ended {
 }
 
 impl Ended {
-    /// With that code and message.
+    /// Creates a termination with that code and message.
     pub(super) fn new(code: i32, message: String) -> Self {
         Self { code, reason: if code == 0 { "Completed" } else { "Error" }, message }
     }
 }
 
-/// The time as Kubernetes writes it.
+/// Returns the current time in Kubernetes' format.
 pub(super) fn now() -> String {
     clock::now().strftime("%FT%TZ").to_string()
 }
 
-/// The state of a container that waits.
+/// Returns the state of a waiting container.
 pub(super) fn waiting(reason: &str, message: &str) -> Value {
     json!({ "waiting": { "reason": reason, "message": message } })
 }
 
-/// The state of a container that runs.
+/// Returns the state of a running container.
 pub(super) fn running() -> Value {
     json!({ "running": { "startedAt": now() } })
 }
 
-/// The state of a container that has ended.
+/// Returns the state of a terminated container.
 pub(super) fn terminated(ended: &Ended) -> Value {
     let now = now();
     json!({ "terminated": {
@@ -44,7 +44,8 @@ pub(super) fn terminated(ended: &Ended) -> Value {
     } })
 }
 
-/// The state of a container that never ran in a pod that was ended, as kubelet's status manager writes it.
+/// Returns the state of a container that never ran in a terminated pod, as kubelet's status manager
+/// writes it.
 pub(super) fn never_ran() -> Value {
     json!({ "terminated": {
         "exitCode": 137, "reason": "ContainerStatusUnknown",
@@ -53,14 +54,14 @@ pub(super) fn never_ran() -> Value {
     } })
 }
 
-/// Whether the pod's runner runs.
+/// Returns whether a container of the pod is running.
 pub(super) fn is_running(pod: &Pod) -> bool {
     let statuses = pod.status.iter().flat_map(|it| it.container_statuses.iter().flatten());
     let mut states = statuses.filter_map(|it| it.state.as_ref());
     states.any(|it| it.running.is_some())
 }
 
-/// A pod's status; `first` is the state of the containers before the runner, where there are any.
+/// Returns a pod's status; `first` is the state of the init containers, if there are any.
 pub(super) fn status(pod: &Pod, phase: &str, state: &Value, first: Option<&Value>) -> Value {
     let container = |name: &str, image: Option<&String>, state: &Value| {
         let is_running = state.get("running").is_some();

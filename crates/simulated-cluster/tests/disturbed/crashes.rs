@@ -1,7 +1,8 @@
-//! Operators killed at the worst moments: the same end, and every run happened once on the host.
+//! Operators killed at the worst moments: the outcome is the same, and every run reached the host
+//! once.
 //!
-//! The moments are states of the API server, never times: an AnsibleEE without a Job, a Job that runs, a
-//! Job that is complete while nobody has written so.
+//! The moments are states of the API server, never times: an AnsibleEE without a Job, a Job that
+//! runs, a Job that is complete but not yet reported.
 
 use anyhow::{Context as _, Result};
 use api::ansibleee::{AnsibleEe, JobStatus};
@@ -20,7 +21,7 @@ use simulated_cluster::{Host, Operator};
 use crate::computes::{self, is_settled, of_nova};
 use crate::own::{Own, PATIENCE};
 
-/// Asks for one more run, and returns its AnsibleEE as soon as `holds`.
+/// Requests one more run, and returns its AnsibleEE as soon as `holds` is true of it.
 async fn redeploy(
     ns: &Namespace,
     host: &Host,
@@ -35,7 +36,8 @@ async fn redeploy(
         .await
 }
 
-/// Does something while no Job can be created: the state before it lasts until that is done.
+/// Runs an action while no Job can be created, so that the state before the Job lasts until the
+/// action is done.
 async fn without_jobs<T>(ns: &Namespace, work: impl Future<Output = Result<T>>) -> Result<T> {
     ns.create::<ResourceQuota>("no-jobs", json!({ "hard": { "count/jobs.batch": "0" } })).await?;
     let done = work.await;
@@ -113,7 +115,7 @@ async fn dataplane_operator_killed_when_a_run_has_ended_and_no_node_says_so() ->
     own.ends_well(&host, 2).await
 }
 
-/// Waits for the run of a compute's service that was not there before, as soon as `holds`.
+/// Waits for a run of a compute's service that did not exist before, until `holds` is true of it.
 async fn next_run(
     ns: &Namespace,
     known: &[String],
@@ -128,14 +130,14 @@ async fn next_run(
     ns.wait_any(PATIENCE, &format!("the new run of {service}"), is_it).await
 }
 
-/// How a service stands in the compute's own status.
+/// Returns the state of a service in the compute's status.
 async fn recorded(ns: &Namespace, host: &str, service: &str) -> Result<Option<RunState>> {
     let status = ns.api::<ExternalCompute>().get(host).await?.status;
     let services = status.map(|it| it.services).unwrap_or_default();
     Ok(services.iter().find(|it| it.name == service).map(|it| it.state))
 }
 
-/// Each of the three runs of one deployment meets one of the three states.
+/// Each of the three runs of one deployment is interrupted in one of the three states.
 #[tokio::test]
 async fn nova_operator_killed_amid_its_own_runs() -> Result<()> {
     let own = Own::start("amid").await?;

@@ -14,14 +14,14 @@ use crate::webhooks::refused;
 const WATCHED: &str = "watched";
 const SOON: Duration = Duration::from_mins(1);
 
-/// A node whose compute is to be made.
+/// Creates a node that requests a compute.
 async fn node(ns: &Namespace) -> Result<()> {
     let spec = json!({ "hostName": "n0", "ansibleHost": "192.0.2.10" });
     let cell = json!({ "annotations": { "nova.openstack.org/cell": "nova-cell1" } });
     ns.create_with::<Node>("n0", spec, cell).await.map(drop)
 }
 
-/// Options that no oslo.config reads.
+/// Options that oslo.config cannot parse.
 fn bad_options() -> Value {
     json!({ "spec": { "customServiceConfig": "no section = x\n[" } })
 }
@@ -30,7 +30,7 @@ fn bad_options() -> Value {
 async fn what_is_watched_is_served_with_rights_there_alone_and_all_else_is_left_alone() -> Result<()>
 {
     let values = vec![format!("watchNamespaces={{{WATCHED}}}")];
-    // All operators get ready: none lacks a right that it needs.
+    // All operators become ready: none lacks a permission that it needs.
     let sim = Simulation::start(&Options { values, ..Options::default() }).await?;
     let watched = Namespace::existing(&sim.client, WATCHED);
     let other = Namespace::of(sim.client.clone(), "not-watched").await?;
@@ -41,7 +41,8 @@ async fn what_is_watched_is_served_with_rights_there_alone_and_all_else_is_left_
     let words = ["spec.customServiceConfig"];
     refused::<ExternalCompute>(&watched, "n0", bad_options(), &words).await?;
 
-    // Made before the other one, so whoever watched here would have made this compute as well.
+    // Created before the other one, so an operator that watched here would have created this
+    // compute too.
     assert!(other.api::<ExternalCompute>().get_opt("n0").await?.is_none());
     assert!(other.api::<Node>().get("n0").await?.status.is_none());
     let spec = json!({ "dataplaneNodeName": "n0", "cellName": "nova-cell1" });

@@ -11,7 +11,7 @@ use simulated_cluster::{Host, Operator, Options, Simulation};
 
 use crate::journey::{deploy, ssh_secret};
 
-/// How long a run may take whose operators are replaced meanwhile: a killed leader's Lease must run out.
+/// Time limit of a run whose operators are replaced meanwhile: a killed leader's Lease must expire.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(3);
 
 /// A namespace in a simulated cluster that no other test uses.
@@ -33,7 +33,7 @@ impl Deref for Own {
 impl Own {
     /// Starts it, with an empty namespace.
     pub(crate) async fn start(test: &str) -> Result<Self> {
-        // Tests wait for successors: the shortest Lease that a busy machine renews in time.
+        // Tests wait for new leaders: the shortest Lease that a busy machine renews in time.
         let options = Options { lease_seconds: Some(9), ..Options::default() };
         let sim = Simulation::start(&options).await?;
         let ns = Namespace::of(sim.client.clone(), test).await?;
@@ -50,7 +50,7 @@ impl Own {
         Ok((own, host))
     }
 
-    /// Two hosts that let in the same user.
+    /// Two hosts that accept the same user key.
     pub(crate) fn hosts(&self, name: &str, address: &str, other: &str, at: &str) -> (Host, Host) {
         let player = &self.sim.player;
         let (host, other) = (player.host(name, address), player.host(other, at));
@@ -58,7 +58,7 @@ impl Own {
         (host, other)
     }
 
-    /// Kills operators, starts others in their place, and waits until those lead and are ready.
+    /// Kills operators, starts new processes, and waits until those lead and are ready.
     pub(crate) async fn replace(&self, operators: &[Operator]) -> Result<()> {
         for operator in operators {
             self.sim.operators.kill(*operator)?;
@@ -70,7 +70,8 @@ impl Own {
         Ok(())
     }
 
-    /// Waits until the host is ready again with its present inputs, and no run was there twice.
+    /// Waits until the host is ready again with its current inputs, and checks that no run was
+    /// there twice.
     pub(crate) async fn ends_well(&self, host: &Host, n_runs: usize) -> Result<()> {
         let is_ready = |it: &Node| {
             let conditions = e2e::journey::conditions(it);
@@ -85,8 +86,8 @@ impl Own {
         self.done()
     }
 
-    /// Ends the test: no run may have happened twice, or beside another one on its host, and no operator may
-    /// have ended by itself.
+    /// Ends the test: no run may have been executed twice or concurrently with another one on its
+    /// host, and no operator may have exited by itself.
     pub(crate) fn done(&self) -> Result<()> {
         let faults = self.sim.player.ledger().faults(&self.name);
         ensure!(faults.is_empty(), "{faults:?}");

@@ -1,5 +1,5 @@
-//! Objects that their definitions accept and no operator can read: they hold nobody else, are told where
-//! their authors look, and are taken up again when they are corrected.
+//! Objects that their CRDs accept and no operator can deserialize: they block no other object, are
+//! reported where their authors look, and are reconciled again once corrected.
 
 use anyhow::{Context as _, Result, ensure};
 use api::dataplane::{Node, Role};
@@ -12,7 +12,7 @@ use crate::own::{Own, PATIENCE};
 
 const ALL: [Operator; 3] = [Operator::AnsibleEe, Operator::DataPlane, Operator::Nova];
 
-/// A value that nests deeper than JSON parsers of operators go.
+/// A value that nests deeper than the operators' JSON parsers accept.
 fn deep() -> Value {
     nested(130)
 }
@@ -21,7 +21,7 @@ fn nested(levels: usize) -> Value {
     (0..levels).fold(json!("x"), |inner, _| json!({ "a": inner }))
 }
 
-/// The node's or role's free-form variables; `null` takes the deep one out.
+/// The node's or role's free-form variables; `null` removes the deep one.
 fn variables(kind: &str, value: &Value) -> Value {
     let variables = json!({ "ansibleVars": { "deep": value } });
     match kind {
@@ -30,7 +30,8 @@ fn variables(kind: &str, value: &Value) -> Value {
     }
 }
 
-/// kubectl in the test's cluster and namespace: its parser reads what ours does not.
+/// Runs kubectl in the test's cluster and namespace: its parser accepts what the operators' does
+/// not.
 async fn kubectl(own: &Own, arguments: &[&str]) -> Result<String> {
     let program = own.sim.bin.join("kubectl");
     let kubeconfig = format!("--kubeconfig={}", own.sim.kubeconfig.display());
@@ -43,7 +44,7 @@ async fn patch(own: &Own, kind: &str, name: &str, value: &Value) -> Result<()> {
     kubectl(own, &["patch", kind, name, "--type=merge", "-p", &patch]).await.map(drop)
 }
 
-/// Waits until `Ready` says that the object cannot be read, with the beginning of the path.
+/// Waits until `Ready` reports that the object cannot be read, with the beginning of the path.
 async fn told(own: &Own, kind: &str, name: &str, path: &str) -> Result<()> {
     let ready = "{.status.conditions[?(@.type==\"Ready\")].reason}";
     let until = format!("--for=jsonpath={ready}=Unreadable");
@@ -73,7 +74,7 @@ async fn objects_that_cannot_be_read_hold_nobody_else_and_are_taken_up_when_corr
     std::fs::remove_file(&file)?;
     created?;
 
-    // Their first lists have the objects.
+    // The objects are in the operators' first lists.
     own.replace(&ALL).await?;
     let path = "spec.nodeTemplate.ansibleVars.deep";
     told(&own, "openstackdataplanerole", "poison", path).await?;
@@ -84,8 +85,8 @@ async fn objects_that_cannot_be_read_hold_nobody_else_and_are_taken_up_when_corr
     own.merge::<Node>(&host.name, again).await?;
     own.ends_well(&host, 2).await?;
 
-    // A host that is deployed: nothing is taken from it, and nothing runs when it can be read again.
-    // A deeper one is refused by the webhook of nodes.
+    // A deployed host: nothing is removed from it, and nothing runs when it can be read again.
+    // A deeper one is rejected by the webhook of nodes.
     patch(&own, "openstackdataplanenode", &host.name, &nested(80)).await?;
     told(&own, "openstackdataplanenode", &host.name, "spec.node.ansibleVars.deep").await?;
     own.replace(&ALL).await?;

@@ -1,4 +1,4 @@
-//! Nodes that are deleted while nova-operator is down: cleaned up when it is back, or released by hand.
+//! Nodes deleted while nova-operator is down: cleaned up when it is back, or released by hand.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::computes;
 use crate::ends::{GOES, SOON, cleaned, delete, gone, held, leftovers};
 use crate::own::Own;
 
-/// A host with a deployed compute.
+/// Deploys a host with a compute.
 async fn own(test: &str) -> Result<(Own, Host)> {
     let own = Own::start(test).await?;
     let host = own.sim.player.host(test, "192.0.2.10");
@@ -32,7 +32,7 @@ async fn an_operator_that_was_down_meanwhile_cleans_up_when_it_is_back() -> Resu
     let (own, host) = own("removal-down").await?;
     own.sim.operators.stop(Operator::Nova)?;
     delete(&own, &host.name, PropagationPolicy::Background).await?;
-    // dataplane-operator counts the node no more, and waits for the other one to let it go.
+    // dataplane-operator no longer counts the node, and waits for the other operator's finalizer.
     let has_looked = |it: &Role| it.status.as_ref().is_some_and(|it| it.nodes == 0);
     own.wait::<Role>(ROLE, "without nodes", SOON, has_looked).await?;
     assert_eq!(own.api::<Node>().get(&host.name).await?.finalizers().len(), 2);
@@ -45,7 +45,7 @@ async fn an_operator_that_was_down_meanwhile_cleans_up_when_it_is_back() -> Resu
     own.done()
 }
 
-/// The command in the docs that takes our finalizers off, for one namespace.
+/// Returns the documented command that removes the project's finalizers, for one namespace.
 fn release_command(ns: &Namespace) -> Result<String> {
     let docs = include_str!("../../../../docs/install.md");
     let blocks = docs.split("```sh\n").skip(1).filter_map(|it| it.split("```").next());
@@ -55,8 +55,7 @@ fn release_command(ns: &Namespace) -> Result<String> {
     Ok(block.replace(" -A ", &format!(" -n {} ", ns.name)))
 }
 
-/// Gives the command until node and compute are gone: an object that changes meanwhile is left for the next
-/// time.
+/// Repeats the command until node and compute are gone: it skips an object that changes meanwhile.
 async fn released(own: &Own, node: &str) -> Result<()> {
     let command = release_command(own)?;
     let others = std::env::var_os("PATH").unwrap_or_default();

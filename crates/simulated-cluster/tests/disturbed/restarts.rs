@@ -1,5 +1,5 @@
-//! Operators restarted at random while hosts are deployed, deployed again and removed: the same end, and each
-//! run once on its host.
+//! Operators restarted at random while hosts are deployed, redeployed and removed: the outcome is
+//! the same, and each run reached its host once.
 
 use std::cell::Cell;
 use std::time::{Duration, UNIX_EPOCH};
@@ -17,12 +17,12 @@ use crate::computes;
 use crate::ends::{GOES, cleaned, delete, gone, held};
 use crate::own::{Own, PATIENCE};
 
-/// The variable with the seed of an earlier run.
+/// Environment variable with the seed of an earlier run.
 const SEED: &str = "EDPM_RESTARTS_SEED";
 /// The shortest and the longest pause between two restarts, in milliseconds.
 const PAUSE: std::ops::Range<u64> = 2_000..8_000;
 const N_HOSTS: u8 = 5;
-/// The services of nova's that deploy a compute.
+/// Nova's services that deploy a compute.
 const OF_NOVA: [&str; 3] = ["libvirt", "nova", "nova-registered"];
 
 #[tokio::test]
@@ -47,11 +47,12 @@ async fn operators_that_are_restarted_at_random_come_to_the_same_end() -> Result
     own.done()
 }
 
-/// Restarts operators until this is dropped, and counts it: some end when they are told to, some are killed.
+/// Restarts operators until it is dropped, and counts the restarts: some are terminated, some are
+/// killed.
 async fn restart_at_random(sim: &Simulation, seed: u64, n_restarts: &Cell<usize>) -> Result<()> {
     let mut random = fastrand::Rng::with_seed(seed);
     loop {
-        // The pauses are what is tested: nothing is awaited here.
+        // The pauses are the subject of the test: nothing is awaited here.
         tokio::time::sleep(Duration::from_millis(random.u64(PAUSE))).await;
         sim.operators.check()?;
         let operator = Operator::ALL[random.usize(..Operator::ALL.len())];
@@ -65,7 +66,7 @@ async fn restart_at_random(sim: &Simulation, seed: u64, n_restarts: &Cell<usize>
     }
 }
 
-/// Deploys hosts, deploys each again, and takes one away.
+/// Deploys hosts, redeploys each, and removes one.
 async fn all_ends_well(own: &Own) -> Result<()> {
     let hosts: Vec<Host> = (0..N_HOSTS)
         .map(|n| own.sim.player.host(&format!("restarts-{n}"), &format!("192.0.2.{}", 10 + n)))
@@ -77,7 +78,7 @@ async fn all_ends_well(own: &Own) -> Result<()> {
     computes::deploy(own, &hosts.iter().collect::<Vec<_>>()).await?;
     let mut expected: Vec<&str> = std::iter::once(SERVICE).chain(OF_NOVA).collect();
     all_have_seen(own, &hosts, &expected).await?;
-    // A host that is deployed once more gets its compute's services anew.
+    // A host that is redeployed gets its compute's services again.
     expected.extend(expected.clone());
     for host in &hosts {
         annotate::<Node>(own, host, "dataplane.openstack.org/redeploy").await?;
@@ -96,7 +97,8 @@ async fn all_ends_well(own: &Own) -> Result<()> {
     all_have_seen(own, staying, &expected).await
 }
 
-/// Waits until as many services were deployed to each host and all are ready, and asserts that it were these.
+/// Waits until as many services were deployed to each host and all are ready, and asserts that it
+/// was these.
 async fn all_have_seen(ns: &Namespace, hosts: &[Host], services: &[&str]) -> Result<()> {
     for host in hosts {
         until(|| host.services().len() >= services.len(), host).await?;
@@ -108,13 +110,13 @@ async fn all_have_seen(ns: &Namespace, hosts: &[Host], services: &[&str]) -> Res
     Ok(())
 }
 
-/// Asks for a deployment of the object of a host.
+/// Requests a deployment of a host's object.
 async fn annotate<K: Kind>(ns: &Namespace, host: &Host, name: &str) -> Result<()> {
     let change = json!({ "metadata": { "annotations": { name: "1" } } });
     ns.merge::<K>(&host.name, change).await.map(drop)
 }
 
-/// Waits until something holds of what runs did on the host.
+/// Waits until `holds` is true of the runs that reached the host.
 async fn until(holds: impl Fn() -> bool, host: &Host) -> Result<()> {
     let mut tick = tokio::time::interval(Duration::from_millis(100));
     let waiting = async {

@@ -1,4 +1,5 @@
-//! The chart's webhooks while nobody answers, and once they are uninstalled: what they block.
+//! The chart's webhooks while they are unavailable, and after they are uninstalled: what they
+//! block.
 
 use std::time::Duration;
 
@@ -23,19 +24,19 @@ const SOON: Duration = Duration::from_mins(1);
 const CELL: &str = "nova.openstack.org/cell";
 const ALLOW_REMOVAL: &str = "nova.openstack.org/allow-removal";
 
-/// What a user does with the cell annotation.
+/// Returns the change that sets the cell annotation.
 fn cell(cell: &str) -> Value {
     json!({ "metadata": { "annotations": { CELL: cell } } })
 }
 
-/// A node of the role `compute` at an address that nobody has.
+/// Creates a node of the role `compute` at an unused address.
 async fn node(ns: &Namespace, name: &str, cell: Option<&str>) -> Result<()> {
     let spec = json!({ "role": "compute", "hostName": name, "ansibleHost": "192.168.123.254" });
     let annotations = cell.map(|it| json!({ CELL: it })).unwrap_or_default();
     ns.create_with::<Node>(name, spec, json!({ "annotations": annotations })).await.map(drop)
 }
 
-/// Makes a change that must be refused with all of these words.
+/// Makes a change that must be denied with all of these words.
 pub(crate) async fn refused<K: Kind>(
     ns: &Namespace,
     name: &str,
@@ -96,7 +97,7 @@ async fn with_the_operator_down_only_changes_of_cell_and_role_are_refused() -> R
     namespaces.delete(&own.name, &DeleteParams::default()).await?;
     let goes = |it: &Node| it.metadata.deletion_timestamp.is_some();
     own.wait::<Node>("n0", "to go while nobody answers", SOON, goes).await?;
-    // Its finalizers are taken off by who comes back.
+    // Its finalizers are removed by the operator that is started again.
     own.sim.operators.start(Operator::Nova)?;
     let gone = await_condition(namespaces, &own.name, conditions::is_deleted(&uid));
     let waited = tokio::time::timeout(Duration::from_mins(2), gone).await;
@@ -104,7 +105,7 @@ async fn with_the_operator_down_only_changes_of_cell_and_role_are_refused() -> R
     Ok(())
 }
 
-/// How many webhook configurations there are.
+/// Returns the number of webhook configurations.
 async fn n_configurations(ns: &Namespace) -> Result<usize> {
     let mutating: Api<MutatingWebhookConfiguration> = Api::all(ns.client.clone());
     let validating: Api<ValidatingWebhookConfiguration> = Api::all(ns.client.clone());
@@ -129,7 +130,7 @@ async fn uninstalling_keeps_every_object_and_blocks_no_later_write() -> Result<(
     let down = ["failed calling webhook", "cell.openstackdataplane"];
     refused::<Node>(&own, "n1", cell("nova-cell2"), &down).await?;
 
-    // They run when their release is taken away, and end after it.
+    // They run when their release is uninstalled, and end after it.
     own.replace(&Operator::ALL).await?;
     own.wait::<ExternalCompute>("n1", "made for its node", SOON, |_| true).await?;
     own.sim.uninstall().await?;

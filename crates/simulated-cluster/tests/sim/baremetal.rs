@@ -1,5 +1,5 @@
-//! Hosts from empty machines and back: a fake of Ironic deploys them, and the test's host answers once its
-//! machine runs.
+//! Hosts from empty machines and back: a fake Ironic deploys them, and the test's host answers once
+//! its machine runs.
 
 use std::time::Duration;
 
@@ -18,17 +18,17 @@ use crate::journey::{deploy, trace};
 use crate::metal;
 use crate::world::World;
 
-/// The machine, and the resource class that only it has.
+/// The machine, which is also the name of its own resource class.
 const MACHINE: &str = "rack-u1";
 const SET: &str = "metal";
 /// The Secret with the credentials for Ironic.
 const IRONIC: &str = "ironic";
-/// The Secret with root's password, which only drives hold.
+/// The Secret with root's password, which must appear only in config drives.
 const ROOT: &str = "root";
 const PASSWORD: &str = "hunter2-of-the-drive";
 const OTHER_PASSWORD: &str = "hunter3-of-the-drive";
-/// The passwords as objects and logs would hold them, in the clear or in what is encoded by itself, and how
-/// a drive begins that is packed.
+/// The passwords as objects and logs would contain them: in plain text, encoded on their own, and
+/// the beginning of a packed config drive.
 const NOWHERE: [&str; 5] = [
     PASSWORD,
     OTHER_PASSWORD,
@@ -40,18 +40,18 @@ const NOWHERE: [&str; 5] = [
 const PACKED: &str = "H4sI";
 /// The router of the hosts.
 const GATEWAY: &str = "192.0.2.1";
-/// A public key of nobody.
+/// A public key whose private key does not exist.
 const KEY: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGzp0V5eeyEtRfB9K6gGXv6ooeyTVhGqvHLVIWNQ5vJv";
-/// The condition that tells of Ironic itself.
+/// The condition that reports the state of Ironic.
 const SERVER: &str = "OpenStackBaremetalSetProvServerReady";
-/// The condition that tells of the machines.
+/// The condition that reports the state of the machines.
 const PROVISIONED: &str = "OpenStackBaremetalSetBmhProvisioningReady";
-/// How long a machine is cleaned and deployed.
+/// Time limit for cleaning and deploying a machine.
 const DEPLOYED: Duration = Duration::from_mins(3);
 const RETURNED: Duration = Duration::from_mins(2);
 
-/// What is asked of machines, of which one alone fits.
+/// Returns a machine request that only the test's machine matches.
 fn template(ironic: &Ironic) -> Value {
     json!({
         "provisioner": "ironic",
@@ -68,7 +68,7 @@ fn template(ironic: &Ironic) -> Value {
     })
 }
 
-/// A host that is to be, and the Ironic that knows its machine.
+/// A host to be deployed, and the Ironic with its machine.
 struct Metal {
     ironic: Ironic,
     host: Host,
@@ -87,7 +87,7 @@ impl Metal {
         Ok(Self { ironic, host })
     }
 
-    /// Asserts that the machine was given back, and runs nothing any more.
+    /// Asserts that the machine was released and no longer runs.
     async fn returned(&self) -> Result<()> {
         let is_back = |it: &Value| it["instance_uuid"].is_null();
         let returned = self.ironic.wait(MACHINE, "given back", is_back).await?;
@@ -101,7 +101,7 @@ fn told(set: &BaremetalSet) -> &[Condition] {
     set.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
 }
 
-/// That nothing tells what only drives hold.
+/// Asserts that the content of config drives appears in no object and no log.
 async fn nothing_tells(world: &World) -> Result<()> {
     world.holds_nowhere::<BaremetalSet>(&NOWHERE).await?;
     world.holds_nowhere::<Role>(&NOWHERE).await?;
@@ -111,7 +111,7 @@ async fn nothing_tells(world: &World) -> Result<()> {
     Ok(())
 }
 
-/// What changes after the deployment is told, and nothing is done.
+/// Changes after the deployment are reported, and nothing is done.
 async fn drift_is_told(ns: &Namespace, metal: &Metal) -> Result<()> {
     let before = metal.ironic.node(MACHINE)?;
     let host = metal.host.name.as_str();
@@ -131,11 +131,11 @@ async fn drift_is_told(ns: &Namespace, metal: &Metal) -> Result<()> {
     Ok(())
 }
 
-/// A role of hosts that machines are to become, and the first one.
+/// Creates a role whose hosts get machines, and its first host.
 async fn role(ns: &Namespace, metal: &Metal) -> Result<()> {
     deploy(ns, &[]).await?;
     let mut template = template(&metal.ironic);
-    // The other form is that of the node set.
+    // The other format is tested with the node set.
     template["configDriveFormat"] = json!("Iso");
     template["ctlplaneGateway"] = json!(GATEWAY);
     let change = json!({ "spec": { "preProvisioned": false, "baremetalSetTemplate": template } });
@@ -166,7 +166,8 @@ async fn an_empty_machine_becomes_a_ready_host_and_is_given_back() -> Result<()>
     assert_eq!(trace(&metal.host), ["hello"]);
     drift_is_told(&world, &metal).await?;
 
-    // Whoever undeploys it has it deployed again: another disk, on which the services run again.
+    // A user who undeploys the machine triggers a new deployment: another disk, on which the
+    // services run again.
     ironic.provision(MACHINE, "deleted")?;
     ironic.reaches(MACHINE, "available").await?;
     assert!(!metal.host.is_up(), "nothing runs on a machine that is free");
@@ -212,7 +213,7 @@ async fn a_node_set_gets_an_empty_machine_is_deployed_to_it_and_gives_it_back() 
         "nodes": { name.as_str(): node },
     });
     world.create::<NodeSet>(SET, spec).await?;
-    // It waits for the machine by itself.
+    // The deployment waits for the machine by itself.
     world.create::<Deployment>("first", json!({ "nodeSets": [SET] })).await?;
     let has_machine = |it: &NodeSet| holds(conditions_of_set(it), "NodeSetBaremetalProvisionReady");
     let waited = world.wait::<NodeSet>(SET, "on its machine", DEPLOYED, has_machine);
@@ -224,7 +225,7 @@ async fn a_node_set_gets_an_empty_machine_is_deployed_to_it_and_gives_it_back() 
     assert_eq!(status.hosts[0].state, HostState::Deployed);
     let deployed = metal.ironic.node(MACHINE)?;
     assert_eq!(status.machines[name].machine.as_deref(), deployed["uuid"].as_str());
-    // Nobody tells the host its name but the drive.
+    // The host learns its name only from the config drive.
     let drive = metal.ironic.drive(MACHINE)?.context("no drive")?;
     assert_eq!(drive["meta_data"]["hostname"], name.as_str());
     assert!(drive["user_data"].to_string().contains(KEY), "nobody could log in");
@@ -241,7 +242,7 @@ async fn a_node_set_gets_an_empty_machine_is_deployed_to_it_and_gives_it_back() 
     world.done().await
 }
 
-/// A set of one host.
+/// Creates a set of one host.
 async fn set(ns: &Namespace, ironic: &Ironic, authentication: &str) -> Result<()> {
     ironic.enroll(MACHINE, json!({}))?;
     ns.secret(SSH_SECRET, &[("authorized_keys", KEY)]).await?;
@@ -314,7 +315,7 @@ async fn what_answers_instead_of_ironic_is_told_and_the_machine_goes_on_afterwar
     ironic.suffer(None);
     ironic.stop();
     told_in_turn(&world, "Unreachable", "Connection refused").await?;
-    // Somebody else works on the machine.
+    // Another client holds the machine's lock.
     ironic.hold(MACHINE, true)?;
     ironic.listen().await?;
     let is_locked = |it: &BaremetalSet| {
@@ -328,12 +329,12 @@ async fn what_answers_instead_of_ironic_is_told_and_the_machine_goes_on_afterwar
     world.done().await
 }
 
-/// Waits until the set tells that of its Ironic.
+/// Waits until the set reports this reason about its Ironic.
 async fn told_in_turn(ns: &Namespace, reason: &str, words: &str) -> Result<()> {
     woken(ns, reason, |it| says(told(it), SERVER, reason, &[words])).await
 }
 
-/// Waits until the set is so.
+/// Waits until `holds` is true of the set, and triggers its reconciles meanwhile.
 async fn woken(ns: &Namespace, what: &str, holds: impl Fn(&BaremetalSet) -> bool) -> Result<()> {
     let waited = ns.wait::<BaremetalSet>(SET, what, RETURNED, holds);
     metal::meanwhile(ns, SET, waited).await.map(drop)

@@ -1,6 +1,6 @@
-//! What a human may get wrong about a cell: told on cell, compute and node, and healed at once.
+//! User mistakes in a cell: reported on cell, compute and node, and recovered from at once.
 //!
-//! The cells are described again in a namespace of each test; no host is touched.
+//! Each test creates the cells again in its own namespace; no host is touched.
 
 use std::time::Duration;
 
@@ -18,12 +18,13 @@ use serde_json::{Value, json};
 
 use crate::world::World;
 
-/// Sooner than a cell asks again by itself: what a Secret's change brings about comes by its watch.
+/// Less than a cell's requeue interval, so that the effect of a changed Secret must come from its
+/// watch.
 const SOON: Duration = Duration::from_secs(25);
-/// The condition by which a node tells of its compute.
+/// The condition in which a node reports its compute.
 const COMPUTE: &str = "nova.openstack.org/Compute";
 
-/// A node that asks for the cell, with every other input there; nothing is deployed.
+/// Creates a node that requests the cell, with every other input present; nothing is deployed.
 async fn node(test: &str) -> Result<World> {
     let ns = World::new(test).await?;
     ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
@@ -54,8 +55,8 @@ fn of_cell(it: &Cell) -> &[Condition] {
     it.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
 }
 
-/// Waits until the compute says so in that condition and in Ready, and the node repeats it; an
-/// Event of the reason stands on both.
+/// Waits until the compute reports this in that condition and in `Ready`, and the node repeats it;
+/// both must have an Event with the reason.
 async fn told(ns: &Namespace, type_: &str, reason: &str, words: &[&str]) -> Result<()> {
     let what = format!("{type_} {reason} with {words:?}");
     let tells = |it: &ExternalCompute| {
@@ -69,7 +70,7 @@ async fn told(ns: &Namespace, type_: &str, reason: &str, words: &[&str]) -> Resu
     Ok(())
 }
 
-/// Waits until a cell says so in that condition and in Ready, with an Event.
+/// Waits until a cell reports this in that condition and in `Ready`, with an Event.
 async fn cell_told(ns: &Namespace, type_: &str, reason: &str, words: &[&str]) -> Result<()> {
     let what = format!("{type_} {reason} with {words:?}");
     let tells =
@@ -78,7 +79,7 @@ async fn cell_told(ns: &Namespace, type_: &str, reason: &str, words: &[&str]) ->
     event(ns, "NovaCell", CELL, reason).await
 }
 
-/// Waits for an Event, which is written just after the condition that it tells of.
+/// Waits for an Event, which is written just after the condition it belongs to.
 async fn event(ns: &Namespace, kind: &str, name: &str, reason: &str) -> Result<()> {
     let is_it = |it: &Event| {
         let regarding = it.regarding.as_ref();

@@ -1,7 +1,7 @@
-//! The cell is set once: what the webhook of the installed chart refuses, and what passes.
+//! The cell is set once: what the installed chart's webhook denies, and what it allows.
 //!
-//! No host is touched: nothing is deployed, and that a compute has run is written into its status by
-//! the test, which is what the operator itself does before a first run.
+//! No host is touched: nothing is deployed. The test itself records in the status that a compute
+//! has run, as the operator does before a first run.
 
 use std::time::Duration;
 
@@ -18,15 +18,15 @@ use crate::world::World;
 const SOON: Duration = Duration::from_mins(1);
 const CELL: &str = "nova.openstack.org/cell";
 const ALLOW_REMOVAL: &str = "nova.openstack.org/allow-removal";
-/// The condition by which a node tells of its compute.
+/// The condition in which a node reports its compute.
 const COMPUTE: &str = "nova.openstack.org/Compute";
 
-/// What a human does with the cell annotation: a name, or null to take it away.
+/// The change a user makes to the cell annotation: a name, or null to remove it.
 fn cell(cell: impl Into<Value>) -> Value {
     json!({ "metadata": { "annotations": { CELL: cell.into() } } })
 }
 
-/// A role of that cell whose nodes are not deployed.
+/// Creates a role of that cell whose nodes are not deployed.
 async fn role(ns: &Namespace, name: &str, cell: Option<&str>) -> Result<()> {
     let spec = json!({
         "preProvisioned": true,
@@ -38,14 +38,14 @@ async fn role(ns: &Namespace, name: &str, cell: Option<&str>) -> Result<()> {
     ns.create_with::<Role>(name, spec, json!({ "annotations": annotations })).await.map(drop)
 }
 
-/// A node of the role `compute` at an address that nobody has.
+/// Creates a node of the role `compute` at an unused address.
 async fn node(ns: &Namespace, name: &str, cell: Option<&str>) -> Result<()> {
     let spec = json!({ "role": "compute", "hostName": name, "ansibleHost": "192.168.123.254" });
     let annotations = cell.map(|it| json!({ CELL: it })).unwrap_or_default();
     ns.create_with::<Node>(name, spec, json!({ "annotations": annotations })).await.map(drop)
 }
 
-/// A namespace with the role `compute` of that cell.
+/// Creates a namespace with the role `compute` of that cell.
 async fn world(test: &str, of_role: Option<&str>) -> Result<World> {
     let ns = World::new(test).await?;
     let service = json!({ "playbookContents": "- hosts: all\n  tasks: [{fail: }]\n" });
@@ -62,7 +62,7 @@ async fn compute(ns: &Namespace, name: &str, cell: &str) -> Result<ExternalCompu
     ns.wait::<ExternalCompute>(name, &format!("in {cell}"), SOON, is_it).await
 }
 
-/// Records that a compute has run, and waits until the webhook knows.
+/// Records that a compute has run, and waits until the webhook knows it.
 async fn has_run(ns: &Namespace, name: &str, cell: &str) -> Result<()> {
     compute(ns, name, cell).await?;
     cells::record_run(ns, name).await?;
@@ -71,7 +71,7 @@ async fn has_run(ns: &Namespace, name: &str, cell: &str) -> Result<()> {
     decided::<Node>(ns, name, &change, false).await
 }
 
-/// Waits until the webhook decides so, asked by dry runs: its caches are a moment behind.
+/// Waits until the webhook decides this way, by dry runs: its caches lag behind.
 async fn decided<K: e2e::Kind>(
     ns: &Namespace,
     name: &str,
@@ -93,7 +93,7 @@ async fn decided<K: e2e::Kind>(
     decided.with_context(|| format!("{name}: {change} is never answered with {allowed}"))
 }
 
-/// Makes a change that must be refused with all of these words.
+/// Makes a change that must be denied with all of these words.
 async fn refused<K: e2e::Kind>(
     ns: &Namespace,
     name: &str,
@@ -115,7 +115,7 @@ async fn node_says(ns: &Namespace, name: &str, reason: &str, words: &[&str]) -> 
     Ok(())
 }
 
-/// Waits until the compute says whether it is in the cell that is asked for.
+/// Waits until the compute reports whether it is in the requested cell.
 async fn matches(ns: &Namespace, name: &str, does: bool) -> Result<()> {
     let is_it = |it: &ExternalCompute| {
         let is_told = says(of_compute(it), "CellMatches", "CellMismatch", &[]);
@@ -148,7 +148,7 @@ async fn a_compute_that_has_run_leaves_its_cell_only_by_the_legal_way() -> Resul
         refused::<Node>(&ns, "n0", cell(none), &["NovaExternalCompute n0", ALLOW_REMOVAL]).await?;
     }
     refused::<Node>(&ns, "n0", cell("nova-cell0"), &["cell0"]).await?;
-    // What does not concern the cell passes.
+    // Changes that do not concern the cell are allowed.
     for change in [
         json!({ "metadata": { "labels": { "rack": "7" } } }),
         json!({ "spec": { "ansibleHost": "192.168.123.253" } }),
@@ -227,13 +227,13 @@ async fn a_role_that_goes_changes_no_compute_and_what_slips_past_is_told_and_men
     let ns = world("cell-slip", Some("nova-cell1")).await?;
     node(&ns, "n0", None).await?;
     has_run(&ns, "n0", "nova-cell1").await?;
-    // All that follows the node has arrived.
+    // Everything that follows the node has arrived.
     let has_all = |it: &ExternalCompute| it.spec.inventory_config_map_name.is_some();
     let before = ns.wait::<ExternalCompute>("n0", "complete", SOON, has_all).await?;
     ns.api::<Role>().delete("compute", &DeleteParams::default()).await?;
     node_says(&ns, "n0", "RoleNotFound", &["OpenStackDataPlaneRole compute"]).await?;
 
-    // A role that is made is no update: nobody asks the webhook what its nodes have.
+    // Creating a role is not an update: the webhook is not called for its nodes.
     role(&ns, "compute", Some("nova-cell2")).await?;
     let words = ["asks for cell nova-cell2", "is in cell nova-cell1"];
     node_says(&ns, "n0", "CellMismatch", &words).await?;
@@ -246,7 +246,7 @@ async fn a_role_that_goes_changes_no_compute_and_what_slips_past_is_told_and_men
 
     ns.merge::<Role>("compute", cell("nova-cell1")).await?;
     matches(&ns, "n0", true).await?;
-    // What the compute itself waits for, as before.
+    // The compute waits for the same input as before.
     node_says(&ns, "n0", "SshSecretNotFound", &["NovaExternalCompute n0"]).await?;
     ns.done().await
 }

@@ -1,6 +1,6 @@
-//! What a human is told of options that nova does not know: by kubectl at once, and in a condition.
+//! Options that nova does not know: reported by kubectl at once, and in a condition.
 //!
-//! No node is there, so nothing is deployed.
+//! There is no node, so nothing is deployed.
 
 use std::time::Duration;
 
@@ -16,14 +16,14 @@ use crate::world::World;
 const SOON: Duration = Duration::from_mins(1);
 const RELEASE: &str = "nova.openstack.org/release";
 
-/// Says what kubectl prints when the compute gets these options.
+/// Returns what kubectl prints when the compute gets these options.
 async fn configure(ns: &Namespace, options: &str) -> Result<String> {
     let change = json!({ "spec": { "customServiceConfig": options } }).to_string();
     let patch = "kubectl -n \"$0\" patch novaexternalcompute n0 --type merge -p \"$1\" 2>&1";
     run("sh", &["-c", patch, &ns.name, &change]).await
 }
 
-/// Waits until the compute's options are told of like this.
+/// Waits until the compute reports its options this way.
 async fn told(ns: &Namespace, reason: &str, words: &[&str]) -> Result<()> {
     let what = format!("ConfigWarnings {reason} {words:?}");
     let is_told = |it: &ExternalCompute| says(conditions(it), "ConfigWarnings", reason, words);

@@ -1,5 +1,5 @@
-//! Hosts with nova-compute, as far as the API and the player tell: a cell, a role, nodes, and computes that
-//! are deployed.
+//! Hosts with nova-compute, as far as the API and the player show it: a cell, a role, nodes, and
+//! deployed computes.
 
 use std::time::Duration;
 
@@ -12,19 +12,19 @@ use e2e::{Namespace, holds};
 use serde_json::json;
 use simulated_cluster::{Broker, Host, Simulation};
 
-/// How long a deployment of a compute may take: three runs.
+/// Time limit for a deployment of a compute: three runs.
 pub(crate) const DEPLOYED: Duration = Duration::from_mins(3);
 /// The cell of these computes.
 pub(crate) const CELL: &str = "nova-cell1";
 /// The Secret with its message bus.
 pub(crate) const BUS: &str = "nova-cell1-transport";
 
-/// Describes a cell with a broker of its own.
+/// Creates a cell with a broker of its own.
 pub(crate) async fn cell(ns: &Namespace, sim: &Simulation) -> Result<Broker> {
     cell_of(ns, sim, CELL, BUS).await
 }
 
-/// The same of a cell of that name, whose message bus stands in the Secret `bus`.
+/// The same for a cell of that name, whose message bus is in the Secret `bus`.
 pub(crate) async fn cell_of(
     ns: &Namespace,
     sim: &Simulation,
@@ -36,7 +36,7 @@ pub(crate) async fn cell_of(
     Ok(broker)
 }
 
-/// The same with a broker that others have started.
+/// The same with an existing broker.
 pub(crate) async fn cell_at(
     ns: &Namespace,
     sim: &Simulation,
@@ -54,7 +54,7 @@ pub(crate) async fn cell_at(
     ns.create::<Cell>(name, spec).await.map(drop)
 }
 
-/// Brings nova-compute to hosts that share a user key.
+/// Deploys nova-compute to hosts that share a user key.
 pub(crate) async fn deploy(ns: &Namespace, hosts: &[&Host]) -> Result<()> {
     let hosts: Vec<(&Host, &str)> = hosts.iter().map(|it| (*it, CELL)).collect();
     deploy_in(ns, &hosts).await
@@ -81,12 +81,12 @@ pub(crate) async fn deploy_in(ns: &Namespace, hosts: &[(&Host, &str)]) -> Result
     Ok(())
 }
 
-/// The conditions of a compute.
+/// Returns the conditions of a compute.
 pub(crate) fn conditions(it: &ExternalCompute) -> &[Condition] {
     it.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
 }
 
-/// Whether a compute is ready with its present inputs.
+/// Returns whether a compute is ready with its current inputs.
 pub(crate) fn is_settled(it: &ExternalCompute) -> bool {
     let observed = it.status.as_ref().and_then(|it| it.observed_generation);
     observed == it.metadata.generation
@@ -94,12 +94,12 @@ pub(crate) fn is_settled(it: &ExternalCompute) -> bool {
         && holds(conditions(it), "UpToDate")
 }
 
-/// Waits until the compute of a host is ready with its present inputs.
+/// Waits until the compute of a host is ready with its current inputs.
 pub(crate) async fn settled(ns: &Namespace, host: &Host) -> Result<ExternalCompute> {
     ns.wait(&host.name, "ready and up to date", DEPLOYED, is_settled).await
 }
 
-/// The services of nova's that were deployed to a host, in their order.
+/// Returns nova's services that were deployed to a host, in order.
 pub(crate) fn of_nova(host: &Host) -> Vec<String> {
     let services = host.services().into_iter();
     services.filter(|it| it == "libvirt" || it.starts_with("nova")).collect()

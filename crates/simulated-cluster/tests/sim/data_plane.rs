@@ -1,4 +1,5 @@
-//! A data plane makes its roles and nodes, keeps to what it owns, and deletes only when told to.
+//! A data plane creates its roles and nodes, reconciles only what it owns, and deletes only on
+//! request.
 
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use crate::world::World;
 const SOON: Duration = Duration::from_mins(1);
 const PLANE: &str = "plane";
 
-/// One role and two nodes at addresses nobody has; nothing is deployed.
+/// Creates one role and two nodes at unused addresses; nothing is deployed.
 fn spec() -> Value {
     json!({
         "deployStrategy": { "deploy": false },
@@ -32,7 +33,7 @@ fn spec() -> Value {
     })
 }
 
-/// The data plane, once its roles and nodes are made.
+/// Returns the data plane once its roles and nodes are created.
 async fn made(ns: &Namespace) -> Result<DataPlane> {
     ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
     ns.create::<DataPlane>(PLANE, spec()).await?;
@@ -43,7 +44,7 @@ fn conditions(plane: &DataPlane) -> &[Condition] {
     plane.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
 }
 
-/// Waits until a condition of the present data plane says so.
+/// Waits until a condition of the current data plane reports this.
 async fn told(ns: &Namespace, type_: &str, reason: &str, words: &[&str]) -> Result<DataPlane> {
     let holds = |it: &DataPlane| {
         let observed = it.status.as_ref().and_then(|it| it.observed_generation);
@@ -89,7 +90,7 @@ async fn what_a_human_adds_to_a_node_survives_a_change_of_its_entry() -> Result<
         "spec": { "node": { "ansibleVars": { "greeting": "hello" } } },
     });
     ns.merge::<Node>("n0", added).await?;
-    // What the map states is brought back; what it does not state stays.
+    // What the map states is restored; what it does not state stays.
     ns.merge::<Node>("n0", json!({ "spec": { "ansibleHost": "192.168.123.252" } })).await?;
     let is_back = |it: &Node| it.spec.ansible_host.as_deref() == Some("192.168.123.253");
     ns.wait::<Node>("n0", "back at its address", SOON, is_back).await?;
@@ -98,7 +99,7 @@ async fn what_a_human_adds_to_a_node_survives_a_change_of_its_entry() -> Result<
     let node = ns.wait::<Node>("n0", "named zero", SOON, is_named).await?;
     assert_eq!(node.labels()["rack"], "seven");
     assert_eq!(node.spec.node.unwrap_or_default().ansible_vars["greeting"], "hello");
-    // A field that the entry states no more is given up.
+    // A field that the entry no longer states is released.
     change(&ns, json!({ "nodes": { "n0": { "hostName": null } } })).await?;
     let is_free = |it: &Node| it.spec.host_name.is_none();
     ns.wait::<Node>("n0", "without a host name", SOON, is_free).await?;
@@ -149,7 +150,7 @@ async fn a_role_tells_that_its_data_plane_is_missing_and_follows_it_when_it_come
     let role = json!({
         "dataPlane": PLANE,
         "preProvisioned": true,
-        // No such Secret: what is deployed is not the matter here.
+        // The Secret does not exist: deployment is not tested here.
         "nodeTemplate": { "ansibleSSHPrivateKeySecret": "none" },
     });
     ns.create::<Role>("compute", role).await?;
@@ -178,7 +179,7 @@ async fn a_role_tells_that_its_data_plane_is_missing_and_follows_it_when_it_come
 #[tokio::test]
 async fn a_node_without_a_role_follows_the_data_plane_that_made_it() -> Result<()> {
     let ns = World::new("data-plane-alone").await?;
-    // It names no ssh Secret: what is deployed is not the matter here.
+    // It names no SSH Secret: deployment is not tested here.
     let node = json!({ "ansibleHost": "192.168.123.1", "services": ["configure-os"] });
     let spec = json!({ "deployStrategy": { "deploy": true }, "nodes": { "n0": node } });
     ns.create::<DataPlane>(PLANE, spec).await?;

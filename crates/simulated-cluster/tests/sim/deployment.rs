@@ -1,5 +1,5 @@
-//! A deployment of a node set: each service once, failures for the host alone, and no
-//! end by accident.
+//! A deployment of a node set: each service once, failures affect only their host, and no
+//! deployment ends by accident.
 
 use std::time::Duration;
 
@@ -20,11 +20,11 @@ use crate::world::World;
 const SET: &str = "compute";
 const SOON: Duration = Duration::from_mins(1);
 
-/// Stands for a play that writes its own word, and another one where that tag is asked for; the service
-/// `slow` writes that it waits, and ends when it may.
+/// Simulates a play that writes its service's name, and another text when run with that tag; the
+/// service `slow` writes that it waits, and ends when it is released.
 const PLAYBOOK: &str = "- hosts: all\n  tasks: []\n";
 
-/// What the plays have written on a host.
+/// Returns what the plays have written on a host.
 fn trace(host: &Host) -> Vec<String> {
     host.visits().iter().flat_map(written).collect()
 }
@@ -41,7 +41,7 @@ fn written(visit: &Visit) -> Vec<String> {
     }
 }
 
-/// A node set of the hosts, with services of those names.
+/// Creates a node set of the hosts, with services of those names.
 async fn node_set(ns: &Namespace, hosts: &[&Host], services: &[&str]) -> Result<()> {
     for service in services {
         ns.create::<Service>(service, json!({ "playbookContents": PLAYBOOK })).await?;
@@ -65,7 +65,7 @@ async fn node_set(ns: &Namespace, hosts: &[&Host], services: &[&str]) -> Result<
     Ok(())
 }
 
-/// A deployment of the node set.
+/// Creates a deployment of the node set.
 async fn deploy(ns: &Namespace, name: &str, mut spec: Value) -> Result<()> {
     spec["nodeSets"] = json!([SET]);
     ns.create::<Deployment>(name, spec).await?;
@@ -82,7 +82,7 @@ async fn done(ns: &Namespace, name: &str) -> Result<DeploymentStatus> {
     deployment.status.context("a deployment that is ready has a status")
 }
 
-/// How many services of a host are done.
+/// Returns how many services of a host are done.
 fn n_done(status: &DeploymentStatus, host: &Host) -> Option<i64> {
     Some(status.progress.get(SET)?.hosts.get(&host.name)?.done)
 }
@@ -97,7 +97,7 @@ async fn a_deployment_runs_each_service_once_and_a_deleted_job_runs_nothing_agai
     deploy(&ns, "edpm", json!({})).await?;
     let is_slow = |it: &Deployment| it.status.as_ref().and_then(|it| n_done(it, &host)) == Some(1);
     ns.wait::<Deployment>("edpm", "at the second service", RUN, is_slow).await?;
-    // What is done may go, while the rest goes on.
+    // Finished runs may be deleted while the rest continues.
     let runs = ns.api::<AnsibleEe>();
     let first = runs.list(&ListParams::default().labels("openstackdataplaneservice=one")).await?;
     let first = first.items.first().context("no run of the first service")?;
@@ -142,13 +142,13 @@ async fn a_failing_service_ends_the_deployment_of_its_host_alone() -> Result<()>
     assert_eq!(status.deployed, None);
     assert_eq!(trace(&good), ["one", "one tagged", "two", "two tagged"]);
     assert_eq!(trace(&bad), [""; 0]);
-    // Without them Ansible ends the play on all hosts where it fails on one.
+    // Without these variables Ansible ends the play on all hosts when it fails on one.
     let variables = &good.visits()[0].files["/runner/env/extravars"];
     for variable in [r#""edpm_any_errors_fatal":false"#, r#""edpm_max_fail_percentage":100"#] {
         assert!(variables.contains(variable), "{variables}");
     }
 
-    // Another deployment is the way on.
+    // Another deployment continues where this one failed.
     bad.behave("one", Behaviour::Done);
     deploy(&ns, "again", json!({ "ansibleLimit": bad.name })).await?;
     done(&ns, "again").await?;
@@ -178,7 +178,7 @@ async fn a_deployment_that_runs_is_not_deleted_by_accident() -> Result<()> {
     let change = json!({ "metadata": { "annotations": annotation } });
     ns.merge::<Deployment>("edpm", change).await?;
     ns.gone::<Deployment>("edpm", SOON).await?;
-    // What runs goes with the deployment, perhaps before it has left a line.
+    // The run ends with the deployment, perhaps before it has written a line.
     let left = trace(&host);
     assert!(left.iter().all(|it| it == "waits"), "the second service did not begin: {left:?}");
     ns.done().await

@@ -1,4 +1,4 @@
-//! The end of a node with a compute: how it is asked for, and what must be left of it.
+//! The removal of a node with a compute: how it is requested, and what must be left.
 
 use std::time::Duration;
 
@@ -14,17 +14,17 @@ use simulated_cluster::Host;
 
 use crate::computes::CELL;
 
-/// How long a compute may take to go when its host answers.
+/// Time limit for removing a compute whose host answers.
 pub(crate) const GOES: Duration = Duration::from_mins(3);
-/// How long what needs no host may take.
+/// Time limit for what needs no host.
 pub(crate) const SOON: Duration = Duration::from_mins(1);
 
-/// How often nova-compute was stopped on a host.
+/// Returns how often nova-compute was stopped on a host.
 pub(crate) fn cleaned(host: &Host) -> usize {
     host.services().iter().filter(|it| *it == "nova-cleanup").count()
 }
 
-/// Waits until all that a compute's end needs is there.
+/// Waits until everything that the compute's removal needs exists.
 pub(crate) async fn held(ns: &Namespace, name: &str) -> Result<()> {
     e2e::cells::wait_until_reachable(ns, name, SOON).await?;
     ns.wait::<Cell>(CELL, "held", SOON, |it| it.finalizers().len() == 1).await?;
@@ -39,7 +39,7 @@ pub(crate) async fn delete(ns: &Namespace, node: &str, how: PropagationPolicy) -
     Ok(())
 }
 
-/// Waits until the node is gone, and asserts that nothing else is left of it in the cluster.
+/// Waits until the node is gone, and asserts that nothing else of it is left in the cluster.
 pub(crate) async fn gone(ns: &Namespace, node: &str, within: Duration) -> Result<()> {
     ns.gone::<Node>(node, within).await?;
     assert!(ns.api::<ExternalCompute>().get_opt(node).await?.is_none(), "its compute goes first");

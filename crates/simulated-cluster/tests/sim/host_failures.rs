@@ -1,4 +1,4 @@
-//! What can go wrong between a run and its host: told on the node, and healed as promised.
+//! Failures between a run and its host: reported on the node, and recovered from as documented.
 
 use std::time::Duration;
 
@@ -102,7 +102,8 @@ async fn an_image_that_cannot_be_pulled_is_named_and_replaced() -> Result<()> {
     world.done().await
 }
 
-/// Pods that end without Ansible's word: what is told of the node, and that it is deployed afterwards.
+/// Pods that end without Ansible's own report: what the node reports, and that it is deployed
+/// afterwards.
 #[tokio::test]
 async fn a_pod_that_ends_without_a_result_is_told_with_its_cause_and_deployed_again() -> Result<()>
 {
@@ -158,7 +159,7 @@ async fn a_host_stays_reserved_for_a_run_whose_worker_is_lost_until_its_pod_is_g
     let is_at_work =
         |it: &Pod| it.status.as_ref().is_some_and(|it| it.phase.as_deref() == Some("Running"));
     world.wait_any::<Pod>(RUN, "at work", is_at_work).await?;
-    // As Kubernetes does with pods of workers that do not answer.
+    // As Kubernetes deletes the pods of unresponsive workers.
     delete(&world, 1).await?;
     let is_lost = |it: &AnsibleEe| {
         let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
@@ -166,12 +167,12 @@ async fn a_host_stays_reserved_for_a_run_whose_worker_is_lost_until_its_pod_is_g
         says(conditions.unwrap_or_default(), "Ready", "RunnerLost", &words)
     };
     world.wait_any::<AnsibleEe>(RUN, "lost", is_lost).await?;
-    // Whoever comes to the host now meets the lost pod in the ledger.
+    // From now on a run that reaches the host finds the lost pod in the ledger.
     world.sim.player.decide(Matching::all(&world.name), Fate::Play);
     let redeploy = json!({ "dataplane.openstack.org/redeploy": "1" });
     world.merge::<Node>(&host.name, json!({ "metadata": { "annotations": redeploy } })).await?;
     assert_eq!(host.visits().len(), 0);
-    // As the collector of pods does where the worker has the taint.
+    // As the pod garbage collector does when the worker has the taint.
     let disrupted = json!({
         "type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC",
         "message": "PodGC: node is out of service",

@@ -1,4 +1,5 @@
-//! Host keys that nobody gave: learned at first contact, and from then on the only ones accepted.
+//! Host keys that are not configured: learned at first contact, and from then on the only ones
+//! accepted.
 
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use crate::world::World;
 const SOON: Duration = Duration::from_mins(1);
 const ACCEPT: &str = "dataplane.openstack.org/accept-host-key";
 
-/// A Secret that opens the host and knows no hosts.
+/// Creates a Secret that gives access to the host and has no known hosts.
 async fn unknown_hosts(ns: &Namespace, host: &Host) -> Result<()> {
     let content = host.ssh_secret();
     let (_, key) = content.iter().find(|it| it.0 == "ssh-privatekey").context("no key")?;
@@ -29,7 +30,7 @@ async fn accept(ns: &Namespace, host: &Host, fingerprint: &str) -> Result<()> {
     ns.merge::<Node>(&host.name, annotations).await.map(drop)
 }
 
-/// A changed input: every host of the role is deployed again.
+/// Changes an input, so that every host of the role is redeployed.
 async fn greet(ns: &Namespace, greeting: &str) -> Result<()> {
     let vars = json!({ "ansibleVars": { "greeting": greeting } });
     ns.merge::<Role>(ROLE, json!({ "spec": { "nodeTemplate": vars } })).await.map(drop)
@@ -39,7 +40,7 @@ fn host_key(node: &Node) -> Option<&str> {
     node.status.as_ref()?.host_key.as_deref()
 }
 
-/// Waits until the inventory objects have just this line.
+/// Waits until the inventory objects have exactly this line.
 async fn known(ns: &Namespace, host: &Host, key: &str) -> Result<()> {
     let line = format!("{} {key}\n", host.address);
     for name in [format!("dataplanenode-{}", host.name), format!("dataplanerole-{ROLE}")] {
@@ -71,7 +72,7 @@ async fn a_key_is_learned_kept_refused_when_it_changes_and_replaced_when_it_is_a
     let runs = ns.list::<AnsibleEe>().await?;
     assert!(runs.iter().any(|it| !is_asking(it)), "a known key is not asked for");
 
-    // Another host key: nothing runs there, and the command that accepts it is told.
+    // Another host key: nothing runs there, and the command that accepts it is reported.
     host.rekey();
     let before = trace(&host).len();
     let since = || trace(&host).split_off(before);

@@ -1,4 +1,4 @@
-//! What is installed is what the chart has: its webhooks, and the rights of its operators.
+//! The installation matches the chart: its webhooks, and the permissions of its operators.
 
 use anyhow::{Context as _, Result, bail};
 use api::ansibleee::AnsibleEe;
@@ -17,7 +17,7 @@ use simulated_cluster::{Operator, Simulation};
 
 use crate::world::World;
 
-/// The live webhooks of a configuration.
+/// Returns the live webhooks of a configuration.
 async fn live(client: &Client, kind: &str, name: &str) -> Result<Value> {
     if kind == "MutatingWebhookConfiguration" {
         let api: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
@@ -27,8 +27,8 @@ async fn live(client: &Client, kind: &str, name: &str) -> Result<Value> {
     Ok(json!(api.get(name).await?.webhooks))
 }
 
-/// A webhook without the way to it, which is returned besides; nor with what an API server fills in where
-/// nothing is selected.
+/// Splits a webhook into its client configuration and the rest, without the fields that the API
+/// server defaults for an empty selection.
 fn parted(webhook: &Value) -> (Value, Value) {
     let mut webhook = webhook.clone();
     let config = webhook["clientConfig"].take();
@@ -63,7 +63,7 @@ async fn webhooks_are_as_the_chart_has_them() -> Result<()> {
     }
     assert_eq!(n_webhooks, 8);
 
-    // They are asked: a compute gets its images, and what cannot be read is refused.
+    // They are called: a compute gets its images, and an unreadable object is denied.
     let spec = json!({ "dataplaneNodeName": "n0", "cellName": "nova-cell1" });
     let made = ns.create::<ExternalCompute>("n0", spec).await?;
     let image = made.spec.nova_compute_container_image;
@@ -75,14 +75,14 @@ async fn webhooks_are_as_the_chart_has_them() -> Result<()> {
     ns.done().await
 }
 
-/// Objects of a kind in a namespace, as an operator reaches them.
+/// Returns the objects of a kind in a namespace, accessed as an operator.
 async fn as_operator<K: Kind>(sim: &Simulation, operator: Operator, ns: &str) -> Result<Api<K>> {
     let file = Kubeconfig::read_from(sim.operators.kubeconfig(operator))?;
     let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?;
     Ok(Api::namespaced(Client::try_from(config)?, ns))
 }
 
-/// Asserts that something was refused for want of a right.
+/// Asserts that a request was rejected for missing permissions.
 fn forbidden<T>(what: &str, outcome: Result<T, kube::Error>) -> Result<()> {
     match outcome {
         Err(kube::Error::Api(status)) if status.code == 403 => Ok(()),

@@ -1,4 +1,4 @@
-//! One host that is away: the others are deployed, and nobody touches them again when it returns.
+//! One unreachable host: the others are deployed, and are not touched again when it returns.
 
 use anyhow::Result;
 use api::dataplane::Role;

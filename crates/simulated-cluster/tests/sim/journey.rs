@@ -7,10 +7,10 @@ use e2e::journey::{ROLE, SERVICE, SSH_SECRET, node, role};
 use serde_json::json;
 use simulated_cluster::Host;
 
-/// Stands for a play that writes its variable `greeting` on the host.
+/// Simulates a play that writes its variable `greeting` on the host.
 const PLAYBOOK: &str = "- hosts: all\n  tasks: [{debug: {var: greeting}}]\n";
 
-/// A role with the service, deployed, for the given hosts.
+/// Creates a role with the service, deployed, for the given hosts.
 pub(crate) async fn deploy(ns: &Namespace, hosts: &[&Host]) -> Result<()> {
     ns.create::<Service>(SERVICE, json!({ "playbookContents": PLAYBOOK })).await?;
     ns.create::<Role>(ROLE, role()).await?;
@@ -20,14 +20,14 @@ pub(crate) async fn deploy(ns: &Namespace, hosts: &[&Host]) -> Result<()> {
     Ok(())
 }
 
-/// A Secret that reaches all of the hosts, which must share one user key.
+/// Creates a Secret that gives access to all of the hosts, which must share one user key.
 pub(crate) async fn ssh_secret(ns: &Namespace, host: &Host) -> Result<()> {
     let content = host.ssh_secret();
     let content: Vec<(&str, &str)> = content.iter().map(|(key, it)| (*key, it.as_str())).collect();
     ns.secret(SSH_SECRET, &content).await
 }
 
-/// The greetings that runs have left on a host.
+/// Returns the greetings that runs have left on a host.
 pub(crate) fn trace(host: &Host) -> Vec<String> {
     host.trace("greeting", "hello")
 }

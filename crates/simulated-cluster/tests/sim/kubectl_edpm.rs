@@ -1,4 +1,4 @@
-//! The plugin over two hosts that are deployed, over a change that waits, and over one that has failed.
+//! The kubectl plugin with two deployed hosts, with a pending change, and with a failed host.
 
 use std::time::Duration;
 
@@ -18,31 +18,31 @@ use crate::computes::{self, BUS, CELL, DEPLOYED, conditions, settled};
 use crate::journey::{deploy, ssh_secret, trace};
 use crate::world::World;
 
-/// The hosts that tests only look at; the second one is in another cell.
+/// The hosts that tests only read; the second one is in another cell.
 const HOSTS: [&str; 2] = ["edpm-compute-0", "edpm-compute-1"];
 const OTHER_CELL: &str = "nova-cell2";
 /// Their namespace.
 const NAMESPACE: &str = "e2e-edpm-plugin";
-/// A human's option of the first one.
+/// A user's option of the first one.
 const OPTIONS: &str = "[libvirt]\ncpu_models = Nehalem\n";
 const SOON: Duration = Duration::from_mins(1);
 
 static LOOKED_AT: OnceCell<()> = OnceCell::const_new();
 
-/// Gives a compute other options.
+/// Changes the options of a compute.
 async fn configure(ns: &Namespace, host: &Host, options: &str) -> Result<()> {
     let change = json!({ "spec": { "customServiceConfig": options } });
     ns.merge::<ExternalCompute>(&host.name, change).await.map(drop)
 }
 
-/// Both hosts, deployed by the first test that asks; they stay for those that follow.
+/// Both hosts, deployed by the first test that needs them and kept for the following ones.
 async fn looked_at() -> Result<()> {
     let make = async || {
         let ns = World::new("edpm-plugin").await?;
         assert_eq!(ns.name, NAMESPACE);
         let first = ns.host(HOSTS[0], "192.0.2.120");
         let second = ns.host_like(&first, HOSTS[1], "192.0.2.121");
-        // Brokers that last longer than the test that comes first.
+        // Brokers that must outlive the first test.
         let [broker, other] = &ns.sim.brokers;
         computes::cell_at(&ns, ns.sim, (CELL, BUS), broker).await?;
         computes::cell_at(&ns, ns.sim, (OTHER_CELL, "nova-cell2-transport"), other).await?;
@@ -57,7 +57,7 @@ async fn edpm(arguments: &[&str]) -> Result<Answer> {
     edpm_in(NAMESPACE, arguments).await
 }
 
-/// What a command said that succeeded.
+/// Returns the output of a command that succeeded.
 async fn told_in(namespace: &str, arguments: &[&str]) -> Result<String> {
     let answer = edpm_in(namespace, arguments).await?;
     assert_eq!(answer.code, Some(0), "{arguments:?}: {answer:?}");
@@ -158,7 +158,7 @@ async fn errors_and_exit_codes_are_kubectls() -> Result<()> {
     Ok(())
 }
 
-/// The next line of `status -w` about a host that has the words.
+/// Returns the next line of `status -w` about a host that contains the words.
 async fn changed(lines: &mut Lines<BufReader<ChildStdout>>, words: &[&str]) -> Result<()> {
     let find = async {
         while let Some(line) = lines.next_line().await? {
@@ -171,7 +171,7 @@ async fn changed(lines: &mut Lines<BufReader<ChildStdout>>, words: &[&str]) -> R
     tokio::time::timeout(SOON, find).await.with_context(|| format!("no line with {words:?}"))?
 }
 
-/// Gives the compute another option while nothing may be deployed, as a watching human sees it.
+/// Changes an option of the compute while nothing may be deployed, as seen by a watching user.
 async fn change(ns: &Namespace, host: &Host) -> Result<()> {
     ns.merge::<Node>(&host.name, json!({ "spec": { "deployStrategy": { "deploy": false } } }))
         .await?;

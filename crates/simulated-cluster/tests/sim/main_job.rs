@@ -1,4 +1,5 @@
-//! The main job as far as the API tells: a cell whose message bus goes, and one whose credentials rotate.
+//! The main scenario as far as the API shows it: a cell whose message bus fails, and one whose
+//! credentials rotate.
 
 use std::time::Duration;
 
@@ -13,27 +14,27 @@ use simulated_cluster::{Broker, Host, Visit};
 use crate::computes::{self, BUS, CELL, DEPLOYED, conditions, is_settled, of_nova, settled};
 use crate::world::World;
 
-/// What one deployment of a compute consists of.
+/// The services of one deployment of a compute.
 const SERVICES: [&str; 3] = ["libvirt", "nova", "nova-registered"];
 
 fn of_cell(it: &Cell) -> &[Condition] {
     it.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
 }
 
-/// Gives a compute other options.
+/// Changes the options of a compute.
 async fn configure(ns: &Namespace, host: &Host, options: &str) -> Result<()> {
     let change = json!({ "spec": { "customServiceConfig": options } });
     ns.merge::<ExternalCompute>(&host.name, change).await.map(drop)
 }
 
-/// Gives the cell's user another password: in its message bus, then in its Secret.
+/// Changes the password of the cell's user: in its message bus, then in its Secret.
 async fn rotate(ns: &Namespace, broker: &Broker, password: &str) -> Result<()> {
     broker.set_password(password);
     let change = json!({ "stringData": { "transport_url": broker.transport_url() } });
     ns.merge::<Secret>(BUS, change).await.map(drop)
 }
 
-/// A file of nova's configuration as the last play of the service `nova` was given it.
+/// Returns a file of nova's configuration as given to the last play of the service `nova`.
 fn given(host: &Host, file: &str) -> Result<String> {
     let is_it = |it: &&Visit| it.service == "nova" && it.is_done;
     let visits = host.visits();
@@ -74,13 +75,13 @@ async fn a_stopped_message_bus_is_named_by_the_cell_and_by_computes_that_wait() 
     ns.done().await
 }
 
-/// The digest of the message bus that a compute was last deployed with.
+/// Returns the digest of the message bus that a compute was last deployed with.
 fn credentials(compute: &ExternalCompute) -> Option<String> {
     let inputs = &compute.status.as_ref()?.deployed_inputs;
     inputs.get(&format!("Secret {BUS} transport_url")).cloned()
 }
 
-/// Waits until the cell says how many of its computes use the current credentials.
+/// Waits until the cell reports how many of its computes use the current credentials.
 async fn counts(ns: &Namespace, reason: &str, words: &str) -> Result<()> {
     let tells = |it: &Cell| says(of_cell(it), "ComputesUpToDate", reason, &[words]);
     ns.wait::<Cell>(CELL, words, Duration::from_mins(1), tells).await.map(drop)

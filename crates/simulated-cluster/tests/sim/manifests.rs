@@ -1,4 +1,4 @@
-//! Manifests with the fields of upstream's are taken by the API server as they are.
+//! Manifests with upstream's fields are accepted by the API server unchanged.
 
 use std::path::Path;
 
@@ -8,11 +8,12 @@ use serde_json::Value;
 
 use crate::world::World;
 
-/// Where they are.
+/// The folder of the manifests.
 const MANIFESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/manifests");
 const ALL: [&str; 4] = ["service.yaml", "node-set.yaml", "empty-values.yaml", "deployment.yaml"];
 
-/// What of `written` is not the same in `kept`, by path: others may add, and nothing may go.
+/// Returns the paths at which `kept` differs from `written`: fields may be added, but none may be
+/// lost.
 fn lost(path: &str, written: &Value, kept: &Value) -> Vec<String> {
     match (written, kept) {
         (Value::Object(all), _) => all

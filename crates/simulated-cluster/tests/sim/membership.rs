@@ -1,4 +1,4 @@
-//! Nodes without a role, nodes that get one, and services that two sides would write.
+//! Nodes without a role, nodes that get one, and services with two writers.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ async fn a_node_without_a_role_is_deployed_and_keeps_that_under_a_role() -> Resu
     ns.wait::<Node>(&host.name, "under its role", SOON, follows).await?;
     ready(&ns, &host.name).await?;
 
-    // A role that is deleted takes nothing from its nodes.
+    // Deleting a role removes nothing from its nodes.
     ns.api::<Role>().delete(ROLE, &DeleteParams::default()).await?;
     let is_told = |it: &Node| says(conditions(it), "InputReady", "RoleNotFound", &[ROLE]);
     let node = ns.wait::<Node>(&host.name, "told", SOON, is_told).await?;
@@ -88,7 +88,7 @@ async fn the_ports_of_a_service_follow_the_nodes_that_get_it() -> Result<()> {
     let hosts = [host.clone(), ns.host_like(&host, "e2e-ports-1", "192.168.122.194")];
     crate::journey::ssh_secret(&ns, &hosts[0]).await?;
     crate::journey::deploy(&ns, &[&hosts[0], &hosts[1]]).await?;
-    // A node that nobody has reached: its address may be that of somebody else's pod.
+    // A node that no run has reached: its address may belong to another cluster's pod.
     let foreign = json!({
         "role": ROLE,
         "hostName": "foreign",

@@ -1,5 +1,5 @@
-//! Operators that are to look at an Ironic at once: it tells nobody, and is asked at their own pace, of up
-//! to a minute.
+//! Triggers reconciles of sets: Ironic sends no notifications, and operators poll it at their own
+//! interval of up to a minute.
 
 use std::time::Duration;
 
@@ -10,16 +10,17 @@ use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use simulated_cluster::Ironic;
 
-/// How often a set is woken; a list of machines is shared for two seconds.
+/// Interval at which a set is enqueued; a list of machines is shared for two seconds.
 const AGAIN: Duration = Duration::from_millis(700);
 
-/// Wakes a set until its operator has looked at its Ironic, and once more: what stands there now is seen.
+/// Enqueues a set until its operator has listed its Ironic's machines, and once more, so that the
+/// current state is seen.
 pub(crate) async fn look(ns: &Namespace, set: &str, ironic: &Ironic) -> Result<()> {
     meanwhile(ns, set, ironic.is_looked_at()).await?;
     wake(ns, set, "last").await
 }
 
-/// Waits for something, and wakes a set meanwhile, if there is one.
+/// Waits for `work`, and enqueues the set meanwhile, if it exists.
 pub(crate) fn meanwhile<T>(
     ns: &Namespace,
     set: &str,
@@ -41,13 +42,13 @@ pub(crate) fn meanwhile<T>(
     }
 }
 
-/// A change of a set that says nothing: whoever looks after it looks at it.
+/// Makes a meaningless change to a set, which makes its operator reconcile it.
 async fn wake(ns: &Namespace, set: &str, why: &str) -> Result<()> {
     let change = json!({ "metadata": { "annotations": { "example.org/look": why } } });
     let (sets, patch) = (ns.api::<BaremetalSet>(), Patch::Merge(&change));
     match sets.patch(set, &PatchParams::default(), &patch).await {
         Ok(_) => Ok(()),
-        // It is not made yet, or gone.
+        // It does not exist yet, or is gone.
         Err(kube::Error::Api(answer)) if answer.code == 404 => Ok(()),
         Err(error) => Err(error.into()),
     }

@@ -1,4 +1,4 @@
-//! Hosts on machines of Metal3, from empty ones and back; the test plays Metal3.
+//! Hosts on Metal3 machines, from empty ones and back; the test plays Metal3.
 
 use std::time::Duration;
 
@@ -20,9 +20,9 @@ const KEY: &str =
 const IMAGE: &str = "https://images.example.org/edpm.qcow2";
 const CHECKSUM: &str = "https://images.example.org/edpm.qcow2.sha256";
 const SOON: Duration = Duration::from_mins(1);
-/// The operator looks for a kind that it missed once in a minute.
+/// The operator looks once a minute for a kind that was missing.
 const FOUND: Duration = Duration::from_secs(90);
-/// The finalizer of somebody who needs the machines.
+/// A foreign finalizer that keeps the set.
 const NEEDED: &str = "example.org/needed";
 const PROVISIONED: &str = "OpenStackBaremetalSetBmhProvisioningReady";
 
@@ -30,7 +30,7 @@ fn conditions(set: &BaremetalSet) -> &[Condition] {
     set.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
 }
 
-/// A set of two hosts.
+/// Creates a set of two hosts.
 async fn set(ns: &Namespace) -> Result<()> {
     ns.secret("keys", &[("authorized_keys", KEY)]).await?;
     let spec = json!({
@@ -51,13 +51,13 @@ async fn set(ns: &Namespace) -> Result<()> {
     ns.create::<BaremetalSet>(SET, spec).await.map(drop)
 }
 
-/// Waits until a machine is asked for, and returns it.
+/// Waits until a machine is requested, and returns it.
 async fn asked(ns: &Namespace, name: &str) -> Result<BareMetalHost> {
     let is_asked = |it: &BareMetalHost| it.spec.image.is_some() && it.spec.consumer_ref.is_some();
     ns.wait::<BareMetalHost>(name, "asked for", FOUND, is_asked).await
 }
 
-/// Waits until a machine that is taken back is still the set's, then takes its system away.
+/// Waits until a machine being released still belongs to the set, then removes its system.
 async fn taken_back(ns: &Namespace, name: &str) -> Result<()> {
     let is_back = |it: &BareMetalHost| {
         it.spec.image.is_none() && !it.spec.online && it.spec.user_data.is_none()
@@ -79,18 +79,18 @@ async fn taken_back(ns: &Namespace, name: &str) -> Result<()> {
     ns.wait::<BareMetalHost>(name, "free", SOON, is_free).await.map(drop)
 }
 
-/// Somebody holds the set, or does not any more.
+/// Adds or removes the foreign finalizer of the set.
 async fn held(ns: &Namespace, is_held: bool) -> Result<()> {
     let set = ns.api::<BaremetalSet>().get(SET).await?;
     let others = set.finalizers().iter().map(String::as_str).filter(|it| *it != NEEDED);
     let finalizers: Vec<&str> = others.chain(is_held.then_some(NEEDED)).collect();
-    // No other write comes in between.
+    // Fails on a concurrent write.
     let version = set.resource_version();
     let change = json!({ "metadata": { "finalizers": finalizers, "resourceVersion": version } });
     ns.merge::<BaremetalSet>(SET, change).await.map(drop)
 }
 
-/// The Secrets that were made for hosts of a set.
+/// Returns the Secrets that were created for hosts of a set.
 async fn secrets(ns: &Namespace) -> Result<Vec<Secret>> {
     let labels = ListParams::default().labels("openstackbaremetalset.openstack.org/name=metal");
     Ok(ns.api::<Secret>().list(&labels).await?.items)

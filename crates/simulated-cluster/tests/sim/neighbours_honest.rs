@@ -1,4 +1,4 @@
-//! The played message bus and Keystone answer as the lab's real ones do.
+//! The fake message bus and Keystone answer as the lab's real ones do.
 
 use anyhow::{Context as _, Result};
 use e2e::honest::{self, Bus};

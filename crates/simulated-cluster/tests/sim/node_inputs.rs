@@ -1,4 +1,4 @@
-//! What a human may get wrong about a node: each is told on the node, and heals without a restart.
+//! User mistakes in a node: each is reported on the node, and recovered from without a restart.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ fn told_by(node: &Node) -> &[Condition] {
     node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
 }
 
-/// A role whose only service would fail if it ever ran, and a node at an address nobody has.
+/// Creates a role whose only service would fail if it ever ran, and a node at an unused address.
 async fn role_and_node(ns: &Namespace, role: Value, node: Value) -> Result<()> {
     let service = json!({ "playbookContents": "- hosts: all\n  tasks: [{fail: }]\n" });
     ns.create::<Service>("noop", service).await?;
@@ -42,7 +42,8 @@ fn node() -> Value {
     json!({ "role": "compute", "hostName": "n0", "ansibleHost": "192.168.123.254" })
 }
 
-/// Waits until the node's Ready says so, with an Event of the same reason; nothing may have run.
+/// Waits until the node's `Ready` reports this, with an Event of the same reason; nothing may have
+/// run.
 async fn told(ns: &Namespace, reason: &str, words: &[&str]) -> Result<()> {
     let what = format!("{reason} with {words:?}");
     ns.wait::<Node>("n0", &what, SOON, |it| says(told_by(it), "Ready", reason, words)).await?;
@@ -51,7 +52,7 @@ async fn told(ns: &Namespace, reason: &str, words: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Waits until the inputs are complete, which is when the first run is made.
+/// Waits until the inputs are complete, which is when the first run is created.
 async fn healed(ns: &Namespace) -> Result<()> {
     let holds = |it: &Node| says(told_by(it), "InputReady", "InputComplete", &[]);
     ns.wait::<Node>("n0", "InputReady", SOON, holds).await.map(drop)
@@ -64,7 +65,7 @@ async fn a_missing_ssh_secret_and_its_missing_key_are_named_one_by_one() -> Resu
     told(&ns, "SshSecretNotFound", &["Secret key", "kubectl create secret"]).await?;
     ns.secret("key", &[("known_hosts", "x")]).await?;
     told(&ns, "SshSecretIncomplete", &["Secret key", "ssh-privatekey"]).await?;
-    // Known hosts are not asked for: a host that they do not name is learned.
+    // Known hosts are not required: a host that they do not name is learned.
     ns.secret("key", &[("ssh-privatekey", "x")]).await?;
     healed(&ns).await?;
     ns.done().await
@@ -115,7 +116,7 @@ async fn a_node_without_any_address_is_told_to_set_one() -> Result<()> {
     ns.done().await
 }
 
-/// Waits until an inventory object stands as it was written: a present one, or one made since.
+/// Waits until an inventory object is as it was written: the same one, or a new one.
 async fn restored(ns: &Namespace, written: &ConfigMap, other_uid: bool) -> Result<()> {
     let what = format!("as it was, {} anew", if other_uid { "made" } else { "not made" });
     let is_restored = |it: &ConfigMap| {
@@ -196,7 +197,7 @@ async fn a_missing_network_attachment_is_named_until_it_exists() -> Result<()> {
     let words = ["NetworkAttachmentDefinition ctlplane", "create it"];
     let reason = "NetworkAttachmentNotFound";
     let is_told = |it: &Node| says(told_by(it), "Ready", reason, &words);
-    // A kind that is this new may be met only at the second look.
+    // A kind that is this new may be found only at the second attempt.
     ns.wait::<Node>("n0", reason, Duration::from_mins(1), is_told).await?;
     assert!(ns.list::<AnsibleEe>().await?.is_empty(), "something ran");
     attachments::create(&ns, "ctlplane").await?;

@@ -1,4 +1,4 @@
-//! Node sets: deployed by a deployment, told what has changed since, and the only owner of a host.
+//! Node sets: deployed by a deployment, reporting later changes, and the only owner of a host.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ fn spec(host: &Host) -> Value {
     })
 }
 
-/// Deploys the node set, and waits until it says that its present inputs are on the host.
+/// Deploys the node set, and waits until it reports that its current inputs are on the host.
 async fn deploy(ns: &Namespace, name: &str) -> Result<NodeSet> {
     ns.create::<Deployment>(name, json!({ "nodeSets": [SET] })).await?;
     let is_done =
@@ -38,7 +38,7 @@ async fn deploy(ns: &Namespace, name: &str) -> Result<NodeSet> {
     ns.wait::<NodeSet>(SET, "ready and up to date", RUN, is_done).await
 }
 
-/// Waits until the node set says that this input has changed, and is ready all the same.
+/// Waits until the node set reports that this input has changed, and is still ready.
 async fn outdated(ns: &Namespace, input: &str) -> Result<()> {
     let is_told = |it: &NodeSet| {
         says(conditions(it), "UpToDate", "InputsChanged", &[input])
@@ -80,7 +80,7 @@ async fn a_node_set_is_deployed_when_it_is_told_to_and_names_what_has_changed_si
     deploy(&ns, "second").await?;
     assert_eq!(trace(&host), ["hello", "again"]);
 
-    // So is what a service is given.
+    // So is a changed input of a service.
     ns.merge::<ConfigMap>(CONFIG, json!({ "data": { "a.conf": "two" } })).await?;
     outdated(&ns, &format!("ConfigMap {CONFIG} of service {SERVICE}")).await?;
     deploy(&ns, "third").await?;
@@ -127,7 +127,7 @@ async fn a_host_that_a_node_has_already_is_refused_by_name_until_the_node_goes()
     deploy(&ns, "moved").await?;
     assert_eq!(trace(&host), ["hello", "hello"]);
 
-    // The other way round: now the node would be the younger one.
+    // The other way round: now the node is the younger one.
     journey::node(&ns, &host.name, &host.address).await?;
     let set = format!("OpenStackDataPlaneNodeSet {SET}");
     let is_refused =

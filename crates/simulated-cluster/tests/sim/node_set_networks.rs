@@ -1,5 +1,5 @@
-//! A node set in a cluster that reserves addresses, knows names and issues certificates; the test plays
-//! the operators that do.
+//! A node set in a cluster with address management, DNS and certificates; the test plays the
+//! operators that provide them.
 
 use std::time::Duration;
 
@@ -19,16 +19,16 @@ use crate::world::World;
 
 const SET: &str = "edpm";
 const SOON: Duration = Duration::from_mins(1);
-/// The operator looks for kinds that it missed once in a minute.
+/// The operator looks once a minute for kinds that were missing.
 const FOUND: Duration = Duration::from_secs(90);
 /// The Secret with the hosts' certificates.
 const BUNDLE: &str = "edpm-agent-default-certs-0";
 
-/// Stands for a play that writes what the runner's pod has of the host's certificate, and whether plays
-/// are told of it.
+/// Simulates a play that writes what the runner's pod has of the host's certificate, and whether
+/// plays receive it.
 const PLAYBOOK: &str = "- hosts: all\n  tasks: []\n";
 
-/// What the plays have written on a host.
+/// Returns what the plays have written on a host.
 fn trace(host: &Host) -> Vec<String> {
     let written = |it: &Visit| {
         let name = it.variables["canonical_hostname"].as_str()?;
@@ -44,7 +44,7 @@ fn trace(host: &Host) -> Vec<String> {
 
 const CERTIFICATES: &str = "NodeSetCertificatesReady";
 
-/// Waits until the node set says that something is missing.
+/// Waits until the node set reports that something is missing.
 async fn waits(ns: &Namespace, type_: &str, reason: &str, words: &[&str]) -> Result<()> {
     let is_told = |it: &NodeSet| {
         says(conditions(it), type_, reason, words)
@@ -53,7 +53,7 @@ async fn waits(ns: &Namespace, type_: &str, reason: &str, words: &[&str]) -> Res
     ns.wait::<NodeSet>(SET, &format!("{type_} is {reason}"), FOUND, is_told).await.map(drop)
 }
 
-/// Deploys, and waits until the node set says that its present inputs are on the host.
+/// Deploys, and waits until the node set reports that its current inputs are on the host.
 async fn deploy(ns: &Namespace, name: &str, overriding: &[&str]) -> Result<()> {
     let spec = json!({ "nodeSets": [SET], "servicesOverride": overriding });
     ns.create::<Deployment>(name, spec).await?;
@@ -62,7 +62,7 @@ async fn deploy(ns: &Namespace, name: &str, overriding: &[&str]) -> Result<()> {
     ns.wait::<NodeSet>(SET, "ready and up to date", RUN, is_done).await.map(drop)
 }
 
-/// A node set of one host whose service agent has certificates.
+/// Creates a node set of one host whose service `agent` has certificates.
 async fn node_set(ns: &Namespace, host: &Host) -> Result<()> {
     let cert = json!({ "contents": ["dnsnames", "ips"] });
     let agent = json!({ "playbookContents": PLAYBOOK, "tlsCerts": { "default": cert } });
@@ -95,7 +95,7 @@ async fn serve(ns: &Namespace, host: &Host, certificate: &str) -> Result<()> {
     assert_eq!(asked.spec.hosts[0].hostnames, [format!("{}.ctl.example.org", host.name)]);
     neighbours::name(ns, SET).await?;
 
-    // Whatever needs no certificates may be deployed already.
+    // Services that need no certificates may already be deployed.
     let is_told = |it: &NodeSet| says(conditions(it), CERTIFICATES, "Issuing", &[certificate]);
     ns.wait::<NodeSet>(SET, "waiting for a certificate", FOUND, is_told).await?;
     let asked = ns.wait::<Certificate>(certificate, "asked for", SOON, |_| true).await?;
@@ -132,7 +132,7 @@ async fn hosts_get_addresses_names_and_certificates_from_those_who_serve_them() 
     let paths: Vec<&str> = mounts.map(|it| it.mount_path.as_str()).collect();
     assert!(paths.contains(&"/var/lib/openstack/certs/agent/default"), "{paths:?}");
 
-    // A renewed certificate is named, and brought by who says so.
+    // A renewed certificate is named, and deployed on request.
     neighbours::issue(&ns, &certificate, "two").await?;
     let is_told = |it: &NodeSet| {
         says(conditions(it), "UpToDate", "InputsChanged", &[BUNDLE])
@@ -143,7 +143,7 @@ async fn hosts_get_addresses_names_and_certificates_from_those_who_serve_them() 
     deploy(&ns, "second", &["certs"]).await?;
     assert_eq!(trace(&host), ["one True", "two True"]);
 
-    // It takes everything with it.
+    // Deleting it deletes everything.
     ns.api::<NodeSet>().delete(SET, &DeleteParams::default()).await?;
     ns.gone::<NodeSet>(SET, SOON).await?;
     ns.gone::<IpSet>(&host.name, RUN).await?;

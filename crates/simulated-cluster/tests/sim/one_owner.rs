@@ -1,4 +1,4 @@
-//! Several nodes at one address: one of them has the host, and the others change nothing on it.
+//! Several nodes at one address: one of them owns the host, and the others change nothing on it.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -58,7 +58,7 @@ async fn a_host_that_another_namespace_has_deployed_is_taken_and_its_owner_is_no
     assert!(!text.contains("theirs"), "{text}");
     assert_eq!(trace(&host), ["hello"]);
 
-    // Who had it gives it up.
+    // The previous owner releases it.
     first.api::<Node>().delete(&host.name, &DeleteParams::default()).await?;
     first.gone::<Node>(&host.name, SOON).await?;
     ready(&second, "e2e-mine").await?;
@@ -67,7 +67,7 @@ async fn a_host_that_another_namespace_has_deployed_is_taken_and_its_owner_is_no
     second.done().await
 }
 
-/// What kubectl is told of a node that is only tried: the object is accepted, and not made.
+/// Returns what kubectl prints for a node in a dry run: the object is accepted, and not created.
 async fn told(ns: &World, name: &str, address: &str) -> Result<(bool, String)> {
     let node = json!({
         "apiVersion": "dataplane.openstack.org/v1beta1", "kind": "OpenStackDataPlaneNode",
@@ -91,7 +91,7 @@ async fn kubectl_is_warned_of_a_host_that_another_object_has_and_nothing_is_refu
     let ns = World::new("host-warning").await?;
     node(&ns, "e2e-has-it", "192.168.122.231").await?;
     let words = ["Warning: spec: Host e2e-wants-it", "OpenStackDataPlaneNode e2e-has-it", "older"];
-    // The webhook's caches are a moment behind.
+    // The webhook's caches lag behind.
     let mut tick = tokio::time::interval(Duration::from_millis(200));
     let asking = async {
         loop {

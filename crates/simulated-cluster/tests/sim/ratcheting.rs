@@ -1,5 +1,5 @@
-//! Limits that a definition gets later: the API server enforces them, and what was stored before can
-//! still be changed elsewhere.
+//! Limits added to a CRD later: the API server enforces them, and objects stored before can still
+//! be changed in other fields.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ use tokio::time::{interval, timeout};
 
 use crate::world::World;
 
-/// A group of which no operator watches anything.
+/// An API group that no operator watches.
 const GROUP: &str = "ratcheting.example.org";
 const SOON: Duration = Duration::from_secs(30);
 
-/// The definition of roles in that group, as it is or without a schema.
+/// Returns the CRD of roles in that group, unchanged or without a schema.
 fn definition(with_schema: bool) -> Result<Value> {
     let mut all = definitions::all().into_iter();
     let role = all.find(|it| it.spec.names.kind == "OpenStackDataPlaneRole").context("no role")?;
@@ -70,7 +70,8 @@ fn beyond() -> [(&'static str, Value); 4] {
     ]
 }
 
-/// Waits until the API server judges by the schema; false where it takes the object until then.
+/// Waits until the API server validates by the schema; returns false when it accepts the object
+/// until then.
 async fn is_refused(api: &Api<DynamicObject>, object: &DynamicObject) -> Result<bool> {
     let params = PostParams { dry_run: true, ..PostParams::default() };
     let refused = async {

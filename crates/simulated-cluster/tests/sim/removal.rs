@@ -1,4 +1,5 @@
-//! Computes that go: what is played on their hosts, what is told, and what keeps whom for how long.
+//! Removal of computes: what runs on their hosts, what is reported, and which finalizers wait for
+//! what.
 
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use crate::computes::{self, CELL, settled};
 use crate::ends::{GOES, SOON, cleaned, delete, gone, held, leftovers};
 use crate::world::World;
 
-/// How long a compute may take to go whose host does not answer: three attempts with their pauses.
+/// Time limit for removing a compute whose host does not answer: three attempts with their pauses.
 const GIVEN_UP: Duration = Duration::from_mins(4);
 
 fn annotations(name: &str, value: impl Into<Value>) -> Value {
@@ -36,7 +37,7 @@ async fn world(test: &str, address: &str) -> Result<(World, Host)> {
     Ok((ns, host))
 }
 
-/// How often a run came to a host to stop nova-compute, successfully or not.
+/// Returns how often a run reached a host to stop nova-compute, successfully or not.
 fn attempts(host: &Host) -> usize {
     host.visits().iter().filter(|it| it.service == "nova-cleanup").count()
 }

@@ -1,4 +1,5 @@
-//! Runs that a human makes: one after the other on one host, and one on more hosts than a message can name.
+//! Runs created by a user: one after the other on one host, and one on more hosts than a message
+//! can name.
 
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use crate::world::World;
 const SOON: Duration = Duration::from_mins(1);
 const PLAYBOOK: &str = "- hosts: all\n  tasks: []\n";
 
-/// A run on one host.
+/// Creates a run on one host.
 fn run(host: &str, address: &str) -> Value {
     let inventory = json!({ "all": { "hosts": { host: { "ansible_connection": "local" } } } });
     json!({
@@ -24,7 +25,7 @@ fn run(host: &str, address: &str) -> Value {
     })
 }
 
-/// Waits until the run's Ready has that reason and words.
+/// Waits until the run's `Ready` has that reason and words.
 async fn told(ns: &Namespace, run: &str, reason: &str, words: &[&str]) -> Result<AnsibleEe> {
     let is_told = |it: &AnsibleEe| {
         let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
@@ -40,7 +41,7 @@ async fn a_run_waits_for_the_one_before_it_on_the_same_host() -> Result<()> {
     let host = ns.host(name, address);
     host.hold("");
     ns.create::<AnsibleEe>("first", run(name, address)).await?;
-    // Two of the same second would go by their UIDs.
+    // Two runs created in the same second would be ordered by their UIDs.
     told(&ns, "first", "Requested", &[]).await?;
     ns.create::<AnsibleEe>("second", run(name, address)).await?;
     told(&ns, "second", "Queued", &["first (host order-a, 192.0.2.125:22)"]).await?;
@@ -78,7 +79,7 @@ async fn two_spellings_of_an_address_are_one_host_and_a_foreign_run_that_waits_h
     hosts.push(json!({ "name": "free-b", "address": format!("{free}:22") }));
     ns.create::<AnsibleEe>("wide", wide).await?;
     told(&ns, "wide", "Queued", &[&format!("first (host spelled-a, {spelling}:22)")]).await?;
-    // It only waits, and so it holds nothing in another namespace.
+    // It only waits, so it blocks nothing in another namespace.
     other.create::<AnsibleEe>("past", run("free-b", free)).await?;
     told(&other, "past", "Ready", &[]).await?;
     other.create::<AnsibleEe>("stopped", run("spelled-a", address)).await?;

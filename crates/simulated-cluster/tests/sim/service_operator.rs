@@ -1,4 +1,4 @@
-//! An operator that nobody here has heard of brings its service to a host, through objects alone.
+//! An operator unknown to this project brings its service to a host, through objects alone.
 
 use anyhow::{Context as _, Result};
 use api::ansibleee::{AnsibleEe, HostOutcome};
@@ -12,14 +12,15 @@ use simulated_cluster::{Host, Visit};
 
 use crate::world::World;
 
-/// The made-up operator, as the API server knows it.
+/// The name of the fictitious operator in the API.
 const MANAGER: &str = "agent-operator";
-/// What it says on a node.
+/// The condition that it sets on a node.
 const CONDITION: &str = "agents.example.org/Agent";
-/// Stands for a play that starts the agent.
+/// Simulates a play that starts the agent.
 const PLAYBOOK: &str = "- hosts: all\n  tasks: []\n";
 
-/// What the plays have written on a host: the role's its greeting, the agent's its name.
+/// Returns what the plays have written on a host: the role's writes its greeting, the agent's its
+/// name.
 fn trace(host: &Host) -> Vec<String> {
     let written = |it: Visit| {
         let greeting = it.variables.get("greeting").and_then(Value::as_str);
@@ -28,7 +29,7 @@ fn trace(host: &Host) -> Vec<String> {
     host.visits().into_iter().filter(|it| it.is_done).map(written).collect()
 }
 
-/// A run on the host: what is known of it is what the node publishes.
+/// Creates a run on the host from what the node publishes.
 fn run_on(node: &Node) -> Result<Value> {
     let status = node.status.as_ref().context("a ready node has a status")?;
     let inventory = status.inventory_config_map_name.as_ref().context("no inventory")?;
@@ -53,7 +54,7 @@ fn run_on(node: &Node) -> Result<Value> {
     }))
 }
 
-/// Puts the operator's own condition on a node.
+/// Sets the operator's own condition on a node.
 async fn tell(ns: &Namespace, node: &str, reason: &str) -> Result<()> {
     let object = json!({
         "apiVersion": "dataplane.openstack.org/v1beta1",
@@ -86,7 +87,7 @@ async fn an_operator_that_nobody_knows_brings_its_service_to_a_ready_host() -> R
     assert_eq!(results[0].result, HostOutcome::Ok, "{results:?}");
     assert_eq!(trace(&host), ["hello", "agent"]);
 
-    // What it says of its service takes nothing from the node, and outlives the node's next runs.
+    // Its condition changes nothing else of the node, and outlives the node's next runs.
     tell(&ns, &host.name, "AgentSilent").await?;
     let greeting = json!({ "spec": { "node": { "ansibleVars": { "greeting": "again" } } } });
     ns.merge::<Node>(&host.name, greeting).await?;

@@ -1,4 +1,4 @@
-//! Services as objects: the default ones are there and kept, and each says what is wrong with it.
+//! Services as objects: the default ones exist and are maintained, and each reports its own errors.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,29 +16,29 @@ use serde_json::{Value, json};
 
 use crate::world::World;
 
-/// How soon a service says what is the matter.
+/// Time limit for a service to report an error.
 const SOON: Duration = Duration::from_mins(1);
 const KIND: &str = "OpenStackDataPlaneService";
-/// The files of the default services, and the playbooks of our collection.
+/// The files of the default services, and the playbooks of the project's collection.
 const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../dataplane-operator/services");
 const PLAYBOOKS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ansible/osp/edpm/playbooks");
 
-/// Stands for a play that reads the named key, as the service was given it.
+/// Simulates a play that reads the named key of the service's data.
 const PLAYBOOK: &str = "- hosts: all\n  tasks: []\n";
-/// Where the play finds it.
+/// The path at which the play reads it.
 const GREETING: &str = "/var/lib/openstack/configs/own/greeting";
 
 fn told(service: &Service) -> &[Condition] {
     service.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
 }
 
-/// A role that lists no service by its own wish: its namespace has hosts now.
+/// Creates a role that lists no services itself: its namespace now has hosts.
 async fn role(ns: &Namespace, services: &[&str]) -> Result<()> {
     let spec = json!({ "preProvisioned": true, "services": services });
     ns.create::<Role>(ROLE, spec).await.map(drop)
 }
 
-/// The playbook of each file's service, by name.
+/// Returns the playbook of each file's service, by name.
 fn shipped() -> Result<BTreeMap<String, String>> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(FILES)? {
@@ -74,7 +74,7 @@ async fn all_default_services_are_listed_with_the_truth_about_their_playbooks() 
     assert_eq!(line("bootstrap")[1..4], ["True", "Ready", "False"], "{list}");
     assert_eq!(line("ovn")[1..4], ["False", "DataSourceNotFound", "False"], "{list}");
 
-    // One that nobody lists comes back too.
+    // A service that no role lists is restored too.
     let gone = ns.api::<Service>().get("bootstrap").await?;
     ns.api::<Service>().delete("bootstrap", &DeleteParams::default()).await?;
     let is_new = |it: &Service| it.uid() != gone.uid();
@@ -82,7 +82,7 @@ async fn all_default_services_are_listed_with_the_truth_about_their_playbooks() 
     ns.done().await
 }
 
-/// Applies as another manager, by force, as some tools do.
+/// Applies as another field manager, by force, as some tools do.
 async fn apply(ns: &Namespace, name: &str, spec: Value) -> Result<Service> {
     let object = json!({
         "apiVersion": "dataplane.openstack.org/v1beta1", "kind": KIND,
@@ -99,7 +99,7 @@ async fn an_edited_default_service_is_restored_with_an_event_and_keeps_labels() 
     let is_judged = |it: &Service| holds(told(it), "Ready");
     let before = ns.wait::<Service>("run-os", "ready", SOON, is_judged).await?;
 
-    // A field is changed, another one added, and a label of the human's own.
+    // A field is changed, another one added, and a label of the user's.
     let edit = json!({
         "metadata": { "labels": { "mine": "yes" } },
         "spec": { "playbook": "my.own.playbook", "openStackAnsibleEERunnerImage": "mine" },
@@ -112,12 +112,12 @@ async fn an_edited_default_service_is_restored_with_an_event_and_keeps_labels() 
     assert_eq!(restored.labels()["mine"], "yes");
     ns.event(KIND, "run-os", "DefaultServiceRestored").await?;
 
-    // So it is when a tool takes the whole spec over, and a human's service of the name goes first.
+    // It is also restored when a tool takes over the whole spec.
     apply(&ns, "run-os", json!({ "playbook": "my.own.playbook", "role": "mine" })).await?;
     ns.wait::<Service>("run-os", "restored", SOON, |it| it.spec == before.spec).await?;
     assert_eq!(ns.api::<Service>().get("run-os").await?.labels()["mine"], "yes");
 
-    // Under another name the same is the human's own.
+    // Under another name the same spec is the user's own service.
     let own = json!({ "playbook": "my.own.playbook", "edpmServiceType": "run-os" });
     ns.create::<Service>("my-run-os", own).await?;
     let own = ns.wait::<Service>("my-run-os", "ready", SOON, is_judged).await?;
@@ -151,7 +151,7 @@ async fn a_key_that_nova_would_not_read_is_told_on_the_service_with_a_name_that_
     ns.merge::<ConfigMap>("mine", renamed).await?;
     ns.wait::<Service>("nova-custom", "all keys used", SOON, |it| holds(told(it), config)).await?;
 
-    // What is no service of nova's any more has no such condition.
+    // A service that is no longer one of nova's has no such condition.
     ns.merge::<Service>("nova-custom", json!({ "spec": { "edpmServiceType": "other" } })).await?;
     let is_silent = |it: &Service| told(it).iter().all(|it| it.type_ != config);
     ns.wait::<Service>("nova-custom", "without the condition", SOON, is_silent).await?;
@@ -206,12 +206,12 @@ async fn services_that_cannot_be_deployed_are_refused_with_the_legal_way() -> Re
         let text = format!("{:#}", refused.err().with_context(|| format!("{spec} is accepted"))?);
         assert!(text.contains(words), "{spec}: {text}");
     }
-    // A file in a folder cannot even be written down.
+    // A file in a subfolder cannot even be expressed.
     let refused = ns.config_map("with-a-path", &[("nova/my.conf", "")]).await;
     let text = format!("{:#}", refused.err().context("a key with a path is accepted")?);
     assert!(text.contains("nova/my.conf"), "{text}");
 
-    // What has no effect is accepted, as upstream does, and told.
+    // A field without effect is accepted, as upstream does, and reported.
     let both = json!({ "configMapRef": { "name": "m", "optional": true }, "secretRef": { "name": "s" }, "prefix": "a_" });
     ns.create::<Service>("own", source(both)).await?;
     let words = ["spec.dataSources[0].prefix", "Secret s is not mounted"];

@@ -1,4 +1,4 @@
-//! Variables from Secrets and ConfigMaps: they reach the host, and no object but Secrets holds them.
+//! Variables from Secrets and ConfigMaps: they reach the host, and only Secrets contain them.
 
 use std::collections::BTreeSet;
 
@@ -17,16 +17,16 @@ use simulated_cluster::Host;
 use crate::journey::trace;
 use crate::world::World;
 
-/// Ansible would make `hunter2-2` of it, were it a template.
+/// As a template Ansible would evaluate it to `hunter2-2`.
 const VALUE: &str = "hunter2-{{ 1 + 1 }}";
 const OTHER: &str = "hunter3";
 
-/// Both values, as objects would hold them: plain and in base64.
+/// Both values as objects would contain them: plain and in base64.
 const NOWHERE: [&str; 4] = ["hunter2", "hunter3", "aHVudGVyMi17eyAxICsgMSB9fQ==", "aHVudGVyMw=="];
 
-/// The different lines that give the variable in the files of the last run on the host.
+/// Returns the distinct lines that set the variable in the files of the last run on the host.
 ///
-/// A value with the tag `!unsafe` is text for Ansible, and any other value is a template.
+/// A value with the tag `!unsafe` is text for Ansible; any other value is a template.
 fn greeting_lines(host: &Host) -> BTreeSet<String> {
     let files = host.visits().pop().map(|it| it.files).unwrap_or_default();
     let lines = files.values().flat_map(|it| it.lines()).map(str::trim);
@@ -54,7 +54,7 @@ async fn a_secret_variable_reaches_the_host_and_no_other_object_holds_it() -> Re
     assert_eq!(trace(&host), ["hello", VALUE]);
     assert_eq!(greeting_lines(&host), BTreeSet::from([format!("greeting: !unsafe \"{VALUE}\"")]));
 
-    // The node's own list is stronger, and a change of the content is named.
+    // The node's own list takes precedence, and a change of the content is named.
     ns.secret("own", &[("greeting", OTHER)]).await?;
     let from = json!([{ "secretRef": { "name": "own" } }]);
     let own = json!({ "spec": { "node": { "ansibleVarsFrom": from },
@@ -67,7 +67,7 @@ async fn a_secret_variable_reaches_the_host_and_no_other_object_holds_it() -> Re
         .await?;
     let node = ready(&ns, &host.name).await?;
     assert_eq!(trace(&host), ["hello", VALUE, OTHER]);
-    // By the key that the operators have made in their namespace.
+    // Keyed with the key that the operators created in their namespace.
     let inputs = node.status.map(|it| it.deployed_inputs).unwrap_or_default();
     assert!(is_keyed(&inputs["ansibleVarsFrom Secret own"]), "{inputs:?}");
     let both = [VALUE, OTHER].map(|it| format!("greeting: !unsafe \"{it}\""));
@@ -96,12 +96,12 @@ async fn a_configmap_variable_reaches_the_host_as_a_template() -> Result<()> {
         .await?;
     journey::node(&ns, &host.name, &host.address).await?;
     ready(&ns, &host.name).await?;
-    // Ansible makes the host's name of it: its own suite shows that.
+    // Ansible resolves it to the host's name, which its own suite verifies.
     assert_eq!(trace(&host), ["{{ inventory_hostname }}"]);
     let template = "greeting: \"{{ inventory_hostname }}\"".to_owned();
     assert_eq!(greeting_lines(&host), BTreeSet::from([template]));
 
-    // Without variables from Secrets there is no Secret beside the inventory.
+    // Without variables from Secrets there is no Secret besides the inventory.
     let beside = format!("dataplanenode-{}", host.name);
     assert!(ns.api::<Secret>().get_opt(&beside).await?.is_none());
     ns.done().await

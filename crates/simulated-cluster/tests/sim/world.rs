@@ -14,11 +14,11 @@ use simulated_cluster::{Host, Options, Simulation};
 use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
 
-/// Each test has a runtime of its own, which ends with it; the simulated cluster goes on.
+/// Each test has a runtime of its own, which ends with it; the simulated cluster keeps running.
 static RUNTIME: OnceLock<Runtime> = OnceLock::new();
 static SIMULATION: OnceCell<Simulation> = OnceCell::const_new();
 
-/// The simulated cluster, which starts with the first test that asks for it.
+/// Returns the simulated cluster, which the first caller starts.
 pub(crate) async fn simulation() -> Result<&'static Simulation> {
     SIMULATION
         .get_or_try_init(|| async {
@@ -36,7 +36,7 @@ pub(crate) async fn simulation() -> Result<&'static Simulation> {
         .await
 }
 
-/// Describes the cells where tests look for the values of theirs, as the demo does on the lab.
+/// Creates the cells from which tests copy the values of theirs, as the demo does in the lab.
 async fn describe_cells(simulation: &Simulation) -> Result<()> {
     let namespaces: Api<CoreNamespace> = Api::all(simulation.client.clone());
     let namespace = json!({ "metadata": { "name": "openstack" } });
@@ -58,7 +58,7 @@ async fn describe_cells(simulation: &Simulation) -> Result<()> {
     Ok(())
 }
 
-/// A namespace of one test in the simulated cluster.
+/// A test's namespace in the simulated cluster.
 pub(crate) struct World {
     /// The namespace.
     pub(crate) ns: Namespace,
@@ -75,25 +75,26 @@ impl Deref for World {
 }
 
 impl World {
-    /// An empty namespace.
+    /// Creates an empty namespace.
     pub(crate) async fn new(test: &str) -> Result<Self> {
         let sim = simulation().await?;
         Ok(Self { ns: Namespace::new(test).await?, sim })
     }
 
-    /// A host at an address that no other test has.
+    /// Adds a host at an address that no other test uses.
     pub(crate) fn host(&self, name: &str, address: &str) -> Host {
         self.sim.player.host(name, address)
     }
 
-    /// The same, of a host that lets in the same user as another one.
+    /// The same, for a host that accepts the same user key as another one.
     pub(crate) fn host_like(&self, other: &Host, name: &str, address: &str) -> Host {
         let host = self.host(name, address);
         host.accept(&other.ssh_secret()[0].1);
         host
     }
 
-    /// Ends the test: no run may have happened twice, or beside another one on its host.
+    /// Ends the test: no run may have been executed twice or concurrently with another one on its
+    /// host.
     pub(crate) async fn done(self) -> Result<()> {
         let faults = self.sim.player.ledger().faults(&self.ns.name);
         ensure!(faults.is_empty(), "{faults:?}");

@@ -1,24 +1,24 @@
-//! The tables in the docs that name, for each requirement, what proves it: how they are read.
+//! Parses the tables in the docs that name, for each requirement, what proves it.
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// The mark of a mutant that nobody has seen caught yet.
+/// The mark of a mutant that has not been caught in a run yet.
 const TO_BE_SEEN: &str = "(to be seen)";
-/// What stands before types and schemas that leave no room for a mistake.
+/// The prefix of types and schemas that make a mistake impossible.
 const CANNOT_HAPPEN: &str = "cannot happen:";
 
-/// One requirement or mistake, and what proves what.
+/// One requirement or mistake, and its proofs.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Row {
-    /// Its place in the table, from 1.
+    /// Its number in the table, from 1.
     pub(crate) number: usize,
-    /// What the specification says, quoted, or what went wrong elsewhere.
+    /// The quoted specification, or the mistake elsewhere.
     pub(crate) said: String,
-    /// The rule that it belongs to, where it is one of those with mutants.
+    /// The rule that it belongs to, if it is one with mutants.
     pub(crate) rule: Option<String>,
-    /// The tests, by the names under which they are reported.
+    /// The tests, by their names in the report.
     pub(crate) tests: Vec<String>,
-    /// The types and schemas that forbid it.
+    /// The types and schemas that prevent it.
     pub(crate) types: Vec<Place>,
     /// A change of the code that the tests catch.
     pub(crate) mutant: Option<Mutant>,
@@ -29,22 +29,22 @@ pub(crate) struct Row {
 pub(crate) struct Place {
     /// The file, from the root of the repository.
     pub(crate) file: String,
-    /// What stands there.
+    /// The text.
     pub(crate) text: String,
 }
 
 /// A change of one line.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Mutant {
-    /// What is replaced.
+    /// The text to replace.
     pub(crate) place: Place,
-    /// By what.
+    /// The replacement.
     pub(crate) by: String,
-    /// Whether a test was seen to catch it.
+    /// Whether a test has caught it in a run.
     pub(crate) is_seen: bool,
 }
 
-/// Reads the rows of all tables of a page: the lines whose first cell is a number.
+/// Parses the rows of all tables of a page: the lines whose first cell is a number.
 pub(crate) fn rows(page: &str) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for line in page.lines().filter(|it| it.starts_with('|')) {
@@ -85,7 +85,7 @@ fn mutant_of(cell: &str) -> Result<Option<Mutant>> {
     Ok(Some(Mutant { place, by, is_seen: !cell.contains(TO_BE_SEEN) }))
 }
 
-/// The cells of a line, trimmed; `\|` is a bar of a cell's own.
+/// Returns the cells of a line, trimmed; `\|` is a literal bar.
 pub(super) fn cells(line: &str) -> Vec<String> {
     const BAR: &str = "\u{1}";
     let line = line.trim().replace(r"\|", BAR);
@@ -93,7 +93,7 @@ pub(super) fn cells(line: &str) -> Vec<String> {
     inner.split('|').map(|it| it.trim().replace(BAR, "|")).collect()
 }
 
-/// What stands between backticks.
+/// Returns the texts between backticks.
 pub(super) fn codes(text: &str) -> Vec<String> {
     text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }

@@ -1,4 +1,4 @@
-//! The tables of the docs hold, and a table that does not is noticed.
+//! Tests that the tables of the docs are correct, and that errors in a table are found.
 
 use super::table::Mutant;
 use super::*;

@@ -1,5 +1,5 @@
-//! The table that compares with upstream, field by field: each row says that ours is the same, or
-//! better and how, both with tests, or not yet and why.
+//! The table that compares with upstream field by field: each row says that this project is the
+//! same, or better and how, both with tests, or not yet and why.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,10 +10,10 @@ use serde_json::Value;
 use super::table;
 use crate::{paths, yaml};
 
-/// The page.
+/// The page, from the root of the repository.
 pub(super) const FILE: &str = "docs/upstream.md";
 
-/// The kinds whose fields each have a row, as the page calls them.
+/// The kinds whose fields each need a row, with their names in the page.
 const KINDS: [(&str, &str); 3] = [
     ("OpenStackDataPlaneNodeSet", "NodeSet"),
     ("OpenStackDataPlaneDeployment", "Deployment"),
@@ -45,7 +45,7 @@ const OURS: [&str; 21] = [
     "Service.status.observedGeneration",
 ];
 
-/// How ours compares.
+/// The result of the comparison.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Verdict {
     Same,
@@ -57,7 +57,7 @@ enum Verdict {
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     number: usize,
-    /// The fields that it speaks of, as `NodeSet.spec.nodes`.
+    /// The fields that it covers, as `NodeSet.spec.nodes`.
     fields: Vec<String>,
     verdict: Verdict,
     how: String,
@@ -65,18 +65,18 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// The row as its tests are judged.
+    /// Converts the row to one whose tests can be checked.
     pub(super) fn judged(&self) -> table::Row {
         table::Row { number: self.number, tests: self.tests.clone(), ..table::Row::default() }
     }
 }
 
-/// The rows as they stand in the docs.
+/// Reads the rows of the docs.
 pub(super) fn read() -> Result<Vec<Row>> {
     rows(&fs::read_to_string(paths::repo().join(FILE)).context(FILE)?).context(FILE)
 }
 
-/// The rows of all tables of the page: the lines whose first cell is a number.
+/// Parses the rows of all tables of the page: the lines whose first cell is a number.
 fn rows(page: &str) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for line in page.lines().filter(|it| it.starts_with('|')) {
@@ -102,10 +102,11 @@ fn row(number: usize, cells: &[String]) -> Result<Row> {
     Ok(Row { number, fields, verdict, how: how.clone(), tests: table::codes(tests) })
 }
 
-/// The fields of the kinds, as their definitions have them.
+/// Returns the fields of the kinds according to their CRDs.
 ///
 /// # Assumptions
-/// The generated files are what the types say; a test of its own holds them to it.
+///
+/// The generated files are current; another test checks that.
 pub(super) fn defined() -> Result<BTreeSet<String>> {
     let mut fields = BTreeSet::new();
     for entry in fs::read_dir(paths::repo().join("crds")).context("the definitions")? {
@@ -123,7 +124,8 @@ pub(super) fn defined() -> Result<BTreeSet<String>> {
     Ok(fields)
 }
 
-/// What is wrong with the rows, whatever ran; `have` tells whether a test is written.
+/// Returns the errors of the rows that need no report; `have` says whether a test exists in the
+/// sources.
 pub(super) fn faults(
     rows: &[Row],
     defined: &BTreeSet<String>,

@@ -1,4 +1,4 @@
-//! Whether a test that a table names is written somewhere: what can be told before it has run.
+//! Checks whether a test that a table names exists in the sources, before it has run.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,11 +9,11 @@ use anyhow::{Context, Result};
 use super::part_of;
 use crate::paths;
 
-/// Texts of the files with tests, by where they belong.
+/// The texts of the files with tests.
 pub(super) struct Sources {
-    /// Crate → all its texts.
+    /// Crate → its whole text.
     crates: BTreeMap<String, String>,
-    /// File or folder of end-to-end or Python tests, without its ending → its text.
+    /// File or directory of end-to-end or Python tests, without its ending → its text.
     files: BTreeMap<String, String>,
 }
 
@@ -33,7 +33,7 @@ impl Sources {
         }
         for folder in ["e2e/tests", "ansible/tests", "crates/nova-config/tests/oslo"] {
             for file in children(&root.join(folder))? {
-                // What is no text has no tests.
+                // A file that is not text has no tests.
                 let mut text = fs::read_to_string(&file).unwrap_or_default();
                 if file.is_dir() {
                     gather(&file, &mut text)?;
@@ -44,7 +44,8 @@ impl Sources {
         Ok(sources)
     }
 
-    /// Whether there is such a test. What is no function has no place here: it is told when it runs.
+    /// Whether the test exists. Tests that are not functions are not in the sources and are checked
+    /// when they run.
     pub(super) fn have(&self, test: &str) -> bool {
         let Some((first, name)) = test.split_once(' ') else { return false };
         match part_of(test) {
@@ -66,7 +67,7 @@ impl Sources {
     }
 }
 
-/// The function of a test in modules.
+/// Returns the function name of a test.
 fn last(test: &str) -> &str {
     test.rsplit("::").next().unwrap_or(test)
 }

@@ -1,4 +1,5 @@
-//! A leader of a simulation: what its watches have told it so far, and what it does with that.
+//! A leader of the simulation: what its informers have delivered so far, and what it does with
+//! that.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,23 +21,23 @@ use crate::run::observe::{Caches, Runs};
 use crate::run::scheduler::{self, Logged, Scheduler};
 use crate::run::settings::Settings;
 
-/// What is watched; each watch has its own pace.
+/// The watched kinds; each informer has its own pace.
 const KINDS: [&str; 3] = ["OpenStackAnsibleEE", "Job", "Pod"];
 
 #[derive(Clone)]
 pub(super) struct Leader {
-    /// Its place in the line of leaders.
+    /// Its index among the leaders.
     pub(super) number: usize,
     caches: Caches,
-    /// What the caches hold, to fill new ones after a deletion.
+    /// The content of the caches, to refill new ones after a deletion.
     known: BTreeMap<Id, Value>,
-    /// How much of the world's log each watch has told.
+    /// How much of the world's log each informer has delivered.
     heard: BTreeMap<&'static str, usize>,
     inherited: BTreeSet<String>,
 }
 
 impl Leader {
-    /// A new leader, which begins with a list of everything.
+    /// Creates a new leader, which begins with a list of everything.
     pub(super) fn elected(world: &World, number: usize) -> Self {
         let mut leader = Self {
             number,
@@ -58,7 +59,7 @@ impl Leader {
         self.known.contains_key(id)
     }
 
-    /// Takes in an object that a watch told, or that the answer to an own write holds.
+    /// Takes in an object from an informer, or from the response to an own write.
     fn take_in(&mut self, id: &Id, object: &Value) {
         let version = |it: &Value| -> u64 {
             it["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap()
@@ -75,7 +76,8 @@ impl Leader {
         cache.absorb(object);
     }
 
-    /// A cache can be told of a deletion by its watch alone: here it is made anew without the object.
+    /// Only an informer can remove an object from a cache, so the caches are rebuilt without the
+    /// object.
     fn forget(&mut self, id: &Id) {
         self.known.remove(id);
         self.caches = Caches::new();
@@ -84,7 +86,7 @@ impl Leader {
         }
     }
 
-    /// One watch tells the next change of its kind.
+    /// One informer delivers the next change of its kind.
     pub(super) fn hear_something(&mut self, world: &World, dice: &mut Dice) {
         let kind = KINDS[dice.below(KINDS.len())];
         let mut from = self.heard[kind];
@@ -105,10 +107,11 @@ impl Leader {
         }
     }
 
-    /// The watch of pods tells all it has.
+    /// The informer of pods delivers everything it has.
     ///
-    /// Without it a run that is deleted between the creation of its pod and the news of that would
-    /// leave a pod that nobody knows of: nothing but a finalizer could close that gap.
+    /// Otherwise a run that is deleted between the creation of its pod and the event would leave a
+    /// pod that
+    /// the leader does not know; only a finalizer could close that gap.
     pub(super) fn hear_of_pods(&mut self, world: &World) {
         self.hear_all(world, "Pod");
     }
@@ -128,7 +131,7 @@ impl Leader {
         self.heard.insert(kind, world.log.len());
     }
 
-    /// What the scheduler decides on what is known.
+    /// Returns what the scheduler decides on what is known.
     pub(super) fn decided(&self, world: &World) -> Vec<Step> {
         let scheduler = Scheduler {
             caches: self.caches.clone(),
@@ -167,7 +170,7 @@ impl Leader {
         self.carry_out(&plan.steps, world);
     }
 
-    /// As the controller reads a run; where that asks the API server, the world answers.
+    /// Reads a run as the controller does; reads of the API server are answered by the world.
     fn observe(&self, key: &Key, world: &World) -> Option<Observed> {
         let run = self.caches.runs.get(key)?;
         let mut jobs = self.caches.jobs_of(&run);
@@ -197,7 +200,7 @@ impl Leader {
         })
     }
 
-    /// Writes in order; the first that is refused ends them, and the next look repeats them.
+    /// Writes in order; the first rejected one ends them, and the next reconciliation repeats them.
     fn carry_out(&mut self, steps: &[Step], world: &mut World) {
         for step in steps {
             let Ok((id, object)) = world.write(step, self) else { return };

@@ -1,4 +1,4 @@
-//! The API server, Kubernetes' Job controller and the humans of a simulation.
+//! The API server, Kubernetes' Job controller and the users of the simulation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,28 +13,28 @@ use crate::objects::{HOSTS as ADDRESSES, JOB_NAME, RUN};
 /// Kind, namespace and name.
 pub(super) type Id = (String, String, String);
 
-/// What a write that is refused is answered.
+/// The response to a rejected write.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Refused {
     /// The object has changed since it was read.
     Conflict,
-    /// There is no such object.
+    /// The object does not exist.
     Gone,
-    /// There is another one of the name.
+    /// Another object has the name.
     Exists,
 }
 
-/// All objects, and all that ever happened to them.
+/// All objects, and all their changes.
 pub(super) struct World {
     pub(super) story: Story,
     pub(super) now: Timestamp,
     objects: BTreeMap<Id, Value>,
-    /// Every change in order; a deletion has no object.
+    /// Every change in order; `None` for a deletion.
     pub(super) log: Vec<(Id, Option<Value>)>,
     tale: Tale,
-    /// The newest leader that has let a run in.
+    /// The newest leader that has admitted a run.
     newest: usize,
-    /// How many Jobs were ever made for a run.
+    /// How many Jobs were ever created for a run.
     jobs: BTreeMap<Id, usize>,
 }
 
@@ -80,7 +80,7 @@ impl World {
         }
     }
 
-    // -- humans -------------------------------------------------------------
+    // -- users --------------------------------------------------------------
 
     pub(super) fn make_run(&mut self, number: usize, dice: &mut Dice) {
         let (name, namespace) = (format!("r{number:02}"), ["one", "two"][dice.below(2)]);
@@ -91,7 +91,7 @@ impl World {
             json!({ "name": format!("h{it}"), "address": address })
         };
         let hosts: Vec<Value> = hosts.into_iter().map(&mut host).collect();
-        // Kubernetes knows seconds alone, so several are of one age; their UIDs decide then.
+        // Kubernetes' times have seconds, so several are of one age, and their UIDs decide.
         let age = self.now.as_second() / 8 * 8;
         let object = json!({
             "apiVersion": "ansibleee.openstack.org/v1beta1",
@@ -108,7 +108,7 @@ impl World {
         self.put(("OpenStackAnsibleEE".into(), namespace.into(), name), object);
     }
 
-    /// A run that was deleted is made again under its name.
+    /// Creates a deleted run again under its name.
     pub(super) fn make_again(&mut self, id: &Id) {
         let is_it = |it: &&(Id, Option<Value>)| it.0 == *id && it.1.is_some();
         let first = self.log.iter().find(is_it).and_then(|it| it.1.clone());
@@ -117,7 +117,7 @@ impl World {
         self.put(id.clone(), object);
     }
 
-    /// Deletes a run, whatever it does; its Job goes at once, its pods take their time.
+    /// Deletes a run in any state; its Job is deleted at once, its pods later.
     pub(super) fn delete_some_run(&mut self, dice: &mut Dice) -> bool {
         let runs: Vec<Id> = self.all("OpenStackAnsibleEE").map(|it| it.0.clone()).collect();
         if runs.is_empty() {
@@ -149,13 +149,13 @@ impl World {
 
     // -- the API server -----------------------------------------------------
 
-    /// Takes a write as the API server would, and returns the object as it is then.
+    /// Executes a write as the API server would, and returns the object afterwards.
     pub(super) fn write(&mut self, step: &Step, by: &Leader) -> Result<(Id, Value), Refused> {
         let id = id_of(&step.target);
         let there = self.objects.get(&id).cloned();
         match (&step.write, there) {
             (Write::Status { status, resource_version, .. }, Some(mut object)) => {
-                // A write that names no version meets no conflict.
+                // A write without a version gets no conflict.
                 let there = object["metadata"]["resourceVersion"].as_str();
                 if resource_version.as_deref().is_some_and(|it| there != Some(it)) {
                     return Err(Refused::Conflict);
@@ -198,7 +198,7 @@ impl World {
 
     // -- Kubernetes' own controllers ----------------------------------------
 
-    /// One Job or pod goes one step further.
+    /// One Job or pod makes one step of progress.
     pub(super) fn go_on(&mut self, dice: &mut Dice) {
         let is_open = |it: &Value| it["status"]["conditions"].as_array().is_none_or(Vec::is_empty);
         let jobs = self.all("Job").filter(|it| is_open(it.1));
@@ -245,9 +245,9 @@ impl World {
         }
     }
 
-    // -- what must never be, and what must be -------------------------------
+    // -- invariants -----------------------------------------------------------
 
-    /// The hosts of each run that touches them or may do so at any moment.
+    /// Returns the hosts of each run that uses them or may do so at any moment.
     fn busy(&self) -> BTreeMap<(String, String), BTreeSet<String>> {
         let mut busy: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
         for (id, run) in self.all("OpenStackAnsibleEE").filter(|it| is_in(it.1) && !has_ended(it.1))
@@ -269,7 +269,7 @@ impl World {
         busy
     }
 
-    /// No host is shared, no limit passed, no run has two Jobs.
+    /// Checks that no host is shared, no limit exceeded, and no run has two Jobs.
     pub(super) fn check(&mut self) {
         let busy = self.busy();
         let mut held: BTreeMap<&String, &(String, String)> = BTreeMap::new();
@@ -286,13 +286,13 @@ impl World {
             let is_within = limits.per_namespace.is_none_or(|it| count <= it);
             assert!(is_within, "{:?}: {count} in {namespace}", self.story);
         }
-        // Whoever deletes a run asks for nothing any more; news of that may come in any order.
+        // A deleted run needs nothing any more; its events may arrive in any order.
         let mut made = self.jobs.iter().filter(|(run, _)| self.objects.contains_key(*run));
         assert!(made.all(|(_, jobs)| *jobs == 1), "{:?}: {:?}", self.story, self.jobs);
         self.tale.most_active = self.tale.most_active.max(busy.len());
     }
 
-    /// A run is let in: in its turn, and by no leader that another has replaced already.
+    /// Checks an admission: it is the run's turn, and no other leader has replaced this one.
     fn check_admission(&mut self, id: &Id, run: &Value, by: &Leader) {
         let story = self.story;
         assert!(by.number >= self.newest, "{story:?}: leader {} lets {id:?} in late", by.number);
@@ -307,7 +307,7 @@ impl World {
         self.tale.admissions.push((id.2.clone(), by.number));
     }
 
-    /// With everything known and the scheduler at rest, a run that waits has a reason.
+    /// Checks that with everything known and the scheduler at rest, a waiting run has a reason.
     pub(super) fn check_that_nobody_waits_in_vain(&self) {
         let busy = self.busy();
         let limits = self.story.limits;
@@ -321,7 +321,7 @@ impl World {
                     && addresses(other).iter().any(|it| hosts.contains(it))
             });
             let in_namespace = busy.keys().filter(|it| it.0 == id.1).count();
-            // The other namespace's runs beyond three quarters of the places hold nobody.
+            // The other namespace's runs beyond three quarters of the slots block nobody.
             let others = (busy.len() - in_namespace).min(limits.total - limits.reserve());
             let is_full = in_namespace + others >= limits.total
                 || limits.per_namespace.is_some_and(|it| in_namespace >= it);
@@ -338,7 +338,7 @@ impl World {
     }
 }
 
-/// Whether a step lets a run in.
+/// Returns whether a step admits a run.
 pub(super) fn is_admission(step: &Step) -> bool {
     matches!(&step.write, Write::Status { status, .. } if status["admission"].is_object())
 }
@@ -347,7 +347,7 @@ fn id_of(target: &Target) -> Id {
     (target.kind.kind.clone(), target.namespace.clone(), target.name.clone())
 }
 
-/// Whether a run was let in; each is once.
+/// Returns whether a run was admitted; each is admitted once.
 fn is_in(run: &Value) -> bool {
     run["status"]["admission"].is_object()
 }
@@ -361,7 +361,7 @@ fn addresses(run: &Value) -> BTreeSet<String> {
     hosts.iter().map(|it| host_at(it["address"].as_str().unwrap())).collect()
 }
 
-/// Two ways to write where a host is reached.
+/// Returns two spellings of a host's address.
 fn spellings(host: usize) -> [String; 2] {
     match host % 3 {
         0 => [format!("192.0.2.{host}:22"), format!("[::FFFF:192.0.2.{host}]:22")],
@@ -370,7 +370,7 @@ fn spellings(host: usize) -> [String; 2] {
     }
 }
 
-/// The host that is reached there.
+/// Returns the host at that address.
 fn host_at(address: &str) -> String {
     let is_it = |it: &usize| spellings(*it).iter().any(|it| it == address);
     format!("h{}", (0..HOSTS).find(is_it).expect("one of the spellings"))
@@ -395,7 +395,7 @@ fn running() -> Value {
     json!({ "phase": "Running", "containerStatuses": [container] })
 }
 
-/// How a pod ends: with a word about each host, or without any.
+/// Ends a pod: with a result for each host, or without any.
 fn ended(job: &Value, is_killed: bool) -> Value {
     let hosts = job["metadata"]["annotations"][ADDRESSES].as_str().unwrap();
     let hosts: Vec<String> = serde_json::from_str(hosts).unwrap();

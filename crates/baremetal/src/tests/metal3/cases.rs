@@ -1,4 +1,4 @@
-//! A set's way with Metal3, and what it says where something is in the way.
+//! Machines of Metal3 on their way into service, and the reported problems.
 
 use ConditionStatus::{False, True};
 

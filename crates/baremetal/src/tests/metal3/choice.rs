@@ -1,4 +1,4 @@
-//! Which machines are taken, and what is said where none can be.
+//! Which machines are taken, and the reported reasons if none can be.
 
 use super::*;
 
@@ -95,7 +95,7 @@ fn of_two_sets_that_want_one_machine_one_gets_it() {
     for _ in 0..2 {
         late.pass().unwrap();
     }
-    // It decides by what it saw before the first one's write.
+    // It decides by its observation from before the first one's write.
     let plan = recorded(decide(&late.seen().unwrap(), Timestamp::UNIX_EPOCH));
     late.machines.clone_from(&world.machines);
     late.version = world.version;

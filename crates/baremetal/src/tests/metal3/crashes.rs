@@ -1,5 +1,5 @@
-//! The operator dies before and after each of its writes: one machine for each host, one deployment of
-//! each, no Secret left, the same end.
+//! The operator crashes before and after each of its writes: one machine for each host, one
+//! deployment of each, no Secret left, the same result.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn world() -> World {
     world
 }
 
-/// Two hosts come, one goes, the set goes.
+/// Two hosts are added, one is removed, the set is deleted.
 fn story(world: &mut World, chapter: usize) {
     match chapter {
         0 => {}
@@ -18,7 +18,7 @@ fn story(world: &mut World, chapter: usize) {
     }
 }
 
-/// What must be the same at the end of each chapter, wherever the operator died.
+/// Returns what must be the same at the end of each chapter, wherever the operator crashed.
 fn end(world: &World) -> Value {
     let set = serde_json::to_value(&world.set).unwrap();
     let mut machines = world.machines.clone().unwrap();

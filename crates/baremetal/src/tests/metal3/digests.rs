@@ -1,4 +1,5 @@
-//! Digests of config drives on machines, Secrets and the set: keyed, and an upgrade touches no machine.
+//! Digests of config drives on machines, Secrets and the set: keyed, and an upgrade affects no
+//! machine.
 
 use super::*;
 

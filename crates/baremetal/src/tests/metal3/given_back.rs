@@ -1,10 +1,10 @@
-//! Machines that are given back, or up.
+//! Machines that are given back, or given up as they are.
 
 use ConditionStatus::{False, True};
 
 use super::*;
 
-/// What a machine has of the set.
+/// Asserts that a machine has nothing of the set.
 fn has_nothing_of_the_set(machine: &Value) {
     let text = machine.to_string();
     for part in ["openstackbaremetalset", "osbms", "consumerRef", "cloudinit", "config-drive"] {
@@ -20,7 +20,7 @@ fn a_host_that_is_taken_out_gives_its_machine_back_and_its_secrets_go_last() {
     world.pass().unwrap();
     let a = world.host("a").unwrap();
     assert!(a.annotated_for_deletion);
-    // Nobody takes it while it is erased.
+    // It is not taken while it is being erased.
     for state in ["deprovisioning", "available"] {
         assert_eq!(world.machine("x")["spec"]["consumerRef"]["name"], "set");
         assert!(world.machine("x")["spec"]["image"].is_null());

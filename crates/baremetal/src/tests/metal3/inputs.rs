@@ -1,11 +1,12 @@
-//! What the hosts are made from, and what is said where it cannot be used.
+//! The hosts' inputs, and the reported faults of invalid ones.
 
 use ConditionStatus::{False, True};
 
 use super::*;
 use crate::status::INPUT_READY;
 
-/// A set with such changes waits and says so, and goes on when they are taken back.
+/// Asserts that a set with these changes waits and reports it, and continues when they are
+/// reverted.
 #[track_caller]
 fn waits(changes: &Value, back: &Value, reason: &str, parts: &[&str]) {
     let mut world = World::new(changes, &["x", "y"]);
@@ -13,7 +14,7 @@ fn waits(changes: &Value, back: &Value, reason: &str, parts: &[&str]) {
     world.says(INPUT_READY, False, reason, parts);
     world.says("Ready", False, reason, parts);
     assert!(world.log.is_empty(), "{:?}", world.log);
-    // Whoever asks for the hosts is told of each what keeps it back.
+    // The requesting owner reads the cause from each host's entry.
     let errors = ["a", "b"].map(|it| world.host(it).unwrap());
     assert!(errors.iter().any(|it| it.needs_human));
     let errors = errors.map(|it| it.error.unwrap_or_default()).join(" ");
@@ -132,7 +133,7 @@ fn a_machine_that_is_reserved_keeps_its_secrets_while_inputs_are_wrong_and_goes_
     assert_eq!((a.bmh_ref.as_str(), a.provisioning_state.as_str()), ("metal/x", "available"));
     assert!(a.error.unwrap().contains("spec.deploymentSSHSecret: \"keys\" is no Secret there"));
     assert_eq!(world.made.len(), 3);
-    // It has all that it needs, so Metal3 does not wait.
+    // It has all its inputs, so Metal3 does not wait.
     world.rest().unwrap();
     assert_eq!(world.host("a").unwrap().error, None);
     world.says("Ready", False, "SecretNotFound", &[]);
@@ -142,7 +143,7 @@ fn a_machine_that_is_reserved_keeps_its_secrets_while_inputs_are_wrong_and_goes_
     assert_eq!(world.deployed["x"], 1);
 }
 
-/// A Secret of the namespace of the machines that is another set's.
+/// A Secret of another set in the namespace of the machines.
 fn of_others() -> Value {
     json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "set-cloudinit-userdata-a",
         "namespace": "metal", "labels": {"openstackbaremetalset.openstack.org/uid": "other"}}})

@@ -1,4 +1,4 @@
-//! Machines that go away from under their hosts, and those that nobody can see.
+//! Machines that their hosts lose, and machines that cannot be observed.
 
 use ConditionStatus::{False, True};
 
@@ -17,7 +17,7 @@ fn a_machine_that_somebody_else_took_is_told_and_left_alone() {
     world.says("Ready", False, "MachineTaken", &["metal/x is used by Machine n/m now"]);
     assert_eq!(world.host("a").unwrap().provisioning_state, "gone");
     assert_eq!(world.state("z"), "available");
-    // What is advised has its effect, though labels of the set are still on the machine.
+    // The advised command works, although labels of the set are still on the machine.
     let parts = ["have it forgotten by", "\"/status/baremetalHosts/a\""];
     world.says("Ready", False, "MachineTaken", &parts);
     world.forget("a");
@@ -78,7 +78,7 @@ fn a_machine_that_is_on_its_way_out_or_made_anew_counts_as_one_that_may_run() {
     world.machines.as_mut().unwrap().remove(0);
     world.rest().unwrap();
     world.says("Ready", False, "MachineGone", &["metal/x was deleted"]);
-    // Somebody makes it again, and nothing of the host was seen to be erased.
+    // The machine is recreated, and erasing the host's data was not observed.
     let anew = machine("x", &json!({"metadata": {"uid": "anew"}}));
     world.machines.as_mut().unwrap().push(anew);
     for state in ["", "registering"] {
@@ -112,7 +112,7 @@ fn a_machine_that_is_deleted_on_its_way_is_replaced() {
 fn of_several_machines_that_are_labelled_for_one_host_none_is_touched() {
     let mut world = World::new(&json!({}), &["x", "y"]);
     world.rest().unwrap();
-    // Somebody copies one, with everything that it has of the set; the copy comes first by name.
+    // A user copies one with everything that it has of the set; the copy comes first by name.
     let mut copy = world.machine("y").clone();
     merge(
         &mut copy,
@@ -131,7 +131,7 @@ fn of_several_machines_that_are_labelled_for_one_host_none_is_touched() {
     let b = world.host("b").unwrap();
     assert_eq!((b.bmh_ref.as_str(), b.needs_human), ("metal/y", true));
     assert_eq!(world.log.len(), n_before, "{:?}", world.log);
-    // Of a host that is taken out, one after the other goes back.
+    // The machines of a removed host are given back one after the other.
     world.edit(&json!({"baremetalHosts": {"b": null}}));
     world.rest().unwrap();
     world.says("Ready", True, "Ready", &[]);

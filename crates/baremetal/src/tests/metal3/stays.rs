@@ -1,4 +1,4 @@
-//! Machines that stay what they are, and those that are deployed anew.
+//! Machines that stay as they are, and those that are deployed again.
 
 use ConditionStatus::{False, True};
 
@@ -48,7 +48,7 @@ fn a_set_that_is_held_while_it_goes_keeps_its_machines_and_takes_no_new_one() {
     world.rest().unwrap();
     world.says("Ready", False, "DeletionWaits", &[user]);
     assert_eq!((world.state("x"), world.state("z")), ("provisioned", "available"));
-    // Somebody undeploys one: it is not deployed for a set that goes.
+    // A user undeploys one: it is not deployed again for a set that is being deleted.
     world.change("x", &json!({"spec": {"image": null}}));
     world.rest().unwrap();
     assert_eq!((world.state("x"), world.deployed["x"]), ("available", 1));
@@ -75,7 +75,7 @@ fn a_host_that_somebody_else_asks_for_is_not_given_back_because_a_human_takes_it
     world.rest().unwrap();
     world.says("Ready", True, "Ready", &[]);
     assert_eq!((world.host("a"), world.log.len()), (before, n_before));
-    // When he does not need it any more, it goes.
+    // When the owner no longer needs it, it is given back.
     world.edit(&json!({"baremetalHosts": {"a": null}}));
     apply(&mut world, "2");
     world.rest().unwrap();

@@ -4,7 +4,7 @@ use api::dataplane::node_set::NodeSetCertificates;
 
 use super::*;
 
-/// A node set whose service agent has certificates, and whose service certs brings them.
+/// A node set whose service agent has certificates, and whose service certs mounts them.
 fn certified(name: &str, hosts: &[&str]) -> Arc<NodeSet> {
     let mut set = node_set(name, hosts, &["certs", "agent"]);
     let certificates = NodeSetCertificates {
@@ -33,7 +33,7 @@ fn world(node_sets: Vec<Arc<NodeSet>>, spec: Value, is_global: bool) -> World {
     world
 }
 
-/// What a run mounts of certificates and CA bundles: path → Secrets.
+/// The certificates and CA bundles that a run mounts: path → Secrets.
 fn mounted(run: &AnsibleEe) -> BTreeMap<String, Vec<String>> {
     let volumes: Vec<_> = run.spec.extra_mounts.iter().flat_map(|it| &it.volumes).collect();
     let mounts = run.spec.extra_mounts.iter().flat_map(|it| &it.mounts);
@@ -84,7 +84,7 @@ fn a_service_that_names_no_ca_bundle_gets_the_common_one_where_there_is_one() {
     let common = Some("combined-ca-bundle");
     assert_eq!(world(common, Value::Null), ["combined-ca-bundle"]);
     assert_eq!(world(common, json!("")), [""; 0]);
-    // Nobody waits for one that nobody named.
+    // Runs do not wait for the default bundle of a service that names none.
     assert_eq!(world(None, Value::Null), [""; 0]);
 }
 
@@ -122,8 +122,8 @@ fn certificates_that_are_gone_are_waited_for_by_name() {
     once(&world);
 }
 
-/// The node set says of its certificates how they are, and for how many hosts those of agent are
-/// waited for.
+/// Sets the condition of the node set's certificates, and for how many hosts those of agent are
+/// missing.
 fn tells(world: &mut World, status: &str, reason: &str, waiting_hosts: i64) {
     world.edit("compute", |it| {
         let status = serde_json::from_value(json!({
@@ -155,7 +155,7 @@ fn only_services_with_certificates_wait_for_them() {
         assert_eq!(with.condition("Ready"), is("False", "CertificatesNotReady"), "{services:?}");
         let text = with.message("Ready");
         assert!(text.contains(services[1]) && text.contains("2 certificates are not"), "{text}");
-        // Those of other services may be waited for longer.
+        // Certificates of other services may still be missing.
         tells(&mut with, "False", "Issuing", 0);
         with.run_out(|_, _| "Ok");
         assert_eq!(with.condition("Ready"), is("True", "Ready"));

@@ -1,10 +1,11 @@
-//! Whenever the operator dies, the one after it goes on: nothing runs twice, and the end is the same.
+//! Whenever the operator dies, its successor continues: nothing runs twice, and the end is the
+//! same.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// What becomes of a service on a host at its n-th attempt is settled by its names alone.
+/// The outcome of a service's n-th attempt on a host, which depends only on the arguments.
 fn outcome(seed: u64, service: &str, host: &str, n_tried: usize) -> &'static str {
     let sum: u64 = service.bytes().chain(host.bytes()).map(u64::from).sum();
     match (seed ^ sum.wrapping_mul(0x9e37_79b9) ^ n_tried as u64) % 5 {
@@ -22,7 +23,7 @@ fn world() -> World {
     World::with(sets, json!({ "backoffLimit": 1 }))
 }
 
-/// The end of a world whose operator makes only so many writes of each plan before it dies.
+/// The final state when the operator makes only this many writes of each plan before it dies.
 fn end(seed: u64, deaths: &[usize]) -> World {
     let mut world = world();
     let mut deaths = deaths.iter().copied();
@@ -46,7 +47,7 @@ fn end(seed: u64, deaths: &[usize]) -> World {
     panic!("no end: {:?}", world.writes);
 }
 
-/// What counts of an end: no times, no runs.
+/// The part of a final state that is compared: no times, no runs.
 fn essence(world: &World) -> Value {
     let status = world.status();
     let host = |(name, it): (&String, &api::dataplane::HostProgress)| {

@@ -1,4 +1,4 @@
-//! What a deployment records of the Secrets that it used: keyed, and the same after an upgrade.
+//! The recorded digests of a deployment's Secrets: keyed, and the same after an upgrade.
 
 use k8s_openapi::ByteString;
 use operator_core::keyed::Keys;
@@ -17,7 +17,7 @@ fn maybe() -> SourceRef {
     SourceRef::secret(NAMESPACE, "maybe")
 }
 
-/// A world whose services are both given a Secret.
+/// A cluster whose two services have the same Secret as data source.
 fn world(keys: &Keys) -> World {
     let mut world = World::new();
     for name in ["first", "second"] {

@@ -1,4 +1,4 @@
-//! How a deployment ends: attempts that fail, and runs that are lost.
+//! The end of a deployment after failed attempts and lost runs.
 
 use api::dataplane::RunState;
 
@@ -19,7 +19,7 @@ fn a_host_that_fails_stops_for_itself_and_the_others_are_done() {
     world.settle();
     world.finish_with(fails);
     world.settle();
-    // The other host goes on at once; this one is tried again after a pause.
+    // The other host continues at once; this one is retried after a pause.
     assert_eq!(world.status().progress["compute"].hosts["n1"].state, RunState::Failed);
     assert_eq!(world.run("second").spec.hosts.len(), 1);
     assert_eq!(world.condition("Ready"), is("False", "TaskFailed"));

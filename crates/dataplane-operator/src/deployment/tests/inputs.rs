@@ -1,8 +1,8 @@
-//! What a deployment waits for, and what it hands to its runs.
+//! The inputs that a deployment waits for, and those that it passes to its runs.
 
 use super::*;
 
-/// That nothing begins, for that reason and with these words, and that it goes on once it is mended.
+/// Checks that nothing begins, with this reason and these words, and that the fix starts it.
 fn waits(mut world: World, reason: &str, words: &[&str], mend: impl FnOnce(&mut World)) {
     assert_eq!(world.settle(), ["status"], "{reason}");
     assert_eq!(world.condition("Ready"), is("False", reason));
@@ -66,7 +66,7 @@ fn a_service_that_cannot_be_read_is_told_as_there_with_its_field_and_is_not_made
         it.seen.unreadable.clear();
         it.seen.services.insert("second".into(), unread);
     });
-    // Its author may have another service of a default's name.
+    // An existing service with a default service's name may be the user's own.
     let mut world = World::new();
     world.edit("compute", |it| it.spec.services = vec!["install-os".into()]);
     world.seen.unreadable.insert("install-os".into(), why.into());
@@ -84,7 +84,7 @@ fn a_node_set_that_cannot_be_read_is_told_with_its_field_and_a_deployment_waits_
         it.seen.unreadable_sets.clear();
         it.seen.node_sets.insert("compute".into(), unread);
     });
-    // What it has not heard is kept until it can be read.
+    // An end that the node set has not recorded is kept until the node set can be parsed.
     let mut world = World::new();
     world.is_unheard = true;
     world.run_out(|_, _| "Ok");
@@ -100,7 +100,7 @@ fn a_node_set_that_cannot_be_read_is_told_with_its_field_and_a_deployment_waits_
     assert_eq!(world.seen.deployment.finalizers(), [""; 0]);
 }
 
-/// Says of a condition of the node set that it does not hold.
+/// Sets a condition of the node set to false.
 fn fails(world: &mut World, type_: &str, reason: &str, message: &str) {
     world.edit("compute", |it| {
         let status = it.status.as_mut().unwrap();
@@ -185,7 +185,7 @@ fn a_service_for_all_waits_for_what_any_node_set_lacks() {
     }
 }
 
-/// A world whose second service is given a ConfigMap and a Secret.
+/// A cluster whose second service has a ConfigMap and a Secret as data sources.
 fn with_sources() -> World {
     let mut world = World::new();
     let spec = json!({
@@ -268,7 +268,7 @@ fn content_that_changes_between_the_runs_of_one_deployment_counts_as_nothing_dep
     world.run_out(|_, _| "Ok");
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
     assert_eq!(world.status().config_map_hashes["snippet"], "mixed", "n0 has the first content");
-    // So it is for two services that are given one object.
+    // The same applies to two services with one data source.
     let mut world = with_sources();
     let first = world.seen.services["second"].spec.data_sources.clone();
     let spec = json!({ "playbook": "a.b.first", "dataSources": first });

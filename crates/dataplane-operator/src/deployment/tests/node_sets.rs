@@ -17,7 +17,7 @@ fn node_sets_go_on_beside_each_other() {
     assert_eq!(writes, ["hold", "status", "run first on a0,a1", "run third on b0", "status"]);
     let progress = &world.status().progress;
     assert_eq!(progress["a"].services, ["first", "everywhere", "second"]);
-    // What is for all begins with the first node set, and duplicates are left out.
+    // A service for all begins with the first node set, and duplicates are removed.
     assert_eq!(progress["b"].services, ["third", "everywhere"]);
     assert_eq!(
         (&progress["a"].joined, &progress["b"].joined),
@@ -89,7 +89,7 @@ fn what_fails_on_hosts_of_another_node_set_counts_there_and_is_tried_again_for_t
     world.settle();
     world.finish_with(fails);
     world.settle();
-    // The others go on, and this one is tried again; the play is for all of them each time.
+    // The others continue, and this one is retried; the play targets all of them each time.
     assert_eq!(world.run("second").spec.hosts.len(), 2);
     assert_eq!(world.condition("Ready"), is("False", "TaskFailed"));
     let failure = world.status().failures[0].clone();
@@ -151,7 +151,7 @@ fn a_service_for_all_runs_although_the_first_that_lists_it_has_no_hosts_within_t
         ["everywhere", "third"].map(|it| (it.to_owned(), "b0".to_owned(), 1)).into();
     assert_eq!(once(&world), ran);
     assert_eq!(world.status().progress["b"].services, ["everywhere", "third"]);
-    // Nor is it left out where only a node set without hosts lists it.
+    // Nor is it left out when only a node set without hosts lists it.
     let sets =
         vec![node_set("a", &[], &["first", "everywhere"]), node_set("b", &["b0"], &["third"])];
     let mut world = World::with(sets, json!({}));
@@ -218,7 +218,7 @@ fn a_deployment_whose_status_no_object_holds_is_refused_with_the_way_out() {
     let mut world = of(6);
     world.pass();
     assert_eq!(world.condition("InputReady"), is("True", "Ready"));
-    // The largest that may begin tells of all its hosts and runs, several attempts as well.
+    // The largest deployment that may begin reports all its hosts and runs, and several attempts.
     let size = serde_json::to_string(world.status()).unwrap().len();
     assert!(size < 700_000, "{size} bytes");
     let mut world = of(7);

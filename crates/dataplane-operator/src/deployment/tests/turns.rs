@@ -1,4 +1,4 @@
-//! Rollouts over hosts that were in service: how many are out of it at once, and when one stops.
+//! Rollouts over hosts in service: how many are unavailable at once, and when a rollout stops.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ fn names(count: usize) -> Vec<String> {
     (0..count).map(|it| format!("n{it:03}")).collect()
 }
 
-/// A node set of so many hosts on which a deployment has succeeded.
+/// A node set of this many hosts on which a deployment has succeeded.
 fn deployed(count: usize, services: &[&str]) -> Arc<NodeSet> {
     let names = names(count);
     let hosts: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -28,7 +28,7 @@ fn deployed(count: usize, services: &[&str]) -> Arc<NodeSet> {
     set
 }
 
-/// The same, of which the last deployment failed on some.
+/// The same, where the last deployment failed on some hosts.
 fn failed_on(failed: &[&str], mut set: Arc<NodeSet>) -> Arc<NodeSet> {
     let hosts = &mut Arc::make_mut(&mut set).status.as_mut().unwrap().hosts;
     for host in hosts.iter_mut().filter(|it| failed.contains(&it.name.as_str())) {
@@ -72,7 +72,7 @@ fn a_bad_change_on_fifty_hosts_stops_by_itself_at_a_fifth_of_them() {
     world.sleep(9999);
     assert_eq!(world.settle(), [""; 0]);
 
-    // What is corrected goes to the hosts that failed first.
+    // A correction goes first to the hosts that failed.
     let failed: Vec<&str> = failed.iter().map(String::as_str).collect();
     let set = failed_on(&failed, deployed(50, &["first", "second"]));
     let mut world = World::with(vec![set], json!({}));
@@ -106,7 +106,7 @@ fn a_wave_goes_through_all_services_before_the_next_one_begins() {
     once(&world);
 }
 
-/// What two deployments of one node set see of each other.
+/// Updates what two deployments of one node set observe of each other.
 fn look_at_each_other(worlds: &mut [World; 2]) {
     let others = worlds.each_ref().map(|it| ConcurrentDeployment {
         deployment: Arc::clone(&it.seen.deployment),
@@ -235,7 +235,7 @@ fn deployments_that_rest_at_a_service_for_all_hold_no_places() {
     }
 }
 
-/// Says of the first hosts of a node set that a deployment is at them.
+/// Reports the first hosts of a node set as being deployed by another deployment.
 fn set_deploying(world: &mut World, count: usize) {
     world.edit("compute", |set| {
         let hosts = &mut set.status.as_mut().unwrap().hosts;
@@ -281,7 +281,7 @@ fn a_deployment_that_begins_at_another_ones_third_wave_adds_no_hosts_to_those_ou
     }
     worlds[0].settle();
     assert_eq!(worlds[0].open_hosts(), 10);
-    // Those that rest are told as being deployed, too.
+    // Hosts that wait are reported as being deployed, too.
     set_deploying(&mut worlds[1], 30);
     look_at_each_other(&mut worlds);
     worlds[1].settle();
@@ -315,7 +315,7 @@ fn whoever_waits_for_hosts_at_work_is_told_which_ones_fail_and_both_ways_out() {
     assert!(message.contains(cause), "{message}");
 }
 
-/// What another deployment does on a host.
+/// Sets the progress of another deployment on a host.
 fn elsewhere(world: &mut World, host: &str, doing: OwnProgress) {
     let begun = Begun { deployment: "another".into(), doing, is_older: true };
     world.seen.others.entry("compute".into()).or_default().insert(host.into(), begun);
@@ -345,7 +345,7 @@ fn hosts_that_another_deployment_has_given_up_are_tried_first_and_end_nothing() 
     assert_eq!(runs(&world.settle()), ["run first on n003"]);
     world.run_out(|_, _| "Ok");
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
-    // One that it has finished otherwise waits for the other one's end.
+    // A host that this deployment has otherwise finished waits for the other deployment's end.
     let mut world = World::with(vec![deployed(2, &["first", "everywhere"])], json!({}));
     world.settle();
     world.finish();
@@ -499,7 +499,7 @@ fn a_change_is_tried_where_the_one_before_failed_before_any_other_host() {
         world.finish();
     }
     assert_eq!(runs(&world.settle()), ["run first on n000,n001,n002"]);
-    // Nobody waits for one that has failed again.
+    // Other hosts do not wait for one that has failed again.
     let set = failed_on(&["n004"], deployed(6, &["first", "second"]));
     let mut world = World::with(vec![set], json!({ "maxUnavailable": 3 }));
     world.settle();
@@ -513,7 +513,7 @@ fn a_failure_pauses_what_has_not_begun_where_that_is_asked_for() {
     let mut world = World::with(vec![deployed(6, &["first", "second"])], spec);
     world.settle();
     world.finish_with(|_, host| if host == "n001" { "Failed" } else { "Ok" });
-    // What has begun is brought to its end.
+    // What has begun is completed.
     assert_eq!(runs(&world.settle()), ["run second on n000,n002"]);
     world.finish();
     assert_eq!(runs(&world.settle()), [""; 0]);
@@ -534,7 +534,7 @@ fn a_failure_pauses_what_has_not_begun_where_that_is_asked_for() {
 fn a_restart_in_the_middle_begins_with_no_host_too_many() {
     let mut world = World::with(vec![deployed(10, &["first", "second"])], json!({}));
     world.pass();
-    // Attempts are recorded, and the process ended before it could make their runs.
+    // Attempts are recorded, and the process ended before it could create their runs.
     world.seen.runs.clear();
     world.carried.clear();
     world.writes.clear();
@@ -570,7 +570,7 @@ fn all_hosts_are_deployed_at_once_where_all_may_be_unavailable() {
     assert_eq!((runs(&writes).len(), world.open_hosts()), (1, 50));
 }
 
-/// The same node set, as it is once a deployment on it is over.
+/// The same node set, as it is after the end of a deployment on it.
 fn after(world: &World, set: &Arc<NodeSet>) -> Arc<NodeSet> {
     let mut set = Arc::clone(set);
     let progress = &world.status().progress["compute"];

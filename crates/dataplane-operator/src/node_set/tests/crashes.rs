@@ -1,5 +1,5 @@
-//! Whoever asks for a node set's machines dies before and after each of its writes: no host is asked for
-//! twice, none loses its machine while it is needed, and the end is the same.
+//! The operator crashes before and after each of its writes for a node set's machines: no host is
+//! requested twice, none loses its machine while it is needed, and the result is the same.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use testkit::crash::{Death, Died, Life, ends_alike};
@@ -8,17 +8,17 @@ use super::*;
 use crate::baremetal_request::set::IN_USE;
 use crate::baremetal_request::test_model::Provisioner;
 
-/// How far the story goes.
+/// Number of chapters of the story.
 const CHAPTERS: usize = 5;
 /// Each host with its address.
 const HOSTS: [(&str, &str); 2] = [("n0", "192.0.2.10"), ("n1", "192.0.2.11")];
 
-/// A world in which others act on what was written.
+/// A simulation in which other operators act on what was written.
 struct Play {
     world: World,
     provisioner: Provisioner,
     life: Life,
-    /// How often each host was asked for.
+    /// How often each host was requested.
     asked: BTreeMap<String, u32>,
 }
 
@@ -29,8 +29,8 @@ impl Play {
         Self { world, provisioner, life, asked: BTreeMap::new() }
     }
 
-    /// What humans and other operators do, one after the other, each when the one before has come to
-    /// its end.
+    /// Runs one chapter of what users and other operators do. Each begins when the one before has
+    /// settled.
     fn story(&mut self, chapter: usize) {
         let world = &mut self.world;
         match chapter {
@@ -73,7 +73,7 @@ impl Play {
         self.world.seen.machines.hosts().into_iter().map(str::to_owned).collect()
     }
 
-    /// What holds after each write.
+    /// Checks the invariants after each write.
     fn check(&self, step: &Step) {
         let (seen, hosts) = (&self.world.seen, self.hosts());
         let title = || format!("{:?} of {}", step.write, step.target.name);
@@ -88,7 +88,7 @@ impl Play {
         assert!(is_last || !self.is_gone(), "the node set went before its machines by {}", title());
     }
 
-    /// Everybody else does the next thing; whether there was any.
+    /// Lets the other operators take one step, and returns whether there was any.
     fn others(&mut self) -> bool {
         let machines = &mut self.world.seen.machines;
         let has_acted = self.provisioner.act(machines);
@@ -101,7 +101,7 @@ impl Play {
         has_acted
     }
 
-    /// Passes, and what others do, until nothing happens any more.
+    /// Runs passes and the other operators until nothing changes any more.
     fn rest(&mut self) -> Result<(), Died> {
         for _ in 0..100 {
             let before = self.world.writes.len();
@@ -113,7 +113,7 @@ impl Play {
         panic!("no end: {:?}", self.world.writes);
     }
 
-    /// What must be the same at the end of each chapter, wherever the operator died.
+    /// Returns what must be the same at the end of each chapter, wherever the operator crashed.
     fn end(&self) -> Value {
         let seen = &self.world.seen;
         let set = seen.machines.set.as_ref();
@@ -128,8 +128,8 @@ impl Play {
     }
 }
 
-/// Plays the story with one death, after which others act and another operator begins anew; the ends of
-/// its chapters, and how many writes there were.
+/// Plays the story with one crash, after which the others act and another operator starts. Returns
+/// the results of its chapters and the number of writes.
 fn ends(death: Option<Death>) -> (Vec<Value>, usize) {
     let mut play = Play::new(death);
     let mut ends = Vec::new();

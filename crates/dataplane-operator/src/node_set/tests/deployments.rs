@@ -30,7 +30,7 @@ fn hosts_are_deployed_one_by_one_and_the_node_set_is_ready_after_the_last() {
     assert_eq!(world.condition("Ready"), is("False", "Deploying"));
     assert_eq!(world.condition("UpToDate"), is("False", "Deploying"));
     assert!(world.message("Ready").contains("OpenStackDataPlaneDeployment d is under way"));
-    // What goes on within a host's chain is the deployment's to tell.
+    // The deployment itself reports the progress within a host's service sequence.
     world.deploy("d", &json!({}), &[("n0", 2, "Succeeded"), ("n1", 1, "Pending")]);
     assert_eq!(world.settle(), [""; 0]);
     world.deployed("d");
@@ -83,7 +83,7 @@ fn a_node_set_of_many_deployments_has_a_status_that_can_be_written() {
     let told = |field: &str| -> Vec<String> {
         status[field].as_object().unwrap().keys().cloned().collect()
     };
-    // They are of one age, so that the names tell which one is newer.
+    // They have the same age, so that the names decide which one is newer.
     assert_eq!(told("deploymentExecutionSummaries"), ["d4"]);
     assert_eq!(told("deploymentStatuses"), ["d0", "d1", "d2", "d3", "d4"]);
     assert!(status.to_string().len() < 500_000, "{}", status.to_string().len());
@@ -113,7 +113,7 @@ fn a_deployment_counts_once_whatever_older_ones_are_still_there() {
     world.deployed("b");
     world.settle();
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
-    // The newer one goes; the older failure does not come back.
+    // The newer one is deleted; the older failure does not reappear.
     world.seen.deployments.retain(|it| it.name_any() == "a");
     world.settle();
     assert_eq!(world.states(), [HostState::Deployed; 2]);
@@ -278,7 +278,7 @@ fn while_a_deployment_runs_the_inventory_stays_and_edits_wait_for_another_one() 
     let text = world.message("UpToDate");
     assert!(text.contains("OpenStackDataPlaneDeployment d is under way"), "{text}");
     assert!(text.ends_with(": tags."), "{text}");
-    // It is written again where somebody else changes it.
+    // It is written again if another field manager changes it.
     world.seen.inventory = None;
     world.settle();
     assert_ne!(world.content["inventory"], before);

@@ -1,5 +1,5 @@
-//! Digests of what Secrets hold: keyed wherever they stand, and an upgrade or a lost key makes nothing
-//! out of date.
+//! Digests of Secret content: keyed wherever they appear, and an upgrade or a lost key makes
+//! nothing out of date.
 
 use operator_core::hash;
 use operator_core::keyed::{KEY_LOST, Keys};
@@ -25,7 +25,7 @@ impl World {
         self.seen.keys = keys.clone();
     }
 
-    /// What a deployment records of the service's Secret now.
+    /// Returns the digest that a deployment would record of the service's Secret now.
     fn published(&self) -> String {
         self.seen.sources[&SourceRef::secret(NAMESPACE, "web-secret")].published.text()
     }
@@ -40,7 +40,7 @@ impl World {
         self.end("d", true, ["c1", &published]);
     }
 
-    /// The begins of plain digests over the secret value that others can read in the status.
+    /// Returns the prefixes of plain digests of the secret value that the status discloses.
     fn plain(&self) -> Vec<String> {
         let visible = json!([self.seen.set.status, self.seen.inventory.as_ref().unwrap().hash]);
         let visible = visible.to_string();
@@ -56,7 +56,7 @@ impl World {
         *Arc::make_mut(&mut self.seen.set).metadata.generation.as_mut().unwrap() += 1;
     }
 
-    /// Passes until nothing is written any more; what was told.
+    /// Runs passes until nothing is written any more, and returns the Events.
     fn told(&mut self) -> Vec<EventDraft> {
         let mut all = Vec::new();
         loop {
@@ -73,7 +73,7 @@ impl World {
     }
 }
 
-/// A node set with variables from a Secret, and a service that is given one.
+/// A node set with variables from a Secret, and a service with a Secret.
 fn world(keys: &Keys) -> World {
     let mut world = World::new();
     let from = json!({ "ansibleVarsFrom": [{ "secretRef": { "name": "vars" } }] });
@@ -103,7 +103,7 @@ fn an_upgrade_to_keyed_digests_writes_nothing_and_makes_nothing_out_of_date() {
     let mut world = deployed(&Keys::default());
     world.read(&keys(b"key", &[]), VALUE);
     assert_eq!(world.settle(), [""; 0]);
-    // What is written for another reason has them keyed.
+    // A write for another reason stores the digests keyed.
     world.touch();
     assert_eq!(world.settle(), ["status NodeSet compute"]);
     assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"));
@@ -115,7 +115,7 @@ fn an_upgrade_to_keyed_digests_writes_nothing_and_makes_nothing_out_of_date() {
         assert!(text.starts_with('k') && text.contains(':'), "{text}");
     }
     assert_eq!(status.deployed_inputs, status.inputs);
-    // Another deployment of one of the two hosts makes it whole again.
+    // Another deployment of one of the two hosts completes it again.
     world.read(&keys(b"key", &[]), "another");
     world.settle();
     assert_eq!(world.condition("UpToDate"), is("False", "InputsChanged"));
@@ -181,7 +181,7 @@ fn a_lost_key_makes_nothing_out_of_date_and_is_told_once() {
     assert_eq!((told[0].warning, told[0].reason.as_str()), (true, KEY_LOST));
     assert_eq!(world.told(), []);
     assert_eq!(world.condition("UpToDate"), is("True", "UpToDate"));
-    // From then on changes are seen again, and of all else they were seen meanwhile.
+    // From then on changes are detected again; those of all other inputs were detected meanwhile.
     world.read(&keys(b"new", &[]), "another");
     world.settle();
     assert_eq!(world.condition("UpToDate"), is("False", "InputsChanged"));

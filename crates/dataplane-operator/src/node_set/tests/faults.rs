@@ -1,9 +1,9 @@
-//! What keeps a node set from being deployed is told with object, cause and next step.
+//! Faults of a node set are reported with object, cause and next step.
 
 use super::*;
 use crate::host_conflicts::{ACCEPT_SHARED, Claim};
 
-/// The reason of `InputReady`, and whether there is an inventory.
+/// Returns the reason of `InputReady`, and whether there is an inventory.
 fn told(world: &mut World) -> (String, bool) {
     world.settle();
     (world.condition("InputReady").1, world.seen.inventory.is_some())
@@ -51,7 +51,7 @@ fn what_is_wrong_with_the_spec_is_told_and_nothing_is_written_for_deployments() 
         assert_eq!(found, reason, "{pointer}");
         let text = world.message("InputReady");
         assert!(text.contains(words), "{text}");
-        // What only some services lack keeps no others from being deployed.
+        // Faults of some services do not block others.
         let of_services = ["NetworkAttachmentsNotServed", "ServiceNotFound"].contains(&reason);
         assert_eq!(has_inventory, of_services, "{reason}");
         assert_eq!(world.condition("SetupReady").0 == "True", of_services);
@@ -104,7 +104,8 @@ fn an_object_of_a_service_that_is_missing_or_has_a_key_that_is_no_file_name_is_t
     assert_eq!(told(&mut world).0, "DataSourceInvalid");
     let text = world.message("InputReady");
     assert!(text.contains("key \"a/b\" of ConfigMap web-config"), "{text}");
-    // Of one key in two objects the last one is mounted, which the service itself tells.
+    // If two objects have the same key, the last one is mounted, which the service's status
+    // reports.
     world.seen.sources.insert(map.clone(), digests("c1", &["password"]));
     assert_eq!(told(&mut world).0, "InputComplete");
     world.seen.sources.remove(&map);

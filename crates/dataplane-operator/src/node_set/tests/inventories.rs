@@ -1,4 +1,4 @@
-//! What stands in a node set's inventory, and who learns keys.
+//! The content of a node set's inventory, and the learned host keys.
 
 use api::ansibleee::AnsibleEe;
 use operator_core::run_engine::ssh_secret::KNOWN_HOSTS;
@@ -144,7 +144,7 @@ fn an_inventory_that_is_deleted_or_edited_by_hand_is_written_again() {
     assert_eq!(world.settle(), ["apply Secret dataplanenodeset-compute"]);
 }
 
-/// A run that was told a key by the host.
+/// A run that reports a host's key.
 fn run(name: &str, address: &str, key: &str) -> Arc<AnsibleEe> {
     let run = json!({
         "apiVersion": "ansibleee.openstack.org/v1beta1",
@@ -171,10 +171,10 @@ fn a_key_that_a_run_learned_stands_in_the_status_and_beside_the_inventory_at_onc
     assert_eq!(world.content["inventory"], before, "a deployment is under way");
     let keys = &world.seen.set.status.as_ref().unwrap().host_keys;
     assert_eq!(keys.get("n0").map(String::as_str), Some(KEY));
-    // It stays known when the run has gone.
+    // It stays known after the run is deleted.
     world.seen.runs.clear();
     assert_eq!(world.settle(), [""; 0]);
-    // What the human knows is not learned.
+    // Keys in the user's known hosts are not learned.
     let secret = SourceRef::secret(NAMESPACE, "key");
     let digests = world.seen.sources.get_mut(&secret).unwrap();
     digests.texts.insert(KNOWN_HOSTS.into(), Arc::from(format!("192.0.2.10 {KEY}")));
@@ -201,7 +201,7 @@ fn a_host_that_moves_while_a_deployment_runs_stays_known_where_that_reaches_it()
     assert_eq!(world.content["known_hosts"], format!("192.0.2.99 {KEY}\n"));
 }
 
-/// Golden: another value here would say of every node set that it is out of date after an upgrade.
+/// Golden: another value here would report every node set as out of date after an upgrade.
 #[test]
 fn the_digest_of_the_same_inputs_never_changes() {
     let mut world = World::new();

@@ -113,7 +113,7 @@ fn a_machine_that_took_anothers_place_has_nothing_deployed_and_a_key_of_its_own(
     assert!(world.message("UpToDate").contains("machine n1"), "{}", world.message("UpToDate"));
     assert_eq!(world.seen.set.status.as_ref().unwrap().host_keys.get("n1"), None);
     assert_eq!(world.machine("n1").former_key.as_ref(), Some(&print));
-    // What began before does not count for it, however it ends.
+    // A deployment that began earlier does not count for it, however it ends.
     world.deployed("old");
     world.settle();
     assert_eq!(world.states(), [HostState::Deployed, HostState::Undeployed]);
@@ -184,7 +184,7 @@ fn machines_are_no_business_of_hosts_that_are_provisioned_by_others() {
     assert_eq!(world.condition(READY), is("True", "NotRequired"));
     let mut world = World::provisioned();
     world.edit("/preProvisioned", json!(true));
-    // It is left to whoever deletes it, and stays as it is.
+    // The set is released without being deleted, and stays as it is.
     let writes = world.settle().into_iter().filter(|it| it.contains("Baremetal"));
     assert_eq!(writes.collect::<Vec<_>>(), ["release OpenStackBaremetalSet compute"]);
     assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
@@ -280,7 +280,7 @@ fn a_host_that_is_called_differently_keeps_its_machine_and_says_so() {
     assert_eq!(world.condition("InputReady"), is("False", "HostNameChanged"));
     assert_eq!(world.condition(READY), is("False", "HostNameChanged"));
     assert_eq!(world.condition("SetupReady").0, "False");
-    // Nothing runs on it, whatever it is called by whoever runs something.
+    // It is not ready for deployments, under either name.
     assert!(!world.machine("n0").ready && world.machine("n1").ready);
     assert!(!world.seen.set.status.as_ref().unwrap().machines.contains_key("n00"));
     world.edit("/nodes/n0/hostName", json!("n0.example.org"));
@@ -313,7 +313,7 @@ fn a_host_that_gets_the_name_of_anothers_machine_takes_nothing() {
     let before = world.seen.machines.set_mut().spec.clone();
     world.settle();
     assert_eq!(world.condition(READY), is("False", "HostNameChanged"));
-    // A newcomer, and the one who has the machine has slipped.
+    // A new host takes the name, and the host that has the machine was renamed.
     let mut world = World::provisioned();
     world.edit("/nodes/n1/hostName", json!("n2.example.org"));
     let newcomer = json!({ "hostName": "n1.example.org",
@@ -327,7 +327,7 @@ fn a_host_that_gets_the_name_of_anothers_machine_takes_nothing() {
     assert_eq!(world.machine("n1").node.as_deref(), Some("n1"));
     assert!(!world.machine("n1").ready);
     assert_eq!(world.seen.machines.set_mut().spec, before);
-    // It is no host's any more, and goes back.
+    // It belongs to no host any more, and is given back.
     world.edit("/nodes", json!({ "n0": { "ansible": { "ansibleHost": "192.0.2.10" } } }));
     world.settle();
     assert_eq!(world.seen.machines.hosts(), ["n0"]);

@@ -1,4 +1,4 @@
-//! Addresses, names and certificates, from the first wish to the inventory and the runs.
+//! Addresses, names and certificates, from the first request to the inventory and the runs.
 
 use api::cert_manager::Certificate;
 use api::infra::{DnsData, DnsMasq, IpSet, NetConfig};
@@ -8,7 +8,7 @@ use super::*;
 use crate::node_set::certificate_bundles::MADE_FROM;
 use crate::node_set::certificates::CertificateBundle;
 
-/// The namespace's own objects of those who serve.
+/// Returns an external operator's object of the namespace.
 fn other<K: DeserializeOwned>(version: &str, kind: &str, name: &str, body: &Value) -> K {
     let mut object = body.clone();
     object["apiVersion"] = json!(version);
@@ -60,7 +60,7 @@ impl World {
         self.seen.infra.dns_masqs = vec![Arc::new(server)];
     }
 
-    /// What was asked for is there, without an answer.
+    /// Stores a requested object, without a status.
     pub(super) fn serve(&mut self, object: &Value) {
         let name = object["metadata"]["name"].as_str().unwrap().to_owned();
         match object["kind"].as_str().unwrap() {
@@ -106,7 +106,7 @@ impl World {
         }
     }
 
-    /// The operator of addresses answers: each host has one on each network, as it asked for.
+    /// The address operator reports a reservation for each host on each requested network.
     fn reserve(&mut self) {
         for (n, it) in self.seen.infra.ip_sets.iter_mut().enumerate() {
             let fixed = it.spec.networks[0].fixed_ip.clone();
@@ -126,13 +126,13 @@ impl World {
         }
     }
 
-    /// The DNS server answers.
+    /// The DNS operator reports readiness.
     fn name(&mut self) {
         let it = Arc::make_mut(self.seen.infra.dns_data.as_mut().unwrap());
         it.status = Some(serde_json::from_value(json!({ "conditions": ready() })).unwrap());
     }
 
-    /// Addresses and names are there.
+    /// A node set whose addresses and names are ready.
     fn served() -> Self {
         let mut world = Self::on_networks();
         world.settle();
@@ -143,8 +143,8 @@ impl World {
         world
     }
 
-    /// The same, and cert-manager is in the cluster; the service web names a certificate, install
-    /// brings them.
+    /// The same with cert-manager in the cluster; the service web requests a certificate, and
+    /// install mounts the certificates.
     fn certified() -> Self {
         let mut world = Self::served();
         let cert = json!({ "default": { "contents": ["dnsnames", "ips"] } });
@@ -162,7 +162,7 @@ impl World {
         world
     }
 
-    /// The same, and every host has its certificate.
+    /// The same, with a certificate for every host.
     fn issued() -> Self {
         let mut world = Self::certified();
         world.settle();
@@ -171,7 +171,7 @@ impl World {
         world
     }
 
-    /// cert-manager issues what was asked for, and the operator reads what it needs.
+    /// cert-manager issues what was requested, and the operator reads what it needs.
     fn issue(&mut self, version: &str) {
         let names: Vec<String> = self.seen.issued.certificates.keys().cloned().collect();
         for name in names {
@@ -341,7 +341,7 @@ fn an_address_that_changes_makes_the_node_set_out_of_date_by_the_name_of_its_res
         world.message("UpToDate")
     );
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
-    // What is asked for meanwhile takes nothing from hosts that need none.
+    // Pending requests do not affect hosts that need none.
     world.dns_server(false);
     world.settle();
     assert_eq!(world.condition("NodeSetDNSDataReady"), is("False", "DnsServerNotReady"));
@@ -382,7 +382,7 @@ fn certificates_are_asked_for_at_once_and_told_to_plays_when_all_are_there() {
     assert_eq!(writes[..2], expected);
     assert_eq!(world.condition("NodeSetCertificatesReady"), is("False", "Issuing"));
     assert_eq!(world.condition("Ready"), is("False", "Issuing"));
-    // Deployments of services that have none may begin.
+    // Deployments of services without certificates may begin.
     assert_eq!(world.condition("SetupReady"), is("True", "Ready"));
     let before = world.inventory()[SET]["vars"]["edpm_tls_certs_enabled"].clone();
     assert_eq!(before, false, "no play is told of certificates that are not there");
@@ -480,7 +480,7 @@ fn one_more_host_does_not_take_the_certificates_of_the_others() {
 }
 
 impl World {
-    /// A deployment names a service with a certificate that the node set does not list.
+    /// Adds a deployment of a service that has a certificate and that the node set does not list.
     fn bring(&mut self, name: &str) {
         let spec = json!({ "playbook": "a.b.c", "tlsCerts": { "own": {
             "contents": ["dnsnames"], "issuer": "osp-rootca-issuer-internal" } } });
@@ -534,7 +534,7 @@ fn certificates_of_a_host_that_went_are_taken_back_after_the_deployment_that_run
 }
 
 impl World {
-    /// Passes after a change of the hosts, with the DNS server's answer.
+    /// Runs passes after a change of the hosts, with the DNS operator's report.
     fn name_again(&mut self) {
         self.settle();
         self.name();
@@ -588,7 +588,7 @@ fn five_hundred_hosts_are_served_in_portions_and_then_nothing_is_written() {
         (0..500).map(|it| (format!("n{it}"), json!({}))).collect();
     world.edit("/nodes", Value::Object(nodes));
     let n_asked = |world: &mut World| world.pass().independent.len();
-    // One host went, and the DNS server is told of hosts when all have an address.
+    // One host was removed, and the DNS names are written once all hosts have an address.
     assert_eq!(n_asked(&mut world), 500);
     world.settle();
     world.reserve();

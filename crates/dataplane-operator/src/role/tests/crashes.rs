@@ -1,5 +1,5 @@
-//! Whoever asks for machines dies before and after each of its writes: no host is asked for twice, none
-//! loses the machine that its node needs, and the end is the same.
+//! The operator dies before and after each of its writes about machines: no host is requested
+//! twice, none loses a machine that its node needs, and the final state is the same.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use testkit::crash::{Death, Died, Life, ends_alike};
@@ -9,15 +9,15 @@ use super::*;
 use crate::baremetal_request::set::IN_USE;
 use crate::baremetal_request::test_model::Provisioner;
 
-/// How far the story goes.
+/// The number of chapters of the story.
 const CHAPTERS: usize = 5;
 
-/// A world in which others act on what was written.
+/// A cluster in which other actors react to what was written.
 struct Play {
     world: World,
     provisioner: Provisioner,
     life: Life,
-    /// How often each host was asked for.
+    /// How often each host was requested.
     asked: BTreeMap<String, u32>,
 }
 
@@ -32,8 +32,8 @@ impl Play {
         Self { world, provisioner: Provisioner::default(), life, asked: BTreeMap::new() }
     }
 
-    /// What humans and other operators do, one after the other, each when the one before has come to
-    /// its end.
+    /// The actions of users and other operators, in chapters; each begins when the one before has
+    /// settled.
     fn story(&mut self, chapter: usize) {
         let at = Time(self.world.now);
         match chapter {
@@ -71,7 +71,7 @@ impl Play {
         self.world.seen.machines.hosts().into_iter().map(str::to_owned).collect()
     }
 
-    /// What holds after each write.
+    /// Checks the invariants after each write.
     fn check(&self, step: &Step) {
         let hosts = self.hosts();
         let (seen, title) =
@@ -95,7 +95,7 @@ impl Play {
         );
     }
 
-    /// Everybody else does the next thing; whether there was any.
+    /// Lets the other actors do their next step; returns whether there was one.
     fn others(&mut self) -> bool {
         let mut has_acted = self.provisioner.act(&mut self.world.seen.machines);
         for (host, address) in [("n0", "192.0.2.10"), ("n1", "192.0.2.11")] {
@@ -111,7 +111,7 @@ impl Play {
         has_acted
     }
 
-    /// Passes, and what others do, until nothing happens any more.
+    /// Runs passes and the other actors' steps until nothing happens any more.
     fn rest(&mut self) -> Result<(), Died> {
         for _ in 0..100 {
             let before = self.world.writes.len();
@@ -123,7 +123,7 @@ impl Play {
         panic!("no end: {:?}", self.world.writes);
     }
 
-    /// What must be the same at the end of each chapter, wherever the operator died.
+    /// The state that must be the same at the end of each chapter, wherever the operator died.
     fn end(&self) -> Value {
         let seen = &self.world.seen;
         let set = seen.machines.set.as_ref();
@@ -142,8 +142,9 @@ impl Play {
     }
 }
 
-/// Plays the story with one death, after which others act and another operator begins anew; the ends of
-/// its chapters, and how many writes there were.
+/// Plays the story with one death, after which the other actors go on and another operator starts.
+///
+/// Returns the states at the ends of the chapters, and the number of calls.
 fn ends(death: Option<Death>) -> (Vec<Value>, usize) {
     let mut play = Play::new(death);
     let mut ends = Vec::new();

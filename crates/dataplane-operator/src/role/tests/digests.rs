@@ -1,4 +1,4 @@
-//! Digests of what Secrets hold: keyed wherever they stand, and an upgrade or a lost key runs nothing.
+//! Digests of Secrets' content: always keyed, and an upgrade or a lost key does not run anything.
 
 use operator_core::hash;
 use operator_core::keyed::{KEY_LOST, Keys};
@@ -15,7 +15,8 @@ fn keys(present: &[u8], former: &[&[u8]]) -> Keys {
 }
 
 impl World {
-    /// The Secrets as an operator with these keys reads them: variables of the role, and a service's.
+    /// The Secrets as an operator with these keys reads them: variables of the role, and a
+    /// service's.
     fn read(&mut self, keys: &Keys, value: &str) {
         let values = [("password".to_owned(), value.as_bytes().to_vec())].into();
         let values = Values::keyed("1", values, keys);
@@ -33,7 +34,7 @@ impl World {
         format!("{}{}{}", json!(runs), json!(nodes), json!(secrets))
     }
 
-    /// The begins of plain digests over the secret value that others can read.
+    /// The prefixes of plain digests of the secret value that others can read.
     fn plain(&self) -> Vec<String> {
         let digest = hash::of_bytes(VALUE);
         let of_object = hash::short(&BTreeMap::from([("password", &digest)]));
@@ -56,7 +57,7 @@ impl World {
         writes.iter().filter(|it| it.starts_with("run")).count()
     }
 
-    /// Passes until nothing is written any more; what was told.
+    /// Runs passes until nothing is written any more; returns what was reported.
     fn told(&mut self) -> Vec<EventDraft> {
         let mut all = Vec::new();
         loop {
@@ -73,7 +74,7 @@ impl World {
     }
 }
 
-/// Two hosts with variables from a Secret, and a service that is given one.
+/// Two hosts with variables from a Secret, and a service with a Secret as data source.
 fn world(keys: &Keys) -> World {
     let mut world = World::new();
     let service = Arc::make_mut(world.seen.services.get_mut("run-os").unwrap());
@@ -113,7 +114,7 @@ fn an_upgrade_to_keyed_digests_writes_nothing_and_runs_nothing() {
     let mut world = deployed(&Keys::default());
     world.read(&keyed, VALUE);
     assert_eq!(world.settle(), [""; 0]);
-    // What is written for another reason has them keyed.
+    // A write for another reason replaces them by keyed digests.
     world.touch();
     assert_eq!(world.settle(), ["status DataPlaneNode n0", "status DataPlaneNode n1"]);
     for node in &world.seen.nodes {
@@ -125,7 +126,7 @@ fn an_upgrade_to_keyed_digests_writes_nothing_and_runs_nothing() {
         }
     }
     assert_eq!(world.condition(0, "UpToDate"), is("True", "UpToDate"));
-    // A changed password is seen before and after.
+    // A changed password is detected before and after.
     let mut before = deployed(&Keys::default());
     for world in [&mut before, &mut world] {
         world.read(&keyed, "another");
@@ -149,12 +150,12 @@ fn an_upgrade_that_leaves_plain_digests_can_be_taken_back_without_a_run() {
         assert_eq!(world.settle(), ["status DataPlaneNode n0", "status DataPlaneNode n1"]);
         assert_eq!(digests(&world), before);
     }
-    // The next upgrade finds the key that the first one left, and may renew them.
+    // The next upgrade finds the key that the first one created, and may renew the digests.
     world.read(&keys(b"key", &[]), VALUE);
     world.touch();
     assert_eq!(world.settle(), ["status DataPlaneNode n0", "status DataPlaneNode n1"]);
     assert_ne!(digests(&world), before);
-    // What is deployed meanwhile is keyed, so that the release before deploys it again.
+    // What is deployed meanwhile has keyed digests, so the earlier release deploys it again.
     let mut world = deployed(&Keys::default());
     world.read(&keys(b"key", &[]).keeping_unkeyed(), "another");
     world.deploy();
@@ -196,7 +197,7 @@ fn a_host_that_failed_before_an_upgrade_is_tried_again_when_it_is_due_and_not_fo
     world.deploy();
     assert_eq!(world.condition(0, "Ready"), is("False", "TaskFailed"));
     assert_eq!(world.condition(1, "Ready"), is("True", "Ready"));
-    // The correction of a human is another attempt.
+    // The user's correction starts another attempt.
     world.read(&keys(b"key", &[]), "another");
     assert!(World::n_runs(&world.settle()) > 0);
 }

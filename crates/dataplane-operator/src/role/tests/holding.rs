@@ -1,11 +1,11 @@
-//! Who holds nodes and roles until their inventories have gone, and for how long.
+//! The finalizers that hold nodes and roles until their inventories are deleted.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::Resource;
 
 use super::*;
 
-/// What another operator holds a node by.
+/// The finalizer of another operator on a node.
 const OTHER: &str = "example.org/other";
 
 impl World {
@@ -17,7 +17,7 @@ impl World {
         change(Arc::make_mut(node).meta_mut());
     }
 
-    /// What is deleted and held by nobody goes.
+    /// Removes objects that are deleted and have no finalizers.
     pub(super) fn collect(&mut self) {
         let goes = |it: &ObjectMeta| {
             it.deletion_timestamp.is_some() && it.finalizers.iter().flatten().count() == 0
@@ -39,7 +39,7 @@ impl World {
         self.delete("DataPlaneNode", "n0", others);
     }
 
-    /// Everybody else has let the node go.
+    /// Removes all other finalizers from the node.
     fn let_go(&mut self) {
         let ours = |it: &String| it == INVENTORY;
         self.change("DataPlaneNode", "n0", |it| {

@@ -1,4 +1,4 @@
-//! Host keys: learned at first contact, kept, refused when they change, and accepted by a human.
+//! Host keys: learned at first contact, kept, rejected when they change, and accepted by a user.
 
 use api::ansibleee::HostKeyScan;
 use operator_core::run_engine::host_key::{ACCEPT, HostKey};
@@ -23,7 +23,7 @@ pub(super) fn all_known() -> BTreeMap<String, Arc<str>> {
 }
 
 impl World {
-    /// The same world with an ssh Secret that has no known hosts.
+    /// The same cluster with an ssh Secret without known hosts.
     fn unknown() -> Self {
         let mut world = Self::new();
         world.set_known_hosts(None);
@@ -42,7 +42,7 @@ impl World {
         }
     }
 
-    /// Ends every open run; hosts that were asked tell these keys, by their index.
+    /// Ends every open run; scanned hosts present these keys, by their index.
     fn tell(&mut self, keys: &[(&str, usize)], fails: &[(&str, &str)]) {
         self.now = self.now.saturating_add(SignedDuration::from_secs(1)).unwrap();
         let is_open = |it: &&Arc<AnsibleEe>| is_open(it);
@@ -75,7 +75,7 @@ impl World {
         self.seen.nodes[node].status.as_ref()?.host_key.as_deref()
     }
 
-    /// What the newest run asks for, by host.
+    /// The host keys that the newest run scans, by host.
     fn asked(&self) -> Vec<(String, Option<HostKeyScan>)> {
         let run = self.seen.runs.last().unwrap();
         let asked = run.spec.hosts.iter().map(|it| (it.name.clone(), it.scan_host_key.clone()));
@@ -120,7 +120,7 @@ fn a_first_contact_learns_the_keys_and_costs_one_more_inventory_and_no_status() 
     let first = world.settle();
     assert_eq!(first, World::new().settle(), "as with known hosts");
     assert_eq!(world.asked(), [any("n0"), any("n1")]);
-    // The key of the object is the operator's own from the beginning.
+    // The operator owns the data key from the beginning.
     assert_eq!(world.data("dataplanerole-compute")["known_hosts"], "");
     world.tell(&[("n0", 0), ("n1", 1)], &[]);
     assert_eq!(
@@ -159,7 +159,7 @@ fn what_was_learned_is_no_input() {
     known.deploy();
     let mut learned = World::learned();
     assert_eq!(hashes(&known), hashes(&learned));
-    // Neither does it deploy anything when the human names the hosts, nor when they stop doing so.
+    // Naming the hosts in the user's `known_hosts`, or removing them again, deploys nothing either.
     for text in [Some(format!("* {}", KEYS[2])), None] {
         learned.set_known_hosts(text.as_deref());
         let writes = learned.settle();
@@ -210,7 +210,7 @@ fn a_changed_key_is_refused_and_told_until_the_human_accepts_it() {
         "{}",
         world.message(0, "Ready")
     );
-    // The next attempt asks for the key, to tell its fingerprint; it trusts the known one alone.
+    // The next attempt scans the key to report its fingerprint; it trusts only the known one.
     world.wait();
     world.settle();
     assert_eq!(world.asked(), [only("n0", 0)]);
@@ -220,7 +220,7 @@ fn a_changed_key_is_refused_and_told_until_the_human_accepts_it() {
     assert!(world.message(0, "Ready").contains(&with_fingerprint), "{}", world.message(0, "Ready"));
     assert_eq!(world.host_key(0), Some(KEYS[0]));
     assert_eq!(world.settle(), [""; 0]);
-    // Accepted: tried at once.
+    // Once accepted, the host is retried at once.
     world.accept(0, &fingerprint(2));
     let writes = world.settle();
     assert!(writes.contains(&"run install-os on n0".to_owned()), "{writes:?}");
@@ -304,7 +304,7 @@ fn a_key_of_the_humans_wins_over_a_learned_one() {
         "{}",
         world.message(0, "Ready")
     );
-    // What a human accepts is of no use where known hosts decide.
+    // An accepted key has no effect when `known_hosts` decide.
     world.accept(0, &fingerprint(0));
     assert_eq!(world.settle(), [""; 0]);
     assert!(!world.message(0, "Ready").contains(ACCEPT));
@@ -386,7 +386,7 @@ fn no_run_asks_more_than_eighty_hosts() {
     assert_eq!(sizes, [80, 20]);
 }
 
-/// What the objects say as they are recorded.
+/// Updates the observed claims from the recorded nodes.
 fn look_around(world: &mut World) {
     world.seen.claims = world.seen.nodes.iter().map(|it| Claim::of_node(it, None)).collect();
 }
@@ -425,7 +425,7 @@ fn the_younger_of_two_hosts_with_one_key_waits_until_that_is_accepted_and_in_ser
     let status = world.seen.nodes[1].status.clone().unwrap();
     assert!(find(&status.conditions, "HostKeyUnique").is_none());
 
-    // As after an upgrade: it is in service, and nobody has accepted anything.
+    // As after an upgrade: the host is in service, and no key was accepted.
     Arc::make_mut(&mut world.seen.nodes[1]).annotations_mut().clear();
     host_edit(&mut world);
     look_around(&mut world);

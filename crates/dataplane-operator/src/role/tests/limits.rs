@@ -1,9 +1,9 @@
-//! What `ansibleLimit` does to the hosts within and outside.
+//! The effect of `ansibleLimit` on the hosts within and outside it.
 
 use super::*;
 
 impl World {
-    /// Deployed, and then again with another input, which failed on the first host.
+    /// Deployed once, then again with another input, which failed on the first host.
     fn failed_on_n0() -> Self {
         let mut world = Self::new();
         world.deploy();
@@ -67,7 +67,7 @@ fn a_partial_run_after_a_failed_one_does_not_make_the_host_ready() {
     role.spec.deploy_strategy.as_mut().unwrap().ansible_tags = Some("x".into());
     world.deploy();
     assert_eq!(world.condition(0, "Ready"), is("False", "PartialRun"));
-    // The other host had succeeded with the same inputs in full.
+    // The full inputs had succeeded on the other host.
     assert_eq!(world.condition(1, "Ready"), is("True", "Ready"));
 }
 

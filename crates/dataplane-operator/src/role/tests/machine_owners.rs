@@ -1,11 +1,11 @@
-//! Whose machine is whose: hosts that are called differently, or alike, and those that are to go.
+//! The mapping of machines to nodes: hosts with other or equal names, and hosts that are deleted.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::machines::OTHER;
 use super::*;
 
-/// A node of the role that came a day later than the others.
+/// A node of the role that was created a day later than the others.
 fn latecomer(name: &str, host: &str) -> Arc<Node> {
     let mut late = node(name, "192.0.2.19");
     let it = Arc::make_mut(&mut late);
@@ -75,7 +75,7 @@ fn a_name_can_be_corrected_until_a_machine_is_chosen_and_once_it_was_given_back(
     world.node(0).spec.host_name = Some("n00".into());
     world.settle();
     assert_eq!(world.seen.machines.hosts(), ["n00", "n1"]);
-    // Nobody asks any more, and the set is gone.
+    // The request is withdrawn, and the set is gone.
     let mut world = World::provisioned();
     Arc::make_mut(world.seen.role.as_mut().unwrap()).spec.pre_provisioned = true;
     world.settle();
@@ -94,7 +94,7 @@ fn a_second_node_of_the_same_host_name_takes_nothing_and_wipes_nothing() {
     let mut world = World::provisioned();
     world.finalize("n1", &[INVENTORY, OTHER]);
     let entry = world.entry("n1");
-    // It comes first by its name, and claims to be as old.
+    // It sorts first by its name, and has the same age.
     let mut thief = node("a", "192.0.2.19");
     Arc::make_mut(&mut thief).spec.host_name = Some("n1".into());
     world.add(thief);
@@ -124,7 +124,7 @@ fn of_two_nodes_that_ask_for_one_machine_the_older_one_gets_it() {
 #[test]
 fn a_status_of_an_earlier_machine_takes_nobody_elses() {
     let mut world = World::provisioned();
-    // It had a machine under that name, and was called differently in another role since.
+    // It had a machine under that name, and has since had another host name in another role.
     let mut earlier = node("a", "192.0.2.19");
     let machine = json!({ "host": "n1", "machine": "m-old", "state": "active",
         "since": "2025-01-01T00:00:00Z" });

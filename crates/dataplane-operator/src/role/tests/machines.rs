@@ -1,4 +1,4 @@
-//! Hosts whose machines are provisioned: what is asked for, what waits for it, and how it is given back.
+//! Hosts with provisioned machines: what is requested, what waits for it, and how it is given back.
 
 use api::baremetal::BaremetalSet;
 use api::baremetal::set::FOR;
@@ -117,7 +117,7 @@ fn services_begin_when_the_machine_is_there_and_ssh_answers() {
     world.seen.machines.answer("192.0.2.10");
     assert_eq!(runs(&world.settle()), ["run install-os on n0"]);
     assert_eq!(world.condition(0, "BaremetalReady"), is("True", "Provisioned"));
-    // The other one has no machine, and holds back nobody.
+    // The other host has no machine, and does not hold up any other.
     assert_eq!(world.bare_reason(1), "Provisioning");
     let role = world.seen.role.clone().unwrap().status.clone().unwrap();
     assert_eq!(role.provisioned_nodes, Some(1));
@@ -137,7 +137,7 @@ fn who_cannot_be_asked_and_who_does_not_answer_for_long_is_tried_by_a_run() {
     world.settle();
     world.now += 11.minutes();
     assert_eq!(runs(&world.settle()), ["run install-os on n0"]);
-    // Only pods of runs are attached to those networks.
+    // Only the pods of runs are attached to those networks.
     let mut world = World::bare();
     world.seen.networks = Networks::Known(["ctlplane".to_owned()].into());
     let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
@@ -200,7 +200,7 @@ fn another_installation_gets_its_services_and_is_known_by_its_own_key() {
     assert!(world.message(0, "UpToDate").contains("machine"), "{}", world.message(0, "UpToDate"));
     world.seen.machines.answer("192.0.2.10");
     assert_eq!(runs(&world.settle()), ["run install-os on n0"]);
-    // The key that was accepted is the old machine's: the run asks for any.
+    // The accepted key is the old machine's, so the run scans for any key.
     let scan = world.seen.runs.last().unwrap().spec.hosts[0].scan_host_key.clone();
     assert_eq!(scan.unwrap().fingerprint, None);
 }
@@ -213,7 +213,7 @@ fn what_is_wrong_with_a_machine_is_told_in_the_provisioners_words() {
     let mut fields = json!({ "provisioningState": "deploy failed", "error": error });
     world.seen.machines.say("n0", &fields);
     let sum = "OpenStackBaremetalSetBmhProvisioningReady";
-    // Which names the worst hosts only, and in words that may be another host's name.
+    // The summary names only the worst hosts, in words that may be another host's name.
     world.seen.machines.complain(sum, "Error", "0/2 machines. Host x: machine n0 failed.");
     world.settle();
     assert_eq!(world.condition(0, "BaremetalReady"), is("False", "ProvisioningFailed"));
@@ -225,13 +225,13 @@ fn what_is_wrong_with_a_machine_is_told_in_the_provisioners_words() {
     let told = world.message(0, "BaremetalReady");
     assert!(told.contains(error) && told.contains("deploy failed since"), "{told}");
     assert_eq!(world.condition(0, "Stalled"), is("True", "ProvisioningFailed"));
-    // What befalls another machine is not told of this one.
+    // A failure of another machine is not reported on this node.
     assert_eq!(world.bare_reason(1), "Provisioning");
     world.seen.machines.complain("InputReady", "Warning", "Secret s does not exist: make it.");
     world.settle();
     assert_eq!(world.condition(1, "BaremetalReady"), is("False", "ProvisioningFailed"));
     assert!(world.message(1, "BaremetalReady").contains("InputReady: Secret s does not exist"));
-    // Where Ironic answers, each host has its own words on what it is made from.
+    // When Ironic answers, each host reports the inputs that it is provisioned from.
     world.seen.machines.hold("OpenStackBaremetalSetProvServerReady");
     world.settle();
     assert_eq!(world.bare_reason(1), "Provisioning");
@@ -370,9 +370,9 @@ fn a_machine_is_given_back_last_of_all() {
     assert!(!writes.iter().any(|it| it.starts_with("delete") || it.starts_with("release")));
     assert_eq!(world.condition(0, "BaremetalReady"), is("False", "GivingBack"));
     assert!(world.message(0, "BaremetalReady").contains("Machine m-n0"));
-    // What was known of its services stays told.
+    // The recorded state of its services stays reported.
     assert_eq!(world.condition(0, "DeploymentReady"), is("True", "Deployed"));
-    // Gone from the status, and the set was not looked at since: that may be an older status.
+    // Gone from the status, but the set was not reconciled since: that status may be outdated.
     world.seen.machines.set_mut().status.as_mut().unwrap().baremetal_hosts.remove("n0");
     assert!(!world.settle().contains(&"release DataPlaneNode n0".to_owned()));
     world.seen.machines.give_back();
@@ -426,7 +426,7 @@ fn machines_that_nobody_asks_for_any_more_stay_and_are_told_of() {
     let mut world = World::provisioned();
     Arc::make_mut(world.seen.role.as_mut().unwrap()).spec.pre_provisioned = true;
     let writes = world.settle();
-    // It is left to whoever deletes it.
+    // The set is released to whoever deletes it.
     assert_eq!(writes[0], "release BaremetalSet compute");
     let acts = |it: &String| it.contains("BaremetalSet") || it.starts_with("run");
     assert!(!writes[1..].iter().any(acts), "{writes:?}");
@@ -436,7 +436,7 @@ fn machines_that_nobody_asks_for_any_more_stay_and_are_told_of() {
     assert_eq!(world.condition(0, "UpToDate"), is("True", "UpToDate"));
 }
 
-/// What the API server says of a set with a field that it does not take.
+/// The API server's rejection of a set with an invalid field.
 fn is_set(step: &Step) -> bool {
     step.target.kind.kind == "OpenStackBaremetalSet" && matches!(step.write, Write::Apply { .. })
 }
@@ -449,7 +449,7 @@ fn a_set_that_is_refused_keeps_no_run_back_and_is_told_once() {
     world.seen.machines.say_state("n0", "active");
     world.seen.machines.answer("192.0.2.10");
     world.deploy();
-    // Another host comes, a variable changes, and the template is one that no API server takes.
+    // A host is added, a variable changes, and the template is one that no API server accepts.
     world.seen.nodes.push(node("n1", "192.0.2.11"));
     let role = Arc::make_mut(world.seen.role.as_mut().unwrap());
     let template = role.spec.baremetal_set_template.as_mut().unwrap();
@@ -514,7 +514,7 @@ fn more_hosts_than_a_set_can_have_are_not_asked_for() {
     world.pass();
     assert_eq!(world.condition(1, "BaremetalReady"), is("False", "SetFull"));
     assert_eq!(world.condition(0, "BaremetalReady").1, "Provisioning");
-    // The others are nobody's, and make room.
+    // The other hosts have no node, so they are removed and make room.
     world.settle();
     assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
 }
@@ -547,7 +547,7 @@ fn a_host_that_runs_already_is_taken_over_and_nothing_is_deployed_again() {
     assert_eq!(after.deployed_inputs, before.deployed_inputs);
     assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
     assert_eq!(world.condition(0, "UpToDate"), is("True", "UpToDate"));
-    // What takes its place later is another system.
+    // A later installation is another system.
     world.seen.machines.answer("192.0.2.10");
     world.seen.machines.say(
         "n0",
@@ -557,7 +557,7 @@ fn a_host_that_runs_already_is_taken_over_and_nothing_is_deployed_again() {
     assert_eq!(runs(&world.settle()), ["run install-os on n0"]);
     let machine = world.seen.nodes[0].status.clone().unwrap().machine.unwrap();
     assert!(!machine.adopted && machine.replaced);
-    // And what was deployed although it was to be adopted did not run before.
+    // A machine that was deployed although it was to be adopted did not run before.
     world.seen.machines.answer("192.0.2.11");
     world.seen.machines.say(
         "n1",
@@ -610,7 +610,7 @@ fn a_set_is_held_from_its_first_host_to_its_last() {
     let mut world = World::bare();
     world.settle();
     assert_eq!(world.seen.machines.set_mut().finalizers(), [IN_USE]);
-    // One of an earlier version, or from which somebody took it off.
+    // A set of an earlier version, or one from which a user removed the finalizer.
     world.seen.machines.released(&[OTHER.to_owned()]);
     assert_eq!(world.settle()[0], "apply BaremetalSet compute");
     assert_eq!(world.seen.machines.set_mut().finalizers(), [IN_USE, OTHER]);
@@ -636,7 +636,7 @@ fn a_set_of_which_nobody_asks_anything_is_held_while_it_would_take_machines_from
     assert!(is_held(&mut abandoned(&[INVENTORY, OTHER], None)));
     assert!(!is_held(&mut abandoned(&[INVENTORY, OTHER], Some("Retain"))));
     assert!(!is_held(&mut abandoned(&[INVENTORY], None)));
-    // Nobody is left to do it later.
+    // Nothing would be left to release the set later.
     let mut world = abandoned(&[INVENTORY, OTHER], None);
     let at = Time(world.now);
     world.change("DataPlaneRole", "compute", |it| it.deletion_timestamp = Some(at));
@@ -675,7 +675,7 @@ fn the_set_that_a_node_had_before_it_got_a_role_is_left_to_whoever_deletes_it() 
     assert!(!released(&[INVENTORY], "another", "Deprovision"));
 }
 
-/// What may happen to hosts of a role, in any order.
+/// Events for hosts of a role, in any order.
 #[derive(Clone, Debug)]
 enum Event {
     State(usize, &'static str, u8),

@@ -1,4 +1,4 @@
-//! Nodes that come to a role, move between roles, leave, lose their role, or have none.
+//! Nodes that join a role, move between roles, leave, lose their role, or have none.
 
 use super::*;
 
@@ -47,7 +47,7 @@ impl World {
         world
     }
 
-    /// Takes a node out of the group, as it stands.
+    /// Removes a node from the group, in its present state.
     fn take_out(&mut self, name: &str) -> Arc<Node> {
         let at = self.seen.nodes.iter().position(|it| it.name_any() == name).unwrap();
         self.seen.nodes.remove(at)
@@ -88,7 +88,7 @@ fn a_node_that_is_being_deleted_is_left_as_it_is() {
     world.set_var("hello");
     let writes = world.settle();
     assert_eq!(runs(&writes), ["run install-os on n0"]);
-    // But for its inventory, which nobody else holds.
+    // Except for its inventory, which no other finalizer holds.
     let of_n1: Vec<&String> = writes.iter().filter(|it| it.contains("n1")).collect();
     assert_eq!(of_n1, ["delete ConfigMap dataplanenode-n1", "release DataPlaneNode n1"]);
 }
@@ -107,7 +107,7 @@ fn a_node_that_moves_is_deployed_only_what_its_new_role_has_beside() {
     let services: Vec<&str> = status.services.iter().map(|it| it.name.as_str()).collect();
     assert_eq!(services, ["run-os", "own"]);
     assert_eq!(status.observed_role.unwrap().name, "storage");
-    // Those that stay are not touched, and whoever comes back has lost nothing but what changed.
+    // Those that stay are unchanged, and a node that returns has lost nothing but what changed.
     assert_eq!(runs(&before.settle()), [""; 0]);
     assert_eq!(before.condition(0, "Ready"), is("True", "Ready"));
 }
@@ -118,7 +118,7 @@ fn a_node_that_moves_in_the_middle_of_a_run_begins_anew_under_its_new_role() {
     before.settle();
     let moved = before.take_out("n0");
     let mut after = World::of_role("storage", &["install-os"], vec![moved]);
-    // The scheduler lets it in when the old run has ended: both name the same address.
+    // The scheduler admits it when the old run has ended: both name the same address.
     assert_eq!(runs(&after.settle()), ["run install-os on n0"]);
     assert_eq!(after.seen.runs[0].spec.hosts[0].address, before.seen.runs[0].spec.hosts[0].address);
     assert_ne!(after.seen.runs[0].name_any(), before.seen.runs[0].name_any());
@@ -144,7 +144,7 @@ fn a_role_that_is_deleted_leaves_its_nodes_as_they_are_and_its_return_runs_nothi
     assert_eq!(world.condition(0, "InputReady"), is("False", "RoleNotFound"));
     assert_eq!(world.condition(0, "UpToDate"), is("Unknown", "RoleUnknown"));
     world.seen.role = role;
-    // Made anew under its name: another object.
+    // Recreated under its name: another object.
     Arc::make_mut(world.seen.role.as_mut().unwrap()).metadata.uid = Some("other".into());
     assert_eq!(runs(&world.settle()), [""; 0]);
     assert_eq!(world.condition(0, "UpToDate"), is("True", "UpToDate"));
@@ -155,7 +155,7 @@ fn a_role_that_is_deleted_in_the_middle_of_a_run_is_waited_for() {
     let mut world = World::new();
     world.settle();
     let role = world.seen.role.take();
-    // Its runs go with it.
+    // Its runs are deleted with it.
     world.seen.runs.clear();
     world.settle();
     assert_eq!(world.condition(0, "Ready"), is("False", "RoleNotFound"));

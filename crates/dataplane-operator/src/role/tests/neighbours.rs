@@ -1,5 +1,5 @@
-//! What stands beside a group's own: words of other operators, hosts that join, objects of equal
-//! names, and what humans leave out or add.
+//! Objects beside a group's own: conditions of other operators, hosts that join, objects of equal
+//! names, and fields that users leave out or add.
 
 use api::dataplane::NodeSet;
 

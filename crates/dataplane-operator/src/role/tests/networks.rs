@@ -1,4 +1,4 @@
-//! Network attachments that are missing, cannot be, or differ between a role and its nodes.
+//! Network attachments that are missing, not served, or differ between a role and its nodes.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Roles with more hosts than one inventory object takes.
+//! Roles with more hosts than one inventory object holds.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ const FIRST: &str = "dataplaneroles.0-compute";
 const SECOND: &str = "dataplaneroles.1-compute";
 
 impl World {
-    /// So many hosts, nothing deployed.
+    /// `count` hosts, nothing deployed.
     fn with_hosts(count: usize) -> Self {
         let mut world = Self::new();
         world.seen.nodes = (0..count).map(numbered).collect();

@@ -1,10 +1,10 @@
-//! What a group makes of a service that a human wrote wrongly, and of sources with one key.
+//! Services with invalid specs, and data sources with equal keys.
 
 use api::dataplane::Service;
 
 use super::*;
 
-/// The world, with another service in the place of `install-os`.
+/// The cluster with another service in place of `install-os`.
 fn with(spec: &Value) -> World {
     let mut world = World::new();
     let service: Service = object("OpenStackDataPlaneService", "install-os", spec);
@@ -55,7 +55,7 @@ fn of_two_sources_with_one_key_the_last_one_is_mounted_alone() {
     assert_eq!(found, [("install-os/y", false), ("install-os/x", true)]);
 }
 
-/// The world, where `run-os` needs a Secret.
+/// The cluster, where `run-os` needs a Secret.
 fn with_late_secret() -> (World, (SourceRef, Digests)) {
     let mut world = World::new();
     let spec = json!({

@@ -93,12 +93,12 @@ fn secrets_reach_the_run_in_files_of_a_secret_and_nothing_else_holds_them() {
 #[test]
 fn a_stronger_source_wins_and_the_weaker_file_lacks_the_key() {
     let mut world = world();
-    // Of the same level: variables and fields beat the list.
+    // On the same level, variables and fields take precedence over the list.
     world.set_var("plain");
     world.give(true, "role", &[("greeting", "secret"), ("ansible_user", "secret")]);
     let own = json!({ "ansibleVars": { "password": "plain" }, "ansibleUser": "cloud-admin" });
     world.node_takes(0, &own);
-    // Of the node: its list beats the role's variables.
+    // The node's list takes precedence over the role's variables.
     world.give(true, "node", &[("greeting", "of the node")]);
     world.settle();
     let files = world.files("dataplanerole-compute");
@@ -131,7 +131,7 @@ fn the_content_is_an_input_that_is_named_and_a_key_without_effect_is_none() {
         world.settle();
         assert_eq!(world.condition(0, "UpToDate"), is("True", "UpToDate"));
     }
-    // Shadowed by a variable of the same level.
+    // Overridden by a variable of the same level.
     let pairs = [("password", VALUE), ("shared", "of the role"), ("greeting", "x")];
     world.give(true, "role", &pairs);
     world.settle();
@@ -213,7 +213,7 @@ fn an_address_from_a_secret_is_refused() {
     world.give(true, "role", &[("ansible_port", "2022")]);
     world.settle();
     assert_eq!(world.condition(0, "Ready"), is("False", "HostAddressInvalid"));
-    // What the node sets itself is stronger, so there is nothing to refuse.
+    // The node's own value takes precedence, so there is no fault.
     for node in [0, 1] {
         world.node_takes(node, &json!({ "ansiblePort": 22 }));
     }

@@ -1,4 +1,4 @@
-//! What is written again when others change it, and what is told when the API server refuses it.
+//! Objects that are rewritten after others changed them, and reports of rejected writes.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn an_inventory_that_is_deleted_or_edited_by_hand_is_written_again_and_nothing_r
     world.seen.inventories.remove("dataplanenode-n0");
     assert_eq!(world.settle(), ["apply ConfigMap dataplanenode-n0"]);
     for name in ["dataplanenode-n1", "dataplanerole-compute"] {
-        // Somebody has taken a field of the data over: the hash that we wrote still stands.
+        // Another writer has taken over a field of the data: the hash that we wrote is still there.
         let left = json!({ "metadata": { "annotations": { INVENTORY_HASH: "" } } });
         world.seen.inventories.get_mut(name).unwrap().managed_fields =
             ManagedFields::applied(&left);
@@ -51,7 +51,7 @@ fn an_inventory_that_is_refused_is_told_with_everything_else_and_heals_in_one_pa
     world.writes.clear();
     world.refused_pass(is_inventory);
     assert_eq!(world.writes, [""; 0]);
-    // What is already deployed stays Ready.
+    // What is already deployed stays ready.
     world.deploy();
     world.seen.inventories.remove("dataplanenode-n1");
     world.refused_pass(is_inventory);

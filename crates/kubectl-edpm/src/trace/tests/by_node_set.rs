@@ -1,4 +1,5 @@
-//! The twelve steps on the road of a host of a node set, each in turn being the one that is missing.
+//! Tests of the twelve steps for a host of a node set, with each in turn as the one that is
+//! missing.
 
 use api::dataplane::{Deployment, HostProgress, RunState, Service};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -15,7 +16,7 @@ const SERVICE: &str = "nova-custom";
 const FILE: &str = "25-nova-extra.conf";
 const SNIPPET: &str = "[libvirt]\ncpu_models = Nehalem\n";
 
-/// The steps, as their numbers name them.
+/// The steps, in the order of their numbers.
 const STEPS: [&str; 12] = [
     "snippet",
     "generated",
@@ -31,7 +32,7 @@ const STEPS: [&str; 12] = [
     "process",
 ];
 
-/// What there is beside the world.
+/// Inputs of a trace besides the objects.
 struct Beside {
     given: Given,
     job: Job,
@@ -47,7 +48,7 @@ fn config_map(text: &str) -> Content {
     Content::of_config_map(&config_map, "openstack")
 }
 
-/// The ConfigMap has this content now.
+/// Replaces the content of the ConfigMap.
 fn give(beside: &mut Beside, content: Read<Content>) {
     beside.given.sources[1].1 = content;
 }
@@ -56,7 +57,7 @@ fn give_text(beside: &mut Beside, text: &str) {
     give(beside, Read::Found(config_map(text)));
 }
 
-/// The option has arrived at the process, and every step is known.
+/// The option is in force in the process, and every step is known.
 fn arrived() -> (World, Beside) {
     let world = testdata::node_set();
     let service: Service = testdata::only("OpenStackDataPlaneService");
@@ -249,14 +250,14 @@ fn a_deployment_of_other_services_takes_nothing_from_what_an_earlier_one_brought
     assert_eq!(with(&world, &beside, |it| open(&marks(it))), None);
 }
 
-/// Only the operator has the key by which a Secret's digest is made.
+/// Only the operator has the key of a Secret's digest.
 #[test]
 fn of_a_secret_the_node_set_tells_whether_it_has_changed_since_a_deployment_used_it() {
     let (mut world, beside) = arrived();
     let status = world.deployments[0].status.as_mut().unwrap();
     let text = status.secret_hashes.get_mut("nova-cell1-compute-config").unwrap();
     *text = "k123456:0123456789abcdef".to_owned();
-    // Else the play's own words count.
+    // Otherwise the play's report counts.
     world.runs[1].status.as_mut().unwrap().report = None;
     let text = traced(&world, &beside);
     assert!(!text.contains("changed since it used it"), "{text}");

@@ -1,4 +1,4 @@
-//! The same on the road of a service that mounts the human's ConfigMap.
+//! Tests of the steps for a service that mounts the user's ConfigMap.
 
 use api::dataplane::Service;
 use api::yaml;
@@ -11,7 +11,7 @@ use crate::options::{Content, Object};
 
 const FILE: &str = "25-nova-extra.conf";
 
-/// What there is beside the world.
+/// Inputs of a trace besides the objects.
 struct Beside {
     given: Given,
     job: Job,
@@ -29,7 +29,7 @@ fn generated() -> File {
     File::of_key(&object, "openstack", "01-nova.conf", b"[libvirt]\ncpu_mode = host-model\n")
 }
 
-/// The first host without a compute, to which its role's service has brought the option.
+/// The first host without a compute; its role's service has deployed the option.
 fn asked() -> (World, Beside) {
     let service: Service = yaml::from_str(
         "
@@ -109,7 +109,7 @@ fn content(files: Vec<File>) -> Read<Content> {
     Read::Found(Content { files, ..Content::default() })
 }
 
-/// The object of the first source has this content now.
+/// Replaces the content of the first source's object.
 fn give(beside: &mut Beside, content: Read<Content>) {
     beside.given.sources[0].1 = content;
 }

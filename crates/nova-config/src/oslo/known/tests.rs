@@ -1,4 +1,4 @@
-//! What is told of options by what a release of nova knows, case by case.
+//! The warnings on options by a release of nova, case by case.
 
 use proptest::prelude::*;
 
@@ -192,7 +192,7 @@ fn one_texts_choice_counts_for_the_others() {
     let default = Text { source: "b", text: "[neutron]\nauth_type = v3mine\n" };
     assert_eq!(conditions(&[custom], release, 9).first.len(), 1);
     let both = conditions(&[custom, default], release, 9).first;
-    // The plugin's choice is the operator's, which is told.
+    // The plugin is the operator's choice, which is reported.
     assert_eq!(
         both.iter().map(|it| it.option.as_str()).collect::<Vec<_>>(),
         ["[neutron] auth_type"]

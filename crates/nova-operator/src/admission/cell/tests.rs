@@ -1,4 +1,4 @@
-//! Requests as the API server sends them, and the conditions by which it decides whether to send one.
+//! Requests as the API server sends them, and the match conditions by which it decides to send one.
 
 use api::dataplane::Node as NodeKind;
 use kube::core::admission::AdmissionReview;
@@ -95,7 +95,7 @@ fn before_anything_was_read_a_change_is_put_off_and_what_is_new_is_judged_by_its
     assert!(!verdict.allowed && !verdict.is_untold, "{verdict:?}");
 }
 
-/// What the API server makes of a condition; an error of it would refuse the update.
+/// Evaluates a match condition like the API server; an error would reject the update.
 fn holds(condition: &str, old: &Value, new: &Value) -> bool {
     let program = Program::compile(condition).unwrap();
     let mut context = Context::default();
@@ -141,7 +141,7 @@ fn all_other_changes_pass_without_a_question() {
         change(&mut new);
         assert!(!holds(NODE_CHANGES, &old, &new) && !holds(ROLE_CHANGES, &old, &new), "{new}");
     }
-    // Neither annotations nor a spec: nothing to ask, and no error.
+    // Neither annotations nor a spec: no request, and no error.
     let bare = json!({ "metadata": { "name": "n0" } });
     assert!(!holds(NODE_CHANGES, &bare, &bare) && !holds(ROLE_CHANGES, &bare, &bare));
 }

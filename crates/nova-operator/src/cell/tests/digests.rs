@@ -1,4 +1,4 @@
-//! Digests of a cell's Secrets: keyed in its status, and an upgrade or a lost key makes nothing behind.
+//! Digests of a cell's Secrets: keyed in its status; an upgrade or a lost key outdates no compute.
 
 use operator_core::keyed::{KEY_LOST, changed};
 use operator_core::{hash, upstream_hash};
@@ -15,7 +15,7 @@ fn keyed(seen: &mut Observed, keys: &Keys) {
     seen.keys = keys.clone();
 }
 
-/// A cell at rest whose computes were deployed with what it gives.
+/// A settled cell whose computes were deployed with its current inputs.
 fn at_rest(keys: &Keys) -> Observed {
     let mut seen = seen();
     keyed(&mut seen, keys);
@@ -50,7 +50,7 @@ fn an_upgrade_to_keyed_digests_leaves_a_cell_and_its_computes_as_they_are() {
     assert_eq!(up_to_date(&seen), Some(1));
     let tried = seen.cell.status.as_ref().unwrap().hash[CREDENTIALS].clone();
     assert!(inputs::short(&present(&seen)).is(&tried), "no compute waits for a login");
-    // What is written for another reason has them keyed.
+    // The next write for another reason has them keyed.
     *Arc::make_mut(&mut seen.cell).metadata.generation.as_mut().unwrap() += 1;
     assert!(pass(&mut seen));
     assert!(!pass(&mut seen));
@@ -58,7 +58,7 @@ fn an_upgrade_to_keyed_digests_leaves_a_cell_and_its_computes_as_they_are() {
     assert!(status.hash.values().all(|it| it.starts_with('k') && it.contains(':')), "{status:?}");
     let rendered = &seen.rendered.as_ref().unwrap().hash;
     assert_eq!(status.hash.get("nova-cell1-compute-config"), Some(rendered));
-    // Another password is seen.
+    // A changed password is noticed.
     let deployed = &seen.computes[0].status.as_ref().unwrap().deployed_inputs;
     assert_eq!(changed(deployed, &present(&seen)), [""; 0]);
     seen.secret = secret("nova-cell1", &[("ServicePassword", "another")]);
@@ -84,7 +84,7 @@ fn a_lost_key_of_a_cell_is_told_once_and_leaves_its_computes_up_to_date() {
     assert_eq!(up_to_date(&seen), Some(1));
 }
 
-/// The digest that a release without keys published of the files.
+/// The digest of the files that a release without keys published.
 #[test]
 fn what_a_release_without_keys_published_of_a_cells_files_is_known() {
     let seen = at_rest(&Keys::default());

@@ -1,4 +1,4 @@
-//! A cell that has computes stays, and remembers what those that went have left in nova.
+//! A cell with computes is held, and records what removed computes leave in nova.
 
 use api::nova::Leftover;
 use api::nova::cell::LEFTOVERS;
@@ -10,7 +10,7 @@ fn time(seconds: usize) -> String {
     Timestamp::from_second(i64::try_from(seconds).unwrap()).unwrap().to_string()
 }
 
-/// A compute that is being deleted, and whose host was done with at that second.
+/// A compute that is being deleted, and whose host cleanup ended at that second.
 fn done(name: &str, seconds: usize) -> Arc<ExternalCompute> {
     let mut compute = compute(name);
     let it = Arc::make_mut(&mut compute);
@@ -23,7 +23,7 @@ fn done(name: &str, seconds: usize) -> Arc<ExternalCompute> {
     compute
 }
 
-/// The world after the status and the files were written.
+/// The state after the status and the files were written.
 fn settled(mut seen: Observed) -> Observed {
     let plan = recorded(decide(&seen, Timestamp::UNIX_EPOCH));
     let (status, applied) = written(&plan);
@@ -121,7 +121,7 @@ fn the_list_is_bounded_and_every_compute_that_waits_gets_its_turn() {
         seen = settled(seen);
         let listed: Vec<String> = leftovers(&seen).into_iter().map(str::to_owned).collect();
         assert!(listed.len() <= LEFTOVERS);
-        // Those that are listed go.
+        // The recorded computes are removed.
         let before = seen.computes.len();
         seen.computes.retain(|it| !listed.contains(&format!("{}.example.org", it.name_any())));
         assert!(seen.computes.len() < before, "nobody gets on");

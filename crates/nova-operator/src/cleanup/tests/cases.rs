@@ -1,11 +1,11 @@
-//! The ways in which a compute goes.
+//! The ways in which a compute is deleted.
 
 use nova_config::annotations::ALLOW_REMOVAL;
 
 use super::*;
 use crate::finalizers;
 
-/// What is written from the end of the clean-up on, where the node goes too; sorted.
+/// The writes after the end of the cleanup when the node is deleted too; sorted.
 const END: [&str; 8] = [
     "delete run",
     "release cell",
@@ -139,7 +139,7 @@ fn in_a_namespace_that_goes_everything_is_released_at_once_and_no_host_is_touche
 #[test]
 fn a_node_made_again_under_its_name_waits_for_the_old_compute_to_go() {
     let mut world = World::new();
-    // Somebody took the finalizers off, and the node was made again before anybody looked.
+    // A user removed the finalizers, and the node was recreated before any reconciliation.
     world.node = Some(node("uid-again", "192.0.2.7"));
     world.collect();
     let writes = world.settle();
@@ -156,11 +156,11 @@ fn a_node_made_again_under_its_name_waits_for_the_old_compute_to_go() {
 #[test]
 fn an_operator_that_was_down_meanwhile_does_the_same_a_little_later() {
     let mut world = World::new();
-    // Nobody decides anything: the node is deleted, and Kubernetes does its part.
+    // No controller runs: the node is deleted, and Kubernetes does its part.
     world.delete_node(true);
     world.wait(600);
     world.settle();
-    // The run ends while the operator is down once more.
+    // The run ends while the operator is down again.
     world.end("Ok");
     world.wait(600);
     world.settle();
@@ -188,7 +188,7 @@ fn a_compute_waits_until_its_cell_remembers_what_it_leaves() {
     world.delete_node(false);
     world.settle();
     world.end("Ok");
-    // The cell's own controller is late, or its write is refused.
+    // The cell's controller is late, or its write is rejected.
     for _ in 0..9 {
         let creation =
             world.creation().map(|it| recorded(compute_lifecycle::decide(&it, world.now)));
@@ -225,7 +225,7 @@ fn whatever_its_node_asks_for_meanwhile_a_compute_goes() {
 #[test]
 fn a_node_that_only_others_hold_keeps_no_compute() {
     let mut world = World::new();
-    // Somebody took ours off.
+    // A user removed our finalizer.
     world.change("node", |it| it.finalizers = Some(vec![INVENTORY.into(), "example.org/x".into()]));
     world.delete_node(false);
     world.settle();
@@ -254,7 +254,7 @@ fn a_foreign_cell_is_never_written_and_its_node_remembers_what_is_left() {
     }
     assert_eq!(world.cell, before);
     assert!(world.events.contains(&"node LeftInNova".to_owned()), "{:?}", world.events);
-    // Until the node gets another compute, or goes.
+    // Until the node gets another compute, or is deleted.
     assert_eq!(world.settle(), [""; 0]);
     world.wait(1);
     let annotations = world.node.as_mut().unwrap().annotations_mut();

@@ -1,4 +1,4 @@
-//! What is done on the host of a compute that goes, and for how long it is tried.
+//! The cleanup of a host, and how often it is attempted.
 
 use api::dataplane::{RunState, ServiceRun};
 use nova_config::annotations::SKIP_CLEANUP;
@@ -88,7 +88,7 @@ fn a_compute_that_never_touched_its_host_goes_at_once_and_leaves_nothing() {
     assert!(world.node.is_none() && world.leftovers().is_empty());
 }
 
-/// The compute as it stands while the service before nova-compute fails on its host.
+/// The compute while the service before nova-compute fails on its host.
 fn before_nova(world: &mut World) {
     let status = json!({
         "hostName": "n0.example.org",
@@ -125,7 +125,7 @@ fn a_host_on_which_nova_compute_may_have_been_started_is_cleaned() {
             let run = own_run(it, "nova-n0", true);
             it.runs.push(run);
         },
-        // Of a chain that goes on only the first run is recorded.
+        // While a service sequence is in progress, only its first run is recorded.
         |it| record(it, 0).state = RunState::Running,
         |it| record(it, 1).attempt = 2,
     ];
@@ -200,7 +200,7 @@ fn a_host_that_nobody_can_reach_any_more_is_told_and_keeps_nothing() {
         let mut world = World::new();
         world.delete("compute", "n0");
         change(&mut world);
-        // One controller alone, so that the compute is still there to be read.
+        // Only one controller runs, so that the compute can still be read.
         let plan = recorded(compute::decide(&world.ending().unwrap(), world.now));
         world.take_all(&plan.steps);
         assert_eq!(reason(&world, "HostCleaned"), "HostNotCleaned");

@@ -1,4 +1,4 @@
-//! What runs again and what does not: after a restart, after a failure, once a wait is over.
+//! What runs again and what does not: after a restart, after a failure, after a wait.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -60,7 +60,7 @@ fn where_a_compute_was_deployed_stays_recorded_until_an_attempt_begins_elsewhere
     world.compute().spec.deploy = Some(true);
     world.settle();
     assert_eq!((world.n_runs(), address(&world).as_str()), (1, new));
-    // A run that is under way goes where it was sent.
+    // A running run keeps the address that it was created with.
     world.node().status.as_mut().unwrap().address = Some(old.into());
     world.settle();
     assert_eq!((world.n_runs(), address(&world).as_str()), (1, new));
@@ -70,14 +70,14 @@ fn where_a_compute_was_deployed_stays_recorded_until_an_attempt_begins_elsewhere
 fn a_compute_whose_deployment_went_elsewhere_than_the_record_says_is_not_called_cleaned() {
     let mut world = World::deployed();
     assert!(told_at_its_end(&world).contains("is being stopped"), "where it went is cleaned");
-    // As versions before kept it, and as an attempt that failed leaves it.
+    // As earlier versions recorded it, and as a failed attempt leaves it.
     world.compute().status.as_mut().unwrap().address = Some("192.0.2.8:22".into());
     world.node().status.as_mut().unwrap().address = Some("192.0.2.8:22".into());
     let told = told_at_its_end(&world);
     assert!(told.contains("its last complete deployment did not go to 192.0.2.8:22"), "{told}");
 }
 
-/// What a compute that runs nothing more says once it is deleted.
+/// The condition of a compute that runs nothing more, once it is deleted.
 fn told_at_its_end(world: &World) -> String {
     let mut going = world.seen.clone();
     Arc::make_mut(&mut going.compute).metadata.deletion_timestamp = Some(Time(world.now));

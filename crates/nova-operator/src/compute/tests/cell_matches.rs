@@ -1,10 +1,10 @@
-//! A compute whose node asks for another cell, and one whose role or cell is not there.
+//! A compute whose node requests another cell, and one whose role or cell does not exist.
 
 use nova_config::annotations::{CELL, DEFAULT_CONFIG};
 
 use super::*;
 
-/// A deployed compute that its node owns, and whose node says that.
+/// A deployed compute that its node owns, with that annotation on the node.
 fn asked(cell: Option<&str>) -> World {
     let mut world = World::deployed();
     let owner = json!({

@@ -1,4 +1,4 @@
-//! Digests of what Secrets hold: keyed wherever they stand, and an upgrade or a lost key runs nothing.
+//! Digests of Secret contents: keyed everywhere; an upgrade or a lost key runs nothing.
 
 use operator_core::hash;
 use operator_core::keyed::KEY_LOST;
@@ -30,7 +30,8 @@ impl World {
         self.seen.message_bus = content("transport_url", URL);
     }
 
-    /// Everything that others can read of the compute, its runs and the metadata of its Secret.
+    /// Everything that other users can read of the compute, its runs and the metadata of its
+    /// Secret.
     fn visible(&self) -> String {
         let rendered = self.seen.rendered.as_ref().unwrap();
         let runs: Vec<&AnsibleEe> = self.seen.runs.iter().map(|it| &**it).collect();
@@ -42,7 +43,7 @@ impl World {
         )
     }
 
-    /// The begins of plain digests over secrets that others can read.
+    /// Prefixes of plain digests of secrets that others could read.
     fn plain(&self) -> Vec<String> {
         let mut digests = Vec::new();
         for value in [PASSWORD, URL] {
@@ -74,7 +75,7 @@ impl World {
         *self.compute().metadata.generation.as_mut().unwrap() += 1;
     }
 
-    /// Passes until nothing is written any more; what was told.
+    /// Reconciles until nothing is written; returns the Events.
     fn told(&mut self) -> Vec<EventDraft> {
         let mut all = Vec::new();
         loop {
@@ -110,12 +111,12 @@ fn an_upgrade_to_keyed_digests_writes_nothing_and_runs_nothing() {
     let mut world = World::deployed().keyed(&keys(b"key", &[]));
     assert!(world.is_plain());
     assert_eq!(world.settle(), [""; 0]);
-    // What is written for another reason has them keyed.
+    // The next write for another reason has them keyed.
     world.touch();
     assert_eq!(world.settle(), ["files", "status"]);
     assert_eq!(world.plain(), [""; 0]);
     assert_eq!((world.n_runs(), world.reason("UpToDate")), (0, "UpToDate".to_owned()));
-    // A changed password is seen before and after.
+    // A changed password is noticed before and after.
     for mut world in [world, World::deployed()] {
         world.read(&keys(b"key", &[]), "another");
         assert!(world.settle().contains(&"run nova".to_owned()));
@@ -133,7 +134,7 @@ fn an_upgrade_that_leaves_plain_digests_can_be_taken_back_without_a_run() {
     let before = digests(&world);
     for keys in [keys(b"key", &[]).keeping_unkeyed(), Keys::default()] {
         world = world.keyed(&keys);
-        // The files' digests are nobody's inputs: who made them anew has keyed them.
+        // The digests of the files are no inputs: new files have keyed digests.
         world.seen.rendered = None;
         world.touch();
         assert_eq!(world.settle(), ["files", "status"]);
@@ -142,7 +143,7 @@ fn an_upgrade_that_leaves_plain_digests_can_be_taken_back_without_a_run() {
     let mut world = world.keyed(&keys(b"key", &[]).keeping_unkeyed());
     world.touch();
     assert_eq!(world.settle(), ["status"], "plain files stay too");
-    // The next upgrade finds the key that the first one left, and may renew them.
+    // The next upgrade finds the key of the first one, and may renew them.
     let mut world = world.keyed(&keys(b"key", &[]));
     world.touch();
     assert_eq!(world.settle(), ["files", "status"]);
@@ -156,7 +157,8 @@ fn an_upgrade_in_the_middle_of_a_deployment_goes_on_with_its_runs() {
         for result in ["Ok", "Failed"] {
             let mut world = World::new();
             let mut n_steps = 0;
-            // Ends of runs and passes alternate; the upgrade comes after so many of them.
+            // Ends of runs and reconciliations alternate; the upgrade follows after so many of
+            // them.
             for _ in 0..4 {
                 for is_end in [false, true] {
                     if n_steps == n_before {
@@ -181,7 +183,7 @@ fn an_upgrade_in_the_middle_of_a_deployment_goes_on_with_its_runs() {
                     "{n_before}"
                 );
             } else {
-                // Each service has run at most once: what failed waits for a human.
+                // Each service has run at most once: a failed one waits for the user.
                 assert!(world.n_runs() <= 3, "{:?}", world.writes);
             }
         }
@@ -199,7 +201,7 @@ fn a_rotated_key_runs_nothing_and_the_next_write_has_the_new_one() {
     world.seen.runs.clear();
     assert_eq!(world.settle(), ["files", "status"]);
     assert!(!world.visible().contains(&id(&old)) && world.visible().contains(&id(&new)));
-    // The old one is not needed any more.
+    // The old key is not needed any more.
     let mut world = world.keyed(&keys(b"new", &[]));
     assert_eq!((world.settle(), world.n_runs()), (vec![], 0));
 }
@@ -214,7 +216,7 @@ fn a_lost_key_runs_nothing_and_is_told_once() {
     assert!(told[0].note.contains("novaexternalcompute/n0"), "{}", told[0].note);
     assert_eq!(world.told(), []);
     assert_eq!((world.n_runs(), world.reason("UpToDate")), (0, "UpToDate".to_owned()));
-    // From then on changes are seen again.
+    // From then on changes are noticed again.
     world.read(&keys(b"new", &[]), "another");
     assert!(world.settle().contains(&"run nova".to_owned()));
 }

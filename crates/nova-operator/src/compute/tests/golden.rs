@@ -1,5 +1,5 @@
-//! Hashes as the releases before have written them into statuses: another value here would deploy
-//! every compute again, or call it out of date, after an upgrade.
+//! Hashes as earlier releases recorded them in statuses: another value here would redeploy every
+//! compute after an upgrade, or report it as outdated.
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn the_hashes_of_the_same_inputs_never_change() {
     assert_eq!(hashes(World::new()), expected);
 }
 
-/// Every field and key that is an input, those that the release before had.
+/// Every field and key that is an input, as in the previous release.
 #[test]
 fn the_hashes_of_a_compute_with_every_input_are_those_of_the_release_before() {
     let mut world = World::new();

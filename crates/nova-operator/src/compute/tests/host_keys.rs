@@ -1,4 +1,4 @@
-//! The key by which a host is known: its node tells, and a new one needs a human here too.
+//! The host key: the node publishes it, and the user must accept a new one here too.
 
 use operator_core::run_engine::host_key::ACCEPT;
 use operator_core::run_engine::ssh_secret::KNOWN_HOSTS;
@@ -11,7 +11,7 @@ const FINGERPRINT: &str = "SHA256:we3NhHv6qoWDZyJEgGkUdR8Wt3uFq2IQZFuEdYnEPQg";
 const OTHER: &str = "SHA256:qfjns8u+mffg5thVDh//jqSmjYPM9ckImYjORFeaUdc";
 
 impl World {
-    /// A node whose host's key was learned, and an ssh Secret that knows no hosts.
+    /// A node whose host key was learned, and an ssh Secret without known hosts.
     fn learned() -> Self {
         let mut world = Self::new();
         world.node().status.as_mut().unwrap().host_key = Some(KEY.into());
@@ -59,7 +59,7 @@ fn a_changed_key_is_told_with_the_nodes_command_and_tried_at_once_when_it_is_acc
     world.node().annotations_mut().insert(ACCEPT.into(), OTHER.into());
     assert!(world.settle().contains(&"run libvirt".to_owned()));
     assert_eq!(world.host()["scanHostKey"], json!({ "fingerprint": OTHER }));
-    // It is refused again: the pause holds, and then the key is asked for to tell it.
+    // It is rejected again: after the pause, a scan fetches the key to report it.
     world.end("HostKeyMismatch");
     world.settle();
     assert_eq!(world.settle(), [""; 0]);

@@ -1,4 +1,4 @@
-//! What phase 0 gives to the runs of a compute, and what keeps them from running.
+//! What phase 0 adds to the runs of a compute, and what keeps them from running.
 
 use super::*;
 use crate::conflicting_service::ConflictingService;
@@ -57,6 +57,6 @@ fn the_nodes_variables_from_secrets_are_mounted_beside_its_inventory() {
     assert_eq!(paths, [format!("{folder}/group_vars/all"), format!("{folder}/host_vars")]);
     assert!(spec.contains(r#""secretName":"dataplanenode-n0""#), "{spec}");
     assert_eq!(mounts_of_a_run("dataplanenode-n0", None).1, [""; 0]);
-    // An inventory of the human's own comes with what they mount themselves.
+    // A user's own inventory comes with mounts of the user's own.
     assert_eq!(mounts_of_a_run("mine", Some("dataplanenode-n0")).1, [""; 0]);
 }

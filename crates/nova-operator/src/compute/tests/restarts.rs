@@ -1,8 +1,8 @@
-//! When nova-compute starts again although its files and its image are what they were.
+//! When nova-compute restarts although its files and its image are unchanged.
 
 use super::*;
 
-/// Whether the last run of nova starts it again.
+/// Whether the last run of nova restarts it.
 fn restarts(world: &World) -> bool {
     let is_nova = |it: &&Arc<AnsibleEe>| it.labels()["edpm.openstack.org/service"] == "nova";
     let run = world.seen.runs.iter().rfind(is_nova).unwrap();

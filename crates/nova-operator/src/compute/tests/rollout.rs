@@ -1,4 +1,4 @@
-//! Rollouts over many computes of one role, each looked at only when its queue would say so.
+//! Rollouts over many computes of one role, each reconciled only when its queue contains it.
 
 use std::collections::BTreeSet;
 
@@ -11,12 +11,12 @@ use crate::cell::credentials::of_cell;
 use crate::rollout_coordinator::RolloutCoordinator;
 use crate::shared_caches::SharedCaches;
 
-/// The computes of one role, with the real caches and the real register of peers.
+/// The computes of one role, with the real caches and the real rollout coordinator.
 pub(super) struct Fleet {
     pub(super) shared_caches: SharedCaches,
     pub(super) coordinator: RolloutCoordinator,
     pub(super) worlds: BTreeMap<String, World>,
-    /// Who is to be looked at.
+    /// The computes to reconcile.
     pub(super) queue: BTreeSet<String>,
     pub(super) n_passes: usize,
     pub(super) max: Option<IntOrString>,
@@ -59,7 +59,7 @@ impl Fleet {
         self.written(&name);
     }
 
-    /// What follows a write: the caches have it, and whom it concerns is woken.
+    /// What follows a write: the caches contain it, and the affected computes are enqueued.
     pub(super) fn written(&mut self, name: &str) {
         let compute = &self.worlds[name].seen.compute;
         absorb(&*self.shared_caches.computes, &**compute);
@@ -68,7 +68,7 @@ impl Fleet {
         self.queue.insert(name.to_owned());
     }
 
-    /// The register of an operator that was started again.
+    /// The coordinator of a restarted operator.
     pub(super) fn restart(&mut self) {
         self.coordinator = RolloutCoordinator::new(self.shared_caches.clone());
         for name in self.worlds.keys() {
@@ -77,7 +77,7 @@ impl Fleet {
         }
     }
 
-    /// Another password of the message bus: all computes of the cell are woken.
+    /// Another password of the message bus: all computes of the cell are enqueued.
     pub(super) fn rotate(&mut self, password: &str) {
         let url = format!("rabbit://nova:{password}@192.0.2.2/v");
         for (name, world) in &mut self.worlds {
@@ -86,7 +86,7 @@ impl Fleet {
         }
     }
 
-    /// One pass; without `runs` the process ends before it has made one.
+    /// One reconciliation; without `runs` the process ends before it has created one.
     pub(super) async fn pass(&mut self, name: &str, runs: bool) {
         self.n_passes += 1;
         let world = self.worlds.get_mut(name).unwrap();
@@ -100,11 +100,11 @@ impl Fleet {
         if has_written {
             self.written(name);
         }
-        // Given back once what was decided is in the caches.
+        // Released once the decision is in the caches.
         self.worlds.get_mut(name).unwrap().seen.slot = RolloutSlot::Free;
     }
 
-    /// Passes until nobody is woken any more, never with more than `most` that are not ready.
+    /// Reconciles until the queue is empty, never with more than `most` that are not ready.
     pub(super) async fn settle(&mut self, most: usize) {
         while let Some(name) = self.queue.pop_first() {
             self.pass(&name, true).await;
@@ -113,7 +113,7 @@ impl Fleet {
         }
     }
 
-    /// Ends the run of each compute that has one, with success unless it is named here.
+    /// Ends the running run of each compute, successfully unless it is named here.
     pub(super) fn finish(&mut self, failing: &[&str]) {
         for (name, world) in &mut self.worlds {
             if world.seen.runs.iter().any(is_open) {
@@ -140,7 +140,7 @@ impl Fleet {
         self.worlds[name].condition("UpToDate").message
     }
 
-    /// Ends runs and settles until all use the present inputs; in how many rounds.
+    /// Ends runs and settles until all use the current inputs; returns the number of rounds.
     pub(super) async fn complete(&mut self, most: usize) -> usize {
         for round in 0..100 {
             self.settle(most).await;
@@ -159,7 +159,7 @@ async fn a_rotation_over_a_hundred_computes_disturbs_at_most_its_share_at_once()
     fleet.settle(0).await;
     fleet.n_passes = 0;
     fleet.rotate("second");
-    // Ten shares of two runs each: nova, and the question whether it has registered.
+    // Ten batches of two runs each: nova, and the registration check.
     assert_eq!(fleet.complete(10).await, 20);
     assert!(fleet.n_passes <= 1_000, "{} passes: who waits is woken too often", fleet.n_passes);
     for world in fleet.worlds.values() {
@@ -188,7 +188,7 @@ async fn a_bad_change_on_fifty_computes_stops_by_itself_at_a_fifth_of_them() {
     ] {
         assert!(message.contains(words), "{message}");
     }
-    // Each of those that wait is told once that they have all failed, and not of one after the other.
+    // Each waiting compute reports once that all have failed, and not one failure after another.
     assert!(fleet.n_passes <= 500, "{} passes", fleet.n_passes);
     fleet.rotate("mended");
     fleet.settle(10).await;
@@ -223,7 +223,7 @@ async fn a_compute_that_waits_for_its_turn_stays_ready_and_says_so() {
         assert!(told.message.contains(words), "{}", told.message);
     }
     assert_eq!(waiting.reason("DeploymentReady"), "Deployed");
-    // Its files are rendered, and no run brings them to the host yet.
+    // Its files are rendered, and no run has copied them to the host yet.
     assert!(waiting.files["01-nova.conf"].contains("second"));
     assert_eq!(waiting.n_runs(), 0);
 }
@@ -235,7 +235,7 @@ async fn a_failure_pauses_the_others_by_name_until_it_is_mended() {
     fleet.settle(2).await;
     fleet.finish(&["n001"]);
     fleet.settle(2).await;
-    // What has begun is brought to its end.
+    // A deployment that has started is completed.
     fleet.finish(&[]);
     fleet.settle(2).await;
     assert_eq!(fleet.not_ready(), ["n001"]);
@@ -301,7 +301,7 @@ async fn a_second_rotation_in_the_middle_reaches_all_under_the_same_limit() {
 async fn a_restart_in_the_middle_begins_with_no_compute_too_many() {
     let mut fleet = Fleet::new(6, IntOrString::Int(2), false);
     fleet.rotate("second");
-    // Attempts are recorded, and the process ends before it could make their runs.
+    // Attempts are recorded, and the process ends before it could create their runs.
     for name in fleet.queue.clone() {
         fleet.pass(&name, false).await;
     }
@@ -349,7 +349,7 @@ fn credentials_reach_no_host_before_the_cell_has_logged_in_with_them() {
     let bus = content(&[("transport_url", "rabbit://nova:mistyped@192.0.2.2/v")]);
     world.seen.message_bus = Some(bus);
     assert_eq!(world.settle(), Vec::<String>::new(), "all stays as it was");
-    // It has, and the message bus refuses them.
+    // It has, and the message bus rejects them.
     tell(&mut world);
     world.cell().status.as_mut().unwrap().conditions =
         serde_json::from_value(ready("False")).unwrap();
@@ -410,7 +410,8 @@ async fn a_compute_that_cannot_begin_what_is_recorded_holds_no_place() {
     let mut fleet = Fleet::new(3, None, false);
     fleet.settle(0).await;
     fleet.rotate("second");
-    // The attempt is recorded, the process ends before it can make the run, and the node goes.
+    // The attempt is recorded, the process ends before it can create the run, and the node is
+    // removed.
     fleet.pass("n000", false).await;
     let world = fleet.worlds.get_mut("n000").unwrap();
     world.node().status.as_mut().unwrap().conditions =

@@ -1,4 +1,4 @@
-//! Many computes of one role that have failed: how many of them are tried at once.
+//! Many failed computes of one role: how many of them are retried at once.
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use operator_core::object_key::Key;
@@ -8,8 +8,8 @@ use super::*;
 use crate::compute::blocked_rollout::BlockedRollout;
 
 impl Fleet {
-    /// Fifty computes in service, on all of which a change has ended so, under a limit that was taken
-    /// back to a fifth since.
+    /// Fifty computes in service, on all of which a change has ended with `result`, under a limit
+    /// that was reset to a fifth since.
     async fn failed(result: &'static str) -> Self {
         let mut fleet = Self::new(50, IntOrString::String("100%".into()), false);
         fleet.settle(0).await;
@@ -23,7 +23,7 @@ impl Fleet {
         fleet
     }
 
-    /// The role says nothing more of how many: a fifth of them.
+    /// The role sets no limit any more: a fifth of the computes.
     fn unset_limit(&mut self) {
         self.max = None;
         self.with_nodes(|node| node.status.as_mut().unwrap().max_unavailable = None);
@@ -52,7 +52,7 @@ impl Fleet {
         self.worlds.keys().filter(is_at_work).cloned().collect()
     }
 
-    /// Passes until nobody is woken any more, never with more than `most` runs.
+    /// Reconciles until the queue is empty, never with more than `most` runs.
     async fn settle_tries(&mut self, most: usize) {
         while let Some(name) = self.queue.pop_first() {
             self.pass(&name, true).await;
@@ -61,7 +61,7 @@ impl Fleet {
         }
     }
 
-    /// Time passes, and everybody looks again.
+    /// Time passes, and every compute is reconciled again.
     fn sleep(&mut self, seconds: i64) {
         for (name, world) in &mut self.worlds {
             world.now = world.now.saturating_add(SignedDuration::from_secs(seconds)).unwrap();
@@ -89,7 +89,7 @@ async fn of_many_computes_that_failed_no_more_are_tried_at_once_than_may_be_out_
         assert!(message.contains(words), "{message}");
     }
     assert_eq!(fleet.worlds["n030"].reason("Ready"), "WaitingForTurn");
-    // What is corrected meanwhile waits as well, and goes to whoever is next.
+    // A compute that is corrected meanwhile waits as well, and the next one gets the correction.
     fleet.rotate("mended");
     fleet.settle_tries(10).await;
     fleet.n_passes = 0;
@@ -122,7 +122,7 @@ async fn computes_that_fail_again_and_again_keep_no_other_from_healing() {
     assert_eq!(fleet.not_ready(), ["n000", "n001", "n002", "n003", "n004"]);
 }
 
-/// What a compute sees that has to wait.
+/// The observed state of a compute that has to wait.
 async fn held(fleet: &Fleet, name: &str) -> Observed {
     let mut seen = fleet.worlds[name].seen.clone();
     seen.slot = fleet.coordinator.turn(&seen.compute, seen.node.as_deref()).await;
@@ -167,7 +167,7 @@ async fn a_compute_that_failed_alone_is_tried_at_once_and_as_often_as_it_is_aske
 async fn tries_that_are_recorded_are_counted_after_a_restart() {
     let mut fleet = Fleet::failed("Failed").await;
     fleet.rotate("mended");
-    // Attempts are recorded, and the process ends before it could make their runs.
+    // Attempts are recorded, and the process ends before it could create their runs.
     for name in fleet.queue.clone() {
         fleet.pass(&name, false).await;
     }
@@ -187,7 +187,7 @@ async fn a_try_that_nothing_comes_of_goes_to_another_compute_and_is_counted_anew
     }
     fleet.rotate("mended");
     fleet.settle_tries(10).await;
-    // Their runs wait when their nodes are ready no more: they are withdrawn.
+    // Their runs are queued when their nodes stop being ready: they are withdrawn.
     let set = |fleet: &mut Fleet, status: &str| {
         fleet.with_nodes(|node| {
             if node.name_any().as_str() < "n010" {
@@ -209,7 +209,7 @@ async fn a_try_that_nothing_comes_of_goes_to_another_compute_and_is_counted_anew
     }
     set(&mut fleet, "True");
     fleet.settle_tries(10).await;
-    // A look more changes nothing: they wait for their turn.
+    // Another reconciliation changes nothing: they wait for a slot.
     fleet.sleep(1);
     fleet.settle_tries(10).await;
     for _ in 0..30 {

@@ -1,10 +1,11 @@
-//! An edit that is to be deployed and cannot be: the compute is not Ready at it, whatever it was.
+//! A change that has to be deployed but cannot be: the compute is not Ready, whatever it was
+//! before.
 
 use super::*;
 
 type Change = fn(&mut World);
 
-/// What goes missing, and the reason that `Ready` gives once there is an edit.
+/// What goes missing, and the reason of `Ready` once there is a change.
 const LOSSES: [(Change, &str); 5] = [
     (|it| it.seen.ssh = None, "SshSecretNotFound"),
     (|it| it.seen.cell_secret = None, "SecretNotFound"),
@@ -28,7 +29,7 @@ fn an_edit_that_cannot_be_deployed_is_never_ready_and_what_went_missing_before_i
         let ready = world.condition("Ready");
         assert_eq!((ready.status, ready.reason.as_str()), (ConditionStatus::False, reason));
         assert_eq!(ready.observed_generation, world.seen.compute.metadata.generation);
-        // It does not wear off, and heals with one deployment of the edit.
+        // It stays so, and one deployment of the change corrects it.
         assert_eq!(world.settle(), Vec::<String>::new());
         let compute = Arc::clone(&world.seen.compute);
         let (rendered, runs) = (world.seen.rendered.clone(), world.seen.runs.clone());

@@ -1,4 +1,5 @@
-//! What is written again when others change it, and what is told when the API server refuses it.
+//! What is written again after others changed it, and what is reported when the API server rejects
+//! it.
 
 use operator_core::rejected_write::RejectedWrite;
 
@@ -6,7 +7,7 @@ use super::super::decide::refused;
 use super::*;
 
 impl World {
-    /// One pass in which the API server refuses what `refuses` picks.
+    /// One reconciliation in which the API server rejects the steps that `refuses` selects.
     fn refused_pass(&mut self, refuses: impl Fn(&Step) -> bool, words: &str) {
         let plan = recorded(decide(&self.seen, self.now));
         let at = plan.steps.iter().position(refuses).unwrap();

@@ -1,11 +1,11 @@
-//! What becomes of a compute whose node asks for another cell, or for none.
+//! What happens to a compute whose node requests another cell, or none.
 
 use nova_config::annotations::ALLOW_REMOVAL;
 use operator_core::plan::Step;
 
 use super::*;
 
-/// A compute that has run, with a human's configuration.
+/// A compute that has run, with a user's configuration.
 fn ran(cell: &str) -> ExternalCompute {
     let mut compute = made(cell);
     compute.spec.custom_service_config = Some("[libvirt]".into());
@@ -21,7 +21,7 @@ fn node_of(seen: &mut Observed) -> &mut Node {
     Arc::make_mut(&mut seen.node)
 }
 
-/// What the node published since: `deploy`, which its compute follows.
+/// The node publishes another `deploy`, which its compute follows.
 fn deploys(seen: &mut Observed) {
     let status = json!({ "deploy": true, "observedRole": observed_role() });
     node_of(seen).status = Some(serde_json::from_value(status).unwrap());
@@ -114,7 +114,7 @@ fn a_compute_goes_only_with_permission() {
         assert_eq!(writes, ["delete at any"]);
         assert_eq!(reason(condition.as_ref()), "ComputeTerminating");
     }
-    // Permission to go is none to move.
+    // The permission to delete is no permission to move.
     let mut seen = with(Some("nova-cell2"), ran("nova-cell1"));
     node_of(&mut seen).annotations_mut().insert(ALLOW_REMOVAL.into(), "true".into());
     let (writes, condition) = judged(&seen);
@@ -151,11 +151,11 @@ fn a_role_that_is_deleted_changes_no_compute() {
         assert_eq!((writes, condition.reason.as_str()), (vec![], "RoleNotFound"));
         assert!(condition.message.contains("OpenStackDataPlaneRole compute"), "{condition:?}");
     }
-    // One that never ran stays too: the role may be on its way back.
+    // A compute that never ran stays too: the role may be about to be restored.
     let fresh = Observed { role: None, ..with(None, made("nova-cell1")) };
     let (writes, condition) = judged(&fresh);
     assert_eq!((writes, reason(condition.as_ref())), (vec![], "RoleNotFound"));
-    // What the node itself says still counts.
+    // The node's own annotation still counts.
     let moved = Observed { role: None, ..with(Some("nova-cell2"), ran("nova-cell1")) };
     assert_eq!(reason(judged(&moved).1.as_ref()), "CellMismatch");
     // Without a compute there is nothing to keep.
@@ -169,7 +169,7 @@ fn what_a_node_publishes_without_its_role_is_not_followed() {
     compute.spec.deploy = Some(true);
     compute.spec.ssh_key_secret_name = Some("key".into());
     let mut seen = with(Some("nova-cell1"), compute);
-    // Its controller knows already that the role is gone, or not yet that it is back.
+    // The node's controller knows already that the role is gone, or not yet that it is back.
     node_of(&mut seen).status = Some(serde_json::from_value(json!({ "deploy": false })).unwrap());
     assert_eq!(judged(&seen).0, Vec::<String>::new());
     node_of(&mut seen).spec.role = None;

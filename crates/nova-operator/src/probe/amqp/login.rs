@@ -12,10 +12,10 @@ use super::{
     wire::{self, Arguments, Method, ReadFault, method},
 };
 
-/// How much of a broker's own words is passed on.
+/// Maximum length of a text from the broker in a message.
 const LONGEST_TEXT: usize = 200;
 
-/// AMQP's reply codes that have an outcome of their own.
+/// AMQP reply codes with an outcome of their own.
 const ACCESS_REFUSED: u16 = 403;
 const NOT_ALLOWED: u16 = 530;
 
@@ -32,16 +32,16 @@ pub(crate) async fn login<S: Stream>(stream: &mut S, broker: &Broker, virtual_ho
     }
 }
 
-/// Logs out; without it the broker's log would hold a lost connection for each probe.
+/// Logs out; otherwise the broker would log a lost connection for each probe.
 pub(super) async fn logout<S: Stream>(stream: &mut S) {
     let arguments = [200_u16.to_be_bytes().to_vec(), wire::short_text("bye"), vec![0; 4]].concat();
     if wire::write(stream, method::CLOSE, &arguments).await.is_ok() {
-        // Whatever the answer is, the login has succeeded.
+        // The login has succeeded, whatever the response is.
         let _ = wire::read(stream).await;
     }
 }
 
-/// Why a login went no further.
+/// Why a login stopped.
 enum Stop {
     Closed(u16, String),
     NotAmqp,
@@ -101,7 +101,7 @@ async fn expect<S: Stream>(stream: &mut S, id: (u16, u16)) -> Result<Arguments, 
 
 fn offers_plain(start: &mut Arguments) -> bool {
     let version = (start.u8(), start.u8());
-    // The server's properties stand between the version and the mechanisms.
+    // The server's properties precede the mechanisms.
     let has_properties = start.long().is_some();
     let mechanisms = start.long().unwrap_or_default();
     version == (Some(0), Some(9))
@@ -110,7 +110,7 @@ fn offers_plain(start: &mut Arguments) -> bool {
 }
 
 fn start_ok(broker: &Broker) -> Vec<u8> {
-    // The broker then says that the password is wrong instead of hanging up.
+    // The broker then reports a wrong password instead of closing the connection.
     let capabilities = [wire::short_text("authentication_failure_close"), b"t\x01".to_vec()];
     let properties = [
         wire::short_text("product"),
@@ -130,7 +130,7 @@ fn start_ok(broker: &Broker) -> Vec<u8> {
     .concat()
 }
 
-/// The broker's own limits, and no heartbeat.
+/// Returns the broker's own limits, without a heartbeat; `None` when the frame is too short.
 fn tune_ok(tune: &mut Arguments) -> Option<Vec<u8>> {
     let (channels, frame) = (tune.u16()?, tune.u32()?);
     Some([&channels.to_be_bytes()[..], &frame.to_be_bytes(), &[0, 0]].concat())
@@ -145,10 +145,10 @@ fn rejection(code: u16, text: &str, broker: &Broker) -> Login {
     }
 }
 
-/// The broker's words, unless they repeat the password.
+/// Returns the broker's text, unless it contains the password.
 fn harmless(text: &str, broker: &Broker) -> String {
     let reported: String = printable(text).chars().filter(|it| *it != '\n').collect();
-    // What is left out may have stood in the middle of it.
+    // Characters that are removed may have been inside the password.
     if text.contains(&broker.password) || reported.contains(&printable(&broker.password)) {
         return "(its text is withheld, because it repeats the password)".to_owned();
     }

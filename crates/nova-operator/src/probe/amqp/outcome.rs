@@ -1,26 +1,26 @@
-//! What came of a login, as a reason of a condition and as a sentence.
+//! The outcome of a login, with its condition reason and its message.
 
 use std::fmt;
 
-/// What came of the login to one broker.
+/// The outcome of the login to one broker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostOutcome {
     /// `host:port` of the broker.
     pub address: String,
-    /// What came of it.
+    /// The result of the login.
     pub login: Login,
 }
 
-/// What came of a login.
+/// The result of a login.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Login {
-    /// The broker let this user into the virtual host.
+    /// The broker accepted the user for the virtual host.
     Ok,
-    /// No connection, or no answer in time; the text says which.
+    /// No connection, or no response in time; the text says which.
     Unreachable(String),
-    /// The server speaks no TLS, or its certificate is not believed; the text says which.
+    /// The server does not use TLS, or its certificate is not trusted; the text says which.
     Untrusted(String),
-    /// Something answers there that is no AMQP 0-9-1 broker with passwords.
+    /// The server is not an AMQP 0-9-1 broker with password logins.
     NotAmqp,
     /// User or password are wrong.
     AccessRefused,
@@ -28,7 +28,7 @@ pub enum Login {
     VhostMissing,
     /// The user may not use the virtual host.
     VhostRefused,
-    /// The broker refused for another reason, given by its code and text.
+    /// The broker rejected the login for another reason: its code and text.
     Refused(u16, String),
 }
 
@@ -38,7 +38,7 @@ impl Login {
         *self == Self::Ok
     }
 
-    /// The outcome's name, fit for a condition's reason.
+    /// Returns the condition reason.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Ok => "LoggedIn",

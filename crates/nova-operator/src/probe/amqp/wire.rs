@@ -4,7 +4,7 @@ use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// Class and method of what a login says and hears.
+/// Class and method ids of a login.
 pub(super) mod method {
     pub(crate) const START: (u16, u16) = (10, 10);
     pub(crate) const START_OK: (u16, u16) = (10, 11);
@@ -15,29 +15,29 @@ pub(super) mod method {
     pub(crate) const CLOSE: (u16, u16) = (10, 50);
 }
 
-/// What a client says first: the protocol and its version.
+/// The first bytes that a client sends: the protocol and its version.
 pub(super) const PREAMBLE: &[u8; 8] = b"AMQP\x00\x00\x09\x01";
 
 const METHOD_FRAME: u8 = 1;
 const HEARTBEAT_FRAME: u8 = 8;
 const FRAME_END: u8 = 0xce;
 
-/// Far above any frame of a login: what announces more is no broker.
+/// Far above any frame of a login: a server that announces more is not a broker.
 const LARGEST_FRAME: u32 = 128 * 1024;
 
 /// One method that the broker sent.
 pub(super) struct Method {
     /// Class and method.
     pub(super) id: (u16, u16),
-    /// Its arguments, not taken apart.
+    /// The arguments, not parsed yet.
     pub(super) arguments: Arguments,
 }
 
 /// Why no method could be read.
 pub(super) enum ReadFault {
-    /// The connection broke.
+    /// The connection failed.
     Io(io::Error),
-    /// These are no frames of AMQP 0-9-1.
+    /// The bytes are not frames of AMQP 0-9-1.
     NotAmqp,
 }
 
@@ -47,11 +47,11 @@ impl From<io::Error> for ReadFault {
     }
 }
 
-/// Reads up to the next method.
+/// Reads up to the next method, skipping heartbeats.
 pub(super) async fn read<S: AsyncRead + Unpin>(stream: &mut S) -> Result<Method, ReadFault> {
     loop {
         let kind = stream.read_u8().await?;
-        // Checked before the rest is awaited: a server of another protocol may send few bytes.
+        // Checked before the rest is awaited: a server of another protocol may send only few bytes.
         if !matches!(kind, METHOD_FRAME | HEARTBEAT_FRAME) {
             return Err(ReadFault::NotAmqp);
         }
@@ -94,7 +94,8 @@ pub(super) async fn write<S: AsyncWrite + Unpin>(
     stream.flush().await
 }
 
-/// A method's arguments, read one after the other; `None` where they end too early.
+/// The arguments of a method, read one after another; each read returns `None` when they end too
+/// early.
 pub(super) struct Arguments {
     bytes: Vec<u8>,
     at: usize,
@@ -120,27 +121,27 @@ impl Arguments {
         self.take(4)?.try_into().ok().map(u32::from_be_bytes)
     }
 
-    /// A short string: up to 255 bytes.
+    /// Reads a short string: up to 255 bytes.
     pub(super) fn short_text(&mut self) -> Option<String> {
         let n_bytes = usize::from(self.u8()?);
         Some(String::from_utf8_lossy(self.take(n_bytes)?).into_owned())
     }
 
-    /// A long string; a table has the same outer shape.
+    /// Reads a long string; a table has the same encoding around its body.
     pub(super) fn long(&mut self) -> Option<&[u8]> {
         let n_bytes = self.u32()? as usize;
         self.take(n_bytes)
     }
 }
 
-/// A short string as bytes on the wire; what is longer than 255 bytes is cut.
+/// Encodes a short string; bytes after the first 255 are dropped.
 pub(super) fn short_text(text: &str) -> Vec<u8> {
     let text = &text.as_bytes()[..text.len().min(255)];
     let length = u8::try_from(text.len()).unwrap_or(u8::MAX);
     [&[length], text].concat()
 }
 
-/// A long string, or the body of a table, as bytes on the wire.
+/// Encodes a long string, or the body of a table.
 pub(super) fn long(body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
     [&length.to_be_bytes(), body].concat()

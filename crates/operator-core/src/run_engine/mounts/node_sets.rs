@@ -1,7 +1,9 @@
-//! The mounts of a run for node sets, as users of upstream know them from its Jobs: one volume for
-//! each key of a data source, then certificates, ssh keys and inventories.
+//! The mounts of a run for node sets, the same as in upstream's Jobs.
 //!
-//! Where upstream's names would make Kubernetes refuse the Job, theirs for long names is taken.
+//! There is one volume for each key of a data source, then certificates, ssh keys and inventories.
+//! If Kubernetes would reject a Job because of upstream's volume name, the form that upstream uses
+//! for
+//! long names is used.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -21,30 +23,32 @@ use crate::run_engine::layout::{NodeSets, Tls};
 use crate::run_engine::run_template::{MountedSource, RunTemplate};
 use crate::run_engine::ssh_secret::{KNOWN_HOSTS, PRIVATE_KEY};
 
-/// Folder of CA bundles in the pod, by service type.
+/// Directory of CA bundles in the pod, by service type.
 const CA_DIR: &str = "/var/lib/openstack/cacerts";
-/// Folder of hosts' certificates in the pod, by service type and name of the certificate.
+/// Directory of hosts' certificates in the pod, by service type and name of the certificate.
 const CERTS_DIR: &str = "/var/lib/openstack/certs";
-/// The file of learned host keys, beside that of a Secret's [`KNOWN_HOSTS`].
+/// File name of the learned host keys, beside the file of a Secret's [`KNOWN_HOSTS`].
 const LEARNED: &str = "learned";
 
-/// The name of the inventory Secret of a node set.
+/// Returns the name of the inventory Secret of a node set.
 pub fn inventory_name(node_set: &str) -> String {
     format!("dataplanenodeset-{node_set}")
 }
 
-/// Where a run finds the ssh key of a node set.
+/// Returns the path of a node set's ssh key in the pod.
 pub fn ssh_key_file(node_set: &str) -> String {
     format!("{SSH_KEY_DIR}/ssh_key_{node_set}")
 }
 
-/// Where a run finds the host keys of a node set: those that the human gave in the ssh Secret, and
-/// those that were learned. Either may be absent.
+/// Returns the paths of a node set's known hosts in the pod.
+///
+/// The first has the user's keys from the ssh Secret, the second the learned ones. Either may be
+/// absent.
 pub fn known_hosts_files(node_set: &str) -> [String; 2] {
     [KNOWN_HOSTS, LEARNED].map(|it| format!("{KNOWN_HOSTS_DIR}/{node_set}/{it}"))
 }
 
-/// A key of a data source that is no plain file name.
+/// A key of a data source that is not a plain file name.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SourceFault {
     /// The object, as `ConfigMap x`.
@@ -64,7 +68,7 @@ impl fmt::Display for SourceFault {
     }
 }
 
-/// What is wrong with the objects whose keys a service gets as files.
+/// Returns the invalid keys among objects whose keys a service gets as files.
 pub fn faults(sources: &[MountedSource]) -> Vec<SourceFault> {
     let is_bad = |it: &&str| it.is_empty() || *it == "." || *it == ".." || it.contains('/');
     let of_source = |source| {
@@ -74,13 +78,13 @@ pub fn faults(sources: &[MountedSource]) -> Vec<SourceFault> {
     in_order(sources).flat_map(of_source).collect()
 }
 
-/// All ConfigMaps before all Secrets, each in the order in which the service names them.
+/// Returns all ConfigMaps before all Secrets, each in the order in which the service names them.
 fn in_order(sources: &[MountedSource]) -> impl Iterator<Item = &MountedSource> {
     let of = |is_secret| sources.iter().filter(move |it| it.is_secret == is_secret);
     of(false).chain(of(true))
 }
 
-/// The keys by their bytes, each once.
+/// Returns the distinct keys, sorted by their bytes.
 fn sorted(source: &MountedSource) -> BTreeSet<&str> {
     source.keys.iter().map(String::as_str).collect()
 }
@@ -90,7 +94,9 @@ fn title(source: &MountedSource) -> String {
 }
 
 impl NodeSets {
-    /// One entry for each object, in upstream's order; the human's come before them.
+    /// Returns one entry for each object, in upstream's order.
+    ///
+    /// The user's mounts come before them, and the user's volume names are not reused.
     pub(super) fn mounts(&self, template: &RunTemplate) -> Vec<VolMounts> {
         let human = template.extra_mounts.iter().filter(|it| it.reaches_runs());
         let taken = human.flat_map(|it| &it.volumes).map(|it| it.name.clone()).collect();
@@ -128,14 +134,17 @@ impl NodeSets {
     }
 }
 
-/// The names of volumes, each once.
+/// The volume names that are in use.
 struct Volumes {
     taken: BTreeSet<String>,
 }
 
 impl Volumes {
-    /// The name, or upstream's form for long ones: also for one that is taken, or that cannot name a
-    /// volume, as that of an object with a dot.
+    /// Reserves the name, or upstream's hashed form for long names.
+    ///
+    /// The hashed form is also used if the name is taken or is not a valid volume name, such as the
+    /// name
+    /// of an object with a dot.
     fn name(&mut self, prefix: &str, name: String) -> String {
         let is_free = names::is_dns_label(&name) && !self.taken.contains(&name);
         let name = if is_free { name } else { format!("{prefix}{}", hex(&Sha224::digest(name))) };
@@ -144,7 +153,8 @@ impl Volumes {
     }
 }
 
-/// Each key is in one object only: see [`crate::engine::sources::mounted`].
+/// Mounts the keys of data sources. Each key is in only one object: see
+/// [`crate::run_engine::sources::mounted`].
 fn sources(volumes: &mut Volumes, all: &[MountedSource], service_type: &str) -> Vec<VolMounts> {
     let entry = |source: &MountedSource| {
         let mut entry = VolMounts::default();
@@ -203,7 +213,9 @@ fn tls(volumes: &mut Volumes, tls: &Tls) -> VolMounts {
     }
 }
 
-/// Upstream's mode is for the owner alone, who is root; ours is for the group that all runs have.
+/// Mounts the ssh key readable by the group that all runs have.
+///
+/// Upstream's mode allows only the owner, who is root.
 fn ssh_key(volumes: &mut Volumes, node_set: &str, secret: &str) -> VolMounts {
     let file = format!("ssh_key_{node_set}");
     let volume = Volume {
@@ -219,7 +231,7 @@ fn ssh_key(volumes: &mut Volumes, node_set: &str, secret: &str) -> VolMounts {
     one(volume, &ssh_key_file(node_set), Some(&file))
 }
 
-/// Both objects may lack the key: a file that is absent knows no host.
+/// Mounts known hosts. Both objects may lack the key: an absent file knows no host.
 fn known_hosts(volumes: &mut Volumes, node_set: &str, ssh_secret: &str) -> VolMounts {
     let name = volumes.name("known", format!("known-hosts-{node_set}"));
     let given = projection(ssh_secret, Some(item(KNOWN_HOSTS, KNOWN_HOSTS)), true);

@@ -1,4 +1,4 @@
-//! Names, order and paths of volumes, as upstream's users see them in Jobs.
+//! Tests of the names, order and paths of volumes, as upstream's users see them in Jobs.
 
 use std::collections::BTreeMap;
 
@@ -168,7 +168,7 @@ fn certificates_are_projected_from_all_their_secrets() {
     );
 }
 
-/// The digests were computed apart, by Python's hashlib.
+/// The digests were computed independently with Python's hashlib.
 #[test]
 fn names_that_no_volume_can_have_are_hashed_as_upstream_hashes_long_ones() {
     let long = "a".repeat(62);

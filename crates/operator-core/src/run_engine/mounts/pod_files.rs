@@ -1,7 +1,9 @@
-//! Where the files of services lie in the pod, and who may read its keys.
+//! Where the files of services are in the pod, and the mode of its key files.
 
-/// Folder of the data sources in the pod, by service type.
+/// Directory of the data sources in the pod, by service type.
 pub(super) const CONFIGS_DIR: &str = "/var/lib/openstack/configs";
 
-/// Readable to the runner's group, which is root's: ssh accepts that for a file of another owner.
+/// Mode of key files: readable by the runner's group, which is root's.
+///
+/// ssh accepts that for a file of another owner.
 pub(super) const KEY_MODE: i32 = 0o440;

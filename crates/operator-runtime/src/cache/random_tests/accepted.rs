@@ -1,6 +1,7 @@
-//! Objects that a structural schema accepts: random ones, and those at the limits of each field.
+//! Generates objects that a structural schema accepts: random ones, and ones at the limits of each
+//! field.
 //!
-//! CEL rules are not evaluated: what a schema says without them must be enough to read an object.
+//! CEL rules are not evaluated: an object must be readable with the schema's other checks alone.
 
 use proptest::prelude::*;
 use proptest::strategy::{Just, ValueTree as _};
@@ -8,10 +9,10 @@ use proptest::string::string_regex;
 use proptest::test_runner::TestRunner;
 use serde_json::{Map, Value, json};
 
-/// How often a field that may be absent is there.
+/// Probability that an optional field is present.
 const PRESENT: f64 = 0.2;
-/// Times that the API server's format `date-time` accepts, and whether the pattern that our
-/// definitions add to it does.
+/// Times that the API server's format `date-time` accepts, and whether the pattern that our CRDs
+/// add accepts them too.
 const TIMES: [(&str, bool); 7] = [
     ("2026-01-02T03:04:05Z", true),
     ("0000-01-01T00:00:00.123456789+23:59", true),
@@ -22,7 +23,7 @@ const TIMES: [(&str, bool); 7] = [
     ("2026-01-02T03:04:05x9Z", false),
 ];
 
-/// Any JSON that etcd may hold where no schema bounds it, also very deep.
+/// Generates any JSON that etcd may hold where no schema limits it, including very deep JSON.
 pub(super) fn any_json() -> BoxedStrategy<Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -51,7 +52,7 @@ fn nested(inner: Value, levels: usize, is_list: bool) -> Value {
     (0..levels).fold(inner, |inner, _| wrap(inner))
 }
 
-/// Random values that the schema accepts.
+/// Generates random values that the schema accepts.
 pub(super) fn accepted(schema: &Value) -> BoxedStrategy<Value> {
     let plain = match schema["type"].as_str() {
         _ if schema["enum"].is_array() => prop::sample::select(words(schema)).boxed(),
@@ -72,7 +73,8 @@ pub(super) fn accepted(schema: &Value) -> BoxedStrategy<Value> {
     }
 }
 
-/// Values at the limits of what the schema accepts; objects are minimal but for one field.
+/// Returns values at the limits of what the schema accepts; objects are minimal except for one
+/// field.
 pub(super) fn extremes(schema: &Value) -> Vec<Value> {
     let mut all = match schema["type"].as_str() {
         _ if schema["enum"].is_array() => words(schema),
@@ -99,7 +101,7 @@ pub(super) fn extremes(schema: &Value) -> Vec<Value> {
     all
 }
 
-/// The least that the schema accepts, with what the API server fills in.
+/// Returns the minimal value that the schema accepts, with the defaults that the API server adds.
 pub(super) fn minimal(schema: &Value) -> Value {
     let given = &schema["default"];
     match schema["type"].as_str() {
@@ -121,12 +123,12 @@ pub(super) fn minimal(schema: &Value) -> Value {
 }
 
 fn names(schema: &Value) -> impl Iterator<Item = &String> {
-    // What the API server itself checks is not a matter of the schema.
+    // What the API server itself validates is not part of the schema.
     let is_ours = |it: &&String| !["apiVersion", "kind", "metadata"].contains(&it.as_str());
     schema["properties"].as_object().into_iter().flat_map(Map::keys).filter(is_ours)
 }
 
-/// Whether each object has the field: it must, or the API server fills it in.
+/// Returns whether every object has the field: it is required, or the API server defaults it.
 fn is_there(schema: &Value, name: &str) -> bool {
     let mut required = schema["required"].as_array().into_iter().flatten();
     required.any(|it| it == name) || !schema["properties"][name]["default"].is_null()
@@ -136,7 +138,7 @@ fn words(schema: &Value) -> Vec<Value> {
     schema["enum"].as_array().cloned().unwrap_or_default()
 }
 
-/// What a mapping without a schema may hold.
+/// Generates the content of a map without a schema.
 fn free() -> Vec<Value> {
     let numbers = json!([i64::MIN, u64::MAX, 1e300, -1e-300, 0.5, null, "", true]);
     vec![json!({}), json!({ "": numbers }), json!({ "a": nested(json!(1), 200, true) })]
@@ -203,7 +205,7 @@ fn size(schema: &Value, key: &str, absent: usize) -> usize {
     schema[key].as_u64().and_then(|it| usize::try_from(it).ok()).unwrap_or(absent)
 }
 
-/// The least and the greatest integer; the API server takes no more than 64 bits.
+/// Returns the minimum and the maximum integer; the API server accepts at most 64 bits.
 fn bounds(schema: &Value) -> [i64; 2] {
     let bound = |key: &str, absent| {
         // schemars and the API server write bounds as floats.
@@ -236,7 +238,7 @@ fn texts(schema: &Value) -> BoxedStrategy<Value> {
     text.prop_filter_map("length", move |it| fits(&it).then(|| json!(it))).boxed()
 }
 
-/// Some texts; where nothing is said of them, very long and odd ones are among them.
+/// Generates strings; without constraints, very long and unusual ones are among them.
 fn samples(schema: &Value) -> Vec<Value> {
     if schema["format"] == "date-time" {
         let times = TIMES.iter().filter(|it| it.1 || schema["pattern"].is_null());

@@ -1,5 +1,5 @@
-//! What goes wrong with cells, and with the computes of nodes. The cells are the lab's own, described
-//! again in a namespace of each fault; no host is touched.
+//! Faults of cells, and of the computes of nodes. The cells are the lab's own, copied to a
+//! namespace of each fault; no host is touched.
 
 use anyhow::{Context as _, Result, bail};
 use api::dataplane::{Node, Role, Service};
@@ -66,7 +66,7 @@ async fn before(ns: &Namespace, fault: &Fault) -> Result<()> {
     }
 }
 
-/// A reference that makes a ConfigMap the owner of what has it.
+/// Returns an owner reference to a ConfigMap.
 async fn owner(ns: &Namespace) -> Result<Value> {
     ns.config_map("owner", &[]).await?;
     let uid = ns.api::<ConfigMap>().get("owner").await?.uid();
@@ -75,14 +75,14 @@ async fn owner(ns: &Namespace) -> Result<Value> {
     }))
 }
 
-/// A compute of the node's name that the operator has not made.
+/// Creates a compute with the node's name that the operator did not create.
 async fn compute(ns: &Namespace, cell: &str, owner: Option<Value>) -> Result<()> {
     let spec = json!({ "dataplaneNodeName": "n0", "cellName": cell });
     let metadata = json!({ "ownerReferences": owner.into_iter().collect::<Vec<_>>() });
     ns.create_with::<ExternalCompute>("n0", spec, metadata).await.map(drop)
 }
 
-/// The demo's cell described once more, when it can be used.
+/// Creates a copy of the demo's cell, and waits until it can be used.
 async fn ready_cell(ns: &Namespace) -> Result<()> {
     cells::create_secrets(ns).await?;
     cells::create(ns).await?;
@@ -149,7 +149,7 @@ async fn inject(ns: &Namespace, fault: &Fault) -> Result<()> {
     Ok(())
 }
 
-/// A role that is made is no update: nobody asks the webhook what its nodes have.
+/// Creating a role is not an update: the webhook is not called for its nodes.
 async fn other_cell(ns: &Namespace) -> Result<()> {
     ns.api::<Role>().delete("compute", &DeleteParams::default()).await?;
     ns.gone::<Role>("compute", PATIENCE).await?;

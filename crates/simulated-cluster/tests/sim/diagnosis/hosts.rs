@@ -1,4 +1,4 @@
-//! What goes wrong between a run and its host, and is seen in the API alone.
+//! Faults between a run and its host that are visible in the API.
 
 use anyhow::{Context as _, Result};
 use api::ansibleee::AnsibleEe;
@@ -15,7 +15,7 @@ use super::scene::{CELL, PATIENCE, has_run, is_held, job_ends, of_node, pod_runs
 use crate::journey::{deploy, ssh_secret};
 use crate::world::simulation;
 
-/// Where nobody answers; each of its own, for runs at one address wait for each other.
+/// Addresses without a host; each fault has its own, as runs at one address wait for each other.
 const GONE: &str = "192.168.123.202";
 const UNASKED: &str = "192.168.123.203";
 
@@ -25,7 +25,7 @@ async fn what_becomes_of_a_run_and_its_host_is_told_on_the_node() -> Result<()> 
     diagnosis::judge(&FAULTS[4..], before, inject).await
 }
 
-/// A role that is deployed, and its node that is not yet.
+/// Creates a role that is deployed, and its node that is not deployed yet.
 async fn before(ns: &Namespace, fault: &Fault) -> Result<()> {
     let player = &simulation().await?.player;
     let is_deleted = fault.name == "run-deleted";

@@ -1,5 +1,5 @@
-//! What goes wrong between hosts and machines: fakes of Ironic, of these tests alone, in place of a real
-//! one's failures.
+//! Faults between hosts and machines: fake Ironics of these tests alone stand in for a real one's
+//! failures.
 
 use std::time::Duration;
 
@@ -17,31 +17,31 @@ use super::scene::{PATIENCE, World, of_node};
 use crate::metal;
 use crate::world::simulation;
 
-/// The role, and the set that it asks for.
+/// The role, and the set that it creates.
 const ROLE: &str = "compute";
 /// The Secret with the public keys of the hosts.
 const KEYS: &str = "machine-keys";
 const KEY: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGzp0V5eeyEtRfB9K6gGXv6ooeyTVhGqvHLVIWNQ5vJv";
 const ADDRESS: &str = "192.168.123.200";
-/// The addresses that stand in transcripts for those at which the Ironics are reached.
+/// The addresses that transcripts show instead of the Ironics' real ones.
 const SOUND_ADDRESS: &str = "10.96.10.61:6385";
 const STORELESS_ADDRESS: &str = "10.96.10.62:6385";
 const OLD_ADDRESS: &str = "10.96.10.63:6385";
 const AWAY_ADDRESS: &str = "10.96.10.64:6385";
-/// The machine that somebody else takes, the one that he takes while it runs, the one that is deleted,
-/// and the one for which Ironic refuses what is to be written.
+/// The machine that another client takes, the one taken while it runs, the one that is deleted, and
+/// the one whose write Ironic rejects.
 const TAKEN: &str = "machine-taken";
 const TAKEN_OVER: &str = "machine-taken-over";
 const DELETED: &str = "machine-deleted";
 const REFUSED: &str = "machine-refused";
-/// Machines of the sound Ironic: each of a resource class of its own name.
+/// Machines of the Ironic without faults, each with a resource class of its own name.
 const SOUND: [&str; 4] = ["no-machine-fits", TAKEN, "too-few-machines", "machine-in-maintenance"];
-/// How soon an operator learns what nobody tells it: Ironic is asked every minute.
+/// Time in which an operator detects a change without notification: Ironic is polled every minute.
 const ASKED: Duration = Duration::from_secs(75);
-/// How long a machine is cleaned and deployed.
+/// Time limit for cleaning and deploying a machine.
 const PROVISIONED: Duration = Duration::from_mins(4);
-/// Somebody who is no set.
+/// The instance UUID of a foreign owner.
 const SOMEBODY: &str = "00000000-0000-4000-8000-00000000000e";
 
 #[tokio::test]
@@ -51,7 +51,7 @@ async fn what_goes_wrong_with_machines_is_told_on_the_node_and_on_the_set() -> R
     let before = async |ns: &Namespace, fault: &Fault| ironics.before(ns, fault).await;
     let fate = async |ns: &Namespace, fault: &Fault| ironics.fate(ns, fault).await;
     let ask = async |ns: &Namespace, fault: &Fault| ask(ns, fault, &ironics.old).await;
-    // Whoever is not woken looks within a minute, which is begun first.
+    // A set that is not enqueued is reconciled within a minute, so this fault is started first.
     let (fates, last) = machines::FATES.split_at(machines::FATES.len() - 1);
     let slow = diagnosis::judge_idly(last, &before, &fate);
     let fates = diagnosis::judge_machines(fates, &before, &fate);
@@ -102,7 +102,8 @@ impl Ironics {
         Ok(Self { sound, without_store, old, away })
     }
 
-    /// The world without the fault: a role that asks for machines and is answered, mostly with a host.
+    /// Creates the world without the fault: a role that requests machines and gets an answer,
+    /// mostly with a host.
     async fn before(&self, ns: &Namespace, fault: &Fault) -> Result<()> {
         let endpoint = match fault.name {
             "machine-template-invalid" => return World::default().make(ns).await,
@@ -124,7 +125,7 @@ impl Ironics {
             | TAKEN_OVER
             | REFUSED => json!({ "resourceClass": fault.name }),
             TAKEN => json!({ "node": TAKEN }),
-            // Of which there is none.
+            // No machine has this resource class.
             _ => json!({ "resourceClass": "nobody" }),
         };
         let mut world = World::default();
@@ -141,12 +142,12 @@ impl Ironics {
                 node(ns, "n0", ADDRESS, None).await?;
                 finds_none(ns).await
             }
-            // An Event is made of a new reason: the host comes with the fault.
+            // An Event is created for a new reason, so the host is created with the fault.
             _ => Ok(()),
         }
     }
 
-    /// What becomes of a machine or of its Ironic.
+    /// Injects what happens to a machine or to its Ironic.
     async fn fate(&self, ns: &Namespace, fault: &Fault) -> Result<()> {
         match fault.name {
             TAKEN => {
@@ -195,7 +196,8 @@ impl Ironics {
                 metal::look(ns, ROLE, ironic).await
             }
             DELETED => {
-                // What runs can be deleted only there. Nobody is woken: its operator looks by itself.
+                // A running machine can be deleted only in Ironic. The set is not enqueued: its
+                // operator polls.
                 let reason = json!({ "reason": "it burns" });
                 let ironic = &self.without_store;
                 ironic.ask("PUT", &of(DELETED, "maintenance"), Some(&reason))?;
@@ -211,7 +213,7 @@ impl Ironics {
     }
 }
 
-/// Brings a machine there.
+/// Brings a machine to the last of these states.
 async fn brought(ironic: &Ironic, machine: &str, verbs: &[(&str, &str)]) -> Result<()> {
     for (verb, state) in verbs {
         ironic.provision(machine, verb)?;
@@ -220,7 +222,7 @@ async fn brought(ironic: &Ironic, machine: &str, verbs: &[(&str, &str)]) -> Resu
     Ok(())
 }
 
-/// The path of a machine, or of a part of it.
+/// Returns the path of a machine, or of a part of it.
 fn of(machine: &str, part: &str) -> String {
     format!("/v1/nodes/{machine}/{part}").trim_end_matches('/').to_owned()
 }
@@ -238,7 +240,7 @@ fn template(endpoint: &str, machine: &Value) -> Value {
     })
 }
 
-/// A host of the role, or a machine of that name which runs already and becomes one as it is.
+/// Creates a host of the role, or one that adopts the named machine, which already runs.
 async fn node(ns: &Namespace, name: &str, address: &str, adopted: Option<&str>) -> Result<()> {
     let mut host = json!({ "ctlPlaneIP": format!("{address}/24") });
     if let Some(machine) = adopted {
@@ -248,7 +250,7 @@ async fn node(ns: &Namespace, name: &str, address: &str, adopted: Option<&str>) 
     made(ns, name, address, host).await
 }
 
-/// A host of the role, reached there, with what is said of its machine.
+/// Creates a host of the role at an address, with its machine request.
 async fn made(ns: &Namespace, name: &str, address: &str, host: Value) -> Result<()> {
     let spec = json!({
         "role": ROLE, "hostName": name, "ansibleHost": address, "baremetalHost": host,
@@ -266,23 +268,23 @@ async fn runs(ns: &Namespace) -> Result<()> {
     metal::meanwhile(ns, ROLE, waited).await.map(drop)
 }
 
-/// Waits until the host is told that there is no machine for it.
+/// Waits until the host reports that there is no machine for it.
 async fn finds_none(ns: &Namespace) -> Result<()> {
     let is_told =
         |it: &Node| says(of_node(it), "BaremetalReady", "ProvisioningFailed", &["enroll"]);
     ns.wait::<Node>("n0", "told that there is no machine", PATIENCE, is_told).await.map(drop)
 }
 
-/// Changes what the role asks of machines.
+/// Changes the machine request of the role.
 async fn template_changes(ns: &Namespace, change: Value) -> Result<()> {
     let change = json!({ "spec": { "baremetalSetTemplate": change } });
     ns.merge::<Role>(ROLE, change).await.map(drop)
 }
 
-/// What a human writes wrong, or takes away, and the host that is made from it.
+/// Injects a user's mistake or removal, and creates the host that is affected.
 async fn ask(ns: &Namespace, fault: &Fault, old: &Ironic) -> Result<()> {
     match fault.name {
-        // Of which there is a host already.
+        // The world already has a host.
         "machine-template-invalid" => mistake(ns, fault, old).await,
         "machine-address-wrong" => {
             made(ns, "n0", ADDRESS, json!({ "ctlPlaneIP": "192.168.123.0/24" })).await
@@ -303,7 +305,7 @@ async fn mistake(ns: &Namespace, fault: &Fault, old: &Ironic) -> Result<()> {
     let delete = async |name: &str| ns.api::<Secret>().delete(name, &DeleteParams::default()).await;
     match fault.name {
         "machine-template-invalid" => {
-            // A misspelt requirement: any machine would do.
+            // A misspelt requirement: any machine would match.
             let machine = json!({ "resourceclass": "compute" });
             let ironic = json!({ "endpoint": "http://ironic", "machine": machine });
             let template = json!({ "ctlplaneInterface": "eth0", "ironic": ironic });

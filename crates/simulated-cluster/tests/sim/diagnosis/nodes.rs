@@ -1,4 +1,4 @@
-//! What a human may get wrong about nodes, roles and data planes; nothing runs.
+//! User mistakes in nodes, roles and data planes; nothing runs.
 
 use anyhow::{Result, bail};
 use api::dataplane::{DataPlane, Node, Role, Service};
@@ -45,7 +45,7 @@ async fn before(ns: &Namespace, fault: &Fault) -> Result<()> {
     world.make(ns).await
 }
 
-/// A data plane whose objects are made, and a node that is not in its map.
+/// Creates a data plane whose objects exist, and a node that is not in its map.
 async fn data_plane(ns: &Namespace, world: &World) -> Result<()> {
     ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
     ns.create::<Node>("n1", json!({ "ansibleHost": "192.168.123.1" })).await?;
@@ -93,7 +93,7 @@ async fn inject(ns: &Namespace, fault: &Fault) -> Result<()> {
             role(vars_from()).await?;
         }
         "variables-not-text" => {
-            // Two bytes that begin no character.
+            // Two bytes that are not valid UTF-8.
             secret("vars", json!({ "blob": "//4=" })).await?;
         }
         "data-source-missing" => {
@@ -111,7 +111,7 @@ async fn inject(ns: &Namespace, fault: &Fault) -> Result<()> {
             ns.merge::<DataPlane>(PLANE, change).await?;
         }
         "data-plane-missing" => {
-            // A role that says itself whether to deploy lacks nothing.
+            // A role that states itself whether to deploy lacks nothing.
             role(json!({ "dataPlane": PLANE, "deployStrategy": null })).await?;
         }
         other => bail!("nobody injects {other}"),

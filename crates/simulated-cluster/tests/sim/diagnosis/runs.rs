@@ -1,5 +1,5 @@
-//! Runs that a user makes, and how each can fail. What Ansible and its callback say of each is what the
-//! suites of real Ansible have seen of them.
+//! Runs created by a user, and how each can fail. Their messages from Ansible and its callback are
+//! those that the suites with real Ansible recorded.
 
 use anyhow::{Context as _, Result, bail};
 use api::ansibleee::AnsibleEe;
@@ -18,7 +18,7 @@ use crate::world::simulation;
 const INVENTORY: &str =
     "all: {hosts: {a: {ansible_connection: local}, b: {ansible_connection: local}}}";
 const PLAYBOOK: &str = "- hosts: all\n  tasks: []\n";
-/// An image that no registry has, and what containerd says of it.
+/// An image that no registry has, and containerd's message about it.
 const IMAGE: &str = "192.168.120.1:5000/edpm/no-such-image:1";
 const NOT_FOUND: &str = "rpc error: code = NotFound desc = failed to pull and unpack image \
     \"192.168.120.1:5000/edpm/no-such-image:1\": failed to resolve image: \
@@ -38,7 +38,7 @@ fn failure(host: &str, task: &str, message: &str) -> Value {
     })
 }
 
-/// How the run of each fault ends.
+/// Returns how the run of each fault ends.
 fn fate(fault: &str) -> Fate {
     let told = |code: i32, hosts: &str, failures: Value| {
         let message = json!({ "v": 1, "hosts": hosts, "changed": [0, 0], "failures": failures });
@@ -61,7 +61,7 @@ fn fate(fault: &str) -> Fate {
     }
 }
 
-/// What makes the run of each fault.
+/// Returns the spec of each fault's run.
 fn wanted(fault: &str) -> Result<Value> {
     let from = json!({ "configMapKeyRef": { "name": "settings", "key": "colour" } });
     let more = match fault {
@@ -86,7 +86,7 @@ fn wanted(fault: &str) -> Result<Value> {
     Ok(spec)
 }
 
-/// Makes the run; its addresses keep the runs of other faults apart from it.
+/// Creates the run; its addresses are distinct from those of other faults.
 async fn create(ns: &Namespace, fault: &Fault) -> Result<()> {
     let host = |name: &str| json!({ "name": name, "address": format!("{}-{name}:22", fault.name) });
     let player = &simulation().await?.player;
@@ -98,7 +98,7 @@ async fn create(ns: &Namespace, fault: &Fault) -> Result<()> {
     ns.create::<AnsibleEe>("run", spec).await.map(drop)
 }
 
-/// Where the fact is the end of a run, the run is there before; what fails sooner is not.
+/// When the fault is the end of a run, the run is created before; one that fails sooner is not.
 async fn before(ns: &Namespace, fault: &Fault) -> Result<()> {
     match fault.name {
         "by-hand-account-not-allowed"

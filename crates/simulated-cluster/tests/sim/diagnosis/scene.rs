@@ -1,4 +1,4 @@
-//! The worlds in which faults are injected, and the facts that are waited for.
+//! The worlds in which faults are injected, and the conditions that are waited for.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use k8s_openapi::api::core::v1::{Pod, ResourceQuota};
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
-/// How long a world may take to be made, and a fact to come; neither is what is measured.
+/// Time limit for creating a world and for the injected change; neither is measured.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(3);
 
-/// The annotation that gives a node a cell.
+/// The annotation that sets a node's cell.
 pub(crate) const CELL: &str = "nova.openstack.org/cell";
 
-/// A role and its node, for which nothing is deployed.
+/// A role and its node; nothing is deployed.
 pub(crate) struct World {
     /// The role's spec.
     pub(crate) role: Value,
@@ -41,7 +41,8 @@ impl Default for World {
 }
 
 impl World {
-    /// Makes everything, each object once those that it needs were seen: nothing is ever missing.
+    /// Creates everything in dependency order, each object after those it needs were seen: nothing
+    /// is ever missing.
     pub(crate) async fn make(self, ns: &Namespace) -> Result<()> {
         self.make_role(ns).await?;
         let spec = json!({ "role": "compute", "hostName": "n0", "ansibleHost": "192.168.123.200" });
@@ -52,7 +53,7 @@ impl World {
         Ok(())
     }
 
-    /// Makes everything but the node.
+    /// Creates everything except the node.
     pub(crate) async fn make_role(&self, ns: &Namespace) -> Result<()> {
         ns.secret("key", &[("ssh-privatekey", "x"), ("known_hosts", "x")]).await?;
         let service = json!({ "playbookContents": "- hosts: all\n  tasks: [{fail: }]\n" });
@@ -73,7 +74,7 @@ pub(crate) fn of_node(it: &Node) -> &[Condition] {
     it.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
 }
 
-/// A quota that lets nobody make more of a resource, once it counts.
+/// Creates a quota that forbids more objects of a resource, and waits until it is enforced.
 pub(crate) async fn no_more(ns: &Namespace, resource: &str) -> Result<()> {
     let spec = json!({ "hard": { resource: "0" } });
     ns.create::<ResourceQuota>("no-more", spec).await?;
@@ -92,17 +93,17 @@ pub(crate) async fn has_run(ns: &Namespace, node: &str) -> Result<()> {
     ns.wait::<Node>(node, "held by both operators", PATIENCE, is_held_by_both).await.map(drop)
 }
 
-/// Waits until a cell is held by its computes.
+/// Waits until a cell has the finalizer that its computes require.
 pub(crate) async fn is_held(ns: &Namespace, cell: &str) -> Result<()> {
     ns.wait::<Cell>(cell, "held", PATIENCE, |it| it.finalizers().len() == 1).await.map(drop)
 }
 
-/// What gives a node or role a cell.
+/// Returns the change that sets the cell of a node or role.
 pub(crate) fn annotated(name: &str, value: &str) -> Value {
     json!({ "metadata": { "annotations": { name: value } } })
 }
 
-/// Waits until a Job has ended, well or not.
+/// Waits until a Job has ended, successfully or not.
 pub(crate) async fn job_ends(ns: &Namespace) -> Result<()> {
     let has_ended = |it: &Job| {
         let conditions = it.status.as_ref().and_then(|it| it.conditions.as_ref());
@@ -112,7 +113,7 @@ pub(crate) async fn job_ends(ns: &Namespace) -> Result<()> {
     ns.wait_any::<Job>(PATIENCE, "a Job that has ended", has_ended).await.map(drop)
 }
 
-/// Waits until a container runs.
+/// Waits until a container is running.
 pub(crate) async fn pod_runs(ns: &Namespace) -> Result<Pod> {
     let runs = |it: &Pod| {
         let containers = it.status.as_ref().and_then(|it| it.container_statuses.as_ref());
@@ -124,7 +125,7 @@ pub(crate) async fn pod_runs(ns: &Namespace) -> Result<Pod> {
     ns.wait_any::<Pod>(PATIENCE, "a pod that runs", runs).await
 }
 
-/// Waits until a container cannot start for one of these reasons of kubelet's.
+/// Waits until a container cannot start for one of these kubelet reasons.
 pub(crate) async fn pod_waits(ns: &Namespace, reasons: &[&str]) -> Result<()> {
     let is_stuck = |it: &Pod| {
         let containers = it.status.as_ref().and_then(|it| it.container_statuses.as_ref());
