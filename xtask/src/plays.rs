@@ -10,6 +10,7 @@ use ansibleee_operator::run::job::creation;
 use ansibleee_operator::run::settings::Settings;
 use ansibleee_operator::run::{playbook, validate};
 use api::ansibleee::AnsibleEe;
+use api::shared::SourceKind;
 use dataplane_operator::node_set::decide::evaluate;
 use dataplane_operator::node_set::observed::Observed;
 use jiff::Timestamp;
@@ -223,9 +224,9 @@ fn variable(inventory: &str, name: &str) -> Option<String> {
 
 /// Returns the run template of the default service nova: data sources, certificates and keys.
 fn recipe() -> RunTemplate {
-    let source = |is_secret, name: &str, keys: &[&str]| {
+    let source = |kind, name: &str, keys: &[&str]| {
         let keys = keys.iter().map(|it| (*it).to_owned()).collect();
-        MountedSource { is_secret, name: name.into(), keys }
+        MountedSource { kind, name: name.into(), keys }
     };
     let ca = Tls::Bundle {
         service: "nova".into(),
@@ -251,9 +252,17 @@ fn recipe() -> RunTemplate {
         dns_config: None,
         layout: Layout::NodeSets(NodeSets { ssh_secrets, is_global: false, tls: vec![ca] }),
         sources: vec![
-            source(true, "nova-cell1-compute-config", &["01-nova.conf", "nova-blank.conf"]),
-            source(true, "nova-migration-ssh-key", &["ssh-privatekey", "ssh-publickey"]),
-            source(false, "nova-extra-config", &["25-nova-extra.conf"]),
+            source(
+                SourceKind::Secret,
+                "nova-cell1-compute-config",
+                &["01-nova.conf", "nova-blank.conf"],
+            ),
+            source(
+                SourceKind::Secret,
+                "nova-migration-ssh-key",
+                &["ssh-privatekey", "ssh-publickey"],
+            ),
+            source(SourceKind::ConfigMap, "nova-extra-config", &["25-nova-extra.conf"]),
         ],
         options: AnsibleOptions::default(),
         fact_variables: Vec::new(),

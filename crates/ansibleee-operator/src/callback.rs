@@ -3,8 +3,7 @@
 /// A plugin's file.
 ///
 /// It is part of the Job, as the run's own texts are. If it were an object in the namespace, anyone
-/// who
-/// may write such objects could run code in every runner pod.
+/// who may write such objects could run code in every runner pod.
 #[derive(Clone, Copy, Debug)]
 pub struct Plugin {
     /// Its name among the Job's files.
@@ -24,7 +23,7 @@ pub const RESULT: Plugin = Plugin {
     file: "edpm_result.py",
     text: include_str!("../../../ansible/callback/edpm_result.py"),
 };
-/// Limits the resources that one host may use.
+/// Limits the time and the memory that one host may cost the others.
 ///
 /// It has its own directory, because only [`RESULT`] is also a vars plugin.
 pub const BOUNDS: Plugin = Plugin {

@@ -28,8 +28,7 @@ const LAST_WORDS: usize = 4096;
 const MESSAGE: usize = 32 * 1024;
 
 /// The termination messages of a run's pod: the callback's, a line with a dash, and that of the
-/// container
-/// that scans host keys. There are two hosts, and the key of the second one is scanned.
+/// container that scans host keys. There are two hosts, and the key of the second one is scanned.
 pub fn summary(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (said, keys) = text.split_once("\n-\n").unwrap_or((&text, ""));

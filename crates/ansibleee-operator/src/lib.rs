@@ -1,5 +1,4 @@
-//! ansibleee-operator: runs each AnsibleEE as one Job, and records each host's result in its
-//! status.
+//! ansibleee-operator: runs each AnsibleEE as one Job, and records each host's result.
 
 use operator_core::rbac::{EVENTS, Rule, definitions};
 

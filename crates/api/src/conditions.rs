@@ -156,8 +156,7 @@ pub fn ready(findings: &[ConditionDraft], good: ConditionDraft) -> ConditionDraf
 /// Returns kstatus' extra condition for a summary.
 ///
 /// It is `Stalled` when the user is needed, `Reconciling` when the operator continues by itself,
-/// and `None`
-/// when ready.
+/// and `None` when ready.
 pub fn kstatus(ready: &ConditionDraft) -> Option<ConditionDraft> {
     match (ready.status, ready.severity) {
         (ConditionStatus::True, _) => None,
@@ -171,8 +170,7 @@ pub fn kstatus(ready: &ConditionDraft) -> Option<ConditionDraft> {
 /// Merges drafts into the list to write: `Ready` first, the others sorted by type.
 ///
 /// The transition time is kept if `status` did not change. Conditions of `previous` that are not
-/// among the
-/// drafts are dropped: each field manager writes only its own.
+/// among the drafts are dropped: each field manager writes only its own.
 pub fn merge_conditions(
     previous: &[Condition],
     findings: Vec<ConditionDraft>,
@@ -215,8 +213,7 @@ pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
 /// Returns whether the condition of that type was recorded as True for that generation.
 ///
 /// Inputs that are removed later do not invalidate what exists. An edit whose inputs were never
-/// complete
-/// has created nothing yet.
+/// complete has created nothing yet.
 pub fn has_held(conditions: &[Condition], type_: &str, generation: Option<i64>) -> bool {
     find(conditions, type_).is_some_and(|it| {
         it.status == ConditionStatus::True && it.observed_generation == generation
@@ -238,8 +235,7 @@ pub fn truncated(text: &str, limit: usize) -> String {
 /// Returns a text without control characters except line breaks, and without bidirectional marks.
 ///
 /// Texts in messages come from hosts, servers and authors of objects, and a terminal would execute
-/// control
-/// sequences in them.
+/// control sequences in them.
 pub fn printable(text: &str) -> String {
     text.chars().filter(|it| *it == '\n' || !terminal::is_obeyed(*it)).collect()
 }

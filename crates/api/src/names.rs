@@ -13,8 +13,7 @@ const SUFFIX: usize = 10;
 /// Joins the parts by dashes.
 ///
 /// A longer name than `limit` is cut and ends with a hash of all parts, so that two long names
-/// never
-/// collide.
+/// never collide.
 ///
 /// # Assumptions
 /// `limit` is at least 16. At most one of the parts is free text: `["a-b", "c"]` and `["a", "b-c"]`

@@ -81,10 +81,34 @@ pub struct DataSource {
 }
 
 impl DataSource {
-    /// The object to take, and whether it is a Secret; nothing where none is named.
-    pub fn object(&self) -> Option<(bool, &SourceRef)> {
-        let config_map = self.config_map_ref.as_ref().map(|it| (false, it));
-        config_map.or_else(|| Some((true, self.secret_ref.as_ref()?)))
+    /// Returns the object to take, with its kind; `None` if the entry names none.
+    pub fn object(&self) -> Option<(SourceKind, &SourceRef)> {
+        let config_map = self.config_map_ref.as_ref().map(|it| (SourceKind::ConfigMap, it));
+        config_map.or_else(|| Some((SourceKind::Secret, self.secret_ref.as_ref()?)))
+    }
+}
+
+/// The kind of an object whose keys are handed to plays or read as variables.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum SourceKind {
+    /// A ConfigMap.
+    ConfigMap,
+    /// A Secret.
+    Secret,
+}
+
+impl SourceKind {
+    /// Returns the kind as in `kind:`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ConfigMap => "ConfigMap",
+            Self::Secret => "Secret",
+        }
+    }
+
+    /// Returns `Secret x` or `ConfigMap x`.
+    pub fn title(self, name: &str) -> String {
+        format!("{} {name}", self.as_str())
     }
 }
 

@@ -1,5 +1,4 @@
-//! Reading and writing YAML: the only file that uses the YAML crate, and the writer of Ansible's
-//! data.
+//! Reads and writes YAML: the only file that uses the YAML crate, and Ansible's data writer.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

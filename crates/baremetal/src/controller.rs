@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::baremetal::BaremetalSet;
+use api::shared::SourceKind;
 use ironic_client::Pool;
 use ironic_client::pool::Purpose;
 use jiff::Timestamp;
@@ -112,7 +113,7 @@ async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let source = |it: &str| SourceRef::secret(&key.namespace, it);
     // Registered before reading, so that a change in between enqueues the set again.
     let made = metal3::writes::of_hosts(&set);
-    let of_metal3 = made.into_iter().map(|it| SourceRef { is_secret: true, key: it });
+    let of_metal3 = made.into_iter().map(|it| SourceRef { kind: SourceKind::Secret, key: it });
     caches.sources.depends(key, named.iter().map(|it| source(it)).chain(of_metal3).collect());
     let mut secrets = Secrets::new();
     for name in named {

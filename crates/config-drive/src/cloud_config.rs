@@ -1,5 +1,4 @@
-//! `user_data` unless the user provides it: a cloud-config with names, users and the root
-//! partition.
+//! The cloud-config that is the default `user_data`: names, users and the root partition.
 
 use serde_json::{Value, json};
 

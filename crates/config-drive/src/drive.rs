@@ -21,8 +21,7 @@ use crate::{cloud_config, host, iso, json, meta_data, network, user_data};
 /// Maximum size of all files of a drive together, in bytes.
 ///
 /// Ironic's partition has 64 MiB, but a drive is made from Secrets of at most 1 MiB, and it is a
-/// value in a
-/// row of Ironic's database. Half a MiB leaves room for base64.
+/// value in a row of Ironic's database. Half a MiB leaves room for base64.
 pub const LIMIT: usize = 512 * 1024;
 
 /// The volume label by which cloud-init finds a drive.
@@ -30,8 +29,7 @@ const LABEL: &str = "config-2";
 /// The directories of a drive, the same as Ironic creates from the JSON form.
 ///
 /// cloud-init uses the newest date that it knows before `latest`, other readers use `latest`. Both
-/// have the
-/// same files.
+/// have the same files.
 const VERSIONS: [&str; 2] = ["2012-08-10", "latest"];
 
 const META_DATA: &str = "meta_data.json";
@@ -118,8 +116,7 @@ impl Drive {
     }
 
     /// Returns `configdrive` for a deployment request, in the form that the user wants or that the
-    /// API version
-    /// allows.
+    /// API version allows.
     pub fn configdrive(
         &self,
         wanted: ConfigDriveFormat,

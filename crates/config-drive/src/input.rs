@@ -90,8 +90,7 @@ pub enum LinkKind {
         /// The kernel's name of the mode, such as `802.3ad`.
         mode: String,
         /// Other options of the kernel, such as `lacp_rate`; `miimon` defaults to 100 unless
-        /// `arp_interval` is
-        /// set.
+        /// `arp_interval` is set.
         #[serde(default)]
         options: BTreeMap<String, String>,
     },

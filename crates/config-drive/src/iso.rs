@@ -1,10 +1,8 @@
 //! A writer of small ISO 9660 images with Rock Ridge names; the same files give the same bytes.
 //!
 //! It implements ECMA-119 (ISO 9660), SUSP 1.12 and RRIP 1.10 as far as a few small files need
-//! them: one
-//! session, no boot record, no Joliet. All dates are [`encoding::DATE`]; files belong to root, and
-//! only
-//! root may read them. Files with equal content share their sectors.
+//! them: one session, no boot record, no Joliet. All dates are [`encoding::DATE`]; files belong to
+//! root, and only root may read them. Files with equal content share their sectors.
 
 mod encoding;
 mod layout;
@@ -24,8 +22,8 @@ const UNIT: usize = 32;
 ///
 /// # Assumptions
 /// The label has at most 32 characters. Names differ in more than case and punctuation and are as
-/// long as
-/// those of a config drive. All files together are far smaller than 4 GiB, and none is empty.
+/// long as those of a config drive. All files together are far smaller than 4 GiB, and none is
+/// empty.
 pub(crate) fn image(label: &str, files: &Files<'_>) -> Vec<u8> {
     let directories = directories(files);
     let distinct: BTreeSet<&[u8]> = files.values().copied().collect();

@@ -1,11 +1,9 @@
-//! The config drive of a host: what a machine needs at its first boot without metadata service and
-//! DHCP.
+//! The config drive of a host: its first boot's input without metadata service and DHCP.
 //!
 //! The crate is pure: the same input always gives the same bytes.
 //!
 //! [`Drive::of`] builds it from a [`Host`], or returns all its faults. [`Drive::configdrive`]
-//! returns the
-//! value of `configdrive` in the request that deploys an Ironic node.
+//! returns the value of `configdrive` in the request that deploys an Ironic node.
 
 mod authorized_key;
 mod cloud_config;

@@ -21,8 +21,7 @@ pub(crate) fn data(network: &Network, faults: &mut Vec<Fault>) -> Value {
         "links": network.links.iter().map(|it| links::data(it, network)).collect::<Vec<_>>(),
         "networks": networks.filter_map(|(idx, it)| subnets::data(idx, it)).collect::<Vec<_>>(),
         // Name servers are part of the networks. From here, cloud-init would make NetworkManager
-        // leave
-        // resolv.conf alone forever.
+        // leave resolv.conf alone forever.
         "services": [],
     })
 }

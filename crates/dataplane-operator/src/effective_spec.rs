@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use api::dataplane::{DataPlane, DeployStrategy, Node, NodeSection, Role};
+use api::shared::SourceKind;
 use api::shared::{AnyMap, VolMounts};
 use k8s_openapi::api::core::v1::EnvVar;
 use kube::ResourceExt;
@@ -78,7 +79,8 @@ impl EffectiveSpec {
         let Merged { mut vars, replaced_vars, mut origins, group_secrets } =
             merged(&template, node, objects);
         let (host_var, port_var) = (take_host(&mut vars), take_port(&mut vars));
-        origins.retain(|it, origin| origin.source.is_secret || vars.contains_key(it));
+        origins
+            .retain(|it, origin| origin.source.kind == SourceKind::Secret || vars.contains_key(it));
         let own_strategy = node.spec.deploy_strategy.clone().unwrap_or_default();
         let strategy = own_strategy.over(role_strategy(data_plane, role));
         let host = node.spec.ansible_host.clone();
@@ -130,12 +132,12 @@ impl EffectiveSpec {
 
     /// Returns the variables whose values come from Secrets that the node names.
     pub fn host_secrets(&self) -> impl Iterator<Item = (&String, &Origin)> {
-        self.origins.iter().filter(|(_, it)| it.source.is_secret && it.is_of_node)
+        self.origins.iter().filter(|(_, it)| it.source.kind == SourceKind::Secret && it.is_of_node)
     }
 
     /// Returns the names of the variables whose values come from Secrets.
     pub fn secret_names(&self) -> BTreeSet<String> {
-        let secret = self.origins.iter().filter(|(_, it)| it.source.is_secret);
+        let secret = self.origins.iter().filter(|(_, it)| it.source.kind == SourceKind::Secret);
         secret.map(|(name, _)| name.clone()).collect()
     }
 
@@ -218,7 +220,7 @@ fn merged(template: &NodeSection, node: &Node, objects: &Objects) -> Merged {
     let own = node.spec.node.as_ref().unwrap_or(&empty);
     let namespace = node.namespace().unwrap_or_default();
     let mut of_role = vars::of_level(&namespace, template, false, objects);
-    let is_secret = |it: &(&String, &Origin)| it.1.source.is_secret;
+    let is_secret = |it: &(&String, &Origin)| it.1.source.kind == SourceKind::Secret;
     let group_secrets = of_role.iter().filter(is_secret);
     let group_secrets = group_secrets.map(|(name, it)| (name.clone(), it.clone())).collect();
     let mut of_node = vars::of_level(&namespace, own, true, objects);
@@ -246,7 +248,7 @@ fn merged(template: &NodeSection, node: &Node, objects: &Objects) -> Merged {
 fn put(vars: &mut AnyMap, origins: &mut Origins, given: Origins, objects: &Objects) {
     for (name, origin) in given {
         vars.remove(&name);
-        if !origin.source.is_secret {
+        if origin.source.kind != SourceKind::Secret {
             vars.extend(origin.value(objects).map(|it| (name.clone(), it)));
         }
         origins.insert(name, origin);

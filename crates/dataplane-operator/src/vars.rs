@@ -122,7 +122,7 @@ pub fn inputs(origins: &Origins) -> Inputs {
 
 /// Returns `Secret x` or `ConfigMap x`.
 pub fn title(source: &SourceRef) -> String {
-    format!("{} {}", if source.is_secret { "Secret" } else { "ConfigMap" }, source.key.name)
+    format!("{} {}", source.kind.as_str(), source.key.name)
 }
 
 /// Parses a text as JSON, as Ansible gets it; anything that is not JSON is a string.

@@ -13,8 +13,7 @@ use crate::session::{Pace, Session, Waits};
 /// How many callers wait at a time for Ironics that were slow last.
 ///
 /// All callers that wait for any Ironic share eight workers, and an Ironic that hangs must leave
-/// some to
-/// the others.
+/// some to the others.
 const SLOW: usize = 2;
 /// How many callers wait at a time for Ironics of unknown speed.
 const NEW: usize = 4;
@@ -114,8 +113,8 @@ impl Pool {
     /// Returns a permit for a caller in a namespace to wait for an Ironic.
     ///
     /// Returns `None` when enough callers wait for this Ironic, in this namespace, or for other
-    /// Ironics that
-    /// are slow or of unknown speed. The caller then requeues and holds no worker meanwhile.
+    /// Ironics that are slow or of unknown speed. The caller then requeues and holds no worker
+    /// meanwhile.
     pub fn leave_for<'a>(
         &'a self,
         session: &'a Session,
@@ -162,8 +161,7 @@ impl Pool {
     /// Returns the session of a user.
     ///
     /// `made_from` is a hash of all its parameters: users of the same Ironic with the same
-    /// credentials share
-    /// version, token, limits and list. Sessions without users are dropped.
+    /// credentials share version, token, limits and list. Sessions without users are dropped.
     pub fn session(
         &self,
         user: &str,

@@ -197,8 +197,7 @@ impl Session {
     }
 
     /// Sends a request when fewer are running, and returns the response; null for an empty body.
-    /// See
-    /// [`Turn::ask`].
+    /// See [`Turn::ask`].
     pub async fn ask(&self, request: &Request) -> Result<Value, Error> {
         self.turn().await.ask(request).await
     }
@@ -218,8 +217,7 @@ impl Session {
     ///
     /// Concurrent callers share one list, or its error.
     /// Lists need no [`Turn`], because only one runs at a time. Machines that were changed
-    /// meanwhile are read
-    /// one by one, so that a change does not cost all others their list.
+    /// meanwhile are read one by one, so that a change does not cost all others their list.
     pub async fn nodes(&self, at_most: Duration) -> Result<Arc<Vec<Node>>, Error> {
         let mut listed = self.listed.lock().await;
         if let Some(list) = listed.as_mut().filter(|it| it.since.elapsed() <= at_most) {
@@ -387,10 +385,8 @@ impl Turn<'_> {
     ///
     /// # Guarantees
     /// The request is sent once. If Ironic no longer accepts the token or the version, it is sent
-    /// once more,
-    /// which is harmless because it was not executed. A machine that was read before a change of it
-    /// was
-    /// answered or abandoned is not returned to anyone afterwards.
+    /// once more, which is harmless because it was not executed. A machine that was read before a
+    /// change of it was answered or abandoned is not returned to anyone afterwards.
     pub async fn ask(&self, request: &Request) -> Result<Value, Error> {
         let _change = (request.method != Method::Get).then(|| Change::of(self.session, request));
         let answer = self.session.send(|_| Cow::Borrowed(request)).await?;

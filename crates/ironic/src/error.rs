@@ -13,8 +13,7 @@ pub const WORDS_LIMIT: usize = 512;
 /// Why a request failed.
 ///
 /// A server's message is repeated only from where Ironic or Keystone puts it, because whoever
-/// writes a
-/// set chooses which server is asked.
+/// writes a set chooses which server is asked.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Error {
     /// The text is not an http or https URL.
@@ -145,8 +144,7 @@ const NO_WORDS: &str = "no reason";
 /// Returns a server's message in one line.
 ///
 /// Ironic packs it into JSON once or twice, Keystone once. A response of any other form comes from
-/// another
-/// kind of server, and nothing of it is repeated.
+/// another kind of server, and nothing of it is repeated.
 fn words(status: u16, body: &[u8]) -> String {
     let packed: Option<Value> =
         (body.len() <= LARGEST_REFUSAL).then(|| serde_json::from_slice(body).ok()).flatten();

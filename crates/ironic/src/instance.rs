@@ -16,8 +16,7 @@ const LEDGER: &str = "edpm";
 /// Returns the UUID by which a machine is reserved for a host of a set.
 ///
 /// It is the same for the same host. It differs for a set that was created again, and after the
-/// user
-/// requested another deployment with another value of `redeploy`.
+/// user requested another deployment with another value of `redeploy`.
 ///
 /// It has version 8 of RFC 9562, a custom hash.
 pub fn instance_uuid(set_uid: &str, host: &str, redeploy: &str) -> String {
@@ -43,10 +42,8 @@ pub fn host_of<'a>(node: &'a Node, set_uid: &str, redeploy: &str) -> Option<&'a 
 /// Returns which deployment of which reservation a machine has; `None` for a free machine.
 ///
 /// It is the UUID of the reservation and the time at which the deployment was recorded, or only the
-/// UUID
-/// when nothing is recorded. It changes when a machine is undeployed and deployed again, even with
-/// the
-/// same host, machine and reservation.
+/// UUID when nothing is recorded. It changes when a machine is undeployed and deployed again, even
+/// with the same host, machine and reservation.
 pub fn deployment(node: &Node) -> Option<String> {
     let uuid = node.instance_uuid.as_ref()?;
     let since = DeployRecord::of(node).and_then(|it| it.since);
@@ -57,8 +54,7 @@ pub fn deployment(node: &Node) -> Option<String> {
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct DeployRecord {
     /// Digest of the config drive, with the key that the installation had then; empty for an
-    /// adopted machine,
-    /// which gets none.
+    /// adopted machine, which gets none.
     pub drive: String,
     /// Number of the next, active or last attempt; 1 for the first.
     pub attempt: u32,
@@ -71,15 +67,13 @@ pub struct DeployRecord {
     /// time.
     ///
     /// Ironic empties the record when it undeploys the machine, whose state has changed by the time
-    /// of the
-    /// next record, so no two deployments have the same value.
+    /// of the next record, so no two deployments have the same value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
     /// What was written beside the record.
     ///
     /// Ironic replaces the checksum of an image that it converts, and values that are no longer
-    /// desired are
-    /// removed.
+    /// desired are removed.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub wrote: Map<String, Value>,
 }

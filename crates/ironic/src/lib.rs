@@ -3,10 +3,8 @@
 //! The crate is pure: no client, no clock.
 //!
 //! A machine is reserved by its `instance_uuid`. Ironic sets it only if there is none, and on only
-//! one
-//! machine, so two sets cannot take one machine, nor one host two. The UUID is derived from the set
-//! and
-//! the host, so after a crash the machine itself shows what was done.
+//! one machine, so two sets cannot take one machine, nor one host two. The UUID is derived from the
+//! set and the host, so after a crash the machine itself shows what was done.
 
 pub mod error;
 pub mod instance;

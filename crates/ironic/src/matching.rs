@@ -69,12 +69,9 @@ impl fmt::Display for NoMachine {
 /// Assigns a machine to each host that can have one; the other hosts get the reason why not.
 ///
 /// The number of hosts with a machine is maximal: a host that matches any machine leaves the only
-/// matching
-/// one to another host. Machines that are busy and those that are `avoided`, by UUID, come last,
-/// and
-/// available machines come before those that must be cleaned first. Otherwise the first host by
-/// name gets
-/// the first machine by name.
+/// matching one to another host. Machines that are busy and those that are `avoided`, by UUID, come
+/// last, and available machines come before those that must be cleaned first. Otherwise the first
+/// host by name gets the first machine by name.
 pub fn assign<'a>(
     hosts: &BTreeMap<String, Terms>,
     nodes: &'a [Node],
@@ -110,8 +107,7 @@ pub fn matched(fits: &[Vec<usize>], n_machines: usize) -> Vec<Option<usize>> {
 }
 
 /// Assigns a machine to a host: the first free one, else one whose host can take another
-/// (augmenting paths
-/// of bipartite matching).
+/// (augmenting paths of bipartite matching).
 fn augment(
     host_idx: usize,
     fits: &[Vec<usize>],

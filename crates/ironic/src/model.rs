@@ -1,8 +1,7 @@
 //! A model of Ironic for property tests, with the rules of release 39 that the steps rely on.
 //!
 //! `instance_uuid` is set only if there is none, and on only one machine; machines in transition
-//! reject
-//! changes; each verb is accepted in the states of Ironic's state machine.
+//! reject changes; each verb is accepted in the states of Ironic's state machine.
 #![allow(
     clippy::panic,
     clippy::unwrap_in_result,

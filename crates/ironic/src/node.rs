@@ -11,8 +11,7 @@ use crate::state::State;
 /// The fields of [`Node`] that all supported API versions have.
 ///
 /// `allocation_uuid` is not among them: a list of Ironic 39.0.0 with it fails with 500, and an
-/// allocation
-/// sets `instance_uuid` as well.
+/// allocation sets `instance_uuid` as well.
 const FIELDS: &str = "uuid,name,instance_uuid,instance_info,resource_class,traits,properties,extra,\
                       provision_state,target_provision_state,provision_updated_at,power_state,\
                       target_power_state,maintenance,maintenance_reason,last_error,reservation";

@@ -16,8 +16,7 @@ const PACE: u32 = 10;
 /// Returns what to do with a released machine.
 ///
 /// It is the user's policy; without one, adopted machines are retained and deployed ones are
-/// undeployed. A
-/// machine without a record is never wiped.
+/// undeployed. A machine without a record is never wiped.
 pub fn policy(node: &Node, wanted: Option<DeprovisionPolicy>) -> DeprovisionPolicy {
     let is_deployed = DeployRecord::of(node).is_some_and(|it| !it.is_of_adopted());
     let own = if is_deployed { DeprovisionPolicy::Deprovision } else { DeprovisionPolicy::Retain };
@@ -28,12 +27,10 @@ pub fn policy(node: &Node, wanted: Option<DeprovisionPolicy>) -> DeprovisionPoli
 ///
 /// # Guarantees
 /// [`Next::Done`] is returned only if no machine is reserved for the host any more, including a
-/// machine
-/// that was removed or given to somebody else meanwhile, and never for one that could not be
-/// undeployed.
+/// machine that was removed or given to somebody else meanwhile, and never for one that could not
+/// be undeployed.
 /// Ironic removes the reservation before it cleans, so cleaning is awaited only if the ramdisk's
-/// network
-/// has to be removed afterwards. A retained machine is never undeployed.
+/// network has to be removed afterwards. A retained machine is never undeployed.
 ///
 /// # Assumptions
 /// The machine was read after the last request for it was answered.
@@ -96,10 +93,8 @@ pub fn release(node: Option<&Node>, instance: &str, policy: DeprovisionPolicy) -
 /// Returns the next step for a machine that is not reserved for the host any more.
 ///
 /// Ironic removes the reservation whether the undeployment succeeded or not. If the ramdisk's
-/// network is
-/// still the host's, the clean machine is reserved once more, which removes the network, and
-/// released
-/// then. Somebody else who reserved it meanwhile has replaced the network.
+/// network is still the host's, the clean machine is reserved once more, which removes the network,
+/// and released then. Somebody else who reserved it meanwhile has replaced the network.
 fn undeployed(node: &Node, instance: &str) -> Next {
     let done = Next::Done { is_current: true };
     if node.instance_uuid.is_some() {

@@ -111,8 +111,7 @@ impl Request {
     /// Reserves a machine and records what its deployment needs, in one request.
     ///
     /// Ironic rejects it with 409 if the machine is reserved, or another one is by this UUID.
-    /// `more` is part of
-    /// the same patch.
+    /// `more` is part of the same patch.
     pub fn reserve(
         uuid: &str,
         instance: &str,

@@ -121,8 +121,7 @@ impl State {
     }
 
     /// Returns whether a machine in this state has lost the system that it was deployed with, or
-    /// soon will,
-    /// because somebody undeployed it.
+    /// soon will, because somebody undeployed it.
     ///
     /// A machine that was enrolled again may still run, and so may one that could not be
     /// undeployed.

@@ -39,8 +39,7 @@ pub enum Next {
     /// It is provisioned as desired.
     Done {
         /// Whether it was deployed with the present config drive. Another one takes effect only if
-        /// the
-        /// user has the machine deployed again.
+        /// the user has the machine deployed again.
         is_current: bool,
     },
 }
@@ -48,8 +47,7 @@ pub enum Next {
 /// A request that advances a machine; it is idempotent.
 ///
 /// Ironic rejects with 400, not 409, what is not possible in a machine's state. After a rejection,
-/// read the
-/// machine again; it is an error only if the state is still the same.
+/// read the machine again; it is an error only if the state is still the same.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Reserve it, with this `instance_info`.
@@ -87,16 +85,14 @@ impl Step {
 ///
 /// # Guarantees
 /// After a crash at any point the same steps follow, because the machine itself shows what was
-/// done. A
-/// failed deployment is counted before it is retried, so no crash leads to more than
+/// done. A failed deployment is counted before it is retried, so no crash leads to more than
 /// [`Wish::attempts`].
 /// Only a change of the input allows new ones.
 ///
 /// # Assumptions
 /// Only Ironic changes `instance_uuid` of a machine that is reserved by [`Wish::instance`].
 /// A stale read is harmless to the reservation. For the count of attempts, the machine must have
-/// been read
-/// after the last request for it was answered.
+/// been read after the last request for it was answered.
 pub fn next(node: &Node, wish: &Wish, now: Timestamp) -> Next {
     if !node.is_of(&wish.instance) {
         return begin(node, wish);

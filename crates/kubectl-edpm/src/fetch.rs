@@ -7,6 +7,7 @@ use std::path::Path;
 use api::ansibleee::AnsibleEe;
 use api::dataplane::Service;
 use api::dataplane::service::DEFAULT_SERVICE_LABEL as DEFAULT_LABEL;
+use api::shared::SourceKind;
 use api::yaml;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
@@ -160,7 +161,7 @@ async fn sources(cluster: &Cluster, service: &Service) -> Result<Vec<(Source, Re
     let namespace = &cluster.namespace;
     let mut sources = Vec::new();
     for source in sources_of(&service.spec) {
-        let content = if source.is_secret {
+        let content = if source.kind == SourceKind::Secret {
             let read = cluster.read::<Secret>(&source.name).await?;
             read.map(|it| Content::of_secret(&it, namespace))
         } else {
@@ -180,7 +181,10 @@ async fn beside(cluster: &Cluster, given: &Given, named: &Named) -> Result<Vec<F
         all => all?,
     };
     let is_named = |it: &ConfigMap| {
-        given.sources.iter().any(|(source, _)| !source.is_secret && source.name == it.name_any())
+        given
+            .sources
+            .iter()
+            .any(|(source, _)| source.kind != SourceKind::Secret && source.name == it.name_any())
     };
     let others = all.iter().filter(|it| !is_named(it));
     let files = others.flat_map(|it| Content::of_config_map(it, &cluster.namespace).files);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::nova::ConfigFile;
+use api::shared::SourceKind;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
 use nova_config::oslo::{Entry, parse};
@@ -53,7 +54,7 @@ impl Content {
         let binary = config_map.binary_data.clone().unwrap_or_default();
         let applied = config_map.annotations().get(APPLIED);
         let applied = applied.and_then(|it| serde_json::from_str::<ConfigMap>(it).ok());
-        let object = Object { is_secret: false, name: config_map.name_any() };
+        let object = Object { kind: SourceKind::ConfigMap, name: config_map.name_any() };
         let mut files = keys(&object, namespace, &texts, String::as_bytes);
         files.extend(keys(&object, namespace, &binary, |it| &it.0));
         Self {
@@ -66,7 +67,7 @@ impl Content {
     /// Reads a Secret.
     pub fn of_secret(secret: &Secret, namespace: &str) -> Self {
         let data = secret.data.clone().unwrap_or_default();
-        let object = Object { is_secret: true, name: secret.name_any() };
+        let object = Object { kind: SourceKind::Secret, name: secret.name_any() };
         let type_ = secret.type_.as_deref().unwrap_or_default();
         let hash = upstream_hash::of_secret(&data, type_);
         Self { files: keys(&object, namespace, &data, |it| &it.0), hash, applied: None }
@@ -86,7 +87,7 @@ fn keys<T>(
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Object {
     /// Whether it is a Secret.
-    pub is_secret: bool,
+    pub kind: SourceKind,
     /// Its name.
     pub name: String,
 }
@@ -94,7 +95,7 @@ pub struct Object {
 impl Object {
     /// Returns kind, namespace and name as text.
     pub fn title(&self, namespace: &str) -> String {
-        let kind = if self.is_secret { "Secret" } else { "ConfigMap" };
+        let kind = self.kind.as_str();
         format!("{kind} {namespace}/{}", self.name)
     }
 }
@@ -176,7 +177,7 @@ pub fn files(secret: &Secret) -> Vec<File> {
     let sources: BTreeMap<&str, &str> =
         listed.iter().map(|it| (it.name.as_str(), it.source.as_str())).collect();
     let data = secret.data.iter().flatten().filter(|(name, _)| is_read(name));
-    let object = Object { is_secret: true, name: secret.name_any() };
+    let object = Object { kind: SourceKind::Secret, name: secret.name_any() };
     data.map(|(name, content)| File {
         source: sources.get(name.as_str()).copied().unwrap_or_default().to_owned(),
         ..File::of_key(&object, "", name, &content.0)
@@ -274,7 +275,7 @@ mod tests {
         let text = "[DEFAULT]\ntransport_url = rabbit://nova:hunter2@h/\ndebug = true\n\
                     memcache = http://u:hunter2@h, http://h\n[keystone]\n#Admin-Password: hunter2\n  \
                     hunter2\nx = 1\n";
-        let object = Object { is_secret: true, name: "s".into() };
+        let object = Object { kind: SourceKind::Secret, name: "s".into() };
         let of = |text: &str| File::of_key(&object, "ns", "01-nova.conf", text.as_bytes());
         let file = of(text);
         assert_eq!(file.open_digest, "595d1c78f778");

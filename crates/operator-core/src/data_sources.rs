@@ -2,14 +2,15 @@
 
 use api::dataplane::ServiceSpec;
 use api::shared::DataSource;
+use api::shared::SourceKind;
 
 use crate::object_key::Key;
 
 /// A ConfigMap or Secret, by namespace and name.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct SourceRef {
-    /// Whether it is a Secret; otherwise it is a ConfigMap.
-    pub is_secret: bool,
+    /// Its kind.
+    pub kind: SourceKind,
     /// Namespace and name.
     pub key: Key,
 }
@@ -17,20 +18,20 @@ pub struct SourceRef {
 impl SourceRef {
     /// References a Secret.
     pub fn secret(namespace: &str, name: &str) -> Self {
-        Self { is_secret: true, key: Key::new(namespace, name) }
+        Self { kind: SourceKind::Secret, key: Key::new(namespace, name) }
     }
 
     /// References a ConfigMap.
     pub fn config_map(namespace: &str, name: &str) -> Self {
-        Self { is_secret: false, key: Key::new(namespace, name) }
+        Self { kind: SourceKind::ConfigMap, key: Key::new(namespace, name) }
     }
 }
 
 /// A ConfigMap or Secret that a service names.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct NamedSource {
-    /// Whether it is a Secret; otherwise it is a ConfigMap.
-    pub is_secret: bool,
+    /// Its kind.
+    pub kind: SourceKind,
     /// Its name, in the namespace of the service.
     pub name: String,
     /// Whether the service works without it.
@@ -40,35 +41,30 @@ pub struct NamedSource {
 impl NamedSource {
     /// Returns the object that an entry names; `None` when it names none.
     pub fn of(entry: &DataSource) -> Option<Self> {
-        let (is_secret, source) = entry.object()?;
+        let (kind, source) = entry.object()?;
         let (name, is_optional) = (source.name.clone(), source.optional.unwrap_or(false));
-        Some(Self { is_secret, name, is_optional })
+        Some(Self { kind, name, is_optional })
     }
 
     /// Returns whether both name the same object.
     pub fn is_same(&self, other: &Self) -> bool {
-        (self.is_secret, &self.name) == (other.is_secret, &other.name)
+        (self.kind, &self.name) == (other.kind, &other.name)
     }
 
     /// Names a required Secret.
     pub fn secret(name: &str) -> Self {
-        Self { is_secret: true, name: name.to_owned(), is_optional: false }
+        Self { kind: SourceKind::Secret, name: name.to_owned(), is_optional: false }
     }
 
     /// Returns the object's reference in `namespace`.
     pub fn source(&self, namespace: &str) -> SourceRef {
-        SourceRef { is_secret: self.is_secret, key: Key::new(namespace, &self.name) }
+        SourceRef { kind: self.kind, key: Key::new(namespace, &self.name) }
     }
 
-    /// Returns the object's [`title`].
+    /// Returns `Secret x` or `ConfigMap x`.
     pub fn title(&self) -> String {
-        title(self.is_secret, &self.name)
+        self.kind.title(&self.name)
     }
-}
-
-/// Returns `Secret x` or `ConfigMap x`.
-pub fn title(is_secret: bool, name: &str) -> String {
-    format!("{} {name}", if is_secret { "Secret" } else { "ConfigMap" })
 }
 
 /// Returns the objects that a service names, in `dataSources` and in the deprecated lists.
@@ -76,8 +72,11 @@ pub fn title(is_secret: bool, name: &str) -> String {
 /// If both references of an entry are set, the ConfigMap is used.
 pub fn sources_of(spec: &ServiceSpec) -> Vec<NamedSource> {
     let sources = spec.data_sources.iter().filter_map(NamedSource::of);
-    let config_map =
-        |it: &String| NamedSource { is_secret: false, name: it.clone(), is_optional: false };
+    let config_map = |it: &String| NamedSource {
+        kind: SourceKind::ConfigMap,
+        name: it.clone(),
+        is_optional: false,
+    };
     let config_maps = spec.config_maps.iter().map(config_map);
     let secrets = spec.secrets.iter().map(|it| NamedSource::secret(it));
     sources.chain(config_maps).chain(secrets).collect()

@@ -1,8 +1,8 @@
 //! Hashes of content as upstream's operators publish them in statuses.
 //!
 //! Users compare the hash of a ConfigMap with the one that a deployment recorded, to see whether
-//! the
-//! deployment is out of date. Ours are the same, so that either side may belong to either project.
+//! the deployment is out of date. Ours are the same, so that either side may belong to either
+//! project.
 //! Published digests of Secrets are keyed, so that they do not allow guessing passwords.
 //! No hash here decides whether anything runs; see [`crate::hash`] for those.
 
@@ -29,8 +29,7 @@ const ESCAPED: [(char, &str); 5] = [
 /// Returns upstream's hash of any value.
 ///
 /// It is the SHA-256 of the JSON that Go writes, printed as Go prints a byte array (in decimal),
-/// with
-/// each character replaced by a letter.
+/// with each character replaced by a letter.
 ///
 /// # Assumptions
 /// Struct fields are in Go's order, and those that Go omits when empty are omitted. Map keys are

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use api::shared::SourceKind;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -186,11 +187,11 @@ impl SourceCache {
     pub fn on_change(self: &Arc<Self>, wake: impl Fn(Key) + Clone + Send + Sync + 'static) {
         let (this, wake_reader) = (Arc::clone(self), wake.clone());
         self.secrets.on_change(move |it| {
-            this.changed(&SourceRef { is_secret: true, key: Key::of(it) }, &wake_reader);
+            this.changed(&SourceRef { kind: SourceKind::Secret, key: Key::of(it) }, &wake_reader);
         });
         let this = Arc::clone(self);
         self.config_maps.on_change(move |it| {
-            this.changed(&SourceRef { is_secret: false, key: Key::of(it) }, &wake);
+            this.changed(&SourceRef { kind: SourceKind::ConfigMap, key: Key::of(it) }, &wake);
         });
     }
 
@@ -248,7 +249,7 @@ impl SourceCache {
         if self.version(source).is_none() {
             return Ok(None);
         }
-        if source.is_secret {
+        if source.kind == SourceKind::Secret {
             let read: Option<Secret> = api.get(&source.key).await?;
             return Ok(read.map(|it| Values::of_secret(it, &self.keys)));
         }
@@ -258,7 +259,7 @@ impl SourceCache {
 
     /// Returns the resource version of a source, or `None` when it does not exist.
     pub fn version(&self, source: &SourceRef) -> Option<String> {
-        if source.is_secret {
+        if source.kind == SourceKind::Secret {
             self.secrets.get(&source.key)?.resource_version()
         } else {
             self.config_maps.get(&source.key)?.resource_version()
@@ -268,7 +269,7 @@ impl SourceCache {
     /// Returns an annotation of a source, or `None` when the source or the annotation does not
     /// exist.
     pub fn annotation(&self, source: &SourceRef, name: &str) -> Option<String> {
-        if source.is_secret {
+        if source.kind == SourceKind::Secret {
             self.secrets.get(&source.key)?.annotations().get(name).cloned()
         } else {
             self.config_maps.get(&source.key)?.annotations().get(name).cloned()
@@ -279,7 +280,7 @@ impl SourceCache {
     /// owner.
     pub fn has_owner(&self, source: &SourceRef) -> bool {
         let has = |owners: &[OwnerReference]| !owners.is_empty();
-        if source.is_secret {
+        if source.kind == SourceKind::Secret {
             self.secrets.get(&source.key).is_some_and(|it| has(it.owner_references()))
         } else {
             self.config_maps.get(&source.key).is_some_and(|it| has(it.owner_references()))
@@ -289,7 +290,7 @@ impl SourceCache {
     /// Returns the fields of a source that the operator applied and still owns; empty when it does
     /// not exist.
     pub fn owned(&self, source: &SourceRef) -> ManagedFields {
-        let meta = if source.is_secret {
+        let meta = if source.kind == SourceKind::Secret {
             self.secrets.get(&source.key).map(|it| ManagedFields::of(it.meta()))
         } else {
             self.config_maps.get(&source.key).map(|it| ManagedFields::of(it.meta()))
@@ -302,7 +303,7 @@ impl SourceCache {
         let uid = |owners: &[OwnerReference]| {
             owners.iter().find(|it| it.controller == Some(true)).map(|it| it.uid.clone())
         };
-        if source.is_secret {
+        if source.kind == SourceKind::Secret {
             uid(self.secrets.get(&source.key)?.owner_references())
         } else {
             uid(self.config_maps.get(&source.key)?.owner_references())

@@ -109,8 +109,7 @@ fn queued(seen: &Observed, now: Timestamp) -> Plan {
     };
     if !faults.is_empty() && is_engines(&run.spec) {
         // Its parent creates another one as soon as its own input changes, and until then waits for
-        // the
-        // end of this one.
+        // the end of this one.
         next.job_status = Some(JobStatus::Failed);
         next.reason = Some(FailureReason::InvalidSpec.as_str().into());
         next.hosts = result::unknown(&run.spec.hosts);
@@ -181,8 +180,7 @@ pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Pla
     let (name, cause) = (current_job(run).unwrap_or_default(), &rejected.message);
     if is_engines(&run.spec) && is_invalid(rejected) {
         // Nobody corrects a run of the engine: its parent creates another one when its own input
-        // changes,
-        // and until then waits for the end of this one.
+        // changes, and until then waits for the end of this one.
         let message =
             conditions::truncated(&format!("Job {name} cannot be created: {cause}"), 1000);
         let (mut next, condition) = result::without_job(run, FailureReason::InvalidSpec, message);

@@ -24,8 +24,7 @@ const HOST_KEYS: [(&str, &str); 4] = [
 /// Other variables that control ssh, set by the operator.
 ///
 /// Of an option that is given twice ssh uses the first, and a `ProxyCommand` is a program. A host's
-/// own
-/// arguments belong to its variables, where they are visible.
+/// own arguments belong to its variables, where they are visible.
 const SSH: [(&str, &str); 11] = [
     (
         "ANSIBLE_SSH_ARGS",
@@ -49,13 +48,11 @@ const SSH: [(&str, &str); 11] = [
 /// Keeps facts from being variables.
 ///
 /// Facts in a host's answer would take precedence over role defaults and inventory variables, and
-/// roles
-/// read files of the runner whose paths are variables.
+/// roles read files of the runner whose paths are variables.
 const FACTS: (&str, &str) = ("ANSIBLE_INJECT_FACT_VARS", "False");
 
 /// How many bytes a host may answer at once, and how many seconds the removal of files after a task
-/// may
-/// take; empty means the plugins' own defaults.
+/// may take; these are the plugins' own defaults.
 const BOUNDS: [(&str, &str); 4] = [
     ("EDPM_OUTPUT_LIMIT", "8388608"),
     ("EDPM_CLEANUP_LIMIT", "30"),
@@ -67,8 +64,7 @@ const BOUNDS: [(&str, &str); 4] = [
 /// What a namespace's default ConfigMap may set: parallelism, time limits and the look of the log.
 ///
 /// None of these names a program, a file or a host, and Ansible treats none as a template, as it
-/// does
-/// with `ANSIBLE_REMOTE_USER`.
+/// does with `ANSIBLE_REMOTE_USER`.
 pub const FROM_DEFAULT_CONFIG_MAP: [&str; 29] = [
     "ANSIBLE_ACTION_WARNINGS",
     "ANSIBLE_CALLBACKS_ENABLED",
@@ -137,8 +133,7 @@ pub fn is_ssh(name: &str) -> bool {
 }
 
 /// Returns how many seconds a task may take: the run's value or else the installation's, and at
-/// most the
-/// run's deadline.
+/// most the run's deadline.
 fn task_timeout(spec: &AnsibleEeSpec, settings: &Settings) -> i64 {
     let named = spec.env.iter().find(|it| it.name == TASK_TIMEOUT);
     let asked = named.and_then(|it| it.value.as_deref()?.trim().parse().ok());

@@ -9,8 +9,7 @@ use serde_json::{Map, Value, json};
 /// The fields of the spec that say what is run; the others say where, with what image and how long.
 ///
 /// Changing this list would run every hand-made AnsibleEE again. A new field may be added only
-/// because
-/// default values are left out of the digest.
+/// because default values are left out of the digest.
 const FIELDS: [&str; 20] = [
     "args",
     "cmdLine",

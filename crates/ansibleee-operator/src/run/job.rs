@@ -1,5 +1,4 @@
-//! Builds the Job of a run: upstream's runner contract, with our additions in files and
-//! annotations.
+//! Builds the Job of a run: upstream's runner contract, with our files and annotations.
 
 use std::borrow::Cow;
 

@@ -170,8 +170,7 @@ fn arguments_follow_upstreams_contract() {
 #[test]
 fn the_images_own_entry_point_and_last_words_are_left_to_it() {
     // Upstream's image writes RUNNER_* into files, then executes the arguments. Its summary goes
-    // where
-    // EDPM_AEE_TERMINATION_LOG says, because the termination message is the callback's.
+    // where EDPM_AEE_TERMINATION_LOG says, because the termination message is the callback's.
     let container = container(ENGINES);
     for field in ["command", "terminationMessagePath", "workingDir", "stdin", "lifecycle"] {
         assert_eq!(container.get(field), None, "{field}");

@@ -136,8 +136,7 @@ impl Runs {
     /// Reads a recorded Job that the cache lacks from the API server.
     ///
     /// An informer that is being restarted may lack existing objects, so this precedes treating the
-    /// Job as
-    /// deleted.
+    /// Job as deleted.
     async fn hidden_job(&self, run: &AnsibleEe, jobs: &[Job]) -> Result<Option<Job>> {
         let Some(name) = current_job(run) else { return Ok(None) };
         let is_expected = recorded_uid(run).is_some() && stage(run, true) == Stage::Admitted;

@@ -66,8 +66,7 @@ fn image(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
 }
 
 /// The variables by which upstream's contract passes texts to the image's entry point, with the
-/// fields
-/// whose files the entry point would overwrite; it cannot, and exits.
+/// fields whose files the entry point would overwrite; it cannot, and exits.
 const CONTRACT: [(&str, &str, &str); 4] = [
     ("RUNNER_CMDLINE", "/runner/env/cmdline", "cmdLine"),
     ("RUNNER_EXTRA_VARS", "/runner/env/extravars", "extraVars"),

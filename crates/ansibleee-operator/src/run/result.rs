@@ -87,8 +87,7 @@ fn concluded(run: &AnsibleEe, succeeded: bool, reason: &str) -> AnsibleEeStatus 
 /// Returns the condition; a failed run is always an error, and so `Stalled`.
 ///
 /// A run happens once, so this object does not become ready by itself, and kstatus calls a failed
-/// Job
-/// failed too. If the reason heals, the parent creates another run and reports `Reconciling`
+/// Job failed too. If the reason heals, the parent creates another run and reports `Reconciling`
 /// itself.
 fn condition(succeeded: bool, reason: &str, message: String) -> ConditionDraft {
     if succeeded {

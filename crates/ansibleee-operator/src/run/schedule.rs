@@ -53,8 +53,7 @@ pub struct Limits {
 
 impl Limits {
     /// Returns how many slots one namespace never takes from the others: a quarter, and at least
-    /// one if there
-    /// are two or more.
+    /// one if there are two or more.
     ///
     /// By that number the total may also be exceeded while one namespace holds all slots.
     pub fn reserve(self) -> usize {
@@ -87,8 +86,7 @@ impl<'a> Room<'a> {
     /// Returns whether no further run of a namespace may start.
     ///
     /// Slots of another namespace beyond its share are not counted, so that this one gets slots
-    /// however many
-    /// the other took while it was alone.
+    /// however many the other took while it was alone.
     fn is_full_for(&self, namespace: &str) -> bool {
         let part = self.limits.total - self.limits.reserve();
         let others = self.active.iter().filter(|(name, _)| **name != namespace);
@@ -114,14 +112,12 @@ pub enum Verdict {
 /// # Guarantees
 /// No run is admitted that shares an address with an active run or with one admitted here, in any
 /// namespace, or with an older queued run of its namespace, so that a run with many hosts is not
-/// overtaken
-/// forever. A queued run never blocks other namespaces.
+/// overtaken forever. A queued run never blocks other namespaces.
 /// Among the namespaces with runs that could start, the one with the fewest active runs comes
 /// first.
 /// Nothing is admitted before every inherited run carries this leader's term.
 /// Afterwards at most the limits' total is active, unless more were before. While one namespace has
-/// more
-/// than three quarters of it, the others together still get a quarter.
+/// more than three quarters of it, the others together still get a quarter.
 pub fn admit(runs: &[View], limits: Limits, term: &str) -> Vec<Verdict> {
     let stamps: Vec<Verdict> = runs
         .iter()

@@ -241,8 +241,7 @@ mod tests {
     }
 
     /// The pod that `kubectl delete --cascade=orphan` leaves of a Job: it has no owner, and anyone
-    /// who
-    /// creates a pod could write the same.
+    /// who creates a pod could write the same.
     fn orphan(phase: &str) -> Value {
         json!({
             "metadata": {

@@ -41,8 +41,7 @@ impl Settings {
 /// Returns whether a parent's engine created the run.
 ///
 /// Such a run names its inputs, and each further attempt is a new run. The others are made by hand
-/// and
-/// behave as upstream's.
+/// and behave as upstream's.
 pub fn is_engines(spec: &AnsibleEeSpec) -> bool {
     spec.input_hash.is_some()
 }

@@ -1,6 +1,6 @@
-//! 50 runs on 10 hosts: the real scheduler and controller in a simulated cluster in memory, in
-//! which
-//! informers lag, leaders change, and writes of an old leader arrive late.
+//! The real scheduler and controller in a simulated cluster, with 50 runs on 10 hosts.
+//!
+//! Everything is in memory. Informers lag, leaders change, and writes of an old leader arrive late.
 
 mod leader;
 mod world;

@@ -146,8 +146,7 @@ pub fn queued(
 /// Returns the step that writes a status; `None` when the object has it already.
 ///
 /// Every write carries the version that was read, because the scheduler, the run's own controller
-/// and a
-/// former leader may write the same fields.
+/// and a former leader may write the same fields.
 pub fn write(run: &AnsibleEe, next: &AnsibleEeStatus, because: &str) -> Option<Step> {
     let before = run.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
     let target = Target::of(run);

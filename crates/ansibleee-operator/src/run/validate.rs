@@ -18,8 +18,7 @@ use crate::objects::HOST_KEYS_CONTAINER;
 /// How many bytes of a run may be in its pod's annotations.
 ///
 /// Kubernetes allows 256 KiB for all annotations, and Ansible's plugins and the operator's own
-/// plays are
-/// among them.
+/// plays are among them.
 const TEXT_LIMIT: usize = 190 * 1024;
 const _: () = {
     let plugins = callback::RESULT.text.len() + callback::BOUNDS.text.len();
@@ -27,8 +26,7 @@ const _: () = {
     assert!(TEXT_LIMIT + plugins + 8 * 1024 <= 256 * 1024);
 };
 /// Bytes of a network's annotation entry in addition to its name: the namespace, the interface and
-/// the
-/// separators.
+/// the separators.
 const NETWORK: usize = 128;
 
 /// Returns all faults of a spec, in the order of its fields.

@@ -27,8 +27,7 @@ struct Plugins {
 /// The variables of the plugin directories.
 ///
 /// The callback plugin reports the result. The same file is also a vars plugin, which reports a
-/// limit
-/// that matches no host, because then Ansible ends before it calls any callback.
+/// limit that matches no host, because then Ansible ends before it calls any callback.
 const PLUGINS: [Plugins; 2] = [
     Plugins {
         variable: "ANSIBLE_CALLBACK_PLUGINS",
@@ -47,8 +46,7 @@ const PLUGINS: [Plugins; 2] = [
 /// Returns how many bytes a container's termination message may have.
 ///
 /// kubelet keeps 12 KiB of all messages of a pod, shared evenly among its containers, and at most 4
-/// KiB
-/// of one (`MaxPodTerminationMessageLogLength` in its container package).
+/// KiB of one (`MaxPodTerminationMessageLogLength` in its container package).
 fn result_limit(spec: &AnsibleEeSpec) -> usize {
     let containers = 1 + spec.init_containers.len() + usize::from(host_keys::is_asking(spec));
     (12 * 1024 / containers).min(4096)

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use api::dataplane::RoleSpec;
 use api::dataplane::service::faults::{faults, warnings};
 use api::definitions;
+use api::shared::SourceKind;
 use operator_core::data_sources::sources_of;
 use operator_core::plan::Write;
 use operator_runtime::cache::WriteThrough as _;
@@ -140,7 +141,7 @@ fn table() -> String {
         let sources: Vec<String> = sources_of(spec)
             .iter()
             .map(|it| {
-                let kind = if it.is_secret { "S" } else { "C" };
+                let kind = if it.kind == SourceKind::Secret { "S" } else { "C" };
                 let optional = if it.is_optional { " (optional)" } else { "" };
                 format!("{kind} `{}`{optional}", it.name)
             })

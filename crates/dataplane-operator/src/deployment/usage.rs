@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use api::ansibleee::{AnsibleEe, HostOutcome};
 use api::dataplane::{DeploymentStatus, ExecutionSummary, HostProgress, NodeSetProgress, RunState};
+use api::shared::SourceKind;
 use kube::ResourceExt;
 use operator_core::data_sources::{NamedSource, sources_of};
 use operator_core::run_engine::Run;
@@ -38,8 +39,11 @@ pub fn used(
     for named in named {
         let Some(digests) = seen.sources.get(&named.source(&seen.namespace)) else { continue };
         let is_given = given.iter().any(|it| it.is_same(&named));
-        let hashes =
-            if named.is_secret { &mut status.secret_hashes } else { &mut status.config_map_hashes };
+        let hashes = if named.kind == SourceKind::Secret {
+            &mut status.secret_hashes
+        } else {
+            &mut status.config_map_hashes
+        };
         let recorded = hashes.get(&named.name);
         let is_other = recorded.is_some_and(|it| !digests.published.is(it));
         let present = digests.published.kept(recorded);

@@ -80,7 +80,7 @@ fn of_sources(seen: &Observed, name: &str, service: &Service) -> Vec<Fault> {
             None => faults.push(missing_source(name, &named)),
             Some(digests) => {
                 let keys = digests.keys.keys().cloned().collect();
-                sources.push(MountedSource { is_secret: named.is_secret, name: named.name, keys });
+                sources.push(MountedSource { kind: named.kind, name: named.name, keys });
             }
         }
     }

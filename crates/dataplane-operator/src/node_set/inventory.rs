@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use api::dataplane::node_section::Network;
 use api::dataplane::{AnsibleOpts, NodeSet, Service};
+use api::shared::SourceKind;
 use api::yaml::{Tree, Var};
 use kube::{Resource as _, ResourceExt};
 use operator_core::data_sources::service_type;
@@ -105,7 +106,11 @@ fn addresses(set: &NodeSet, host: &Host<'_>) -> Vars {
 pub fn given(namespace: &str, opts: &AnsibleOpts, objects: &Objects) -> Vars {
     let var = |it: vars::Given<'_>| {
         let value = vars::value(it.content.text(it.key)?);
-        let var = if it.source.is_secret { Var::Data(value) } else { Var::Template(value) };
+        let var = if it.source.kind == SourceKind::Secret {
+            Var::Data(value)
+        } else {
+            Var::Template(value)
+        };
         Some((it.name, var))
     };
     let given = vars::given(namespace, &opts.ansible_vars_from, objects);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use api::conditions::{self, ConditionDraft, READY, merge_conditions, truncated};
 use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
 use api::dataplane::{HostState, NodeSet, NodeSetHost, NodeSetStatus};
+use api::shared::SourceKind;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
@@ -412,7 +413,8 @@ fn changed_certificates(seen: &Observed, evaluated: &Evaluation<'_>) -> Vec<Stri
 
 fn is_changed(evaluated: &Evaluation<'_>, named: &NamedSource, present: Option<&Digests>) -> bool {
     let outcome = &evaluated.outcome;
-    let deployed = if named.is_secret { &outcome.secrets } else { &outcome.config_maps };
+    let deployed =
+        if named.kind == SourceKind::Secret { &outcome.secrets } else { &outcome.config_maps };
     match (deployed.get(&named.name), present) {
         (Some(text), Some(present)) => !present.published.is(text),
         (deployed, present) => deployed.is_some() || present.is_some(),

@@ -240,7 +240,7 @@ pub fn sources(
     let source = |named: operator_core::data_sources::NamedSource| {
         let digests = known.get(&named.source(namespace))?;
         let keys = digests.keys.keys().cloned().collect();
-        Some(MountedSource { is_secret: named.is_secret, name: named.name, keys })
+        Some(MountedSource { kind: named.kind, name: named.name, keys })
     };
     mounted(sources_of(&service.spec).into_iter().filter_map(source).collect())
 }

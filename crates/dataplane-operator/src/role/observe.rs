@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{DataPlane, Node, Role, Service};
+use api::shared::SourceKind;
 use kube::{Resource as _, ResourceExt};
 use operator_core::data_sources::SourceRef;
 use operator_core::data_sources::sources_of;
@@ -79,7 +80,7 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     // Registered before reading, so that a change in between enqueues the group again.
     let all = desired.iter().chain(&of_vars).chain(&beside).cloned().collect();
     caches.sources.depends(key, all);
-    let (secrets, config_maps) = beside.into_iter().partition(|it| it.is_secret);
+    let (secrets, config_maps) = beside.into_iter().partition(|it| it.kind == SourceKind::Secret);
     let (inventories, inventory_secrets) =
         (inventories(caches, config_maps), inventories(caches, secrets));
     let objects = caches.source_contents.contents_of(&caches.api, &caches.sources, of_vars).await?;

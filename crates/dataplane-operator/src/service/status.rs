@@ -5,7 +5,7 @@ use api::dataplane::Service;
 use api::dataplane::service::faults::{faults, warnings};
 use api::fault::Fault;
 use kube::ResourceExt;
-use operator_core::data_sources::{NamedSource, sources_of, title};
+use operator_core::data_sources::{NamedSource, sources_of};
 use operator_core::rejected_write::{RejectedWrite, WRITES_ACCEPTED};
 use operator_core::run_engine::run_template::{MountedSource, Play};
 use operator_core::run_engine::sources::clashes;
@@ -156,11 +156,11 @@ fn data_sources_used(seen: &Observed, service: &Service) -> ConditionDraft {
 fn keys_clash(seen: &Observed, service: &Service) -> ConditionDraft {
     let source = |it: NamedSource| {
         let keys = seen.sources.get(&it.source(&seen.namespace))?.clone();
-        Some(MountedSource { is_secret: it.is_secret, name: it.name, keys })
+        Some(MountedSource { kind: it.kind, name: it.name, keys })
     };
     let sources: Vec<MountedSource> =
         sources_of(&service.spec).into_iter().filter_map(source).collect();
-    let title = |it: &&MountedSource| title(it.is_secret, &it.name);
+    let title = |it: &&MountedSource| it.kind.title(&it.name);
     let found: Vec<String> = clashes(&sources)
         .into_iter()
         .filter_map(|(key, having)| {

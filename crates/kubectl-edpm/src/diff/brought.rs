@@ -3,7 +3,6 @@
 use nova_config::conf::{CA_BUNDLE_FILE, DEFAULT_FILE, GENERATED_FILE, OVERRIDE_FILE};
 use nova_config::oslo::Entry;
 use nova_config::rendered_secret::compute_secret_name;
-use operator_core::data_sources::title;
 
 use super::changes::Changes;
 use crate::cluster::Read;
@@ -44,7 +43,7 @@ pub(super) fn of_service(changes: &Changes, given: &Given, paint: Paint) -> Stri
     };
     let service = given.service.metadata.name.as_deref().unwrap_or_default();
     let comes = |it: &&File| {
-        let object = title(it.object.is_secret, &it.object.name);
+        let object = it.object.kind.title(&it.object.name);
         names.contains(&format!("{object} of service {service}"))
     };
     let coming = files.iter().filter(comes);

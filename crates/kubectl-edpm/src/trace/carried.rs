@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use api::ansibleee::AnsibleEe;
 use api::conditions::ConditionStatus;
 use api::dataplane::RunState;
+use api::shared::SourceKind;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{KeyToPath, Volume, VolumeMount};
 use kube::ResourceExt;
@@ -202,7 +203,7 @@ fn path(
 
 /// Returns the file name of an object's key in a volume, or `None` when the volume lacks it.
 fn file_of(volume: &Volume, object: &Object, key: &str) -> Option<String> {
-    let items: Option<&Vec<KeyToPath>> = if object.is_secret {
+    let items: Option<&Vec<KeyToPath>> = if object.kind == SourceKind::Secret {
         let secret = volume.secret.as_ref()?;
         (secret.secret_name.as_deref() == Some(&object.name)).then_some(secret.items.as_ref())?
     } else {
@@ -221,10 +222,10 @@ mod tests {
 
     use super::*;
 
-    fn path_of(volume: &str, mount: &str, is_secret: bool) -> Option<String> {
+    fn path_of(volume: &str, mount: &str, kind: SourceKind) -> Option<String> {
         let volume: Volume = yaml::from_str(volume).unwrap();
         let mount: VolumeMount = yaml::from_str(mount).unwrap();
-        let object = Object { is_secret, name: "o".into() };
+        let object = Object { kind, name: "o".into() };
         path(&[&volume], &[&mount], &object, "k.conf")
     }
 
@@ -233,11 +234,17 @@ mod tests {
         let whole = "{name: v, configMap: {name: o}}";
         let file = "{name: v, mountPath: /d/k.conf, subPath: k.conf}";
         let found = Some("/d/k.conf".to_owned());
-        assert_eq!(path_of(whole, file, false), found);
-        assert_eq!(path_of(whole, "{name: v, mountPath: /d/}", false), found);
+        assert_eq!(path_of(whole, file, SourceKind::ConfigMap), found);
+        assert_eq!(path_of(whole, "{name: v, mountPath: /d/}", SourceKind::ConfigMap), found);
         let item = "{name: v, secret: {secretName: o, items: [{key: k.conf, path: x}]}}";
-        assert_eq!(path_of(item, "{name: v, mountPath: /d/k.conf, subPath: x}", true), found);
-        assert_eq!(path_of(item, "{name: v, mountPath: /d}", true), Some("/d/x".to_owned()));
+        assert_eq!(
+            path_of(item, "{name: v, mountPath: /d/k.conf, subPath: x}", SourceKind::Secret),
+            found
+        );
+        assert_eq!(
+            path_of(item, "{name: v, mountPath: /d}", SourceKind::Secret),
+            Some("/d/x".to_owned())
+        );
     }
 
     #[test]
@@ -249,9 +256,9 @@ mod tests {
             "{name: v, secret: {secretName: o}}",
             "{name: v, configMap: {name: o, items: [{key: other, path: k.conf}]}}",
         ] {
-            assert_eq!(path_of(volume, file, false), None, "{volume}");
+            assert_eq!(path_of(volume, file, SourceKind::ConfigMap), None, "{volume}");
         }
         let other = "{name: v, mountPath: /d/k.conf, subPath: other}";
-        assert_eq!(path_of("{name: v, configMap: {name: o}}", other, false), None);
+        assert_eq!(path_of("{name: v, configMap: {name: o}}", other, SourceKind::ConfigMap), None);
     }
 }

@@ -3,6 +3,7 @@
 
 use api::conditions::{READY, find};
 use api::dataplane::Deployment;
+use api::shared::SourceKind;
 use kube::ResourceExt;
 use operator_core::data_sources::NamedSource as Source;
 use operator_core::keyed::is_keyed;
@@ -42,7 +43,7 @@ pub(super) fn generated(seen: &Seen<'_>, given: &Given, named: &Named) -> Stop {
     }
     if lines.is_empty() {
         let is_kept = |(source, it): &(Source, Read<Content>)| {
-            source.is_secret || it.found().is_some_and(|it| it.applied.is_some())
+            source.kind == SourceKind::Secret || it.found().is_some_and(|it| it.applied.is_some())
         };
         let is_known = seen.generated.is_some() || given.sources.iter().all(is_kept);
         let mark = match (is_known, seen.is_expected(named)) {
@@ -65,7 +66,11 @@ pub(super) fn changed(seen: &Seen<'_>, given: &Given) -> Vec<String> {
     };
     let mut changed = Vec::new();
     for (source, content) in &given.sources {
-        let used = if source.is_secret { &status.secret_hashes } else { &status.config_map_hashes };
+        let used = if source.kind == SourceKind::Secret {
+            &status.secret_hashes
+        } else {
+            &status.config_map_hashes
+        };
         let present: Option<&Content> = match content {
             Read::Found(content) => Some(content),
             Read::Missing => None,

@@ -157,5 +157,5 @@ fn is_told(seen: &Seen<'_>, given: &Given, winner: Option<&File>, files: &[File]
 
 /// Returns the object that a source refers to.
 fn object(source: &Source) -> Object {
-    Object { is_secret: source.is_secret, name: source.name.clone() }
+    Object { kind: source.kind, name: source.name.clone() }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::nova::ConfigFile;
+use api::shared::SourceKind;
 use kube::ResourceExt;
 use nova_config::rendered_secret::compute_secret_name;
 use nova_config::services::{LIBVIRT, NOVA, NOVA_TYPE};
@@ -73,7 +74,7 @@ fn sources(seen: &Observed, service: &str, files: &[ConfigFile]) -> Vec<MountedS
     }
     let keys = files.iter().map(|it| it.name.clone()).collect();
     vec![MountedSource {
-        is_secret: true,
+        kind: SourceKind::Secret,
         name: compute_secret_name(&seen.compute.name_any()),
         keys,
     }]

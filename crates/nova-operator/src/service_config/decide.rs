@@ -73,7 +73,7 @@ fn message(
         Effect::Replaced => format!("is not read, for the play writes {HOST_FILE} itself"),
         Effect::Before(file) => format!("is read before {file}, whose values win"),
     };
-    let kind = if source.is_secret { "Secret" } else { "ConfigMap" };
+    let kind = source.kind.as_str();
     let object = &source.key.name;
     let name = working_name(key, taken);
     let text =

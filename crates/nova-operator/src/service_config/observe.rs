@@ -9,6 +9,7 @@ use kube::ResourceExt;
 use nova_config::conditions::CONFIG_CONDITION;
 use nova_config::services::NOVA_TYPE;
 use operator_core::data_sources::SourceRef;
+use operator_core::data_sources::sources_of;
 use operator_core::object_key::Key;
 use operator_runtime::error::Result;
 
@@ -31,7 +32,7 @@ pub struct Observed {
 pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let service = caches.services.get(key);
     let is_nova = service.as_ref().is_some_and(|it| is_nova(it));
-    let named = service.as_ref().filter(|_| is_nova).map(|it| sources_of(&it.spec, key));
+    let named = service.as_ref().filter(|_| is_nova).map(|it| references(&it.spec, key));
     let named = named.unwrap_or_default();
     // Registered before reading, so that a change in between enqueues the service again.
     caches.service_sources.depends(key, named.clone());
@@ -59,19 +60,9 @@ fn is_nova(service: &Service) -> bool {
     service.spec.edpm_service_type.as_deref().unwrap_or(&service.name_any()) == NOVA_TYPE
 }
 
-/// Returns the objects that a service names; the ConfigMap of an entry that sets both references.
-fn sources_of(spec: &ServiceSpec, key: &Key) -> BTreeSet<SourceRef> {
-    let source = |(is_secret, name): (bool, &String)| SourceRef {
-        is_secret,
-        key: Key::new(&key.namespace, name),
-    };
-    let listed = spec.data_sources.iter().filter_map(|it| {
-        let (is_secret, object) = it.object()?;
-        Some((is_secret, &object.name))
-    });
-    let deprecated = spec.config_maps.iter().map(|it| (false, it));
-    let secrets = spec.secrets.iter().map(|it| (true, it));
-    listed.chain(deprecated).chain(secrets).map(source).collect()
+/// Returns the objects that a service names.
+fn references(spec: &ServiceSpec, key: &Key) -> BTreeSet<SourceRef> {
+    sources_of(spec).iter().map(|it| it.source(&key.namespace)).collect()
 }
 
 /// Whether a `NovaCell` owns the object, so that its files are not the user's.

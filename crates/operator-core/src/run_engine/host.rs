@@ -38,8 +38,7 @@ pub struct Host<'a> {
     /// Whether a run may start: deployment is enabled and every input exists.
     pub may_run: bool,
     /// Whether the runs in the status belonged to another owner, because that owner was deleted or
-    /// the
-    /// host has moved to another address.
+    /// the host has moved to another address.
     pub has_moved: bool,
     /// Name and resource version of the ssh Secret.
     pub ssh_key: (&'a str, &'a str),

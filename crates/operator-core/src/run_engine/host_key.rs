@@ -57,11 +57,10 @@ impl fmt::Display for HostKey {
     }
 }
 
-/// Returns the fingerprint in the value of [`ACCEPT`], which may be a whole line of `ssh-keygen
-/// -l`.
+/// Returns the fingerprint in the value of [`ACCEPT`].
 ///
-/// A word that is not a fingerprint is kept, because then no key may be trusted.
-/// Returns `None` when the annotation is absent or blank.
+/// The value may be a whole line of `ssh-keygen -l`. A word that is not a fingerprint is kept,
+/// because then no key may be trusted. Returns `None` when the annotation is absent or blank.
 pub fn accepted(annotation: Option<&String>) -> Option<String> {
     let mut words = annotation?.split_whitespace().peekable();
     let first = *words.peek()?;
@@ -89,10 +88,8 @@ impl HostKeyTrust {
     /// Returns the trust of a host whose key is learned.
     ///
     /// `offered` are the keys that runs saw at its address, the oldest first. A recorded key is
-    /// replaced
-    /// only by one with the accepted fingerprint. Without a recorded key the accepted fingerprint
-    /// selects
-    /// the offered key, and without that the oldest one is taken.
+    /// replaced only by one with the accepted fingerprint. Without a recorded key the accepted
+    /// fingerprint selects the offered key, and without that the oldest one is taken.
     pub fn learned(
         recorded: Option<HostKey>,
         accepted: Option<String>,
@@ -112,8 +109,7 @@ impl HostKeyTrust {
     /// Returns whether and how a run scans the key; `None` means that it does not.
     ///
     /// `is_refused` says whether the last attempt failed because of the key. A known key is scanned
-    /// only to
-    /// report the fingerprint of a different one.
+    /// only to report the fingerprint of a different one.
     pub fn scan(&self, is_refused: bool) -> Option<HostKeyScan> {
         if !self.is_learned {
             return None;

@@ -90,8 +90,7 @@ fn truth(value: &Value) -> Option<bool> {
 /// Returns whether arguments let ssh accept an unknown key.
 ///
 /// Of an option that is given twice ssh uses the first. What is quoted for another program, such as
-/// a
-/// bastion's ssh, is not an option of this one.
+/// a bastion's ssh, is not an option of this one.
 fn trusts_anybody(arguments: &str) -> bool {
     let words = shlex::split(arguments).unwrap_or_default();
     let mut follows_o = false;

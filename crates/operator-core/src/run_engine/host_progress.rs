@@ -1,8 +1,7 @@
 //! The compact progress of a host in a status, and its conversion from and to the engine's records.
 //!
 //! A host is at one service at a time: those before it have succeeded, and those after it have at
-//! most
-//! a first attempt.
+//! most a first attempt.
 
 use api::dataplane::{HostProgress, RunState, ServiceRun};
 use jiff::Timestamp;
@@ -118,7 +117,7 @@ pub fn is_corrected(kept: &HostProgress) -> bool {
     kept.state != RunState::Succeeded && kept.failures > 0 && kept.reason.is_none()
 }
 
-/// Returns whether the present service of a host failed in its last attempt; it may be under retry.
+/// Returns whether the present service of a host failed in its last attempt; it may be retried now.
 pub fn is_failing(kept: &HostProgress) -> bool {
     kept.state != RunState::Succeeded && kept.reason.is_some()
 }

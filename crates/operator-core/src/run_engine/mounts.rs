@@ -5,6 +5,7 @@ mod pod_files;
 
 use std::collections::BTreeSet;
 
+use api::shared::SourceKind;
 use api::shared::{MAX_EXTRA_MOUNTS, MAX_MOUNTS, MAX_VOLUMES, VolMounts};
 use k8s_openapi::api::core::v1::{ConfigMapVolumeSource, SecretVolumeSource, Volume, VolumeMount};
 
@@ -86,7 +87,7 @@ fn mount_source(ours: &mut VolMounts, idx: usize, source: &MountedSource, servic
     for key in &source.keys {
         ours.mounts.push(file(&volume, &format!("{CONFIGS_DIR}/{service_type}/{key}"), key));
     }
-    ours.volumes.push(if source.is_secret {
+    ours.volumes.push(if source.kind == SourceKind::Secret {
         secret_volume(volume, &source.name)
     } else {
         Volume {

@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 /// Annotation on the object that describes a host, to take the host over from another owner.
 ///
 /// Its value lists UIDs and `host:NAME`, separated by commas or spaces. A host whose recorded owner
-/// has
-/// one of the UIDs is taken over, and so is a host without a record that is configured as NAME.
+/// has one of the UIDs is taken over, and so is a host without a record that is configured as NAME.
 pub const TAKE_OVER: &str = "dataplane.openstack.org/take-over";
 /// Directory of ansibleee-operator's own plays in the pod.
 pub const PLAYS_DIR: &str = "/opt/edpm/plays";
@@ -80,8 +79,7 @@ pub fn is_variable(name: &str) -> bool {
 /// Returns the word of [`TAKE_OVER`] that answers the play's message.
 ///
 /// It is the UID of the owner that the host records, or `host:NAME` if it records none. Returns
-/// `None`
-/// when the message has neither.
+/// `None` when the message has neither.
 pub fn answer(message: &str) -> Option<String> {
     if let Some((_, name)) = message.split_once(CONFIGURED) {
         return is_name(name).then(|| format!("{HOST}{name}"));

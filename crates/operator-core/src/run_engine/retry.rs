@@ -19,9 +19,8 @@ pub enum Retries<'a> {
 /// Returns the backoff after the n-th failed attempt in a row (n ≥ 1).
 ///
 /// It grows from 15 s to 60 s, stays there for about ten minutes, then grows to ten minutes,
-/// without
-/// end. A host that returns within a usual repair is retried at once; one that stays away costs
-/// little.
+/// without end. A host that returns within a usual repair is retried at once; one that stays away
+/// costs little.
 pub fn pause(failures: i64) -> Duration {
     let seconds = match failures {
         ..=1 => 15,

@@ -14,13 +14,13 @@ pub enum RolloutState {
     New,
     /// Its first deployment is under way.
     Started,
-    /// It was never in service, and fails; it may be under retry.
+    /// It was never in service, and fails; a retry may be in progress.
     FailedNew,
     /// It is in service; a run would disturb it.
     Ready,
     /// It was in service, and is being deployed again.
     Disturbed,
-    /// It was in service and fails, or was unreachable in its last run; it may be under retry.
+    /// It was in service and fails, or was unreachable in its last run; a retry may be in progress.
     Failed,
     /// It was in service and failed; other inputs than those that failed are being tried.
     Corrected,

@@ -11,9 +11,8 @@ use crate::run_engine::run::Run;
 /// Deletes superseded runs, all of whose results are recorded in the parent's status.
 ///
 /// Kept are the last success and the last failure of each service, for their logs, and every run
-/// whose
-/// failure is the present state of a host: the next attempt is compared with the ssh Secret it
-/// used.
+/// whose failure is the present state of a host: the next attempt is compared with the ssh Secret
+/// it used.
 ///
 /// `recorded` has the status that the API server has, by host, not the one about to be written.
 pub fn superseded(runs: &[Run<'_>], recorded: &BTreeMap<&str, &[ServiceRun]>) -> Vec<Step> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::ansibleee::HostKeyScan;
+use api::shared::SourceKind;
 use api::shared::VolMounts;
 use k8s_openapi::api::core::v1::{EnvVar, PodDNSConfig};
 use serde_json::Value;
@@ -27,7 +28,7 @@ pub enum Play {
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct MountedSource {
     /// Whether it is a Secret; otherwise it is a ConfigMap.
-    pub is_secret: bool,
+    pub kind: SourceKind,
     /// Its name.
     pub name: String,
     /// The keys to mount.

@@ -180,8 +180,7 @@ fn fold(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>], now: Timestamp) ->
 /// Returns whether a service has succeeded although its run no longer exists.
 ///
 /// That is so if a later service of the same sequence has begun: the run was deleted before its
-/// result
-/// was recorded.
+/// result was recorded.
 fn has_been_passed(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> bool {
     let exists = runs.iter().any(|it| it.carries(host.name, seen));
     let after = host.recorded.iter().skip_while(|it| it.name != seen.name).skip(1);
@@ -200,8 +199,7 @@ fn succeed(service: &mut ServiceRun) {
 fn fail(service: &mut ServiceRun, reason: FailureReason, message: String) {
     service.state = RunState::Failed;
     // Each failure reason has its own backoff: a host that now refuses the key is retried as soon
-    // as
-    // one for which that was the first failure.
+    // as one for which that was the first failure.
     let is_same = service.reason.as_deref() == Some(reason.as_str());
     service.failures = if is_same { service.failures + 1 } else { 1 };
     service.reason = Some(reason.as_str().to_owned());
@@ -249,8 +247,7 @@ fn is_cause_over(recorded: &[ServiceRun], folded: &[Option<ServiceRun>]) -> bool
 /// Returns the next attempt of a service whose inputs changed during its run.
 ///
 /// It is recorded at once: if the inputs changed back meanwhile, the run's success would otherwise
-/// count
-/// for them.
+/// count for them.
 fn overtaken(
     host: &Host<'_>,
     run: &Run<'_>,
@@ -271,8 +268,7 @@ fn overtaken(
 /// Returns the record of a service whose inputs changed back before the attempt with others began.
 ///
 /// Nothing has changed on the host, so nothing has to run. Once a sequence has begun, its later
-/// services
-/// may have begun too, because only its first run is recorded.
+/// services may have begun too, because only its first run is recorded.
 fn untouched(host: &Host<'_>, desired: &DesiredService, seen: &ServiceRun) -> Option<ServiceRun> {
     let deployed = seen.deployed_hash.as_ref().filter(|it| desired.run_hash.is(it));
     let is_untouched =
@@ -418,9 +414,8 @@ fn retry(
 /// Returns the hash that the host is known to be deployed with when another attempt begins.
 ///
 /// A failed attempt, or one whose result stays unknown, may have changed anything. A partial run
-/// after
-/// it does not restore the host (D1). Retrying the same attempt starts from where the first try
-/// did.
+/// after it does not restore the host (D1). Retrying the same attempt starts from where the first
+/// try did.
 fn deployed_hash(
     host: &Host<'_>,
     seen: &ServiceRun,

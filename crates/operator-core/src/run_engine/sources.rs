@@ -2,8 +2,7 @@
 //!
 //! A pod can mount one file at a path; Kubernetes rejects a second mount there.
 //! If several sources have a key, the last one listed is mounted, as later entries win wherever
-//! lists
-//! of sources are read.
+//! lists of sources are read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,7 +34,7 @@ pub fn clashes(sources: &[MountedSource]) -> BTreeMap<&str, Vec<&MountedSource>>
         for key in &source.keys {
             let having = by_key.entry(key).or_default();
             // An object that is listed twice counts at its last position.
-            having.retain(|it| (it.is_secret, &it.name) != (source.is_secret, &source.name));
+            having.retain(|it| (it.kind, &it.name) != (source.kind, &source.name));
             having.push(source);
         }
     }
@@ -45,40 +44,49 @@ pub fn clashes(sources: &[MountedSource]) -> BTreeMap<&str, Vec<&MountedSource>>
 
 #[cfg(test)]
 mod tests {
+    use api::shared::SourceKind;
     use proptest::prelude::*;
 
     use super::*;
 
-    fn source(is_secret: bool, name: &str, keys: &[&str]) -> MountedSource {
+    fn source(kind: SourceKind, name: &str, keys: &[&str]) -> MountedSource {
         let keys = keys.iter().map(|it| (*it).to_owned()).collect();
-        MountedSource { is_secret, name: name.into(), keys }
+        MountedSource { kind, name: name.into(), keys }
+    }
+
+    fn any_kind() -> impl Strategy<Value = SourceKind> {
+        prop_oneof![Just(SourceKind::ConfigMap), Just(SourceKind::Secret)]
     }
 
     #[test]
     fn the_last_one_listed_gives_a_key_that_several_have() {
         let sources = vec![
-            source(true, "a", &["x", "y"]),
-            source(false, "a", &["x"]),
-            source(true, "b", &[]),
+            source(SourceKind::Secret, "a", &["x", "y"]),
+            source(SourceKind::ConfigMap, "a", &["x"]),
+            source(SourceKind::Secret, "b", &[]),
         ];
         let found = clashes(&sources);
         assert_eq!(found.keys().copied().collect::<Vec<_>>(), ["x"]);
         assert_eq!(found["x"], [&sources[0], &sources[1]]);
         let kept = mounted(sources.clone());
-        assert_eq!(kept, [source(true, "a", &["y"]), sources[1].clone(), sources[2].clone()]);
+        assert_eq!(
+            kept,
+            [source(SourceKind::Secret, "a", &["y"]), sources[1].clone(), sources[2].clone()]
+        );
     }
 
     #[test]
     fn an_object_that_is_listed_twice_is_mounted_once_and_clashes_with_nobody() {
-        let twice = vec![source(true, "a", &["x"]), source(true, "a", &["x"])];
+        let twice =
+            vec![source(SourceKind::Secret, "a", &["x"]), source(SourceKind::Secret, "a", &["x"])];
         assert!(clashes(&twice).is_empty());
-        assert_eq!(mounted(twice), [source(true, "a", &["x"])]);
+        assert_eq!(mounted(twice), [source(SourceKind::Secret, "a", &["x"])]);
     }
 
     fn any_source() -> impl Strategy<Value = MountedSource> {
         let keys = prop::collection::btree_set("[a-c]", 0..3);
-        (any::<bool>(), "[a-b]", keys).prop_map(|(is_secret, name, keys)| MountedSource {
-            is_secret,
+        (any_kind(), "[a-b]", keys).prop_map(|(kind, name, keys)| MountedSource {
+            kind,
             name,
             keys: keys.into_iter().collect(),
         })
@@ -96,8 +104,8 @@ mod tests {
             for source in &kept {
                 for key in &source.keys {
                     let last = sources.iter().rev().find(|it| it.keys.contains(key));
-                    let last = last.map(|it| (it.is_secret, &it.name));
-                    prop_assert_eq!(last, Some((source.is_secret, &source.name)));
+                    let last = last.map(|it| (it.kind, &it.name));
+                    prop_assert_eq!(last, Some((source.kind, &source.name)));
                 }
             }
             prop_assert_eq!(mounted(kept.clone()), kept);

@@ -1,5 +1,4 @@
-//! A leader of the simulation: what its informers have delivered so far, and what it does with
-//! that.
+//! A leader of the simulation: what its informers have delivered, and what it does with it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -110,8 +109,7 @@ impl Leader {
     /// The informer of pods delivers everything it has.
     ///
     /// Otherwise a run that is deleted between the creation of its pod and the event would leave a
-    /// pod that
-    /// the leader does not know; only a finalizer could close that gap.
+    /// pod that the leader does not know; only a finalizer could close that gap.
     pub(super) fn hear_of_pods(&mut self, world: &World) {
         self.hear_all(world, "Pod");
     }

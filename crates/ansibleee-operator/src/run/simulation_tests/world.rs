@@ -321,7 +321,7 @@ impl World {
                     && addresses(other).iter().any(|it| hosts.contains(it))
             });
             let in_namespace = busy.keys().filter(|it| it.0 == id.1).count();
-            // The other namespace's runs beyond three quarters of the slots block nobody.
+            // The other namespace's runs beyond three quarters of the slots do not count.
             let others = (busy.len() - in_namespace).min(limits.total - limits.reserve());
             let is_full = in_namespace + others >= limits.total
                 || limits.per_namespace.is_some_and(|it| in_namespace >= it);

@@ -1,5 +1,6 @@
 //! Variables from ConfigMaps and Secrets: what reaches a run, what does not, and what waits.
 
+use api::shared::SourceKind;
 use k8s_openapi::ByteString;
 use operator_runtime::source_cache::Values;
 use operator_runtime::source_contents::Content;
@@ -15,8 +16,8 @@ impl World {
         self.seen.objects.insert(source, content);
     }
 
-    fn give(&mut self, secret: bool, name: &str, pairs: &[(&str, &str)]) {
-        let source = SourceRef { is_secret: secret, ..SourceRef::config_map(NAMESPACE, name) };
+    fn give(&mut self, kind: SourceKind, name: &str, pairs: &[(&str, &str)]) {
+        let source = SourceRef { kind, ..SourceRef::config_map(NAMESPACE, name) };
         let pairs: Vec<(&str, &[u8])> = pairs.iter().map(|(k, v)| (*k, v.as_bytes())).collect();
         self.object(source, &pairs);
     }
@@ -47,9 +48,9 @@ impl World {
 /// A role that takes a Secret and a ConfigMap, and a node that takes another Secret.
 fn world() -> World {
     let mut world = World::new();
-    world.give(true, "role", &[("password", VALUE), ("shared", "of the role")]);
-    world.give(true, "node", &[("shared", "of the node")]);
-    world.give(false, "plain", &[("greeting", "{{ name }}"), ("count", "3")]);
+    world.give(SourceKind::Secret, "role", &[("password", VALUE), ("shared", "of the role")]);
+    world.give(SourceKind::Secret, "node", &[("shared", "of the node")]);
+    world.give(SourceKind::ConfigMap, "plain", &[("greeting", "{{ name }}"), ("count", "3")]);
     world.role_takes(&json!([
         { "secretRef": { "name": "role" } },
         { "configMapRef": { "name": "plain" }, "prefix": "edpm_" },
@@ -95,11 +96,11 @@ fn a_stronger_source_wins_and_the_weaker_file_lacks_the_key() {
     let mut world = world();
     // On the same level, variables and fields take precedence over the list.
     world.set_var("plain");
-    world.give(true, "role", &[("greeting", "secret"), ("ansible_user", "secret")]);
+    world.give(SourceKind::Secret, "role", &[("greeting", "secret"), ("ansible_user", "secret")]);
     let own = json!({ "ansibleVars": { "password": "plain" }, "ansibleUser": "cloud-admin" });
     world.node_takes(0, &own);
     // The node's list takes precedence over the role's variables.
-    world.give(true, "node", &[("greeting", "of the node")]);
+    world.give(SourceKind::Secret, "node", &[("greeting", "of the node")]);
     world.settle();
     let files = world.files("dataplanerole-compute");
     assert_eq!(files["group_vars"], "ansible_user: !unsafe \"secret\"\n");
@@ -116,13 +117,13 @@ fn the_content_is_an_input_that_is_named_and_a_key_without_effect_is_none() {
     world.deploy();
     world.set_deploy(false);
     let cases = [
-        (true, "role", "password", "ansibleVarsFrom Secret role"),
-        (false, "plain", "count", "ansibleVarsFrom ConfigMap plain"),
+        (SourceKind::Secret, "role", "password", "ansibleVarsFrom Secret role"),
+        (SourceKind::ConfigMap, "plain", "count", "ansibleVarsFrom ConfigMap plain"),
     ];
-    for (secret, name, key, input) in cases {
-        let source = SourceRef { is_secret: secret, ..SourceRef::config_map(NAMESPACE, name) };
+    for (kind, name, key, input) in cases {
+        let source = SourceRef { kind, ..SourceRef::config_map(NAMESPACE, name) };
         let before = world.seen.objects[&source].clone();
-        world.give(secret, name, &[(key, "changed")]);
+        world.give(kind, name, &[(key, "changed")]);
         world.settle();
         assert_eq!(world.condition(0, "UpToDate"), is("False", "InputsChanged"));
         let message = world.message(0, "UpToDate");
@@ -133,11 +134,11 @@ fn the_content_is_an_input_that_is_named_and_a_key_without_effect_is_none() {
     }
     // Overridden by a variable of the same level.
     let pairs = [("password", VALUE), ("shared", "of the role"), ("greeting", "x")];
-    world.give(true, "role", &pairs);
+    world.give(SourceKind::Secret, "role", &pairs);
     world.settle();
     assert_eq!(world.condition(0, "UpToDate"), is("True", "UpToDate"));
     world.set_deploy(true);
-    world.give(true, "node", &[("shared", "new")]);
+    world.give(SourceKind::Secret, "node", &[("shared", "new")]);
     let writes = world.settle();
     assert!(writes.contains(&"run install-os on n1".to_owned()), "{writes:?}");
     assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
@@ -157,12 +158,12 @@ fn a_missing_object_is_named_and_heals_when_it_appears() {
     {
         assert!(world.message(0, "InputReady").contains(part), "{part}");
     }
-    world.give(true, "role", &[("password", VALUE)]);
+    world.give(SourceKind::Secret, "role", &[("password", VALUE)]);
     world.deploy();
     assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
     assert_eq!(world.condition(1, "Ready"), is("False", "VariablesNotFound"));
     assert!(world.message(1, "InputReady").contains("ConfigMap plain"));
-    world.give(false, "plain", &[]);
+    world.give(SourceKind::ConfigMap, "plain", &[]);
     world.deploy();
     assert_eq!(world.condition(1, "Ready"), is("True", "Ready"));
 }
@@ -174,7 +175,7 @@ fn an_optional_object_may_be_missing() {
     world.deploy();
     assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
     assert!(world.secrets.is_empty());
-    world.give(true, "role", &[("password", VALUE)]);
+    world.give(SourceKind::Secret, "role", &[("password", VALUE)]);
     let writes = world.settle();
     assert!(writes.contains(&"run install-os on n0,n1".to_owned()), "{writes:?}");
 }
@@ -210,7 +211,7 @@ fn a_key_that_is_no_text_is_named() {
 fn an_address_from_a_secret_is_refused() {
     let mut world = World::new();
     world.role_takes(&json!([{ "secretRef": { "name": "role" } }]));
-    world.give(true, "role", &[("ansible_port", "2022")]);
+    world.give(SourceKind::Secret, "role", &[("ansible_port", "2022")]);
     world.settle();
     assert_eq!(world.condition(0, "Ready"), is("False", "HostAddressInvalid"));
     // The node's own value takes precedence, so there is no fault.

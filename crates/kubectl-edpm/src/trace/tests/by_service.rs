@@ -1,6 +1,7 @@
 //! Tests of the steps for a service that mounts the user's ConfigMap.
 
 use api::dataplane::Service;
+use api::shared::SourceKind;
 use api::yaml;
 use kube::ResourceExt;
 use operator_core::data_sources::sources_of;
@@ -20,12 +21,12 @@ struct Beside {
 }
 
 fn extra(key: &str, text: &str) -> File {
-    let object = Object { is_secret: false, name: "nova-extra-config".into() };
+    let object = Object { kind: SourceKind::ConfigMap, name: "nova-extra-config".into() };
     File::of_key(&object, "openstack", key, text.as_bytes())
 }
 
 fn generated() -> File {
-    let object = Object { is_secret: true, name: "nova-cell1-compute-config".into() };
+    let object = Object { kind: SourceKind::Secret, name: "nova-cell1-compute-config".into() };
     File::of_key(&object, "openstack", "01-nova.conf", b"[libvirt]\ncpu_mode = host-model\n")
 }
 

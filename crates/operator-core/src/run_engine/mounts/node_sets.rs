@@ -2,13 +2,13 @@
 //!
 //! There is one volume for each key of a data source, then certificates, ssh keys and inventories.
 //! If Kubernetes would reject a Job because of upstream's volume name, the form that upstream uses
-//! for
-//! long names is used.
+//! for long names is used.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use api::names;
+use api::shared::SourceKind;
 use api::shared::VolMounts;
 use k8s_openapi::api::core::v1::{
     ConfigMapVolumeSource, KeyToPath, ProjectedVolumeSource, SecretProjection, SecretVolumeSource,
@@ -80,8 +80,8 @@ pub fn faults(sources: &[MountedSource]) -> Vec<SourceFault> {
 
 /// Returns all ConfigMaps before all Secrets, each in the order in which the service names them.
 fn in_order(sources: &[MountedSource]) -> impl Iterator<Item = &MountedSource> {
-    let of = |is_secret| sources.iter().filter(move |it| it.is_secret == is_secret);
-    of(false).chain(of(true))
+    let of = |kind| sources.iter().filter(move |it| it.kind == kind);
+    of(SourceKind::ConfigMap).chain(of(SourceKind::Secret))
 }
 
 /// Returns the distinct keys, sorted by their bytes.
@@ -90,7 +90,7 @@ fn sorted(source: &MountedSource) -> BTreeSet<&str> {
 }
 
 fn title(source: &MountedSource) -> String {
-    format!("{} {}", if source.is_secret { "Secret" } else { "ConfigMap" }, source.name)
+    source.kind.title(&source.name)
 }
 
 impl NodeSets {
@@ -143,8 +143,7 @@ impl Volumes {
     /// Reserves the name, or upstream's hashed form for long names.
     ///
     /// The hashed form is also used if the name is taken or is not a valid volume name, such as the
-    /// name
-    /// of an object with a dot.
+    /// name of an object with a dot.
     fn name(&mut self, prefix: &str, name: String) -> String {
         let is_free = names::is_dns_label(&name) && !self.taken.contains(&name);
         let name = if is_free { name } else { format!("{prefix}{}", hex(&Sha224::digest(name))) };
@@ -176,10 +175,10 @@ fn source_key(
     key: &str,
     service_type: &str,
 ) -> VolMounts {
-    let prefix = if source.is_secret { "sec" } else { "cm" };
+    let prefix = if source.kind == SourceKind::Secret { "sec" } else { "cm" };
     let name = volumes.name(prefix, format!("{}-{idx}", source.name));
     let items = Some(vec![item(key, key)]);
-    let volume = if source.is_secret {
+    let volume = if source.kind == SourceKind::Secret {
         let secret_name = Some(source.name.clone());
         let secret = SecretVolumeSource { secret_name, items, ..Default::default() };
         Volume { name, secret: Some(secret), ..Default::default() }

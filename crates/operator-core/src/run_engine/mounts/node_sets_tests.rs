@@ -13,9 +13,9 @@ use crate::run_engine::mounts;
 use crate::run_engine::run_template::{AnsibleOptions, DeploymentOptions, Play};
 use crate::run_engine::sources::mounted;
 
-fn source(kind: &str, name: &str, keys: &[&str]) -> MountedSource {
+fn source(kind: SourceKind, name: &str, keys: &[&str]) -> MountedSource {
     let keys = keys.iter().map(|it| (*it).to_owned()).collect();
-    MountedSource { is_secret: kind == "Secret", name: name.into(), keys }
+    MountedSource { kind, name: name.into(), keys }
 }
 
 fn recipe(node_sets: NodeSets, sources: Vec<MountedSource>) -> RunTemplate {
@@ -79,10 +79,10 @@ fn holds(volume: &Volume) -> String {
 #[test]
 fn volumes_have_upstreams_names_order_and_paths() {
     let sources = vec![
-        source("Secret", "cell-config", &["z.conf", "01-a.conf"]),
-        source("ConfigMap", "extra", &["25-b.conf"]),
-        source("Secret", "migration", &["public"]),
-        source("ConfigMap", "more", &["B", "a", "_"]),
+        source(SourceKind::Secret, "cell-config", &["z.conf", "01-a.conf"]),
+        source(SourceKind::ConfigMap, "extra", &["25-b.conf"]),
+        source(SourceKind::Secret, "migration", &["public"]),
+        source(SourceKind::ConfigMap, "more", &["B", "a", "_"]),
     ];
     let ca = Tls::Bundle {
         service: "agent-custom".into(),
@@ -174,12 +174,12 @@ fn names_that_no_volume_can_have_are_hashed_as_upstream_hashes_long_ones() {
     let long = "a".repeat(62);
     let fits = "b".repeat(61);
     let sources = [
-        source("ConfigMap", &long, &["1"]),
-        source("ConfigMap", &fits, &["2"]),
-        source("ConfigMap", "with.dot", &["3"]),
-        source("ConfigMap", "same", &["4"]),
-        source("Secret", "same", &["5"]),
-        source("Secret", &long, &["6"]),
+        source(SourceKind::ConfigMap, &long, &["1"]),
+        source(SourceKind::ConfigMap, &fits, &["2"]),
+        source(SourceKind::ConfigMap, "with.dot", &["3"]),
+        source(SourceKind::ConfigMap, "same", &["4"]),
+        source(SourceKind::Secret, "same", &["5"]),
+        source(SourceKind::Secret, &long, &["6"]),
     ];
     let mut recipe = recipe(of(&[]), sources.into());
     let human = json!({ "volumes": [{ "name": "same-0", "emptyDir": {} }], "mounts": [] });
@@ -206,7 +206,10 @@ fn names_that_no_volume_can_have_are_hashed_as_upstream_hashes_long_ones() {
 
 #[test]
 fn an_object_that_is_named_twice_is_mounted_once() {
-    let twice = vec![source("Secret", "s", &["a", "b"]), source("Secret", "s", &["b", "a"])];
+    let twice = vec![
+        source(SourceKind::Secret, "s", &["a", "b"]),
+        source(SourceKind::Secret, "s", &["b", "a"]),
+    ];
     assert_eq!(faults(&twice), []);
     assert_eq!(lines(&recipe(of(&[]), twice)).len(), 2);
 }
@@ -214,9 +217,9 @@ fn an_object_that_is_named_twice_is_mounted_once() {
 #[test]
 fn of_one_key_in_two_objects_the_last_one_listed_is_mounted() {
     let sources = vec![
-        source("Secret", "s", &["a", "b"]),
-        source("ConfigMap", "m", &["b", "c"]),
-        source("Secret", "t", &["c"]),
+        source(SourceKind::Secret, "s", &["a", "b"]),
+        source(SourceKind::ConfigMap, "m", &["b", "c"]),
+        source(SourceKind::Secret, "t", &["c"]),
     ];
     assert_eq!(faults(&sources), []);
     let found = lines(&recipe(of(&[]), sources));
@@ -233,20 +236,20 @@ fn a_key_with_a_path_is_named() {
         faults(sources).iter().map(ToString::to_string).collect()
     };
     for key in ["../x", "a/b", "..", ".", ""] {
-        let found = texts(&[source("ConfigMap", "m", &[key])]);
+        let found = texts(&[source(SourceKind::ConfigMap, "m", &[key])]);
         assert!(
             found[0].starts_with(&format!("key {key:?} of ConfigMap m is no plain")),
             "{found:?}"
         );
     }
-    assert_eq!(texts(&[source("ConfigMap", "m", &["..a", "a..b", ".a"])]), [""; 0]);
+    assert_eq!(texts(&[source(SourceKind::ConfigMap, "m", &["..a", "a..b", ".a"])]), [""; 0]);
 }
 
 #[test]
 fn a_config_map_with_many_keys_fits_into_the_schema() {
     let keys: Vec<String> = (0..200).map(|it| format!("k{it:03}")).collect();
     let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-    let recipe = recipe(of(&["edpm"]), vec![source("ConfigMap", "many", &keys)]);
+    let recipe = recipe(of(&["edpm"]), vec![source(SourceKind::ConfigMap, "many", &keys)]);
     let entries = mounts::of(&recipe, &[]);
     assert!(entries.iter().all(|it| it.mounts.len() <= 32));
     assert_eq!(lines(&recipe).len(), 203);
@@ -268,6 +271,7 @@ proptest! {
     ) {
         let sources = objects.iter().map(|(kind, name, n_keys)| {
             let keys: Vec<String> = (0..*n_keys).map(|it| format!("k{it}")).collect();
+            let kind = [SourceKind::ConfigMap, SourceKind::Secret][usize::from(kind == "Secret")];
             source(kind, name, &keys.iter().map(String::as_str).collect::<Vec<_>>())
         });
         let node_sets: Vec<&str> = node_sets.iter().map(String::as_str).collect();
