@@ -29,7 +29,7 @@ pub const KINDS: &[KindConditions] = &[KindConditions {
         ),
         condition(JOB_READY, "The Job has done what it should on every host.", JOB)
             .repeating(Repeats::Attempts(ENDS)),
-        host_key_checking::ASPECT,
+        host_key_checking::CONDITION,
     ],
 }];
 

@@ -70,7 +70,7 @@ pub struct ContainerImage {
 #[serde(default, rename_all = "camelCase")]
 pub struct JobStatus {
     /// The conditions of the Job; `Complete` and `Failed` end it.
-    pub conditions: Vec<Aspect>,
+    pub conditions: Vec<JobCondition>,
     /// When the Job controller first saw it.
     pub start_time: Option<Time>,
     /// When it succeeded.
@@ -80,7 +80,7 @@ pub struct JobStatus {
 /// A condition of a Job or pod.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Aspect {
+pub struct JobCondition {
     /// Its type.
     #[serde(rename = "type")]
     pub type_: String,
@@ -126,7 +126,7 @@ pub struct PodStatus {
     /// Why the pod as a whole failed, as text.
     pub message: String,
     /// The conditions of the pod.
-    pub conditions: Vec<Aspect>,
+    pub conditions: Vec<JobCondition>,
     /// The containers that run before the runner.
     pub init_container_statuses: Vec<ContainerStatus>,
     /// The runner container.
@@ -189,8 +189,8 @@ pub struct Terminated {
 
 impl Job {
     /// Returns the condition that ended it: `Complete` or `Failed`.
-    pub fn end(&self) -> Option<&Aspect> {
-        let ends = |it: &&Aspect| ["Complete", "Failed"].contains(&it.type_.as_str());
+    pub fn end(&self) -> Option<&JobCondition> {
+        let ends = |it: &&JobCondition| ["Complete", "Failed"].contains(&it.type_.as_str());
         self.status.conditions.iter().filter(ends).find(|it| it.status == "True")
     }
 
@@ -213,12 +213,12 @@ impl Pod {
     }
 
     /// Returns the condition of that type if it is True.
-    pub fn holds(&self, type_: &str) -> Option<&Aspect> {
+    pub fn true_condition(&self, type_: &str) -> Option<&JobCondition> {
         self.status.conditions.iter().find(|it| it.type_ == type_ && it.status == "True")
     }
 
     /// Returns the condition of that type if it is False.
-    pub fn lacks(&self, type_: &str) -> Option<&Aspect> {
+    pub fn lacks(&self, type_: &str) -> Option<&JobCondition> {
         self.status.conditions.iter().find(|it| it.type_ == type_ && it.status == "False")
     }
 

@@ -1,5 +1,6 @@
 //! `OpenStackAnsibleEE`: admitted by the scheduler, run once as a Job, its result recorded.
 
+pub mod admission_policy;
 pub mod decide;
 pub mod environment;
 pub mod host_keys;
@@ -12,7 +13,6 @@ pub mod playbook;
 pub mod pod_problems;
 pub mod pod_spec_rules;
 pub mod result;
-pub mod schedule;
 pub mod scheduler;
 pub mod settings;
 #[cfg(test)]

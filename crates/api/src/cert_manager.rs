@@ -5,7 +5,7 @@
 use kube::CustomResource;
 use serde::{Deserialize, Serialize};
 
-use crate::infra::Aspect;
+use crate::infra::ForeignCondition;
 
 /// Who signs certificates; what it is, is nobody's business here.
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -106,5 +106,5 @@ impl CertificateStatus {
 pub struct CertificateStatus {
     /// Its conditions.
     #[serde(default)]
-    pub conditions: Vec<Aspect>,
+    pub conditions: Vec<ForeignCondition>,
 }

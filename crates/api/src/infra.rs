@@ -84,7 +84,7 @@ pub struct IpSetStatus {
     pub reservations: Vec<Reservation>,
     /// Its conditions.
     #[serde(default)]
-    pub conditions: Vec<Aspect>,
+    pub conditions: Vec<ForeignCondition>,
 }
 
 /// An address that is reserved on a network.
@@ -162,7 +162,7 @@ pub struct DnsMasqStatus {
     pub dns_cluster_addresses: Option<Vec<String>>,
     /// Its conditions.
     #[serde(default)]
-    pub conditions: Vec<Aspect>,
+    pub conditions: Vec<ForeignCondition>,
 }
 
 /// Names that a DNS server is to know.
@@ -204,13 +204,13 @@ pub struct DnsHost {
 pub struct DnsDataStatus {
     /// Its conditions.
     #[serde(default)]
-    pub conditions: Vec<Aspect>,
+    pub conditions: Vec<ForeignCondition>,
 }
 
 /// A condition, as far as it is read: others' lists may lack what ours always have.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Aspect {
+pub struct ForeignCondition {
     /// Name of the aspect.
     #[serde(rename = "type")]
     pub type_: String,
@@ -226,13 +226,13 @@ pub struct Aspect {
 }
 
 /// What conditions say of their object as a whole.
-pub fn ready(conditions: &[Aspect]) -> Option<&Aspect> {
+pub fn ready(conditions: &[ForeignCondition]) -> Option<&ForeignCondition> {
     conditions.iter().find(|it| it.type_ == READY)
 }
 
 /// Whether conditions say that their object is ready, in this generation as far as they tell of which
 /// one they speak.
-pub fn is_ready(conditions: &[Aspect], generation: Option<i64>) -> bool {
+pub fn is_ready(conditions: &[ForeignCondition], generation: Option<i64>) -> bool {
     ready(conditions).is_some_and(|it| {
         let is_present = it.observed_generation.is_none_or(|about| Some(about) >= generation);
         it.status == "True" && is_present

@@ -63,7 +63,7 @@ impl Controller for BaremetalSets {
         observe(&self.caches, key).await
     }
 
-    async fn ask(&self, seen: &mut Observed, now: Timestamp) {
+    async fn query_external(&self, seen: &mut Observed, now: Timestamp) {
         let orders = hosts::orders(seen, now);
         let (pool, user) = (&self.caches.pool, user(seen));
         let session = pool.of(&user.to_string()).filter(|_| !orders.is_empty());
@@ -83,7 +83,7 @@ impl Controller for BaremetalSets {
         decide::decide(seen, now)
     }
 
-    fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
+    fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
         decide::refused(seen, rejected, now)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use api::baremetal::{BaremetalSet, HostStatus};
 use api::conditions::{Condition, ConditionStatus, find};
-use ironic::model::Model;
+use ironic::test_model::Model;
 use ironic::{Error, State};
 use kube::ResourceExt as _;
 use operator_core::condition_catalog::{KindConditions, undeclared};

@@ -29,8 +29,8 @@ pub type Known = operator_runtime::webhook::AdmissionCache<ClaimCaches>;
 pub fn webhook(known: &Known) -> Webhook {
     let (of_nodes, of_node_sets) = (known.clone(), known.clone());
     Webhook::new()
-        .validate(NODE, move |it| judged(it, &of_nodes, of_node))
-        .validate(NODE_SET, move |it| judged(it, &of_node_sets, of_node_set))
+        .validate(NODE, move |it| validate(it, &of_nodes, of_node))
+        .validate(NODE_SET, move |it| validate(it, &of_node_sets, of_node_set))
 }
 
 /// Returns `None` when the object cannot be parsed; the controllers report that.
@@ -43,7 +43,7 @@ fn of_node_set(object: &DynamicObject, _: &ClaimCaches) -> Option<Claim> {
 }
 
 /// Allows the request, and warns of each new or changed host that another object describes too.
-fn judged(
+fn validate(
     request: &Request,
     known: &Known,
     read: fn(&DynamicObject, &ClaimCaches) -> Option<Claim>,

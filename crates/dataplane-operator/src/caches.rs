@@ -26,6 +26,7 @@ use operator_runtime::workqueue::WorkQueue;
 
 use crate::attachments::Attachments;
 use crate::baremetal_request::Machines;
+use crate::controller_ref::controller;
 use crate::data_plane::event_mapping::plane_of;
 use crate::endpoints::Caches as Ports;
 use crate::endpoints::build::LABEL;
@@ -37,12 +38,11 @@ use crate::indexes::{
 use crate::node_set::Caches as Sets;
 use crate::node_set::external_apis::ExternalApis;
 use crate::node_set::tls::node_set_of;
-use crate::owner::controller;
 use crate::role::observe::Caches;
 use crate::{data_plane, deployment, service};
 
 /// All caches that are watched from the start.
-pub(crate) struct Watched {
+pub(crate) struct SharedCaches {
     planes: Arc<Cache<DataPlane>>,
     pub(crate) roles: Arc<Cache<Role>>,
     pub(crate) nodes: Arc<Cache<Node>>,
@@ -61,7 +61,7 @@ pub(crate) struct Watched {
     keys: Keys,
 }
 
-impl Watched {
+impl SharedCaches {
     /// Creates empty caches; `manager` is the field manager whose fields of Secrets and ConfigMaps
     /// are kept.
     pub(crate) fn new(

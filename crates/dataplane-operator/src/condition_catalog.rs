@@ -145,7 +145,7 @@ const NODE: &[ConditionSpec] = &[
         ],
     ),
     KEY_UNIQUE,
-    host_key_checking::ASPECT,
+    host_key_checking::CONDITION,
     WRITES,
 ];
 

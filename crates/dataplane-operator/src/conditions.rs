@@ -3,7 +3,7 @@
 use api::conditions::ConditionDraft;
 use baremetal::status::INPUT_READY;
 
-use crate::problem::Fault;
+use crate::fault::Fault;
 
 /// The reason of a condition whose cause `InputReady` reports.
 pub const INPUT_MISSING: &str = "InputMissing";

@@ -32,8 +32,12 @@ impl Controller for Maps {
         data_plane::decide::decide(seen, now)
     }
 
-    fn refused(seen: &data_plane::Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
-        data_plane::decide::refused(seen, rejected, now)
+    fn report_rejection(
+        seen: &data_plane::Observed,
+        rejected: &RejectedWrite,
+        now: Timestamp,
+    ) -> Plan {
+        data_plane::decide::report_rejection(seen, rejected, now)
     }
 }
 
@@ -56,8 +60,8 @@ impl Controller for Groups {
         decide::decide(seen, now)
     }
 
-    fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
-        decide::refused(seen, rejected, now)
+    fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
+        decide::report_rejection(seen, rejected, now)
     }
 }
 
@@ -80,8 +84,12 @@ impl Controller for Deployments {
         deployment::decide::decide(seen, now)
     }
 
-    fn refused(seen: &deployment::Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
-        deployment::decide::refused(seen, rejected, now)
+    fn report_rejection(
+        seen: &deployment::Observed,
+        rejected: &RejectedWrite,
+        now: Timestamp,
+    ) -> Plan {
+        deployment::decide::report_rejection(seen, rejected, now)
     }
 }
 
@@ -104,7 +112,11 @@ impl Controller for NodeSets {
         node_set::decide::decide(seen, now)
     }
 
-    fn refused(seen: &node_set::Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
-        node_set::decide::refused(seen, rejected, now)
+    fn report_rejection(
+        seen: &node_set::Observed,
+        rejected: &RejectedWrite,
+        now: Timestamp,
+    ) -> Plan {
+        node_set::decide::report_rejection(seen, rejected, now)
     }
 }

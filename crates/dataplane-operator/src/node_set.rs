@@ -13,7 +13,7 @@ pub mod event_mapping;
 pub mod external_apis;
 pub mod external_resources;
 pub mod faults;
-pub mod host_keys;
+pub mod host_key_trust;
 pub mod inputs;
 pub mod inventory;
 pub mod ipam;

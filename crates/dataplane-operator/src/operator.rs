@@ -20,16 +20,16 @@ use operator_runtime::workqueue::WorkQueue;
 use crate::admission::{self, Known};
 use crate::baremetal_request::Machines;
 use crate::baremetal_request::observe::LOOK_AGAIN;
-use crate::caches::Watched;
+use crate::caches::SharedCaches;
 use crate::controllers::{Deployments, Groups, Maps, NodeSets};
 use crate::host_conflicts::ClaimCaches;
 use crate::node_set::external_apis::ExternalApis;
+use crate::role::event_mapping;
 use crate::service::{self, Services};
 use crate::{data_plane, deployment, node_set};
 
 pub use rules::{DEFINITIONS, RULES};
 
-mod event_mapping;
 mod rules;
 
 /// The operator's name, used for its field manager, its Lease and its user agent.
@@ -94,7 +94,7 @@ async fn work(
 ) -> Result<()> {
     let machines = Machines::new(builder.informers());
     let shared_caches =
-        Watched::new(builder, NAME, keys, ExternalApis::new(|| builder.informers()), machines);
+        SharedCaches::new(builder, NAME, keys, ExternalApis::new(|| builder.informers()), machines);
     let api = builder.api(shared_caches.absorbing());
     let groups = shared_caches.groups(builder, &api);
     let services = shared_caches.services(&api, &groups.sources, networks);

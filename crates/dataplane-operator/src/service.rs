@@ -42,8 +42,8 @@ impl Controller for Services {
         decide::decide(seen, now)
     }
 
-    fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
-        decide::refused(seen, rejected, now)
+    fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
+        decide::report_rejection(seen, rejected, now)
     }
 }
 

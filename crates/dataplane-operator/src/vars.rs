@@ -46,7 +46,7 @@ pub fn named(entries: &[DataSource]) -> Vec<NamedSource> {
 }
 
 /// A variable that an entry of a list provides.
-pub struct Given<'a> {
+pub struct VarSource<'a> {
     /// Its name, with the entry's prefix.
     pub name: String,
     /// The object that the entry names.
@@ -59,13 +59,17 @@ pub struct Given<'a> {
 
 /// Returns the variables that a list provides, in its order; entries whose objects do not exist are
 /// skipped.
-pub fn given<'a>(namespace: &str, entries: &[DataSource], objects: &'a Objects) -> Vec<Given<'a>> {
+pub fn given<'a>(
+    namespace: &str,
+    entries: &[DataSource],
+    objects: &'a Objects,
+) -> Vec<VarSource<'a>> {
     let mut found = Vec::new();
     for entry in entries {
         let Some(source) = NamedSource::of(entry).map(|it| it.source(namespace)) else { continue };
         let Some(content) = objects.get(&source) else { continue };
         let prefix = entry.prefix.as_deref().unwrap_or_default();
-        let given = |key: &'a str| Given {
+        let given = |key: &'a str| VarSource {
             name: format!("{prefix}{key}"),
             source: source.clone(),
             content,
@@ -84,7 +88,7 @@ pub fn of_level(
     is_of_node: bool,
     objects: &Objects,
 ) -> Origins {
-    let origin = |it: Given<'_>| {
+    let origin = |it: VarSource<'_>| {
         let digest = it.content.digest(it.key).cloned().unwrap_or_default();
         (it.name, Origin { source: it.source, key: it.key.to_owned(), digest, is_of_node })
     };

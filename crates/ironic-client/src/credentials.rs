@@ -33,7 +33,7 @@ impl Credentials {
         name: &str,
         data: &BTreeMap<String, Secret<String>>,
     ) -> Result<Self, Error> {
-        let given = Given { name, data };
+        let given = CredentialFields { name, data };
         match authentication {
             Authentication::None => Ok(Self::None),
             Authentication::HttpBasic => {
@@ -52,12 +52,12 @@ impl Credentials {
 }
 
 /// The data of a Secret.
-struct Given<'a> {
+struct CredentialFields<'a> {
     name: &'a str,
     data: &'a BTreeMap<String, Secret<String>>,
 }
 
-impl Given<'_> {
+impl CredentialFields<'_> {
     fn optional(&self, key: &str) -> Option<&str> {
         // Editors leave a line break at the end of a Secret's value.
         let text = self.data.get(key)?.expose().trim_end_matches(['\r', '\n']);

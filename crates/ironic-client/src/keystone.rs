@@ -20,7 +20,7 @@ const LARGEST_ANSWER: usize = 1024 * 1024;
 
 /// The fields of a token's description that are read.
 #[derive(Deserialize)]
-struct Told {
+struct TokenResponse {
     token: Described,
 }
 
@@ -77,7 +77,7 @@ impl Login {
             .body(self.identity.expose().to_string().into())
             .map_err(|_| Error::NotUrl)?;
         let answer =
-            http_client::ask(request, trust, DEADLINE, LARGEST_ANSWER).await.map_err(of_web)?;
+            http_client::send(request, trust, DEADLINE, LARGEST_ANSWER).await.map_err(of_web)?;
         Token::of(&answer)
     }
 }
@@ -90,7 +90,9 @@ impl Token {
         }
         let text = answer.headers().get("x-subject-token").and_then(|it| it.to_str().ok());
         let told = serde_json::from_slice(answer.body());
-        let (Some(text), Ok(Told { token })) = (text, told) else { return Err(Error::NotFound) };
+        let (Some(text), Ok(TokenResponse { token })) = (text, told) else {
+            return Err(Error::NotFound);
+        };
         Ok(Self { text: Secret::new(text.to_owned()), ends: token.expires_at })
     }
 

@@ -13,7 +13,7 @@ mod timed;
 
 pub use credentials::Credentials;
 pub use pool::Pool;
-pub use session::{Session, Turn};
+pub use session::{Session, SessionSlot};
 
 #[cfg(test)]
 mod tests;

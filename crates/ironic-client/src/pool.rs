@@ -78,7 +78,7 @@ impl Purpose {
 
 /// A permit to wait for an Ironic; the time until its drop measures the Ironic's speed.
 #[derive(Debug)]
-pub struct Leave<'a> {
+pub struct WorkerPermit<'a> {
     session: &'a Session,
     purpose: Purpose,
     since: Instant,
@@ -88,7 +88,7 @@ pub struct Leave<'a> {
     _of_namespace: OwnedSemaphorePermit,
 }
 
-impl Drop for Leave<'_> {
+impl Drop for WorkerPermit<'_> {
     fn drop(&mut self) {
         let is_slow = self.since.elapsed() >= self.slow_from;
         let pace = if is_slow { Pace::Slow } else { Pace::Fast };
@@ -120,7 +120,7 @@ impl Pool {
         session: &'a Session,
         namespace: &str,
         purpose: Purpose,
-    ) -> Option<Leave<'a>> {
+    ) -> Option<WorkerPermit<'a>> {
         if purpose == Purpose::List {
             self.evict_largest();
         }
@@ -133,7 +133,7 @@ impl Pool {
             Pace::Unknown => Some(self.new.try_acquire().ok()?),
         };
         let (since, slow_from) = (Instant::now(), self.slow_from);
-        Some(Leave {
+        Some(WorkerPermit {
             session,
             purpose,
             since,
@@ -319,7 +319,11 @@ mod tests {
     }
 
     /// Asks from a namespace that only this session uses.
-    fn leave_for<'a>(pool: &'a Pool, session: &'a Session, purpose: Purpose) -> Option<Leave<'a>> {
+    fn leave_for<'a>(
+        pool: &'a Pool,
+        session: &'a Session,
+        purpose: Purpose,
+    ) -> Option<WorkerPermit<'a>> {
         pool.leave_for(session, &format!("{session:p}"), purpose)
     }
 

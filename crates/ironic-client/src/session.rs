@@ -199,17 +199,17 @@ impl Session {
     /// Sends a request when fewer are running, and returns the response; null for an empty body.
     /// See [`Turn::ask`].
     pub async fn ask(&self, request: &Request) -> Result<Value, Error> {
-        self.turn().await.ask(request).await
+        self.slot().await.ask(request).await
     }
 
     /// Returns one machine in its present state.
     pub async fn node(&self, uuid: &str) -> Result<Node, Error> {
-        self.turn().await.node(uuid).await
+        self.slot().await.node(uuid).await
     }
 
     /// Waits until fewer requests are running.
-    pub async fn turn(&self) -> Turn<'_> {
-        Turn { session: self, _permit: self.permits.acquire().await.ok() }
+    pub async fn slot(&self) -> SessionSlot<'_> {
+        SessionSlot { session: self, _permit: self.permits.acquire().await.ok() }
     }
 
     /// Returns all machines, from a list no older than `at_most` that includes all answered
@@ -358,7 +358,7 @@ impl Session {
         }
         let sent = sent.body(body.into()).map_err(|_| Error::NotUrl)?;
         let timed = Timed::begin(self.metrics.as_ref(), request.method);
-        let answer = http_client::ask(sent, &self.trust, DEADLINE, LARGEST_ANSWER).await;
+        let answer = http_client::send(sent, &self.trust, DEADLINE, LARGEST_ANSWER).await;
         let (status, said) = match answer.map_err(of_web) {
             Ok(answer) => (Ok(answer.status()), content(answer)),
             Err(error) => (Err(error.clone()), Err(error)),
@@ -375,12 +375,12 @@ impl Session {
 
 /// A permit to send requests; few exist at a time.
 #[derive(Debug)]
-pub struct Turn<'a> {
+pub struct SessionSlot<'a> {
     session: &'a Session,
     _permit: Option<SemaphorePermit<'a>>,
 }
 
-impl Turn<'_> {
+impl SessionSlot<'_> {
     /// Sends a request and returns the response; null for an empty body.
     ///
     /// # Guarantees

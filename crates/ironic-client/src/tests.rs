@@ -323,12 +323,12 @@ async fn lists_wait_for_nobodys_turn() {
     let session = Session::new(&format!("http://{address}"), Credentials::None, trust());
     let mut turns = Vec::new();
     for _ in 0..8 {
-        turns.push(session.turn().await);
+        turns.push(session.slot().await);
     }
     assert_eq!(session.nodes(Duration::ZERO).await.unwrap().len(), 2);
-    assert!(tokio::time::timeout(Duration::from_millis(50), session.turn()).await.is_err());
+    assert!(tokio::time::timeout(Duration::from_millis(50), session.slot()).await.is_err());
     turns.pop();
-    session.turn().await.node("a").await.unwrap();
+    session.slot().await.node("a").await.unwrap();
 }
 
 #[tokio::test]

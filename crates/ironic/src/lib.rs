@@ -33,6 +33,6 @@ pub use wait_reason::Cause;
 pub use wish::Wish;
 
 #[cfg(any(test, feature = "model"))]
-pub mod model;
+pub mod test_model;
 #[cfg(test)]
 mod tests;

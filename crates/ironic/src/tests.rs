@@ -10,7 +10,7 @@ use operator_core::keyed::Digest;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::model::Model;
+use crate::test_model::Model;
 use crate::version::negotiated;
 use crate::*;
 

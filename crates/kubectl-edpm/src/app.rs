@@ -16,7 +16,7 @@ use crate::cluster::Cluster;
 use crate::complete::{self, Next};
 use crate::error::{Error, Result};
 use crate::node_set_host::Member;
-use crate::option_sources::Road;
+use crate::option_sources::ConfigPath;
 use crate::retry::order::{Order, Target};
 use crate::status::{self, Row, View};
 use crate::terminal::Terminal;
@@ -113,8 +113,8 @@ async fn differences(
     } else {
         (fetch::options(cluster, &world, &host.name).await?, None)
     };
-    let of_service = given.as_ref().map(Road::Service);
-    let road = options.as_ref().map(Road::Compute).or(of_service);
+    let of_service = given.as_ref().map(ConfigPath::Service);
+    let road = options.as_ref().map(ConfigPath::Compute).or(of_service);
     let text = diff::text(&host, road.as_ref(), terminal.paint);
     write!(terminal.out, "{text}")?;
     Ok(if text.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })

@@ -8,7 +8,7 @@ use nova_config::oslo::{Entry, parse};
 use crate::cluster::Read;
 use crate::color::{Paint, Tone};
 use crate::host::{Host, Progress, Step};
-use crate::option_sources::{DefaultConfig, Options, Road};
+use crate::option_sources::{ConfigPath, DefaultConfig, Options};
 use crate::options::{files, shown};
 use crate::stage::{Phase, Stage};
 
@@ -19,14 +19,19 @@ use brought::brought;
 use changes::Changes;
 
 /// Returns the text of `diff` for a host; empty when a deployment would change nothing.
-pub fn text(host: &Host<'_>, road: Option<&Road<'_>>, paint: Paint) -> String {
+pub fn text(host: &Host<'_>, road: Option<&ConfigPath<'_>>, paint: Paint) -> String {
     host.stages.iter().map(|stage| of_stage(host, stage, road, paint)).collect()
 }
 
-fn of_stage(host: &Host<'_>, stage: &Stage<'_>, road: Option<&Road<'_>>, paint: Paint) -> String {
+fn of_stage(
+    host: &Host<'_>,
+    stage: &Stage<'_>,
+    road: Option<&ConfigPath<'_>>,
+    paint: Paint,
+) -> String {
     let (options, given) = match (stage.phase, road) {
-        (Phase::Nova, Some(Road::Compute(options))) => (Some(*options), None),
-        (Phase::Deploy, Some(Road::Service(given))) => (None, Some(*given)),
+        (Phase::Nova, Some(ConfigPath::Compute(options))) => (Some(*options), None),
+        (Phase::Deploy, Some(ConfigPath::Service(given))) => (None, Some(*given)),
         (Phase::Prepare | Phase::Nova | Phase::Deploy, _) => (None, None),
     };
     let unrendered = options.map(|it| unrendered(it, paint)).unwrap_or_default();

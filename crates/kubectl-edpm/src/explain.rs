@@ -52,7 +52,7 @@ pub fn text(host: &Host<'_>, paint: Paint) -> String {
 
 /// Returns the chain from the last stage that is not ready down to the cause, or an empty list when
 /// all stages are ready.
-pub fn chain(host: &Host<'_>) -> Vec<Link> {
+pub fn links(host: &Host<'_>) -> Vec<Link> {
     let open: Vec<&Stage<'_>> =
         host.stages.iter().filter(|it| it.truth(READY) != ConditionStatus::True).collect();
     let Some(first) = open.first() else { return vec![] };
@@ -99,7 +99,7 @@ fn deployments<'a>(host: &Host<'a>, stage: &Stage<'a>) -> Vec<Group<'a>> {
 /// Returns the text of `explain --short`: the chain down to the cause. For a host that is ready it
 /// says whether the host is up to date.
 pub fn summary(host: &Host<'_>, paint: Paint) -> String {
-    let chain = chain(host);
+    let chain = links(host);
     let name = paint.text(Tone::Bold, &host.name);
     if chain.is_empty() {
         let behind = host.stages.iter().filter_map(|it| it.condition(UP_TO_DATE));
@@ -329,7 +329,7 @@ mod tests {
         let mut world = testdata::node_set();
         world.deployments.clear();
         world.node_sets[0].status.as_mut().unwrap().hosts.clear();
-        let links = chain(&world.host("openstack", "edpm-compute-5").unwrap());
+        let links = super::links(&world.host("openstack", "edpm-compute-5").unwrap());
         let why: Vec<&str> = links.iter().map(|it| it.why.as_str()).collect();
         let words = "NotDeployed: Nothing is deployed to it: create an \
                      OpenStackDataPlaneDeployment that lists openstack-edpm in spec.nodeSets.";
@@ -339,7 +339,7 @@ mod tests {
     #[test]
     fn a_ready_host_waits_for_nothing() {
         let world = testdata::world();
-        assert!(chain(&world.host("openstack", "edpm-compute-0").unwrap()).is_empty());
+        assert!(links(&world.host("openstack", "edpm-compute-0").unwrap()).is_empty());
         let text = explained(&world, "edpm-compute-0");
         assert!(text.starts_with("edpm-compute-0 is ready.\n"), "{text}");
     }
@@ -348,7 +348,7 @@ mod tests {
     fn a_queued_run_names_what_it_waits_for() {
         let world = testdata::world();
         let host = world.host("openstack", "edpm-compute-3").unwrap();
-        let links = chain(&host);
+        let links = super::links(&host);
         let last = links.last().unwrap();
         assert_eq!(last.why, "waits: OpenStackAnsibleEE by-hand touches edpm-compute-3");
         assert!(explained(&world, "edpm-compute-3").contains("Runs made by hand\n  by-hand"));
@@ -358,10 +358,10 @@ mod tests {
     fn a_role_or_a_cell_that_is_not_there_ends_the_chain() {
         let mut world = testdata::world();
         world.roles.clear();
-        let links = chain(&world.host("openstack", "edpm-compute-2").unwrap());
+        let links = super::links(&world.host("openstack", "edpm-compute-2").unwrap());
         assert_eq!(links.last().unwrap().what, "OpenStackDataPlaneRole edpm-compute");
         world.cells.clear();
-        let links = chain(&world.host("openstack", "edpm-compute-1").unwrap());
+        let links = super::links(&world.host("openstack", "edpm-compute-1").unwrap());
         let last = links.last().unwrap();
         assert_eq!(
             (last.what.as_str(), last.why.as_str()),

@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::logs;
 use crate::named::Named;
-use crate::option_sources::{DefaultConfig, Given, Options};
+use crate::option_sources::{DefaultConfig, Options, ServiceSources};
 use crate::options::{Content, File, is_read};
 use crate::snapshot::World;
 use crate::stage::Stage;
@@ -98,9 +98,9 @@ pub async fn given(
     host: &Host<'_>,
     named: &Named,
     file: Option<&str>,
-) -> Result<Option<Given>> {
+) -> Result<Option<ServiceSources>> {
     let all = candidates(cluster, host).await?;
-    let rank = |it: &Given| {
+    let rank = |it: &ServiceSources| {
         let is_default = it.service.labels().contains_key(DEFAULT_LABEL);
         match (it.sets(named, file), it.is_listed, is_default) {
             (true, true, _) => Some(0),
@@ -120,12 +120,12 @@ pub async fn given(
 }
 
 /// Returns the first service of type nova that the host lists.
-pub async fn listed(cluster: &Cluster, host: &Host<'_>) -> Result<Option<Given>> {
+pub async fn listed(cluster: &Cluster, host: &Host<'_>) -> Result<Option<ServiceSources>> {
     Ok(candidates(cluster, host).await?.into_iter().find(|it| it.is_listed))
 }
 
 /// Returns all services of type nova with their sources, in the order of the host's list.
-async fn candidates(cluster: &Cluster, host: &Host<'_>) -> Result<Vec<Given>> {
+async fn candidates(cluster: &Cluster, host: &Host<'_>) -> Result<Vec<ServiceSources>> {
     let all = cluster.list_known::<Service>(false).await?;
     let known: BTreeSet<String> = all.iter().map(ResourceExt::name_any).collect();
     let listed = host.listed();
@@ -145,7 +145,7 @@ async fn candidates(cluster: &Cluster, host: &Host<'_>) -> Result<Vec<Given>> {
         let rival = first.clone().filter(|it| is_listed && *it != service.name_any());
         let sources = sources(cluster, &service).await?;
         let absent = absent.clone();
-        found.push(Given {
+        found.push(ServiceSources {
             service,
             sources,
             is_listed,
@@ -174,7 +174,7 @@ async fn sources(cluster: &Cluster, service: &Service) -> Result<Vec<(Source, Re
 }
 
 /// Returns the keys of ConfigMaps that set the option but that the service does not reference.
-async fn beside(cluster: &Cluster, given: &Given, named: &Named) -> Result<Vec<File>> {
+async fn beside(cluster: &Cluster, given: &ServiceSources, named: &Named) -> Result<Vec<File>> {
     let all = match cluster.list_known::<ConfigMap>(false).await {
         // Not every user may list ConfigMaps.
         Err(Error::Server { code: 401 | 403, .. }) => vec![],

@@ -4,7 +4,7 @@
 
 use api::conditions::printable;
 
-use crate::trace::answer::{Answer, Told};
+use crate::trace::answer::{Answer, LiveAnswer};
 
 /// A fuzz target: its name, and the function that takes an input.
 pub type Target = (&'static str, fn(&[u8]));
@@ -18,7 +18,7 @@ pub fn answer(data: &[u8]) {
     let Some(answer) = Answer::of(&text) else { return };
     let _ = answer.on_host("01-nova.conf");
     let path = answer.in_container("01-nova.conf").map(|it| it.1);
-    let shown = [&answer.said].into_iter().chain(&answer.asked.by_files).map(Told::shown);
+    let shown = [&answer.said].into_iter().chain(&answer.asked.by_files).map(LiveAnswer::shown);
     let shown = shown.chain(path.map(str::to_owned)).chain(answer.problem().map(str::to_owned));
     let origin = answer.asked.origin.iter().flat_map(|it| [it.kind.clone(), it.detail.clone()]);
     let listed = answer.host.iter().chain(&answer.asked.files).chain(&answer.asked.newer).cloned();

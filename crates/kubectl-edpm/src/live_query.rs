@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::kinds::{NODE, NODE_SET};
 use crate::named::{self, Named};
-use crate::option_sources::{Given, Options, Road};
+use crate::option_sources::{ConfigPath, Options, ServiceSources};
 use crate::query_run::{pattern, question};
 use crate::run::job_status;
 use crate::snapshot::World;
@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_mins(10);
 /// The sources of the host's nova configuration.
 enum Found<'a> {
     Compute(Box<Options<'a>>),
-    Service(Box<Given>),
+    Service(Box<ServiceSources>),
 }
 
 /// Prints the origin of an option, and exits with 1 when it is not in force or that is unknown.
@@ -69,8 +69,8 @@ pub async fn way(
         None
     };
     let road = match &found {
-        Found::Compute(options) => Road::Compute(options),
-        Found::Service(given) => Road::Service(given),
+        Found::Compute(options) => ConfigPath::Compute(options),
+        Found::Service(given) => ConfigPath::Service(given),
     };
     let seen =
         Seen { host: &host, stage: &stage, road, file, snippet, generated, job, pod, answer };

@@ -10,11 +10,11 @@ use crate::named::Named;
 use crate::options::{Content, File, is_read};
 
 /// The source of a host's nova configuration.
-pub enum Road<'a> {
+pub enum ConfigPath<'a> {
     /// A `NovaExternalCompute`.
     Compute(&'a Options<'a>),
     /// A service of type nova.
-    Service(&'a Given),
+    Service(&'a ServiceSources),
 }
 
 /// The default configuration that a role names.
@@ -39,7 +39,7 @@ pub struct Options<'a> {
 
 /// A service of type nova, with its sources.
 #[derive(Clone, Debug)]
-pub struct Given {
+pub struct ServiceSources {
     /// The service.
     pub service: Service,
     /// Its ConfigMaps and Secrets in order, each with all keys.
@@ -55,7 +55,7 @@ pub struct Given {
     pub absent: Vec<String>,
 }
 
-impl Given {
+impl ServiceSources {
     /// Returns the files of all sources that could be read.
     pub fn files(&self) -> impl Iterator<Item = &File> {
         self.sources.iter().filter_map(|(_, it)| it.found()).flat_map(|it| &it.files)

@@ -7,7 +7,7 @@ use nova_config::oslo::parse;
 
 use crate::color::{Paint, Tone, table};
 use crate::named::Named;
-use crate::option_sources::Road;
+use crate::option_sources::ConfigPath;
 
 pub mod answer;
 mod carried;
@@ -30,15 +30,15 @@ use way::{Came, Way};
 impl Seen<'_> {
     fn way(&self, named: &Named) -> Way {
         match &self.road {
-            Road::Compute(options) => compute::way(self, options, named),
-            Road::Service(given) => service::way(self, given, named),
+            ConfigPath::Compute(options) => compute::way(self, options, named),
+            ConfigPath::Service(given) => service::way(self, given, named),
         }
     }
 }
 
 /// The result of a trace.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Told {
+pub struct TraceText {
     /// The full text.
     pub text: String,
     /// Whether the option is in force, as far as the trace has checked.
@@ -46,7 +46,7 @@ pub struct Told {
 }
 
 /// Renders the trace of an option.
-pub fn message(seen: &Seen<'_>, asked: (&str, &str), named: &Named, paint: Paint) -> Told {
+pub fn message(seen: &Seen<'_>, asked: (&str, &str), named: &Named, paint: Paint) -> TraceText {
     let way = seen.way(named);
     let came = came(seen, &way, named);
     let stops = stops(seen, &came, named);
@@ -68,7 +68,7 @@ pub fn message(seen: &Seen<'_>, asked: (&str, &str), named: &Named, paint: Paint
     }
     out += &table(&lines);
     out += &ending::text(&stops, seen, &came);
-    Told { text: out, is_in_force: ending::is_in_force(&stops, seen, &came) }
+    TraceText { text: out, is_in_force: ending::is_in_force(&stops, seen, &came) }
 }
 
 fn came<'a>(seen: &'a Seen<'a>, way: &'a Way, named: &Named) -> Came<'a> {

@@ -27,15 +27,11 @@ pub use write::{Unwritable, Value, render};
 
 /// Returns the first `most` warnings about accepted options of a compute, in the order of their
 /// position. Without a release, only those that hold for all releases.
-pub fn conditions(
-    texts: &[Text<'_>],
-    release: Option<Release>,
-    most: usize,
-) -> BoundedList<Finding> {
+pub fn warnings(texts: &[Text<'_>], release: Option<Release>, most: usize) -> BoundedList<Finding> {
     let mut read: Vec<(Text<'_>, Vec<Entry>)> =
         texts.iter().map(|it| (*it, parse(it.text).0)).collect();
     read.retain(|(_, entries)| !entries.is_empty());
-    let mut judge = release.map(|it| known::Judge::new(&read, it.schema()));
+    let mut judge = release.map(|it| known::OptionCheck::new(&read, it.schema()));
     // The parser returns entries in the order of their position.
     let all = read.iter().enumerate().flat_map(|(text_idx, (text, entries))| {
         entries.iter().map(move |entry| (text_idx, text.source, entry))
@@ -43,7 +39,7 @@ pub fn conditions(
     let all = all.flat_map(|(text_idx, source, entry)| {
         let mut of_entry = faults::of_entry(source, entry);
         if let Some(judge) = &mut judge {
-            of_entry.extend(judge.conditions(text_idx, source, entry));
+            of_entry.extend(judge.warnings(text_idx, source, entry));
         }
         of_entry
     });

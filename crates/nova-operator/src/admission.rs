@@ -30,7 +30,7 @@ const WARNED: usize = 12;
 /// Returns all webhooks; those for nodes and roles answer from the caches in `known`.
 pub fn webhook(images: Images, releases: Releases, known: &Known) -> Webhook {
     let defaulted = move |request: &Request| defaulted(request, &images);
-    let evaluated = move |request: &Request| judged(request, |it| releases.of(it));
+    let evaluated = move |request: &Request| validate_compute(request, |it| releases.of(it));
     cell::add(Webhook::new().mutate(MUTATE, defaulted).validate(VALIDATE, evaluated), known)
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn defaulted(request: &Request, images: &Images) -> AdmissionDecision
 }
 
 /// Validates a compute; `release` returns the release of its cell, or `None` while it is unknown.
-pub(crate) fn judged(
+pub(crate) fn validate_compute(
     request: &Request,
     release: impl FnOnce(&Key) -> Option<Chosen>,
 ) -> AdmissionDecision {
@@ -98,7 +98,7 @@ fn validate(old: Option<&Value>, new: &Value, release: Option<&Chosen>) -> Admis
         return AdmissionDecision::deny(reported.join("; "));
     }
     let texts = [Text { source: FIELD, text: &custom }];
-    let conditions = oslo::conditions(&texts, release.and_then(Chosen::release), WARNED);
+    let conditions = oslo::warnings(&texts, release.and_then(Chosen::release), WARNED);
     let n_more = conditions.n_more;
     let mut warnings: Vec<String> = conditions.first.into_iter().map(|it| it.message).collect();
     if n_more > 0 {

@@ -18,7 +18,7 @@ use operator_runtime::source_cache::{self, SourceCache};
 use operator_runtime::source_contents::SourceContents;
 use operator_runtime::workqueue::WorkQueue;
 
-use crate::change_filter::{ChangeFilter, bearing};
+use crate::change_filter::{ChangeFilter, relevant_fields};
 use crate::cleanup::labels::{self, cleans_up_after};
 use crate::conflicting_service::{self, ConflictingService};
 use crate::indexes::{BY_CELL, BY_NODE, BY_OWNER, BY_ROLE, cell_key};
@@ -143,7 +143,11 @@ impl Caches {
     }
 
     /// Returns the service of type nova among those of a node, or `None` when there is none.
-    pub fn rival(&self, role: Option<&Role>, node: &Node) -> Option<ConflictingService> {
+    pub fn conflicting_service(
+        &self,
+        role: Option<&Role>,
+        node: &Node,
+    ) -> Option<ConflictingService> {
         let namespace = node.namespace().unwrap_or_default();
         let known: BTreeMap<&str, Arc<Service>> = conflicting_service::listed(role, node)
             .iter()
@@ -172,7 +176,7 @@ impl Caches {
     pub fn map_events(self: &Arc<Self>, queues: &Queues) {
         let (caches, nodes, computes) =
             (Arc::clone(self), Arc::clone(&queues.nodes), Arc::clone(&queues.computes));
-        let stir = self.stir(queues);
+        let stir = self.requeue(queues);
         self.nodes.on_change(move |it| {
             nodes.push(Key::of(it));
             let of_node = caches.computes.indexed(BY_NODE, &Key::of(it));
@@ -194,7 +198,7 @@ impl Caches {
         let (nodes, cells, computes) =
             (Arc::clone(&queues.nodes), Arc::clone(&queues.cells), Arc::clone(&queues.computes));
         let (caches, cleanups) = (Arc::clone(self), Arc::clone(&queues.cleanups));
-        let stir = self.stir(queues);
+        let stir = self.requeue(queues);
         self.computes.on_change(move |it| {
             computes.push(Key::of(it));
             nodes.push(Key::of(it));
@@ -229,7 +233,7 @@ impl Caches {
         self.cells.on_change(move |it| {
             let key = Key::of(it);
             // Changes of counters alone enqueue nothing: otherwise each count would cause another.
-            if concern.changes(&key, || caches.cells.get(&key).map(|it| bearing(&it))) {
+            if concern.changes(&key, || caches.cells.get(&key).map(|it| relevant_fields(&it))) {
                 cells.push(key.clone());
                 push_all(&computes, &caches.computes.indexed(BY_CELL, &key));
             }
@@ -238,7 +242,7 @@ impl Caches {
 
     /// Returns a function that refreshes the rollout state of a compute and enqueues the computes
     /// and cells that the change affects.
-    fn stir(self: &Arc<Self>, queues: &Queues) -> impl Fn(&Key) + Send + Sync + use<> {
+    fn requeue(self: &Arc<Self>, queues: &Queues) -> impl Fn(&Key) + Send + Sync + use<> {
         let caches = Arc::clone(self);
         let (computes, cells) = (Arc::clone(&queues.computes), Arc::clone(&queues.cells));
         move |key| {

@@ -38,7 +38,7 @@ impl<T: PartialEq> ChangeFilter<T> {
 
 /// The fields of a cell that its computes depend on.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Bearing {
+pub struct RelevantFields {
     uid: Option<String>,
     generation: Option<i64>,
     annotations: Option<BTreeMap<String, String>>,
@@ -49,11 +49,11 @@ pub struct Bearing {
 }
 
 /// Returns the fields that computes depend on: neither counters nor other conditions than `Ready`.
-pub fn bearing(cell: &Cell) -> Bearing {
+pub fn relevant_fields(cell: &Cell) -> RelevantFields {
     let meta = &cell.metadata;
     let status = cell.status.as_ref();
     let ready = status.and_then(|it| find(&it.conditions, READY));
-    Bearing {
+    RelevantFields {
         uid: meta.uid.clone(),
         generation: meta.generation,
         annotations: meta.annotations.clone(),
@@ -88,7 +88,8 @@ mod tests {
     #[test]
     fn only_what_concerns_computes_is_a_change_for_them() {
         let (concern, key) = (ChangeFilter::default(), Key::new("ns", "cell1"));
-        let changes = |cell: Option<Cell>| concern.changes(&key, || cell.as_ref().map(bearing));
+        let changes =
+            |cell: Option<Cell>| concern.changes(&key, || cell.as_ref().map(relevant_fields));
         assert!(!changes(None));
         assert!(changes(Some(cell("ready", 1))));
         assert!(!changes(Some(cell("ready", 2))), "its counters");

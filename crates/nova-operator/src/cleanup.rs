@@ -13,5 +13,5 @@ pub mod orphans;
 #[cfg(test)]
 mod tests;
 
-pub use decide::{decide, refused};
+pub use decide::{decide, report_rejection};
 pub use orphans::Orphans;

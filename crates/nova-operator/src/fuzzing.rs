@@ -18,7 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::admission::caches::Known;
 use crate::admission::cell::{of_node, of_role};
-use crate::admission::{defaulted, judged};
+use crate::admission::{defaulted, validate_compute};
 use crate::images::Images;
 use crate::probe::HostOutcome;
 use crate::probe::amqp::login::login;
@@ -73,9 +73,9 @@ pub fn oslo_text(data: &[u8]) {
     if entries.len() > JUDGED {
         return;
     }
-    let conditions = oslo::conditions(&texts, release, LIST_LIMIT);
+    let conditions = oslo::warnings(&texts, release, LIST_LIMIT);
     assert_eq!(
-        oslo::conditions(&texts, release, LIST_LIMIT),
+        oslo::warnings(&texts, release, LIST_LIMIT),
         conditions,
         "two answers to one question"
     );
@@ -198,7 +198,8 @@ pub fn admission(data: &[u8]) {
         let untold = [of_node(&request, &known), of_role(&request, &known)];
         known.lead(SharedCaches::new());
         let reported = [of_node(&request, &known), of_role(&request, &known)];
-        let of_compute = [defaulted(&request, &images), judged(&request, |_| chosen.cloned())];
+        let of_compute =
+            [defaulted(&request, &images), validate_compute(&request, |_| chosen.cloned())];
         for verdict in untold.into_iter().chain(reported).chain(of_compute) {
             assert!(verdict.allowed || !verdict.message.is_empty(), "refused without a word");
             let reported = verdict.warnings.iter().chain([&verdict.message]);

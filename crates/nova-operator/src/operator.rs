@@ -161,7 +161,7 @@ pub const RULES: &[Rule] = &[
     EVENTS,
 ];
 
-/// The right to read the CustomResourceDefinitions of the kinds that this operator reconciles.
+/// The right to read the definitions of the kinds that this operator reconciles.
 pub const DEFINITIONS: Rule =
     definitions(&["novacells.nova.openstack.org", "novaexternalcomputes.nova.openstack.org"]);
 

@@ -20,12 +20,12 @@ use crate::shared_caches::SharedCaches;
 
 mod rollout_index;
 
-use rollout_index::{Member, Standings, is_trying, state};
+use rollout_index::{Member, RolloutIndex, is_trying, state};
 
 /// The rollout states of all computes, by role.
 pub struct RolloutCoordinator {
     shared_caches: SharedCaches,
-    states: Mutex<Standings>,
+    states: Mutex<RolloutIndex>,
     turns: Mutex<BTreeMap<Key, Arc<tokio::sync::Mutex<()>>>>,
 }
 
@@ -96,7 +96,7 @@ impl RolloutCoordinator {
     ///
     /// # Caveats
     /// A write whose response was lost becomes visible only with its watch event.
-    pub async fn turn(&self, compute: &ExternalCompute, node: Option<&Node>) -> RolloutSlot {
+    pub async fn slot(&self, compute: &ExternalCompute, node: Option<&Node>) -> RolloutSlot {
         let Some((node, role)) = node.and_then(|it| Some((it, role_key(it)?))) else {
             return RolloutSlot::Free;
         };

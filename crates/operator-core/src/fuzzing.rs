@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 
 use crate::host_address;
 use crate::run_engine::host_key::{self, HostKey};
+use crate::run_engine::host_owner::{self, HostOwner};
 use crate::run_engine::inventory::{HostEntry, inventory, run_inventory};
-use crate::run_engine::owner::{self, HostOwner};
 use crate::run_engine::{known_hosts, limit};
 
 /// A fuzz target: its name, and the function that takes an input.
@@ -47,8 +47,8 @@ pub fn addresses(data: &[u8]) {
     let joined = terms.join(",");
     assert!(terms.len() < 2 || limit::terms(&joined) == terms, "terms do not stay apart");
     let _ = limit::leaves_out(other, &host, &["compute"]);
-    for word in owner::accepted(Some(&other.to_owned())) {
-        let reported = owner::answer(&format!("(UID {word})"));
+    for word in host_owner::accepted(Some(&other.to_owned())) {
+        let reported = host_owner::answer(&format!("(UID {word})"));
         assert!(word.starts_with("host:") || reported.as_ref() == Some(&word), "{word}");
     }
 }

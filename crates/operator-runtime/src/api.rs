@@ -185,7 +185,7 @@ impl Api {
             Write::Delete { resource_version } => {
                 self.delete(step, resource_version.as_deref()).await?;
             }
-            Write::AddFinalizer { finalizer } => self.hold(step, finalizer).await?,
+            Write::AddFinalizer { finalizer } => self.add_finalizer(step, finalizer).await?,
             Write::RemoveFinalizer { rest, resource_version } => {
                 self.release(step, rest, resource_version.as_deref()).await?;
             }
@@ -293,7 +293,7 @@ impl Api {
     /// it.
     ///
     /// The UID prevents the apply from recreating an object that was deleted meanwhile.
-    async fn hold(&self, step: &Step, finalizer: &str) -> Result<()> {
+    async fn add_finalizer(&self, step: &Step, finalizer: &str) -> Result<()> {
         let target = &step.target;
         let body = json!({
             "apiVersion": target.kind.api_version(),

@@ -42,14 +42,18 @@ pub trait Controller: Send + Sync + 'static {
 
     /// Sends the requests to systems other than the API server that the decision needs, before the
     /// plan is made and executed, and records their outcome in `_seen`. The default sends none.
-    fn ask(&self, _seen: &mut Self::Observed, _now: Timestamp) -> impl Future<Output = ()> + Send {
+    fn query_external(
+        &self,
+        _seen: &mut Self::Observed,
+        _now: Timestamp,
+    ) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }
 
     /// Returns the plan that reports on the object a write that was rejected for good: quota,
     /// permissions, an admission policy, another object with the same name. The default reports
     /// nothing.
-    fn refused(_seen: &Self::Observed, _refusal: &RejectedWrite, _now: Timestamp) -> Plan {
+    fn report_rejection(_seen: &Self::Observed, _refusal: &RejectedWrite, _now: Timestamp) -> Plan {
         Plan::default()
     }
 }
@@ -62,7 +66,7 @@ async fn reconcile<C: Controller>(
 ) -> Result<Option<Duration>> {
     let Some(mut seen) = controller.observe(key).await? else { return Ok(None) };
     let now = clock::now();
-    controller.ask(&mut seen, now).await;
+    controller.query_external(&mut seen, now).await;
     let plan = C::decide(&seen, now);
     let Err(PlanStopped { at, error }) = api.carry_out(&plan).await else {
         return Ok(plan.requeue_after);
@@ -74,7 +78,7 @@ async fn reconcile<C: Controller>(
     }
     if let (Some(words), Some(step)) = (error.rejection(), plan.all().nth(at)) {
         let rejected = RejectedWrite::of(step, error.reason(), words);
-        let mut telling = C::refused(&seen, &rejected, now);
+        let mut telling = C::report_rejection(&seen, &rejected, now);
         // Writes that already succeeded before the failed one are not repeated.
         telling.steps.retain(|it| !plan.all().take(at).any(|made| made == it));
         if let Err(PlanStopped { error, .. }) = api.carry_out(&telling).await {

@@ -36,7 +36,7 @@ impl Controller for Two {
         Plan { steps: vec![status("good"), object], requeue_after: look_again, ..Plan::default() }
     }
 
-    fn refused(_seen: &(), refusal: &RejectedWrite, _now: Timestamp) -> Plan {
+    fn report_rejection(_seen: &(), refusal: &RejectedWrite, _now: Timestamp) -> Plan {
         let steps = vec![status("good"), status(&refusal.message)];
         Plan { steps, ..Plan::default() }
     }

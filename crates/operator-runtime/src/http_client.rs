@@ -34,7 +34,7 @@ pub enum HttpFault {
 /// # Guarantees
 /// Returns within `deadline` and leaves no task or connection behind. The request is sent at most
 /// once; redirects are not followed.
-pub async fn ask(
+pub async fn send(
     request: Request<Bytes>,
     trust: &CaTrust,
     deadline: Duration,
@@ -63,7 +63,7 @@ async fn exchange(
         ConnectFault::Unreachable(cause) => HttpFault::Unreachable(cause.to_string()),
         ConnectFault::Tls(cause) => HttpFault::Untrusted(cause.to_string()),
     })?;
-    send(stream, request, largest).await
+    send_over(stream, request, largest).await
 }
 
 /// Converts the request to origin form: path and query as target, the host as a header.
@@ -82,7 +82,7 @@ fn origin_form(request: Request<Bytes>) -> Result<Request<Full<Bytes>>, HttpFaul
     Ok(Request::from_parts(parts, Full::new(body)))
 }
 
-async fn send(
+async fn send_over(
     stream: Box<dyn Stream>,
     request: Request<Full<Bytes>>,
     largest: usize,

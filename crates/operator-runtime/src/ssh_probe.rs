@@ -23,10 +23,10 @@ const LIMIT: usize = 4096;
 
 /// Cached results by address.
 #[derive(Default)]
-pub struct SshProbe(Mutex<BTreeMap<String, Asked>>);
+pub struct SshProbe(Mutex<BTreeMap<String, ProbeResult>>);
 
 #[derive(Clone, Copy)]
-struct Asked {
+struct ProbeResult {
     at: Instant,
     answers: bool,
 }
@@ -46,7 +46,7 @@ impl SshProbe {
         let mut known = self.known();
         let at = Instant::now();
         for (address, answers) in due.into_iter().zip(answers) {
-            known.insert(address, Asked { at, answers });
+            known.insert(address, ProbeResult { at, answers });
         }
         let answers = |it: &&String| known.get(*it).is_some_and(|it| it.answers);
         addresses.iter().filter(answers).cloned().collect()
@@ -64,7 +64,7 @@ impl SshProbe {
         due
     }
 
-    fn known(&self) -> MutexGuard<'_, BTreeMap<String, Asked>> {
+    fn known(&self) -> MutexGuard<'_, BTreeMap<String, ProbeResult>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -158,7 +158,7 @@ mod tests {
         let first = doors.due(&all, start);
         assert_eq!(first.len(), AT_ONCE);
         for address in first {
-            doors.known().insert(address, Asked { at: start, answers: false });
+            doors.known().insert(address, ProbeResult { at: start, answers: false });
         }
         let rest: Vec<String> = (AT_ONCE..AT_ONCE + 5).map(|it| format!("h{it:03}:22")).collect();
         assert_eq!(doors.due(&all, start), rest);

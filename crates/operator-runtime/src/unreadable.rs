@@ -44,7 +44,7 @@ pub enum Role {
 }
 
 /// UID, generation and fault of a reported object: each combination is reported once.
-type Told = (Option<String>, Option<i64>, String);
+type Report = (Option<String>, Option<i64>, String);
 
 impl UnreadableReporter {
     /// Creates a reporter that writes as field manager `manager`, from the replica `instance`.
@@ -65,7 +65,7 @@ impl UnreadableReporter {
     /// Every process counts and logs them; only the leader writes Events and conditions.
     pub async fn report<K: Watchable>(self, cache: Arc<Cache<K>>, role: Role) {
         let mut all = cache.unreadable();
-        let mut reported: BTreeSet<Told> = BTreeSet::new();
+        let mut reported: BTreeSet<Report> = BTreeSet::new();
         loop {
             let present = all.borrow_and_update().clone();
             self.metrics.unreadable(&K::kind(&()), present.len());
@@ -147,7 +147,7 @@ impl UnreadableReporter {
     }
 }
 
-fn state(object: &Unreadable) -> Told {
+fn state(object: &Unreadable) -> Report {
     let metadata = &object.metadata;
     (metadata.uid.clone(), metadata.generation, object.fault.to_string())
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt, net::SocketAddr, sync::Arc, time::Duration
 
 use axum::{Extension, Router, body::Body, routing::post};
 use handler::Judge;
-use review::{Bounds, Desk, PeerAddress};
+use review::{Bounds, PeerAddress, ReviewLimits};
 use tokio::{net::TcpListener, sync::watch};
 
 use crate::{
@@ -16,13 +16,13 @@ use crate::{
 
 mod admission_cache;
 mod certificate;
+mod certificate_location;
 #[cfg(test)]
 mod certificate_tests;
 #[cfg(test)]
 mod cluster;
 mod decision;
 mod handler;
-mod place;
 mod review;
 mod server;
 #[cfg(test)]
@@ -31,9 +31,9 @@ mod watched_objects;
 
 pub use admission_cache::{AdmissionCache, stand_by};
 pub use certificate::Certificates;
+pub use certificate_location::CertificateLocation;
 pub use decision::{AdmissionDecision, difference};
 pub use handler::Request;
-pub use place::Place;
 pub use server::{Limits, Presented, serve};
 
 /// The admission webhooks of an operator.
@@ -77,10 +77,10 @@ impl Webhook {
 
     /// Returns the HTTP router alone, without TLS.
     pub fn router(&self) -> Router {
-        self.router_at(Desk::of(Bounds::default()))
+        self.router_at(ReviewLimits::of(Bounds::default()))
     }
 
-    fn router_at(&self, desk: Desk) -> Router {
+    fn router_at(&self, desk: ReviewLimits) -> Router {
         let desk = Arc::new(desk);
         let mutating = self.mutating.iter().map(|it| (it, true));
         let validating = self.validating.iter().map(|it| (it, false));
@@ -133,11 +133,11 @@ impl Webhook {
         Ok(())
     }
 
-    fn place(&self, args: &WebhookArgs, namespace: &str) -> Place {
+    fn place(&self, args: &WebhookArgs, namespace: &str) -> CertificateLocation {
         let service = &args.webhook_service;
         let configuration = args.webhook_configuration.as_ref().unwrap_or(service);
         let named = |desired: bool| desired.then(|| configuration.clone());
-        Place {
+        CertificateLocation {
             namespace: namespace.to_owned(),
             secret: args.webhook_secret.clone().unwrap_or_else(|| format!("{service}-tls")),
             host: args.webhook_host.clone().unwrap_or_else(|| service_name(service, namespace)),

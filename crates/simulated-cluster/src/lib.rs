@@ -8,6 +8,7 @@ mod broker;
 mod clock;
 mod control_plane;
 mod folder;
+mod helm_release;
 mod ironic;
 mod keystone;
 mod operator;
@@ -16,7 +17,6 @@ pub mod player;
 mod ports;
 mod processes;
 mod programs;
-mod release;
 mod simulation;
 
 pub use broker::Broker;

@@ -18,10 +18,10 @@ use tokio::net::TcpStream;
 
 use crate::control_plane::ControlPlane;
 use crate::folder::Folder;
+use crate::helm_release::{NAMESPACE, Rendered};
 use crate::operator::Operator;
 use crate::ports;
 use crate::processes::{Process, Processes};
-use crate::release::{NAMESPACE, Rendered};
 
 /// Time limit for an operator to become leader; after a kill the Lease must expire first.
 const LEADS_WITHIN: Duration = Duration::from_mins(2);

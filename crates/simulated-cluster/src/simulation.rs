@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::broker::Broker;
 use crate::control_plane::ControlPlane;
 use crate::folder::Folder;
+use crate::helm_release::{self, Rendered, apply};
 use crate::keystone::Keystone;
 use crate::operator::Operator;
 use crate::operators::Operators;
@@ -20,7 +21,6 @@ use crate::player::Player;
 use crate::ports;
 use crate::processes::Processes;
 use crate::programs;
-use crate::release::{self, Rendered, apply};
 
 static NUMBER: AtomicUsize = AtomicUsize::new(0);
 
@@ -121,12 +121,12 @@ impl Simulation {
     /// Installs the release with Helm over the objects applied at the start. From then on its
     /// webhooks point to a Service without endpoints, as if all pods were gone.
     pub async fn install(&self) -> Result<()> {
-        release::install(&self.bin, &self.kubeconfig, &self.values).await
+        helm_release::install(&self.bin, &self.kubeconfig, &self.values).await
     }
 
     /// Uninstalls the release with Helm, as a user does.
     pub async fn uninstall(&self) -> Result<()> {
-        release::uninstall(&self.bin, &self.kubeconfig).await
+        helm_release::uninstall(&self.bin, &self.kubeconfig).await
     }
 }
 

@@ -125,7 +125,6 @@ const OTHER_WORDS: [(&str, &[&str]); 3] = [
         "dataplane-operator",
         &[
             // Kinds and types.
-            "ConfigMap",
             // An Event without a condition.
             "DefaultServiceRestored",
             "IPv4",
@@ -139,7 +138,6 @@ const OTHER_WORDS: [(&str, &[&str]); 3] = [
             "OpenStackDataPlaneNode",
             "OpenStackDataPlaneNodeSet",
             "OpenStackDataPlaneRole",
-            "Secret",
         ],
     ),
     (
@@ -149,7 +147,6 @@ const OTHER_WORDS: [(&str, &[&str]); 3] = [
             "ConfigMap",
             "NovaCell",
             "Opaque",
-            "Secret",
             // Keys and values of nova's configuration and of the cell's Secret.
             "CABundle",
             "Default",
@@ -285,7 +282,7 @@ fn no_reason_is_used_that_is_not_declared() {
 fn no_reason_is_declared_that_is_not_used() {
     // The reason of the summary is a constant of the conditions. Rejected writes and the limits of
     // a rollout are reported by shared code.
-    let checking = operator_core::run_engine::host_key_checking::ASPECT;
+    let checking = operator_core::run_engine::host_key_checking::CONDITION;
     let words = WRITES.reasons.iter().chain(&HELD).chain(checking.reasons).map(|it| it.reason);
     let types = [WRITES.type_, checking.type_, api::conditions::READY];
     let shared: Vec<&str> = words.chain(types).collect();

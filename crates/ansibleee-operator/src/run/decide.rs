@@ -172,7 +172,7 @@ fn start(seen: &Observed) -> Plan {
 }
 
 /// Returns the plan after the API server rejected the Job.
-pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
+pub fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
     let run = &seen.run;
     if stage(run, !seen.jobs.is_empty()) != Stage::Admitted || recorded_uid(run).is_some() {
         return Plan::default();
@@ -227,7 +227,7 @@ fn going(seen: &Observed, job: &Job, live: &[&Pod], now: Timestamp) -> Plan {
     next.waiting_for = None;
     next.reason = None;
     let is_deleting = job.metadata.deletion_timestamp.is_some();
-    let (withdrawal, condition) = judge(seen, job, troubles.into_iter().next());
+    let (withdrawal, condition) = evaluate(seen, job, troubles.into_iter().next());
     if let Some(reason) = withdrawal {
         next.reason = Some(reason.as_str().into());
     }
@@ -240,7 +240,7 @@ fn going(seen: &Observed, job: &Job, live: &[&Pod], now: Timestamp) -> Plan {
 }
 
 /// Returns why the Job is withdrawn, if it is, and its condition.
-fn judge(
+fn evaluate(
     seen: &Observed,
     job: &Job,
     fault: Option<PodProblem>,

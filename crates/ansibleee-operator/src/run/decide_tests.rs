@@ -433,7 +433,7 @@ fn a_job_that_can_never_be_created_ends_a_run_of_the_engine_so_that_its_parent_g
     let words =
         "Job.batch \"x\" is invalid: spec.template.spec.volumes[0].configMap.name: Required";
     let it = seen(let_in(new_run()), vec![], vec![]);
-    let plan = recorded(refused(&it, &refusal(&it, "Invalid", words), now()));
+    let plan = recorded(report_rejection(&it, &refusal(&it, "Invalid", words), now()));
     let Write::Status { status, .. } = &plan.steps[0].write else { panic!("no status") };
     assert_eq!(
         (&status["JobStatus"], &status["reason"]),
@@ -448,7 +448,7 @@ fn a_job_that_can_never_be_created_ends_a_run_of_the_engine_so_that_its_parent_g
     let by_policy = "jobs \"x\" is forbidden: ValidatingAdmissionPolicy 'p' denied request: no";
     for (run, words) in [(new_run(), by_policy), (by_hand(), words)] {
         let it = seen(let_in(run), vec![], vec![]);
-        let plan = recorded(refused(&it, &refusal(&it, "Invalid", words), now()));
+        let plan = recorded(report_rejection(&it, &refusal(&it, "Invalid", words), now()));
         let Write::Status { status, .. } = &plan.steps[0].write else { panic!("no status") };
         assert_eq!(status["conditions"][0]["reason"], "JobRefused");
     }
@@ -458,7 +458,7 @@ fn a_job_that_can_never_be_created_ends_a_run_of_the_engine_so_that_its_parent_g
 fn a_job_that_the_api_server_refuses_is_told_once() {
     let it = seen(let_in(new_run()), vec![], vec![]);
     let quota = refusal(&it, "Forbidden", "exceeded quota");
-    let plan = recorded(refused(&it, &quota, now()));
+    let plan = recorded(report_rejection(&it, &quota, now()));
     let Write::Status { status, .. } = &plan.steps[0].write else { panic!("no status") };
     assert_eq!(status["conditions"][0]["reason"], "JobRefused");
     let told = status["conditions"][0]["message"].as_str().unwrap();
@@ -467,7 +467,7 @@ fn a_job_that_the_api_server_refuses_is_told_once() {
     }
     let run = AnsibleEe { status: serde_json::from_value(status.clone()).unwrap(), ..it.run };
     let again = seen(run, vec![], vec![]);
-    assert_eq!(recorded(refused(&again, &quota, now())), Plan::default());
+    assert_eq!(recorded(report_rejection(&again, &quota, now())), Plan::default());
     check(&again, "create Job");
 }
 

@@ -167,7 +167,7 @@ pub fn from_default_config_map(spec: &AnsibleEeSpec) -> Vec<EnvVar> {
 }
 
 /// Returns the setting that a variable from the default `ConfigMap` stands for.
-pub fn wanted(name: &str) -> &str {
+pub fn requested(name: &str) -> &str {
     name.strip_prefix(UNJUDGED).unwrap_or(name)
 }
 

@@ -8,7 +8,7 @@ use api::names;
 use k8s_openapi::api::core::v1::ResourceRequirements;
 use kube::ResourceExt;
 use operator_core::plan::{Kind, Step, Target};
-use operator_core::run_engine::owner::{CHECK, PLAYS_DIR};
+use operator_core::run_engine::host_owner::{CHECK, PLAYS_DIR};
 use serde_json::{Map, Value, json};
 
 use super::{environment, host_keys, identity, playbook};

@@ -4,7 +4,7 @@ use api::ansibleee::AnsibleEe;
 use kube::ResourceExt;
 use operator_core::run_engine::outcome::FailureReason;
 
-use crate::objects::{Aspect, HOST_KEYS_CONTAINER, Job, Pod, Terminated};
+use crate::objects::{HOST_KEYS_CONTAINER, Job, JobCondition, Pod, Terminated};
 use crate::run::settings::is_engines;
 
 /// Everything that can be observed about a run's end.
@@ -70,7 +70,7 @@ fn class(end: &JobResult<'_>) -> (FailureReason, String) {
 }
 
 /// Returns the failure reason when the pod is gone, and its message with it.
-fn without_pod(run: &AnsibleEe, job: &str, end: &Aspect) -> (FailureReason, String) {
+fn without_pod(run: &AnsibleEe, job: &str, end: &JobCondition) -> (FailureReason, String) {
     match exit_code(&end.message) {
         // 254 is ansible-runner's own exit code for SIGTERM.
         Some(137 | 143 | 254) => {
@@ -163,7 +163,7 @@ fn playbook(run: &AnsibleEe) -> String {
 
 /// Returns why the pod was evicted or killed from outside; `None` when it was not.
 fn eviction(end: &str, pod: Option<&Pod>) -> Option<String> {
-    if let Some(disrupted) = pod.and_then(|it| it.holds("DisruptionTarget")) {
+    if let Some(disrupted) = pod.and_then(|it| it.true_condition("DisruptionTarget")) {
         return Some(format!("{}: {}", disrupted.reason, one_line(&disrupted.message)));
     }
     let status = pod.map(|it| &it.status);

@@ -294,7 +294,7 @@ fn the_order_in_which_a_spec_is_written_changes_nothing_in_its_job() {
 fn is_decided(name: &str) -> bool {
     let forced = environment::forced(&AnsibleEeSpec::default(), &settings());
     forced.iter().any(|it| it.name == name)
-        || environment::FROM_DEFAULT_CONFIG_MAP.contains(&environment::wanted(name))
+        || environment::FROM_DEFAULT_CONFIG_MAP.contains(&environment::requested(name))
 }
 
 /// The value of each variable; empty where it comes from elsewhere.

@@ -2,7 +2,7 @@
 
 use api::ansibleee::AnsibleEeSpec;
 use api::facts;
-use operator_core::run_engine::owner::{CHECK, PLAYS_DIR};
+use operator_core::run_engine::host_owner::{CHECK, PLAYS_DIR};
 use serde_json::{Value, json};
 
 /// The play that compares owners, stored as [`CHECK`].
@@ -100,7 +100,7 @@ mod tests {
     fn a_refusal_is_known_by_a_task_that_the_check_has() {
         assert!(
             OWNER_CHECK
-                .contains(&format!("- name: {}\n", operator_core::run_engine::owner::REFUSAL))
+                .contains(&format!("- name: {}\n", operator_core::run_engine::host_owner::REFUSAL))
         );
     }
 

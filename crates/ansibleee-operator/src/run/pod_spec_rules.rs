@@ -11,7 +11,7 @@ use api::fault::Fault;
 use api::names::{is_dns_label, is_dns_subdomain};
 use api::plays;
 use k8s_openapi::api::core::v1::{Toleration, Volume};
-use operator_core::run_engine::owner::{self, TAKE_OVER};
+use operator_core::run_engine::host_owner::{self, TAKE_OVER};
 
 use super::environment;
 use super::job::{OWN_VOLUMES, files};
@@ -172,7 +172,7 @@ fn owner_check(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     if !is_engines(spec) {
         return;
     }
-    for name in spec.extra_vars.keys().filter(|it| owner::is_variable(it)) {
+    for name in spec.extra_vars.keys().filter(|it| host_owner::is_variable(it)) {
         let message = format!(
             "nobody but the operator says whose a host is: take it away; a host is taken over by \
              annotation {TAKE_OVER} of the object that describes it"

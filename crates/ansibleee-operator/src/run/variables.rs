@@ -92,7 +92,7 @@ pub fn env(spec: &AnsibleEeSpec, settings: &Settings) -> Vec<EnvVar> {
     env.extend(ours);
     let is_given = |name: &str| env.iter().any(|it| it.name == name);
     let mut all = environment::from_default_config_map(spec);
-    all.retain(|it| !is_given(&it.name) && !is_given(environment::wanted(&it.name)));
+    all.retain(|it| !is_given(&it.name) && !is_given(environment::requested(&it.name)));
     all.extend(env);
     all
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ironic::Error;
-use ironic_client::{Session, Turn};
+use ironic_client::{Session, SessionSlot};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -47,7 +47,7 @@ async fn ask_within(
             let mut asked = Vec::new();
             while let Some(left) = window.checked_sub(begun.elapsed()) {
                 // Requests of other sets to the same Ironic may come first.
-                let Ok(slot) = timeout(left, session.turn()).await else { break };
+                let Ok(slot) = timeout(left, session.slot()).await else { break };
                 if !may() {
                     break;
                 }
@@ -62,7 +62,7 @@ async fn ask_within(
     tasks.join_all().await.into_iter().flatten().collect()
 }
 
-async fn one(slot: &Turn<'_>, order: &Order) -> Result<(), Error> {
+async fn one(slot: &SessionSlot<'_>, order: &Order) -> Result<(), Error> {
     let Order { host, node, request, state } = order;
     tracing::info!(host, node, method = request.method.word(), path = request.path, "ask Ironic");
     let asked = async {
@@ -147,7 +147,7 @@ mod tests {
         let session = session("available").await;
         let mut turns = Vec::new();
         for _ in 0..8 {
-            turns.push(session.turn().await);
+            turns.push(session.slot().await);
         }
         let window = Duration::from_millis(50);
         assert!(ask_within(window, &session, orders(&["a"]), || true).await.is_empty());

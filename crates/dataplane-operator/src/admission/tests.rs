@@ -44,7 +44,7 @@ fn judge(known: &Known, old: &Value, new: &Value) -> Vec<String> {
     }))
     .unwrap();
     let read = if new["kind"] == "OpenStackDataPlaneNode" { of_node } else { of_node_set };
-    let verdict = judged(&review.try_into().unwrap(), known, read);
+    let verdict = validate(&review.try_into().unwrap(), known, read);
     assert!(verdict.allowed && verdict.patches.is_empty(), "{verdict:?}");
     verdict.warnings
 }

@@ -5,7 +5,7 @@ use baremetal::status::TEXT;
 use operator_core::plan::Target;
 
 use crate::baremetal_request::provisioning_state::ProvisioningState;
-use crate::problem::Fault;
+use crate::fault::Fault;
 
 /// How many machines a summary names.
 const NAMED: usize = 5;

@@ -15,7 +15,7 @@ use operator_core::{hash, rejected_write};
 use serde_json::json;
 
 use crate::baremetal_request::observe::Seen;
-use crate::problem::Fault;
+use crate::fault::Fault;
 
 /// Finalizer on a requested baremetal set: if anyone deletes the set, its machines are given back
 /// only after this finalizer is removed.

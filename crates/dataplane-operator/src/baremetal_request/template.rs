@@ -10,7 +10,7 @@ use api::shared::AnyMap;
 use kube::CustomResourceExt as _;
 use serde_json::{Value, json};
 
-use crate::problem::Fault;
+use crate::fault::Fault;
 
 /// Field of upstream's first templates with the netmask of all addresses.
 const NETMASK: &str = "ctlplaneNetmask";

@@ -81,7 +81,7 @@ pub(super) const NODE_SET: &[ConditionSpec] = &[
         &[CURRENT, NEVER_DEPLOYED, INPUTS_CHANGED, UNDER_WAY],
     ),
     KEY_UNIQUE,
-    host_key_checking::ASPECT,
+    host_key_checking::CONDITION,
     WRITES,
 ];
 

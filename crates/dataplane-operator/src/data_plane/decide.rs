@@ -48,7 +48,7 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
 }
 
 /// Returns the status step that reports a rejected write.
-pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
+pub fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
     let (entries, orphans) = (children::entries(seen), orphans::orphans(seen));
     let seen = Seen { seen, entries: &entries, orphans: &orphans };
     let steps = status::step(&seen, Some(rejected), now).into_iter().collect();

@@ -11,10 +11,10 @@ use operator_core::object_key::Key;
 use operator_runtime::workqueue::DEBOUNCE;
 use operator_runtime::workqueue::WorkQueue;
 
+use crate::controller_ref::controller;
 use crate::data_plane::map::Map;
 use crate::data_plane::observe::Caches;
 use crate::indexes::{BY_NAMESPACE, BY_OWNER, BY_PLANE};
-use crate::owner::controller;
 use crate::role::NodeGroup;
 use crate::role::observed::data_plane_of;
 

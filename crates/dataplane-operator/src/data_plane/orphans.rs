@@ -3,9 +3,9 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use operator_core::plan::Target;
 
+use crate::controller_ref::controller;
 use crate::data_plane::map::Map;
 use crate::data_plane::observe::Observed;
-use crate::owner::controller;
 
 /// A role or node that belongs to the data plane and is no longer in its maps.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -66,11 +66,11 @@ fn of_part(seen: &Observed, part: &NodeSetPart) -> Vec<New> {
     let own = needs(part).filter(|(_, need)| !is_for_all(seen, &need.service));
     let own: BTreeMap<String, NeededRun> =
         own.map(|(host, need)| (host.name.clone(), need.clone())).collect();
-    let connection = reach(seen, [part]);
+    let connection = connection(seen, [part]);
     let asks = |(name, it): (&String, &HostConnection)| it.scan.is_some().then(|| name.clone());
     let asked: BTreeSet<String> = connection.iter().filter_map(asks).collect();
     let new = |batch: &Batch| {
-        let template = recipe(seen, part, &batch.service, &[part])?;
+        let template = run_template(seen, part, &batch.service, &[part])?;
         Some(New {
             service: batch.service.clone(),
             step: build::run(&template, batch, &connection),
@@ -105,15 +105,15 @@ pub fn place(part: &NodeSetPart, service: &str) -> usize {
 /// host comes from all of them. So it waits for the missing inputs of every node set.
 fn everywhere(seen: &Observed, service: &str, parts: &[NodeSetPart]) -> Option<New> {
     let leader = parts.iter().find(|it| it.leads(service))?;
-    let is_held = parts.iter().any(|it| it.lacking.holds(service));
+    let is_held = parts.iter().any(|it| it.lacking.blocks(service));
     if is_held || !have_arrived(seen, leader, service) {
         return None;
     }
     let all: Vec<&NodeSetPart> = parts.iter().collect();
-    let template = recipe(seen, leader, service, &all)?;
+    let template = run_template(seen, leader, service, &all)?;
     let attempts = attempts_everywhere(seen, service, parts);
     let batch = Batch { service: service.to_owned(), group: leader.name.clone(), attempts };
-    let step = build::run(&template, &batch, &reach(seen, all));
+    let step = build::run(&template, &batch, &connection(seen, all));
     Some(New { service: service.to_owned(), step })
 }
 
@@ -147,7 +147,7 @@ fn attempts_everywhere(
 }
 
 /// Returns how runs connect to the hosts of node sets.
-fn reach<'a>(
+fn connection<'a>(
     seen: &Observed,
     parts: impl IntoIterator<Item = &'a NodeSetPart>,
 ) -> BTreeMap<String, HostConnection> {
@@ -156,7 +156,7 @@ fn reach<'a>(
             let (set, address) = (part.node_set.as_deref()?, host.address.as_deref()?);
             let was_refused = host.sequence.was_key_refused();
             let named = (host.name.as_str(), address);
-            let connection = hosts::reach(seen, set, named, &host.trust, was_refused);
+            let connection = hosts::connection(seen, set, named, &host.trust, was_refused);
             Some((host.name.clone(), connection))
         };
         part.hosts.iter().filter_map(of_host).collect::<Vec<_>>()
@@ -167,7 +167,7 @@ fn reach<'a>(
 /// Returns the run template of a service; `parts` are the node sets whose hosts the run targets.
 ///
 /// Returns `None` when the service or the node set does not exist.
-fn recipe(
+fn run_template(
     seen: &Observed,
     part: &NodeSetPart,
     name: &str,

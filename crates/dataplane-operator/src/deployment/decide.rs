@@ -20,10 +20,10 @@ use crate::deployment::hosts::hosts_of;
 use crate::deployment::node_set_part::{Blocked, NodeSetPart};
 use crate::deployment::observed::Observed;
 use crate::deployment::services::{List, Listed};
-use crate::deployment::status::{End, Judgement, has_begun};
+use crate::deployment::status::{End, Evaluation, has_begun};
 use crate::deployment::{faults, rollout, services};
-use crate::problem::Fault;
-use crate::role::host_key::Offers;
+use crate::fault::Fault;
+use crate::role::host_key_trust::Offers;
 use crate::role::networks;
 
 /// The resync period, for changes that no informer reports.
@@ -35,16 +35,16 @@ const RESYNC: Duration = Duration::from_mins(15);
 /// Attempts are recorded in the status before the runs that carry them are created. A service that
 /// is done on a host never runs there again, even if its runs are deleted.
 pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
-    judge(seen, None, now)
+    evaluate_deployment(seen, None, now)
 }
 
 /// Returns the plan after a rejected write: only the status of the same evaluation, which reports
 /// the rejection.
-pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
-    judge(seen, Some(rejected), now).only_statuses()
+pub fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
+    evaluate_deployment(seen, Some(rejected), now).only_statuses()
 }
 
-fn judge(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+fn evaluate_deployment(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
     let deployment = &*seen.deployment;
     let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
     if deployment.has_ended() {
@@ -74,7 +74,7 @@ fn judge(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> P
     let new = if is_going { Vec::new() } else { new_runs(seen, &parts) };
     let previous = deployment.status.as_ref().map(|it| it.conditions.as_slice());
     let previous = previous.unwrap_or_default();
-    let judgement = Judgement {
+    let judgement = Evaluation {
         seen,
         runs: &runs,
         setup: &setup,
@@ -123,7 +123,7 @@ fn evaluate_parts(
         lists.iter().map(of_part).collect()
     };
     let parts = evaluate(&Blocked::new());
-    let blocked = rollout::holds(seen, &parts);
+    let blocked = rollout::blocked_by_budget(seen, &parts);
     if blocked.is_empty() { parts } else { evaluate(&blocked) }
 }
 

@@ -10,11 +10,11 @@ use api::dataplane::{
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::node_set_host::Host as Described;
+use operator_core::run_engine::host_owner::take_over_command;
 use operator_core::run_engine::host_progress::{
     current, is_untouched, position, started, to_service_runs,
 };
 use operator_core::run_engine::outcome::FailureReason;
-use operator_core::run_engine::owner::take_over_command;
 use operator_core::run_engine::retry::Retries;
 use operator_core::run_engine::{Host, Run, SequenceState};
 
@@ -22,11 +22,11 @@ use crate::deployment::faults::MissingInputs;
 use crate::deployment::hosts::{by_name, has_machine, hosts_of, in_service, ssh_digests};
 use crate::deployment::node_set_part::{Blocked, EvaluatedHost, NodeSetPart};
 use crate::deployment::observed::{Observed, OwnProgress};
-use crate::deployment::progress_batching::{has_advanced, pending_progress, told_at};
+use crate::deployment::progress_batching::{has_advanced, pending_progress, reported_at};
 use crate::deployment::service_schedule::ServiceSchedule;
 use crate::deployment::services::List;
-use crate::node_set::host_keys::{accept_command, trust};
-use crate::role::host_key::Offers;
+use crate::node_set::host_key_trust::{accept_command, trust};
+use crate::role::host_key_trust::Offers;
 
 /// The arguments that are the same for all hosts of a node set.
 pub struct Common<'a> {
@@ -138,7 +138,7 @@ pub fn evaluate(
         let held_by = (&lacking, has_machine);
         evaluated.push(one(common, node_set, (host, found), &provisioning, &kept, held_by));
     }
-    let told_at = told_at(&evaluated);
+    let told_at = reported_at(&evaluated);
     let is_due = told_at.is_some_and(|it| it <= common.now);
     let is_news = is_new || is_due || has_advanced(&evaluated, kept);
     let shown = |it: &EvaluatedHost| {
@@ -214,7 +214,7 @@ fn one(
     let block = common.blocked.get(set_name).and_then(|it| it.get(host)).copied();
     let may_run = common.may_run && has_machine && block.is_none();
     let (mut sequence, mut runs) = judge(&started(kept), may_run);
-    if matches!(&sequence.state, SequenceState::NeedsRun(need) if lacking.holds(&need.service)) {
+    if matches!(&sequence.state, SequenceState::NeedsRun(need) if lacking.blocks(&need.service)) {
         (sequence, runs) = judge(&started(kept), false);
     }
     let is_due = matches!(sequence.state, SequenceState::NeedsRun(_) | SequenceState::InRun { .. });

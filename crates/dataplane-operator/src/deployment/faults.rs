@@ -19,8 +19,8 @@ use crate::deployment::hosts::{has_machine, hosts_of, ssh_digests};
 use crate::deployment::observed::Observed;
 use crate::deployment::services::{List, is_global};
 use crate::deployment::tls;
+use crate::fault::Fault;
 use crate::node_set::machine_request::PROVISION_READY;
-use crate::problem::Fault;
 use crate::role::build::sources;
 use crate::role::faults::{invalid, unreadable_service};
 use crate::role::networks;
@@ -64,7 +64,7 @@ impl MissingInputs {
     }
 
     /// Returns whether a host has to wait before this service.
-    pub fn holds(&self, service: &str) -> bool {
+    pub fn blocks(&self, service: &str) -> bool {
         let is_its = |it: &&(String, Vec<Fault>)| it.0 == service;
         let own = self.of_services.iter().find(is_its);
         !self.of_set.is_empty() || own.is_some_and(|it| !it.1.is_empty())

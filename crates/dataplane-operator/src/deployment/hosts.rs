@@ -33,7 +33,7 @@ pub fn ssh_digests<'a>(seen: &'a Observed, node_set: &NodeSet) -> Option<&'a Dig
 ///
 /// A key that an earlier run learned is scanned again, pinned to that key, until the node set's
 /// status reports it. From then on the inventory contains it; before, ssh uses the run's own file.
-pub fn reach(
+pub fn connection(
     seen: &Observed,
     node_set: &NodeSet,
     (name, address): (&str, &str),

@@ -37,7 +37,7 @@ pub fn pending_progress(
 ///
 /// Runs of one service begin and end in short order. Their progress waits briefly for the last of
 /// them, so that one write reports all.
-pub fn told_at(hosts: &[EvaluatedHost]) -> Option<Timestamp> {
+pub fn reported_at(hosts: &[EvaluatedHost]) -> Option<Timestamp> {
     let last = hosts.iter().map(|it| position(&it.live)).max().unwrap_or_default();
     let is_going_on = |it: &&EvaluatedHost| match &it.sequence.state {
         SequenceState::NeedsRun(_) | SequenceState::InRun { waiting_for: None, .. } => true,

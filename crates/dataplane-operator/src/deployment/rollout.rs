@@ -18,9 +18,9 @@ use crate::deployment::node_set_part::{Blocked, EvaluatedHost, NodeSetPart};
 use crate::deployment::observed::{Begun, Observed, OwnProgress};
 
 /// Returns the hosts that the disruption budget blocks; `parts` were evaluated without it.
-pub fn holds(seen: &Observed, parts: &[NodeSetPart]) -> Blocked {
-    let all: Vec<(&NodeSetPart, &EvaluatedHost, RolloutState)> = standings(seen, parts);
-    let trying = all.iter().filter(|it| holds_try(seen, it)).count();
+pub fn blocked_by_budget(seen: &Observed, parts: &[NodeSetPart]) -> Blocked {
+    let all: Vec<(&NodeSetPart, &EvaluatedHost, RolloutState)> = rollout_states(seen, parts);
+    let trying = all.iter().filter(|it| keeps_retry(seen, it)).count();
     let rollout_counts =
         RolloutCounts::of(all.iter().map(|it| counted(seen, it.0, it.1, it.2))).with_trying(trying);
     let mut limits = seen.deployment.spec.limits();
@@ -47,7 +47,7 @@ pub fn holds(seen: &Observed, parts: &[NodeSetPart]) -> Blocked {
 /// It does if a retry of this deployment is at work there, or a run of another deployment, so that
 /// the hosts out of service stay below the limit in total. A host with which the other deployment
 /// only waits does not count: otherwise both deployments might block each other.
-fn holds_try(
+fn keeps_retry(
     seen: &Observed,
     (part, host, state): &(&NodeSetPart, &EvaluatedHost, RolloutState),
 ) -> bool {
@@ -92,7 +92,7 @@ fn other<'a>(seen: &'a Observed, part: &NodeSetPart, host: &EvaluatedHost) -> Op
     seen.others.get(&part.name)?.get(&host.name)
 }
 
-fn standings<'a>(
+fn rollout_states<'a>(
     seen: &Observed,
     parts: &'a [NodeSetPart],
 ) -> Vec<(&'a NodeSetPart, &'a EvaluatedHost, RolloutState)> {
@@ -185,7 +185,7 @@ pub fn blocked_hosts(seen: &Observed, parts: &[NodeSetPart]) -> BlockedHosts {
             || host.blocked.is_some()
             || waits_for_held(seen, parts, host)
     };
-    let all = standings(seen, parts);
+    let all = rollout_states(seen, parts);
     let is_over = !waiting.contains(&BlockReason::LimitReached)
         && !all.iter().any(|it| waits_for_another(seen, it))
         && parts.iter().flat_map(|it| &it.hosts).all(rests);

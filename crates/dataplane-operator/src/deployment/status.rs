@@ -17,7 +17,7 @@ use crate::deployment::node_set_part::NodeSetPart;
 use crate::deployment::observed::Observed;
 use crate::deployment::rollout::BlockedHosts;
 use crate::deployment::{messages, usage};
-use crate::problem::Fault;
+use crate::fault::Fault;
 
 pub use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY};
 
@@ -38,7 +38,7 @@ pub fn has_begun(deployment: &Deployment) -> bool {
 }
 
 /// The evaluation of a deployment.
-pub struct Judgement<'a> {
+pub struct Evaluation<'a> {
     /// The observed objects.
     pub seen: &'a Observed,
     /// The runs that the deployment owns.
@@ -72,7 +72,7 @@ pub enum End {
     Failed,
 }
 
-impl Judgement<'_> {
+impl Evaluation<'_> {
     /// Returns whether and how the deployment has ended.
     pub fn end(&self) -> End {
         let attempts = attempts(self.seen);

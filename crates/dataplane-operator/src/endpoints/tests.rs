@@ -20,7 +20,7 @@ use super::build::Addresses;
 use super::observe::Observed;
 use crate::condition_catalog::KINDS;
 use crate::service;
-use crate::service::decide::{decide, refused};
+use crate::service::decide::{decide, report_rejection};
 
 /// A node that was deployed at that address.
 fn node(name: &str, address: Option<&str>) -> Arc<Node> {
@@ -309,7 +309,7 @@ fn a_refused_write_is_told_once_and_heals() {
     let step = recorded(decide(&world.service(), Timestamp::UNIX_EPOCH)).steps[0].clone();
     let refusal = RejectedWrite::of(&step, "Forbidden", "exceeded quota: q");
     for writes in [1, 0] {
-        let telling = recorded(refused(&world.service(), &refusal, Timestamp::UNIX_EPOCH));
+        let telling = recorded(report_rejection(&world.service(), &refusal, Timestamp::UNIX_EPOCH));
         assert_eq!(telling.steps.len(), writes);
         telling.steps.iter().for_each(|it| drop(world.take(it)));
     }

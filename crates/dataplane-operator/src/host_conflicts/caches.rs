@@ -74,7 +74,7 @@ impl Default for ClaimCaches {
 }
 
 /// Returns the keys of the index [`BY_HOST`] for the ssh host keys that runs report.
-pub fn told_keys<'a>(
+pub fn reported_keys<'a>(
     namespace: &'a str,
     runs: impl Iterator<Item = &'a Arc<AnsibleEe>>,
 ) -> BTreeSet<Key> {

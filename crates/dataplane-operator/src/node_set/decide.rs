@@ -17,6 +17,7 @@ use operator_core::rejected_write::{self, RejectedWrite};
 
 use crate::baremetal_request::{observe, provisioning_state, set};
 use crate::default_services;
+use crate::fault::Fault;
 use crate::finalizers::INVENTORY;
 use crate::host_conflicts::shared_keys::HOST_KEY_SHARED;
 use crate::inputs::Inputs;
@@ -25,9 +26,9 @@ use crate::node_set::evaluation::Evaluation;
 use crate::node_set::machine_request::{self, Machines};
 use crate::node_set::observed::{Observed, own_set};
 use crate::node_set::{
-    build, external_apis, external_resources, faults, host_keys, inputs, inventory, status, tls,
+    build, external_apis, external_resources, faults, host_key_trust, inputs, inventory, status,
+    tls,
 };
-use crate::problem::Fault;
 use crate::role::networks;
 
 /// Periodic requeue, for changes that no watch reports.
@@ -45,7 +46,7 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
 }
 
 /// Returns the status steps after a rejected write: the same decision, with the rejection reported.
-pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
+pub fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
     plan(seen, Some(rejected), now).only_statuses()
 }
 
@@ -142,12 +143,12 @@ pub fn evaluate(seen: &Observed, now: Timestamp) -> Evaluation<'_> {
         None
     };
     faults.extend(faults::of_set(seen));
-    let trusts = host_keys::trusts(seen, &hosts, &machines);
-    let shared_keys = host_keys::shared(seen, &trusts);
+    let trusts = host_key_trust::trusts(seen, &hosts, &machines);
+    let shared_keys = host_key_trust::shared(seen, &trusts);
     let waits = shared_keys.clone().filter(|_| !is_frozen && !outcome.is_in_service());
     faults.extend(waits.map(|it| Fault::missing(HOST_KEY_SHARED, it)));
     let content = if faults.is_empty() && served.missing().is_none() {
-        let known_hosts = host_keys::known_hosts(&hosts, &trusts);
+        let known_hosts = host_key_trust::known_hosts(&hosts, &trusts);
         let inventory = inventory::inventory(seen, &hosts, &served);
         let content = build::content(seen, &hosts, inventory, known_hosts);
         let size = content.values().map(String::len).sum();

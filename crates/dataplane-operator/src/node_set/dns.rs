@@ -8,10 +8,10 @@ use operator_core::plan::{Step, Target};
 use operator_core::run_engine::build::owner;
 use serde_json::json;
 
+use crate::fault::Fault;
 use crate::node_set::ipam::{
     Asked, Infra, Member, is_fqdn, is_standing, labels, message, short_name,
 };
-use crate::problem::Fault;
 
 /// Condition type: the DNS server has the names of all hosts, or no names are needed.
 pub const DNS_DATA_READY: &str = "NodeSetDNSDataReady";
@@ -21,7 +21,7 @@ pub const DNS_DATA_READY: &str = "NodeSetDNSDataReady";
 /// Returns no step while the DNS server is not ready or a host has no address yet. When the node
 /// set uses no networks, returns the step that deletes the names, if `may_remove` is set. Fails
 /// when the namespace has several `DNSMasq`.
-pub fn wanted(set: &NodeSet, members: &[Member<'_>], infra: &Infra, may_remove: bool) -> Asked {
+pub fn desired(set: &NodeSet, members: &[Member<'_>], infra: &Infra, may_remove: bool) -> Asked {
     if !infra.is_used {
         let left = infra.dns_data.iter().filter(|it| may_remove && is_standing(&***it, set));
         let because = "the node set names no networks any more";

@@ -5,14 +5,14 @@ use operator_core::node_set_host::Host;
 use operator_core::plan::Step;
 use operator_core::run_engine::mounts::node_sets::inventory_name;
 
+use crate::fault::Fault;
 use crate::inputs::Inputs;
 use crate::node_set::build::Content;
 use crate::node_set::deployment_history::DeploymentHistory;
 use crate::node_set::external_resources::ExternalResources;
-use crate::node_set::host_keys::Trusts;
+use crate::node_set::host_key_trust::Trusts;
 use crate::node_set::machine_request::Machines;
 use crate::node_set::observed::Observed;
-use crate::problem::Fault;
 
 /// An evaluated node set.
 #[derive(Clone, Debug)]

@@ -16,6 +16,7 @@ use operator_core::plan::Step;
 use operator_core::run_engine::host_progress::count;
 use serde_json::{Value, json};
 
+use crate::fault::Fault;
 use crate::inputs::{Inputs, insert_unless_empty};
 use crate::node_set::certificates::{CertificateRequest, Hosts};
 use crate::node_set::deployment_history::is_under_way;
@@ -23,7 +24,6 @@ use crate::node_set::ipam::{self, Asked, Member, networks_of};
 use crate::node_set::observed::Observed;
 use crate::node_set::tls::{self, DesiredCertificates};
 use crate::node_set::{certificate_bundles, dns};
-use crate::problem::Fault;
 
 /// Limit of writes per pass. The events that they cause enqueue the next pass, which continues.
 const ONE_PASS: usize = 500;
@@ -110,8 +110,8 @@ pub fn of(
     let mut served = reserved(seen, &members, &recorded);
     let may_ask = |it: Asked| if faults.is_empty() { it } else { Ok(Vec::new()) };
     let on_networks = [
-        ipam::wanted(set, &members, infra, !is_frozen),
-        dns::wanted(set, &members, infra, !is_frozen),
+        ipam::desired(set, &members, infra, !is_frozen),
+        dns::desired(set, &members, infra, !is_frozen),
     ];
     let [for_addresses, for_names] = on_networks.map(may_ask);
     let requested = requested(seen);

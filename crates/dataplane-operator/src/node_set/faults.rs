@@ -14,11 +14,11 @@ use operator_core::run_engine::connection_vars::{HOST_VAR, PORT_VAR};
 use operator_core::run_engine::mounts::node_sets::faults as source_faults;
 use operator_core::run_engine::run_template::MountedSource;
 
+use crate::fault::Fault;
 use crate::host_conflicts::Claim;
 use crate::node_set::inventory::given;
 use crate::node_set::machine_names::Names;
 use crate::node_set::observed::Observed;
-use crate::problem::Fault;
 use crate::role::faults::{absent_service, invalid, missing_source, ssh_fault};
 use crate::role::{networks, vars};
 

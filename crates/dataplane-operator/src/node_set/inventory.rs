@@ -15,9 +15,9 @@ use kube::{Resource as _, ResourceExt};
 use operator_core::data_sources::service_type;
 use operator_core::node_set_host;
 use operator_core::node_set_host::{CTLPLANE, Host};
+use operator_core::run_engine::host_owner::{self, HostOwner, TAKE_OVER};
 use operator_core::run_engine::inventory::{HOST_KEYS_DIR, KNOWN_HOSTS_KEY, ssh_args};
 use operator_core::run_engine::mounts::node_sets::{known_hosts_files, ssh_key_file};
-use operator_core::run_engine::owner::{self, HostOwner, TAKE_OVER};
 use serde_json::{Value, json};
 
 use crate::node_set::external_resources::ExternalResources;
@@ -56,7 +56,7 @@ fn group_vars(seen: &Observed, served: &ExternalResources) -> Vars {
     vars.extend(own(&opts));
     vars.extend(networks(&template.networks, &seen.infra));
     vars.extend(decided(set, &seen.services, served.has_certificates));
-    vars.retain(|name, _| !owner::is_variable(name));
+    vars.retain(|name, _| !host_owner::is_variable(name));
     vars
 }
 
@@ -69,7 +69,7 @@ fn host_vars(seen: &Observed, host: &Host<'_>, served: &ExternalResources) -> Va
     vars.extend(fields(&opts, host.node.management_network.as_ref()));
     vars.extend(own(&opts));
     vars.extend(networks(&host.node.networks, &seen.infra));
-    vars.retain(|name, _| !owner::is_variable(name));
+    vars.retain(|name, _| !host_owner::is_variable(name));
     vars.extend(data(owner(&seen.set, host).vars()));
     let reserved = served.vars.get(&host.host_name).into_iter().flatten();
     vars.extend(reserved.map(|(name, it)| (name.clone(), Var::Data(it.clone()))));
@@ -83,7 +83,7 @@ fn owner(set: &NodeSet, host: &Host<'_>) -> HostOwner {
     HostOwner {
         object: format!("{}/{kind}/{name}/{}", set.namespace().unwrap_or_default(), host.name),
         uid: set.uid().unwrap_or_default(),
-        accepted: owner::accepted(set.annotations().get(TAKE_OVER)),
+        accepted: host_owner::accepted(set.annotations().get(TAKE_OVER)),
     }
 }
 
@@ -104,7 +104,7 @@ fn addresses(set: &NodeSet, host: &Host<'_>) -> Vars {
 
 /// Returns the variables that `ansibleVarsFrom` of one level (template or node) provides.
 pub fn given(namespace: &str, opts: &AnsibleOpts, objects: &Objects) -> Vars {
-    let var = |it: vars::Given<'_>| {
+    let var = |it: vars::VarSource<'_>| {
         let value = vars::value(it.content.text(it.key)?);
         let var = if it.source.kind == SourceKind::Secret {
             Var::Data(value)

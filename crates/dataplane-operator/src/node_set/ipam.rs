@@ -16,7 +16,7 @@ use operator_core::plan::{Step, Target};
 use operator_core::run_engine::build::owner;
 use serde_json::{Value, json};
 
-use crate::problem::Fault;
+use crate::fault::Fault;
 
 /// Condition type: every host has its addresses, or no operator manages addresses.
 pub const IP_RESERVATION_READY: &str = "NodeSetIPReservationReady";
@@ -116,7 +116,7 @@ impl Infra {
 
 /// Returns the steps that reserve the addresses of all hosts and, if `may_remove` is set, release
 /// those of removed hosts.
-pub fn wanted(set: &NodeSet, members: &[Member<'_>], infra: &Infra, may_remove: bool) -> Asked {
+pub fn desired(set: &NodeSet, members: &[Member<'_>], infra: &Infra, may_remove: bool) -> Asked {
     let faults = faults(set, members, infra);
     if !faults.is_empty() {
         return Err(faults);

@@ -8,8 +8,8 @@ use kube::ResourceExt;
 use operator_core::node_set_host::{Host, machine_template};
 
 use crate::baremetal_request::provisioning_state::knows;
+use crate::fault::Fault;
 use crate::node_set::observed::{Observed, own_set};
-use crate::problem::Fault;
 
 const KIND: &str = "OpenStackDataPlaneNodeSet";
 

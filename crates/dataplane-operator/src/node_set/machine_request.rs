@@ -22,13 +22,13 @@ use crate::baremetal_request::set::ELSEWHERE;
 use crate::baremetal_request::template::{merged, with_prefix};
 use crate::baremetal_request::{DesiredMachine, machine_conditions, set};
 use crate::effective_spec::OWN_OPTIONS;
+use crate::fault::Fault;
 use crate::finalizers::INVENTORY;
 use crate::inputs::Inputs;
 use crate::node_set::external_resources::ExternalResources;
 use crate::node_set::ipam::{DNS_SERVERS, labels};
 use crate::node_set::machine_names::Names;
 use crate::node_set::observed::{Observed, own_set};
-use crate::problem::Fault;
 
 /// Condition type: the machines are provisioned. Absent for pre-provisioned and empty node sets.
 pub const PROVISION_READY: &str = "NodeSetBaremetalProvisionReady";

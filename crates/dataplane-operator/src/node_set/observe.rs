@@ -23,7 +23,7 @@ use operator_runtime::source_contents::{Content, SourceContents};
 use crate::attachments::Attachments;
 use crate::baremetal_request::{Machines, Seen};
 use crate::default_services::Found;
-use crate::host_conflicts::caches::told_keys;
+use crate::host_conflicts::caches::reported_keys;
 use crate::host_conflicts::{Claim, ClaimCaches};
 use crate::indexes::{BY_HOST_KEY, BY_LABEL, BY_NODE_SET};
 use crate::node_set::certificates::{CertificateBundle, HOST, Issued};
@@ -96,7 +96,7 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let runs = runs(caches, &namespace, &set);
     let neighbours = caches
         .claim_caches
-        .overlapping(&[Claim::of_node_set(&set)], told_keys(&namespace, runs.iter()));
+        .overlapping(&[Claim::of_node_set(&set)], reported_keys(&namespace, runs.iter()));
     let infra = caches.others.infra(&caches.api, &set).await?;
     let mut all = services.values().chain(brought.values()).chain(certificate_sources.values());
     let are_named = all.any(|it| !it.spec.tls_certs.is_empty());

@@ -18,6 +18,7 @@ use operator_core::run_engine::{changed_text, host_key_checking};
 use operator_runtime::source_cache::Digests;
 
 use crate::conditions::{INPUT_MISSING, input};
+use crate::fault::Fault;
 use crate::finalizers::INVENTORY;
 use crate::host_conflicts::shared_keys::{HOST_KEY_SHARED, HOST_KEY_UNIQUE};
 use crate::inputs::changed;
@@ -28,8 +29,7 @@ use crate::node_set::ipam::IP_RESERVATION_READY;
 use crate::node_set::observe::brings_certificates;
 use crate::node_set::observed::{Observed, own_set};
 use crate::node_set::tls::CERTIFICATES_READY;
-use crate::node_set::{host_keys, inputs};
-use crate::problem::Fault;
+use crate::node_set::{host_key_trust, inputs};
 
 /// Condition type: the ServiceAccount of the runs exists. It does not affect `Ready`.
 pub const SERVICE_ACCOUNT_READY: &str = "ServiceAccountReady";
@@ -61,7 +61,7 @@ pub fn step(
         ready_nodes: count(outcome.n_ready()),
         hosts: with_addresses(evaluated, outcome.hosts),
         failures: outcome.failures,
-        host_keys: host_keys::message(&evaluated.trusts),
+        host_keys: host_key_trust::message(&evaluated.trusts),
         inventory_secret_name: published_inventory(seen, evaluated),
         config_hash,
         inputs,

@@ -17,11 +17,11 @@ use operator_core::plan::{Step, Target};
 use operator_core::run_engine::build::owner;
 use serde_json::json;
 
+use crate::fault::Fault;
 use crate::node_set::certificates::{
     CertificateRequest, HOST, Hosts, Issued, SET, name_of, secret, secret_name, secret_of,
 };
 use crate::node_set::ipam::{is_of, is_standing, message};
-use crate::problem::Fault;
 
 /// Condition type: every host has its certificates, or needs none.
 pub const CERTIFICATES_READY: &str = "NodeSetCertificatesReady";

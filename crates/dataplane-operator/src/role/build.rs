@@ -10,11 +10,11 @@ use operator_core::data_sources::service_type;
 use operator_core::data_sources::sources_of;
 use operator_core::hash;
 use operator_core::plan::{Step, Target};
+use operator_core::run_engine::host_owner::{self, HostOwner, TAKE_OVER};
 use operator_core::run_engine::inventory::{
     HostEntry, INVENTORY_KEY, KNOWN_HOSTS_KEY, NETWORK_DIR, NETWORK_KEY, inventory,
 };
 use operator_core::run_engine::layout::Layout;
-use operator_core::run_engine::owner::{self, HostOwner, TAKE_OVER};
 use operator_core::run_engine::run_template::{
     DeploymentOptions, HostConnection, MountedSource, Play, RunTemplate,
 };
@@ -26,7 +26,7 @@ use serde_json::json;
 use crate::effective_spec::EffectiveSpec;
 use crate::inputs::contents;
 use crate::role::host::{EvaluatedHost, ssh_digests};
-use crate::role::host_key::known_host;
+use crate::role::host_key_trust::known_host;
 use crate::role::inventory::{INVENTORY_HASH, Inventory, node_inventory_name};
 use crate::role::observed::{NodeGroup, Observed};
 use crate::role::{inventory_shards, secret_vars};
@@ -136,7 +136,7 @@ fn owner(evaluated: &EvaluatedHost) -> HostOwner {
             node.name_any()
         ),
         uid: node.uid().unwrap_or_default(),
-        accepted: owner::accepted(node.annotations().get(TAKE_OVER)),
+        accepted: host_owner::accepted(node.annotations().get(TAKE_OVER)),
     }
 }
 
@@ -187,7 +187,7 @@ fn inventory_name(seen: &Observed, part: usize) -> String {
 /// Returns the run template of a service; `host` is any host of the run.
 ///
 /// Returns `None` when the service does not exist or the runs have no parent.
-pub fn recipe(
+pub fn run_template(
     seen: &Observed,
     name: &str,
     host: &EvaluatedHost,
@@ -246,7 +246,7 @@ pub fn sources(
 }
 
 /// Returns how a run connects to a host.
-pub fn reach(seen: &Observed, host: &EvaluatedHost) -> HostConnection {
+pub fn connection(seen: &Observed, host: &EvaluatedHost) -> HostConnection {
     let ssh_secret = host.effective.ssh_secret.clone().unwrap_or_default();
     let digests = ssh_digests(seen, &ssh_secret);
     HostConnection {

@@ -20,14 +20,14 @@ use crate::baremetal_request::{observe, provisioning_state};
 use crate::default_services;
 use crate::effective_spec::role_strategy;
 use crate::role::blocked_rollout::BlockedRollout;
-use crate::role::build::{inventories, reach, recipe};
+use crate::role::build::{connection, inventories, run_template};
 use crate::role::faults::{self, OfGroup};
 use crate::role::host::{self, EvaluatedHost, Shared};
-use crate::role::host_key::Offers;
+use crate::role::host_key_trust::Offers;
 use crate::role::machine_request::MachineRequest;
 use crate::role::node_status::{node_findings, node_step};
 use crate::role::observed::Observed;
-use crate::role::rollout::{failing, tally};
+use crate::role::rollout::{counts, failing};
 use crate::role::status::role_step;
 use crate::role::{deletion, finalizer, networks};
 
@@ -40,20 +40,20 @@ const RESYNC: Duration = Duration::from_mins(15);
 /// Attempts are recorded in the statuses of their nodes before the runs that carry them are
 /// created.
 pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
-    judge(seen, None, now)
+    evaluate_group(seen, None, now)
 }
 
 /// Returns the plan after a rejected write: only the statuses of the same evaluation, which report
 /// the rejection.
-pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
-    judge(seen, Some(rejected), now).only_statuses()
+pub fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
+    evaluate_group(seen, Some(rejected), now).only_statuses()
 }
 
-fn judge(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+fn evaluate_group(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
     let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
     plan.steps.extend(deletion::abandonment(seen));
     plan.steps.extend(deletion::leftovers(seen));
-    plan.steps.extend(finalizer::releases(seen));
+    plan.steps.extend(finalizer::removals(seen));
     let request = MachineRequest::of(seen);
     let asks = request.as_ref().and_then(|it| deletion::set_step(seen, it));
     if seen.role.as_ref().is_some_and(|it| it.metadata.deletion_timestamp.is_some()) {
@@ -73,9 +73,9 @@ fn judge(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> P
     }
     let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
     let group_faults = faults::of_group(seen);
-    let (hosts, is_failing) = judge_all(seen, &group_faults, &runs, request.as_ref(), now);
+    let (hosts, is_failing) = evaluate_all(seen, &group_faults, &runs, request.as_ref(), now);
     plan.steps.extend(withdrawn(seen, &runs, &hosts, is_failing));
-    plan.steps.extend(finalizer::holds(seen, &hosts));
+    plan.steps.extend(finalizer::additions(seen, &hosts));
     plan.steps.extend(inventories(seen, &hosts));
     let role = seen.role.as_deref();
     let new_runs = new_runs(seen, &hosts);
@@ -154,7 +154,7 @@ fn previous(seen: &Observed) -> &[Condition] {
 /// Evaluates all hosts, and blocks those that the role's disruption budget does not admit.
 ///
 /// Also returns whether a host failed before.
-fn judge_all(
+fn evaluate_all(
     seen: &Observed,
     faults: &OfGroup,
     runs: &[Run<'_>],
@@ -171,7 +171,7 @@ fn judge_all(
         .filter(|it| it.metadata.deletion_timestamp.is_none())
         .map(|it| judge(it, None))
         .collect();
-    let counts = tally(&hosts);
+    let counts = counts(&hosts);
     let mut budget = DisruptionBudget::of(&seen.limits(), &counts);
     let failing = failing(&hosts);
     let evaluated = hosts
@@ -231,14 +231,14 @@ fn new_runs(seen: &Observed, evaluated: &[EvaluatedHost]) -> Vec<Step> {
         }
     }
     let connection: BTreeMap<String, HostConnection> =
-        hosts.iter().map(|(name, host)| ((*name).to_owned(), reach(seen, host))).collect();
+        hosts.iter().map(|(name, host)| ((*name).to_owned(), connection(seen, host))).collect();
     let asks = |(name, it): (&String, &HostConnection)| it.scan.is_some().then(|| name.clone());
     let asked: BTreeSet<String> = connection.iter().filter_map(asks).collect();
     let all: Vec<&EvaluatedHost> = evaluated.iter().collect();
     let strategy = role_strategy(seen.data_plane.as_deref(), seen.role.as_deref());
     let create = |batch: &Batch| {
         let first = batch.attempts.keys().next()?;
-        let template = recipe(seen, &batch.service, hosts.get(first.as_str())?, &all)?;
+        let template = run_template(seen, &batch.service, hosts.get(first.as_str())?, &all)?;
         Some(build::run(&template, batch, &connection))
     };
     batches(needs, strategy.batch_size(), &asked).iter().filter_map(create).collect()

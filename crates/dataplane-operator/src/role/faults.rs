@@ -11,8 +11,8 @@ use operator_core::run_engine::ssh_secret::{KNOWN_HOSTS, PRIVATE_KEY};
 use operator_runtime::source_cache::Digests;
 
 use crate::effective_spec::EffectiveSpec;
+use crate::fault::Fault;
 use crate::host_conflicts::Claim;
-use crate::problem::Fault;
 use crate::role::observed::{NodeGroup, Observed};
 use crate::role::{networks, vars};
 
@@ -33,7 +33,7 @@ impl OfGroup {
     }
 
     /// Returns whether a host has to wait before this service.
-    pub fn holds(&self, service: &str) -> bool {
+    pub fn blocks(&self, service: &str) -> bool {
         self.of_services.iter().any(|it| it.0 == service)
     }
 }

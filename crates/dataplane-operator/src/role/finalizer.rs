@@ -22,7 +22,7 @@ const BECAUSE: &str = "its inventory must not go before it";
 
 /// Returns the steps that add the finalizer to nodes and the role, before they have an inventory
 /// object.
-pub fn holds(seen: &Observed, hosts: &[EvaluatedHost]) -> Vec<Step> {
+pub fn additions(seen: &Observed, hosts: &[EvaluatedHost]) -> Vec<Step> {
     let nodes = hosts.iter().filter(|it| is_reachable(&it.effective) || it.machine.is_some());
     let nodes = nodes.filter_map(|it| add_finalizer(&*it.node, INVENTORY, BECAUSE));
     let role = seen.role.as_ref().and_then(|it| add_finalizer(&**it, INVENTORY, BECAUSE));
@@ -34,7 +34,7 @@ pub fn holds(seen: &Observed, hosts: &[EvaluatedHost]) -> Vec<Step> {
 ///
 /// # Guarantees
 /// The finalizer is removed only after the inventory was deleted: no inventory is orphaned.
-pub fn releases(seen: &Observed) -> Vec<Step> {
+pub fn removals(seen: &Observed) -> Vec<Step> {
     let because = "its inventory is gone, and nobody else holds it";
     let machine_request = MachineRequest::of(seen);
     let mut steps = Vec::new();

@@ -10,7 +10,7 @@ use operator_core::data_sources::sources_of;
 use operator_core::hash;
 use operator_core::keyed::{Digest, short, texts};
 use operator_core::run_engine::host_key::{HostKeyTrust, accept_command};
-use operator_core::run_engine::owner::take_over_command;
+use operator_core::run_engine::host_owner::take_over_command;
 use operator_core::run_engine::retry::Retries;
 use operator_core::run_engine::rollout::RolloutState;
 use operator_core::run_engine::run_template::AnsibleOptions;
@@ -20,12 +20,12 @@ use operator_runtime::source_cache::Digests;
 
 use crate::baremetal_request::ProvisioningState;
 use crate::effective_spec::EffectiveSpec;
+use crate::fault::Fault;
 use crate::host_conflicts::shared_keys::HOST_KEY_SHARED;
 use crate::inputs::{self, Inputs};
-use crate::problem::Fault;
 use crate::role::blocked_rollout::BlockedRollout;
 use crate::role::faults::{self, OfGroup};
-use crate::role::host_key::{self, Offers};
+use crate::role::host_key_trust::{self, Offers};
 use crate::role::machine_request::MachineRequest;
 use crate::role::observed::Observed;
 use crate::role::{inventory_shards, redeploy, vars};
@@ -167,15 +167,15 @@ pub fn evaluate(
     let redeploy = redeploy::of(seen.role.as_deref(), node);
     let instance = redeploy::published(redeploy.as_deref(), installation.as_deref());
     let of_machine = (record.as_ref(), matches!(&machine, Some(Ok(it)) if it.is_new));
-    let trust = host_key::trust(seen, node, &effective, of_machine, offers);
-    let shared_key = host_key::shared(seen, node, &effective, &trust);
+    let trust = host_key_trust::trust(seen, node, &effective, of_machine, offers);
+    let shared_key = host_key_trust::shared(seen, node, &effective, &trust);
     let (faults, is_ready) = faults_of(shared, node, &effective, shared_key.as_ref());
     let recorded = node.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
     let has_unknown_vars = vars::are_unknown(&faults);
     let part = inventory_shards::of_host(seen, &effective.name);
     let mut of_host = inputs::of_host(&effective, redeploy.as_deref());
     of_host.extend(installation.map(|it| ("machine".to_owned(), hash::short(&it).into())));
-    let (mut desired, inputs) = wanted(seen, &effective, part, &of_host, recorded);
+    let (mut desired, inputs) = desired_services(seen, &effective, part, &of_host, recorded);
     if has_unknown_vars {
         desired = desired.iter().map(|it| as_recorded(recorded, &it.service)).collect();
     }
@@ -269,7 +269,7 @@ fn sequence(
         retries: Retries::Healing(&redeploy::redeploy_command(node)),
     };
     let sequence = service_sequence::evaluate(&host, runs, now);
-    if matches!(&sequence.state, SequenceState::NeedsRun(need) if shared.faults.holds(&need.service))
+    if matches!(&sequence.state, SequenceState::NeedsRun(need) if shared.faults.blocks(&need.service))
     {
         return service_sequence::evaluate(&Host { may_run: false, ..host }, runs, now);
     }
@@ -341,7 +341,7 @@ fn has_moved(seen: &Observed, node: &Node) -> bool {
 }
 
 /// Returns the desired services of a host in order, and the union of their inputs.
-fn wanted(
+fn desired_services(
     seen: &Observed,
     effective: &EffectiveSpec,
     part: usize,

@@ -18,9 +18,9 @@ use crate::baremetal_request::set::ELSEWHERE;
 use crate::baremetal_request::template::{Template, merged};
 use crate::baremetal_request::{DesiredMachine, set};
 use crate::effective_spec::{EffectiveSpec, OWN_OPTIONS, machine_template};
+use crate::fault::Fault;
 use crate::finalizers::INVENTORY;
 use crate::host_conflicts::Claim;
-use crate::problem::Fault;
 use crate::role::machine_names::{Names, known_name, machine_name};
 use crate::role::observed::{NodeGroup, Observed};
 

@@ -6,7 +6,7 @@ use api::dataplane::Node;
 use kube::ResourceExt;
 
 use crate::attachments::Networks;
-use crate::problem::Fault;
+use crate::fault::Fault;
 use crate::role::observed::Observed;
 
 /// The requeue interval while the cluster does not serve the kind.

@@ -19,12 +19,12 @@ use operator_runtime::source_contents::SourceContents;
 use crate::attachments::Attachments;
 use crate::baremetal_request::provisioning_state::is_awaited;
 use crate::baremetal_request::{Machines, Seen};
+use crate::controller_ref::controller;
 use crate::default_services::Found;
 use crate::effective_spec::{EffectiveSpec, machine_template};
-use crate::host_conflicts::caches::told_keys;
+use crate::host_conflicts::caches::reported_keys;
 use crate::host_conflicts::{Claim, ClaimCaches};
 use crate::indexes::{BY_HOST_KEY, BY_OWNER, BY_ROLE};
-use crate::owner::controller;
 use crate::role::inventory::{Inventory, node_inventory_name};
 use crate::role::inventory_shards;
 use crate::role::machine_names::{Names, known_name};
@@ -67,7 +67,7 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         caches.sources.depends(key, BTreeSet::new());
         return Ok(None);
     }
-    let data_plane = plane(caches, &namespace, role.as_deref(), &nodes)?;
+    let data_plane = data_plane(caches, &namespace, role.as_deref(), &nodes)?;
     let Found { services, unreadable } =
         services(caches, &namespace, listed(&group, role.as_deref(), &nodes));
     // A data plane does not affect a host's connection.
@@ -91,8 +91,9 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let runs = caches.runs.indexed(BY_OWNER, &Key::new(&namespace, &owner));
     let own = own_claims(&nodes, &addresses);
     let others = others(caches, &namespace, addresses, &owner);
-    let claims =
-        caches.claim_caches.overlapping(&own, told_keys(&namespace, runs.iter().chain(&others)));
+    let claims = caches
+        .claim_caches
+        .overlapping(&own, reported_keys(&namespace, runs.iter().chain(&others)));
     let machines = machines(caches, &namespace, &group, role.as_deref(), &nodes).await?;
     let movers = movers(caches, &namespace, &nodes, &machines);
     let mut seen = Observed {
@@ -230,7 +231,7 @@ fn members(caches: &Caches, namespace: &str, group: &NodeGroup) -> Result<Member
 }
 
 /// Returns the data plane that the role names; for a node without a role, the one that controls it.
-fn plane(
+fn data_plane(
     caches: &Caches,
     namespace: &str,
     role: Option<&Role>,

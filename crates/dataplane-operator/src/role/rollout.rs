@@ -12,7 +12,7 @@ fn counted(hosts: &[EvaluatedHost]) -> impl Iterator<Item = &EvaluatedHost> {
 }
 
 /// Counts the hosts of a group by their rollout state.
-pub fn tally(hosts: &[EvaluatedHost]) -> RolloutCounts {
+pub fn counts(hosts: &[EvaluatedHost]) -> RolloutCounts {
     let is_trying = |it: &&EvaluatedHost| it.is_at_work() && it.rollout_state().is_retry();
     let trying = counted(hosts).filter(is_trying).count();
     RolloutCounts::of(counted(hosts).map(EvaluatedHost::rollout_state)).with_trying(trying)

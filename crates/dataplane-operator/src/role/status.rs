@@ -11,7 +11,7 @@ use operator_core::run_engine::rollout::BlockReason;
 
 use crate::baremetal_request::set;
 use crate::conditions::input;
-use crate::problem::Fault;
+use crate::fault::Fault;
 use crate::role::host::EvaluatedHost;
 use crate::role::machine_request::MachineRequest;
 use crate::role::node_status::{HOST_TEXT, is_set_up};

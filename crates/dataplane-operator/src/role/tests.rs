@@ -128,7 +128,7 @@ impl World {
         let plan = recorded(decide::decide(&self.seen, self.now));
         let at = plan.steps.iter().position(refuses).unwrap();
         let refusal = RejectedWrite::of(&plan.steps[at], "Forbidden", "exceeded quota: q");
-        let mut telling = recorded(decide::refused(&self.seen, &refusal, self.now));
+        let mut telling = recorded(decide::report_rejection(&self.seen, &refusal, self.now));
         telling.steps.retain(|it| !plan.steps[..at].contains(it));
         self.take(&plan.steps[..at]);
         self.take(&telling.steps);

@@ -4,7 +4,7 @@ use api::shared::DataSource;
 use kube::ResourceExt;
 
 use crate::effective_spec::EffectiveSpec;
-use crate::problem::Fault;
+use crate::fault::Fault;
 use crate::role::observed::Observed;
 use crate::vars::{Objects, named};
 

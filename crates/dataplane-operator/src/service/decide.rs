@@ -44,7 +44,7 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
 }
 
 /// Returns the status step that reports a rejected write.
-pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
+pub fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
     let service = seen.service.as_ref();
     let steps = service.and_then(|it| status(seen, it, Some(rejected), now));
     Plan { steps: steps.into_iter().collect(), ..Plan::default() }

@@ -14,7 +14,7 @@ use operator_core::rejected_write::RejectedWrite;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
 
-use super::decide::{decide, refused};
+use super::decide::{decide, report_rejection};
 use super::observe::Observed;
 use crate::condition_catalog::KINDS;
 use crate::default_services;
@@ -287,7 +287,7 @@ fn a_refused_restoration_is_told_on_the_service() {
     let step = recorded(decide(&world.seen, Timestamp::UNIX_EPOCH)).steps[0].clone();
     let refusal = RejectedWrite::of(&step, "Forbidden", "a policy says no");
     for writes in [1, 0] {
-        let telling = recorded(refused(&world.seen, &refusal, Timestamp::UNIX_EPOCH));
+        let telling = recorded(report_rejection(&world.seen, &refusal, Timestamp::UNIX_EPOCH));
         assert_eq!(telling.steps.len(), writes);
         telling.steps.iter().for_each(|it| world.take(it));
     }

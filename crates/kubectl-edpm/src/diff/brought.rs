@@ -8,7 +8,7 @@ use super::changes::Changes;
 use crate::cluster::Read;
 use crate::color::{Paint, Tone};
 use crate::named::Named;
-use crate::option_sources::{Given, Options};
+use crate::option_sources::{Options, ServiceSources};
 use crate::options::{File, files, shown};
 
 /// Lists the options that a deployment would change, file by file.
@@ -35,7 +35,7 @@ pub(super) fn brought(changes: &Changes, options: &Options<'_>, paint: Paint) ->
 }
 
 /// Lists the options in changed objects of a service of type nova.
-pub(super) fn of_service(changes: &Changes, given: &Given, paint: Paint) -> String {
+pub(super) fn of_service(changes: &Changes, given: &ServiceSources, paint: Paint) -> String {
     let Changes::Inputs { names, .. } = changes else { return String::new() };
     let Some(files) = given.read() else {
         return "  an object of the service cannot be read, and with it which options change\n"

@@ -7,7 +7,7 @@ use operator_core::data_sources::sources_of;
 use super::changes::listed;
 use super::*;
 use crate::conditions::UP_TO_DATE;
-use crate::option_sources::Given;
+use crate::option_sources::ServiceSources;
 use crate::options::Content;
 use crate::snapshot::World;
 use crate::testdata;
@@ -35,7 +35,7 @@ fn deployed() -> World {
 
 fn told(world: &World, rendered_custom: &str) -> String {
     let host = world.host("openstack", "edpm-compute-0").unwrap();
-    text(&host, Some(&Road::Compute(&options(world, rendered_custom))), Paint::default())
+    text(&host, Some(&ConfigPath::Compute(&options(world, rendered_custom))), Paint::default())
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn a_host_of_a_node_set_is_told_what_concerns_it_and_which_options_come() {
     let service: Service = testdata::only("OpenStackDataPlaneService");
     let content = Content::of_config_map(&testdata::only("ConfigMap"), "openstack");
     let source = sources_of(&service.spec).remove(1);
-    let given = Given {
+    let given = ServiceSources {
         service,
         sources: vec![(source, Read::Found(content))],
         beside: vec![],
@@ -140,7 +140,7 @@ fn a_host_of_a_node_set_is_told_what_concerns_it_and_which_options_come() {
     };
     let told = |world: &World, name: &str| {
         let host = world.host("openstack", name).unwrap();
-        text(&host, Some(&Road::Service(&given)), Paint::default())
+        text(&host, Some(&ConfigPath::Service(&given)), Paint::default())
     };
     assert_eq!(told(&world, "edpm-compute-5"), "");
     change(

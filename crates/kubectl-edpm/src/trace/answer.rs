@@ -15,9 +15,9 @@ pub struct Answer {
     /// nova's files in it, each as the prefix of its SHA-256 and its name.
     pub host: Vec<String>,
     /// The configuration according to the container's files.
-    pub asked: Asked,
+    pub asked: LiveQuestion,
     /// The value that the process reports.
-    pub said: Told,
+    pub said: LiveAnswer,
     /// Why something is missing; empty or `None` when nothing is.
     #[serde(default)]
     pub problem: Option<String>,
@@ -29,7 +29,7 @@ pub struct Answer {
 /// The configuration according to the container's files, read as nova-compute reads them.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Asked {
+pub struct LiveQuestion {
     /// The Unix time at which the process started with its files in place.
     pub started: Option<i64>,
     /// The files, each as the prefix of its SHA-256 and its path.
@@ -39,7 +39,7 @@ pub struct Asked {
     /// The location of the value, according to oslo.config.
     pub origin: Option<Origin>,
     /// The value according to these files.
-    pub by_files: Option<Told>,
+    pub by_files: Option<LiveAnswer>,
 }
 
 /// The location of a value in oslo.config's terms.
@@ -54,7 +54,7 @@ pub struct Origin {
 /// A value, or its salted digest if it is secret; all fields are empty when nothing is known.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq)]
 #[serde(default)]
-pub struct Told {
+pub struct LiveAnswer {
     /// The value in the format of oslo.reports, which sorts lists.
     pub value: Option<String>,
     /// Whether it must not be shown.
@@ -113,7 +113,7 @@ fn clean(value: &mut Value) {
     }
 }
 
-impl Told {
+impl LiveAnswer {
     /// Whether the value is known, if only as hidden.
     pub fn is_known(&self) -> bool {
         self.value.is_some() || self.hidden

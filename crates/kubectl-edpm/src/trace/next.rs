@@ -6,7 +6,7 @@ use super::seen::Seen;
 use super::stop::{Mark, Stop};
 use crate::host::{Host, Step};
 use crate::kinds::DEPLOYMENT;
-use crate::option_sources::Road;
+use crate::option_sources::ConfigPath;
 
 /// Returns the advice without a full stop, or `None` when the step itself says it.
 pub(super) fn of(stop: &Stop, seen: &Seen<'_>, service: &str) -> Option<String> {
@@ -63,11 +63,11 @@ fn restart(host: &str) -> String {
 
 fn written(seen: &Seen<'_>) -> String {
     match &seen.road {
-        Road::Compute(options) => format!(
+        ConfigPath::Compute(options) => format!(
             "write the option into spec.customServiceConfig of NovaExternalCompute {}",
             options.compute.name_any()
         ),
-        Road::Service(_) => "apply the generated ConfigMap: kubectl apply -k".to_owned(),
+        ConfigPath::Service(_) => "apply the generated ConfigMap: kubectl apply -k".to_owned(),
     }
 }
 

@@ -16,12 +16,12 @@ use crate::conditions::UP_TO_DATE;
 use crate::kinds::DEPLOYMENT;
 use crate::named::Named;
 use crate::node_set_host::Member;
-use crate::option_sources::Given;
+use crate::option_sources::ServiceSources;
 use crate::options::{Content, File};
 
 /// Checks the ConfigMap as generated, from the user's manifests or from the manifest that `kubectl
 /// apply` recorded.
-pub(super) fn generated(seen: &Seen<'_>, given: &Given, named: &Named) -> Stop {
+pub(super) fn generated(seen: &Seen<'_>, given: &ServiceSources, named: &Named) -> Stop {
     let stop = |mark, lines| Stop { name: "generated", mark, lines };
     let found = given.sources.iter().filter_map(|(_, it)| it.found());
     let applied: Vec<&Vec<File>> = found.filter_map(|it| it.applied.as_ref()).collect();
@@ -60,7 +60,7 @@ pub(super) fn generated(seen: &Seen<'_>, given: &Given, named: &Named) -> Stop {
 }
 
 /// Returns the objects that differ from those that the deployment used.
-pub(super) fn changed(seen: &Seen<'_>, given: &Given) -> Vec<String> {
+pub(super) fn changed(seen: &Seen<'_>, given: &ServiceSources) -> Vec<String> {
     let Some(status) = seen.stage.deployment.and_then(|it| it.status.as_ref()) else {
         return vec![];
     };
@@ -99,7 +99,7 @@ fn is_told(seen: &Seen<'_>, input: &str) -> bool {
 pub(super) fn deployment(
     seen: &Seen<'_>,
     member: &Member<'_>,
-    given: &Given,
+    given: &ServiceSources,
     changed: &[String],
 ) -> Stop {
     let (namespace, service) = (seen.host.namespace, given.service.name_any());

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::answer::{Answer, Asked};
+use super::answer::{Answer, LiveQuestion};
 use super::seen::Seen;
 use super::stop::{Mark, Stop};
 use super::way::Came;
@@ -136,12 +136,12 @@ pub(super) fn process(seen: &Seen<'_>, came: &Came<'_>, named: &Named) -> Stop {
     }
 }
 
-fn since(asked: &Asked) -> String {
+fn since(asked: &LiveQuestion) -> String {
     let began = asked.started.and_then(|it| Timestamp::from_second(it).ok());
     began.map_or_else(|| "that runs".to_owned(), |it| format!("running since {it}"))
 }
 
-fn origin(asked: &Asked) -> Option<String> {
+fn origin(asked: &LiveQuestion) -> Option<String> {
     let origin = asked.origin.as_ref()?;
     Some(match origin.kind.as_str() {
         "user" => format!("from {}, says oslo.config", origin.detail),

@@ -9,7 +9,7 @@ use super::stop::{Mark, Stop};
 use crate::cluster::Read;
 use crate::host::Host;
 use crate::named::Named;
-use crate::option_sources::Road;
+use crate::option_sources::ConfigPath;
 use crate::options::File;
 use crate::stage::Stage;
 
@@ -20,7 +20,7 @@ pub struct Seen<'a> {
     /// The stage that deploys nova's files.
     pub stage: &'a Stage<'a>,
     /// The source of the files.
-    pub road: Road<'a>,
+    pub road: ConfigPath<'a>,
     /// The file of nova-compute that the user expects the option in, if named.
     pub file: Option<String>,
     /// The user's own file, if named.

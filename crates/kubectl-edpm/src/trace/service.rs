@@ -16,10 +16,10 @@ use crate::conditions::UP_TO_DATE;
 use crate::host::Step;
 use crate::kinds::DEPLOYMENT;
 use crate::named::Named;
-use crate::option_sources::Given;
+use crate::option_sources::ServiceSources;
 use crate::options::{File, Object, is_read};
 
-pub(super) fn way(seen: &Seen<'_>, given: &Given, named: &Named) -> Way {
+pub(super) fn way(seen: &Seen<'_>, given: &ServiceSources, named: &Named) -> Way {
     let files = given.read();
     let known = files.as_deref().unwrap_or_default();
     let winner = named.winner(known).map(|(file, _)| file);
@@ -40,7 +40,7 @@ pub(super) fn way(seen: &Seen<'_>, given: &Given, named: &Named) -> Way {
     Way { service: given.service.name_any(), stops, files, is_deployed }
 }
 
-fn written(seen: &Seen<'_>, given: &Given, named: &Named) -> Stop {
+fn written(seen: &Seen<'_>, given: &ServiceSources, named: &Named) -> Stop {
     let (namespace, name) = (seen.host.namespace, given.service.name_any());
     let (mut mark, mut lines) = (Mark::Ok, Vec::new());
     for (source, content) in &given.sources {
@@ -75,7 +75,7 @@ fn written(seen: &Seen<'_>, given: &Given, named: &Named) -> Stop {
     seen.blocked(stop, &files, named)
 }
 
-fn service(seen: &Seen<'_>, given: &Given, named: &Named, files: &[File]) -> Stop {
+fn service(seen: &Seen<'_>, given: &ServiceSources, named: &Named, files: &[File]) -> Stop {
     let title =
         format!("OpenStackDataPlaneService {}/{}", seen.host.namespace, given.service.name_any());
     let stop = |mark, lines| Stop { name: "service", mark, lines };
@@ -110,7 +110,7 @@ fn service(seen: &Seen<'_>, given: &Given, named: &Named, files: &[File]) -> Sto
     seen.outdone(stop(Mark::Ok, lines), files, named)
 }
 
-fn listed(seen: &Seen<'_>, given: &Given) -> Stop {
+fn listed(seen: &Seen<'_>, given: &ServiceSources) -> Stop {
     let name = given.service.name_any();
     let (kind, group) = match &seen.host.group {
         Some(group) => (group.kind, group.name),
@@ -135,7 +135,7 @@ fn listed(seen: &Seen<'_>, given: &Given) -> Stop {
     }
 }
 
-fn has_succeeded(seen: &Seen<'_>, given: &Given) -> bool {
+fn has_succeeded(seen: &Seen<'_>, given: &ServiceSources) -> bool {
     let name = given.service.name_any();
     let progress = seen.host.progress(seen.stage);
     progress.iter().any(|it| it.service == name && it.state == Step::Succeeded)
@@ -144,7 +144,12 @@ fn has_succeeded(seen: &Seen<'_>, given: &Given) -> bool {
 /// Whether the run reported the deciding file and all later ones with their current digests.
 /// Returns `None` when the run is not kept or has no report. The report is the most reliable
 /// evidence.
-fn is_told(seen: &Seen<'_>, given: &Given, winner: Option<&File>, files: &[File]) -> Option<bool> {
+fn is_told(
+    seen: &Seen<'_>,
+    given: &ServiceSources,
+    winner: Option<&File>,
+    files: &[File],
+) -> Option<bool> {
     let name = given.service.name_any();
     let progress = seen.host.progress(seen.stage);
     let told = reported(progress.iter().find(|it| it.service == name)?.run?)?;

@@ -82,7 +82,7 @@ fn with<T>(world: &World, around: &Around, make: impl Fn(&Seen<'_>) -> T) -> T {
     make(&Seen {
         host: &host,
         stage: &host.stages[1],
-        road: Road::Compute(&options),
+        road: ConfigPath::Compute(&options),
         file: around.file.clone(),
         snippet: around.snippet.clone(),
         generated: None,
@@ -265,7 +265,7 @@ fn wherever_an_option_stops_the_next_step_is_told() {
 #[test]
 fn a_secret_value_is_compared_by_its_digest_and_never_shown() {
     let (world, mut around) = asked();
-    let hidden = |digest: Option<&str>| answer::Told {
+    let hidden = |digest: Option<&str>| answer::LiveAnswer {
         value: None,
         hidden: true,
         digest: digest.map(str::to_owned),

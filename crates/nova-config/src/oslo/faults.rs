@@ -62,7 +62,7 @@ pub(super) fn of_entry(source: &str, entry: &Entry) -> Vec<Finding> {
          fail to start or register elsewhere: remove it unless that is intended",
     );
     let told = owned.into_iter().chain(surprise(entry));
-    told.map(|it| condition(source, entry, it)).collect()
+    told.map(|it| finding(source, entry, it)).collect()
 }
 
 fn is_owned(entry: &Entry) -> bool {
@@ -89,7 +89,7 @@ pub(super) fn surprise(entry: &Entry) -> Option<&'static str> {
     None
 }
 
-pub(super) fn condition(source: &str, entry: &Entry, consequence: &str) -> Finding {
+pub(super) fn finding(source: &str, entry: &Entry, consequence: &str) -> Finding {
     let Entry { line, column, .. } = *entry;
     let option = format!("[{}] {}", shown(&entry.section), shown(&entry.key));
     let message = format!("{}: {option} {consequence}", place(source, line, column));

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use super::faults::{Finding, condition, surprise};
+use super::faults::{Finding, finding, surprise};
 use super::parse::Entry;
 use super::schema::{Known, Place, Schema, Section, normalized};
 use super::suggestion::nearest;
@@ -29,7 +29,7 @@ fn place(entry: &Entry) -> (String, &str) {
 type LastLines<'a> = BTreeMap<(String, &'a str), usize>;
 
 /// Checks the entries of some texts against a release.
-pub(super) struct Judge<'a> {
+pub(super) struct OptionCheck<'a> {
     schema: &'a Schema,
     /// By index of the text.
     last: Vec<LastLines<'a>>,
@@ -42,7 +42,7 @@ pub(super) struct Judge<'a> {
     n_compared: usize,
 }
 
-impl<'a> Judge<'a> {
+impl<'a> OptionCheck<'a> {
     pub(super) fn new(texts: &'a [(Text<'_>, Vec<Entry>)], schema: &'a Schema) -> Self {
         let last_lines = |entries: &'a [Entry]| entries.iter().map(|it| (place(it), it.line));
         let mut judge = Self {
@@ -60,7 +60,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Returns the warnings on an entry of the text at that index.
-    pub(super) fn conditions(
+    pub(super) fn warnings(
         &mut self,
         text_idx: usize,
         source: &str,
@@ -68,7 +68,7 @@ impl<'a> Judge<'a> {
     ) -> Vec<Finding> {
         let last = self.last[text_idx].get(&place(entry)).copied();
         let told = self.message(entry, last.filter(|it| *it != entry.line));
-        told.iter().map(|it| condition(source, entry, it)).collect()
+        told.iter().map(|it| finding(source, entry, it)).collect()
     }
 
     /// Learns from options that determine which other options exist.
@@ -138,7 +138,7 @@ impl<'a> Judge<'a> {
             told.push(format!(
                 "has a value that nova {nova} refuses, and nova-compute fails when it reads it: it \
                  must be {}",
-                values.wanted()
+                values.expected()
             ));
         }
         if let Some(line) = again.filter(|_| !present.multi) {

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::{
-    Entry, LIST_LIMIT, LONGEST_TEXT, Reason, Release, Text, Value, conditions, faults, parse,
-    render,
+    Entry, LIST_LIMIT, LONGEST_TEXT, Reason, Release, Text, Value, faults, parse, render, warnings,
 };
 
 type Sections = BTreeMap<String, BTreeMap<String, Vec<String>>>;
@@ -136,7 +135,7 @@ fn of_many_faults_and_findings_the_first_are_told_and_the_others_counted() {
     let text = format!("[DEFAULT]\n{}", "host = a\n".repeat(20_000));
     let text = Text { source: "x", text: &text };
     for release in [None, Some(Release::newest())] {
-        let found = conditions(&[text], release, 3);
+        let found = warnings(&[text], release, 3);
         assert_eq!(
             found.first.iter().map(|it| it.line).collect::<Vec<_>>()[..2],
             [2, 3 - usize::from(release.is_some())]
@@ -160,7 +159,7 @@ fn a_text_or_a_sections_name_that_is_too_long_is_a_fault_and_costs_nothing_more(
 
 /// The positions and options of the warnings without a release.
 fn told(text: &str) -> Vec<(usize, String)> {
-    let found = conditions(&[Text { source: "x", text }], None, usize::MAX).first;
+    let found = warnings(&[Text { source: "x", text }], None, usize::MAX).first;
     assert!(found.iter().all(|it| it.message.starts_with(&format!("x, line {}, ", it.line))));
     assert!(found.iter().all(|it| !it.message.contains("hunter2")));
     found.into_iter().map(|it| (it.line, it.option)).collect()

@@ -96,7 +96,7 @@ impl Type {
     }
 
     /// Returns the accepted values, as text for the user.
-    pub fn wanted(&self) -> String {
+    pub fn expected(&self) -> String {
         match self {
             Self::String { choices, .. } if !choices.is_empty() => one_of(choices),
             Self::String { max_length, .. } => {
@@ -105,7 +105,7 @@ impl Type {
             Self::Integer(bounds) => bounds.wanted("an integer"),
             Self::Float(bounds) => bounds.wanted("a number"),
             Self::Boolean => "true or false".to_owned(),
-            Self::List { item } => format!("a list separated by commas, each {}", item.wanted()),
+            Self::List { item } => format!("a list separated by commas, each {}", item.expected()),
             Self::Dict => "a list of NAME:VALUE separated by commas".to_owned(),
             Self::Uri { schemes } if schemes.is_empty() => "a URI with a scheme".to_owned(),
             Self::Uri { schemes } => format!("a URI whose scheme is {}", one_of(schemes)),
@@ -276,7 +276,7 @@ mod tests {
         for value in refused {
             assert!(!kind.takes(value), "{kind:?} takes {value:?}");
         }
-        assert_eq!(kind.wanted(), wanted);
+        assert_eq!(kind.expected(), wanted);
     }
 
     #[test]

@@ -88,16 +88,16 @@ pub fn add(webhook: Webhook, known: &Known) -> Webhook {
 
 /// Validates a node.
 pub(crate) fn of_node(request: &Request, known: &Known) -> AdmissionDecision {
-    judged(request, known, node, faults_of_node)
+    validate_cell(request, known, node, faults_of_node)
 }
 
 /// Validates a role.
 pub(crate) fn of_role(request: &Request, known: &Known) -> AdmissionDecision {
-    judged(request, known, role, faults_of_role)
+    validate_cell(request, known, role, faults_of_role)
 }
 
 /// Denies a change with faults, and every update while the caches are not yet filled.
-fn judged<K>(
+fn validate_cell<K>(
     request: &Request,
     known: &Known,
     read: fn(&DynamicObject) -> K,

@@ -34,7 +34,7 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
 
 /// Returns the status writes after a rejected write: the same evaluation, with the rejection
 /// reported.
-pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
+pub fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
     let mut plan = plan(seen, Some(rejected), now);
     plan.steps.retain(|it| matches!(it.write, Write::Status { .. }));
     plan

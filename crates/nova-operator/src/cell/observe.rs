@@ -106,7 +106,7 @@ impl Probes {
         Some((answers.clone(), rest))
     }
 
-    async fn ask(&self, key: &Key, cell: &Cell, view: CellView) -> (Answers, Duration) {
+    async fn probe(&self, key: &Key, cell: &Cell, view: CellView) -> (Answers, Duration) {
         if let Some(known) = self.known(key, &view) {
             return known;
         }
@@ -147,7 +147,7 @@ pub async fn observe(caches: &Caches, probes: &Probes, key: &Key) -> Result<Opti
     let message_bus = named(caches, message_bus).await?;
     let (answers, ask_in) = match view(&cell, &secret, &message_bus) {
         Some(Ok(view)) => {
-            let (answers, ask_in) = probes.ask(key, &cell, view).await;
+            let (answers, ask_in) = probes.probe(key, &cell, view).await;
             (Some(answers), Some(ask_in))
         }
         _ => (None, None),

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use testkit::golden::recorded;
 
 use super::credentials::{CREDENTIALS, of_cell};
-use super::decide::refused;
+use super::decide::report_rejection;
 use super::observe::{Answers, NamedSecret, Rendered};
 use super::{Observed, decide};
 use crate::condition_catalog::KINDS;
@@ -327,7 +327,7 @@ fn a_secret_that_is_refused_is_told_and_takes_nothing_from_the_cell() {
     let plan = recorded(decide(&seen, Timestamp::UNIX_EPOCH));
     let words = "secrets is forbidden: exceeded quota: q";
     let refusal = RejectedWrite::of(&plan.steps[0], "Forbidden", words);
-    let telling = recorded(refused(&seen, &refusal, Timestamp::UNIX_EPOCH));
+    let telling = recorded(report_rejection(&seen, &refusal, Timestamp::UNIX_EPOCH));
     let (status, applied) = written(&telling);
     assert_eq!(applied, None);
     let told = find(&status.conditions, "WritesAccepted").unwrap();
@@ -336,7 +336,11 @@ fn a_secret_that_is_refused_is_told_and_takes_nothing_from_the_cell() {
     assert!(!told.message.contains(PASSWORD));
     assert_eq!(find(&status.conditions, "Ready").unwrap().status, ConditionStatus::True);
     Arc::make_mut(&mut seen.cell).status = Some(status);
-    assert_eq!(recorded(refused(&seen, &refusal, Timestamp::UNIX_EPOCH)).steps, [], "told once");
+    assert_eq!(
+        recorded(report_rejection(&seen, &refusal, Timestamp::UNIX_EPOCH)).steps,
+        [],
+        "told once"
+    );
     assert!(pass(&mut seen));
     let status = seen.cell.status.as_ref().unwrap();
     assert_eq!(find(&status.conditions, "WritesAccepted"), None);

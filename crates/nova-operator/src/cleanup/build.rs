@@ -12,7 +12,7 @@ use operator_core::run_engine::service_sequence::NeededRun;
 use serde_json::json;
 
 use crate::cleanup::labels::{CLEANUP_OF, COMPUTE_NAME};
-use crate::compute::build::plain_recipe;
+use crate::compute::build::plain_run_template;
 use crate::compute::observe::Observed;
 
 /// The service name of cleanup runs.
@@ -30,7 +30,7 @@ pub fn cleanup(seen: &Observed, need: NeededRun, connection: HostConnection) -> 
     let host = compute.spec.dataplane_node_name.clone();
     let needs = BTreeMap::from([(host.clone(), need)]);
     let batch = batches(needs, 1, &BTreeSet::new()).into_iter().next()?;
-    let template = plain_recipe(seen, Play::Contents(PLAY.to_owned()), NOVA_TYPE);
+    let template = plain_run_template(seen, Play::Contents(PLAY.to_owned()), NOVA_TYPE);
     let mut step = run(&template, &batch, &BTreeMap::from([(host, connection)]));
     if let Write::Create { object, .. } = &mut step.write {
         object["spec"]["activeDeadlineSeconds"] = json!(DEADLINE_SECONDS);

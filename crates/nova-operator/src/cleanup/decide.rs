@@ -82,7 +82,7 @@ pub fn decide(seen: &Observed, ending: &Ending, now: Timestamp) -> Plan {
         plan.steps.extend(remove_finalizer(compute, finalizers::COMPUTE, because));
         return plan;
     }
-    let evaluated = judge(seen, ending, now);
+    let evaluated = evaluate(seen, ending, now);
     plan.steps.extend(status(compute, &evaluated, now));
     match evaluated.next {
         Next::Conclude if is_told(seen, ending) => {
@@ -97,7 +97,7 @@ pub fn decide(seen: &Observed, ending: &Ending, now: Timestamp) -> Plan {
 }
 
 /// Returns the status writes after a rejected write; a final result is never changed.
-pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
+pub fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
     let compute = &*seen.compute;
     if concluded(compute).is_some() {
         return Plan::default();
@@ -154,7 +154,7 @@ fn may_have_started(seen: &Observed) -> bool {
         || seen.runs.iter().filter_map(|it| Run::of(it)).any(|it| it.service != LIBVIRT)
 }
 
-fn judge(seen: &Observed, ending: &Ending, now: Timestamp) -> Evaluation {
+fn evaluate(seen: &Observed, ending: &Ending, now: Timestamp) -> Evaluation {
     let compute = &*seen.compute;
     let recorded = compute.status.as_ref().map(|it| it.services.clone()).unwrap_or_default();
     let conclude =
@@ -229,11 +229,11 @@ fn parted(seen: &Observed) -> (Vec<Run<'_>>, Vec<Run<'_>>) {
 fn attempt(seen: &Observed, address: &str, now: Timestamp) -> Evaluation {
     let compute = &*seen.compute;
     let (runs, _) = parted(seen);
-    let sequence = chain(seen, &runs, now);
+    let sequence = sequence(seen, &runs, now);
     let record = sequence.services.first();
     let is_spent = record.is_some_and(|it| failed_attempts(it) >= ATTEMPTS || is_another_s(it));
     let going_on = || going_on(compute, record, &runs);
-    let connection = build::reach(seen, sequence.was_key_refused());
+    let connection = build::connection(seen, sequence.was_key_refused());
     let connection = HostConnection { address: address.to_owned(), ..connection };
     let (condition, next) = match sequence.state {
         SequenceState::Done => {
@@ -246,7 +246,7 @@ fn attempt(seen: &Observed, address: &str, now: Timestamp) -> Evaluation {
         }
         SequenceState::InRun { run, .. } => {
             let held_up =
-                runs.iter().find(|it| it.name() == run).and_then(|it| trouble(compute, it));
+                runs.iter().find(|it| it.name() == run).and_then(|it| run_problem(compute, it));
             (held_up.unwrap_or_else(going_on), Next::Wait(None))
         }
         SequenceState::Failed { retry_at: Some(at), .. } if !is_spent => {
@@ -275,7 +275,7 @@ fn failed_attempts(record: &ServiceRun) -> i64 {
 }
 
 /// Returns the service sequence of the cleanup, which has one service.
-fn chain(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> ServiceSequence {
+fn sequence(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> ServiceSequence {
     let compute = &*seen.compute;
     let recorded = compute.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
     let hash = Digest::from(hash::digest(&(VERSION, compute.uid())));
@@ -302,7 +302,7 @@ fn chain(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> ServiceSequence {
 }
 
 /// Returns the condition for a run that is blocked: only the user can end that wait early.
-fn trouble(compute: &ExternalCompute, run: &Run<'_>) -> Option<ConditionDraft> {
+fn run_problem(compute: &ExternalCompute, run: &Run<'_>) -> Option<ConditionDraft> {
     let ready = find(&run.object.status.as_ref()?.conditions, READY)?;
     let reason = TROUBLES.into_iter().find(|it| *it == ready.reason)?;
     let text = format!(

@@ -23,7 +23,12 @@ const REGISTERED_PLAY: &str = include_str!("../../plays/nova-registered.yaml");
 
 /// Returns the run template of a service. With `restarts`, nova-compute is restarted even when none
 /// of its files and images has changed.
-pub fn recipe(seen: &Observed, service: &str, files: &[ConfigFile], restarts: bool) -> RunTemplate {
+pub fn run_template(
+    seen: &Observed,
+    service: &str,
+    files: &[ConfigFile],
+    restarts: bool,
+) -> RunTemplate {
     let (play, service_type) = match service {
         LIBVIRT => (Play::Playbook("osp.edpm.libvirt".to_owned()), LIBVIRT),
         NOVA => (Play::Playbook("osp.edpm.nova".to_owned()), NOVA_TYPE),
@@ -32,12 +37,12 @@ pub fn recipe(seen: &Observed, service: &str, files: &[ConfigFile], restarts: bo
     RunTemplate {
         sources: sources(seen, service, files),
         extra_vars: extra_vars(seen, service, restarts),
-        ..plain_recipe(seen, play, service_type)
+        ..plain_run_template(seen, play, service_type)
     }
 }
 
 /// Returns the run template for the compute's host as in its spec, without files or variables.
-pub fn plain_recipe(seen: &Observed, play: Play, service_type: &str) -> RunTemplate {
+pub fn plain_run_template(seen: &Observed, play: Play, service_type: &str) -> RunTemplate {
     let spec = &seen.compute.spec;
     RunTemplate {
         parent: Target::of(&*seen.compute),
@@ -96,7 +101,7 @@ fn extra_vars(seen: &Observed, service: &str, restarts: bool) -> BTreeMap<String
 
 /// Returns the host connection; `was_key_refused` says whether the last attempt failed because of
 /// the host key.
-pub fn reach(seen: &Observed, was_key_refused: bool) -> HostConnection {
+pub fn connection(seen: &Observed, was_key_refused: bool) -> HostConnection {
     let status = seen.node.as_ref().and_then(|it| it.status.clone()).unwrap_or_default();
     let (ssh_secret, ssh_version) = ssh(seen);
     let trust = trust(seen);

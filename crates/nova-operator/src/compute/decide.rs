@@ -15,7 +15,7 @@ use operator_core::plan::{Plan, Step};
 use operator_core::rejected_write::{self, RejectedWrite};
 use operator_core::run_engine::batches::batches;
 use operator_core::run_engine::host_key::accept_command;
-use operator_core::run_engine::owner::take_over_command;
+use operator_core::run_engine::host_owner::take_over_command;
 use operator_core::run_engine::retry::Retries;
 use operator_core::run_engine::service_sequence::{self, NeededRun, ServiceSequence, UNKNOWN};
 use operator_core::run_engine::{
@@ -24,7 +24,7 @@ use operator_core::run_engine::{
 
 use crate::cell_immutability::has_run;
 use crate::compute::blocked_rollout::BlockedRollout;
-use crate::compute::build::{reach, recipe, ssh, trust};
+use crate::compute::build::{connection, run_template, ssh, trust};
 use crate::compute::config::Files;
 use crate::compute::deploy_strategy::deploys;
 use crate::compute::evaluation::Evaluation;
@@ -52,9 +52,9 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
 
 /// Returns the status writes after a rejected write: the same evaluation, with the rejection
 /// reported.
-pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
+pub fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
     if seen.ending.is_some() {
-        return cleanup::refused(seen, rejected, now);
+        return cleanup::report_rejection(seen, rejected, now);
     }
     plan(seen, Some(rejected), now).only_statuses()
 }
@@ -65,13 +65,13 @@ fn plan(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Pl
     }
     let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
     let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
-    let (mut evaluated, rendering) = judge(seen, &runs, now);
+    let (mut evaluated, rendering) = evaluate(seen, &runs, now);
     let later = after_status(seen, &evaluated, &runs);
     let previous = seen.compute.status.as_ref().map(|it| it.conditions.as_slice());
     evaluated.rejection =
         rejected_write::condition(rejected, previous.unwrap_or_default(), !later.is_empty());
     plan.steps.extend(withdrawn(seen, &evaluated, &runs));
-    plan.steps.extend(hold_for_cleanup(seen, &evaluated));
+    plan.steps.extend(finalizer_step(seen, &evaluated));
     plan.steps.extend(rendering);
     if let Some(status) = status::step(seen, &evaluated, now) {
         plan.steps.extend(evaluated.renewing.map(|it| it.step));
@@ -93,7 +93,7 @@ fn plan(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Pl
 
 /// A compute with runs gets the finalizer, so that its host is cleaned up before it is deleted. A
 /// compute that the operator created has it from its creation on.
-fn hold_for_cleanup(seen: &Observed, evaluated: &Evaluation) -> Option<Step> {
+fn finalizer_step(seen: &Observed, evaluated: &Evaluation) -> Option<Step> {
     let will_run = matches!(evaluated.sequence.state, SequenceState::NeedsRun(_));
     let because = "its host must be cleaned before it goes";
     (will_run || has_run(&seen.compute, !seen.runs.is_empty()))
@@ -126,7 +126,7 @@ fn after_status(seen: &Observed, evaluated: &Evaluation, runs: &[Run<'_>]) -> Ve
     steps
 }
 
-fn judge(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, Option<Step>) {
+fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, Option<Step>) {
     let (input, complete) = preconditions::input(seen);
     let mut config = config::condition(&seen.compute, complete.as_ref());
     let is_untried = preconditions::is_untried(seen);
@@ -149,7 +149,7 @@ fn judge(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, Opti
         && preconditions::is_node_usable(seen)
         && preconditions::is_cell_usable(seen);
     let desired = match &of_services {
-        Some(inputs) => wanted(inputs),
+        Some(inputs) => desired_services(inputs),
         None => unknown(seen, config.severity == Some(Severity::Error)),
     };
     let (sequence, blocked) = held_chain(seen, runs, &desired, may_run, now);
@@ -180,13 +180,13 @@ fn held_chain(
     may_run: bool,
     now: Timestamp,
 ) -> (ServiceSequence, Option<BlockedRollout>) {
-    let free = chain(seen, runs, desired, may_run, now);
+    let free = sequence(seen, runs, desired, may_run, now);
     if !matches!(free.state, SequenceState::NeedsRun(_)) {
         return (free, None);
     }
     match seen.slot.blocked() {
         None => (free, None),
-        Some(held) => (chain(seen, runs, desired, false, now), Some(held.clone())),
+        Some(held) => (sequence(seen, runs, desired, false, now), Some(held.clone())),
     }
 }
 
@@ -196,7 +196,7 @@ fn recorded_files(seen: &Observed) -> Vec<ConfigFile> {
 
 /// Returns the services in order. The registration check depends on both others: a service that
 /// restarts has to register again.
-fn wanted(inputs: &inputs::OfServices) -> Vec<DesiredService> {
+fn desired_services(inputs: &inputs::OfServices) -> Vec<DesiredService> {
     let hashes = [
         (LIBVIRT, inputs::hash(LIBVIRT, &[&inputs.libvirt])),
         (NOVA, inputs::hash(NOVA, &[&inputs.nova])),
@@ -235,7 +235,7 @@ fn unknown(seen: &Observed, has_bad_config: bool) -> Vec<DesiredService> {
         .collect()
 }
 
-fn chain(
+fn sequence(
     seen: &Observed,
     runs: &[Run<'_>],
     desired: &[DesiredService],
@@ -280,9 +280,9 @@ fn restarts(seen: &Observed, evaluated: &Evaluation) -> bool {
 
 fn new_run(seen: &Observed, need: &NeededRun, evaluated: &Evaluation) -> Vec<Step> {
     let host = seen.compute.spec.dataplane_node_name.clone();
-    let template = recipe(seen, &need.service, &evaluated.files, restarts(seen, evaluated));
+    let template = run_template(seen, &need.service, &evaluated.files, restarts(seen, evaluated));
     let connection =
-        BTreeMap::from([(host.clone(), reach(seen, evaluated.sequence.was_key_refused()))]);
+        BTreeMap::from([(host.clone(), connection(seen, evaluated.sequence.was_key_refused()))]);
     let needs = BTreeMap::from([(host, need.clone())]);
     batches(needs, 1, &BTreeSet::new())
         .iter()

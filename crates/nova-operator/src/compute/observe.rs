@@ -162,10 +162,7 @@ pub async fn observe(
     let sources = &caches.compute_sources;
     // Registered before reading, so that a change in between enqueues the compute again.
     sources.depends(key, named.all());
-    let ssh = match &named.ssh {
-        Some(source) => sources.digests(&caches.api, source).await?,
-        None => None,
-    };
+    let ssh = sources.digests_of(&caches.api, named.ssh.clone()).await?.into_values().next();
     let default_config = match &named.default_config {
         Some(source) => Some(DefaultConfig {
             name: source.key.name.clone(),
@@ -180,9 +177,11 @@ pub async fn observe(
     let message_bus = content(caches, named.message_bus.as_ref()).await?;
     Ok(Some(Observed {
         // Last, so that no other compute waits for a slot during the reads above.
-        slot: caches.coordinator.turn(&compute, node.as_deref()).await,
+        slot: caches.coordinator.slot(&compute, node.as_deref()).await,
         runs: caches.runs.indexed(BY_OWNER, &at(&compute.uid().unwrap_or_default())),
-        conflicting_service: node.as_ref().and_then(|it| caches.rival(role.as_deref(), it)),
+        conflicting_service: node
+            .as_ref()
+            .and_then(|it| caches.conflicting_service(role.as_deref(), it)),
         release: release::of(cell.as_deref(), default),
         compute,
         node,

@@ -41,7 +41,7 @@ pub fn input(seen: &Observed) -> (ConditionDraft, Option<Complete>) {
     let host = host(seen, &mut faults);
     let default_config = default_config(seen, &mut faults);
     faults.extend(role_fault(seen));
-    faults.extend(rival_fault(seen));
+    faults.extend(conflict_fault(seen));
     faults.extend(image_faults(seen));
     let complete = match (cell, host, faults.is_empty()) {
         (Some(cell), Some(host), true) => Some(Complete { cell, host, default_config }),
@@ -137,7 +137,7 @@ fn ip_of(address: &str) -> Option<IpAddr> {
 }
 
 /// Two writers of one directory would overwrite each other's files forever.
-fn rival_fault(seen: &Observed) -> Option<Fault> {
+fn conflict_fault(seen: &Observed) -> Option<Fault> {
     let reported =
         seen.conflicting_service.as_ref()?.message(&seen.compute.spec.dataplane_node_name);
     Some((crate::conflicting_service::REASON, reported))

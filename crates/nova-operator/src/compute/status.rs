@@ -33,7 +33,7 @@ pub fn step(seen: &Observed, evaluated: &Evaluation, now: Timestamp) -> Option<S
     let observed = compute.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
     let generation = compute.metadata.generation;
-    let expected = wanted(
+    let expected = desired_status(
         seen,
         evaluated,
         merge_conditions(&previous, conditions(seen, evaluated), generation, now),
@@ -66,7 +66,7 @@ fn renewed(
     (renewed, renewal)
 }
 
-fn wanted(
+fn desired_status(
     seen: &Observed,
     evaluated: &Evaluation,
     conditions: Vec<conditions::Condition>,

@@ -20,7 +20,7 @@ pub fn condition(seen: &Observed) -> ConditionDraft {
     if let (Some(source), Some(text)) = (&default_source, default_options) {
         texts.push(Text { source, text });
     }
-    let found = oslo::conditions(&texts, seen.release.release(), LIST_LIMIT);
+    let found = oslo::warnings(&texts, seen.release.release(), LIST_LIMIT);
     let mut reported: Vec<String> = found.first.into_iter().map(|it| it.message).collect();
     if found.n_more > 0 {
         reported.push(format!("There are {} more", found.n_more));

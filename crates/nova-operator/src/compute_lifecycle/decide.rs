@@ -58,7 +58,7 @@ fn overruled(seen: &Observed, condition: Option<ConditionDraft>) -> Option<Condi
 }
 
 /// Returns the node's condition after a write to its compute was rejected.
-pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
+pub fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
     let previous: Vec<Condition> = own_condition(&seen.node).into_iter().cloned().collect();
     let condition = rejected.condition(COMPUTE_CONDITION, &previous);
     let steps = condition_step(&seen.node, Some(condition), now).into_iter().collect();

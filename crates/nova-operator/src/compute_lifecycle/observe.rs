@@ -50,7 +50,7 @@ pub async fn observe(caches: &Caches, images: &Images, key: &Key) -> Result<Opti
     let role = shared_caches.role_of(&node);
     let (compute, has_runs) = shared_caches.compute_of(&node).unzip();
     let has_runs = has_runs.unwrap_or_default();
-    let conflicting_service = caches.rival(role.as_deref(), &node);
+    let conflicting_service = caches.conflicting_service(role.as_deref(), &node);
     let namespace_goes = is_terminating(&*node)
         && has_finalizer(&*node, finalizers::NODE)
         && caches.api.is_namespace_terminating(&key.namespace).await?;

@@ -50,7 +50,7 @@ pub fn leaving(compute: &ExternalCompute, next: Option<&str>, why: &str) -> Cond
         return ConditionDraft::error(COMPUTE_CONDITION, LEFT_IN_NOVA, text);
     }
     let name = compute.name_any();
-    if let Some(problem) = trouble(compute) {
+    if let Some(problem) = cleanup_problem(compute) {
         return problem;
     }
     let text = match next {
@@ -64,7 +64,7 @@ pub fn leaving(compute: &ExternalCompute, next: Option<&str>, why: &str) -> Cond
 }
 
 /// Returns what blocks the cleanup of the host, or `None` when nothing does.
-fn trouble(compute: &ExternalCompute) -> Option<ConditionDraft> {
+fn cleanup_problem(compute: &ExternalCompute) -> Option<ConditionDraft> {
     let found = find(&compute.status.as_ref()?.conditions, HOST_CLEANED)?;
     let is_waiting = found.reason == "Queued" || found.severity == Some(Severity::Warning);
     (is_waiting && is_terminating(compute)).then(|| ConditionDraft {

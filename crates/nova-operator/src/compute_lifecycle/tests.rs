@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
 
-use super::decide::refused;
+use super::decide::report_rejection;
 use super::effective::{DesiredCompute, desired};
 use super::{Images, Observed, decide};
 use crate::condition_catalog::KINDS;
@@ -376,7 +376,7 @@ fn a_refused_compute_is_told_on_the_node_once_and_heals() {
     let plan = recorded(decide(&seen, Timestamp::UNIX_EPOCH));
     let told = |seen: &Observed, words: &str| {
         let refusal = RejectedWrite::of(&plan.steps[0], "Invalid", words);
-        recorded(refused(seen, &refusal, Timestamp::UNIX_EPOCH))
+        recorded(report_rejection(seen, &refusal, Timestamp::UNIX_EPOCH))
     };
     let first = told(&seen, "the policy wants a label (request 17)");
     let Write::Status { status, notices, .. } = &first.steps[0].write else { panic!("{first:?}") };

@@ -63,7 +63,7 @@ pub async fn keystone_answers(auth_url: &str, trust: &CaTrust) -> Result<(), Key
         .body(Vec::new().into())
         .map_err(|_| KeystoneFault::NotUrl)?;
     let answer =
-        http_client::ask(request, trust, DEADLINE, LARGEST_ANSWER).await.map_err(of_web)?;
+        http_client::send(request, trust, DEADLINE, LARGEST_ANSWER).await.map_err(of_web)?;
     if answer.status() == StatusCode::OK && is_version_3(answer.body()) {
         Ok(())
     } else {

@@ -187,7 +187,7 @@ impl Group {
         }
     }
 
-    fn gate(&self, limits: &Limits) -> DisruptionBudget {
+    fn budget(&self, limits: &Limits) -> DisruptionBudget {
         DisruptionBudget::of(limits, &self.tally.with_trying(self.n_tries))
     }
 
@@ -226,7 +226,7 @@ pub(super) struct Changed {
 
 /// What the waiting computes of a role may have to report.
 #[derive(Default)]
-struct Told {
+struct ReportedProgress {
     is_failing: bool,
     at_rest: Option<String>,
     in_service: usize,
@@ -234,12 +234,12 @@ struct Told {
 
 /// The rollout states of all computes.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(super) struct Standings {
+pub(super) struct RolloutIndex {
     members: BTreeMap<Key, Member>,
     groups: BTreeMap<Key, Group>,
 }
 
-impl Standings {
+impl RolloutIndex {
     /// Replaces the state of a compute; `None` removes it.
     pub(super) fn put(&mut self, key: &Key, member: Option<Member>) -> Changed {
         let old = self.members.get(key).cloned();
@@ -255,7 +255,7 @@ impl Standings {
         }
         let concerned: BTreeSet<Key> =
             [&old, &member].into_iter().flatten().filter_map(|it| it.role.clone()).collect();
-        let before: Vec<Told> = concerned.iter().map(|it| self.message(it)).collect();
+        let before: Vec<ReportedProgress> = concerned.iter().map(|it| self.message(it)).collect();
         let left = old.as_ref().filter(|it| it.gives_up(member.as_ref()));
         let left = left.and_then(|it| it.role.clone());
         if let Some(old) = self.members.remove(key) {
@@ -283,9 +283,9 @@ impl Standings {
     }
 
     /// Returns what the waiting computes of a role report.
-    fn message(&self, role: &Key) -> Told {
-        let Some(group) = self.groups.get(role) else { return Told::default() };
-        Told {
+    fn message(&self, role: &Key) -> ReportedProgress {
+        let Some(group) = self.groups.get(role) else { return ReportedProgress::default() };
+        ReportedProgress {
             is_failing: group.tally.is_failing(),
             at_rest: group.at_rest(),
             in_service: group.tally.in_service(),
@@ -313,7 +313,7 @@ impl Standings {
         let mut waiting = [&group.waiting, &group.new, &group.next_tries].into_iter().flatten();
         let Some(first) = waiting.next() else { return Vec::new() };
         let limits = limits(first);
-        let budget = group.gate(&limits);
+        let budget = group.budget(&limits);
         let (may_new, n_waiting) = match pending {
             // All of them report why they wait.
             News::Failing if limits.pause_on_failure => (true, group.waiting.len()),
@@ -339,7 +339,7 @@ impl Standings {
         state: RolloutState,
     ) -> Option<BlockedRollout> {
         let group = self.groups.get(role)?;
-        match group.gate(limits).admit(state) {
+        match group.budget(limits).admit(state) {
             Ok(()) => None,
             Err(BlockReason::LimitReached) if state.is_retry() => Some(BlockedRollout::Try),
             Err(BlockReason::LimitReached) => Some(BlockedRollout::Turn),
@@ -388,18 +388,19 @@ mod tests {
 
     /// Returns the roles in which another compute may start now and could not before, so that a
     /// waiting one has to be enqueued.
-    fn opens(before: &Standings, after: &Standings, limits: &Limits) -> Vec<Key> {
+    fn opens(before: &RolloutIndex, after: &RolloutIndex, limits: &Limits) -> Vec<Key> {
         let left =
-            |it: &Standings, role: &Key| it.groups.get(role).map(|it| it.gate(limits).left());
+            |it: &RolloutIndex, role: &Key| it.groups.get(role).map(|it| it.budget(limits).left());
         let waits = |role: &&Key| after.groups.get(*role).is_some_and(|it| !it.waiting.is_empty());
         let opens = |role: &&Key| left(after, role) > left(before, role);
         before.groups.keys().filter(waits).filter(opens).cloned().collect()
     }
 
     /// Returns the roles in which a waiting failed compute may be retried now and could not before.
-    fn opens_tries(before: &Standings, after: &Standings, limits: &Limits) -> Vec<Key> {
-        let left =
-            |it: &Standings, role: &Key| it.groups.get(role).map(|it| it.gate(limits).tries_left());
+    fn opens_tries(before: &RolloutIndex, after: &RolloutIndex, limits: &Limits) -> Vec<Key> {
+        let left = |it: &RolloutIndex, role: &Key| {
+            it.groups.get(role).map(|it| it.budget(limits).tries_left())
+        };
         let waits =
             |role: &&Key| after.groups.get(*role).is_some_and(|it| !it.next_tries.is_empty());
         let opens = |role: &&Key| left(after, role) > left(before, role);
@@ -416,7 +417,7 @@ mod tests {
             cell: Key::new("ns", "x"),
             credentials: "1".into(),
         };
-        let mut states = Standings::default();
+        let mut states = RolloutIndex::default();
         let all = [
             RolloutState::Corrected,
             RolloutState::Ready,
@@ -448,12 +449,12 @@ mod tests {
         ) {
             let max_unavailable = Some(max);
             let limits = Limits { max_unavailable, pause_on_failure };
-            let mut states = Standings::default();
+            let mut states = RolloutIndex::default();
             for (key, member) in changes {
                 let key = Key::new("ns", key.to_string());
                 let before = states.clone();
                 let changed = states.put(&key, member);
-                let mut anew = Standings::default();
+                let mut anew = RolloutIndex::default();
                 for (key, member) in &states.members {
                     anew.put(key, Some(member.clone()));
                 }

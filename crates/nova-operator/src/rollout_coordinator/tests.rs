@@ -80,7 +80,7 @@ fn key(name: &str) -> Key {
 async fn turn(peers: &RolloutCoordinator, watched: &SharedCaches, name: &str) -> RolloutSlot {
     let compute = watched.computes.get(&key(name)).unwrap();
     let node = watched.nodes.get(&key(name));
-    peers.turn(&compute, node.as_deref()).await
+    peers.slot(&compute, node.as_deref()).await
 }
 
 #[tokio::test]

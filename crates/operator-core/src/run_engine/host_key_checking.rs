@@ -15,7 +15,7 @@ pub const HOST_KEYS_CHECKED: &str = "HostKeysChecked";
 pub const OFF: &str = "HostKeyCheckingOff";
 
 /// The condition's entry in the catalog.
-pub const ASPECT: ConditionSpec = condition_catalog::condition(
+pub const CONDITION: ConditionSpec = condition_catalog::condition(
     HOST_KEYS_CHECKED,
     "Never said: the condition is absent unless variables turn the check of hosts' own ssh keys off, or, \
      of a run, ssh's arguments or files. `Ready` does not depend on it.",

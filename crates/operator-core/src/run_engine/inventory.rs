@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use api::yaml::Tree;
 use serde_json::Value;
 
-use crate::run_engine::owner::{self, HostOwner};
+use crate::run_engine::host_owner::{self, HostOwner};
 
 /// The group of exactly the hosts of a run, in the run's own inventory.
 pub const RUN_GROUP: &str = "edpm_run";
@@ -104,7 +104,7 @@ fn host_vars(host: &HostEntry) -> Tree {
     for (name, value) in &host.vars {
         vars.insert(name.clone(), Tree::template(value.clone()));
     }
-    vars.retain(|name, _| !host.elsewhere.contains(name) && !owner::is_variable(name));
+    vars.retain(|name, _| !host.elsewhere.contains(name) && !host_owner::is_variable(name));
     vars.extend(host.owner.vars().into_iter().map(|(name, it)| (name.into(), Tree::data(it))));
     Tree::Map(vars)
 }

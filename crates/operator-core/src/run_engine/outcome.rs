@@ -4,7 +4,7 @@ use api::ansibleee::{AnsibleEeStatus, HostFailure, HostKeyProblem, HostOutcome};
 use api::dataplane::service_run::ServiceRun;
 
 use crate::run_engine::host_key::HostKey;
-use crate::run_engine::owner;
+use crate::run_engine::host_owner;
 use crate::run_engine::retry::Retries;
 use crate::run_engine::run::Run;
 
@@ -215,7 +215,7 @@ pub fn lost(seen: &ServiceRun, host: &str, retries: Retries<'_>) -> (FailureReas
 
 /// Returns the reason for a failed task on a host.
 fn class_of_failure(run: &Run<'_>, host: &str) -> FailureReason {
-    if failure_of(run, host).is_some_and(owner::is_refusal) {
+    if failure_of(run, host).is_some_and(host_owner::is_refusal) {
         return FailureReason::HostNotOwned;
     }
     FailureReason::TaskFailed
@@ -271,7 +271,7 @@ fn message(run: &Run<'_>, host: &str, reason: FailureReason, advice: Remediation
 /// Returns what the user does about a host that records another owner.
 fn owner_step(failure: Option<&HostFailure>, advice: Remediation<'_>) -> String {
     let help = FailureReason::HostNotOwned.help();
-    let answer = failure.and_then(|it| owner::answer(&it.message));
+    let answer = failure.and_then(|it| host_owner::answer(&it.message));
     let Some(answer) = answer else { return format!("{help}.") };
     format!("{help}. If it is to be this object's from now on: {}{answer}", advice.take_over)
 }
@@ -285,7 +285,7 @@ fn host_key_step(run: &Run<'_>, host: &str, failure: Option<&HostFailure>, accep
         Some(HostKeyProblem::NoAnswer) | None => {
             let offered = report.and_then(|it| HostKey::parse(it.key.as_deref()?));
             let offered = offered.map(|it| it.fingerprint());
-            let reported = || failure.and_then(|it| told_fingerprint(&it.message));
+            let reported = || failure.and_then(|it| reported_fingerprint(&it.message));
             let fingerprint = offered.or_else(reported).unwrap_or_else(|| "SHA256:…".into());
             return format!(
                 "Ask the host itself: ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub. If it \
@@ -310,7 +310,7 @@ fn asks_for_sudo(failure: &HostFailure) -> bool {
 }
 
 /// Returns the fingerprint in ssh's own warning about a changed key.
-fn told_fingerprint(message: &str) -> Option<String> {
+fn reported_fingerprint(message: &str) -> Option<String> {
     let (_, after) = message.split_once("ED25519 key sent by the remote host")?;
     let (_, after) = after.split_once("SHA256:")?;
     let is_base64 = |it: &char| it.is_ascii_alphanumeric() || "+/".contains(*it);

@@ -9,7 +9,7 @@ use api::yaml::Tree;
 use k8s_openapi::api::core::v1::VolumeMount;
 use serde_json::Value;
 
-use crate::run_engine::owner;
+use crate::run_engine::host_owner;
 
 /// Key of the variables of all hosts; no host can have this name.
 pub const GROUP_KEY: &str = "group_vars";
@@ -30,7 +30,7 @@ pub fn files(
     hosts: BTreeMap<String, BTreeMap<String, Value>>,
 ) -> BTreeMap<String, String> {
     let text = |vars: BTreeMap<String, Value>| {
-        let vars = vars.into_iter().filter(|(name, _)| !owner::is_variable(name));
+        let vars = vars.into_iter().filter(|(name, _)| !host_owner::is_variable(name));
         Tree::map(vars.map(|(name, value)| (name, Tree::data(value)))).render()
     };
     let mut files: BTreeMap<String, String> =

@@ -39,7 +39,7 @@ impl Elector {
             self.record = record;
             self.changed = now;
         }
-        if !self.holds() {
+        if !self.is_holder() {
             self.until = None;
         }
     }
@@ -50,7 +50,7 @@ impl Elector {
         // Other replicas may have seen the record from the time it was sent.
         self.changed = sent;
         self.renewed = Some(sent);
-        self.until = self.holds().then_some(sent + self.timing.deadline);
+        self.until = self.is_holder().then_some(sent + self.timing.deadline);
     }
 
     /// Ends the term; only another successful write starts it again.
@@ -68,7 +68,7 @@ impl Elector {
     pub fn step(&self, now: Duration) -> Step {
         // A record of ours that was only read may come from a write whose response was lost. It is
         // written again, because only a confirmed write extends the term.
-        let since = if self.holds() { self.renewed } else { Some(self.changed) };
+        let since = if self.is_holder() { self.renewed } else { Some(self.changed) };
         let since_change = since.map_or(Duration::MAX, |it| now.saturating_sub(it));
         let seen = Seen { lease: self.record.as_ref(), since_change, stopping: self.stopping };
         next(&seen, &self.me, &self.timing)
@@ -95,7 +95,7 @@ impl Elector {
     }
 
     /// Returns whether this process holds the Lease, as far as it knows.
-    pub fn holds(&self) -> bool {
+    pub fn is_holder(&self) -> bool {
         self.record.as_ref().and_then(|it| it.holder.as_deref()) == Some(&self.me)
     }
 }

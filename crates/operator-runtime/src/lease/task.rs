@@ -89,7 +89,7 @@ impl Task {
             tokio::select! {
                 biased;
                 () = stop.requested() => break,
-                next = async { sleep(pause).await; self.turn().await } => pause = next,
+                next = async { sleep(pause).await; self.step().await } => pause = next,
                 // A term that expires is published at once, whatever request is in flight.
                 () = sleep_until(expired.unwrap_or_else(Instant::now)), if expired.is_some() => {
                     warn!(lease = self.name, "the term ran out without a renewal");
@@ -105,7 +105,7 @@ impl Task {
     }
 
     /// Reads the Lease, writes it if due, and returns the delay until the next turn.
-    async fn turn(&mut self) -> Duration {
+    async fn step(&mut self) -> Duration {
         if let Err(error) = self.advance().await {
             self.fresh = false;
             // Losing a race is normal in an election; the next turn reads who won.
@@ -124,7 +124,7 @@ impl Task {
 
     async fn advance(&mut self) -> Result<()> {
         // The leader need not read: its optimistic lock detects other writers.
-        if !(self.fresh && self.elector.holds()) {
+        if !(self.fresh && self.elector.is_holder()) {
             self.read().await?;
         }
         match self.elector.step(self.now()) {
@@ -164,7 +164,7 @@ impl Task {
     async fn release(&mut self) {
         self.elector.stop();
         self.publish();
-        if !self.elector.holds() {
+        if !self.elector.is_holder() {
             return;
         }
         if let Err(error) = self.advance().await {

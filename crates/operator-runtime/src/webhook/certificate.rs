@@ -26,7 +26,7 @@ use tokio::{
 };
 use tracing::{debug, info, warn};
 
-use super::place::Place;
+use super::certificate_location::CertificateLocation;
 use super::watched_objects::{Configuration, Known, Seen, bundle_of, changes, secret_of};
 use crate::{
     admin::{Check, Heartbeat},
@@ -54,7 +54,7 @@ type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 /// Maintains the certificate of one webhook.
 pub struct Certificates {
     client: Client,
-    place: Place,
+    place: CertificateLocation,
     now: Clock,
     clients: Clients,
     presented: watch::Sender<Option<Arc<ServerConfig>>>,
@@ -74,7 +74,7 @@ impl fmt::Debug for Certificates {
 
 impl Certificates {
     /// Creates an instance that presents nothing yet.
-    pub fn new(client: Client, place: Place) -> Self {
+    pub fn new(client: Client, place: CertificateLocation) -> Self {
         Self {
             client,
             place,
@@ -141,7 +141,7 @@ impl Certificates {
                 () = stop.requested() => return Ok(()),
             }
             let pause = tokio::select! {
-                outcome = self.round() => self.judged(outcome, &backoff),
+                outcome = self.round() => self.next_attempt(outcome, &backoff),
                 () = stop.requested() => return Ok(()),
             };
             earliest = Instant::now() + GAP;
@@ -150,7 +150,7 @@ impl Certificates {
     }
 
     /// Reports the outcome of a round and returns the delay until the next one.
-    fn judged(&self, outcome: Result<Duration>, backoff: &Backoff) -> Duration {
+    fn next_attempt(&self, outcome: Result<Duration>, backoff: &Backoff) -> Duration {
         match outcome {
             Ok(pause) => {
                 backoff.reset("");

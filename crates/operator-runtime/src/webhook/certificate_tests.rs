@@ -47,7 +47,7 @@ fn keeper(cluster: &Cluster) -> (Certificates, Presented) {
 
 fn keeper_of(cluster: &Cluster, maker: CertificateMaker) -> (Certificates, Presented) {
     let (sender, presented) = watch::channel(None);
-    let place = Place {
+    let place = CertificateLocation {
         namespace: "edpm-system".into(),
         secret: "op-tls".into(),
         host: HOST.into(),

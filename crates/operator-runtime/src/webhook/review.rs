@@ -61,7 +61,7 @@ impl Default for PeerAddress {
 
 /// State shared by all reviews.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct ReviewLimits {
     bounds: Bounds,
     /// Counted body bytes in flight, by address.
     taken: Mutex<BTreeMap<IpAddr, usize>>,
@@ -70,7 +70,7 @@ pub(super) struct Desk {
 
 /// The counted bytes of one body; released on drop.
 struct BodyPermit<'a> {
-    desk: &'a Desk,
+    desk: &'a ReviewLimits,
     peer: IpAddr,
     n_bytes: usize,
 }
@@ -105,7 +105,7 @@ impl Drop for BodyPermit<'_> {
     }
 }
 
-impl Desk {
+impl ReviewLimits {
     /// Creates the shared state with these bounds.
     pub(super) fn of(bounds: Bounds) -> Self {
         Self { bounds, taken: Mutex::default(), turns: Semaphore::new(AT_ONCE) }
@@ -189,7 +189,7 @@ fn answered(body: &[u8], judge: &Judge, may_patch: bool) -> (StatusCode, String)
         None if object_size::fault(body, object_size::OF_REVIEW).is_some() => {
             return (StatusCode::BAD_REQUEST, "an AdmissionReview with a huge envelope".into());
         }
-        None => match judged(body, judge, may_patch) {
+        None => match reviewed(body, judge, may_patch) {
             Ok(response) => response.into_review(),
             Err(text) => return (StatusCode::BAD_REQUEST, text),
         },
@@ -200,7 +200,7 @@ fn answered(body: &[u8], judge: &Judge, may_patch: bool) -> (StatusCode, String)
     }
 }
 
-fn judged(body: &[u8], judge: &Judge, may_patch: bool) -> Result<AdmissionResponse, String> {
+fn reviewed(body: &[u8], judge: &Judge, may_patch: bool) -> Result<AdmissionResponse, String> {
     let review: AdmissionReview<DynamicObject> = serde_json::from_slice(body).map_err(|error| {
         format!("not an AdmissionReview: {}", truncated(&error.to_string(), 200))
     })?;
@@ -216,12 +216,12 @@ fn judged(body: &[u8], judge: &Judge, may_patch: bool) -> Result<AdmissionRespon
 #[derive(Deserialize)]
 struct Envelope<'a> {
     #[serde(borrow)]
-    request: Option<Asked<'a>>,
+    request: Option<RequestIdentity<'a>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Asked<'a> {
+struct RequestIdentity<'a> {
     uid: String,
     #[serde(borrow)]
     object: Option<&'a RawValue>,
@@ -229,7 +229,7 @@ struct Asked<'a> {
     old_object: Option<&'a RawValue>,
 }
 
-impl Asked<'_> {
+impl RequestIdentity<'_> {
     /// Returns the decision for an object that is too large to be parsed, or `None` when it is not.
     ///
     /// Creating such an object is denied. Changing one that already exists is allowed: other

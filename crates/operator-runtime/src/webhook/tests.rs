@@ -148,7 +148,7 @@ async fn a_body_of_more_than_two_objects_is_refused_whether_it_says_its_length_o
 async fn who_fills_the_room_of_bodies_keeps_no_usual_review_out_and_takes_one_address_s_part_alone()
 {
     let bounds = Bounds { free: 500, all: 2_000, of_one_peer: 1_000 };
-    let router = webhook().router_at(Desk::of(bounds));
+    let router = webhook().router_at(ReviewLimits::of(bounds));
     let ask = |from: [u8; 4], body: Body| {
         let request = http::Request::post("/validate-x").extension(PeerAddress(from.into()));
         router.clone().oneshot(request.body(body).unwrap())

@@ -24,7 +24,7 @@ use kube::{
 };
 use serde::de::DeserializeOwned;
 
-use super::place::Place;
+use super::certificate_location::CertificateLocation;
 use crate::{
     error::{Error, Result},
     tls::Bundle,
@@ -88,7 +88,7 @@ impl Seen {
     }
 
     /// Returns whether each watch of [`changes`] has reported at least once.
-    pub(super) fn is_complete(&self, place: &Place) -> bool {
+    pub(super) fn is_complete(&self, place: &CertificateLocation) -> bool {
         self.secret.is_told()
             && (place.mutating.is_none() || self.mutating.is_told())
             && (place.validating.is_none() || self.validating.is_told())
@@ -96,7 +96,7 @@ impl Seen {
 }
 
 /// Watches the Secret and the configurations, each by its name: RBAC permits no more.
-pub(super) fn changes(client: &Client, place: &Place) -> BoxStream<'static, Change> {
+pub(super) fn changes(client: &Client, place: &CertificateLocation) -> BoxStream<'static, Change> {
     let secrets = Api::namespaced(client.clone(), &place.namespace);
     let mut informers = vec![watched(secrets, &place.secret, Change::Secret)];
     if let Some(name) = &place.mutating {

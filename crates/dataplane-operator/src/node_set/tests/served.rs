@@ -458,7 +458,7 @@ fn a_refused_write_does_not_tell_of_an_inventory_that_may_not_be_written() {
     world.bring("extra");
     let plan = recorded(decide::decide(&world.seen, world.now));
     let refusal = RejectedWrite::of(&plan.independent[0], "Forbidden", "exceeded quota: q");
-    let telling = recorded(decide::refused(&world.seen, &refusal, world.now));
+    let telling = recorded(decide::report_rejection(&world.seen, &refusal, world.now));
     let [step] = &telling.steps[..] else { panic!("{:?}", telling.steps) };
     let Write::Status { status, .. } = &step.write else { panic!("{step:?}") };
     world.take_status(status);
@@ -607,7 +607,7 @@ fn what_is_refused_for_one_host_is_told_and_keeps_no_other_from_being_asked_for(
     let plan = recorded(decide::decide(&world.seen, world.now));
     assert_eq!(plan.independent.len(), 2, "they do not depend on each other");
     let refusal = RejectedWrite::of(&plan.independent[0], "Forbidden", "exceeded quota: q");
-    let telling = recorded(decide::refused(&world.seen, &refusal, world.now));
+    let telling = recorded(decide::report_rejection(&world.seen, &refusal, world.now));
     assert_eq!(telling.independent, []);
     let [step] = &telling.steps[..] else { panic!("{:?}", telling.steps) };
     let Write::Status { status, .. } = &step.write else { panic!("{step:?}") };

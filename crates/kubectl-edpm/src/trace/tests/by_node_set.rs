@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use operator_core::data_sources::sources_of;
 
 use super::*;
-use crate::option_sources::Given;
+use crate::option_sources::ServiceSources;
 use crate::options::Content;
 use crate::trace::seen::Generated;
 
@@ -34,7 +34,7 @@ const STEPS: [&str; 12] = [
 
 /// Inputs of a trace besides the objects.
 struct Beside {
-    given: Given,
+    given: ServiceSources,
     job: Job,
     snippet: Option<Snippet>,
     generated: Option<Generated>,
@@ -65,7 +65,7 @@ fn arrived() -> (World, Beside) {
     let contents = [secret, config_map(SNIPPET)];
     let files: Vec<File> = contents.iter().flat_map(|it| it.files.clone()).collect();
     let sources = sources_of(&service.spec).into_iter().zip(contents.map(Read::Found)).collect();
-    let given = Given {
+    let given = ServiceSources {
         service,
         sources,
         beside: vec![],
@@ -90,7 +90,7 @@ fn with<T>(world: &World, beside: &Beside, make: impl Fn(&Seen<'_>) -> T) -> T {
     make(&Seen {
         host: &host,
         stage: &stage,
-        road: Road::Service(&beside.given),
+        road: ConfigPath::Service(&beside.given),
         file: beside.file.clone(),
         snippet: beside.snippet.clone(),
         generated: beside.generated.clone(),

@@ -7,14 +7,14 @@ use kube::ResourceExt;
 use operator_core::data_sources::sources_of;
 
 use super::*;
-use crate::option_sources::Given;
+use crate::option_sources::ServiceSources;
 use crate::options::{Content, Object};
 
 const FILE: &str = "25-nova-extra.conf";
 
 /// Inputs of a trace besides the objects.
 struct Beside {
-    given: Given,
+    given: ServiceSources,
     job: Job,
     snippet: Snippet,
     answer: Answer,
@@ -71,7 +71,7 @@ spec:
     .unwrap();
     testdata::tell(run, &files);
     let beside = Beside {
-        given: Given {
+        given: ServiceSources {
             service,
             sources,
             beside: vec![],
@@ -91,7 +91,7 @@ fn with<T>(world: &World, beside: &Beside, make: impl Fn(&Seen<'_>) -> T) -> T {
     make(&Seen {
         host: &host,
         stage: &host.stages[0],
-        road: Road::Service(&beside.given),
+        road: ConfigPath::Service(&beside.given),
         file: None,
         snippet: Some(beside.snippet.clone()),
         generated: None,

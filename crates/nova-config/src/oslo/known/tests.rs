@@ -2,11 +2,11 @@
 
 use proptest::prelude::*;
 
-use crate::oslo::{Finding, Release, Text, conditions};
+use crate::oslo::{Finding, Release, Text, warnings};
 
 fn found(release: &str, text: &str) -> Vec<Finding> {
     let release = Release::named(release).unwrap();
-    conditions(&[Text { source: "f", text }], Some(release), usize::MAX).first
+    warnings(&[Text { source: "f", text }], Some(release), usize::MAX).first
 }
 
 /// The line, option and rest of each message.
@@ -190,8 +190,8 @@ fn one_texts_choice_counts_for_the_others() {
     let release = Some(Release::newest());
     let custom = Text { source: "a", text: "[neutron]\nmy_token = x\n" };
     let default = Text { source: "b", text: "[neutron]\nauth_type = v3mine\n" };
-    assert_eq!(conditions(&[custom], release, 9).first.len(), 1);
-    let both = conditions(&[custom, default], release, 9).first;
+    assert_eq!(warnings(&[custom], release, 9).first.len(), 1);
+    let both = warnings(&[custom, default], release, 9).first;
     // The plugin is the operator's choice, which is reported.
     assert_eq!(
         both.iter().map(|it| it.option.as_str()).collect::<Vec<_>>(),
@@ -231,7 +231,7 @@ proptest! {
         let text = format!("[DEFAULT]\n{}", lines.concat());
         let n_lines = text.lines().count();
         let text = Text { source: "f", text: &text };
-        for it in conditions(&[text], Release::all().nth(nth), usize::MAX).first {
+        for it in warnings(&[text], Release::all().nth(nth), usize::MAX).first {
             prop_assert!((2..=n_lines).contains(&it.line), "{it:?}");
             prop_assert!(it.message.contains(&it.option), "{it:?}");
         }

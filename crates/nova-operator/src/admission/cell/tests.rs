@@ -48,7 +48,7 @@ fn request(old: &Value, new: &Value) -> Request {
 }
 
 fn judge(known: &Known, old: &Value, new: &Value) -> AdmissionDecision {
-    judged(&request(old, new), known, node, faults_of_node)
+    validate_cell(&request(old, new), known, node, faults_of_node)
 }
 
 /// Caches in which the node's compute has run in nova-cell1.

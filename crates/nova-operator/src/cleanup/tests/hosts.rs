@@ -286,7 +286,7 @@ fn a_clean_up_that_is_refused_is_told_and_heals() {
     let plan = recorded(compute::decide(&seen, world.now));
     let at = plan.steps.iter().position(|it| matches!(it.write, Write::Create { .. })).unwrap();
     let refusal = RejectedWrite::of(&plan.steps[at], "Forbidden", "exceeded quota: q");
-    let telling = compute::decide::refused(&seen, &refusal, world.now);
+    let telling = compute::decide::report_rejection(&seen, &refusal, world.now);
     world.take_all(&telling.steps);
     assert_eq!(reason(&world, "Ready"), "Forbidden");
     assert!(message(&world).contains("exceeded quota: q"), "{}", message(&world));

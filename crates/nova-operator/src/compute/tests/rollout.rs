@@ -92,7 +92,7 @@ impl Fleet {
         let world = self.worlds.get_mut(name).unwrap();
         let before = world.writes.len();
         world.seen.slot =
-            self.coordinator.turn(&world.seen.compute, world.seen.node.as_deref()).await;
+            self.coordinator.slot(&world.seen.compute, world.seen.node.as_deref()).await;
         let mut steps = recorded(decide(&world.seen, world.now)).steps;
         steps.retain(|it| runs || !matches!(it.write, Write::Create { .. }));
         world.take(&steps);

@@ -125,7 +125,7 @@ async fn computes_that_fail_again_and_again_keep_no_other_from_healing() {
 /// The observed state of a compute that has to wait.
 async fn held(fleet: &Fleet, name: &str) -> Observed {
     let mut seen = fleet.worlds[name].seen.clone();
-    seen.slot = fleet.coordinator.turn(&seen.compute, seen.node.as_deref()).await;
+    seen.slot = fleet.coordinator.slot(&seen.compute, seen.node.as_deref()).await;
     assert_eq!(seen.slot.blocked(), Some(&BlockedRollout::Try));
     seen
 }

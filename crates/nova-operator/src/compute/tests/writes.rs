@@ -3,7 +3,7 @@
 
 use operator_core::rejected_write::RejectedWrite;
 
-use super::super::decide::refused;
+use super::super::decide::report_rejection;
 use super::*;
 
 impl World {
@@ -12,7 +12,7 @@ impl World {
         let plan = recorded(decide(&self.seen, self.now));
         let at = plan.steps.iter().position(refuses).unwrap();
         let refusal = RejectedWrite::of(&plan.steps[at], "Forbidden", words);
-        let mut telling = recorded(refused(&self.seen, &refusal, self.now));
+        let mut telling = recorded(report_rejection(&self.seen, &refusal, self.now));
         telling.steps.retain(|it| !plan.steps[..at].contains(it));
         self.take(&plan.steps[..at]);
         self.take(&telling.steps);

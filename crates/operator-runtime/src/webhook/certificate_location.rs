@@ -4,7 +4,7 @@ use crate::args::CertificateMaker;
 
 /// Location of a webhook's certificate and its CA.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct CertificateLocation {
     /// The operator's own namespace.
     pub namespace: String,
     /// Name of the Secret with the certificate.

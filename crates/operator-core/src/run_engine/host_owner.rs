@@ -102,6 +102,7 @@ fn is_uid(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run_engine::host_owner;
 
     #[test]
     fn only_uids_and_names_of_hosts_are_accepted_from_an_annotation() {
@@ -111,7 +112,7 @@ mod tests {
         assert_eq!(accepted("host:n1.example.org,u-1"), ["host:n1.example.org", "u-1"]);
         assert_eq!(accepted("host:, host:A, host:$(id), host:a:b, host:{{x}}"), [""; 0]);
         assert_eq!(accepted(&"u,".repeat(1000)).len(), MAX_ACCEPTED);
-        assert_eq!(super::accepted(None), [""; 0]);
+        assert_eq!(host_owner::accepted(None), [""; 0]);
     }
 
     #[test]

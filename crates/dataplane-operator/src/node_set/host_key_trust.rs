@@ -15,7 +15,7 @@ use crate::effective_spec::OWN_OPTIONS;
 use crate::host_conflicts::Claim;
 use crate::node_set::machine_request::Machines;
 use crate::node_set::observed::Observed;
-use crate::role::host_key::Offers;
+use crate::role::host_key_trust::Offers;
 
 /// Trust by the host's name in the inventory.
 pub type Trusts = BTreeMap<String, HostKeyTrust>;

@@ -11,18 +11,18 @@ use operator_runtime::workqueue::WorkQueue;
 
 use crate::attachments::Attachments;
 use crate::baremetal_request::Machines;
-use crate::caches::{Watched, namespace};
+use crate::caches::{SharedCaches, namespace};
 use crate::host_conflicts::Claim;
 use crate::indexes::BY_HOST;
 use crate::role::NodeGroup;
 
 /// Registers the event handlers for roles, nodes, services, runs and sources.
-pub(super) fn by_objects(
+pub(crate) fn by_objects(
     queue: &Arc<WorkQueue>,
-    shared_caches: &Watched,
+    shared_caches: &SharedCaches,
     sources: &Arc<SourceCache>,
 ) {
-    let Watched { roles, nodes, services, runs, .. } = shared_caches;
+    let SharedCaches { roles, nodes, services, runs, .. } = shared_caches;
     let to = |queue: &Arc<WorkQueue>| {
         let queue = Arc::clone(queue);
         move |group: NodeGroup, namespace: &str| queue.push(group.key(namespace))
@@ -77,7 +77,7 @@ pub(super) fn by_objects(
 }
 
 /// Several objects may describe one host: a change of one enqueues the others.
-fn by_claims(queue: &Arc<WorkQueue>, shared_caches: &Watched) {
+fn by_claims(queue: &Arc<WorkQueue>, shared_caches: &SharedCaches) {
     let enqueue = || {
         let (queue, nodes) = (Arc::clone(queue), Arc::clone(&shared_caches.nodes));
         move |claim: &Claim| {
@@ -93,9 +93,9 @@ fn by_claims(queue: &Arc<WorkQueue>, shared_caches: &Watched) {
 }
 
 /// Enqueues the groups that name a network attachment when it is added or deleted.
-pub(super) fn by_networks(
+pub(crate) fn by_networks(
     queue: &Arc<WorkQueue>,
-    shared_caches: &Watched,
+    shared_caches: &SharedCaches,
     attachments: &Attachments,
 ) {
     let (queue, roles) = (Arc::clone(queue), Arc::clone(&shared_caches.roles));
@@ -116,7 +116,7 @@ pub(super) fn by_networks(
 }
 
 /// Enqueues the role or node that has the name of a changed baremetal set.
-pub(super) fn by_machines(queue: &Arc<WorkQueue>, machines: &Machines) {
+pub(crate) fn by_machines(queue: &Arc<WorkQueue>, machines: &Machines) {
     let queue = Arc::clone(queue);
     machines.on_change(move |Key { namespace, name }| {
         // The machines of a set change one by one, so events are debounced.

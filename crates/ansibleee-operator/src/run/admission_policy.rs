@@ -134,7 +134,7 @@ pub fn admit(runs: &[View], limits: Limits, term: &str) -> Vec<Verdict> {
         order.into_iter().partition(|idx| runs[*idx].state == State::Active);
     let mut holders = Holders::new(runs);
     for idx in &active {
-        holders.hold(*idx);
+        holders.occupy(*idx);
     }
     let mut room = Room::beside(active.iter().map(|idx| &runs[*idx]), limits);
     let mut lines: BTreeMap<&str, VecDeque<usize>> = BTreeMap::new();
@@ -172,7 +172,7 @@ pub struct ForeignWait {
 pub fn foreign_waits(runs: &[View]) -> BTreeSet<ForeignWait> {
     let mut holders = Holders::new(runs);
     let is_active = |it: &usize| runs[*it].state == State::Active;
-    (0..runs.len()).filter(is_active).for_each(|it| holders.hold(it));
+    (0..runs.len()).filter(is_active).for_each(|it| holders.occupy(it));
     let waits = |idx: usize| {
         let foreign = move |it: &(usize, &str)| runs[it.0].namespace != runs[idx].namespace;
         let wait = move |(holder, host): (usize, &str)| ForeignWait {
@@ -207,7 +207,7 @@ fn fill<'a>(
         // Another namespace's run may have taken one of its hosts meanwhile.
         if holders.of(idx).is_empty() {
             room.take(&runs[idx]);
-            holders.hold(idx);
+            holders.occupy(idx);
         }
     }
 }
@@ -228,7 +228,7 @@ impl<'a> Holders<'a> {
         Self { runs, running: BTreeSet::new(), active: BTreeMap::new(), queued: BTreeMap::new() }
     }
 
-    fn hold(&mut self, idx: usize) {
+    fn occupy(&mut self, idx: usize) {
         self.running.insert(idx);
         for address in self.runs[idx].hosts.keys() {
             self.active.entry(address).or_insert(idx);
@@ -296,5 +296,5 @@ pub fn message(waiting_for: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "schedule_tests.rs"]
+#[path = "admission_policy_tests.rs"]
 mod tests;
