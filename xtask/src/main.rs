@@ -40,6 +40,8 @@ mod test;
 #[cfg(test)]
 mod tidy;
 mod upgrade;
+#[cfg(test)]
+mod words;
 mod yaml;
 
 /// The project's own commands.
@@ -54,7 +56,7 @@ enum Command {
     Images(images::Args),
     /// Start the OpenStack control plane in the lab, and wait until each part answers.
     ControlPlane,
-    /// Show the main job: two hosts, two cells, nova-compute with the human's configuration.
+    /// Show the main job: two hosts, two cells, nova-compute with the user's configuration.
     Demo(demo::Args),
     /// Give random inputs to the parsers of what comes from outside.
     Fuzz(fuzz::Args),

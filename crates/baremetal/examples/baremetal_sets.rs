@@ -26,7 +26,7 @@ use operator_runtime::source_cache::Values;
 use serde::Deserialize;
 use serde_json::json;
 
-/// How many passes are made before somebody is told.
+/// The limit of passes, after which the answer is an error.
 const PASSES: usize = 400;
 /// The longest pause between two passes: fake hardware is quick.
 const PAUSE: Duration = Duration::from_millis(300);

@@ -16,7 +16,7 @@ use operator_runtime::tls_stream::CaTrust;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// How often a machine is looked at before somebody is told.
+/// The limit of polls of a machine, after which the answer is an error.
 const LOOKS: usize = 300;
 
 /// What is asked.

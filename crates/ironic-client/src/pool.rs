@@ -144,7 +144,7 @@ impl Pool {
         })
     }
 
-    /// Makes room for a list: whoever writes a set names an Ironic, and may name many.
+    /// Makes room for a list: the author of a set names an Ironic, and may name many.
     fn evict_largest(&self) {
         let inner = self.lock();
         let mut by_size: Vec<&Arc<Session>> = inner.sessions.values().collect();

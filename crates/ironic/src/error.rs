@@ -12,8 +12,8 @@ pub const WORDS_LIMIT: usize = 512;
 
 /// Why a request failed.
 ///
-/// A server's message is repeated only from where Ironic or Keystone puts it, because whoever
-/// writes a set chooses which server is asked.
+/// A server's message is repeated only from where Ironic or Keystone puts it, because the author of a
+/// set chooses which server is asked.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Error {
     /// The text is not an http or https URL.

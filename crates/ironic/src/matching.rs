@@ -138,7 +138,7 @@ fn rank(node: &Node) -> usize {
 }
 
 fn no_machine(nodes: &[Node], terms: &Terms) -> NoMachine {
-    // It is ordered: whoever writes a set chooses the server, and each machine may fail
+    // It is ordered: the author of a set chooses the server, and each machine may fail
     // differently.
     let mut excluded: BTreeMap<(usize, String), usize> = BTreeMap::new();
     for node in nodes {

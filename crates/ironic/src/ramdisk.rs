@@ -2,8 +2,8 @@
 //!
 //! Ironic never empties the field, and needs it until the machine is clean, when it is no longer
 //! reserved.
-//! A mark in `extra` therefore records for which host it was written. Whoever reserves the machine
-//! next replaces it in the same request, and whoever released the machine removes it once it is
+//! A mark in `extra` therefore records for which host it was written. The caller that reserves the machine
+//! next replaces it in the same request, and the caller that released the machine removes it once it is
 //! clean.
 
 use config_drive::Secret;

@@ -67,7 +67,7 @@ pub enum Command {
     Logs(Logs),
     /// What a deployment would change on a node; nothing runs, and secret values are masked.
     ///
-    /// Ends with 1 where it would change something, with more than 1 where that cannot be told.
+    /// Ends with 1 where it would change something, with more than 1 where that cannot be determined.
     Diff {
         /// The node.
         #[arg(value_name = "NODE")]
@@ -140,10 +140,10 @@ pub struct Trace {
     /// Also asks the running nova-compute and the files that it loaded, by a run that only reads.
     #[arg(long)]
     pub ask: bool,
-    /// A file of yours that the option begins in: whether the cluster has its value is told too.
+    /// A file of yours that the option begins in: whether the cluster has its value is reported too.
     #[arg(long, value_name = "FILE")]
     pub snippet: Option<PathBuf>,
-    /// Manifests that kustomize generated: whether they have the option is told too.
+    /// Manifests that kustomize generated: whether they have the option is reported too.
     #[arg(long, value_name = "FILE")]
     pub generated: Option<PathBuf>,
 }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Question {
-    /// What is told of a text, by a release.
+    /// The findings on a text, by the options of a release.
     Judge { release: String, text: String },
     /// What is read from a text.
     Read { text: String },

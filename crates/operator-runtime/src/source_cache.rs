@@ -30,7 +30,7 @@ pub struct Digests {
     pub published: Digest,
     /// Key → digest of the value.
     pub keys: BTreeMap<String, Digest>,
-    /// Key → text, for the non-secret keys that the source cache was told to keep.
+    /// Key → text, for the non-secret keys that the source cache was configured to keep.
     pub texts: BTreeMap<String, Arc<str>>,
 }
 

@@ -8,7 +8,7 @@ use clap::Parser;
 use simulated_cluster::{Options, Simulation};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Runs a simulated cluster until it is told to end; every host answers, and every play ends well.
+/// Runs a simulated cluster until it is stopped; every host answers, and every play ends well.
 #[derive(Debug, Parser)]
 struct Args {
     /// Where the administrator's kubeconfig is written once each operator leads.

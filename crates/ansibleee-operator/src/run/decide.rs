@@ -179,7 +179,7 @@ pub fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestam
     }
     let (name, cause) = (current_job(run).unwrap_or_default(), &rejected.message);
     if is_engines(&run.spec) && is_invalid(rejected) {
-        // Nobody corrects a run of the engine: its parent creates another one when its own input
+        // No user corrects a run of the engine: its parent creates another one when its own input
         // changes, and until then waits for the end of this one.
         let message =
             conditions::truncated(&format!("Job {name} cannot be created: {cause}"), 1000);

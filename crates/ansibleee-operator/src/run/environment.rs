@@ -150,7 +150,7 @@ pub fn named_config_map(spec: &AnsibleEeSpec) -> Option<Value> {
 
 /// Returns what a run that names no ConfigMap takes from the default one.
 ///
-/// Only harmless settings are taken, because whoever may write a ConfigMap may not thereby run
+/// Only harmless settings are taken, because a user who may write a ConfigMap must not thereby run
 /// programs.
 pub fn from_default_config_map(spec: &AnsibleEeSpec) -> Vec<EnvVar> {
     if named_config_map(spec).is_some() {

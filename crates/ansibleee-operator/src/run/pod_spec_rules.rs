@@ -255,7 +255,7 @@ fn containers(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     }
 }
 
-/// Without this rule, whoever may write a run could use the rights of any account of the namespace.
+/// Without this rule, a user who may write a run could use the rights of any account of the namespace.
 fn service_account(spec: &AnsibleEeSpec, settings: &Settings, faults: &mut Vec<Fault>) {
     let Some(name) = &spec.service_account_name else { return };
     let allowed = &settings.service_accounts;

@@ -94,7 +94,7 @@ impl Controller for Scheduler {
         for ForeignWait { run, holder, host } in
             self.logged.begun(admission_policy::foreign_waits(&seen.views))
         {
-            // Whoever creates a pod chooses its annotations.
+            // The creator of a pod chooses its annotations.
             let (holder, host) = (printable(&holder), printable(&host));
             tracing::info!(run, holder, host, "waits for a run of another namespace");
         }

@@ -112,7 +112,7 @@ fn host_vars(host: &HostEntry) -> Tree {
 /// Returns ssh's options that accept a host only if its key is in one of these files.
 ///
 /// Otherwise ssh would ask whether to trust an unknown host, and wait: ansible-runner gives it a
-/// terminal that nobody answers.
+/// terminal that no user answers.
 pub fn ssh_args(known_hosts: &[String]) -> String {
     format!(
         "-o {} -o GlobalKnownHostsFile=/dev/null -o StrictHostKeyChecking=yes",
