@@ -11,9 +11,12 @@ pub mod condition_catalog;
 pub mod controller;
 pub mod decide;
 pub mod finalizers;
+pub mod hosts;
 pub mod ironic;
 pub mod metal3;
 pub mod observe;
+mod provisioner;
+mod remediation;
 pub mod status;
 
 #[cfg(test)]

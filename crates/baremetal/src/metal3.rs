@@ -6,16 +6,19 @@
 //! steps follow.
 
 pub mod bare_metal_host;
-pub mod decide;
-pub mod host;
-pub mod hosts;
+mod hosts;
 pub mod image;
 pub mod list_hosts;
+mod next;
 pub mod owned_machines;
+mod provisioner;
 mod remediation;
 pub mod selection;
-pub mod status;
+mod status;
 pub mod writes;
 
 pub use bare_metal_host::Seen;
 pub use list_hosts::{Metal3, RULES};
+
+/// Metal3 as the provisioner of a set.
+pub(crate) struct BareMetalHosts;

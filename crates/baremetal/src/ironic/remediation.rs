@@ -1,13 +1,11 @@
-//! Instructions for users: how a host gets a machine, keeps it, loses it, or has its record
-//! removed.
+//! Instructions for users about machines of Ironic: how a host gets one, or loses it, and what its
+//! errors mean.
 
-use api::baremetal::set::FOR;
 use ironic::{Error, NoMachine, Node, State};
-use kube::ResourceExt;
-use operator_core::applied::APPLIED;
 
 use crate::ironic::hosts::Host;
 use crate::observe::Observed;
+use crate::remediation::forgotten;
 
 /// Returns what to do about a host for which there is no machine.
 pub(crate) fn remedy(seen: &Observed, host: &Host<'_>, none: &NoMachine) -> String {
@@ -61,56 +59,7 @@ pub(crate) fn gone(seen: &Observed, host: &Host<'_>, uuid: &str, node: Option<&N
                  credentials are those by which it was taken, and if it is gone for good"
             .to_owned(),
     };
-    format!("{what}{risk} have it forgotten by `{}`", forget(seen, name))
-}
-
-/// Returns how to redeploy one host or several.
-pub(crate) fn anew(seen: &Observed, host: &str) -> String {
-    if seen.set.labels().contains_key(FOR) {
-        // Its hosts are written by the owner and would reappear.
-        return format!(
-            "delete the node of {host}, or take it out of its node set, and make it again once {host} is \
-             not in status.baremetalHosts"
-        );
-    }
-    format!(
-        "take {host} out of spec.baremetalHosts, and put it in again once it is not in \
-         status.baremetalHosts"
-    )
-}
-
-/// Returns the command that removes the record of a host's machine.
-pub(crate) fn forget(seen: &Observed, host: &str) -> String {
-    // Escaped as in JSON pointers (RFC 6901).
-    let key = host.replace('~', "~0").replace('/', "~1");
-    format!(
-        "kubectl -n {} patch openstackbaremetalset {} --subresource=status --type=json -p \
-         '[{{\"op\": \"remove\", \"path\": \"/status/baremetalHosts/{key}\"}}]'",
-        seen.namespace,
-        seen.set.name_any()
-    )
-}
-
-/// Describes a host that was removed by someone other than its requesting owner.
-pub(crate) fn in_use(host: &str, machine: &str) -> String {
-    format!(
-        "machine {machine} stays as it is, for the host was taken out of the set, and whoever the set was made \
-         for still asks for it: take {host} out there, or, where nobody asks any more, the annotation \
-         {APPLIED} off the set"
-    )
-}
-
-/// Describes a machine that is given up and keeps running.
-pub(crate) fn retained(seen: &Observed, host: &str, machine: &str) -> String {
-    let reported = seen.set.told(host);
-    let addresses: Vec<&str> =
-        reported.iter().flat_map(|it| it.ip_addresses.values()).map(String::as_str).collect();
-    let at = if addresses.is_empty() {
-        String::new()
-    } else {
-        format!(" and answers at {}: give that address to no other host", addresses.join(", "))
-    };
-    format!("machine {machine} is given up as it is: it runs on{at}")
+    format!("{what}{risk} {}", forgotten(seen, name))
 }
 
 /// Returns what to do about an error.

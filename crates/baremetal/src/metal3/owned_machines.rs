@@ -6,9 +6,10 @@ use api::baremetal::{DeprovisionPolicy, HostStatus, UNASSIGNED};
 use api::metal3::BareMetalHost;
 use kube::ResourceExt;
 
-use super::bare_metal_host::{host_label, host_of, other_consumer, state, title};
-use crate::metal3::bare_metal_host::has_image;
-use crate::metal3::host::{Loss, Next};
+use super::bare_metal_host::{has_image, host_label, host_of, other_consumer, state, title};
+use super::next::Next;
+use super::remediation::{self, Loss};
+use crate::hosts::Reason;
 use crate::observe::Observed;
 
 /// States in which nothing runs on a machine. In any other state something may: deprovisioning was
@@ -53,12 +54,12 @@ pub(super) fn twice(seen: &Observed, host: &str, machines: &[&BareMetalHost]) ->
     Some(Next::Stop("MachineTwice", text))
 }
 
-/// Returns the machine that a host lost, and how. A machine that goes away while it is running is
+/// Returns what to do about the machine that a host lost, if it lost one. A machine that goes away while it is running is
 /// not replaced automatically, because it may still answer at the host's address. A deprovisioned
 /// machine is no loss: it is provisioned again.
-pub(super) fn lost(seen: &Observed, host: &str) -> Option<(String, Loss)> {
+pub(super) fn lost(seen: &Observed, host: &str) -> Option<Reason> {
     let reported = seen.set.told(host)?;
-    let unseen = unseen(seen, reported);
+    let unseen = unseen(seen, host, reported);
     if unseen.is_some() || !reported.installed || reported.bmh_ref == UNASSIGNED {
         return unseen;
     }
@@ -66,18 +67,19 @@ pub(super) fn lost(seen: &Observed, host: &str) -> Option<(String, Loss)> {
     let machine = machines.iter().find(|it| title(it) == reported.bmh_ref);
     let other = machine.and_then(|it| other_consumer(it, &seen.set));
     let loss = other.map_or(Loss::Gone, Loss::Taken);
-    machine.is_none_or(|it| may_run(state(it))).then(|| (reported.bmh_ref.clone(), loss))
+    let is_lost = machine.is_none_or(|it| may_run(state(it)));
+    is_lost.then(|| remediation::lost(seen, host, &reported.bmh_ref, &loss))
 }
 
-/// Returns the machine of a status entry if it cannot be observed.
-pub(super) fn unseen(seen: &Observed, reported: &HostStatus) -> Option<(String, Loss)> {
+/// Returns what to do about the machine of a status entry, if it cannot be observed.
+pub(super) fn unseen(seen: &Observed, host: &str, reported: &HostStatus) -> Option<Reason> {
     let loss = match reported.bmh_ref.split_once('/') {
         None if reported.bmh_ref == UNASSIGNED => return None,
         None => Loss::Elsewhere,
         Some((namespace, _)) if seen.metal3.is_watched(namespace) => return None,
         Some(_) => Loss::Unwatched,
     };
-    Some((reported.bmh_ref.clone(), loss))
+    Some(remediation::lost(seen, host, &reported.bmh_ref, &loss))
 }
 
 /// Returns whether a machine that is given up stays as it is. A machine that is not provisioned yet
