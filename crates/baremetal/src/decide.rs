@@ -52,7 +52,7 @@ fn decide_of<P: Provisioner>(seen: &Observed, now: Timestamp) -> Plan {
     if seen.sees_machines() && seen.is_held() {
         plan.independent = P::writes(seen, &evaluated.hosts);
     }
-    plan.steps.extend(status::step::<P>(seen, &evaluated, None, now));
+    plan.steps.extend(status::step(seen, &evaluated, None, now));
     plan.requeue_in(P::pace(seen, &evaluated.hosts, now));
     plan
 }
@@ -67,6 +67,6 @@ pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Pla
 }
 
 fn refused_of<P: Provisioner>(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
-    let steps = status::step::<P>(seen, &P::evaluate(seen, now), Some(rejected), now);
+    let steps = status::step(seen, &P::evaluate(seen, now), Some(rejected), now);
     Plan { steps: steps.into_iter().collect(), ..Plan::default() }
 }

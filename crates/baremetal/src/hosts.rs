@@ -8,13 +8,13 @@ use serde_json::Value;
 
 use crate::addresses;
 use crate::observe::Observed;
+use crate::provisioner::Provisioner;
 
 /// A reason in CamelCase, then cause and next step.
-pub type Reason = (&'static str, String);
+pub(crate) type Reason = (&'static str, String);
 
-/// A present or former host of the set, with its machine `M` and the next step `N` for it.
-#[derive(Debug)]
-pub struct Host<'a, M, N> {
+/// A present or former host of the set.
+pub(crate) struct Host<'a, P: Provisioner> {
     /// Its name.
     pub name: String,
     /// The UUID that its config drive names, and by which Ironic reserves its machine.
@@ -28,32 +28,31 @@ pub struct Host<'a, M, N> {
     /// The faults of its inputs.
     pub faults: Vec<Fault>,
     /// Its state.
-    pub state: HostState<'a, M, N>,
+    pub state: HostState<'a, P>,
 }
 
 /// The state of a host.
-#[derive(Debug)]
-pub enum HostState<'a, M, N> {
+pub(crate) enum HostState<'a, P: Provisioner> {
     /// No machine is known.
     Unseen,
     /// Its inputs have faults; its machine, which waits, if it has one.
-    Faulty(Option<&'a M>),
+    Faulty(Option<&'a P::Machine>),
     /// No machine can be taken, and why; `None` if none is taken because the set is being deleted.
     Without(Option<Reason>),
     /// Its machine was taken away while it ran, or is unknown when it is to be given back.
     Lost(Reason),
     /// It has a machine, takes one, or gives it back.
-    At(&'a M, N),
+    At(&'a P::Machine, P::Next),
     /// Its machine stays as it is, because another owner still needs it: the set is being deleted,
     /// or the host was removed by hand.
-    Kept(&'a M),
+    Kept(&'a P::Machine),
     /// It was removed, or its set is being deleted, and no machine is reserved for it.
     Released,
 }
 
 /// A fault of the hosts' inputs.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct Fault {
+pub(crate) struct Fault {
     /// Whether creating a Secret fixes it.
     pub is_missing: bool,
     /// Field, cause, and valid alternatives.
@@ -62,7 +61,7 @@ pub struct Fault {
 
 impl Fault {
     /// Returns a fault that no Secret fixes.
-    pub fn invalid(text: String) -> Self {
+    pub(crate) fn invalid(text: String) -> Self {
         Self { is_missing: false, text }
     }
 
@@ -72,17 +71,16 @@ impl Fault {
 }
 
 /// All hosts by name, and their faults.
-#[derive(Debug)]
-pub struct Evaluated<'a, M, N> {
+pub(crate) struct Evaluated<'a, P: Provisioner> {
     /// The present and the former hosts.
-    pub hosts: Vec<Host<'a, M, N>>,
+    pub hosts: Vec<Host<'a, P>>,
     /// Each fault once, however many hosts have it.
     pub faults: Vec<Fault>,
 }
 
-impl<'a, M, N> Evaluated<'a, M, N> {
+impl<'a, P: Provisioner> Evaluated<'a, P> {
     /// Returns the hosts in order, with their faults and those of the set.
-    pub fn new(mut hosts: Vec<Host<'a, M, N>>, of_set: Vec<Fault>) -> Self {
+    pub(crate) fn new(mut hosts: Vec<Host<'a, P>>, of_set: Vec<Fault>) -> Self {
         hosts.sort_by(|a, b| a.name.cmp(&b.name));
         let mut faults = of_set;
         faults.extend(hosts.iter().flat_map(|it| it.faults.iter().cloned()));
@@ -92,9 +90,9 @@ impl<'a, M, N> Evaluated<'a, M, N> {
     }
 }
 
-impl<M, N> Host<'_, M, N> {
+impl<'a, P: Provisioner> Host<'a, P> {
     /// Returns a removed host.
-    pub fn removed<'a>(seen: &Observed, name: &str, state: HostState<'a, M, N>) -> Host<'a, M, N> {
+    pub(crate) fn removed(seen: &Observed, name: &str, state: HostState<'a, P>) -> Self {
         Host {
             name: name.to_owned(),
             instance: instance_uuid(&seen.uid(), name, ""),
@@ -105,73 +103,58 @@ impl<M, N> Host<'_, M, N> {
             state,
         }
     }
+
+    /// Makes what its machine is deployed with, or adds the faults of that.
+    fn read(&mut self, seen: &Observed, member: &Member<'_>) {
+        match drive(seen, member, &self.instance) {
+            Ok(drive) => self.drive = Some(drive),
+            Err(faults) => self.faults.extend(faults.iter().map(Fault::of)),
+        }
+        // Metal3 reads the network data of the ramdisk by itself.
+        if seen.is_of_ironic() {
+            match member.ramdisk(seen.version()) {
+                Ok(ramdisk) => self.ramdisk = ramdisk,
+                Err(faults) => self.faults.extend(faults.iter().map(Fault::of)),
+            }
+        }
+    }
 }
 
 /// Returns the desired hosts with their inputs, before their machines are looked for. `of_set` are
 /// the faults that each of them has, and `own` returns what the provisioner finds wrong with one.
-pub(crate) fn wanted<'a, M, N>(
+pub(crate) fn wanted<'a, P: Provisioner>(
     seen: &'a Observed,
     of_set: &[Fault],
     own: impl Fn(&str, &BaremetalHost) -> Vec<Fault>,
-) -> Vec<Host<'a, M, N>> {
+) -> Vec<Host<'a, P>> {
     let mut shared = addresses::faults(seen);
-    let host = |(name, expected): (&str, &'a BaremetalHost)| {
+    let Observed { set, namespace, texts, .. } = seen;
+    let host = |(name, expected): (&'a str, &'a BaremetalHost)| {
         let mut host = Host::removed(seen, name, HostState::Unseen);
-        let mut faults = own(name, expected);
-        let drive = drive(seen, name, expected, &host.instance, &mut faults);
-        host.ramdisk = ramdisk(seen, name, expected, &mut faults);
-        faults.extend(shared.remove(name).map(Fault::invalid));
-        faults.extend(of_set.iter().cloned());
-        host.drive = drive.filter(|_| faults.is_empty());
-        Host { desired: Some(expected), faults, ..host }
+        host.desired = Some(expected);
+        host.faults = own(name, expected);
+        if !expected.adopt {
+            host.read(seen, &Member { set: &set.spec, namespace, name, host: expected, texts });
+        }
+        host.faults.extend(shared.remove(name).map(Fault::invalid));
+        host.faults.extend(of_set.iter().cloned());
+        host.drive = host.drive.filter(|_| host.faults.is_empty());
+        host
     };
     seen.wanted().map(host).collect()
 }
 
-/// Returns the config drive of a host, or adds its faults.
 fn drive(
     seen: &Observed,
-    name: &str,
-    host: &BaremetalHost,
+    member: &Member<'_>,
     instance: &str,
-    faults: &mut Vec<Fault>,
-) -> Option<Drive> {
-    if host.adopt {
-        return None;
-    }
-    let set = &seen.set;
-    let found = match member(seen, name, host).drive(instance) {
-        Ok(drive) => {
-            let version = seen.machines.as_ref().map(|it| it.version).ok();
-            let expected = set.spec.config_drive_format;
-            let Some(fault) = version.and_then(|it| drive.form_fault(expected, it)) else {
-                return Some(drive);
-            };
-            let path = format!("spec.{}", fault.path);
-            vec![config_drive::Fault { path, ..fault }]
+) -> Result<Drive, Vec<config_drive::Fault>> {
+    let drive = member.drive(instance)?;
+    let format = seen.set.spec.config_drive_format;
+    match seen.version().and_then(|it| drive.form_fault(format, it)) {
+        None => Ok(drive),
+        Some(fault) => {
+            Err(vec![config_drive::Fault { path: format!("spec.{}", fault.path), ..fault }])
         }
-        Err(found) => found,
-    };
-    faults.extend(found.iter().map(Fault::of));
-    None
-}
-
-/// Returns the network data of a host's ramdisk, or adds its faults. Metal3 reads it by itself.
-fn ramdisk(
-    seen: &Observed,
-    name: &str,
-    host: &BaremetalHost,
-    faults: &mut Vec<Fault>,
-) -> Option<Secret<Value>> {
-    if host.adopt || !seen.is_of_ironic() {
-        return None;
     }
-    let version = seen.machines.as_ref().map(|it| it.version).ok();
-    let found = member(seen, name, host).ramdisk(version);
-    found.map_err(|it| faults.extend(it.iter().map(Fault::of))).ok().flatten()
-}
-
-fn member<'a>(seen: &'a Observed, name: &'a str, host: &'a BaremetalHost) -> Member<'a> {
-    let Observed { set, namespace, texts, .. } = seen;
-    Member { set: &set.spec, namespace, name, host, texts }
 }

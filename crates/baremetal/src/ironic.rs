@@ -5,7 +5,6 @@ pub mod list_nodes;
 mod provisioner;
 mod remediation;
 pub mod requests;
-mod status;
 
 /// Ironic as the provisioner of a set.
 pub(crate) struct Nodes;

@@ -11,7 +11,7 @@ pub mod condition_catalog;
 pub mod controller;
 pub mod decide;
 pub mod finalizers;
-pub mod hosts;
+mod hosts;
 pub mod ironic;
 pub mod metal3;
 pub mod observe;

@@ -9,12 +9,9 @@ pub mod bare_metal_host;
 mod hosts;
 pub mod image;
 pub mod list_hosts;
-mod next;
 pub mod owned_machines;
 mod provisioner;
-mod remediation;
 pub mod selection;
-mod status;
 pub mod writes;
 
 pub use bare_metal_host::Seen;

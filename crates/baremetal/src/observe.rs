@@ -156,6 +156,11 @@ impl Observed {
         self.set.spec.effective_provisioner() == Provisioner::Ironic
     }
 
+    /// Returns the version of Ironic's API, if it answers.
+    pub fn version(&self) -> Option<ApiVersion> {
+        self.machines.as_ref().map(|it| it.version).ok()
+    }
+
     /// Returns whether the provisioner was read, so that its machines are known.
     pub fn sees_machines(&self) -> bool {
         if self.is_of_ironic() { self.machines.is_ok() } else { self.metal3.machines.is_some() }

@@ -8,33 +8,30 @@ use api::conditions::{ConditionDraft, Severity};
 use jiff::Timestamp;
 use operator_core::plan::Step;
 
-use crate::hosts::{Evaluated, Host};
+use crate::hosts::{Evaluated, Host, Reason};
 use crate::observe::Observed;
 
-/// All hosts of a set, evaluated for a provisioner.
-pub(crate) type EvaluatedOf<'a, P> =
-    Evaluated<'a, <P as Provisioner>::Machine, <P as Provisioner>::Next>;
-/// A host of a set, evaluated for a provisioner.
-pub(crate) type HostOf<'a, P> = Host<'a, <P as Provisioner>::Machine, <P as Provisioner>::Next>;
-
 /// Who provisions the machines of a set.
-pub(crate) trait Provisioner {
+pub(crate) trait Provisioner: Sized {
     /// A machine, as observed.
     type Machine: 'static;
     /// The next step for a machine.
     type Next;
 
     /// Returns all hosts with their machines and the next step for each.
-    fn evaluate(seen: &Observed, now: Timestamp) -> EvaluatedOf<'_, Self>;
+    fn evaluate(seen: &Observed, now: Timestamp) -> Evaluated<'_, Self>;
 
     /// Returns whether all machines are given back, or no longer can be.
-    fn is_over(seen: &Observed, hosts: &[HostOf<'_, Self>]) -> bool;
+    fn is_over(seen: &Observed, hosts: &[Host<'_, Self>]) -> bool;
 
-    /// Returns the writes to other objects than the set.
-    fn writes(seen: &Observed, hosts: &[HostOf<'_, Self>]) -> Vec<Step>;
+    /// Returns the writes to other objects than the set. Without any, machines advance by requests,
+    /// which were sent before.
+    fn writes(_seen: &Observed, _hosts: &[Host<'_, Self>]) -> Vec<Step> {
+        Vec::new()
+    }
 
     /// Returns the requeue interval.
-    fn pace(seen: &Observed, hosts: &[HostOf<'_, Self>], now: Timestamp) -> Duration;
+    fn pace(seen: &Observed, hosts: &[Host<'_, Self>], now: Timestamp) -> Duration;
 
     /// Returns the condition on the provisioner itself.
     fn server(seen: &Observed) -> ConditionDraft;
@@ -50,16 +47,16 @@ pub(crate) trait Provisioner {
     /// the provisioner's text; `None` if nothing does.
     fn matter(
         seen: &Observed,
-        host: &HostOf<'_, Self>,
+        host: &Host<'_, Self>,
         at: (&Self::Machine, &Self::Next),
         words: usize,
-    ) -> Option<(Severity, &'static str, String)>;
+    ) -> Option<(Severity, Reason)>;
 
     /// Returns the status entry of a host with that machine, made from its `blank` one. Without a
     /// next step, the machine waits.
     fn entry(
         seen: &Observed,
-        host: &HostOf<'_, Self>,
+        host: &Host<'_, Self>,
         at: (&Self::Machine, Option<&Self::Next>),
         blank: HostStatus,
         words: usize,

@@ -11,9 +11,9 @@ use operator_core::keyed::{Inputs, Renewal};
 use operator_core::plan::{Step as Write, Target};
 use operator_core::rejected_write::{self, RejectedWrite};
 
-use crate::hosts::{Fault, HostState};
+use crate::hosts::{Evaluated, Fault, Host, HostState};
 use crate::observe::{Observed, Unseen};
-use crate::provisioner::{EvaluatedOf, HostOf, Provisioner};
+use crate::provisioner::Provisioner;
 use crate::remediation::{anew, in_use};
 
 /// Length limit of a message about one machine, in bytes.
@@ -54,13 +54,13 @@ pub(crate) const POWERING_ON: &str = "powering on";
 /// Returns the status step, if the status changes.
 pub(crate) fn step<P: Provisioner>(
     seen: &Observed,
-    evaluated: &EvaluatedOf<'_, P>,
+    evaluated: &Evaluated<'_, P>,
     rejected: Option<&RejectedWrite>,
     now: Timestamp,
 ) -> Option<Write> {
     let all = &evaluated.hosts;
     let matters = |words: usize| -> Vec<Matter<'_>> {
-        all.iter().filter_map(|it| matter::<P>(seen, it, words)).collect()
+        all.iter().filter_map(|it| matter(seen, it, words)).collect()
     };
     let most = OF_ONE.1 - OURS;
     let whole_words = matters(most);
@@ -69,7 +69,7 @@ pub(crate) fn step<P: Provisioner>(
     let matters = if words == most { whole_words } else { matters(words) };
     let (provisioned, up_to_date) = if seen.sees_machines() {
         let n_wanted = all.iter().filter(|it| it.desired.is_some()).count();
-        let done = |it: &'_ HostOf<'_, P>| is_current::<P>(it).map(|is| (it.name.clone(), is));
+        let done = |it: &'_ Host<'_, P>| is_current(it).map(|is| (it.name.clone(), is));
         let done: Vec<(String, bool)> = all.iter().filter_map(done).collect();
         let old: Vec<&str> = done.iter().filter(|it| !it.1).map(|it| it.0.as_str()).collect();
         (provisioned(seen, (done.len(), n_wanted), &matters), up_to_date(seen, &old))
@@ -77,14 +77,14 @@ pub(crate) fn step<P: Provisioner>(
         (unknown(PROVISIONED), unknown(UP_TO_DATE))
     };
     let drafts = vec![input(seen, &evaluated.faults), P::server(seen), provisioned];
-    let hosts = entries::<P>(seen, all, &matters, words);
-    let drive = |it: &HostOf<'_, P>| Some((it.name.clone(), it.drive.as_ref()?.digest(&seen.keys)));
+    let hosts = entries(seen, all, &matters, words);
+    let drive = |it: &Host<'_, P>| Some((it.name.clone(), it.drive.as_ref()?.digest(&seen.keys)));
     let drives = all.iter().filter_map(drive).collect();
     whole(seen, drafts, up_to_date, (hosts, &drives), rejected, now)
 }
 
 /// Returns whether a host that needs no further step has the present config drive.
-fn is_current<P: Provisioner>(host: &HostOf<'_, P>) -> Option<bool> {
+fn is_current<P: Provisioner>(host: &Host<'_, P>) -> Option<bool> {
     let HostState::At(_, next) = &host.state else { return None };
     P::is_current(next)
 }
@@ -93,22 +93,22 @@ fn is_current<P: Provisioner>(host: &HostOf<'_, P>) -> Option<bool> {
 /// `None` if nothing does.
 fn matter<'a, P: Provisioner>(
     seen: &Observed,
-    host: &'a HostOf<'_, P>,
+    host: &'a Host<'_, P>,
     words: usize,
 ) -> Option<Matter<'a>> {
-    let (severity, reason, message) = match &host.state {
+    let (severity, (reason, message)) = match &host.state {
         HostState::Kept(machine) if host.desired.is_none() => {
-            (Severity::Warning, "HostInUse", in_use(&host.name, &P::title(machine)))
+            (Severity::Warning, ("HostInUse", in_use(&host.name, &P::title(machine))))
         }
         HostState::Unseen | HostState::Kept(_) | HostState::Without(None) | HostState::Released => {
             return None;
         }
         HostState::Faulty(_) => {
             let texts: Vec<&str> = host.faults.iter().map(|it| it.text.as_str()).collect();
-            (Severity::Error, "InputMissing", status_of(&texts, "; "))
+            (Severity::Error, ("InputMissing", status_of(&texts, "; ")))
         }
-        HostState::Without(Some((reason, text))) => (Severity::Warning, *reason, text.clone()),
-        HostState::Lost((reason, text)) => (Severity::Error, *reason, text.clone()),
+        HostState::Without(Some(reason)) => (Severity::Warning, reason.clone()),
+        HostState::Lost(reason) => (Severity::Error, reason.clone()),
         HostState::At(machine, next) => P::matter(seen, host, (machine, next), words)?,
     };
     Some(Matter { host: &host.name, severity, reason, message })
@@ -117,7 +117,7 @@ fn matter<'a, P: Provisioner>(
 /// Returns the status entries of the hosts. Entries that cannot be updated now are kept.
 fn entries<P: Provisioner>(
     seen: &Observed,
-    hosts: &[HostOf<'_, P>],
+    hosts: &[Host<'_, P>],
     matters: &[Matter<'_>],
     words: usize,
 ) -> BTreeMap<String, HostStatus> {
@@ -125,8 +125,8 @@ fn entries<P: Provisioner>(
         return seen.set.status.iter().flat_map(|it| it.baremetal_hosts.clone()).collect();
     }
     let worries = worries(matters);
-    let entry = |host: &HostOf<'_, P>| {
-        let mut entry = entry::<P>(seen, host, words)?;
+    let entry = |host: &Host<'_, P>| {
+        let mut entry = entry(seen, host, words)?;
         if !matches!(host.state, HostState::Unseen) {
             let worry = worries.get(host.name.as_str());
             entry.error = worry.map(|it| it.text.clone());
@@ -141,11 +141,7 @@ fn entries<P: Provisioner>(
 }
 
 /// Returns a host's entry without its error; `None` for a removed host whose machine is given back.
-fn entry<P: Provisioner>(
-    seen: &Observed,
-    host: &HostOf<'_, P>,
-    words: usize,
-) -> Option<HostStatus> {
+fn entry<P: Provisioner>(seen: &Observed, host: &Host<'_, P>, words: usize) -> Option<HostStatus> {
     let reported = seen.set.told(&host.name);
     let blank = || {
         // Metal3 tells installations apart by their start.

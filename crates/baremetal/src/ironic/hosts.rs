@@ -13,17 +13,18 @@ use jiff::Timestamp;
 use operator_core::keyed::Digest;
 use serde_json::Value;
 
+use super::Nodes;
+use super::remediation::{gone, remedy};
 use crate::hosts::{self, Evaluated, wanted};
-use crate::ironic::remediation::{gone, remedy};
 use crate::observe::{Machines, Observed};
 
 /// A host whose machine is Ironic's.
-pub type Host<'a> = hosts::Host<'a, Node, Next>;
+pub(super) type Host<'a> = hosts::Host<'a, Nodes>;
 /// The state of such a host.
-pub type HostState<'a> = hosts::HostState<'a, Node, Next>;
+pub(super) type HostState<'a> = hosts::HostState<'a, Nodes>;
 
 /// Evaluates all hosts.
-pub fn evaluate(seen: &Observed, now: Timestamp) -> Evaluated<'_, Node, Next> {
+pub(super) fn evaluate(seen: &Observed, now: Timestamp) -> Evaluated<'_, Nodes> {
     let mut hosts = wanted(seen, &[], |_, _| Vec::new());
     hosts.extend(leaving(seen));
     if let (Ok(machines), Some(ironic)) = (&seen.machines, &seen.set.spec.ironic) {

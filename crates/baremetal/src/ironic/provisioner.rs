@@ -1,21 +1,23 @@
-//! Ironic as the provisioner of a set: when its machines are looked at again, and what the shared
-//! flow asks of it.
+//! Ironic as the provisioner of a set: when its machines are looked at again, and what the status
+//! tells of them.
 
 use std::time::Duration;
 
-use api::baremetal::HostStatus;
-use api::conditions::{ConditionDraft, Severity};
-use ironic::{Next, Node, Step};
+use api::baremetal::{Failure, HostStatus};
+use api::conditions::{ConditionDraft, Severity, truncated};
+use ironic::{Cause, DeployRecord, Error, Next, Node, State, Step, Verb, deployment};
 use jiff::Timestamp;
-use operator_core::plan;
 
-use crate::backoff::{AGAIN, SELDOM};
+use super::Nodes;
+use super::hosts::{Host, HostState, evaluate};
+use super::remediation::next_step;
+use crate::backoff::{AGAIN, Refused, SELDOM};
 use crate::decide::BEHIND_OTHERS;
-use crate::hosts::Evaluated;
-use crate::ironic::hosts::{Host, HostState, evaluate};
-use crate::ironic::{Nodes, status};
+use crate::hosts::{Evaluated, Reason};
 use crate::observe::{Observed, Unseen};
 use crate::provisioner::Provisioner;
+use crate::remediation::retained;
+use crate::status::{POWERING_ON, SERVER_READY};
 
 /// Requeue interval after a request that Ironic completes before it answers.
 const AT_ONCE: Duration = Duration::from_secs(1);
@@ -28,7 +30,7 @@ impl Provisioner for Nodes {
     type Machine = Node;
     type Next = Next;
 
-    fn evaluate(seen: &Observed, now: Timestamp) -> Evaluated<'_, Node, Next> {
+    fn evaluate(seen: &Observed, now: Timestamp) -> Evaluated<'_, Self> {
         evaluate(seen, now)
     }
 
@@ -41,11 +43,6 @@ impl Provisioner for Nodes {
         is_done || seen.is_abandoned
     }
 
-    // Its machines advance by requests, which were sent before.
-    fn writes(_: &Observed, _: &[Host<'_>]) -> Vec<plan::Step> {
-        Vec::new()
-    }
-
     // Ironic sends no events, so machines are polled, rarely if no change is expected.
     fn pace(seen: &Observed, hosts: &[Host<'_>], now: Timestamp) -> Duration {
         match &seen.machines {
@@ -54,31 +51,46 @@ impl Provisioner for Nodes {
             Err(Unseen::Error(error)) => return if error.heals() { AGAIN } else { SELDOM },
             Ok(_) => {}
         }
-        let of_host = |host: &Host<'_>| match &host.state {
-            HostState::At(_, Next::Do(_)) if !seen.is_held() => AT_ONCE,
-            HostState::At(node, Next::Do(step)) => {
-                match seen.refused.get(&node.uuid).and_then(|it| it.left(now)) {
-                    Some(left) => left.max(AT_ONCE),
-                    None => match step {
-                        Step::Reserve(_) | Step::Record(_) | Step::Unreserve(_) => AT_ONCE,
-                        Step::Tell(_) | Step::Deploy | Step::PowerOn => SOON,
-                    },
-                }
+        let of_host = |host: &Host<'_>| {
+            let HostState::At(node, next) = &host.state else { return SELDOM };
+            let left = || seen.refused.get(&node.uuid).and_then(|it| it.left(now));
+            match next {
+                Next::Do(_) if !seen.is_held() => AT_ONCE,
+                Next::Do(step) => match (left(), step) {
+                    (Some(left), _) => left.max(AT_ONCE),
+                    (None, Step::Reserve(_) | Step::Record(_) | Step::Unreserve(_)) => AT_ONCE,
+                    (None, Step::Tell(_) | Step::Deploy | Step::PowerOn) => SOON,
+                },
+                Next::Wait { seconds, .. } => Duration::from_secs((*seconds).into()),
+                Next::Stop(_) | Next::Done { .. } => SELDOM,
             }
-            HostState::At(_, Next::Wait { seconds, .. }) => Duration::from_secs((*seconds).into()),
-            HostState::Unseen
-            | HostState::Faulty(_)
-            | HostState::Without(_)
-            | HostState::Lost(..)
-            | HostState::Kept(_)
-            | HostState::At(_, Next::Stop(_) | Next::Done { .. })
-            | HostState::Released => SELDOM,
         };
         hosts.iter().map(of_host).min().unwrap_or(SELDOM)
     }
 
     fn server(seen: &Observed) -> ConditionDraft {
-        status::server(seen)
+        let endpoint =
+            seen.set.spec.ironic.as_ref().map(|it| it.endpoint.as_str()).unwrap_or_default();
+        match &seen.machines {
+            Ok(_) => ConditionDraft::good(
+                SERVER_READY,
+                "Answering",
+                format!("Ironic answers at {endpoint}."),
+            ),
+            Err(Unseen::NotAsked | Unseen::NotYet | Unseen::NoSecret { .. }) => {
+                let text =
+                    "Ironic is not asked before the Secret is there that InputReady tells of.";
+                ConditionDraft::unknown(SERVER_READY, "InputMissing", text)
+            }
+            Err(Unseen::Error(error)) => {
+                let text = format!("{error}, at {endpoint}: {}.", next_step(error));
+                if error.heals() {
+                    ConditionDraft::warning(SERVER_READY, error.reason(), text)
+                } else {
+                    ConditionDraft::error(SERVER_READY, error.reason(), text)
+                }
+            }
+        }
     }
 
     fn title(machine: &Node) -> String {
@@ -92,19 +104,147 @@ impl Provisioner for Nodes {
     fn matter(
         seen: &Observed,
         host: &Host<'_>,
-        at: (&Node, &Next),
+        (node, next): (&Node, &Next),
         words: usize,
-    ) -> Option<(Severity, &'static str, String)> {
-        status::matter(seen, host, at, words)
+    ) -> Option<(Severity, Reason)> {
+        let refused = seen.refused.get(&node.uuid).filter(|_| matches!(next, Next::Do(_)));
+        if let Some(Refused { error, .. }) = refused {
+            let text = format!("machine {}: {error}; {}", node.title(), next_step(error));
+            return Some((severity_of(error), (error.reason(), text)));
+        }
+        let reported = seen.set.told(&host.name);
+        let message = |it: &Cause| it.message(&explained(node, reported, words));
+        match next {
+            Next::Done { .. } => None,
+            Next::Do(Step::Unreserve(_)) if node.provision_state.has_system() => {
+                let text = retained(seen, &host.name, node.title());
+                Some((Severity::Warning, ("MachineRetained", text)))
+            }
+            Next::Do(step) => Some((Severity::Info, (Cause::Working.reason(), doing(node, step)))),
+            Next::Wait { cause, .. } => {
+                let is_fine = matches!(cause, Cause::Working | Cause::Locked);
+                let severity = if is_fine { Severity::Info } else { Severity::Warning };
+                Some((severity, (cause.reason(), message(cause))))
+            }
+            Next::Stop(cause) => Some((Severity::Error, (cause.reason(), message(cause)))),
+        }
     }
 
     fn entry(
         seen: &Observed,
         host: &Host<'_>,
-        at: (&Node, Option<&Next>),
+        (node, next): (&Node, Option<&Next>),
         blank: HostStatus,
         words: usize,
     ) -> HostStatus {
-        status::entry(seen, host, at, blank, words)
+        let reported = seen.set.told(&host.name);
+        let state = node.provision_state.word();
+        if !node.is_of(&host.instance) && host.desired.is_none() {
+            // Undeployed while the network of its ramdisk is still to be removed, or undeploying
+            // failed.
+            let instance = blank.instance.clone();
+            return HostStatus { instance, ..at(node, state, reported, blank, words) };
+        }
+        if !node.is_of(&host.instance) {
+            // Chosen but not reserved yet; another host may have taken it.
+            return blank;
+        }
+        let is_done = matches!(next, Some(Next::Done { .. }));
+        let is_off = node.provision_state == State::Active && host.desired.is_some() && !is_done;
+        let state = if is_off && next.is_some() { POWERING_ON } else { state };
+        // Nobody knows it of a host with faults.
+        let is_known = host.drive.is_some() || host.desired.is_some_and(|it| it.adopt);
+        let is_current = next.and_then(Self::is_current).filter(|_| is_known);
+        HostStatus { is_current, ..at(node, state, reported, blank, words) }
+    }
+}
+
+fn doing(node: &Node, step: &Step) -> String {
+    let name = node.title();
+    match step {
+        Step::Reserve(_) => format!("machine {name} is reserved"),
+        Step::Record(_) | Step::Deploy => format!("machine {name} is about to be deployed"),
+        Step::Tell(verb) => {
+            let end = match verb {
+                Verb::Manage => "managed",
+                Verb::Provide => "made available",
+                Verb::Active => "deployed",
+                Verb::Adopt => "adopted",
+                Verb::Deleted => "undeployed",
+            };
+            format!("machine {name} is about to be {end}")
+        }
+        Step::PowerOn => format!("machine {name} is powered on"),
+        Step::Unreserve(_) => format!("machine {name} is given up"),
+    }
+}
+
+/// Returns the severity of an error. Errors that only require waiting are informational.
+fn severity_of(error: &Error) -> Severity {
+    match error {
+        Error::Conflict(_) | Error::Busy(_) | Error::NotFound => Severity::Info,
+        Error::Unreachable(_) | Error::Broken(..) => Severity::Warning,
+        Error::NotUrl
+        | Error::Untrusted(_)
+        | Error::NotIronic
+        | Error::TooLarge(_)
+        | Error::Version { .. }
+        | Error::Unauthorized
+        | Error::Forbidden(_)
+        | Error::Credentials(_)
+        | Error::Refused(_) => Severity::Error,
+    }
+}
+
+/// Returns the node with at most `words` bytes of Ironic's errors, including a recorded failure
+/// that Ironic has cleared since.
+fn explained(node: &Node, reported: Option<&HostStatus>, words: usize) -> Node {
+    let said = failure(node, reported, words).map(|it| it.said);
+    let last_error = said.or_else(|| node.last_error.as_ref().map(|it| truncated(it, words)));
+    let maintenance_reason = node.maintenance_reason.as_ref().map(|it| truncated(it, words));
+    Node { last_error, maintenance_reason, ..node.clone() }
+}
+
+/// Returns Ironic's error in the machine's present state; `reported` is the previous status entry.
+/// Errors of deployed machines are skipped, because errors about their power change without a state
+/// change.
+fn failure(node: &Node, reported: Option<&HostStatus>, words: usize) -> Option<Failure> {
+    let since =
+        node.provision_updated_at.as_ref().filter(|_| node.provision_state != State::Active)?;
+    let said = node.last_error.as_deref().map(str::trim).filter(|it| !it.is_empty());
+    let before = || {
+        let reported = reported.filter(|it| it.bmh_ref == node.uuid)?.failure.as_ref();
+        reported.filter(|it| it.since == *since).map(|it| it.said.clone())
+    };
+    let said = said.map(str::to_owned).or_else(before)?;
+    Some(Failure { said: truncated(&said, words), since: since.clone() })
+}
+
+/// Returns the entry of a host with that machine; `reported` is the previous entry.
+fn at(
+    node: &Node,
+    state: &str,
+    reported: Option<&HostStatus>,
+    blank: HostStatus,
+    words: usize,
+) -> HostStatus {
+    let reported = reported.filter(|it| it.bmh_ref == node.uuid);
+    let has_system = node.provision_state.has_system();
+    // A machine that is being undeployed keeps running if that fails.
+    let may_have = !node.provision_state.is_undeployed() || node.provision_state == State::Deleting;
+    let ledger = DeployRecord::of(node);
+    // Removing the record from a running machine does not mean that it was deployed again.
+    let kept =
+        reported.filter(|_| has_system && ledger.is_none()).and_then(|it| it.instance.clone());
+    let is_deployed = node.provision_state == State::Active;
+    let drive = ledger.filter(|it| is_deployed && !it.is_of_adopted());
+    HostStatus {
+        bmh_ref: node.uuid.clone(),
+        provisioning_state: state.to_owned(),
+        instance: kept.or_else(|| deployment(node)),
+        config_drive_hash: drive.map(|it| it.drive),
+        installed: has_system || (may_have && reported.is_some_and(|it| it.installed)),
+        failure: failure(node, reported, words),
+        ..blank
     }
 }

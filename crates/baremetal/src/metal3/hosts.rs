@@ -6,28 +6,51 @@ use api::baremetal::BaremetalHost;
 use api::metal3::{BareMetalHost, Image};
 use kube::ResourceExt;
 
+use super::BareMetalHosts;
 use super::bare_metal_host::{
     DRIVE, LONGEST_NAME, has_image, host_of, is_detached, is_paused, state, title,
 };
 use super::image::{NoImage, image};
-use super::next::Next;
 use super::owned_machines::{PROVISIONED, is_retained, lost, owned, twice, unseen};
-use super::remediation::taken_secret;
 use super::selection::{SelectionTerms, select};
 use super::writes;
 use crate::hosts::{self, Evaluated, Fault, wanted};
 use crate::observe::Observed;
 
 /// A host whose machine is Metal3's.
-pub(super) type Host<'a> = hosts::Host<'a, BareMetalHost, Next>;
+pub(super) type Host<'a> = hosts::Host<'a, BareMetalHosts>;
 /// The state of such a host.
-pub(super) type HostState<'a> = hosts::HostState<'a, BareMetalHost, Next>;
+pub(super) type HostState<'a> = hosts::HostState<'a, BareMetalHosts>;
+
+/// The next step for a machine.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Next {
+    /// Write its Secrets.
+    Secrets,
+    /// Reserve it, or update it before it is provisioned.
+    Reserve(Image),
+    /// Remove image, data and power.
+    TakeBack,
+    /// Release it from the set.
+    Free,
+    /// Wait for Metal3.
+    Wait,
+    /// It is provisioned, and not powered on.
+    Off,
+    /// It is provisioned.
+    Done {
+        /// Whether it has the present config drive.
+        is_current: bool,
+    },
+    /// A user must act: reason in CamelCase, then cause and next step.
+    Stop(&'static str, String),
+}
 
 /// States in which a host's data is on a machine's disk, or is about to be written or erased.
 pub(super) const BUSY: [&str; 3] = ["provisioning", PROVISIONED, "deprovisioning"];
 
 /// Evaluates all hosts.
-pub(super) fn evaluate(seen: &Observed) -> Evaluated<'_, BareMetalHost, Next> {
+pub(super) fn evaluate(seen: &Observed) -> Evaluated<'_, BareMetalHosts> {
     let image = image(&seen.set.spec, seen.metal3.server.as_deref());
     let of_set = set_faults(seen);
     let mut hosts = wanted(seen, &of_set, |name, host| host_faults(seen, name, host));
@@ -70,7 +93,13 @@ fn host_faults(seen: &Observed, name: &str, host: &BaremetalHost) -> Vec<Fault> 
     let taken = writes::names(&seen.set, name).into_iter();
     let taken = taken.filter(|it| seen.metal3.taken.contains(it)).take(1);
     let namespace = &seen.set.spec.template.bmh_namespace;
-    let mut faults: Vec<Fault> = taken.map(|it| taken_secret(namespace, &it)).collect();
+    let of_secret = |name: String| {
+        Fault::invalid(format!(
+            "metadata.name: Secret {namespace}/{name} is another's, maybe another set's of the same \
+             name; call set or host differently, or delete the Secret"
+        ))
+    };
+    let mut faults: Vec<Fault> = taken.map(of_secret).collect();
     if host.vendor_data.is_some() {
         faults.push(Fault::invalid(no_vendor_data(&format!(
             "spec.baremetalHosts[{name}].vendorData"

@@ -13,8 +13,7 @@ use operator_core::plan::{Kind, Step, Target};
 use serde_json::{Value, json};
 
 use super::bare_metal_host::{DRIVE, Made, NAME, NAMESPACE, UID, host_label};
-use super::hosts::{Host, HostState};
-use super::next::Next;
+use super::hosts::{Host, HostState, Next};
 use super::owned_machines::is_retained;
 use crate::observe::Observed;
 
@@ -32,20 +31,15 @@ const PARTS: [(&str, &str, &str); 3] = [
 /// The writes are independent of each other: dependent ones are made in a later pass.
 pub(super) fn steps(seen: &Observed, hosts: &[Host<'_>]) -> Vec<Step> {
     let of_host = |host: &Host<'_>| -> Vec<Step> {
-        match &host.state {
-            HostState::At(machine, Next::Secrets) => secrets(seen, host, machine),
-            HostState::At(machine, Next::Reserve(image)) => {
+        let HostState::At(machine, next) = &host.state else { return Vec::new() };
+        match next {
+            Next::Secrets => secrets(seen, host, machine),
+            Next::Reserve(image) => {
                 host.drive.iter().map(|it| reserve(seen, host, machine, image, it)).collect()
             }
-            HostState::At(machine, Next::TakeBack) => vec![take_back(seen, host, machine)],
-            HostState::At(machine, Next::Free) => vec![free(seen, machine)],
-            HostState::Unseen
-            | HostState::Faulty(_)
-            | HostState::Without(_)
-            | HostState::Lost(..)
-            | HostState::At(..)
-            | HostState::Kept(_)
-            | HostState::Released => Vec::new(),
+            Next::TakeBack => vec![take_back(seen, host, machine)],
+            Next::Free => vec![free(seen, machine)],
+            Next::Wait | Next::Off | Next::Done { .. } | Next::Stop(..) => Vec::new(),
         }
     };
     let mut steps: Vec<Step> = hosts.iter().flat_map(of_host).collect();
