@@ -69,9 +69,8 @@ pub(crate) fn step<P: Provisioner>(
     let matters = if words == most { whole_words } else { matters(words) };
     let (provisioned, up_to_date) = if seen.sees_machines() {
         let n_wanted = all.iter().filter(|it| it.desired.is_some()).count();
-        let done = |it: &'_ Host<'_, P>| is_current(it).map(|is| (it.name.clone(), is));
-        let done: Vec<(String, bool)> = all.iter().filter_map(done).collect();
-        let old: Vec<&str> = done.iter().filter(|it| !it.1).map(|it| it.0.as_str()).collect();
+        let done: Vec<(&str, bool)> = all.iter().filter_map(is_current).collect();
+        let old: Vec<&str> = done.iter().filter(|it| !it.1).map(|it| it.0).collect();
         (provisioned(seen, (done.len(), n_wanted), &matters), up_to_date(seen, &old))
     } else {
         (unknown(PROVISIONED), unknown(UP_TO_DATE))
@@ -83,10 +82,10 @@ pub(crate) fn step<P: Provisioner>(
     whole(seen, drafts, up_to_date, (hosts, &drives), rejected, now)
 }
 
-/// Returns whether a host that needs no further step has the present config drive.
-fn is_current<P: Provisioner>(host: &Host<'_, P>) -> Option<bool> {
+/// Returns a host that needs no further step, and whether it has the present config drive.
+fn is_current<'a, P: Provisioner>(host: &'a Host<'_, P>) -> Option<(&'a str, bool)> {
     let HostState::At(_, next) = &host.state else { return None };
-    P::is_current(next)
+    Some((&host.name, P::is_current(next)?))
 }
 
 /// Returns what keeps a host from being ready, with at most `words` bytes of the provisioner's text;
@@ -124,13 +123,15 @@ fn entries<P: Provisioner>(
     if seen.lacks_metal3() {
         return seen.set.status.iter().flat_map(|it| it.baremetal_hosts.clone()).collect();
     }
-    let worries = worries(matters);
+    let limit = of_one(matters);
+    let worries: BTreeMap<&str, &Matter<'_>> =
+        matters.iter().filter(|it| it.worries()).map(|it| (it.host, it)).collect();
     let entry = |host: &Host<'_, P>| {
         let mut entry = entry(seen, host, words)?;
         if !matches!(host.state, HostState::Unseen) {
             let worry = worries.get(host.name.as_str());
-            entry.error = worry.map(|it| it.text.clone());
-            entry.needs_human = worry.is_some_and(|it| it.needs_human);
+            entry.error = worry.map(|it| truncated(&it.message, limit));
+            entry.needs_human = worry.is_some_and(|it| it.severity == Severity::Error);
         }
         let is_kept = matches!(host.state, HostState::Kept(_))
             || (seen.is_of_ironic() && seen.is_taken_out_by_hand(&host.name));
@@ -320,22 +321,6 @@ fn up_to_date(seen: &Observed, old: &[&str]) -> ConditionDraft {
         anew(seen, "a host")
     );
     ConditionDraft::waiting(UP_TO_DATE, "ConfigDriveChanged", text)
-}
-
-/// A problem of a host that a user should see, shortened.
-struct Worry {
-    text: String,
-    needs_human: bool,
-}
-
-/// Returns the problems that a user should see, by host, within the limit for all together.
-fn worries<'a>(matters: &[Matter<'a>]) -> BTreeMap<&'a str, Worry> {
-    let limit = of_one(matters);
-    let worry = |it: &Matter<'_>| Worry {
-        text: truncated(&it.message, limit),
-        needs_human: it.severity == Severity::Error,
-    };
-    matters.iter().filter(|it| it.worries()).map(|it| (it.host, worry(it))).collect()
 }
 
 /// Returns the size limit of each host's problem, in bytes.

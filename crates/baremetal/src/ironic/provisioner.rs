@@ -72,11 +72,10 @@ impl Provisioner for Nodes {
         let endpoint =
             seen.set.spec.ironic.as_ref().map(|it| it.endpoint.as_str()).unwrap_or_default();
         match &seen.machines {
-            Ok(_) => ConditionDraft::good(
-                SERVER_READY,
-                "Answering",
-                format!("Ironic answers at {endpoint}."),
-            ),
+            Ok(_) => {
+                let text = format!("Ironic answers at {endpoint}.");
+                ConditionDraft::good(SERVER_READY, "Answering", text)
+            }
             Err(Unseen::NotAsked | Unseen::NotYet | Unseen::NoSecret { .. }) => {
                 let text =
                     "Ironic is not asked before the Secret is there that InputReady tells of.";
@@ -137,25 +136,38 @@ impl Provisioner for Nodes {
         blank: HostStatus,
         words: usize,
     ) -> HostStatus {
-        let reported = seen.set.told(&host.name);
-        let state = node.provision_state.word();
-        if !node.is_of(&host.instance) && host.desired.is_none() {
-            // Undeployed while the network of its ramdisk is still to be removed, or undeploying
-            // failed.
-            let instance = blank.instance.clone();
-            return HostStatus { instance, ..at(node, state, reported, blank, words) };
-        }
-        if !node.is_of(&host.instance) {
-            // Chosen but not reserved yet; another host may have taken it.
+        // Chosen but not reserved yet; another host may have taken it.
+        let is_its = node.is_of(&host.instance);
+        if !is_its && host.desired.is_some() {
             return blank;
         }
-        let is_done = matches!(next, Some(Next::Done { .. }));
-        let is_off = node.provision_state == State::Active && host.desired.is_some() && !is_done;
-        let state = if is_off && next.is_some() { POWERING_ON } else { state };
+        let reported = seen.set.told(&host.name).filter(|it| it.bmh_ref == node.uuid);
+        let (state, ledger) = (&node.provision_state, DeployRecord::of(node));
+        let (has_system, is_deployed) = (state.has_system(), *state == State::Active);
+        // A machine that is being undeployed keeps running if that fails.
+        let may_have = !state.is_undeployed() || *state == State::Deleting;
+        let is_current = next.and_then(Self::is_current);
+        let is_off =
+            is_deployed && host.desired.is_some() && next.is_some() && is_current.is_none();
         // Nobody knows it of a host with faults.
         let is_known = host.drive.is_some() || host.desired.is_some_and(|it| it.adopt);
-        let is_current = next.and_then(Self::is_current).filter(|_| is_known);
-        HostStatus { is_current, ..at(node, state, reported, blank, words) }
+        // Removing the record from a running machine does not mean that it was deployed again.
+        let kept = reported.filter(|_| has_system && ledger.is_none());
+        let kept = kept.and_then(|it| it.instance.clone());
+        // Undeployed while the network of its ramdisk is still to be removed, or undeploying
+        // failed.
+        let former = blank.instance.clone().filter(|_| !is_its);
+        let drive = ledger.filter(|it| is_deployed && !it.is_of_adopted());
+        HostStatus {
+            bmh_ref: node.uuid.clone(),
+            provisioning_state: if is_off { POWERING_ON } else { state.word() }.to_owned(),
+            instance: former.or(kept).or_else(|| deployment(node)),
+            config_drive_hash: drive.map(|it| it.drive),
+            installed: has_system || (may_have && reported.is_some_and(|it| it.installed)),
+            is_current: is_current.filter(|_| is_known),
+            failure: failure(node, reported, words),
+            ..blank
+        }
     }
 }
 
@@ -218,33 +230,4 @@ fn failure(node: &Node, reported: Option<&HostStatus>, words: usize) -> Option<F
     };
     let said = said.map(str::to_owned).or_else(before)?;
     Some(Failure { said: truncated(&said, words), since: since.clone() })
-}
-
-/// Returns the entry of a host with that machine; `reported` is the previous entry.
-fn at(
-    node: &Node,
-    state: &str,
-    reported: Option<&HostStatus>,
-    blank: HostStatus,
-    words: usize,
-) -> HostStatus {
-    let reported = reported.filter(|it| it.bmh_ref == node.uuid);
-    let has_system = node.provision_state.has_system();
-    // A machine that is being undeployed keeps running if that fails.
-    let may_have = !node.provision_state.is_undeployed() || node.provision_state == State::Deleting;
-    let ledger = DeployRecord::of(node);
-    // Removing the record from a running machine does not mean that it was deployed again.
-    let kept =
-        reported.filter(|_| has_system && ledger.is_none()).and_then(|it| it.instance.clone());
-    let is_deployed = node.provision_state == State::Active;
-    let drive = ledger.filter(|it| is_deployed && !it.is_of_adopted());
-    HostStatus {
-        bmh_ref: node.uuid.clone(),
-        provisioning_state: state.to_owned(),
-        instance: kept.or_else(|| deployment(node)),
-        config_drive_hash: drive.map(|it| it.drive),
-        installed: has_system || (may_have && reported.is_some_and(|it| it.installed)),
-        failure: failure(node, reported, words),
-        ..blank
-    }
 }

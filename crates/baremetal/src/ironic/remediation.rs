@@ -31,18 +31,13 @@ pub(crate) fn gone(seen: &Observed, host: &Host<'_>, uuid: &str, node: Option<&N
     let name = &host.name;
     let what = match node {
         None => format!("Ironic does not know its machine {uuid} any more"),
-        Some(node) => match &node.instance_uuid {
-            None => format!(
-                "its machine {} is {} and not reserved for it any more",
-                node.title(),
-                node.provision_state
-            ),
-            Some(other) => format!(
-                "its machine {} is {} and reserved by instance {other} now",
-                node.title(),
-                node.provision_state
-            ),
-        },
+        Some(node) => {
+            let whose = match &node.instance_uuid {
+                None => "not reserved for it any more".to_owned(),
+                Some(other) => format!("reserved by instance {other} now"),
+            };
+            format!("its machine {} is {} and {whose}", node.title(), node.provision_state)
+        }
     };
     let is_others = node.is_some_and(|it| it.instance_uuid.is_some());
     let risk = match host.desired {

@@ -67,51 +67,44 @@ pub(super) fn evaluate(seen: &Observed) -> Evaluated<'_, BareMetalHosts> {
 /// Returns the faults that affect all hosts.
 fn set_faults(seen: &Observed) -> Vec<Fault> {
     let spec = &seen.set.spec;
-    let mut faults = Vec::new();
-    if !seen.metal3.is_watched(&spec.template.bmh_namespace) {
-        faults.push(Fault::invalid(format!(
-            "spec.bmhNamespace: \"{}\" is none of the namespaces that the operators watch; add it to \
-             watchNamespaces of the chart",
-            spec.template.bmh_namespace
-        )));
+    let (namespace, length) = (&spec.template.bmh_namespace, seen.set.name_any().len());
+    let mut texts = Vec::new();
+    if !seen.metal3.is_watched(namespace) {
+        texts.push(format!(
+            "spec.bmhNamespace: \"{namespace}\" is none of the namespaces that the operators watch; add \
+             it to watchNamespaces of the chart"
+        ));
     }
-    let length = seen.set.name_any().len();
     if length > LONGEST_NAME {
-        faults.push(Fault::invalid(format!(
+        texts.push(format!(
             "metadata.name: with {length} characters it makes no label of BareMetalHosts; make a set \
              whose name has at most {LONGEST_NAME}"
-        )));
+        ));
     }
-    if spec.vendor_data.is_some() {
-        faults.push(Fault::invalid(no_vendor_data("spec.vendorData")));
-    }
-    faults
+    texts.extend(spec.vendor_data.iter().map(|_| no_vendor_data("spec.vendorData")));
+    texts.into_iter().map(Fault::invalid).collect()
 }
 
 /// Returns the faults of a host that Metal3 cannot serve, or must not.
 fn host_faults(seen: &Observed, name: &str, host: &BaremetalHost) -> Vec<Fault> {
-    let taken = writes::names(&seen.set, name).into_iter();
-    let taken = taken.filter(|it| seen.metal3.taken.contains(it)).take(1);
+    let mut taken = writes::names(&seen.set, name).into_iter();
     let namespace = &seen.set.spec.template.bmh_namespace;
-    let of_secret = |name: String| {
-        Fault::invalid(format!(
+    let mut texts = Vec::new();
+    if let Some(name) = taken.find(|it| seen.metal3.taken.contains(it)) {
+        texts.push(format!(
             "metadata.name: Secret {namespace}/{name} is another's, maybe another set's of the same \
              name; call set or host differently, or delete the Secret"
-        ))
-    };
-    let mut faults: Vec<Fault> = taken.map(of_secret).collect();
-    if host.vendor_data.is_some() {
-        faults.push(Fault::invalid(no_vendor_data(&format!(
-            "spec.baremetalHosts[{name}].vendorData"
-        ))));
+        ));
     }
+    let path = format!("spec.baremetalHosts[{name}]");
+    texts.extend(host.vendor_data.iter().map(|_| no_vendor_data(&format!("{path}.vendorData"))));
     if host.adopt {
-        faults.push(Fault::invalid(format!(
-            "spec.baremetalHosts[{name}].adopt: Metal3 takes over no machine that runs; leave it out, or \
-             use provisioner ironic"
-        )));
+        texts.push(format!(
+            "{path}.adopt: Metal3 takes over no machine that runs; leave it out, or use provisioner \
+             ironic"
+        ));
     }
-    faults
+    texts.into_iter().map(Fault::invalid).collect()
 }
 
 fn no_vendor_data(path: &str) -> String {
@@ -159,7 +152,7 @@ fn place<'a>(seen: &'a Observed, image: Result<&Image, &NoImage>, hosts: &mut Ve
         let Some(chosen) = chosen.remove(&host.name) else { continue };
         host.state = match chosen {
             Ok(machine) => HostState::At(machine, next(seen, host, machine, image.ok())),
-            Err(none) => HostState::Without(Some(("NoMachine", none.to_string()))),
+            Err(none) => HostState::Without(Some(("NoMachine", none))),
         };
     }
     let leaving = leaving(seen, &mine, hosts);
