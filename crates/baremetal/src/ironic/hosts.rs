@@ -83,11 +83,9 @@ fn place<'a>(
                 None if seen.is_needed() => HostState::Released,
                 None if is_faulty => HostState::Faulty(None),
                 None => {
-                    let Ironic { machine, provide, .. } = ironic;
-                    let (adopt, provide) = (expected.adopt, *provide);
-                    let terms =
-                        Terms { adopt, provide, ..Terms::merged(machine, &expected.machine) };
-                    without.insert(host.name.clone(), terms);
+                    let (adopt, provide) = (expected.adopt, ironic.provide);
+                    let terms = Terms::merged(&ironic.machine, &expected.machine);
+                    without.insert(host.name.clone(), Terms { adopt, provide, ..terms });
                     continue;
                 }
             },
@@ -98,9 +96,7 @@ fn place<'a>(
     let avoided = stuck.map(|(uuid, _)| uuid.as_str()).collect();
     let mut taken = assign(&without, &machines.nodes, &avoided);
     for host in hosts {
-        let (Some(taken), Some(expected)) = (taken.remove(&host.name), host.desired) else {
-            continue;
-        };
+        let Some((expected, taken)) = host.desired.zip(taken.remove(&host.name)) else { continue };
         host.state = match taken {
             Ok(node) => {
                 HostState::At(node, next(node, &desired(seen, ironic, host, expected, None), now))
