@@ -9,10 +9,10 @@ use operator_core::plan::Plan;
 use operator_core::rejected_write::RejectedWrite;
 
 use crate::finalizers::MACHINES;
+use crate::hosts::Provisioner;
 use crate::ironic::Nodes;
-use crate::metal3::BareMetalHosts;
+use crate::metal3::host::BareMetalHosts;
 use crate::observe::{Observed, Unseen};
-use crate::provisioner::Provisioner;
 use crate::status;
 
 /// Requeue interval while requests of other sets come first.

@@ -1,17 +1,74 @@
-//! The hosts of a set, evaluated alike whatever provisions their machines.
+//! The hosts of a set, evaluated alike whatever provisions their machines, and what the flow of a
+//! set leaves to Ironic or Metal3: see [`Provisioner`]. The flow itself is in [`crate::decide`].
 
-use api::baremetal::BaremetalHost;
+use std::time::Duration;
+
+use api::baremetal::{BaremetalHost, HostStatus};
+use api::conditions::{ConditionDraft, Severity};
 use config_drive::from_baremetal_set::{Member, NO_SECRET};
 use config_drive::{Drive, Secret};
 use ironic::instance_uuid;
+use jiff::Timestamp;
+use operator_core::plan::Step;
 use serde_json::Value;
 
 use crate::addresses;
 use crate::observe::Observed;
-use crate::provisioner::Provisioner;
 
 /// A reason in CamelCase, then cause and next step.
 pub(crate) type Reason = (&'static str, String);
+
+/// Who provisions the machines of a set.
+pub(crate) trait Provisioner: Sized {
+    /// A machine, as observed.
+    type Machine: 'static;
+    /// The next step for a machine.
+    type Next;
+
+    /// Returns all hosts with their machines and the next step for each.
+    fn evaluate(seen: &Observed, now: Timestamp) -> Evaluated<'_, Self>;
+
+    /// Returns whether all machines are given back, or no longer can be.
+    fn is_over(seen: &Observed, hosts: &[Host<'_, Self>]) -> bool;
+
+    /// Returns the writes to other objects than the set. Without any, machines advance by requests,
+    /// which were sent before.
+    fn writes(_seen: &Observed, _hosts: &[Host<'_, Self>]) -> Vec<Step> {
+        Vec::new()
+    }
+
+    /// Returns the requeue interval.
+    fn pace(seen: &Observed, hosts: &[Host<'_, Self>], now: Timestamp) -> Duration;
+
+    /// Returns the condition on the provisioner itself.
+    fn server(seen: &Observed) -> ConditionDraft;
+
+    /// Returns the name of a machine for users.
+    fn title(machine: &Self::Machine) -> String;
+
+    /// Returns whether a machine that needs no further step has the present config drive; `None`
+    /// for any other machine.
+    fn is_current(next: &Self::Next) -> Option<bool>;
+
+    /// Returns what keeps a host with that machine from being ready, with at most `words` bytes of
+    /// the provisioner's text; `None` if nothing does.
+    fn matter(
+        seen: &Observed,
+        host: &Host<'_, Self>,
+        at: (&Self::Machine, &Self::Next),
+        words: usize,
+    ) -> Option<(Severity, Reason)>;
+
+    /// Returns the status entry of a host with that machine, made from its `blank` one. Without a
+    /// next step, the machine waits.
+    fn entry(
+        seen: &Observed,
+        host: &Host<'_, Self>,
+        at: (&Self::Machine, Option<&Self::Next>),
+        blank: HostStatus,
+        words: usize,
+    ) -> HostStatus;
+}
 
 /// A present or former host of the set.
 pub(crate) struct Host<'a, P: Provisioner> {

@@ -15,7 +15,6 @@ mod hosts;
 pub mod ironic;
 pub mod metal3;
 pub mod observe;
-mod provisioner;
 mod remediation;
 pub mod status;
 

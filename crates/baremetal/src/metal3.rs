@@ -6,6 +6,7 @@
 //! steps follow.
 
 pub mod bare_metal_host;
+pub(crate) mod host;
 mod hosts;
 pub mod image;
 pub mod list_hosts;
@@ -16,6 +17,3 @@ pub mod writes;
 
 pub use bare_metal_host::Seen;
 pub use list_hosts::{Metal3, RULES};
-
-/// Metal3 as the provisioner of a set.
-pub(crate) struct BareMetalHosts;

@@ -11,9 +11,8 @@ use operator_core::keyed::{Inputs, Renewal};
 use operator_core::plan::{Step as Write, Target};
 use operator_core::rejected_write::{self, RejectedWrite};
 
-use crate::hosts::{Evaluated, Fault, Host, HostState};
+use crate::hosts::{Evaluated, Fault, Host, HostState, Provisioner};
 use crate::observe::{Observed, Unseen};
-use crate::provisioner::Provisioner;
 use crate::remediation::{anew, in_use};
 
 /// Length limit of a message about one machine, in bytes.

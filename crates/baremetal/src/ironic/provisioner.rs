@@ -13,9 +13,8 @@ use super::hosts::{Host, HostState, evaluate};
 use super::remediation::next_step;
 use crate::backoff::{AGAIN, Refused, SELDOM};
 use crate::decide::BEHIND_OTHERS;
-use crate::hosts::{Evaluated, Reason};
+use crate::hosts::{Evaluated, Provisioner, Reason};
 use crate::observe::{Observed, Unseen};
-use crate::provisioner::Provisioner;
 use crate::remediation::retained;
 use crate::status::{POWERING_ON, SERVER_READY};
 

@@ -3,12 +3,13 @@
 
 use ironic::{Error, NoMachine, Node, State};
 
-use crate::ironic::hosts::Host;
+use super::Nodes;
+use crate::hosts::Host;
 use crate::observe::Observed;
 use crate::remediation::forgotten;
 
 /// Returns what to do about a host for which there is no machine.
-pub(crate) fn remedy(seen: &Observed, host: &Host<'_>, none: &NoMachine) -> String {
+pub(crate) fn remedy(seen: &Observed, host: &Host<'_, Nodes>, none: &NoMachine) -> String {
     let is_provided = seen.set.spec.ironic.as_ref().is_some_and(|it| it.provide);
     let would_do = |(lack, _): &(String, usize)| {
         [State::Enroll, State::Manageable].iter().any(|it| *lack == format!("in state {it}"))
@@ -27,7 +28,12 @@ pub(crate) fn remedy(seen: &Observed, host: &Host<'_>, none: &NoMachine) -> Stri
 }
 
 /// Describes a machine that went away while it was running, or before it was given back.
-pub(crate) fn gone(seen: &Observed, host: &Host<'_>, uuid: &str, node: Option<&Node>) -> String {
+pub(crate) fn gone(
+    seen: &Observed,
+    host: &Host<'_, Nodes>,
+    uuid: &str,
+    node: Option<&Node>,
+) -> String {
     let name = &host.name;
     let what = match node {
         None => format!("Ironic does not know its machine {uuid} any more"),

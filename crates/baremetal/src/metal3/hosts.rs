@@ -6,45 +6,16 @@ use api::baremetal::BaremetalHost;
 use api::metal3::{BareMetalHost, Image};
 use kube::ResourceExt;
 
-use super::BareMetalHosts;
 use super::bare_metal_host::{
     DRIVE, LONGEST_NAME, has_image, host_of, is_detached, is_paused, state, title,
 };
+use super::host::{BareMetalHosts, Host, HostState, Next};
 use super::image::{NoImage, image};
 use super::owned_machines::{PROVISIONED, is_retained, lost, owned, twice, unseen};
 use super::selection::{SelectionTerms, select};
 use super::writes;
-use crate::hosts::{self, Evaluated, Fault, wanted};
+use crate::hosts::{Evaluated, Fault, wanted};
 use crate::observe::Observed;
-
-/// A host whose machine is Metal3's.
-pub(super) type Host<'a> = hosts::Host<'a, BareMetalHosts>;
-/// The state of such a host.
-pub(super) type HostState<'a> = hosts::HostState<'a, BareMetalHosts>;
-
-/// The next step for a machine.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Next {
-    /// Write its Secrets.
-    Secrets,
-    /// Reserve it, or update it before it is provisioned.
-    Reserve(Image),
-    /// Remove image, data and power.
-    TakeBack,
-    /// Release it from the set.
-    Free,
-    /// Wait for Metal3.
-    Wait,
-    /// It is provisioned, and not powered on.
-    Off,
-    /// It is provisioned.
-    Done {
-        /// Whether it has the present config drive.
-        is_current: bool,
-    },
-    /// A user must act: reason in CamelCase, then cause and next step.
-    Stop(&'static str, String),
-}
 
 /// States in which a host's data is on a machine's disk, or is about to be written or erased.
 pub(super) const BUSY: [&str; 3] = ["provisioning", PROVISIONED, "deprovisioning"];

@@ -7,7 +7,7 @@ use api::metal3::BareMetalHost;
 use kube::ResourceExt;
 
 use super::bare_metal_host::{has_image, host_label, host_of, other_consumer, state, title};
-use super::hosts::Next;
+use super::host::Next;
 use crate::hosts::Reason;
 use crate::observe::Observed;
 use crate::remediation::forgotten;

@@ -12,13 +12,13 @@ use kube::ResourceExt;
 use operator_core::plan::Step;
 
 use super::bare_metal_host::{DRIVE, host_of, state, title};
-use super::hosts::{Host, Next, evaluate};
+use super::host::{BareMetalHosts, Host, Next};
+use super::hosts::evaluate;
 use super::image::{NoImage, image};
 use super::owned_machines::{PROVISIONED, is_retained, may_run};
-use super::{BareMetalHosts, writes};
-use crate::hosts::{Evaluated, Reason};
+use super::writes;
+use crate::hosts::{Evaluated, Provisioner, Reason};
 use crate::observe::Observed;
-use crate::provisioner::Provisioner;
 use crate::remediation::retained;
 use crate::status::{POWERING_ON, SERVER_READY};
 

@@ -13,7 +13,7 @@ use operator_core::plan::{Kind, Step, Target};
 use serde_json::{Value, json};
 
 use super::bare_metal_host::{DRIVE, Made, NAME, NAMESPACE, UID, host_label};
-use super::hosts::{Host, HostState, Next};
+use super::host::{Host, HostState, Next};
 use super::owned_machines::is_retained;
 use crate::observe::Observed;
 
