@@ -11,9 +11,11 @@ pub mod condition_catalog;
 pub mod controller;
 pub mod decide;
 pub mod finalizers;
+mod hosts;
 pub mod ironic;
 pub mod metal3;
 pub mod observe;
+mod remediation;
 pub mod status;
 
 #[cfg(test)]

@@ -6,15 +6,13 @@
 //! steps follow.
 
 pub mod bare_metal_host;
-pub mod decide;
-pub mod host;
-pub mod hosts;
+pub(crate) mod host;
+mod hosts;
 pub mod image;
 pub mod list_hosts;
 pub mod owned_machines;
-mod remediation;
+mod provisioner;
 pub mod selection;
-pub mod status;
 pub mod writes;
 
 pub use bare_metal_host::Seen;

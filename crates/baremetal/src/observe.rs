@@ -156,6 +156,21 @@ impl Observed {
         self.set.spec.effective_provisioner() == Provisioner::Ironic
     }
 
+    /// Returns the version of Ironic's API, if it answers.
+    pub fn version(&self) -> Option<ApiVersion> {
+        self.machines.as_ref().map(|it| it.version).ok()
+    }
+
+    /// Returns whether the provisioner was read, so that its machines are known.
+    pub fn sees_machines(&self) -> bool {
+        if self.is_of_ironic() { self.machines.is_ok() } else { self.metal3.machines.is_some() }
+    }
+
+    /// Returns whether Metal3 is to provision the machines, and the cluster lacks it.
+    pub fn lacks_metal3(&self) -> bool {
+        !self.is_of_ironic() && !self.sees_machines()
+    }
+
     /// Returns whether machines may be taken: the finalizer keeps the set until they are given
     /// back.
     pub fn is_held(&self) -> bool {

@@ -1,4 +1,4 @@
-//! What the status of a set has whatever provisions its machines.
+//! The status of a set, from its evaluated hosts.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,9 @@ use operator_core::keyed::{Inputs, Renewal};
 use operator_core::plan::{Step as Write, Target};
 use operator_core::rejected_write::{self, RejectedWrite};
 
-use crate::ironic::remediation::anew;
-use crate::observe::Observed;
+use crate::hosts::{Evaluated, Fault, Host, HostState, Provisioner};
+use crate::observe::{Observed, Unseen};
+use crate::remediation::{anew, in_use};
 
 /// Length limit of a message about one machine, in bytes.
 pub const TEXT: usize = 768;
@@ -33,20 +34,144 @@ pub const UP_TO_DATE: &str = "UpToDate";
 /// The network name of a host's only address.
 const CTLPLANE: &str = "ctlplane";
 /// How many items of one kind a message names.
-pub(crate) const NAMED: usize = 3;
+const NAMED: usize = 3;
 
 /// Size limit of the errors of all hosts together, in bytes, because a status is limited.
 const ERRORS: usize = 64 * 1024;
 
 /// Minimum and maximum size of one host's error.
-pub(crate) const OF_ONE: (usize, usize) = (320, TEXT);
+const OF_ONE: (usize, usize) = (320, TEXT);
 
-/// How much of that is reserved for the operator's text, beside Ironic's.
-pub(crate) const OURS: usize = 256;
+/// How much of that is reserved for the operator's text, beside the provisioner's.
+const OURS: usize = 256;
+
+/// State of a lost machine: it was deployed for a host, and the set no longer has it.
+const GONE: &str = "gone";
+/// State of a machine that is deployed and not powered on yet.
+pub(crate) const POWERING_ON: &str = "powering on";
+
+/// Returns the status step, if the status changes.
+pub(crate) fn step<P: Provisioner>(
+    seen: &Observed,
+    evaluated: &Evaluated<'_, P>,
+    rejected: Option<&RejectedWrite>,
+    now: Timestamp,
+) -> Option<Write> {
+    let all = &evaluated.hosts;
+    let matters = |words: usize| -> Vec<Matter<'_>> {
+        all.iter().filter_map(|it| matter(seen, it, words)).collect()
+    };
+    let most = OF_ONE.1 - OURS;
+    let whole_words = matters(most);
+    let words = of_one(&whole_words) - OURS;
+    // Texts are shortened only if many hosts have errors.
+    let matters = if words == most { whole_words } else { matters(words) };
+    let (provisioned, up_to_date) = if seen.sees_machines() {
+        let n_wanted = all.iter().filter(|it| it.desired.is_some()).count();
+        let done: Vec<(&str, bool)> = all.iter().filter_map(is_current).collect();
+        let old: Vec<&str> = done.iter().filter(|it| !it.1).map(|it| it.0).collect();
+        (provisioned(seen, (done.len(), n_wanted), &matters), up_to_date(seen, &old))
+    } else {
+        (unknown(PROVISIONED), unknown(UP_TO_DATE))
+    };
+    let drafts = vec![input(seen, &evaluated.faults), P::server(seen), provisioned];
+    let hosts = entries(seen, all, &matters, words);
+    let drive = |it: &Host<'_, P>| Some((it.name.clone(), it.drive.as_ref()?.digest(&seen.keys)));
+    let drives = all.iter().filter_map(drive).collect();
+    whole(seen, drafts, up_to_date, (hosts, &drives), rejected, now)
+}
+
+/// Returns a host that needs no further step, and whether it has the present config drive.
+fn is_current<'a, P: Provisioner>(host: &'a Host<'_, P>) -> Option<(&'a str, bool)> {
+    let HostState::At(_, next) = &host.state else { return None };
+    Some((&host.name, P::is_current(next)?))
+}
+
+/// Returns what keeps a host from being ready, with at most `words` bytes of the provisioner's text;
+/// `None` if nothing does.
+fn matter<'a, P: Provisioner>(
+    seen: &Observed,
+    host: &'a Host<'_, P>,
+    words: usize,
+) -> Option<Matter<'a>> {
+    let (severity, (reason, message)) = match &host.state {
+        HostState::Kept(machine) if host.desired.is_none() => {
+            (Severity::Warning, ("HostInUse", in_use(&host.name, &P::title(machine))))
+        }
+        HostState::Unseen | HostState::Kept(_) | HostState::Without(None) | HostState::Released => {
+            return None;
+        }
+        HostState::Faulty(_) => {
+            let texts: Vec<&str> = host.faults.iter().map(|it| it.text.as_str()).collect();
+            (Severity::Error, ("InputMissing", status_of(&texts, "; ")))
+        }
+        HostState::Without(Some(reason)) => (Severity::Warning, reason.clone()),
+        HostState::Lost(reason) => (Severity::Error, reason.clone()),
+        HostState::At(machine, next) => P::matter(seen, host, (machine, next), words)?,
+    };
+    Some(Matter { host: &host.name, severity, reason, message })
+}
+
+/// Returns the status entries of the hosts. Entries that cannot be updated now are kept.
+fn entries<P: Provisioner>(
+    seen: &Observed,
+    hosts: &[Host<'_, P>],
+    matters: &[Matter<'_>],
+    words: usize,
+) -> BTreeMap<String, HostStatus> {
+    if seen.lacks_metal3() {
+        return seen.set.status.iter().flat_map(|it| it.baremetal_hosts.clone()).collect();
+    }
+    let limit = of_one(matters);
+    let worries: BTreeMap<&str, &Matter<'_>> =
+        matters.iter().filter(|it| it.worries()).map(|it| (it.host, it)).collect();
+    let entry = |host: &Host<'_, P>| {
+        let mut entry = entry(seen, host, words)?;
+        if !matches!(host.state, HostState::Unseen) {
+            let worry = worries.get(host.name.as_str());
+            entry.error = worry.map(|it| truncated(&it.message, limit));
+            entry.needs_human = worry.is_some_and(|it| it.severity == Severity::Error);
+        }
+        let is_kept = matches!(host.state, HostState::Kept(_))
+            || (seen.is_of_ironic() && seen.is_taken_out_by_hand(&host.name));
+        entry.annotated_for_deletion = host.desired.is_none() && !is_kept;
+        Some((host.name.clone(), entry))
+    };
+    hosts.iter().filter_map(entry).collect()
+}
+
+/// Returns a host's entry without its error; `None` for a removed host whose machine is given back.
+fn entry<P: Provisioner>(seen: &Observed, host: &Host<'_, P>, words: usize) -> Option<HostStatus> {
+    let reported = seen.set.told(&host.name);
+    let blank = || {
+        // Metal3 tells installations apart by their start.
+        let instance = seen.is_of_ironic().then(|| host.instance.clone());
+        HostStatus { instance, ..HostStatus::unassigned(&host.name) }
+    };
+    let at = |machine, next| P::entry(seen, host, (machine, next), blank(), words);
+    let entry = match &host.state {
+        HostState::Released => return None,
+        HostState::Unseen => reported.cloned().unwrap_or_else(blank),
+        HostState::Without(_) | HostState::Faulty(None) => blank(),
+        HostState::Lost(_) => {
+            let mut entry = reported.cloned().unwrap_or_else(blank);
+            // Metal3 does not know what Ironic said of a machine before.
+            if seen.is_of_ironic() {
+                entry.failure = None;
+            }
+            HostStatus { provisioning_state: GONE.into(), is_current: None, ..entry }
+        }
+        HostState::Faulty(Some(machine)) | HostState::Kept(machine) => at(machine, None),
+        HostState::At(machine, next) => at(machine, Some(next)),
+    };
+    // A removed host's machine keeps its address until it is given back.
+    let kept = || reported.map(|it| it.ip_addresses.clone()).unwrap_or_default();
+    Some(HostStatus { ip_addresses: host.desired.map_or_else(kept, ip_addresses), ..entry })
+}
 
 /// Returns the status step from all conditions that `Ready` depends on, the condition on config
 /// drives, and the hosts.
-pub(crate) fn whole(
+fn whole(
     seen: &Observed,
     mut drafts: Vec<ConditionDraft>,
     up_to_date: ConditionDraft,
@@ -90,28 +215,42 @@ pub(crate) fn whole(
 }
 
 /// What keeps a host from being ready.
-pub(crate) struct Matter<'a> {
-    pub(super) host: &'a str,
-    pub(super) severity: Severity,
-    pub(super) reason: &'static str,
-    pub(super) message: String,
+struct Matter<'a> {
+    host: &'a str,
+    severity: Severity,
+    reason: &'static str,
+    message: String,
 }
 
-/// Reports faults of the inputs; `is_missing` says whether creating Secrets fixes them.
-pub(crate) fn input_of(texts: &[&str], is_missing: bool) -> ConditionDraft {
-    let message = format!("{}.", status_of(texts, "; "));
-    match (texts.is_empty(), is_missing) {
-        (true, _) => {
-            let text = "Everything that the hosts are made from is there.";
-            ConditionDraft::good(INPUT_READY, "InputComplete", text)
+/// Reports what is missing or wrong of what the hosts are made from.
+fn input(seen: &Observed, faults: &[Fault]) -> ConditionDraft {
+    if seen.lacks_metal3() {
+        let text = "spec.provisioner: the cluster has no Metal3, for it does not know the kind BareMetalHost \
+                    of metal3.io; install Metal3, or set spec.provisioner to ironic, and say in spec.ironic \
+                    where it is.";
+        return ConditionDraft::error(INPUT_READY, "ProvisionerNotFound", text);
+    }
+    let lack = match &seen.machines {
+        Err(Unseen::NoSecret { path, name, keys }) => {
+            Some(format!("{path}: \"{name}\" is no Secret there; make it, with {keys}"))
         }
-        (false, true) => ConditionDraft::error(INPUT_READY, "SecretNotFound", message),
-        (false, false) => ConditionDraft::error(INPUT_READY, "InvalidInput", message),
+        Ok(_) | Err(Unseen::NotAsked | Unseen::NotYet | Unseen::Error(_)) => None,
+    };
+    let texts: Vec<&str> =
+        lack.iter().chain(faults.iter().map(|it| &it.text)).map(String::as_str).collect();
+    let message = format!("{}.", status_of(&texts, "; "));
+    if texts.is_empty() {
+        let text = "Everything that the hosts are made from is there.";
+        ConditionDraft::good(INPUT_READY, "InputComplete", text)
+    } else if lack.is_some() || faults.iter().all(|it| it.is_missing) {
+        ConditionDraft::error(INPUT_READY, "SecretNotFound", message)
+    } else {
+        ConditionDraft::error(INPUT_READY, "InvalidInput", message)
     }
 }
 
 /// Joins the first few texts and counts the rest.
-pub(crate) fn status_of(texts: &[&str], between: &str) -> String {
+fn status_of(texts: &[&str], between: &str) -> String {
     let first = texts.iter().take(NAMED).copied().collect::<Vec<_>>().join(between);
     match texts.len().checked_sub(NAMED) {
         None | Some(0) => first,
@@ -120,7 +259,7 @@ pub(crate) fn status_of(texts: &[&str], between: &str) -> String {
 }
 
 /// Returns the condition for unknown machines.
-pub(crate) fn unknown(type_: &str) -> ConditionDraft {
+fn unknown(type_: &str) -> ConditionDraft {
     let text = format!("Nothing is known of the machines: see {SERVER_READY}.");
     ConditionDraft::unknown(type_, "MachinesUnknown", text)
 }
@@ -137,7 +276,7 @@ fn needed(seen: &Observed) -> String {
 }
 
 /// Reports how many hosts are ready, and the worst causes of the others.
-pub(crate) fn provisioned_of(
+fn provisioned(
     seen: &Observed,
     (n_done, n_wanted): (usize, usize),
     matters: &[Matter<'_>],
@@ -168,7 +307,7 @@ pub(crate) fn provisioned_of(
 }
 
 /// Reports hosts that run with another config drive than the present one.
-pub(crate) fn up_to_date_of(seen: &Observed, old: &[&str]) -> ConditionDraft {
+fn up_to_date(seen: &Observed, old: &[&str]) -> ConditionDraft {
     if old.is_empty() {
         let text = "No machine runs with another config drive than the present one.";
         return ConditionDraft::good(UP_TO_DATE, "UpToDate", text);
@@ -183,24 +322,8 @@ pub(crate) fn up_to_date_of(seen: &Observed, old: &[&str]) -> ConditionDraft {
     ConditionDraft::waiting(UP_TO_DATE, "ConfigDriveChanged", text)
 }
 
-/// A problem of a host that a user should see, shortened.
-pub(crate) struct Worry {
-    pub(super) text: String,
-    pub(super) needs_human: bool,
-}
-
-/// Returns the problems that a user should see, by host, within the limit for all together.
-pub(crate) fn worries<'a>(matters: &[Matter<'a>]) -> BTreeMap<&'a str, Worry> {
-    let limit = of_one(matters);
-    let worry = |it: &Matter<'_>| Worry {
-        text: truncated(&it.message, limit),
-        needs_human: it.severity == Severity::Error,
-    };
-    matters.iter().filter(|it| it.worries()).map(|it| (it.host, worry(it))).collect()
-}
-
 /// Returns the size limit of each host's problem, in bytes.
-pub(crate) fn of_one(matters: &[Matter<'_>]) -> usize {
+fn of_one(matters: &[Matter<'_>]) -> usize {
     let n_worrying = matters.iter().filter(|it| it.worries()).count();
     let (least, most) = OF_ONE;
     (ERRORS / n_worrying.max(1)).clamp(least, most)
@@ -213,7 +336,7 @@ impl Matter<'_> {
 }
 
 /// Returns a host's addresses by network.
-pub(crate) fn ip_addresses(desired: &BaremetalHost) -> BTreeMap<String, String> {
+fn ip_addresses(desired: &BaremetalHost) -> BTreeMap<String, String> {
     let address = desired.ctl_plane_ip.iter().filter(|it| !it.is_empty());
     address.map(|it| (CTLPLANE.to_owned(), it.clone())).collect()
 }

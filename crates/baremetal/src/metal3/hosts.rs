@@ -4,104 +4,78 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use api::baremetal::BaremetalHost;
 use api::metal3::{BareMetalHost, Image};
-use ironic::instance_uuid;
 use kube::ResourceExt;
 
 use super::bare_metal_host::{
     DRIVE, LONGEST_NAME, has_image, host_of, is_detached, is_paused, state, title,
 };
+use super::host::{BareMetalHosts, Host, HostState, Next};
 use super::image::{NoImage, image};
-use super::owned_machines::{lost, owned, twice, unseen};
-use super::remediation::taken_secret;
+use super::owned_machines::{PROVISIONED, is_retained, lost, owned, twice, unseen};
 use super::selection::{SelectionTerms, select};
 use super::writes;
-use crate::addresses;
-use crate::ironic::hosts::{Fault, drive};
-use crate::metal3::host::{EvaluatedHost, Host, HostState, Next};
-use crate::metal3::owned_machines::{PROVISIONED, is_retained};
+use crate::hosts::{Evaluated, Fault, wanted};
 use crate::observe::Observed;
 
 /// States in which a host's data is on a machine's disk, or is about to be written or erased.
 pub(super) const BUSY: [&str; 3] = ["provisioning", PROVISIONED, "deprovisioning"];
 
 /// Evaluates all hosts.
-pub fn evaluate(seen: &Observed) -> EvaluatedHost<'_> {
+pub(super) fn evaluate(seen: &Observed) -> Evaluated<'_, BareMetalHosts> {
     let image = image(&seen.set.spec, seen.metal3.server.as_deref());
     let of_set = set_faults(seen);
-    let of_image = match &image {
-        Err(NoImage::Fault(text)) => Some(fault(text.clone())),
-        Err(NoImage::Waiting(_)) | Ok(_) => None,
-    };
-    let mut faults = of_set.clone();
-    let mut shared = addresses::faults(seen);
-    let mut hosts = Vec::new();
-    for (name, expected) in seen.wanted() {
-        let mut own = host_faults(seen, name, expected);
-        let instance = instance_uuid(&seen.uid(), name, "");
-        let drive = drive(seen, name, expected, &instance, &mut own);
-        own.extend(shared.remove(name).map(fault));
-        own.extend(of_set.iter().cloned());
-        let drive = drive.filter(|_| own.is_empty());
-        own.extend(of_image.clone());
-        faults.extend(own.iter().cloned());
-        let is_good = own.is_empty();
-        let rollout_state = if is_good { HostState::Unseen } else { HostState::Faulty(None) };
-        let (name, expected) = (name.to_owned(), Some(expected));
-        hosts.push(Host { name, desired: expected, drive, faults: own, state: rollout_state });
+    let mut hosts = wanted(seen, &of_set, |name, host| host_faults(seen, name, host));
+    if let Err(NoImage::Fault(text)) = &image {
+        // A config drive needs no image.
+        hosts.iter_mut().for_each(|it| it.faults.push(Fault::invalid(text.clone())));
     }
-    faults.sort();
-    faults.dedup();
-    if seen.metal3.machines.is_some() {
+    if seen.sees_machines() {
         place(seen, image.as_ref(), &mut hosts);
     }
-    hosts.sort_by(|a, b| a.name.cmp(&b.name));
-    EvaluatedHost { hosts, faults, image }
-}
-
-fn fault(text: String) -> Fault {
-    Fault { is_missing: false, text }
+    Evaluated::new(hosts, of_set)
 }
 
 /// Returns the faults that affect all hosts.
 fn set_faults(seen: &Observed) -> Vec<Fault> {
     let spec = &seen.set.spec;
-    let mut faults = Vec::new();
-    if !seen.metal3.is_watched(&spec.template.bmh_namespace) {
-        faults.push(fault(format!(
-            "spec.bmhNamespace: \"{}\" is none of the namespaces that the operators watch; add it to \
-             watchNamespaces of the chart",
-            spec.template.bmh_namespace
-        )));
+    let (namespace, length) = (&spec.template.bmh_namespace, seen.set.name_any().len());
+    let mut texts = Vec::new();
+    if !seen.metal3.is_watched(namespace) {
+        texts.push(format!(
+            "spec.bmhNamespace: \"{namespace}\" is none of the namespaces that the operators watch; add \
+             it to watchNamespaces of the chart"
+        ));
     }
-    let length = seen.set.name_any().len();
     if length > LONGEST_NAME {
-        faults.push(fault(format!(
+        texts.push(format!(
             "metadata.name: with {length} characters it makes no label of BareMetalHosts; make a set \
              whose name has at most {LONGEST_NAME}"
-        )));
+        ));
     }
-    if spec.vendor_data.is_some() {
-        faults.push(fault(no_vendor_data("spec.vendorData")));
-    }
-    faults
+    texts.extend(spec.vendor_data.iter().map(|_| no_vendor_data("spec.vendorData")));
+    texts.into_iter().map(Fault::invalid).collect()
 }
 
 /// Returns the faults of a host that Metal3 cannot serve, or must not.
 fn host_faults(seen: &Observed, name: &str, host: &BaremetalHost) -> Vec<Fault> {
-    let taken = writes::names(&seen.set, name).into_iter();
-    let taken = taken.filter(|it| seen.metal3.taken.contains(it)).take(1);
+    let mut taken = writes::names(&seen.set, name).into_iter();
     let namespace = &seen.set.spec.template.bmh_namespace;
-    let mut faults: Vec<Fault> = taken.map(|it| taken_secret(namespace, &it)).collect();
-    if host.vendor_data.is_some() {
-        faults.push(fault(no_vendor_data(&format!("spec.baremetalHosts[{name}].vendorData"))));
+    let mut texts = Vec::new();
+    if let Some(name) = taken.find(|it| seen.metal3.taken.contains(it)) {
+        texts.push(format!(
+            "metadata.name: Secret {namespace}/{name} is another's, maybe another set's of the same \
+             name; call set or host differently, or delete the Secret"
+        ));
     }
+    let path = format!("spec.baremetalHosts[{name}]");
+    texts.extend(host.vendor_data.iter().map(|_| no_vendor_data(&format!("{path}.vendorData"))));
     if host.adopt {
-        faults.push(fault(format!(
-            "spec.baremetalHosts[{name}].adopt: Metal3 takes over no machine that runs; leave it out, or \
-             use provisioner ironic"
-        )));
+        texts.push(format!(
+            "{path}.adopt: Metal3 takes over no machine that runs; leave it out, or use provisioner \
+             ironic"
+        ));
     }
-    faults
+    texts.into_iter().map(Fault::invalid).collect()
 }
 
 fn no_vendor_data(path: &str) -> String {
@@ -128,12 +102,12 @@ fn place<'a>(seen: &'a Observed, image: Result<&Image, &NoImage>, hosts: &mut Ve
             continue;
         }
         host.state = match (lost(seen, &host.name), image) {
-            (Some((machine, loss)), _) => HostState::Lost(machine, loss),
+            (Some(lost), _) => HostState::Lost(lost),
             // No machine is taken for a set that is being deleted.
-            (None, _) if seen.is_needed() => HostState::Unseen,
+            (None, _) if seen.is_needed() => HostState::Without(None),
             (None, _) if !is_good => HostState::Faulty(None),
             (None, Err(NoImage::Waiting(text) | NoImage::Fault(text))) => {
-                HostState::NoImage(text.clone())
+                HostState::Without(Some(("ImageNotServed", text.clone())))
             }
             (None, Ok(_)) => {
                 let mut labels = spec.bmh_label_selector.clone();
@@ -149,7 +123,7 @@ fn place<'a>(seen: &'a Observed, image: Result<&Image, &NoImage>, hosts: &mut Ve
         let Some(chosen) = chosen.remove(&host.name) else { continue };
         host.state = match chosen {
             Ok(machine) => HostState::At(machine, next(seen, host, machine, image.ok())),
-            Err(none) => HostState::Without(none),
+            Err(none) => HostState::Without(Some(("NoMachine", none))),
         };
     }
     let leaving = leaving(seen, &mine, hosts);
@@ -166,24 +140,19 @@ fn leaving<'a>(
     let present: BTreeSet<&str> = present.iter().map(|it| it.name.as_str()).collect();
     let of_machine = |(name, own): (&String, &Vec<&'a BareMetalHost>)| {
         let machine = *own.first()?;
-        let rollout_state = if seen.is_taken_out_by_hand(name) {
+        let state = if seen.is_taken_out_by_hand(name) {
             HostState::Kept(machine)
         } else {
-            HostState::Leaving(machine, given_back(seen, machine))
+            HostState::At(machine, given_back(seen, machine))
         };
-        Some((name.clone(), rollout_state))
+        Some(Host::removed(seen, name, state))
     };
     let reported = seen.set.status.iter().flat_map(|it| &it.baremetal_hosts);
     let unseen = reported.filter(|(name, _)| !mine.contains_key(*name)).filter_map(|(name, it)| {
-        let (machine, loss) = unseen(seen, it)?;
-        Some((name.clone(), HostState::Lost(machine, loss)))
+        Some(Host::removed(seen, name, HostState::Lost(unseen(seen, name, it)?)))
     });
     let all = mine.iter().filter_map(of_machine).chain(unseen);
-    let host = |(name, rollout_state): (String, HostState<'a>)| {
-        let faults = Vec::new();
-        Host { name, desired: None, drive: None, faults, state: rollout_state }
-    };
-    all.filter(|(name, _)| !present.contains(name.as_str())).map(host).collect()
+    all.filter(|it| !present.contains(it.name.as_str())).collect()
 }
 
 /// Returns the next step for a host's machine, which may only be chosen so far.

@@ -6,10 +6,11 @@ use api::baremetal::{DeprovisionPolicy, HostStatus, UNASSIGNED};
 use api::metal3::BareMetalHost;
 use kube::ResourceExt;
 
-use super::bare_metal_host::{host_label, host_of, other_consumer, state, title};
-use crate::metal3::bare_metal_host::has_image;
-use crate::metal3::host::{Loss, Next};
+use super::bare_metal_host::{has_image, host_label, host_of, other_consumer, state, title};
+use super::host::Next;
+use crate::hosts::Reason;
 use crate::observe::Observed;
+use crate::remediation::forgotten;
 
 /// States in which nothing runs on a machine. In any other state something may: deprovisioning was
 /// not observed for a machine whose object is deleted or was recreated under its name.
@@ -53,31 +54,55 @@ pub(super) fn twice(seen: &Observed, host: &str, machines: &[&BareMetalHost]) ->
     Some(Next::Stop("MachineTwice", text))
 }
 
-/// Returns the machine that a host lost, and how. A machine that goes away while it is running is
+/// Returns what to do about the machine that a host lost, if it lost one. A machine that goes away while it is running is
 /// not replaced automatically, because it may still answer at the host's address. A deprovisioned
 /// machine is no loss: it is provisioned again.
-pub(super) fn lost(seen: &Observed, host: &str) -> Option<(String, Loss)> {
+pub(super) fn lost(seen: &Observed, host: &str) -> Option<Reason> {
     let reported = seen.set.told(host)?;
-    let unseen = unseen(seen, reported);
+    let unseen = unseen(seen, host, reported);
     if unseen.is_some() || !reported.installed || reported.bmh_ref == UNASSIGNED {
         return unseen;
     }
     let machines = seen.metal3.machines.as_deref().unwrap_or_default();
     let machine = machines.iter().find(|it| title(it) == reported.bmh_ref);
-    let other = machine.and_then(|it| other_consumer(it, &seen.set));
-    let loss = other.map_or(Loss::Gone, Loss::Taken);
-    machine.is_none_or(|it| may_run(state(it))).then(|| (reported.bmh_ref.clone(), loss))
+    if machine.is_some_and(|it| !may_run(state(it))) {
+        return None;
+    }
+    let (name, forgotten) = (&reported.bmh_ref, forgotten(seen, host));
+    let Some(other) = machine.and_then(|it| other_consumer(it, &seen.set)) else {
+        let text = format!(
+            "its BareMetalHost {name} was deleted or taken from the set while it ran, so that two could \
+             answer at one address if another was taken; make sure that it is off, and then {forgotten}"
+        );
+        return Some(("MachineGone", text));
+    };
+    let text = format!(
+        "its BareMetalHost {name} is used by {other} now; have it given back there, or make sure that \
+         nothing of {host} runs on it, and then {forgotten}"
+    );
+    Some(("MachineTaken", text))
 }
 
-/// Returns the machine of a status entry if it cannot be observed.
-pub(super) fn unseen(seen: &Observed, reported: &HostStatus) -> Option<(String, Loss)> {
-    let loss = match reported.bmh_ref.split_once('/') {
-        None if reported.bmh_ref == UNASSIGNED => return None,
-        None => Loss::Elsewhere,
+/// Returns what to do about the machine of a status entry, if it cannot be observed.
+///
+/// An owner that requests the set would restore a removed host, so the user removes the status
+/// entry instead, which is all that holds the host back.
+pub(super) fn unseen(seen: &Observed, host: &str, reported: &HostStatus) -> Option<Reason> {
+    let (name, forgotten) = (&reported.bmh_ref, forgotten(seen, host));
+    let text = match name.split_once('/') {
+        None if name == UNASSIGNED => return None,
+        None => format!(
+            "its machine {name} is no BareMetalHost, so another provisioner gave it; set spec.provisioner \
+             to what it was, or give it back there, and then {forgotten}"
+        ),
         Some((namespace, _)) if seen.metal3.is_watched(namespace) => return None,
-        Some(_) => Loss::Unwatched,
+        Some((namespace, _)) => format!(
+            "nobody sees its BareMetalHost {name} any more, for the operators do not watch that \
+             namespace; add {namespace} to watchNamespaces of the chart, or give it back by hand, and \
+             then {forgotten}"
+        ),
     };
-    Some((reported.bmh_ref.clone(), loss))
+    Some(("MachineGone", text))
 }
 
 /// Returns whether a machine that is given up stays as it is. A machine that is not provisioned yet

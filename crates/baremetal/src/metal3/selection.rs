@@ -1,7 +1,6 @@
 //! Selection of a `BareMetalHost` for each host, and the reasons if none fits.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use api::baremetal::template::HardwareReqs;
@@ -26,39 +25,6 @@ pub struct SelectionTerms<'a> {
     pub hardware: Option<&'a HardwareReqs>,
 }
 
-/// Why no machine is taken for a host: the number of machines excluded by each reason, each counted
-/// once.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct NoMachine {
-    /// The namespace that was searched.
-    pub namespace: String,
-    /// How many machines it has.
-    pub total: usize,
-    /// The exclusion reasons with their counts, in the order of the checks.
-    pub excluded: Vec<(String, usize)>,
-}
-
-impl fmt::Display for NoMachine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { namespace, total, excluded } = self;
-        if *total == 0 {
-            return write!(
-                f,
-                "there is no BareMetalHost in namespace {namespace}; make one, or correct \
-                 spec.bmhNamespace"
-            );
-        }
-        let reported: Vec<String> =
-            excluded.iter().map(|(lack, n)| format!("{n} {lack}")).collect();
-        write!(
-            f,
-            "none of {total} BareMetalHosts in namespace {namespace} can be taken: {}; add or free one, \
-             or ask for less",
-            reported.join(", ")
-        )
-    }
-}
-
 /// Returns a machine for each host, or the reason why there is none.
 ///
 /// As many hosts as possible get one ([`ironic::matching::matched`]). Apart from that, the first
@@ -66,7 +32,7 @@ impl fmt::Display for NoMachine {
 pub fn select<'a>(
     hosts: &BTreeMap<String, SelectionTerms<'_>>,
     machines: &'a [Arc<BareMetalHost>],
-) -> BTreeMap<String, Result<&'a BareMetalHost, NoMachine>> {
+) -> BTreeMap<String, Result<&'a BareMetalHost, String>> {
     let fits = |terms: &SelectionTerms<'_>| -> Vec<usize> {
         (0..machines.len()).filter(|idx| lack(&machines[*idx], terms).is_none()).collect()
     };
@@ -79,9 +45,17 @@ pub fn select<'a>(
     evaluated.collect()
 }
 
-fn no_machine(machines: &[Arc<BareMetalHost>], terms: &SelectionTerms<'_>) -> NoMachine {
+/// Returns why no machine is taken for a host: the number of machines excluded by each reason, in
+/// the order of the checks, each counted once.
+fn no_machine(machines: &[Arc<BareMetalHost>], terms: &SelectionTerms<'_>) -> String {
+    let namespace = terms.namespace;
     let here: Vec<_> =
-        machines.iter().filter(|it| it.namespace().as_deref() == Some(terms.namespace)).collect();
+        machines.iter().filter(|it| it.namespace().as_deref() == Some(namespace)).collect();
+    if here.is_empty() {
+        return format!(
+            "there is no BareMetalHost in namespace {namespace}; make one, or correct spec.bmhNamespace"
+        );
+    }
     let mut excluded: Vec<(usize, String, usize)> = Vec::new();
     for machine in &here {
         let (order, lack) = lack(machine, terms)
@@ -92,8 +66,13 @@ fn no_machine(machines: &[Arc<BareMetalHost>], terms: &SelectionTerms<'_>) -> No
         }
     }
     excluded.sort();
-    let excluded = excluded.into_iter().map(|(_, lack, n)| (lack, n)).collect();
-    NoMachine { namespace: terms.namespace.to_owned(), total: here.len(), excluded }
+    let reported: Vec<String> = excluded.iter().map(|(_, lack, n)| format!("{n} {lack}")).collect();
+    format!(
+        "none of {} BareMetalHosts in namespace {namespace} can be taken: {}; add or free one, or ask for \
+         less",
+        here.len(),
+        reported.join(", ")
+    )
 }
 
 /// Returns the first unmet requirement of a machine, with its position in the order of checks. The

@@ -13,8 +13,8 @@ use operator_core::plan::{Kind, Step, Target};
 use serde_json::{Value, json};
 
 use super::bare_metal_host::{DRIVE, Made, NAME, NAMESPACE, UID, host_label};
-use crate::metal3::host::{EvaluatedHost, Host, HostState, Next};
-use crate::metal3::owned_machines::is_retained;
+use super::host::{Host, HostState, Next};
+use super::owned_machines::is_retained;
 use crate::observe::Observed;
 
 /// The parts of a config drive that Metal3 uses: file, key that Metal3 reads, and infix of the
@@ -29,27 +29,21 @@ const PARTS: [(&str, &str, &str); 3] = [
 ///
 /// # Guarantees
 /// The writes are independent of each other: dependent ones are made in a later pass.
-pub fn steps(seen: &Observed, evaluated: &EvaluatedHost<'_>) -> Vec<Step> {
+pub(super) fn steps(seen: &Observed, hosts: &[Host<'_>]) -> Vec<Step> {
     let of_host = |host: &Host<'_>| -> Vec<Step> {
-        match &host.state {
-            HostState::At(machine, Next::Secrets) => secrets(seen, host, machine),
-            HostState::At(machine, Next::Reserve(image)) => {
+        let HostState::At(machine, next) = &host.state else { return Vec::new() };
+        match next {
+            Next::Secrets => secrets(seen, host, machine),
+            Next::Reserve(image) => {
                 host.drive.iter().map(|it| reserve(seen, host, machine, image, it)).collect()
             }
-            HostState::Leaving(machine, Next::TakeBack) => vec![take_back(seen, host, machine)],
-            HostState::Leaving(machine, Next::Free) => vec![free(seen, machine)],
-            HostState::Unseen
-            | HostState::Faulty(_)
-            | HostState::NoImage(_)
-            | HostState::Without(_)
-            | HostState::Lost(..)
-            | HostState::At(..)
-            | HostState::Leaving(..)
-            | HostState::Kept(_) => Vec::new(),
+            Next::TakeBack => vec![take_back(seen, host, machine)],
+            Next::Free => vec![free(seen, machine)],
+            Next::Wait | Next::Off | Next::Done { .. } | Next::Stop(..) => Vec::new(),
         }
     };
-    let mut steps: Vec<Step> = evaluated.hosts.iter().flat_map(of_host).collect();
-    steps.extend(swept(seen, evaluated));
+    let mut steps: Vec<Step> = hosts.iter().flat_map(of_host).collect();
+    steps.extend(swept(seen, hosts));
     steps
 }
 
@@ -201,14 +195,10 @@ fn apply(machine: &BareMetalHost, labels: &Value, annotations: &Value, mut spec:
 
 /// Deletes Secrets of hosts that have no machine in that namespace: removed hosts, and hosts that
 /// got another machine elsewhere.
-fn swept(seen: &Observed, evaluated: &EvaluatedHost<'_>) -> Vec<Step> {
-    if seen.metal3.machines.is_none() {
-        return Vec::new();
-    }
+fn swept(seen: &Observed, hosts: &[Host<'_>]) -> Vec<Step> {
     let mut kept: BTreeSet<(String, String)> = BTreeSet::new();
-    for host in &evaluated.hosts {
+    for host in hosts {
         let (HostState::At(machine, _)
-        | HostState::Leaving(machine, _)
         | HostState::Kept(machine)
         | HostState::Faulty(Some(machine))) = &host.state
         else {
