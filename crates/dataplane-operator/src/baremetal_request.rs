@@ -5,6 +5,7 @@
 //! object deletes the set, last of all.
 
 pub mod machine_conditions;
+pub mod machine_names;
 pub mod observe;
 pub mod provisioning_state;
 pub mod set;
@@ -13,6 +14,7 @@ pub mod template;
 #[cfg(test)]
 pub(crate) mod test_model;
 
+pub use machine_names::MachineNames;
 pub use observe::{Machines, Seen};
 pub use provisioning_state::ProvisioningState;
 pub use set::DesiredMachine;

@@ -17,6 +17,18 @@ const ONE: usize = 300;
 pub fn condition(
     type_: &str,
     owner: &Target,
+    machine: &Result<ProvisioningState, Fault>,
+    address: &str,
+) -> ConditionDraft {
+    match machine {
+        Ok(provisioning) => followed(type_, owner, provisioning, address),
+        Err(it) => fault(type_, it),
+    }
+}
+
+fn followed(
+    type_: &str,
+    owner: &Target,
     provisioning: &ProvisioningState,
     address: &str,
 ) -> ConditionDraft {
@@ -99,18 +111,13 @@ fn failing(type_: &str, is_final: bool, text: String) -> ConditionDraft {
 
 /// Summarizes the conditions of machines by host name: how many are ready, and the first others,
 /// worst first.
-pub fn sum<'a>(
-    type_: &str,
-    all: impl Iterator<Item = (&'a str, &'a ConditionDraft)>,
-) -> ConditionDraft {
-    let all: Vec<(&str, &ConditionDraft)> = all.collect();
-    let mut open: Vec<&(&str, &ConditionDraft)> =
-        all.iter().filter(|(_, it)| !it.holds()).collect();
+pub fn sum(type_: &str, all: &[(&str, ConditionDraft)]) -> ConditionDraft {
+    let mut open: Vec<&(&str, ConditionDraft)> = all.iter().filter(|(_, it)| !it.holds()).collect();
     open.sort_by_key(|(_, it)| (it.severity.is_none(), it.severity));
     let mut texts =
         vec![format!("{}/{} hosts have their machines.", all.len() - open.len(), all.len())];
     let one =
-        |(name, it): &&(&str, &ConditionDraft)| format!("{name}: {}", truncated(&it.message, ONE));
+        |(name, it): &&(&str, ConditionDraft)| format!("{name}: {}", truncated(&it.message, ONE));
     texts.extend(open.iter().take(NAMED).map(one));
     if open.len() > NAMED {
         texts.push(format!("And {} more.", open.len() - NAMED));
@@ -119,7 +126,7 @@ pub fn sum<'a>(
     match open.first() {
         None => ConditionDraft::good(type_, "Provisioned", text),
         Some((_, worst)) => {
-            ConditionDraft { type_: type_.to_owned(), message: text, ..(*worst).clone() }
+            ConditionDraft { type_: type_.to_owned(), message: text, ..worst.clone() }
         }
     }
 }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use api::baremetal::set::FOR;
 use api::baremetal::{BaremetalHost, BaremetalSet, DeprovisionPolicy};
 use api::conditions::ConditionDraft;
-use api::shared::AnyMap;
+use api::shared::{AnyMap, SecretReference};
 use kube::ResourceExt;
 use operator_core::applied::{APPLIED, says};
 use operator_core::finalizers::{has_finalizer, is_terminating, remove_finalizer};
 use operator_core::plan::{Kind, Step, Target, Write};
 use operator_core::{hash, rejected_write};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::baremetal_request::observe::Seen;
 use crate::problem::Fault;
@@ -90,6 +90,13 @@ pub fn target(owner: &Target) -> Target {
     Target { kind: Kind::of::<BaremetalSet>(), uid: None, ..owner.clone() }
 }
 
+impl Seen {
+    /// Returns the set, if it exists and was created for this owner.
+    pub fn set_of(&self, owner: &Target) -> Option<&Arc<BaremetalSet>> {
+        self.set.as_ref().filter(|it| is_of(it, owner))
+    }
+}
+
 /// Returns whether a set was created for this owner.
 pub fn is_of(set: &BaremetalSet, owner: &Target) -> bool {
     owner.uid.is_some() && set.labels().get(FOR) == owner.uid.as_ref()
@@ -121,8 +128,34 @@ pub fn would_be_wiped(set: &BaremetalSet, host: &str) -> bool {
     }
 }
 
+/// Returns the fields with those values that they do not have yet.
+pub fn with_defaults(
+    mut fields: AnyMap,
+    values: impl IntoIterator<Item = (&'static str, Option<Value>)>,
+) -> AnyMap {
+    for (name, value) in values.into_iter().filter_map(|(name, it)| Some((name, it?))) {
+        fields.entry(name.to_owned()).or_insert(value);
+    }
+    fields
+}
+
+/// Returns the fields of the spec that every owner gives its set, as far as it has values for them.
+pub fn common_fields<'a>(
+    ssh_secret: Option<&String>,
+    user_data: Option<&SecretReference>,
+    network_data: Option<&SecretReference>,
+    host_names: impl Iterator<Item = &'a str>,
+) -> [(&'static str, Option<Value>); 4] {
+    [
+        ("deploymentSSHSecret", ssh_secret.map(|it| json!(it))),
+        ("domainName", domain(host_names).map(|it| json!(it))),
+        ("networkData", network_data.map(|it| json!(it))),
+        ("userData", user_data.map(|it| json!(it))),
+    ]
+}
+
 /// Returns the domain of the hosts, if they all have the same one.
-pub fn domain<'a>(host_names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+fn domain<'a>(host_names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let domains: BTreeSet<Option<&str>> =
         host_names.map(|it| it.split_once('.').map(|it| it.1)).collect();
     domains.into_iter().reduce(|_, _| None).flatten()
@@ -133,19 +166,25 @@ pub fn is_refused(reported: &ConditionDraft) -> bool {
     rejected_write::is_of(reported, &Kind::of::<BaremetalSet>())
 }
 
-/// Returns the hosts, taken in order, that do not fit into the set beside its present ones.
-pub fn without_room<'a>(
+/// Returns the faults of the hosts that do not fit into the owner's set beside its present ones.
+pub fn without_room(
     set: Option<&BaremetalSet>,
-    asked: impl Iterator<Item = &'a str>,
-) -> BTreeSet<String> {
-    let present = set.map(|it| &it.spec.baremetal_hosts);
-    let has = |it: &&str| present.is_some_and(|all| all.contains_key(*it));
-    let room = MAX_HOSTS.saturating_sub(present.map_or(0, BTreeMap::len));
-    asked.filter(|it| !has(it)).skip(room).map(str::to_owned).collect()
+    owner: &Target,
+    mut asked: Vec<String>,
+) -> BTreeMap<String, Fault> {
+    let present = set.map_or(0, |it| it.spec.baremetal_hosts.len());
+    let room = MAX_HOSTS.saturating_sub(present);
+    asked.sort_unstable();
+    let without_room = asked.into_iter().filter(|it| !has(set, it)).skip(room);
+    without_room.map(|it| (it.clone(), full(owner, &it))).collect()
 }
 
-/// Returns the fault of a host that does not fit into the set.
-pub fn full(owner: &Target, host: &str) -> Fault {
+/// Returns whether the set, if there is one, has an entry for a host.
+pub fn has(set: Option<&BaremetalSet>, host: &str) -> bool {
+    set.is_some_and(|it| it.spec.baremetal_hosts.contains_key(host))
+}
+
+fn full(owner: &Target, host: &str) -> Fault {
     let text = format!(
         "OpenStackBaremetalSet {} has {MAX_HOSTS} hosts, and can have no more: host {host} gets a \
          machine when another one gives up its own; else put it into another {}.",
@@ -177,5 +216,21 @@ pub fn fault(seen: &Seen, owner: &Target) -> Option<Fault> {
     Some(Fault::missing("NameTaken", text))
 }
 
-/// Reason of a host that already has a machine in another set.
-pub const ELSEWHERE: &str = "MachineElsewhere";
+/// Returns the fault of a host that has a machine in another set; `title` names the host in
+/// messages.
+///
+/// The owner's set keeps the hosts that it has, even if others claim them.
+pub fn elsewhere(
+    seen: &Seen,
+    set: Option<&BaremetalSet>,
+    host: &str,
+    title: &str,
+) -> Option<Fault> {
+    let other = seen.elsewhere.get(host).filter(|_| !has(set, host))?;
+    let text = format!(
+        "OpenStackBaremetalSet {other} has a machine for host {host} of {title}, and two machines would \
+         answer at one address: the host gets one here when it is not there any more; take it out \
+         there."
+    );
+    Some(Fault::missing("MachineElsewhere", text))
+}

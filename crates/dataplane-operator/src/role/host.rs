@@ -18,7 +18,7 @@ use operator_core::run_engine::service_sequence::{self, ServiceSequence, UNKNOWN
 use operator_core::run_engine::{DesiredService, Host, Run, SequenceState, limit};
 use operator_runtime::source_cache::Digests;
 
-use crate::baremetal_request::ProvisioningState;
+use crate::baremetal_request::provisioning_state::{self, ProvisioningState};
 use crate::effective_spec::EffectiveSpec;
 use crate::host_conflicts::shared_keys::HOST_KEY_SHARED;
 use crate::inputs::{self, Inputs};
@@ -26,6 +26,7 @@ use crate::problem::Fault;
 use crate::role::blocked_rollout::BlockedRollout;
 use crate::role::faults::{self, OfGroup};
 use crate::role::host_key::{self, Offers};
+use crate::role::machine_names::machine_of;
 use crate::role::machine_request::MachineRequest;
 use crate::role::observed::Observed;
 use crate::role::{inventory_shards, redeploy, vars};
@@ -310,16 +311,13 @@ fn record(
     machine: Option<&Result<ProvisioningState, Fault>>,
     node: &Node,
 ) -> Option<HostMachine> {
-    let recorded = || node.status.as_ref()?.machine.clone();
-    match machine {
-        Some(Ok(provisioning)) => Some(provisioning.record.clone()),
-        Some(Err(_)) => recorded().map(|it| HostMachine { ready: false, ..it }),
-        None => recorded().map(|mut it| {
-            // A host without a machine in any set may be renamed.
-            it.host = it.host.filter(|host| seen.machines.may_know(host));
-            it
-        }),
+    let recorded = machine_of(node);
+    if let Some(machine) = machine {
+        return provisioning_state::record(machine, recorded);
     }
+    // A host without a machine in any set may be renamed.
+    let host = recorded?.host.clone().filter(|it| seen.machines.may_know(it));
+    Some(HostMachine { host, ..recorded?.clone() })
 }
 
 fn is_left_out(seen: &Observed, effective: &EffectiveSpec) -> bool {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{DataPlane, Node, Role, Service};
 use api::rollout_limits::Limits;
-use kube::ResourceExt;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::{Resource as _, ResourceExt};
 use operator_core::data_sources::SourceRef;
 use operator_core::object_key::Key;
 use operator_core::plan::Target;
@@ -102,10 +103,23 @@ impl Observed {
 
     /// Returns the owner of the runs; `None` when no existing object lists services.
     pub fn parent(&self) -> Option<Target> {
-        match (&self.group, &self.role) {
-            (NodeGroup::Role(_), role) => role.as_ref().map(|it| Target::of(&**it)),
-            (NodeGroup::Node(_), _) if self.listed().is_empty() => None,
-            (NodeGroup::Node(_), _) => self.nodes.first().map(|it| Target::of(&**it)),
+        let is_alone = matches!(self.group, NodeGroup::Node(_));
+        self.owner().filter(|_| !is_alone || !self.listed().is_empty())
+    }
+
+    /// Returns the role, or the node without one; `None` when it does not exist.
+    pub fn owner(&self) -> Option<Target> {
+        match &self.group {
+            NodeGroup::Role(_) => self.role.as_ref().map(|it| Target::of(&**it)),
+            NodeGroup::Node(_) => self.nodes.first().map(|it| Target::of(&**it)),
+        }
+    }
+
+    /// Returns the metadata of [`Self::owner`].
+    pub fn owner_meta(&self) -> Option<&ObjectMeta> {
+        match &self.group {
+            NodeGroup::Role(_) => self.role.as_ref().map(|it| it.meta()),
+            NodeGroup::Node(_) => self.nodes.first().map(|it| it.meta()),
         }
     }
 
