@@ -112,14 +112,21 @@ pub fn deletion(set: &Arc<BaremetalSet>) -> Option<Step> {
 }
 
 /// Returns the step that removes the finalizer without deleting the set.
-pub fn release_of(set: &BaremetalSet) -> Option<Step> {
-    remove_finalizer(set, IN_USE, BECAUSE)
+///
+/// Returns `None` while a later deletion of the set would undeploy a machine of one of these hosts,
+/// which are in use.
+pub fn release_of(
+    set: &BaremetalSet,
+    mut in_use: impl Iterator<Item = impl AsRef<str>>,
+) -> Option<Step> {
+    let is_needed = in_use.any(|it| would_be_wiped(set, it.as_ref()));
+    remove_finalizer(set, IN_USE, BECAUSE).filter(|_| !is_needed)
 }
 
 const BECAUSE: &str = "nobody needs its machines any more";
 
 /// Returns whether giving back a host's machine would undeploy it.
-pub fn would_be_wiped(set: &BaremetalSet, host: &str) -> bool {
+fn would_be_wiped(set: &BaremetalSet, host: &str) -> bool {
     let Some(entry) = set.spec.baremetal_hosts.get(host) else { return false };
     match set.spec.deprovision_policy {
         Some(DeprovisionPolicy::Retain) => false,

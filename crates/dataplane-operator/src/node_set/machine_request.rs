@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use api::baremetal::{BaremetalHost, BaremetalSet};
+use api::baremetal::BaremetalHost;
 use api::conditions::ConditionDraft;
 use api::dataplane::{HostMachine, NodeSetMachines};
 use api::shared::AnyMap;
@@ -186,7 +186,8 @@ pub fn step(
         return set::deletion(own?);
     }
     let Some(template) = machine_template(&seen.set) else {
-        return abandonment(seen, own?);
+        let in_use = own?.spec.baremetal_hosts.keys().filter(|_| is_used(&*seen.set));
+        return set::release_of(own?, in_use);
     };
     if own.is_none() && seen.machines.set.is_some() || seen.machines.is_missed {
         return None;
@@ -213,14 +214,6 @@ pub fn step(
         hosts: all,
     };
     desired.step(own.map(|it| &**it))
-}
-
-/// Returns the step that releases an unused baremetal set without deleting it. Returns `None` while
-/// releasing it would wipe machines of a node set that other finalizers hold.
-fn abandonment(seen: &Observed, own: &BaremetalSet) -> Option<Step> {
-    let mut hosts = own.spec.baremetal_hosts.keys();
-    let is_needed = is_used(&*seen.set) && hosts.any(|it| set::would_be_wiped(own, it));
-    set::release_of(own).filter(|_| !is_needed)
 }
 
 /// Returns the fields of the baremetal set, except for its hosts.

@@ -49,15 +49,10 @@ pub fn abandonment(seen: &Observed) -> Option<Step> {
     if MachineRequest::of(seen).is_some() {
         return None;
     }
-    let set = seen.machines.set_of(&seen.owner()?)?;
+    let set = seen.machines.set_of(&seen.owner()?.0)?;
     let is_last = is_going(seen) && is_last(seen);
-    let mut nodes = seen.nodes.iter().chain(&seen.movers);
-    set::release_of(set).filter(|_| is_last || !nodes.any(|it| would_lose(it, set)))
-}
-
-/// Returns whether a node that others hold would lose its machine if the set were deleted.
-fn would_lose(node: &Node, set: &BaremetalSet) -> bool {
-    is_used(node) && set::would_be_wiped(set, &known_name(node))
+    let nodes = seen.nodes.iter().chain(&seen.movers).filter(|it| !is_last && is_used(&***it));
+    set::release_of(set, nodes.map(|it| known_name(it)))
 }
 
 /// Returns the steps that release the sets that nodes had of their own before they got a role.
@@ -70,20 +65,21 @@ pub fn leftovers(seen: &Observed) -> Vec<Step> {
     let release = |set: &Arc<BaremetalSet>| {
         let node = seen.nodes.iter().find(|it| it.metadata.name == set.metadata.name)?;
         let is_its_own = set::is_of(set, &Target::of(&**node));
-        set::release_of(set).filter(|_| is_its_own && !would_lose(node, set))
+        let in_use = is_used(&**node).then(|| known_name(node));
+        set::release_of(set, in_use.into_iter()).filter(|_| is_its_own)
     };
     seen.machines.others.iter().chain(&seen.machines.set).filter_map(release).collect()
 }
 
 /// Returns whether only the operator's finalizer holds the object that requests the machines.
 fn is_last(seen: &Observed) -> bool {
-    let finalizers = seen.owner_meta().and_then(|it| it.finalizers.as_deref());
+    let finalizers = seen.owner().and_then(|(_, it)| it.finalizers.as_deref());
     matches!(finalizers, Some([only]) if only == INVENTORY)
 }
 
 /// Returns whether the object that requests the machines is being deleted.
 fn is_going(seen: &Observed) -> bool {
-    seen.owner_meta().is_some_and(|it| it.deletion_timestamp.is_some())
+    seen.owner().is_some_and(|(_, it)| it.deletion_timestamp.is_some())
 }
 
 /// Returns the status steps of nodes and a role whose deletion waits for machines.

@@ -33,11 +33,6 @@ pub fn of(nodes: &[Arc<Node>], set: Option<&BaremetalSet>) -> MachineNames {
     names
 }
 
-/// Returns the name of the machine that a node requests, even if another node gets it.
-pub fn asked(names: &MachineNames, node: &Node) -> String {
-    names.machine(&node.name_any()).map_or_else(|| machine_name(node), str::to_owned)
-}
-
 /// Returns the name for a new machine of a node: its host name up to the first dot.
 pub fn machine_name(node: &Node) -> String {
     let host = node.spec.host_name.clone().unwrap_or_else(|| node.name_any());

@@ -21,7 +21,7 @@ use crate::effective_spec::{EffectiveSpec, has_own_options, machine_template};
 use crate::finalizers::is_used;
 use crate::host_conflicts::Claim;
 use crate::problem::Fault;
-use crate::role::machine_names::{asked, known_name, machine_name, machine_of, of as names_of};
+use crate::role::machine_names::{known_name, machine_name, machine_of, of as names_of};
 use crate::role::observed::{NodeGroup, Observed};
 
 /// A group's request for machines.
@@ -47,7 +47,7 @@ impl MachineRequest {
             }
             NodeGroup::Node(_) => machine_template(None, seen.nodes.first()?)?,
         };
-        let owner = seen.owner()?;
+        let (owner, _) = seen.owner()?;
         let place = format!("spec.baremetalSetTemplate of {} {}", owner.kind.kind, owner.name);
         let template = Template::read(given, &place)
             .and_then(|it| set::fault(&seen.machines, &owner).map_or(Ok(it), Err));
@@ -60,9 +60,9 @@ impl MachineRequest {
         Some(request)
     }
 
-    /// Returns the name of the machine that a node requests.
+    /// Returns the name of the machine that a node requests, even if another node gets it.
     pub fn asked(&self, node: &Node) -> String {
-        asked(&self.names, node)
+        self.names.machine(&node.name_any()).map_or_else(|| machine_name(node), str::to_owned)
     }
 
     /// Returns whether a node gets the machine that it requests.
@@ -104,7 +104,8 @@ impl MachineRequest {
     }
 
     fn fault(&self, seen: &Observed, node: &Node) -> Option<Fault> {
-        let title = format!("OpenStackDataPlaneNode {}", node.name_any());
+        let own = node.name_any();
+        let title = format!("OpenStackDataPlaneNode {own}");
         let (name, called) = (self.asked(node), machine_name(node));
         if name != called {
             let fix = format!(
@@ -119,12 +120,10 @@ impl MachineRequest {
             );
             return Some(Fault::wrong("HostNameInvalid", text));
         }
-        let first = self.names.owner(&name).filter(|it| *it != node.name_any());
-        if let Some(first) = first {
+        if let Some(first) = self.names.owner(&name).filter(|it| *it != own) {
             let text = format!(
                 "{title} and OpenStackDataPlaneNode {first} have one host name, {name}, and a machine \
-                 has one of its own, which {first} gets: correct spec.hostName of {}.",
-                node.name_any()
+                 has one of its own, which {first} gets: correct spec.hostName of {own}."
             );
             return Some(Fault::wrong("HostTwice", text));
         }

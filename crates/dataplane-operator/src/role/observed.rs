@@ -104,22 +104,15 @@ impl Observed {
     /// Returns the owner of the runs; `None` when no existing object lists services.
     pub fn parent(&self) -> Option<Target> {
         let is_alone = matches!(self.group, NodeGroup::Node(_));
-        self.owner().filter(|_| !is_alone || !self.listed().is_empty())
+        let (owner, _) = self.owner().filter(|_| !is_alone || !self.listed().is_empty())?;
+        Some(owner)
     }
 
     /// Returns the role, or the node without one; `None` when it does not exist.
-    pub fn owner(&self) -> Option<Target> {
+    pub fn owner(&self) -> Option<(Target, &ObjectMeta)> {
         match &self.group {
-            NodeGroup::Role(_) => self.role.as_ref().map(|it| Target::of(&**it)),
-            NodeGroup::Node(_) => self.nodes.first().map(|it| Target::of(&**it)),
-        }
-    }
-
-    /// Returns the metadata of [`Self::owner`].
-    pub fn owner_meta(&self) -> Option<&ObjectMeta> {
-        match &self.group {
-            NodeGroup::Role(_) => self.role.as_ref().map(|it| it.meta()),
-            NodeGroup::Node(_) => self.nodes.first().map(|it| it.meta()),
+            NodeGroup::Role(_) => self.role.as_ref().map(|it| (Target::of(&**it), it.meta())),
+            NodeGroup::Node(_) => self.nodes.first().map(|it| (Target::of(&**it), it.meta())),
         }
     }
 
