@@ -14,7 +14,5 @@ pub mod template;
 #[cfg(test)]
 pub(crate) mod test_model;
 
-pub use machine_names::MachineNames;
 pub use observe::{Machines, Seen};
 pub use provisioning_state::ProvisioningState;
-pub use set::DesiredMachine;

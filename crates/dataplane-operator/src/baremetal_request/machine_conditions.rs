@@ -4,7 +4,7 @@ use api::conditions::{ConditionDraft, truncated};
 use baremetal::status::TEXT;
 use operator_core::plan::Target;
 
-use crate::baremetal_request::provisioning_state::ProvisioningState;
+use crate::baremetal_request::provisioning_state::{ProvisioningState, waits_until};
 use crate::problem::Fault;
 
 /// How many machines a summary names.
@@ -36,11 +36,11 @@ fn followed(
     let machine = record.machine.as_deref().unwrap_or("not chosen yet");
     let state = format!("Machine {machine}: {} since {}.", record.state, record.since.0);
     let set = format!("OpenStackBaremetalSet {}", owner.name);
-    if provisioning.may_begin() {
+    if record.ready {
         return ConditionDraft::good(type_, "Provisioned", state + &aside(provisioning, &set));
     }
     if provisioning.waits_for_ssh {
-        let until = provisioning.waits_until().map(|it| it.to_string()).unwrap_or_default();
+        let until = waits_until(record).map(|it| it.to_string()).unwrap_or_default();
         let text = format!(
             "{state} Its ssh server at {address} has not answered yet: services begin when it does, \
              or at {until}."

@@ -144,17 +144,6 @@ impl ProvisioningState {
             is_unheard: set.is_some_and(is_unheard),
         }
     }
-
-    /// Returns whether services may begin on the host.
-    pub fn may_begin(&self) -> bool {
-        self.record.ready
-    }
-
-    /// Returns when services begin although ssh has not answered; `None` before the first known
-    /// installation.
-    pub fn waits_until(&self) -> Option<Timestamp> {
-        waits_until(&self.record)
-    }
 }
 
 /// Returns whether to probe a host's ssh server: its machine is installed and has not answered yet.
@@ -178,7 +167,9 @@ pub fn record(
     }
 }
 
-fn waits_until(record: &HostMachine) -> Option<Timestamp> {
+/// Returns when services begin although ssh has not answered; `None` before the first known
+/// installation.
+pub fn waits_until(record: &HostMachine) -> Option<Timestamp> {
     record.installed.as_ref().map(|it| it.0 + PATIENCE)
 }
 

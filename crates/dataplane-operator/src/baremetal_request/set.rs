@@ -23,71 +23,58 @@ pub const IN_USE: &str = "dataplane.openstack.org/machines-in-use";
 /// Maximum number of hosts in a set, as its CRD says.
 pub const MAX_HOSTS: usize = 500;
 
-/// A baremetal set as an owner requests it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DesiredMachine {
-    /// The requesting object; the set has its name.
-    pub owner: Target,
-    /// Labels besides [`FOR`].
-    pub labels: BTreeMap<String, String>,
-    /// The fields of the spec, except for the hosts.
-    pub fields: AnyMap,
-    /// The hosts by name.
-    pub hosts: BTreeMap<String, BaremetalHost>,
-}
-
-impl DesiredMachine {
-    /// Returns the step that applies the desired set, if it differs.
-    ///
-    /// Returns `None` if the set is being deleted or belongs to another owner, or if there is
-    /// neither a set nor any host.
-    pub fn step(&self, found: Option<&BaremetalSet>) -> Option<Step> {
-        let is_closed = |it: &BaremetalSet| is_terminating(it) || !is_of(it, &self.owner);
-        if found.is_some_and(is_closed) || (found.is_none() && self.hosts.is_empty()) {
-            return None;
-        }
-        let mut spec = self.fields.clone();
-        spec.insert("baremetalHosts".into(), json!(self.hosts));
-        let mut labels = self.labels.clone();
-        labels.insert(FOR.into(), self.owner.uid.clone().unwrap_or_default());
-        let (spec, labels) = (json!(spec), json!(labels));
-        let hash = hash::short(&(&spec, &labels));
-        // Without hosts there is nothing to give back.
-        let is_used = !self.hosts.is_empty();
-        let is_asked = |it: &BaremetalSet| {
-            // Comparing fields cannot show that a field was removed; the hash does.
-            it.annotations().get(APPLIED) == Some(&hash)
-                && has_finalizer(it, IN_USE) == is_used
-                && says(Some(&json!(it.spec)), &spec)
-                && says(Some(&json!(it.metadata.labels)), &labels)
-        };
-        if found.is_some_and(is_asked) {
-            return None;
-        }
-        let uid = found.and_then(ResourceExt::uid);
-        let mut metadata = json!({ "annotations": { APPLIED: hash }, "labels": labels });
-        if is_used {
-            metadata["finalizers"] = json!([IN_USE]);
-        }
-        if let Some(uid) = &uid {
-            metadata["uid"] = json!(uid);
-        }
-        // Force ownership of fields only for the observed set, not for another one that was created
-        // under its name meanwhile.
-        let force = uid.is_some();
-        let fields = json!({ "metadata": metadata, "spec": spec });
-        let because = "what is asked of the machines differs from what the set says";
-        let mut step = Step::apply(Target { uid, ..target(&self.owner) }, fields, because);
-        if let Write::Apply { force: forced, .. } = &mut step.write {
-            *forced = force;
-        }
-        Some(step)
+/// Returns the step that applies the set of an owner, if what is desired differs from the set that
+/// was `found`: its labels besides [`FOR`], the fields of its spec except for the hosts, and the
+/// hosts by name.
+///
+/// Returns `None` if the set is being deleted or belongs to another owner, or if there is neither a
+/// set nor any host.
+pub fn step(
+    owner: &Target,
+    found: Option<&BaremetalSet>,
+    mut labels: BTreeMap<String, String>,
+    mut spec: AnyMap,
+    hosts: &BTreeMap<String, BaremetalHost>,
+) -> Option<Step> {
+    let is_closed = |it: &BaremetalSet| is_terminating(it) || !is_of(it, owner);
+    if found.is_some_and(is_closed) || (found.is_none() && hosts.is_empty()) {
+        return None;
     }
-}
-
-/// Returns the target for the set of an owner.
-pub fn target(owner: &Target) -> Target {
-    Target { kind: Kind::of::<BaremetalSet>(), uid: None, ..owner.clone() }
+    spec.insert("baremetalHosts".into(), json!(hosts));
+    labels.insert(FOR.into(), owner.uid.clone().unwrap_or_default());
+    let (spec, labels) = (json!(spec), json!(labels));
+    let hash = hash::short(&(&spec, &labels));
+    // Without hosts there is nothing to give back.
+    let is_used = !hosts.is_empty();
+    let is_asked = |it: &BaremetalSet| {
+        // Comparing fields cannot show that a field was removed; the hash does.
+        it.annotations().get(APPLIED) == Some(&hash)
+            && has_finalizer(it, IN_USE) == is_used
+            && says(Some(&json!(it.spec)), &spec)
+            && says(Some(&json!(it.metadata.labels)), &labels)
+    };
+    if found.is_some_and(is_asked) {
+        return None;
+    }
+    let uid = found.and_then(ResourceExt::uid);
+    let mut metadata = json!({ "annotations": { APPLIED: hash }, "labels": labels });
+    if is_used {
+        metadata["finalizers"] = json!([IN_USE]);
+    }
+    if let Some(uid) = &uid {
+        metadata["uid"] = json!(uid);
+    }
+    // Force ownership of fields only for the observed set, not for another one that was created
+    // under its name meanwhile.
+    let force = uid.is_some();
+    let fields = json!({ "metadata": metadata, "spec": spec });
+    let because = "what is asked of the machines differs from what the set says";
+    let target = Target { kind: Kind::of::<BaremetalSet>(), uid, ..owner.clone() };
+    let mut step = Step::apply(target, fields, because);
+    if let Write::Apply { force: forced, .. } = &mut step.write {
+        *forced = force;
+    }
+    Some(step)
 }
 
 impl Seen {

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::baremetal_request::provisioning_state::{self, Known, ProvisioningState, is_awaited};
 use crate::baremetal_request::template::{merged, with_prefix};
-use crate::baremetal_request::{DesiredMachine, machine_conditions, set};
+use crate::baremetal_request::{machine_conditions, set};
 use crate::effective_spec::has_own_options;
 use crate::finalizers::is_used;
 use crate::inputs::Inputs;
@@ -48,7 +48,8 @@ impl Machines {
     pub fn of(seen: &Observed, hosts: &[Host<'_>], now: Timestamp) -> Self {
         let recorded = seen.set.status.as_ref().map(|it| &it.machines);
         let recorded = |it: &str| recorded?.get(it);
-        let mut machines = Self { are_asked: is_asked(seen), ..Self::default() };
+        let mut machines =
+            Self { are_asked: machine_template(&seen.set).is_some(), ..Self::default() };
         let names = machine_names::of(seen);
         // Keeps the records of hosts that have been renamed.
         for (name, record) in names.all().filter_map(|it| Some((it, recorded(it)?.clone()))) {
@@ -140,10 +141,6 @@ impl Machines {
     }
 }
 
-fn is_asked(seen: &Observed) -> bool {
-    machine_template(&seen.set).is_some()
-}
-
 fn known<'a>(seen: &'a Observed, host: &Host<'a>) -> Known<'a> {
     let status = seen.set.status.as_ref();
     let template = seen.set.spec.node_template.ansible.as_ref();
@@ -162,10 +159,9 @@ fn known<'a>(seen: &'a Observed, host: &Host<'a>) -> Known<'a> {
 /// Returns the addresses of hosts that have their machine, but whose ssh server has not answered
 /// yet.
 pub fn awaited(seen: &Observed) -> BTreeSet<String> {
-    let Some(own) = own_set(seen).filter(|_| is_asked(seen)) else { return BTreeSet::new() };
-    let all = hosts(&seen.set).into_iter();
-    let is_due = |it: &Host<'_>| is_awaited(own, &it.name, &known(seen, it));
-    all.filter(is_due).map(|it| it.address()).collect()
+    let own = machine_template(&seen.set).and_then(|_| own_set(seen));
+    let is_due = |it: &Host<'_>| own.is_some_and(|own| is_awaited(own, &it.name, &known(seen, it)));
+    hosts(&seen.set).into_iter().filter(is_due).map(|it| it.address()).collect()
 }
 
 /// Returns the step that applies the desired baremetal set, if it differs, or releases one that is
@@ -189,7 +185,8 @@ pub fn step(
         let in_use = own?.spec.baremetal_hosts.keys().filter(|_| is_used(&*seen.set));
         return set::release_of(own?, in_use);
     };
-    if own.is_none() && seen.machines.set.is_some() || seen.machines.is_missed {
+    let owner = Target::of(&*seen.set);
+    if set::fault(&seen.machines, &owner).is_some() {
         return None;
     }
     let present = own.map(|it| it.spec.baremetal_hosts.clone()).unwrap_or_default();
@@ -207,13 +204,7 @@ pub fn step(
         }
     }
     let fields = fields(seen, template, hosts, served);
-    let desired = DesiredMachine {
-        owner: Target::of(&*seen.set),
-        labels: labels(&seen.set),
-        fields,
-        hosts: all,
-    };
-    desired.step(own.map(|it| &**it))
+    set::step(&owner, own.map(|it| &**it), labels(&seen.set), fields, &all)
 }
 
 /// Returns the fields of the baremetal set, except for its hosts.

@@ -16,7 +16,7 @@ use operator_core::rejected_write::WRITES_ACCEPTED;
 use crate::baremetal_request::{machine_conditions, set};
 use crate::finalizers::{INVENTORY, is_used};
 use crate::role::machine_names::known_name;
-use crate::role::machine_request::{MachineRequest, effective, keeps_machine};
+use crate::role::machine_request::{MachineRequest, keeps_machine};
 use crate::role::node_status::ours;
 use crate::role::observed::{NodeGroup, Observed};
 use crate::role::provisioning::{BAREMETAL_READY, PROVISION_READY};
@@ -105,7 +105,7 @@ fn node_step(
     now: Timestamp,
 ) -> Option<Step> {
     machine_request.set.as_ref()?;
-    let effective = effective(seen, node);
+    let effective = seen.effective(node);
     let provisioning = machine_request.followed(seen, node, &effective, now);
     let draft = match (&machine_request.template, rejected.filter(|it| set::is_refused(it))) {
         // The request is faulty, so the set cannot even be updated to drop the host.

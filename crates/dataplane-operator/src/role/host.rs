@@ -218,8 +218,7 @@ pub fn evaluate(
 
 /// The effective spec of a node, and whether `ansibleLimit` leaves its host out.
 fn effective(seen: &Observed, node: &Node) -> (EffectiveSpec, bool) {
-    let (data_plane, role) = (seen.data_plane.as_deref(), seen.role.as_deref());
-    let mut effective = EffectiveSpec::of(data_plane, role, node, &seen.objects);
+    let mut effective = seen.effective(node);
     let is_left_out = is_left_out(seen, &effective);
     if is_left_out {
         // No run will reach it, so no tags or limit narrow what it is compared with.
@@ -302,7 +301,7 @@ fn is_first_deployment(node: &Node) -> bool {
 
 /// Returns whether the host's machine lets services begin; true when no machine was requested.
 pub fn may_begin(machine: Option<&Result<ProvisioningState, Fault>>) -> bool {
-    machine.is_none_or(|it| it.as_ref().is_ok_and(ProvisioningState::may_begin))
+    machine.is_none_or(|it| it.as_ref().is_ok_and(|it| it.record.ready))
 }
 
 /// Returns the record of a machine; while it cannot be determined, the recorded one.

@@ -15,8 +15,8 @@ use serde_json::Value;
 
 use crate::baremetal_request::machine_names::{self, MachineNames};
 use crate::baremetal_request::provisioning_state::{self, Known, ProvisioningState};
+use crate::baremetal_request::set;
 use crate::baremetal_request::template::{Template, merged};
-use crate::baremetal_request::{DesiredMachine, set};
 use crate::effective_spec::{EffectiveSpec, has_own_options, machine_template};
 use crate::finalizers::is_used;
 use crate::host_conflicts::Claim;
@@ -176,7 +176,7 @@ impl MachineRequest {
             // An existing entry stays, even if the node now has a fault.
             let kept = present.filter(|_| has_fault).cloned();
             if kept.is_some() || !has_fault && (present.is_some() || may_get_one(seen, node)) {
-                let effective = effective(seen, node);
+                let effective = seen.effective(node);
                 let made = || entry(template, &name, node, &effective);
                 hosts.insert(name.clone(), kept.unwrap_or_else(made));
                 nodes.push((node, effective));
@@ -185,9 +185,7 @@ impl MachineRequest {
         let kept = self.migrating_nodes(seen).into_keys();
         hosts.extend(kept.filter_map(|it| Some((it.clone(), present?.get(&it)?.clone()))));
         let fields = set::with_defaults(template.fields.clone(), defaults(seen, &nodes));
-        let labels = BTreeMap::new();
-        let desired = DesiredMachine { owner: self.owner.clone(), labels, fields, hosts };
-        desired.step(self.set.as_deref())
+        set::step(&self.owner, self.set.as_deref(), BTreeMap::new(), fields, &hosts)
     }
 }
 
@@ -215,7 +213,7 @@ pub fn keeps_machine(node: &Node) -> bool {
 /// and the host belongs to no other object.
 fn may_get_one(seen: &Observed, node: &Node) -> bool {
     let goes = is_terminating(node) || seen.role.as_ref().is_some_and(|it| is_terminating(&**it));
-    let address = effective(seen, node).address();
+    let address = seen.effective(node).address();
     !goes && Claim::of_node_at(node, address.as_deref()).taken(&seen.claims).is_empty()
 }
 
@@ -232,11 +230,6 @@ pub fn known<'a>(
         && effective.address().is_some();
     let answers = effective.address().is_some_and(|it| answering.contains(&it));
     Known { node: None, recorded: machine_of(node), key, can_be_asked, answers }
-}
-
-/// Returns the effective spec of a node of the group.
-pub fn effective(seen: &Observed, node: &Node) -> EffectiveSpec {
-    EffectiveSpec::of(seen.data_plane.as_deref(), seen.role.as_deref(), node, &seen.objects)
 }
 
 /// Returns the set's entry for one host: the template's fields, overridden by the node's.

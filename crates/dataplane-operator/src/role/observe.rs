@@ -27,7 +27,7 @@ use crate::owner::controller;
 use crate::role::inventory::{Inventory, node_inventory_name};
 use crate::role::inventory_shards;
 use crate::role::machine_names::{self, known_name};
-use crate::role::machine_request::{MachineRequest, effective, known};
+use crate::role::machine_request::{MachineRequest, known};
 use crate::role::observed::{NodeGroup, Observed, data_plane_of, listed};
 use crate::vars::{Objects, named};
 
@@ -175,7 +175,7 @@ fn awaited(seen: &Observed) -> BTreeSet<String> {
     let Some(machine_request) = MachineRequest::of(seen) else { return BTreeSet::new() };
     let Some(set) = &machine_request.set else { return BTreeSet::new() };
     let address = |node: &Arc<Node>| {
-        let effective = effective(seen, node);
+        let effective = seen.effective(node);
         let known = known(node, &effective, &seen.machines.answering);
         let is_awaited = is_awaited(set, &machine_request.asked(node), &known);
         effective.address().filter(|_| is_awaited)

@@ -15,7 +15,7 @@ use operator_runtime::source_cache::Digests;
 
 use crate::attachments::Networks;
 use crate::baremetal_request::Seen;
-use crate::effective_spec::role_strategy;
+use crate::effective_spec::{EffectiveSpec, role_strategy};
 use crate::host_conflicts::Claim;
 use crate::role::inventory::Inventory;
 use crate::vars::Objects;
@@ -114,6 +114,11 @@ impl Observed {
             NodeGroup::Role(_) => self.role.as_ref().map(|it| (Target::of(&**it), it.meta())),
             NodeGroup::Node(_) => self.nodes.first().map(|it| (Target::of(&**it), it.meta())),
         }
+    }
+
+    /// Returns the effective spec of a node of the group.
+    pub fn effective(&self, node: &Node) -> EffectiveSpec {
+        EffectiveSpec::of(self.data_plane.as_deref(), self.role.as_deref(), node, &self.objects)
     }
 
     /// Returns the rollout limits of the group.
