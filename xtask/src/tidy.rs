@@ -124,8 +124,9 @@ fn judgements_and_builders_are_pure() {
         let is_of =
             |name: &&str| path.starts_with(paths::repo().join("crates").join(name).join("src"));
         let is_pure = paths::PURE.iter().any(is_of);
-        let is_judgement =
-            ["decide.rs", "build.rs", "status.rs", "faults.rs"].iter().any(|it| name.ends_with(it));
+        let is_judgement = ["build.rs", "decide.rs", "faults.rs", "provisioner.rs", "status.rs"]
+            .iter()
+            .any(|it| name.ends_with(it));
         if !is_pure && !is_judgement {
             continue;
         }

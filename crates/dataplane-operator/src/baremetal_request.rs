@@ -5,6 +5,7 @@
 //! object deletes the set, last of all.
 
 pub mod machine_conditions;
+pub mod machine_names;
 pub mod observe;
 pub mod provisioning_state;
 pub mod set;
@@ -15,4 +16,3 @@ pub(crate) mod test_model;
 
 pub use observe::{Machines, Seen};
 pub use provisioning_state::ProvisioningState;
-pub use set::DesiredMachine;

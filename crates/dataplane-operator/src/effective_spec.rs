@@ -293,7 +293,12 @@ pub fn role_strategy(data_plane: Option<&DataPlane>, role: Option<&Role>) -> Dep
 }
 
 /// Variables by which a user overrides ssh's options, or the connection as a whole.
-pub const OWN_OPTIONS: [&str; 2] = ["ansible_connection", "ansible_ssh_common_args"];
+const OWN_OPTIONS: [&str; 2] = ["ansible_connection", "ansible_ssh_common_args"];
+
+/// Returns whether variables override ssh's options, or the connection as a whole.
+pub fn has_own_options(vars: &AnyMap) -> bool {
+    OWN_OPTIONS.iter().any(|it| vars.contains_key(*it))
+}
 
 #[cfg(test)]
 mod tests {

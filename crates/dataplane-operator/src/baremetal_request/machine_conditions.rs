@@ -4,7 +4,7 @@ use api::conditions::{ConditionDraft, truncated};
 use baremetal::status::TEXT;
 use operator_core::plan::Target;
 
-use crate::baremetal_request::provisioning_state::ProvisioningState;
+use crate::baremetal_request::provisioning_state::{ProvisioningState, waits_until};
 use crate::fault::Fault;
 
 /// How many machines a summary names.
@@ -17,6 +17,18 @@ const ONE: usize = 300;
 pub fn condition(
     type_: &str,
     owner: &Target,
+    machine: &Result<ProvisioningState, Fault>,
+    address: &str,
+) -> ConditionDraft {
+    match machine {
+        Ok(provisioning) => followed(type_, owner, provisioning, address),
+        Err(it) => fault(type_, it),
+    }
+}
+
+fn followed(
+    type_: &str,
+    owner: &Target,
     provisioning: &ProvisioningState,
     address: &str,
 ) -> ConditionDraft {
@@ -24,11 +36,11 @@ pub fn condition(
     let machine = record.machine.as_deref().unwrap_or("not chosen yet");
     let state = format!("Machine {machine}: {} since {}.", record.state, record.since.0);
     let set = format!("OpenStackBaremetalSet {}", owner.name);
-    if provisioning.may_begin() {
+    if record.ready {
         return ConditionDraft::good(type_, "Provisioned", state + &aside(provisioning, &set));
     }
     if provisioning.waits_for_ssh {
-        let until = provisioning.waits_until().map(|it| it.to_string()).unwrap_or_default();
+        let until = waits_until(record).map(|it| it.to_string()).unwrap_or_default();
         let text = format!(
             "{state} Its ssh server at {address} has not answered yet: services begin when it does, \
              or at {until}."
@@ -99,18 +111,13 @@ fn failing(type_: &str, is_final: bool, text: String) -> ConditionDraft {
 
 /// Summarizes the conditions of machines by host name: how many are ready, and the first others,
 /// worst first.
-pub fn sum<'a>(
-    type_: &str,
-    all: impl Iterator<Item = (&'a str, &'a ConditionDraft)>,
-) -> ConditionDraft {
-    let all: Vec<(&str, &ConditionDraft)> = all.collect();
-    let mut open: Vec<&(&str, &ConditionDraft)> =
-        all.iter().filter(|(_, it)| !it.holds()).collect();
+pub fn sum(type_: &str, all: &[(&str, ConditionDraft)]) -> ConditionDraft {
+    let mut open: Vec<&(&str, ConditionDraft)> = all.iter().filter(|(_, it)| !it.holds()).collect();
     open.sort_by_key(|(_, it)| (it.severity.is_none(), it.severity));
     let mut texts =
         vec![format!("{}/{} hosts have their machines.", all.len() - open.len(), all.len())];
     let one =
-        |(name, it): &&(&str, &ConditionDraft)| format!("{name}: {}", truncated(&it.message, ONE));
+        |(name, it): &&(&str, ConditionDraft)| format!("{name}: {}", truncated(&it.message, ONE));
     texts.extend(open.iter().take(NAMED).map(one));
     if open.len() > NAMED {
         texts.push(format!("And {} more.", open.len() - NAMED));
@@ -119,7 +126,7 @@ pub fn sum<'a>(
     match open.first() {
         None => ConditionDraft::good(type_, "Provisioned", text),
         Some((_, worst)) => {
-            ConditionDraft { type_: type_.to_owned(), message: text, ..(*worst).clone() }
+            ConditionDraft { type_: type_.to_owned(), message: text, ..worst.clone() }
         }
     }
 }

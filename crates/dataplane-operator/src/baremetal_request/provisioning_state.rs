@@ -11,6 +11,8 @@ use operator_core::finalizers::is_terminating;
 use operator_core::hash;
 use operator_core::run_engine::host_key::HostKey;
 
+use crate::fault::Fault;
+
 /// How long services wait for an ssh server that does not answer the operator. The wait is limited,
 /// because run pods may reach addresses that the operator's pod cannot; the first run then reports
 /// the problem.
@@ -68,6 +70,8 @@ pub struct ProvisioningFault {
 /// What is known of a host besides its set.
 #[derive(Clone, Debug, Default)]
 pub struct Known<'a> {
+    /// On a node set: the host's key in `spec.nodes`.
+    pub node: Option<&'a str>,
     /// The record in the host's status.
     pub recorded: Option<&'a HostMachine>,
     /// The ssh key that was known before.
@@ -107,8 +111,8 @@ impl ProvisioningState {
         let reachable = is_installed && known.answers || was_reachable;
         let is_replaced = is_new && before.is_some();
         let mut record = HostMachine {
-            host: None,
-            node: None,
+            host: Some(host.to_owned()),
+            node: known.node.map(str::to_owned),
             machine,
             state,
             since,
@@ -140,17 +144,6 @@ impl ProvisioningState {
             is_unheard: set.is_some_and(is_unheard),
         }
     }
-
-    /// Returns whether services may begin on the host.
-    pub fn may_begin(&self) -> bool {
-        self.record.ready
-    }
-
-    /// Returns when services begin although ssh has not answered; `None` before the first known
-    /// installation.
-    pub fn waits_until(&self) -> Option<Timestamp> {
-        waits_until(&self.record)
-    }
 }
 
 /// Returns whether to probe a host's ssh server: its machine is installed and has not answered yet.
@@ -162,7 +155,21 @@ pub fn is_awaited(set: &BaremetalSet, host: &str, known: &Known<'_>) -> bool {
     provisioning.is_installed && is_own && known.can_be_asked && !provisioning.record.reachable
 }
 
-fn waits_until(record: &HostMachine) -> Option<Timestamp> {
+/// Returns the record of a machine. While a fault keeps its state from being followed, that is the
+/// recorded one, and no services begin.
+pub fn record(
+    machine: &Result<ProvisioningState, Fault>,
+    recorded: Option<&HostMachine>,
+) -> Option<HostMachine> {
+    match machine {
+        Ok(provisioning) => Some(provisioning.record.clone()),
+        Err(_) => recorded.map(|it| HostMachine { ready: false, ..it.clone() }),
+    }
+}
+
+/// Returns when services begin although ssh has not answered; `None` before the first known
+/// installation.
+pub fn waits_until(record: &HostMachine) -> Option<Timestamp> {
     record.installed.as_ref().map(|it| it.0 + PATIENCE)
 }
 

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use api::baremetal::set::FOR;
 use api::baremetal::{BaremetalHost, BaremetalSet, DeprovisionPolicy};
 use api::conditions::ConditionDraft;
-use api::shared::AnyMap;
+use api::shared::{AnyMap, SecretReference};
 use kube::ResourceExt;
 use operator_core::applied::{APPLIED, says};
 use operator_core::finalizers::{has_finalizer, is_terminating, remove_finalizer};
 use operator_core::plan::{Kind, Step, Target, Write};
 use operator_core::{hash, rejected_write};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::baremetal_request::observe::Seen;
 use crate::fault::Fault;
@@ -23,71 +23,65 @@ pub const IN_USE: &str = "dataplane.openstack.org/machines-in-use";
 /// Maximum number of hosts in a set, as its CRD says.
 pub const MAX_HOSTS: usize = 500;
 
-/// A baremetal set as an owner requests it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DesiredMachine {
-    /// The requesting object; the set has its name.
-    pub owner: Target,
-    /// Labels besides [`FOR`].
-    pub labels: BTreeMap<String, String>,
-    /// The fields of the spec, except for the hosts.
-    pub fields: AnyMap,
-    /// The hosts by name.
-    pub hosts: BTreeMap<String, BaremetalHost>,
-}
-
-impl DesiredMachine {
-    /// Returns the step that applies the desired set, if it differs.
-    ///
-    /// Returns `None` if the set is being deleted or belongs to another owner, or if there is
-    /// neither a set nor any host.
-    pub fn step(&self, found: Option<&BaremetalSet>) -> Option<Step> {
-        let is_closed = |it: &BaremetalSet| is_terminating(it) || !is_of(it, &self.owner);
-        if found.is_some_and(is_closed) || (found.is_none() && self.hosts.is_empty()) {
-            return None;
-        }
-        let mut spec = self.fields.clone();
-        spec.insert("baremetalHosts".into(), json!(self.hosts));
-        let mut labels = self.labels.clone();
-        labels.insert(FOR.into(), self.owner.uid.clone().unwrap_or_default());
-        let (spec, labels) = (json!(spec), json!(labels));
-        let hash = hash::short(&(&spec, &labels));
-        // Without hosts there is nothing to give back.
-        let is_used = !self.hosts.is_empty();
-        let is_asked = |it: &BaremetalSet| {
-            // Comparing fields cannot show that a field was removed; the hash does.
-            it.annotations().get(APPLIED) == Some(&hash)
-                && has_finalizer(it, IN_USE) == is_used
-                && says(Some(&json!(it.spec)), &spec)
-                && says(Some(&json!(it.metadata.labels)), &labels)
-        };
-        if found.is_some_and(is_asked) {
-            return None;
-        }
-        let uid = found.and_then(ResourceExt::uid);
-        let mut metadata = json!({ "annotations": { APPLIED: hash }, "labels": labels });
-        if is_used {
-            metadata["finalizers"] = json!([IN_USE]);
-        }
-        if let Some(uid) = &uid {
-            metadata["uid"] = json!(uid);
-        }
-        // Force ownership of fields only for the observed set, not for another one that was created
-        // under its name meanwhile.
-        let force = uid.is_some();
-        let fields = json!({ "metadata": metadata, "spec": spec });
-        let because = "what is asked of the machines differs from what the set says";
-        let mut step = Step::apply(Target { uid, ..target(&self.owner) }, fields, because);
-        if let Write::Apply { force: forced, .. } = &mut step.write {
-            *forced = force;
-        }
-        Some(step)
+/// Returns the step that applies the set of an owner, if what is desired differs from the set that
+/// was `found`: its labels besides [`FOR`], the fields of its spec except for the hosts, and the
+/// hosts by name.
+///
+/// Returns `None` if the set is being deleted or belongs to another owner, or if there is neither a
+/// set nor any host.
+pub fn step(
+    owner: &Target,
+    found: Option<&BaremetalSet>,
+    mut labels: BTreeMap<String, String>,
+    mut spec: AnyMap,
+    hosts: &BTreeMap<String, BaremetalHost>,
+) -> Option<Step> {
+    let is_closed = |it: &BaremetalSet| is_terminating(it) || !is_of(it, owner);
+    if found.is_some_and(is_closed) || (found.is_none() && hosts.is_empty()) {
+        return None;
     }
+    spec.insert("baremetalHosts".into(), json!(hosts));
+    labels.insert(FOR.into(), owner.uid.clone().unwrap_or_default());
+    let (spec, labels) = (json!(spec), json!(labels));
+    let hash = hash::short(&(&spec, &labels));
+    // Without hosts there is nothing to give back.
+    let is_used = !hosts.is_empty();
+    let is_asked = |it: &BaremetalSet| {
+        // Comparing fields cannot show that a field was removed; the hash does.
+        it.annotations().get(APPLIED) == Some(&hash)
+            && has_finalizer(it, IN_USE) == is_used
+            && says(Some(&json!(it.spec)), &spec)
+            && says(Some(&json!(it.metadata.labels)), &labels)
+    };
+    if found.is_some_and(is_asked) {
+        return None;
+    }
+    let uid = found.and_then(ResourceExt::uid);
+    let mut metadata = json!({ "annotations": { APPLIED: hash }, "labels": labels });
+    if is_used {
+        metadata["finalizers"] = json!([IN_USE]);
+    }
+    if let Some(uid) = &uid {
+        metadata["uid"] = json!(uid);
+    }
+    // Force ownership of fields only for the observed set, not for another one that was created
+    // under its name meanwhile.
+    let force = uid.is_some();
+    let fields = json!({ "metadata": metadata, "spec": spec });
+    let because = "what is asked of the machines differs from what the set says";
+    let target = Target { kind: Kind::of::<BaremetalSet>(), uid, ..owner.clone() };
+    let mut step = Step::apply(target, fields, because);
+    if let Write::Apply { force: forced, .. } = &mut step.write {
+        *forced = force;
+    }
+    Some(step)
 }
 
-/// Returns the target for the set of an owner.
-pub fn target(owner: &Target) -> Target {
-    Target { kind: Kind::of::<BaremetalSet>(), uid: None, ..owner.clone() }
+impl Seen {
+    /// Returns the set, if it exists and was created for this owner.
+    pub fn set_of(&self, owner: &Target) -> Option<&Arc<BaremetalSet>> {
+        self.set.as_ref().filter(|it| is_of(it, owner))
+    }
 }
 
 /// Returns whether a set was created for this owner.
@@ -105,14 +99,21 @@ pub fn deletion(set: &Arc<BaremetalSet>) -> Option<Step> {
 }
 
 /// Returns the step that removes the finalizer without deleting the set.
-pub fn release_of(set: &BaremetalSet) -> Option<Step> {
-    remove_finalizer(set, IN_USE, BECAUSE)
+///
+/// Returns `None` while a later deletion of the set would undeploy a machine of one of these hosts,
+/// which are in use.
+pub fn release_of(
+    set: &BaremetalSet,
+    mut in_use: impl Iterator<Item = impl AsRef<str>>,
+) -> Option<Step> {
+    let is_needed = in_use.any(|it| would_be_wiped(set, it.as_ref()));
+    remove_finalizer(set, IN_USE, BECAUSE).filter(|_| !is_needed)
 }
 
 const BECAUSE: &str = "nobody needs its machines any more";
 
 /// Returns whether giving back a host's machine would undeploy it.
-pub fn would_be_wiped(set: &BaremetalSet, host: &str) -> bool {
+fn would_be_wiped(set: &BaremetalSet, host: &str) -> bool {
     let Some(entry) = set.spec.baremetal_hosts.get(host) else { return false };
     match set.spec.deprovision_policy {
         Some(DeprovisionPolicy::Retain) => false,
@@ -121,8 +122,34 @@ pub fn would_be_wiped(set: &BaremetalSet, host: &str) -> bool {
     }
 }
 
+/// Returns the fields with those values that they do not have yet.
+pub fn with_defaults(
+    mut fields: AnyMap,
+    values: impl IntoIterator<Item = (&'static str, Option<Value>)>,
+) -> AnyMap {
+    for (name, value) in values.into_iter().filter_map(|(name, it)| Some((name, it?))) {
+        fields.entry(name.to_owned()).or_insert(value);
+    }
+    fields
+}
+
+/// Returns the fields of the spec that every owner gives its set, as far as it has values for them.
+pub fn common_fields<'a>(
+    ssh_secret: Option<&String>,
+    user_data: Option<&SecretReference>,
+    network_data: Option<&SecretReference>,
+    host_names: impl Iterator<Item = &'a str>,
+) -> [(&'static str, Option<Value>); 4] {
+    [
+        ("deploymentSSHSecret", ssh_secret.map(|it| json!(it))),
+        ("domainName", domain(host_names).map(|it| json!(it))),
+        ("networkData", network_data.map(|it| json!(it))),
+        ("userData", user_data.map(|it| json!(it))),
+    ]
+}
+
 /// Returns the domain of the hosts, if they all have the same one.
-pub fn domain<'a>(host_names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+fn domain<'a>(host_names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let domains: BTreeSet<Option<&str>> =
         host_names.map(|it| it.split_once('.').map(|it| it.1)).collect();
     domains.into_iter().reduce(|_, _| None).flatten()
@@ -133,19 +160,25 @@ pub fn is_refused(reported: &ConditionDraft) -> bool {
     rejected_write::is_of(reported, &Kind::of::<BaremetalSet>())
 }
 
-/// Returns the hosts, taken in order, that do not fit into the set beside its present ones.
-pub fn without_room<'a>(
+/// Returns the faults of the hosts that do not fit into the owner's set beside its present ones.
+pub fn without_room(
     set: Option<&BaremetalSet>,
-    asked: impl Iterator<Item = &'a str>,
-) -> BTreeSet<String> {
-    let present = set.map(|it| &it.spec.baremetal_hosts);
-    let has = |it: &&str| present.is_some_and(|all| all.contains_key(*it));
-    let room = MAX_HOSTS.saturating_sub(present.map_or(0, BTreeMap::len));
-    asked.filter(|it| !has(it)).skip(room).map(str::to_owned).collect()
+    owner: &Target,
+    mut asked: Vec<String>,
+) -> BTreeMap<String, Fault> {
+    let present = set.map_or(0, |it| it.spec.baremetal_hosts.len());
+    let room = MAX_HOSTS.saturating_sub(present);
+    asked.sort_unstable();
+    let without_room = asked.into_iter().filter(|it| !has(set, it)).skip(room);
+    without_room.map(|it| (it.clone(), full(owner, &it))).collect()
 }
 
-/// Returns the fault of a host that does not fit into the set.
-pub fn full(owner: &Target, host: &str) -> Fault {
+/// Returns whether the set, if there is one, has an entry for a host.
+pub fn has(set: Option<&BaremetalSet>, host: &str) -> bool {
+    set.is_some_and(|it| it.spec.baremetal_hosts.contains_key(host))
+}
+
+fn full(owner: &Target, host: &str) -> Fault {
     let text = format!(
         "OpenStackBaremetalSet {} has {MAX_HOSTS} hosts, and can have no more: host {host} gets a \
          machine when another one gives up its own; else put it into another {}.",
@@ -177,5 +210,21 @@ pub fn fault(seen: &Seen, owner: &Target) -> Option<Fault> {
     Some(Fault::missing("NameTaken", text))
 }
 
-/// Reason of a host that already has a machine in another set.
-pub const ELSEWHERE: &str = "MachineElsewhere";
+/// Returns the fault of a host that has a machine in another set; `title` names the host in
+/// messages.
+///
+/// The owner's set keeps the hosts that it has, even if others claim them.
+pub fn elsewhere(
+    seen: &Seen,
+    set: Option<&BaremetalSet>,
+    host: &str,
+    title: &str,
+) -> Option<Fault> {
+    let other = seen.elsewhere.get(host).filter(|_| !has(set, host))?;
+    let text = format!(
+        "OpenStackBaremetalSet {other} has a machine for host {host} of {title}, and two machines would \
+         answer at one address: the host gets one here when it is not there any more; take it out \
+         there."
+    );
+    Some(Fault::missing("MachineElsewhere", text))
+}

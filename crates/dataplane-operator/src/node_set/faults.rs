@@ -17,7 +17,7 @@ use operator_core::run_engine::run_template::MountedSource;
 use crate::fault::Fault;
 use crate::host_conflicts::Claim;
 use crate::node_set::inventory::given;
-use crate::node_set::machine_names::Names;
+use crate::node_set::machine_names;
 use crate::node_set::observed::Observed;
 use crate::role::faults::{absent_service, invalid, missing_source, ssh_fault};
 use crate::role::{networks, vars};
@@ -33,8 +33,8 @@ pub fn of_hosts(seen: &Observed, hosts: &[Host<'_>]) -> Vec<Fault> {
     let mut faults = of_size(&name, hosts.len());
     faults.extend(hosts.iter().filter_map(|it| of_name(&name, it)));
     if node_set_host::machine_template(&seen.set).is_some() {
-        let names = Names::of(seen);
-        faults.extend(hosts.iter().filter_map(|it| names.fault(&seen.set, it)));
+        let names = machine_names::of(seen);
+        faults.extend(hosts.iter().filter_map(|it| machine_names::fault(&names, &seen.set, it)));
     }
     faults.extend(hosts.iter().filter_map(|it| of_address(seen, it)));
     faults.extend(of_claims(seen));

@@ -11,7 +11,7 @@ use operator_core::run_engine::known_hosts::{covers, line};
 use operator_core::run_engine::ssh_secret::KNOWN_HOSTS;
 use operator_runtime::source_cache::Digests;
 
-use crate::effective_spec::OWN_OPTIONS;
+use crate::effective_spec::has_own_options;
 use crate::host_conflicts::Claim;
 use crate::node_set::machine_request::Machines;
 use crate::node_set::observed::Observed;
@@ -83,7 +83,7 @@ pub fn accept_command(namespace: &str, node_set: &str) -> String {
 fn is_learned(set: &NodeSet, ssh: Option<&Digests>, host: &Host<'_>, has_key: bool) -> bool {
     let levels = [host.node.ansible.as_ref(), set.spec.node_template.ansible.as_ref()];
     let mut vars = levels.into_iter().flatten().map(|it| &it.ansible_vars);
-    if vars.any(|it| OWN_OPTIONS.iter().any(|name| it.contains_key(*name))) {
+    if vars.any(has_own_options) {
         return false;
     }
     let Some(Digests { texts, .. }) = ssh else {

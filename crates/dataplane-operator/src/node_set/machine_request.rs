@@ -3,12 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use api::baremetal::{BaremetalHost, BaremetalSet};
+use api::baremetal::BaremetalHost;
 use api::conditions::ConditionDraft;
 use api::dataplane::{HostMachine, NodeSetMachines};
 use api::shared::AnyMap;
 use jiff::Timestamp;
-use kube::ResourceExt;
 use operator_core::finalizers::is_terminating;
 use operator_core::hash;
 use operator_core::keyed::short;
@@ -17,17 +16,16 @@ use operator_core::plan::{Step, Target};
 use operator_core::run_engine::host_key::HostKey;
 use serde_json::{Value, json};
 
-use crate::baremetal_request::provisioning_state::{Known, ProvisioningState, is_awaited};
-use crate::baremetal_request::set::ELSEWHERE;
+use crate::baremetal_request::provisioning_state::{self, Known, ProvisioningState, is_awaited};
 use crate::baremetal_request::template::{merged, with_prefix};
-use crate::baremetal_request::{DesiredMachine, machine_conditions, set};
-use crate::effective_spec::OWN_OPTIONS;
+use crate::baremetal_request::{machine_conditions, set};
+use crate::effective_spec::has_own_options;
 use crate::fault::Fault;
-use crate::finalizers::INVENTORY;
+use crate::finalizers::is_used;
 use crate::inputs::Inputs;
 use crate::node_set::external_resources::ExternalResources;
 use crate::node_set::ipam::{DNS_SERVERS, labels};
-use crate::node_set::machine_names::Names;
+use crate::node_set::machine_names;
 use crate::node_set::observed::{Observed, own_set};
 
 /// Condition type: the machines are provisioned. Absent for pre-provisioned and empty node sets.
@@ -49,38 +47,33 @@ impl Machines {
     /// Evaluates the machines of all hosts.
     pub fn of(seen: &Observed, hosts: &[Host<'_>], now: Timestamp) -> Self {
         let recorded = seen.set.status.as_ref().map(|it| &it.machines);
-        let recorded = |it: &str| recorded?.get(it).cloned();
-        let mut machines = Self { are_asked: is_asked(seen), ..Self::default() };
-        let names = Names::of(seen);
+        let recorded = |it: &str| recorded?.get(it);
+        let mut machines =
+            Self { are_asked: machine_template(&seen.set).is_some(), ..Self::default() };
+        let names = machine_names::of(seen);
         // Keeps the records of hosts that have been renamed.
-        for (name, record) in names.all().filter_map(|it| Some((it, recorded(it)?))) {
+        for (name, record) in names.all().filter_map(|it| Some((it, recorded(it)?.clone()))) {
             let ready = record.ready && !machines.are_asked;
             machines.records.insert(name.to_owned(), HostMachine { ready, ..record });
         }
-        let own = own_set(seen).map(|it| &**it);
-        let mut asked: Vec<&str> = hosts.iter().map(|it| it.name.as_str()).collect();
-        asked.sort_unstable();
-        let without_room = set::without_room(own, asked.into_iter());
+        let (owner, own) = (Target::of(&*seen.set), own_set(seen).map(|it| &**it));
+        let asked = hosts.iter().map(|it| it.name.clone()).collect();
+        let without_room = set::without_room(own, &owner, asked);
+        let title = format!("{} {}", owner.kind.kind, owner.name);
         for host in hosts {
-            let mut record = recorded(&host.name);
+            let name = &host.name;
+            let mut record = recorded(name).cloned();
             if machines.are_asked {
-                let provisioning = if let Some(fault) = names.fault(&seen.set, host) {
-                    Err(fault)
-                } else if without_room.contains(&host.name) {
-                    Err(set::full(&Target::of(&*seen.set), &host.name))
-                } else {
-                    provisioning(seen, host, now)
-                };
-                record = match &provisioning {
-                    Ok(provisioning) => {
-                        let (node, host) = (Some(host.key.to_owned()), Some(host.name.clone()));
-                        Some(HostMachine { node, host, ..provisioning.record.clone() })
-                    }
-                    Err(_) => record.map(|it| HostMachine { ready: false, ..it }),
-                };
-                machines.courses.insert(host.name.clone(), provisioning);
+                let fault = machine_names::fault(&names, &seen.set, host)
+                    .or_else(|| without_room.get(name).cloned())
+                    .or_else(|| set::fault(&seen.machines, &owner))
+                    .or_else(|| set::elsewhere(&seen.machines, own, name, &title));
+                let followed = || ProvisioningState::of(own, name, &known(seen, host), now);
+                let provisioning = fault.map_or_else(|| Ok(followed()), Err);
+                record = provisioning_state::record(&provisioning, recorded(name));
+                machines.courses.insert(name.clone(), provisioning);
             }
-            machines.records.extend(record.map(|it| (host.name.clone(), it)));
+            machines.records.extend(record.map(|it| (name.clone(), it)));
         }
         machines
     }
@@ -114,7 +107,7 @@ impl Machines {
     }
 
     /// Reports the state of the machines. Returns `None` for pre-provisioned and empty node sets.
-    pub fn condition(&self, seen: &Observed, hosts: &[Host<'_>]) -> Option<ConditionDraft> {
+    pub fn condition<'a>(&self, seen: &Observed, hosts: &'a [Host<'_>]) -> Option<ConditionDraft> {
         if seen.set.spec.pre_provisioned || seen.set.spec.nodes.is_empty() {
             return None;
         }
@@ -123,23 +116,14 @@ impl Machines {
             return Some(ConditionDraft::good(PROVISION_READY, "NotRequired", text));
         }
         let owner = Target::of(&*seen.set);
-        let one = |host: &Host<'_>| {
-            let found = match self.courses.get(&host.name)? {
-                Ok(provisioning) => machine_conditions::condition(
-                    PROVISION_READY,
-                    &owner,
-                    provisioning,
-                    &host.address(),
-                ),
-                Err(fault) => machine_conditions::fault(PROVISION_READY, fault),
-            };
-            Some((host.name.clone(), found))
+        let found = |host: &'a Host<'_>| {
+            let machine = self.courses.get(&host.name)?;
+            let address = host.address();
+            let found = machine_conditions::condition(PROVISION_READY, &owner, machine, &address);
+            Some((host.name.as_str(), found))
         };
-        let all: Vec<(String, ConditionDraft)> = hosts.iter().filter_map(one).collect();
-        Some(machine_conditions::sum(
-            PROVISION_READY,
-            all.iter().map(|(name, it)| (name.as_str(), it)),
-        ))
+        let all: Vec<(&str, ConditionDraft)> = hosts.iter().filter_map(found).collect();
+        Some(machine_conditions::sum(PROVISION_READY, &all))
     }
 
     /// Returns whether any host waits for its ssh server.
@@ -157,40 +141,14 @@ impl Machines {
     }
 }
 
-fn is_asked(seen: &Observed) -> bool {
-    machine_template(&seen.set).is_some()
-}
-
-fn provisioning(
-    seen: &Observed,
-    host: &Host<'_>,
-    now: Timestamp,
-) -> Result<ProvisioningState, Fault> {
-    let owner = Target::of(&*seen.set);
-    if let Some(fault) = set::fault(&seen.machines, &owner) {
-        return Err(fault);
-    }
-    let own = own_set(seen);
-    let has = own.is_some_and(|it| it.spec.baremetal_hosts.contains_key(&host.name));
-    if let Some(other) = seen.machines.elsewhere.get(&host.name).filter(|_| !has) {
-        let text = format!(
-            "OpenStackBaremetalSet {other} has a machine for host {} of {} {}, and two machines would \
-             answer at one address: the host gets one here when it is not there any more; take it out \
-             there.",
-            host.name, owner.kind.kind, owner.name
-        );
-        return Err(Fault::missing(ELSEWHERE, text));
-    }
-    Ok(ProvisioningState::of(own.map(|it| &**it), &host.name, &known(seen, host), now))
-}
-
-fn known<'a>(seen: &'a Observed, host: &Host<'_>) -> Known<'a> {
+fn known<'a>(seen: &'a Observed, host: &Host<'a>) -> Known<'a> {
     let status = seen.set.status.as_ref();
     let template = seen.set.spec.node_template.ansible.as_ref();
     let mut vars =
         [host.node.ansible.as_ref(), template].into_iter().flatten().map(|it| &it.ansible_vars);
-    let is_plain = !vars.any(|it| OWN_OPTIONS.iter().any(|name| it.contains_key(*name)));
+    let is_plain = !vars.any(has_own_options);
     Known {
+        node: Some(host.key),
         recorded: status.and_then(|it| it.machines.get(&host.name)),
         key: status.and_then(|it| HostKey::parse(it.host_keys.get(&host.name)?)),
         can_be_asked: is_plain && seen.set.spec.network_attachments.is_empty(),
@@ -201,10 +159,9 @@ fn known<'a>(seen: &'a Observed, host: &Host<'_>) -> Known<'a> {
 /// Returns the addresses of hosts that have their machine, but whose ssh server has not answered
 /// yet.
 pub fn awaited(seen: &Observed) -> BTreeSet<String> {
-    let Some(own) = own_set(seen).filter(|_| is_asked(seen)) else { return BTreeSet::new() };
-    let all = hosts(&seen.set).into_iter();
-    let is_due = |it: &Host<'_>| is_awaited(own, &it.name, &known(seen, it));
-    all.filter(is_due).map(|it| it.address()).collect()
+    let own = machine_template(&seen.set).and_then(|_| own_set(seen));
+    let is_due = |it: &Host<'_>| own.is_some_and(|own| is_awaited(own, &it.name, &known(seen, it)));
+    hosts(&seen.set).into_iter().filter(is_due).map(|it| it.address()).collect()
 }
 
 /// Returns the step that applies the desired baremetal set, if it differs, or releases one that is
@@ -225,9 +182,11 @@ pub fn step(
         return set::deletion(own?);
     }
     let Some(template) = machine_template(&seen.set) else {
-        return abandonment(seen, own?);
+        let in_use = own?.spec.baremetal_hosts.keys().filter(|_| is_used(&*seen.set));
+        return set::release_of(own?, in_use);
     };
-    if own.is_none() && seen.machines.set.is_some() || seen.machines.is_missed {
+    let owner = Target::of(&*seen.set);
+    if set::fault(&seen.machines, &owner).is_some() {
         return None;
     }
     let present = own.map(|it| it.spec.baremetal_hosts.clone()).unwrap_or_default();
@@ -245,22 +204,7 @@ pub fn step(
         }
     }
     let fields = fields(seen, template, hosts, served);
-    let desired = DesiredMachine {
-        owner: Target::of(&*seen.set),
-        labels: labels(&seen.set),
-        fields,
-        hosts: all,
-    };
-    desired.step(own.map(|it| &**it))
-}
-
-/// Returns the step that releases an unused baremetal set without deleting it. Returns `None` while
-/// releasing it would wipe machines of a node set that other finalizers hold.
-fn abandonment(seen: &Observed, own: &BaremetalSet) -> Option<Step> {
-    let is_used = seen.set.finalizers().iter().any(|it| it != INVENTORY);
-    let mut hosts = own.spec.baremetal_hosts.keys();
-    let is_needed = is_used && hosts.any(|it| set::would_be_wiped(own, it));
-    set::release_of(own).filter(|_| !is_needed)
+    set::step(&owner, own.map(|it| &**it), labels(&seen.set), fields, &all)
 }
 
 /// Returns the fields of the baremetal set, except for its hosts.
@@ -271,27 +215,23 @@ fn fields(
     served: &ExternalResources,
 ) -> AnyMap {
     let given = serde_json::to_value(template).unwrap_or_default();
-    let mut fields: AnyMap = serde_json::from_value(given).unwrap_or_default();
+    let fields: AnyMap = serde_json::from_value(given).unwrap_or_default();
     let own = &seen.set.spec.node_template;
-    let domain = set::domain(hosts.iter().map(|it| it.host_name.as_str()));
     let dns = served.vars.values().find_map(|it| it.get(DNS_SERVERS)).filter(|it| is_some(it));
     let mtu = served.vars.values().find_map(|it| it.get("ctlplane_mtu"));
     let mtu = mtu.filter(|it| it.as_i64().is_some_and(|it| it >= 576));
-    let values = [
+    let common = set::common_fields(
+        Some(&own.ansible_ssh_private_key_secret),
+        own.user_data.as_ref(),
+        own.network_data.as_ref(),
+        hosts.iter().map(|it| it.host_name.as_str()),
+    );
+    let of_network = [
         ("bootstrapDns", dns.cloned()),
         ("ctlplaneMtu", mtu.cloned()),
-        ("deploymentSSHSecret", Some(json!(own.ansible_ssh_private_key_secret))),
         ("dnsSearchDomains", served.search_domain.as_ref().map(|it| json!([it]))),
-        ("domainName", domain.map(|it| json!(it))),
-        ("networkData", own.network_data.as_ref().map(|it| json!(it))),
-        ("userData", own.user_data.as_ref().map(|it| json!(it))),
     ];
-    for (name, value) in values {
-        if let Some(value) = value {
-            fields.entry(name.to_owned()).or_insert(value);
-        }
-    }
-    fields
+    set::with_defaults(fields, common.into_iter().chain(of_network))
 }
 
 fn is_some(list: &Value) -> bool {

@@ -13,7 +13,7 @@ use operator_runtime::source_cache::Digests;
 use operator_runtime::source_contents::Content;
 
 use crate::attachments::Networks;
-use crate::baremetal_request::{Seen, set};
+use crate::baremetal_request::Seen;
 use crate::host_conflicts::Claim;
 use crate::node_set::certificates::Issued;
 use crate::node_set::ipam::Infra;
@@ -79,6 +79,5 @@ pub struct UnreadableDeployment {
 
 /// Returns the baremetal set, if it exists and was created for the node set.
 pub fn own_set(seen: &Observed) -> Option<&Arc<BaremetalSet>> {
-    let owner = Target::of(&*seen.set);
-    seen.machines.set.as_ref().filter(|it| set::is_of(it, &owner))
+    seen.machines.set_of(&Target::of(&*seen.set))
 }

@@ -8,19 +8,15 @@ use api::conditions::{
 };
 use api::dataplane::{HostMachine, Node, NodeStatus, Role, RoleStatus};
 use jiff::Timestamp;
-use k8s_openapi::NamespaceResourceScope;
-use kube::{Resource, ResourceExt};
-use operator_core::finalizers::{is_only_finalizer, is_terminating};
+use kube::ResourceExt;
+use operator_core::finalizers::is_terminating;
 use operator_core::plan::{Step, Target, status_step};
 use operator_core::rejected_write::WRITES_ACCEPTED;
 
 use crate::baremetal_request::{machine_conditions, set};
-use crate::effective_spec::EffectiveSpec;
-use crate::finalizers::INVENTORY;
+use crate::finalizers::{INVENTORY, is_used};
 use crate::role::machine_names::known_name;
-use crate::role::machine_request::{
-    MachineRequest, is_given_back, is_used, keeps_machine, needs_set,
-};
+use crate::role::machine_request::{MachineRequest, keeps_machine};
 use crate::role::node_status::ours;
 use crate::role::observed::{NodeGroup, Observed};
 use crate::role::provisioning::{BAREMETAL_READY, PROVISION_READY};
@@ -33,14 +29,13 @@ const NAMED: usize = 5;
 /// Returns the step that writes the desired set of machines, or that deletes the set, which gives
 /// back all of its machines.
 pub fn set_step(seen: &Observed, machine_request: &MachineRequest) -> Option<Step> {
-    let is_deleted = machine_request.set(seen).is_some_and(|it| is_terminating(&**it));
-    if (is_deleted || is_going(seen)) && !needs_set(seen, machine_request) {
-        let is_last = match (&seen.group, &seen.role) {
-            (NodeGroup::Role(_), Some(role)) => is_only_finalizer(&**role, INVENTORY),
-            (NodeGroup::Role(_), None) | (NodeGroup::Node(_), _) => true,
-        };
+    let set = machine_request.set.as_ref();
+    let is_deleted = set.is_some_and(|it| is_terminating(&**it));
+    if (is_deleted || is_going(seen)) && !machine_request.needs_set(seen) {
+        // A node without a role has its set to itself.
+        let is_last = matches!(seen.group, NodeGroup::Node(_)) || is_last(seen);
         if is_last || is_deleted {
-            return machine_request.set(seen).and_then(set::deletion);
+            return set.and_then(set::deletion);
         }
     }
     machine_request.step(seen)
@@ -51,19 +46,13 @@ pub fn set_step(seen: &Observed, machine_request: &MachineRequest) -> Option<Ste
 /// The set is kept while its deletion would deprovision machines of nodes that others still hold,
 /// unless the owner is about to go and nothing could release the set later.
 pub fn abandonment(seen: &Observed) -> Option<Step> {
-    let (owner, is_last) = match (&seen.group, &seen.role) {
-        _ if MachineRequest::of(seen).is_some() => return None,
-        (NodeGroup::Role(_), role) => last(role.as_deref()?),
-        (NodeGroup::Node(_), _) => last(&**seen.nodes.first()?),
-    };
-    let set = seen.machines.set.as_ref().filter(|it| set::is_of(it, &owner))?;
-    let mut nodes = seen.nodes.iter().chain(&seen.movers);
-    set::release_of(set).filter(|_| is_last || !nodes.any(|it| would_lose(it, set)))
-}
-
-/// Returns whether a node that others hold would lose its machine if the set were deleted.
-fn would_lose(node: &Node, set: &BaremetalSet) -> bool {
-    is_used(node) && set::would_be_wiped(set, &known_name(node))
+    if MachineRequest::of(seen).is_some() {
+        return None;
+    }
+    let set = seen.machines.set_of(&seen.owner()?.0)?;
+    let is_last = is_going(seen) && is_last(seen);
+    let nodes = seen.nodes.iter().chain(&seen.movers).filter(|it| !is_last && is_used(&***it));
+    set::release_of(set, nodes.map(|it| known_name(it)))
 }
 
 /// Returns the steps that release the sets that nodes had of their own before they got a role.
@@ -76,26 +65,21 @@ pub fn leftovers(seen: &Observed) -> Vec<Step> {
     let release = |set: &Arc<BaremetalSet>| {
         let node = seen.nodes.iter().find(|it| it.metadata.name == set.metadata.name)?;
         let is_its_own = set::is_of(set, &Target::of(&**node));
-        set::release_of(set).filter(|_| is_its_own && !would_lose(node, set))
+        let in_use = is_used(&**node).then(|| known_name(node));
+        set::release_of(set, in_use.into_iter()).filter(|_| is_its_own)
     };
     seen.machines.others.iter().chain(&seen.machines.set).filter_map(release).collect()
 }
 
-/// Returns the owner, and whether it is being deleted with only our finalizer left.
-fn last<K>(owner: &K) -> (Target, bool)
-where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
-{
-    let is_last = is_terminating(owner) && is_only_finalizer(owner, INVENTORY);
-    (Target::of(owner), is_last)
+/// Returns whether only the operator's finalizer holds the object that requests the machines.
+fn is_last(seen: &Observed) -> bool {
+    let finalizers = seen.owner().and_then(|(_, it)| it.finalizers.as_deref());
+    matches!(finalizers, Some([only]) if only == INVENTORY)
 }
 
 /// Returns whether the object that requests the machines is being deleted.
 fn is_going(seen: &Observed) -> bool {
-    match (&seen.group, &seen.role) {
-        (NodeGroup::Role(_), role) => role.as_ref().is_some_and(|it| is_terminating(&**it)),
-        (NodeGroup::Node(_), _) => seen.nodes.iter().any(|it| is_terminating(&**it)),
-    }
+    seen.owner().is_some_and(|(_, it)| it.deletion_timestamp.is_some())
 }
 
 /// Returns the status steps of nodes and a role whose deletion waits for machines.
@@ -107,8 +91,7 @@ pub fn told_by(
     rejected: Option<&ConditionDraft>,
     now: Timestamp,
 ) -> Vec<Step> {
-    let waits =
-        |it: &&Arc<Node>| !keeps_machine(it) && !is_given_back(Some(machine_request), seen, it);
+    let waits = |it: &&Arc<Node>| !keeps_machine(it) && !machine_request.is_given_back(seen, it);
     let nodes = seen.nodes.iter().filter(waits);
     let nodes = nodes.filter_map(|it| node_step(seen, machine_request, it, rejected, now));
     nodes.chain(role_step(seen, machine_request, rejected, now)).collect()
@@ -121,9 +104,8 @@ fn node_step(
     rejected: Option<&ConditionDraft>,
     now: Timestamp,
 ) -> Option<Step> {
-    let effective =
-        EffectiveSpec::of(seen.data_plane.as_deref(), seen.role.as_deref(), node, &seen.objects);
-    machine_request.set(seen)?;
+    machine_request.set.as_ref()?;
+    let effective = seen.effective(node);
     let provisioning = machine_request.followed(seen, node, &effective, now);
     let draft = match (&machine_request.template, rejected.filter(|it| set::is_refused(it))) {
         // The request is faulty, so the set cannot even be updated to drop the host.
@@ -153,12 +135,12 @@ fn role_step(
     now: Timestamp,
 ) -> Option<Step> {
     let role: &Role = seen.role.as_ref().filter(|it| is_terminating(&***it))?;
-    machine_request.set(seen)?;
+    machine_request.set.as_ref()?;
     let name = role.name_any();
     let users: Vec<String> = seen
         .nodes
         .iter()
-        .filter(|it| machine_request.is_at_work(seen, it))
+        .filter(|it| machine_request.is_at_work(it))
         .map(|it| it.name_any())
         .collect();
     let text = if users.is_empty() {

@@ -15,7 +15,7 @@ use crate::role::build::{is_reachable, removal};
 use crate::role::host::EvaluatedHost;
 use crate::role::inventory::node_inventory_name;
 use crate::role::inventory_shards;
-use crate::role::machine_request::{MachineRequest, is_given_back};
+use crate::role::machine_request::MachineRequest;
 use crate::role::observed::Observed;
 
 const BECAUSE: &str = "its inventory must not go before it";
@@ -40,13 +40,13 @@ pub fn removals(seen: &Observed) -> Vec<Step> {
     let mut steps = Vec::new();
     for node in &seen.nodes {
         let goes = is_terminating(&**node) && is_only_finalizer(&**node, INVENTORY);
-        if goes && is_given_back(machine_request.as_ref(), seen, node) {
+        if goes && machine_request.as_ref().is_none_or(|it| it.is_given_back(seen, node)) {
             steps.extend(removal(seen, &node_inventory_name(&node.name_any())));
             steps.extend(remove_finalizer(&**node, INVENTORY, because));
         }
     }
     let goes = |it: &&Arc<Role>| is_terminating(&***it) && is_only_finalizer(&***it, INVENTORY);
-    let has_set = machine_request.is_some_and(|it| it.set(seen).is_some());
+    let has_set = machine_request.is_some_and(|it| it.set.is_some());
     if let Some(role) = seen.role.as_ref().filter(goes).filter(|_| !has_set) {
         let names = inventory_shards::names(&role.name_any(), seen.nodes.len());
         steps.extend(names.iter().flat_map(|it| removal(seen, it)));

@@ -18,7 +18,7 @@ use operator_core::run_engine::service_sequence::{self, ServiceSequence, UNKNOWN
 use operator_core::run_engine::{DesiredService, Host, Run, SequenceState, limit};
 use operator_runtime::source_cache::Digests;
 
-use crate::baremetal_request::ProvisioningState;
+use crate::baremetal_request::provisioning_state::{self, ProvisioningState};
 use crate::effective_spec::EffectiveSpec;
 use crate::fault::Fault;
 use crate::host_conflicts::shared_keys::HOST_KEY_SHARED;
@@ -26,6 +26,7 @@ use crate::inputs::{self, Inputs};
 use crate::role::blocked_rollout::BlockedRollout;
 use crate::role::faults::{self, OfGroup};
 use crate::role::host_key_trust::{self, Offers};
+use crate::role::machine_names::machine_of;
 use crate::role::machine_request::MachineRequest;
 use crate::role::observed::Observed;
 use crate::role::{inventory_shards, redeploy, vars};
@@ -217,8 +218,7 @@ pub fn evaluate(
 
 /// The effective spec of a node, and whether `ansibleLimit` leaves its host out.
 fn effective(seen: &Observed, node: &Node) -> (EffectiveSpec, bool) {
-    let (data_plane, role) = (seen.data_plane.as_deref(), seen.role.as_deref());
-    let mut effective = EffectiveSpec::of(data_plane, role, node, &seen.objects);
+    let mut effective = seen.effective(node);
     let is_left_out = is_left_out(seen, &effective);
     if is_left_out {
         // No run will reach it, so no tags or limit narrow what it is compared with.
@@ -301,7 +301,7 @@ fn is_first_deployment(node: &Node) -> bool {
 
 /// Returns whether the host's machine lets services begin; true when no machine was requested.
 pub fn may_begin(machine: Option<&Result<ProvisioningState, Fault>>) -> bool {
-    machine.is_none_or(|it| it.as_ref().is_ok_and(ProvisioningState::may_begin))
+    machine.is_none_or(|it| it.as_ref().is_ok_and(|it| it.record.ready))
 }
 
 /// Returns the record of a machine; while it cannot be determined, the recorded one.
@@ -310,16 +310,13 @@ fn record(
     machine: Option<&Result<ProvisioningState, Fault>>,
     node: &Node,
 ) -> Option<HostMachine> {
-    let recorded = || node.status.as_ref()?.machine.clone();
-    match machine {
-        Some(Ok(provisioning)) => Some(provisioning.record.clone()),
-        Some(Err(_)) => recorded().map(|it| HostMachine { ready: false, ..it }),
-        None => recorded().map(|mut it| {
-            // A host without a machine in any set may be renamed.
-            it.host = it.host.filter(|host| seen.machines.may_know(host));
-            it
-        }),
+    let recorded = machine_of(node);
+    if let Some(machine) = machine {
+        return provisioning_state::record(machine, recorded);
     }
+    // A host without a machine in any set may be renamed.
+    let host = recorded?.host.clone().filter(|it| seen.machines.may_know(it));
+    Some(HostMachine { host, ..recorded?.clone() })
 }
 
 fn is_left_out(seen: &Observed, effective: &EffectiveSpec) -> bool {

@@ -12,7 +12,7 @@ use operator_core::run_engine::host_key::{self, ACCEPT, HostKey, HostKeyTrust};
 use operator_core::run_engine::known_hosts::{covers, line};
 use operator_core::run_engine::ssh_secret::KNOWN_HOSTS;
 
-use crate::effective_spec::{EffectiveSpec, OWN_OPTIONS};
+use crate::effective_spec::{EffectiveSpec, has_own_options};
 use crate::host_conflicts::Claim;
 use crate::role::observed::Observed;
 
@@ -105,7 +105,7 @@ pub fn shared(
 }
 
 fn is_learned(seen: &Observed, effective: &EffectiveSpec, has_key: bool) -> bool {
-    if OWN_OPTIONS.iter().any(|it| effective.vars.contains_key(*it)) {
+    if has_own_options(&effective.vars) {
         return false;
     }
     let secret = effective.ssh_secret.as_deref().unwrap_or_default();

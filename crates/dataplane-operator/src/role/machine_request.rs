@@ -4,24 +4,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::baremetal::{BaremetalHost, BaremetalSet};
-use api::dataplane::{HostMachine, Node};
+use api::dataplane::Node;
 use api::names::is_dns_label;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::finalizers::is_terminating;
 use operator_core::plan::{Step, Target};
 use operator_core::run_engine::host_key::HostKey;
-use serde_json::json;
+use serde_json::Value;
 
+use crate::baremetal_request::machine_names::{self, MachineNames};
 use crate::baremetal_request::provisioning_state::{self, Known, ProvisioningState};
-use crate::baremetal_request::set::ELSEWHERE;
+use crate::baremetal_request::set;
 use crate::baremetal_request::template::{Template, merged};
-use crate::baremetal_request::{DesiredMachine, set};
-use crate::effective_spec::{EffectiveSpec, OWN_OPTIONS, machine_template};
+use crate::effective_spec::{EffectiveSpec, has_own_options, machine_template};
 use crate::fault::Fault;
-use crate::finalizers::INVENTORY;
+use crate::finalizers::is_used;
 use crate::host_conflicts::Claim;
-use crate::role::machine_names::{Names, known_name, machine_name};
+use crate::role::machine_names::{known_name, machine_name, machine_of, of as names_of};
 use crate::role::observed::{NodeGroup, Observed};
 
 /// A group's request for machines.
@@ -31,45 +31,47 @@ pub struct MachineRequest {
     pub owner: Target,
     /// The template of the set, or the fault that keeps it from being written.
     pub template: Result<Template, Fault>,
-    /// The mapping between nodes and machines.
-    pub names: Names,
-    /// The hosts for which the set has no room.
-    without_room: BTreeSet<String>,
+    /// The set, if it exists and was created for this owner.
+    pub set: Option<Arc<BaremetalSet>>,
+    names: MachineNames,
+    without_room: BTreeMap<String, Fault>,
 }
 
 impl MachineRequest {
     /// Builds the request of a group; `None` when its hosts are provisioned by other means.
     pub fn of(seen: &Observed) -> Option<Self> {
-        let (owner, given) = match (&seen.group, &seen.role) {
-            (NodeGroup::Role(_), Some(role)) => {
-                let asks = role.spec.baremetal_set_template.as_ref();
-                (Target::of(&**role), asks.filter(|_| !role.spec.pre_provisioned)?)
+        let given = match &seen.group {
+            NodeGroup::Role(_) => {
+                let spec = &seen.role.as_ref()?.spec;
+                spec.baremetal_set_template.as_ref().filter(|_| !spec.pre_provisioned)?
             }
-            (NodeGroup::Role(_), None) => return None,
-            (NodeGroup::Node(_), _) => {
-                let node = seen.nodes.first()?;
-                (Target::of(&**node), machine_template(None, node)?)
-            }
+            NodeGroup::Node(_) => machine_template(None, seen.nodes.first()?)?,
         };
+        let (owner, _) = seen.owner()?;
         let place = format!("spec.baremetalSetTemplate of {} {}", owner.kind.kind, owner.name);
-        let template = Template::read(given, &place);
-        let template = match set::fault(&seen.machines, &owner) {
-            Some(fault) if template.is_ok() => Err(fault),
-            _ => template,
-        };
-        let set = seen.machines.set.as_deref().filter(|it| set::is_of(it, &owner));
-        let names = Names::of(&seen.nodes, set);
-        let may_ask = |it: &&Arc<Node>| !is_terminating(&***it) && names.is_owner(it);
-        let mut asked: Vec<String> =
-            seen.nodes.iter().filter(may_ask).map(|it| names.asked(it)).collect();
-        asked.sort();
-        let without_room = set::without_room(set, asked.iter().map(String::as_str));
-        Some(Self { owner, template, names, without_room })
+        let template = Template::read(given, &place)
+            .and_then(|it| set::fault(&seen.machines, &owner).map_or(Ok(it), Err));
+        let set = seen.machines.set_of(&owner).cloned();
+        let names = names_of(&seen.nodes, set.as_deref());
+        let mut request = Self { owner, template, set, names, without_room: BTreeMap::new() };
+        let may_ask = |it: &&Arc<Node>| !is_terminating(&***it) && request.is_owner(it);
+        let asked = seen.nodes.iter().filter(may_ask).map(|it| request.asked(it)).collect();
+        request.without_room = set::without_room(request.set.as_deref(), &request.owner, asked);
+        Some(request)
     }
 
-    /// Returns the set, if it exists and was created for this owner.
-    pub fn set<'a>(&self, seen: &'a Observed) -> Option<&'a Arc<BaremetalSet>> {
-        seen.machines.set.as_ref().filter(|it| set::is_of(it, &self.owner))
+    /// Returns the name of the machine that a node requests, even if another node gets it.
+    pub fn asked(&self, node: &Node) -> String {
+        self.names.machine(&node.name_any()).map_or_else(|| machine_name(node), str::to_owned)
+    }
+
+    /// Returns whether a node gets the machine that it requests.
+    fn is_owner(&self, node: &Node) -> bool {
+        self.names.owner(&self.asked(node)) == Some(&node.name_any())
+    }
+
+    fn has(&self, machine: &str) -> bool {
+        set::has(self.set.as_deref(), machine)
     }
 
     /// Returns the provisioning state of a host's machine, or the fault that keeps it from getting
@@ -97,24 +99,19 @@ impl MachineRequest {
         effective: &EffectiveSpec,
         now: Timestamp,
     ) -> ProvisioningState {
-        let name = self.names.asked(node);
         let known = known(node, effective, &seen.machines.answering);
-        let mut provisioning =
-            ProvisioningState::of(self.set(seen).map(|it| &**it), &name, &known, now);
-        provisioning.record.host = Some(name);
-        provisioning
+        ProvisioningState::of(self.set.as_deref(), &self.asked(node), &known, now)
     }
 
     fn fault(&self, seen: &Observed, node: &Node) -> Option<Fault> {
-        let title = format!("OpenStackDataPlaneNode {}", node.name_any());
-        let (name, called) = (self.names.asked(node), machine_name(node));
+        let own = node.name_any();
+        let title = format!("OpenStackDataPlaneNode {own}");
+        let (name, called) = (self.asked(node), machine_name(node));
         if name != called {
-            let text = format!(
-                "{title} is called {called} now, and its machine was asked for as {name}, which it \
-                 stays: under another name it would be given back, and another one deployed. Set \
-                 spec.hostName to {name} again, or delete the node and make one of the new name."
+            let fix = format!(
+                "Set spec.hostName to {name} again, or delete the node and make one of the new name."
             );
-            return Some(Fault::wrong("HostNameChanged", text));
+            return Some(machine_names::renamed(&title, &called, &name, &fix));
         }
         if !is_dns_label(&name) {
             let text = format!(
@@ -123,36 +120,37 @@ impl MachineRequest {
             );
             return Some(Fault::wrong("HostNameInvalid", text));
         }
-        let first = self.names.owner(&name).filter(|it| *it != node.name_any());
-        if let Some(first) = first {
+        if let Some(first) = self.names.owner(&name).filter(|it| *it != own) {
             let text = format!(
                 "{title} and OpenStackDataPlaneNode {first} have one host name, {name}, and a machine \
-                 has one of its own, which {first} gets: correct spec.hostName of {}.",
-                node.name_any()
+                 has one of its own, which {first} gets: correct spec.hostName of {own}."
             );
             return Some(Fault::wrong("HostTwice", text));
         }
-        if self.without_room.contains(&name) {
-            return Some(set::full(&self.owner, &name));
-        }
-        let other = seen.machines.elsewhere.get(&name).filter(|_| !self.has(seen, &name))?;
-        let text = format!(
-            "OpenStackBaremetalSet {other} has a machine for host {name} of {title}, and two machines \
-             would answer at one address: the host gets one here when it is not there any more; take \
-             it out there."
-        );
-        Some(Fault::missing(ELSEWHERE, text))
-    }
-
-    /// Returns whether the set has the host already: it keeps its hosts, even if others claim them.
-    fn has(&self, seen: &Observed, name: &str) -> bool {
-        self.set(seen).is_some_and(|it| it.spec.baremetal_hosts.contains_key(name))
+        let full = self.without_room.get(&name).cloned();
+        full.or_else(|| set::elsewhere(&seen.machines, self.set.as_deref(), &name, &title))
     }
 
     /// Returns whether the set has a host for a node that still needs it.
-    pub fn is_at_work(&self, seen: &Observed, node: &Node) -> bool {
-        let is_its_own = self.names.is_owner(node) && self.has(seen, &self.names.asked(node));
-        is_its_own && keeps_machine(node)
+    pub fn is_at_work(&self, node: &Node) -> bool {
+        self.is_owner(node) && self.has(&self.asked(node)) && keeps_machine(node)
+    }
+
+    /// Returns whether the machine of a node that is being deleted was given back.
+    ///
+    /// A node without a role has a set of its own, which is deleted as a whole.
+    pub fn is_given_back(&self, seen: &Observed, node: &Node) -> bool {
+        if matches!(seen.group, NodeGroup::Node(_)) {
+            return self.set.is_none();
+        }
+        // The set's machine of that name may be another node's.
+        !self.is_owner(node)
+            || provisioning_state::is_given_back(self.set.as_deref(), &self.asked(node))
+    }
+
+    /// Returns whether a group that is being deleted still needs its set.
+    pub fn needs_set(&self, seen: &Observed) -> bool {
+        seen.nodes.iter().any(|it| self.is_at_work(it)) || !self.migrating_nodes(seen).is_empty()
     }
 
     /// Returns the hosts of nodes that have left the group but still have machines in its set,
@@ -160,7 +158,7 @@ impl MachineRequest {
     pub fn migrating_nodes<'a>(&self, seen: &'a Observed) -> BTreeMap<String, &'a Arc<Node>> {
         let others = seen.movers.iter().map(|it| (known_name(it), it));
         let is_left = |(name, node): &(String, &Arc<Node>)| {
-            self.names.owner(name).is_none() && self.has(seen, name) && is_used(node)
+            self.names.owner(name).is_none() && self.has(name) && is_used(&***node)
         };
         others.filter(is_left).collect()
     }
@@ -169,18 +167,16 @@ impl MachineRequest {
     /// written.
     pub fn step(&self, seen: &Observed) -> Option<Step> {
         let template = self.template.as_ref().ok()?;
-        let found = self.set(seen);
-        let present = found.map(|it| &it.spec.baremetal_hosts);
+        let present = self.set.as_ref().map(|it| &it.spec.baremetal_hosts);
         let mut nodes: Vec<(&Arc<Node>, EffectiveSpec)> = Vec::new();
         let mut hosts: BTreeMap<String, BaremetalHost> = BTreeMap::new();
-        let owners = seen.nodes.iter().filter(|it| self.names.is_owner(it) && keeps_machine(it));
-        for node in owners {
-            let (name, has_fault) = (self.names.asked(node), self.fault(seen, node).is_some());
+        for node in seen.nodes.iter().filter(|it| self.is_owner(it) && keeps_machine(it)) {
+            let (name, has_fault) = (self.asked(node), self.fault(seen, node).is_some());
             let present = present.and_then(|it| it.get(&name));
             // An existing entry stays, even if the node now has a fault.
             let kept = present.filter(|_| has_fault).cloned();
             if kept.is_some() || !has_fault && (present.is_some() || may_get_one(seen, node)) {
-                let effective = effective(seen, node);
+                let effective = seen.effective(node);
                 let made = || entry(template, &name, node, &effective);
                 hosts.insert(name.clone(), kept.unwrap_or_else(made));
                 nodes.push((node, effective));
@@ -188,39 +184,24 @@ impl MachineRequest {
         }
         let kept = self.migrating_nodes(seen).into_keys();
         hosts.extend(kept.filter_map(|it| Some((it.clone(), present?.get(&it)?.clone()))));
-        let mut fields = template.fields.clone();
-        for (name, value) in Self::defaults(seen, &nodes) {
-            fields.entry(name.to_owned()).or_insert(value);
-        }
-        let labels = BTreeMap::new();
-        let desired = DesiredMachine { owner: self.owner.clone(), labels, fields, hosts };
-        desired.step(found.map(|it| &**it))
-    }
-
-    /// Returns the fields of the set that apply when the template does not set them.
-    fn defaults(
-        seen: &Observed,
-        nodes: &[(&Arc<Node>, EffectiveSpec)],
-    ) -> BTreeMap<&'static str, serde_json::Value> {
-        let shared = seen.role.as_ref().and_then(|it| it.spec.node_template.as_ref());
-        let own = || nodes.iter().find_map(|(_, it)| it.ssh_secret.clone());
-        let secret = shared.and_then(|it| it.ansible_ssh_private_key_secret.clone()).or_else(own);
-        let user_data = shared.and_then(|it| it.user_data.as_ref()).map(|it| json!(it));
-        let network_data = shared.and_then(|it| it.network_data.as_ref()).map(|it| json!(it));
-        let domain = set::domain(nodes.iter().map(|(_, it)| it.host_name.as_str()));
-        let values = [
-            ("deploymentSSHSecret", secret.map(|it| json!(it))),
-            ("domainName", domain.map(|it| json!(it))),
-            ("networkData", network_data),
-            ("userData", user_data),
-        ];
-        values.into_iter().filter_map(|(name, it)| Some((name, it?))).collect()
+        let fields = set::with_defaults(template.fields.clone(), defaults(seen, &nodes));
+        set::step(&self.owner, self.set.as_deref(), BTreeMap::new(), fields, &hosts)
     }
 }
 
-/// Returns whether other finalizers than the operator's hold a node, so that its machine is in use.
-pub fn is_used(node: &Node) -> bool {
-    node.finalizers().iter().any(|it| it != INVENTORY)
+/// Returns the fields of the set that apply when the template does not set them.
+fn defaults(
+    seen: &Observed,
+    nodes: &[(&Arc<Node>, EffectiveSpec)],
+) -> [(&'static str, Option<Value>); 4] {
+    let shared = seen.role.as_ref().and_then(|it| it.spec.node_template.as_ref());
+    let own = nodes.iter().find_map(|(_, it)| it.ssh_secret.as_ref());
+    set::common_fields(
+        shared.and_then(|it| it.ansible_ssh_private_key_secret.as_ref()).or(own),
+        shared.and_then(|it| it.user_data.as_ref()),
+        shared.and_then(|it| it.network_data.as_ref()),
+        nodes.iter().map(|(_, it)| it.host_name.as_str()),
+    )
 }
 
 /// Returns whether a node still needs its machine: it is not being deleted, or others still use it.
@@ -232,32 +213,8 @@ pub fn keeps_machine(node: &Node) -> bool {
 /// and the host belongs to no other object.
 fn may_get_one(seen: &Observed, node: &Node) -> bool {
     let goes = is_terminating(node) || seen.role.as_ref().is_some_and(|it| is_terminating(&**it));
-    let address = effective(seen, node).address();
+    let address = seen.effective(node).address();
     !goes && Claim::of_node_at(node, address.as_deref()).taken(&seen.claims).is_empty()
-}
-
-/// Returns whether the machine of a node that is being deleted was given back.
-///
-/// A node without a role has a set of its own, which is deleted as a whole.
-pub fn is_given_back(
-    machine_request: Option<&MachineRequest>,
-    seen: &Observed,
-    node: &Node,
-) -> bool {
-    let Some(machine_request) = machine_request else { return true };
-    let set = machine_request.set(seen).map(|it| &**it);
-    if matches!(seen.group, NodeGroup::Node(_)) {
-        return set.is_none();
-    }
-    // The set's machine of that name may be another node's.
-    !machine_request.names.is_owner(node)
-        || provisioning_state::is_given_back(set, &machine_request.names.asked(node))
-}
-
-/// Returns whether a group that is being deleted still needs its set.
-pub fn needs_set(seen: &Observed, machine_request: &MachineRequest) -> bool {
-    seen.nodes.iter().any(|it| machine_request.is_at_work(seen, it))
-        || !machine_request.migrating_nodes(seen).is_empty()
 }
 
 /// Returns what is known of a host besides its set.
@@ -266,20 +223,13 @@ pub fn known<'a>(
     effective: &EffectiveSpec,
     answering: &BTreeSet<String>,
 ) -> Known<'a> {
-    let status = node.status.as_ref();
-    let recorded: Option<&HostMachine> = status.and_then(|it| it.machine.as_ref());
-    let key = status.and_then(|it| HostKey::parse(it.host_key.as_deref()?));
-    let is_plain = !OWN_OPTIONS.iter().any(|it| effective.vars.contains_key(*it));
-    let can_be_asked = is_plain
+    let key = node.status.as_ref().and_then(|it| HostKey::parse(it.host_key.as_deref()?));
+    let can_be_asked = !has_own_options(&effective.vars)
         && effective.network_attachments.is_empty()
         && effective.undecided_address().is_empty()
         && effective.address().is_some();
     let answers = effective.address().is_some_and(|it| answering.contains(&it));
-    Known { recorded, key, can_be_asked, answers }
-}
-
-fn effective(seen: &Observed, node: &Node) -> EffectiveSpec {
-    EffectiveSpec::of(seen.data_plane.as_deref(), seen.role.as_deref(), node, &seen.objects)
+    Known { node: None, recorded: machine_of(node), key, can_be_asked, answers }
 }
 
 /// Returns the set's entry for one host: the template's fields, overridden by the node's.

@@ -27,7 +27,7 @@ use crate::host_conflicts::{Claim, ClaimCaches};
 use crate::indexes::{BY_HOST_KEY, BY_OWNER, BY_ROLE};
 use crate::role::inventory::{Inventory, node_inventory_name};
 use crate::role::inventory_shards;
-use crate::role::machine_names::{Names, known_name};
+use crate::role::machine_names::{self, known_name};
 use crate::role::machine_request::{MachineRequest, known};
 use crate::role::observed::{NodeGroup, Observed, data_plane_of, listed};
 use crate::vars::{Objects, named};
@@ -160,7 +160,7 @@ fn movers(
     members: &[Arc<Node>],
     machines: &Seen,
 ) -> Vec<Arc<Node>> {
-    let names = Names::of(members, machines.set.as_deref());
+    let names = machine_names::of(members, machines.set.as_deref());
     let hosts = machines.set.iter().flat_map(|it| it.spec.baremetal_hosts.keys());
     let left: BTreeSet<&String> = hosts.filter(|it| names.owner(it).is_none()).collect();
     if left.is_empty() {
@@ -175,12 +175,11 @@ fn movers(
 /// yet.
 fn awaited(seen: &Observed) -> BTreeSet<String> {
     let Some(machine_request) = MachineRequest::of(seen) else { return BTreeSet::new() };
-    let Some(set) = machine_request.set(seen) else { return BTreeSet::new() };
+    let Some(set) = &machine_request.set else { return BTreeSet::new() };
     let address = |node: &Arc<Node>| {
-        let (data_plane, role) = (seen.data_plane.as_deref(), seen.role.as_deref());
-        let effective = EffectiveSpec::of(data_plane, role, node, &seen.objects);
+        let effective = seen.effective(node);
         let known = known(node, &effective, &seen.machines.answering);
-        let is_awaited = is_awaited(set, &machine_request.names.asked(node), &known);
+        let is_awaited = is_awaited(set, &machine_request.asked(node), &known);
         effective.address().filter(|_| is_awaited)
     };
     seen.nodes.iter().filter_map(address).collect()

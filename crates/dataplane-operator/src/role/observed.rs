@@ -6,7 +6,8 @@ use std::sync::Arc;
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{DataPlane, Node, Role, Service};
 use api::rollout_limits::Limits;
-use kube::ResourceExt;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::{Resource as _, ResourceExt};
 use operator_core::data_sources::SourceRef;
 use operator_core::object_key::Key;
 use operator_core::plan::Target;
@@ -14,7 +15,7 @@ use operator_runtime::source_cache::Digests;
 
 use crate::attachments::Networks;
 use crate::baremetal_request::Seen;
-use crate::effective_spec::role_strategy;
+use crate::effective_spec::{EffectiveSpec, role_strategy};
 use crate::host_conflicts::Claim;
 use crate::role::inventory::Inventory;
 use crate::vars::Objects;
@@ -102,11 +103,22 @@ impl Observed {
 
     /// Returns the owner of the runs; `None` when no existing object lists services.
     pub fn parent(&self) -> Option<Target> {
-        match (&self.group, &self.role) {
-            (NodeGroup::Role(_), role) => role.as_ref().map(|it| Target::of(&**it)),
-            (NodeGroup::Node(_), _) if self.listed().is_empty() => None,
-            (NodeGroup::Node(_), _) => self.nodes.first().map(|it| Target::of(&**it)),
+        let is_alone = matches!(self.group, NodeGroup::Node(_));
+        let (owner, _) = self.owner().filter(|_| !is_alone || !self.listed().is_empty())?;
+        Some(owner)
+    }
+
+    /// Returns the role, or the node without one; `None` when it does not exist.
+    pub fn owner(&self) -> Option<(Target, &ObjectMeta)> {
+        match &self.group {
+            NodeGroup::Role(_) => self.role.as_ref().map(|it| (Target::of(&**it), it.meta())),
+            NodeGroup::Node(_) => self.nodes.first().map(|it| (Target::of(&**it), it.meta())),
         }
+    }
+
+    /// Returns the effective spec of a node of the group.
+    pub fn effective(&self, node: &Node) -> EffectiveSpec {
+        EffectiveSpec::of(self.data_plane.as_deref(), self.role.as_deref(), node, &self.objects)
     }
 
     /// Returns the rollout limits of the group.

@@ -3,6 +3,7 @@
 use api::conditions::ConditionDraft;
 
 use crate::baremetal_request::{ProvisioningState, machine_conditions};
+use crate::fault::Fault;
 use crate::role::host::EvaluatedHost;
 use crate::role::machine_request::MachineRequest;
 
@@ -19,20 +20,15 @@ pub fn of(
     rejected: Option<&ConditionDraft>,
 ) -> ConditionDraft {
     let address = host.effective.address().unwrap_or_default();
-    let is_open = |it: &ProvisioningState| !it.is_installed && it.error.is_none();
-    match (&host.machine, machine_request) {
-        (Some(Ok(provisioning)), Some(request)) => match rejected.filter(|_| is_open(provisioning))
-        {
-            Some(rejected) => rejected.clone().with_type(BAREMETAL_READY),
-            None => machine_conditions::condition(
-                BAREMETAL_READY,
-                &request.owner,
-                provisioning,
-                &address,
-            ),
-        },
-        (Some(Err(fault)), _) => machine_conditions::fault(BAREMETAL_READY, fault),
-        (Some(Ok(_)) | None, _) => not_required(host),
+    let is_open = |it: &Result<ProvisioningState, Fault>| {
+        it.as_ref().is_ok_and(|it| !it.is_installed && it.error.is_none())
+    };
+    let Some((machine, request)) = host.machine.as_ref().zip(machine_request) else {
+        return not_required(host);
+    };
+    match rejected.filter(|_| is_open(machine)) {
+        Some(rejected) => rejected.clone().with_type(BAREMETAL_READY),
+        None => machine_conditions::condition(BAREMETAL_READY, &request.owner, machine, &address),
     }
 }
 
@@ -68,7 +64,6 @@ pub fn of_all<'a>(
     };
     let all: Vec<(&str, ConditionDraft)> = hosts.map(one).collect();
     let n_there = all.iter().filter(|(_, it)| it.holds()).count();
-    let condition =
-        machine_conditions::sum(PROVISION_READY, all.iter().map(|(name, it)| (*name, it)));
+    let condition = machine_conditions::sum(PROVISION_READY, &all);
     ProvisioningSummary { condition, n_there: i64::try_from(n_there).unwrap_or(i64::MAX) }
 }

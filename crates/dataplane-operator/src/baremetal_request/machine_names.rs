@@ -1,0 +1,63 @@
+//! Maps hosts to the machines of a set.
+//!
+//! Two hosts may ask for one name, and a host may be renamed while its machine keeps the name with
+//! which it was requested.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use api::dataplane::HostMachine;
+
+use crate::fault::Fault;
+
+/// The mapping between hosts and machines; hosts are called by whatever never changes about them.
+#[derive(Clone, Debug, Default)]
+pub struct MachineNames {
+    /// Host → the machine that it gets.
+    machines: BTreeMap<String, String>,
+    /// Machine → the host that gets it.
+    owners: BTreeMap<String, String>,
+}
+
+impl MachineNames {
+    /// Gives a machine to a host, unless one of the two is already given.
+    pub fn give(&mut self, host: &str, machine: &str) {
+        if self.owners.contains_key(machine) {
+            return;
+        }
+        if let Entry::Vacant(entry) = self.machines.entry(host.to_owned()) {
+            entry.insert(machine.to_owned());
+            self.owners.insert(machine.to_owned(), host.to_owned());
+        }
+    }
+
+    /// Returns the machine that a host gets, if it gets one.
+    pub fn machine(&self, host: &str) -> Option<&str> {
+        self.machines.get(host).map(String::as_str)
+    }
+
+    /// Returns the host that gets a machine, if any host does.
+    pub fn owner(&self, machine: &str) -> Option<&str> {
+        self.owners.get(machine).map(String::as_str)
+    }
+
+    /// Returns all machines that hosts get.
+    pub fn all(&self) -> impl Iterator<Item = &str> {
+        self.owners.keys().map(String::as_str)
+    }
+}
+
+/// Returns the name by which a recorded machine stays known; `None` before one is chosen.
+pub fn recorded(machine: Option<&HostMachine>) -> Option<&str> {
+    machine.filter(|it| it.is_chosen())?.host.as_deref()
+}
+
+/// Returns the fault of a host that is called otherwise than its machine; `fix` is what the user
+/// can do.
+pub fn renamed(title: &str, called: &str, known: &str, fix: &str) -> Fault {
+    let text = format!(
+        "{title} is called {called} now, and its machine was asked for as {known}, which it stays: \
+         under another name it would be given back, and another one deployed. {fix}"
+    );
+    Fault::wrong("HostNameChanged", text)
+}
