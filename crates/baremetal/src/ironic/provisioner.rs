@@ -148,7 +148,7 @@ impl Provisioner for Nodes {
         let is_current = next.and_then(Self::is_current);
         let is_off =
             is_deployed && host.desired.is_some() && next.is_some() && is_current.is_none();
-        // Nobody knows it of a host with faults.
+        // A host with faults has no drive to compare with.
         let is_known = host.drive.is_some() || host.desired.is_some_and(|it| it.adopt);
         // Removing the record from a running machine does not mean that it was deployed again.
         let kept = reported.filter(|_| has_system && ledger.is_none());

@@ -27,7 +27,9 @@ pub(super) fn evaluate(seen: &Observed) -> Evaluated<'_, BareMetalHosts> {
     let mut hosts = wanted(seen, &of_set, |name, host| host_faults(seen, name, host));
     if let Err(NoImage::Fault(text)) = &image {
         // A config drive needs no image.
-        hosts.iter_mut().for_each(|it| it.faults.push(Fault::invalid(text.clone())));
+        for host in &mut hosts {
+            host.faults.push(Fault::invalid(text.clone()));
+        }
     }
     if seen.sees_machines() {
         place(seen, image.as_ref(), &mut hosts);
