@@ -91,7 +91,7 @@ mod tests {
         let command = text.lines().find(|it| it.starts_with("kubectl get novaexternalcompute,"));
         let command = command.unwrap();
         let ours = [
-            finalizers::INVENTORY,
+            finalizers::INVENTORY_FINALIZER,
             finalizer::RUNNING,
             MACHINES,
             baremetal_request::set::IN_USE,

@@ -4,7 +4,7 @@ use clap::Parser;
 use k8s_openapi::api::core::v1::ResourceRequirements;
 use operator_runtime::args::CommonArgs;
 
-use crate::run::admission_policy::Limits;
+use crate::run::scheduling_policy::Limits;
 use crate::run::settings::Settings;
 
 /// Maximum of the default deadline, in seconds: a year.

@@ -1,10 +1,9 @@
 //! `OpenStackAnsibleEE`: admitted by the scheduler, run once as a Job, its result recorded.
 
-pub mod admission_policy;
+pub mod content_digest;
 pub mod decide;
 pub mod environment;
 pub mod host_keys;
-pub mod identity;
 pub mod job;
 pub mod job_result;
 pub mod key_checks;
@@ -14,6 +13,7 @@ pub mod pod_problems;
 pub mod pod_spec_rules;
 pub mod result;
 pub mod scheduler;
+pub mod scheduling_policy;
 pub mod settings;
 #[cfg(test)]
 mod simulation_tests;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use api::baremetal::BaremetalSet;
 use api::conditions::find;
-use baremetal::backoff::{Place, RequestBackoff};
+use baremetal::backoff::{IronicScope, RequestBackoff};
 use baremetal::decide::decide;
 use baremetal::ironic::hosts::{Order, orders};
 use baremetal::ironic::list_nodes;
@@ -94,7 +94,7 @@ async fn followed(question: Question) -> Result<Course> {
         provisioning.requested.extend(orders.iter().map(word));
         if let Some(session) = pool.of(&key.to_string()) {
             let asked = requests::send_requests(&session, orders, || true).await;
-            pauses.note(&Place::of(&seen.set), asked, now);
+            pauses.note(&IronicScope::of(&seen.set), asked, now);
             recall(&pauses, &mut seen);
         }
         if deaths.contains(&pass) {
@@ -117,7 +117,7 @@ async fn followed(question: Question) -> Result<Course> {
 
 fn recall(pauses: &RequestBackoff, seen: &mut Observed) {
     let nodes = seen.machines.as_ref().map(|it| it.nodes.as_slice()).unwrap_or_default();
-    seen.refused = pauses.of(&Place::of(&seen.set), nodes);
+    seen.refused = pauses.of(&IronicScope::of(&seen.set), nodes);
 }
 
 fn content(entries: BTreeMap<String, String>) -> operator_runtime::source_contents::Content {

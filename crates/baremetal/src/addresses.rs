@@ -62,7 +62,7 @@ pub fn faults(seen: &Observed) -> BTreeMap<String, String> {
 }
 
 fn claim(set: &BaremetalSet, host: &str) -> Claim {
-    let reported = set.told(host);
+    let reported = set.host_status(host);
     Claim {
         has_no_machine: reported.is_none_or(|it| it.bmh_ref == UNASSIGNED),
         leaves: false,

@@ -61,18 +61,18 @@ const LONGEST: usize = 64;
 /// The author of a set chooses the Ironic, and an Ironic chooses the UUIDs. Entries are therefore
 /// kept per [`Place`], so that one Ironic cannot affect the machines of others.
 #[derive(Debug, Default)]
-pub struct RequestBackoff(Mutex<BTreeMap<Place, BTreeMap<String, Refused>>>);
+pub struct RequestBackoff(Mutex<BTreeMap<IronicScope, BTreeMap<String, Refused>>>);
 
 /// An Ironic, as used by one namespace.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct Place {
+pub struct IronicScope {
     /// The namespace of the sets.
     pub namespace: String,
     /// The Ironic endpoint that they name.
     pub endpoint: String,
 }
 
-impl Place {
+impl IronicScope {
     /// Returns the place of a set's machines.
     pub fn of(set: &BaremetalSet) -> Self {
         let endpoint = set.spec.ironic.as_ref().map(|it| it.endpoint.clone());
@@ -85,7 +85,7 @@ impl Place {
 
 impl RequestBackoff {
     /// Records the outcomes of requests.
-    pub fn note(&self, place: &Place, asked: Vec<LastRequest>, now: Timestamp) {
+    pub fn note(&self, place: &IronicScope, asked: Vec<LastRequest>, now: Timestamp) {
         let mut all = self.lock();
         all.retain(|_, kept| {
             kept.retain(|_, it| {
@@ -111,7 +111,7 @@ impl RequestBackoff {
 
     /// Returns the failed requests of these machines. A request made in another state of a machine
     /// is dropped as outdated.
-    pub fn of(&self, place: &Place, nodes: &[Node]) -> BTreeMap<String, Refused> {
+    pub fn of(&self, place: &IronicScope, nodes: &[Node]) -> BTreeMap<String, Refused> {
         let (mut all, mut found) = (self.lock(), BTreeMap::new());
         let Some(kept) = all.get_mut(place) else { return found };
         for node in nodes {
@@ -126,7 +126,7 @@ impl RequestBackoff {
     }
 
     /// Locks the map, which is consistent even if a holder of the lock panicked.
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Place, BTreeMap<String, Refused>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<IronicScope, BTreeMap<String, Refused>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -139,8 +139,8 @@ mod tests {
         vec![LastRequest { node: "m".into(), state: State::Available, outcome }]
     }
 
-    fn place(namespace: &str, endpoint: &str) -> Place {
-        Place { namespace: namespace.into(), endpoint: endpoint.into() }
+    fn place(namespace: &str, endpoint: &str) -> IronicScope {
+        IronicScope { namespace: namespace.into(), endpoint: endpoint.into() }
     }
 
     #[test]

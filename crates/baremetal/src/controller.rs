@@ -22,7 +22,7 @@ use operator_runtime::source_cache::SourceCache;
 use operator_runtime::source_contents::SourceContents;
 use operator_runtime::workqueue::WorkQueue;
 
-use crate::backoff::{Place, RequestBackoff};
+use crate::backoff::{IronicScope, RequestBackoff};
 use crate::decide;
 use crate::ironic::hosts;
 use crate::ironic::list_nodes;
@@ -75,7 +75,7 @@ impl Controller for BaremetalSets {
         let api = Arc::clone(&self.caches.api);
         let asked = requests::send_requests(&session, orders, move || api.leads()).await;
         drop(leave);
-        self.caches.pauses.note(&Place::of(&seen.set), asked, now);
+        self.caches.pauses.note(&IronicScope::of(&seen.set), asked, now);
         self.caches.recall(seen);
     }
 
@@ -92,7 +92,7 @@ impl Caches {
     /// Adds the failed requests of the observed machines.
     fn recall(&self, seen: &mut Observed) {
         let nodes = seen.machines.as_ref().map(|it| it.nodes.as_slice()).unwrap_or_default();
-        seen.refused = self.pauses.of(&Place::of(&seen.set), nodes);
+        seen.refused = self.pauses.of(&IronicScope::of(&seen.set), nodes);
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn in_use(host: &str, machine: &str) -> String {
 
 /// Describes a machine that is given up and keeps running.
 pub(crate) fn retained(seen: &Observed, host: &str, machine: &str) -> String {
-    let reported = seen.set.told(host);
+    let reported = seen.set.host_status(host);
     let addresses: Vec<&str> =
         reported.iter().flat_map(|it| it.ip_addresses.values()).map(String::as_str).collect();
     let at = if addresses.is_empty() {

@@ -58,7 +58,7 @@ pub(crate) fn step<P: Provisioner>(
     now: Timestamp,
 ) -> Option<Write> {
     let all = &evaluated.hosts;
-    let matters = |words: usize| -> Vec<Matter<'_>> {
+    let matters = |words: usize| -> Vec<HostIssue<'_>> {
         all.iter().filter_map(|it| matter(seen, it, words)).collect()
     };
     let most = OF_ONE.1 - OURS;
@@ -93,7 +93,7 @@ fn matter<'a, P: Provisioner>(
     seen: &Observed,
     host: &'a Host<'_, P>,
     words: usize,
-) -> Option<Matter<'a>> {
+) -> Option<HostIssue<'a>> {
     let (severity, (reason, message)) = match &host.state {
         HostState::Kept(machine) if host.desired.is_none() => {
             (Severity::Warning, ("HostInUse", in_use(&host.name, &P::title(machine))))
@@ -109,21 +109,21 @@ fn matter<'a, P: Provisioner>(
         HostState::Lost(reason) => (Severity::Error, reason.clone()),
         HostState::At(machine, next) => P::matter(seen, host, (machine, next), words)?,
     };
-    Some(Matter { host: &host.name, severity, reason, message })
+    Some(HostIssue { host: &host.name, severity, reason, message })
 }
 
 /// Returns the status entries of the hosts. Entries that cannot be updated now are kept.
 fn entries<P: Provisioner>(
     seen: &Observed,
     hosts: &[Host<'_, P>],
-    matters: &[Matter<'_>],
+    matters: &[HostIssue<'_>],
     words: usize,
 ) -> BTreeMap<String, HostStatus> {
     if seen.lacks_metal3() {
         return seen.set.status.iter().flat_map(|it| it.baremetal_hosts.clone()).collect();
     }
     let limit = of_one(matters);
-    let worries: BTreeMap<&str, &Matter<'_>> =
+    let worries: BTreeMap<&str, &HostIssue<'_>> =
         matters.iter().filter(|it| it.worries()).map(|it| (it.host, it)).collect();
     let entry = |host: &Host<'_, P>| {
         let mut entry = entry(seen, host, words)?;
@@ -142,7 +142,7 @@ fn entries<P: Provisioner>(
 
 /// Returns a host's entry without its error; `None` for a removed host whose machine is given back.
 fn entry<P: Provisioner>(seen: &Observed, host: &Host<'_, P>, words: usize) -> Option<HostStatus> {
-    let reported = seen.set.told(&host.name);
+    let reported = seen.set.host_status(&host.name);
     let blank = || {
         // Metal3 tells installations apart by their start.
         let instance = seen.is_of_ironic().then(|| host.instance.clone());
@@ -193,7 +193,7 @@ fn whole(
         // key.
         let noted = hosts.get_mut(name).and_then(|it| it.config_drive_hash.as_mut());
         if let Some(noted) = noted.filter(|it| drive.is(it)) {
-            let reported = seen.set.told(name).and_then(|it| it.config_drive_hash.as_ref());
+            let reported = seen.set.host_status(name).and_then(|it| it.config_drive_hash.as_ref());
             *noted = drive.kept(reported.or(Some(noted)));
         }
     }
@@ -215,7 +215,7 @@ fn whole(
 }
 
 /// What keeps a host from being ready.
-struct Matter<'a> {
+struct HostIssue<'a> {
     host: &'a str,
     severity: Severity,
     reason: &'static str,
@@ -279,10 +279,10 @@ fn needed(seen: &Observed) -> String {
 fn provisioned(
     seen: &Observed,
     (n_done, n_wanted): (usize, usize),
-    matters: &[Matter<'_>],
+    matters: &[HostIssue<'_>],
 ) -> ConditionDraft {
     let count = format!("{n_done} of {n_wanted} hosts have a machine that runs.");
-    let order = |it: &&Matter<'_>| match it.severity {
+    let order = |it: &&HostIssue<'_>| match it.severity {
         Severity::Error => 0,
         Severity::Warning => 1,
         Severity::Info => 2,
@@ -323,13 +323,13 @@ fn up_to_date(seen: &Observed, old: &[&str]) -> ConditionDraft {
 }
 
 /// Returns the size limit of each host's problem, in bytes.
-fn of_one(matters: &[Matter<'_>]) -> usize {
+fn of_one(matters: &[HostIssue<'_>]) -> usize {
     let n_worrying = matters.iter().filter(|it| it.worries()).count();
     let (least, most) = OF_ONE;
     (ERRORS / n_worrying.max(1)).clamp(least, most)
 }
 
-impl Matter<'_> {
+impl HostIssue<'_> {
     fn worries(&self) -> bool {
         self.severity != Severity::Info
     }

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use testkit::crash::{Death, Died, Life, ends_alike};
 use testkit::golden::recorded;
 
-use super::backoff::{LastRequest, Place, Refused, RequestBackoff};
+use super::backoff::{IronicScope, LastRequest, Refused, RequestBackoff};
 use super::decide::decide;
 use super::observe::{Machines, Observed, Secrets, Unseen};
 use crate::condition_catalog::BAREMETAL_SET;
@@ -57,8 +57,8 @@ struct Lab {
     notices: Vec<EventDraft>,
 }
 
-fn place() -> Place {
-    Place { namespace: "ns".into(), endpoint: "http://ironic:6385".into() }
+fn place() -> IronicScope {
+    IronicScope { namespace: "ns".into(), endpoint: "http://ironic:6385".into() }
 }
 
 fn set_of(name: &str, changes: &Value) -> BaremetalSet {
@@ -291,7 +291,7 @@ trait Told {
     }
 
     fn host(&self, name: &str) -> Option<HostStatus> {
-        self.set()?.told(name).cloned()
+        self.set()?.host_status(name).cloned()
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::drive::Drive;
 use crate::fault::Fault;
 use crate::format::ApiVersion;
-use crate::input::{Given, Host, Link, LinkKind, Network, RootPassword, Subnet, User};
+use crate::input::{Host, Link, LinkKind, Network, RootPassword, Subnet, User, UserTexts};
 use crate::secret::Secret;
 use crate::user_data;
 
@@ -166,14 +166,14 @@ impl Member<'_> {
         Some(kind(Secret::new(text.to_owned())))
     }
 
-    fn given(&self, faults: &mut Vec<Fault>) -> Given {
+    fn given(&self, faults: &mut Vec<Fault>) -> UserTexts {
         let Self { set, host, .. } = *self;
         let mut text = |key: &'static str, own: Reference<'_>, shared: Reference<'_>| {
             let path = if own.is_some() { self.own_path(key) } else { format!("spec.{key}") };
             // Metal3 also looks for the key `value`.
             self.referred(own.or(shared)?, &[key, "value"], &path, faults)
         };
-        Given {
+        UserTexts {
             user_data: text("userData", host.user_data.as_ref(), set.user_data.as_ref()),
             network_data: text(
                 "networkData",

@@ -28,7 +28,7 @@ pub struct Host {
     /// The network; `None` leaves it to the image, which mostly uses DHCP.
     pub network: Option<Network>,
     /// The user's texts, which replace or extend what is made here.
-    pub given: Given,
+    pub given: UserTexts,
 }
 
 /// A user who may log in with a key.
@@ -134,7 +134,7 @@ pub struct Route {
 /// Texts from the user's own Secrets. They may be secret, so no fault repeats them.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Given {
+pub struct UserTexts {
     /// Replaces the generated cloud-config; in any form that cloud-init reads.
     pub user_data: Option<Secret<String>>,
     /// Replaces the network data; YAML or JSON, with `links` and `networks` as in OpenStack.

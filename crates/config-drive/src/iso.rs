@@ -12,7 +12,7 @@ mod volume;
 use std::collections::BTreeSet;
 
 use encoding::{SECTOR, padded};
-use layout::{Directory, FIRST, Files, Layout, Place, above, directories, last};
+use layout::{Directory, Extent, FIRST, Files, Layout, above, directories, last};
 use record::{Record, RockRidge};
 
 /// The image size is a multiple of this number of sectors, because readers read 64 KiB at once.
@@ -49,8 +49,8 @@ pub(crate) fn image(label: &str, files: &Files<'_>) -> Vec<u8> {
 /// Places everything; sizes of directories do not depend on the places.
 fn layout(directories: &[Directory], files: &Files<'_>, contents: &[&[u8]]) -> Layout {
     let nowhere = Layout {
-        directories: vec![Place::default(); directories.len()],
-        contents: contents.iter().map(|it| Place { sector: 0, n_bytes: it.len() }).collect(),
+        directories: vec![Extent::default(); directories.len()],
+        contents: contents.iter().map(|it| Extent { sector: 0, n_bytes: it.len() }).collect(),
     };
     let tables = volume::path_tables(directories, &nowhere);
     // Two descriptors, then two tables.
@@ -58,7 +58,7 @@ fn layout(directories: &[Directory], files: &Files<'_>, contents: &[&[u8]]) -> L
     let mut place = |n_bytes: usize| {
         let sector = next;
         next += n_bytes.div_ceil(SECTOR);
-        Place { sector, n_bytes }
+        Extent { sector, n_bytes }
     };
     let sizes: Vec<usize> = (0..directories.len())
         .map(|idx| records(idx, directories, files, contents, &nowhere).len())

@@ -27,7 +27,7 @@ pub use api::baremetal::ConfigDriveFormat;
 pub use drive::{Drive, LIMIT};
 pub use fault::Fault;
 pub use format::ApiVersion;
-pub use input::{Given, Host, Link, LinkKind, Network, RootPassword, Route, Subnet, User};
+pub use input::{Host, Link, LinkKind, Network, RootPassword, Route, Subnet, User, UserTexts};
 pub use secret::Secret;
 pub use set::faults_among;
 

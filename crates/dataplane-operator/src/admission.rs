@@ -23,10 +23,10 @@ const WARNED: usize = 8;
 const WARNED_TEXT: usize = 450;
 
 /// The caches from which the webhooks answer; empty until they have synced.
-pub type Known = operator_runtime::webhook::AdmissionCache<ClaimCaches>;
+pub type AdmissionCaches = operator_runtime::webhook::AdmissionCache<ClaimCaches>;
 
 /// Returns the handler of both webhooks.
-pub fn webhook(known: &Known) -> Webhook {
+pub fn webhook(known: &AdmissionCaches) -> Webhook {
     let (of_nodes, of_node_sets) = (known.clone(), known.clone());
     Webhook::new()
         .validate(NODE, move |it| validate(it, &of_nodes, of_node))
@@ -45,7 +45,7 @@ fn of_node_set(object: &DynamicObject, _: &ClaimCaches) -> Option<Claim> {
 /// Allows the request, and warns of each new or changed host that another object describes too.
 fn validate(
     request: &Request,
-    known: &Known,
+    known: &AdmissionCaches,
     read: fn(&DynamicObject, &ClaimCaches) -> Option<Claim>,
 ) -> AdmissionDecision {
     let Some(known) = known.now() else { return AdmissionDecision::allow() };

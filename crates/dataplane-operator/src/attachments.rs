@@ -58,9 +58,9 @@ impl Attachments {
         Self(OptionalInformer::new(informers))
     }
 
-    /// Calls `wake` with the key of each attachment that is added, changed or deleted.
-    pub fn on_change(&self, wake: impl Fn(Key) + Send + Sync + 'static) {
-        self.0.on_change(wake);
+    /// Calls `enqueue` with the key of each attachment that is added, changed or deleted.
+    pub fn on_change(&self, enqueue: impl Fn(Key) + Send + Sync + 'static) {
+        self.0.on_change(enqueue);
     }
 
     /// Returns the attachments of a namespace; reads nothing unless `are_named` is set.

@@ -4,10 +4,10 @@ use kube::ResourceExt;
 
 /// The finalizer on a node or role with an inventory object; it stays until no other finalizer
 /// does.
-pub const INVENTORY: &str = "dataplane.openstack.org/inventory";
+pub const INVENTORY_FINALIZER: &str = "dataplane.openstack.org/inventory";
 
 /// Returns whether others than the operator hold an object by finalizers, so that its machines are
 /// in use.
 pub fn is_used(object: &impl ResourceExt) -> bool {
-    object.finalizers().iter().any(|it| it != INVENTORY)
+    object.finalizers().iter().any(|it| it != INVENTORY_FINALIZER)
 }

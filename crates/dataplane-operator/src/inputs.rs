@@ -22,7 +22,7 @@ const VERSION: &str = "v1";
 const SERVICE: &str = "service ";
 
 /// Maps the name of an input to its digest; inputs that are not set are left out.
-pub use operator_core::keyed::{Inputs, changed};
+pub use operator_core::keyed::{Inputs, changed_inputs};
 
 /// Returns the inputs of a host on which every service depends.
 ///
@@ -135,7 +135,7 @@ mod tests {
         };
         let deployed = operator_core::keyed::texts(&digest(&[("a", "1"), ("b", "1"), ("c", "1")]));
         let present = digest(&[("a", "1"), ("b", "2"), ("d", "1")]);
-        assert_eq!(changed(&deployed, &present), ["b", "c", "d"]);
+        assert_eq!(changed_inputs(&deployed, &present), ["b", "c", "d"]);
     }
 
     #[test]
@@ -154,7 +154,7 @@ mod tests {
         };
         let asked = of(json!(["ansible_interfaces"]));
         assert_eq!(
-            changed(&operator_core::keyed::texts(&of(json!([]))), &asked),
+            changed_inputs(&operator_core::keyed::texts(&of(json!([]))), &asked),
             ["service own: factVariables"]
         );
     }

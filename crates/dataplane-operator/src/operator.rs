@@ -17,7 +17,7 @@ use operator_runtime::runtime::Runtime;
 use operator_runtime::webhook::stand_by;
 use operator_runtime::workqueue::WorkQueue;
 
-use crate::admission::{self, Known};
+use crate::admission::{self, AdmissionCaches};
 use crate::baremetal_request::Machines;
 use crate::baremetal_request::observe::LOOK_AGAIN;
 use crate::caches::SharedCaches;
@@ -59,7 +59,7 @@ pub async fn run(args: Args) -> Result<()> {
     let Args { common, webhook, digests, service_networks } = args;
     let mut runtime = Runtime::start(NAME, &common).await?;
     let builder = ManagerBuilder::of(&runtime, NAME, &common);
-    let known = Known::default();
+    let known = AdmissionCaches::default();
     if webhook.enable_webhooks {
         admission::webhook(&known).serve(&webhook, &mut runtime).await?;
         let (ready, stop) = (runtime.health().readiness("admission"), runtime.shutdown());
@@ -90,7 +90,7 @@ struct Queues {
 async fn work(
     builder: &ManagerBuilder,
     mut leader: Manager,
-    (keys, known, networks): (Keys, Known, Vec<IpNet>),
+    (keys, known, networks): (Keys, AdmissionCaches, Vec<IpNet>),
 ) -> Result<()> {
     let machines = Machines::new(builder.informers());
     let shared_caches =

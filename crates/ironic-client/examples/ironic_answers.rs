@@ -9,7 +9,9 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use api::baremetal::{Authentication, ConfigDriveFormat, DeprovisionPolicy, Machine};
 use config_drive::{Drive, Fault, Host, Secret};
-use ironic::{Error, Given, Next, Node, Request, Step, Terms, Wish, assign, instance_uuid};
+use ironic::{
+    DesiredMachine, Error, Next, Node, Request, RequestValues, Step, Terms, assign, instance_uuid,
+};
 use ironic_client::{Credentials, Session};
 use operator_runtime::clock;
 use operator_runtime::tls_stream::CaTrust;
@@ -132,18 +134,18 @@ async fn brought(session: &Session, bring: &Bring) -> Result<Value> {
     let host = Host { instance_uuid: instance.clone(), ..bring.host.clone() };
     let drive = Drive::of(&host).map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
     let configdrive = drive.configdrive(bring.format, session.version().await?).map_err(message)?;
-    let given = Given { drive: configdrive, ..Given::default() };
+    let given = RequestValues { drive: configdrive, ..RequestValues::default() };
     let (adopt, provide) = (bring.adopt, bring.provide);
     let merged = Terms::merged(&Machine::default(), &bring.machine);
     let terms = Terms { adopt, provide, ..merged };
-    let wish = Wish {
+    let wish = DesiredMachine {
         instance: instance.clone(),
         host: name.clone(),
         drive: drive.hash().into(),
         adopt: bring.adopt,
         provide: bring.provide,
         attempts: bring.attempts,
-        ..Wish::default()
+        ..DesiredMachine::default()
     };
     let mut steps = Vec::new();
     for _ in 0..LOOKS {
@@ -192,7 +194,7 @@ async fn released(session: &Session, instance: &str, policy: DeprovisionPolicy) 
         let node = nodes.iter().find(|it| it.is_of(instance));
         let next = ironic::release(node, instance, policy);
         let Some(node) = node else { return Ok(json!({"end": "Done", "steps": steps})) };
-        let given = Given::default();
+        let given = RequestValues::default();
         if let Some(end) = carried_out(session, node, instance, &given, next, &mut steps).await? {
             return Ok(end);
         }
@@ -205,7 +207,7 @@ async fn carried_out(
     session: &Session,
     node: &Node,
     instance: &str,
-    user_data: &Given,
+    user_data: &RequestValues,
     next: Next,
     steps: &mut Vec<String>,
 ) -> Result<Option<Value>> {

@@ -10,7 +10,9 @@ use api::conditions::{ConditionDraft, READY};
 use http::{HeaderValue, Response};
 use hyper::body::Bytes;
 use ironic::error::WORDS_LIMIT;
-use ironic::{Cause, Given, Next, Node, Terms, Wish, assign, next, policy, release, version};
+use ironic::{
+    Cause, DesiredMachine, Next, Node, RequestValues, Terms, assign, next, policy, release, version,
+};
 use jiff::Timestamp;
 
 use crate::answer::{content, read};
@@ -62,8 +64,13 @@ fn on_its_way(node: &Node) {
     let _ = (node.capabilities(), ironic::deployment(node));
     let instance = node.instance_uuid.clone().unwrap_or_else(|| "i".into());
     for (adopt, provide) in [(false, true), (true, false)] {
-        let wish =
-            Wish { instance: instance.clone(), adopt, provide, attempts: 3, ..Wish::default() };
+        let wish = DesiredMachine {
+            instance: instance.clone(),
+            adopt,
+            provide,
+            attempts: 3,
+            ..DesiredMachine::default()
+        };
         let wanted = policy(node, Some(DeprovisionPolicy::Deprovision));
         for step in [
             next(node, &wish, Timestamp::UNIX_EPOCH),
@@ -72,7 +79,7 @@ fn on_its_way(node: &Node) {
         ] {
             match step {
                 Next::Do(step) => {
-                    let request = step.request(node, &instance, &Given::default());
+                    let request = step.request(node, &instance, &RequestValues::default());
                     assert!(request.path.starts_with("/v1/nodes/"), "{}", request.path);
                 }
                 Next::Wait { seconds, cause } => {

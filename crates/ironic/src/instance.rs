@@ -5,9 +5,9 @@ use operator_core::hash;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::desired_machine::DesiredMachine;
 use crate::node::Node;
 use crate::ramdisk;
-use crate::wish::Wish;
 
 /// The key of `instance_info` with the [`DeployRecord`]; Ironic empties `instance_info` on
 /// undeployment.
@@ -85,7 +85,7 @@ impl DeployRecord {
     }
 
     /// Returns the record before the first attempt to deploy what is desired.
-    pub(crate) fn first(node: &Node, wish: &Wish) -> Self {
+    pub(crate) fn first(node: &Node, wish: &DesiredMachine) -> Self {
         Self {
             drive: wish.drive.text(),
             attempt: 1,
@@ -112,7 +112,7 @@ const OWN: [&str; 7] =
 const DRIVE: &str = "configdrive";
 
 /// Returns what `instance_info` must contain for a host, except for the record.
-fn own(wish: &Wish) -> Map<String, Value> {
+fn own(wish: &DesiredMachine) -> Map<String, Value> {
     let mut own = Map::new();
     own.insert(HOST.into(), json!(wish.host));
     if let Some(Image { source, checksum }) = &wish.image {
@@ -136,7 +136,11 @@ fn own(wish: &Wish) -> Map<String, Value> {
 
 /// Returns the `instance_info` before a deployment, with that attempt's record; other keys are
 /// kept.
-pub(crate) fn info(node: &Node, wish: &Wish, ledger: &DeployRecord) -> Map<String, Value> {
+pub(crate) fn info(
+    node: &Node,
+    wish: &DesiredMachine,
+    ledger: &DeployRecord,
+) -> Map<String, Value> {
     let mut info = node.instance_info.clone();
     info.remove(DRIVE);
     info.remove(LEDGER);
@@ -162,7 +166,7 @@ pub(crate) fn left(node: &Node, is_deployed: bool) -> Map<String, Value> {
 }
 
 /// Returns whether a machine has what it must, except for the number of the attempt.
-pub(crate) fn agrees(node: &Node, wish: &Wish) -> bool {
+pub(crate) fn agrees(node: &Node, wish: &DesiredMachine) -> bool {
     let own = own(wish);
     let same = |(key, value): (&String, &Value)| {
         CHECKSUM.contains(&key.as_str()) || node.instance_info.get(key) == Some(value)

@@ -6,31 +6,31 @@
 //! one machine, so two sets cannot take one machine, nor one host two. The UUID is derived from the
 //! set and the host, so after a crash the machine itself shows what was done.
 
+pub mod desired_machine;
 pub mod error;
 pub mod instance;
 pub mod matching;
 pub mod node;
 pub mod ramdisk;
-pub mod release;
 pub mod request;
 pub mod state;
 pub mod state_machine;
 pub mod supported_versions;
+pub mod undeploy;
 pub mod version;
 pub mod wait_reason;
-pub mod wish;
 
+pub use desired_machine::DesiredMachine;
 pub use error::Error;
 pub use instance::{DeployRecord, deployment, host_of, instance_uuid};
 pub use matching::{NoMachine, Terms, assign};
 pub use node::Node;
-pub use ramdisk::Given;
-pub use release::{policy, release};
+pub use ramdisk::RequestValues;
 pub use request::{Method, Request, Verb};
 pub use state::State;
 pub use state_machine::{Next, Step, next};
+pub use undeploy::{policy, release};
 pub use wait_reason::Cause;
-pub use wish::Wish;
 
 #[cfg(any(test, feature = "model"))]
 pub mod test_model;

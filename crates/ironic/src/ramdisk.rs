@@ -17,7 +17,7 @@ const MARK: &str = "edpm_ramdisk";
 
 /// Values of requests that do not take part in the evaluation.
 #[derive(Clone, Debug, Default)]
-pub struct Given {
+pub struct RequestValues {
     /// The value of `configdrive` for its deployment.
     pub drive: Secret<Value>,
     /// The network data of its ramdisk, [`crate::Wish::ramdisk`].

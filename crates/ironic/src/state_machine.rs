@@ -3,13 +3,13 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
+use crate::desired_machine::DesiredMachine;
 use crate::instance::{DeployRecord, agrees, info};
 use crate::node::Node;
-use crate::ramdisk::{Given, changes};
+use crate::ramdisk::{RequestValues, changes};
 use crate::request::{Request, Verb};
 use crate::state::State;
 use crate::wait_reason::Cause;
-use crate::wish::Wish;
 
 /// The polling interval of Ironic's short tasks, in seconds.
 const SOON: u32 = 5;
@@ -67,7 +67,7 @@ pub enum Step {
 impl Step {
     /// Returns the request of this step; pass empty `given` for a host that has no machine any
     /// more.
-    pub fn request(&self, node: &Node, instance: &str, given: &Given) -> Request {
+    pub fn request(&self, node: &Node, instance: &str, given: &RequestValues) -> Request {
         let uuid = &node.uuid;
         let more = || changes(node, instance, given.ramdisk.as_ref());
         match self {
@@ -93,7 +93,7 @@ impl Step {
 /// Only Ironic changes `instance_uuid` of a machine that is reserved by [`Wish::instance`].
 /// A stale read is harmless to the reservation. For the count of attempts, the machine must have
 /// been read after the last request for it was answered.
-pub fn next(node: &Node, wish: &Wish, now: Timestamp) -> Next {
+pub fn next(node: &Node, wish: &DesiredMachine, now: Timestamp) -> Next {
     if !node.is_of(&wish.instance) {
         return begin(node, wish);
     }
@@ -116,7 +116,7 @@ pub fn next(node: &Node, wish: &Wish, now: Timestamp) -> Next {
 }
 
 /// Returns the next step of a machine that is not reserved yet.
-fn begin(node: &Node, wish: &Wish) -> Next {
+fn begin(node: &Node, wish: &DesiredMachine) -> Next {
     if node.instance_uuid.is_some() {
         return Next::Stop(Cause::Taken);
     }
@@ -135,7 +135,7 @@ fn begin(node: &Node, wish: &Wish) -> Next {
     }
 }
 
-fn on_the_way(node: &Node, wish: &Wish, now: Timestamp) -> Next {
+fn on_the_way(node: &Node, wish: &DesiredMachine, now: Timestamp) -> Next {
     let wait = |seconds| Next::Wait { seconds, cause: Cause::Working };
     match &node.provision_state {
         State::Enroll if !wish.provide && !wish.adopt => Next::Stop(Cause::NotProvided),
@@ -177,7 +177,7 @@ fn reach(node: &Node, now: Timestamp) -> Next {
 }
 
 /// Returns the step, preceded by the record of what the machine is deployed from.
-fn prepared(node: &Node, wish: &Wish, step: Step) -> Next {
+fn prepared(node: &Node, wish: &DesiredMachine, step: Step) -> Next {
     if agrees(node, wish) {
         return Next::Do(step);
     }
@@ -185,7 +185,7 @@ fn prepared(node: &Node, wish: &Wish, step: Step) -> Next {
 }
 
 /// Returns the next step after a failed deployment: count it, wait for the backoff, deploy again.
-fn again(node: &Node, wish: &Wish, now: Timestamp) -> Next {
+fn again(node: &Node, wish: &DesiredMachine, now: Timestamp) -> Next {
     let failure = node.provision_updated_at.clone();
     let counted = |attempt| {
         let ledger =
@@ -210,7 +210,7 @@ fn again(node: &Node, wish: &Wish, now: Timestamp) -> Next {
 }
 
 /// Returns the next step of an active machine, which should be powered on.
-fn arrived(node: &Node, wish: &Wish) -> Next {
+fn arrived(node: &Node, wish: &DesiredMachine) -> Next {
     let is_moving = node.target_power_state.as_ref().is_some_and(|it| !it.is_empty());
     let wait = |cause| Next::Wait { seconds: SOON, cause };
     match node.power_state.as_deref() {

@@ -20,14 +20,14 @@ fn time(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-fn wish() -> Wish {
+fn wish() -> DesiredMachine {
     let instance = instance_uuid("set", "compute-0", "");
-    Wish {
+    DesiredMachine {
         instance,
         host: "compute-0".into(),
         drive: "d1".into(),
         attempts: ATTEMPTS,
-        ..Wish::default()
+        ..DesiredMachine::default()
     }
 }
 
@@ -41,7 +41,7 @@ fn node(state: &str) -> Node {
 }
 
 /// A machine that is reserved as desired, as if by our own step.
-fn ours(state: &str, wish: &Wish) -> Node {
+fn ours(state: &str, wish: &DesiredMachine) -> Node {
     let free = if wish.adopt { State::Manageable } else { State::Available };
     let free = Node { provision_state: free, ..node(state) };
     let Next::Do(Step::Reserve(info)) = next(&free, wish, Timestamp::UNIX_EPOCH) else { panic!() };
@@ -49,7 +49,7 @@ fn ours(state: &str, wish: &Wish) -> Node {
     Node { instance_uuid, instance_info: info, ..node(state) }
 }
 
-fn at(node: &Node, wish: &Wish) -> Next {
+fn at(node: &Node, wish: &DesiredMachine) -> Next {
     next(node, wish, time("2026-11-22T12:00:30Z"))
 }
 
@@ -69,7 +69,7 @@ fn waits(state: &str, seconds: u32, cause: Cause) {
 #[test]
 fn what_was_adopted_is_retained_and_what_was_deployed_is_taken_back_unless_the_human_says_so() {
     use DeprovisionPolicy::{Deprovision, Retain};
-    let adopted = Wish { adopt: true, drive: Digest::default(), ..wish() };
+    let adopted = DesiredMachine { adopt: true, drive: Digest::default(), ..wish() };
     let (adopted, deployed) = (ours("active", &adopted), ours("active", &wish()));
     let unknown = Node { instance_info: serde_json::Map::new(), ..deployed.clone() };
     for (node, expected) in [(&adopted, Retain), (&deployed, Deprovision), (&unknown, Retain)] {
@@ -136,8 +136,8 @@ fn patched(request: &Request) -> BTreeMap<String, Value> {
 #[test]
 fn the_network_of_a_ramdisk_comes_with_the_reservation_and_goes_when_the_machine_is_clean() {
     let network = network_of("a");
-    let with = Wish { ramdisk: network.clone(), ..wish() };
-    let given = Given { ramdisk: network.clone(), ..Given::default() };
+    let with = DesiredMachine { ramdisk: network.clone(), ..wish() };
+    let given = RequestValues { ramdisk: network.clone(), ..RequestValues::default() };
     let Next::Do(reserve) = at(&node("available"), &with) else { panic!() };
     let said = patched(&reserve.request(&node("available"), &with.instance, &given));
     assert_eq!(said["/network_data"], *network.unwrap().expose());
@@ -148,9 +148,10 @@ fn the_network_of_a_ramdisk_comes_with_the_reservation_and_goes_when_the_machine
     assert_eq!(at(&marked("available"), &with), Next::Do(Step::Deploy));
     // Another one is written before the deployment or the cleaning that needs it, and not during
     // it.
-    let other = Wish { ramdisk: Some(Secret::new(json!({"links": [1]}))), ..with.clone() };
+    let other =
+        DesiredMachine { ramdisk: Some(Secret::new(json!({"links": [1]}))), ..with.clone() };
     assert!(matches!(at(&marked("available"), &other), Next::Do(Step::Record(_))));
-    let provided = Wish { provide: true, ..other.clone() };
+    let provided = DesiredMachine { provide: true, ..other.clone() };
     assert!(matches!(at(&marked("manageable"), &provided), Next::Do(Step::Record(_))));
     assert!(matches!(at(&marked("active"), &other), Next::Done { is_current: true }));
 
@@ -168,7 +169,8 @@ fn the_network_of_a_ramdisk_comes_with_the_reservation_and_goes_when_the_machine
     let retired = Node { retired: true, ..left("manageable") };
     assert!(matches!(back(&retired), Next::Do(Step::Reserve(_))));
     let Next::Do(step) = back(&left("available")) else { panic!() };
-    let said = patched(&step.request(&left("available"), &with.instance, &Given::default()));
+    let said =
+        patched(&step.request(&left("available"), &with.instance, &RequestValues::default()));
     let gone =
         [("/network_data".to_owned(), Value::Null), ("/extra/edpm_ramdisk".into(), Value::Null)];
     assert!(gone.iter().all(|(path, value)| said.get(path) == Some(value)), "{said:?}");
@@ -247,7 +249,7 @@ fn a_machine_of_others_is_never_touched() {
 
 #[test]
 fn a_failure_that_ironic_has_not_explained_yet_is_waited_for_as_long_as_it_works_on_it() {
-    let wish = Wish { attempts: 1, ..wish() };
+    let wish = DesiredMachine { attempts: 1, ..wish() };
     let mut it = ours("deploy failed", &wish);
     it.reservation = Some("conductor-1".into());
     assert_eq!(at(&it, &wish), Next::Wait { seconds: 5, cause: Cause::Locked });
@@ -276,11 +278,11 @@ fn a_failed_deployment_pauses_then_is_counted_then_tried() {
     it.provision_updated_at = Some("2026-11-22T12:05:00+00:00".into());
     let soon = time("2026-11-22T12:05:01Z");
     assert_eq!(next(&it, &wish, soon), Next::Wait { seconds: 119, cause: Cause::Retrying });
-    let twice = Wish { attempts: 2, ..wish.clone() };
+    let twice = DesiredMachine { attempts: 2, ..wish.clone() };
     assert_eq!(next(&it, &twice, soon), Next::Stop(Cause::DeployFailed));
     assert!(Cause::DeployFailed.message(&it).contains("(Ironic says: no disk)"));
     // Another drive begins again, and at once.
-    let other = Wish { drive: "d2".into(), ..twice };
+    let other = DesiredMachine { drive: "d2".into(), ..twice };
     let Next::Do(Step::Record(info)) = next(&it, &other, soon) else { panic!() };
     it.instance_info = info;
     assert_eq!(next(&it, &other, soon), Next::Do(Step::Deploy));
@@ -304,7 +306,7 @@ fn what_was_written_by_others_stays_and_the_masked_drive_never_comes_back() {
     it.instance_info.insert("image_checksum".into(), json!("old"));
     it.instance_info.insert("configdrive".into(), json!("******"));
     let root_device = BTreeMap::from([("size".to_owned(), ">= 100".to_owned())]);
-    let wish = Wish { image: Some(hash), root_device, ..wish() };
+    let wish = DesiredMachine { image: Some(hash), root_device, ..wish() };
     let Next::Do(Step::Reserve(info)) = at(&it, &wish) else { panic!() };
     assert_eq!(
         Value::Object(info.clone()),
@@ -324,7 +326,7 @@ fn what_was_written_by_others_stays_and_the_masked_drive_never_comes_back() {
     );
     it.instance_info = info;
     it.instance_uuid = Some(wish.instance.clone());
-    let other = Wish { image: Some(image), ..wish.clone() };
+    let other = DesiredMachine { image: Some(image), ..wish.clone() };
     let Next::Do(Step::Record(info)) = at(&it, &other) else { panic!() };
     assert_eq!(
         (&info["image_checksum"], info.get("image_os_hash_algo")),
@@ -343,25 +345,26 @@ fn what_was_written_by_others_stays_and_the_masked_drive_never_comes_back() {
 fn what_is_not_wished_any_more_is_taken_off_and_what_others_wrote_stays() {
     let image = Image { source: "https://a/b.qcow2".into(), checksum: Some("ab".repeat(32)) };
     let root_device = BTreeMap::from([("name".to_owned(), "/dev/sdb".to_owned())]);
-    let full = Wish { image: Some(image.clone()), root_device, ..wish() };
-    let with = |wish: Wish| {
+    let full = DesiredMachine { image: Some(image.clone()), root_device, ..wish() };
+    let with = |wish: DesiredMachine| {
         let Next::Do(Step::Record(info)) = at(&ours("available", &full), &wish) else { panic!() };
         let recorded = Node { instance_info: info.clone(), ..ours("available", &full) };
         assert_eq!(at(&recorded, &wish), Next::Do(Step::Deploy));
         info
     };
-    let info = with(Wish { root_device: BTreeMap::new(), ..full.clone() });
+    let info = with(DesiredMachine { root_device: BTreeMap::new(), ..full.clone() });
     assert_eq!((info.get("root_device"), &info["image_source"]), (None, &json!(image.source)));
-    let info = with(Wish { image: Some(Image { checksum: None, ..image }), ..full.clone() });
+    let info =
+        with(DesiredMachine { image: Some(Image { checksum: None, ..image }), ..full.clone() });
     assert_eq!(info.get("image_os_hash_value"), None);
-    let info = with(Wish { image: None, ..full.clone() });
+    let info = with(DesiredMachine { image: None, ..full.clone() });
     assert_eq!((info.get("image_source"), info.contains_key("root_device")), (None, true));
     // A disk that the user chose on the machine itself.
     let mut others = node("available");
     others.instance_info.insert("root_device".into(), json!({"name": "/dev/sdc"}));
     let Next::Do(Step::Reserve(info)) = at(&others, &wish()) else { panic!() };
     let reserved = Node { instance_info: info, ..ours("available", &wish()) };
-    let other = Wish { drive: "d2".into(), ..wish() };
+    let other = DesiredMachine { drive: "d2".into(), ..wish() };
     let Next::Do(Step::Record(info)) = at(&reserved, &other) else { panic!() };
     assert_eq!(info["root_device"], json!({"name": "/dev/sdc"}));
 }
@@ -369,7 +372,7 @@ fn what_is_not_wished_any_more_is_taken_off_and_what_others_wrote_stays() {
 #[test]
 fn an_image_that_ironic_converts_begins_no_new_count() {
     let image = Image { source: "https://a/b.qcow2".into(), checksum: Some("ab".repeat(32)) };
-    let wish = Wish { image: Some(image), attempts: 1, ..wish() };
+    let wish = DesiredMachine { image: Some(image), attempts: 1, ..wish() };
     let mut it = ours("deploy failed", &wish);
     // What its conductor writes when it creates a raw image (`_cache_and_convert_image`).
     it.instance_info.insert("image_checksum".into(), Value::Null);
@@ -377,7 +380,7 @@ fn an_image_that_ironic_converts_begins_no_new_count() {
     it.instance_info.insert("image_disk_format".into(), json!("raw"));
     it.provision_updated_at = Some("2026-11-22T12:30:00+00:00".into());
     assert_eq!(at(&it, &wish), Next::Stop(Cause::DeployFailed));
-    let twice = Wish { attempts: 2, ..wish };
+    let twice = DesiredMachine { attempts: 2, ..wish };
     let later = time("2026-11-22T12:40:00Z");
     let Next::Do(Step::Record(info)) = next(&it, &twice, later) else { panic!() };
     assert_eq!(info["image_os_hash_value"], json!("ab".repeat(32)));
@@ -386,7 +389,7 @@ fn an_image_that_ironic_converts_begins_no_new_count() {
 
 #[test]
 fn what_is_to_be_adopted_is_never_deployed_whatever_somebody_did_to_it() {
-    let adopting = Wish { adopt: true, drive: Digest::default(), ..wish() };
+    let adopting = DesiredMachine { adopt: true, drive: Digest::default(), ..wish() };
     for of in [&adopting, &wish()] {
         assert_eq!(at(&ours("deploy failed", of), &adopting), Next::Stop(Cause::NotRunning));
     }
@@ -414,7 +417,7 @@ fn machines_that_are_locked_or_avoided_are_taken_last() {
 
 #[test]
 fn machines_are_provided_only_where_the_human_allows_it() {
-    let allowed = Wish { provide: true, ..wish() };
+    let allowed = DesiredMachine { provide: true, ..wish() };
     for state in ["enroll", "manageable"] {
         assert_eq!(at(&node(state), &wish()), Next::Stop(Cause::NotProvided));
         assert!(matches!(at(&node(state), &allowed), Next::Do(Step::Reserve(_))));
@@ -430,11 +433,11 @@ fn machines_are_provided_only_where_the_human_allows_it() {
 
 #[test]
 fn a_machine_that_runs_is_adopted_and_one_that_does_not_is_told() {
-    let adopting = Wish { adopt: true, ..wish() };
+    let adopting = DesiredMachine { adopt: true, ..wish() };
     assert!(matches!(at(&node("active"), &adopting), Next::Do(Step::Reserve(_))));
     assert_eq!(at(&ours("manageable", &adopting), &adopting), Next::Do(Step::Tell(Verb::Adopt)));
     assert_eq!(at(&node("available"), &adopting), Next::Stop(Cause::NotRunning));
-    let another_drive = Wish { drive: "d2".into(), ..adopting.clone() };
+    let another_drive = DesiredMachine { drive: "d2".into(), ..adopting.clone() };
     let adopted = at(&ours("active", &adopting), &another_drive);
     assert_eq!(adopted, Next::Done { is_current: true });
 }
@@ -443,7 +446,7 @@ fn a_machine_that_runs_is_adopted_and_one_that_does_not_is_told() {
 fn an_active_machine_is_powered_on_and_never_deployed_again_by_itself() {
     let mut it = ours("active", &wish());
     assert_eq!(at(&it, &wish()), Next::Done { is_current: true });
-    let changed = Wish { drive: "d2".into(), ..wish() };
+    let changed = DesiredMachine { drive: "d2".into(), ..wish() };
     assert_eq!(at(&it, &changed), Next::Done { is_current: false });
     for unknown_or_off in [None, Some("power off".to_owned())] {
         it.power_state = unknown_or_off;
@@ -695,11 +698,19 @@ fn network_of(host: &str) -> Option<Secret<Value>> {
     (host == "a").then(|| Secret::new(json!({"links": [], "networks": [], "services": []})))
 }
 
-fn of(set: usize, host: &str) -> Wish {
+fn of(set: usize, host: &str) -> DesiredMachine {
     let instance = INSTANCES[&(set, host)].clone();
     let (host, drive) = (host.to_owned(), "d1".into());
     let ramdisk = network_of(&host);
-    Wish { instance, host, drive, ramdisk, provide: true, attempts: ATTEMPTS, ..Wish::default() }
+    DesiredMachine {
+        instance,
+        host,
+        drive,
+        ramdisk,
+        provide: true,
+        attempts: ATTEMPTS,
+        ..DesiredMachine::default()
+    }
 }
 
 /// Returns the request of a controller that reads these machines, if any.
@@ -714,7 +725,7 @@ fn request(set: usize, host: usize, nodes: &[Node], now: Timestamp) -> Option<Re
     let node = mine.or_else(chosen)?;
     match next(node, &wish, now) {
         Next::Do(step) => {
-            let given = Given { ramdisk: wish.ramdisk.clone(), ..Given::default() };
+            let given = RequestValues { ramdisk: wish.ramdisk.clone(), ..RequestValues::default() };
             Some(step.request(node, &wish.instance, &given))
         }
         Next::Wait { .. } | Next::Stop(_) | Next::Done { .. } => None,
@@ -839,7 +850,7 @@ proptest! {
                 };
                 if !dead {
                     let node = node.unwrap();
-                    let _ = ironic.ask(&step.request(&node, &instance, &Given::default()));
+                    let _ = ironic.ask(&step.request(&node, &instance, &RequestValues::default()));
                 }
             }
             ironic.pass();

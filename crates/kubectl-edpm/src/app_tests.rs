@@ -12,7 +12,7 @@ use tower::service_fn;
 
 use super::*;
 use crate::color::Paint;
-use crate::options::files;
+use crate::config_files::files;
 use crate::testdata;
 
 const RUNS: &str = "apis/ansibleee.openstack.org/v1beta1";

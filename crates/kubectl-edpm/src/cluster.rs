@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::args::Access;
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::snapshot::World;
+use crate::snapshot::Snapshot;
 
 /// A namespaced kind that the commands read.
 pub trait Kind:
@@ -106,13 +106,13 @@ impl Cluster {
 
     /// Returns the host with this name in the namespace, or a `NotFound` error as the server would
     /// return it.
-    pub fn host_in<'a>(&self, world: &'a World, name: &str) -> Result<Host<'a>> {
+    pub fn host_in<'a>(&self, world: &'a Snapshot, name: &str) -> Result<Host<'a>> {
         world.host(&self.namespace, name).ok_or_else(|| Error::no_such_node(name))
     }
 
     /// Reads all objects that describe hosts. Kinds other than nodes may be absent from the
     /// cluster.
-    pub async fn world(&self, all_namespaces: bool) -> Result<World> {
+    pub async fn world(&self, all_namespaces: bool) -> Result<Snapshot> {
         let is_all = all_namespaces;
         let nodes = match self.list::<Node>(is_all).await {
             Err(error) if error.is_not_found() => {
@@ -123,7 +123,7 @@ impl Cluster {
             }
             nodes => nodes?,
         };
-        Ok(World {
+        Ok(Snapshot {
             nodes,
             roles: self.list_known::<Role>(is_all).await?,
             node_sets: self.list_known(is_all).await?,

@@ -7,9 +7,9 @@ use nova_config::oslo::{Entry, parse};
 
 use crate::cluster::Read;
 use crate::color::{Paint, Tone};
+use crate::config_files::{files, shown};
 use crate::host::{Host, Progress, Step};
 use crate::option_sources::{ConfigPath, DefaultConfig, Options};
-use crate::options::{files, shown};
 use crate::stage::{Phase, Stage};
 
 mod brought;

@@ -300,10 +300,10 @@ fn list(runs: &[&AnsibleEe], host: &str, paint: Paint) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::snapshot::World;
+    use crate::snapshot::Snapshot;
     use crate::testdata;
 
-    fn explained(world: &World, name: &str) -> String {
+    fn explained(world: &Snapshot, name: &str) -> String {
         text(&world.host("openstack", name).unwrap(), Paint::default())
     }
 

@@ -22,13 +22,13 @@ use operator_core::data_sources::{NamedSource as Source, sources_of};
 use serde_json::Value;
 
 use crate::cluster::{Cluster, Read};
+use crate::config_files::{Content, File, is_read};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::logs;
-use crate::named::Named;
+use crate::option_names::OptionNames;
 use crate::option_sources::{DefaultConfig, Options, ServiceSources};
-use crate::options::{Content, File, is_read};
-use crate::snapshot::World;
+use crate::snapshot::Snapshot;
 use crate::stage::Stage;
 use crate::trace::seen::Generated;
 
@@ -38,7 +38,7 @@ const JOB_LABEL: &str = "batch.kubernetes.io/job-name";
 /// Returns the sources of a node's compute configuration, or `None` when the node has no compute.
 pub async fn options<'a>(
     cluster: &Cluster,
-    caches: &'a World,
+    caches: &'a Snapshot,
     node: &str,
 ) -> Result<Option<Options<'a>>> {
     let namespace = cluster.namespace.as_str();
@@ -96,7 +96,7 @@ pub async fn job_of(
 pub async fn given(
     cluster: &Cluster,
     host: &Host<'_>,
-    named: &Named,
+    named: &OptionNames,
     file: Option<&str>,
 ) -> Result<Option<ServiceSources>> {
     let all = candidates(cluster, host).await?;
@@ -174,7 +174,11 @@ async fn sources(cluster: &Cluster, service: &Service) -> Result<Vec<(Source, Re
 }
 
 /// Returns the keys of ConfigMaps that set the option but that the service does not reference.
-async fn beside(cluster: &Cluster, given: &ServiceSources, named: &Named) -> Result<Vec<File>> {
+async fn beside(
+    cluster: &Cluster,
+    given: &ServiceSources,
+    named: &OptionNames,
+) -> Result<Vec<File>> {
     let all = match cluster.list_known::<ConfigMap>(false).await {
         // Not every user may list ConfigMaps.
         Err(Error::Server { code: 401 | 403, .. }) => vec![],

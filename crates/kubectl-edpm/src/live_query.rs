@@ -16,11 +16,11 @@ use crate::cluster::Cluster;
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::kinds::{NODE, NODE_SET};
-use crate::named::{self, Named};
+use crate::option_names::{self, OptionNames};
 use crate::option_sources::{ConfigPath, Options, ServiceSources};
 use crate::query_run::{pattern, question};
 use crate::run::job_status;
-use crate::snapshot::World;
+use crate::snapshot::Snapshot;
 use crate::stage::{Phase, Stage};
 use crate::terminal::Terminal;
 use crate::trace::answer::Answer;
@@ -42,14 +42,14 @@ pub async fn way(
     requested: &Trace,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitCode> {
-    let file = named::asked_file(&requested.option)?;
-    let (section, key) = named::asked(&requested.option)?;
+    let file = option_names::asked_file(&requested.option)?;
+    let (section, key) = option_names::asked(&requested.option)?;
     let snippet = requested.snippet.as_deref().map(snippet).transpose()?;
     let manifests = requested.generated.as_deref();
     let generated = manifests.map(|it| fetch::generated(it, &cluster.namespace)).transpose()?;
     let world = cluster.world(false).await?;
     let host = cluster.host_in(&world, &requested.node)?;
-    let named = Named::new(&section, &key, of_release(cluster, &world, &host.name));
+    let named = OptionNames::new(&section, &key, of_release(cluster, &world, &host.name));
     let found = found(cluster, &world, &host, &named, file.as_deref()).await?;
     if let (Found::Compute(_), Some(generated)) = (&found, &generated) {
         return Err(Error::message(format!(
@@ -100,7 +100,7 @@ fn stage<'a>(host: &Host<'a>, found: &Found<'_>) -> Result<(Stage<'a>, String)> 
 }
 
 /// Returns the nova release whose options apply.
-fn of_release(cluster: &Cluster, world: &World, node: &str) -> Release {
+fn of_release(cluster: &Cluster, world: &Snapshot, node: &str) -> Release {
     let compute = world.compute(&cluster.namespace, node);
     let cell = compute.and_then(|it| world.cell(&cluster.namespace, &it.spec.cell_name));
     // The default release for cells that name none is an option of the operator, unknown here.
@@ -111,9 +111,9 @@ fn of_release(cluster: &Cluster, world: &World, node: &str) -> Release {
 /// alone.
 async fn found<'a>(
     cluster: &Cluster,
-    caches: &'a World,
+    caches: &'a Snapshot,
     host: &Host<'_>,
-    named: &Named,
+    named: &OptionNames,
     file: Option<&str>,
 ) -> Result<Found<'a>> {
     if host.member.is_none()

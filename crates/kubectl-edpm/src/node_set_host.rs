@@ -300,10 +300,10 @@ pub fn deployments_of<'a>(node_set: &NodeSet, all: &'a [Deployment]) -> Vec<&'a 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::snapshot::World;
+    use crate::snapshot::Snapshot;
     use crate::testdata;
 
-    fn kind(world: &World, name: &str) -> Option<&'static str> {
+    fn kind(world: &Snapshot, name: &str) -> Option<&'static str> {
         Some(world.host("openstack", name)?.stages[0].kind)
     }
 
@@ -339,7 +339,7 @@ mod tests {
         let told = &mut world.deployments[0].status.as_mut().unwrap().conditions;
         told.retain(|it| it.type_ == READY);
         told[0].reason = "SourceNotFound".to_owned();
-        let reason = |world: &World| {
+        let reason = |world: &Snapshot| {
             let host = world.host("openstack", "edpm-compute-5").unwrap();
             host.stages[0].condition(READY).unwrap().reason.clone()
         };

@@ -6,8 +6,8 @@ use k8s_openapi::api::core::v1::Secret;
 use operator_core::data_sources::NamedSource as Source;
 
 use crate::cluster::Read;
-use crate::named::Named;
-use crate::options::{Content, File, is_read};
+use crate::config_files::{Content, File, is_read};
+use crate::option_names::OptionNames;
 
 /// The source of a host's nova configuration.
 pub enum ConfigPath<'a> {
@@ -62,7 +62,7 @@ impl ServiceSources {
     }
 
     /// Whether a source sets the option, in this file if one is named.
-    pub fn sets(&self, named: &Named, file: Option<&str>) -> bool {
+    pub fn sets(&self, named: &OptionNames, file: Option<&str>) -> bool {
         let is_asked = |it: &&File| file.is_none_or(|file| it.name == file);
         self.files().filter(is_asked).any(|it| !named.entries(&it.entries).is_empty())
     }

@@ -10,8 +10,8 @@ use operator_core::hash;
 use operator_core::run_engine::inventory::{RUN_GROUP, run_inventory};
 use serde_json::json;
 
+use crate::config_files::has_secret_name;
 use crate::host::Host;
-use crate::options::has_secret_name;
 
 /// The label of query runs; its value is the subject of the query.
 pub const LABEL: &str = "edpm.openstack.org/question";

@@ -10,7 +10,7 @@ use crate::host::{Host, Step};
 use crate::kinds::DEPLOYMENT;
 use crate::object_meta::place;
 use crate::run::owner_of;
-use crate::snapshot::World;
+use crate::snapshot::Snapshot;
 use crate::stage::{Phase, Stage};
 
 pub mod order;
@@ -22,7 +22,12 @@ use order::{Order, Target};
 ///
 /// `is_forced` also retries what succeeded. Returns an error when nothing failed, or when neither a
 /// host nor a run has the name.
-pub fn orders(world: &World, namespace: &str, name: &str, is_forced: bool) -> Result<Vec<Order>> {
+pub fn orders(
+    world: &Snapshot,
+    namespace: &str,
+    name: &str,
+    is_forced: bool,
+) -> Result<Vec<Order>> {
     let run = world.runs.iter().find(|it| place(*it) == (namespace, name));
     match (world.host(namespace, name), run) {
         (Some(host), _) => match &host.member {
@@ -64,7 +69,12 @@ fn nothing_failed(host: &Host<'_>) -> Error {
 }
 
 /// Retries the hosts of a run. A run is never reused, so its hosts get another one.
-fn of_run(world: &World, namespace: &str, run: &AnsibleEe, is_forced: bool) -> Result<Vec<Order>> {
+fn of_run(
+    world: &Snapshot,
+    namespace: &str,
+    run: &AnsibleEe,
+    is_forced: bool,
+) -> Result<Vec<Order>> {
     let name = run.name_any();
     let Some((kind, owner)) = owner_of(run) else {
         return Err(Error::message(format!(

@@ -21,7 +21,7 @@ use crate::stage::{Group, Phase, Stage};
 /// Another API for hosts adds its kind here and its hosts to [`World::hosts`]; the commands work on
 /// hosts and stages only.
 #[derive(Clone, Debug, Default)]
-pub struct World {
+pub struct Snapshot {
     /// Roles, which nodes inherit from.
     pub roles: Vec<Role>,
     /// Single hosts.
@@ -38,7 +38,7 @@ pub struct World {
     pub runs: Vec<AnsibleEe>,
 }
 
-impl World {
+impl Snapshot {
     /// Returns all hosts, sorted by namespace, group and name.
     pub fn hosts(&self) -> Vec<Host<'_>> {
         let index = Index::of(self);
@@ -105,7 +105,7 @@ struct Index<'a> {
 }
 
 impl<'a> Index<'a> {
-    fn of(world: &'a World) -> Self {
+    fn of(world: &'a Snapshot) -> Self {
         let by_node =
             |it: &'a ExternalCompute| ((place(it).0, it.spec.dataplane_node_name.as_str()), it);
         let mut runs: BTreeMap<Place<'a>, Vec<&'a AnsibleEe>> = BTreeMap::new();

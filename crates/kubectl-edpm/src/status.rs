@@ -9,7 +9,7 @@ use crate::args::{Output, Status};
 use crate::color::{Paint, Tone, table};
 use crate::conditions::UP_TO_DATE;
 use crate::host::Host;
-use crate::snapshot::World;
+use crate::snapshot::Snapshot;
 use crate::words::age;
 
 /// The status of one host.
@@ -60,7 +60,7 @@ pub struct Row {
 }
 
 /// Returns the rows of the named hosts, or of all hosts when no name is given.
-pub fn rows(world: &World, names: &[String]) -> Vec<Row> {
+pub fn rows(world: &Snapshot, names: &[String]) -> Vec<Row> {
     let is_asked = |it: &&Host<'_>| names.is_empty() || names.iter().any(|name| it.is_called(name));
     world.hosts().iter().filter(is_asked).map(row).collect()
 }

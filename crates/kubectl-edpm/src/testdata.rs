@@ -13,8 +13,8 @@ use operator_core::hash;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::options::{Content, File};
-use crate::snapshot::World;
+use crate::config_files::{Content, File};
+use crate::snapshot::Snapshot;
 use crate::trace::answer::Answer;
 
 /// The current time in the tests.
@@ -24,12 +24,12 @@ const OBJECTS: &str = include_str!("../testdata/world.yaml");
 const NODE_SET: &str = include_str!("../testdata/node-set.yaml");
 
 /// Four hosts: deployed, nova in progress, failed in phase 0, and waiting for another run.
-pub(crate) fn world() -> World {
+pub(crate) fn world() -> Snapshot {
     world_of(&objects())
 }
 
 /// Two hosts of a node set: deployed, and failed in the first service.
-pub(crate) fn node_set() -> World {
+pub(crate) fn node_set() -> Snapshot {
     let mut world = world_of(&node_set_objects());
     let content = Content::of_config_map(&only("ConfigMap"), "openstack");
     let files = Content::of_secret(&only("Secret"), "openstack");
@@ -41,8 +41,8 @@ pub(crate) fn node_set() -> World {
     world
 }
 
-fn world_of(objects: &[Value]) -> World {
-    World {
+fn world_of(objects: &[Value]) -> Snapshot {
+    Snapshot {
         roles: of(objects, "OpenStackDataPlaneRole"),
         nodes: of(objects, "OpenStackDataPlaneNode"),
         node_sets: of(objects, "OpenStackDataPlaneNodeSet"),
@@ -111,7 +111,7 @@ pub(crate) fn rendered(custom: &str) -> Secret {
 }
 
 /// Records the first compute's current options as those of its last deployment.
-pub(crate) fn deployed_with_present_inputs(world: &mut World) {
+pub(crate) fn deployed_with_present_inputs(world: &mut Snapshot) {
     let compute = &mut world.computes[0];
     let spec = compute.spec.clone();
     let inputs = &mut compute.status.as_mut().unwrap().deployed_inputs;

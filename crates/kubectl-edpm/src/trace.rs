@@ -6,7 +6,7 @@
 use nova_config::oslo::parse;
 
 use crate::color::{Paint, Tone, table};
-use crate::named::Named;
+use crate::option_names::OptionNames;
 use crate::option_sources::ConfigPath;
 
 pub mod answer;
@@ -28,7 +28,7 @@ use stop::{Mark, Stop};
 use way::{Came, Way};
 
 impl Seen<'_> {
-    fn way(&self, named: &Named) -> Way {
+    fn way(&self, named: &OptionNames) -> Way {
         match &self.road {
             ConfigPath::Compute(options) => compute::way(self, options, named),
             ConfigPath::Service(given) => service::way(self, given, named),
@@ -46,7 +46,12 @@ pub struct TraceText {
 }
 
 /// Renders the trace of an option.
-pub fn message(seen: &Seen<'_>, asked: (&str, &str), named: &Named, paint: Paint) -> TraceText {
+pub fn message(
+    seen: &Seen<'_>,
+    asked: (&str, &str),
+    named: &OptionNames,
+    paint: Paint,
+) -> TraceText {
     let way = seen.way(named);
     let came = came(seen, &way, named);
     let stops = stops(seen, &came, named);
@@ -71,14 +76,14 @@ pub fn message(seen: &Seen<'_>, asked: (&str, &str), named: &Named, paint: Paint
     TraceText { text: out, is_in_force: ending::is_in_force(&stops, seen, &came) }
 }
 
-fn came<'a>(seen: &'a Seen<'a>, way: &'a Way, named: &Named) -> Came<'a> {
+fn came<'a>(seen: &'a Seen<'a>, way: &'a Way, named: &OptionNames) -> Came<'a> {
     let winner = named.winner(way.files.as_deref().unwrap_or_default());
     let progress = seen.host.progress(seen.stage);
     Came { way, winner, progress: progress.into_iter().find(|it| it.service == way.service) }
 }
 
 /// Returns the steps from the user's file to the process.
-fn stops(seen: &Seen<'_>, came: &Came<'_>, named: &Named) -> Vec<Stop> {
+fn stops(seen: &Seen<'_>, came: &Came<'_>, named: &OptionNames) -> Vec<Stop> {
     let mut stops = Vec::new();
     stops.extend(match &seen.snippet {
         Some(snippet) => Some(in_snippet(snippet, named)),
@@ -96,7 +101,7 @@ fn stops(seen: &Seen<'_>, came: &Came<'_>, named: &Named) -> Vec<Stop> {
     stops
 }
 
-fn in_snippet(snippet: &Snippet, named: &Named) -> Stop {
+fn in_snippet(snippet: &Snippet, named: &OptionNames) -> Stop {
     let lines = places(&snippet.path, &parse(&snippet.text).0, named);
     if lines.is_empty() {
         let lines = vec![format!("{} does not set it", snippet.path)];

@@ -17,7 +17,7 @@ use crate::args::{Output, Status};
 use crate::clock::now;
 use crate::cluster::{Cluster, Kind};
 use crate::error::Result;
-use crate::snapshot::World;
+use crate::snapshot::Snapshot;
 use crate::status::{self, Row, View};
 use crate::terminal::Terminal;
 
@@ -41,7 +41,7 @@ pub async fn statuses(
     cluster: &Cluster,
     asked: &Status,
     terminal: &mut Terminal<'_>,
-    mut world: World,
+    mut world: Snapshot,
 ) -> Result<ExitCode> {
     let streams = streams(cluster, asked.all_namespaces, &world).await?;
     let mut shown = Shown::default();
@@ -67,7 +67,7 @@ type Shown = BTreeMap<(String, String), Row>;
 
 /// Prints the rows that differ from those printed last; column widths are those of all rows.
 fn show(
-    caches: &World,
+    caches: &Snapshot,
     asked: &Status,
     terminal: &mut Terminal<'_>,
     shown: &mut Shown,
@@ -99,7 +99,7 @@ fn show(
 }
 
 /// Returns the watch streams of all kinds that the cluster has.
-async fn streams(cluster: &Cluster, is_all: bool, world: &World) -> Result<Vec<Changes>> {
+async fn streams(cluster: &Cluster, is_all: bool, world: &Snapshot) -> Result<Vec<Changes>> {
     let mut streams: Vec<Changes> =
         vec![changes(cluster, is_all, Change::Role), changes(cluster, is_all, Change::Node)];
     streams.extend(known(cluster, is_all, &world.node_sets, Change::NodeSet).await?);
@@ -144,10 +144,10 @@ async fn has_kind<K: Kind>(cluster: &Cluster) -> Result<bool> {
 /// The initial lists of restarted watches until they are complete; objects that they lack were
 /// deleted meanwhile.
 #[derive(Default)]
-struct Fresh(World);
+struct Fresh(Snapshot);
 
 impl Fresh {
-    fn apply(&mut self, world: &mut World, change: Change) {
+    fn apply(&mut self, world: &mut Snapshot, change: Change) {
         match change {
             Change::Role(event) => apply(&mut world.roles, &mut self.0.roles, *event),
             Change::Node(event) => apply(&mut world.nodes, &mut self.0.nodes, *event),

@@ -17,7 +17,7 @@ use crate::release_cache::Releases;
 pub mod caches;
 pub mod cell;
 
-use caches::Known;
+use caches::AdmissionCaches;
 
 /// Path of the mutating webhook for computes.
 pub const MUTATE: &str = "/mutate-nova-openstack-org-v1beta1-novaexternalcompute";
@@ -28,7 +28,7 @@ pub const VALIDATE: &str = "/validate-nova-openstack-org-v1beta1-novaexternalcom
 const WARNED: usize = 12;
 
 /// Returns all webhooks; those for nodes and roles answer from the caches in `known`.
-pub fn webhook(images: Images, releases: Releases, known: &Known) -> Webhook {
+pub fn webhook(images: Images, releases: Releases, known: &AdmissionCaches) -> Webhook {
     let defaulted = move |request: &Request| defaulted(request, &images);
     let evaluated = move |request: &Request| validate_compute(request, |it| releases.of(it));
     cell::add(Webhook::new().mutate(MUTATE, defaulted).validate(VALIDATE, evaluated), known)

@@ -85,7 +85,7 @@ fn allows_removal(node: &Node) -> bool {
 
 /// Why a change is rejected.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Fault {
+pub enum CellChangeFault {
     /// The annotation holds a value that cannot be the cell of a compute.
     Invalid {
         /// Object, cause and next step.
@@ -103,20 +103,28 @@ pub enum Fault {
 }
 
 /// Returns the reasons to reject a change of a node; `old` is `None` when the node is created.
-pub fn faults_of_node(old: Option<&Node>, new: &Node, world: &SharedCaches) -> Vec<Fault> {
+pub fn faults_of_node(
+    old: Option<&Node>,
+    new: &Node,
+    world: &SharedCaches,
+) -> Vec<CellChangeFault> {
     let asked = |it: &Node| desired(world.role_of(it).as_deref(), it);
     fault(old.map(asked), &asked(new), new, world).into_iter().collect()
 }
 
 /// Returns the reasons to reject a change of a role; `old` is `None` when the role is created.
-pub fn faults_of_role(old: Option<&Role>, new: &Role, world: &SharedCaches) -> Vec<Fault> {
+pub fn faults_of_role(
+    old: Option<&Role>,
+    new: &Role,
+    world: &SharedCaches,
+) -> Vec<CellChangeFault> {
     let before = old.map(desired_of_role);
     let after = desired_of_role(new);
     if before.as_ref() == Some(&after) || new.metadata.deletion_timestamp.is_some() {
         return vec![];
     }
     if let DesiredCompute::Refused { message, .. } = after {
-        return vec![Fault::Invalid { message }];
+        return vec![CellChangeFault::Invalid { message }];
     }
     let nodes = world.nodes.indexed(BY_ROLE, &Key::of(new));
     let inherits = |it: &&Arc<Node>| !it.annotations().contains_key(CELL);
@@ -133,12 +141,12 @@ fn fault(
     after: &DesiredCompute,
     node: &Node,
     caches: &SharedCaches,
-) -> Option<Fault> {
+) -> Option<CellChangeFault> {
     if before.as_ref() == Some(after) || node.metadata.deletion_timestamp.is_some() {
         return None;
     }
     if let DesiredCompute::Refused { message, .. } = after {
-        return Some(Fault::Invalid { message: message.clone() });
+        return Some(CellChangeFault::Invalid { message: message.clone() });
     }
     // A new node has no compute, or one that is restored from a backup together with it.
     before?;
@@ -147,10 +155,10 @@ fn fault(
         return None;
     }
     match binding(after, node, &compute, has_runs) {
-        CellBinding::Bound(mismatch) if mismatch.has_run => Some(Fault::Bound(mismatch)),
+        CellBinding::Bound(mismatch) if mismatch.has_run => Some(CellChangeFault::Bound(mismatch)),
         CellBinding::Unknown { role } if has_run(&compute, has_runs) && !allows_removal(node) => {
             let mismatch = Mismatch::of(&compute, None, true);
-            Some(Fault::RoleUnknown { mismatch, role })
+            Some(CellChangeFault::RoleUnknown { mismatch, role })
         }
         CellBinding::Agrees
         | CellBinding::Unknown { .. }
@@ -161,18 +169,18 @@ fn fault(
 }
 
 /// Returns the text of the rejection: the computes, their cells, and the allowed procedure.
-pub fn rejection(faults: &[Fault]) -> String {
-    let mut texts: Vec<String> = faults.iter().take(NAMED).map(Fault::cause).collect();
+pub fn rejection(faults: &[CellChangeFault]) -> String {
+    let mut texts: Vec<String> = faults.iter().take(NAMED).map(CellChangeFault::cause).collect();
     if let Some(n_more @ 1..) = faults.len().checked_sub(NAMED) {
         texts.push(format!("So it is with {n_more} more."));
     }
-    if let Some(way) = faults.first().and_then(Fault::way) {
+    if let Some(way) = faults.first().and_then(CellChangeFault::way) {
         texts.push(way);
     }
     texts.join(" ")
 }
 
-impl Fault {
+impl CellChangeFault {
     fn cause(&self) -> String {
         match self {
             Self::Invalid { message } => message.clone(),

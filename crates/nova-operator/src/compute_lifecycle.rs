@@ -7,8 +7,8 @@
 pub mod build;
 pub mod decide;
 pub mod effective;
+pub mod node_decision;
 pub mod observe;
-pub mod outcome;
 pub mod removal;
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use nova_config::transport_url::{Broker, TransportUrl};
 use operator_runtime::webhook::Request;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::admission::caches::Known;
+use crate::admission::caches::AdmissionCaches;
 use crate::admission::cell::{of_node, of_role};
 use crate::admission::{defaulted, validate_compute};
 use crate::images::Images;
@@ -194,7 +194,7 @@ pub fn admission(data: &[u8]) {
     };
     let chosen = [Chosen::Release(Release::newest()), Chosen::Unknown("zed".into())];
     for chosen in chosen.iter().map(Some).chain([None]) {
-        let known = Known::default();
+        let known = AdmissionCaches::default();
         let untold = [of_node(&request, &known), of_role(&request, &known)];
         known.lead(SharedCaches::new());
         let reported = [of_node(&request, &known), of_role(&request, &known)];

@@ -22,5 +22,5 @@ pub mod probe;
 pub mod release_cache;
 pub mod rendered_secret;
 pub mod rollout_coordinator;
-pub mod service_config;
+pub mod service_keys;
 pub mod shared_caches;

@@ -15,7 +15,7 @@ use operator_runtime::runtime::Runtime;
 use operator_runtime::webhook::stand_by;
 
 use crate::admission;
-use crate::admission::caches::Known;
+use crate::admission::caches::AdmissionCaches;
 use crate::caches::{Caches, Queues};
 use crate::cell::{CellHealth, Probes};
 use crate::cleanup::Orphans;
@@ -23,7 +23,7 @@ use crate::compute::ComputeDeployment;
 use crate::compute_lifecycle::ComputeLifecycle;
 use crate::images::Images;
 use crate::release_cache::Releases;
-use crate::service_config::ServiceConfig;
+use crate::service_keys::ServiceConfig;
 use crate::shared_caches::SharedCaches;
 
 /// The operator's name: its field manager, its Lease and its user agent.
@@ -172,7 +172,7 @@ pub async fn run(args: Args) -> Result<()> {
     let mut runtime = Runtime::start(NAME, &common).await?;
     let releases = Releases::new(nova_release);
     let builder = ManagerBuilder::of(&runtime, NAME, &common);
-    let known = Known::default();
+    let known = AdmissionCaches::default();
     if webhook.enable_webhooks {
         let webhooks = admission::webhook(images.clone(), releases.clone(), &known);
         webhooks.serve(&webhook, &mut runtime).await?;
@@ -195,7 +195,7 @@ async fn work(
     builder: &ManagerBuilder,
     mut leader: Manager,
     keys: Keys,
-    known: Known,
+    known: AdmissionCaches,
     images: Images,
     releases: Releases,
     reconcile_novacell: bool,

@@ -305,7 +305,7 @@ pub fn short<K: Ord + Serialize>(digests: &BTreeMap<K, Digest>) -> Digest {
 }
 
 /// Returns the sorted names of the inputs whose recorded text differs from the present one.
-pub fn changed(recorded: &BTreeMap<String, String>, present: &Inputs) -> Vec<String> {
+pub fn changed_inputs(recorded: &BTreeMap<String, String>, present: &Inputs) -> Vec<String> {
     let is_same = |name: &&String| match (recorded.get(*name), present.get(*name)) {
         (Some(text), Some(digest)) => digest.is(text),
         _ => false,

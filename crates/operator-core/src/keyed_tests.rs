@@ -113,11 +113,11 @@ fn inputs_are_kept_as_they_were_recorded_until_they_change() {
     let recorded = texts(&inputs(&Keys::default(), PASSWORD));
     let (same, other) = (inputs(&keys, PASSWORD), inputs(&keys, b"other"));
     assert_eq!(kept(&recorded, &same), recorded);
-    assert_eq!(changed(&recorded, &same), [""; 0]);
+    assert_eq!(changed_inputs(&recorded, &same), [""; 0]);
     assert_eq!(kept(&recorded, &other), texts(&other));
-    assert_eq!(changed(&recorded, &other), ["password"]);
-    assert_eq!(changed(&BTreeMap::new(), &same), ["image", "password"]);
-    assert_eq!(changed(&recorded, &Inputs::new()), ["image", "password"]);
+    assert_eq!(changed_inputs(&recorded, &other), ["password"]);
+    assert_eq!(changed_inputs(&BTreeMap::new(), &same), ["image", "password"]);
+    assert_eq!(changed_inputs(&recorded, &Inputs::new()), ["image", "password"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Pure functions on the CRD types that both operators share: no client, no clock, no environment.
+//! Pure functions that the operators share: plans, conditions, hashes and the run engine.
 
 pub mod applied;
 pub mod condition_catalog;

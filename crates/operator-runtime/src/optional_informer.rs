@@ -42,9 +42,9 @@ impl<K: Watchable> OptionalInformer<K> {
         Arc::<Cache<K>>::clone(&self.cache)
     }
 
-    /// Calls `wake` with the key of each object that is added, changed or deleted.
-    pub fn on_change(&self, wake: impl Fn(Key) + Send + Sync + 'static) {
-        self.cache.on_change(move |it| wake(Key::of(it)));
+    /// Calls `enqueue` with the key of each object that is added, changed or deleted.
+    pub fn on_change(&self, enqueue: impl Fn(Key) + Send + Sync + 'static) {
+        self.cache.on_change(move |it| enqueue(Key::of(it)));
     }
 
     /// Returns the objects of a namespace by name, or `None` when the cluster lacks the kind.

@@ -183,15 +183,18 @@ impl SourceCache {
         &self.keys
     }
 
-    /// Calls `wake` with the key of each reader of a source that changes.
-    pub fn on_change(self: &Arc<Self>, wake: impl Fn(Key) + Clone + Send + Sync + 'static) {
-        let (this, wake_reader) = (Arc::clone(self), wake.clone());
+    /// Calls `enqueue` with the key of each reader of a source that changes.
+    pub fn on_change(self: &Arc<Self>, enqueue: impl Fn(Key) + Clone + Send + Sync + 'static) {
+        let (this, enqueue_reader) = (Arc::clone(self), enqueue.clone());
         self.secrets.on_change(move |it| {
-            this.changed(&SourceRef { kind: SourceKind::Secret, key: Key::of(it) }, &wake_reader);
+            this.changed(
+                &SourceRef { kind: SourceKind::Secret, key: Key::of(it) },
+                &enqueue_reader,
+            );
         });
         let this = Arc::clone(self);
         self.config_maps.on_change(move |it| {
-            this.changed(&SourceRef { kind: SourceKind::ConfigMap, key: Key::of(it) }, &wake);
+            this.changed(&SourceRef { kind: SourceKind::ConfigMap, key: Key::of(it) }, &enqueue);
         });
     }
 
@@ -310,10 +313,10 @@ impl SourceCache {
         }
     }
 
-    fn changed(&self, source: &SourceRef, wake: &impl Fn(Key)) {
+    fn changed(&self, source: &SourceRef, enqueue: &impl Fn(Key)) {
         let readers = lock(&self.readers);
         for (reader, _) in readers.iter().filter(|(_, on)| on.contains(source)) {
-            wake(reader.clone());
+            enqueue(reader.clone());
         }
     }
 }

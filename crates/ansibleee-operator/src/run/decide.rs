@@ -14,7 +14,7 @@ use operator_core::run_engine::outcome::FailureReason;
 
 use super::pod_problems::{self, PodProblem};
 use super::status::{self, JOB_READY, admitted_identity, good_input, previous};
-use super::{identity, job, pod_spec_rules, result, validate};
+use super::{content_digest, job, pod_spec_rules, result, validate};
 use crate::objects::{Job, Pod};
 use crate::run::settings::{Settings, is_engines};
 
@@ -55,7 +55,7 @@ pub fn stage(run: &AnsibleEe, has_job: bool) -> Stage {
     let observed = run.status.as_ref().and_then(|it| it.observed_generation);
     let is_same = || {
         // The result is about this generation: no need to compute the identity again.
-        observed == run.metadata.generation || admitted == identity::of(run)
+        observed == run.metadata.generation || admitted == content_digest::of(run)
     };
     match status::result(run) {
         Some(_) if is_same() => Stage::Finished,
@@ -156,7 +156,7 @@ fn admitted(seen: &Observed, now: Timestamp) -> Plan {
 /// Creates the Job, unless one of an earlier identity still exists.
 fn start(seen: &Observed) -> Plan {
     let run = &seen.run;
-    let identity = identity::of(run);
+    let identity = content_digest::of(run);
     if admitted_identity(run) != Some(identity.as_str()) {
         return Plan::default();
     }
@@ -404,7 +404,7 @@ fn finished(seen: &Observed, now: Timestamp) -> Plan {
 fn generation(run: &AnsibleEe) -> Option<i64> {
     let observed = run.status.as_ref().and_then(|it| it.observed_generation);
     let present = run.metadata.generation;
-    let is_same = observed == present || admitted_identity(run) == Some(&identity::of(run));
+    let is_same = observed == present || admitted_identity(run) == Some(&content_digest::of(run));
     if is_same { present } else { observed }
 }
 

@@ -39,8 +39,8 @@ fn by_hand() -> AnsibleEe {
 }
 
 fn let_in(mut run: AnsibleEe) -> AnsibleEe {
-    let identity = identity::of(&run);
-    let job = identity::job_name("run", &identity);
+    let identity = content_digest::of(&run);
+    let job = content_digest::job_name("run", &identity);
     run.status = Some(status::admitted(&run, &identity, job, "t/1", now()));
     run
 }

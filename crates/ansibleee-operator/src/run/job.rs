@@ -11,7 +11,7 @@ use operator_core::plan::{Kind, Step, Target};
 use operator_core::run_engine::host_owner::{CHECK, PLAYS_DIR};
 use serde_json::{Map, Value, json};
 
-use super::{environment, host_keys, identity, playbook};
+use super::{content_digest, environment, host_keys, playbook};
 use crate::callback;
 use crate::objects::{self, HOSTS, IDENTITY, RUN};
 use crate::run::settings::{Settings, deadline, is_engines};
@@ -88,7 +88,7 @@ fn plays(spec: &AnsibleEeSpec) -> Vec<RunFile> {
 
 /// Returns the step that creates the Job of an AnsibleEE.
 pub fn creation(run: &AnsibleEe, identity: &str, settings: &Settings) -> Step {
-    let name = identity::job_name(&run.name_any(), identity);
+    let name = content_digest::job_name(&run.name_any(), identity);
     let target = Target::named::<objects::Job>(run.namespace().unwrap_or_default(), name);
     let pointer = format!("/metadata/annotations/{}", IDENTITY.replace('/', "~1"));
     Step::create(target, object(run, identity, settings), &pointer, "the run was let in")

@@ -14,10 +14,10 @@ use operator_core::plan::Plan;
 use operator_runtime::controller::Controller;
 use operator_runtime::error::Result;
 
-use super::admission_policy::{self, ForeignWait, Limits, State, Verdict, View, admit};
+use super::content_digest;
 use super::decide::{Stage, faults_of, stage};
-use super::identity;
 use super::observe::{Caches, run_key};
+use super::scheduling_policy::{self, ForeignWait, Limits, State, Verdict, View, admit};
 use super::status::{self, JOB_READY, not_started, previous};
 use crate::objects::{Job, Pod, addresses};
 use crate::run::settings::Settings;
@@ -92,7 +92,7 @@ impl Controller for Scheduler {
             seen.runs.push(None);
         }
         for ForeignWait { run, holder, host } in
-            self.logged.begun(admission_policy::foreign_waits(&seen.views))
+            self.logged.begun(scheduling_policy::foreign_waits(&seen.views))
         {
             // The creator of a pod chooses its annotations.
             let (holder, host) = (printable(&holder), printable(&host));
@@ -185,13 +185,13 @@ fn remainder(key: Key, hosts: BTreeSet<String>) -> View {
 }
 
 fn admitted(run: &AnsibleEe, term: &str, now: Timestamp) -> AnsibleEeStatus {
-    let identity = identity::of(run);
-    let job = identity::job_name(&run.name_any(), &identity);
+    let identity = content_digest::of(run);
+    let job = content_digest::job_name(&run.name_any(), &identity);
     status::admitted(run, &identity, job, term, now)
 }
 
 fn waits(run: &AnsibleEe, what: String, term: &str, now: Timestamp) -> AnsibleEeStatus {
-    let job = ConditionDraft::waiting(JOB_READY, "Queued", admission_policy::message(&what));
+    let job = ConditionDraft::waiting(JOB_READY, "Queued", scheduling_policy::message(&what));
     status::queued(run, Some(what), term, job, now)
 }
 
@@ -270,7 +270,7 @@ mod tests {
                 Verdict::Stamp(_) | Verdict::Admit(_) => None,
             });
             assert_eq!(reported, expected, "{namespace} {phase}");
-            let waits = admission_policy::foreign_waits(&seen.views);
+            let waits = scheduling_policy::foreign_waits(&seen.views);
             assert_eq!(waits.len(), usize::from(expected.is_some() && namespace == "else"));
             assert_eq!(scheduler.logged.begun(waits), [], "the pass has not logged it");
         }

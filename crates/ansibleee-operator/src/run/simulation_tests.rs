@@ -12,7 +12,7 @@ use leader::Leader;
 use proptest::prelude::*;
 use world::World;
 
-use super::admission_policy::Limits;
+use super::scheduling_policy::Limits;
 
 const RUNS: usize = 50;
 const HOSTS: usize = 10;

@@ -301,7 +301,7 @@ pub const UNASSIGNED: &str = "unassigned";
 
 impl BaremetalSet {
     /// What the status tells of a host.
-    pub fn told(&self, host: &str) -> Option<&HostStatus> {
+    pub fn host_status(&self, host: &str) -> Option<&HostStatus> {
         self.status.as_ref()?.baremetal_hosts.get(host)
     }
 }

@@ -6,8 +6,8 @@ use api::baremetal::{BaremetalHost, HostStatus, Ironic, UNASSIGNED};
 use config_drive::Secret;
 use ironic::ramdisk::is_left;
 use ironic::{
-    DeployRecord, Given, Next, Node, Request, State, Step, Terms, Wish, assign, host_of, next,
-    policy, release,
+    DeployRecord, DesiredMachine, Next, Node, Request, RequestValues, State, Step, Terms, assign,
+    host_of, next, policy, release,
 };
 use jiff::Timestamp;
 use operator_core::keyed::Digest;
@@ -117,14 +117,14 @@ fn desired(
     host: &Host<'_>,
     desired: &BaremetalHost,
     node: Option<&Node>,
-) -> Wish {
+) -> DesiredMachine {
     let present = || node.and_then(DeployRecord::of).map(|it| it.drive).unwrap_or_default();
     let drive = match &host.drive {
         Some(drive) => drive.digest(&seen.keys),
         None if desired.adopt => Digest::default(),
         None => present().into(),
     };
-    Wish {
+    DesiredMachine {
         instance: host.instance.clone(),
         host: host.name.clone(),
         image: ironic.image.clone(),
@@ -141,7 +141,7 @@ fn desired(
 /// it may still answer at the host's address. An undeployed machine is no loss: it is deployed
 /// again.
 fn lost<'a>(seen: &Observed, machines: &Machines, host: &Host<'_>) -> Option<HostState<'a>> {
-    let reported = seen.set.told(&host.name)?;
+    let reported = seen.set.host_status(&host.name)?;
     let node = machines.nodes.iter().find(|it| it.uuid == reported.bmh_ref);
     let may_run = node.is_none_or(|it| !it.provision_state.is_undeployed());
     let is_lost = reported.installed && may_run;
@@ -150,7 +150,7 @@ fn lost<'a>(seen: &Observed, machines: &Machines, host: &Host<'_>) -> Option<Hos
 
 /// Returns the former machine of a removed host that is no longer reserved for it.
 fn left<'a>(seen: &Observed, machines: &'a Machines, host: &Host<'_>) -> Option<&'a Node> {
-    let reported = seen.set.told(&host.name);
+    let reported = seen.set.host_status(&host.name);
     let was_its = |it: &Node| reported.is_some_and(|reported| reported.bmh_ref == it.uuid);
     let mut nodes = machines.nodes.iter();
     nodes.find(|it| is_left(it, &host.instance) || it.instance_uuid.is_none() && was_its(it))
@@ -160,7 +160,7 @@ fn left<'a>(seen: &Observed, machines: &'a Machines, host: &Host<'_>) -> Option<
 /// recorded machine, giving it back was not observed: these credentials may not see it, or this is
 /// another Ironic.
 fn unknown<'a>(seen: &Observed, machines: &Machines, host: &Host<'_>) -> HostState<'a> {
-    let reported = seen.set.told(&host.name);
+    let reported = seen.set.host_status(&host.name);
     let had = reported.map(|it| it.bmh_ref.as_str()).filter(|it| *it != UNASSIGNED);
     let is_shown = |uuid: &&str| machines.nodes.iter().any(|it| it.uuid == *uuid);
     had.filter(|it| !is_shown(it)).map_or(HostState::Released, |uuid| {
@@ -218,7 +218,7 @@ pub fn orders(seen: &Observed, now: Timestamp) -> Vec<Order> {
             | Step::PowerOn
             | Step::Unreserve(_) => Secret::new(Value::Null),
         };
-        let given = Given { drive, ramdisk: host.ramdisk.clone() };
+        let given = RequestValues { drive, ramdisk: host.ramdisk.clone() };
         let order = Order {
             host: host.name.clone(),
             node: node.uuid.clone(),

@@ -110,7 +110,7 @@ impl Provisioner for Nodes {
             let text = format!("machine {}: {error}; {}", node.title(), next_step(error));
             return Some((severity_of(error), (error.reason(), text)));
         }
-        let reported = seen.set.told(&host.name);
+        let reported = seen.set.host_status(&host.name);
         let message = |it: &Cause| it.message(&explained(node, reported, words));
         match next {
             Next::Done { .. } => None,
@@ -140,7 +140,7 @@ impl Provisioner for Nodes {
         if !is_its && host.desired.is_some() {
             return blank;
         }
-        let reported = seen.set.told(&host.name).filter(|it| it.bmh_ref == node.uuid);
+        let reported = seen.set.host_status(&host.name).filter(|it| it.bmh_ref == node.uuid);
         let (state, ledger) = (&node.provision_state, DeployRecord::of(node));
         let (has_system, is_deployed) = (state.has_system(), *state == State::Active);
         // A machine that is being undeployed keeps running if that fails.

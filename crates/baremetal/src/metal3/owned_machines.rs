@@ -32,7 +32,7 @@ pub(super) fn owned(seen: &Observed) -> BTreeMap<String, Vec<&BareMetalHost>> {
         }
     }
     for (host, all) in &mut mine {
-        let reported = seen.set.told(host).map(|it| it.bmh_ref.as_str());
+        let reported = seen.set.host_status(host).map(|it| it.bmh_ref.as_str());
         all.sort_by_key(|it| reported != Some(&*title(it)));
     }
     mine
@@ -58,7 +58,7 @@ pub(super) fn twice(seen: &Observed, host: &str, machines: &[&BareMetalHost]) ->
 /// not replaced automatically, because it may still answer at the host's address. A deprovisioned
 /// machine is no loss: it is provisioned again.
 pub(super) fn lost(seen: &Observed, host: &str) -> Option<Reason> {
-    let reported = seen.set.told(host)?;
+    let reported = seen.set.host_status(host)?;
     let unseen = unseen(seen, host, reported);
     if unseen.is_some() || !reported.installed || reported.bmh_ref == UNASSIGNED {
         return unseen;

@@ -127,7 +127,7 @@ impl Provisioner for BareMetalHosts {
             it.as_ref().and_then(|it| it.name.clone()).unwrap_or_default()
         };
         let now = state(machine);
-        let before = seen.set.told(&host.name).filter(|it| it.bmh_ref == title(machine));
+        let before = seen.set.host_status(&host.name).filter(|it| it.bmh_ref == title(machine));
         let drive = machine.annotations().get(DRIVE).filter(|_| now == PROVISIONED);
         let history = machine.status.as_ref().map(|it| &it.operation_history);
         let installed =

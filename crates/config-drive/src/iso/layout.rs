@@ -10,7 +10,7 @@ pub(super) type Files<'a> = BTreeMap<String, &'a [u8]>;
 
 /// The place of a file or directory in the image.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Place {
+pub(super) struct Extent {
     /// Its first sector.
     pub(super) sector: usize,
     /// Its size in bytes.
@@ -25,8 +25,8 @@ pub(super) struct Directory {
 
 /// The places of directories and contents; all zero while sizes are unknown.
 pub(super) struct Layout {
-    pub(super) directories: Vec<Place>,
-    pub(super) contents: Vec<Place>,
+    pub(super) directories: Vec<Extent>,
+    pub(super) contents: Vec<Extent>,
 }
 
 /// Returns all directories in the order of path tables: the root, then by depth, parent and name.

@@ -1,7 +1,7 @@
 //! Directory entries with the POSIX names and modes of Rock Ridge.
 
 use super::encoding::{DATE, both16, both32};
-use super::layout::Place;
+use super::layout::Extent;
 
 /// Type and permissions of a directory: only for root.
 const DIRECTORY_MODE: usize = 0o040_500;
@@ -14,7 +14,7 @@ const EXTENSION: &[u8] = b"RRIP_1991A";
 pub(super) struct Record {
     /// The ISO 9660 name; a byte of 0 or 1 for the directory itself and its parent.
     pub(super) identifier: Vec<u8>,
-    pub(super) place: Place,
+    pub(super) place: Extent,
     pub(super) is_directory: bool,
     pub(super) rock_ridge: RockRidge,
 }
@@ -42,7 +42,7 @@ impl Record {
 }
 
 /// Returns a record without Rock Ridge, as the volume descriptor has for the root.
-pub(super) fn bare(identifier: &[u8], place: Place, is_directory: bool) -> Vec<u8> {
+pub(super) fn bare(identifier: &[u8], place: Extent, is_directory: bool) -> Vec<u8> {
     const NO_ATTRIBUTES: u8 = 0;
     let mut bytes = vec![0, NO_ATTRIBUTES];
     bytes.extend(both32(place.sector));

@@ -1,7 +1,7 @@
 //! The volume descriptors and the path tables, which readers look at first.
 
 use super::encoding::{SECTOR, both16, both32, padded};
-use super::layout::{Directory, FIRST, Layout, Place, last};
+use super::layout::{Directory, Extent, FIRST, Layout, last};
 use super::record::{self, bare};
 
 /// Begins every descriptor, after its type.
@@ -12,7 +12,7 @@ const DATE: &[u8; 17] = b"1980010100000000\0";
 const NO_DATE: &[u8; 17] = b"0000000000000000\0";
 
 /// Returns the primary descriptor and the terminator (ECMA-119, 8.4 and 8.3).
-pub(super) fn descriptors(label: &str, n_sectors: usize, table: usize, root: &Place) -> Vec<u8> {
+pub(super) fn descriptors(label: &str, n_sectors: usize, table: usize, root: &Extent) -> Vec<u8> {
     let n_table_sectors = table.div_ceil(SECTOR);
     let little = FIRST + 2;
     let mut bytes = [&[1], STANDARD, &[0]].concat();

@@ -31,7 +31,7 @@ fn at(address: &str) -> Value {
 }
 
 /// Returns the warnings of the webhook of the object's kind.
-fn judge(known: &Known, old: &Value, new: &Value) -> Vec<String> {
+fn judge(known: &AdmissionCaches, old: &Value, new: &Value) -> Vec<String> {
     let review: AdmissionReview<DynamicObject> = serde_json::from_value(json!({
         "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
         "request": {
@@ -49,8 +49,8 @@ fn judge(known: &Known, old: &Value, new: &Value) -> Vec<String> {
     verdict.warnings
 }
 
-fn known(claim_caches: ClaimCaches) -> Known {
-    let known = Known::default();
+fn known(claim_caches: ClaimCaches) -> AdmissionCaches {
+    let known = AdmissionCaches::default();
     known.lead(claim_caches);
     known
 }
@@ -128,7 +128,7 @@ fn nothing_is_said_before_anything_is_known_and_no_more_than_a_terminal_shows() 
         (1..=40).map(|it| (format!("n{it}"), at(&format!("192.0.2.{it}")))).collect();
     let nodes = Value::Object(nodes);
     let new = node_set("new", None, &nodes);
-    assert_eq!(judge(&Known::default(), &Value::Null, &new), [""; 0]);
+    assert_eq!(judge(&AdmissionCaches::default(), &Value::Null, &new), [""; 0]);
     let claim_caches = ClaimCaches::new();
     claim_caches.node_sets.absorb(&node_set("old", Some(OLD), &nodes));
     let found = judge(&known(claim_caches), &Value::Null, &new);

@@ -59,9 +59,9 @@ impl Machines {
         self.sets.absorbing()
     }
 
-    /// Calls `wake` with the key of each set that is added, changed or deleted.
-    pub fn on_change(&self, wake: impl Fn(Key) + Send + Sync + 'static) {
-        self.sets.on_change(wake);
+    /// Calls `enqueue` with the key of each set that is added, changed or deleted.
+    pub fn on_change(&self, enqueue: impl Fn(Key) + Send + Sync + 'static) {
+        self.sets.on_change(enqueue);
     }
 
     /// Reads the set of a name and the other sets of the namespace. No ssh server is probed yet.

@@ -85,7 +85,7 @@ pub struct Known<'a> {
 impl ProvisioningState {
     /// Evaluates a host by its set, which may not exist yet.
     pub fn of(set: Option<&BaremetalSet>, host: &str, known: &Known<'_>, now: Timestamp) -> Self {
-        let reported = set.and_then(|it| it.told(host));
+        let reported = set.and_then(|it| it.host_status(host));
         let recorded = known.recorded;
         let machine = reported.map(|it| &it.bmh_ref).filter(|it| *it != UNASSIGNED).cloned();
         let installation =

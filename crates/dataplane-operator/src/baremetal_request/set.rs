@@ -8,7 +8,7 @@ use api::baremetal::{BaremetalHost, BaremetalSet, DeprovisionPolicy};
 use api::conditions::ConditionDraft;
 use api::shared::{AnyMap, SecretReference};
 use kube::ResourceExt;
-use operator_core::applied::{APPLIED, says};
+use operator_core::applied::{APPLIED, contains_desired};
 use operator_core::finalizers::{has_finalizer, is_terminating, remove_finalizer};
 use operator_core::plan::{Kind, Step, Target, Write};
 use operator_core::{hash, rejected_write};
@@ -50,8 +50,8 @@ pub fn step(
         // Comparing fields cannot show that a field was removed; the hash does.
         it.annotations().get(APPLIED) == Some(&hash)
             && has_finalizer(it, IN_USE) == is_used
-            && says(Some(&json!(it.spec)), &spec)
-            && says(Some(&json!(it.metadata.labels)), &labels)
+            && contains_desired(Some(&json!(it.spec)), &spec)
+            && contains_desired(Some(&json!(it.metadata.labels)), &labels)
     };
     if found.is_some_and(is_asked) {
         return None;

@@ -5,7 +5,7 @@ use api::names;
 use api::shared::AnyMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
-use operator_core::applied::{APPLIED, says};
+use operator_core::applied::{APPLIED, contains_desired};
 use operator_core::hash;
 use operator_core::plan::{Step, Target, Write};
 use operator_core::run_engine::build::owner;
@@ -78,7 +78,8 @@ impl DesiredChild {
     /// Returns whether an object has all desired labels and spec fields.
     pub fn is_kept_by(&self, found: &Found<'_>) -> bool {
         let labels = json!(found.meta.labels);
-        says(Some(&found.spec), &self.spec) && says(Some(&labels), &self.labels)
+        contains_desired(Some(&found.spec), &self.spec)
+            && contains_desired(Some(&labels), &self.labels)
     }
 
     /// Returns the step that applies these fields. `uid` is the UID of the observed object, if
@@ -142,7 +143,7 @@ mod tests {
             (json!({ "z": false }), false),
         ];
         for (desired, expected) in cases {
-            assert_eq!(says(Some(&found), &desired), expected, "{desired}");
+            assert_eq!(contains_desired(Some(&found), &desired), expected, "{desired}");
         }
     }
 }

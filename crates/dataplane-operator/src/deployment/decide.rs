@@ -98,7 +98,7 @@ fn evaluate_deployment(seen: &Observed, rejected: Option<&RejectedWrite>, now: T
         }
     }
     plan.steps.extend(judgement.step(now));
-    look_again(&mut plan, &parts, &inputs, now);
+    requeue(&mut plan, &parts, &inputs, now);
     plan.steps.extend(new.into_iter().map(|New { step, .. }| step));
     plan
 }
@@ -201,7 +201,7 @@ fn machines_missing(seen: &Observed, part: &NodeSetPart) -> Option<Fault> {
 }
 
 /// Requeues the deployment for changes that no informer reports.
-fn look_again(plan: &mut Plan, parts: &[NodeSetPart], inputs: &[Fault], now: Timestamp) {
+fn requeue(plan: &mut Plan, parts: &[NodeSetPart], inputs: &[Fault], now: Timestamp) {
     for at in parts.iter().filter_map(|it| it.told_at) {
         plan.requeue_at(at, now);
     }

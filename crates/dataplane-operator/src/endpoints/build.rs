@@ -25,7 +25,7 @@ const CONTENT_HASH: &str = "edpm.openstack.org/content-hash";
 
 /// The addresses of the nodes that run a service.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Addresses {
+pub struct ExposedAddresses {
     /// IPv4 addresses.
     pub v4: BTreeSet<IpAddr>,
     /// IPv6 addresses.
@@ -41,7 +41,7 @@ pub struct Addresses {
     pub outside: BTreeSet<String>,
 }
 
-impl Addresses {
+impl ExposedAddresses {
     /// Classifies nodes by their published address, their deployments and the allowed `networks`.
     /// An empty list allows all.
     pub fn of(nodes: &[Arc<Node>], networks: &[IpNet]) -> Self {
@@ -85,7 +85,7 @@ fn ip(host: &str) -> Option<IpAddr> {
 /// Splits the addresses into the slices of a port: name, address type, and addresses.
 pub fn slices_of(
     port: &ServicePort,
-    addresses: &Addresses,
+    addresses: &ExposedAddresses,
 ) -> Vec<(String, &'static str, Vec<IpAddr>)> {
     let families = [("", "IPv4", &addresses.v4), ("v6-", "IPv6", &addresses.v6)];
     let mut slices = Vec::new();

@@ -13,7 +13,7 @@ use operator_runtime::api::Api;
 use operator_runtime::cache::Cache;
 use operator_runtime::error::Result;
 
-use crate::endpoints::build::{Addresses, slices_of};
+use crate::endpoints::build::{ExposedAddresses, slices_of};
 use crate::indexes::{BY_OWNER, BY_ROLE};
 
 /// The caches that exposed ports are read from.
@@ -40,7 +40,7 @@ pub struct Observed {
     /// The service.
     pub service: Arc<Service>,
     /// The addresses of the nodes that run it.
-    pub addresses: Addresses,
+    pub addresses: ExposedAddresses,
     /// The Kubernetes Services that it owns.
     pub exposed: Vec<Arc<CoreService>>,
     /// The EndpointSlices that it owns.
@@ -58,7 +58,7 @@ pub async fn observe(caches: &Caches, service: &Arc<Service>) -> Result<Option<O
     if service.spec.services.is_empty() && exposed.is_empty() && slices.is_empty() {
         return Ok(None);
     }
-    let addresses = Addresses::of(&nodes(caches, key), &caches.networks);
+    let addresses = ExposedAddresses::of(&nodes(caches, key), &caches.networks);
     let mut taken = BTreeSet::new();
     for port in &service.spec.services {
         let name = &port.name;

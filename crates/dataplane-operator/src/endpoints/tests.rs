@@ -16,7 +16,7 @@ use operator_core::rejected_write::RejectedWrite;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
 
-use super::build::Addresses;
+use super::build::ExposedAddresses;
 use super::observe::Observed;
 use crate::condition_catalog::KINDS;
 use crate::service;
@@ -73,7 +73,7 @@ impl World {
     fn new(count: u32) -> Self {
         let seen = Observed {
             service: service(&json!([{ "name": "metrics", "port": 9100 }])),
-            addresses: Addresses::default(),
+            addresses: ExposedAddresses::default(),
             exposed: Vec::new(),
             slices: Vec::new(),
             taken: BTreeSet::new(),
@@ -87,7 +87,7 @@ impl World {
         let address = |it: u32| format!("{}:22", std::net::Ipv4Addr::from(0x0a00_0001 + it));
         let nodes: Vec<Arc<Node>> =
             (0..count).map(|it| node(&format!("n{it}"), Some(&address(it)))).collect();
-        self.seen.addresses = Addresses::of(&nodes, &[]);
+        self.seen.addresses = ExposedAddresses::of(&nodes, &[]);
     }
 
     /// Runs one pass and returns the writes.
@@ -219,7 +219,7 @@ fn nodes_without_an_ip_address_are_left_out_and_named() {
     let mut nodes: Vec<Arc<Node>> =
         addresses.iter().enumerate().map(|(idx, it)| node(&format!("n{idx}"), Some(it))).collect();
     nodes.push(node("n4", None));
-    world.seen.addresses = Addresses::of(&nodes, &[]);
+    world.seen.addresses = ExposedAddresses::of(&nodes, &[]);
     world.pass();
     let types: Vec<&str> = world.seen.slices.iter().map(|it| it.address_type.as_str()).collect();
     assert_eq!(types, ["IPv4", "IPv6"]);
@@ -229,7 +229,7 @@ fn nodes_without_an_ip_address_are_left_out_and_named() {
     assert_eq!(told.reason, "AddressMissing");
     assert!(told.message.contains("OpenStackDataPlaneNode n2, n3, n4."), "{}", told.message);
     nodes.push(node_of("n5", Some("192.0.2.5:22"), None));
-    world.seen.addresses = Addresses::of(&nodes, &[]);
+    world.seen.addresses = ExposedAddresses::of(&nodes, &[]);
     world.pass();
     let status = world.seen.service.status.as_ref().unwrap();
     let told = &find(&status.conditions, "EndpointsReady").unwrap().message;
@@ -248,7 +248,7 @@ fn an_address_that_no_run_has_reached_is_not_exposed() {
     };
     // Never deployed, and moved there after it was deployed elsewhere.
     for deployed in [None, Some("192.0.2.9:22")] {
-        world.seen.addresses = Addresses::of(&[Arc::clone(&own), foreign(deployed)], &[]);
+        world.seen.addresses = ExposedAddresses::of(&[Arc::clone(&own), foreign(deployed)], &[]);
         world.pass();
         assert_eq!(world.seen.slices[0].endpoints[0].addresses, ["192.0.2.1"]);
         assert_eq!(world.sizes(), [1]);
@@ -260,8 +260,8 @@ fn an_address_that_no_run_has_reached_is_not_exposed() {
     // Another ssh port or another spelling is no other address of the service.
     let ports = [("192.0.2.1:2022", "192.0.2.1:22"), ("fd00:0::7:22", "fd00::7:22")];
     let same = ports.map(|(now, then)| node_of("n0", Some(now), Some(then)));
-    assert_eq!(Addresses::of(&same, &[]).count(), 2);
-    world.seen.addresses = Addresses::of(&[own, foreign(Some("10.244.0.7:22"))], &[]);
+    assert_eq!(ExposedAddresses::of(&same, &[]).count(), 2);
+    world.seen.addresses = ExposedAddresses::of(&[own, foreign(Some("10.244.0.7:22"))], &[]);
     world.pass();
     assert_eq!(world.sizes(), [2]);
     assert_eq!(told(&world), "The ports of 2 addresses are exposed.");
@@ -275,7 +275,7 @@ fn an_address_outside_of_the_administrators_networks_is_not_exposed_however_it_i
     let nodes: Vec<Arc<Node>> =
         addresses.iter().enumerate().map(|(idx, it)| node(&format!("n{idx}"), Some(it))).collect();
     let networks = ["192.0.2.0/24".parse().unwrap(), "fd00::/64".parse().unwrap()];
-    world.seen.addresses = Addresses::of(&nodes, &networks);
+    world.seen.addresses = ExposedAddresses::of(&nodes, &networks);
     world.pass();
     let exposed = world.seen.slices.iter().flat_map(|it| &it.endpoints[0].addresses);
     assert_eq!(exposed.collect::<Vec<_>>(), ["192.0.2.1", "fd00::7"]);
@@ -286,7 +286,7 @@ fn an_address_outside_of_the_administrators_networks_is_not_exposed_however_it_i
                 the chart's dataplane.serviceNetworks has no network with its address; ask the \
                 administrator to add it.";
     assert_eq!(told.message, text);
-    world.seen.addresses = Addresses::of(&nodes, &[]);
+    world.seen.addresses = ExposedAddresses::of(&nodes, &[]);
     world.pass();
     let exposed = world.seen.slices.iter().map(|it| it.endpoints.len()).sum::<usize>();
     assert_eq!(exposed, 4, "no list allows all");

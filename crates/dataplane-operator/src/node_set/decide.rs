@@ -18,7 +18,7 @@ use operator_core::rejected_write::{self, RejectedWrite};
 use crate::baremetal_request::{observe, provisioning_state, set};
 use crate::default_services;
 use crate::fault::Fault;
-use crate::finalizers::INVENTORY;
+use crate::finalizers::INVENTORY_FINALIZER;
 use crate::host_conflicts::shared_keys::HOST_KEY_SHARED;
 use crate::inputs::Inputs;
 use crate::node_set::deployment_history::{self, DeploymentHistory};
@@ -54,7 +54,7 @@ fn plan(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Pl
     let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
     if is_terminating(&*seen.set) {
         plan.steps.extend(releases(seen));
-        if plan.steps.is_empty() && has_finalizer(&*seen.set, INVENTORY) {
+        if plan.steps.is_empty() && has_finalizer(&*seen.set, INVENTORY_FINALIZER) {
             let evaluated = evaluate(seen, now);
             // A deployment under way keeps using the inventory.
             let is_needed = evaluated.is_frozen();
@@ -76,9 +76,9 @@ fn plan(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Pl
     plan.independent.clone_from(&evaluated.served.requested);
     // A rejected write to the machines must not affect hosts that have theirs, so it is
     // independent.
-    let is_held = has_finalizer(&*seen.set, INVENTORY);
+    let is_held = has_finalizer(&*seen.set, INVENTORY_FINALIZER);
     plan.independent.extend(evaluated.asked_of_machines.clone().filter(|_| is_held));
-    plan.steps.extend(add_finalizer(&*seen.set, INVENTORY, because));
+    plan.steps.extend(add_finalizer(&*seen.set, INVENTORY_FINALIZER, because));
     plan.steps.extend(evaluated.served.bundles.clone());
     let inventory = evaluated.content.as_ref().and_then(|it| build::secret(seen, it));
     if inventory.is_some() && rejected.is_some() {
@@ -112,7 +112,7 @@ fn releases(seen: &Observed) -> Vec<Step> {
     let is_needed =
         seen.deployments.iter().any(|it| deployment_history::is_under_way(it, &seen.set));
     let is_needed = is_needed || seen.unreadable_deployments.iter().any(|it| !it.has_ended);
-    if is_needed || !is_only_finalizer(&*seen.set, INVENTORY) {
+    if is_needed || !is_only_finalizer(&*seen.set, INVENTORY_FINALIZER) {
         return Vec::new();
     }
     if let Some(set) = own_set(seen) {
@@ -121,7 +121,7 @@ fn releases(seen: &Observed) -> Vec<Step> {
     let because = "its inventory is gone, and nobody else holds it";
     let mut steps = tls::removals(&seen.set, &seen.issued);
     steps.extend(build::removal(seen));
-    steps.extend(remove_finalizer(&*seen.set, INVENTORY, because));
+    steps.extend(remove_finalizer(&*seen.set, INVENTORY_FINALIZER, because));
     steps
 }
 

@@ -62,21 +62,21 @@ impl ExternalApis {
         [self.ip_sets.absorbing(), self.dns_data.absorbing(), self.certificates.absorbing()]
     }
 
-    /// Calls `wake` with the namespace of each object that is added, changed or deleted. A node set
+    /// Calls `enqueue` with the namespace of each object that is added, changed or deleted. A node set
     /// depends on objects of its own and on objects shared by its namespace.
-    pub fn on_change(&self, wake: impl Fn(&str) + Clone + Send + Sync + 'static) {
+    pub fn on_change(&self, enqueue: impl Fn(&str) + Clone + Send + Sync + 'static) {
         fn listen<K: Watchable>(
             to: &OptionalInformer<K>,
-            wake: impl Fn(&str) + Send + Sync + 'static,
+            enqueue: impl Fn(&str) + Send + Sync + 'static,
         ) {
-            to.on_change(move |key: Key| wake(&key.namespace));
+            to.on_change(move |key: Key| enqueue(&key.namespace));
         }
-        listen(&self.net_configs, wake.clone());
-        listen(&self.ip_sets, wake.clone());
-        listen(&self.dns_masqs, wake.clone());
-        listen(&self.dns_data, wake.clone());
-        listen(&self.issuers, wake.clone());
-        listen(&self.certificates, wake);
+        listen(&self.net_configs, enqueue.clone());
+        listen(&self.ip_sets, enqueue.clone());
+        listen(&self.dns_masqs, enqueue.clone());
+        listen(&self.dns_data, enqueue.clone());
+        listen(&self.issuers, enqueue.clone());
+        listen(&self.certificates, enqueue);
     }
 
     /// Returns the observed address and DNS objects of a node set. Reads nothing if the node set

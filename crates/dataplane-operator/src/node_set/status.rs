@@ -19,9 +19,9 @@ use operator_runtime::source_cache::Digests;
 
 use crate::conditions::{INPUT_MISSING, input};
 use crate::fault::Fault;
-use crate::finalizers::INVENTORY;
+use crate::finalizers::INVENTORY_FINALIZER;
 use crate::host_conflicts::shared_keys::{HOST_KEY_SHARED, HOST_KEY_UNIQUE};
-use crate::inputs::changed;
+use crate::inputs::changed_inputs;
 use crate::node_set::deployment_history::FAILURES;
 use crate::node_set::dns::DNS_DATA_READY;
 use crate::node_set::evaluation::{Evaluation, published_inventory};
@@ -230,13 +230,15 @@ fn setup(seen: &Observed, evaluated: &Evaluation<'_>, recorded: &NodeSetStatus) 
 /// Returns what blocks the deletion of a node set.
 fn blocked(seen: &Observed, evaluated: &Evaluation<'_>) -> String {
     let Some(first) = evaluated.outcome.under_way.first() else {
-        if let Some(set) = own_set(seen).filter(|_| is_only_finalizer(&*seen.set, INVENTORY)) {
+        if let Some(set) =
+            own_set(seen).filter(|_| is_only_finalizer(&*seen.set, INVENTORY_FINALIZER))
+        {
             let name = set.name_any();
             return format!(
                 "waits until OpenStackBaremetalSet {name} has given back its machines."
             );
         }
-        let others = seen.set.finalizers().iter().filter(|it| *it != INVENTORY);
+        let others = seen.set.finalizers().iter().filter(|it| *it != INVENTORY_FINALIZER);
         let others: Vec<&str> = others.map(String::as_str).collect();
         return format!("waits for whoever set its finalizers: {}.", others.join(", "));
     };
@@ -344,7 +346,7 @@ fn up_to_date(seen: &Observed, evaluated: &Evaluation<'_>) -> ConditionDraft {
     let mut names = if is_same || outcome.deployed_inputs.is_empty() {
         Vec::new()
     } else {
-        changed(&outcome.deployed_inputs, &evaluated.inputs)
+        changed_inputs(&outcome.deployed_inputs, &evaluated.inputs)
     };
     names.extend(changed_sources(seen, evaluated));
     names.extend(changed_certificates(seen, evaluated));
@@ -365,7 +367,7 @@ fn up_to_date(seen: &Observed, evaluated: &Evaluation<'_>) -> ConditionDraft {
 /// Reports changes that wait for the end of a deployment that began with other inputs.
 fn under_way(seen: &Observed, evaluated: &Evaluation<'_>, deployment: &str) -> ConditionDraft {
     let recorded = seen.set.status.as_ref().map(|it| it.inputs.clone()).unwrap_or_default();
-    let mut names = changed(&recorded, &evaluated.inputs);
+    let mut names = changed_inputs(&recorded, &evaluated.inputs);
     names.retain(|it| !OF_PODS.contains(&it.as_str()));
     let names = names.join(", ");
     let mut text = format!("OpenStackDataPlaneDeployment {deployment} is under way.");

@@ -22,7 +22,7 @@ use testkit::golden::recorded;
 use super::{decide, deployment_history};
 use crate::attachments::Networks;
 use crate::condition_catalog::KINDS;
-use crate::finalizers::INVENTORY;
+use crate::finalizers::INVENTORY_FINALIZER;
 use crate::node_set::certificates::Issued;
 use crate::node_set::observed::{Observed, UnreadableDeployment};
 use crate::role::inventory::Inventory;

@@ -59,9 +59,10 @@ fn evaluate_group(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timest
     if seen.role.as_ref().is_some_and(|it| it.metadata.deletion_timestamp.is_some()) {
         let rejected = rejected_write::condition(rejected, previous(seen), asks.is_some());
         let rejected = rejected.as_ref();
-        plan.steps.extend(request.iter().flat_map(|it| deletion::told_by(seen, it, rejected, now)));
+        plan.steps
+            .extend(request.iter().flat_map(|it| deletion::status_steps(seen, it, rejected, now)));
         plan.steps.extend(asks);
-        look_again(&mut plan, seen, request.as_ref(), &[], now);
+        requeue(&mut plan, seen, request.as_ref(), &[], now);
         return plan;
     }
     let missing =
@@ -87,7 +88,7 @@ fn evaluate_group(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timest
     let is_told = seen.parent().is_some() || request.is_some();
     let rejected =
         rejected_write::condition(rejected, previous(seen), is_waiting).filter(|_| is_told);
-    let told_by = |it| deletion::told_by(seen, it, rejected.as_ref(), now);
+    let told_by = |it| deletion::status_steps(seen, it, rejected.as_ref(), now);
     plan.steps.extend(request.iter().flat_map(told_by));
     let mut evaluated: Vec<(EvaluatedHost, ConditionDraft, ConditionDraft)> = Vec::new();
     for host in hosts {
@@ -105,12 +106,12 @@ fn evaluate_group(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timest
     plan.steps.extend(new_runs);
     // Last, so that a rejected set of machines does not affect hosts that already have theirs.
     plan.steps.extend(asks);
-    look_again(&mut plan, seen, request.as_ref(), &evaluated, now);
+    requeue(&mut plan, seen, request.as_ref(), &evaluated, now);
     plan
 }
 
 /// Requeues the group for changes that no informer reports.
-fn look_again(
+fn requeue(
     plan: &mut Plan,
     seen: &Observed,
     request: Option<&MachineRequest>,

@@ -14,7 +14,7 @@ use operator_core::plan::{Step, Target, status_step};
 use operator_core::rejected_write::WRITES_ACCEPTED;
 
 use crate::baremetal_request::{machine_conditions, set};
-use crate::finalizers::{INVENTORY, is_used};
+use crate::finalizers::{INVENTORY_FINALIZER, is_used};
 use crate::role::machine_names::known_name;
 use crate::role::machine_request::{MachineRequest, keeps_machine};
 use crate::role::node_status::ours;
@@ -51,7 +51,8 @@ pub fn abandonment(seen: &Observed) -> Option<Step> {
     }
     let set = seen.machines.set_of(&seen.owner()?.0)?;
     let is_last = is_going(seen) && is_last(seen);
-    let nodes = seen.nodes.iter().chain(&seen.movers).filter(|it| !is_last && is_used(&***it));
+    let nodes =
+        seen.nodes.iter().chain(&seen.migrating_nodes).filter(|it| !is_last && is_used(&***it));
     set::release_of(set, nodes.map(|it| known_name(it)))
 }
 
@@ -74,7 +75,7 @@ pub fn leftovers(seen: &Observed) -> Vec<Step> {
 /// Returns whether only the operator's finalizer holds the object that requests the machines.
 fn is_last(seen: &Observed) -> bool {
     let finalizers = seen.owner().and_then(|(_, it)| it.finalizers.as_deref());
-    matches!(finalizers, Some([only]) if only == INVENTORY)
+    matches!(finalizers, Some([only]) if only == INVENTORY_FINALIZER)
 }
 
 /// Returns whether the object that requests the machines is being deleted.
@@ -85,7 +86,7 @@ fn is_going(seen: &Observed) -> bool {
 /// Returns the status steps of nodes and a role whose deletion waits for machines.
 ///
 /// `rejected` is the condition of a rejected write of their group.
-pub fn told_by(
+pub fn status_steps(
     seen: &Observed,
     machine_request: &MachineRequest,
     rejected: Option<&ConditionDraft>,

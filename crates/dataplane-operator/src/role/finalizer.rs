@@ -10,7 +10,7 @@ use operator_core::finalizers::{
 };
 use operator_core::plan::Step;
 
-use crate::finalizers::INVENTORY;
+use crate::finalizers::INVENTORY_FINALIZER;
 use crate::role::build::{is_reachable, removal};
 use crate::role::host::EvaluatedHost;
 use crate::role::inventory::node_inventory_name;
@@ -24,8 +24,8 @@ const BECAUSE: &str = "its inventory must not go before it";
 /// object.
 pub fn additions(seen: &Observed, hosts: &[EvaluatedHost]) -> Vec<Step> {
     let nodes = hosts.iter().filter(|it| is_reachable(&it.effective) || it.machine.is_some());
-    let nodes = nodes.filter_map(|it| add_finalizer(&*it.node, INVENTORY, BECAUSE));
-    let role = seen.role.as_ref().and_then(|it| add_finalizer(&**it, INVENTORY, BECAUSE));
+    let nodes = nodes.filter_map(|it| add_finalizer(&*it.node, INVENTORY_FINALIZER, BECAUSE));
+    let role = seen.role.as_ref().and_then(|it| add_finalizer(&**it, INVENTORY_FINALIZER, BECAUSE));
     nodes.chain(role).collect()
 }
 
@@ -39,18 +39,19 @@ pub fn removals(seen: &Observed) -> Vec<Step> {
     let machine_request = MachineRequest::of(seen);
     let mut steps = Vec::new();
     for node in &seen.nodes {
-        let goes = is_terminating(&**node) && is_only_finalizer(&**node, INVENTORY);
+        let goes = is_terminating(&**node) && is_only_finalizer(&**node, INVENTORY_FINALIZER);
         if goes && machine_request.as_ref().is_none_or(|it| it.is_given_back(seen, node)) {
             steps.extend(removal(seen, &node_inventory_name(&node.name_any())));
-            steps.extend(remove_finalizer(&**node, INVENTORY, because));
+            steps.extend(remove_finalizer(&**node, INVENTORY_FINALIZER, because));
         }
     }
-    let goes = |it: &&Arc<Role>| is_terminating(&***it) && is_only_finalizer(&***it, INVENTORY);
+    let goes =
+        |it: &&Arc<Role>| is_terminating(&***it) && is_only_finalizer(&***it, INVENTORY_FINALIZER);
     let has_set = machine_request.is_some_and(|it| it.set.is_some());
     if let Some(role) = seen.role.as_ref().filter(goes).filter(|_| !has_set) {
         let names = inventory_shards::names(&role.name_any(), seen.nodes.len());
         steps.extend(names.iter().flat_map(|it| removal(seen, it)));
-        steps.extend(remove_finalizer(&**role, INVENTORY, because));
+        steps.extend(remove_finalizer(&**role, INVENTORY_FINALIZER, because));
     }
     steps
 }

@@ -52,6 +52,6 @@ pub fn machine_of(node: &Node) -> Option<&HostMachine> {
 /// Returns whether a node's status and the set name the same machine for the host.
 fn agrees(set: Option<&BaremetalSet>, node: &Node) -> bool {
     let machine = machine_of(node);
-    let reported = set.zip(recorded(machine)).and_then(|(set, host)| set.told(host));
+    let reported = set.zip(recorded(machine)).and_then(|(set, host)| set.host_status(host));
     reported.map(|it| &it.bmh_ref) == machine.and_then(|it| it.machine.as_ref())
 }

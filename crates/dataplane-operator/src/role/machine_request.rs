@@ -156,7 +156,7 @@ impl MachineRequest {
     /// Returns the hosts of nodes that have left the group but still have machines in its set,
     /// because other finalizers still hold those nodes: `machine → node`.
     pub fn migrating_nodes<'a>(&self, seen: &'a Observed) -> BTreeMap<String, &'a Arc<Node>> {
-        let others = seen.movers.iter().map(|it| (known_name(it), it));
+        let others = seen.migrating_nodes.iter().map(|it| (known_name(it), it));
         let is_left = |(name, node): &(String, &Arc<Node>)| {
             self.names.owner(name).is_none() && self.has(name) && is_used(&***node)
         };

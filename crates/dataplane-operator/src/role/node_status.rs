@@ -241,7 +241,7 @@ fn up_to_date(host: &EvaluatedHost) -> ConditionDraft {
                     what was deployed stays.";
         return ConditionDraft::unknown(UP_TO_DATE, "RoleUnknown", text);
     }
-    let names = inputs::changed(&deployed, &host.inputs).join(", ");
+    let names = inputs::changed_inputs(&deployed, &host.inputs).join(", ");
     let names = conditions::truncated(&names, HOST_TEXT);
     let mut text = changed_text(&names);
     if let Some(blocked) = &host.blocked {

@@ -95,7 +95,7 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         .claim_caches
         .overlapping(&own, reported_keys(&namespace, runs.iter().chain(&others)));
     let machines = machines(caches, &namespace, &group, role.as_deref(), &nodes).await?;
-    let movers = movers(caches, &namespace, &nodes, &machines);
+    let movers = migrating_nodes(caches, &namespace, &nodes, &machines);
     let mut seen = Observed {
         group,
         namespace,
@@ -111,7 +111,7 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         others,
         claims,
         machines,
-        movers,
+        migrating_nodes: movers,
         inventories,
         inventory_secrets,
     };
@@ -154,7 +154,7 @@ async fn machines(
 }
 
 /// Returns nodes of other groups for whose hosts the group's set still has machines.
-fn movers(
+fn migrating_nodes(
     caches: &Caches,
     namespace: &str,
     members: &[Arc<Node>],

@@ -88,7 +88,7 @@ pub struct Observed {
     /// The observed sets of machines.
     pub machines: Seen,
     /// Nodes of other groups for whose hosts the group's set has machines.
-    pub movers: Vec<Arc<Node>>,
+    pub migrating_nodes: Vec<Arc<Node>>,
     /// The metadata of each inventory object that exists.
     pub inventories: BTreeMap<String, Inventory>,
     /// The metadata of each existing Secret beside an inventory, by the inventory's name.

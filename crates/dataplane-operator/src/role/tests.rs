@@ -23,7 +23,7 @@ use crate::attachments::Networks;
 use crate::baremetal_request::Seen;
 use crate::condition_catalog::KINDS;
 use crate::default_services;
-use crate::finalizers::INVENTORY;
+use crate::finalizers::INVENTORY_FINALIZER;
 use crate::role::inventory::{INVENTORY_HASH, Inventory};
 use crate::vars::Objects;
 
@@ -59,7 +59,7 @@ fn object<K: DeserializeOwned>(kind: &str, name: &str, spec: &Value) -> K {
 fn node(name: &str, address: &str) -> Arc<Node> {
     let spec = json!({ "ansibleHost": address, "hostName": name, "role": "compute" });
     let mut node: Node = object("OpenStackDataPlaneNode", name, &spec);
-    node.metadata.finalizers = Some(vec![INVENTORY.to_owned()]);
+    node.metadata.finalizers = Some(vec![INVENTORY_FINALIZER.to_owned()]);
     Arc::new(node)
 }
 
@@ -76,7 +76,7 @@ impl World {
                 "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" },
             }),
         );
-        role.metadata.finalizers = Some(vec![INVENTORY.to_owned()]);
+        role.metadata.finalizers = Some(vec![INVENTORY_FINALIZER.to_owned()]);
         let services = ["install-os", "run-os"]
             .map(|it| (it.to_owned(), Arc::new(default_services::find(it).unwrap().clone())));
         let keys = ["ssh-privatekey", "known_hosts"].map(|it| (it.to_owned(), "d".into()));
@@ -97,7 +97,7 @@ impl World {
             others: Vec::new(),
             claims: Vec::new(),
             machines: Seen::default(),
-            movers: Vec::new(),
+            migrating_nodes: Vec::new(),
             inventories: BTreeMap::new(),
             inventory_secrets: BTreeMap::new(),
         };

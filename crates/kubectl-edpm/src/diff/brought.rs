@@ -7,9 +7,9 @@ use nova_config::rendered_secret::compute_secret_name;
 use super::changes::Changes;
 use crate::cluster::Read;
 use crate::color::{Paint, Tone};
-use crate::named::Named;
+use crate::config_files::{File, files, shown};
+use crate::option_names::OptionNames;
 use crate::option_sources::{Options, ServiceSources};
-use crate::options::{File, files, shown};
 
 /// Lists the options that a deployment would change, file by file.
 pub(super) fn brought(changes: &Changes, options: &Options<'_>, paint: Paint) -> String {
@@ -79,7 +79,7 @@ fn told(mut out: String) -> String {
 
 /// Names the later file that overrides the option, if any.
 fn overridden(entry: &Entry, file: &File, all: &[File]) -> String {
-    let named = Named {
+    let named = OptionNames {
         names: vec![(entry.section.clone(), entry.key.clone())],
         is_multi: false,
         note: None,

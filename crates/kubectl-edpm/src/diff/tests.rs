@@ -7,15 +7,15 @@ use operator_core::data_sources::sources_of;
 use super::changes::listed;
 use super::*;
 use crate::conditions::UP_TO_DATE;
+use crate::config_files::Content;
 use crate::option_sources::ServiceSources;
-use crate::options::Content;
-use crate::snapshot::World;
+use crate::snapshot::Snapshot;
 use crate::testdata;
 
 const CUSTOM: &str =
     "[libvirt]\ncpu_mode = custom\ncpu_models = Haswell\n[keystone]\npassword = pw\n";
 
-fn options<'a>(world: &'a World, rendered_custom: &str) -> Options<'a> {
+fn options<'a>(world: &'a Snapshot, rendered_custom: &str) -> Options<'a> {
     Options {
         compute: &world.computes[0],
         default_config: Some(DefaultConfig {
@@ -27,13 +27,13 @@ fn options<'a>(world: &'a World, rendered_custom: &str) -> Options<'a> {
 }
 
 /// The test data with a compute whose last deployment had its current options.
-fn deployed() -> World {
+fn deployed() -> Snapshot {
     let mut world = testdata::world();
     testdata::deployed_with_present_inputs(&mut world);
     world
 }
 
-fn told(world: &World, rendered_custom: &str) -> String {
+fn told(world: &Snapshot, rendered_custom: &str) -> String {
     let host = world.host("openstack", "edpm-compute-0").unwrap();
     text(&host, Some(&ConfigPath::Compute(&options(world, rendered_custom))), Paint::default())
 }
@@ -122,7 +122,7 @@ fn each_service_of_a_compute_has_inputs_of_its_own() {
 #[test]
 fn a_host_of_a_node_set_is_told_what_concerns_it_and_which_options_come() {
     let mut world = testdata::node_set();
-    let change = |world: &mut World, message: &str| {
+    let change = |world: &mut Snapshot, message: &str| {
         let conditions = &mut world.node_sets[0].status.as_mut().unwrap().conditions;
         let told = conditions.iter_mut().find(|it| it.type_ == UP_TO_DATE).unwrap();
         (told.status, told.message) = (ConditionStatus::False, message.to_owned());
@@ -138,7 +138,7 @@ fn a_host_of_a_node_set_is_told_what_concerns_it_and_which_options_come() {
         conflicting_service: None,
         absent: vec![],
     };
-    let told = |world: &World, name: &str| {
+    let told = |world: &Snapshot, name: &str| {
         let host = world.host("openstack", name).unwrap();
         text(&host, Some(&ConfigPath::Service(&given)), Paint::default())
     };

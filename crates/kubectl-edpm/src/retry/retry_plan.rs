@@ -18,7 +18,7 @@ use crate::kinds::DEPLOYMENT;
 use crate::node_set_host::Member;
 use crate::object_meta::place;
 use crate::run::owner_of;
-use crate::snapshot::World;
+use crate::snapshot::Snapshot;
 
 /// The length of the name prefix: the API server appends five characters, and names of deployments
 /// have at most 63.
@@ -55,7 +55,7 @@ pub(super) fn of_member(host: &Host<'_>, member: &Member<'_>, is_forced: bool) -
 
 /// Returns a deployment for the hosts that failed in a run, or for all of its hosts if none did.
 pub(super) fn of_run(
-    caches: &World,
+    caches: &Snapshot,
     namespace: &str,
     run: &AnsibleEe,
     failed: Vec<String>,

@@ -4,7 +4,7 @@ use api::conditions::printable;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::options::MASK;
+use crate::config_files::MASK;
 
 /// The report of the play `nova-option.yaml`.
 #[derive(Clone, Debug, Default, Deserialize)]

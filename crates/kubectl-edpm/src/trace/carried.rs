@@ -17,9 +17,9 @@ use super::stop::{Mark, Stop};
 use super::way::Came;
 use crate::cluster::Read;
 use crate::conditions::UP_TO_DATE;
+use crate::config_files::{File, Object};
 use crate::host::Step;
 use crate::logs::job_of;
-use crate::options::{File, Object};
 
 /// The directory of nova's files in the pod of a run.
 const IN_POD: &str = "/var/lib/openstack/configs/nova";

@@ -14,13 +14,13 @@ use super::stop::{Mark, Stop};
 use super::way::Way;
 use crate::cluster::Read;
 use crate::conditions::UP_TO_DATE;
+use crate::config_files::{File, files};
 use crate::diff::changes::differing;
 use crate::host::{Progress, Step};
-use crate::named::Named;
+use crate::option_names::OptionNames;
 use crate::option_sources::Options;
-use crate::options::{File, files};
 
-pub(super) fn way(seen: &Seen<'_>, options: &Options<'_>, named: &Named) -> Way {
+pub(super) fn way(seen: &Seen<'_>, options: &Options<'_>, named: &OptionNames) -> Way {
     let rendered = options.secret.found().map(files);
     let known = rendered.as_deref().unwrap_or_default();
     let winner = named.winner(known).map(|(file, _)| file.name.as_str());
@@ -29,7 +29,7 @@ pub(super) fn way(seen: &Seen<'_>, options: &Options<'_>, named: &Named) -> Way 
     Way { service: NOVA.to_owned(), stops, files: rendered, is_deployed }
 }
 
-fn written(seen: &Seen<'_>, options: &Options<'_>, named: &Named) -> Stop {
+fn written(seen: &Seen<'_>, options: &Options<'_>, named: &OptionNames) -> Stop {
     let custom = options.compute.spec.custom_service_config.as_deref().unwrap_or_default();
     let (namespace, name) = (seen.host.namespace, options.compute.name_any());
     let mut mark = Mark::Ok;
@@ -63,7 +63,12 @@ fn written(seen: &Seen<'_>, options: &Options<'_>, named: &Named) -> Stop {
     seen.compared(Stop { name: "written", mark, lines }, &found, named)
 }
 
-fn in_secret(seen: &Seen<'_>, options: &Options<'_>, named: &Named, rendered: &[File]) -> Stop {
+fn in_secret(
+    seen: &Seen<'_>,
+    options: &Options<'_>,
+    named: &OptionNames,
+    rendered: &[File],
+) -> Stop {
     let name = compute_secret_name(&options.compute.name_any());
     let object = format!("Secret {}/{name}", seen.host.namespace);
     let stop = |mark, lines| Stop { name: "rendered", mark, lines };
@@ -87,7 +92,12 @@ fn in_secret(seen: &Seen<'_>, options: &Options<'_>, named: &Named, rendered: &[
 }
 
 /// Lists the files whose rendered text differs in this option from what is written now.
-fn behind(seen: &Seen<'_>, options: &Options<'_>, rendered: &[File], named: &Named) -> Vec<String> {
+fn behind(
+    seen: &Seen<'_>,
+    options: &Options<'_>,
+    rendered: &[File],
+    named: &OptionNames,
+) -> Vec<String> {
     let custom = options.compute.spec.custom_service_config.as_deref();
     let default = options.default_config.as_ref().and_then(|it| it.text.found());
     let texts = [

@@ -5,7 +5,7 @@ use super::next;
 use super::seen::Seen;
 use super::stop::{Mark, Stop};
 use super::way::Came;
-use crate::options::value;
+use crate::config_files::value;
 
 /// Whether the option is in force, as far as the trace has checked.
 pub(super) fn is_in_force(stops: &[Stop], seen: &Seen<'_>, came: &Came<'_>) -> bool {

@@ -13,15 +13,15 @@ use super::seen::Seen;
 use super::stop::{Mark, Stop};
 use crate::cluster::Read;
 use crate::conditions::UP_TO_DATE;
+use crate::config_files::{Content, File};
 use crate::kinds::DEPLOYMENT;
-use crate::named::Named;
 use crate::node_set_host::Member;
+use crate::option_names::OptionNames;
 use crate::option_sources::ServiceSources;
-use crate::options::{Content, File};
 
 /// Checks the ConfigMap as generated, from the user's manifests or from the manifest that `kubectl
 /// apply` recorded.
-pub(super) fn generated(seen: &Seen<'_>, given: &ServiceSources, named: &Named) -> Stop {
+pub(super) fn generated(seen: &Seen<'_>, given: &ServiceSources, named: &OptionNames) -> Stop {
     let stop = |mark, lines| Stop { name: "generated", mark, lines };
     let found = given.sources.iter().filter_map(|(_, it)| it.found());
     let applied: Vec<&Vec<File>> = found.filter_map(|it| it.applied.as_ref()).collect();

@@ -2,17 +2,17 @@
 
 use nova_config::oslo::Entry;
 
-use crate::named::Named;
-use crate::options::{File, shown};
+use crate::config_files::{File, shown};
+use crate::option_names::OptionNames;
 
 /// Lists every line of a text that sets the option.
-pub(super) fn places(place: &str, entries: &[Entry], named: &Named) -> Vec<String> {
+pub(super) fn places(place: &str, entries: &[Entry], named: &OptionNames) -> Vec<String> {
     let found = named.entries(entries);
     found.into_iter().map(|it| format!("{place}, line {}: {}", it.line, shown(it))).collect()
 }
 
 /// Lists the entries of all files that set the option, and marks the one that wins.
-pub(super) fn winners(files: &[File], named: &Named) -> Vec<String> {
+pub(super) fn winners(files: &[File], named: &OptionNames) -> Vec<String> {
     let winner = named.winner(files);
     let mut lines = Vec::new();
     for file in files {

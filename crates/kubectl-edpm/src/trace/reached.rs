@@ -6,7 +6,7 @@ use super::answer::{Answer, LiveQuestion};
 use super::seen::Seen;
 use super::stop::{Mark, Stop};
 use super::way::Came;
-use crate::named::Named;
+use crate::option_names::OptionNames;
 
 /// The directory of nova's files on the host.
 const ON_HOST: &str = "/var/lib/openstack/config/nova";
@@ -89,7 +89,7 @@ fn compared(place: &str, found: Option<&str>, wanted: &str) -> (Mark, String) {
     }
 }
 
-pub(super) fn process(seen: &Seen<'_>, came: &Came<'_>, named: &Named) -> Stop {
+pub(super) fn process(seen: &Seen<'_>, came: &Came<'_>, named: &OptionNames) -> Stop {
     let stop = |mark, lines| Stop { name: "process", mark, lines };
     let answer = match &seen.answer {
         None => {

@@ -7,10 +7,10 @@ use nova_config::oslo::parse;
 use super::answer::Answer;
 use super::stop::{Mark, Stop};
 use crate::cluster::Read;
+use crate::config_files::File;
 use crate::host::Host;
-use crate::named::Named;
+use crate::option_names::OptionNames;
 use crate::option_sources::ConfigPath;
-use crate::options::File;
 use crate::stage::Stage;
 
 /// The inputs of a trace.
@@ -61,13 +61,13 @@ impl Seen<'_> {
 
     /// Whether the user's arguments imply that the option is set: a file is named, or the snippet
     /// sets it.
-    pub(super) fn is_expected(&self, named: &Named) -> bool {
+    pub(super) fn is_expected(&self, named: &OptionNames) -> bool {
         let sets = |it: &Snippet| !named.entries(&parse(&it.text).0).is_empty();
         self.file.is_some() || self.snippet.as_ref().is_some_and(sets)
     }
 
     /// Marks a step `NotYet` if the file that the user named does not set the option.
-    pub(super) fn blocked(&self, mut stop: Stop, files: &[&File], named: &Named) -> Stop {
+    pub(super) fn blocked(&self, mut stop: Stop, files: &[&File], named: &OptionNames) -> Stop {
         let Some(asked) = &self.file else { return stop };
         let sets = |it: &&File| it.name == *asked && !named.entries(&it.entries).is_empty();
         if matches!(stop.mark, Mark::Ok) && !files.iter().copied().any(|it| sets(&it)) {
@@ -78,7 +78,7 @@ impl Seen<'_> {
     }
 
     /// Also marks a step `Stale` if a later file overrides the option.
-    pub(super) fn outdone(&self, stop: Stop, files: &[File], named: &Named) -> Stop {
+    pub(super) fn outdone(&self, stop: Stop, files: &[File], named: &OptionNames) -> Stop {
         let all: Vec<&File> = files.iter().collect();
         let mut stop = self.blocked(stop, &all, named);
         let winner = named.winner(files).map(|it| it.0.name.as_str());
@@ -93,7 +93,7 @@ impl Seen<'_> {
     }
 
     /// Marks a step `NotYet` or `Stale` if it lacks the value of the user's snippet.
-    pub(super) fn compared(&self, mut stop: Stop, found: &[String], named: &Named) -> Stop {
+    pub(super) fn compared(&self, mut stop: Stop, found: &[String], named: &OptionNames) -> Stop {
         let Some(snippet) = &self.snippet else { return stop };
         let entries = parse(&snippet.text).0;
         let Some(wanted) = named.entries(&entries).last().copied() else { return stop };

@@ -13,13 +13,13 @@ use super::stop::{Mark, Stop};
 use super::way::Way;
 use crate::cluster::Read;
 use crate::conditions::UP_TO_DATE;
+use crate::config_files::{File, Object, is_read};
 use crate::host::Step;
 use crate::kinds::DEPLOYMENT;
-use crate::named::Named;
+use crate::option_names::OptionNames;
 use crate::option_sources::ServiceSources;
-use crate::options::{File, Object, is_read};
 
-pub(super) fn way(seen: &Seen<'_>, given: &ServiceSources, named: &Named) -> Way {
+pub(super) fn way(seen: &Seen<'_>, given: &ServiceSources, named: &OptionNames) -> Way {
     let files = given.read();
     let known = files.as_deref().unwrap_or_default();
     let winner = named.winner(known).map(|(file, _)| file);
@@ -40,7 +40,7 @@ pub(super) fn way(seen: &Seen<'_>, given: &ServiceSources, named: &Named) -> Way
     Way { service: given.service.name_any(), stops, files, is_deployed }
 }
 
-fn written(seen: &Seen<'_>, given: &ServiceSources, named: &Named) -> Stop {
+fn written(seen: &Seen<'_>, given: &ServiceSources, named: &OptionNames) -> Stop {
     let (namespace, name) = (seen.host.namespace, given.service.name_any());
     let (mut mark, mut lines) = (Mark::Ok, Vec::new());
     for (source, content) in &given.sources {
@@ -75,7 +75,7 @@ fn written(seen: &Seen<'_>, given: &ServiceSources, named: &Named) -> Stop {
     seen.blocked(stop, &files, named)
 }
 
-fn service(seen: &Seen<'_>, given: &ServiceSources, named: &Named, files: &[File]) -> Stop {
+fn service(seen: &Seen<'_>, given: &ServiceSources, named: &OptionNames, files: &[File]) -> Stop {
     let title =
         format!("OpenStackDataPlaneService {}/{}", seen.host.namespace, given.service.name_any());
     let stop = |mark, lines| Stop { name: "service", mark, lines };

@@ -10,9 +10,9 @@ use nova_config::oslo::Release;
 use super::answer::Answer;
 use super::*;
 use crate::cluster::Read;
+use crate::config_files::{File, files};
 use crate::option_sources::{DefaultConfig, Options};
-use crate::options::{File, files};
-use crate::snapshot::World;
+use crate::snapshot::Snapshot;
 use crate::testdata;
 
 mod by_node_set;
@@ -29,7 +29,7 @@ struct Around {
     answer: Option<Result<Answer, String>>,
 }
 
-fn custom(world: &World) -> String {
+fn custom(world: &Snapshot) -> String {
     world.computes[0].spec.custom_service_config.clone().unwrap_or_default()
 }
 
@@ -37,7 +37,7 @@ fn snippet(text: &str) -> Snippet {
     Snippet { path: "my.conf".into(), text: text.into() }
 }
 
-fn deployed() -> (World, Around) {
+fn deployed() -> (Snapshot, Around) {
     let mut world = testdata::world();
     testdata::deployed_with_present_inputs(&mut world);
     let rendered = testdata::rendered(&custom(&world));
@@ -57,7 +57,7 @@ fn deployed() -> (World, Around) {
 }
 
 /// The same, with an answer of the host.
-fn asked() -> (World, Around) {
+fn asked() -> (Snapshot, Around) {
     let (world, mut around) = deployed();
     let files = files(around.rendered.found().unwrap());
     around.answer = Some(Ok(testdata::answer(&files, OVERRIDE_FILE, "Nehalem")));
@@ -69,7 +69,7 @@ fn answer(around: &mut Around) -> &mut Answer {
     around.answer.as_mut().unwrap().as_mut().unwrap()
 }
 
-fn with<T>(world: &World, around: &Around, make: impl Fn(&Seen<'_>) -> T) -> T {
+fn with<T>(world: &Snapshot, around: &Around, make: impl Fn(&Seen<'_>) -> T) -> T {
     let host = world.host("openstack", "edpm-compute-0").unwrap();
     let options = Options {
         compute: &world.computes[0],
@@ -92,21 +92,21 @@ fn with<T>(world: &World, around: &Around, make: impl Fn(&Seen<'_>) -> T) -> T {
     })
 }
 
-fn traced(world: &World, around: &Around, section: &str, key: &str) -> String {
-    let named = Named::new(section, key, Release::newest());
+fn traced(world: &Snapshot, around: &Around, section: &str, key: &str) -> String {
+    let named = OptionNames::new(section, key, Release::newest());
     with(world, around, |seen| message(seen, (section, key), &named, Paint::default()).text)
 }
 
 /// The marks of the steps, by name.
 fn marks(seen: &Seen<'_>) -> Vec<(&'static str, Mark)> {
-    let named = Named::new("libvirt", "cpu_models", Release::newest());
+    let named = OptionNames::new("libvirt", "cpu_models", Release::newest());
     let way = seen.way(&named);
     let stops = stops(seen, &came(seen, &way, &named), &named);
     stops.into_iter().map(|it| (it.name, it.mark)).collect()
 }
 
 /// The step at which the option of the first compute stops.
-fn stopped(world: &World, around: &Around) -> Option<&'static str> {
+fn stopped(world: &Snapshot, around: &Around) -> Option<&'static str> {
     with(world, around, |seen| open(&marks(seen)).map(|it| it.0))
 }
 
@@ -129,13 +129,13 @@ fn a_host_that_was_asked_tells_the_value_in_force_and_its_file() {
     assert_eq!(text, include_str!("../../testdata/trace-asked.txt"));
 }
 
-fn is_in_force(world: &World, around: &Around) -> bool {
-    let named = Named::new("libvirt", "cpu_models", Release::newest());
+fn is_in_force(world: &Snapshot, around: &Around) -> bool {
+    let named = OptionNames::new("libvirt", "cpu_models", Release::newest());
     let asked = ("libvirt", "cpu_models");
     with(world, around, |seen| message(seen, asked, &named, Paint::default()).is_in_force)
 }
 
-type Break = fn(&mut World, &mut Around);
+type Break = fn(&mut Snapshot, &mut Around);
 
 /// Changes that make each step in turn the one at which the option stops.
 fn breaks() -> [(&'static str, Mark, Break); 11] {

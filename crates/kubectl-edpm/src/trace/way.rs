@@ -4,8 +4,8 @@ use api::ansibleee::AnsibleEe;
 use nova_config::oslo::Entry;
 
 use super::stop::Stop;
+use crate::config_files::File;
 use crate::host::Progress;
-use crate::options::File;
 
 /// The steps up to the files that a run copies.
 pub(super) struct Way {

@@ -3,4 +3,4 @@
 use crate::shared_caches::SharedCaches;
 
 /// The caches that the webhooks of nodes and roles answer from.
-pub type Known = operator_runtime::webhook::AdmissionCache<SharedCaches>;
+pub type AdmissionCaches = operator_runtime::webhook::AdmissionCache<SharedCaches>;

@@ -7,8 +7,8 @@ use api::dataplane::{Node, NodeSpec, Role};
 use kube::core::DynamicObject;
 use operator_runtime::webhook::{AdmissionDecision, Request, Webhook};
 
-use crate::admission::caches::Known;
-use crate::cell_immutability::{Fault, faults_of_node, faults_of_role, rejection};
+use crate::admission::caches::AdmissionCaches;
+use crate::cell_immutability::{CellChangeFault, faults_of_node, faults_of_role, rejection};
 use crate::shared_caches::SharedCaches;
 
 /// Path of the webhook on nodes.
@@ -79,7 +79,7 @@ const UNTOLD: &str =
     "nova-operator has just started and has not read the computes yet: try again in a moment";
 
 /// Adds both webhooks.
-pub fn add(webhook: Webhook, known: &Known) -> Webhook {
+pub fn add(webhook: Webhook, known: &AdmissionCaches) -> Webhook {
     let (of_nodes, of_roles) = (known.clone(), known.clone());
     webhook
         .validate(NODE, move |it| of_node(it, &of_nodes))
@@ -87,21 +87,21 @@ pub fn add(webhook: Webhook, known: &Known) -> Webhook {
 }
 
 /// Validates a node.
-pub(crate) fn of_node(request: &Request, known: &Known) -> AdmissionDecision {
+pub(crate) fn of_node(request: &Request, known: &AdmissionCaches) -> AdmissionDecision {
     validate_cell(request, known, node, faults_of_node)
 }
 
 /// Validates a role.
-pub(crate) fn of_role(request: &Request, known: &Known) -> AdmissionDecision {
+pub(crate) fn of_role(request: &Request, known: &AdmissionCaches) -> AdmissionDecision {
     validate_cell(request, known, role, faults_of_role)
 }
 
 /// Denies a change with faults, and every update while the caches are not yet filled.
 fn validate_cell<K>(
     request: &Request,
-    known: &Known,
+    known: &AdmissionCaches,
     read: fn(&DynamicObject) -> K,
-    faults: fn(Option<&K>, &K, &SharedCaches) -> Vec<Fault>,
+    faults: fn(Option<&K>, &K, &SharedCaches) -> Vec<CellChangeFault>,
 ) -> AdmissionDecision {
     let Some(new) = request.object.as_ref().map(read) else { return AdmissionDecision::allow() };
     let old = request.old_object.as_ref().map(read);

@@ -6,7 +6,7 @@ use api::conditions::{ConditionDraft, first_names};
 use api::nova::ExternalCompute;
 use kube::ResourceExt;
 use nova_config::conditions::COMPUTES_UP_TO_DATE;
-use operator_core::keyed::{Inputs, changed};
+use operator_core::keyed::{Inputs, changed_inputs};
 
 use crate::cell::credentials::of_cell_among;
 
@@ -27,7 +27,7 @@ impl RotationProgress {
     pub fn of(computes: &[Arc<ExternalCompute>], present: &Inputs) -> Self {
         let is_behind = |it: &&Arc<ExternalCompute>| {
             let deployed = it.status.as_ref().map(|it| of_cell_among(&it.deployed_inputs));
-            deployed.is_none_or(|it| !changed(&it, present).is_empty())
+            deployed.is_none_or(|it| !changed_inputs(&it, present).is_empty())
         };
         let behind = computes.iter().filter(is_behind).map(|it| it.name_any()).collect();
         Self { total: computes.len(), behind }

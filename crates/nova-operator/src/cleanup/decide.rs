@@ -85,7 +85,7 @@ pub fn decide(seen: &Observed, ending: &Ending, now: Timestamp) -> Plan {
     let evaluated = evaluate(seen, ending, now);
     plan.steps.extend(status(compute, &evaluated, now));
     match evaluated.next {
-        Next::Conclude if is_told(seen, ending) => {
+        Next::Conclude if is_reported(seen, ending) => {
             let because = "its host is done with, and what is left in nova is told";
             plan.steps.extend(remove_finalizer(compute, finalizers::COMPUTE, because));
         }
@@ -366,7 +366,7 @@ fn runs(seen: &Observed, need: NeededRun, connection: HostConnection) -> Vec<Ste
 }
 
 /// Whether the remaining work is reported where a user finds it after the compute is gone.
-fn is_told(seen: &Observed, ending: &Ending) -> bool {
+fn is_reported(seen: &Observed, ending: &Ending) -> bool {
     is_on_node(seen) && (!ending.cells_are_ours || is_in_cell(seen))
 }
 

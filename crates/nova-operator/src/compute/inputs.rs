@@ -21,7 +21,7 @@ const VERSION: &str = "v1";
 pub const REDEPLOY_INPUT: &str = "redeploy";
 
 /// Input name → digest, without unset inputs.
-pub use operator_core::keyed::{Inputs, changed, short};
+pub use operator_core::keyed::{Inputs, changed_inputs, short};
 
 /// The inputs of each service.
 #[derive(Clone, Debug, PartialEq)]

@@ -298,7 +298,7 @@ fn up_to_date(seen: &Observed, evaluated: &Evaluation) -> ConditionDraft {
     if deployed.is_empty() {
         return never_deployed();
     }
-    let names = truncated(&inputs::changed(&deployed, present).join(", "), NAMES_LIMIT);
+    let names = truncated(&inputs::changed_inputs(&deployed, present).join(", "), NAMES_LIMIT);
     let mut text = changed_text(&names);
     if let Some(blocked) = &evaluated.blocked {
         text = format!("{text} {}", blocked.text());

@@ -10,8 +10,8 @@ use operator_core::plan::{Step, Target};
 use crate::cell_immutability::owns;
 use crate::cleanup::decide::{LEFT_IN_NOVA, concluded};
 use crate::cleanup::messages;
+use crate::compute_lifecycle::node_decision::Outcome;
 use crate::compute_lifecycle::observe::{Observed, own_condition};
-use crate::compute_lifecycle::outcome::Outcome;
 use crate::finalizers;
 
 /// Returns the writes for a terminating node: its compute is deleted first, then the finalizer is

@@ -18,7 +18,7 @@ use crate::run_engine::run_template::{HostConnection, Play, RunTemplate};
 const NAME_LIMIT: usize = 52;
 
 /// Returns the name of a batch's run, derived from its identity.
-pub fn name(template: &RunTemplate, batch: &Batch) -> String {
+pub fn run_name(template: &RunTemplate, batch: &Batch) -> String {
     let identity = batch.identity();
     let middle = match template.deployed.names.as_slice() {
         [] => std::slice::from_ref(&template.parent.name),
@@ -38,7 +38,7 @@ pub fn run(
     batch: &Batch,
     connection: &BTreeMap<String, HostConnection>,
 ) -> Step {
-    let target = Target::named::<AnsibleEe>(&template.parent.namespace, name(template, batch));
+    let target = Target::named::<AnsibleEe>(&template.parent.namespace, run_name(template, batch));
     let keys: BTreeMap<&str, &str> = reached(template, batch, connection)
         .map(|(_, it)| (it.ssh_secret.as_str(), it.ssh_version.as_str()))
         .collect();

@@ -5,13 +5,13 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::run_engine::host::Host;
 use crate::run_engine::outcome::FailureReason;
-use crate::run_engine::retry::{Retries, pause};
+use crate::run_engine::retry::{Retries, backoff};
 use crate::run_engine::run::Run;
 
 /// Returns when the recorded failed attempt is retried.
 ///
 /// A time in the past means at once; `None` means never.
-pub(super) fn due(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> Option<Timestamp> {
+pub(super) fn retry_at(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> Option<Timestamp> {
     let reason = FailureReason::parse(seen.reason.as_deref().unwrap_or_default());
     let is_tried_again = match host.retries {
         Retries::Healing(_) => reason.heals_by_itself(),
@@ -25,7 +25,7 @@ pub(super) fn due(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>]) -> Optio
     if has_new_secret || has_new_key {
         return Some(Timestamp::MIN);
     }
-    let pause = SignedDuration::try_from(pause(seen.failures)).unwrap_or_default();
+    let pause = SignedDuration::try_from(backoff(seen.failures)).unwrap_or_default();
     Some(seen.since.0.saturating_add(pause).unwrap_or(Timestamp::MAX))
 }
 

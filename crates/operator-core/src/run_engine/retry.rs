@@ -21,7 +21,7 @@ pub enum Retries<'a> {
 /// It grows from 15 s to 60 s, stays there for about ten minutes, then grows to ten minutes,
 /// without end. A host that returns within a usual repair is retried at once; one that stays away
 /// costs little.
-pub fn pause(failures: i64) -> Duration {
+pub fn backoff(failures: i64) -> Duration {
     let seconds = match failures {
         ..=1 => 15,
         2 => 30,
@@ -42,11 +42,11 @@ mod tests {
     fn pauses_grow_and_stay_below_a_minute_for_ten_minutes() {
         let mut waited = 0;
         for failures in 1..=12 {
-            assert!(pause(failures) >= pause(failures - 1));
-            assert!(pause(failures).as_secs() <= 60);
-            waited += pause(failures).as_secs();
+            assert!(backoff(failures) >= backoff(failures - 1));
+            assert!(backoff(failures).as_secs() <= 60);
+            waited += backoff(failures).as_secs();
         }
         assert!((600..720).contains(&waited));
-        assert_eq!(pause(1_000_000).as_secs(), 600);
+        assert_eq!(backoff(1_000_000).as_secs(), 600);
     }
 }

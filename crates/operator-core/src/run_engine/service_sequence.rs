@@ -404,7 +404,7 @@ fn retry(
     runs: &[Run<'_>],
     now: Timestamp,
 ) -> Next {
-    match next_retry::due(host, seen, runs) {
+    match next_retry::retry_at(host, seen, runs) {
         None => Next::Stop(failed(seen, None)),
         Some(due) if now < due => Next::Stop(failed(seen, Some(due))),
         Some(_) => Next::Attempt(attempt(host, desired, Some(seen), runs, now)),

@@ -48,7 +48,7 @@ impl<K> Known<K> {
         if let Self::Present(it) = self { Some(it) } else { None }
     }
 
-    fn is_told(&self) -> bool {
+    fn is_reported(&self) -> bool {
         !matches!(self, Self::NotYet)
     }
 }
@@ -89,9 +89,9 @@ impl Seen {
 
     /// Returns whether each watch of [`changes`] has reported at least once.
     pub(super) fn is_complete(&self, place: &CertificateLocation) -> bool {
-        self.secret.is_told()
-            && (place.mutating.is_none() || self.mutating.is_told())
-            && (place.validating.is_none() || self.validating.is_told())
+        self.secret.is_reported()
+            && (place.mutating.is_none() || self.mutating.is_reported())
+            && (place.validating.is_none() || self.validating.is_reported())
     }
 }
 

@@ -93,7 +93,7 @@ impl Play {
         let machines = &mut self.world.seen.machines;
         let has_acted = self.provisioner.act(machines);
         for (host, address) in HOSTS {
-            let told = machines.set.as_ref().and_then(|it| it.told(host));
+            let told = machines.set.as_ref().and_then(|it| it.host_status(host));
             if told.is_some_and(|it| it.provisioning_state == "active") {
                 machines.answer(address);
             }

@@ -8,7 +8,7 @@ fn a_new_node_set_gets_its_inventory_and_waits_for_a_deployment() {
     let mut world = World::new();
     let expected = ["hold NodeSet compute", "apply Secret dataplanenodeset-compute"];
     assert_eq!(world.settle(), [&expected[..], &["status NodeSet compute"]].concat());
-    assert_eq!(world.seen.set.finalizers(), [INVENTORY]);
+    assert_eq!(world.seen.set.finalizers(), [INVENTORY_FINALIZER]);
     assert_eq!(world.condition("SetupReady"), is("True", "Ready"));
     assert_eq!(world.condition("InputReady"), is("True", "InputComplete"));
     assert_eq!(world.condition("Ready"), is("False", "NotDeployed"));

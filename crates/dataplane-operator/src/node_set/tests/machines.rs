@@ -205,7 +205,7 @@ fn a_set_is_asked_for_only_once_the_node_set_is_held() {
     let mut world = World::bare();
     world.pass();
     assert!(world.seen.machines.set.is_none());
-    assert_eq!(world.seen.set.finalizers(), [INVENTORY]);
+    assert_eq!(world.seen.set.finalizers(), [INVENTORY_FINALIZER]);
     world.pass();
     assert_eq!(world.seen.machines.set_mut().finalizers(), [IN_USE]);
 }
@@ -228,7 +228,7 @@ fn a_set_of_which_nobody_asks_anything_is_held_while_it_would_take_machines_from
     world.edit("/preProvisioned", json!(true));
     world.settle();
     assert_eq!(world.seen.machines.set_mut().finalizers(), [IN_USE]);
-    Arc::make_mut(&mut world.seen.set).finalizers_mut().retain(|it| it == INVENTORY);
+    Arc::make_mut(&mut world.seen.set).finalizers_mut().retain(|it| it == INVENTORY_FINALIZER);
     assert!(world.settle().contains(&"release OpenStackBaremetalSet compute".to_owned()));
 }
 

@@ -567,7 +567,7 @@ fn the_node_set_takes_its_certificates_with_it() {
     let set = Arc::make_mut(&mut world.seen.set);
     set.metadata.deletion_timestamp =
         Some(serde_json::from_value(json!("2026-01-02T00:00:00Z")).unwrap());
-    set.metadata.finalizers = Some(vec![INVENTORY.to_owned()]);
+    set.metadata.finalizers = Some(vec![INVENTORY_FINALIZER.to_owned()]);
     world.writes.clear();
     world.pass();
     let expected = [

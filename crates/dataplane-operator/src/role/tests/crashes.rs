@@ -39,10 +39,10 @@ impl Play {
         match chapter {
             0 => {}
             1 => {
-                self.world.finalize("n1", &[INVENTORY, OTHER]);
+                self.world.finalize("n1", &[INVENTORY_FINALIZER, OTHER]);
                 self.world.remove("n1");
             }
-            2 => self.world.finalize("n1", &[INVENTORY]),
+            2 => self.world.finalize("n1", &[INVENTORY_FINALIZER]),
             3 => self.world.change("DataPlaneRole", "compute", |it| {
                 it.deletion_timestamp = Some(at);
             }),
@@ -99,7 +99,7 @@ impl Play {
     fn others(&mut self) -> bool {
         let mut has_acted = self.provisioner.act(&mut self.world.seen.machines);
         for (host, address) in [("n0", "192.0.2.10"), ("n1", "192.0.2.11")] {
-            let told = self.world.seen.machines.set.as_ref().and_then(|it| it.told(host));
+            let told = self.world.seen.machines.set.as_ref().and_then(|it| it.host_status(host));
             if told.is_some_and(|it| it.provisioning_state == "active") {
                 self.world.seen.machines.answer(address);
             }

@@ -41,7 +41,7 @@ impl World {
 
     /// Removes all other finalizers from the node.
     fn let_go(&mut self) {
-        let ours = |it: &String| it == INVENTORY;
+        let ours = |it: &String| it == INVENTORY_FINALIZER;
         self.change("DataPlaneNode", "n0", |it| {
             it.finalizers.get_or_insert_default().retain(ours);
         });
@@ -56,7 +56,7 @@ fn what_gets_an_inventory_is_held_before_it_has_one() {
     let holds = ["hold DataPlaneNode n0", "hold DataPlaneRole compute"];
     assert_eq!(world.settle()[..2], holds);
     let role = world.seen.role.as_ref().unwrap();
-    assert_eq!(role.metadata.finalizers.as_deref().unwrap(), [OTHER, INVENTORY]);
+    assert_eq!(role.metadata.finalizers.as_deref().unwrap(), [OTHER, INVENTORY_FINALIZER]);
 }
 
 #[test]

@@ -92,7 +92,7 @@ fn a_name_can_be_corrected_until_a_machine_is_chosen_and_once_it_was_given_back(
 #[test]
 fn a_second_node_of_the_same_host_name_takes_nothing_and_wipes_nothing() {
     let mut world = World::provisioned();
-    world.finalize("n1", &[INVENTORY, OTHER]);
+    world.finalize("n1", &[INVENTORY_FINALIZER, OTHER]);
     let entry = world.entry("n1");
     // It sorts first by its name, and has the same age.
     let mut thief = node("a", "192.0.2.19");
@@ -145,7 +145,7 @@ fn what_is_to_go_gets_no_machine_and_keeps_the_one_that_it_has() {
     Arc::make_mut(&mut late).metadata.finalizers = Some(vec![OTHER.into()]);
     world.add(late);
     world.remove("n2");
-    world.finalize("n1", &[INVENTORY, OTHER]);
+    world.finalize("n1", &[INVENTORY_FINALIZER, OTHER]);
     world.remove("n1");
     world.settle();
     assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);

@@ -326,7 +326,7 @@ fn a_node_without_a_role_has_a_set_of_its_own() {
         "baremetalSetTemplate": { "ctlplaneInterface": "eth0" },
     });
     let mut node: Node = object("OpenStackDataPlaneNode", "n0", &spec);
-    node.metadata.finalizers = Some(vec![INVENTORY.to_owned()]);
+    node.metadata.finalizers = Some(vec![INVENTORY_FINALIZER.to_owned()]);
     world.seen.group = NodeGroup::Node("n0".into());
     world.seen.role = None;
     world.seen.nodes = vec![Arc::new(node)];
@@ -360,11 +360,11 @@ impl World {
 #[test]
 fn a_machine_is_given_back_last_of_all() {
     let mut world = World::provisioned();
-    world.finalize("n0", &[INVENTORY, OTHER]);
+    world.finalize("n0", &[INVENTORY_FINALIZER, OTHER]);
     world.remove("n0");
     world.settle();
     assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
-    world.finalize("n0", &[INVENTORY]);
+    world.finalize("n0", &[INVENTORY_FINALIZER]);
     let writes = world.settle();
     assert_eq!(world.seen.machines.hosts(), ["n1"]);
     assert!(!writes.iter().any(|it| it.starts_with("delete") || it.starts_with("release")));
@@ -385,16 +385,16 @@ fn a_machine_is_given_back_last_of_all() {
 #[test]
 fn a_node_that_leaves_the_role_gives_its_machine_back_unless_others_hold_it() {
     let mut world = World::provisioned();
-    world.finalize("n0", &[INVENTORY, OTHER]);
+    world.finalize("n0", &[INVENTORY_FINALIZER, OTHER]);
     let mut moved = world.seen.nodes.remove(0);
     Arc::make_mut(&mut moved).spec.role = Some("another".into());
-    world.seen.movers = vec![Arc::clone(&moved)];
+    world.seen.migrating_nodes = vec![Arc::clone(&moved)];
     let entry = world.seen.machines.set_mut().spec.baremetal_hosts["n0"].clone();
     world.settle();
     assert_eq!(world.seen.machines.set_mut().spec.baremetal_hosts["n0"], entry);
     assert!(world.pass().requeue_after.unwrap().as_secs() <= 60);
-    Arc::make_mut(&mut moved).finalizers_mut().retain(|it| it == INVENTORY);
-    world.seen.movers = vec![moved];
+    Arc::make_mut(&mut moved).finalizers_mut().retain(|it| it == INVENTORY_FINALIZER);
+    world.seen.migrating_nodes = vec![moved];
     world.settle();
     assert_eq!(world.seen.machines.hosts(), ["n1"]);
 }
@@ -587,7 +587,7 @@ fn a_set_that_nobody_looks_at_is_told_after_a_while() {
 #[test]
 fn a_set_that_somebody_deletes_gives_nothing_back_while_nodes_need_it() {
     let mut world = World::provisioned();
-    world.finalize("n0", &[INVENTORY, OTHER]);
+    world.finalize("n0", &[INVENTORY_FINALIZER, OTHER]);
     world.seen.machines.deleted(world.now);
     let writes = world.settle();
     assert!(!writes.iter().any(|it| it.contains("BaremetalSet") || it.starts_with("run")));
@@ -597,7 +597,7 @@ fn a_set_that_somebody_deletes_gives_nothing_back_while_nodes_need_it() {
     world.remove("n0");
     world.remove("n1");
     assert!(!world.settle().iter().any(|it| it.contains("BaremetalSet")));
-    world.finalize("n0", &[INVENTORY]);
+    world.finalize("n0", &[INVENTORY_FINALIZER]);
     assert!(world.settle().contains(&"release BaremetalSet compute".to_owned()));
     world.seen.machines.give_back();
     assert!(world.seen.machines.set.is_none());
@@ -633,11 +633,11 @@ fn a_set_of_which_nobody_asks_anything_is_held_while_it_would_take_machines_from
         world.settle();
         world.seen.machines.set_mut().finalizers() == [IN_USE]
     };
-    assert!(is_held(&mut abandoned(&[INVENTORY, OTHER], None)));
-    assert!(!is_held(&mut abandoned(&[INVENTORY, OTHER], Some("Retain"))));
-    assert!(!is_held(&mut abandoned(&[INVENTORY], None)));
+    assert!(is_held(&mut abandoned(&[INVENTORY_FINALIZER, OTHER], None)));
+    assert!(!is_held(&mut abandoned(&[INVENTORY_FINALIZER, OTHER], Some("Retain"))));
+    assert!(!is_held(&mut abandoned(&[INVENTORY_FINALIZER], None)));
     // Nothing would be left to release the set later.
-    let mut world = abandoned(&[INVENTORY, OTHER], None);
+    let mut world = abandoned(&[INVENTORY_FINALIZER, OTHER], None);
     let at = Time(world.now);
     world.change("DataPlaneRole", "compute", |it| it.deletion_timestamp = Some(at));
     assert!(!is_held(&mut world));
@@ -669,10 +669,10 @@ fn the_set_that_a_node_had_before_it_got_a_role_is_left_to_whoever_deletes_it() 
         let mut steps = plan.steps.iter().filter(is_of_set);
         steps.any(|it| matches!(it.write, Write::RemoveFinalizer { .. }))
     };
-    assert!(released(&[INVENTORY], "n0", "Deprovision"));
-    assert!(released(&[INVENTORY, OTHER], "n0", "Retain"));
-    assert!(!released(&[INVENTORY, OTHER], "n0", "Deprovision"));
-    assert!(!released(&[INVENTORY], "another", "Deprovision"));
+    assert!(released(&[INVENTORY_FINALIZER], "n0", "Deprovision"));
+    assert!(released(&[INVENTORY_FINALIZER, OTHER], "n0", "Retain"));
+    assert!(!released(&[INVENTORY_FINALIZER, OTHER], "n0", "Deprovision"));
+    assert!(!released(&[INVENTORY_FINALIZER], "another", "Deprovision"));
 }
 
 /// Events for hosts of a role, in any order.
@@ -735,7 +735,7 @@ impl World {
 
     fn is_there(&self, host: &str) -> bool {
         let set = self.seen.machines.set.as_ref().unwrap();
-        let told = set.told(host);
+        let told = set.host_status(host);
         set.meta().deletion_timestamp.is_none()
             && told
                 .is_some_and(|it| it.provisioning_state == "active" && !it.annotated_for_deletion)

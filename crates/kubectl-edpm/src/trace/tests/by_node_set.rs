@@ -7,8 +7,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use operator_core::data_sources::sources_of;
 
 use super::*;
+use crate::config_files::Content;
 use crate::option_sources::ServiceSources;
-use crate::options::Content;
 use crate::trace::seen::Generated;
 
 const HOST: &str = "edpm-compute-5";
@@ -58,7 +58,7 @@ fn give_text(beside: &mut Beside, text: &str) {
 }
 
 /// The option is in force in the process, and every step is known.
-fn arrived() -> (World, Beside) {
+fn arrived() -> (Snapshot, Beside) {
     let world = testdata::node_set();
     let service: Service = testdata::only("OpenStackDataPlaneService");
     let secret = Content::of_secret(&testdata::only("Secret"), "openstack");
@@ -84,7 +84,7 @@ fn arrived() -> (World, Beside) {
     (world, beside)
 }
 
-fn with<T>(world: &World, beside: &Beside, make: impl Fn(&Seen<'_>) -> T) -> T {
+fn with<T>(world: &Snapshot, beside: &Beside, make: impl Fn(&Seen<'_>) -> T) -> T {
     let host = world.host("openstack", HOST).unwrap();
     let stage = host.member.as_ref().unwrap().stage_with(SERVICE, &host.runs);
     make(&Seen {
@@ -100,17 +100,17 @@ fn with<T>(world: &World, beside: &Beside, make: impl Fn(&Seen<'_>) -> T) -> T {
     })
 }
 
-fn traced(world: &World, beside: &Beside) -> String {
-    let named = Named::new("libvirt", "cpu_models", Release::newest());
+fn traced(world: &Snapshot, beside: &Beside) -> String {
+    let named = OptionNames::new("libvirt", "cpu_models", Release::newest());
     with(world, beside, |it| message(it, ("libvirt", "cpu_models"), &named, Paint::default()).text)
 }
 
-fn progress(world: &mut World) -> &mut HostProgress {
+fn progress(world: &mut Snapshot) -> &mut HostProgress {
     let status = world.deployments[0].status.as_mut().unwrap();
     status.progress.get_mut("openstack-edpm").unwrap().hosts.get_mut(HOST).unwrap()
 }
 
-fn again(world: &World, name: &str) -> Deployment {
+fn again(world: &Snapshot, name: &str) -> Deployment {
     let mut deployment = Deployment::new(name, world.deployments[0].spec.clone());
     deployment.metadata.namespace = Some("openstack".to_owned());
     let later = "2026-11-21T11:30:00Z".parse().unwrap();
@@ -142,7 +142,7 @@ fn without_a_snippet_and_a_question_two_ends_are_said_to_be_unknown() {
 
 #[test]
 fn each_of_the_twelve_steps_can_be_the_one_that_is_missing() {
-    type Break = fn(&mut World, &mut Beside);
+    type Break = fn(&mut Snapshot, &mut Beside);
     let cases: [Break; 12] = [
         |_, it| it.snippet = Some(snippet("[DEFAULT]\ndebug = true\n")),
         |_, it| it.generated = Some(Generated { path: "all.yaml".into(), files: vec![] }),
@@ -173,7 +173,7 @@ fn each_of_the_twelve_steps_can_be_the_one_that_is_missing() {
 
 #[test]
 fn what_was_changed_at_one_place_alone_stops_there() {
-    type Break = fn(&mut World, &mut Beside);
+    type Break = fn(&mut Snapshot, &mut Beside);
     const OTHER: &str = "[libvirt]\ncpu_models = Haswell\n";
     let cases: [(&str, Break, &str); 9] = [
         ("generated", |_, it| it.snippet = Some(snippet(OTHER)), "nothing there has what my.conf"),

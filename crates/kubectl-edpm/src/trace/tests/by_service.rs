@@ -7,8 +7,8 @@ use kube::ResourceExt;
 use operator_core::data_sources::sources_of;
 
 use super::*;
+use crate::config_files::{Content, Object};
 use crate::option_sources::ServiceSources;
-use crate::options::{Content, Object};
 
 const FILE: &str = "25-nova-extra.conf";
 
@@ -31,7 +31,7 @@ fn generated() -> File {
 }
 
 /// The first host without a compute; its role's service has deployed the option.
-fn asked() -> (World, Beside) {
+fn asked() -> (Snapshot, Beside) {
     let service: Service = yaml::from_str(
         "
 metadata: {name: nova-custom, namespace: openstack}
@@ -86,7 +86,7 @@ spec:
     (world, beside)
 }
 
-fn with<T>(world: &World, beside: &Beside, make: impl Fn(&Seen<'_>) -> T) -> T {
+fn with<T>(world: &Snapshot, beside: &Beside, make: impl Fn(&Seen<'_>) -> T) -> T {
     let host = world.host("openstack", "edpm-compute-0").unwrap();
     make(&Seen {
         host: &host,
@@ -101,8 +101,8 @@ fn with<T>(world: &World, beside: &Beside, make: impl Fn(&Seen<'_>) -> T) -> T {
     })
 }
 
-fn traced(world: &World, beside: &Beside) -> String {
-    let named = Named::new("libvirt", "cpu_models", Release::newest());
+fn traced(world: &Snapshot, beside: &Beside) -> String {
+    let named = OptionNames::new("libvirt", "cpu_models", Release::newest());
     with(world, beside, |it| message(it, ("libvirt", "cpu_models"), &named, Paint::default()).text)
 }
 
@@ -117,7 +117,7 @@ fn give(beside: &mut Beside, content: Read<Content>) {
 
 #[test]
 fn each_step_can_be_the_one_that_is_missing() {
-    type Break = fn(&mut World, &mut Beside);
+    type Break = fn(&mut Snapshot, &mut Beside);
     let cases: [(&str, Mark, Break); 14] = [
         ("snippet", Mark::NotYet, |_, it| it.snippet.text.clear()),
         ("written", Mark::NotYet, |_, it| give(it, Read::Missing)),

@@ -47,7 +47,7 @@ fn request(old: &Value, new: &Value) -> Request {
     review.try_into().unwrap()
 }
 
-fn judge(known: &Known, old: &Value, new: &Value) -> AdmissionDecision {
+fn judge(known: &AdmissionCaches, old: &Value, new: &Value) -> AdmissionDecision {
     validate_cell(&request(old, new), known, node, faults_of_node)
 }
 
@@ -75,7 +75,7 @@ fn filled() -> SharedCaches {
 
 #[test]
 fn a_review_of_the_api_server_is_judged_by_the_caches() {
-    let known = Known::default();
+    let known = AdmissionCaches::default();
     known.lead(filled());
     let cell = |it: &str| node_object(&json!({ CELL: it }), None);
     let verdict = judge(&known, &cell("nova-cell1"), &cell("nova-cell2"));
@@ -86,7 +86,7 @@ fn a_review_of_the_api_server_is_judged_by_the_caches() {
 
 #[test]
 fn before_anything_was_read_a_change_is_put_off_and_what_is_new_is_judged_by_itself() {
-    let known = Known::default();
+    let known = AdmissionCaches::default();
     let cell = |it: &str| node_object(&json!({ CELL: it }), None);
     let verdict = judge(&known, &cell("nova-cell1"), &cell("nova-cell2"));
     assert!(!verdict.allowed && verdict.is_untold, "{verdict:?}");

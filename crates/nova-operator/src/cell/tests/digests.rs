@@ -1,6 +1,6 @@
 //! Digests of a cell's Secrets: keyed in its status; an upgrade or a lost key outdates no compute.
 
-use operator_core::keyed::{KEY_LOST, changed};
+use operator_core::keyed::{KEY_LOST, changed_inputs};
 use operator_core::{hash, upstream_hash};
 
 use super::*;
@@ -60,7 +60,7 @@ fn an_upgrade_to_keyed_digests_leaves_a_cell_and_its_computes_as_they_are() {
     assert_eq!(status.hash.get("nova-cell1-compute-config"), Some(rendered));
     // A changed password is noticed.
     let deployed = &seen.computes[0].status.as_ref().unwrap().deployed_inputs;
-    assert_eq!(changed(deployed, &present(&seen)), [""; 0]);
+    assert_eq!(changed_inputs(deployed, &present(&seen)), [""; 0]);
     seen.secret = secret("nova-cell1", &[("ServicePassword", "another")]);
     keyed(&mut seen, &Keys::new(b"key", []));
     assert!(pass(&mut seen));

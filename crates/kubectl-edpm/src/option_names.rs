@@ -2,12 +2,12 @@
 
 use nova_config::oslo::{Entry, Release};
 
+use crate::config_files::{File, is_read, is_section, normalized};
 use crate::error::{Error, Result};
-use crate::options::{File, is_read, is_section, normalized};
 
 /// An option to look for.
 #[derive(Clone, Debug)]
-pub struct Named {
+pub struct OptionNames {
     /// Pairs of section and name, the current one first.
     pub names: Vec<(String, String)>,
     /// Whether it is a multi-value option, where every entry counts and not only the last.
@@ -16,7 +16,7 @@ pub struct Named {
     pub note: Option<String>,
 }
 
-impl Named {
+impl OptionNames {
     /// Looks the option up in the schema of a release; an unknown option keeps its name.
     pub fn new(section: &str, key: &str, release: Release) -> Self {
         let schema = release.schema();
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn the_present_name_wins_over_the_old_one_in_the_same_file() {
-        let named = Named::new("libvirt", "cpu_model", Release::newest());
+        let named = OptionNames::new("libvirt", "cpu_model", Release::newest());
         assert_eq!(named.names[0], ("libvirt".to_owned(), "cpu_models".to_owned()));
         assert!(named.note.as_ref().unwrap().contains("old name of [libvirt] cpu_models"));
         let entries = parse("[LibVirt]\ncpu_models = a\ncpu_model = b\n").0;
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn an_option_that_nova_does_not_know_is_looked_for_all_the_same() {
-        let named = Named::new("libvirt", "cpu_modls", Release::newest());
+        let named = OptionNames::new("libvirt", "cpu_modls", Release::newest());
         assert!(named.note.as_ref().unwrap().contains("does not know [libvirt] cpu_modls"));
         let entries = parse("[libvirt]\ncpu_modls = a\n").0;
         assert_eq!(named.entries(&entries).len(), 1);

@@ -296,5 +296,5 @@ pub fn message(waiting_for: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "admission_policy_tests.rs"]
+#[path = "scheduling_policy_tests.rs"]
 mod tests;

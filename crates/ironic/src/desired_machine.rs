@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// The desired state of a host's machine.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Wish {
+pub struct DesiredMachine {
     /// The UUID that reserves it, [`crate::instance_uuid`].
     pub instance: String,
     /// The host's name.
