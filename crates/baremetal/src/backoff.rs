@@ -50,7 +50,7 @@ impl Refused {
 const REMEMBERED: Duration = Duration::from_hours(1);
 /// How many failed requests are remembered per Ironic and namespace.
 const MOST: usize = 10_000;
-/// How many are remembered in total. Beyond that, the largest [`Place`] is dropped.
+/// How many are remembered in total. Beyond that, the largest [`IronicScope`] is dropped.
 const MOST_OF_ALL: usize = 50_000;
 /// Maximum length of a machine's UUID in bytes; a regular one has 36.
 const LONGEST: usize = 64;
@@ -59,7 +59,7 @@ const LONGEST: usize = 64;
 /// succeeds, when its state changes, or after an hour.
 ///
 /// The author of a set chooses the Ironic, and an Ironic chooses the UUIDs. Entries are therefore
-/// kept per [`Place`], so that one Ironic cannot affect the machines of others.
+/// kept per [`IronicScope`], so that one Ironic cannot affect the machines of others.
 #[derive(Debug, Default)]
 pub struct RequestBackoff(Mutex<BTreeMap<IronicScope, BTreeMap<String, Refused>>>);
 

@@ -1,5 +1,5 @@
 //! The decision on a baremetal set: its hosts are evaluated, their machines advance, and the status
-//! tells of them. What depends on who provisions the machines is in [`Provisioner`].
+//! tells of them. What depends on who provisions the machines is in `hosts::Provisioner`.
 
 use std::time::Duration;
 

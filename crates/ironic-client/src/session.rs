@@ -197,7 +197,7 @@ impl Session {
     }
 
     /// Sends a request when fewer are running, and returns the response; null for an empty body.
-    /// See [`Turn::ask`].
+    /// See [`SessionSlot::ask`].
     pub async fn ask(&self, request: &Request) -> Result<Value, Error> {
         self.slot().await.ask(request).await
     }
@@ -216,7 +216,7 @@ impl Session {
     /// changes.
     ///
     /// Concurrent callers share one list, or its error.
-    /// Lists need no [`Turn`], because only one runs at a time. Machines that were changed
+    /// Lists need no [`SessionSlot`], because only one runs at a time. Machines that were changed
     /// meanwhile are read one by one, so that a change does not cost all others their list.
     pub async fn nodes(&self, at_most: Duration) -> Result<Arc<Vec<Node>>, Error> {
         let mut listed = self.listed.lock().await;

@@ -20,7 +20,7 @@ const MARK: &str = "edpm_ramdisk";
 pub struct RequestValues {
     /// The value of `configdrive` for its deployment.
     pub drive: Secret<Value>,
-    /// The network data of its ramdisk, [`crate::Wish::ramdisk`].
+    /// The network data of its ramdisk, [`crate::DesiredMachine::ramdisk`].
     pub ramdisk: Option<Secret<Value>>,
 }
 

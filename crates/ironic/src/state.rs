@@ -60,7 +60,7 @@ pub enum State {
     Service(String),
     /// Somebody's servicing of it failed.
     ServiceFailed,
-    /// An unknown state, cut at [`WORD_LIMIT`].
+    /// An unknown state, cut at `WORD_LIMIT`.
     Other(String),
 }
 

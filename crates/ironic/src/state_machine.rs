@@ -86,11 +86,11 @@ impl Step {
 /// # Guarantees
 /// After a crash at any point the same steps follow, because the machine itself shows what was
 /// done. A failed deployment is counted before it is retried, so no crash leads to more than
-/// [`Wish::attempts`].
+/// [`DesiredMachine::attempts`].
 /// Only a change of the input allows new ones.
 ///
 /// # Assumptions
-/// Only Ironic changes `instance_uuid` of a machine that is reserved by [`Wish::instance`].
+/// Only Ironic changes `instance_uuid` of a machine that is reserved by [`DesiredMachine::instance`].
 /// A stale read is harmless to the reservation. For the count of attempts, the machine must have
 /// been read after the last request for it was answered.
 pub fn next(node: &Node, wish: &DesiredMachine, now: Timestamp) -> Next {

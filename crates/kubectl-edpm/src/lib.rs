@@ -1,7 +1,7 @@
 //! The kubectl plugin `kubectl edpm`: shows the state of hosts outside the cluster, read from the
 //! cluster and, on request, from the host itself.
 //!
-//! Every command reads objects into a [`snapshot::World`], and a pure function renders text from
+//! Every command reads objects into a [`snapshot::Snapshot`], and a pure function renders text from
 //! it. Only [`app`], [`cluster`], [`fetch`], [`follow`], [`live_query`] and [`watch`] call the API
 //! server.
 

@@ -18,7 +18,7 @@ use crate::stage::{Group, Phase, Stage};
 
 /// The objects of one namespace, or of all.
 ///
-/// Another API for hosts adds its kind here and its hosts to [`World::hosts`]; the commands work on
+/// Another API for hosts adds its kind here and its hosts to [`Snapshot::hosts`]; the commands work on
 /// hosts and stages only.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {

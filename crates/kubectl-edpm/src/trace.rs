@@ -1,7 +1,7 @@
 //! Traces an option of a host step by step, as far as the cluster and the host know.
 //!
-//! The first steps depend on the source ([`compute`], [`service`]) and end at the files that a run
-//! copies; the steps from the run on are common to all sources ([`carried`], [`reached`]).
+//! The first steps depend on the source (`compute`, `service`) and end at the files that a run
+//! copies; the steps from the run on are common to all sources (`carried`, `reached`).
 
 use nova_config::oslo::parse;
 

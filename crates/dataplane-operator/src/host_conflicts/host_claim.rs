@@ -141,7 +141,7 @@ impl Claim {
         Self { created, kind, namespace, name, shared, hosts }
     }
 
-    /// Returns the keys of the index [`BY_HOST`] under which the claim is found.
+    /// Returns the keys of the index [`BY_HOST`](crate::indexes::BY_HOST) under which the claim is found.
     pub fn keys(&self) -> Vec<Key> {
         let names = self.hosts.iter().flat_map(|it| &it.names);
         let names = names.map(|it| Key::new(&self.namespace, it));
@@ -266,7 +266,7 @@ impl AddressTaken {
     }
 }
 
-/// Returns the keys of the index [`BY_HOST`] for a node, by its own spec and status only.
+/// Returns the keys of the index [`BY_HOST`](crate::indexes::BY_HOST) for a node, by its own spec and status only.
 ///
 /// If its role may set the port and the status does not report it yet, the node is found by its
 /// host at any port.

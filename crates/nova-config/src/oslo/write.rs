@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::parse::{Entry, is_space};
 
-/// Writes entries so that [`super::parse`] returns them in the same order.
+/// Writes entries so that [`super::parse()`] returns them in the same order.
 ///
 /// # Assumptions
 /// The entries came from `parse`, or name no section or key that the format cannot hold.
