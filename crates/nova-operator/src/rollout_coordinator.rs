@@ -26,7 +26,7 @@ use rollout_index::{Member, RolloutIndex, is_trying, state};
 pub struct RolloutCoordinator {
     shared_caches: SharedCaches,
     states: Mutex<RolloutIndex>,
-    turns: Mutex<BTreeMap<Key, Arc<tokio::sync::Mutex<()>>>>,
+    slots: Mutex<BTreeMap<Key, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 /// Whether a compute may start its deployment under the limits of its role.
@@ -64,7 +64,7 @@ pub struct Requeue {
 impl RolloutCoordinator {
     /// Creates a coordinator over caches that the caller watches.
     pub fn new(shared_caches: SharedCaches) -> Self {
-        Self { shared_caches, states: Mutex::default(), turns: Mutex::default() }
+        Self { shared_caches, states: Mutex::default(), slots: Mutex::default() }
     }
 
     /// Updates the rollout state of a compute after a change of the compute or of its node.
@@ -119,7 +119,7 @@ impl RolloutCoordinator {
         if state == RolloutState::New {
             return RolloutSlot::Free;
         }
-        let slot = Arc::clone(lock(&self.turns).entry(role.clone()).or_default());
+        let slot = Arc::clone(lock(&self.slots).entry(role.clone()).or_default());
         let slot = slot.lock_owned().await;
         held().map_or_else(|| RolloutSlot::Taken(Arc::new(slot)), RolloutSlot::Held)
     }

@@ -62,7 +62,7 @@ fn hosts_of(
     let name = set.name_any();
     let runs: Vec<Run<'_>> = other.runs.iter().filter_map(|it| Run::of(it)).collect();
     let runs = runs_of(&runs, &name, progress);
-    let provisioning = ServiceSchedule::of(&other.deployment, &runs, &name, progress);
+    let schedule = ServiceSchedule::of(&other.deployment, &runs, &name, progress);
     let attempts = attempts_of(&other.deployment);
     let rests = |place: usize| {
         let is_for_all = |it: usize| progress.services.get(it).is_some_and(|it| is_for_all(it));
@@ -71,7 +71,7 @@ fn hosts_of(
     // After its end only its failures count, until the node set's status reports them.
     let has_ended = other.deployment.has_ended();
     let of_host = |(host, kept): (&String, &HostProgress)| {
-        let (live, state) = at(&provisioning, &runs, (host, kept), attempts);
+        let (live, state) = at(&schedule, &runs, (host, kept), attempts);
         let doing = match state {
             SequenceState::InRun { .. } => OwnProgress::InRun,
             _ if live.state == RunState::Succeeded => return None,
@@ -95,15 +95,15 @@ fn hosts_of(
 
 /// Returns the present progress of a host of another deployment.
 fn at(
-    provisioning: &ServiceSchedule<'_>,
+    schedule: &ServiceSchedule<'_>,
     runs: &[Run<'_>],
     (host, kept): (&str, &HostProgress),
     attempts: i64,
 ) -> (HostProgress, SequenceState) {
     let evaluated = Host {
         name: host,
-        desired: &provisioning.desired,
-        recorded: &to_service_runs(host, &provisioning.desired, Some(&started(kept)), runs, None),
+        desired: &schedule.desired,
+        recorded: &to_service_runs(host, &schedule.desired, Some(&started(kept)), runs, None),
         may_run: true,
         has_moved: false,
         // Only the text of a failure and the time of the next attempt depend on these.
@@ -113,6 +113,6 @@ fn at(
         take_over: "",
         retries: Retries::Limited { attempts, way_on: "" },
     };
-    let (sequence, runs) = provisioning.schedule(&evaluated, position(kept), Timestamp::UNIX_EPOCH);
-    (current(host, &provisioning.desired, &sequence, runs), sequence.state)
+    let (sequence, runs) = schedule.evaluate(&evaluated, position(kept), Timestamp::UNIX_EPOCH);
+    (current(host, &schedule.desired, &sequence, runs), sequence.state)
 }

@@ -116,7 +116,7 @@ pub fn evaluate(
     let seen = common.seen;
     let node_set = seen.node_sets.get(name).filter(|it| kept.is_of(it)).cloned();
     let mut described = node_set.as_deref().map(by_name);
-    let provisioning = ServiceSchedule::of(&seen.deployment, common.runs, name, kept);
+    let schedule = ServiceSchedule::of(&seen.deployment, common.runs, name, kept);
     let failed = node_set.as_deref().map(|it| in_states(it, &[HostState::Failed]));
     let failed = failed.unwrap_or_default();
     let has_failed = |host: &str| failed.contains(host) || is_given_up_by_another(seen, name, host);
@@ -136,7 +136,7 @@ pub fn evaluate(
         let has_machine = node_set.as_deref().is_none_or(|it| has_machine(it, host));
         let node_set = (name, node_set.as_deref());
         let held_by = (&lacking, has_machine);
-        evaluated.push(one(common, node_set, (host, found), &provisioning, &kept, held_by));
+        evaluated.push(one(common, node_set, (host, found), &schedule, &kept, held_by));
     }
     let told_at = reported_at(&evaluated);
     let is_due = told_at.is_some_and(|it| it <= common.now);
@@ -177,13 +177,13 @@ fn one(
     common: &Common<'_>,
     (set_name, node_set): (&str, Option<&NodeSet>),
     (host, found): (&str, Option<Described<'_>>),
-    provisioning: &ServiceSchedule<'_>,
+    schedule: &ServiceSchedule<'_>,
     kept: &HostProgress,
     (lacking, has_machine): (&MissingInputs, bool),
 ) -> EvaluatedHost {
     let Common { seen, runs, offers, now, .. } = *common;
-    let desired = provisioning.desired.as_slice();
-    let address = provisioning.addresses.get(host);
+    let desired = schedule.desired.as_slice();
+    let address = schedule.addresses.get(host);
     let found = found.map(|it| if let Some(address) = address { it.at(address) } else { it });
     let ssh = node_set.and_then(|it| ssh_digests(seen, it));
     let known = node_set.zip(found.as_ref());
@@ -209,7 +209,7 @@ fn one(
             take_over: &take_over,
             retries: Retries::Limited { attempts: attempts(seen), way_on: WAY_ON },
         };
-        provisioning.schedule(&host, position(kept), now)
+        schedule.evaluate(&host, position(kept), now)
     };
     let block = common.blocked.get(set_name).and_then(|it| it.get(host)).copied();
     let may_run = common.may_run && has_machine && block.is_none();

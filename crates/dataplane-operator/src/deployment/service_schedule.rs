@@ -60,7 +60,7 @@ impl<'a> ServiceSchedule<'a> {
     ///
     /// A run that hosts of another node set reached earlier belongs to this host as soon as the
     /// host has reached that service itself.
-    pub fn schedule(
+    pub fn evaluate(
         &self,
         host: &Host<'_>,
         done: usize,

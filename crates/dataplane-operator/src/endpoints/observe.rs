@@ -52,9 +52,9 @@ pub struct Observed {
 /// Reads what a service exposes; `None` if it exposes nothing and lists no ports.
 pub async fn observe(caches: &Caches, service: &Arc<Service>) -> Result<Option<Observed>> {
     let (service, key) = (Arc::clone(service), &Key::of(&**service));
-    let managed_fields = Key::new(&key.namespace, service.uid().unwrap_or_default());
-    let exposed = caches.exposed.indexed(BY_OWNER, &managed_fields);
-    let slices = caches.slices.indexed(BY_OWNER, &managed_fields);
+    let owner = Key::new(&key.namespace, service.uid().unwrap_or_default());
+    let exposed = caches.exposed.indexed(BY_OWNER, &owner);
+    let slices = caches.slices.indexed(BY_OWNER, &owner);
     if service.spec.services.is_empty() && exposed.is_empty() && slices.is_empty() {
         return Ok(None);
     }
