@@ -7,7 +7,8 @@ use syn::visit::{self, Visit};
 use syn::{Attribute, Item, ItemUse, UseTree, Visibility};
 
 use crate::paths;
-use crate::sources::files;
+use crate::sources::{files, without_tests};
+use crate::tidy::impure_word;
 
 /// A module of a crate: its path from the crate's root.
 type Module = Vec<String>;
@@ -163,6 +164,52 @@ fn no_modules_import_each_other_in_a_circle() {
         }
     }
     assert!(found.is_empty(), "in circles:\n{}", found.join("\n"));
+}
+
+/// The crates whose `decide` modules must reach nothing that has a client, a clock or a runtime.
+const DECIDING: [&str; 4] =
+    ["ansibleee-operator", "baremetal", "dataplane-operator", "nova-operator"];
+
+/// Modules of nova-operator that `decide` reaches for their types; see docs/roadmap.md.
+const NOT_YET_PURE: [&str; 8] = [
+    "nova-operator caches:",
+    "nova-operator cell::observe:",
+    "nova-operator cleanup::orphans:",
+    "nova-operator compute::observe:",
+    "nova-operator compute_lifecycle::observe:",
+    "nova-operator probe::",
+    "nova-operator rollout_coordinator:",
+    "nova-operator service_keys::observe:",
+];
+
+/// Returns the modules that modules named `decide` import, on whatever way, themselves included.
+fn reached_from_decide(edges: &BTreeMap<Module, BTreeSet<Module>>) -> BTreeSet<Module> {
+    let is_decide = |it: &&Module| it.last().is_some_and(|it| it == "decide");
+    let mut next: Vec<Module> = edges.keys().filter(is_decide).cloned().collect();
+    let mut reached = BTreeSet::new();
+    while let Some(module) = next.pop() {
+        if reached.insert(module.clone()) {
+            next.extend(edges[&module].iter().cloned());
+        }
+    }
+    reached
+}
+
+#[test]
+fn whatever_decide_reaches_is_pure() {
+    let mut found = Vec::new();
+    for name in DECIDING {
+        let reached = reached_from_decide(&edges(name));
+        assert!(reached.len() > 3, "{name}: only {} modules are reached", reached.len());
+        for module in reached {
+            let path = paths::repo().join("crates").join(name).join("src").join(module.join("/"));
+            let text = fs::read_to_string(path.with_extension("rs")).unwrap_or_default();
+            let word = impure_word(without_tests(&text));
+            found.extend(word.map(|it| format!("{name} {}: {it}", module.join("::"))));
+        }
+    }
+    found.retain(|it| !NOT_YET_PURE.iter().any(|known| it.starts_with(known)));
+    assert!(found.is_empty(), "reached from decide and not pure:\n{}", found.join("\n"));
 }
 
 #[test]

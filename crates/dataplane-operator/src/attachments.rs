@@ -3,7 +3,6 @@
 //! The kind belongs to Multus. Its informer starts when the first object names an attachment.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
 use kube::ResourceExt;
 use kube::core::{NamespaceResourceScope, ObjectMeta};
@@ -13,6 +12,8 @@ use operator_runtime::error::Result;
 use operator_runtime::manager::Informers;
 use operator_runtime::optional_informer::OptionalInformer;
 use serde::Deserialize;
+
+use crate::known_networks::Networks;
 
 /// A network attachment, reduced to its metadata: only the name is needed.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -73,16 +74,4 @@ impl Attachments {
             Networks::Known(here.iter().map(|it| it.name_any()).collect())
         }))
     }
-}
-
-/// The network attachments of a namespace, as far as they are known.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub enum Networks {
-    /// No object names one, so none were read.
-    #[default]
-    NotNamed,
-    /// The cluster does not serve the kind.
-    NotServed,
-    /// The names of those that exist.
-    Known(BTreeSet<String>),
 }

@@ -7,6 +7,7 @@
 pub mod machine_conditions;
 pub mod machine_names;
 pub mod observe;
+pub mod observed;
 pub mod provisioning_state;
 pub mod set;
 pub mod template;
@@ -14,5 +15,5 @@ pub mod template;
 #[cfg(test)]
 pub(crate) mod test_model;
 
-pub use observe::{Machines, Seen};
+pub use observed::Seen;
 pub use provisioning_state::ProvisioningState;

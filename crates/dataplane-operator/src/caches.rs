@@ -25,11 +25,11 @@ use operator_runtime::source_contents::SourceContents;
 use operator_runtime::workqueue::WorkQueue;
 
 use crate::attachments::Attachments;
-use crate::baremetal_request::Machines;
+use crate::baremetal_request::observe::Machines;
 use crate::controller_ref::controller;
 use crate::data_plane::event_mapping::plane_of;
-use crate::endpoints::Caches as Ports;
 use crate::endpoints::build::LABEL;
+use crate::endpoints::observe::Caches as Ports;
 use crate::host_conflicts::{Claim, ClaimCaches, keys_of_node};
 use crate::indexes::{
     BY_HOST, BY_HOST_KEY, BY_LABEL, BY_NAMESPACE, BY_NODE_SET, BY_OWNER, BY_PLANE, BY_ROLE,

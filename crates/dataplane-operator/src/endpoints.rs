@@ -6,6 +6,7 @@ pub mod build;
 pub mod decide;
 pub mod observe;
 
+pub mod observed;
 #[cfg(test)]
 mod tests;
 
@@ -17,7 +18,9 @@ use operator_core::object_key::Key;
 use operator_runtime::cache::Cache;
 use operator_runtime::workqueue::WorkQueue;
 
-pub use observe::{Caches, Observed};
+use crate::endpoints::observe::Caches;
+
+pub use observed::Observed;
 
 /// Enqueues the services whose ports a change concerns; most services expose none and are skipped.
 pub fn map_events(queue: &Arc<WorkQueue>, caches: &Caches) {

@@ -23,6 +23,7 @@ pub mod fuzzing;
 pub mod host_conflicts;
 pub mod indexes;
 pub mod inputs;
+pub mod known_networks;
 pub mod node_set;
 pub mod operator;
 pub mod role;

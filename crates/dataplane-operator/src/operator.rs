@@ -18,8 +18,8 @@ use operator_runtime::webhook::stand_by;
 use operator_runtime::workqueue::WorkQueue;
 
 use crate::admission::{self, AdmissionCaches};
-use crate::baremetal_request::Machines;
-use crate::baremetal_request::observe::LOOK_AGAIN;
+use crate::baremetal_request::observe::Machines;
+use crate::baremetal_request::observed::LOOK_AGAIN;
 use crate::caches::SharedCaches;
 use crate::controllers::{Deployments, Groups, Maps, NodeSets};
 use crate::host_conflicts::ClaimCaches;

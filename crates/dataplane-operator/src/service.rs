@@ -2,6 +2,7 @@
 
 pub mod decide;
 pub mod observe;
+pub mod observed;
 pub mod status;
 
 #[cfg(test)]
@@ -21,7 +22,8 @@ use operator_runtime::workqueue::WorkQueue;
 
 use crate::{default_services, endpoints};
 
-pub use observe::{Caches, Observed};
+pub use observe::Caches;
+pub use observed::Observed;
 
 /// The controller of services; its keys also include default services that do not exist.
 pub struct Services {

@@ -1,8 +1,7 @@
 //! Reads baremetal sets, and probes the ssh servers of their hosts.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use api::baremetal::BaremetalSet;
 use kube::ResourceExt;
@@ -14,33 +13,7 @@ use operator_runtime::manager::Informers;
 use operator_runtime::optional_informer::OptionalInformer;
 use operator_runtime::ssh_probe::SshProbe;
 
-use crate::baremetal_request::provisioning_state::knows;
-
-/// Requeue interval while the CRD is missing: no watch reports its arrival.
-pub const LOOK_AGAIN: Duration = Duration::from_mins(1);
-
-/// What was observed of machines; empty if none are requested.
-#[derive(Clone, Debug, Default)]
-pub struct Seen {
-    /// Whether machines are requested and the cluster lacks the CRD.
-    pub is_missed: bool,
-    /// The set with the requesting object's name, which may belong to another owner.
-    pub set: Option<Arc<BaremetalSet>>,
-    /// The other sets of the namespace.
-    pub others: Vec<Arc<BaremetalSet>>,
-    /// Host → another set that has or requests a machine for it.
-    pub elsewhere: BTreeMap<String, String>,
-    /// The addresses, as `host:port`, whose ssh server has answered.
-    pub answering: BTreeSet<String>,
-}
-
-impl Seen {
-    /// Returns whether a set of the namespace may have a host. True if the sets are unknown.
-    pub fn may_know(&self, host: &str) -> bool {
-        let is_known = self.set.iter().any(|it| knows(it, host));
-        is_known || self.elsewhere.contains_key(host) || self.is_missed
-    }
-}
+use crate::baremetal_request::observed::Seen;
 
 /// All baremetal sets, if the cluster has the CRD, and the ssh probes of their hosts.
 pub struct Machines {

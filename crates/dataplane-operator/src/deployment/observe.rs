@@ -23,7 +23,7 @@ use crate::deployment::observed::{Observed, ca_bundle, listed, named};
 use crate::deployment::services::is_global;
 use crate::deployment::tls::certificate_secrets;
 use crate::indexes::{BY_NODE_SET, BY_OWNER};
-use crate::node_set::observe::{brings_certificates, sources_of_vars};
+use crate::node_set::observed::{brings_certificates, sources_of_vars};
 use crate::node_set::tls::certificate_source;
 
 /// The caches from which deployments are read.

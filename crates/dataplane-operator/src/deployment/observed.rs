@@ -9,8 +9,8 @@ use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
 use operator_runtime::source_cache::Digests;
 
-use crate::attachments::Networks;
 use crate::default_services;
+use crate::known_networks::Networks;
 
 /// The Secret with the CA bundle of a user's service that names none; upstream's default.
 pub const CA_BUNDLE: &str = "combined-ca-bundle";

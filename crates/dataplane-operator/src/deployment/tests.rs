@@ -20,8 +20,8 @@ use testkit::golden::recorded;
 
 use super::finalizer::RUNNING;
 use super::{Observed, decide};
-use crate::attachments::Networks;
 use crate::condition_catalog::KINDS;
+use crate::known_networks::Networks;
 
 mod certificates;
 mod deaths;

@@ -11,7 +11,7 @@ use operator_core::data_sources::service_type;
 use operator_core::run_engine::layout::Tls;
 
 use crate::deployment::observed::{Observed, ca_bundle};
-use crate::node_set::observe::brings_certificates;
+use crate::node_set::observed::brings_certificates;
 use crate::node_set::tls::{CERTIFICATES_READY, NOT_ENABLED, certificate_source_beside};
 
 /// Returns the mounts of a service's run on the hosts of these node sets, in upstream's order: for

@@ -13,7 +13,7 @@ use operator_core::run_engine::run::SERVICE_LABEL;
 
 use crate::deployment::observed::Observed;
 use crate::deployment::tls;
-use crate::node_set::observe::sources_of_vars;
+use crate::node_set::observed::sources_of_vars;
 
 /// The value that replaces an object's hash if hosts or services were given different contents: it
 /// equals no hash, so neither content counts as deployed.

@@ -9,7 +9,7 @@ use kube::{Resource, ResourceExt};
 use operator_core::plan::{Step, Target};
 
 use crate::endpoints::build::{exposed, slice, slices_of};
-use crate::endpoints::observe::Observed;
+use crate::endpoints::observed::Observed;
 
 /// Condition type: the ports are exposed for all nodes.
 pub const ENDPOINTS_READY: &str = "EndpointsReady";

@@ -14,6 +14,7 @@ use operator_runtime::cache::Cache;
 use operator_runtime::error::Result;
 
 use crate::endpoints::build::{ExposedAddresses, slices_of};
+use crate::endpoints::observed::Observed;
 use crate::indexes::{BY_OWNER, BY_ROLE};
 
 /// The caches that exposed ports are read from.
@@ -32,21 +33,6 @@ pub struct Caches {
     pub networks: Vec<IpNet>,
     /// Client for what is not watched.
     pub api: Arc<Api>,
-}
-
-/// Plain copies of everything that was observed.
-#[derive(Clone, Debug)]
-pub struct Observed {
-    /// The service.
-    pub service: Arc<Service>,
-    /// The addresses of the nodes that run it.
-    pub addresses: ExposedAddresses,
-    /// The Kubernetes Services that it owns.
-    pub exposed: Vec<Arc<CoreService>>,
-    /// The EndpointSlices that it owns.
-    pub slices: Vec<Arc<EndpointSlice>>,
-    /// Needed names that other owners' objects have, as in `Service x`.
-    pub taken: BTreeSet<String>,
 }
 
 /// Reads what a service exposes; `None` if it exposes nothing and lists no ports.

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use testkit::golden::recorded;
 
 use super::build::ExposedAddresses;
-use super::observe::Observed;
+use super::observed::Observed;
 use crate::condition_catalog::KINDS;
 use crate::service;
 use crate::service::decide::{decide, report_rejection};

@@ -15,7 +15,7 @@ use operator_core::node_set_host::Host;
 use operator_core::plan::{Plan, Step};
 use operator_core::rejected_write::{self, RejectedWrite};
 
-use crate::baremetal_request::{observe, provisioning_state, set};
+use crate::baremetal_request::{observed, provisioning_state, set};
 use crate::default_services;
 use crate::fault::Fault;
 use crate::finalizers::INVENTORY_FINALIZER;
@@ -26,8 +26,7 @@ use crate::node_set::evaluation::Evaluation;
 use crate::node_set::machine_request::{self, Machines};
 use crate::node_set::observed::{Observed, own_set};
 use crate::node_set::{
-    build, external_apis, external_resources, faults, host_key_trust, inputs, inventory, status,
-    tls,
+    build, external_resources, faults, host_key_trust, inputs, inventory, status, tls,
 };
 use crate::role::networks;
 
@@ -96,10 +95,10 @@ fn plan(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Pl
         plan.requeue_in(provisioning_state::ASK_AGAIN);
     }
     if evaluated.machines.are_unheard() {
-        plan.requeue_in(observe::LOOK_AGAIN);
+        plan.requeue_in(observed::LOOK_AGAIN);
     }
     if seen.infra.is_missed || tls::is_unserved(&evaluated.served.conditions) {
-        plan.requeue_in(external_apis::LOOK_AGAIN);
+        plan.requeue_in(observed::LOOK_AGAIN);
     }
     plan
 }

@@ -2,7 +2,6 @@
 //! and when the cluster has their CRDs.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use api::cert_manager::{Certificate, Issuer};
 use api::dataplane::NodeSet;
@@ -17,6 +16,7 @@ use operator_runtime::manager::Informers;
 use operator_runtime::optional_informer::OptionalInformer;
 
 use crate::node_set::ipam::{Infra, names_networks};
+use crate::node_set::observed::Issuing;
 
 const READ: &[&str] = &["get", "list", "watch"];
 const WRITE: &[&str] = &["create", "delete", "get", "list", "patch", "watch"];
@@ -28,10 +28,6 @@ pub const RULES: [Rule; 4] = [
     Rule::of(&["cert-manager.io"], &["issuers"], READ),
     Rule::of(&["cert-manager.io"], &["certificates"], WRITE),
 ];
-
-/// Requeue interval while CRDs that a node set would use are missing: no watch reports their
-/// arrival.
-pub const LOOK_AGAIN: Duration = Duration::from_mins(1);
 
 /// Informers for these kinds, started only if the cluster has them.
 pub struct ExternalApis {
@@ -109,6 +105,3 @@ impl ExternalApis {
         Ok(issuers.zip(certificates))
     }
 }
-
-/// The issuers and certificates of a namespace.
-pub type Issuing = (Vec<Arc<Issuer>>, Vec<Arc<Certificate>>);

@@ -8,7 +8,7 @@ use api::dataplane::{Deployment, HostState, NodeSet, Service};
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Resource as _, ResourceExt};
 use operator_core::data_sources::SourceRef;
-use operator_core::data_sources::{NamedSource, sources_of};
+use operator_core::data_sources::sources_of;
 use operator_core::node_set_host;
 use operator_core::node_set_host::machine_template;
 use operator_core::object_key::Key;
@@ -21,7 +21,8 @@ use operator_runtime::source_cache::{SourceCache, Values};
 use operator_runtime::source_contents::{Content, SourceContents};
 
 use crate::attachments::Attachments;
-use crate::baremetal_request::{Machines, Seen};
+use crate::baremetal_request::Seen;
+use crate::baremetal_request::observe::Machines;
 use crate::default_services::Found;
 use crate::host_conflicts::caches::reported_keys;
 use crate::host_conflicts::{Claim, ClaimCaches};
@@ -29,10 +30,11 @@ use crate::indexes::{BY_HOST_KEY, BY_LABEL, BY_NODE_SET};
 use crate::node_set::certificates::{CertificateBundle, HOST, Issued};
 use crate::node_set::external_apis::ExternalApis;
 use crate::node_set::machine_request::awaited;
+use crate::node_set::observed::brings_certificates;
+use crate::node_set::observed::sources_of_vars;
 use crate::node_set::observed::{Observed, UnreadableDeployment};
 use crate::node_set::{certificate_bundles, deployment_history, external_resources};
 use crate::role::inventory::Inventory;
-use crate::vars::named;
 
 /// The caches that node sets are read from.
 pub struct Caches {
@@ -60,11 +62,6 @@ pub struct Caches {
     pub machines: Arc<Machines>,
     /// Client for the content of sources.
     pub api: Arc<Api>,
-}
-
-/// Returns whether a service's runs mount the certificates of all services.
-pub fn brings_certificates(service: &Service) -> bool {
-    service.spec.add_cert_mounts.unwrap_or(false)
 }
 
 /// Reads a node set; `None` if it does not exist.
@@ -258,14 +255,6 @@ fn wanted_sources(
     let certificates = certificates.filter(|_| are_mounted);
     let secrets = certificates.chain([ssh]).map(|it| SourceRef::secret(namespace, it));
     data.chain(secrets).collect()
-}
-
-/// Returns the objects named in `ansibleVarsFrom`.
-pub fn sources_of_vars(set: &NodeSet) -> Vec<NamedSource> {
-    let template = set.spec.node_template.ansible.as_ref();
-    let own = set.spec.nodes.values().filter_map(|it| it.ansible.as_ref());
-    let lists = template.into_iter().chain(own).map(|it| it.ansible_vars_from.as_slice());
-    lists.flat_map(named).collect()
 }
 
 /// Returns the runs that reported the key of a host at one of the addresses.

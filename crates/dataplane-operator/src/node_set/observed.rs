@@ -2,23 +2,28 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::ansibleee::AnsibleEe;
 use api::baremetal::BaremetalSet;
-use api::dataplane::{Deployment, NodeSet, Service};
+use api::cert_manager::{Certificate, Issuer};
+use api::dataplane::NodeSet;
+use api::dataplane::{Deployment, Service};
+use operator_core::data_sources::NamedSource;
 use operator_core::data_sources::SourceRef;
 use operator_core::keyed::Keys;
 use operator_core::plan::Target;
 use operator_runtime::source_cache::Digests;
 use operator_runtime::source_contents::Content;
 
-use crate::attachments::Networks;
 use crate::baremetal_request::Seen;
 use crate::host_conflicts::Claim;
+use crate::known_networks::Networks;
 use crate::node_set::certificates::Issued;
 use crate::node_set::ipam::Infra;
 use crate::role::inventory::Inventory;
 use crate::vars::Objects;
+use crate::vars::named;
 
 /// Plain copies of everything that was observed.
 #[derive(Clone, Debug, Default)]
@@ -81,3 +86,23 @@ pub struct UnreadableDeployment {
 pub fn own_set(seen: &Observed) -> Option<&Arc<BaremetalSet>> {
     seen.machines.set_of(&Target::of(&*seen.set))
 }
+
+/// Returns whether a service's runs mount the certificates of all services.
+pub fn brings_certificates(service: &Service) -> bool {
+    service.spec.add_cert_mounts.unwrap_or(false)
+}
+
+/// Returns the objects named in `ansibleVarsFrom`.
+pub fn sources_of_vars(set: &NodeSet) -> Vec<NamedSource> {
+    let template = set.spec.node_template.ansible.as_ref();
+    let own = set.spec.nodes.values().filter_map(|it| it.ansible.as_ref());
+    let lists = template.into_iter().chain(own).map(|it| it.ansible_vars_from.as_slice());
+    lists.flat_map(named).collect()
+}
+
+/// Requeue interval while CRDs that a node set would use are missing: no watch reports their
+/// arrival.
+pub const LOOK_AGAIN: Duration = Duration::from_mins(1);
+
+/// The issuers and certificates of a namespace.
+pub type Issuing = (Vec<Arc<Issuer>>, Vec<Arc<Certificate>>);

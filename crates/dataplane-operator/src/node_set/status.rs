@@ -26,7 +26,7 @@ use crate::node_set::deployment_history::FAILURES;
 use crate::node_set::dns::DNS_DATA_READY;
 use crate::node_set::evaluation::{Evaluation, published_inventory};
 use crate::node_set::ipam::IP_RESERVATION_READY;
-use crate::node_set::observe::brings_certificates;
+use crate::node_set::observed::brings_certificates;
 use crate::node_set::observed::{Observed, own_set};
 use crate::node_set::tls::CERTIFICATES_READY;
 use crate::node_set::{host_key_trust, inputs};

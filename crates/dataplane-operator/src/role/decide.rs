@@ -16,7 +16,7 @@ use operator_core::run_engine::run_template::HostConnection;
 use operator_core::run_engine::service_sequence::NeededRun;
 use operator_core::run_engine::{Run, SequenceState, run_gc};
 
-use crate::baremetal_request::{observe, provisioning_state};
+use crate::baremetal_request::{observed, provisioning_state};
 use crate::default_services;
 use crate::effective_spec::role_strategy;
 use crate::role::blocked_rollout::BlockedRollout;
@@ -127,9 +127,9 @@ fn requeue(
                 plan.requeue_in(provisioning_state::ASK_AGAIN);
             }
             Some(Ok(provisioning)) if provisioning.is_unheard => {
-                plan.requeue_in(observe::LOOK_AGAIN);
+                plan.requeue_in(observed::LOOK_AGAIN);
             }
-            Some(Err(fault)) if fault.is_missing => plan.requeue_in(observe::LOOK_AGAIN),
+            Some(Err(fault)) if fault.is_missing => plan.requeue_in(observed::LOOK_AGAIN),
             Some(Ok(_) | Err(_)) | None => {}
         }
     }
@@ -137,7 +137,7 @@ fn requeue(
         plan.requeue_in(networks::LOOK_AGAIN);
     }
     if request.is_some_and(|it| !it.migrating_nodes(seen).is_empty()) {
-        plan.requeue_in(observe::LOOK_AGAIN);
+        plan.requeue_in(observed::LOOK_AGAIN);
     }
 }
 

@@ -10,7 +10,7 @@ use operator_runtime::workqueue::DEBOUNCE;
 use operator_runtime::workqueue::WorkQueue;
 
 use crate::attachments::Attachments;
-use crate::baremetal_request::Machines;
+use crate::baremetal_request::observe::Machines;
 use crate::caches::{SharedCaches, namespace};
 use crate::host_conflicts::Claim;
 use crate::indexes::BY_HOST;

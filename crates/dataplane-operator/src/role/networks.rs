@@ -5,8 +5,8 @@ use std::time::Duration;
 use api::dataplane::Node;
 use kube::ResourceExt;
 
-use crate::attachments::Networks;
 use crate::fault::Fault;
+use crate::known_networks::Networks;
 use crate::role::observed::Observed;
 
 /// The requeue interval while the cluster does not serve the kind.

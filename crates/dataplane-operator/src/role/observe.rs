@@ -17,8 +17,9 @@ use operator_runtime::source_cache::SourceCache;
 use operator_runtime::source_contents::SourceContents;
 
 use crate::attachments::Attachments;
+use crate::baremetal_request::Seen;
+use crate::baremetal_request::observe::Machines;
 use crate::baremetal_request::provisioning_state::is_awaited;
-use crate::baremetal_request::{Machines, Seen};
 use crate::controller_ref::controller;
 use crate::default_services::Found;
 use crate::effective_spec::{EffectiveSpec, machine_template};

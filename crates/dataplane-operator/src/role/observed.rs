@@ -13,10 +13,10 @@ use operator_core::object_key::Key;
 use operator_core::plan::Target;
 use operator_runtime::source_cache::Digests;
 
-use crate::attachments::Networks;
 use crate::baremetal_request::Seen;
 use crate::effective_spec::{EffectiveSpec, role_strategy};
 use crate::host_conflicts::Claim;
+use crate::known_networks::Networks;
 use crate::role::inventory::Inventory;
 use crate::vars::Objects;
 

@@ -19,11 +19,11 @@ use serde_json::{Value, json};
 use testkit::golden::recorded;
 
 use super::{NodeGroup, Observed, decide};
-use crate::attachments::Networks;
 use crate::baremetal_request::Seen;
 use crate::condition_catalog::KINDS;
 use crate::default_services;
 use crate::finalizers::INVENTORY_FINALIZER;
+use crate::known_networks::Networks;
 use crate::role::inventory::{INVENTORY_HASH, Inventory};
 use crate::vars::Objects;
 

@@ -12,7 +12,7 @@ use operator_core::rejected_write::RejectedWrite;
 
 use crate::default_services;
 use crate::endpoints::decide::{LOOK_AGAIN, writes};
-use crate::service::observe::Observed;
+use crate::service::observed::Observed;
 use crate::service::status::conditions;
 
 /// Periodic requeue, for changes that no watch reports.

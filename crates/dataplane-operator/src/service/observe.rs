@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use api::dataplane::{NodeSet, Service};
+use api::dataplane::NodeSet;
 use kube::{Resource, ResourceExt};
 use operator_core::data_sources::SourceRef;
 use operator_core::data_sources::sources_of;
@@ -13,6 +13,7 @@ use operator_runtime::cache::Cache;
 use operator_runtime::error::Result;
 use operator_runtime::source_cache::SourceCache;
 
+use crate::service::observed::Observed;
 use crate::{default_services, endpoints};
 
 /// Prefix of the keys under which services read sources, because node groups read the same ones.
@@ -21,27 +22,11 @@ pub const READER: &str = "service/";
 /// The caches that services are read from.
 pub struct Caches {
     /// The services, the objects that list them, and what they expose.
-    pub ports: endpoints::Caches,
+    pub ports: endpoints::observe::Caches,
     /// All ConfigMaps and Secrets.
     pub sources: Arc<SourceCache>,
     /// All node sets.
     pub node_sets: Arc<Cache<NodeSet>>,
-}
-
-/// Plain copies of everything that was observed.
-#[derive(Clone, Debug)]
-pub struct Observed {
-    /// Its namespace.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-    /// The service; `None` for a default service that is to be created.
-    pub service: Option<Arc<Service>>,
-    /// Its existing data sources with their keys. A single source is not read, because its keys
-    /// cannot clash with others.
-    pub sources: BTreeMap<SourceRef, Vec<String>>,
-    /// What it exposes or is to expose.
-    pub ports: Option<endpoints::Observed>,
 }
 
 /// Reads a service; `None` if it neither exists nor is to be created.

@@ -10,9 +10,10 @@ use operator_core::rejected_write::{RejectedWrite, WRITES_ACCEPTED};
 use operator_core::run_engine::run_template::{MountedSource, Play};
 use operator_core::run_engine::sources::clashes;
 
+use crate::collection;
+use crate::endpoints::decide;
 use crate::role::build::play;
-use crate::service::observe::Observed;
-use crate::{collection, endpoints};
+use crate::service::observed::Observed;
 
 /// Condition type: the service can be deployed as written.
 pub const SPEC_VALID: &str = "SpecValid";
@@ -38,7 +39,7 @@ pub fn conditions(
     previous: &[Condition],
 ) -> Vec<ConditionDraft> {
     let mut drafts = vec![spec_valid(service), data_sources_used(seen, service)];
-    drafts.extend(seen.ports.as_ref().and_then(endpoints::decide::condition));
+    drafts.extend(seen.ports.as_ref().and_then(decide::condition));
     drafts.extend(rejection.map(|it| it.condition(WRITES_ACCEPTED, previous)));
     let good = ConditionDraft::good(READY, "Ready", "Everything that the service names is there.");
     let ready = conditions::ready(&drafts, good);

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use testkit::golden::recorded;
 
 use super::decide::{decide, report_rejection};
-use super::observe::Observed;
+use super::observed::Observed;
 use crate::condition_catalog::KINDS;
 use crate::default_services;
 
