@@ -13,12 +13,14 @@ pub mod credentials;
 pub mod decide;
 pub mod leftovers;
 pub mod observe;
+pub mod observed;
 
 #[cfg(test)]
 mod tests;
 
 pub use decide::decide;
-pub use observe::{Observed, Probes};
+pub use observe::Probes;
+pub use observed::Observed;
 
 use std::sync::Arc;
 

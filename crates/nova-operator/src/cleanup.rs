@@ -14,4 +14,3 @@ pub mod orphans;
 mod tests;
 
 pub use decide::{decide, report_rejection};
-pub use orphans::Orphans;

@@ -14,6 +14,7 @@ pub mod evaluation;
 pub mod inputs;
 pub mod messages;
 pub mod observe;
+pub mod observed;
 pub mod preconditions;
 pub mod status;
 pub mod warnings;
@@ -22,7 +23,7 @@ pub mod warnings;
 mod tests;
 
 pub use decide::decide;
-pub use observe::Observed;
+pub use observed::Observed;
 
 use std::sync::Arc;
 

@@ -9,13 +9,14 @@ pub mod decide;
 pub mod effective;
 pub mod node_decision;
 pub mod observe;
+pub mod observed;
 pub mod removal;
 
 #[cfg(test)]
 mod tests;
 
 pub use decide::decide;
-pub use observe::Observed;
+pub use observed::Observed;
 
 use std::sync::Arc;
 

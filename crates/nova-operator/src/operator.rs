@@ -18,7 +18,7 @@ use crate::admission;
 use crate::admission::caches::AdmissionCaches;
 use crate::caches::{Caches, Queues};
 use crate::cell::{CellHealth, Probes};
-use crate::cleanup::Orphans;
+use crate::cleanup::orphans::Orphans;
 use crate::compute::ComputeDeployment;
 use crate::compute_lifecycle::ComputeLifecycle;
 use crate::images::Images;

@@ -7,6 +7,7 @@
 pub(crate) mod amqp;
 mod deadline;
 pub(crate) mod keystone;
+pub(crate) mod keystone_fault;
 
 #[cfg(test)]
 mod tests;
@@ -14,5 +15,6 @@ mod tests;
 pub use amqp::amqp_login;
 pub use amqp::outcome::{HostOutcome, Login};
 pub use deadline::DEADLINE;
-pub use keystone::{KeystoneFault, keystone_answers};
+pub use keystone::keystone_answers;
+pub use keystone_fault::KeystoneFault;
 pub use operator_runtime::tls_stream::{CaTrust, TrustFault};

@@ -6,11 +6,12 @@
 
 pub mod decide;
 pub mod observe;
+pub mod observed;
 
 #[cfg(test)]
 mod tests;
 
-pub use observe::Observed;
+pub use observed::Observed;
 
 use std::sync::Arc;
 

@@ -16,7 +16,7 @@ use operator_core::run_engine::build::owner;
 use operator_core::upstream_hash;
 use serde_json::json;
 
-use crate::cell::observe::{Observed, Rendered};
+use crate::cell::observed::{Observed, Rendered};
 use crate::rendered_secret::{is_of_others, not_ours};
 
 const OPAQUE: &str = "Opaque";

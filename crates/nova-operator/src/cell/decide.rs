@@ -21,7 +21,7 @@ use crate::cell::config;
 use crate::cell::credential_rotation::{self, RotationProgress, first_of};
 use crate::cell::credentials::{CREDENTIALS, of_cell};
 use crate::cell::leftovers;
-use crate::cell::observe::{Answers, NamedSecret, Observed, view};
+use crate::cell::observed::{Answers, NamedSecret, Observed, view};
 use crate::finalizers;
 
 /// Interval of reconciliations without an event, for changes that no watch reports.

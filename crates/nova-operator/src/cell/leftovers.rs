@@ -11,7 +11,7 @@ use operator_core::finalizers::is_terminating;
 use operator_core::plan::EventDraft;
 
 use crate::cell::credential_rotation::first_of;
-use crate::cell::observe::Observed;
+use crate::cell::observed::Observed;
 use crate::cleanup::decide::concluded;
 use crate::cleanup::messages;
 

@@ -21,7 +21,7 @@ use testkit::golden::recorded;
 
 use super::credentials::{CREDENTIALS, of_cell};
 use super::decide::report_rejection;
-use super::observe::{Answers, NamedSecret, Rendered};
+use super::observed::{Answers, NamedSecret, Rendered};
 use super::{Observed, decide};
 use crate::condition_catalog::KINDS;
 use crate::finalizers;

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::cleanup::labels::{CLEANUP_OF, COMPUTE_NAME};
 use crate::compute::build::plain_run_template;
-use crate::compute::observe::Observed;
+use crate::compute::observed::Observed;
 
 /// The service name of cleanup runs.
 pub const NOVA_CLEANUP: &str = "nova-cleanup";

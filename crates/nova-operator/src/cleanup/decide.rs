@@ -31,7 +31,7 @@ use crate::cleanup::labels::cleans_up_after;
 use crate::cleanup::messages;
 use crate::compute::build::{self, ssh, trust};
 use crate::compute::inputs;
-use crate::compute::observe::{Ending, Observed};
+use crate::compute::observed::{Ending, Observed};
 use crate::finalizers;
 
 /// Reason of the node's condition after the host cleanup has ended.

@@ -25,8 +25,8 @@ use testkit::golden::recorded;
 
 use super::labels::cleans_up_after;
 use super::orphans;
-use crate::cell::observe::NamedSecret;
-use crate::compute::observe::Ending;
+use crate::cell::observed::NamedSecret;
+use crate::compute::observed::Ending;
 use crate::condition_catalog::KINDS;
 use crate::images::Images;
 use crate::rollout_coordinator::RolloutSlot;
@@ -161,7 +161,7 @@ impl World {
             default_config: None,
             release: Chosen::Release(Release::newest()),
             ssh: self.ssh.clone(),
-            inventory: compute::observe::Inventory::Found,
+            inventory: compute::observed::Inventory::Found,
             rendered: None,
             default_images: Images::default(),
             runs: self.runs.iter().filter(is_its).cloned().map(Arc::new).collect(),

@@ -16,7 +16,7 @@ use operator_core::run_engine::run_template::{
 use operator_core::run_engine::ssh_secret::KNOWN_HOSTS;
 use serde_json::{Value, json};
 
-use crate::compute::observe::Observed;
+use crate::compute::observed::Observed;
 
 /// The operator's own play that checks the registration, so that it works with any collection.
 const REGISTERED_PLAY: &str = include_str!("../../plays/nova-registered.yaml");

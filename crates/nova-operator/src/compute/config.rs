@@ -18,7 +18,7 @@ use operator_core::run_engine::build::owner;
 use serde_json::json;
 
 use crate::compute::config_inputs::Complete;
-use crate::compute::observe::{Observed, Rendered};
+use crate::compute::observed::{Observed, Rendered};
 use crate::rendered_secret::{is_of_others, not_ours};
 
 /// Raised when the same inputs give other files: the Secrets are rewritten, without any run.

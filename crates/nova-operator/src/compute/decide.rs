@@ -30,7 +30,7 @@ use crate::compute::deploy_strategy::deploys;
 use crate::compute::evaluation::Evaluation;
 use crate::compute::inputs::{self, REDEPLOY_INPUT};
 use crate::compute::messages::redeploy_command;
-use crate::compute::observe::Observed;
+use crate::compute::observed::Observed;
 use crate::compute::preconditions;
 use crate::compute::{config, status, warnings};
 use crate::{cleanup, finalizers};

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::cell::credentials::of_cell;
 use crate::compute::config_inputs::Complete;
-use crate::compute::observe::Observed;
+use crate::compute::observed::Observed;
 
 /// Version of the list of fields below. A new version would change the hash of every compute, so it
 /// never changes: new fields are included only when they are set.

@@ -20,7 +20,7 @@ use operator_runtime::tls_stream::CaTrust;
 use crate::cell::credentials::{CREDENTIALS, of_cell};
 use crate::cell_immutability::owns;
 use crate::compute::config_inputs::{self, Complete};
-use crate::compute::observe::{Inventory, Observed};
+use crate::compute::observed::{Inventory, Observed};
 use crate::compute_lifecycle::effective::{DesiredCompute, desired};
 
 /// The controller of the node has not published the host connection yet, which is expected.

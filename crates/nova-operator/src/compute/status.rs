@@ -17,7 +17,7 @@ use crate::compute::blocked_rollout::BlockedRollout;
 use crate::compute::evaluation::Evaluation;
 use crate::compute::inputs;
 use crate::compute::messages::redeploy_command;
-use crate::compute::observe::Observed;
+use crate::compute::observed::Observed;
 use crate::compute::preconditions::previous;
 use crate::compute_lifecycle::effective::desired;
 

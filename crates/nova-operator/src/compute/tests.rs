@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use testkit::golden::recorded;
 
 use super::inputs;
-use super::observe::{DefaultConfig, Inventory, Rendered};
+use super::observed::{DefaultConfig, Inventory, Rendered};
 use super::{Observed, decide};
 use crate::cell::credentials::CREDENTIALS;
 use crate::condition_catalog::KINDS;

@@ -7,7 +7,7 @@ use nova_config::oslo::{self, LIST_LIMIT, Text};
 use nova_config::release::{Chosen, not_judged};
 
 use crate::compute::config_inputs::default_text;
-use crate::compute::observe::Observed;
+use crate::compute::observed::Observed;
 
 /// Returns the warnings about `spec.customServiceConfig` and the role's default configuration.
 pub fn condition(seen: &Observed) -> ConditionDraft {

@@ -7,7 +7,7 @@ use operator_core::run_engine::build::owner;
 use serde_json::{Map, Value, json};
 
 use crate::cell_immutability::owns;
-use crate::compute_lifecycle::observe::Observed;
+use crate::compute_lifecycle::observed::Observed;
 use crate::finalizers;
 use crate::images::default_images;
 

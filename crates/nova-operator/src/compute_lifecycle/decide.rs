@@ -17,7 +17,7 @@ use crate::cell_immutability::{CellBinding, binding, owns};
 use crate::compute_lifecycle::build::{differences, fields, fill_images, follow};
 use crate::compute_lifecycle::effective::{DesiredCompute, desired};
 use crate::compute_lifecycle::node_decision::Outcome;
-use crate::compute_lifecycle::observe::{Observed, own_condition};
+use crate::compute_lifecycle::observed::{Observed, own_condition};
 use crate::compute_lifecycle::removal;
 use crate::{conflicting_service, foreign_condition};
 

@@ -1,40 +1,13 @@
 //! Reads what a node's compute depends on; only for a terminating node is the API server queried.
 
-use std::sync::Arc;
-
-use api::conditions::{Condition, find};
-use api::dataplane::{Node, Role};
-use api::nova::ExternalCompute;
-use nova_config::conditions::COMPUTE_CONDITION;
 use operator_core::finalizers::{has_finalizer, is_terminating};
 use operator_core::object_key::Key;
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
-use crate::conflicting_service::ConflictingService;
+use crate::compute_lifecycle::observed::Observed;
 use crate::finalizers;
 use crate::images::Images;
-
-/// A snapshot of everything that the decisions on a node use.
-#[derive(Clone, Debug)]
-pub struct Observed {
-    /// The node.
-    pub node: Arc<Node>,
-    /// The role, or `None` when the node names none or the role does not exist.
-    pub role: Option<Arc<Role>>,
-    /// The service in phase 0 that would write the same files as the compute, or `None`.
-    pub conflicting_service: Option<ConflictingService>,
-    /// The compute with the node's name, or `None` when it does not exist.
-    pub compute: Option<Arc<ExternalCompute>>,
-    /// Whether a run of that compute exists.
-    pub has_runs: bool,
-    /// The default images.
-    pub images: Images,
-    /// Whether the namespace is being deleted; read only for a terminating node with the finalizer.
-    pub namespace_goes: bool,
-    /// Whether this operator reconciles the cells, which then record what remains in nova.
-    pub cells_are_ours: bool,
-}
 
 /// Reads a node; returns `None` when it does not exist, because its compute is then deleted as
 /// well.
@@ -65,9 +38,4 @@ pub async fn observe(caches: &Caches, images: &Images, key: &Key) -> Result<Opti
         namespace_goes,
         cells_are_ours,
     }))
-}
-
-/// Returns this operator's condition on a node, or `None` without one.
-pub fn own_condition(node: &Node) -> Option<&Condition> {
-    find(&node.status.as_ref()?.conditions, COMPUTE_CONDITION)
 }

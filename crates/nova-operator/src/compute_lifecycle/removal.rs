@@ -11,7 +11,7 @@ use crate::cell_immutability::owns;
 use crate::cleanup::decide::{LEFT_IN_NOVA, concluded};
 use crate::cleanup::messages;
 use crate::compute_lifecycle::node_decision::Outcome;
-use crate::compute_lifecycle::observe::{Observed, own_condition};
+use crate::compute_lifecycle::observed::{Observed, own_condition};
 use crate::finalizers;
 
 /// Returns the writes for a terminating node: its compute is deleted first, then the finalizer is

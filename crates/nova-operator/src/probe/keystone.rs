@@ -1,56 +1,14 @@
 //! Whether a Keystone answers at a URL, probed without credentials.
 
-use std::fmt;
-
 use http::{Request, StatusCode, Uri, header};
 use operator_runtime::http_client::{self, HttpFault};
 use operator_runtime::tls_stream::CaTrust;
 
 use super::deadline::DEADLINE;
+use crate::probe::keystone_fault::KeystoneFault;
 
 /// Far above the size of a version document, which has a few hundred bytes.
 const LARGEST_ANSWER: usize = 64 * 1024;
-
-/// Why no Keystone answers at a URL.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum KeystoneFault {
-    /// The text is not an http or https URL.
-    NotUrl,
-    /// No connection, or no response in time; the text says which.
-    Unreachable(String),
-    /// The server does not use TLS, or its certificate is not trusted; the text says which.
-    Untrusted(String),
-    /// The server answers with this status, or with 200 and another document than Keystone's.
-    NotKeystone(u16),
-}
-
-impl KeystoneFault {
-    /// Returns the condition reason.
-    pub fn reason(&self) -> &'static str {
-        match self {
-            Self::NotUrl => "InvalidURL",
-            Self::Unreachable(_) => "Unreachable",
-            Self::Untrusted(_) => "CertificateNotTrusted",
-            Self::NotKeystone(_) => "NotKeystone",
-        }
-    }
-}
-
-impl fmt::Display for KeystoneFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotUrl => f.write_str("keystoneAuthURL is no http or https URL"),
-            Self::Unreachable(cause) => write!(f, "Keystone cannot be reached: {cause}"),
-            Self::Untrusted(cause) => write!(f, "Keystone's certificate is not trusted: {cause}"),
-            Self::NotKeystone(200) => {
-                f.write_str("what answers at keystoneAuthURL is no Keystone of version 3")
-            }
-            Self::NotKeystone(status) => {
-                write!(f, "keystoneAuthURL answers with HTTP status {status} instead of a version")
-            }
-        }
-    }
-}
 
 /// Requests the document of version 3, as every client of Keystone does first.
 ///

@@ -13,7 +13,7 @@ use operator_core::finalizers::is_terminating;
 use operator_core::plan::Plan;
 
 use crate::foreign_condition::step;
-use crate::service_keys::observe::{Observed, own_condition};
+use crate::service_keys::observed::{Observed, own_condition};
 
 /// Interval of reconciliations without an event, for changes that no watch reports.
 const RESYNC: Duration = Duration::from_mins(15);

@@ -1,12 +1,9 @@
 //! Reads a service of type nova, and the keys of the data sources that users wrote.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use api::conditions::{Condition, find};
 use api::dataplane::{Service, ServiceSpec};
 use kube::ResourceExt;
-use nova_config::conditions::CONFIG_CONDITION;
 use nova_config::services::NOVA_TYPE;
 use operator_core::data_sources::SourceRef;
 use operator_core::data_sources::sources_of;
@@ -14,19 +11,7 @@ use operator_core::object_key::Key;
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
-
-/// A snapshot of everything that the decision on a service uses.
-#[derive(Clone, Debug)]
-pub struct Observed {
-    /// The service.
-    pub service: Arc<Service>,
-    /// Whether the service is of type nova; otherwise its condition is removed.
-    pub is_nova: bool,
-    /// Whether its data sources include the files that a `NovaCell` generates.
-    pub has_cell: bool,
-    /// The keys of its other data sources that exist.
-    pub sources: BTreeMap<SourceRef, Vec<String>>,
-}
+use crate::service_keys::observed::{Observed, own_condition};
 
 /// Reads a service; returns `None` when it is not of type nova and has no condition of ours.
 pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
@@ -48,11 +33,6 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         }
     }
     Ok(Some(Observed { service, is_nova, has_cell, sources }))
-}
-
-/// Returns this operator's condition on a service, or `None` without one.
-pub fn own_condition(service: &Service) -> Option<&Condition> {
-    find(&service.status.as_ref()?.conditions, CONFIG_CONDITION)
 }
 
 /// Whether a service is of type nova; without a type, its name counts as the type.

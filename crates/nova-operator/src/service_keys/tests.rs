@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use testkit::golden::recorded;
 
 use super::decide::decide;
-use super::observe::{Observed, own_condition};
+use super::observed::{Observed, own_condition};
 use crate::condition_catalog::KINDS;
 
 fn seen(has_cell: bool, sources: &[(SourceRef, &[&str])]) -> Observed {

@@ -3,7 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::*;
-use crate::compute::observe::Ending;
+use crate::compute::observed::Ending;
 
 #[test]
 fn a_deployed_compute_whose_runs_are_gone_runs_nothing_again() {

@@ -1,0 +1,104 @@
+//! What was observed of a cell, as plain data.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::nova::{Cell, ExternalCompute};
+use nova_config::conf::{CellFault, CellInput, CellView, SecretView};
+use operator_core::keyed::Keys;
+use operator_runtime::error::Result;
+use operator_runtime::managed_fields::ManagedFields;
+use operator_runtime::source_contents::Content;
+use operator_runtime::tls_stream::CaTrust;
+
+use crate::probe::amqp::outcome::HostOutcome;
+use crate::probe::keystone_fault::KeystoneFault;
+
+/// How long a successful result is reused.
+const PACE_GOOD: Duration = Duration::from_secs(30);
+/// How long a failed result is reused.
+const PACE_BAD: Duration = Duration::from_secs(10);
+
+/// The results of probing a cell's services.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answers {
+    /// The outcome for each broker.
+    pub message_bus: Vec<HostOutcome>,
+    /// The result for Keystone.
+    pub keystone: Result<(), KeystoneFault>,
+}
+
+impl Answers {
+    fn are_good(&self) -> bool {
+        self.keystone.is_ok() && self.message_bus.iter().all(|it| it.login.is_ok())
+    }
+
+    pub(super) fn count_for(&self) -> Duration {
+        if self.are_good() { PACE_GOOD } else { PACE_BAD }
+    }
+}
+
+/// A Secret that a cell names.
+#[derive(Clone, Debug)]
+pub struct NamedSecret {
+    /// The name of the Secret.
+    pub name: String,
+    /// The content, or `None` when the Secret does not exist.
+    pub content: Option<Content>,
+}
+
+/// A snapshot of everything that the decisions on a cell use.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// The cell.
+    pub cell: Arc<Cell>,
+    /// The Secret with nova's password.
+    pub secret: NamedSecret,
+    /// The Secret with the message bus.
+    pub message_bus: NamedSecret,
+    /// The results of the probes, or `None` when the inputs for them are incomplete.
+    pub answers: Option<Answers>,
+    /// The time until the next probe.
+    pub ask_in: Option<Duration>,
+    /// The Secret with the files that the cell's computes share, or `None` when it does not exist.
+    pub rendered: Option<Rendered>,
+    /// The computes that name the cell, by name.
+    pub computes: Vec<Arc<ExternalCompute>>,
+    /// Whether the namespace is being deleted; read only for a terminating cell with the finalizer.
+    pub namespace_goes: bool,
+    /// The keys of the digests of Secret contents.
+    pub keys: Keys,
+}
+
+/// The metadata of the Secret with the cell's files.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Rendered {
+    /// The hash of its content when it was written.
+    pub hash: String,
+    /// UID of its controller owner.
+    pub controller: Option<String>,
+    /// The fields that this operator still owns, so unchanged since its last write.
+    pub managed_fields: ManagedFields,
+}
+
+/// Returns the cell as computes use it; `None` while a Secret is missing.
+pub fn view(
+    cell: &Cell,
+    secret: &NamedSecret,
+    message_bus: &NamedSecret,
+) -> Option<Result<CellView, Vec<CellFault>>> {
+    let namespace = cell.metadata.namespace.as_deref().unwrap_or_default();
+    let of = |it: &'_ NamedSecret| Some((it.name.clone(), it.content.clone()?));
+    let (secret, message_bus) = (of(secret)?, of(message_bus)?);
+    Some(CellView::read(&CellInput {
+        is_ca_bundle: CaTrust::is_bundle,
+        keystone_auth_url: &cell.spec.keystone_auth_url,
+        service_user: &cell.spec.service_user,
+        secret: secret_view(namespace, &secret.0, &secret.1),
+        message_bus: secret_view(namespace, &message_bus.0, &message_bus.1),
+    }))
+}
+
+fn secret_view<'a>(namespace: &'a str, name: &'a str, content: &'a Content) -> SecretView<'a> {
+    SecretView { namespace, name, data: content.entries().collect() }
+}

@@ -1,0 +1,101 @@
+//! What was observed of a compute, as plain data.
+
+use std::sync::Arc;
+
+use api::ansibleee::AnsibleEe;
+use api::dataplane::{Node, Role};
+use api::nova::{Cell, ExternalCompute};
+use nova_config::release::Chosen;
+use operator_core::keyed::Keys;
+use operator_runtime::managed_fields::ManagedFields;
+use operator_runtime::source_cache::Digests;
+use operator_runtime::source_contents::Content;
+
+use crate::conflicting_service::ConflictingService;
+use crate::images::Images;
+use crate::rollout_coordinator::RolloutSlot;
+
+/// The ConfigMap that a role's annotation names.
+#[derive(Clone, Debug)]
+pub struct DefaultConfig {
+    /// The name of the ConfigMap.
+    pub name: String,
+    /// The content, or `None` when the ConfigMap does not exist.
+    pub content: Option<Content>,
+}
+
+/// The state of the ConfigMap that a compute names as its inventory.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Inventory {
+    /// It exists, or the operator of the node is responsible for it.
+    Found,
+    /// It does not exist.
+    Absent,
+    /// It has no key for the inventory.
+    WithoutKey,
+}
+
+/// The metadata of the Secret with the rendered files.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Rendered {
+    /// Digest of what it was rendered from.
+    pub hash: String,
+    /// The list of its files, as JSON.
+    pub files: String,
+    /// UID of its controller owner.
+    pub controller: Option<String>,
+    /// The fields that this operator still owns, so unchanged since its last write.
+    pub managed_fields: ManagedFields,
+}
+
+/// What is needed only for a compute that is being deleted.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Ending {
+    /// Whether the namespace is being deleted.
+    pub namespace_goes: bool,
+    /// Whether the inventory with the host's connection exists.
+    pub has_inventory: bool,
+    /// Whether this operator reconciles the cells.
+    pub cells_are_ours: bool,
+}
+
+/// A snapshot of everything that the decisions on a compute use.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// The compute.
+    pub compute: Arc<ExternalCompute>,
+    /// The node, or `None` when it does not exist.
+    pub node: Option<Arc<Node>>,
+    /// The node's role, or `None` when it names none or the role does not exist.
+    pub role: Option<Arc<Role>>,
+    /// The cell, or `None` when it does not exist.
+    pub cell: Option<Arc<Cell>>,
+    /// Content of the cell's Secret with nova's password, or `None` when it does not exist.
+    pub cell_secret: Option<Content>,
+    /// Content of the cell's Secret with the message bus, or `None` when it does not exist.
+    pub message_bus: Option<Content>,
+    /// The service in phase 0 that would write the same files as the compute, or `None`.
+    pub conflicting_service: Option<ConflictingService>,
+    /// The ConfigMap that the role names, or `None` when it names none.
+    pub default_config: Option<DefaultConfig>,
+    /// The release that options are checked against.
+    pub release: Chosen,
+    /// The digests of the ssh Secret, or `None` when it does not exist.
+    pub ssh: Option<Digests>,
+    /// The state of the ConfigMap with the inventory.
+    pub inventory: Inventory,
+    /// The rendered Secret, or `None` when it does not exist.
+    pub rendered: Option<Rendered>,
+    /// The default images, which the controller of nodes fills in.
+    pub default_images: Images,
+    /// The runs that the compute owns, and those that clean up after it.
+    pub runs: Vec<Arc<AnsibleEe>>,
+    /// Whether this operator reconciles the cell.
+    pub cells_are_ours: bool,
+    /// Whether the compute may start; held until the decision is written.
+    pub slot: RolloutSlot,
+    /// What is needed only during deletion; `None` for a compute that is not terminating.
+    pub ending: Option<Ending>,
+    /// The keys of the digests of Secret contents.
+    pub keys: Keys,
+}

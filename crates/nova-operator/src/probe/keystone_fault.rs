@@ -1,0 +1,44 @@
+//! Why a URL is not one of a Keystone that answers.
+
+use std::fmt;
+
+/// Why no Keystone answers at a URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeystoneFault {
+    /// The text is not an http or https URL.
+    NotUrl,
+    /// No connection, or no response in time; the text says which.
+    Unreachable(String),
+    /// The server does not use TLS, or its certificate is not trusted; the text says which.
+    Untrusted(String),
+    /// The server answers with this status, or with 200 and another document than Keystone's.
+    NotKeystone(u16),
+}
+
+impl KeystoneFault {
+    /// Returns the condition reason.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::NotUrl => "InvalidURL",
+            Self::Unreachable(_) => "Unreachable",
+            Self::Untrusted(_) => "CertificateNotTrusted",
+            Self::NotKeystone(_) => "NotKeystone",
+        }
+    }
+}
+
+impl fmt::Display for KeystoneFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotUrl => f.write_str("keystoneAuthURL is no http or https URL"),
+            Self::Unreachable(cause) => write!(f, "Keystone cannot be reached: {cause}"),
+            Self::Untrusted(cause) => write!(f, "Keystone's certificate is not trusted: {cause}"),
+            Self::NotKeystone(200) => {
+                f.write_str("what answers at keystoneAuthURL is no Keystone of version 3")
+            }
+            Self::NotKeystone(status) => {
+                write!(f, "keystoneAuthURL answers with HTTP status {status} instead of a version")
+            }
+        }
+    }
+}
