@@ -186,6 +186,13 @@ fn reached_from_decide(edges: &BTreeMap<Module, BTreeSet<Module>>) -> BTreeSet<M
     reached
 }
 
+/// Returns the text of a module's file.
+fn text_of(name: &str, module: &Module) -> String {
+    let source = paths::repo().join("crates").join(name).join("src");
+    let path = if module.is_empty() { source.join("lib") } else { source.join(module.join("/")) };
+    fs::read_to_string(path.with_extension("rs")).unwrap()
+}
+
 #[test]
 fn whatever_decide_reaches_is_pure() {
     let mut found = Vec::new();
@@ -193,9 +200,7 @@ fn whatever_decide_reaches_is_pure() {
         let reached = reached_from_decide(&edges(name));
         assert!(reached.len() > 3, "{name}: only {} modules are reached", reached.len());
         for module in reached {
-            let path = paths::repo().join("crates").join(name).join("src").join(module.join("/"));
-            let text = fs::read_to_string(path.with_extension("rs")).unwrap_or_default();
-            let word = impure_word(without_tests(&text));
+            let word = impure_word(without_tests(&text_of(name, &module)));
             found.extend(word.map(|it| format!("{name} {}: {it}", module.join("::"))));
         }
     }
