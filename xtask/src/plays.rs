@@ -18,8 +18,7 @@ use operator_core::data_sources::SourceRef;
 use operator_core::plan::{Kind, Step, Target, Write};
 use operator_core::run_engine::batches::Batch;
 use operator_core::run_engine::build;
-use operator_core::run_engine::layout::Layout;
-use operator_core::run_engine::layout::{NodeSets, Tls};
+use operator_core::run_engine::layout::{Layout, NodeSets, Tls};
 use operator_core::run_engine::run::Attempt;
 use operator_core::run_engine::run_template::{
     AnsibleOptions, DeploymentOptions, HostConnection, MountedSource, Play, RunTemplate,

@@ -24,9 +24,7 @@ use operator_runtime::workqueue::WorkQueue;
 
 use crate::backoff::{IronicScope, RequestBackoff};
 use crate::decide;
-use crate::ironic::hosts;
-use crate::ironic::list_nodes;
-use crate::ironic::requests;
+use crate::ironic::{hosts, list_nodes, requests};
 use crate::metal3::{self, Metal3};
 use crate::observe::{Observed, Secrets, Unseen};
 

@@ -238,30 +238,30 @@ impl SharedCaches {
     pub(crate) async fn watch_machines(
         &self,
         builder: &ManagerBuilder,
-        leader: &mut Manager,
+        manager: &mut Manager,
         api: &Arc<Api>,
         caches: baremetal::Caches,
         queue: Arc<WorkQueue>,
     ) -> Result<()> {
         if builder.drives::<BaremetalSet>().await? {
-            leader.watch_owned(&self.baremetal_sets);
-            leader.run(BaremetalSets { caches }, Arc::clone(api), queue).await;
+            manager.watch_owned(&self.baremetal_sets);
+            manager.run(BaremetalSets { caches }, Arc::clone(api), queue).await;
         }
         Ok(())
     }
 
-    pub(crate) fn watch(&self, leader: &mut Manager) {
-        leader.watch_owned(&self.planes);
-        leader.watch_owned(&self.roles);
-        leader.watch_owned(&self.nodes);
-        leader.watch_owned(&self.node_sets);
-        leader.watch_owned(&self.deployments);
-        leader.watch_owned(&self.services);
-        leader.watch(&self.runs, "");
-        leader.watch(&self.secrets, "");
-        leader.watch(&self.config_maps, "");
-        leader.watch(&self.exposed, LABEL);
-        leader.watch(&self.slices, LABEL);
+    pub(crate) fn watch(&self, manager: &mut Manager) {
+        manager.watch_owned(&self.planes);
+        manager.watch_owned(&self.roles);
+        manager.watch_owned(&self.nodes);
+        manager.watch_owned(&self.node_sets);
+        manager.watch_owned(&self.deployments);
+        manager.watch_owned(&self.services);
+        manager.watch(&self.runs, "");
+        manager.watch(&self.secrets, "");
+        manager.watch(&self.config_maps, "");
+        manager.watch(&self.exposed, LABEL);
+        manager.watch(&self.slices, LABEL);
     }
 }
 

@@ -7,11 +7,10 @@ use operator_core::rejected_write::RejectedWrite;
 use operator_runtime::controller::Controller;
 use operator_runtime::error::Result;
 
-use crate::data_plane;
-use crate::deployment;
 use crate::node_set::{self, Caches as Sets};
 use crate::role::observe::{self, Caches};
 use crate::role::{Observed, decide};
+use crate::{data_plane, deployment};
 
 /// The controller of data planes.
 pub(crate) struct Maps {

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use api::dataplane::{DataPlane, DeployStrategy, Node, NodeSection, Role};
-use api::shared::SourceKind;
-use api::shared::{AnyMap, VolMounts};
+use api::shared::{AnyMap, SourceKind, VolMounts};
 use k8s_openapi::api::core::v1::EnvVar;
 use kube::ResourceExt;
 use operator_core::run_engine::connection_vars::{

@@ -67,9 +67,9 @@ pub async fn run(args: Args) -> Result<()> {
         let standing_by = stand_by(builder.clone(), known.clone(), caches, open, ready, stop);
         runtime.spawn("admission's watches", standing_by);
     }
-    let work = async move |builder: &ManagerBuilder, leader: Manager| {
+    let work = async move |builder: &ManagerBuilder, manager: Manager| {
         let keys = builder.keys(&digests).await?;
-        work(builder, leader, (keys, known, service_networks)).await
+        work(builder, manager, (keys, known, service_networks)).await
     };
     runtime.spawn("controllers", builder.lead(work));
     runtime.run().await
@@ -89,7 +89,7 @@ struct Queues {
 /// Starts the informers and runs the controllers while this replica leads.
 async fn work(
     builder: &ManagerBuilder,
-    mut leader: Manager,
+    mut manager: Manager,
     (keys, known, networks): (Keys, AdmissionCaches, Vec<IpNet>),
 ) -> Result<()> {
     let machines = Machines::new(builder.informers());
@@ -112,40 +112,40 @@ async fn work(
     deployment::event_mapping::map_events(&queues.deployments, &deployments);
     baremetal::map_events(&queues.machines, &machines);
     // All event handlers are registered by now, so no change is missed.
-    shared_caches.watch(&mut leader);
-    leader.ready().await;
+    shared_caches.watch(&mut manager);
+    manager.ready().await;
     known.lead(shared_caches.claim_caches());
     // Objects of another operator may not even be readable, and an informer of a kind that is not
     // served would block all controllers.
     let is_there = is_served(Arc::clone(&api)).await?;
     let mut late = Some((machines, queues.machines));
-    if is_there && let Some((world, queue)) = late.take() {
-        shared_caches.watch_machines(builder, &mut leader, &api, world, queue).await?;
+    if is_there && let Some((caches, queue)) = late.take() {
+        shared_caches.watch_machines(builder, &mut manager, &api, caches, queue).await?;
     }
     if builder.drives::<DataPlane>().await? {
-        leader.run(maps, Arc::clone(&api), queues.data_planes).await;
+        manager.run(maps, Arc::clone(&api), queues.data_planes).await;
     }
     if builder.drives::<Role>().await? && builder.drives::<Node>().await? {
-        leader.run(Groups { caches: groups }, Arc::clone(&api), queues.roles).await;
+        manager.run(Groups { caches: groups }, Arc::clone(&api), queues.roles).await;
     }
     if builder.drives::<NodeSet>().await? {
-        leader.run(NodeSets { caches: sets }, Arc::clone(&api), queues.node_sets).await;
+        manager.run(NodeSets { caches: sets }, Arc::clone(&api), queues.node_sets).await;
         if builder.drives::<Deployment>().await? {
             let controller = Deployments { caches: deployments };
-            leader.run(controller, Arc::clone(&api), queues.deployments).await;
+            manager.run(controller, Arc::clone(&api), queues.deployments).await;
         }
     }
     if builder.drives::<Service>().await? {
-        leader.run(Services { caches: services }, Arc::clone(&api), queues.services).await;
+        manager.run(Services { caches: services }, Arc::clone(&api), queues.services).await;
     }
-    if let Some((world, queue)) = late {
+    if let Some((caches, queue)) = late {
         tokio::select! {
-            outcome = leader.informers().end() => return outcome,
+            outcome = manager.informers().end() => return outcome,
             () = appears(|| is_served(Arc::clone(&api)), LOOK_AGAIN) => {}
         }
-        shared_caches.watch_machines(builder, &mut leader, &api, world, queue).await?;
+        shared_caches.watch_machines(builder, &mut manager, &api, caches, queue).await?;
     }
-    leader.finish().await
+    manager.finish().await
 }
 
 async fn is_served(api: Arc<Api>) -> Result<bool> {

@@ -8,8 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use api::dataplane::NodeSection;
 use api::shared::DataSource;
-use operator_core::data_sources::NamedSource;
-use operator_core::data_sources::SourceRef;
+use operator_core::data_sources::{NamedSource, SourceRef};
 use operator_core::keyed::{Digest, Inputs, short};
 use operator_runtime::source_contents::Content;
 use serde_json::Value;

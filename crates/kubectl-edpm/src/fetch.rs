@@ -17,8 +17,7 @@ use nova_config::annotations::DEFAULT_CONFIG;
 use nova_config::conf::DEFAULT_FILE;
 use nova_config::rendered_secret::compute_secret_name;
 use nova_config::services::NOVA_TYPE;
-use operator_core::data_sources::service_type;
-use operator_core::data_sources::{NamedSource as Source, sources_of};
+use operator_core::data_sources::{NamedSource as Source, service_type, sources_of};
 use serde_json::Value;
 
 use crate::cluster::{Cluster, Read};

@@ -134,12 +134,12 @@ impl Caches {
     }
 
     /// Starts all informers.
-    pub fn watch(&self, leader: &mut Manager) {
-        self.watched().watch(leader.informers());
-        leader.watch(&self.services, "");
-        leader.watch_owned(&self.cells);
-        leader.watch(&self.secrets, "");
-        leader.watch(&self.config_maps, "");
+    pub fn watch(&self, manager: &mut Manager) {
+        self.watched().watch(manager.informers());
+        manager.watch(&self.services, "");
+        manager.watch_owned(&self.cells);
+        manager.watch(&self.secrets, "");
+        manager.watch(&self.config_maps, "");
     }
 
     /// Returns the service of type nova among those of a node, or `None` when there is none.
@@ -176,13 +176,13 @@ impl Caches {
     pub fn map_events(self: &Arc<Self>, queues: &Queues) {
         let (caches, nodes, computes) =
             (Arc::clone(self), Arc::clone(&queues.nodes), Arc::clone(&queues.computes));
-        let stir = self.requeue(queues);
+        let requeue = self.requeue(queues);
         self.nodes.on_change(move |it| {
             nodes.push(Key::of(it));
             let of_node = caches.computes.indexed(BY_NODE, &Key::of(it));
             push_all(&computes, &of_node);
             for compute in &of_node {
-                stir(&Key::of(&**compute));
+                requeue(&Key::of(&**compute));
             }
         });
         let (caches, nodes, computes) =
@@ -198,11 +198,11 @@ impl Caches {
         let (nodes, cells, computes) =
             (Arc::clone(&queues.nodes), Arc::clone(&queues.cells), Arc::clone(&queues.computes));
         let (caches, cleanups) = (Arc::clone(self), Arc::clone(&queues.cleanups));
-        let stir = self.requeue(queues);
+        let requeue = self.requeue(queues);
         self.computes.on_change(move |it| {
             computes.push(Key::of(it));
             nodes.push(Key::of(it));
-            stir(&Key::of(it));
+            requeue(&Key::of(it));
             if it.metadata.deletion_timestamp.is_some() {
                 cells.push(cell_key(it));
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use api::nova::{Cell, ExternalCompute};
 use clap::{ArgAction, Parser};
 use nova_config::oslo::Release;
-use nova_config::release::{self};
+use nova_config::release;
 use operator_core::keyed::Keys;
 use operator_core::rbac::{EVENTS, Rule, definitions};
 use operator_runtime::args::{CommonArgs, DigestArgs, WebhookArgs};
@@ -182,9 +182,9 @@ pub async fn run(args: Args) -> Result<()> {
             stand_by(builder.clone(), known, caches, SharedCaches::watch, ready, stop);
         runtime.spawn("admission's watches", standing_by);
     }
-    let work = async move |builder: &ManagerBuilder, leader: Manager| {
+    let work = async move |builder: &ManagerBuilder, manager: Manager| {
         let keys = builder.keys(&digests).await?;
-        work(builder, leader, keys, known, images, releases, reconcile_novacell).await
+        work(builder, manager, keys, known, images, releases, reconcile_novacell).await
     };
     runtime.spawn("controllers", builder.lead(work));
     runtime.run().await
@@ -193,7 +193,7 @@ pub async fn run(args: Args) -> Result<()> {
 /// Starts the informers and the controllers.
 async fn work(
     builder: &ManagerBuilder,
-    mut leader: Manager,
+    mut manager: Manager,
     keys: Keys,
     known: AdmissionCaches,
     images: Images,
@@ -202,28 +202,28 @@ async fn work(
 ) -> Result<()> {
     let drives_computes = builder.drives::<ExternalCompute>().await?;
     let drives_cells = reconcile_novacell && builder.drives::<Cell>().await?;
-    let world = Caches::new(builder, NAME, &keys, drives_cells);
+    let caches = Caches::new(builder, NAME, &keys, drives_cells);
     let queues = Queues::default();
-    world.map_events(&queues);
-    world.watch(&mut leader);
-    leader.ready().await;
-    known.lead(world.watched());
-    releases.learn(&world.cells);
-    let api = || Arc::clone(&world.api);
+    caches.map_events(&queues);
+    caches.watch(&mut manager);
+    manager.ready().await;
+    known.lead(caches.watched());
+    releases.learn(&caches.cells);
+    let api = || Arc::clone(&caches.api);
     if drives_computes {
-        let creation = ComputeLifecycle { caches: Arc::clone(&world), images: images.clone() };
-        leader.run(creation, api(), Arc::clone(&queues.nodes)).await;
+        let creation = ComputeLifecycle { caches: Arc::clone(&caches), images: images.clone() };
+        manager.run(creation, api(), Arc::clone(&queues.nodes)).await;
         let release = releases.default_release();
-        let deployment = ComputeDeployment { caches: Arc::clone(&world), images, release };
-        leader.run(deployment, api(), Arc::clone(&queues.computes)).await;
-        let orphans = Orphans { caches: Arc::clone(&world) };
-        leader.run(orphans, api(), Arc::clone(&queues.cleanups)).await;
-        let services = ServiceConfig { caches: Arc::clone(&world) };
-        leader.run(services, api(), Arc::clone(&queues.services)).await;
+        let deployment = ComputeDeployment { caches: Arc::clone(&caches), images, release };
+        manager.run(deployment, api(), Arc::clone(&queues.computes)).await;
+        let orphans = Orphans { caches: Arc::clone(&caches) };
+        manager.run(orphans, api(), Arc::clone(&queues.cleanups)).await;
+        let services = ServiceConfig { caches: Arc::clone(&caches) };
+        manager.run(services, api(), Arc::clone(&queues.services)).await;
     }
     if drives_cells {
-        let cells = CellHealth { caches: Arc::clone(&world), probes: Probes::default() };
-        leader.run(cells, api(), Arc::clone(&queues.cells)).await;
+        let cells = CellHealth { caches: Arc::clone(&caches), probes: Probes::default() };
+        manager.run(cells, api(), Arc::clone(&queues.cells)).await;
     }
-    leader.finish().await
+    manager.finish().await
 }

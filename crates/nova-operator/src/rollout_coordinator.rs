@@ -76,16 +76,16 @@ impl RolloutCoordinator {
             Member::of(&it, node.as_deref())
         });
         let changed = states.put(key, member);
-        let mut stir = Requeue { computes: Vec::new(), cells: changed.cells };
+        let mut requeue = Requeue { computes: Vec::new(), cells: changed.cells };
         for (role, pending) in changed.roles {
             let limits = |waiting: &Key| {
                 let compute = self.shared_caches.computes.get(waiting);
                 let node = compute.and_then(|it| self.shared_caches.node_of(&it));
                 node.map(|it| limits(&it)).unwrap_or_default()
             };
-            stir.computes.extend(states.next(&role, pending, limits));
+            requeue.computes.extend(states.next(&role, pending, limits));
         }
-        stir
+        requeue
     }
 
     /// Returns whether a compute may start.

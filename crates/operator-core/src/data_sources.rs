@@ -1,8 +1,7 @@
 //! The ConfigMaps and Secrets that services name.
 
 use api::dataplane::ServiceSpec;
-use api::shared::DataSource;
-use api::shared::SourceKind;
+use api::shared::{DataSource, SourceKind};
 
 use crate::object_key::Key;
 

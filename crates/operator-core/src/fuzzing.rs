@@ -4,9 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use api::names;
-use api::plays;
 use api::yaml::{self, Tree};
+use api::{names, plays};
 use serde_json::{Map, Value};
 
 use crate::host_address;

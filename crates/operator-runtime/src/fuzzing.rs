@@ -20,9 +20,8 @@ use tower::ServiceExt as _;
 
 use crate::cache::Item;
 use crate::client::depth::Pruner;
-use crate::object_size;
-use crate::unreadable;
 use crate::webhook::{AdmissionDecision, Request, Webhook};
+use crate::{object_size, unreadable};
 
 /// Name and function of a fuzz target.
 pub type Target = (&'static str, fn(&[u8]));

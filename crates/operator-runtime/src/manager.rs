@@ -149,10 +149,10 @@ impl ManagerBuilder {
         let syncing = Some(Syncing::new(&self.health));
         let informers = Informers { syncing, ..self.informers() };
         let (metrics, health) = (self.metrics.clone(), self.health.clone());
-        let leader = Manager { metrics, health, term, informers };
+        let manager = Manager { metrics, health, term, informers };
         let mut leadership = self.leadership.clone();
         tokio::select! {
-            outcome = work(&self, leader) => outcome,
+            outcome = work(&self, manager) => outcome,
             _ = leadership.wait_for(|it| !it.leads()) => {
                 Err(Error::NotLeading { what: "controllers".into() })
             }

@@ -18,9 +18,8 @@ use crate::keystone::Keystone;
 use crate::operator::Operator;
 use crate::operators::Operators;
 use crate::player::Player;
-use crate::ports;
 use crate::processes::Processes;
-use crate::programs;
+use crate::{ports, programs};
 
 static NUMBER: AtomicUsize = AtomicUsize::new(0);
 

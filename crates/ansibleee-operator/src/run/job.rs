@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 
 use api::ansibleee::{AnsibleEe, AnsibleEeSpec, RestartPolicy};
-use api::facts;
-use api::names;
+use api::{facts, names};
 use k8s_openapi::api::core::v1::ResourceRequirements;
 use kube::ResourceExt;
 use operator_core::plan::{Kind, Step, Target};

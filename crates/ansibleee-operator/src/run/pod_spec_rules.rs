@@ -6,10 +6,9 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use api::ansibleee::{AnsibleEeSpec, MAX_DEADLINE};
-use api::facts;
 use api::fault::Fault;
 use api::names::{is_dns_label, is_dns_subdomain};
-use api::plays;
+use api::{facts, plays};
 use k8s_openapi::api::core::v1::{Toleration, Volume};
 use operator_core::run_engine::host_owner::{self, TAKE_OVER};
 

@@ -14,8 +14,7 @@ use operator_runtime::cache::{Cache, MetadataCache, WriteThrough};
 use operator_runtime::error::Result;
 use operator_runtime::manager::ManagerBuilder;
 use operator_runtime::optional_informer::OptionalInformer;
-use operator_runtime::workqueue::DEBOUNCE;
-use operator_runtime::workqueue::WorkQueue;
+use operator_runtime::workqueue::{DEBOUNCE, WorkQueue};
 
 use super::bare_metal_host::{Made, Seen, UID, is_of};
 use super::writes::of_hosts;

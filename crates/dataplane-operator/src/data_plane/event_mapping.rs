@@ -8,8 +8,7 @@ use api::dataplane::{DataPlane, DeployStrategy, Node, Role};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
 use operator_core::object_key::Key;
-use operator_runtime::workqueue::DEBOUNCE;
-use operator_runtime::workqueue::WorkQueue;
+use operator_runtime::workqueue::{DEBOUNCE, WorkQueue};
 
 use crate::controller_ref::controller;
 use crate::data_plane::map::Map;

@@ -9,17 +9,15 @@ use k8s_openapi::api::core::v1::PodDNSConfig;
 use kube::ResourceExt;
 use operator_core::data_sources::service_type;
 use operator_core::plan::{Step, Target};
-use operator_core::run_engine::SequenceState;
 use operator_core::run_engine::batches::{BATCH_SIZE, Batch, batches};
-use operator_core::run_engine::build;
 use operator_core::run_engine::host_progress::position;
-use operator_core::run_engine::layout::Layout;
-use operator_core::run_engine::layout::NodeSets;
+use operator_core::run_engine::layout::{Layout, NodeSets};
 use operator_core::run_engine::run::Attempt;
 use operator_core::run_engine::run_template::{
     AnsibleOptions, DeploymentOptions, HostConnection, RunTemplate,
 };
 use operator_core::run_engine::service_sequence::NeededRun;
+use operator_core::run_engine::{SequenceState, build};
 use serde_json::json;
 
 use crate::deployment::evaluate::{NODE_SET_LABEL, attempts, is_ended};

@@ -7,9 +7,8 @@ use api::ansibleee::AnsibleEe;
 use api::dataplane::{Deployment, HostProgress, NodeSet, RunState};
 use jiff::Timestamp;
 use kube::ResourceExt;
-use operator_core::run_engine::host_progress::is_failing;
 use operator_core::run_engine::host_progress::{
-    current, is_untouched, position, started, to_service_runs,
+    current, is_failing, is_untouched, position, started, to_service_runs,
 };
 use operator_core::run_engine::retry::Retries;
 use operator_core::run_engine::{Host, Run, SequenceState};

@@ -6,8 +6,7 @@ use api::dataplane::Deployment;
 use kube::{Resource, ResourceExt};
 use operator_core::object_key::Key;
 use operator_runtime::cache::Cache;
-use operator_runtime::workqueue::DEBOUNCE;
-use operator_runtime::workqueue::WorkQueue;
+use operator_runtime::workqueue::{DEBOUNCE, WorkQueue};
 
 use crate::deployment::finalizer::is_open;
 use crate::deployment::observe::{Caches, is_ours, key};

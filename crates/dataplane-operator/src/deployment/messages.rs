@@ -3,8 +3,7 @@
 use api::conditions::truncated;
 use api::dataplane::{DeploymentFailure, HostProgress};
 use operator_core::run_engine::SequenceState;
-use operator_core::run_engine::host_progress::is_failing;
-use operator_core::run_engine::host_progress::position;
+use operator_core::run_engine::host_progress::{is_failing, position};
 
 use crate::deployment::node_set_part::{EvaluatedHost, NodeSetPart};
 

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 
 use api::dataplane::RunState;
 use operator_core::run_engine::SequenceState;
-use operator_core::run_engine::host_progress::is_failing;
-use operator_core::run_engine::host_progress::{is_corrected, position};
+use operator_core::run_engine::host_progress::{is_corrected, is_failing, position};
 use operator_core::run_engine::rollout::{
     BlockReason, DisruptionBudget, RolloutCounts, RolloutState, named,
 };

@@ -5,9 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use api::conditions::{self, ConditionStatus};
 use api::dataplane::{NodeSet, Service};
-use operator_core::data_sources::NamedSource;
-use operator_core::data_sources::SourceRef;
-use operator_core::data_sources::service_type;
+use operator_core::data_sources::{NamedSource, SourceRef, service_type};
 use operator_core::run_engine::layout::Tls;
 
 use crate::deployment::observed::{Observed, ca_bundle};

@@ -5,13 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use api::dataplane::{Node, NodeSet, Role};
 use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
-use operator_core::host_address;
-use operator_core::node_set_host;
 use operator_core::object_key::Key;
 use operator_core::run_engine::connection_vars::{
     HOST_VAR, PORT_VAR, SSH_PORT, plain_host, plain_port,
 };
 use operator_core::run_engine::host_key::HostKey;
+use operator_core::{host_address, node_set_host};
 
 use crate::effective_spec::EffectiveSpec;
 use crate::host_conflicts::host_keys::{ACCEPT_SHARED, accepted, key_of};

@@ -6,8 +6,7 @@ use api::dataplane::NodeSet;
 use kube::ResourceExt;
 use operator_core::node_set_host;
 use operator_core::object_key::Key;
-use operator_runtime::workqueue::DEBOUNCE;
-use operator_runtime::workqueue::WorkQueue;
+use operator_runtime::workqueue::{DEBOUNCE, WorkQueue};
 
 use crate::host_conflicts::Claim;
 use crate::indexes::{BY_HOST, BY_NODE_SET, node_sets_of};

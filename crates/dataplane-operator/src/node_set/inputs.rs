@@ -6,10 +6,9 @@
 use std::collections::BTreeMap;
 
 use api::dataplane::AnsibleOpts;
-use operator_core::hash;
 use operator_core::keyed::{Digest, short, texts};
-use operator_core::node_set_host;
 use operator_core::node_set_host::Host;
+use operator_core::{hash, node_set_host};
 use operator_runtime::source_contents::Content;
 use serde_json::json;
 

@@ -7,8 +7,7 @@ use api::ansibleee::AnsibleEe;
 use api::dataplane::{Deployment, HostState, NodeSet, Service};
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Resource as _, ResourceExt};
-use operator_core::data_sources::SourceRef;
-use operator_core::data_sources::sources_of;
+use operator_core::data_sources::{SourceRef, sources_of};
 use operator_core::node_set_host;
 use operator_core::node_set_host::machine_template;
 use operator_core::object_key::Key;
@@ -30,9 +29,9 @@ use crate::indexes::{BY_HOST_KEY, BY_LABEL, BY_NODE_SET};
 use crate::node_set::certificates::{CertificateBundle, HOST, Issued};
 use crate::node_set::external_apis::ExternalApis;
 use crate::node_set::machine_request::awaited;
-use crate::node_set::observed::brings_certificates;
-use crate::node_set::observed::sources_of_vars;
-use crate::node_set::observed::{Observed, UnreadableDeployment};
+use crate::node_set::observed::{
+    Observed, UnreadableDeployment, brings_certificates, sources_of_vars,
+};
 use crate::node_set::{certificate_bundles, deployment_history, external_resources};
 use crate::role::inventory::Inventory;
 

@@ -7,10 +7,8 @@ use std::time::Duration;
 use api::ansibleee::AnsibleEe;
 use api::baremetal::BaremetalSet;
 use api::cert_manager::{Certificate, Issuer};
-use api::dataplane::NodeSet;
-use api::dataplane::{Deployment, Service};
-use operator_core::data_sources::NamedSource;
-use operator_core::data_sources::SourceRef;
+use api::dataplane::{Deployment, NodeSet, Service};
+use operator_core::data_sources::{NamedSource, SourceRef};
 use operator_core::keyed::Keys;
 use operator_core::plan::Target;
 use operator_runtime::source_cache::Digests;
@@ -22,8 +20,7 @@ use crate::known_networks::Networks;
 use crate::node_set::certificates::Issued;
 use crate::node_set::ipam::Infra;
 use crate::role::inventory::Inventory;
-use crate::vars::Objects;
-use crate::vars::named;
+use crate::vars::{Objects, named};
 
 /// Plain copies of everything that was observed.
 #[derive(Clone, Debug, Default)]

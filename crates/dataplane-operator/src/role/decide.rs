@@ -10,11 +10,10 @@ use jiff::Timestamp;
 use operator_core::plan::{Plan, Step};
 use operator_core::rejected_write::{self, RejectedWrite};
 use operator_core::run_engine::batches::{Batch, batches};
-use operator_core::run_engine::build;
 use operator_core::run_engine::rollout::DisruptionBudget;
 use operator_core::run_engine::run_template::HostConnection;
 use operator_core::run_engine::service_sequence::NeededRun;
-use operator_core::run_engine::{Run, SequenceState, run_gc};
+use operator_core::run_engine::{Run, SequenceState, build, run_gc};
 
 use crate::baremetal_request::{observed, provisioning_state};
 use crate::default_services;

@@ -6,8 +6,7 @@ use api::dataplane::{Node, Role};
 use kube::ResourceExt;
 use operator_core::object_key::Key;
 use operator_runtime::source_cache::SourceCache;
-use operator_runtime::workqueue::DEBOUNCE;
-use operator_runtime::workqueue::WorkQueue;
+use operator_runtime::workqueue::{DEBOUNCE, WorkQueue};
 
 use crate::attachments::Attachments;
 use crate::baremetal_request::observe::Machines;

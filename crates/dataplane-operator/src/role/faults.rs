@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use api::dataplane::{Node, Service, service};
 use kube::ResourceExt;
-use operator_core::data_sources::SourceRef;
-use operator_core::data_sources::{NamedSource, sources_of};
+use operator_core::data_sources::{NamedSource, SourceRef, sources_of};
 use operator_core::plan::Target;
 use operator_core::run_engine::ssh_secret::{KNOWN_HOSTS, PRIVATE_KEY};
 use operator_runtime::source_cache::Digests;

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use api::dataplane::NodeSet;
 use kube::{Resource, ResourceExt};
-use operator_core::data_sources::SourceRef;
-use operator_core::data_sources::sources_of;
+use operator_core::data_sources::{SourceRef, sources_of};
 use operator_core::finalizers::is_terminating;
 use operator_core::object_key::Key;
 use operator_runtime::cache::Cache;
@@ -58,13 +57,8 @@ async fn sources(
     if exist.len() < 2 {
         return Ok(exist.into_iter().map(|it| (it, Vec::new())).collect());
     }
-    let mut sources = BTreeMap::new();
-    for source in exist {
-        if let Some(digests) = caches.sources.digests(&caches.ports.api, &source).await? {
-            sources.insert(source, digests.keys.into_keys().collect());
-        }
-    }
-    Ok(sources)
+    let digests = caches.sources.digests_of(&caches.ports.api, exist).await?;
+    Ok(digests.into_iter().map(|(it, found)| (it, found.keys.into_keys().collect())).collect())
 }
 
 /// Returns whether to create a missing default service that no object lists, in a namespace with

@@ -8,8 +8,7 @@ use api::conditions::READY;
 use api::dataplane::deployment::DeploymentSpec;
 use api::dataplane::{Deployment, HostProgress, NodeSetProgress};
 use kube::ResourceExt;
-use operator_core::run_engine::host_progress::is_failing;
-use operator_core::run_engine::host_progress::position;
+use operator_core::run_engine::host_progress::{is_failing, position};
 
 use super::order::Order;
 use crate::error::{Error, Result};

@@ -16,12 +16,10 @@ use operator_core::keyed::{Digest, Inputs, Renewal, kept, short};
 use operator_core::plan::{EventDraft, Plan, Step, Target, Write};
 use operator_core::rejected_write::{RejectedWrite, WRITES_ACCEPTED};
 
-use crate::cell::conductor;
-use crate::cell::config;
 use crate::cell::credential_rotation::{self, RotationProgress, first_of};
 use crate::cell::credentials::{CREDENTIALS, of_cell};
-use crate::cell::leftovers;
 use crate::cell::observed::{Answers, NamedSecret, Observed, view};
+use crate::cell::{conductor, config, leftovers};
 use crate::finalizers;
 
 /// Interval of reconciliations without an event, for changes that no watch reports.

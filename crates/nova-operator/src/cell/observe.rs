@@ -14,10 +14,7 @@ use operator_runtime::error::Result;
 use tokio::time::Instant;
 
 use crate::caches::Caches;
-use crate::cell::observed::Answers;
-use crate::cell::observed::NamedSecret;
-use crate::cell::observed::view;
-use crate::cell::observed::{Observed, Rendered};
+use crate::cell::observed::{Answers, NamedSecret, Observed, Rendered, view};
 use crate::finalizers;
 use crate::indexes::BY_CELL;
 use crate::probe::keystone_fault::KeystoneFault;

@@ -31,8 +31,7 @@ use crate::compute::evaluation::Evaluation;
 use crate::compute::inputs::{self, REDEPLOY_INPUT};
 use crate::compute::messages::redeploy_command;
 use crate::compute::observed::Observed;
-use crate::compute::preconditions;
-use crate::compute::{config, status, warnings};
+use crate::compute::{config, preconditions, status, warnings};
 use crate::{cleanup, finalizers};
 
 /// Interval of reconciliations without an event, for changes that no watch reports.

@@ -7,7 +7,7 @@ use api::nova::{Cell, ExternalCompute};
 use kube::ResourceExt;
 use nova_config::annotations::DEFAULT_CONFIG;
 use nova_config::oslo::Release;
-use nova_config::release::{self};
+use nova_config::release;
 use nova_config::rendered_secret::{CONFIG_FILES, CONFIG_HASH, compute_secret_name};
 use operator_core::data_sources::SourceRef;
 use operator_core::finalizers::{has_finalizer, is_terminating};
@@ -19,10 +19,7 @@ use operator_runtime::source_contents::Content;
 
 use crate::caches::Caches;
 use crate::cell_immutability::owns;
-use crate::compute::observed::DefaultConfig;
-use crate::compute::observed::Ending;
-use crate::compute::observed::Inventory;
-use crate::compute::observed::{Observed, Rendered};
+use crate::compute::observed::{DefaultConfig, Ending, Inventory, Observed, Rendered};
 use crate::finalizers;
 use crate::images::Images;
 use crate::indexes::BY_OWNER;
@@ -74,14 +71,11 @@ pub async fn observe(
     let sources = &caches.compute_sources;
     // Registered before reading, so that a change in between enqueues the compute again.
     sources.depends(key, named.all());
-    let ssh = sources.digests_of(&caches.api, named.ssh.clone()).await?.into_values().next();
-    let default_config = match &named.default_config {
-        Some(source) => Some(DefaultConfig {
-            name: source.key.name.clone(),
-            content: content(caches, Some(source)).await?,
-        }),
+    let ssh = match &named.ssh {
+        Some(source) => sources.digests(&caches.api, source).await?,
         None => None,
     };
+    let default_config = default_config(caches, named.default_config.as_ref()).await?;
     let inventory = inventory(caches, named.inventory.as_ref()).await?;
     let ending = ending(caches, &compute).await?;
     let rendered = rendered(sources, &named.rendered);
@@ -121,6 +115,16 @@ fn rendered(sources: &SourceCache, secret: &SourceRef) -> Option<Rendered> {
         controller: sources.controller(secret),
         managed_fields: sources.owned(secret),
     })
+}
+
+/// Reads the role's default configuration; `None` if the role names none.
+async fn default_config(
+    caches: &Caches,
+    source: Option<&SourceRef>,
+) -> Result<Option<DefaultConfig>> {
+    let Some(source) = source else { return Ok(None) };
+    let content = content(caches, Some(source)).await?;
+    Ok(Some(DefaultConfig { name: source.key.name.clone(), content }))
 }
 
 async fn inventory(caches: &Caches, source: Option<&SourceRef>) -> Result<Inventory> {

@@ -24,9 +24,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
 
-use super::inputs;
 use super::observed::{DefaultConfig, Inventory, Rendered};
-use super::{Observed, decide};
+use super::{Observed, decide, inputs};
 use crate::cell::credentials::CREDENTIALS;
 use crate::condition_catalog::KINDS;
 use crate::finalizers;

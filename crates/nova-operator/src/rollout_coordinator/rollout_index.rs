@@ -29,7 +29,7 @@ pub(super) struct Member {
     /// The role of its node, or `None` when it does not count among the role's computes.
     role: Option<Key>,
     /// The rollout state.
-    standing: RolloutState,
+    state: RolloutState,
     /// Whether it waits for nothing but a slot.
     waits: bool,
     /// Whether it holds a slot with an attempt in progress; for a failed compute, whether it is
@@ -49,7 +49,7 @@ impl Member {
         let role = node.filter(|it| !is_left_out(compute, it)).and_then(role_key);
         Self {
             role,
-            standing: state,
+            state,
             waits: waits(compute, node, state),
             tries: is_trying(compute, node, state),
             cell: cell_key(compute),
@@ -63,18 +63,16 @@ impl Member {
     /// own, or the one that it was enqueued for and does not take.
     fn gives_up(&self, next: Option<&Self>) -> bool {
         let Some(next) = next.filter(|it| it.role == self.role) else { return true };
-        let was_next_try = self.waits && self.standing.is_retry();
+        let was_next_try = self.waits && self.state.is_retry();
         if !next.tries && (self.tries || was_next_try && !next.waits) {
             return true;
         }
-        match self.standing {
+        match self.state {
             // Waiting computes yield to the retry of a corrected compute.
-            RolloutState::Corrected => next.standing != self.standing,
-            RolloutState::Disturbed | RolloutState::Failed => {
-                !next.standing.counts_as_unavailable()
-            }
+            RolloutState::Corrected => next.state != self.state,
+            RolloutState::Disturbed | RolloutState::Failed => !next.state.counts_as_unavailable(),
             RolloutState::New | RolloutState::Ready => {
-                self.waits && !next.waits && next.standing.starts_now()
+                self.waits && !next.waits && next.state.starts_now()
             }
             RolloutState::Started | RolloutState::FailedNew => false,
         }
@@ -146,7 +144,7 @@ pub(super) fn is_trying(
 /// The computes of one role.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 struct Group {
-    tally: RolloutCounts,
+    counts: RolloutCounts,
     /// The failed computes, and whether each of them holds a slot.
     failing: BTreeMap<Key, bool>,
     /// Deployed computes that wait for a slot.
@@ -161,8 +159,8 @@ struct Group {
 
 impl Group {
     fn add(&mut self, key: &Key, member: &Member) {
-        let Member { standing: state, waits, tries, .. } = *member;
-        self.tally.add(state);
+        let Member { state, waits, tries, .. } = *member;
+        self.counts.add(state);
         self.n_tries += usize::from(tries);
         if state.fails() {
             self.failing.insert(key.clone(), state.counts_as_unavailable());
@@ -179,7 +177,7 @@ impl Group {
     }
 
     fn remove(&mut self, key: &Key, member: &Member) {
-        self.tally.remove(member.standing);
+        self.counts.remove(member.state);
         self.n_tries = self.n_tries.saturating_sub(usize::from(member.tries));
         self.failing.remove(key);
         for set in [&mut self.waiting, &mut self.new, &mut self.next_tries] {
@@ -188,7 +186,7 @@ impl Group {
     }
 
     fn budget(&self, limits: &Limits) -> DisruptionBudget {
-        DisruptionBudget::of(limits, &self.tally.with_trying(self.n_tries))
+        DisruptionBudget::of(limits, &self.counts.with_trying(self.n_tries))
     }
 
     /// Returns the first failed computes that hold a slot.
@@ -200,7 +198,7 @@ impl Group {
 
     /// Returns the computes that hold all used slots when only failed computes do; else `None`.
     fn at_rest(&self) -> Option<String> {
-        let names = (!self.tally.is_moving()).then(|| self.named());
+        let names = (!self.counts.is_moving()).then(|| self.named());
         names.filter(|it| !it.is_empty())
     }
 }
@@ -286,9 +284,9 @@ impl RolloutIndex {
     fn message(&self, role: &Key) -> ReportedProgress {
         let Some(group) = self.groups.get(role) else { return ReportedProgress::default() };
         ReportedProgress {
-            is_failing: group.tally.is_failing(),
+            is_failing: group.counts.is_failing(),
             at_rest: group.at_rest(),
-            in_service: group.tally.in_service(),
+            in_service: group.counts.in_service(),
         }
     }
 
@@ -296,7 +294,7 @@ impl RolloutIndex {
         let Some(role) = &member.role else { return };
         let Some(group) = self.groups.get_mut(role) else { return };
         group.remove(key, member);
-        if group.tally.total() == 0 {
+        if group.counts.total() == 0 {
             self.groups.remove(role);
         }
     }
@@ -327,7 +325,7 @@ impl RolloutIndex {
 
     /// Whether the limits may make computes of a role wait for each other.
     pub(super) fn limited(&self, role: &Key, limits: &Limits) -> bool {
-        let in_service = self.groups.get(role).map_or(0, |it| it.tally.in_service());
+        let in_service = self.groups.get(role).map_or(0, |it| it.counts.in_service());
         limits.pause_on_failure || limits.bounds(in_service)
     }
 
@@ -377,7 +375,7 @@ mod tests {
             0.8,
             member.prop_map(|(role, state, [waits, tries], cell, credentials)| Member {
                 role: role.map(|it| Key::new("ns", it)),
-                standing: state,
+                state,
                 waits: waits && (state.starts_now() || state.is_retry() && !tries),
                 tries: tries && state.counts_as_unavailable(),
                 cell: Key::new("ns", cell),
@@ -411,7 +409,7 @@ mod tests {
     fn nobody_begins_while_a_correction_is_tried_though_places_are_free() {
         let member = |state: RolloutState| Member {
             role: Some(Key::new("ns", "a")),
-            standing: state,
+            state,
             waits: state.starts_now(),
             tries: false,
             cell: Key::new("ns", "x"),

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use api::dataplane::{Service, ServiceSpec};
 use kube::ResourceExt;
 use nova_config::services::NOVA_TYPE;
-use operator_core::data_sources::SourceRef;
-use operator_core::data_sources::sources_of;
+use operator_core::data_sources::{SourceRef, sources_of};
 use operator_core::object_key::Key;
 use operator_runtime::error::Result;
 

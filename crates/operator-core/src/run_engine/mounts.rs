@@ -5,8 +5,7 @@ mod pod_files;
 
 use std::collections::BTreeSet;
 
-use api::shared::SourceKind;
-use api::shared::{MAX_EXTRA_MOUNTS, MAX_MOUNTS, MAX_VOLUMES, VolMounts};
+use api::shared::{MAX_EXTRA_MOUNTS, MAX_MOUNTS, MAX_VOLUMES, SourceKind, VolMounts};
 use k8s_openapi::api::core::v1::{ConfigMapVolumeSource, SecretVolumeSource, Volume, VolumeMount};
 
 use self::pod_files::{CONFIGS_DIR, KEY_MODE};

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::ansibleee::HostKeyScan;
-use api::shared::SourceKind;
-use api::shared::VolMounts;
+use api::shared::{SourceKind, VolMounts};
 use k8s_openapi::api::core::v1::{EnvVar, PodDNSConfig};
 use serde_json::Value;
 

@@ -6,11 +6,10 @@
 use kube::ResourceExt;
 
 use super::{KEY_USAGES, Service, ServiceSpec, TlsCert};
-use crate::facts;
 use crate::fault::Fault;
 use crate::names::{LABEL_LIMIT, is_dns_subdomain};
-use crate::plays;
 use crate::shared::DataSource;
+use crate::{facts, plays};
 
 /// What a name of a ConfigMap or Secret is made of.
 const NAME: &str = "lower-case letters, digits, - and ., at most 253 characters";

@@ -8,8 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use api::names;
-use api::shared::SourceKind;
-use api::shared::VolMounts;
+use api::shared::{SourceKind, VolMounts};
 use k8s_openapi::api::core::v1::{
     ConfigMapVolumeSource, KeyToPath, ProjectedVolumeSource, SecretProjection, SecretVolumeSource,
     Volume, VolumeMount, VolumeProjection,
