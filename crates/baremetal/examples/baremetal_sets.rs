@@ -100,7 +100,7 @@ async fn followed(question: Question) -> Result<Course> {
             (pool, pauses) = (Pool::default(), RequestBackoff::default());
             continue;
         }
-        let plan = decide(&seen, now);
+        let plan = decide(&seen, None, now);
         for step in plan.all() {
             write(&mut provisioning, step)?;
         }

@@ -77,12 +77,8 @@ impl Controller for BaremetalSets {
         self.caches.recall(seen);
     }
 
-    fn decide(seen: &Observed, now: Timestamp) -> Plan {
-        decide::decide(seen, now)
-    }
-
-    fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
-        decide::refused(seen, rejected, now)
+    fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+        decide::decide(seen, rejected, now)
     }
 }
 

@@ -23,15 +23,19 @@ pub(crate) const BEHIND_OTHERS: Duration = Duration::from_secs(2);
 /// # Guarantees
 /// The finalizer is added before the first machine is taken or the first Secret is written, and
 /// removed after the last machine is given back and the last Secret is gone.
-pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
+pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
     if seen.is_of_ironic() {
-        decide_of::<Nodes>(seen, now)
+        decide_of::<Nodes>(seen, rejected, now)
     } else {
-        decide_of::<BareMetalHosts>(seen, now)
+        decide_of::<BareMetalHosts>(seen, rejected, now)
     }
 }
 
-fn decide_of<P: Provisioner>(seen: &Observed, now: Timestamp) -> Plan {
+fn decide_of<P: Provisioner>(
+    seen: &Observed,
+    rejected: Option<&RejectedWrite>,
+    now: Timestamp,
+) -> Plan {
     let mut plan = Plan::default();
     if matches!(seen.machines, Err(Unseen::NotYet)) {
         plan.requeue_in(BEHIND_OTHERS);
@@ -52,21 +56,7 @@ fn decide_of<P: Provisioner>(seen: &Observed, now: Timestamp) -> Plan {
     if seen.sees_machines() && seen.is_held() {
         plan.independent = P::writes(seen, &evaluated.hosts);
     }
-    plan.steps.extend(status::step(seen, &evaluated, None, now));
+    plan.steps.extend(status::step(seen, &evaluated, rejected, now));
     plan.requeue_in(P::pace(seen, &evaluated.hosts, now));
     plan
-}
-
-/// Returns the status step that reports a rejected write.
-pub fn refused(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
-    if seen.is_of_ironic() {
-        refused_of::<Nodes>(seen, rejected, now)
-    } else {
-        refused_of::<BareMetalHosts>(seen, rejected, now)
-    }
-}
-
-fn refused_of<P: Provisioner>(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
-    let steps = status::step(seen, &P::evaluate(seen, now), Some(rejected), now);
-    Plan { steps: steps.into_iter().collect(), ..Plan::default() }
 }

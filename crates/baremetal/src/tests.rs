@@ -188,7 +188,7 @@ impl Lab {
         if let Ok(machines) = &seen.machines {
             seen.refused = self.pauses.of(&place(), &machines.nodes);
         }
-        let plan = recorded(decide(&seen, self.model.now()));
+        let plan = recorded(decide(&seen, None, self.model.now()));
         for step in plan.all() {
             self.call(|lab| lab.write(step))?;
         }

@@ -27,16 +27,12 @@ impl Controller for Maps {
         data_plane::observe::observe(&self.caches, key)
     }
 
-    fn decide(seen: &data_plane::Observed, now: Timestamp) -> Plan {
-        data_plane::decide::decide(seen, now)
-    }
-
-    fn report_rejection(
+    fn decide(
         seen: &data_plane::Observed,
-        rejected: &RejectedWrite,
+        rejected: Option<&RejectedWrite>,
         now: Timestamp,
     ) -> Plan {
-        data_plane::decide::report_rejection(seen, rejected, now)
+        data_plane::decide::decide(seen, rejected, now)
     }
 }
 
@@ -55,12 +51,8 @@ impl Controller for Groups {
         observe::observe(&self.caches, key).await
     }
 
-    fn decide(seen: &Observed, now: Timestamp) -> Plan {
-        decide::decide(seen, now)
-    }
-
-    fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
-        decide::report_rejection(seen, rejected, now)
+    fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+        decide::decide(seen, rejected, now)
     }
 }
 
@@ -79,16 +71,12 @@ impl Controller for Deployments {
         deployment::observe::observe(&self.caches, key).await
     }
 
-    fn decide(seen: &deployment::Observed, now: Timestamp) -> Plan {
-        deployment::decide::decide(seen, now)
-    }
-
-    fn report_rejection(
+    fn decide(
         seen: &deployment::Observed,
-        rejected: &RejectedWrite,
+        rejected: Option<&RejectedWrite>,
         now: Timestamp,
     ) -> Plan {
-        deployment::decide::report_rejection(seen, rejected, now)
+        deployment::decide::decide(seen, rejected, now)
     }
 }
 
@@ -107,15 +95,7 @@ impl Controller for NodeSets {
         node_set::observe::observe(&self.caches, key).await
     }
 
-    fn decide(seen: &node_set::Observed, now: Timestamp) -> Plan {
-        node_set::decide::decide(seen, now)
-    }
-
-    fn report_rejection(
-        seen: &node_set::Observed,
-        rejected: &RejectedWrite,
-        now: Timestamp,
-    ) -> Plan {
-        node_set::decide::report_rejection(seen, rejected, now)
+    fn decide(seen: &node_set::Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+        node_set::decide::decide(seen, rejected, now)
     }
 }

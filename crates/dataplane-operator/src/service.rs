@@ -40,12 +40,8 @@ impl Controller for Services {
         observe::observe(&self.caches, key).await
     }
 
-    fn decide(seen: &Observed, now: Timestamp) -> Plan {
-        decide::decide(seen, now)
-    }
-
-    fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
-        decide::report_rejection(seen, rejected, now)
+    fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+        decide::decide(seen, rejected, now)
     }
 }
 

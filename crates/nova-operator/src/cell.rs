@@ -50,11 +50,7 @@ impl Controller for CellHealth {
         observe::observe(&self.caches, &self.probes, key).await
     }
 
-    fn decide(seen: &Observed, now: Timestamp) -> Plan {
-        decide(seen, now)
-    }
-
-    fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
-        decide::report_rejection(seen, rejected, now)
+    fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+        decide(seen, rejected, now)
     }
 }

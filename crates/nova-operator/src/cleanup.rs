@@ -13,4 +13,4 @@ pub mod orphans;
 #[cfg(test)]
 mod tests;
 
-pub use decide::{decide, report_rejection};
+pub use decide::decide;

@@ -57,11 +57,7 @@ impl Controller for ComputeDeployment {
         observe::observe(&self.caches, &self.images, self.release, key).await
     }
 
-    fn decide(seen: &Observed, now: Timestamp) -> Plan {
-        decide(seen, now)
-    }
-
-    fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
-        decide::report_rejection(seen, rejected, now)
+    fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+        decide(seen, rejected, now)
     }
 }

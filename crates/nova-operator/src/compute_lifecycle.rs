@@ -47,11 +47,7 @@ impl Controller for ComputeLifecycle {
         observe::observe(&self.caches, &self.images, key).await
     }
 
-    fn decide(seen: &Observed, now: Timestamp) -> Plan {
-        decide(seen, now)
-    }
-
-    fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
-        decide::report_rejection(seen, rejected, now)
+    fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+        decide(seen, rejected, now)
     }
 }

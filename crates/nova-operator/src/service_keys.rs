@@ -18,6 +18,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use operator_core::object_key::Key;
 use operator_core::plan::Plan;
+use operator_core::rejected_write::RejectedWrite;
 use operator_runtime::controller::Controller;
 use operator_runtime::error::Result;
 
@@ -38,7 +39,7 @@ impl Controller for ServiceConfig {
         observe::observe(&self.caches, key).await
     }
 
-    fn decide(seen: &Observed, now: Timestamp) -> Plan {
-        decide::decide(seen, now)
+    fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+        decide::decide(seen, rejected, now)
     }
 }

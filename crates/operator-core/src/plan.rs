@@ -165,7 +165,15 @@ pub struct Plan {
     pub requeue_after: Option<Duration>,
 }
 
+/// The period after which an object is reconciled without a change, for what no informer reports.
+const RESYNC: Duration = Duration::from_mins(15);
+
 impl Plan {
+    /// Returns an empty plan that requeues after the resync period.
+    pub fn with_resync() -> Self {
+        Self { requeue_after: Some(RESYNC), ..Self::default() }
+    }
+
     /// Returns all writes in the order in which they are tried.
     pub fn all(&self) -> impl Iterator<Item = &Step> {
         self.independent.iter().chain(&self.steps)

@@ -38,7 +38,11 @@ pub trait Controller: Send + Sync + 'static {
 
     /// Decides on the observed state. It is pure and total: user mistakes become conditions, never
     /// errors.
-    fn decide(seen: &Self::Observed, now: Timestamp) -> Plan;
+    ///
+    /// `rejected` is a write of the last decision on the same state that was rejected for good:
+    /// quota, permissions, an admission policy, another object with the same name. The plan's
+    /// status steps then report it; its other steps are not executed.
+    fn decide(seen: &Self::Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan;
 
     /// Sends the requests to systems other than the API server that the decision needs, before the
     /// plan is made and executed, and records their outcome in `_seen`. The default sends none.
@@ -48,13 +52,6 @@ pub trait Controller: Send + Sync + 'static {
         _now: Timestamp,
     ) -> impl Future<Output = ()> + Send {
         std::future::ready(())
-    }
-
-    /// Returns the plan that reports on the object a write that was rejected for good: quota,
-    /// permissions, an admission policy, another object with the same name. The default reports
-    /// nothing.
-    fn report_rejection(_seen: &Self::Observed, _refusal: &RejectedWrite, _now: Timestamp) -> Plan {
-        Plan::default()
     }
 }
 
@@ -67,7 +64,7 @@ async fn reconcile<C: Controller>(
     let Some(mut seen) = controller.observe(key).await? else { return Ok(None) };
     let now = clock::now();
     controller.query_external(&mut seen, now).await;
-    let plan = C::decide(&seen, now);
+    let plan = C::decide(&seen, None, now);
     let Err(PlanStopped { at, error }) = api.carry_out(&plan).await else {
         return Ok(plan.requeue_after);
     };
@@ -78,11 +75,11 @@ async fn reconcile<C: Controller>(
     }
     if let (Some(words), Some(step)) = (error.rejection(), plan.all().nth(at)) {
         let rejected = RejectedWrite::of(step, error.reason(), words);
-        let mut telling = C::report_rejection(&seen, &rejected, now);
+        let mut report = C::decide(&seen, Some(&rejected), now).only_statuses();
         // Writes that already succeeded before the failed one are not repeated.
-        telling.steps.retain(|it| !plan.all().take(at).any(|made| made == it));
-        if let Err(PlanStopped { error, .. }) = api.carry_out(&telling).await {
-            tracing::debug!(error = error.chain(), "the refusal could not be told");
+        report.steps.retain(|step| !plan.all().take(at).any(|done| done == step));
+        if let Err(PlanStopped { error, .. }) = api.carry_out(&report).await {
+            tracing::debug!(error = error.chain(), "the rejected write could not be reported");
         }
     }
     Err(error)

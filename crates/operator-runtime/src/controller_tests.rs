@@ -30,15 +30,13 @@ impl Controller for Two {
         Ok((key.name == "a").then_some(()))
     }
 
-    fn decide(_seen: &(), _now: Timestamp) -> Plan {
+    fn decide(_seen: &(), rejected: Option<&RejectedWrite>, _now: Timestamp) -> Plan {
+        let mut steps = vec![status("good")];
+        steps.extend(rejected.map(|it| status(&it.message)));
         let object = Step::apply(target("b"), json!({ "metadata": {} }), "of the test");
         let look_again = Some(Duration::from_secs(7));
-        Plan { steps: vec![status("good"), object], requeue_after: look_again, ..Plan::default() }
-    }
-
-    fn report_rejection(_seen: &(), refusal: &RejectedWrite, _now: Timestamp) -> Plan {
-        let steps = vec![status("good"), status(&refusal.message)];
-        Plan { steps, ..Plan::default() }
+        steps.push(object);
+        Plan { steps, requeue_after: look_again, ..Plan::default() }
     }
 }
 

@@ -77,8 +77,11 @@ pub fn current_job(run: &AnsibleEe) -> Option<&str> {
     Some(run.status.as_ref()?.job.as_ref()?.name.as_str())
 }
 
-/// Returns the plan for a run.
-pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
+/// Returns the plan for a run; `rejected` is its Job, if the API server rejected it.
+pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+    if let Some(rejected) = rejected {
+        return report_rejection(seen, rejected, now);
+    }
     let run = &seen.run;
     if run.metadata.deletion_timestamp.is_some() {
         return Plan::default();
@@ -172,7 +175,7 @@ fn start(seen: &Observed) -> Plan {
 }
 
 /// Returns the plan after the API server rejected the Job.
-pub fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
+fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
     let run = &seen.run;
     if stage(run, !seen.jobs.is_empty()) != Stage::Admitted || recorded_uid(run).is_some() {
         return Plan::default();

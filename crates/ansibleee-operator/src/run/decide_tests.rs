@@ -107,7 +107,7 @@ fn seen(run: AnsibleEe, mut jobs: Vec<Job>, mut pods: Vec<Pod>) -> Observed {
 /// Returns the run with the plan's status written.
 fn after(seen: &Observed) -> AnsibleEe {
     let mut run = seen.run.clone();
-    for step in recorded(decide(seen, now())).steps {
+    for step in recorded(decide(seen, None, now())).steps {
         if let Write::Status { status, resource_version, .. } = step.write {
             assert_eq!(resource_version, run.metadata.resource_version);
             run.status = Some(serde_json::from_value(status).unwrap());
@@ -118,7 +118,7 @@ fn after(seen: &Observed) -> AnsibleEe {
 
 /// Returns the plan in short: one word per write.
 fn plan_of(seen: &Observed) -> String {
-    let plan = recorded(decide(seen, now()));
+    let plan = recorded(decide(seen, None, now()));
     let words = plan.steps.iter().map(|it| match &it.write {
         Write::Create { .. } => format!("create {}", it.target.kind.kind),
         Write::Delete { .. } => {
@@ -145,7 +145,7 @@ fn plan_of(seen: &Observed) -> String {
 fn check(seen: &Observed, expected: &str) {
     assert_eq!(plan_of(seen), expected);
     let settled = Observed { run: after(seen), ..seen.clone() };
-    let again = recorded(decide(&settled, now()));
+    let again = recorded(decide(&settled, None, now()));
     let is_status = |it: &Step| matches!(it.write, Write::Status { .. });
     assert!(!again.steps.iter().any(is_status), "a second look writes the status again");
 }
@@ -423,7 +423,7 @@ fn a_job_that_nobody_keeps_goes_ten_minutes_after_its_end_and_not_before_its_res
 
 /// The API server's rejection of the run's Job.
 fn refusal(seen: &Observed, reason: &'static str, words: &str) -> RejectedWrite {
-    let plan = recorded(decide(seen, now()));
+    let plan = recorded(decide(seen, None, now()));
     let is_job = |it: &&Step| it.target.kind.kind == "Job";
     RejectedWrite::of(plan.steps.iter().find(is_job).unwrap(), reason, words)
 }
@@ -433,7 +433,7 @@ fn a_job_that_can_never_be_created_ends_a_run_of_the_engine_so_that_its_parent_g
     let words =
         "Job.batch \"x\" is invalid: spec.template.spec.volumes[0].configMap.name: Required";
     let it = seen(let_in(new_run()), vec![], vec![]);
-    let plan = recorded(report_rejection(&it, &refusal(&it, "Invalid", words), now()));
+    let plan = recorded(decide(&it, Some(&refusal(&it, "Invalid", words)), now()).only_statuses());
     let Write::Status { status, .. } = &plan.steps[0].write else { panic!("no status") };
     assert_eq!(
         (&status["JobStatus"], &status["reason"]),
@@ -448,7 +448,8 @@ fn a_job_that_can_never_be_created_ends_a_run_of_the_engine_so_that_its_parent_g
     let by_policy = "jobs \"x\" is forbidden: ValidatingAdmissionPolicy 'p' denied request: no";
     for (run, words) in [(new_run(), by_policy), (by_hand(), words)] {
         let it = seen(let_in(run), vec![], vec![]);
-        let plan = recorded(report_rejection(&it, &refusal(&it, "Invalid", words), now()));
+        let plan =
+            recorded(decide(&it, Some(&refusal(&it, "Invalid", words)), now()).only_statuses());
         let Write::Status { status, .. } = &plan.steps[0].write else { panic!("no status") };
         assert_eq!(status["conditions"][0]["reason"], "JobRefused");
     }
@@ -458,7 +459,7 @@ fn a_job_that_can_never_be_created_ends_a_run_of_the_engine_so_that_its_parent_g
 fn a_job_that_the_api_server_refuses_is_told_once() {
     let it = seen(let_in(new_run()), vec![], vec![]);
     let quota = refusal(&it, "Forbidden", "exceeded quota");
-    let plan = recorded(report_rejection(&it, &quota, now()));
+    let plan = recorded(decide(&it, Some(&quota), now()).only_statuses());
     let Write::Status { status, .. } = &plan.steps[0].write else { panic!("no status") };
     assert_eq!(status["conditions"][0]["reason"], "JobRefused");
     let told = status["conditions"][0]["message"].as_str().unwrap();
@@ -467,7 +468,7 @@ fn a_job_that_the_api_server_refuses_is_told_once() {
     }
     let run = AnsibleEe { status: serde_json::from_value(status.clone()).unwrap(), ..it.run };
     let again = seen(run, vec![], vec![]);
-    assert_eq!(recorded(report_rejection(&again, &quota, now())), Plan::default());
+    assert_eq!(recorded(decide(&again, Some(&quota), now()).only_statuses()), Plan::default());
     check(&again, "create Job");
 }
 
@@ -508,7 +509,7 @@ fn a_run_that_told_whose_keys_it_did_not_check_says_so_for_good_and_until_it_run
         let status = run.status.as_ref().unwrap();
         assert_eq!(undeclared(KINDS, "OpenStackAnsibleEE", &serde_json::json!(status)), [""; 0]);
         assert_eq!(
-            recorded(decide(&seen(run.clone(), vec![job_of(end)], vec![pod]), now())).steps,
+            recorded(decide(&seen(run.clone(), vec![job_of(end)], vec![pod]), None, now())).steps,
             []
         );
         assert_eq!(message(&let_in(run)), None);

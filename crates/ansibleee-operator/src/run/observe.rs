@@ -123,12 +123,8 @@ impl Controller for Runs {
         }))
     }
 
-    fn decide(seen: &Observed, now: Timestamp) -> Plan {
-        decide::decide(seen, now)
-    }
-
-    fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
-        decide::report_rejection(seen, rejected, now)
+    fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+        decide::decide(seen, rejected, now)
     }
 }
 

@@ -11,6 +11,7 @@ use kube::ResourceExt;
 use operator_core::host_address::endpoint;
 use operator_core::object_key::Key;
 use operator_core::plan::Plan;
+use operator_core::rejected_write::RejectedWrite;
 use operator_runtime::controller::Controller;
 use operator_runtime::error::Result;
 
@@ -101,8 +102,12 @@ impl Controller for Scheduler {
         Ok(Some(seen))
     }
 
-    fn decide(seen: &Observed, now: Timestamp) -> Plan {
+    fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
         let mut plan = Plan::default();
+        if rejected.is_some() {
+            // All writes are statuses, so there is no other object that could report it.
+            return plan;
+        }
         for verdict in admit(&seen.views, seen.limits, &seen.term) {
             let (Verdict::Stamp(idx) | Verdict::Admit(idx) | Verdict::Wait(idx, _)) = verdict;
             let Some(Some(run)) = seen.runs.get(idx) else { continue };

@@ -230,7 +230,7 @@ fn a_machine_that_somebody_takes_meanwhile_is_left_and_another_one_is_taken() {
     let error = lab.model.ask(&order.request).unwrap_err();
     let refused = Refused { error, at: lab.model.now(), state: order.state.clone() };
     late.refused.insert(order.node.clone(), refused);
-    let plan = recorded(decide(&late, lab.model.now()));
+    let plan = recorded(decide(&late, None, lab.model.now()));
     assert_eq!(plan.requeue_after.unwrap().as_secs(), 15);
     for step in plan.all() {
         lab.write(step);
@@ -277,7 +277,7 @@ fn what_ironic_refuses_is_told_in_its_own_words_with_the_machine() {
     let error = Error::Refused("no such boot device".into());
     let refused = Refused { error, at: lab.model.now(), state: State::Active };
     seen.refused.insert(lab.model.nodes[1].uuid.clone(), refused);
-    for step in recorded(decide(&seen, lab.model.now())).all() {
+    for step in recorded(decide(&seen, None, lab.model.now())).all() {
         lab.write(step);
     }
     lab.says(

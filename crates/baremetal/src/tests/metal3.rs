@@ -167,7 +167,7 @@ impl World {
     fn pass(&mut self) -> Result<Plan, Died> {
         let Some(seen) = self.seen() else { return Ok(Plan::default()) };
         assert!(orders(&seen, Timestamp::UNIX_EPOCH).is_empty());
-        let plan = recorded(decide(&seen, Timestamp::UNIX_EPOCH));
+        let plan = recorded(decide(&seen, None, Timestamp::UNIX_EPOCH));
         assert!(plan.steps.iter().all(|it| it.target.kind.kind == "OpenStackBaremetalSet"));
         for step in plan.all() {
             self.life.begin()?;

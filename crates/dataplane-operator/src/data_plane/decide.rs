@@ -1,7 +1,5 @@
 //! The decision on a data plane: what to apply, what to delete, and its status.
 
-use std::time::Duration;
-
 use jiff::Timestamp;
 use operator_core::plan::{Plan, Step};
 use operator_core::rejected_write::RejectedWrite;
@@ -12,8 +10,6 @@ use crate::data_plane::orphans::{self, Orphan};
 use crate::data_plane::rollup::Seen;
 use crate::data_plane::status;
 
-/// Periodic requeue, for changes that no watch reports.
-const RESYNC: Duration = Duration::from_mins(15);
 /// Limit of writes per pass. A pass has a deadline, and the user may change the maps while
 /// thousands of nodes are still being created.
 const WRITES_PER_PASS: usize = 250;
@@ -23,8 +19,8 @@ const WRITES_PER_PASS: usize = 250;
 /// # Guarantees
 /// Nothing is written to an object with another owner, and nothing is deleted unless `spec.prune`
 /// is set.
-pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
-    let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
+pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+    let mut plan = Plan::with_resync();
     if seen.data_plane.metadata.deletion_timestamp.is_some() {
         // Garbage collection deletes what belongs to it.
         return plan;
@@ -37,22 +33,14 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
     writes.truncate(WRITES_PER_PASS);
     plan.independent = writes;
     let is_pending = |it: &Entry<'_>| it.step.is_some() && !is_repair(it);
-    if is_whole && entries.iter().any(is_pending) {
+    if is_whole && entries.iter().any(is_pending) && rejected.is_none() {
         // The applied objects come back through the watch and change the status again: this saves
         // one write.
         return plan;
     }
     let evaluated = Seen { seen, entries: &entries, orphans: &orphans };
-    plan.steps.extend(status::step(&evaluated, None, now));
+    plan.steps.extend(status::step(&evaluated, rejected, now));
     plan
-}
-
-/// Returns the status step that reports a rejected write.
-pub fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
-    let (entries, orphans) = (children::entries(seen), orphans::orphans(seen));
-    let seen = Seen { seen, entries: &entries, orphans: &orphans };
-    let steps = status::step(&seen, Some(rejected), now).into_iter().collect();
-    Plan { steps, ..Plan::default() }
 }
 
 /// Returns whether an apply only restores what the map states.

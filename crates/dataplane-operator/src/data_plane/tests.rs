@@ -127,6 +127,7 @@ impl World {
     fn decide(&self) -> Plan {
         recorded(decide::decide(
             &self.observed(),
+            None,
             "2026-01-01T00:00:00Z".parse::<Timestamp>().unwrap(),
         ))
     }
@@ -566,7 +567,7 @@ fn a_refusal_is_told_with_its_cause_and_does_not_flap() {
     let object = world.objects.get_mut(&node("n1")).unwrap();
     object["status"]["conditions"][0]["severity"] = json!("Warning");
     let refusal = RejectedWrite::of(&world.decide().independent[0], "Invalid", "a policy says no");
-    let plan = recorded(decide::report_rejection(&world.observed(), &refusal, now));
+    let plan = recorded(decide::decide(&world.observed(), Some(&refusal), now).only_statuses());
     let Write::Status { status, notices, .. } = &plan.steps[0].write else { panic!("{plan:?}") };
     assert!(notices.iter().any(|it| it.warning && it.reason == "Invalid"), "{notices:?}");
     world.plane["status"] = status.clone();
@@ -576,7 +577,10 @@ fn a_refusal_is_told_with_its_cause_and_does_not_flap() {
     world.says("Ready", "False", "Invalid", &words);
     // The next attempt writes only the entry, and another rejection writes nothing.
     assert_eq!(world.decide().steps, []);
-    assert_eq!(recorded(decide::report_rejection(&world.observed(), &refusal, now)).steps, []);
+    assert_eq!(
+        recorded(decide::decide(&world.observed(), Some(&refusal), now).only_statuses()).steps,
+        []
+    );
     // Accepted at last, the condition goes.
     world.settle();
     let conditions = world.plane["status"]["conditions"].as_array().unwrap();

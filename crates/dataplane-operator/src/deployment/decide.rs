@@ -1,7 +1,6 @@
 //! The evaluation of a deployment: when it begins, which runs are created, and when it ends.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use api::dataplane::NodeSetProgress;
 use jiff::Timestamp;
@@ -26,31 +25,18 @@ use crate::fault::Fault;
 use crate::role::host_key_trust::Offers;
 use crate::role::networks;
 
-/// The resync period, for changes that no informer reports.
-const RESYNC: Duration = Duration::from_mins(15);
-
 /// Evaluates a deployment.
 ///
 /// # Guarantees
 /// Attempts are recorded in the status before the runs that carry them are created. A service that
 /// is done on a host never runs there again, even if its runs are deleted.
-pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
-    evaluate_deployment(seen, None, now)
-}
-
-/// Returns the plan after a rejected write: only the status of the same evaluation, which reports
-/// the rejection.
-pub fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
-    evaluate_deployment(seen, Some(rejected), now).only_statuses()
-}
-
-fn evaluate_deployment(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
     let deployment = &*seen.deployment;
     let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
     if deployment.has_ended() {
         return Plan { steps: finalizer::over(seen).into_iter().collect(), ..Plan::default() };
     }
-    let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
+    let mut plan = Plan::with_resync();
     let is_going = is_terminating(deployment);
     let going = finalizer::going(deployment, &runs).filter(|_| is_going);
     if is_going {

@@ -156,17 +156,18 @@ impl World {
         if self.is_gone {
             return Plan::default();
         }
-        let plan = recorded(decide::decide(&self.seen, self.now));
+        let plan = recorded(decide::decide(&self.seen, None, self.now));
         self.take(&plan.steps);
         plan
     }
 
     /// Runs one pass in which the API server rejects the writes that `refuses` picks.
     fn refused_pass(&mut self, refuses: impl Fn(&Step) -> bool) {
-        let plan = recorded(decide::decide(&self.seen, self.now));
+        let plan = recorded(decide::decide(&self.seen, None, self.now));
         let at = plan.steps.iter().position(refuses).unwrap();
         let refusal = RejectedWrite::of(&plan.steps[at], "Forbidden", "exceeded quota: q");
-        let mut telling = recorded(decide::report_rejection(&self.seen, &refusal, self.now));
+        let mut telling =
+            recorded(decide::decide(&self.seen, Some(&refusal), self.now).only_statuses());
         telling.steps.retain(|it| !plan.steps[..at].contains(it));
         self.take(&plan.steps[..at]);
         self.take(&telling.steps);
@@ -456,7 +457,7 @@ fn runs_that_begin_and_end_one_after_the_other_are_told_together() {
     set(&mut world, 0, status);
     world.sleep(1);
     assert_eq!(world.settle(), [""; 0], "the other one may end as well");
-    let plan = recorded(decide::decide(&world.seen, world.now));
+    let plan = recorded(decide::decide(&world.seen, None, world.now));
     assert!(plan.requeue_after.is_some_and(|it| it.as_secs() == 9), "{:?}", plan.requeue_after);
     // A slow run does not delay the reports of the others.
     let mut slow = world.clone();

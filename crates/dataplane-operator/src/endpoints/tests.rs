@@ -20,7 +20,7 @@ use super::build::ExposedAddresses;
 use super::observed::Observed;
 use crate::condition_catalog::KINDS;
 use crate::service;
-use crate::service::decide::{decide, report_rejection};
+use crate::service::decide::decide;
 
 /// A node that was deployed at that address.
 fn node(name: &str, address: Option<&str>) -> Arc<Node> {
@@ -92,7 +92,7 @@ impl World {
 
     /// Runs one pass and returns the writes.
     fn pass(&mut self) -> Vec<String> {
-        let plan = recorded(decide(&self.service(), Timestamp::UNIX_EPOCH));
+        let plan = recorded(decide(&self.service(), None, Timestamp::UNIX_EPOCH));
         plan.steps.iter().map(|it| self.take(it)).collect()
     }
 
@@ -306,10 +306,12 @@ fn an_object_of_others_is_left_alone_and_named() {
 #[test]
 fn a_refused_write_is_told_once_and_heals() {
     let mut world = World::new(1);
-    let step = recorded(decide(&world.service(), Timestamp::UNIX_EPOCH)).steps[0].clone();
+    let step = recorded(decide(&world.service(), None, Timestamp::UNIX_EPOCH)).steps[0].clone();
     let refusal = RejectedWrite::of(&step, "Forbidden", "exceeded quota: q");
     for writes in [1, 0] {
-        let telling = recorded(report_rejection(&world.service(), &refusal, Timestamp::UNIX_EPOCH));
+        let telling = recorded(
+            decide(&world.service(), Some(&refusal), Timestamp::UNIX_EPOCH).only_statuses(),
+        );
         assert_eq!(telling.steps.len(), writes);
         telling.steps.iter().for_each(|it| drop(world.take(it)));
     }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use api::dataplane::Service;
 use jiff::Timestamp;
@@ -30,9 +29,6 @@ use crate::node_set::{
 };
 use crate::role::networks;
 
-/// Periodic requeue, for changes that no watch reports.
-const RESYNC: Duration = Duration::from_mins(15);
-
 /// Types of services that bring another version to the hosts, as upstream's control plane expects.
 const VERSION_TYPES: [&str; 2] = ["update", "update-services"];
 
@@ -40,17 +36,8 @@ const VERSION_TYPES: [&str; 2] = ["update", "update-services"];
 ///
 /// # Guarantees
 /// The inventory that a status refers to is written before the status.
-pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
-    plan(seen, None, now)
-}
-
-/// Returns the status steps after a rejected write: the same decision, with the rejection reported.
-pub fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
-    plan(seen, Some(rejected), now).only_statuses()
-}
-
-fn plan(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
-    let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
+pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+    let mut plan = Plan::with_resync();
     if is_terminating(&*seen.set) {
         plan.steps.extend(releases(seen));
         if plan.steps.is_empty() && has_finalizer(&*seen.set, INVENTORY_FINALIZER) {

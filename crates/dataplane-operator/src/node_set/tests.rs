@@ -137,7 +137,7 @@ impl World {
         let pairs: Vec<(&str, &str)> =
             self.content.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
         self.seen.written = (is_busy && self.seen.inventory.is_some()).then(|| content(&pairs));
-        recorded(decide::decide(&self.seen, self.now))
+        recorded(decide::decide(&self.seen, None, self.now))
     }
 
     /// Runs one pass.

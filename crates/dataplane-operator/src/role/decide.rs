@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use api::conditions::{Condition, ConditionDraft};
 use api::dataplane::{Node, ServiceRun};
@@ -30,26 +29,13 @@ use crate::role::rollout::{counts, failing};
 use crate::role::status::role_step;
 use crate::role::{deletion, finalizer, networks};
 
-/// The resync period, for changes that no informer reports.
-const RESYNC: Duration = Duration::from_mins(15);
-
 /// Evaluates a group.
 ///
 /// # Guarantees
 /// Attempts are recorded in the statuses of their nodes before the runs that carry them are
 /// created.
-pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
-    evaluate_group(seen, None, now)
-}
-
-/// Returns the plan after a rejected write: only the statuses of the same evaluation, which report
-/// the rejection.
-pub fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
-    evaluate_group(seen, Some(rejected), now).only_statuses()
-}
-
-fn evaluate_group(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
-    let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
+pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+    let mut plan = Plan::with_resync();
     plan.steps.extend(deletion::abandonment(seen));
     plan.steps.extend(deletion::leftovers(seen));
     plan.steps.extend(finalizer::removals(seen));

@@ -118,17 +118,18 @@ impl World {
 
     /// Runs one pass.
     fn pass(&mut self) -> Plan {
-        let plan = recorded(decide::decide(&self.seen, self.now));
+        let plan = recorded(decide::decide(&self.seen, None, self.now));
         self.take(&plan.steps);
         plan
     }
 
     /// Runs one pass in which the API server rejects the writes that `refuses` picks.
     fn refused_pass(&mut self, refuses: impl Fn(&Step) -> bool) {
-        let plan = recorded(decide::decide(&self.seen, self.now));
+        let plan = recorded(decide::decide(&self.seen, None, self.now));
         let at = plan.steps.iter().position(refuses).unwrap();
         let refusal = RejectedWrite::of(&plan.steps[at], "Forbidden", "exceeded quota: q");
-        let mut telling = recorded(decide::report_rejection(&self.seen, &refusal, self.now));
+        let mut telling =
+            recorded(decide::decide(&self.seen, Some(&refusal), self.now).only_statuses());
         telling.steps.retain(|it| !plan.steps[..at].contains(it));
         self.take(&plan.steps[..at]);
         self.take(&telling.steps);

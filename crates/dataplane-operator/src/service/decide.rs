@@ -1,7 +1,6 @@
 //! The decision on a service: what to restore and expose, and its status.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use api::conditions::merge_conditions;
 use api::dataplane::{Service, ServiceStatus};
@@ -15,12 +14,9 @@ use crate::endpoints::decide::{LOOK_AGAIN, writes};
 use crate::service::observed::Observed;
 use crate::service::status::conditions;
 
-/// Periodic requeue, for changes that no watch reports.
-const RESYNC: Duration = Duration::from_mins(15);
-
 /// Decides what to write for a service.
-pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
-    let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
+pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+    let mut plan = Plan::with_resync();
     let Some(service) = &seen.service else {
         let because = "hosts of this namespace may get it";
         plan.steps.extend(default_services::step(&seen.namespace, &seen.name, because));
@@ -30,7 +26,7 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
         return plan;
     }
     let restoration = default_services::restoration(service);
-    let (restoring, notice) = restoration.unzip();
+    let (restoring, event) = restoration.unzip();
     // Ports that a user added to a default service disappear once it is restored.
     if let Some(ports) = seen.ports.as_ref().filter(|_| restoring.is_none()) {
         plan.steps.extend(writes(ports));
@@ -39,21 +35,16 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
         }
     }
     plan.steps.extend(restoring);
-    plan.steps.extend(status(seen, service, None, now).map(|it| telling(it, notice.flatten())));
+    // A rejected restoration has restored nothing.
+    let event = event.flatten().filter(|_| rejected.is_none());
+    plan.steps.extend(status(seen, service, rejected, now).map(|it| with_event(it, event)));
     plan
 }
 
-/// Returns the status step that reports a rejected write.
-pub fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
-    let service = seen.service.as_ref();
-    let steps = service.and_then(|it| status(seen, it, Some(rejected), now));
-    Plan { steps: steps.into_iter().collect(), ..Plan::default() }
-}
-
 /// Adds an Event to the status step.
-fn telling(mut status: Step, notice: Option<EventDraft>) -> Step {
+fn with_event(mut status: Step, event: Option<EventDraft>) -> Step {
     if let Write::Status { notices, .. } = &mut status.write {
-        notices.extend(notice);
+        notices.extend(event);
     }
     status
 }

@@ -14,7 +14,7 @@ use operator_core::rejected_write::RejectedWrite;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
 
-use super::decide::{decide, report_rejection};
+use super::decide::decide;
 use super::observed::Observed;
 use crate::condition_catalog::KINDS;
 use crate::default_services;
@@ -74,7 +74,7 @@ impl World {
     /// Runs passes until nothing is written any more.
     fn settle(&mut self) -> Vec<String> {
         for _ in 0..5 {
-            let plan = recorded(decide(&self.seen, Timestamp::UNIX_EPOCH));
+            let plan = recorded(decide(&self.seen, None, Timestamp::UNIX_EPOCH));
             if plan.steps.is_empty() {
                 return std::mem::take(&mut self.writes);
             }
@@ -284,10 +284,11 @@ fn a_refused_restoration_is_told_on_the_service() {
     let mut world = World::without("run-os");
     world.settle();
     world.service().spec.playbook = Some("a.b.c".into());
-    let step = recorded(decide(&world.seen, Timestamp::UNIX_EPOCH)).steps[0].clone();
+    let step = recorded(decide(&world.seen, None, Timestamp::UNIX_EPOCH)).steps[0].clone();
     let refusal = RejectedWrite::of(&step, "Forbidden", "a policy says no");
     for writes in [1, 0] {
-        let telling = recorded(report_rejection(&world.seen, &refusal, Timestamp::UNIX_EPOCH));
+        let telling =
+            recorded(decide(&world.seen, Some(&refusal), Timestamp::UNIX_EPOCH).only_statuses());
         assert_eq!(telling.steps.len(), writes);
         telling.steps.iter().for_each(|it| world.take(it));
     }

@@ -1,7 +1,6 @@
 //! The decisions on a cell: its conditions, the time of the next probe, and its finalizer.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use api::conditions::{self, ConditionDraft, READY, merge_conditions};
 use api::nova::{Cell, CellStatus};
@@ -22,24 +21,9 @@ use crate::cell::observed::{Answers, NamedSecret, Observed, view};
 use crate::cell::{conductor, config, leftovers};
 use crate::finalizers;
 
-/// Interval of reconciliations without an event, for changes that no watch reports.
-const RESYNC: Duration = Duration::from_mins(15);
-
 /// Returns the plan for a cell.
-pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
-    plan(seen, None, now)
-}
-
-/// Returns the status writes after a rejected write: the same evaluation, with the rejection
-/// reported.
-pub fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
-    let mut plan = plan(seen, Some(rejected), now);
-    plan.steps.retain(|it| matches!(it.write, Write::Status { .. }));
-    plan
-}
-
-fn plan(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
-    let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
+pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+    let mut plan = Plan::with_resync();
     if let Some(pause) = seen.ask_in {
         plan.requeue_in(pause);
     }

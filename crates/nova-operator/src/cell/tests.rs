@@ -20,7 +20,6 @@ use serde_json::{Value, json};
 use testkit::golden::recorded;
 
 use super::credentials::{CREDENTIALS, of_cell};
-use super::decide::report_rejection;
 use super::observed::{Answers, NamedSecret, Rendered};
 use super::{Observed, decide};
 use crate::condition_catalog::KINDS;
@@ -130,12 +129,12 @@ fn written(plan: &Plan) -> (CellStatus, Option<&Value>) {
 }
 
 fn status(seen: &Observed) -> CellStatus {
-    written(&recorded(decide(seen, Timestamp::UNIX_EPOCH))).0
+    written(&recorded(decide(seen, None, Timestamp::UNIX_EPOCH))).0
 }
 
 /// Executes the plan; returns whether anything was written.
 fn pass(seen: &mut Observed) -> bool {
-    let plan = recorded(decide(seen, Timestamp::UNIX_EPOCH));
+    let plan = recorded(decide(seen, None, Timestamp::UNIX_EPOCH));
     if plan.steps.is_empty() {
         return false;
     }
@@ -186,7 +185,7 @@ fn a_cell_is_ready_when_every_broker_and_keystone_answer() {
 fn nothing_is_written_while_nothing_changes_and_it_is_asked_again_at_its_pace() {
     let mut seen = seen();
     assert!(pass(&mut seen));
-    let plan = recorded(decide(&seen, Timestamp::UNIX_EPOCH));
+    let plan = recorded(decide(&seen, None, Timestamp::UNIX_EPOCH));
     assert_eq!(plan.steps, []);
     assert_eq!(plan.requeue_after, Some(Duration::from_secs(30)));
 }
@@ -237,7 +236,7 @@ fn a_missing_secret_and_a_missing_key_are_named_with_the_next_step() {
 #[test]
 fn the_files_that_computes_share_are_in_a_secret_of_the_cell_without_a_host() {
     let seen = seen();
-    let plan = recorded(decide(&seen, Timestamp::UNIX_EPOCH));
+    let plan = recorded(decide(&seen, None, Timestamp::UNIX_EPOCH));
     let (status, object) = written(&plan);
     let object = object.unwrap();
     assert_eq!(object["metadata"]["name"], "nova-cell1-compute-config");
@@ -272,7 +271,7 @@ fn the_secret_is_written_again_when_it_is_changed_by_hand_or_its_inputs_change_a
     ];
     for edit in edits {
         edit(&mut seen);
-        let plan = recorded(decide(&seen, Timestamp::UNIX_EPOCH));
+        let plan = recorded(decide(&seen, None, Timestamp::UNIX_EPOCH));
         assert!(matches!(plan.steps[..], [ref it] if matches!(it.write, Write::Apply { .. })));
         pass(&mut seen);
         assert_eq!(seen.rendered, Some(whole.clone()));
@@ -288,7 +287,7 @@ fn a_secret_of_the_name_that_is_somebody_elses_is_left_alone_and_told() {
     for controller in [None, Some("another".to_owned())] {
         let mut seen = seen();
         seen.rendered = Some(Rendered { controller, ..Rendered::default() });
-        let plan = recorded(decide(&seen, Timestamp::UNIX_EPOCH));
+        let plan = recorded(decide(&seen, None, Timestamp::UNIX_EPOCH));
         let (status, applied) = written(&plan);
         assert_eq!(applied, None);
         let told = find(&status.conditions, "ServiceConfigReady").unwrap();
@@ -316,7 +315,11 @@ fn nothing_is_rendered_for_a_cell0_nor_from_incomplete_inputs_nor_for_a_cell_tha
     for (change, reason) in cases {
         let mut seen = seen();
         change(&mut seen);
-        assert_eq!(written(&recorded(decide(&seen, Timestamp::UNIX_EPOCH))).1, None, "{reason}");
+        assert_eq!(
+            written(&recorded(decide(&seen, None, Timestamp::UNIX_EPOCH))).1,
+            None,
+            "{reason}"
+        );
         assert_eq!(condition(&seen, "ServiceConfigReady").reason, reason);
     }
 }
@@ -324,10 +327,10 @@ fn nothing_is_rendered_for_a_cell0_nor_from_incomplete_inputs_nor_for_a_cell_tha
 #[test]
 fn a_secret_that_is_refused_is_told_and_takes_nothing_from_the_cell() {
     let mut seen = seen();
-    let plan = recorded(decide(&seen, Timestamp::UNIX_EPOCH));
+    let plan = recorded(decide(&seen, None, Timestamp::UNIX_EPOCH));
     let words = "secrets is forbidden: exceeded quota: q";
     let refusal = RejectedWrite::of(&plan.steps[0], "Forbidden", words);
-    let telling = recorded(report_rejection(&seen, &refusal, Timestamp::UNIX_EPOCH));
+    let telling = recorded(decide(&seen, Some(&refusal), Timestamp::UNIX_EPOCH).only_statuses());
     let (status, applied) = written(&telling);
     assert_eq!(applied, None);
     let told = find(&status.conditions, "WritesAccepted").unwrap();
@@ -337,7 +340,7 @@ fn a_secret_that_is_refused_is_told_and_takes_nothing_from_the_cell() {
     assert_eq!(find(&status.conditions, "Ready").unwrap().status, ConditionStatus::True);
     Arc::make_mut(&mut seen.cell).status = Some(status);
     assert_eq!(
-        recorded(report_rejection(&seen, &refusal, Timestamp::UNIX_EPOCH)).steps,
+        recorded(decide(&seen, Some(&refusal), Timestamp::UNIX_EPOCH).only_statuses()).steps,
         [],
         "told once"
     );

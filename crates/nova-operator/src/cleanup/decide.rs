@@ -1,7 +1,5 @@
 //! The decisions on a compute that is being deleted.
 
-use std::time::Duration;
-
 use api::conditions::{
     self, Condition, ConditionDraft, ConditionStatus, READY, Severity, find, merge_conditions,
 };
@@ -39,8 +37,6 @@ pub const LEFT_IN_NOVA: &str = "LeftInNova";
 
 /// Maximum number of attempts: an unreachable host must not block the deletion of its compute.
 const ATTEMPTS: i64 = 3;
-/// Interval of reconciliations without an event, for changes that no watch reports.
-const RESYNC: Duration = Duration::from_mins(15);
 /// Reasons of a run that may last longer than the time limit of an attempt.
 const TROUBLES: [&str; 4] = ["RunnerLost", "Unschedulable", "JobRefused", "InvalidSpec"];
 /// Version of the play; a new version makes computes that wait for their cleanup run it once more.
@@ -72,8 +68,16 @@ struct Evaluation {
 /// # Caveats
 /// The time that a run waits for another run or for a worker is not bounded, nor is the time that a
 /// lost worker holds it. The condition reports both, with the command to proceed without the host.
-pub fn decide(seen: &Observed, ending: &Ending, now: Timestamp) -> Plan {
-    let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
+pub fn decide(
+    seen: &Observed,
+    ending: &Ending,
+    rejected: Option<&RejectedWrite>,
+    now: Timestamp,
+) -> Plan {
+    if let Some(rejected) = rejected {
+        return report_rejection(seen, rejected, now);
+    }
+    let mut plan = Plan::with_resync();
     let compute = &*seen.compute;
     if !has_finalizer(compute, finalizers::COMPUTE) {
         return plan;
@@ -97,7 +101,7 @@ pub fn decide(seen: &Observed, ending: &Ending, now: Timestamp) -> Plan {
 }
 
 /// Returns the status writes after a rejected write; a final result is never changed.
-pub fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
+fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
     let compute = &*seen.compute;
     if concluded(compute).is_some() {
         return Plan::default();

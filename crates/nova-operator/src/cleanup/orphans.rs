@@ -9,6 +9,7 @@ use kube::ResourceExt;
 use operator_core::finalizers::is_terminating;
 use operator_core::object_key::Key;
 use operator_core::plan::{Plan, Step, Target};
+use operator_core::rejected_write::RejectedWrite;
 use operator_runtime::controller::Controller;
 use operator_runtime::error::Result;
 
@@ -43,7 +44,7 @@ impl Controller for Orphans {
         Ok((!is_there).then_some(run))
     }
 
-    fn decide(seen: &Arc<AnsibleEe>, _now: Timestamp) -> Plan {
+    fn decide(seen: &Arc<AnsibleEe>, _rejected: Option<&RejectedWrite>, _now: Timestamp) -> Plan {
         decide(seen)
     }
 }

@@ -194,9 +194,10 @@ impl World {
 
     /// The current plans of all controllers.
     fn plans(&self) -> Vec<Plan> {
-        let creation = self.creation().map(|it| recorded(compute_lifecycle::decide(&it, self.now)));
-        let ending = self.ending().map(|it| recorded(compute::decide(&it, self.now)));
-        let cell = self.of_cell().map(|it| recorded(cell::decide(&it, self.now)));
+        let creation =
+            self.creation().map(|it| recorded(compute_lifecycle::decide(&it, None, self.now)));
+        let ending = self.ending().map(|it| recorded(compute::decide(&it, None, self.now)));
+        let cell = self.of_cell().map(|it| recorded(cell::decide(&it, None, self.now)));
         let uid = self.compute.as_ref().and_then(ResourceExt::uid);
         let is_orphan =
             |it: &&AnsibleEe| cleans_up_after(it).is_some_and(|it| Some(it) != uid.as_ref());

@@ -34,9 +34,6 @@ use crate::compute::observed::Observed;
 use crate::compute::{config, preconditions, status, warnings};
 use crate::{cleanup, finalizers};
 
-/// Interval of reconciliations without an event, for changes that no watch reports.
-const RESYNC: Duration = Duration::from_mins(15);
-
 /// How long a failed compute waits before it requests a slot for a retry again.
 const TRY_AGAIN: Duration = Duration::from_secs(30);
 
@@ -45,24 +42,11 @@ const TRY_AGAIN: Duration = Duration::from_secs(30);
 /// # Guarantees
 /// The files are written before the attempt that needs them, and the attempt is recorded in the
 /// status before its run is created.
-pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
-    plan(seen, None, now)
-}
-
-/// Returns the status writes after a rejected write: the same evaluation, with the rejection
-/// reported.
-pub fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
-    if seen.ending.is_some() {
-        return cleanup::report_rejection(seen, rejected, now);
-    }
-    plan(seen, Some(rejected), now).only_statuses()
-}
-
-fn plan(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
     if let Some(ending) = &seen.ending {
-        return cleanup::decide(seen, ending, now);
+        return cleanup::decide(seen, ending, rejected, now);
     }
-    let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
+    let mut plan = Plan::with_resync();
     let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
     let (mut evaluated, rendering) = evaluate(seen, &runs, now);
     let later = after_status(seen, &evaluated, &runs);

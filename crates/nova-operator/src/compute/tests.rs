@@ -203,7 +203,7 @@ impl World {
 
     /// Runs one reconciliation.
     fn pass(&mut self) -> Plan {
-        let plan = recorded(decide(&self.seen, self.now));
+        let plan = recorded(decide(&self.seen, None, self.now));
         self.take(&plan.steps);
         plan
     }

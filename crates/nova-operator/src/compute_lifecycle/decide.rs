@@ -1,8 +1,6 @@
 //! The decisions on a node: which compute it has, what that compute follows, and the node's
 //! condition.
 
-use std::time::Duration;
-
 use api::conditions::{Condition, ConditionDraft, ConditionStatus, READY, Severity, find};
 use api::dataplane::Node;
 use api::nova::ExternalCompute;
@@ -21,12 +19,12 @@ use crate::compute_lifecycle::observed::{Observed, own_condition};
 use crate::compute_lifecycle::removal;
 use crate::{conflicting_service, foreign_condition};
 
-/// Interval of reconciliations without an event, for changes that no watch reports.
-const RESYNC: Duration = Duration::from_mins(15);
-
 /// Returns the plan for a node.
-pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
-    let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
+pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+    if let Some(rejected) = rejected {
+        return report_rejection(seen, rejected, now);
+    }
+    let mut plan = Plan::with_resync();
     if is_terminating(&*seen.node) {
         if let Some((steps, condition)) = removal::of_node(seen) {
             let is_released = condition.is_none();
@@ -58,7 +56,7 @@ fn overruled(seen: &Observed, condition: Option<ConditionDraft>) -> Option<Condi
 }
 
 /// Returns the node's condition after a write to its compute was rejected.
-pub fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
+fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
     let previous: Vec<Condition> = own_condition(&seen.node).into_iter().cloned().collect();
     let condition = rejected.condition(COMPUTE_CONDITION, &previous);
     let steps = condition_step(&seen.node, Some(condition), now).into_iter().collect();

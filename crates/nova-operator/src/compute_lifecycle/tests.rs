@@ -16,7 +16,6 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
 
-use super::decide::report_rejection;
 use super::effective::{DesiredCompute, desired};
 use super::{Images, Observed, decide};
 use crate::condition_catalog::KINDS;
@@ -107,7 +106,7 @@ fn with(cell: Option<&str>, compute: ExternalCompute) -> Observed {
 
 /// Writes to the compute in short, and the node's condition.
 fn judged(seen: &Observed) -> (Vec<String>, Option<Condition>) {
-    let plan: Plan = recorded(decide(seen, Timestamp::UNIX_EPOCH));
+    let plan: Plan = recorded(decide(seen, None, Timestamp::UNIX_EPOCH));
     let mut condition = None;
     let mut writes = Vec::new();
     for step in &plan.steps {
@@ -168,13 +167,13 @@ fn cell0_and_names_that_no_object_can_have_are_refused() {
 
 #[test]
 fn a_node_without_a_cell_costs_nothing() {
-    assert_eq!(recorded(decide(&seen(None), Timestamp::UNIX_EPOCH)).steps, []);
+    assert_eq!(recorded(decide(&seen(None), None, Timestamp::UNIX_EPOCH)).steps, []);
     // A compute that a user created for such a node stays theirs.
     let theirs = by_hand(&json!({
         "dataplaneNodeName": "n0", "cellName": "nova-cell1", "novaComputeContainerImage": "a",
         "novaLibvirtContainerImage": "b", "ansibleEEContainerImage": "c",
     }));
-    assert_eq!(recorded(decide(&with(None, theirs), Timestamp::UNIX_EPOCH)).steps, []);
+    assert_eq!(recorded(decide(&with(None, theirs), None, Timestamp::UNIX_EPOCH)).steps, []);
 }
 
 #[test]
@@ -196,7 +195,7 @@ fn a_node_with_a_cell_gets_a_compute_before_its_status_is_published() {
 #[test]
 fn fields_are_taken_over_only_of_a_compute_that_was_seen_to_be_the_nodes_own() {
     let apply = |seen: &Observed| {
-        let plan = recorded(decide(seen, Timestamp::UNIX_EPOCH));
+        let plan = recorded(decide(seen, None, Timestamp::UNIX_EPOCH));
         let write = plan.steps.first().map(|it| it.write.clone());
         let Some(Write::Apply { object, force, .. }) = write else { panic!("{plan:?}") };
         (force, object["metadata"]["uid"].as_str().map(str::to_owned))
@@ -321,7 +320,7 @@ fn a_mismatch_keeps_the_computes_own_cell_and_lets_the_rest_follow() {
     let mut seen = with(Some("nova-cell2"), compute);
     let status = json!({ "deploy": true, "observedRole": observed_role() });
     Arc::make_mut(&mut seen.node).status = Some(serde_json::from_value(status).unwrap());
-    let plan = recorded(decide(&seen, Timestamp::UNIX_EPOCH));
+    let plan = recorded(decide(&seen, None, Timestamp::UNIX_EPOCH));
     let Write::Apply { object, .. } = &plan.steps[0].write else { panic!("{plan:?}") };
     assert_eq!(object["spec"]["cellName"], "nova-cell1");
     assert_eq!(object["spec"]["deploy"], true);
@@ -365,7 +364,7 @@ fn the_condition_mirrors_the_compute_and_is_dropped_with_the_cell() {
         "lastTransitionTime": "2026-01-01T00:00:00Z",
     }] });
     Arc::make_mut(&mut seen.node).status = Some(serde_json::from_value(stale).unwrap());
-    let plan = recorded(decide(&seen, now));
+    let plan = recorded(decide(&seen, None, now));
     let Write::Status { status, .. } = &plan.steps[0].write else { panic!("{plan:?}") };
     assert_eq!(*status, json!({ "conditions": [] }));
 }
@@ -373,10 +372,10 @@ fn the_condition_mirrors_the_compute_and_is_dropped_with_the_cell() {
 #[test]
 fn a_refused_compute_is_told_on_the_node_once_and_heals() {
     let mut seen = seen(Some("nova-cell1"));
-    let plan = recorded(decide(&seen, Timestamp::UNIX_EPOCH));
+    let plan = recorded(decide(&seen, None, Timestamp::UNIX_EPOCH));
     let told = |seen: &Observed, words: &str| {
         let refusal = RejectedWrite::of(&plan.steps[0], "Invalid", words);
-        recorded(report_rejection(seen, &refusal, Timestamp::UNIX_EPOCH))
+        recorded(decide(seen, Some(&refusal), Timestamp::UNIX_EPOCH).only_statuses())
     };
     let first = told(&seen, "the policy wants a label (request 17)");
     let Write::Status { status, notices, .. } = &first.steps[0].write else { panic!("{first:?}") };

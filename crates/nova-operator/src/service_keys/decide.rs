@@ -1,7 +1,6 @@
 //! The decision on a service: one condition on the keys of its data sources.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use api::conditions::ConditionDraft;
 use jiff::Timestamp;
@@ -11,19 +10,18 @@ use nova_config::file_names::{Effect, HOST_FILE, effect, working_name};
 use operator_core::data_sources::SourceRef;
 use operator_core::finalizers::is_terminating;
 use operator_core::plan::Plan;
+use operator_core::rejected_write::RejectedWrite;
 
 use crate::foreign_condition::step;
 use crate::service_keys::observed::{Observed, own_condition};
 
-/// Interval of reconciliations without an event, for changes that no watch reports.
-const RESYNC: Duration = Duration::from_mins(15);
 /// The number of keys that a message lists.
 const TOLD: usize = 5;
 
-/// Returns the plan for a service.
-pub fn decide(seen: &Observed, now: Timestamp) -> Plan {
-    let mut plan = Plan { requeue_after: Some(RESYNC), ..Plan::default() };
-    if !is_terminating(&*seen.service) {
+/// Returns the plan for a service. The only write is its condition, so a rejection is not reported.
+pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
+    let mut plan = Plan::with_resync();
+    if !is_terminating(&*seen.service) && rejected.is_none() {
         let (service, condition) = (&*seen.service, seen.is_nova.then(|| condition(seen)));
         let because = "what its keys do differs from the service's condition";
         plan.steps.extend(step(service, own_condition(service), condition, because, now));

@@ -41,7 +41,7 @@ fn map(name: &str) -> SourceRef {
 
 /// One reconciliation: the status that is written, and its Events.
 fn pass(seen: &mut Observed) -> Option<(Value, Vec<EventDraft>)> {
-    let plan = recorded(decide(seen, Timestamp::UNIX_EPOCH));
+    let plan = recorded(decide(seen, None, Timestamp::UNIX_EPOCH));
     assert!(plan.steps.len() < 2, "{plan:?}");
     let Write::Status { status, notices, .. } = plan.steps.into_iter().next()?.write else {
         panic!("no status")

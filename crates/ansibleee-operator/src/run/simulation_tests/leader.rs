@@ -140,7 +140,7 @@ impl Leader {
             logged: Logged::default(),
         };
         let seen = block_on(scheduler.observe(&scheduler::key())).unwrap().unwrap();
-        Scheduler::decide(&seen, world.now).steps
+        Scheduler::decide(&seen, None, world.now).steps
     }
 
     pub(super) fn schedule(&mut self, world: &mut World) {
@@ -164,7 +164,7 @@ impl Leader {
 
     fn look_at(&mut self, key: &Key, world: &mut World) {
         let Some(seen) = self.observe(key, world) else { return };
-        let plan: Plan = Runs::decide(&seen, world.now);
+        let plan: Plan = Runs::decide(&seen, None, world.now);
         self.carry_out(&plan.steps, world);
     }
 

@@ -96,7 +96,7 @@ fn of_two_sets_that_want_one_machine_one_gets_it() {
         late.pass().unwrap();
     }
     // It decides by its observation from before the first one's write.
-    let plan = recorded(decide(&late.seen().unwrap(), Timestamp::UNIX_EPOCH));
+    let plan = recorded(decide(&late.seen().unwrap(), None, Timestamp::UNIX_EPOCH));
     late.machines.clone_from(&world.machines);
     late.version = world.version;
     for step in plan.all().filter(|it| it.target.kind.kind == "BareMetalHost") {

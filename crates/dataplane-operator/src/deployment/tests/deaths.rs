@@ -28,7 +28,7 @@ fn end(seed: u64, deaths: &[usize]) -> World {
     let mut world = world();
     let mut deaths = deaths.iter().copied();
     for _ in 0..400 {
-        let plan = recorded(decide::decide(&world.seen, world.now));
+        let plan = recorded(decide::decide(&world.seen, None, world.now));
         let n_made = deaths.next().unwrap_or(usize::MAX).min(plan.steps.len());
         let is_at_rest = plan.steps.is_empty();
         world.take(&plan.steps[..n_made]);

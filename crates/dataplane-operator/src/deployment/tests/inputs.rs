@@ -337,7 +337,7 @@ fn a_service_brings_its_own_runner_image() {
 #[test]
 fn a_default_service_that_is_listed_is_made() {
     let mut world = World::with(vec![node_set("compute", &["n0"], &["run-os"])], json!({}));
-    let plan = recorded(decide::decide(&world.seen, world.now));
+    let plan = recorded(decide::decide(&world.seen, None, world.now));
     let names: Vec<&str> = plan.steps.iter().map(|it| it.target.name.as_str()).collect();
     assert_eq!(names, ["run-os"]);
     let spec = json!({ "playbook": "osp.edpm.run_os" });

@@ -194,7 +194,7 @@ fn machines_are_no_business_of_hosts_that_are_provisioned_by_others() {
 fn a_set_that_is_refused_keeps_no_inventory_back() {
     let mut world = World::bare();
     world.pass();
-    let plan = recorded(decide::decide(&world.seen, world.now));
+    let plan = recorded(decide::decide(&world.seen, None, world.now));
     let is_set = |it: &Step| it.target.kind.kind == "OpenStackBaremetalSet";
     assert!(plan.independent.iter().any(is_set), "apart from the inventory");
     assert!(!plan.steps.iter().any(is_set));

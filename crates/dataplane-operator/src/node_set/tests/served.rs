@@ -456,9 +456,9 @@ fn a_refused_write_does_not_tell_of_an_inventory_that_may_not_be_written() {
     let before = world.status()["configHash"].clone();
     world.edit("/nodeTemplate/ansible", json!({ "ansibleVars": { "x": 1 } }));
     world.bring("extra");
-    let plan = recorded(decide::decide(&world.seen, world.now));
+    let plan = recorded(decide::decide(&world.seen, None, world.now));
     let refusal = RejectedWrite::of(&plan.independent[0], "Forbidden", "exceeded quota: q");
-    let telling = recorded(decide::report_rejection(&world.seen, &refusal, world.now));
+    let telling = recorded(decide::decide(&world.seen, Some(&refusal), world.now).only_statuses());
     let [step] = &telling.steps[..] else { panic!("{:?}", telling.steps) };
     let Write::Status { status, .. } = &step.write else { panic!("{step:?}") };
     world.take_status(status);
@@ -604,10 +604,10 @@ fn five_hundred_hosts_are_served_in_portions_and_then_nothing_is_written() {
 #[test]
 fn what_is_refused_for_one_host_is_told_and_keeps_no_other_from_being_asked_for() {
     let mut world = World::on_networks();
-    let plan = recorded(decide::decide(&world.seen, world.now));
+    let plan = recorded(decide::decide(&world.seen, None, world.now));
     assert_eq!(plan.independent.len(), 2, "they do not depend on each other");
     let refusal = RejectedWrite::of(&plan.independent[0], "Forbidden", "exceeded quota: q");
-    let telling = recorded(decide::report_rejection(&world.seen, &refusal, world.now));
+    let telling = recorded(decide::decide(&world.seen, Some(&refusal), world.now).only_statuses());
     assert_eq!(telling.independent, []);
     let [step] = &telling.steps[..] else { panic!("{:?}", telling.steps) };
     let Write::Status { status, .. } = &step.write else { panic!("{step:?}") };

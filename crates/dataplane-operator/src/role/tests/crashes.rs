@@ -54,7 +54,7 @@ impl Play {
         if self.world.seen.role.is_none() && self.world.seen.nodes.is_empty() {
             return Ok(());
         }
-        let plan = recorded(decide::decide(&self.world.seen, self.world.now));
+        let plan = recorded(decide::decide(&self.world.seen, None, self.world.now));
         for step in plan.all() {
             let before = self.hosts();
             let died = self.life.call(|| self.world.take(std::slice::from_ref(step)));

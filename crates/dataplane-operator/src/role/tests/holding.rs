@@ -110,7 +110,7 @@ fn an_operator_killed_between_the_two_writes_forgets_nothing() {
     let mut world = World::new();
     world.deploy();
     world.delete_node(&[]);
-    let plan = recorded(decide::decide(&world.seen, world.now));
+    let plan = recorded(decide::decide(&world.seen, None, world.now));
     world.take(&plan.steps[..1]);
     world.writes.clear();
     assert_eq!(world.settle()[0], "release DataPlaneNode n0");

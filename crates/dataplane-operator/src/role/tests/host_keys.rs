@@ -86,7 +86,7 @@ impl World {
     fn data(&self, name: &str) -> Value {
         let mut seen = self.seen.clone();
         seen.inventories.remove(name);
-        let plan = recorded(decide::decide(&seen, self.now));
+        let plan = recorded(decide::decide(&seen, None, self.now));
         let step = plan.steps.iter().find(|it| it.target.name == name).unwrap();
         let Write::Apply { object, .. } = &step.write else { panic!("not applied") };
         object["data"].clone()

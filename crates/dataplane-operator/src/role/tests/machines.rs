@@ -664,7 +664,7 @@ fn the_set_that_a_node_had_before_it_got_a_role_is_left_to_whoever_deletes_it() 
             },
         });
         world.seen.machines.others = vec![Arc::new(serde_json::from_value(set).unwrap())];
-        let plan = recorded(decide::decide(&world.seen, world.now));
+        let plan = recorded(decide::decide(&world.seen, None, world.now));
         let is_of_set = |it: &&Step| it.target.uid.as_deref() == Some("own-set");
         let mut steps = plan.steps.iter().filter(is_of_set);
         steps.any(|it| matches!(it.write, Write::RemoveFinalizer { .. }))
@@ -754,7 +754,7 @@ proptest! {
         for event in events {
             world.happen(&event);
             for _ in 0..3 {
-                let plan = recorded(decide::decide(&world.seen, world.now));
+                let plan = recorded(decide::decide(&world.seen, None, world.now));
                 for step in &plan.steps {
                     let Write::Create { object, .. } = &step.write else { continue };
                     let run: AnsibleEe = serde_json::from_value(object.clone()).unwrap();

@@ -211,7 +211,7 @@ fn a_service_of_a_node_that_cannot_be_read_is_told_with_its_field_and_is_not_mad
 fn a_default_service_that_a_node_lists_is_created() {
     let mut world = World::alone(&["install-os"]);
     world.seen.services.clear();
-    let plan = recorded(decide::decide(&world.seen, world.now));
+    let plan = recorded(decide::decide(&world.seen, None, world.now));
     let names: Vec<&str> = plan.steps.iter().map(|it| it.target.name.as_str()).collect();
     assert_eq!(names, ["install-os"]);
 }

@@ -17,7 +17,7 @@ fn host(world: &mut World, idx: usize) -> &mut Node {
 
 /// The data of an inventory object that is to be written.
 fn inventory(world: &World, name: &str) -> Value {
-    let plan = recorded(decide::decide(&world.seen, world.now));
+    let plan = recorded(decide::decide(&world.seen, None, world.now));
     let step = plan.steps.into_iter().find(|it| it.target.name == name).unwrap();
     let Write::Apply { object, .. } = step.write else { panic!("{name} is not applied") };
     object["data"].clone()
@@ -160,7 +160,7 @@ fn a_default_service_that_a_human_changed_stays_as_it_is() {
     let mut world = World::new();
     let service = Arc::make_mut(world.seen.services.get_mut("run-os").unwrap());
     service.spec.playbook = Some("mine.yml".into());
-    let plan = recorded(decide::decide(&world.seen, world.now));
+    let plan = recorded(decide::decide(&world.seen, None, world.now));
     assert!(!plan.steps.iter().any(|it| it.target.kind.kind == "OpenStackDataPlaneService"));
     world.deploy();
     let last = world.seen.runs.last().unwrap();

@@ -71,7 +71,7 @@ fn an_upgrade_to_keyed_digests_leaves_a_cell_and_its_computes_as_they_are() {
 fn a_lost_key_of_a_cell_is_told_once_and_leaves_its_computes_up_to_date() {
     let mut seen = at_rest(&Keys::new(b"lost", []));
     keyed(&mut seen, &Keys::new(b"new", []));
-    let plan = recorded(decide(&seen, Timestamp::UNIX_EPOCH));
+    let plan = recorded(decide(&seen, None, Timestamp::UNIX_EPOCH));
     let mut told = Vec::new();
     for step in plan.steps {
         if let Write::Status { notices, .. } = step.write {
@@ -88,7 +88,7 @@ fn a_lost_key_of_a_cell_is_told_once_and_leaves_its_computes_up_to_date() {
 #[test]
 fn what_a_release_without_keys_published_of_a_cells_files_is_known() {
     let seen = at_rest(&Keys::default());
-    let plan = recorded(decide(&self::seen(), Timestamp::UNIX_EPOCH));
+    let plan = recorded(decide(&self::seen(), None, Timestamp::UNIX_EPOCH));
     let data = written(&plan).1.unwrap()["data"].clone();
     let data: BTreeMap<String, ByteString> = serde_json::from_value(data).unwrap();
     let hash = upstream_hash::of_secret(&data, "Opaque");

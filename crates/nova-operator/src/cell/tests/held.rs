@@ -25,7 +25,7 @@ fn done(name: &str, seconds: usize) -> Arc<ExternalCompute> {
 
 /// The state after the status and the files were written.
 fn settled(mut seen: Observed) -> Observed {
-    let plan = recorded(decide(&seen, Timestamp::UNIX_EPOCH));
+    let plan = recorded(decide(&seen, None, Timestamp::UNIX_EPOCH));
     let (status, applied) = written(&plan);
     seen.rendered = applied.map(rendered).or(seen.rendered);
     Arc::make_mut(&mut seen.cell).status = Some(status);
@@ -45,7 +45,7 @@ fn finalizers(seen: &mut Observed, finalizers: &[&str], is_terminating: bool) {
 }
 
 fn last_write(seen: &Observed) -> Option<Write> {
-    recorded(decide(seen, Timestamp::UNIX_EPOCH)).steps.pop().map(|it| it.write)
+    recorded(decide(seen, None, Timestamp::UNIX_EPOCH)).steps.pop().map(|it| it.write)
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_deleted_cell_names_five_of_its_computes_and_their_count() {
     let told = condition(&seen, "Released");
     assert_eq!((told.status, told.reason.as_str()), (ConditionStatus::False, "CellInUse"));
     assert!(told.message.contains("7 do: n0, n1, n2, n3, n4 and 2 more."), "{}", told.message);
-    let plan = recorded(decide(&seen, Timestamp::UNIX_EPOCH));
+    let plan = recorded(decide(&seen, None, Timestamp::UNIX_EPOCH));
     assert!(
         !plan.steps.iter().any(|it| matches!(it.write, Write::RemoveFinalizer { .. })),
         "{plan:?}"
@@ -86,13 +86,13 @@ fn a_deleted_cell_names_five_of_its_computes_and_their_count() {
 fn what_a_compute_leaves_is_remembered_told_once_and_forgotten_when_it_is_in_use_again() {
     let mut seen = settled(seen());
     seen.computes = vec![compute("n0"), done("n1", 5)];
-    let plan = recorded(decide(&seen, Timestamp::UNIX_EPOCH));
+    let plan = recorded(decide(&seen, None, Timestamp::UNIX_EPOCH));
     let Write::Status { notices, .. } = &plan.steps[0].write else { panic!("{plan:?}") };
     assert_eq!((notices.len(), notices[0].reason.as_str()), (1, "LeftInNova"));
     assert!(notices[0].note.contains("n1.example.org"), "{}", notices[0].note);
     seen = settled(seen);
     assert_eq!(leftovers(&seen), ["n1.example.org"]);
-    assert_eq!(recorded(decide(&seen, Timestamp::UNIX_EPOCH)).steps, []);
+    assert_eq!(recorded(decide(&seen, None, Timestamp::UNIX_EPOCH)).steps, []);
     seen.computes.pop();
     seen = settled(seen);
     assert_eq!(leftovers(&seen), ["n1.example.org"], "the compute is gone, its records are not");

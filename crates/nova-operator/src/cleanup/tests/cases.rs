@@ -191,8 +191,8 @@ fn a_compute_waits_until_its_cell_remembers_what_it_leaves() {
     // The cell's controller is late, or its write is rejected.
     for _ in 0..9 {
         let creation =
-            world.creation().map(|it| recorded(compute_lifecycle::decide(&it, world.now)));
-        let ending = world.ending().map(|it| recorded(compute::decide(&it, world.now)));
+            world.creation().map(|it| recorded(compute_lifecycle::decide(&it, None, world.now)));
+        let ending = world.ending().map(|it| recorded(compute::decide(&it, None, world.now)));
         for plan in creation.into_iter().chain(ending) {
             world.take_all(&plan.steps);
             world.collect();

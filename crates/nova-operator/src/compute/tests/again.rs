@@ -82,7 +82,7 @@ fn told_at_its_end(world: &World) -> String {
     let mut going = world.seen.clone();
     Arc::make_mut(&mut going.compute).metadata.deletion_timestamp = Some(Time(world.now));
     going.ending = Some(Ending { has_inventory: true, ..Ending::default() });
-    let plan = recorded(decide(&going, world.now));
+    let plan = recorded(decide(&going, None, world.now));
     let Write::Status { status, .. } = &plan.steps[0].write else { panic!("{plan:?}") };
     let status: ExternalComputeStatus = serde_json::from_value(status.clone()).unwrap();
     find(&status.conditions, "HostCleaned").unwrap().message.clone()

@@ -93,7 +93,7 @@ impl Fleet {
         let before = world.writes.len();
         world.seen.slot =
             self.coordinator.slot(&world.seen.compute, world.seen.node.as_deref()).await;
-        let mut steps = recorded(decide(&world.seen, world.now)).steps;
+        let mut steps = recorded(decide(&world.seen, None, world.now)).steps;
         steps.retain(|it| runs || !matches!(it.write, Write::Create { .. }));
         world.take(&steps);
         let has_written = world.writes.len() > before;

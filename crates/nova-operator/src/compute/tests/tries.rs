@@ -111,8 +111,9 @@ async fn computes_that_fail_again_and_again_keep_no_other_from_healing() {
             assert_eq!(fleet.at_work(), first_ten());
             let told = fleet.worlds["n030"].reason("Ready");
             assert_eq!(told, "HostUnreachable", "the cause stays told");
-            let looks = recorded(decide(&held(&fleet, "n030").await, fleet.worlds["n030"].now))
-                .requeue_after;
+            let looks =
+                recorded(decide(&held(&fleet, "n030").await, None, fleet.worlds["n030"].now))
+                    .requeue_after;
             assert_eq!(looks, Some(std::time::Duration::from_secs(30)));
         }
         fleet.end(|it| if it < "n005" { "Unreachable" } else { "Ok" });

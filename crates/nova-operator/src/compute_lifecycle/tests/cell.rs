@@ -43,7 +43,7 @@ fn whatever_is_asked_for_the_compute_keeps_its_cell_and_follows_its_node() {
             _ => "CellMismatch",
         };
         assert_eq!(reason(condition.as_ref()), expected);
-        let plan = recorded(decide(&seen, Timestamp::UNIX_EPOCH));
+        let plan = recorded(decide(&seen, None, Timestamp::UNIX_EPOCH));
         let is_apply = |it: &&Step| matches!(it.write, Write::Apply { .. });
         let apply = plan.steps.iter().find(is_apply).map(|it| &it.write);
         let Some(Write::Apply { object, .. }) = apply else { panic!("{plan:?}") };
@@ -134,7 +134,7 @@ fn while_a_compute_terminates_nothing_is_written_and_afterwards_the_annotation_i
         assert_eq!((writes, condition.reason.as_str()), (vec![], "ComputeTerminating"));
         assert!(condition.message.contains(words), "{}", condition.message);
     }
-    let plan = recorded(decide(&seen(Some("nova-cell2")), Timestamp::UNIX_EPOCH));
+    let plan = recorded(decide(&seen(Some("nova-cell2")), None, Timestamp::UNIX_EPOCH));
     let Write::Apply { object, .. } = &plan.steps[0].write else { panic!("{plan:?}") };
     assert_eq!(object["spec"]["cellName"], "nova-cell2");
 }
@@ -160,7 +160,7 @@ fn a_role_that_is_deleted_changes_no_compute() {
     assert_eq!(reason(judged(&moved).1.as_ref()), "CellMismatch");
     // Without a compute there is nothing to keep.
     let none = Observed { role: None, ..seen(None) };
-    assert_eq!(recorded(decide(&none, Timestamp::UNIX_EPOCH)).steps, []);
+    assert_eq!(recorded(decide(&none, None, Timestamp::UNIX_EPOCH)).steps, []);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::*;
 
 /// What is applied, in order.
 fn applied(seen: &Observed) -> Vec<Value> {
-    let steps = recorded(decide(seen, Timestamp::UNIX_EPOCH)).steps.into_iter();
+    let steps = recorded(decide(seen, None, Timestamp::UNIX_EPOCH)).steps.into_iter();
     let objects = steps.filter_map(|it| {
         if let Write::Apply { object, .. } = it.write { Some(object) } else { None }
     });
@@ -13,7 +13,7 @@ fn applied(seen: &Observed) -> Vec<Value> {
 
 #[test]
 fn a_compute_bears_its_nodes_name_and_belongs_to_it() {
-    let plan = recorded(decide(&seen(Some("nova-cell1")), Timestamp::UNIX_EPOCH));
+    let plan = recorded(decide(&seen(Some("nova-cell1")), None, Timestamp::UNIX_EPOCH));
     let target = &plan.steps[0].target;
     assert_eq!((target.kind.kind.as_str(), target.name.as_str()), ("NovaExternalCompute", "n0"));
     let object = &applied(&seen(Some("nova-cell1")))[0];
