@@ -6,13 +6,14 @@ use std::sync::Arc;
 use api::ansibleee::AnsibleEe;
 use kube::ResourceExt;
 use operator_core::object_key::Key;
+use operator_runtime::cache_registry::CacheRegistry;
 use operator_runtime::error::Result;
+use operator_runtime::event_mapping::EventMapping;
 use operator_runtime::manager::{Manager, ManagerBuilder};
 use operator_runtime::runtime::Runtime;
 use operator_runtime::workqueue::WorkQueue;
 
 use crate::args::Args;
-use crate::run::job::APP;
 use crate::run::observe::{Caches, Runs, run_key};
 use crate::run::scheduler::{self, Logged, Scheduler};
 
@@ -36,14 +37,12 @@ async fn work(args: &Args, builder: &ManagerBuilder, mut leader: Manager) -> Res
     if !builder.drives::<AnsibleEe>().await? {
         return leader.idle().await;
     }
-    let caches = Caches::new();
-    let api = builder.api(caches.absorbing());
+    let mut registry = CacheRegistry::default();
+    let caches = Caches::new(&mut registry);
+    let api = builder.api(&registry);
     let (runs, schedule) = (Arc::new(WorkQueue::default()), Arc::new(WorkQueue::default()));
     map_events(&caches, &runs, &schedule);
-    let ours = format!("{}={}", APP.0, APP.1);
-    leader.watch_owned(&caches.runs);
-    leader.watch(&caches.jobs, &ours);
-    leader.watch(&caches.pods, &ours);
+    registry.watch(leader.informers());
     leader.ready().await;
 
     let inherited: BTreeSet<String> = caches.runs.all().iter().filter_map(|it| it.uid()).collect();
@@ -65,19 +64,13 @@ async fn work(args: &Args, builder: &ManagerBuilder, mut leader: Manager) -> Res
 
 /// Maps changes to keys: each enqueues the run concerned, and every change enqueues the scheduler.
 fn map_events(caches: &Caches, runs: &Arc<WorkQueue>, schedule: &Arc<WorkQueue>) {
-    let to = || {
-        let (runs, schedule) = (Arc::clone(runs), Arc::clone(schedule));
-        move |key: Option<Key>| {
-            if let Some(key) = key {
-                runs.push(key);
-            }
-            schedule.push(scheduler::key());
-        }
-    };
-    let push = to();
-    caches.runs.on_change(move |it| push(Some(Key::of(it))));
-    let push = to();
-    caches.jobs.on_change(move |it| push(run_key(&it.metadata)));
-    let push = to();
-    caches.pods.on_change(move |it| push(run_key(&it.metadata)));
+    let caches = Arc::new(caches.clone());
+    let run = EventMapping::new(runs, &caches);
+    run.watches(&caches.runs, |_, run| [Key::of(run)]);
+    run.watches(&caches.jobs, |_, job| run_key(&job.metadata));
+    run.watches(&caches.pods, |_, pod| run_key(&pod.metadata));
+    let scheduler = EventMapping::new(schedule, &caches);
+    scheduler.watches(&caches.runs, |_, _| [scheduler::key()]);
+    scheduler.watches(&caches.jobs, |_, _| [scheduler::key()]);
+    scheduler.watches(&caches.pods, |_, _| [scheduler::key()]);
 }

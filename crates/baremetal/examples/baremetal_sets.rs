@@ -119,7 +119,7 @@ fn recall(pauses: &RequestBackoff, seen: &mut Observed) {
     seen.refused = pauses.of(&IronicScope::of(&seen.set), nodes);
 }
 
-fn content(entries: BTreeMap<String, String>) -> operator_runtime::source_contents::Content {
+fn content(entries: BTreeMap<String, String>) -> operator_runtime::source_cache::Content {
     Values::new("1", entries.into_iter().map(|(key, it)| (key, it.into_bytes())).collect()).into()
 }
 

@@ -1,13 +1,13 @@
 //! Backoff of failed Ironic requests, per machine: when each may be retried, and in which order.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use api::baremetal::BaremetalSet;
 use ironic::{Error, Node, State};
 use jiff::Timestamp;
 use kube::ResourceExt;
+use parking_lot::{Mutex, MutexGuard};
 
 /// Backoff of a machine after an error that heals by itself.
 pub const AGAIN: Duration = Duration::from_secs(15);
@@ -127,7 +127,7 @@ impl RequestBackoff {
 
     /// Locks the map, which is consistent even if a holder of the lock panicked.
     fn lock(&self) -> MutexGuard<'_, BTreeMap<IronicScope, BTreeMap<String, Refused>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

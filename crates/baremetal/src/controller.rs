@@ -19,8 +19,6 @@ use operator_runtime::cache::Cache;
 use operator_runtime::controller::Controller;
 use operator_runtime::error::Result;
 use operator_runtime::source_cache::SourceCache;
-use operator_runtime::source_contents::SourceContents;
-use operator_runtime::workqueue::WorkQueue;
 
 use crate::backoff::{IronicScope, RequestBackoff};
 use crate::decide;
@@ -34,8 +32,6 @@ pub struct Caches {
     pub sets: Arc<Cache<BaremetalSet>>,
     /// All Secrets.
     pub sources: Arc<SourceCache>,
-    /// The contents of the Secrets.
-    pub source_contents: SourceContents,
     /// Metal3's objects, if the cluster has its CRDs.
     pub metal3: Arc<Metal3>,
     /// The sessions with all Ironics.
@@ -49,7 +45,7 @@ pub struct Caches {
 /// Reconciles baremetal sets.
 pub struct BaremetalSets {
     /// The caches and clients.
-    pub caches: Caches,
+    pub caches: Arc<Caches>,
 }
 
 impl Controller for BaremetalSets {
@@ -98,7 +94,7 @@ fn user(seen: &Observed) -> Key {
 async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let found = caches.sets.get(key);
     let Some(set) = found.filter(|it| !is_terminating(&**it) || is_ours(it)) else {
-        caches.sources.depends(key, BTreeSet::new());
+        caches.sources.depends(BaremetalSets::NAME, key, BTreeSet::new());
         caches.pool.leave(&key.to_string());
         return Ok(None);
     };
@@ -108,11 +104,14 @@ async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     // Registered before reading, so that a change in between enqueues the set again.
     let made = metal3::writes::of_hosts(&set);
     let of_metal3 = made.into_iter().map(|it| SourceRef { kind: SourceKind::Secret, key: it });
-    caches.sources.depends(key, named.iter().map(|it| source(it)).chain(of_metal3).collect());
+    caches.sources.depends(
+        BaremetalSets::NAME,
+        key,
+        named.iter().map(|it| source(it)).chain(of_metal3).collect(),
+    );
     let mut secrets = Secrets::new();
     for name in named {
-        let content =
-            caches.source_contents.content(&caches.api, &caches.sources, &source(name)).await?;
+        let content = caches.sources.content(&caches.api, &source(name)).await?;
         secrets.extend(content.map(|it| (name.to_owned(), it)));
     }
     let is_near =
@@ -135,28 +134,4 @@ async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
 
 fn is_ours(set: &BaremetalSet) -> bool {
     operator_core::finalizers::has_finalizer(set, crate::finalizers::MACHINES)
-}
-
-/// Registers the event handlers that enqueue sets.
-pub fn map_events(queue: &Arc<WorkQueue>, caches: &Caches) {
-    let (to, all) = (Arc::clone(queue), Arc::clone(&caches.sets));
-    caches.sets.on_change(move |set| {
-        to.push(Key::of(set));
-        // Hosts of two sets may claim one address.
-        let wants = |it: &BaremetalSet| -> BTreeSet<String> {
-            it.spec.baremetal_hosts.values().filter_map(|it| it.ctl_plane_ip.clone()).collect()
-        };
-        let own = wants(set);
-        let is_rival = |it: &Arc<BaremetalSet>| {
-            it.namespace() == set.namespace()
-                && it.uid() != set.uid()
-                && !own.is_disjoint(&wants(it))
-        };
-        for conflicting_service in all.all().into_iter().filter(is_rival) {
-            to.push(Key::of(&*conflicting_service));
-        }
-    });
-    metal3::list_hosts::map_events(queue, &caches.metal3, &caches.sets);
-    let to = Arc::clone(queue);
-    caches.sources.on_change(move |reader| to.push(reader));
 }

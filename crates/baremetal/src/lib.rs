@@ -10,6 +10,7 @@ pub mod backoff;
 pub mod condition_catalog;
 pub mod controller;
 pub mod decide;
+pub mod event_mapping;
 pub mod finalizers;
 mod hosts;
 pub mod ironic;
@@ -21,5 +22,5 @@ pub mod status;
 #[cfg(test)]
 mod tests;
 
-pub use controller::{BaremetalSets, Caches, map_events};
+pub use controller::{BaremetalSets, Caches};
 pub use observe::Observed;

@@ -11,7 +11,7 @@ use kube::ResourceExt;
 use operator_core::applied::APPLIED;
 use operator_core::finalizers::{has_finalizer, is_terminating};
 use operator_core::keyed::Keys;
-use operator_runtime::source_contents::Content;
+use operator_runtime::source_cache::Content;
 
 use crate::backoff::Refused;
 use crate::finalizers::MACHINES;

@@ -8,8 +8,9 @@ use kube::ResourceExt;
 use kube::core::{NamespaceResourceScope, ObjectMeta};
 use operator_core::object_key::Key;
 use operator_runtime::api::Api;
+use operator_runtime::cache_registry::CacheRegistry;
 use operator_runtime::error::Result;
-use operator_runtime::manager::Informers;
+use operator_runtime::manager::ManagerBuilder;
 use operator_runtime::optional_informer::OptionalInformer;
 use serde::Deserialize;
 
@@ -54,9 +55,9 @@ impl kube::Resource for Attachment {
 pub struct Attachments(OptionalInformer<Attachment>);
 
 impl Attachments {
-    /// Creates the cache without starting the informer; `informers` will run it.
-    pub fn new(informers: Informers) -> Self {
-        Self(OptionalInformer::new(informers))
+    /// Creates the cache without starting the informer.
+    pub fn new(builder: &ManagerBuilder, registry: &mut CacheRegistry) -> Self {
+        Self(OptionalInformer::new(builder, registry))
     }
 
     /// Calls `enqueue` with the key of each attachment that is added, changed or deleted.

@@ -1,5 +1,7 @@
 //! The controllers of the process: how each kind is observed and evaluated.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use operator_core::object_key::Key;
 use operator_core::plan::Plan;
@@ -7,21 +9,22 @@ use operator_core::rejected_write::RejectedWrite;
 use operator_runtime::controller::Controller;
 use operator_runtime::error::Result;
 
-use crate::node_set::{self, Caches as Sets};
-use crate::role::observe::{self, Caches};
+use crate::caches::Caches;
+use crate::controller_names::{DATA_PLANE, DEPLOYMENT, GROUP, NODE_SET};
+use crate::role::observe;
 use crate::role::{Observed, decide};
-use crate::{data_plane, deployment};
+use crate::{data_plane, deployment, node_set};
 
 /// The controller of data planes.
-pub(crate) struct Maps {
+pub(crate) struct DataPlanes {
     /// The caches that it reads.
-    pub(crate) caches: data_plane::observe::Caches,
+    pub(crate) caches: Arc<Caches>,
 }
 
-impl Controller for Maps {
+impl Controller for DataPlanes {
     type Observed = data_plane::Observed;
 
-    const NAME: &'static str = "data-plane";
+    const NAME: &'static str = DATA_PLANE;
 
     async fn observe(&self, key: &Key) -> Result<Option<data_plane::Observed>> {
         data_plane::observe::observe(&self.caches, key)
@@ -37,15 +40,15 @@ impl Controller for Maps {
 }
 
 /// The controller of roles and nodes.
-pub(crate) struct Groups {
+pub(crate) struct NodeGroups {
     /// The caches that it reads.
-    pub(crate) caches: Caches,
+    pub(crate) caches: Arc<Caches>,
 }
 
-impl Controller for Groups {
+impl Controller for NodeGroups {
     type Observed = Observed;
 
-    const NAME: &'static str = "group";
+    const NAME: &'static str = GROUP;
 
     async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
         observe::observe(&self.caches, key).await
@@ -59,13 +62,13 @@ impl Controller for Groups {
 /// The controller of deployments.
 pub(crate) struct Deployments {
     /// The caches that it reads.
-    pub(crate) caches: deployment::observe::Caches,
+    pub(crate) caches: Arc<Caches>,
 }
 
 impl Controller for Deployments {
     type Observed = deployment::Observed;
 
-    const NAME: &'static str = "deployment";
+    const NAME: &'static str = DEPLOYMENT;
 
     async fn observe(&self, key: &Key) -> Result<Option<deployment::Observed>> {
         deployment::observe::observe(&self.caches, key).await
@@ -83,13 +86,13 @@ impl Controller for Deployments {
 /// The controller of node sets.
 pub(crate) struct NodeSets {
     /// The caches that it reads.
-    pub(crate) caches: Sets,
+    pub(crate) caches: Arc<Caches>,
 }
 
 impl Controller for NodeSets {
     type Observed = node_set::Observed;
 
-    const NAME: &'static str = "node-set";
+    const NAME: &'static str = NODE_SET;
 
     async fn observe(&self, key: &Key) -> Result<Option<node_set::Observed>> {
         node_set::observe::observe(&self.caches, key).await

@@ -9,6 +9,7 @@ pub mod desired;
 pub mod event_mapping;
 pub mod map;
 pub mod observe;
+pub mod observed;
 pub mod orphans;
 pub mod rollup;
 pub mod status;
@@ -16,4 +17,4 @@ pub mod status;
 #[cfg(test)]
 mod tests;
 
-pub use observe::Observed;
+pub use observed::Observed;

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use api::dataplane::{Node, NodeSet, Role};
 use operator_core::data_sources::SourceRef;
 use operator_core::{host_address, node_set_host};
+use operator_runtime::source_cache::Content;
 use operator_runtime::source_cache::Values;
-use operator_runtime::source_contents::Content;
 use serde::Deserialize;
 use serde_json::Value;
 

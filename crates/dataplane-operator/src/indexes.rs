@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use api::dataplane::{DataPlane, Deployment};
-use kube::ResourceExt;
+use api::ansibleee::AnsibleEe;
+use api::dataplane::{DataPlane, Deployment, Node, Role};
+use kube::{Resource, ResourceExt};
 use operator_core::object_key::Key;
+
+use crate::controller_ref::controller;
 
 /// Index of nodes by the role that they name.
 pub const BY_ROLE: &str = "role";
@@ -40,4 +43,44 @@ pub fn node_sets_of(deployment: &Deployment) -> Vec<Key> {
 /// Returns the key of a data plane in the index [`BY_NAMESPACE`]; its name is empty.
 pub fn namespace_of(data_plane: &DataPlane) -> Vec<Key> {
     vec![Key::new(data_plane.namespace().unwrap_or_default(), "")]
+}
+
+/// Returns the name of the data plane that a role names.
+pub fn data_plane_of(role: &Role) -> Option<&str> {
+    role.spec.data_plane.as_deref().filter(|it| !it.is_empty())
+}
+
+/// Returns the key of a role in the index [`BY_PLANE`].
+pub fn plane_of(role: &Role) -> Vec<Key> {
+    data_plane_of(role).map(|it| Key::new(namespace(role), it)).into_iter().collect()
+}
+
+/// Returns the namespace of an object; empty without one.
+pub(crate) fn namespace<K: Resource>(object: &K) -> String {
+    object.namespace().unwrap_or_default()
+}
+
+/// Returns the key of a node in the index [`BY_ROLE`].
+pub fn role_of(node: &Node) -> Vec<Key> {
+    let role = node.spec.role.iter().filter(|it| !it.is_empty());
+    role.map(|it| Key::new(namespace(node), it)).collect()
+}
+
+/// Returns the keys of a run in the index [`BY_HOST_KEY`].
+pub fn addresses_with_keys(run: &AnsibleEe) -> Vec<Key> {
+    let reports = run.status.as_ref().map(|it| it.host_keys.as_slice()).unwrap_or_default();
+    let reported = |name: &str| reports.iter().any(|it| it.name == name && it.key.is_some());
+    let hosts = run.spec.hosts.iter().filter(|it| reported(&it.name));
+    hosts.map(|it| Key::new(namespace(run), &it.address)).collect()
+}
+
+/// Returns the keys of an object in the index [`BY_OWNER`]: its owners, controlling or not.
+pub fn owner_of<K: Resource>(object: &K) -> Vec<Key> {
+    object.owner_references().iter().map(|it| Key::new(namespace(object), &it.uid)).collect()
+}
+
+/// Returns the key of an object in the index [`BY_OWNER`], if an owner controls it.
+pub fn controller_of<K: Resource>(object: &K) -> Vec<Key> {
+    let owner = controller(object.meta());
+    owner.map(|it| Key::new(namespace(object), &it.uid)).into_iter().collect()
 }

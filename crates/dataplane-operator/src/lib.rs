@@ -9,6 +9,7 @@ pub(crate) mod caches;
 pub mod collection;
 pub mod condition_catalog;
 pub mod conditions;
+pub mod controller_names;
 pub mod controller_ref;
 pub(crate) mod controllers;
 pub mod data_plane;

@@ -27,5 +27,4 @@ pub mod tls;
 #[cfg(test)]
 mod tests;
 
-pub use observe::Caches;
 pub use observed::Observed;

@@ -6,11 +6,15 @@ use std::time::Duration;
 
 use api::baremetal::BaremetalSet;
 use api::dataplane::{DataPlane, Deployment, Node, NodeSet, Role, Service};
+use baremetal::BaremetalSets;
+use baremetal::backoff::RequestBackoff;
 use clap::Parser;
 use ipnet::IpNet;
+use ironic_client::Pool;
 use operator_core::keyed::Keys;
 use operator_runtime::api::Api;
 use operator_runtime::args::{CommonArgs, DigestArgs, WebhookArgs};
+use operator_runtime::cache_registry::CacheRegistry;
 use operator_runtime::error::Result;
 use operator_runtime::manager::{Manager, ManagerBuilder};
 use operator_runtime::runtime::Runtime;
@@ -18,15 +22,12 @@ use operator_runtime::webhook::stand_by;
 use operator_runtime::workqueue::WorkQueue;
 
 use crate::admission::{self, AdmissionCaches};
-use crate::baremetal_request::observe::Machines;
 use crate::baremetal_request::observed::LOOK_AGAIN;
-use crate::caches::SharedCaches;
-use crate::controllers::{Deployments, Groups, Maps, NodeSets};
+use crate::caches::Caches;
+use crate::controllers::{DataPlanes, Deployments, NodeGroups, NodeSets};
 use crate::host_conflicts::ClaimCaches;
-use crate::node_set::external_apis::ExternalApis;
-use crate::role::event_mapping;
-use crate::service::{self, Services};
-use crate::{data_plane, deployment, node_set};
+use crate::service::Services;
+use crate::{data_plane, deployment, node_set, role, service};
 
 pub use rules::{DEFINITIONS, RULES};
 
@@ -63,8 +64,9 @@ pub async fn run(args: Args) -> Result<()> {
     if webhook.enable_webhooks {
         admission::webhook(&known).serve(&webhook, &mut runtime).await?;
         let (ready, stop) = (runtime.health().readiness("admission"), runtime.shutdown());
-        let (caches, open) = (ClaimCaches::new(), ClaimCaches::watch);
-        let standing_by = stand_by(builder.clone(), known.clone(), caches, open, ready, stop);
+        let mut registry = CacheRegistry::default();
+        let caches = ClaimCaches::new(&mut registry);
+        let standing_by = stand_by(builder.clone(), known.clone(), caches, registry, ready, stop);
         runtime.spawn("admission's watches", standing_by);
     }
     let work = async move |builder: &ManagerBuilder, manager: Manager| {
@@ -92,63 +94,78 @@ async fn work(
     mut manager: Manager,
     (keys, known, networks): (Keys, AdmissionCaches, Vec<IpNet>),
 ) -> Result<()> {
-    let machines = Machines::new(builder.informers());
-    let shared_caches =
-        SharedCaches::new(builder, NAME, keys, ExternalApis::new(|| builder.informers()), machines);
-    let api = builder.api(shared_caches.absorbing());
-    let groups = shared_caches.groups(builder, &api);
-    let services = shared_caches.services(&api, &groups.sources, networks);
-    let sets = shared_caches.sets(&api, &groups.attachments);
-    let deployments = shared_caches.deployments(&groups);
-    let maps = Maps { caches: shared_caches.planes() };
-    let machines = shared_caches.machines(builder, &api);
+    let mut registry = CacheRegistry::default();
+    let caches = Caches::new(builder, &mut registry, NAME, &keys, networks);
+    let machines = Arc::new(baremetal::Caches {
+        sets: Arc::clone(&caches.baremetal_sets),
+        sources: Arc::clone(&caches.sources),
+        metal3: Arc::clone(&caches.metal3),
+        pool: Pool::counted(builder.metrics()),
+        pauses: RequestBackoff::default(),
+        api: Arc::clone(&caches.api),
+    });
     let queues = Queues::default();
-    event_mapping::by_objects(&queues.roles, &shared_caches, &groups.sources);
-    event_mapping::by_networks(&queues.roles, &shared_caches, &groups.attachments);
-    event_mapping::by_machines(&queues.roles, &shared_caches.machines);
-    data_plane::event_mapping::map_events(&queues.data_planes, &queues.roles, &maps.caches);
-    service::map_events(&queues.services, &services);
-    node_set::event_mapping::map_events(&queues.node_sets, &sets);
-    deployment::event_mapping::map_events(&queues.deployments, &deployments);
-    baremetal::map_events(&queues.machines, &machines);
+    role::event_mapping::map_events(&queues.roles, &caches);
+    data_plane::event_mapping::map_events(&queues.data_planes, &queues.roles, &caches);
+    service::event_mapping::map_events(&queues.services, &caches);
+    node_set::event_mapping::map_events(&queues.node_sets, &caches);
+    deployment::event_mapping::map_events(&queues.deployments, &caches);
+    baremetal::event_mapping::map_events(&queues.machines, &machines);
     // All event handlers are registered by now, so no change is missed.
-    shared_caches.watch(&mut manager);
+    registry.watch(manager.informers());
     manager.ready().await;
-    known.lead(shared_caches.claim_caches());
+    known.lead(caches.hosts.clone());
     // Objects of another operator may not even be readable, and an informer of a kind that is not
     // served would block all controllers.
-    let is_there = is_served(Arc::clone(&api)).await?;
     let mut late = Some((machines, queues.machines));
-    if is_there && let Some((caches, queue)) = late.take() {
-        shared_caches.watch_machines(builder, &mut manager, &api, caches, queue).await?;
+    if is_served(&caches.api).await?
+        && let Some((machines, queue)) = late.take()
+    {
+        run_machines(builder, &mut manager, machines, queue).await?;
     }
+    let (api, all) = (|| Arc::clone(&caches.api), || Arc::clone(&caches));
     if builder.drives::<DataPlane>().await? {
-        manager.run(maps, Arc::clone(&api), queues.data_planes).await;
+        manager.run(DataPlanes { caches: all() }, api(), queues.data_planes).await;
     }
     if builder.drives::<Role>().await? && builder.drives::<Node>().await? {
-        manager.run(Groups { caches: groups }, Arc::clone(&api), queues.roles).await;
+        manager.run(NodeGroups { caches: all() }, api(), queues.roles).await;
     }
     if builder.drives::<NodeSet>().await? {
-        manager.run(NodeSets { caches: sets }, Arc::clone(&api), queues.node_sets).await;
+        manager.run(NodeSets { caches: all() }, api(), queues.node_sets).await;
         if builder.drives::<Deployment>().await? {
-            let controller = Deployments { caches: deployments };
-            manager.run(controller, Arc::clone(&api), queues.deployments).await;
+            manager.run(Deployments { caches: all() }, api(), queues.deployments).await;
         }
     }
     if builder.drives::<Service>().await? {
-        manager.run(Services { caches: services }, Arc::clone(&api), queues.services).await;
+        manager.run(Services { caches: all() }, api(), queues.services).await;
     }
-    if let Some((caches, queue)) = late {
+    if let Some((machines, queue)) = late {
         tokio::select! {
             outcome = manager.informers().end() => return outcome,
-            () = appears(|| is_served(Arc::clone(&api)), LOOK_AGAIN) => {}
+            () = appears(|| is_served(&caches.api), LOOK_AGAIN) => {}
         }
-        shared_caches.watch_machines(builder, &mut manager, &api, caches, queue).await?;
+        run_machines(builder, &mut manager, machines, queue).await?;
     }
     manager.finish().await
 }
 
-async fn is_served(api: Arc<Api>) -> Result<bool> {
+/// Runs the controller of `OpenStackBaremetalSet`s, unless another operator reconciles them; the
+/// cluster has to serve the kind.
+async fn run_machines(
+    builder: &ManagerBuilder,
+    manager: &mut Manager,
+    caches: Arc<baremetal::Caches>,
+    queue: Arc<WorkQueue>,
+) -> Result<()> {
+    if builder.drives::<BaremetalSet>().await? {
+        manager.informers().watch_owned(&caches.sets);
+        let api = Arc::clone(&caches.api);
+        manager.run(BaremetalSets { caches }, api, queue).await;
+    }
+    Ok(())
+}
+
+async fn is_served(api: &Api) -> Result<bool> {
     api.serves::<BaremetalSet>().await
 }
 

@@ -10,7 +10,7 @@ use api::dataplane::NodeSection;
 use api::shared::DataSource;
 use operator_core::data_sources::{NamedSource, SourceRef};
 use operator_core::keyed::{Digest, Inputs, short};
-use operator_runtime::source_contents::Content;
+use operator_runtime::source_cache::Content;
 use serde_json::Value;
 
 /// The existing objects that lists of `ansibleVarsFrom` name.

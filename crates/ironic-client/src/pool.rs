@@ -1,11 +1,12 @@
 //! The Ironics of an operator: one session for all that use the same one in the same way.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ironic::Error;
 use operator_runtime::metrics::Metrics;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 use crate::session::{Pace, Session, Waits};
@@ -197,7 +198,7 @@ impl Pool {
 
     /// The maps stay consistent even if a holder of the lock panicked.
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock()
     }
 }
 

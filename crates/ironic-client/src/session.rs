@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex as Moment, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use config_drive::ApiVersion;
@@ -13,6 +13,7 @@ use ironic::{Error, Method, Node, Request, version};
 use operator_runtime::http_client;
 use operator_runtime::metrics::Metrics;
 use operator_runtime::tls_stream::CaTrust;
+use parking_lot::{Mutex as Moment, MutexGuard};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -82,11 +83,11 @@ impl Default for Waits {
 
 impl Waits {
     pub(crate) fn pace(&self) -> Pace {
-        *self.pace.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.pace.lock()
     }
 
     pub(crate) fn note(&self, pace: Pace) {
-        *self.pace.lock().unwrap_or_else(PoisonError::into_inner) = pace;
+        *self.pace.lock() = pace;
     }
 }
 
@@ -369,7 +370,7 @@ impl Session {
 
     /// The moments stay consistent even if a holder of the lock panicked.
     fn changes(&self) -> MutexGuard<'_, Changes> {
-        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.changes.lock()
     }
 }
 

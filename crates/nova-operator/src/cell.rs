@@ -32,6 +32,7 @@ use operator_runtime::controller::Controller;
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
+use crate::controller_names::CELL;
 
 /// The controller of cells.
 pub struct CellHealth {
@@ -44,7 +45,7 @@ pub struct CellHealth {
 impl Controller for CellHealth {
     type Observed = Observed;
 
-    const NAME: &'static str = "cell";
+    const NAME: &'static str = CELL;
 
     async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
         observe::observe(&self.caches, &self.probes, key).await

@@ -36,6 +36,7 @@ use operator_runtime::controller::Controller;
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
+use crate::controller_names::COMPUTE;
 use crate::images::Images;
 
 /// The controller of computes.
@@ -51,7 +52,7 @@ pub struct ComputeDeployment {
 impl Controller for ComputeDeployment {
     type Observed = Observed;
 
-    const NAME: &'static str = "compute";
+    const NAME: &'static str = COMPUTE;
 
     async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
         observe::observe(&self.caches, &self.images, self.release, key).await

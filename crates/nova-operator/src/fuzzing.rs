@@ -196,7 +196,7 @@ pub fn admission(data: &[u8]) {
     for chosen in chosen.iter().map(Some).chain([None]) {
         let known = AdmissionCaches::default();
         let untold = [of_node(&request, &known), of_role(&request, &known)];
-        known.lead(SharedCaches::new());
+        known.lead(SharedCaches::default());
         let reported = [of_node(&request, &known), of_role(&request, &known)];
         let of_compute =
             [defaulted(&request, &images), validate_compute(&request, |_| chosen.cloned())];

@@ -9,6 +9,7 @@ use nova_config::release;
 use operator_core::keyed::Keys;
 use operator_core::rbac::{EVENTS, Rule, definitions};
 use operator_runtime::args::{CommonArgs, DigestArgs, WebhookArgs};
+use operator_runtime::cache_registry::CacheRegistry;
 use operator_runtime::error::Result;
 use operator_runtime::manager::{Manager, ManagerBuilder};
 use operator_runtime::runtime::Runtime;
@@ -16,11 +17,12 @@ use operator_runtime::webhook::stand_by;
 
 use crate::admission;
 use crate::admission::caches::AdmissionCaches;
-use crate::caches::{Caches, Queues};
+use crate::caches::Caches;
 use crate::cell::{CellHealth, Probes};
 use crate::cleanup::orphans::Orphans;
 use crate::compute::ComputeDeployment;
 use crate::compute_lifecycle::ComputeLifecycle;
+use crate::event_mapping::{Queues, map_events};
 use crate::images::Images;
 use crate::release_cache::Releases;
 use crate::service_keys::ServiceConfig;
@@ -177,9 +179,9 @@ pub async fn run(args: Args) -> Result<()> {
         let webhooks = admission::webhook(images.clone(), releases.clone(), &known);
         webhooks.serve(&webhook, &mut runtime).await?;
         let (ready, stop) = (runtime.health().readiness("admission"), runtime.shutdown());
-        let (caches, known) = (SharedCaches::new(), known.clone());
-        let standing_by =
-            stand_by(builder.clone(), known, caches, SharedCaches::watch, ready, stop);
+        let mut registry = CacheRegistry::default();
+        let caches = SharedCaches::new(&mut registry);
+        let standing_by = stand_by(builder.clone(), known.clone(), caches, registry, ready, stop);
         runtime.spawn("admission's watches", standing_by);
     }
     let work = async move |builder: &ManagerBuilder, manager: Manager| {
@@ -202,10 +204,11 @@ async fn work(
 ) -> Result<()> {
     let drives_computes = builder.drives::<ExternalCompute>().await?;
     let drives_cells = reconcile_novacell && builder.drives::<Cell>().await?;
-    let caches = Caches::new(builder, NAME, &keys, drives_cells);
+    let mut registry = CacheRegistry::default();
+    let caches = Caches::new(builder, &mut registry, NAME, &keys, drives_cells);
     let queues = Queues::default();
-    caches.map_events(&queues);
-    caches.watch(&mut manager);
+    map_events(&caches, &queues);
+    registry.watch(manager.informers());
     manager.ready().await;
     known.lead(caches.watched());
     releases.learn(&caches.cells);

@@ -5,13 +5,14 @@
 //! computes of the role.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use api::dataplane::Node;
 use api::nova::ExternalCompute;
 use api::rollout_limits::Limits;
 use operator_core::object_key::Key;
 use operator_core::run_engine::rollout::RolloutState;
+use parking_lot::Mutex;
 use tokio::sync::OwnedMutexGuard;
 
 use crate::compute::blocked_rollout::BlockedRollout;
@@ -69,7 +70,7 @@ impl RolloutCoordinator {
 
     /// Updates the rollout state of a compute after a change of the compute or of its node.
     pub fn refresh(&self, key: &Key) -> Requeue {
-        let mut states = lock(&self.states);
+        let mut states = self.states.lock();
         // Read under the lock, so that the last of concurrent callers has read the newest object.
         let member = self.shared_caches.computes.get(key).map(|it| {
             let node = self.shared_caches.node_of(&it);
@@ -107,10 +108,10 @@ impl RolloutCoordinator {
         if !state.starts_now() && !is_next_try {
             return RolloutSlot::Free;
         }
-        if !lock(&self.states).limited(&role, &limits) {
+        if !self.states.lock().limited(&role, &limits) {
             return RolloutSlot::Free;
         }
-        let held = || lock(&self.states).blocked(&role, &limits, state);
+        let held = || self.states.lock().blocked(&role, &limits, state);
         // When no slot is free there is nothing to wait for: a freed slot enqueues the compute.
         if let Some(held) = held() {
             return RolloutSlot::Held(held);
@@ -119,7 +120,7 @@ impl RolloutCoordinator {
         if state == RolloutState::New {
             return RolloutSlot::Free;
         }
-        let slot = Arc::clone(lock(&self.slots).entry(role.clone()).or_default());
+        let slot = Arc::clone(self.slots.lock().entry(role.clone()).or_default());
         let slot = slot.lock_owned().await;
         held().map_or_else(|| RolloutSlot::Taken(Arc::new(slot)), RolloutSlot::Held)
     }
@@ -132,11 +133,6 @@ fn limits(node: &Node) -> Limits {
         max_unavailable: status.and_then(|it| it.max_unavailable.clone()),
         pause_on_failure: status.and_then(|it| it.pause_on_failure).unwrap_or(false),
     }
-}
-
-/// Locks a mutex; a poisoned lock only means that a reader panicked, and its value is whole.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

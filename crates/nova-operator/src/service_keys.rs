@@ -23,6 +23,7 @@ use operator_runtime::controller::Controller;
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
+use crate::controller_names::SERVICE_CONFIG;
 
 /// The controller of services.
 pub struct ServiceConfig {
@@ -33,7 +34,7 @@ pub struct ServiceConfig {
 impl Controller for ServiceConfig {
     type Observed = Observed;
 
-    const NAME: &'static str = "service-config";
+    const NAME: &'static str = SERVICE_CONFIG;
 
     async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
         observe::observe(&self.caches, key).await

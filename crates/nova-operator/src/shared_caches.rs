@@ -8,7 +8,7 @@ use api::nova::ExternalCompute;
 use kube::ResourceExt;
 use operator_core::object_key::Key;
 use operator_runtime::cache::Cache;
-use operator_runtime::manager::Informers;
+use operator_runtime::cache_registry::CacheRegistry;
 
 use crate::indexes::{
     BY_CELL, BY_NODE, BY_OWNER, BY_ROLE, cell_key, node_key, owner_keys, role_key,
@@ -29,27 +29,17 @@ pub struct SharedCaches {
 
 impl SharedCaches {
     /// Returns empty caches.
-    pub fn new() -> Self {
+    pub fn new(registry: &mut CacheRegistry) -> Self {
         Self {
-            nodes: Cache::new(vec![(
-                BY_ROLE,
-                Box::new(|it: &Node| role_key(it).into_iter().collect()),
-            )]),
-            roles: Cache::new(vec![]),
-            computes: Cache::new(vec![
+            nodes: registry
+                .cache(vec![(BY_ROLE, Box::new(|it: &Node| role_key(it).into_iter().collect()))]),
+            roles: registry.cache(vec![]),
+            computes: registry.owned(vec![
                 (BY_NODE, Box::new(|it: &ExternalCompute| vec![node_key(it)])),
                 (BY_CELL, Box::new(|it: &ExternalCompute| vec![cell_key(it)])),
             ]),
-            runs: Cache::new(vec![(BY_OWNER, Box::new(owner_keys))]),
+            runs: registry.cache(vec![(BY_OWNER, Box::new(owner_keys))]),
         }
-    }
-
-    /// Starts the informers of these caches.
-    pub fn watch(&self, informers: &mut Informers) {
-        informers.watch(&self.nodes, "");
-        informers.watch(&self.roles, "");
-        informers.watch_owned(&self.computes);
-        informers.watch(&self.runs, "");
     }
 
     /// Returns the role that a node names, or `None` when it names none or the role does not exist.
@@ -75,6 +65,6 @@ impl SharedCaches {
 
 impl Default for SharedCaches {
     fn default() -> Self {
-        Self::new()
+        Self::new(&mut CacheRegistry::default())
     }
 }

@@ -1,12 +1,9 @@
 //! The administrative endpoints: /metrics, /healthz and /readyz.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use axum::{Router, extract::State, http::StatusCode, response::IntoResponse, routing::get};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{net::TcpListener, time::Instant};
 
 use crate::{
@@ -78,7 +75,7 @@ impl Health {
 
     fn lock(&self) -> MutexGuard<'_, Checks> {
         // Every write is a single insert, so the maps stay valid after a panic.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,12 +1,8 @@
 //! Exponential backoff per object, because `kube`'s runtime keeps no failure count.
 
-use std::{
-    collections::BTreeMap,
-    fmt::Display,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, fmt::Display, time::Duration};
 
+use parking_lot::{Mutex, MutexGuard};
 use sha2::{Digest, Sha256};
 
 /// Consecutive failures per object.
@@ -50,7 +46,7 @@ impl Backoff {
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, u32>> {
         // A counter stays valid even if a thread panicked while holding the lock.
-        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
+        self.failures.lock()
     }
 }
 

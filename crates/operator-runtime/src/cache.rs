@@ -5,7 +5,7 @@
 //! sees it. Everything below the store (list, watch, paging, resume, backoff) is `kube::runtime`'s.
 
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
@@ -14,6 +14,7 @@ use kube::runtime::watcher::Event;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, Resource, ResourceExt};
 use operator_core::object_key::Key;
+use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -108,7 +109,7 @@ impl<K: Watchable> Cache<K> {
 
     /// Calls `listener` with each object that is added, changed or deleted.
     pub fn on_change(&self, listener: impl Fn(&K) + Send + Sync + 'static) {
-        lock(&self.listeners).push(Box::new(listener));
+        self.listeners.lock().push(Box::new(listener));
     }
 
     /// Returns the object with that key. Returns `None` also when it exists but cannot be
@@ -116,7 +117,7 @@ impl<K: Watchable> Cache<K> {
     ///
     /// Use [`Cache::try_get`] before deleting or creating anything because the object is absent.
     pub fn get(&self, key: &Key) -> Option<Arc<K>> {
-        lock(&self.store).get(key)
+        self.store.lock().get(key)
     }
 
     /// Returns the object with that key, or `None` when it does not exist.
@@ -124,7 +125,7 @@ impl<K: Watchable> Cache<K> {
     /// # Errors
     /// [`Error::Unreadable`] when the object exists but cannot be deserialized.
     pub fn try_get(&self, key: &Key) -> Result<Option<Arc<K>>> {
-        let store = lock(&self.store);
+        let store = self.store.lock();
         match store.unreadable(key) {
             None => Ok(store.get(key)),
             Some(it) => Err(unreadable::<K>(&it)),
@@ -150,12 +151,12 @@ impl<K: Watchable> Cache<K> {
 
     /// Returns all objects that could be deserialized.
     pub fn all(&self) -> Vec<Arc<K>> {
-        lock(&self.store).all()
+        self.store.lock().all()
     }
 
     /// Returns the objects that the index lists under that key.
     pub fn indexed(&self, index: IndexName, key: &Key) -> Vec<Arc<K>> {
-        lock(&self.store).indexed(index, key)
+        self.store.lock().indexed(index, key)
     }
 
     /// Watches until the process ends.
@@ -178,7 +179,7 @@ impl<K: Watchable> Cache<K> {
 
     fn open(&self, informers: Vec<Option<String>>) {
         self.pending.send_replace(Some(informers.len()));
-        lock(&self.store).open(informers);
+        self.store.lock().open(informers);
     }
 
     async fn pump(&self, streams: Vec<BoxStream<'_, watcher::Result<Event<Item<K>>>>>) {
@@ -209,7 +210,7 @@ impl<K: Watchable> Cache<K> {
             self.shorten(it);
         }
         let (changes, pending, unreadable) = {
-            let mut store = lock(&self.store);
+            let mut store = self.store.lock();
             (store.take(watch, event), store.pending(), store.all_unreadable())
         };
         self.announce(&changes);
@@ -235,7 +236,7 @@ impl<K: Watchable> Cache<K> {
         if changes.is_empty() {
             return;
         }
-        for listener in lock(&self.listeners).iter() {
+        for listener in self.listeners.lock().iter() {
             for object in changes.iter().flat_map(|it| [&it.old, &it.new]).flatten() {
                 listener(object);
             }
@@ -249,7 +250,7 @@ impl<K: Watchable> WriteThrough for Cache<K> {
         if let Item::Readable(it) = &mut object {
             self.shorten(it);
         }
-        let change = lock(&self.store).answer(object);
+        let change = self.store.lock().answer(object);
         self.announce(change.as_slice());
     }
 
@@ -279,11 +280,6 @@ where
         Some(namespace) => Api::namespaced(client.clone(), namespace),
         None => Api::all(client.clone()),
     }
-}
-
-/// Ignores poisoning: it only means that a listener panicked, and the map itself is consistent.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

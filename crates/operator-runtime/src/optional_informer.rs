@@ -9,9 +9,11 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use crate::api::Api;
-use crate::cache::{Cache, Watchable, WriteThrough};
+use crate::cache::{Cache, Watchable};
+use crate::cache_registry::CacheRegistry;
 use crate::error::{Error, Result};
-use crate::manager::Informers;
+use crate::informers::Informers;
+use crate::manager::ManagerBuilder;
 
 /// How long a reconcile waits for the first list of such a kind; after that it fails and is
 /// retried. A kind whose list never arrives must not block the workers.
@@ -31,15 +33,12 @@ struct Opening {
 }
 
 impl<K: Watchable> OptionalInformer<K> {
-    /// Creates an informer that is not watching yet; `informers` will hold its watch.
-    pub fn new(informers: Informers) -> Self {
-        let opening = Mutex::new(Opening { watches: informers, is_open: false });
-        Self { cache: Cache::new(vec![]), opening, is_watched: OnceLock::new() }
-    }
-
-    /// Returns the cache, so that own writes are absorbed at once.
-    pub fn absorbing(&self) -> Arc<dyn WriteThrough> {
-        Arc::<Cache<K>>::clone(&self.cache)
+    /// Creates an informer that is not watching yet.
+    pub fn new(builder: &ManagerBuilder, registry: &mut CacheRegistry) -> Self {
+        let opening = Mutex::new(Opening { watches: builder.informers(), is_open: false });
+        let cache = Cache::new(vec![]);
+        registry.absorb(Arc::<Cache<K>>::clone(&cache));
+        Self { cache, opening, is_watched: OnceLock::new() }
     }
 
     /// Calls `enqueue` with the key of each object that is added, changed or deleted.

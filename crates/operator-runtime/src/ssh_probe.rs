@@ -1,10 +1,10 @@
 //! Probes whether an SSH server answers at an address: rarely, concurrently, with a short timeout.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::join_all;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
@@ -65,7 +65,7 @@ impl SshProbe {
     }
 
     fn known(&self) -> MutexGuard<'_, BTreeMap<String, ProbeResult>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -15,12 +15,13 @@ mod way;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use answer::Answer;
 use anyhow::{Context as _, Result, ensure};
 use machine::Machine;
+use parking_lot::MutexGuard;
 use serde_json::{Value, json};
 use shared::Shared;
 use state::{Login, PASSWORD, State, USER};

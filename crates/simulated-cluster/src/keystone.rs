@@ -1,9 +1,10 @@
 //! A fake Keystone limited to its version document and password tokens.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -60,7 +61,7 @@ impl Keystone {
     }
 
     fn people(&self) -> MutexGuard<'_, People> {
-        self.people.lock().unwrap_or_else(PoisonError::into_inner)
+        self.people.lock()
     }
 
     /// Answers one request and closes the connection.

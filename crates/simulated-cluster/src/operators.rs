@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
@@ -12,6 +11,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::api::PostParams;
 use kube::{Api, Client};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -200,8 +200,8 @@ impl Operators {
         work(running.get(&operator).with_context(|| format!("{} never ran", operator.name()))?)
     }
 
-    fn running(&self) -> std::sync::MutexGuard<'_, BTreeMap<Operator, Running>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    fn running(&self) -> MutexGuard<'_, BTreeMap<Operator, Running>> {
+        self.running.lock()
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::net::TcpListener;
-use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Result, bail};
+use parking_lot::Mutex;
 
 /// Below the kernel's ephemeral ports, so that no outgoing connection takes a port between its
 /// choice and its use.
@@ -14,7 +14,7 @@ static TAKEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
 
 /// Returns a port without a listener; this process never returns it again.
 pub(crate) fn free() -> Result<u16> {
-    let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut taken = TAKEN.lock();
     // Simulated clusters of other processes start their search elsewhere.
     let size = RANGE.end - RANGE.start;
     let offset = u16::try_from(std::process::id() * 97 % u32::from(size)).unwrap_or_default();

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Sender};
-use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, anyhow, ensure};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::programs::BUILD;
 
@@ -102,8 +102,8 @@ impl Process {
         Ok(())
     }
 
-    fn child(&self) -> std::sync::MutexGuard<'_, Child> {
-        self.child.lock().unwrap_or_else(PoisonError::into_inner)
+    fn child(&self) -> MutexGuard<'_, Child> {
+        self.child.lock()
     }
 }
 

@@ -11,13 +11,15 @@ use operator_core::object_key::Key;
 use operator_core::plan::Plan;
 use operator_core::rejected_write::RejectedWrite;
 use operator_runtime::api::Api;
-use operator_runtime::cache::{Cache, IndexName, WriteThrough};
+use operator_runtime::cache::{Cache, IndexName};
+use operator_runtime::cache_registry::CacheRegistry;
 use operator_runtime::clock;
 use operator_runtime::controller::Controller;
 use operator_runtime::error::Result;
 
 use super::decide::{self, LAG, Observed, Stage, current_job, recorded_uid, stage};
 use crate::objects::{JOB_NAME, Job, Pod, RUN, annotation};
+use crate::run::job::APP;
 use crate::run::settings::Settings;
 
 /// Index of Jobs by the key of their run.
@@ -38,23 +40,18 @@ pub struct Caches {
 
 impl Caches {
     /// Creates empty caches.
-    pub fn new() -> Self {
+    pub fn new(registry: &mut CacheRegistry) -> Self {
         let by_run = |it: &Job| run_key(&it.metadata).into_iter().collect();
         let by_job = |it: &Pod| {
             let namespace = it.namespace().unwrap_or_default();
             it.labels().get(JOB_NAME).map(|job| Key::new(namespace, job)).into_iter().collect()
         };
+        let ours = format!("{}={}", APP.0, APP.1);
         Self {
-            runs: Cache::new(vec![]),
-            jobs: Cache::new(vec![(BY_RUN, Box::new(by_run))]),
-            pods: Cache::new(vec![(BY_JOB, Box::new(by_job))]),
+            runs: registry.owned(vec![]),
+            jobs: registry.labelled(&ours, vec![(BY_RUN, Box::new(by_run))]),
+            pods: registry.labelled(&ours, vec![(BY_JOB, Box::new(by_job))]),
         }
-    }
-
-    /// Returns the caches that take in the operator's own writes.
-    pub fn absorbing(&self) -> Vec<Arc<dyn WriteThrough>> {
-        let Self { runs, jobs, pods } = self.clone();
-        vec![runs, jobs, pods]
     }
 
     /// Returns the Jobs that the run controls.
@@ -73,7 +70,7 @@ impl Caches {
 
 impl Default for Caches {
     fn default() -> Self {
-        Self::new()
+        Self::new(&mut CacheRegistry::default())
     }
 }
 

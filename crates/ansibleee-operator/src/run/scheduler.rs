@@ -1,7 +1,7 @@
 //! The scheduler: reads all runs and admits those that may start.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use api::ansibleee::{AnsibleEe, AnsibleEeStatus, RunHost};
 use api::conditions::{ConditionDraft, printable};
@@ -14,6 +14,7 @@ use operator_core::plan::Plan;
 use operator_core::rejected_write::RejectedWrite;
 use operator_runtime::controller::Controller;
 use operator_runtime::error::Result;
+use parking_lot::Mutex;
 
 use super::content_digest;
 use super::decide::{Stage, faults_of, stage};
@@ -51,7 +52,7 @@ pub struct Logged(Mutex<BTreeSet<ForeignWait>>);
 impl Logged {
     /// Replaces the present waits; returns those that are new.
     fn begun(&self, now: BTreeSet<ForeignWait>) -> Vec<ForeignWait> {
-        let mut before = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut before = self.0.lock();
         let begun = now.difference(&before).cloned().collect();
         *before = now;
         begun
@@ -219,7 +220,7 @@ mod tests {
     use super::*;
 
     fn scheduler(objects: &[(&str, Value)]) -> Scheduler {
-        let caches = Caches::new();
+        let caches = Caches::default();
         for (kind, object) in objects {
             let cache: &dyn WriteThrough =
                 if *kind == "Pod" { &*caches.pods } else { &*caches.runs };

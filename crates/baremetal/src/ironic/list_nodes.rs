@@ -11,7 +11,7 @@ use ironic_client::{Credentials, Pool, Session};
 use operator_core::hash;
 use operator_core::keyed::Digest;
 use operator_core::object_key::Key;
-use operator_runtime::source_contents::Content;
+use operator_runtime::source_cache::Content;
 use operator_runtime::tls_stream::CaTrust;
 use tokio::time::timeout;
 

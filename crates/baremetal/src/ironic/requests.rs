@@ -1,11 +1,12 @@
 //! Sends requests to Ironic: a few in parallel, within one pass.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ironic::Error;
 use ironic_client::{Session, SessionSlot};
+use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -51,7 +52,7 @@ async fn ask_within(
                 if !may() {
                     break;
                 }
-                let order = orders.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+                let order = orders.lock().pop_front();
                 let Some(order) = order else { break };
                 let outcome = one(&slot, &order).await;
                 asked.push(LastRequest { node: order.node, state: order.state, outcome });

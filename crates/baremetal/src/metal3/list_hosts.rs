@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api::baremetal::{BaremetalSet, Provisioner};
+use api::baremetal::BaremetalSet;
 use api::metal3::{BareMetalHost, ProvisionServer};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
@@ -10,11 +10,11 @@ use kube::core::PartialObjectMeta;
 use operator_core::object_key::Key;
 use operator_core::rbac::Rule;
 use operator_runtime::api::Api;
-use operator_runtime::cache::{Cache, MetadataCache, WriteThrough};
+use operator_runtime::cache::MetadataCache;
+use operator_runtime::cache_registry::CacheRegistry;
 use operator_runtime::error::Result;
 use operator_runtime::manager::ManagerBuilder;
 use operator_runtime::optional_informer::OptionalInformer;
-use operator_runtime::workqueue::{DEBOUNCE, WorkQueue};
 
 use super::bare_metal_host::{Made, Seen, UID, is_of};
 use super::writes::of_hosts;
@@ -44,18 +44,28 @@ pub struct Metal3 {
 
 impl Metal3 {
     /// Creates the caches without starting any watch; `secrets` must have the index [`BY_SET`].
-    pub fn new(builder: &ManagerBuilder, secrets: Arc<MetadataCache<Secret>>) -> Self {
+    pub fn new(
+        builder: &ManagerBuilder,
+        registry: &mut CacheRegistry,
+        secrets: &Arc<MetadataCache<Secret>>,
+    ) -> Self {
         Self {
-            machines: OptionalInformer::new(builder.informers()),
-            servers: OptionalInformer::new(builder.informers()),
-            secrets,
+            machines: OptionalInformer::new(builder, registry),
+            servers: OptionalInformer::new(builder, registry),
+            secrets: Arc::clone(secrets),
             namespaces: builder.namespaces().to_vec(),
         }
     }
 
-    /// Returns the cache of the kind that the operator writes.
-    pub fn absorbing(&self) -> Arc<dyn WriteThrough> {
-        self.machines.absorbing()
+    /// Calls `on_machine` with the key of each changed machine, and `on_server` with that of each
+    /// changed provision server.
+    pub fn on_change(
+        &self,
+        on_machine: impl Fn(Key) + Send + Sync + 'static,
+        on_server: impl Fn(Key) + Send + Sync + 'static,
+    ) {
+        self.machines.on_change(on_machine);
+        self.servers.on_change(on_server);
     }
 
     /// Reads everything of Metal3 that concerns a set.
@@ -89,33 +99,4 @@ fn by_set(uid: &str) -> Key {
 /// Returns the keys of the index [`BY_SET`].
 pub fn set_of(secret: &PartialObjectMeta<Secret>) -> Vec<Key> {
     secret.labels().get(UID).map(|it| by_set(it)).into_iter().collect()
-}
-
-/// Registers the event handlers that enqueue sets on changes of machines and provision servers.
-pub fn map_events(queue: &Arc<WorkQueue>, metal3: &Metal3, sets: &Arc<Cache<BaremetalSet>>) {
-    let (to, all) = (Arc::clone(queue), Arc::clone(sets));
-    // Sets may wait for machines that another set gives back.
-    metal3.machines.on_change(move |Key { namespace, .. }| {
-        let started = format!("{namespace}/");
-        for set in all.all().into_iter().filter(|it| is_of_metal3(it)) {
-            let reported = set.status.iter().flat_map(|it| it.baremetal_hosts.values());
-            let has = reported.into_iter().any(|it| it.bmh_ref.starts_with(&started));
-            if has || set.spec.template.bmh_namespace == namespace {
-                to.push_in(Key::of(&*set), DEBOUNCE);
-            }
-        }
-    });
-    let (to, all) = (Arc::clone(queue), Arc::clone(sets));
-    metal3.servers.on_change(move |Key { namespace, name }| {
-        for set in all.all().into_iter().filter(|it| is_of_metal3(it)) {
-            let is_named = set.spec.template.provision_server_name.as_ref() == Some(&name);
-            if is_named && set.namespace().as_ref() == Some(&namespace) {
-                to.push(Key::of(&*set));
-            }
-        }
-    });
-}
-
-fn is_of_metal3(set: &BaremetalSet) -> bool {
-    set.spec.effective_provisioner() == Provisioner::Metal3
 }

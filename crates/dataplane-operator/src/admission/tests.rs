@@ -57,7 +57,7 @@ fn known(claim_caches: ClaimCaches) -> AdmissionCaches {
 
 #[test]
 fn a_host_of_an_older_object_is_warned_of_with_its_path_both_objects_and_the_way() {
-    let claim_caches = ClaimCaches::new();
+    let claim_caches = ClaimCaches::default();
     let theirs = node_set("set", Some(OLD), &json!({ "a": at("192.0.2.1") }));
     claim_caches.node_sets.absorb(&theirs);
     let known = known(claim_caches);
@@ -79,7 +79,7 @@ fn a_host_of_an_older_object_is_warned_of_with_its_path_both_objects_and_the_way
 
 #[test]
 fn an_update_is_warned_of_where_it_describes_another_host_than_before() {
-    let claim_caches = ClaimCaches::new();
+    let claim_caches = ClaimCaches::default();
     claim_caches.nodes.absorb(&node("ns", "n0", Some(OLD), &json!({ "ansibleHost": "192.0.2.1" })));
     claim_caches.nodes.absorb(&node("ns", "n1", Some(NEW), &json!({ "ansibleHost": "192.0.2.2" })));
     let known = known(claim_caches);
@@ -101,7 +101,7 @@ fn an_update_is_warned_of_where_it_describes_another_host_than_before() {
 
 #[test]
 fn across_namespaces_only_a_host_that_was_reached_is_warned_of_and_nobody_is_named() {
-    let claim_caches = ClaimCaches::new();
+    let claim_caches = ClaimCaches::default();
     let mut theirs = node("theirs", "secret", Some(OLD), &json!({ "ansibleHost": "192.0.2.1" }));
     claim_caches.nodes.absorb(&theirs);
     let known = known(claim_caches.clone());
@@ -129,7 +129,7 @@ fn nothing_is_said_before_anything_is_known_and_no_more_than_a_terminal_shows() 
     let nodes = Value::Object(nodes);
     let new = node_set("new", None, &nodes);
     assert_eq!(judge(&AdmissionCaches::default(), &Value::Null, &new), [""; 0]);
-    let claim_caches = ClaimCaches::new();
+    let claim_caches = ClaimCaches::default();
     claim_caches.node_sets.absorb(&node_set("old", Some(OLD), &nodes));
     let found = judge(&known(claim_caches), &Value::Null, &new);
     assert_eq!(found.len(), WARNED + 1);
@@ -140,7 +140,7 @@ fn nothing_is_said_before_anything_is_known_and_no_more_than_a_terminal_shows() 
 
 #[test]
 fn a_port_that_only_the_role_gives_counts_from_the_first_moment() {
-    let claim_caches = ClaimCaches::new();
+    let claim_caches = ClaimCaches::default();
     claim_caches.roles.absorb(&json!({
         "apiVersion": "dataplane.openstack.org/v1beta1", "kind": "OpenStackDataPlaneRole",
         "metadata": { "name": "role", "namespace": "ns" },

@@ -1,15 +1,14 @@
 //! Reads baremetal sets, and probes the ssh servers of their hosts.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use api::baremetal::BaremetalSet;
 use kube::ResourceExt;
 use operator_core::object_key::Key;
 use operator_runtime::api::Api;
-use operator_runtime::cache::WriteThrough;
+use operator_runtime::cache_registry::CacheRegistry;
 use operator_runtime::error::Result;
-use operator_runtime::manager::Informers;
+use operator_runtime::manager::ManagerBuilder;
 use operator_runtime::optional_informer::OptionalInformer;
 use operator_runtime::ssh_probe::SshProbe;
 
@@ -22,14 +21,9 @@ pub struct Machines {
 }
 
 impl Machines {
-    /// Creates the caches without starting any watch; `informers` will contain it.
-    pub fn new(informers: Informers) -> Self {
-        Self { sets: OptionalInformer::new(informers), doors: SshProbe::default() }
-    }
-
-    /// Returns the cache of the kind that the operator writes.
-    pub fn absorbing(&self) -> Arc<dyn WriteThrough> {
-        self.sets.absorbing()
+    /// Creates the cache without starting the informer.
+    pub fn new(builder: &ManagerBuilder, registry: &mut CacheRegistry) -> Self {
+        Self { sets: OptionalInformer::new(builder, registry), doors: SshProbe::default() }
     }
 
     /// Calls `enqueue` with the key of each set that is added, changed or deleted.

@@ -10,7 +10,7 @@ use operator_core::plan::Step;
 use crate::controller_ref::controller;
 use crate::data_plane::desired::{DesiredChild, Found};
 use crate::data_plane::map::Map;
-use crate::data_plane::observe::Observed;
+use crate::data_plane::observed::Observed;
 
 /// Annotation by which a user hands a role or node over to the data plane of that name.
 pub const ADOPT: &str = "dataplane.openstack.org/adopt";

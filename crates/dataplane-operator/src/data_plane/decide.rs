@@ -5,7 +5,7 @@ use operator_core::plan::{Plan, Step};
 use operator_core::rejected_write::RejectedWrite;
 
 use crate::data_plane::children::{self, ChildState, Entry};
-use crate::data_plane::observe::Observed;
+use crate::data_plane::observed::Observed;
 use crate::data_plane::orphans::{self, Orphan};
 use crate::data_plane::rollup::Seen;
 use crate::data_plane::status;

@@ -1,70 +1,64 @@
 //! Maps changes of objects to the data planes they concern, and changes of a data plane to its
 //! roles.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use api::dataplane::{DataPlane, DeployStrategy, Node, Role};
+use api::dataplane::{DataPlane, Node, Role};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
 use operator_core::object_key::Key;
-use operator_runtime::workqueue::{DEBOUNCE, WorkQueue};
+use operator_runtime::change_filter::ChangeFilter;
+use operator_runtime::event_mapping::EventMapping;
+use operator_runtime::workqueue::WorkQueue;
 
+use crate::caches::Caches;
 use crate::controller_ref::controller;
 use crate::data_plane::map::Map;
-use crate::data_plane::observe::Caches;
+
 use crate::indexes::{BY_NAMESPACE, BY_OWNER, BY_PLANE};
 use crate::role::NodeGroup;
-use crate::role::observed::data_plane_of;
 
 /// Registers the event handlers that enqueue data planes in `queue`, and in `groups` the roles
 /// below them and the nodes that they own.
-pub fn map_events(queue: &Arc<WorkQueue>, groups: &Arc<WorkQueue>, caches: &Caches) {
-    let to_planes = Arc::clone(queue);
-    let to_groups = Arc::clone(groups);
-    let strategies = Strategies::default();
-    let all = caches.clone();
-    caches.planes.on_change(move |data_plane| {
-        let key = Key::of(data_plane);
-        to_planes.push(key.clone());
-        let strategy = |it: Arc<DataPlane>| it.spec.deploy_strategy.clone().unwrap_or_default();
-        if strategies.changed(&key, all.planes.get(&key).map(strategy)) {
-            for role in all.roles.indexed(BY_PLANE, &key) {
-                to_groups.push(NodeGroup::Role(role.name_any()).key(&key.namespace));
-            }
-            let owner = Key::new(&key.namespace, data_plane.uid().unwrap_or_default());
-            for node in all.nodes.indexed(BY_OWNER, &owner) {
-                to_groups.push(NodeGroup::of(&node).key(&key.namespace));
-            }
-        }
+pub fn map_events(queue: &Arc<WorkQueue>, groups: &Arc<WorkQueue>, caches: &Arc<Caches>) {
+    let data_planes = EventMapping::new(queue, caches);
+    data_planes.watches(&caches.data_planes, |_, data_plane| [Key::of(data_plane)]);
+    let debounced = data_planes.debounced();
+    debounced.watches(&caches.hosts.roles, |caches, role| {
+        concerned(&planes_beside(caches, role), Map::Roles, role.meta())
     });
-    let (to_planes, all) = (Arc::clone(queue), caches.clone());
-    caches.roles.on_change(move |role| {
-        for key in concerned(&all.planes_beside(role), Map::Roles, role.meta()) {
-            to_planes.push_in(key, DEBOUNCE);
-        }
-    });
-    let (to_planes, all) = (Arc::clone(queue), caches.clone());
-    caches.nodes.on_change(move |node| {
-        let mut keys = concerned(&all.planes_beside(node), Map::Nodes, node.meta());
+    debounced.watches(&caches.hosts.nodes, |caches, node| {
+        let mut keys = concerned(&planes_beside(caches, node), Map::Nodes, node.meta());
         // An orphaned role waits for the nodes that name it.
-        keys.extend(all.role_of(node).and_then(|it| owner(it.meta())));
-        for key in keys {
-            to_planes.push_in(key, DEBOUNCE);
+        keys.extend(role_of(caches, node).and_then(|it| owner(it.meta())));
+        keys
+    });
+    // A status write of the data plane does not concern its roles.
+    let strategies = ChangeFilter::default();
+    let groups = EventMapping::new(groups, caches);
+    groups.watches(&caches.data_planes, move |caches, data_plane| {
+        let key = Key::of(data_plane);
+        let strategy = |it: Arc<DataPlane>| it.spec.deploy_strategy.clone().unwrap_or_default();
+        if !strategies.changes(&key, || caches.data_planes.get(&key).map(strategy)) {
+            return Vec::new();
         }
+        let roles = caches.hosts.roles.indexed(BY_PLANE, &key);
+        let roles = roles.iter().map(|it| NodeGroup::Role(it.name_any()));
+        let owner = Key::new(&key.namespace, data_plane.uid().unwrap_or_default());
+        let nodes = caches.hosts.nodes.indexed(BY_OWNER, &owner);
+        let nodes = nodes.iter().map(|it| NodeGroup::of(it));
+        roles.chain(nodes).map(|it| it.key(&key.namespace)).collect()
     });
 }
 
-impl Caches {
-    fn planes_beside<K: Resource>(&self, object: &K) -> Vec<Arc<DataPlane>> {
-        let namespace = object.meta().namespace.clone().unwrap_or_default();
-        self.planes.indexed(BY_NAMESPACE, &Key::new(namespace, ""))
-    }
+fn planes_beside<K: Resource>(caches: &Caches, object: &K) -> Vec<Arc<DataPlane>> {
+    let namespace = object.meta().namespace.clone().unwrap_or_default();
+    caches.data_planes.indexed(BY_NAMESPACE, &Key::new(namespace, ""))
+}
 
-    fn role_of(&self, node: &Node) -> Option<Arc<Role>> {
-        let name = node.spec.role.as_ref()?;
-        self.roles.get(&Key::new(node.namespace().unwrap_or_default(), name))
-    }
+fn role_of(caches: &Caches, node: &Node) -> Option<Arc<Role>> {
+    let name = node.spec.role.as_ref()?;
+    caches.hosts.roles.get(&Key::new(node.namespace().unwrap_or_default(), name))
 }
 
 /// Returns the data planes that own an object or list its name.
@@ -85,32 +79,9 @@ fn owner(meta: &ObjectMeta) -> Option<Key> {
     Some(Key::new(meta.namespace.clone().unwrap_or_default(), &owner.name))
 }
 
-/// The last seen deploy strategy of each data plane, so that a status write does not enqueue roles.
-#[derive(Default)]
-struct Strategies(Mutex<BTreeMap<Key, DeployStrategy>>);
-
-impl Strategies {
-    /// Records the strategy of a data plane (`None` if it is gone) and returns whether it differs.
-    fn changed(&self, key: &Key, strategy: Option<DeployStrategy>) -> bool {
-        // The map is consistent even if a holder of the lock panicked.
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_other = known.get(key) != strategy.as_ref();
-        match strategy {
-            Some(strategy) => known.insert(key.clone(), strategy),
-            None => known.remove(key),
-        };
-        is_other
-    }
-}
-
-/// Returns the keys of the index [`BY_PLANE`].
-pub fn plane_of(role: &Role) -> Vec<Key> {
-    let namespace = role.namespace().unwrap_or_default();
-    data_plane_of(role).map(|it| Key::new(namespace, it)).into_iter().collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use api::dataplane::DeployStrategy;
     use serde_json::{Value, json};
 
     use super::*;
@@ -157,7 +128,7 @@ mod tests {
 
     #[test]
     fn roles_are_told_of_another_strategy_and_of_nothing_else() {
-        let strategies = Strategies::default();
+        let strategies = ChangeFilter::default();
         let key = Key::new("ns", "a");
         let open = DeployStrategy::default();
         let on = DeployStrategy { deploy: Some(true), ..DeployStrategy::default() };
@@ -171,7 +142,7 @@ mod tests {
             (Some(open), true),
         ];
         for (idx, (strategy, expected)) in steps.into_iter().enumerate() {
-            assert_eq!(strategies.changed(&key, strategy), expected, "step {idx}");
+            assert_eq!(strategies.changes(&key, || strategy), expected, "step {idx}");
         }
     }
 }

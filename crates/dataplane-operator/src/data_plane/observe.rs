@@ -3,37 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use api::dataplane::{DataPlane, Node, Role};
+use api::dataplane::Role;
 use kube::ResourceExt;
 use operator_core::object_key::Key;
 use operator_runtime::cache::Cache;
 use operator_runtime::error::Result;
 
+use crate::caches::Caches;
+use crate::data_plane::observed::Observed;
 use crate::indexes::{BY_OWNER, BY_ROLE};
-
-/// Plain copies of everything that was observed.
-#[derive(Clone, Debug)]
-pub struct Observed {
-    /// The data plane.
-    pub data_plane: Arc<DataPlane>,
-    /// The roles that are in its map, belong to it, or are named by its nodes.
-    pub roles: BTreeMap<String, Arc<Role>>,
-    /// The nodes that are in its map or belong to it.
-    pub nodes: BTreeMap<String, Arc<Node>>,
-    /// How many nodes, of any owner, name each of its orphaned roles.
-    pub n_followers: BTreeMap<String, usize>,
-}
-
-/// The caches that data planes are read from.
-#[derive(Clone)]
-pub struct Caches {
-    /// All data planes, indexed [`BY_NAMESPACE`](crate::indexes::BY_NAMESPACE).
-    pub planes: Arc<Cache<DataPlane>>,
-    /// All roles, indexed [`BY_OWNER`].
-    pub roles: Arc<Cache<Role>>,
-    /// All nodes, indexed [`BY_OWNER`] and [`BY_ROLE`].
-    pub nodes: Arc<Cache<Node>>,
-}
 
 /// Reads a data plane; `None` if it does not exist.
 ///
@@ -41,14 +19,14 @@ pub struct Caches {
 /// Fails if one of its nodes or roles cannot be parsed, so that it is neither recreated nor
 /// orphaned.
 pub fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
-    let Some(data_plane) = caches.planes.get(key) else { return Ok(None) };
+    let Some(data_plane) = caches.data_planes.get(key) else { return Ok(None) };
     let namespace = &key.namespace;
     let owner = Key::new(namespace, data_plane.uid().unwrap_or_default());
-    let nodes = found(&caches.nodes, namespace, &owner, data_plane.spec.nodes.keys())?;
-    let mut roles = found(&caches.roles, namespace, &owner, data_plane.spec.roles.keys())?;
+    let nodes = found(&caches.hosts.nodes, namespace, &owner, data_plane.spec.nodes.keys())?;
+    let mut roles = found(&caches.hosts.roles, namespace, &owner, data_plane.spec.roles.keys())?;
     for name in nodes.values().filter_map(|it| it.spec.role.as_ref()) {
         if !roles.contains_key(name)
-            && let Some(role) = caches.roles.try_get(&Key::new(namespace, name))?
+            && let Some(role) = caches.hosts.roles.try_get(&Key::new(namespace, name))?
         {
             roles.insert(name.clone(), role);
         }
@@ -56,10 +34,10 @@ pub fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let is_orphan = |it: &&Arc<Role>| !data_plane.spec.roles.contains_key(&it.name_any());
     let followers = |it: Arc<Role>| {
         let name = it.name_any();
-        let n_nodes = caches.nodes.indexed(BY_ROLE, &Key::new(namespace, &name)).len();
+        let n_nodes = caches.hosts.nodes.indexed(BY_ROLE, &Key::new(namespace, &name)).len();
         (name, n_nodes)
     };
-    let ours = caches.roles.indexed(BY_OWNER, &owner);
+    let ours = caches.hosts.roles.indexed(BY_OWNER, &owner);
     let n_followers = ours.iter().filter(is_orphan).cloned().map(followers).collect();
     Ok(Some(Observed { data_plane, roles, nodes, n_followers }))
 }

@@ -5,7 +5,7 @@ use operator_core::plan::Target;
 
 use crate::controller_ref::controller;
 use crate::data_plane::map::Map;
-use crate::data_plane::observe::Observed;
+use crate::data_plane::observed::Observed;
 
 /// A role or node that belongs to the data plane and is no longer in its maps.
 #[derive(Clone, Debug, Eq, PartialEq)]

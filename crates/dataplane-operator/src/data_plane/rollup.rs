@@ -7,7 +7,7 @@ use kube::ResourceExt;
 
 use crate::data_plane::children::{ChildState, Entry, title};
 use crate::data_plane::map::Map;
-use crate::data_plane::observe::Observed;
+use crate::data_plane::observed::Observed;
 use crate::data_plane::orphans::Orphan;
 
 /// Length limit of the part of a message about one cause.

@@ -5,80 +5,57 @@ use std::sync::Arc;
 use api::dataplane::Deployment;
 use kube::{Resource, ResourceExt};
 use operator_core::object_key::Key;
-use operator_runtime::cache::Cache;
-use operator_runtime::workqueue::{DEBOUNCE, WorkQueue};
+use operator_runtime::event_mapping::EventMapping;
+use operator_runtime::workqueue::WorkQueue;
 
+use crate::caches::Caches;
+use crate::controller_names::DEPLOYMENT;
 use crate::deployment::finalizer::is_open;
-use crate::deployment::observe::{Caches, is_ours, key};
 use crate::indexes::{BY_NODE_SET, node_sets_of};
 
-/// Enqueues the deployments that a change concerns.
-pub fn map_events(queue: &Arc<WorkQueue>, caches: &Caches) {
-    let (to, all) = (Arc::clone(queue), Arc::clone(&caches.deployments));
-    caches.deployments.on_change(move |deployment| {
-        to.push(key_of(deployment));
-        push_others(&to, &all, deployment);
+/// Registers the event handlers that enqueue deployments in `queue`.
+pub fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
+    let deployments = EventMapping::new(queue, caches);
+    deployments.watches(&caches.deployments, |_, deployment| [Key::of(deployment)]);
+    deployments.watches(&caches.hosts.node_sets, |caches, node_set| {
+        let naming = caches.deployments.indexed(BY_NODE_SET, &Key::of(node_set));
+        keys_of(naming.iter().filter(|it| is_open(it)))
     });
-    let (to, all) = (Arc::clone(queue), Arc::clone(&caches.deployments));
-    caches.node_sets.on_change(move |node_set| {
-        let deployments = all.indexed(BY_NODE_SET, &Key::of(node_set));
-        for deployment in deployments.iter().filter(|it| is_open(it)) {
-            to.push(key_of(deployment));
-        }
+    deployments.watches(&caches.services, |caches, service| {
+        let all = caches.deployments.all();
+        keys_of(all.iter().filter(|it| it.namespace() == service.namespace() && is_open(it)))
     });
-    let (to, all) = (Arc::clone(queue), Arc::clone(&caches.deployments));
-    caches.services.on_change(move |service| {
-        for deployment in open_beside(&all.all(), service) {
-            to.push(key_of(deployment));
-        }
-    });
-    let (to, all) = (Arc::clone(queue), Arc::clone(&caches.deployments));
-    caches.runs.on_change(move |run| {
-        let (kind, namespace) = (Deployment::kind(&()), run.namespace().unwrap_or_default());
-        for owner in run.owner_references().iter().filter(|it| it.kind == kind) {
-            to.push(key(&namespace, &owner.name));
-            // The status is not updated for each run.
-            if let Some(deployment) = all.get(&Key::new(&namespace, &owner.name)) {
-                push_others(&to, &all, &deployment);
-            }
-        }
-    });
-    let to = Arc::clone(queue);
-    caches.sources.on_change(move |reader| {
-        if is_ours(&reader) {
-            to.push(reader);
-        }
-    });
-    let (to, all) = (Arc::clone(queue), Arc::clone(&caches.deployments));
-    caches.attachments.on_change(move |attachment| {
-        let is_near = |it: &&Arc<Deployment>| {
-            it.namespace().as_ref() == Some(&attachment.namespace) && !it.has_ended()
-        };
-        for deployment in all.all().iter().filter(is_near) {
-            to.push(key_of(deployment));
-        }
+    deployments.watches(&caches.runs, |_, run| owners(run));
+    caches.sources.on_change(DEPLOYMENT, deployments.handler(|_, reader| [reader]));
+    caches.attachments.on_change(deployments.handler(|caches, attachment| {
+        let is_here = |it: &Deployment| it.namespace().as_ref() == Some(&attachment.namespace);
+        let all = caches.deployments.all();
+        keys_of(all.iter().filter(|it| is_here(it) && !it.has_ended()))
+    }));
+    let debounced = deployments.debounced();
+    debounced.watches(&caches.deployments, others);
+    // The status of a deployment is not updated for each run.
+    debounced.watches(&caches.runs, |caches, run| {
+        let owners = owners(run).into_iter().filter_map(|it| caches.deployments.get(&it));
+        owners.flat_map(|it| others(caches, &it)).collect::<Vec<_>>()
     });
 }
 
-/// Enqueues the other deployments of the same node sets, which share their disruption budget.
-fn push_others(to: &WorkQueue, all: &Cache<Deployment>, deployment: &Deployment) {
-    for set in node_sets_of(deployment) {
-        let others = all.indexed(BY_NODE_SET, &set);
-        for other in others.iter().filter(|it| it.uid() != deployment.uid() && is_open(it)) {
-            to.push_in(key_of(other), DEBOUNCE);
-        }
-    }
+/// Returns the deployments that own an object.
+fn owners<K: Resource>(object: &K) -> Vec<Key> {
+    let (kind, namespace) = (Deployment::kind(&()), object.namespace().unwrap_or_default());
+    let owners = object.owner_references().iter().filter(|it| it.kind == kind);
+    owners.map(|it| Key::new(&namespace, &it.name)).collect()
 }
 
-fn key_of(deployment: &Deployment) -> Key {
-    key(&deployment.namespace().unwrap_or_default(), &deployment.name_any())
+/// Returns the other deployments of the same node sets, which share their disruption budget.
+fn others(caches: &Caches, deployment: &Deployment) -> Vec<Key> {
+    let node_sets = node_sets_of(deployment);
+    let all = node_sets.iter().flat_map(|it| caches.deployments.indexed(BY_NODE_SET, it));
+    let others: Vec<_> = all.filter(|it| it.uid() != deployment.uid() && is_open(it)).collect();
+    keys_of(others.iter())
 }
 
-/// Returns the open deployments in an object's namespace.
-fn open_beside<'a, K: Resource>(
-    all: &'a [Arc<Deployment>],
-    object: &K,
-) -> impl Iterator<Item = &'a Arc<Deployment>> {
-    let namespace = object.namespace();
-    all.iter().filter(move |it| it.namespace() == namespace && is_open(it))
+fn keys_of<'a>(deployments: impl Iterator<Item = &'a Arc<Deployment>>) -> Vec<Key> {
+    deployments.map(|it| Key::of(&**it)).collect()
 }

@@ -3,18 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use api::ansibleee::AnsibleEe;
 use api::dataplane::{Deployment, NodeSet, Service};
 use kube::ResourceExt;
 use operator_core::data_sources::{SourceRef, sources_of};
 use operator_core::object_key::Key;
 use operator_core::run_engine::mounts::node_sets::inventory_name;
-use operator_runtime::api::Api;
 use operator_runtime::cache::Cache;
 use operator_runtime::error::Result;
-use operator_runtime::source_cache::SourceCache;
 
-use crate::attachments::Attachments;
+use crate::caches::Caches;
+use crate::controller_names::DEPLOYMENT;
 use crate::default_services::{Found, fault_of};
 use crate::deployment::concurrent_deployments::{self, ConcurrentDeployment};
 use crate::deployment::finalizer::is_open;
@@ -24,37 +22,6 @@ use crate::deployment::tls::certificate_secrets;
 use crate::indexes::{BY_NODE_SET, BY_OWNER};
 use crate::node_set::observed::{brings_certificates, sources_of_vars};
 use crate::node_set::tls::certificate_source;
-
-/// The caches from which deployments are read.
-pub struct Caches {
-    /// All deployments, indexed [`BY_NODE_SET`].
-    pub deployments: Arc<Cache<Deployment>>,
-    /// All node sets.
-    pub node_sets: Arc<Cache<NodeSet>>,
-    /// All services.
-    pub services: Arc<Cache<Service>>,
-    /// All runs, indexed [`BY_OWNER`].
-    pub runs: Arc<Cache<AnsibleEe>>,
-    /// All ConfigMaps and Secrets.
-    pub sources: Arc<SourceCache>,
-    /// All network attachments, if the cluster serves the kind.
-    pub attachments: Arc<Attachments>,
-    /// The API client, for the content of sources.
-    pub api: Arc<Api>,
-}
-
-/// The prefix of a deployment's workqueue key; it has a slash, so the key equals no object's name.
-const PREFIX: &str = "deployment/";
-
-/// Returns the workqueue key of a deployment.
-pub fn key(namespace: &str, name: &str) -> Key {
-    Key::new(namespace, format!("{PREFIX}{name}"))
-}
-
-/// Returns whether a key is one of a deployment.
-pub fn is_ours(key: &Key) -> bool {
-    key.name.starts_with(PREFIX)
-}
 
 /// Returns the services of a deployment, and the ConfigMaps and Secrets that its runs mount.
 fn services_and_sources(
@@ -85,20 +52,19 @@ fn services_and_sources(
 
 /// Reads a deployment; `None` when it is gone, or its end is recorded and nothing is left to do.
 pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
-    let Some(name) = key.name.strip_prefix(PREFIX) else { return Ok(None) };
     let namespace = key.namespace.clone();
-    let deployment = caches.deployments.get(&Key::new(&namespace, name));
-    let Some(deployment) = deployment.filter(|it| is_open(it)) else {
-        caches.sources.depends(key, BTreeSet::new());
+    let Some(deployment) = caches.deployments.get(key).filter(|it| is_open(it)) else {
+        caches.sources.depends(DEPLOYMENT, key, BTreeSet::new());
         return Ok(None);
     };
-    let (node_sets, unreadable_sets) = lookup(&caches.node_sets, &namespace, named(&deployment));
+    let (node_sets, unreadable_sets) =
+        lookup(&caches.hosts.node_sets, &namespace, named(&deployment));
     let (Found { services, unreadable }, desired) =
         services_and_sources(caches, &namespace, &deployment, &node_sets);
     let secret = |it: &String| SourceRef::secret(&namespace, &inventory_name(it));
     // Registered before reading, so that a change in between enqueues the deployment again.
     let all = desired.iter().cloned().chain(node_sets.keys().map(secret)).collect();
-    caches.sources.depends(key, all);
+    caches.sources.depends(DEPLOYMENT, key, all);
     let exists = |it: &&String| caches.sources.version(&secret(it)).is_some();
     let inventories = node_sets.keys().filter(exists).cloned().collect();
     let sources = caches.sources.digests_of(&caches.api, desired).await?;

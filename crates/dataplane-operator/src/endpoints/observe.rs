@@ -3,37 +3,16 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use api::dataplane::{Node, Role, Service};
-use ipnet::IpNet;
-use k8s_openapi::api::core::v1::Service as CoreService;
-use k8s_openapi::api::discovery::v1::EndpointSlice;
+use api::dataplane::{Node, Service};
 use kube::{Resource, ResourceExt};
 use operator_core::object_key::Key;
 use operator_runtime::api::Api;
-use operator_runtime::cache::Cache;
 use operator_runtime::error::Result;
 
+use crate::caches::Caches;
 use crate::endpoints::build::{ExposedAddresses, slices_of};
 use crate::endpoints::observed::Observed;
 use crate::indexes::{BY_OWNER, BY_ROLE};
-
-/// The caches that exposed ports are read from.
-pub struct Caches {
-    /// All services.
-    pub services: Arc<Cache<Service>>,
-    /// All roles.
-    pub roles: Arc<Cache<Role>>,
-    /// All nodes, indexed [`BY_ROLE`].
-    pub nodes: Arc<Cache<Node>>,
-    /// The operator's Kubernetes Services, indexed [`BY_OWNER`].
-    pub exposed: Arc<Cache<CoreService>>,
-    /// The operator's EndpointSlices, indexed [`BY_OWNER`].
-    pub slices: Arc<Cache<EndpointSlice>>,
-    /// The networks whose addresses may be exposed; empty allows all.
-    pub networks: Vec<IpNet>,
-    /// Client for what is not watched.
-    pub api: Arc<Api>,
-}
 
 /// Reads what a service exposes; `None` if it exposes nothing and lists no ports.
 pub async fn observe(caches: &Caches, service: &Arc<Service>) -> Result<Option<Observed>> {
@@ -44,7 +23,7 @@ pub async fn observe(caches: &Caches, service: &Arc<Service>) -> Result<Option<O
     if service.spec.services.is_empty() && exposed.is_empty() && slices.is_empty() {
         return Ok(None);
     }
-    let addresses = ExposedAddresses::of(&nodes(caches, key), &caches.networks);
+    let addresses = ExposedAddresses::of(&nodes(caches, key), &caches.service_networks);
     let mut taken = BTreeSet::new();
     for port in &service.spec.services {
         let name = &port.name;
@@ -83,13 +62,13 @@ fn nodes(caches: &Caches, service: &Key) -> Vec<Arc<Node>> {
     let lists = |names: &[String]| names.contains(&service.name);
     let here = |namespace: Option<String>| namespace.as_ref() == Some(&service.namespace);
     let mut nodes: Vec<Arc<Node>> = Vec::new();
-    for role in caches.roles.all() {
+    for role in caches.hosts.roles.all() {
         if here(role.namespace()) && lists(&role.spec.services) {
-            nodes.extend(caches.nodes.indexed(BY_ROLE, &Key::of(&*role)));
+            nodes.extend(caches.hosts.nodes.indexed(BY_ROLE, &Key::of(&*role)));
         }
     }
     let alone =
         |it: &Arc<Node>| here(it.namespace()) && it.spec.role.is_none() && lists(&it.spec.services);
-    nodes.extend(caches.nodes.all().into_iter().filter(alone));
+    nodes.extend(caches.hosts.nodes.all().into_iter().filter(alone));
     nodes
 }

@@ -10,38 +10,37 @@ use kube::ResourceExt;
 use operator_core::object_key::Key;
 use operator_core::run_engine::host_key::HostKey;
 use operator_runtime::cache::Cache;
-use operator_runtime::manager::Informers;
+use operator_runtime::cache_registry::CacheRegistry;
 
 use crate::host_conflicts::host_claim::{Claim, keys_of_node};
 use crate::host_conflicts::host_keys::key_of;
-use crate::indexes::BY_HOST;
+use crate::indexes::{BY_HOST, BY_OWNER, BY_PLANE, BY_ROLE, controller_of, plane_of, role_of};
 
 /// The caches; clones share them.
 #[derive(Clone)]
 pub struct ClaimCaches {
-    /// All roles.
+    /// All roles, indexed [`BY_OWNER`] and [`BY_PLANE`].
     pub roles: Arc<Cache<Role>>,
-    /// All nodes, indexed [`BY_HOST`] by [`keys_of_node`].
+    /// All nodes, indexed [`BY_OWNER`], [`BY_ROLE`] and [`BY_HOST`].
     pub nodes: Arc<Cache<Node>>,
     /// All node sets, indexed [`BY_HOST`].
     pub node_sets: Arc<Cache<NodeSet>>,
 }
 
 impl ClaimCaches {
-    /// Creates empty caches.
-    pub fn new() -> Self {
+    /// Creates empty caches, whose informers `registry` starts.
+    pub fn new(registry: &mut CacheRegistry) -> Self {
         Self {
-            roles: Cache::new(vec![]),
-            nodes: Cache::new(vec![(BY_HOST, Box::new(keys_of_node))]),
-            node_sets: Cache::new(vec![(BY_HOST, Box::new(|it| Claim::of_node_set(it).keys()))]),
+            roles: registry
+                .owned(vec![(BY_OWNER, Box::new(controller_of)), (BY_PLANE, Box::new(plane_of))]),
+            nodes: registry.owned(vec![
+                (BY_OWNER, Box::new(controller_of)),
+                (BY_ROLE, Box::new(role_of)),
+                (BY_HOST, Box::new(keys_of_node)),
+            ]),
+            node_sets: registry
+                .owned(vec![(BY_HOST, Box::new(|it| Claim::of_node_set(it).keys()))]),
         }
-    }
-
-    /// Starts the watches, for callers that only read.
-    pub fn watch(&self, informers: &mut Informers) {
-        informers.watch(&self.roles, "");
-        informers.watch(&self.nodes, "");
-        informers.watch(&self.node_sets, "");
     }
 
     /// Returns the claim of a node, with the defaults of its role.
@@ -69,7 +68,7 @@ impl ClaimCaches {
 
 impl Default for ClaimCaches {
     fn default() -> Self {
-        Self::new()
+        Self::new(&mut CacheRegistry::default())
     }
 }
 

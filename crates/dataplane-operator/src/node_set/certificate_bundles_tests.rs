@@ -7,8 +7,8 @@ use api::dataplane::Service;
 use operator_core::node_set_host::HostNetworkValues;
 use operator_core::plan::Write;
 use operator_runtime::managed_fields::ManagedFields;
+use operator_runtime::source_cache::Content;
 use operator_runtime::source_cache::Values;
-use operator_runtime::source_contents::Content;
 use serde_json::Value;
 
 use super::*;

@@ -14,7 +14,7 @@ use operator_core::data_sources::service_type;
 use operator_core::node_set_host::HostNetworkValues;
 use operator_core::plan::Target;
 use operator_runtime::managed_fields::ManagedFields;
-use operator_runtime::source_contents::Content;
+use operator_runtime::source_cache::Content;
 
 /// Label of certificates and of their Secrets with the node set. Together with it stand
 /// [`SERVICE`], [`KEY`] and, on objects of a single host, [`HOST`].

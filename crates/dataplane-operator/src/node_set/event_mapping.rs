@@ -2,118 +2,89 @@
 
 use std::sync::Arc;
 
-use api::dataplane::NodeSet;
+use api::ansibleee::AnsibleEe;
+use api::dataplane::{NodeSet, Service};
 use kube::ResourceExt;
 use operator_core::node_set_host;
 use operator_core::object_key::Key;
-use operator_runtime::workqueue::{DEBOUNCE, WorkQueue};
+use operator_runtime::event_mapping::EventMapping;
+use operator_runtime::workqueue::WorkQueue;
 
+use crate::caches::Caches;
+use crate::controller_names::NODE_SET;
 use crate::host_conflicts::Claim;
 use crate::indexes::{BY_HOST, BY_NODE_SET, node_sets_of};
-use crate::node_set::observe::Caches;
 use crate::node_set::tls::{certificate_source, node_set_of};
 
 /// Registers the event handlers that enqueue node sets in `queue`.
-pub fn map_events(queue: &Arc<WorkQueue>, caches: &Caches) {
-    map_hosts(queue, caches);
-    map_others(queue, caches);
-    let to = Arc::clone(queue);
-    caches.deployments.on_change(move |deployment| {
-        for key in node_sets_of(deployment) {
-            to.push_in(key, DEBOUNCE);
-        }
-    });
-    map_services(queue, caches);
-    let (to, all) = (Arc::clone(queue), Arc::clone(&caches.node_sets));
-    caches.attachments.on_change(move |key| {
-        let is_here = |it: &&Arc<NodeSet>| it.namespace().as_ref() == Some(&key.namespace);
-        let names = |it: &&Arc<NodeSet>| it.spec.network_attachments.contains(&key.name);
-        for set in all.all().iter().filter(is_here).filter(names) {
-            to.push(Key::of(&**set));
-        }
-    });
-    let to = Arc::clone(queue);
-    caches.sources.on_change(move |reader| to.push(reader));
+pub fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
+    let node_sets = EventMapping::new(queue, caches);
+    let hosts = &caches.hosts;
+    node_sets.watches(&hosts.node_sets, |_, set| [Key::of(set)]);
+    // Several objects may describe one host: a change of one enqueues the others.
+    node_sets.watches(&hosts.node_sets, |caches, set| described(caches, &Claim::of_node_set(set)));
+    node_sets.watches(&hosts.nodes, |caches, node| described(caches, &caches.hosts.of_node(node)));
+    node_sets.watches(&caches.runs, with_reported_hosts);
+    node_sets.watches(&caches.services, with_service);
+    caches.attachments.on_change(node_sets.handler(|caches, attachment| {
+        let names = |set: &NodeSet| set.spec.network_attachments.contains(&attachment.name);
+        keys_of(caches, Some(&attachment.namespace), names)
+    }));
+    caches.sources.on_change(NODE_SET, node_sets.handler(|_, reader| [reader]));
+    // These change host by host, or for each run.
+    let debounced = node_sets.debounced();
+    debounced.watches(&caches.deployments, |_, deployment| node_sets_of(deployment));
+    debounced.watches(&caches.secrets, |_, secret| node_set_of(secret));
+    caches.machines.on_change(debounced.handler(|_, set| [set]));
+    caches.external_apis.on_change(
+        &debounced.handler(|caches, object| keys_of(caches, Some(&object.namespace), |_| true)),
+    );
 }
 
-/// A service concerns the node sets that list it, those whose deployments bring it, and those where
-/// such a service uses its certificates.
-fn map_services(queue: &Arc<WorkQueue>, caches: &Caches) {
-    let (to, all) = (Arc::clone(queue), Arc::clone(&caches.node_sets));
-    let (services, deployments) = (Arc::clone(&caches.services), Arc::clone(&caches.deployments));
-    caches.services.on_change(move |service| {
-        let (name, namespace) = (service.name_any(), service.namespace());
-        let is_concerned = |it: &String| {
-            let other = || services.get(&Key::new(namespace.clone().unwrap_or_default(), it));
-            *it == name || other().is_some_and(|it| certificate_source(&it) == Some(name.as_str()))
-        };
-        for set in all.all().iter().filter(|it| it.namespace() == namespace) {
-            let brought = deployments.indexed(BY_NODE_SET, &Key::of(&**set));
-            let mut brought = brought.iter().flat_map(|it| &it.spec.services_override);
-            if set.spec.services.iter().any(is_concerned) || brought.any(is_concerned) {
-                to.push(Key::of(&**set));
-            }
-        }
-    });
+/// Returns the node sets of a namespace that are concerned.
+fn keys_of(
+    caches: &Caches,
+    namespace: Option<&str>,
+    is_concerned: impl Fn(&NodeSet) -> bool,
+) -> Vec<Key> {
+    let is_here = |set: &NodeSet| set.namespace().as_deref() == namespace;
+    let all = caches.hosts.node_sets.all();
+    all.iter().filter(|it| is_here(it) && is_concerned(it)).map(|it| Key::of(&**it)).collect()
 }
 
-/// External objects change host by host, so their events are debounced.
-fn map_others(queue: &Arc<WorkQueue>, caches: &Caches) {
-    let (to, all) = (Arc::clone(queue), Arc::clone(&caches.node_sets));
-    caches.others.on_change(move |namespace| {
-        for set in all.all().iter().filter(|it| it.namespace().as_deref() == Some(namespace)) {
-            to.push_in(Key::of(&**set), DEBOUNCE);
-        }
-    });
-    let to = Arc::clone(queue);
-    caches.machines.on_change(move |key| to.push_in(key, DEBOUNCE));
-    let to = Arc::clone(queue);
-    caches.secrets.on_change(move |secret| {
-        for key in node_set_of(secret) {
-            to.push_in(key, DEBOUNCE);
-        }
-    });
+/// Returns the node sets that describe a host of a claim.
+fn described(caches: &Caches, claim: &Claim) -> Vec<Key> {
+    let keys = claim.lookup_keys();
+    let sets = keys.iter().flat_map(|it| caches.hosts.node_sets.indexed(BY_HOST, it));
+    sets.map(|it| Key::of(&*it)).collect()
 }
 
-/// A change of a host description enqueues the node sets that describe the same host. A run that
-/// reports host keys enqueues the node sets with hosts at those addresses.
-fn map_hosts(queue: &Arc<WorkQueue>, caches: &Caches) {
-    let (to, all) = (Arc::clone(queue), Arc::clone(&caches.node_sets));
-    caches.node_sets.on_change(move |set| {
-        to.push(Key::of(set));
-        for key in Claim::of_node_set(set).lookup_keys() {
-            for other in all.indexed(BY_HOST, &key) {
-                to.push(Key::of(&*other));
-            }
-        }
-    });
-    let (to, all) = (Arc::clone(queue), caches.claim_caches.clone());
-    caches.claim_caches.nodes.on_change(move |node| {
-        for key in all.of_node(node).lookup_keys() {
-            for set in all.node_sets.indexed(BY_HOST, &key) {
-                to.push(Key::of(&*set));
-            }
-        }
-    });
-    let (to, all) = (Arc::clone(queue), Arc::clone(&caches.node_sets));
-    caches.runs.on_change(move |run| {
-        let Some(status) = run.status.as_ref().filter(|it| !it.host_keys.is_empty()) else {
-            return;
-        };
-        let reported = |name: &str| status.host_keys.iter().any(|it| it.name == name);
-        let addresses: Vec<&str> = run
-            .spec
-            .hosts
-            .iter()
-            .filter(|it| reported(&it.name))
-            .map(|it| it.address.as_str())
-            .collect();
-        let is_here = |it: &&Arc<NodeSet>| it.namespace() == run.namespace();
-        let has = |set: &NodeSet| {
-            node_set_host::hosts(set).iter().any(|it| addresses.contains(&it.address().as_str()))
-        };
-        for set in all.all().iter().filter(is_here).filter(|it| has(it)) {
-            to.push(Key::of(&**set));
-        }
-    });
+/// Returns the node sets with hosts at the addresses whose ssh keys a run reports.
+fn with_reported_hosts(caches: &Caches, run: &AnsibleEe) -> Vec<Key> {
+    let reports = run.status.as_ref().map(|it| it.host_keys.as_slice()).unwrap_or_default();
+    if reports.is_empty() {
+        return Vec::new();
+    }
+    let is_reported = |name: &str| reports.iter().any(|it| it.name == name);
+    let hosts = run.spec.hosts.iter().filter(|it| is_reported(&it.name));
+    let addresses: Vec<&str> = hosts.map(|it| it.address.as_str()).collect();
+    keys_of(caches, run.namespace().as_deref(), |set| {
+        let hosts = node_set_host::hosts(set);
+        hosts.iter().any(|it| addresses.contains(&it.address().as_str()))
+    })
+}
+
+/// Returns the node sets that list a service, those whose deployments bring it, and those where such
+/// a service uses its certificates.
+fn with_service(caches: &Caches, service: &Service) -> Vec<Key> {
+    let (name, namespace) = (service.name_any(), service.namespace().unwrap_or_default());
+    let is_concerned = |listed: &String| {
+        let other = || caches.services.get(&Key::new(&namespace, listed));
+        *listed == name || other().is_some_and(|it| certificate_source(&it) == Some(name.as_str()))
+    };
+    keys_of(caches, Some(&namespace), |set| {
+        let deployments = caches.deployments.indexed(BY_NODE_SET, &Key::of(set));
+        let mut brought = deployments.iter().flat_map(|it| &it.spec.services_override);
+        set.spec.services.iter().any(is_concerned) || brought.any(is_concerned)
+    })
 }

@@ -10,9 +10,9 @@ use kube::ResourceExt;
 use operator_core::object_key::Key;
 use operator_core::rbac::Rule;
 use operator_runtime::api::Api;
-use operator_runtime::cache::{Watchable, WriteThrough};
+use operator_runtime::cache_registry::CacheRegistry;
 use operator_runtime::error::Result;
-use operator_runtime::manager::Informers;
+use operator_runtime::manager::ManagerBuilder;
 use operator_runtime::optional_informer::OptionalInformer;
 
 use crate::node_set::ipam::{Infra, names_networks};
@@ -40,39 +40,26 @@ pub struct ExternalApis {
 }
 
 impl ExternalApis {
-    /// Creates the set without starting any watch; `informers` creates the informers that each kind
-    /// uses.
-    pub fn new(informers: impl Fn() -> Informers) -> Self {
+    /// Creates the caches without starting any informer.
+    pub fn new(builder: &ManagerBuilder, registry: &mut CacheRegistry) -> Self {
         Self {
-            net_configs: OptionalInformer::new(informers()),
-            ip_sets: OptionalInformer::new(informers()),
-            dns_masqs: OptionalInformer::new(informers()),
-            dns_data: OptionalInformer::new(informers()),
-            issuers: OptionalInformer::new(informers()),
-            certificates: OptionalInformer::new(informers()),
+            net_configs: OptionalInformer::new(builder, registry),
+            ip_sets: OptionalInformer::new(builder, registry),
+            dns_masqs: OptionalInformer::new(builder, registry),
+            dns_data: OptionalInformer::new(builder, registry),
+            issuers: OptionalInformer::new(builder, registry),
+            certificates: OptionalInformer::new(builder, registry),
         }
     }
 
-    /// Returns the caches of the kinds that the operator writes.
-    pub fn absorbing(&self) -> [Arc<dyn WriteThrough>; 3] {
-        [self.ip_sets.absorbing(), self.dns_data.absorbing(), self.certificates.absorbing()]
-    }
-
-    /// Calls `enqueue` with the namespace of each object that is added, changed or deleted. A node set
-    /// depends on objects of its own and on objects shared by its namespace.
-    pub fn on_change(&self, enqueue: impl Fn(&str) + Clone + Send + Sync + 'static) {
-        fn listen<K: Watchable>(
-            to: &OptionalInformer<K>,
-            enqueue: impl Fn(&str) + Send + Sync + 'static,
-        ) {
-            to.on_change(move |key: Key| enqueue(&key.namespace));
-        }
-        listen(&self.net_configs, enqueue.clone());
-        listen(&self.ip_sets, enqueue.clone());
-        listen(&self.dns_masqs, enqueue.clone());
-        listen(&self.dns_data, enqueue.clone());
-        listen(&self.issuers, enqueue.clone());
-        listen(&self.certificates, enqueue);
+    /// Calls `enqueue` with the key of each object that is added, changed or deleted.
+    pub fn on_change(&self, enqueue: &(impl Fn(Key) + Clone + Send + Sync + 'static)) {
+        self.net_configs.on_change(enqueue.clone());
+        self.ip_sets.on_change(enqueue.clone());
+        self.dns_masqs.on_change(enqueue.clone());
+        self.dns_data.on_change(enqueue.clone());
+        self.issuers.on_change(enqueue.clone());
+        self.certificates.on_change(enqueue.clone());
     }
 
     /// Returns the observed address and DNS objects of a node set. Reads nothing if the node set

@@ -9,7 +9,7 @@ use api::dataplane::AnsibleOpts;
 use operator_core::keyed::{Digest, short, texts};
 use operator_core::node_set_host::Host;
 use operator_core::{hash, node_set_host};
-use operator_runtime::source_contents::Content;
+use operator_runtime::source_cache::Content;
 use serde_json::json;
 
 use crate::inputs::{Inputs, insert_unless_empty, of_service};

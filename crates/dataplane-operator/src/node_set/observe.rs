@@ -12,22 +12,18 @@ use operator_core::node_set_host;
 use operator_core::node_set_host::machine_template;
 use operator_core::object_key::Key;
 use operator_core::run_engine::mounts::node_sets::inventory_name;
-use operator_runtime::api::Api;
-use operator_runtime::cache::{Cache, MetadataCache};
 use operator_runtime::error::Result;
 use operator_runtime::managed_fields::ManagedFields;
-use operator_runtime::source_cache::{SourceCache, Values};
-use operator_runtime::source_contents::{Content, SourceContents};
+use operator_runtime::source_cache::{Content, Values};
 
-use crate::attachments::Attachments;
 use crate::baremetal_request::Seen;
-use crate::baremetal_request::observe::Machines;
+use crate::caches::Caches;
+use crate::controller_names::NODE_SET;
 use crate::default_services::Found;
+use crate::host_conflicts::Claim;
 use crate::host_conflicts::caches::reported_keys;
-use crate::host_conflicts::{Claim, ClaimCaches};
 use crate::indexes::{BY_HOST_KEY, BY_LABEL, BY_NODE_SET};
 use crate::node_set::certificates::{CertificateBundle, HOST, Issued};
-use crate::node_set::external_apis::ExternalApis;
 use crate::node_set::machine_request::awaited;
 use crate::node_set::observed::{
     Observed, UnreadableDeployment, brings_certificates, sources_of_vars,
@@ -35,39 +31,11 @@ use crate::node_set::observed::{
 use crate::node_set::{certificate_bundles, deployment_history, external_resources};
 use crate::role::inventory::Inventory;
 
-/// The caches that node sets are read from.
-pub struct Caches {
-    /// All node sets.
-    pub node_sets: Arc<Cache<NodeSet>>,
-    /// All deployments, indexed [`BY_NODE_SET`].
-    pub deployments: Arc<Cache<Deployment>>,
-    /// All objects that describe hosts.
-    pub claim_caches: ClaimCaches,
-    /// All services.
-    pub services: Arc<Cache<Service>>,
-    /// All runs, indexed [`BY_HOST_KEY`].
-    pub runs: Arc<Cache<AnsibleEe>>,
-    /// All ConfigMaps and Secrets.
-    pub sources: Arc<SourceCache>,
-    /// All Secrets, indexed [`BY_LABEL`].
-    pub secrets: Arc<MetadataCache<Secret>>,
-    /// The content of the objects that provide variables.
-    pub source_contents: SourceContents,
-    /// The external operators' objects, if the cluster has their CRDs.
-    pub others: Arc<ExternalApis>,
-    /// All network attachments, if the cluster has their CRD.
-    pub attachments: Arc<Attachments>,
-    /// All baremetal sets, if the cluster has their CRD.
-    pub machines: Arc<Machines>,
-    /// Client for the content of sources.
-    pub api: Arc<Api>,
-}
-
 /// Reads a node set; `None` if it does not exist.
 pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let namespace = key.namespace.clone();
-    let Some(set) = caches.node_sets.get(key) else {
-        caches.sources.depends(key, BTreeSet::new());
+    let Some(set) = caches.hosts.node_sets.get(key) else {
+        caches.sources.depends(NODE_SET, key, BTreeSet::new());
         return Ok(None);
     };
     let deployments = caches.deployments.indexed(BY_NODE_SET, key);
@@ -79,21 +47,21 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let own = SourceRef::secret(&namespace, &inventory_name(&key.name));
     // Registered before reading, so that a change in between enqueues the node set again.
     let all = desired.iter().chain(&of_vars).chain([&own]).cloned().collect();
-    caches.sources.depends(key, all);
+    caches.sources.depends(NODE_SET, key, all);
     let inventory = Inventory::of(&caches.sources, &own);
     let is_under_way = deployments.iter().any(|it| deployment_history::is_under_way(it, &set));
     let unreadable_deployments = unreadable_deployments(caches, &set, is_under_way);
     let is_busy = is_under_way || unreadable_deployments.iter().any(|it| !it.has_ended);
-    let written = if is_busy { content(caches, &own).await? } else { None };
-    let objects = caches.source_contents.contents_of(&caches.api, &caches.sources, of_vars).await?;
+    let written = if is_busy { caches.sources.content(&caches.api, &own).await? } else { None };
+    let objects = caches.sources.contents_of(&caches.api, of_vars).await?;
     let sources = caches.sources.digests_of(&caches.api, desired).await?;
     let names_any = !set.spec.network_attachments.is_empty();
     let networks = caches.attachments.seen(&caches.api, &namespace, names_any).await?;
     let runs = runs(caches, &namespace, &set);
     let neighbours = caches
-        .claim_caches
+        .hosts
         .overlapping(&[Claim::of_node_set(&set)], reported_keys(&namespace, runs.iter()));
-    let infra = caches.others.infra(&caches.api, &set).await?;
+    let infra = caches.external_apis.infra(&caches.api, &set).await?;
     let mut all = services.values().chain(brought.values()).chain(certificate_sources.values());
     let are_named = all.any(|it| !it.spec.tls_certs.is_empty());
     let issued = issued(caches, key, &set, are_named).await?;
@@ -217,7 +185,7 @@ async fn issued(caches: &Caches, key: &Key, set: &NodeSet, are_named: bool) -> R
         return Ok(Issued::default());
     }
     let Some((issuers, certificates)) =
-        caches.others.certificates(&caches.api, &key.namespace).await?
+        caches.external_apis.certificates(&caches.api, &key.namespace).await?
     else {
         return Ok(Issued::default());
     };
@@ -235,10 +203,6 @@ async fn issued(caches: &Caches, key: &Key, set: &NodeSet, are_named: bool) -> R
         }
     }
     Ok(issued)
-}
-
-async fn content(caches: &Caches, source: &SourceRef) -> Result<Option<Content>> {
-    caches.source_contents.content(&caches.api, &caches.sources, source).await
 }
 
 /// Returns the ssh Secret, the data sources of the services, and the certificate Secrets.

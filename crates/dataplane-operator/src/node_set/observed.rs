@@ -11,8 +11,8 @@ use api::dataplane::{Deployment, NodeSet, Service};
 use operator_core::data_sources::{NamedSource, SourceRef};
 use operator_core::keyed::Keys;
 use operator_core::plan::Target;
+use operator_runtime::source_cache::Content;
 use operator_runtime::source_cache::Digests;
-use operator_runtime::source_contents::Content;
 
 use crate::baremetal_request::Seen;
 use crate::host_conflicts::Claim;

@@ -2,125 +2,86 @@
 
 use std::sync::Arc;
 
-use api::dataplane::{Node, Role};
+use api::ansibleee::AnsibleEe;
+use api::dataplane::{Node, NodeSpec, Role, RoleSpec};
 use kube::ResourceExt;
 use operator_core::object_key::Key;
-use operator_runtime::source_cache::SourceCache;
-use operator_runtime::workqueue::{DEBOUNCE, WorkQueue};
+use operator_runtime::event_mapping::EventMapping;
+use operator_runtime::workqueue::WorkQueue;
 
-use crate::attachments::Attachments;
-use crate::baremetal_request::observe::Machines;
-use crate::caches::{SharedCaches, namespace};
+use crate::caches::Caches;
+use crate::controller_names::GROUP;
 use crate::host_conflicts::Claim;
-use crate::indexes::BY_HOST;
+use crate::indexes::{BY_HOST, namespace};
 use crate::role::NodeGroup;
 
-/// Registers the event handlers for roles, nodes, services, runs and sources.
-pub(crate) fn by_objects(
-    queue: &Arc<WorkQueue>,
-    shared_caches: &SharedCaches,
-    sources: &Arc<SourceCache>,
-) {
-    let SharedCaches { roles, nodes, services, runs, .. } = shared_caches;
-    let to = |queue: &Arc<WorkQueue>| {
-        let queue = Arc::clone(queue);
-        move |group: NodeGroup, namespace: &str| queue.push(group.key(namespace))
-    };
-    let push = to(queue);
-    roles.on_change(move |it| push(NodeGroup::Role(it.name_any()), &namespace(it)));
-    let push = to(queue);
-    nodes.on_change(move |it| push(NodeGroup::of(it), &namespace(it)));
-    by_claims(queue, shared_caches);
-    let push = to(queue);
-    let (all_roles, all_nodes) = (Arc::clone(roles), Arc::clone(nodes));
-    services.on_change(move |service| {
-        let lists = |role: &Arc<Role>| role.spec.services.contains(&service.name_any());
-        let same_namespace = |role: &Arc<Role>| namespace(&**role) == namespace(service);
-        for role in all_roles.all().iter().filter(|it| same_namespace(it) && lists(it)) {
-            push(NodeGroup::Role(role.name_any()), &namespace(service));
-        }
-        let lists = |node: &Arc<Node>| node.spec.services.contains(&service.name_any());
-        let same_namespace = |node: &Arc<Node>| namespace(&**node) == namespace(service);
-        for node in all_nodes.all().iter().filter(|it| same_namespace(it) && lists(it)) {
-            push(NodeGroup::of(node), &namespace(service));
-        }
+/// Registers the event handlers that enqueue node groups in `queue`.
+pub(crate) fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
+    let groups = EventMapping::new(queue, caches);
+    let hosts = &caches.hosts;
+    groups.watches(&hosts.roles, |_, role| [key_of_role(role)]);
+    groups.watches(&hosts.nodes, |_, node| [key_of_node(node)]);
+    // Several objects may describe one host: a change of one enqueues the others.
+    groups.watches(&hosts.nodes, |caches, node| described(caches, &caches.hosts.of_node(node)));
+    groups.watches(&hosts.node_sets, |caches, set| described(caches, &Claim::of_node_set(set)));
+    groups.watches(&caches.services, |caches, service| {
+        let name = service.name_any();
+        let of_role = |it: &RoleSpec| it.services.contains(&name);
+        let of_node = |it: &NodeSpec| it.services.contains(&name);
+        keys_of(caches, &namespace(service), of_role, of_node)
     });
-    let push = to(queue);
-    let all_nodes = Arc::clone(nodes);
-    runs.on_change(move |run| {
-        // Runs of any owner count: each may report another key of the host.
-        for report in run.status.iter().flat_map(|it| &it.host_keys) {
-            if let Some(node) = all_nodes.get(&Key::new(namespace(run), &report.name)) {
-                push(NodeGroup::of(&node), &namespace(run));
-            }
-        }
-        for owner in run.owner_references() {
-            match owner.kind.as_str() {
-                "OpenStackDataPlaneRole" => {
-                    push(NodeGroup::Role(owner.name.clone()), &namespace(run));
-                }
-                "OpenStackDataPlaneNode" => {
-                    push(NodeGroup::Node(owner.name.clone()), &namespace(run));
-                }
-                _ => {}
-            }
-        }
-    });
-    let readers = Arc::clone(queue);
-    sources.on_change(move |reader| {
-        // Services read the same sources under other keys.
-        if NodeGroup::parse(&reader).is_some() {
-            readers.push(reader);
-        }
-    });
+    groups.watches(&caches.runs, reported_and_owners);
+    caches.attachments.on_change(groups.handler(|caches, attachment| {
+        let of_role = |it: &RoleSpec| it.network_attachments.contains(&attachment.name);
+        let of_node = |it: &NodeSpec| it.network_attachments.contains(&attachment.name);
+        keys_of(caches, &attachment.namespace, of_role, of_node)
+    }));
+    // A baremetal set has the name of its role or node. Its machines change one by one.
+    caches.machines.on_change(groups.debounced().handler(|_, Key { namespace, name }| {
+        [NodeGroup::Role(name.clone()), NodeGroup::Node(name)].map(|it| it.key(&namespace))
+    }));
+    caches.sources.on_change(GROUP, groups.handler(|_, reader| [reader]));
 }
 
-/// Several objects may describe one host: a change of one enqueues the others.
-fn by_claims(queue: &Arc<WorkQueue>, shared_caches: &SharedCaches) {
-    let enqueue = || {
-        let (queue, nodes) = (Arc::clone(queue), Arc::clone(&shared_caches.nodes));
-        move |claim: &Claim| {
-            for node in claim.lookup_keys().iter().flat_map(|it| nodes.indexed(BY_HOST, it)) {
-                queue.push(NodeGroup::of(&node).key(&namespace(&*node)));
-            }
-        }
-    };
-    let (others, claim_caches) = (enqueue(), shared_caches.claim_caches());
-    shared_caches.nodes.on_change(move |node| others(&claim_caches.of_node(node)));
-    let others = enqueue();
-    shared_caches.node_sets.on_change(move |set| others(&Claim::of_node_set(set)));
+fn key_of_role(role: &Role) -> Key {
+    NodeGroup::Role(role.name_any()).key(&namespace(role))
 }
 
-/// Enqueues the groups that name a network attachment when it is added or deleted.
-pub(crate) fn by_networks(
-    queue: &Arc<WorkQueue>,
-    shared_caches: &SharedCaches,
-    attachments: &Attachments,
-) {
-    let (queue, roles) = (Arc::clone(queue), Arc::clone(&shared_caches.roles));
-    let nodes = Arc::clone(&shared_caches.nodes);
-    attachments.on_change(move |key| {
-        let is_here = |namespace: String| namespace == key.namespace;
-        for role in roles.all().iter().filter(|it| is_here(namespace(&***it))) {
-            if role.spec.network_attachments.contains(&key.name) {
-                queue.push(NodeGroup::Role(role.name_any()).key(&key.namespace));
-            }
-        }
-        for node in nodes.all().iter().filter(|it| is_here(namespace(&***it))) {
-            if node.spec.network_attachments.contains(&key.name) {
-                queue.push(NodeGroup::of(node).key(&key.namespace));
-            }
-        }
-    });
+fn key_of_node(node: &Node) -> Key {
+    NodeGroup::of(node).key(&namespace(node))
 }
 
-/// Enqueues the role or node that has the name of a changed baremetal set.
-pub(crate) fn by_machines(queue: &Arc<WorkQueue>, machines: &Machines) {
-    let queue = Arc::clone(queue);
-    machines.on_change(move |Key { namespace, name }| {
-        // The machines of a set change one by one, so events are debounced.
-        for group in [NodeGroup::Role(name.clone()), NodeGroup::Node(name)] {
-            queue.push_in(group.key(&namespace), DEBOUNCE);
-        }
+/// Returns the groups of the nodes that describe the host of a claim.
+fn described(caches: &Caches, claim: &Claim) -> Vec<Key> {
+    let keys = claim.lookup_keys();
+    let nodes = keys.iter().flat_map(|it| caches.hosts.nodes.indexed(BY_HOST, it));
+    nodes.map(|it| key_of_node(&it)).collect()
+}
+
+/// Returns the groups of a namespace whose role or node is concerned.
+fn keys_of(
+    caches: &Caches,
+    namespace: &str,
+    of_role: impl Fn(&RoleSpec) -> bool,
+    of_node: impl Fn(&NodeSpec) -> bool,
+) -> Vec<Key> {
+    let is_here = |it: Option<String>| it.as_deref() == Some(namespace);
+    let roles = caches.hosts.roles.all();
+    let roles = roles.iter().filter(|it| is_here(it.namespace()) && of_role(&it.spec));
+    let nodes = caches.hosts.nodes.all();
+    let nodes = nodes.iter().filter(|it| is_here(it.namespace()) && of_node(&it.spec));
+    roles.map(|it| key_of_role(it)).chain(nodes.map(|it| key_of_node(it))).collect()
+}
+
+/// Returns the groups of the hosts whose keys a run reports, of any owner, and of its owners.
+fn reported_and_owners(caches: &Caches, run: &AnsibleEe) -> Vec<Key> {
+    let namespace = namespace(run);
+    let reports = run.status.iter().flat_map(|it| &it.host_keys);
+    let nodes = reports.filter_map(|it| caches.hosts.nodes.get(&Key::new(&namespace, &it.name)));
+    let owners = run.owner_references().iter().filter_map(|it| match it.kind.as_str() {
+        "OpenStackDataPlaneRole" => Some(NodeGroup::Role(it.name.clone())),
+        "OpenStackDataPlaneNode" => Some(NodeGroup::Node(it.name.clone())),
+        _ => None,
     });
+    nodes.map(|it| key_of_node(&it)).chain(owners.map(|it| it.key(&namespace))).collect()
 }

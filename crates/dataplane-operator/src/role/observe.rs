@@ -9,54 +9,24 @@ use api::shared::SourceKind;
 use kube::{Resource as _, ResourceExt};
 use operator_core::data_sources::{SourceRef, sources_of};
 use operator_core::object_key::Key;
-use operator_runtime::api::Api;
-use operator_runtime::cache::Cache;
 use operator_runtime::error::Result;
-use operator_runtime::source_cache::SourceCache;
-use operator_runtime::source_contents::SourceContents;
 
-use crate::attachments::Attachments;
 use crate::baremetal_request::Seen;
-use crate::baremetal_request::observe::Machines;
 use crate::baremetal_request::provisioning_state::is_awaited;
+use crate::caches::Caches;
+use crate::controller_names::GROUP;
 use crate::controller_ref::controller;
 use crate::default_services::Found;
 use crate::effective_spec::{EffectiveSpec, machine_template};
+use crate::host_conflicts::Claim;
 use crate::host_conflicts::caches::reported_keys;
-use crate::host_conflicts::{Claim, ClaimCaches};
-use crate::indexes::{BY_HOST_KEY, BY_OWNER, BY_ROLE};
+use crate::indexes::{BY_HOST_KEY, BY_OWNER, BY_ROLE, data_plane_of};
 use crate::role::inventory::{Inventory, node_inventory_name};
 use crate::role::inventory_shards;
 use crate::role::machine_names::{self, known_name};
 use crate::role::machine_request::{MachineRequest, known};
-use crate::role::observed::{NodeGroup, Observed, data_plane_of, listed};
+use crate::role::observed::{NodeGroup, Observed, listed};
 use crate::vars::{Objects, named};
-
-/// The caches from which groups are read.
-pub struct Caches {
-    /// All data planes.
-    pub planes: Arc<Cache<DataPlane>>,
-    /// All roles.
-    pub roles: Arc<Cache<Role>>,
-    /// All nodes, indexed [`BY_ROLE`].
-    pub nodes: Arc<Cache<Node>>,
-    /// All objects that describe hosts.
-    pub claim_caches: ClaimCaches,
-    /// All services.
-    pub services: Arc<Cache<Service>>,
-    /// All runs, indexed [`BY_OWNER`] and [`BY_HOST_KEY`].
-    pub runs: Arc<Cache<AnsibleEe>>,
-    /// All ConfigMaps and Secrets.
-    pub sources: Arc<SourceCache>,
-    /// The content of the sources of variables.
-    pub source_contents: SourceContents,
-    /// All network attachments, if the cluster serves the kind.
-    pub attachments: Arc<Attachments>,
-    /// All sets of machines, if the cluster serves the kind.
-    pub machines: Arc<Machines>,
-    /// The API client, for the content of sources.
-    pub api: Arc<Api>,
-}
 
 /// Reads a group; `None` when neither its role nor any node exists.
 pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
@@ -64,7 +34,7 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let namespace = key.namespace.clone();
     let (role, nodes) = members(caches, &namespace, &group)?;
     if role.is_none() && nodes.is_empty() {
-        caches.sources.depends(key, BTreeSet::new());
+        caches.sources.depends(GROUP, key, BTreeSet::new());
         return Ok(None);
     }
     let data_plane = data_plane(caches, &namespace, role.as_deref(), &nodes)?;
@@ -79,11 +49,11 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let beside = inventory_sources(&namespace, &inventory_names(&group, &nodes));
     // Registered before reading, so that a change in between enqueues the group again.
     let all = desired.iter().chain(&of_vars).chain(&beside).cloned().collect();
-    caches.sources.depends(key, all);
+    caches.sources.depends(GROUP, key, all);
     let (secrets, config_maps) = beside.into_iter().partition(|it| it.kind == SourceKind::Secret);
     let (inventories, inventory_secrets) =
         (inventories(caches, config_maps), inventories(caches, secrets));
-    let objects = caches.source_contents.contents_of(&caches.api, &caches.sources, of_vars).await?;
+    let objects = caches.sources.contents_of(&caches.api, of_vars).await?;
     let names_networks = names_networks(role.as_deref(), &nodes);
     let networks = caches.attachments.seen(&caches.api, &namespace, names_networks).await?;
     let sources = caches.sources.digests_of(&caches.api, desired).await?;
@@ -91,9 +61,8 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let runs = caches.runs.indexed(BY_OWNER, &Key::new(&namespace, &owner));
     let own = own_claims(&nodes, &addresses);
     let others = others(caches, &namespace, addresses, &owner);
-    let claims = caches
-        .claim_caches
-        .overlapping(&own, reported_keys(&namespace, runs.iter().chain(&others)));
+    let claims =
+        caches.hosts.overlapping(&own, reported_keys(&namespace, runs.iter().chain(&others)));
     let machines = machines(caches, &namespace, &group, role.as_deref(), &nodes).await?;
     let movers = migrating_nodes(caches, &namespace, &nodes, &machines);
     let mut seen = Observed {
@@ -148,7 +117,7 @@ async fn machines(
         return Ok(Seen::default());
     }
     // If a node that cannot be parsed were missed, its machine would be given back and wiped.
-    caches.nodes.check_readable(namespace)?;
+    caches.hosts.nodes.check_readable(namespace)?;
     let (NodeGroup::Role(name) | NodeGroup::Node(name)) = group;
     caches.machines.seen(&caches.api, &Key::new(namespace, name)).await
 }
@@ -168,7 +137,7 @@ fn migrating_nodes(
     }
     let is_here = |it: &Arc<Node>| it.namespace().as_deref() == Some(namespace);
     let has = |it: &Arc<Node>| left.contains(&known_name(it));
-    caches.nodes.all().into_iter().filter(|it| is_here(it) && has(it)).collect()
+    caches.hosts.nodes.all().into_iter().filter(|it| is_here(it) && has(it)).collect()
 }
 
 /// Returns the addresses of hosts whose machines are provisioned but whose ssh has not answered
@@ -217,10 +186,10 @@ fn members(caches: &Caches, namespace: &str, group: &NodeGroup) -> Result<Member
     Ok(match group {
         NodeGroup::Role(name) => {
             let key = Key::new(namespace, name);
-            (caches.roles.try_get(&key)?, caches.nodes.indexed(BY_ROLE, &key))
+            (caches.hosts.roles.try_get(&key)?, caches.hosts.nodes.indexed(BY_ROLE, &key))
         }
         NodeGroup::Node(name) => {
-            let node = caches.nodes.try_get(&Key::new(namespace, name))?;
+            let node = caches.hosts.nodes.try_get(&Key::new(namespace, name))?;
             // The node may have got a role since the key was enqueued: then that group is
             // evaluated.
             let is_alone = |it: &Arc<Node>| NodeGroup::of(it) == *group;
@@ -245,7 +214,7 @@ fn data_plane(
             .filter(|it| it.kind == DataPlane::kind(&()))
             .map(|it| it.name.as_str()),
     };
-    Ok(name.map(|it| caches.planes.try_get(&Key::new(namespace, it))).transpose()?.flatten())
+    Ok(name.map(|it| caches.data_planes.try_get(&Key::new(namespace, it))).transpose()?.flatten())
 }
 
 fn services(caches: &Caches, namespace: &str, names: &[String]) -> Found {

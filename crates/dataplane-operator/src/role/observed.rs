@@ -140,8 +140,3 @@ pub fn listed<'a>(
         }
     }
 }
-
-/// Returns the name of the data plane that a role names.
-pub fn data_plane_of(role: &Role) -> Option<&str> {
-    role.spec.data_plane.as_deref().filter(|it| !it.is_empty())
-}

@@ -12,10 +12,11 @@ use operator_core::run_engine::rollout::BlockReason;
 use crate::baremetal_request::set;
 use crate::conditions::input;
 use crate::fault::Fault;
+use crate::indexes::data_plane_of;
 use crate::role::host::EvaluatedHost;
 use crate::role::machine_request::MachineRequest;
 use crate::role::node_status::{HOST_TEXT, is_set_up};
-use crate::role::observed::{Observed, data_plane_of};
+use crate::role::observed::Observed;
 use crate::role::provisioning;
 
 /// The condition type for whether the data plane that a role names exists.

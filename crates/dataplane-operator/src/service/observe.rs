@@ -3,37 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use api::dataplane::NodeSet;
 use kube::{Resource, ResourceExt};
 use operator_core::data_sources::{SourceRef, sources_of};
 use operator_core::finalizers::is_terminating;
 use operator_core::object_key::Key;
-use operator_runtime::cache::Cache;
 use operator_runtime::error::Result;
-use operator_runtime::source_cache::SourceCache;
 
+use crate::caches::Caches;
+use crate::controller_names::SERVICE;
 use crate::service::observed::Observed;
 use crate::{default_services, endpoints};
 
-/// Prefix of the keys under which services read sources, because node groups read the same ones.
-pub const READER: &str = "service/";
-
-/// The caches that services are read from.
-pub struct Caches {
-    /// The services, the objects that list them, and what they expose.
-    pub ports: endpoints::observe::Caches,
-    /// All ConfigMaps and Secrets.
-    pub sources: Arc<SourceCache>,
-    /// All node sets.
-    pub node_sets: Arc<Cache<NodeSet>>,
-}
-
 /// Reads a service; `None` if it neither exists nor is to be created.
 pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
-    let reader = Key::new(&key.namespace, format!("{READER}{}", key.name));
     let Key { namespace, name } = key.clone();
-    let Some(service) = caches.ports.services.get(key) else {
-        caches.sources.depends(&reader, BTreeSet::new());
+    let Some(service) = caches.services.get(key) else {
+        caches.sources.depends(SERVICE, key, BTreeSet::new());
         let (sources, ports) = (BTreeMap::new(), None);
         let missing = Observed { namespace, name, service: None, sources, ports };
         return Ok(is_to_be_made(caches, key).then_some(missing));
@@ -42,9 +27,9 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let named: BTreeSet<SourceRef> =
         sources_of(&held.spec).iter().map(|it| it.source(&namespace)).collect();
     // Registered before reading, so that a change in between enqueues the service again.
-    caches.sources.depends(&reader, named.clone());
+    caches.sources.depends(SERVICE, key, named.clone());
     let sources = sources(caches, named).await?;
-    let ports = endpoints::observe::observe(&caches.ports, &service).await?;
+    let ports = endpoints::observe::observe(caches, &service).await?;
     Ok(Some(Observed { namespace, name, service: Some(service), sources, ports }))
 }
 
@@ -57,7 +42,7 @@ async fn sources(
     if exist.len() < 2 {
         return Ok(exist.into_iter().map(|it| (it, Vec::new())).collect());
     }
-    let digests = caches.sources.digests_of(&caches.ports.api, exist).await?;
+    let digests = caches.sources.digests_of(&caches.api, exist).await?;
     Ok(digests.into_iter().map(|(it, found)| (it, found.keys.into_keys().collect())).collect())
 }
 
@@ -69,11 +54,11 @@ fn is_to_be_made(caches: &Caches, key: &Key) -> bool {
     if default_services::find(&key.name).is_none() {
         return false;
     }
-    let roles = caches.ports.roles.all();
-    let nodes = caches.ports.nodes.all();
+    let roles = caches.hosts.roles.all();
+    let nodes = caches.hosts.nodes.all();
     let of_roles = roles.iter().filter(|it| is_here(&***it, key)).map(|it| &it.spec.services);
     let alone = nodes.iter().filter(|it| is_here(&***it, key) && it.spec.role.is_none());
-    let sets = caches.node_sets.all();
+    let sets = caches.hosts.node_sets.all();
     let of_sets = sets.iter().filter(|it| is_here(&***it, key)).map(|it| &it.spec.services);
     let mut lists = of_roles.chain(alone.map(|it| &it.spec.services)).chain(of_sets).peekable();
     lists.peek().is_some() && lists.all(|it| !it.contains(&key.name))

@@ -108,7 +108,7 @@ fn validate_cell<K>(
     let shared_caches = match (known.now(), &old) {
         (Some(shared_caches), _) => shared_caches,
         // A new object is checked without any others.
-        (None, None) => SharedCaches::new(),
+        (None, None) => SharedCaches::default(),
         (None, Some(_)) => return AdmissionDecision::ask_again(UNTOLD),
     };
     let faults = faults(old.as_ref(), &new, &shared_caches);

@@ -10,7 +10,7 @@ use nova_config::conf::{
 };
 use operator_core::hash;
 use operator_core::keyed::Inputs;
-use operator_runtime::source_contents::Content;
+use operator_runtime::source_cache::Content;
 
 /// Key in `status.hash` of a cell: the digest of the inputs of the last probes.
 pub const CREDENTIALS: &str = "credentials";

@@ -1,7 +1,6 @@
 //! Reads a cell's Secrets, and probes its services at a limited rate.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use api::nova::Cell;
@@ -11,10 +10,12 @@ use operator_core::data_sources::SourceRef;
 use operator_core::finalizers::{has_finalizer, is_terminating};
 use operator_core::object_key::Key;
 use operator_runtime::error::Result;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use crate::caches::Caches;
 use crate::cell::observed::{Answers, NamedSecret, Observed, Rendered, view};
+use crate::controller_names::CELL;
 use crate::finalizers;
 use crate::indexes::BY_CELL;
 use crate::probe::keystone_fault::KeystoneFault;
@@ -27,7 +28,7 @@ pub struct Probes(Mutex<BTreeMap<Key, (CellView, Answers, Instant)>>);
 impl Probes {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, (CellView, Answers, Instant)>> {
         // A poisoned lock only means that a reader panicked; the map itself is whole.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Returns the results for the same inputs and how long they stay valid; `None` when outdated.
@@ -64,7 +65,7 @@ impl Probes {
 /// Reads a cell; returns `None` when it does not exist.
 pub async fn observe(caches: &Caches, probes: &Probes, key: &Key) -> Result<Option<Observed>> {
     let Some(cell) = caches.cells.get(key) else {
-        caches.cell_sources.depends(key, BTreeSet::new());
+        caches.sources.depends(CELL, key, BTreeSet::new());
         probes.lock().remove(key);
         return Ok(None);
     };
@@ -74,7 +75,7 @@ pub async fn observe(caches: &Caches, probes: &Probes, key: &Key) -> Result<Opti
     let files = source(&cell_secret_name(&key.name));
     // Registered before reading, so that a change in between enqueues the cell again.
     let all = BTreeSet::from([secret.clone(), message_bus.clone(), files.clone()]);
-    caches.cell_sources.depends(key, all);
+    caches.sources.depends(CELL, key, all);
     let secret = named(caches, secret).await?;
     let message_bus = named(caches, message_bus).await?;
     let (answers, ask_in) = match view(&cell, &secret, &message_bus) {
@@ -102,12 +103,12 @@ pub async fn observe(caches: &Caches, probes: &Probes, key: &Key) -> Result<Opti
         rendered,
         computes,
         namespace_goes,
-        keys: caches.cell_sources.keys().clone(),
+        keys: caches.sources.keys().clone(),
     }))
 }
 
 fn rendered(caches: &Caches, files: &SourceRef) -> Option<Rendered> {
-    let sources = &caches.cell_sources;
+    let sources = &caches.sources;
     sources.version(files)?;
     Some(Rendered {
         hash: sources.annotation(files, CONFIG_HASH).unwrap_or_default(),
@@ -117,7 +118,6 @@ fn rendered(caches: &Caches, files: &SourceRef) -> Option<Rendered> {
 }
 
 async fn named(caches: &Caches, source: SourceRef) -> Result<NamedSecret> {
-    let content =
-        caches.source_contents.content(&caches.api, &caches.cell_sources, &source).await?;
+    let content = caches.sources.content(&caches.api, &source).await?;
     Ok(NamedSecret { name: source.key.name, content })
 }

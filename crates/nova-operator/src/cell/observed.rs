@@ -8,7 +8,7 @@ use nova_config::conf::{CellFault, CellInput, CellView, SecretView};
 use operator_core::keyed::Keys;
 use operator_runtime::error::Result;
 use operator_runtime::managed_fields::ManagedFields;
-use operator_runtime::source_contents::Content;
+use operator_runtime::source_cache::Content;
 use operator_runtime::tls_stream::CaTrust;
 
 use crate::probe::amqp::outcome::HostOutcome;

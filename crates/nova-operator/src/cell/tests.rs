@@ -14,8 +14,8 @@ use operator_core::keyed::{Inputs, Keys, texts};
 use operator_core::plan::{Plan, Write};
 use operator_core::rejected_write::RejectedWrite;
 use operator_runtime::managed_fields::ManagedFields;
+use operator_runtime::source_cache::Content;
 use operator_runtime::source_cache::Values;
-use operator_runtime::source_contents::Content;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
 

@@ -57,7 +57,7 @@ fn compute(name: &str) -> Value {
 
 /// One role with that annotation, and nodes with theirs, each with a compute that has run.
 fn world(of_role: Option<&str>, of_nodes: &[Option<&str>]) -> SharedCaches {
-    let world = SharedCaches::new();
+    let world = SharedCaches::default();
     world.roles.absorb(&serde_json::to_value(role("compute", of_role)).unwrap());
     for (i, of_node) in of_nodes.iter().enumerate() {
         let name = format!("n{i}");
@@ -241,7 +241,7 @@ fn node_time() -> Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::Time> {
 #[test]
 fn cell0_is_refused_for_everyone_and_only_when_it_is_new() {
     let zero = Some("nova-cell0");
-    let empty = SharedCaches::new();
+    let empty = SharedCaches::default();
     for refused in [
         of_node(&node(None), &node(zero), &empty),
         of_role(None, zero, &empty),
@@ -259,7 +259,7 @@ fn cell0_is_refused_for_everyone_and_only_when_it_is_new() {
 fn a_cell_that_does_not_exist_is_accepted_and_so_is_whatever_is_new() {
     let world = world(TWO, &[None]);
     let nowhere = Some("nova-cell9");
-    assert_eq!(of_node(&node(None), &node(nowhere), &SharedCaches::new()), "");
+    assert_eq!(of_node(&node(None), &node(nowhere), &SharedCaches::default()), "");
     assert_eq!(faults_of_node(None, &node(nowhere), &world), []);
     // A restored role is not a change of a role; its nodes report another cell.
     assert_eq!(faults_of_role(None, &role("compute", TWO), &world), []);

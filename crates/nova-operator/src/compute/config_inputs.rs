@@ -1,7 +1,7 @@
 //! The inputs of a compute's files: the cell, the host and the role's default configuration.
 
 use nova_config::conf::{CellView, DEFAULT_FILE, HostView};
-use operator_runtime::source_contents::Content;
+use operator_runtime::source_cache::Content;
 
 /// The complete and valid inputs of a configuration.
 #[derive(Clone, Debug)]

@@ -14,12 +14,13 @@ use operator_core::finalizers::{has_finalizer, is_terminating};
 use operator_core::object_key::Key;
 use operator_core::run_engine::inventory::INVENTORY_KEY;
 use operator_runtime::error::Result;
+use operator_runtime::source_cache::Content;
 use operator_runtime::source_cache::SourceCache;
-use operator_runtime::source_contents::Content;
 
 use crate::caches::Caches;
 use crate::cell_immutability::owns;
 use crate::compute::observed::{DefaultConfig, Ending, Inventory, Observed, Rendered};
+use crate::controller_names::COMPUTE;
 use crate::finalizers;
 use crate::images::Images;
 use crate::indexes::BY_OWNER;
@@ -56,7 +57,7 @@ pub async fn observe(
     key: &Key,
 ) -> Result<Option<Observed>> {
     let Some(compute) = caches.computes.get(key) else {
-        caches.compute_sources.depends(key, BTreeSet::new());
+        caches.sources.depends(COMPUTE, key, BTreeSet::new());
         return Ok(None);
     };
     let at = |name: &str| Key::new(&key.namespace, name);
@@ -68,9 +69,9 @@ pub async fn observe(
     if node.as_ref().is_some_and(|it| owns(it, &compute)) {
         named.inventory = None;
     }
-    let sources = &caches.compute_sources;
+    let sources = &caches.sources;
     // Registered before reading, so that a change in between enqueues the compute again.
-    sources.depends(key, named.all());
+    sources.depends(COMPUTE, key, named.all());
     let ssh = match &named.ssh {
         Some(source) => sources.digests(&caches.api, source).await?,
         None => None,
@@ -102,7 +103,7 @@ pub async fn observe(
         default_images: images.clone(),
         cells_are_ours: caches.cells_are_ours,
         ending,
-        keys: caches.compute_sources.keys().clone(),
+        keys: caches.sources.keys().clone(),
     }))
 }
 
@@ -129,7 +130,7 @@ async fn default_config(
 
 async fn inventory(caches: &Caches, source: Option<&SourceRef>) -> Result<Inventory> {
     let Some(source) = source else { return Ok(Inventory::Found) };
-    Ok(match caches.compute_sources.digests(&caches.api, source).await? {
+    Ok(match caches.sources.digests(&caches.api, source).await? {
         None => Inventory::Absent,
         Some(it) if it.keys.contains_key(INVENTORY_KEY) => Inventory::Found,
         Some(_) => Inventory::WithoutKey,
@@ -148,7 +149,7 @@ async fn ending(caches: &Caches, compute: &ExternalCompute) -> Result<Option<End
     Ok(Some(Ending {
         namespace_goes: has_finalizer(compute, finalizers::COMPUTE)
             && caches.api.is_namespace_terminating(&namespace).await?,
-        has_inventory: inventory.is_some_and(|it| caches.compute_sources.version(&it).is_some()),
+        has_inventory: inventory.is_some_and(|it| caches.sources.version(&it).is_some()),
         cells_are_ours: caches.cells_are_ours,
     }))
 }
@@ -174,9 +175,7 @@ fn named(key: &Key, compute: &ExternalCompute, role: Option<&Role>, cell: Option
 
 async fn content(caches: &Caches, source: Option<&SourceRef>) -> Result<Option<Content>> {
     match source {
-        Some(source) => {
-            caches.source_contents.content(&caches.api, &caches.compute_sources, source).await
-        }
+        Some(source) => caches.sources.content(&caches.api, source).await,
         None => Ok(None),
     }
 }

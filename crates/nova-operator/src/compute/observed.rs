@@ -8,8 +8,8 @@ use api::nova::{Cell, ExternalCompute};
 use nova_config::release::Chosen;
 use operator_core::keyed::Keys;
 use operator_runtime::managed_fields::ManagedFields;
+use operator_runtime::source_cache::Content;
 use operator_runtime::source_cache::Digests;
-use operator_runtime::source_contents::Content;
 
 use crate::conflicting_service::ConflictingService;
 use crate::images::Images;

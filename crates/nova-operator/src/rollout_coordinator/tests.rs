@@ -11,7 +11,7 @@ use crate::compute::blocked_rollout::BlockedRollout;
 
 /// A coordinator for two nodes of one role with a limit of one, and their computes, both deployed.
 fn two() -> (RolloutCoordinator, SharedCaches) {
-    let watched = SharedCaches::new();
+    let watched = SharedCaches::default();
     let peers = RolloutCoordinator::new(watched.clone());
     for name in ["a", "b"] {
         watched.nodes.absorb(&node(name, "compute"));
@@ -168,7 +168,7 @@ async fn a_compute_that_was_never_in_service_keeps_no_place_when_it_fails() {
 
 #[test]
 fn a_further_compute_may_make_a_share_larger_which_one_that_waits_hears() {
-    let watched = SharedCaches::new();
+    let watched = SharedCaches::default();
     let peers = RolloutCoordinator::new(watched.clone());
     let add = |idx: usize, compute: &dyn Fn(&str) -> Value| {
         let name = format!("n{idx}");

@@ -10,6 +10,7 @@ use operator_core::object_key::Key;
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
+use crate::controller_names::SERVICE_CONFIG;
 use crate::service_keys::observed::{Observed, own_condition};
 
 /// Reads a service; returns `None` when it is not of type nova and has no condition of ours.
@@ -19,7 +20,7 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let named = service.as_ref().filter(|_| is_nova).map(|it| references(&it.spec, key));
     let named = named.unwrap_or_default();
     // Registered before reading, so that a change in between enqueues the service again.
-    caches.service_sources.depends(key, named.clone());
+    caches.sources.depends(SERVICE_CONFIG, key, named.clone());
     let Some(service) = service.filter(|it| is_nova || own_condition(it).is_some()) else {
         return Ok(None);
     };
@@ -27,7 +28,7 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     for source in named {
         if is_of_cell(caches, &source) {
             has_cell = true;
-        } else if let Some(found) = caches.service_sources.digests(&caches.api, &source).await? {
+        } else if let Some(found) = caches.sources.digests(&caches.api, &source).await? {
             sources.insert(source, found.keys.into_keys().collect());
         }
     }
@@ -46,6 +47,6 @@ fn references(spec: &ServiceSpec, key: &Key) -> BTreeSet<SourceRef> {
 
 /// Whether a `NovaCell` owns the object, so that its files are not the user's.
 fn is_of_cell(caches: &Caches, source: &SourceRef) -> bool {
-    let Some(owner) = caches.service_sources.controller(source) else { return false };
+    let Some(owner) = caches.sources.controller(source) else { return false };
     caches.cells.all().iter().any(|it| it.uid().as_ref() == Some(&owner))
 }

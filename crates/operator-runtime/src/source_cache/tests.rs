@@ -1,11 +1,23 @@
 //! Tests of when a source is read, which readers its changes enqueue, and which digests it has.
 
-use operator_core::hash;
+use k8s_openapi::ByteString;
+use operator_core::{hash, upstream_hash};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::api::tests::{Server, object};
 use crate::cache::WriteThrough as _;
+use crate::cache_registry::CacheRegistry;
+
+/// The controller of the readers.
+const READER: &str = "group";
+
+/// The caches of a manager `op`.
+fn caches() -> (Arc<MetadataCache<Secret>>, Arc<MetadataCache<ConfigMap>>) {
+    let mut registry = CacheRegistry::default();
+    (registry.metadata("op", vec![]), registry.metadata("op", vec![]))
+}
 
 struct World {
     secrets: Arc<MetadataCache<Secret>>,
@@ -16,17 +28,16 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let (secrets, config_maps) = (metadata("op", vec![]), metadata("op", vec![]));
-        let sources =
-            SourceCache::new(&Keys::default(), Arc::clone(&secrets), Arc::clone(&config_maps));
+        let (secrets, config_maps) = caches();
+        let sources = SourceCache::new(&[], &Keys::default(), &secrets, &config_maps);
         let woken: Arc<Mutex<Vec<Key>>> = Arc::default();
         let wake = Arc::clone(&woken);
-        sources.on_change(move |reader| lock(&wake).push(reader));
+        sources.on_change(READER, move |reader| wake.lock().push(reader));
         Self { secrets, config_maps, sources, woken }
     }
 
     fn woken(&self) -> Vec<String> {
-        std::mem::take(&mut *lock(&self.woken)).into_iter().map(|it| it.name).collect()
+        std::mem::take(&mut *self.woken.lock()).into_iter().map(|it| it.name).collect()
     }
 }
 
@@ -57,6 +68,27 @@ async fn a_source_is_read_once_for_each_of_its_versions() {
 }
 
 #[tokio::test]
+async fn content_is_kept_for_who_asks_for_it_and_read_with_the_digests() {
+    let world = World::new();
+    let source = SourceRef::secret("ns", "s");
+    let server = Server::answering([
+        (200, secret("5", "a")),
+        (200, secret("5", "a")),
+        (200, secret("6", "b")),
+    ]);
+    let api = server.api(false, vec![]);
+    world.secrets.absorb(&secret("5", "a"));
+    world.sources.digests(&api, &source).await.unwrap();
+    let content = world.sources.content(&api, &source).await.unwrap().unwrap();
+    assert_eq!(content.text("key"), Some("a"), "the digests were read without their values");
+    world.secrets.absorb(&secret("6", "b"));
+    let digests = world.sources.digests(&api, &source).await.unwrap().unwrap();
+    let content = world.sources.content(&api, &source).await.unwrap().unwrap();
+    assert_eq!((content.text("key"), content.digest("key")), (Some("b"), digests.keys.get("key")));
+    assert_eq!(server.asked().len(), 3);
+}
+
+#[tokio::test]
 async fn two_who_ask_at_once_make_one_read() {
     let world = World::new();
     let source = SourceRef::secret("ns", "s");
@@ -71,14 +103,9 @@ async fn two_who_ask_at_once_make_one_read() {
 
 #[tokio::test]
 async fn only_the_texts_that_were_asked_for_are_kept() {
-    let (secrets, config_maps) = (metadata("op", vec![]), metadata("op", vec![]));
-    let kept = SourceCache::keeping(
-        &["key", "absent"],
-        &Keys::default(),
-        Arc::clone(&secrets),
-        config_maps.clone(),
-    );
-    let plain = SourceCache::new(&Keys::default(), Arc::clone(&secrets), config_maps);
+    let (secrets, config_maps) = caches();
+    let kept = SourceCache::new(&["key", "absent"], &Keys::default(), &secrets, &config_maps);
+    let plain = SourceCache::new(&[], &Keys::default(), &secrets, &config_maps);
     secrets.absorb(&secret("5", "a"));
     let source = SourceRef::secret("ns", "s");
     let server = Server::answering([(200, secret("5", "a")), (200, secret("5", "a"))]);
@@ -136,7 +163,7 @@ async fn texts_and_bytes_of_a_config_map_are_values_alike() {
     world.config_maps.absorb(&answer);
     let server = Server::answering([(200, answer)]);
     let source = SourceRef::config_map("ns", "c");
-    let values = world.sources.values(&server.api(false, vec![]), &source).await.unwrap().unwrap();
+    let values = world.sources.content(&server.api(false, vec![]), &source).await.unwrap().unwrap();
     assert_eq!(values.keys().collect::<Vec<_>>(), ["bytes", "text"]);
     assert_eq!(
         (values.text("text"), values.text("bytes"), values.text("x")),
@@ -149,16 +176,17 @@ async fn texts_and_bytes_of_a_config_map_are_values_alike() {
 fn a_change_wakes_those_who_depend_on_the_source_existing_or_not() {
     let world = World::new();
     let on = |names: &[&str]| names.iter().map(|it| SourceRef::secret("ns", it)).collect();
-    world.sources.depends(&Key::new("ns", "first"), on(&["s"]));
-    world.sources.depends(&Key::new("ns", "second"), on(&["s", "other"]));
+    world.sources.depends(READER, &Key::new("ns", "first"), on(&["s"]));
+    world.sources.depends(READER, &Key::new("ns", "second"), on(&["s", "other"]));
     let same_name = SourceRef::config_map("ns", "s");
-    world.sources.depends(&Key::new("ns", "third"), BTreeSet::from([same_name]));
+    world.sources.depends(READER, &Key::new("ns", "third"), BTreeSet::from([same_name]));
     world.secrets.absorb(&secret("5", "a"));
     assert_eq!(world.woken(), ["first", "second"]);
+    world.sources.depends("another", &Key::new("ns", "first"), on(&["s"]));
     world.secrets.absorb(&secret("5", "a"));
     assert_eq!(world.woken(), [""; 0], "nothing has changed");
-    world.sources.depends(&Key::new("ns", "first"), BTreeSet::new());
-    world.sources.depends(&Key::new("ns", "second"), on(&["other"]));
+    world.sources.depends(READER, &Key::new("ns", "first"), BTreeSet::new());
+    world.sources.depends(READER, &Key::new("ns", "second"), on(&["other"]));
     world.secrets.absorb(&secret("6", "b"));
     assert_eq!(world.woken(), [""; 0]);
 }
@@ -192,9 +220,9 @@ fn annotations_and_ownership_are_known_from_metadata() {
 
 #[tokio::test]
 async fn digests_of_secrets_are_keyed_and_those_of_config_maps_are_not() {
-    let (secrets, config_maps) = (metadata("op", vec![]), metadata("op", vec![]));
+    let (secrets, config_maps) = caches();
     let keys = Keys::new(b"key", []);
-    let sources = SourceCache::new(&keys, Arc::clone(&secrets), Arc::clone(&config_maps));
+    let sources = SourceCache::new(&[], &keys, &secrets, &config_maps);
     let mut config_map = object("m", "1", "6");
     config_map["data"] = json!({ "key": "a" });
     secrets.absorb(&secret("5", "a"));

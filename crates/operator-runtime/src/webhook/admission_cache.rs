@@ -3,8 +3,9 @@
 use tokio::sync::watch;
 
 use crate::admin::Check;
+use crate::cache_registry::CacheRegistry;
 use crate::error::Result;
-use crate::manager::{Informers, ManagerBuilder};
+use crate::manager::ManagerBuilder;
 use crate::shutdown::Shutdown;
 
 #[derive(Clone)]
@@ -74,12 +75,12 @@ pub async fn stand_by<C: Clone>(
     builder: ManagerBuilder,
     known: AdmissionCache<C>,
     caches: C,
-    open: fn(&C, &mut Informers),
+    registry: CacheRegistry,
     ready: Check,
     mut stop: Shutdown,
 ) -> Result<()> {
     let mut informers = builder.informers();
-    open(&caches, &mut informers);
+    registry.watch(&mut informers);
     ready.fail("what admission is answered from has not been read yet");
     let standing_by = async {
         informers.ready().await;

@@ -1,14 +1,11 @@
 //! A fake API server with the few paths that the certificate code may use, for its tests.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use axum::body::Body as AxumBody;
 use http::{Method, Response, Uri};
 use kube::{Client, client::Body};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tower::service_fn;
@@ -34,7 +31,7 @@ pub(super) struct Cluster {
 
 impl Cluster {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     pub(super) fn get(&self, path: &str) -> Option<Value> {

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Mutex, PoisonError};
 
 use api::conditions::truncated;
 use axum::body::{Body, HttpBody as _};
@@ -16,6 +15,7 @@ use kube::core::{
     admission::{AdmissionResponse, AdmissionReview},
     response::StatusDetails,
 };
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
@@ -82,7 +82,7 @@ impl BodyPermit<'_> {
         if more == 0 {
             return true;
         }
-        let mut taken = self.desk.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.desk.taken.lock();
         let all = taken.values().sum::<usize>() + more;
         let of_peer = taken.get(&self.peer).copied().unwrap_or_default() + more;
         if all > self.desk.bounds.all || of_peer > self.desk.bounds.of_one_peer {
@@ -96,7 +96,7 @@ impl BodyPermit<'_> {
 
 impl Drop for BodyPermit<'_> {
     fn drop(&mut self) {
-        let mut taken = self.desk.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.desk.taken.lock();
         let Some(of_peer) = taken.get_mut(&self.peer) else { return };
         *of_peer = of_peer.saturating_sub(self.n_bytes);
         if *of_peer == 0 {

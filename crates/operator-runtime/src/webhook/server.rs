@@ -9,7 +9,7 @@ use std::{
     convert::Infallible,
     net::{IpAddr, SocketAddr},
     pin::pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -17,6 +17,7 @@ use axum::{Router, body::Body};
 use http::{Request, Response};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use parking_lot::Mutex;
 use rustls::ServerConfig;
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -139,7 +140,7 @@ impl Peers {
     /// already has `most`.
     fn enter(&self, address: SocketAddr, most: usize) -> Option<Peer> {
         let address = address.ip().to_canonical();
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.0.lock();
         let n_open = counts.entry(address).or_default();
         if *n_open >= most {
             return None;
@@ -157,7 +158,7 @@ struct Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        let mut counts = self.coordinator.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.coordinator.0.lock();
         let Some(n_open) = counts.get_mut(&self.address) else { return };
         *n_open = n_open.saturating_sub(1);
         if *n_open == 0 {

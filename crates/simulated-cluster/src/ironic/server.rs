@@ -1,6 +1,6 @@
 //! The HTTP server of the fake Ironic: authentication, API version, and the faults that tests set.
 
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -23,7 +23,7 @@ const VERSION: &str = "X-OpenStack-Ironic-API-Version";
 
 /// Stops listening.
 pub(crate) fn stop(shared: &Shared) {
-    let mut server = shared.server.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut server = shared.server.lock();
     if let Some(server) = server.take() {
         server.abort();
     }
@@ -40,7 +40,7 @@ pub(crate) async fn listen(shared: &Arc<Shared>) -> Result<()> {
         // It serves until it is aborted.
         let _ = axum::serve(listener, router).await;
     };
-    let mut server = shared.server.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut server = shared.server.lock();
     *server = Some(tokio::spawn(serve));
     Ok(())
 }

@@ -1,8 +1,9 @@
 //! State shared by the handles of an Ironic and its server, and the tasks that advance machines.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -29,7 +30,7 @@ impl Shared {
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Notifies the waiters that a machine may have changed.
@@ -64,7 +65,7 @@ async fn go(shared: Weak<Shared>, uuid: String) {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        let server = self.server.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let server = self.server.get_mut();
         if let Some(server) = server.take() {
             server.abort();
         }

@@ -1,11 +1,12 @@
 //! Hosts as the player simulates them: which logins they accept, and how plays end there.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use api::ansibleee::HostFailure;
 use operator_core::run_engine::host_key::{COMMON_PREFIX, HostKey, KEY_TYPE};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -207,7 +208,7 @@ impl Host {
 
 impl State {
     fn body(&self) -> MutexGuard<'_, Body> {
-        self.body.lock().unwrap_or_else(PoisonError::into_inner)
+        self.body.lock()
     }
 
     /// Returns the host key, or `None` when the host does not answer.

@@ -2,8 +2,8 @@
 //! run executed twice, are faults whatever the API says.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 
 /// One play on a host.
@@ -117,7 +117,7 @@ impl Ledger {
     }
 
     fn entries(&self) -> MutexGuard<'_, Entries> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock()
     }
 }
 

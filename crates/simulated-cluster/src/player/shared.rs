@@ -1,10 +1,11 @@
 //! What a test has set for hosts and runs, shared by all played pods.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kube::Client;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::fate::{Fate, Matching};
 use super::host::Host;
@@ -60,10 +61,10 @@ impl Shared {
 
     /// Returns the hosts by `address:port`.
     pub(crate) fn hosts(&self) -> MutexGuard<'_, BTreeMap<String, Host>> {
-        self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.hosts.lock()
     }
 
     fn fates(&self) -> MutexGuard<'_, Vec<(Matching, Fate)>> {
-        self.fates.lock().unwrap_or_else(PoisonError::into_inner)
+        self.fates.lock()
     }
 }

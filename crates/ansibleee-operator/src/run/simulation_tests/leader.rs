@@ -40,7 +40,7 @@ impl Leader {
     pub(super) fn elected(world: &World, number: usize) -> Self {
         let mut leader = Self {
             number,
-            caches: Caches::new(),
+            caches: Caches::default(),
             known: BTreeMap::new(),
             heard: KINDS.map(|it| (it, world.log.len())).into(),
             inherited: BTreeSet::new(),
@@ -79,7 +79,7 @@ impl Leader {
     /// object.
     fn forget(&mut self, id: &Id) {
         self.known.remove(id);
-        self.caches = Caches::new();
+        self.caches = Caches::default();
         for (id, object) in std::mem::take(&mut self.known) {
             self.take_in(&id, &object);
         }

@@ -3,8 +3,8 @@
 use operator_core::hash;
 use operator_core::keyed::{KEY_LOST, Keys};
 use operator_core::plan::EventDraft;
+use operator_runtime::source_cache::Content;
 use operator_runtime::source_cache::Values;
-use operator_runtime::source_contents::Content;
 
 use super::*;
 

@@ -2,8 +2,8 @@
 
 use api::shared::SourceKind;
 use k8s_openapi::ByteString;
+use operator_runtime::source_cache::Content;
 use operator_runtime::source_cache::Values;
-use operator_runtime::source_contents::Content;
 
 use super::*;
 

@@ -53,7 +53,7 @@ fn judge(known: &AdmissionCaches, old: &Value, new: &Value) -> AdmissionDecision
 
 /// Caches in which the node's compute has run in nova-cell1.
 fn filled() -> SharedCaches {
-    let watched = SharedCaches::new();
+    let watched = SharedCaches::default();
     watched.computes.absorb(&json!({
         "apiVersion": "nova.openstack.org/v1beta1", "kind": "NovaExternalCompute",
         "metadata": {

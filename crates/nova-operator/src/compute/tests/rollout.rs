@@ -31,7 +31,7 @@ impl Fleet {
     /// `count` computes that are deployed, under a role with these limits.
     pub(super) fn new(count: usize, max: impl Into<Option<IntOrString>>, pauses: bool) -> Self {
         let max = max.into();
-        let watched = SharedCaches::new();
+        let watched = SharedCaches::default();
         let peers = RolloutCoordinator::new(watched.clone());
         let (worlds, queue) = (BTreeMap::new(), BTreeSet::new());
         let mut fleet = Self {

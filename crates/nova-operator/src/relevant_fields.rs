@@ -1,40 +1,11 @@
-//! Filters changes of a cell, so that changes of its counters do not enqueue all its computes.
+//! The fields of a cell that its computes depend on, so that its counters do not enqueue them.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
 use api::conditions::{ConditionStatus, READY, find};
 use api::nova::Cell;
-use operator_core::object_key::Key;
 
 use crate::cell::credentials::CREDENTIALS;
-
-/// The last seen value of each object, reduced to the fields that other objects depend on.
-pub struct ChangeFilter<T>(Mutex<BTreeMap<Key, T>>);
-
-impl<T> Default for ChangeFilter<T> {
-    fn default() -> Self {
-        Self(Mutex::default())
-    }
-}
-
-impl<T: PartialEq> ChangeFilter<T> {
-    /// Whether the value of an object differs from the last call; `now` reads it, and returns
-    /// `None` when the object no longer exists.
-    pub fn changes(&self, key: &Key, now: impl FnOnce() -> Option<T>) -> bool {
-        // A poisoned lock only means that a reader panicked; the map itself is whole.
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Read under the lock, so that the last of concurrent callers has read the newest value.
-        match now() {
-            Some(now) if last.get(key) == Some(&now) => false,
-            Some(now) => {
-                last.insert(key.clone(), now);
-                true
-            }
-            None => last.remove(key).is_some(),
-        }
-    }
-}
 
 /// The fields of a cell that its computes depend on.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,6 +40,8 @@ mod tests {
     use api::conditions::{ConditionDraft, merge_conditions};
     use api::nova::CellStatus;
     use jiff::Timestamp;
+    use operator_core::object_key::Key;
+    use operator_runtime::change_filter::ChangeFilter;
 
     use super::*;
 

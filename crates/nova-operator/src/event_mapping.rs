@@ -1,0 +1,143 @@
+//! Maps changes of watched objects to the keys that the controllers reconcile.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::ansibleee::AnsibleEe;
+use api::nova::ExternalCompute;
+use kube::{Resource, ResourceExt};
+use operator_core::object_key::Key;
+use operator_runtime::change_filter::ChangeFilter;
+use operator_runtime::event_mapping::EventMapping;
+use operator_runtime::workqueue::WorkQueue;
+
+use crate::caches::Caches;
+use crate::cleanup::labels::{self, cleans_up_after};
+use crate::controller_names::{CELL, COMPUTE, SERVICE_CONFIG};
+use crate::indexes::{BY_CELL, BY_NODE, BY_OWNER, BY_ROLE, cell_key};
+use crate::relevant_fields::{RelevantFields, relevant_fields};
+
+/// Delay before a cell recounts its computes, so that a rollout over many causes few writes.
+const COUNT_PAUSE: Duration = Duration::from_secs(2);
+
+/// The work queue of each controller.
+#[derive(Default)]
+pub struct Queues {
+    /// Keys of nodes.
+    pub nodes: Arc<WorkQueue>,
+    /// Keys of computes.
+    pub computes: Arc<WorkQueue>,
+    /// Keys of cells.
+    pub cells: Arc<WorkQueue>,
+    /// Keys of cleanup runs.
+    pub cleanups: Arc<WorkQueue>,
+    /// Keys of services.
+    pub services: Arc<WorkQueue>,
+}
+
+/// Registers the event handlers: each change enqueues the objects that depend on it.
+pub fn map_events(caches: &Arc<Caches>, queues: &Queues) {
+    let all = &**caches;
+    map_nodes(caches, &EventMapping::new(&queues.nodes, caches));
+    map_computes(caches, &EventMapping::new(&queues.computes, caches));
+    map_cells(caches, &EventMapping::new(&queues.cells, caches));
+    map_rollouts(caches, queues);
+    let services = EventMapping::new(&queues.services, caches);
+    services.watches(&all.services, |_, service| [Key::of(service)]);
+    all.sources.on_change(SERVICE_CONFIG, services.handler(|_, reader| [reader]));
+    let cleanups = EventMapping::new(&queues.cleanups, caches);
+    cleanups.watches(&all.runs, |_, run| cleans_up_after(run).map(|_| Key::of(run)));
+    cleanups.watches(&all.computes, |caches, compute| {
+        let runs = caches.runs.indexed(BY_OWNER, &uid_key(compute));
+        runs.iter()
+            .filter(|it| cleans_up_after(it).is_some())
+            .map(|it| Key::of(&**it))
+            .collect::<Vec<_>>()
+    });
+}
+
+fn map_nodes(all: &Caches, nodes: &EventMapping<Caches>) {
+    nodes.watches(&all.nodes, |_, node| [Key::of(node)]);
+    nodes.watches(&all.computes, |_, compute| [Key::of(compute)]);
+    nodes.watches(&all.roles, |caches, role| {
+        keys_of(&caches.nodes.indexed(BY_ROLE, &Key::of(role)))
+    });
+    // A service of type nova conflicts with the computes of the nodes that list it.
+    nodes.watches(&all.services, |caches, service| keys_of(&caches.listing(service)));
+}
+
+fn map_computes(all: &Caches, computes: &EventMapping<Caches>) {
+    computes.watches(&all.computes, |_, compute| [Key::of(compute)]);
+    computes.watches(&all.nodes, |caches, node| computes_of(caches, [Key::of(node)]));
+    computes.watches(&all.roles, |caches, role| {
+        computes_of(caches, keys_of(&caches.nodes.indexed(BY_ROLE, &Key::of(role))))
+    });
+    computes.watches(&all.services, |caches, service| {
+        computes_of(caches, keys_of(&caches.listing(service)))
+    });
+    computes.watches(&all.runs, |_, run| compute_of(run));
+    let changes = ChangeFilter::default();
+    computes.watches(&all.cells, move |caches, cell| {
+        let key = Key::of(cell);
+        let computes = || keys_of(&caches.computes.indexed(BY_CELL, &key));
+        if is_relevant(caches, &changes, &key) { computes() } else { Vec::new() }
+    });
+    all.sources.on_change(COMPUTE, computes.handler(|_, reader| [reader]));
+}
+
+fn map_cells(all: &Caches, cells: &EventMapping<Caches>) {
+    let changes = ChangeFilter::default();
+    cells.watches(&all.cells, move |caches, cell| {
+        Some(Key::of(cell)).filter(|it| is_relevant(caches, &changes, it))
+    });
+    cells.watches(&all.computes, |_, compute| {
+        compute.metadata.deletion_timestamp.as_ref().map(|_| cell_key(compute))
+    });
+    all.sources.on_change(CELL, cells.handler(|_, reader| [reader]));
+}
+
+/// Refreshes the rollout state of changed computes, and enqueues the computes and cells that
+/// the change affects.
+fn map_rollouts(all: &Arc<Caches>, queues: &Queues) {
+    let (caches, computes) = (Arc::clone(all), Arc::clone(&queues.computes));
+    let cells = Arc::clone(&queues.cells);
+    let refresh = move |key: &Key| {
+        let affected = caches.coordinator.refresh(key);
+        affected.computes.into_iter().for_each(|it| computes.push(it));
+        affected.cells.into_iter().for_each(|it| cells.push_in(it, COUNT_PAUSE));
+    };
+    let (caches, of_node) = (Arc::clone(all), refresh.clone());
+    all.nodes.on_change(move |node| {
+        computes_of(&caches, [Key::of(node)]).iter().for_each(&of_node);
+    });
+    all.computes.on_change(move |compute| refresh(&Key::of(compute)));
+}
+
+/// Returns whether a cell has changed in a field that concerns others.
+///
+/// Changes of counters alone enqueue nothing: otherwise each count would cause another.
+fn is_relevant(caches: &Caches, changes: &ChangeFilter<RelevantFields>, cell: &Key) -> bool {
+    changes.changes(cell, || caches.cells.get(cell).map(|it| relevant_fields(&it)))
+}
+
+fn computes_of(caches: &Caches, nodes: impl IntoIterator<Item = Key>) -> Vec<Key> {
+    let computes = nodes.into_iter().flat_map(|it| caches.computes.indexed(BY_NODE, &it));
+    computes.map(|it| Key::of(&*it)).collect()
+}
+
+fn keys_of<K: Resource>(objects: &[Arc<K>]) -> Vec<Key> {
+    objects.iter().map(|it| Key::of(&**it)).collect()
+}
+
+/// Returns the key of an object in the index [`BY_OWNER`] of what it owns.
+fn uid_key(owner: &ExternalCompute) -> Key {
+    Key::new(owner.namespace().unwrap_or_default(), owner.uid().unwrap_or_default())
+}
+
+/// Returns the compute that owns a run, or that the run cleans up after.
+fn compute_of(run: &AnsibleEe) -> Option<Key> {
+    let kind = ExternalCompute::kind(&());
+    let owner = run.owner_references().iter().find(|it| it.kind == kind);
+    let owner = owner.map(|it| Key::new(run.namespace().unwrap_or_default(), &it.name));
+    owner.or_else(|| labels::compute_of(run))
+}
