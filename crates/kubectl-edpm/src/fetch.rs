@@ -29,7 +29,7 @@ use crate::option_names::OptionNames;
 use crate::option_sources::{DefaultConfig, Options, ServiceSources};
 use crate::snapshot::Snapshot;
 use crate::stage::Stage;
-use crate::trace::seen::Generated;
+use crate::trace::inputs::Generated;
 
 /// The label that the Job controller sets on its pods.
 const JOB_LABEL: &str = "batch.kubernetes.io/job-name";

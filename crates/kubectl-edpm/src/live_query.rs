@@ -24,7 +24,7 @@ use crate::snapshot::Snapshot;
 use crate::stage::{Phase, Stage};
 use crate::terminal::Terminal;
 use crate::trace::answer::Answer;
-use crate::trace::seen::{Seen, Snippet};
+use crate::trace::inputs::{Snippet, TraceInputs};
 use crate::{fetch, trace};
 
 /// How long to wait for an answer, including the time in the queue.
@@ -72,8 +72,17 @@ pub async fn way(
         Found::Compute(options) => ConfigPath::Compute(options),
         Found::Service(given) => ConfigPath::Service(given),
     };
-    let seen =
-        Seen { host: &host, stage: &stage, road, file, snippet, generated, job, pod, answer };
+    let seen = TraceInputs {
+        host: &host,
+        stage: &stage,
+        road,
+        file,
+        snippet,
+        generated,
+        job,
+        pod,
+        answer,
+    };
     let told = trace::message(&seen, (&section, &key), &named, terminal.paint);
     write!(terminal.out, "{}", told.text)?;
     Ok(if told.is_in_force { ExitCode::SUCCESS } else { ExitCode::from(1) })

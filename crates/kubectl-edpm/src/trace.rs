@@ -10,28 +10,28 @@ use crate::option_names::OptionNames;
 use crate::option_sources::ConfigPath;
 
 pub mod answer;
-mod carried;
 mod compute;
 mod ending;
+mod file_steps;
+mod host_steps;
+pub mod inputs;
 mod next;
 mod node_set;
 mod occurrences;
-mod reached;
-pub mod seen;
+mod pod_steps;
 mod service;
-mod stop;
-mod way;
+mod trace_step;
 
+use file_steps::{EffectiveEntry, FileSteps};
+use inputs::{Snippet, TraceInputs};
 use occurrences::places;
-use seen::{Seen, Snippet};
-use stop::{Mark, Stop};
-use way::{Came, Way};
+use trace_step::{Mark, TraceStep};
 
-impl Seen<'_> {
-    fn way(&self, named: &OptionNames) -> Way {
+impl TraceInputs<'_> {
+    fn file_steps(&self, named: &OptionNames) -> FileSteps {
         match &self.road {
-            ConfigPath::Compute(options) => compute::way(self, options, named),
-            ConfigPath::Service(given) => service::way(self, given, named),
+            ConfigPath::Compute(options) => compute::file_steps(self, options, named),
+            ConfigPath::Service(given) => service::file_steps(self, given, named),
         }
     }
 }
@@ -47,73 +47,85 @@ pub struct TraceText {
 
 /// Renders the trace of an option.
 pub fn message(
-    seen: &Seen<'_>,
+    seen: &TraceInputs<'_>,
     asked: (&str, &str),
     named: &OptionNames,
     paint: Paint,
 ) -> TraceText {
-    let way = seen.way(named);
-    let came = came(seen, &way, named);
-    let stops = stops(seen, &came, named);
+    let file_steps = seen.file_steps(named);
+    let effective = effective(seen, &file_steps, named);
+    let steps = steps(seen, &effective, named);
     let (section, key) = asked;
     let file = seen.file.as_deref().unwrap_or("nova.conf");
     let mut out =
         format!("{file} [{section}] {key} on {}\n", paint.text(Tone::Bold, &seen.host.name));
     out += &named.note.as_ref().map(|it| format!("note: {it}\n")).unwrap_or_default();
     let mut lines = Vec::new();
-    for (idx, stop) in stops.iter().enumerate() {
+    for (idx, step) in steps.iter().enumerate() {
         let mut begin = vec![
-            format!("{}. {}", idx + 1, stop.name),
-            paint.text(stop.mark.tone(), stop.mark.word()),
+            format!("{}. {}", idx + 1, step.name),
+            paint.text(step.mark.tone(), step.mark.word()),
         ];
-        for line in &stop.lines {
+        for line in &step.lines {
             begin.push(line.clone());
             lines.push(std::mem::replace(&mut begin, vec![String::new(), String::new()]));
         }
     }
     out += &table(&lines);
-    out += &ending::text(&stops, seen, &came);
-    TraceText { text: out, is_in_force: ending::is_in_force(&stops, seen, &came) }
+    out += &ending::text(&steps, seen, &effective);
+    TraceText { text: out, is_in_force: ending::is_in_force(&steps, seen, &effective) }
 }
 
-fn came<'a>(seen: &'a Seen<'a>, way: &'a Way, named: &OptionNames) -> Came<'a> {
-    let winner = named.winner(way.files.as_deref().unwrap_or_default());
+fn effective<'a>(
+    seen: &'a TraceInputs<'a>,
+    file_steps: &'a FileSteps,
+    named: &OptionNames,
+) -> EffectiveEntry<'a> {
+    let winner = named.winner(file_steps.files.as_deref().unwrap_or_default());
     let progress = seen.host.progress(seen.stage);
-    Came { way, winner, progress: progress.into_iter().find(|it| it.service == way.service) }
+    EffectiveEntry {
+        file_steps,
+        winner,
+        progress: progress.into_iter().find(|it| it.service == file_steps.service),
+    }
 }
 
 /// Returns the steps from the user's file to the process.
-fn stops(seen: &Seen<'_>, came: &Came<'_>, named: &OptionNames) -> Vec<Stop> {
-    let mut stops = Vec::new();
-    stops.extend(match &seen.snippet {
+fn steps(
+    seen: &TraceInputs<'_>,
+    effective: &EffectiveEntry<'_>,
+    named: &OptionNames,
+) -> Vec<TraceStep> {
+    let mut steps = Vec::new();
+    steps.extend(match &seen.snippet {
         Some(snippet) => Some(in_snippet(snippet, named)),
         None => seen.host.member.as_ref().map(|_| no_snippet()),
     });
-    stops.extend(came.way.stops.iter().cloned());
-    stops.extend([
-        carried::run(seen, came),
-        carried::job(seen, came),
-        carried::in_pod(came),
-        reached::on_host(seen, came),
-        reached::in_container(seen, came),
-        reached::process(seen, came, named),
+    steps.extend(effective.file_steps.steps.iter().cloned());
+    steps.extend([
+        pod_steps::run(seen, effective),
+        pod_steps::job(seen, effective),
+        pod_steps::in_pod(effective),
+        host_steps::on_host(seen, effective),
+        host_steps::in_container(seen, effective),
+        host_steps::process(seen, effective, named),
     ]);
-    stops
+    steps
 }
 
-fn in_snippet(snippet: &Snippet, named: &OptionNames) -> Stop {
+fn in_snippet(snippet: &Snippet, named: &OptionNames) -> TraceStep {
     let lines = places(&snippet.path, &parse(&snippet.text).0, named);
     if lines.is_empty() {
         let lines = vec![format!("{} does not set it", snippet.path)];
-        return Stop { name: "snippet", mark: Mark::NotYet, lines };
+        return TraceStep { name: "snippet", mark: Mark::NotYet, lines };
     }
-    Stop { name: "snippet", mark: Mark::Ok, lines }
+    TraceStep { name: "snippet", mark: Mark::Ok, lines }
 }
 
 /// The cluster does not record where a snippet began.
-fn no_snippet() -> Stop {
+fn no_snippet() -> TraceStep {
     let line = "the file that it began in is unknown: --snippet names it";
-    Stop { name: "snippet", mark: Mark::Unknown, lines: vec![line.to_owned()] }
+    TraceStep { name: "snippet", mark: Mark::Unknown, lines: vec![line.to_owned()] }
 }
 
 #[cfg(test)]

@@ -8,10 +8,10 @@ use nova_config::oslo::{Entry, parse};
 use nova_config::rendered_secret::compute_secret_name;
 use nova_config::services::NOVA;
 
+use super::file_steps::FileSteps;
+use super::inputs::TraceInputs;
 use super::occurrences::{places, winners};
-use super::seen::Seen;
-use super::stop::{Mark, Stop};
-use super::way::Way;
+use super::trace_step::{Mark, TraceStep};
 use crate::cluster::Read;
 use crate::conditions::UP_TO_DATE;
 use crate::config_files::{File, files};
@@ -20,16 +20,20 @@ use crate::host::{Progress, Step};
 use crate::option_names::OptionNames;
 use crate::option_sources::Options;
 
-pub(super) fn way(seen: &Seen<'_>, options: &Options<'_>, named: &OptionNames) -> Way {
+pub(super) fn file_steps(
+    seen: &TraceInputs<'_>,
+    options: &Options<'_>,
+    named: &OptionNames,
+) -> FileSteps {
     let rendered = options.secret.found().map(files);
     let known = rendered.as_deref().unwrap_or_default();
     let winner = named.winner(known).map(|(file, _)| file.name.as_str());
     let is_deployed = is_deployed(seen, options, winner);
-    let stops = vec![written(seen, options, named), in_secret(seen, options, named, known)];
-    Way { service: NOVA.to_owned(), stops, files: rendered, is_deployed }
+    let steps = vec![written(seen, options, named), in_secret(seen, options, named, known)];
+    FileSteps { service: NOVA.to_owned(), steps, files: rendered, is_deployed }
 }
 
-fn written(seen: &Seen<'_>, options: &Options<'_>, named: &OptionNames) -> Stop {
+fn written(seen: &TraceInputs<'_>, options: &Options<'_>, named: &OptionNames) -> TraceStep {
     let custom = options.compute.spec.custom_service_config.as_deref().unwrap_or_default();
     let (namespace, name) = (seen.host.namespace, options.compute.name_any());
     let mut mark = Mark::Ok;
@@ -60,26 +64,26 @@ fn written(seen: &Seen<'_>, options: &Options<'_>, named: &OptionNames) -> Stop 
             "nobody has written it: neither spec.customServiceConfig nor a default".to_owned(),
         );
     }
-    seen.compared(Stop { name: "written", mark, lines }, &found, named)
+    seen.compared(TraceStep { name: "written", mark, lines }, &found, named)
 }
 
 fn in_secret(
-    seen: &Seen<'_>,
+    seen: &TraceInputs<'_>,
     options: &Options<'_>,
     named: &OptionNames,
     rendered: &[File],
-) -> Stop {
+) -> TraceStep {
     let name = compute_secret_name(&options.compute.name_any());
     let object = format!("Secret {}/{name}", seen.host.namespace);
-    let stop = |mark, lines| Stop { name: "rendered", mark, lines };
+    let step = |mark, lines| TraceStep { name: "rendered", mark, lines };
     match &options.secret {
         Read::Missing => {
             let why = seen.stage.condition(SERVICE_CONFIG_READY);
             let why = why.map(|it| format!(": {}: {}", it.reason, it.message)).unwrap_or_default();
-            return stop(Mark::NotYet, vec![format!("{object} does not exist{why}")]);
+            return step(Mark::NotYet, vec![format!("{object} does not exist{why}")]);
         }
         Read::Refused(why) => {
-            return stop(Mark::Unknown, vec![format!("{object} cannot be read: {why}")]);
+            return step(Mark::Unknown, vec![format!("{object} cannot be read: {why}")]);
         }
         Read::Found(_) => {}
     }
@@ -88,12 +92,12 @@ fn in_secret(
     let behind = behind(seen, options, rendered, named);
     let mark = if behind.is_empty() { Mark::Ok } else { Mark::NotYet };
     lines.extend(behind);
-    seen.outdone(stop(mark, lines), rendered, named)
+    seen.outdone(step(mark, lines), rendered, named)
 }
 
 /// Lists the files whose rendered text differs in this option from what is written now.
 fn behind(
-    seen: &Seen<'_>,
+    seen: &TraceInputs<'_>,
     options: &Options<'_>,
     rendered: &[File],
     named: &OptionNames,
@@ -121,7 +125,7 @@ fn behind(
 }
 
 /// Whether the deciding texts are those of the last deployment, or of the one in progress.
-fn is_deployed(seen: &Seen<'_>, options: &Options<'_>, winner: Option<&str>) -> bool {
+fn is_deployed(seen: &TraceInputs<'_>, options: &Options<'_>, winner: Option<&str>) -> bool {
     let is_succeeded = |it: &Progress<'_>| it.state == Step::Succeeded;
     let progress = seen.host.progress(seen.stage);
     let nova_is_done = progress.iter().any(|it| it.service == NOVA && is_succeeded(it));

@@ -2,14 +2,14 @@
 
 use kube::ResourceExt as _;
 
-use super::seen::Seen;
-use super::stop::{Mark, Stop};
+use super::inputs::TraceInputs;
+use super::trace_step::{Mark, TraceStep};
 use crate::host::{Host, Step};
 use crate::kinds::DEPLOYMENT;
 use crate::option_sources::ConfigPath;
 
 /// Returns the advice without a full stop, or `None` when the step itself says it.
-pub(super) fn of(stop: &Stop, seen: &Seen<'_>, service: &str) -> Option<String> {
+pub(super) fn of(stop: &TraceStep, seen: &TraceInputs<'_>, service: &str) -> Option<String> {
     let host = &seen.host.name;
     let again = format!("kubectl edpm retry {host} --force");
     Some(match stop.name {
@@ -61,7 +61,7 @@ fn restart(host: &str) -> String {
     format!("restart nova-compute on {host} (systemctl restart edpm_nova_compute), then ask again")
 }
 
-fn written(seen: &Seen<'_>) -> String {
+fn written(seen: &TraceInputs<'_>) -> String {
     match &seen.road {
         ConfigPath::Compute(options) => format!(
             "write the option into spec.customServiceConfig of NovaExternalCompute {}",
@@ -72,7 +72,7 @@ fn written(seen: &Seen<'_>) -> String {
 }
 
 /// A stale mark here means that all files are rendered and a later one overrides the option.
-fn rendered(stop: &Stop, host: &str) -> String {
+fn rendered(stop: &TraceStep, host: &str) -> String {
     if stop.mark == Mark::Stale {
         return "write the option where the file that is read last is made from, or take it out \
                 there"
@@ -89,7 +89,7 @@ fn lister<'a>(host: &'a Host<'_>) -> &'a str {
     host.group.as_ref().map(|it| it.name).or(own).unwrap_or_default()
 }
 
-fn run(seen: &Seen<'_>, service: &str) -> String {
+fn run(seen: &TraceInputs<'_>, service: &str) -> String {
     let host = &seen.host.name;
     let progress = seen.host.progress(seen.stage).into_iter().find(|it| it.service == service);
     let step = progress.map(|it| it.state);
@@ -102,12 +102,12 @@ fn run(seen: &Seen<'_>, service: &str) -> String {
     format!("correct what kubectl edpm explain {host} names, then kubectl edpm retry {host}")
 }
 
-fn has_read_older_files(seen: &Seen<'_>) -> bool {
+fn has_read_older_files(seen: &TraceInputs<'_>) -> bool {
     seen.said().is_some_and(|it| !it.asked.newer.is_empty())
 }
 
 /// Returns the file that the process has its value from.
-fn other_origin<'a>(seen: &'a Seen<'_>) -> Option<&'a str> {
+fn other_origin<'a>(seen: &'a TraceInputs<'_>) -> Option<&'a str> {
     let answer = seen.said()?;
     // A process whose values differ from its files has read older ones.
     let is_read = answer.asked.by_files.as_ref() == Some(&answer.said);

@@ -8,9 +8,9 @@ use kube::ResourceExt;
 use operator_core::data_sources::NamedSource as Source;
 use operator_core::keyed::is_keyed;
 
+use super::inputs::TraceInputs;
 use super::occurrences::places;
-use super::seen::Seen;
-use super::stop::{Mark, Stop};
+use super::trace_step::{Mark, TraceStep};
 use crate::cluster::Read;
 use crate::conditions::UP_TO_DATE;
 use crate::config_files::{Content, File};
@@ -21,8 +21,12 @@ use crate::option_sources::ServiceSources;
 
 /// Checks the ConfigMap as generated, from the user's manifests or from the manifest that `kubectl
 /// apply` recorded.
-pub(super) fn generated(seen: &Seen<'_>, given: &ServiceSources, named: &OptionNames) -> Stop {
-    let stop = |mark, lines| Stop { name: "generated", mark, lines };
+pub(super) fn generated(
+    seen: &TraceInputs<'_>,
+    given: &ServiceSources,
+    named: &OptionNames,
+) -> TraceStep {
+    let step = |mark, lines| TraceStep { name: "generated", mark, lines };
     let found = given.sources.iter().filter_map(|(_, it)| it.found());
     let applied: Vec<&Vec<File>> = found.filter_map(|it| it.applied.as_ref()).collect();
     let (files, origin): (Vec<&File>, _) = match &seen.generated {
@@ -33,7 +37,7 @@ pub(super) fn generated(seen: &Seen<'_>, given: &ServiceSources, named: &OptionN
         None => {
             let line = "what was generated is unknown: kubectl apply keeps it on the ConfigMap, and \
                         --generated names a file with it";
-            return stop(Mark::Unknown, vec![line.to_owned()]);
+            return step(Mark::Unknown, vec![line.to_owned()]);
         }
     };
     let mut lines = Vec::new();
@@ -51,16 +55,16 @@ pub(super) fn generated(seen: &Seen<'_>, given: &ServiceSources, named: &OptionN
             (true, true) => Mark::NotYet,
             (true, false) => Mark::Ok,
         };
-        return stop(mark, vec![format!("{origin} does not set it")]);
+        return step(mark, vec![format!("{origin} does not set it")]);
     }
     let values = files.iter().flat_map(|it| named.entries(&it.entries));
     let values: Vec<String> = values.map(|it| it.value.clone()).collect();
-    let stop = seen.compared(stop(Mark::Ok, lines), &values, named);
-    seen.blocked(stop, &files, named)
+    let step = seen.compared(step(Mark::Ok, lines), &values, named);
+    seen.blocked(step, &files, named)
 }
 
 /// Returns the objects that differ from those that the deployment used.
-pub(super) fn changed(seen: &Seen<'_>, given: &ServiceSources) -> Vec<String> {
+pub(super) fn changed(seen: &TraceInputs<'_>, given: &ServiceSources) -> Vec<String> {
     let Some(status) = seen.stage.deployment.and_then(|it| it.status.as_ref()) else {
         return vec![];
     };
@@ -92,20 +96,20 @@ pub(super) fn changed(seen: &Seen<'_>, given: &ServiceSources) -> Vec<String> {
 }
 
 /// Whether the node set lists an input as changed since the last deployment.
-fn is_told(seen: &Seen<'_>, input: &str) -> bool {
+fn is_told(seen: &TraceInputs<'_>, input: &str) -> bool {
     seen.stage.condition(UP_TO_DATE).is_some_and(|it| it.message.contains(input))
 }
 
 pub(super) fn deployment(
-    seen: &Seen<'_>,
+    seen: &TraceInputs<'_>,
     member: &Member<'_>,
     given: &ServiceSources,
     changed: &[String],
-) -> Stop {
+) -> TraceStep {
     let (namespace, service) = (seen.host.namespace, given.service.name_any());
-    let stop = |mark, lines| Stop { name: "deployment", mark, lines };
+    let step = |mark, lines| TraceStep { name: "deployment", mark, lines };
     let Some(found) = seen.stage.deployment else {
-        return stop(Mark::NotYet, vec![none(member, &service)]);
+        return step(Mark::NotYet, vec![none(member, &service)]);
     };
     let set = member.set_name();
     let name = found.name_any();
@@ -115,10 +119,10 @@ pub(super) fn deployment(
         lines.push(format!("{DEPLOYMENT} {} waits: {}", newer.name_any(), message(newer)));
     }
     if changed.is_empty() {
-        return stop(Mark::Ok, lines);
+        return step(Mark::Ok, lines);
     }
     lines.push(format!("changed since it used it: {}", changed.join(", ")));
-    stop(Mark::NotYet, lines)
+    step(Mark::NotYet, lines)
 }
 
 /// Says why no deployment has run a service.

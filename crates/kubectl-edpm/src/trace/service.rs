@@ -5,12 +5,12 @@ use api::conditions::ConditionStatus;
 use kube::ResourceExt;
 use operator_core::data_sources::NamedSource as Source;
 
-use super::carried::reported;
+use super::file_steps::FileSteps;
+use super::inputs::TraceInputs;
 use super::node_set;
 use super::occurrences::{places, winners};
-use super::seen::Seen;
-use super::stop::{Mark, Stop};
-use super::way::Way;
+use super::pod_steps::reported;
+use super::trace_step::{Mark, TraceStep};
 use crate::cluster::Read;
 use crate::conditions::UP_TO_DATE;
 use crate::config_files::{File, Object, is_read};
@@ -19,28 +19,32 @@ use crate::kinds::DEPLOYMENT;
 use crate::option_names::OptionNames;
 use crate::option_sources::ServiceSources;
 
-pub(super) fn way(seen: &Seen<'_>, given: &ServiceSources, named: &OptionNames) -> Way {
+pub(super) fn file_steps(
+    seen: &TraceInputs<'_>,
+    given: &ServiceSources,
+    named: &OptionNames,
+) -> FileSteps {
     let files = given.read();
     let known = files.as_deref().unwrap_or_default();
     let winner = named.winner(known).map(|(file, _)| file);
     let is_told = is_told(seen, given, winner, known);
-    let mut stops =
+    let mut steps =
         vec![written(seen, given, named), service(seen, given, named, known), listed(seen, given)];
     let has_present = if let Some(member) = &seen.host.member {
         let changed = if is_told == Some(true) { vec![] } else { node_set::changed(seen, given) };
-        stops.push(node_set::deployment(seen, member, given, &changed));
+        steps.push(node_set::deployment(seen, member, given, &changed));
         changed.is_empty()
     } else {
         is_told.unwrap_or_else(|| seen.stage.truth(UP_TO_DATE) == ConditionStatus::True)
     };
     if seen.host.member.is_some() || seen.generated.is_some() {
-        stops.insert(0, node_set::generated(seen, given, named));
+        steps.insert(0, node_set::generated(seen, given, named));
     }
     let is_deployed = has_succeeded(seen, given) && has_present;
-    Way { service: given.service.name_any(), stops, files, is_deployed }
+    FileSteps { service: given.service.name_any(), steps, files, is_deployed }
 }
 
-fn written(seen: &Seen<'_>, given: &ServiceSources, named: &OptionNames) -> Stop {
+fn written(seen: &TraceInputs<'_>, given: &ServiceSources, named: &OptionNames) -> TraceStep {
     let (namespace, name) = (seen.host.namespace, given.service.name_any());
     let (mut mark, mut lines) = (Mark::Ok, Vec::new());
     for (source, content) in &given.sources {
@@ -71,14 +75,19 @@ fn written(seen: &Seen<'_>, given: &ServiceSources, named: &OptionNames) -> Stop
     if found.is_empty() {
         lines.push(format!("nobody has written it: no ConfigMap or Secret of service {name}"));
     }
-    let stop = seen.compared(Stop { name: "written", mark, lines }, &found, named);
-    seen.blocked(stop, &files, named)
+    let step = seen.compared(TraceStep { name: "written", mark, lines }, &found, named);
+    seen.blocked(step, &files, named)
 }
 
-fn service(seen: &Seen<'_>, given: &ServiceSources, named: &OptionNames, files: &[File]) -> Stop {
+fn service(
+    seen: &TraceInputs<'_>,
+    given: &ServiceSources,
+    named: &OptionNames,
+    files: &[File],
+) -> TraceStep {
     let title =
         format!("OpenStackDataPlaneService {}/{}", seen.host.namespace, given.service.name_any());
-    let stop = |mark, lines| Stop { name: "service", mark, lines };
+    let step = |mark, lines| TraceStep { name: "service", mark, lines };
     let sets = |it: &&File| !named.entries(&it.entries).is_empty();
     let is_member = seen.host.member.is_some();
     if let Some(absent) = given.absent.first().filter(|_| is_member && !given.is_listed) {
@@ -86,11 +95,11 @@ fn service(seen: &Seen<'_>, given: &ServiceSources, named: &OptionNames, files: 
             "OpenStackDataPlaneService {}/{absent}, which is listed, does not exist",
             seen.host.namespace
         );
-        return stop(Mark::NotYet, vec![line]);
+        return step(Mark::NotYet, vec![line]);
     }
     if let Some(file) = given.beside.first() {
         let line = format!("{title} does not name {} in spec.dataSources", file.source);
-        return stop(Mark::NotYet, vec![line]);
+        return step(Mark::NotYet, vec![line]);
     }
     let ignored = given.files().find(|it| sets(it) && !is_read(&it.name));
     if let Some(file) = ignored.filter(|_| named.winner(files).is_none()) {
@@ -101,16 +110,16 @@ fn service(seen: &Seen<'_>, given: &ServiceSources, named: &OptionNames, files: 
             file.name,
             file.name.strip_suffix(".conf").unwrap_or(&file.name)
         );
-        return stop(Mark::NotYet, vec![line]);
+        return step(Mark::NotYet, vec![line]);
     }
     let titles: Vec<String> = given.sources.iter().map(|(it, _)| it.title()).collect();
     let mounts = if titles.is_empty() { "nothing".to_owned() } else { titles.join(", ") };
     let mut lines = vec![format!("{title} mounts {mounts}")];
     lines.extend(winners(files, named));
-    seen.outdone(stop(Mark::Ok, lines), files, named)
+    seen.outdone(step(Mark::Ok, lines), files, named)
 }
 
-fn listed(seen: &Seen<'_>, given: &ServiceSources) -> Stop {
+fn listed(seen: &TraceInputs<'_>, given: &ServiceSources) -> TraceStep {
     let name = given.service.name_any();
     let (kind, group) = match &seen.host.group {
         Some(group) => (group.kind, group.name),
@@ -118,24 +127,24 @@ fn listed(seen: &Seen<'_>, given: &ServiceSources) -> Stop {
     };
     let verb = if given.is_listed { "lists" } else { "does not list" };
     let line = format!("{kind} {}/{group} {verb} {name} in spec.services", seen.host.namespace);
-    let stop = |mark, lines| Stop { name: "listed", mark, lines };
+    let step = |mark, lines| TraceStep { name: "listed", mark, lines };
     if let Some(rival) = &given.conflicting_service {
         let why = format!(
             "it lists {rival} before it, and of two services of one type the first one alone runs"
         );
-        return stop(Mark::NotYet, vec![line, why]);
+        return step(Mark::NotYet, vec![line, why]);
     }
     let by = seen.stage.deployment.filter(|it| it.spec.services_override.contains(&name));
     match by {
         Some(by) if !given.is_listed => {
             let why = format!("{DEPLOYMENT} {} has it in spec.servicesOverride", by.name_any());
-            stop(Mark::Ok, vec![line, why])
+            step(Mark::Ok, vec![line, why])
         }
-        _ => stop(if given.is_listed { Mark::Ok } else { Mark::NotYet }, vec![line]),
+        _ => step(if given.is_listed { Mark::Ok } else { Mark::NotYet }, vec![line]),
     }
 }
 
-fn has_succeeded(seen: &Seen<'_>, given: &ServiceSources) -> bool {
+fn has_succeeded(seen: &TraceInputs<'_>, given: &ServiceSources) -> bool {
     let name = given.service.name_any();
     let progress = seen.host.progress(seen.stage);
     progress.iter().any(|it| it.service == name && it.state == Step::Succeeded)
@@ -145,7 +154,7 @@ fn has_succeeded(seen: &Seen<'_>, given: &ServiceSources) -> bool {
 /// Returns `None` when the run is not kept or has no report. The report is the most reliable
 /// evidence.
 fn is_told(
-    seen: &Seen<'_>,
+    seen: &TraceInputs<'_>,
     given: &ServiceSources,
     winner: Option<&File>,
     files: &[File],

@@ -69,7 +69,7 @@ fn answer(around: &mut Around) -> &mut Answer {
     around.answer.as_mut().unwrap().as_mut().unwrap()
 }
 
-fn with<T>(world: &Snapshot, around: &Around, make: impl Fn(&Seen<'_>) -> T) -> T {
+fn with<T>(world: &Snapshot, around: &Around, make: impl Fn(&TraceInputs<'_>) -> T) -> T {
     let host = world.host("openstack", "edpm-compute-0").unwrap();
     let options = Options {
         compute: &world.computes[0],
@@ -79,7 +79,7 @@ fn with<T>(world: &Snapshot, around: &Around, make: impl Fn(&Seen<'_>) -> T) -> 
         }),
         secret: around.rendered.clone(),
     };
-    make(&Seen {
+    make(&TraceInputs {
         host: &host,
         stage: &host.stages[1],
         road: ConfigPath::Compute(&options),
@@ -98,14 +98,14 @@ fn traced(world: &Snapshot, around: &Around, section: &str, key: &str) -> String
 }
 
 /// The marks of the steps, by name.
-fn marks(seen: &Seen<'_>) -> Vec<(&'static str, Mark)> {
+fn marks(seen: &TraceInputs<'_>) -> Vec<(&'static str, Mark)> {
     let named = OptionNames::new("libvirt", "cpu_models", Release::newest());
-    let way = seen.way(&named);
-    let stops = stops(seen, &came(seen, &way, &named), &named);
-    stops.into_iter().map(|it| (it.name, it.mark)).collect()
+    let file_steps = seen.file_steps(&named);
+    let steps = steps(seen, &effective(seen, &file_steps, &named), &named);
+    steps.into_iter().map(|it| (it.name, it.mark)).collect()
 }
 
-/// The step at which the option of the first compute stops.
+/// The step at which the option of the first compute steps.
 fn stopped(world: &Snapshot, around: &Around) -> Option<&'static str> {
     with(world, around, |seen| open(&marks(seen)).map(|it| it.0))
 }
@@ -294,8 +294,8 @@ fn an_option_that_was_not_deployed_stops_at_the_run() {
     assert_eq!(stopped(&world, &around), Some("run"));
     let text = traced(&world, &around, "libvirt", "cpu_models");
     assert!(text.contains("an earlier text may have had the option already"), "{text}");
-    let stop = "It stops at step 3, run: what follows does not have it yet.\nNext: ";
-    assert!(text.contains(stop), "{text}");
+    let step = "It stops at step 3, run: what follows does not have it yet.\nNext: ";
+    assert!(text.contains(step), "{text}");
 }
 
 #[test]

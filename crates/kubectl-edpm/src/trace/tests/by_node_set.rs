@@ -9,7 +9,7 @@ use operator_core::data_sources::sources_of;
 use super::*;
 use crate::config_files::Content;
 use crate::option_sources::ServiceSources;
-use crate::trace::seen::Generated;
+use crate::trace::inputs::Generated;
 
 const HOST: &str = "edpm-compute-5";
 const SERVICE: &str = "nova-custom";
@@ -84,10 +84,10 @@ fn arrived() -> (Snapshot, Beside) {
     (world, beside)
 }
 
-fn with<T>(world: &Snapshot, beside: &Beside, make: impl Fn(&Seen<'_>) -> T) -> T {
+fn with<T>(world: &Snapshot, beside: &Beside, make: impl Fn(&TraceInputs<'_>) -> T) -> T {
     let host = world.host("openstack", HOST).unwrap();
     let stage = host.member.as_ref().unwrap().stage_with(SERVICE, &host.runs);
-    make(&Seen {
+    make(&TraceInputs {
         host: &host,
         stage: &stage,
         road: ConfigPath::Service(&beside.given),
@@ -166,8 +166,8 @@ fn each_of_the_twelve_steps_can_be_the_one_that_is_missing() {
         let found = with(&world, &beside, |it| open(&marks(it))).map(|it| it.0);
         assert_eq!(found, Some(STEPS[idx]), "step {}", idx + 1);
         let text = traced(&world, &beside);
-        let stops = format!("It stops at step {}, {}: ", idx + 1, STEPS[idx]);
-        assert!(text.contains(&stops) && text.contains("\nNext: "), "{text}");
+        let steps = format!("It stops at step {}, {}: ", idx + 1, STEPS[idx]);
+        assert!(text.contains(&steps) && text.contains("\nNext: "), "{text}");
     }
 }
 

@@ -86,9 +86,9 @@ spec:
     (world, beside)
 }
 
-fn with<T>(world: &Snapshot, beside: &Beside, make: impl Fn(&Seen<'_>) -> T) -> T {
+fn with<T>(world: &Snapshot, beside: &Beside, make: impl Fn(&TraceInputs<'_>) -> T) -> T {
     let host = world.host("openstack", "edpm-compute-0").unwrap();
-    make(&Seen {
+    make(&TraceInputs {
         host: &host,
         stage: &host.stages[0],
         road: ConfigPath::Service(&beside.given),

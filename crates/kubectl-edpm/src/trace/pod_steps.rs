@@ -12,9 +12,9 @@ use k8s_openapi::api::core::v1::{KeyToPath, Volume, VolumeMount};
 use kube::ResourceExt;
 use serde::Deserialize;
 
-use super::seen::Seen;
-use super::stop::{Mark, Stop};
-use super::way::Came;
+use super::file_steps::EffectiveEntry;
+use super::inputs::TraceInputs;
+use super::trace_step::{Mark, TraceStep};
 use crate::cluster::Read;
 use crate::conditions::UP_TO_DATE;
 use crate::config_files::{File, Object};
@@ -24,14 +24,14 @@ use crate::logs::job_of;
 /// The directory of nova's files in the pod of a run.
 const IN_POD: &str = "/var/lib/openstack/configs/nova";
 
-pub(super) fn run(seen: &Seen<'_>, came: &Came<'_>) -> Stop {
-    let service = &came.way.service;
-    let stop = |mark, lines| Stop { name: "run", mark, lines };
-    let current = came.progress.as_ref();
+pub(super) fn run(seen: &TraceInputs<'_>, effective: &EffectiveEntry<'_>) -> TraceStep {
+    let service = &effective.file_steps.service;
+    let step = |mark, lines| TraceStep { name: "run", mark, lines };
+    let current = effective.progress.as_ref();
     let Some(current) = current.filter(|it| it.recorded.is_some() || it.run.is_some()) else {
         let ready = seen.stage.condition("DeploymentReady");
         let why = ready.map(|it| format!(": {}: {}", it.reason, it.message)).unwrap_or_default();
-        return stop(Mark::NotYet, vec![format!("service {service} has not run{why}")]);
+        return step(Mark::NotYet, vec![format!("service {service} has not run{why}")]);
     };
     let recorded = current.recorded.and_then(|it| it.run.clone());
     let name = current.run.map(ResourceExt::name_any).or(recorded);
@@ -55,25 +55,25 @@ pub(super) fn run(seen: &Seen<'_>, came: &Came<'_>) -> Stop {
             failed.message.as_deref().unwrap_or_default()
         ));
     }
-    if !came.way.is_deployed {
+    if !effective.file_steps.is_deployed {
         if current.state == Step::Succeeded {
             lines.push(other_inputs(seen));
         }
-        return stop(Mark::NotYet, lines);
+        return step(Mark::NotYet, lines);
     }
-    if let (Some(file), Some(run)) = (came.file(), current.run) {
+    if let (Some(file), Some(run)) = (effective.file(), current.run) {
         let title = file.object.title(seen.host.namespace);
         let Some(path) = mounted(run, file) else {
             lines.push(format!("its extraMounts lack {} of {title}", file.name));
-            return stop(Mark::NotYet, lines);
+            return step(Mark::NotYet, lines);
         };
         lines.push(format!("its extraMounts put {} of {title} at {path}", file.name));
     }
-    stop(Mark::Ok, lines)
+    step(Mark::Ok, lines)
 }
 
 /// Says why a successful run does not count for the current inputs.
-fn other_inputs(seen: &Seen<'_>) -> String {
+fn other_inputs(seen: &TraceInputs<'_>) -> String {
     let told = seen.stage.condition(UP_TO_DATE).filter(|it| it.status != ConditionStatus::True);
     match told {
         Some(it) => format!("that was with other inputs: {}", it.message),
@@ -83,14 +83,14 @@ fn other_inputs(seen: &Seen<'_>) -> String {
     }
 }
 
-pub(super) fn job(seen: &Seen<'_>, came: &Came<'_>) -> Stop {
-    let stop = |mark, line: String| Stop { name: "job", mark, lines: vec![line] };
-    let is_deployed = came.way.is_deployed;
+pub(super) fn job(seen: &TraceInputs<'_>, effective: &EffectiveEntry<'_>) -> TraceStep {
+    let step = |mark, line: String| TraceStep { name: "job", mark, lines: vec![line] };
+    let is_deployed = effective.file_steps.is_deployed;
     let open = if is_deployed { Mark::Unknown } else { Mark::NotYet };
-    let Some((run, name)) = came.run().and_then(|it| Some((it, job_of(it)?))) else {
+    let Some((run, name)) = effective.run().and_then(|it| Some((it, job_of(it)?))) else {
         let line =
             if is_deployed { "the run's Job is not kept any more" } else { "there is none yet" };
-        return stop(open, line.to_owned());
+        return step(open, line.to_owned());
     };
     let pod = match &seen.pod {
         Some(Read::Found(pod)) => format!("pod {}", pod.name_any()),
@@ -100,56 +100,56 @@ pub(super) fn job(seen: &Seen<'_>, came: &Came<'_>) -> Stop {
     let job = match &seen.job {
         Some(Read::Found(job)) => job,
         Some(Read::Refused(why)) => {
-            return stop(open, format!("Job {name} cannot be read: {why}"));
+            return step(open, format!("Job {name} cannot be read: {why}"));
         }
-        Some(Read::Missing) | None => return stop(open, format!("Job {name} is gone")),
+        Some(Read::Missing) | None => return step(open, format!("Job {name} is gone")),
     };
-    let Some(file) = came.file().filter(|_| is_deployed) else {
-        return stop(
+    let Some(file) = effective.file().filter(|_| is_deployed) else {
+        return step(
             if is_deployed { Mark::Ok } else { Mark::NotYet },
             format!("Job {name}, {pod}"),
         );
     };
     match mounted_by_job(job, run, file) {
         Some(path) if Some(&path) == mounted(run, file).as_ref() => {
-            let mut stop = stop(Mark::Ok, format!("Job {name}, {pod}"));
+            let mut step = step(Mark::Ok, format!("Job {name}, {pod}"));
             let title = file.object.title(seen.host.namespace);
-            stop.lines.push(format!("its volumes put {} of {title} there too", file.name));
-            stop
+            step.lines.push(format!("its volumes put {} of {title} there too", file.name));
+            step
         }
         _ => {
             let title = file.object.title(seen.host.namespace);
             let line = format!("Job {name}: its volumes lack {} of {title}", file.name);
-            stop(Mark::NotYet, line)
+            step(Mark::NotYet, line)
         }
     }
 }
 
-pub(super) fn in_pod(came: &Came<'_>) -> Stop {
-    let stop = |mark, line: String| Stop { name: "pod", mark, lines: vec![line] };
-    if !came.way.is_deployed {
-        return stop(Mark::NotYet, "no pod was given it yet".to_owned());
+pub(super) fn in_pod(effective: &EffectiveEntry<'_>) -> TraceStep {
+    let step = |mark, line: String| TraceStep { name: "pod", mark, lines: vec![line] };
+    if !effective.file_steps.is_deployed {
+        return step(Mark::NotYet, "no pod was given it yet".to_owned());
     }
-    let Some(file) = came.file() else {
-        return stop(Mark::Ok, format!("no file in {IN_POD} sets it"));
+    let Some(file) = effective.file() else {
+        return step(Mark::Ok, format!("no file in {IN_POD} sets it"));
     };
-    let Some(run) = came.run() else {
+    let Some(run) = effective.run() else {
         let line = "the run is not kept any more, and with it what its play said of the files";
-        return stop(Mark::Unknown, line.to_owned());
+        return step(Mark::Unknown, line.to_owned());
     };
     let path = format!("{IN_POD}/{}", file.name);
     match reported(run).as_ref().map(|it| it.get(&file.name)) {
-        None => stop(Mark::Unknown, format!("the play did not tell what {path} was")),
-        Some(None) => stop(Mark::NotYet, format!("the play found no {path}")),
+        None => step(Mark::Unknown, format!("the play did not tell what {path} was")),
+        Some(None) => step(Mark::NotYet, format!("the play found no {path}")),
         // Runs of an earlier release reported the digest of the whole file.
         Some(Some(digest)) if *digest == file.digest => {
-            stop(Mark::Ok, format!("{path} had SHA-256 {digest}…, says the play, as it has now"))
+            step(Mark::Ok, format!("{path} had SHA-256 {digest}…, says the play, as it has now"))
         }
-        Some(Some(digest)) if *digest == file.open_digest => stop(
+        Some(Some(digest)) if *digest == file.open_digest => step(
             Mark::Ok,
             format!("{path} had SHA-256 {digest}… without secrets, says the play, as it has now"),
         ),
-        Some(Some(digest)) => stop(
+        Some(Some(digest)) => step(
             Mark::Stale,
             format!("{path} had SHA-256 {digest}…, says the play; now it is {}…", file.open_digest),
         ),

@@ -3,16 +3,16 @@
 use api::ansibleee::AnsibleEe;
 use nova_config::oslo::Entry;
 
-use super::stop::Stop;
+use super::trace_step::TraceStep;
 use crate::config_files::File;
 use crate::host::Progress;
 
 /// The steps up to the files that a run copies.
-pub(super) struct Way {
+pub(super) struct FileSteps {
     /// The service whose runs copy the files.
     pub(super) service: String,
     /// The steps so far.
-    pub(super) stops: Vec<Stop>,
+    pub(super) steps: Vec<TraceStep>,
     /// The files that nova-compute is to read, in its order; `None` when they cannot be read.
     pub(super) files: Option<Vec<File>>,
     /// Whether the current files are those of the last deployment, or of the one in progress.
@@ -20,13 +20,13 @@ pub(super) struct Way {
 }
 
 /// The steps, the file and entry that take effect, and the progress of the service.
-pub(super) struct Came<'a> {
-    pub(super) way: &'a Way,
+pub(super) struct EffectiveEntry<'a> {
+    pub(super) file_steps: &'a FileSteps,
     pub(super) winner: Option<(&'a File, &'a Entry)>,
     pub(super) progress: Option<Progress<'a>>,
 }
 
-impl<'a> Came<'a> {
+impl<'a> EffectiveEntry<'a> {
     pub(super) fn file(&self) -> Option<&'a File> {
         self.winner.map(|it| it.0)
     }

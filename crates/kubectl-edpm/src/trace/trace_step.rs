@@ -4,7 +4,7 @@ use crate::color::Tone;
 
 /// One step of a trace.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct Stop {
+pub(super) struct TraceStep {
     /// Its name.
     pub(super) name: &'static str,
     /// Whether the option has reached it.

@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::Pod;
 use nova_config::oslo::parse;
 
 use super::answer::Answer;
-use super::stop::{Mark, Stop};
+use super::trace_step::{Mark, TraceStep};
 use crate::cluster::Read;
 use crate::config_files::File;
 use crate::host::Host;
@@ -14,7 +14,7 @@ use crate::option_sources::ConfigPath;
 use crate::stage::Stage;
 
 /// The inputs of a trace.
-pub struct Seen<'a> {
+pub struct TraceInputs<'a> {
     /// The host.
     pub host: &'a Host<'a>,
     /// The stage that deploys nova's files.
@@ -53,7 +53,7 @@ pub struct Generated {
     pub files: Vec<File>,
 }
 
-impl Seen<'_> {
+impl TraceInputs<'_> {
     /// Returns the answer of the host, if it was queried and has answered.
     pub(super) fn said(&self) -> Option<&Answer> {
         self.answer.as_ref().and_then(|it| it.as_ref().ok())
@@ -67,40 +67,55 @@ impl Seen<'_> {
     }
 
     /// Marks a step `NotYet` if the file that the user named does not set the option.
-    pub(super) fn blocked(&self, mut stop: Stop, files: &[&File], named: &OptionNames) -> Stop {
-        let Some(asked) = &self.file else { return stop };
+    pub(super) fn blocked(
+        &self,
+        mut step: TraceStep,
+        files: &[&File],
+        named: &OptionNames,
+    ) -> TraceStep {
+        let Some(asked) = &self.file else { return step };
         let sets = |it: &&File| it.name == *asked && !named.entries(&it.entries).is_empty();
-        if matches!(stop.mark, Mark::Ok) && !files.iter().copied().any(|it| sets(&it)) {
-            stop.mark = Mark::NotYet;
-            stop.lines.push(format!("no key {asked} sets it"));
+        if matches!(step.mark, Mark::Ok) && !files.iter().copied().any(|it| sets(&it)) {
+            step.mark = Mark::NotYet;
+            step.lines.push(format!("no key {asked} sets it"));
         }
-        stop
+        step
     }
 
     /// Also marks a step `Stale` if a later file overrides the option.
-    pub(super) fn outdone(&self, stop: Stop, files: &[File], named: &OptionNames) -> Stop {
+    pub(super) fn outdone(
+        &self,
+        step: TraceStep,
+        files: &[File],
+        named: &OptionNames,
+    ) -> TraceStep {
         let all: Vec<&File> = files.iter().collect();
-        let mut stop = self.blocked(stop, &all, named);
+        let mut step = self.blocked(step, &all, named);
         let winner = named.winner(files).map(|it| it.0.name.as_str());
-        let (Some(asked), Some(winner), Mark::Ok) = (&self.file, winner, stop.mark) else {
-            return stop;
+        let (Some(asked), Some(winner), Mark::Ok) = (&self.file, winner, step.mark) else {
+            return step;
         };
         if winner != asked && !named.is_multi {
-            stop.mark = Mark::Stale;
-            stop.lines.push(format!("{winner} is read after {asked} and sets it again"));
+            step.mark = Mark::Stale;
+            step.lines.push(format!("{winner} is read after {asked} and sets it again"));
         }
-        stop
+        step
     }
 
     /// Marks a step `NotYet` or `Stale` if it lacks the value of the user's snippet.
-    pub(super) fn compared(&self, mut stop: Stop, found: &[String], named: &OptionNames) -> Stop {
-        let Some(snippet) = &self.snippet else { return stop };
+    pub(super) fn compared(
+        &self,
+        mut step: TraceStep,
+        found: &[String],
+        named: &OptionNames,
+    ) -> TraceStep {
+        let Some(snippet) = &self.snippet else { return step };
         let entries = parse(&snippet.text).0;
-        let Some(wanted) = named.entries(&entries).last().copied() else { return stop };
-        if stop.mark == Mark::Ok && !found.contains(&wanted.value) {
-            stop.mark = if found.is_empty() { Mark::NotYet } else { Mark::Stale };
-            stop.lines.push(format!("nothing there has what {} says", snippet.path));
+        let Some(wanted) = named.entries(&entries).last().copied() else { return step };
+        if step.mark == Mark::Ok && !found.contains(&wanted.value) {
+            step.mark = if found.is_empty() { Mark::NotYet } else { Mark::Stale };
+            step.lines.push(format!("nothing there has what {} says", snippet.path));
         }
-        stop
+        step
     }
 }

@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 
 use super::answer::{Answer, LiveQuestion};
-use super::seen::Seen;
-use super::stop::{Mark, Stop};
-use super::way::Came;
+use super::file_steps::EffectiveEntry;
+use super::inputs::TraceInputs;
+use super::trace_step::{Mark, TraceStep};
 use crate::option_names::OptionNames;
 
 /// The directory of nova's files on the host.
@@ -13,62 +13,62 @@ const ON_HOST: &str = "/var/lib/openstack/config/nova";
 /// The directory of nova's files in the nova-compute container.
 const IN_CONTAINER: &str = "/etc/nova/nova.conf.d";
 
-pub(super) fn on_host(seen: &Seen<'_>, came: &Came<'_>) -> Stop {
-    let stop = |mark, line| Stop { name: "host", mark, lines: vec![line] };
+pub(super) fn on_host(seen: &TraceInputs<'_>, effective: &EffectiveEntry<'_>) -> TraceStep {
+    let step = |mark, line| TraceStep { name: "host", mark, lines: vec![line] };
     let host = &seen.host.name;
     if let Some(answer) = seen.said().filter(|it| !it.folder.is_empty()) {
         let place = |it: &str| format!("{host}: {}/{it}", answer.folder);
-        let Some(file) = came.file() else {
-            return stop(Mark::Ok, format!("{host}: no file in {} sets it", answer.folder));
+        let Some(file) = effective.file() else {
+            return step(Mark::Ok, format!("{host}: no file in {} sets it", answer.folder));
         };
         let (mark, line) = compared(&place(&file.name), answer.on_host(&file.name), &file.digest);
-        return stop(mark, line);
+        return step(mark, line);
     }
-    if !came.way.is_deployed {
-        let recorded = came.progress.as_ref().and_then(|it| it.recorded);
+    if !effective.file_steps.is_deployed {
+        let recorded = effective.progress.as_ref().and_then(|it| it.recorded);
         let line = if recorded.is_some_and(|it| it.deployed_hash.is_some()) {
             "the host has the files of an earlier deployment; an earlier text may have had the \
              option already"
         } else {
             "no deployment has reached the host yet"
         };
-        return stop(Mark::NotYet, line.to_owned());
+        return step(Mark::NotYet, line.to_owned());
     }
-    let line = match came.file() {
+    let line = match effective.file() {
         Some(file) => format!("{host}: {ON_HOST}/{}, put there by the run", file.name),
         None => format!("{host}: no file in {ON_HOST} sets it"),
     };
-    stop(Mark::Ok, line)
+    step(Mark::Ok, line)
 }
 
-pub(super) fn in_container(seen: &Seen<'_>, came: &Came<'_>) -> Stop {
-    let stop = |mark, line| Stop { name: "container", mark, lines: vec![line] };
+pub(super) fn in_container(seen: &TraceInputs<'_>, effective: &EffectiveEntry<'_>) -> TraceStep {
+    let step = |mark, line| TraceStep { name: "container", mark, lines: vec![line] };
     if let Some(answer) = seen.said() {
         if let Some(why) = answer.not_running() {
-            return stop(Mark::NotYet, format!("nova_compute: {why}"));
+            return step(Mark::NotYet, format!("nova_compute: {why}"));
         }
         if answer.asked.files.is_empty() {
             let why = answer.problem().unwrap_or("it was not told");
-            return stop(Mark::Unknown, format!("nova_compute: {why}"));
+            return step(Mark::Unknown, format!("nova_compute: {why}"));
         }
-        return match came.file() {
+        return match effective.file() {
             Some(file) => blocked(answer, &file.name, &file.digest),
-            None => stop(Mark::Ok, format!("nova_compute: no file in {IN_CONTAINER} sets it")),
+            None => step(Mark::Ok, format!("nova_compute: no file in {IN_CONTAINER} sets it")),
         };
     }
-    if !came.way.is_deployed {
-        return stop(Mark::NotYet, "its container was not started with it yet".to_owned());
+    if !effective.file_steps.is_deployed {
+        return step(Mark::NotYet, "its container was not started with it yet".to_owned());
     }
-    let line = match came.file() {
+    let line = match effective.file() {
         Some(file) => {
             format!("nova_compute: {IN_CONTAINER}/{}, compared by the run", file.name)
         }
         None => format!("nova_compute: no file in {IN_CONTAINER} sets it"),
     };
-    stop(Mark::Ok, line)
+    step(Mark::Ok, line)
 }
 
-fn blocked(answer: &Answer, name: &str, digest: &str) -> Stop {
+fn blocked(answer: &Answer, name: &str, digest: &str) -> TraceStep {
     let found = answer.in_container(name);
     let path = found.map_or_else(|| format!("{IN_CONTAINER}/{name}"), |it| it.1.to_owned());
     let (mut mark, mut line) =
@@ -77,7 +77,7 @@ fn blocked(answer: &Answer, name: &str, digest: &str) -> Stop {
         mark = Mark::Stale;
         line += ", but was written after nova-compute began, which has not read it";
     }
-    Stop { name: "container", mark, lines: vec![line] }
+    TraceStep { name: "container", mark, lines: vec![line] }
 }
 
 /// Compares the digest prefix of a file with the expected one.
@@ -89,26 +89,30 @@ fn compared(place: &str, found: Option<&str>, wanted: &str) -> (Mark, String) {
     }
 }
 
-pub(super) fn process(seen: &Seen<'_>, came: &Came<'_>, named: &OptionNames) -> Stop {
-    let stop = |mark, lines| Stop { name: "process", mark, lines };
+pub(super) fn process(
+    seen: &TraceInputs<'_>,
+    effective: &EffectiveEntry<'_>,
+    named: &OptionNames,
+) -> TraceStep {
+    let step = |mark, lines| TraceStep { name: "process", mark, lines };
     let answer = match &seen.answer {
         None => {
             let line = "nova-compute itself was not asked: --ask does so, by a run on the host \
                         that only reads";
-            return stop(Mark::Unknown, vec![line.to_owned()]);
+            return step(Mark::Unknown, vec![line.to_owned()]);
         }
-        Some(Err(why)) => return stop(Mark::Unknown, vec![why.clone()]),
+        Some(Err(why)) => return step(Mark::Unknown, vec![why.clone()]),
         Some(Ok(answer)) => answer,
     };
     if answer.not_running().is_some() {
-        return stop(Mark::NotYet, vec!["nova-compute does not run".to_owned()]);
+        return step(Mark::NotYet, vec!["nova-compute does not run".to_owned()]);
     }
     let (asked, said) = (&answer.asked, &answer.said);
     let option = named.names.first().map(|it| it.1.as_str()).unwrap_or_default();
     if !said.is_known() {
         let why =
             answer.problem().unwrap_or("its report does not tell the option, or did not come");
-        return stop(Mark::Unknown, vec![format!("nova-compute did not say: {why}")]);
+        return step(Mark::Unknown, vec![format!("nova-compute did not say: {why}")]);
     }
     let mut lines =
         vec![format!("{option} = {}, says nova-compute, {}", said.shown(), since(asked))];
@@ -117,22 +121,22 @@ pub(super) fn process(seen: &Seen<'_>, came: &Came<'_>, named: &OptionNames) -> 
     let is_same = by_files == *said || (said.hidden && said.digest.is_none() && by_files.hidden);
     if !is_same && by_files.is_known() {
         lines.push(format!("its files say {} now: it has not read them", by_files.shown()));
-        return stop(Mark::Stale, lines);
+        return step(Mark::Stale, lines);
     }
     if !asked.newer.is_empty() {
         let newer = asked.newer.join(", ");
         lines.push(format!("{newer} changed after it began: from which file it has it is unknown"));
-        return stop(Mark::Stale, lines);
+        return step(Mark::Stale, lines);
     }
     lines.extend(origin(asked));
     let from = asked.origin.as_ref().filter(|it| it.kind == "user");
     let from = from.and_then(|it| it.detail.rsplit('/').next());
-    match came.file() {
+    match effective.file() {
         Some(file) if from != Some(&file.name) => {
             lines.push(format!("that is not {}", file.name));
-            stop(Mark::Stale, lines)
+            step(Mark::Stale, lines)
         }
-        _ => stop(Mark::Ok, lines),
+        _ => step(Mark::Ok, lines),
     }
 }
 
