@@ -17,8 +17,10 @@ use crate::cache::MetadataCache;
 use crate::error::Result;
 use crate::managed_fields::ManagedFields;
 
+mod dependencies;
 mod values;
 
+use dependencies::Dependencies;
 pub use values::{Content, Digests, Values};
 
 /// All sources of the watched namespaces, and the objects that depend on them.
@@ -30,15 +32,12 @@ pub struct SourceCache {
     kept: &'static [&'static str],
     keys: Keys,
     entries: Mutex<BTreeMap<SourceRef, Arc<Entry>>>,
-    readers: Mutex<BTreeMap<Reader, BTreeSet<SourceRef>>>,
+    dependencies: Mutex<Dependencies>,
 }
 
 /// What was read of a source. Its lock is held while the source is read, so that concurrent readers
 /// cause one request.
 type Entry = tokio::sync::Mutex<Read>;
-
-/// The controller and the key of an object that depends on sources.
-type Reader = (&'static str, Key);
 
 /// The last read of a source.
 #[derive(Default)]
@@ -61,8 +60,8 @@ impl SourceCache {
         config_maps: &Arc<MetadataCache<ConfigMap>>,
     ) -> Arc<Self> {
         let (secrets, config_maps) = (Arc::clone(secrets), Arc::clone(config_maps));
-        let (entries, readers) = (Mutex::default(), Mutex::default());
-        Arc::new(Self { secrets, config_maps, kept, keys: keys.clone(), entries, readers })
+        let (entries, dependencies) = (Mutex::default(), Mutex::default());
+        Arc::new(Self { secrets, config_maps, kept, keys: keys.clone(), entries, dependencies })
     }
 
     /// Returns the keys that digests of Secrets are made with.
@@ -91,20 +90,11 @@ impl SourceCache {
     /// Records the sources that an object of a controller depends on, existing or not; replaces its
     /// previous set.
     pub fn depends(&self, controller: &'static str, object: &Key, on: BTreeSet<SourceRef>) {
-        let reader = (controller, object.clone());
-        let mut readers = self.readers.lock();
-        if on.is_empty() {
-            readers.remove(&reader);
-        } else {
-            readers.insert(reader, on);
-        }
+        self.dependencies.lock().set(controller, object, on);
     }
 
     fn readers_of(&self, controller: &str, source: &SourceRef) -> Vec<Key> {
-        let readers = self.readers.lock();
-        let depends =
-            readers.iter().filter(|(reader, on)| reader.0 == controller && on.contains(source));
-        depends.map(|(reader, _)| reader.1.clone()).collect()
+        self.dependencies.lock().readers(controller, source)
     }
 
     /// Returns the digests of each of these sources that exists, by source.
