@@ -9,6 +9,7 @@ pub mod condition_catalog;
 pub mod fuzzing;
 pub mod objects;
 pub mod operator;
+mod reasons;
 pub mod run;
 
 /// Permission to read the CRD of the kind that it reconciles.

@@ -5,6 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::reason::{ConditionStatus, Reason, Severity};
 use crate::terminal;
 
 /// The type of the condition that summarizes all others.
@@ -13,32 +14,6 @@ pub const READY: &str = "Ready";
 pub const RECONCILING: &str = "Reconciling";
 /// kstatus' condition for an object that needs the user; absent otherwise.
 pub const STALLED: &str = "Stalled";
-
-/// Whether a condition holds.
-#[derive(
-    Clone, Copy, Debug, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize,
-)]
-pub enum ConditionStatus {
-    /// It holds.
-    True,
-    /// It does not hold.
-    False,
-    /// It cannot be told, or has not been looked at yet.
-    Unknown,
-}
-
-/// How much a False condition should worry its reader; absent for True and Unknown.
-#[derive(
-    Clone, Copy, Debug, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize,
-)]
-pub enum Severity {
-    /// It does not heal without a human.
-    Error,
-    /// It is tried again by itself.
-    Warning,
-    /// It is an ordinary step on the way.
-    Info,
-}
 
 /// One observed aspect of an object.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
@@ -66,7 +41,10 @@ pub struct Condition {
 }
 
 /// A condition before it is merged with the object's present ones: without time and generation.
+///
+/// It comes from a [`Reason`], or repeats a [`Condition`].
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ConditionDraft {
     /// Its type.
     pub type_: String,
@@ -80,30 +58,30 @@ pub struct ConditionDraft {
     pub message: String,
 }
 
+impl Reason {
+    /// Creates a condition of that type with the reason's word, status and severity; `message` names
+    /// object, cause and next step.
+    pub fn condition(&self, type_: &str, message: impl Into<String>) -> ConditionDraft {
+        ConditionDraft {
+            type_: type_.into(),
+            status: self.status,
+            severity: self.severity,
+            reason: self.word.into(),
+            message: printable(&message.into()),
+        }
+    }
+}
+
 impl ConditionDraft {
-    /// Creates a condition that holds.
-    pub fn good(type_: &str, reason: &str, message: impl Into<String>) -> Self {
-        Self::new(type_, ConditionStatus::True, None, reason, message)
-    }
-
-    /// Creates a condition that does not hold yet, as an ordinary step.
-    pub fn waiting(type_: &str, reason: &str, message: impl Into<String>) -> Self {
-        Self::new(type_, ConditionStatus::False, Some(Severity::Info), reason, message)
-    }
-
-    /// Creates a condition that does not hold and is retried automatically.
-    pub fn warning(type_: &str, reason: &str, message: impl Into<String>) -> Self {
-        Self::new(type_, ConditionStatus::False, Some(Severity::Warning), reason, message)
-    }
-
-    /// Creates a condition that does not hold until the user changes something.
-    pub fn error(type_: &str, reason: &str, message: impl Into<String>) -> Self {
-        Self::new(type_, ConditionStatus::False, Some(Severity::Error), reason, message)
-    }
-
-    /// Creates a condition that has not been evaluated yet.
-    pub fn unknown(type_: &str, reason: &str, message: impl Into<String>) -> Self {
-        Self::new(type_, ConditionStatus::Unknown, None, reason, message)
+    /// Repeats a condition of this object or of another one.
+    pub fn repeated(condition: &Condition) -> Self {
+        Self {
+            type_: condition.type_.clone(),
+            status: condition.status,
+            severity: condition.severity,
+            reason: condition.reason.clone(),
+            message: condition.message.clone(),
+        }
     }
 
     /// Returns the same draft with another type, as a summary repeats its cause.
@@ -113,25 +91,24 @@ impl ConditionDraft {
         self
     }
 
+    /// Returns the same draft with another message.
+    #[must_use]
+    pub fn with_message(mut self, message: impl Into<String>) -> Self {
+        self.message = printable(&message.into());
+        self
+    }
+
+    /// Returns the same draft as a condition that does not hold, with that severity.
+    #[must_use]
+    pub fn with_severity(mut self, severity: Severity) -> Self {
+        self.status = ConditionStatus::False;
+        self.severity = Some(severity);
+        self
+    }
+
     /// Returns whether the condition holds.
     pub fn holds(&self) -> bool {
         self.status == ConditionStatus::True
-    }
-
-    fn new(
-        type_: &str,
-        status: ConditionStatus,
-        severity: Option<Severity>,
-        reason: &str,
-        message: impl Into<String>,
-    ) -> Self {
-        Self {
-            type_: type_.into(),
-            status,
-            severity,
-            reason: reason.into(),
-            message: printable(&message.into()),
-        }
     }
 }
 
@@ -158,13 +135,14 @@ pub fn ready(findings: &[ConditionDraft], good: ConditionDraft) -> ConditionDraf
 /// It is `Stalled` when the user is needed, `Reconciling` when the operator continues by itself,
 /// and `None` when ready.
 pub fn kstatus(ready: &ConditionDraft) -> Option<ConditionDraft> {
-    match (ready.status, ready.severity) {
-        (ConditionStatus::True, _) => None,
-        (ConditionStatus::False, Some(Severity::Error)) => {
-            Some(ConditionDraft::good(STALLED, &ready.reason, ready.message.clone()))
-        }
-        _ => Some(ConditionDraft::good(RECONCILING, &ready.reason, ready.message.clone())),
-    }
+    let type_ = match (ready.status, ready.severity) {
+        (ConditionStatus::True, _) => return None,
+        (ConditionStatus::False, Some(Severity::Error)) => STALLED,
+        _ => RECONCILING,
+    };
+    let mut extra = ready.clone().with_type(type_);
+    (extra.status, extra.severity) = (ConditionStatus::True, None);
+    Some(extra)
 }
 
 /// Merges drafts into the list to write: `Ready` first, the others sorted by type.
@@ -253,10 +231,13 @@ pub fn first_names(names: &[impl AsRef<str>], limit: usize) -> String {
 mod tests {
     use super::*;
 
+    const DONE: Reason = Reason::good("Done", "");
+    const WAITING: Reason = Reason::waiting("Waiting", "", "", "");
+    const BROKEN: Reason = Reason::error("Broken", "", "", "");
+
     #[test]
     fn a_message_holds_nothing_that_a_terminal_obeys() {
-        let finding =
-            ConditionDraft::error(READY, "Broken", "machine \u{1b}[2Ja\r\u{202e}b\nIronic says é");
+        let finding = BROKEN.condition(READY, "machine \u{1b}[2Ja\r\u{202e}b\nIronic says é");
         assert_eq!(finding.message, "machine [2Jab\nIronic says é");
     }
 
@@ -268,27 +249,18 @@ mod tests {
     fn the_time_of_transition_changes_only_with_the_status() {
         let first = time("2026-01-01T00:00:00Z");
         let later = time("2026-01-01T00:00:09Z");
-        let old = merge_conditions(
-            &[],
-            vec![ConditionDraft::waiting("A", "Waiting", "for x")],
-            Some(1),
-            first,
-        );
-        let same =
-            merge_conditions(&old, vec![ConditionDraft::error("A", "Broken", "y")], Some(2), later);
+        let old = merge_conditions(&[], vec![WAITING.condition("A", "for x")], Some(1), first);
+        let same = merge_conditions(&old, vec![BROKEN.condition("A", "y")], Some(2), later);
         assert_eq!(same[0].last_transition_time.0, first);
-        let changed =
-            merge_conditions(&same, vec![ConditionDraft::good("A", "Done", "")], Some(2), later);
+        let changed = merge_conditions(&same, vec![DONE.condition("A", "")], Some(2), later);
         assert_eq!(changed[0].last_transition_time.0, later);
     }
 
     #[test]
     fn ready_stands_first_and_the_others_are_sorted() {
         let now = time("2026-01-01T00:00:00Z");
-        let findings = ["Zebra", READY, "Ape"]
-            .map(|it| ConditionDraft::good(it, "Done", ""))
-            .into_iter()
-            .collect();
+        let findings =
+            ["Zebra", READY, "Ape"].map(|it| DONE.condition(it, "")).into_iter().collect();
         let types: Vec<_> =
             merge_conditions(&[], findings, None, now).into_iter().map(|it| it.type_).collect();
         assert_eq!(types, [READY, "Ape", "Zebra"]);
@@ -297,13 +269,13 @@ mod tests {
     #[test]
     fn ready_repeats_the_first_of_the_worst_findings() {
         let findings = [
-            ConditionDraft::good("A", "Done", ""),
-            ConditionDraft::waiting("B", "Waiting", "b"),
-            ConditionDraft::error("C", "First", "c"),
-            ConditionDraft::error("D", "Second", "d"),
+            DONE.condition("A", ""),
+            WAITING.condition("B", "b"),
+            BROKEN.condition("C", "c"),
+            BROKEN.condition("D", "d"),
         ];
-        let summary = ready(&findings, ConditionDraft::good(READY, "Ready", ""));
-        assert_eq!((summary.reason.as_str(), summary.type_.as_str()), ("First", READY));
+        let summary = ready(&findings, DONE.condition(READY, ""));
+        assert_eq!((summary.message.as_str(), summary.type_.as_str()), ("c", READY));
         assert_eq!(kstatus(&summary).map(|it| it.type_), Some(STALLED.to_owned()));
     }
 

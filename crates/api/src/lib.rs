@@ -19,6 +19,8 @@ pub mod metal3;
 pub mod names;
 pub mod nova;
 pub mod plays;
+pub mod problem;
+mod reason;
 pub mod rollout_limits;
 pub mod shared;
 pub mod terminal;

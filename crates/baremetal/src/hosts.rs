@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use api::baremetal::{BaremetalHost, HostStatus};
-use api::conditions::{ConditionDraft, Severity};
+use api::conditions::ConditionDraft;
+use api::problem::Problem;
 use config_drive::from_baremetal_set::{Member, NO_SECRET};
 use config_drive::{Drive, Secret};
 use ironic::instance_uuid;
@@ -14,9 +15,7 @@ use serde_json::Value;
 
 use crate::addresses;
 use crate::observe::Observed;
-
-/// A reason in CamelCase, then cause and next step.
-pub(crate) type Reason = (&'static str, String);
+use crate::reasons::{INVALID_INPUT, SECRET_NOT_FOUND};
 
 /// Who provisions the machines of a set.
 pub(crate) trait Provisioner: Sized {
@@ -57,7 +56,7 @@ pub(crate) trait Provisioner: Sized {
         host: &Host<'_, Self>,
         at: (&Self::Machine, &Self::Next),
         words: usize,
-    ) -> Option<(Severity, Reason)>;
+    ) -> Option<Problem>;
 
     /// Returns the status entry of a host with that machine, made from its `blank` one. Without a
     /// next step, the machine waits.
@@ -83,7 +82,7 @@ pub(crate) struct Host<'a, P: Provisioner> {
     /// The network data of its machine's ramdisk, if Ironic gets any and it has no faults.
     pub ramdisk: Option<Secret<Value>>,
     /// The faults of its inputs.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<Problem>,
     /// Its state.
     pub state: HostState<'a, P>,
 }
@@ -95,9 +94,9 @@ pub(crate) enum HostState<'a, P: Provisioner> {
     /// Its inputs have faults; its machine, which waits, if it has one.
     Faulty(Option<&'a P::Machine>),
     /// No machine can be taken, and why; `None` if none is taken because the set is being deleted.
-    Without(Option<Reason>),
+    Without(Option<Problem>),
     /// Its machine was taken away while it ran, or is unknown when it is to be given back.
-    Lost(Reason),
+    Lost(Problem),
     /// It has a machine, takes one, or gives it back.
     At(&'a P::Machine, P::Next),
     /// Its machine stays as it is, because another owner still needs it: the set is being deleted,
@@ -107,24 +106,14 @@ pub(crate) enum HostState<'a, P: Provisioner> {
     Released,
 }
 
-/// A fault of the hosts' inputs.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) struct Fault {
-    /// Whether creating a Secret fixes it.
-    pub is_missing: bool,
-    /// Field, cause, and valid alternatives.
-    pub text: String,
+/// Returns a fault of the hosts' inputs that no Secret fixes: field, cause, and valid alternatives.
+pub(crate) fn invalid(text: String) -> Problem {
+    Problem::new(&INVALID_INPUT, text)
 }
 
-impl Fault {
-    /// Returns a fault that no Secret fixes.
-    pub(crate) fn invalid(text: String) -> Self {
-        Self { is_missing: false, text }
-    }
-
-    fn of(fault: &config_drive::Fault) -> Self {
-        Self { is_missing: fault.cause == NO_SECRET, text: fault.to_string() }
-    }
+fn fault(found: &config_drive::Fault) -> Problem {
+    let reason = if found.cause == NO_SECRET { &SECRET_NOT_FOUND } else { &INVALID_INPUT };
+    Problem::new(reason, found.to_string())
 }
 
 /// All hosts by name, and their faults.
@@ -132,16 +121,16 @@ pub(crate) struct Evaluated<'a, P: Provisioner> {
     /// The present and the former hosts.
     pub hosts: Vec<Host<'a, P>>,
     /// Each fault once, however many hosts have it.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<Problem>,
 }
 
 impl<'a, P: Provisioner> Evaluated<'a, P> {
     /// Returns the hosts in order, with their faults and those of the set.
-    pub(crate) fn new(mut hosts: Vec<Host<'a, P>>, of_set: Vec<Fault>) -> Self {
+    pub(crate) fn new(mut hosts: Vec<Host<'a, P>>, of_set: Vec<Problem>) -> Self {
         hosts.sort_by(|a, b| a.name.cmp(&b.name));
         let mut faults = of_set;
         faults.extend(hosts.iter().flat_map(|it| it.faults.iter().cloned()));
-        faults.sort();
+        faults.sort_by_key(|it| (*it.reason == SECRET_NOT_FOUND, it.message.clone()));
         faults.dedup();
         Self { hosts, faults }
     }
@@ -165,13 +154,13 @@ impl<'a, P: Provisioner> Host<'a, P> {
     fn read(&mut self, seen: &Observed, member: &Member<'_>) {
         match drive(seen, member, &self.instance) {
             Ok(drive) => self.drive = Some(drive),
-            Err(faults) => self.faults.extend(faults.iter().map(Fault::of)),
+            Err(faults) => self.faults.extend(faults.iter().map(fault)),
         }
         // Metal3 reads the network data of the ramdisk by itself.
         if seen.is_of_ironic() {
             match member.ramdisk(seen.version()) {
                 Ok(ramdisk) => self.ramdisk = ramdisk,
-                Err(faults) => self.faults.extend(faults.iter().map(Fault::of)),
+                Err(faults) => self.faults.extend(faults.iter().map(fault)),
             }
         }
     }
@@ -181,8 +170,8 @@ impl<'a, P: Provisioner> Host<'a, P> {
 /// the faults that each of them has, and `own` returns what the provisioner finds wrong with one.
 pub(crate) fn wanted<'a, P: Provisioner>(
     seen: &'a Observed,
-    of_set: &[Fault],
-    own: impl Fn(&str, &BaremetalHost) -> Vec<Fault>,
+    of_set: &[Problem],
+    own: impl Fn(&str, &BaremetalHost) -> Vec<Problem>,
 ) -> Vec<Host<'a, P>> {
     let mut shared = addresses::faults(seen);
     let Observed { set, namespace, texts, .. } = seen;
@@ -193,7 +182,7 @@ pub(crate) fn wanted<'a, P: Provisioner>(
         if !expected.adopt {
             host.read(seen, &Member { set: &set.spec, namespace, name, host: expected, texts });
         }
-        host.faults.extend(shared.remove(name).map(Fault::invalid));
+        host.faults.extend(shared.remove(name).map(invalid));
         host.faults.extend(of_set.iter().cloned());
         host.drive = host.drive.filter(|_| host.faults.is_empty());
         host

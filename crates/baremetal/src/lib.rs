@@ -16,6 +16,7 @@ mod hosts;
 pub mod ironic;
 pub mod metal3;
 pub mod observe;
+mod reasons;
 mod remediation;
 pub mod status;
 

@@ -6,13 +6,15 @@ use api::baremetal::{BaremetalHost, BaremetalSetStatus, HostStatus};
 use api::conditions::{
     self, ConditionDraft, READY, Severity, first_names, merge_conditions, truncated,
 };
+use api::problem::Problem;
 use jiff::Timestamp;
 use operator_core::keyed::{Inputs, Renewal};
 use operator_core::plan::{Step as Write, Target};
 use operator_core::rejected_write::{self, RejectedWrite};
 
-use crate::hosts::{Evaluated, Fault, Host, HostState, Provisioner};
+use crate::hosts::{Evaluated, Host, HostState, Provisioner};
 use crate::observe::{Observed, Unseen};
+use crate::reasons;
 use crate::remediation::{anew, in_use};
 
 /// Length limit of a message about one machine, in bytes.
@@ -94,22 +96,21 @@ fn matter<'a, P: Provisioner>(
     host: &'a Host<'_, P>,
     words: usize,
 ) -> Option<HostIssue<'a>> {
-    let (severity, (reason, message)) = match &host.state {
+    let problem = match &host.state {
         HostState::Kept(machine) if host.desired.is_none() => {
-            (Severity::Warning, ("HostInUse", in_use(&host.name, &P::title(machine))))
+            Problem::new(&reasons::HOST_IN_USE, in_use(&host.name, &P::title(machine)))
         }
         HostState::Unseen | HostState::Kept(_) | HostState::Without(None) | HostState::Released => {
             return None;
         }
         HostState::Faulty(_) => {
-            let texts: Vec<&str> = host.faults.iter().map(|it| it.text.as_str()).collect();
-            (Severity::Error, ("InputMissing", status_of(&texts, "; ")))
+            let texts: Vec<&str> = host.faults.iter().map(|it| it.message.as_str()).collect();
+            Problem::new(&reasons::INPUT_MISSING, status_of(&texts, "; "))
         }
-        HostState::Without(Some(reason)) => (Severity::Warning, reason.clone()),
-        HostState::Lost(reason) => (Severity::Error, reason.clone()),
+        HostState::Without(Some(problem)) | HostState::Lost(problem) => problem.clone(),
         HostState::At(machine, next) => P::matter(seen, host, (machine, next), words)?,
     };
-    Some(HostIssue { host: &host.name, severity, reason, message })
+    Some(HostIssue { host: &host.name, problem })
 }
 
 /// Returns the status entries of the hosts. Entries that cannot be updated now are kept.
@@ -129,8 +130,8 @@ fn entries<P: Provisioner>(
         let mut entry = entry(seen, host, words)?;
         if !matches!(host.state, HostState::Unseen) {
             let worry = worries.get(host.name.as_str());
-            entry.error = worry.map(|it| truncated(&it.message, limit));
-            entry.needs_human = worry.is_some_and(|it| it.severity == Severity::Error);
+            entry.error = worry.map(|it| truncated(&it.problem.message, limit));
+            entry.needs_human = worry.is_some_and(|it| it.problem.needs_human());
         }
         let is_kept = matches!(host.state, HostState::Kept(_))
             || (seen.is_of_ironic() && seen.is_taken_out_by_hand(&host.name));
@@ -183,7 +184,7 @@ fn whole(
     let observed = set.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
     drafts.extend(rejected_write::condition(rejected, &previous, false));
-    let good = ConditionDraft::good(READY, "Ready", "Each host has a machine that runs.");
+    let good = reasons::READY.condition(READY, "Each host has a machine that runs.");
     let ready = conditions::ready(&drafts, good);
     drafts.extend(conditions::kstatus(&ready));
     drafts.extend([ready, up_to_date]);
@@ -217,18 +218,16 @@ fn whole(
 /// What keeps a host from being ready.
 struct HostIssue<'a> {
     host: &'a str,
-    severity: Severity,
-    reason: &'static str,
-    message: String,
+    problem: Problem,
 }
 
 /// Reports what is missing or wrong of what the hosts are made from.
-fn input(seen: &Observed, faults: &[Fault]) -> ConditionDraft {
+fn input(seen: &Observed, faults: &[Problem]) -> ConditionDraft {
     if seen.lacks_metal3() {
         let text = "spec.provisioner: the cluster has no Metal3, for it does not know the kind BareMetalHost \
                     of metal3.io; install Metal3, or set spec.provisioner to ironic, and say in spec.ironic \
                     where it is.";
-        return ConditionDraft::error(INPUT_READY, "ProvisionerNotFound", text);
+        return reasons::PROVISIONER_NOT_FOUND.condition(INPUT_READY, text);
     }
     let lack = match &seen.machines {
         Err(Unseen::NoSecret { path, name, keys }) => {
@@ -237,15 +236,15 @@ fn input(seen: &Observed, faults: &[Fault]) -> ConditionDraft {
         Ok(_) | Err(Unseen::NotAsked | Unseen::NotYet | Unseen::Error(_)) => None,
     };
     let texts: Vec<&str> =
-        lack.iter().chain(faults.iter().map(|it| &it.text)).map(String::as_str).collect();
+        lack.iter().chain(faults.iter().map(|it| &it.message)).map(String::as_str).collect();
     let message = format!("{}.", status_of(&texts, "; "));
     if texts.is_empty() {
         let text = "Everything that the hosts are made from is there.";
-        ConditionDraft::good(INPUT_READY, "InputComplete", text)
-    } else if lack.is_some() || faults.iter().all(|it| it.is_missing) {
-        ConditionDraft::error(INPUT_READY, "SecretNotFound", message)
+        reasons::INPUT_COMPLETE.condition(INPUT_READY, text)
+    } else if lack.is_some() || faults.iter().all(|it| *it.reason == reasons::SECRET_NOT_FOUND) {
+        reasons::SECRET_NOT_FOUND.condition(INPUT_READY, message)
     } else {
-        ConditionDraft::error(INPUT_READY, "InvalidInput", message)
+        reasons::INVALID_INPUT.condition(INPUT_READY, message)
     }
 }
 
@@ -261,7 +260,7 @@ fn status_of(texts: &[&str], between: &str) -> String {
 /// Returns the condition for unknown machines.
 fn unknown(type_: &str) -> ConditionDraft {
     let text = format!("Nothing is known of the machines: see {SERVER_READY}.");
-    ConditionDraft::unknown(type_, "MachinesUnknown", text)
+    reasons::MACHINES_UNKNOWN.condition(type_, text)
 }
 
 /// Returns why a set that is being deleted gives nothing back.
@@ -282,35 +281,27 @@ fn provisioned(
     matters: &[HostIssue<'_>],
 ) -> ConditionDraft {
     let count = format!("{n_done} of {n_wanted} hosts have a machine that runs.");
-    let order = |it: &&HostIssue<'_>| match it.severity {
-        Severity::Error => 0,
-        Severity::Warning => 1,
-        Severity::Info => 2,
-    };
-    let worst = matters.iter().min_by_key(order);
-    if seen.is_needed() && worst.is_none_or(|it| it.severity == Severity::Info) {
-        return ConditionDraft::waiting(PROVISIONED, "DeletionWaits", needed(seen));
+    let severity = |it: &&HostIssue<'_>| it.problem.reason.severity;
+    let worst = matters.iter().min_by_key(severity);
+    if seen.is_needed() && worst.is_none_or(|it| !it.worries()) {
+        return reasons::DELETION_WAITS.condition(PROVISIONED, needed(seen));
     }
     let Some(worst) = worst else {
-        return ConditionDraft::good(PROVISIONED, "Provisioned", count);
+        return reasons::PROVISIONED.condition(PROVISIONED, count);
     };
-    let alike = matters.iter().filter(|it| order(it) == order(&worst));
-    let texts: Vec<String> = alike.map(|it| format!("Host {}: {}.", it.host, it.message)).collect();
+    let alike = matters.iter().filter(|it| severity(it) == severity(&worst));
+    let texts: Vec<String> =
+        alike.map(|it| format!("Host {}: {}.", it.host, it.problem.message)).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let message = format!("{count} {}", status_of(&texts, " "));
-    let of = match worst.severity {
-        Severity::Error => ConditionDraft::error,
-        Severity::Warning => ConditionDraft::warning,
-        Severity::Info => ConditionDraft::waiting,
-    };
-    of(PROVISIONED, worst.reason, message)
+    worst.problem.reason.condition(PROVISIONED, message)
 }
 
 /// Reports hosts that run with another config drive than the present one.
 fn up_to_date(seen: &Observed, old: &[&str]) -> ConditionDraft {
     if old.is_empty() {
         let text = "No machine runs with another config drive than the present one.";
-        return ConditionDraft::good(UP_TO_DATE, "UpToDate", text);
+        return reasons::UP_TO_DATE.condition(UP_TO_DATE, text);
     }
     let text = format!(
         "What the config drives of these hosts are made from has changed since they were deployed: {}. \
@@ -319,7 +310,7 @@ fn up_to_date(seen: &Observed, old: &[&str]) -> ConditionDraft {
         first_names(old, NAMED),
         anew(seen, "a host")
     );
-    ConditionDraft::waiting(UP_TO_DATE, "ConfigDriveChanged", text)
+    reasons::CONFIG_DRIVE_CHANGED.condition(UP_TO_DATE, text)
 }
 
 /// Returns the size limit of each host's problem, in bytes.
@@ -331,7 +322,7 @@ fn of_one(matters: &[HostIssue<'_>]) -> usize {
 
 impl HostIssue<'_> {
     fn worries(&self) -> bool {
-        self.severity != Severity::Info
+        self.problem.reason.severity != Some(Severity::Info)
     }
 }
 

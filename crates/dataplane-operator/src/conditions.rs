@@ -1,25 +1,17 @@
-//! The condition types that several kinds share, and the condition of inputs.
+//! The condition of inputs, which several kinds share.
 
 use api::conditions::ConditionDraft;
+use api::problem::Problem;
 use baremetal::status::INPUT_READY;
 
-use crate::fault::Fault;
+use crate::reasons;
 
-/// The reason of a condition whose cause `InputReady` reports.
-pub const INPUT_MISSING: &str = "InputMissing";
-
-/// Returns the `InputReady` condition: an error if any fault needs an edit, else a warning.
-pub fn input(faults: &[Fault]) -> ConditionDraft {
-    match faults.iter().min_by_key(|it| it.is_missing) {
-        None => ConditionDraft::good(INPUT_READY, "InputComplete", "Every input is there."),
-        Some(first) => {
-            let text: Vec<&str> = faults.iter().map(|it| it.message.as_str()).collect();
-            let text = text.join(" ");
-            if first.is_missing {
-                ConditionDraft::warning(INPUT_READY, first.reason, text)
-            } else {
-                ConditionDraft::error(INPUT_READY, first.reason, text)
-            }
-        }
-    }
+/// Returns the `InputReady` condition: an error if any problem needs an edit, else a warning.
+pub fn input(problems: &[Problem]) -> ConditionDraft {
+    let Some(worst) = Problem::worst(problems) else {
+        let text = "Every input is there.";
+        return reasons::inputs::INPUT_COMPLETE.condition(INPUT_READY, text);
+    };
+    let texts: Vec<&str> = problems.iter().map(|it| it.message.as_str()).collect();
+    worst.reason.condition(INPUT_READY, texts.join(" "))
 }

@@ -17,7 +17,6 @@ pub mod default_services;
 pub mod deployment;
 pub mod effective_spec;
 pub mod endpoints;
-pub mod fault;
 pub mod finalizers;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
@@ -27,6 +26,7 @@ pub mod inputs;
 pub mod known_networks;
 pub mod node_set;
 pub mod operator;
+mod reasons;
 pub mod role;
 pub mod service;
 pub mod vars;

@@ -86,7 +86,7 @@ async fn main() -> Result<()> {
         let answer = match answer(&question).await {
             Ok(answer) => answer,
             Err(error) => match error.downcast_ref::<Error>() {
-                Some(it) => json!({"error": it.reason(), "message": it.to_string()}),
+                Some(it) => json!({"error": it.reason().word, "message": it.to_string()}),
                 None => return Err(error),
             },
         };
@@ -217,7 +217,7 @@ async fn carried_out(
             "steps": steps,
         }))),
         Next::Stop(cause) => Ok(Some(json!({
-            "end": cause.reason(), "message": cause.message(node), "steps": steps,
+            "end": cause.reason().word, "message": cause.message(node), "steps": steps,
         }))),
         Next::Wait { .. } => {
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -227,7 +227,7 @@ async fn carried_out(
             match session.ask(&step.request(node, instance, user_data)).await {
                 Ok(_) => steps.push(word(&step)),
                 // Another look tells what it came to.
-                Err(error) if error.heals() => steps.push(error.reason().to_owned()),
+                Err(error) if error.heals() => steps.push(error.reason().word.to_owned()),
                 // So does a refusal by a machine that somebody else brought further meanwhile.
                 Err(Error::Refused(_))
                     if session.node(&node.uuid).await?.provision_state != node.provision_state =>

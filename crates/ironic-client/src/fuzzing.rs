@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
 use api::baremetal::DeprovisionPolicy;
-use api::conditions::{ConditionDraft, READY};
+use api::conditions::printable;
 use http::{HeaderValue, Response};
 use hyper::body::Bytes;
 use ironic::error::WORDS_LIMIT;
@@ -130,7 +130,7 @@ fn answer(data: &[u8], token: Option<HeaderValue>) -> Response<Bytes> {
 fn message(words: &impl Display, whose: &str) {
     let words = words.to_string();
     assert!(!words.is_empty() && words.len() <= MESSAGE, "{whose}: {} bytes", words.len());
-    let message = ConditionDraft::error(READY, "x", words).message;
+    let message = printable(&words);
     assert!(!message.contains(|it: char| it != '\n' && it.is_control()), "{message:?}");
 }
 

@@ -158,7 +158,7 @@ async fn an_answer_that_is_long_or_costs_much_is_not_read() {
         let (address, _) = server(answer).await;
         let session = Session::new(&format!("http://{address}"), Credentials::None, trust());
         let error = session.nodes(Duration::ZERO).await.unwrap_err();
-        assert_eq!(error.reason(), "AnswerTooLarge");
+        assert_eq!(error.reason().word, "AnswerTooLarge");
         assert!(error.to_string().ends_with(words), "{error}");
     }
 }
@@ -178,8 +178,8 @@ async fn a_list_is_not_given_to_anybody_after_a_change_and_neither_is_an_error_a
     let session = Session::new(&format!("http://{address}"), Credentials::None, trust());
     let minute = Duration::from_mins(1);
     let lists = || asked.lock().unwrap().iter().filter(|it| it.contains("/v1/nodes?")).count();
-    assert_eq!(session.nodes(minute).await.unwrap_err().reason(), "IronicBusy");
-    assert_eq!(session.nodes(minute).await.unwrap_err().reason(), "IronicBusy");
+    assert_eq!(session.nodes(minute).await.unwrap_err().reason().word, "IronicBusy");
+    assert_eq!(session.nodes(minute).await.unwrap_err().reason().word, "IronicBusy");
     assert_eq!(lists(), 1);
     session.ask(&Request::power_on("a")).await.unwrap();
     let _ = session.nodes(minute).await;
@@ -386,7 +386,7 @@ fn a_secret_that_lacks_something_says_which_key() {
     let check = |authentication, entries: &[(&str, &str)], expected: &str| {
         let error = Credentials::of(authentication, "ironic", &secret(entries)).unwrap_err();
         assert_eq!(
-            (error.to_string().as_str(), error.reason()),
+            (error.to_string().as_str(), error.reason().word),
             (expected, "CredentialsIncomplete")
         );
     };
@@ -418,10 +418,10 @@ async fn what_is_no_ironic_or_nobody_says_so() {
     let closed = listener.local_addr().unwrap();
     drop(listener);
     let error = session(&format!("http://{closed}")).version().await.unwrap_err();
-    assert_eq!(error.reason(), "Unreachable");
+    assert_eq!(error.reason().word, "Unreachable");
     assert!(error.heals());
     let error = session(&format!("https://{page}")).version().await.unwrap_err();
-    assert_eq!(error.reason(), "CertificateNotTrusted");
+    assert_eq!(error.reason().word, "CertificateNotTrusted");
 }
 
 #[tokio::test]

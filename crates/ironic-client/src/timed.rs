@@ -24,7 +24,7 @@ impl<'a> Timed<'a> {
 
     /// Records the response or the error.
     pub(crate) fn end<T>(mut self, answer: &Result<T, Error>) {
-        self.result = answer.as_ref().map_or_else(Error::reason, |_| "Ok");
+        self.result = answer.as_ref().map_or_else(|it| it.reason().word, |_| "Ok");
     }
 }
 

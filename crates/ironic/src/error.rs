@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use api::conditions::truncated;
+use api::conditions::{Reason, truncated};
 use serde_json::Value;
 
+use crate::reasons;
 use crate::supported_versions::{NEWEST, OLDEST};
 
 /// How many bytes of a server's message are repeated.
@@ -52,23 +53,23 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns the error's name, for a condition's reason.
-    pub fn reason(&self) -> &'static str {
+    /// Returns the reason of a condition that reports it on a machine.
+    pub fn reason(&self) -> &'static Reason {
         match self {
-            Self::NotUrl => "InvalidURL",
-            Self::Unreachable(_) => "Unreachable",
-            Self::Untrusted(_) => "CertificateNotTrusted",
-            Self::NotIronic => "NotIronic",
-            Self::TooLarge(_) => "AnswerTooLarge",
-            Self::Version { .. } => "VersionNotSupported",
-            Self::Unauthorized => "CredentialsRefused",
-            Self::Forbidden(_) => "AccessDenied",
-            Self::Credentials(_) => "CredentialsIncomplete",
-            Self::NotFound => "MachineNotFound",
-            Self::Conflict(_) => "MachineBusy",
-            Self::Busy(_) => "IronicBusy",
-            Self::Refused(_) => "RequestRefused",
-            Self::Broken(..) => "IronicFailed",
+            Self::NotUrl => &reasons::INVALID_URL,
+            Self::Unreachable(_) => &reasons::UNREACHABLE,
+            Self::Untrusted(_) => &reasons::CERTIFICATE_NOT_TRUSTED,
+            Self::NotIronic => &reasons::NOT_IRONIC,
+            Self::TooLarge(_) => &reasons::ANSWER_TOO_LARGE,
+            Self::Version { .. } => &reasons::VERSION_NOT_SUPPORTED,
+            Self::Unauthorized => &reasons::CREDENTIALS_REFUSED,
+            Self::Forbidden(_) => &reasons::ACCESS_DENIED,
+            Self::Credentials(_) => &reasons::CREDENTIALS_INCOMPLETE,
+            Self::NotFound => &reasons::MACHINE_NOT_FOUND,
+            Self::Conflict(_) => &reasons::MACHINE_BUSY,
+            Self::Busy(_) => &reasons::IRONIC_BUSY,
+            Self::Refused(_) => &reasons::REQUEST_REFUSED,
+            Self::Broken(..) => &reasons::IRONIC_FAILED,
         }
     }
 

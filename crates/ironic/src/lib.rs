@@ -12,6 +12,7 @@ pub mod instance;
 pub mod matching;
 pub mod node;
 pub mod ramdisk;
+pub mod reasons;
 pub mod request;
 pub mod state;
 pub mod state_machine;

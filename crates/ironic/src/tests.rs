@@ -516,7 +516,7 @@ fn the_newest_version_that_both_know_is_spoken() {
         old.to_string(),
         "Ironic speaks versions 1.1 to 1.30 of its API, and 1.46 to 1.66 are spoken here"
     );
-    assert_eq!(check("1.99", "1.120").unwrap_err().reason(), "VersionNotSupported");
+    assert_eq!(check("1.99", "1.120").unwrap_err().reason().word, "VersionNotSupported");
     assert_eq!(negotiated(&json!({"versions": {}})), Err(Error::NotIronic));
     assert_eq!(negotiated(&json!("hello")), Err(Error::NotIronic));
 }
@@ -579,7 +579,7 @@ fn what_a_server_says_of_its_machines_is_told_in_few_words() {
         Node { name: Some(long.clone()), instance_uuid: Some(long.clone()), ..node("error") };
     for cause in [Cause::Taken, Cause::UndeployFailed] {
         let message = cause.message(&named);
-        assert!(message.len() < 1_500, "{} bytes: {}", message.len(), cause.reason());
+        assert!(message.len() < 1_500, "{} bytes: {}", message.len(), cause.reason().word);
     }
     let nodes: Vec<Node> = (0..30).map(|it| node(&format!("{it}{long}"))).collect();
     let hosts = BTreeMap::from([("a".to_owned(), Terms::default())]);

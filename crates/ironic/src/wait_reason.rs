@@ -1,9 +1,10 @@
 //! Why a machine is not provisioned yet, as a reason and a message with the user's next step.
 
-use api::conditions::truncated;
+use api::conditions::{Reason, truncated};
 
 use crate::error::WORDS_LIMIT;
 use crate::node::Node;
+use crate::reasons;
 use crate::state::State;
 
 /// How a machine becomes available.
@@ -51,26 +52,26 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Returns the reason as one CamelCase word.
-    pub fn reason(&self) -> &'static str {
+    /// Returns the reason of a condition that reports it.
+    pub fn reason(&self) -> &'static Reason {
         match self {
-            Self::Working => "MachineInProgress",
-            Self::Locked => "MachineLocked",
-            Self::Unreached => "MachineUnreachable",
-            Self::Retrying => "DeployRetrying",
-            Self::NotProvided => "MachineNotAvailable",
-            Self::NotRunning => "MachineNotRunning",
-            Self::Taken => "MachineTaken",
-            Self::Maintenance => "MachineInMaintenance",
-            Self::DeployFailed => "DeployFailed",
-            Self::AdoptFailed => "AdoptFailed",
-            Self::CleanFailed => "CleanFailed",
-            Self::InspectFailed => "InspectFailed",
-            Self::UndeployFailed => "UndeployFailed",
-            Self::CareFailed => "ServiceFailed",
-            Self::Held => "MachineHeld",
-            Self::PowerFailed => "PowerFailed",
-            Self::Unknown => "StateUnknown",
+            Self::Working => &reasons::MACHINE_IN_PROGRESS,
+            Self::Locked => &reasons::MACHINE_LOCKED,
+            Self::Unreached => &reasons::MACHINE_UNREACHABLE,
+            Self::Retrying => &reasons::DEPLOY_RETRYING,
+            Self::NotProvided => &reasons::MACHINE_NOT_AVAILABLE,
+            Self::NotRunning => &reasons::MACHINE_NOT_RUNNING,
+            Self::Taken => &reasons::MACHINE_TAKEN,
+            Self::Maintenance => &reasons::MACHINE_IN_MAINTENANCE,
+            Self::DeployFailed => &reasons::DEPLOY_FAILED,
+            Self::AdoptFailed => &reasons::ADOPT_FAILED,
+            Self::CleanFailed => &reasons::CLEAN_FAILED,
+            Self::InspectFailed => &reasons::INSPECT_FAILED,
+            Self::UndeployFailed => &reasons::UNDEPLOY_FAILED,
+            Self::CareFailed => &reasons::SERVICE_FAILED,
+            Self::Held => &reasons::MACHINE_HELD,
+            Self::PowerFailed => &reasons::POWER_FAILED,
+            Self::Unknown => &reasons::STATE_UNKNOWN,
         }
     }
 

@@ -3,15 +3,19 @@
 use std::borrow::Cow;
 
 use api::ansibleee::AnsibleEe;
-use api::conditions::{Condition, ConditionDraft, ConditionStatus, READY, find, merge_conditions};
+use api::conditions::{
+    Condition, ConditionDraft, ConditionStatus, READY, Severity, find, merge_conditions,
+};
 use api::dataplane::condition_types::{INPUT_READY, SETUP_READY};
 use api::dataplane::{
     Deployment, DeploymentFailure, HostProgress, HostState, NodeSet, NodeSetHost, NodeSetProgress,
     RunState, ServiceRun,
 };
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use operator_core::node_set_host;
+use operator_core::reasons;
 use operator_core::run_engine::host_progress::{position, to_service_runs};
 use operator_core::run_engine::limit::leaves_out;
 use operator_core::run_engine::{DesiredService, Run};
@@ -191,19 +195,19 @@ impl<'a> Member<'a> {
         match self.state() {
             HostState::Deployed => {
                 let text = format!("The last deployment succeeded on {}.", self.name);
-                ConditionDraft::good(READY, "Deployed", text)
+                reasons::NODE_SET_DEPLOYED.condition(READY, text)
             }
             HostState::Deploying => {
                 let failed = deployment.and_then(|it| self.failing(it));
                 failed.unwrap_or_else(|| {
                     let text = format!("{name} is under way.");
-                    ConditionDraft::waiting(READY, "Deploying", text)
+                    reasons::NODE_SET_DEPLOYING.condition(READY, text)
                 })
             }
             HostState::Failed => {
                 let gone = || {
                     let text = format!("The deployment that was at {} has gone.", self.name);
-                    ConditionDraft::error(READY, "DeploymentGone", text)
+                    reasons::NODE_SET_DEPLOYMENT_GONE.condition(READY, text)
                 };
                 self.settled()
                     .or_else(|| deployment.and_then(|it| self.failing(it)))
@@ -227,18 +231,18 @@ impl<'a> Member<'a> {
     fn failing(&self, deployment: &'a Deployment) -> Option<ConditionDraft> {
         let (progress, at) = self.progress(deployment)?;
         if let Some((reason, text)) = self.failure(deployment) {
-            return Some(ConditionDraft::error(READY, reason, text));
+            return Some(failed(reason, text));
         }
         let service = progress.services.get(position(at)).map(String::as_str).unwrap_or_default();
         let text = format!("Service {service} of {DEPLOYMENT} {}.", place(deployment).1);
-        Some(ConditionDraft::error(READY, at.reason.as_deref()?, text))
+        Some(failed(at.reason.as_deref()?, &text))
     }
 
     /// Returns the failure that the node set records, which outlives the deployment.
     fn settled(&self) -> Option<ConditionDraft> {
         let failures = &self.node_set.status.as_ref()?.failures;
         let own = failures.iter().find(|it| it.host == self.name)?;
-        Some(ConditionDraft::error(READY, &own.reason, &own.message))
+        Some(failed(&own.reason, &own.message))
     }
 
     /// Returns what a host waits for that has no deployment.
@@ -253,9 +257,9 @@ impl<'a> Member<'a> {
             find(conditions, READY).filter(is_open)
         };
         if let Some(told) = of_set().or_else(of_waiting) {
-            let severity = told.severity;
-            let finding = ConditionDraft::waiting(READY, &told.reason, &told.message);
-            return ConditionDraft { severity, ..finding };
+            let mut draft = ConditionDraft::repeated(told).with_type(READY);
+            draft.status = ConditionStatus::False;
+            return draft.with_message(&*told.message);
         }
         let set = self.set_name();
         let what = if self.own().is_some_and(|it| it.hash.is_some()) {
@@ -264,8 +268,22 @@ impl<'a> Member<'a> {
             "Nothing is deployed to it"
         };
         let text = format!("{what}: create an {DEPLOYMENT} that lists {set} in spec.nodeSets.");
-        ConditionDraft::waiting(READY, "NotDeployed", text)
+        reasons::NODE_SET_NOT_DEPLOYED.condition(READY, text)
     }
+}
+
+/// Returns the condition for a failure that a status records, in the operator's word.
+fn failed(reason: &str, message: &str) -> ConditionDraft {
+    let recorded = Condition {
+        type_: READY.to_owned(),
+        status: ConditionStatus::False,
+        severity: Some(Severity::Error),
+        observed_generation: None,
+        last_transition_time: Time(Timestamp::UNIX_EPOCH),
+        reason: reason.to_owned(),
+        message: String::new(),
+    };
+    ConditionDraft::repeated(&recorded).with_message(message)
 }
 
 /// Returns the deployments that may target a host: those with progress for it, and those that have

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use api::dataplane::{Node, Role};
 use api::nova::ExternalCompute;
+use api::problem::Problem;
 use kube::ResourceExt;
 use nova_config::annotations::{ALLOW_REMOVAL, CELL};
 use operator_core::object_key::Key;
@@ -55,7 +56,7 @@ pub fn binding(
         DesiredCompute::Nothing => None,
         DesiredCompute::Unknown { role } => return CellBinding::Unknown { role: role.clone() },
         // Reported separately; an invalid cell name does not move the compute.
-        DesiredCompute::Refused { .. } => return CellBinding::Agrees,
+        DesiredCompute::Refused(_) => return CellBinding::Agrees,
     };
     let has_run = has_run(compute, has_runs);
     if !has_run && compute.spec.custom_service_config.is_none() {
@@ -123,7 +124,7 @@ pub fn faults_of_role(
     if before.as_ref() == Some(&after) || new.metadata.deletion_timestamp.is_some() {
         return vec![];
     }
-    if let DesiredCompute::Refused { message, .. } = after {
+    if let DesiredCompute::Refused(Problem { message, .. }) = after {
         return vec![CellChangeFault::Invalid { message }];
     }
     let nodes = world.nodes.indexed(BY_ROLE, &Key::of(new));
@@ -145,7 +146,7 @@ fn fault(
     if before.as_ref() == Some(after) || node.metadata.deletion_timestamp.is_some() {
         return None;
     }
-    if let DesiredCompute::Refused { message, .. } = after {
+    if let DesiredCompute::Refused(Problem { message, .. }) = after {
         return Some(CellChangeFault::Invalid { message: message.clone() });
     }
     // A new node has no compute, or one that is restored from a backup together with it.

@@ -5,9 +5,6 @@ use kube::ResourceExt;
 use nova_config::annotations::CELL;
 use nova_config::services::NOVA_TYPE;
 
-/// The reason on a compute that such a service conflicts with.
-pub const REASON: &str = "NovaServiceListed";
-
 /// A service of type nova, and the object that lists it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ConflictingService {

@@ -20,6 +20,7 @@ pub mod images;
 pub mod indexes;
 pub mod operator;
 pub mod probe;
+mod reasons;
 pub mod release_cache;
 pub mod relevant_fields;
 pub mod rendered_secret;

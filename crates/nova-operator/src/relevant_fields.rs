@@ -37,18 +37,19 @@ pub fn relevant_fields(cell: &Cell) -> RelevantFields {
 
 #[cfg(test)]
 mod tests {
-    use api::conditions::{ConditionDraft, merge_conditions};
+    use api::conditions::merge_conditions;
     use api::nova::CellStatus;
     use jiff::Timestamp;
     use operator_core::object_key::Key;
     use operator_runtime::change_filter::ChangeFilter;
 
     use super::*;
+    use crate::reasons;
 
     fn cell(ready: &str, computes: i64) -> Cell {
         let conditions = vec![
-            ConditionDraft::good(READY, "Ready", ready),
-            ConditionDraft::waiting("ComputesUpToDate", "ComputesBehind", computes.to_string()),
+            reasons::cell::READY.condition(READY, ready),
+            reasons::cell::COMPUTES_BEHIND.condition("ComputesUpToDate", computes.to_string()),
         ];
         let status = CellStatus {
             conditions: merge_conditions(&[], conditions, None, Timestamp::UNIX_EPOCH),

@@ -6,6 +6,8 @@ use nova_config::conditions::SERVICE_CONFIG_READY;
 use nova_config::rendered_secret::CONFIG_HASH;
 use operator_runtime::managed_fields::ManagedFields;
 
+use crate::reasons;
+
 /// Whether a Secret was not created by this operator for that object: a user may own it.
 pub fn is_of_others(
     parent: &impl Resource,
@@ -23,5 +25,5 @@ pub fn not_ours(parent: &impl Resource, name: &str) -> ConditionDraft {
         "Secret {name} was not made by the operator and is left alone: where nobody needs it, \
          delete it with kubectl delete -n {namespace} secret {name}, and it is made anew."
     );
-    ConditionDraft::warning(SERVICE_CONFIG_READY, "SecretNotOurs", text)
+    reasons::SECRET_NOT_OURS.condition(SERVICE_CONFIG_READY, text)
 }

@@ -13,6 +13,7 @@ pub mod node_set_host;
 pub mod object_key;
 pub mod plan;
 pub mod rbac;
+pub mod reasons;
 pub mod rejected_write;
 pub mod run_engine;
 pub mod upstream_hash;

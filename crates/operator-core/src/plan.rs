@@ -299,14 +299,15 @@ pub fn transition_events(previous: &[Condition], next: &[Condition]) -> Vec<Even
 
 #[cfg(test)]
 mod tests {
-    use api::conditions::{ConditionDraft, merge_conditions};
+    use api::conditions::merge_conditions;
 
     use super::*;
+    use crate::reasons::TASK_FAILED;
 
     #[test]
     fn a_cause_makes_one_event_however_many_conditions_repeat_it() {
         let now = jiff::Timestamp::UNIX_EPOCH;
-        let failed = ConditionDraft::error("DeploymentReady", "TaskFailed", "x");
+        let failed = TASK_FAILED.condition("DeploymentReady", "x");
         let list = merge_conditions(&[], vec![failed.clone(), failed.with_type(READY)], None, now);
         assert_eq!(transition_events(&[], &list).len(), 1);
         assert_eq!(transition_events(&list, &list), []);

@@ -1,8 +1,9 @@
 //! Writes that the API server rejected, and the condition that reports them on the object.
 
-use api::conditions::{Condition, ConditionDraft, find, truncated};
+use api::conditions::{Condition, ConditionDraft, Reason, find, truncated};
 
 use crate::plan::{Kind, Step, Target, Write};
+use crate::reasons::{ALREADY_EXISTS, FORBIDDEN};
 
 /// Condition type: every object that belongs to this one could be written.
 ///
@@ -17,8 +18,8 @@ const WORDS_LIMIT: usize = 600;
 pub struct RejectedWrite {
     /// The object that was to be written.
     pub target: Target,
-    /// The cause as one CamelCase word: `Forbidden`, `Invalid` or `AlreadyExists`.
-    pub reason: &'static str,
+    /// The cause: [`FORBIDDEN`], [`INVALID`](crate::reasons::INVALID) or [`ALREADY_EXISTS`].
+    pub reason: &'static Reason,
     /// The API server's message in one line, reduced to what may be published.
     pub message: String,
     /// What was rejected, as in `ConfigMap x cannot be written`.
@@ -27,7 +28,7 @@ pub struct RejectedWrite {
 
 impl RejectedWrite {
     /// Describes the rejected `step`; `words` is the API server's message.
-    pub fn of(step: &Step, reason: &'static str, words: &str) -> Self {
+    pub fn of(step: &Step, reason: &'static Reason, words: &str) -> Self {
         let target = step.target.clone();
         let object = format!("{} {}", target.kind.kind, target.name);
         let what = match &step.write {
@@ -52,9 +53,9 @@ impl RejectedWrite {
         let message = self.message();
         let reported = find(previous, type_);
         let is_same =
-            |it: &&Condition| it.reason == self.reason && says_same(&it.message, &message);
+            |it: &&Condition| it.reason == self.reason.word && says_same(&it.message, &message);
         let message = reported.filter(is_same).map_or(message, |it| it.message.clone());
-        ConditionDraft::warning(type_, self.reason, message)
+        self.reason.condition(type_, message)
     }
 
     /// Returns object, cause and next step as one text.
@@ -65,12 +66,12 @@ impl RejectedWrite {
 
     /// Returns what the user can do about it.
     pub fn next_step(&self) -> &'static str {
-        match self.reason {
-            "Forbidden" => {
+        match *self.reason {
+            FORBIDDEN => {
                 "Raise the quota, change the policy or give the operator the permission that is \
                  missing"
             }
-            "AlreadyExists" => {
+            ALREADY_EXISTS => {
                 "Another object has its name: delete that one if nobody needs it, or name this one \
                  differently"
             }
@@ -103,8 +104,7 @@ pub fn is_of(reported: &ConditionDraft, kind: &Kind) -> bool {
 
 /// Returns the rejected write among an object's conditions, if any.
 fn message(conditions: &[Condition]) -> Option<ConditionDraft> {
-    let reported = find(conditions, WRITES_ACCEPTED)?;
-    Some(ConditionDraft::warning(WRITES_ACCEPTED, &reported.reason, reported.message.clone()))
+    find(conditions, WRITES_ACCEPTED).map(ConditionDraft::repeated)
 }
 
 /// Returns the part of the API server's message that may be published, truncated to one line.
@@ -145,6 +145,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::reasons::INVALID;
 
     fn step(kind: &str, name: &str) -> Step {
         let kind = Kind {
@@ -164,9 +165,9 @@ mod tests {
     #[test]
     fn a_refusal_names_object_cause_and_next_step_for_each_reason() {
         let cases = [
-            ("Forbidden", "Raise the quota"),
-            ("Invalid", "Correct what it is made from"),
-            ("AlreadyExists", "Another object has its name"),
+            (&FORBIDDEN, "Raise the quota"),
+            (&INVALID, "Correct what it is made from"),
+            (&ALREADY_EXISTS, "Another object has its name"),
         ];
         for (reason, next_step) in cases {
             let rejected = RejectedWrite::of(&step("ConfigMap", "a"), reason, "no\n  more room.");
@@ -177,7 +178,7 @@ mod tests {
         let mut delete = step("ConfigMap", "a");
         delete.write = Write::Delete { resource_version: None };
         assert!(
-            message(&RejectedWrite::of(&delete, "Forbidden", "x"), &[])
+            message(&RejectedWrite::of(&delete, &FORBIDDEN, "x"), &[])
                 .contains("cannot be deleted")
         );
     }
@@ -185,7 +186,7 @@ mod tests {
     #[test]
     fn a_told_refusal_is_of_the_kind_that_was_refused() {
         let step = step("ConfigMap", "a");
-        let reported = RejectedWrite::of(&step, "Invalid", "x").condition(WRITES_ACCEPTED, &[]);
+        let reported = RejectedWrite::of(&step, &INVALID, "x").condition(WRITES_ACCEPTED, &[]);
         assert!(is_of(&reported, &step.target.kind));
         assert!(!is_of(&reported, &Kind { kind: "Config".into(), ..step.target.kind }));
     }
@@ -200,7 +201,7 @@ mod tests {
             ("Secret \"a\" is invalid: data: hunter2", false),
         ];
         for (words, is_said) in cases {
-            let text = message(&RejectedWrite::of(&step("Secret", "a"), "Forbidden", words), &[]);
+            let text = message(&RejectedWrite::of(&step("Secret", "a"), &FORBIDDEN, words), &[]);
             assert_eq!(text.contains(words), is_said, "{text}");
             assert!(!text.contains("hunter2") && text.contains("Secret a"), "{text}");
         }
@@ -209,23 +210,22 @@ mod tests {
     #[test]
     fn counters_do_not_change_what_is_told_and_another_cause_or_object_does() {
         let reported = |name: &str, words: &str, previous: &[Condition]| {
-            message(&RejectedWrite::of(&step("ConfigMap", name), "Forbidden", words), previous)
+            message(&RejectedWrite::of(&step("ConfigMap", name), &FORBIDDEN, words), previous)
         };
         let first =
-            RejectedWrite::of(&step("ConfigMap", "a1"), "Forbidden", "used: 5 of 5 (id 7f3a)");
+            RejectedWrite::of(&step("ConfigMap", "a1"), &FORBIDDEN, "used: 5 of 5 (id 7f3a)");
         let condition = first.condition(WRITES_ACCEPTED, &[]);
         let previous = merge_conditions(&[], vec![condition.clone()], None, Timestamp::UNIX_EPOCH);
         assert_eq!(reported("a1", "used: 6 of 6 (id 9b2c)", &previous), condition.message);
         assert_ne!(reported("a2", "used: 5 of 5 (id 7f3a)", &previous), condition.message);
         assert!(reported("a1", "the policy says no", &previous).contains("the policy says no"));
-        let other =
-            RejectedWrite::of(&step("ConfigMap", "a1"), "Invalid", "used: 5 of 5 (id 7f3a)");
+        let other = RejectedWrite::of(&step("ConfigMap", "a1"), &INVALID, "used: 5 of 5 (id 7f3a)");
         assert_ne!(message(&other, &previous), condition.message);
     }
 
     #[test]
     fn a_message_is_bounded_however_long_the_words() {
-        let rejected = RejectedWrite::of(&step("ConfigMap", "a"), "Invalid", &"long ".repeat(9999));
+        let rejected = RejectedWrite::of(&step("ConfigMap", "a"), &INVALID, &"long ".repeat(9999));
         assert!(message(&rejected, &[]).len() < 1000);
     }
 }

@@ -73,8 +73,8 @@ async fn reconcile<C: Controller>(
         tracing::debug!(error = error.chain(), "deleted meanwhile");
         return Ok(plan.requeue_after);
     }
-    if let (Some(words), Some(step)) = (error.rejection(), plan.all().nth(at)) {
-        let rejected = RejectedWrite::of(step, error.reason(), words);
+    if let (Some((reason, words)), Some(step)) = (error.rejection(), plan.all().nth(at)) {
+        let rejected = RejectedWrite::of(step, reason, words);
         let mut report = C::decide(&seen, Some(&rejected), now).only_statuses();
         // Writes that already succeeded before the failed one are not repeated.
         report.steps.retain(|step| !plan.all().take(at).any(|done| done == step));

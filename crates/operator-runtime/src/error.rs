@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use api::conditions::Reason;
 use kube::core::Status;
+use operator_core::reasons::{ALREADY_EXISTS, FORBIDDEN, INVALID};
 
 /// The result of a fallible operation of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -145,12 +147,12 @@ impl Error {
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Conflict { .. } => "Conflict",
-            Self::AlreadyExists { .. } => "AlreadyExists",
+            Self::AlreadyExists { .. } => ALREADY_EXISTS.word,
             Self::NotFound { .. } => "NotFound",
             Self::Gone { .. } => "Gone",
-            Self::Forbidden { .. } => "Forbidden",
+            Self::Forbidden { .. } => FORBIDDEN.word,
             Self::Terminating { .. } => "NamespaceTerminating",
-            Self::Invalid { .. } => "Invalid",
+            Self::Invalid { .. } => INVALID.word,
             Self::Busy { .. } => "ServerBusy",
             Self::Refused { .. } => "ServerError",
             Self::Timeout { .. } => "Timeout",
@@ -187,15 +189,15 @@ impl Error {
         matches!(self, Self::Conflict { .. } | Self::AlreadyExists { .. })
     }
 
-    /// Returns the API server's message when it understood the request and rejected it, so that
-    /// only the user can change the outcome; `None` for all other errors.
+    /// Returns the reason and the API server's message when it understood the request and rejected
+    /// it, so that only the user can change the outcome; `None` for all other errors.
     ///
     /// A namespace being deleted is not a rejection: everything in it is deleted.
-    pub fn rejection(&self) -> Option<&str> {
+    pub fn rejection(&self) -> Option<(&'static Reason, &str)> {
         match self {
-            Self::AlreadyExists { status, .. }
-            | Self::Forbidden { status, .. }
-            | Self::Invalid { status, .. } => Some(status.message.as_str()),
+            Self::AlreadyExists { status, .. } => Some((&ALREADY_EXISTS, &status.message)),
+            Self::Forbidden { status, .. } => Some((&FORBIDDEN, &status.message)),
+            Self::Invalid { status, .. } => Some((&INVALID, &status.message)),
             Self::Conflict { .. }
             | Self::Terminating { .. }
             | Self::NotFound { .. }
@@ -346,7 +348,8 @@ mod tests {
         ];
         for (code, reason, expected) in cases {
             let words = expected.then_some("told so");
-            assert_eq!(api(code, reason).rejection(), words, "{code} {reason}");
+            let error = api(code, reason);
+            assert_eq!(error.rejection().map(|it| it.1), words, "{code} {reason}");
         }
         assert_eq!(Error::Gone { what: "x".into() }.rejection(), None);
     }

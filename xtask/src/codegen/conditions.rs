@@ -3,12 +3,13 @@
 //! Like the chart's rules it is a test that `cargo xtask codegen` runs, because only tests link the
 //! operators.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
+use std::path::PathBuf;
 
 use operator_core::condition_catalog::{
-    ATTEMPTS, ConditionSpec, HELD, KindConditions, ON_EVERY_KIND, Repeats, WRITES,
+    ATTEMPTS, ConditionSpec, KindConditions, ON_EVERY_KIND, Repeats,
 };
 use operator_core::run_engine::outcome::FailureReason;
 
@@ -53,7 +54,7 @@ fn page() -> Generated {
              False.\n\n";
     text += "| Reason | Meaning | Heals by itself | What you do |\n| --- | --- | --- | --- |\n";
     for it in ATTEMPTS {
-        let _ = writeln!(text, "| `{}` | {} | {} | {} |", it.reason, it.meaning, it.heals, it.step);
+        let _ = writeln!(text, "| `{}` | {} | {} | {} |", it.word, it.meaning, it.heals, it.step);
     }
     for kind in names() {
         let _ = write!(text, "\n## {kind}\n");
@@ -86,7 +87,7 @@ fn aspects_of(kind: &str) -> Vec<(&'static str, &'static [ConditionSpec])> {
 fn rows(aspect: &ConditionSpec) -> String {
     let mut text = row(&[&format!("`{}`", aspect.type_), "", "", aspect.meaning, "", ""]);
     for it in aspect.reasons {
-        let (status, reason) = (format!("{:?}", it.status), format!("`{}`", it.reason));
+        let (status, reason) = (format!("{:?}", it.status), format!("`{}`", it.word));
         text += &row(&["", &status, &reason, it.meaning, it.heals, it.step]);
     }
     let repeated = match aspect.repeats {
@@ -119,160 +120,65 @@ fn the_table_of_conditions_is_what_the_operators_declare() {
     written_or_current(page());
 }
 
-/// CamelCase words of the code that are no reasons: Kubernetes', Ansible's, and names of things.
-const OTHER_WORDS: [(&str, &[&str]); 3] = [
-    (
-        "dataplane-operator",
-        &[
-            // Kinds and types.
-            // An Event without a condition.
-            "DefaultServiceRestored",
-            "IPv4",
-            "IPv6",
-            "NetworkAttachmentDefinition",
-            // One per node set, in a deployment's `nodeSetConditions`.
-            "NodeSetDeploymentReady",
-            "Opaque",
-            // A condition of sets of machines.
-            "OpenStackBaremetalSetBmhProvisioningReady",
-            "OpenStackDataPlaneNode",
-            "OpenStackDataPlaneNodeSet",
-            "OpenStackDataPlaneRole",
-        ],
-    ),
-    (
-        "nova-operator",
-        &[
-            // Kinds and types.
-            "ConfigMap",
-            "NovaCell",
-            "Opaque",
-            // Keys and values of nova's configuration and of the cell's Secret.
-            "CABundle",
-            "Default",
-            "False",
-            "NoVNCProxyURL",
-            "ProjectDomainName",
-            "ProjectName",
-            "RegionName",
-            "ServicePassword",
-            "True",
-            "UserDomainName",
-        ],
-    ),
-    (
-        "ansibleee-operator",
-        &[
-            // Fields of Jobs and pods.
-            "Complete",
-            "DisruptionTarget",
-            "FailJob",
-            "Failed",
-            "False",
-            "File",
-            "IfNotPresent",
-            // The API server's reason for a rejected write.
-            "Invalid",
-            "Job",
-            "Never",
-            "None",
-            "NotIn",
-            "OnFailure",
-            "OnRootMismatch",
-            "OpenStackAnsibleEE",
-            "Pod",
-            "PodReadyToStartContainers",
-            "PodScheduled",
-            "RuntimeDefault",
-            "True",
-            // Operators and effects of tolerations.
-            "Equal",
-            "Exists",
-            "Gt",
-            "Lt",
-            "NoExecute",
-            "NoSchedule",
-            "PreferNoSchedule",
-            // Why Kubernetes ended a Job or a container, or cannot start it.
-            "BackoffLimitExceeded",
-            "ContainerCannotRun",
-            "CreateContainerConfigError",
-            "CreateContainerError",
-            "ErrImageNeverPull",
-            "ErrImagePull",
-            "Evicted",
-            "ImageInspectError",
-            "ImagePullBackOff",
-            "InvalidImageName",
-            "NodeLost",
-            "NodeShutdown",
-            "OOMKilled",
-            "Preempting",
-            "RegistryUnavailable",
-            "Shutdown",
-            "SignatureValidationFailed",
-            "StartError",
-            "Terminated",
-            // The status of a successful run.
-            "Succeeded",
-        ],
-    ),
-];
+/// Reasons that an operator raises besides those of its own crate.
+const ELSEWHERE: [(&str, &str); 2] =
+    [("dataplane-operator", "crates/baremetal/src"), ("dataplane-operator", "crates/ironic/src")];
 
-/// Further sources that contain types and reasons of an operator.
-const ELSEWHERE: [(&str, &str); 4] = [
-    ("dataplane-operator", "crates/api/src/dataplane/condition_types.rs"),
-    ("dataplane-operator", "crates/baremetal/src"),
-    ("dataplane-operator", "crates/ironic/src"),
-    ("nova-operator", "crates/nova-config/src"),
-];
-
-/// Returns the quoted CamelCase words in an operator's code, each with a file.
-fn quoted(operator: &str) -> BTreeMap<String, String> {
-    let mut words = BTreeMap::new();
-    let own = format!("crates/{operator}/src");
-    let elsewhere = ELSEWHERE.iter().filter(|it| it.0 == operator).map(|it| it.1);
-    for path in elsewhere.chain([own.as_str()]).flat_map(|it| files(it, ".rs").unwrap()) {
-        let name = path.strip_prefix(paths::repo()).unwrap().display().to_string();
-        if ["test", "/fuzzing", "/condition_catalog"].iter().any(|it| name.contains(it)) {
-            continue;
-        }
-        let text = fs::read_to_string(&path).unwrap();
-        for line in without_tests(&text).lines().filter(|it| !it.trim_start().starts_with("//")) {
-            let is_word = |it: &&str| {
-                it.starts_with(|c: char| c.is_ascii_uppercase())
-                    && it.contains(|c: char| c.is_ascii_lowercase())
-                    && it.chars().all(|c| c.is_ascii_alphanumeric())
-            };
-            let found = line.split('"').filter(is_word).filter(|it| {
-                let whole = format!("\"{it}\"");
-                line.contains(&whole)
-            });
-            words.extend(found.map(|it| (it.to_owned(), name.clone())));
-        }
-    }
-    words
+/// A constant that declares a reason.
+struct Declaration {
+    /// How code names it: `module::NAME`, or `NAME` where it stands in `reasons.rs` itself.
+    path: String,
+    word: String,
+    file: String,
 }
 
-fn declared(kinds: &[KindConditions]) -> BTreeSet<&'static str> {
+/// Returns the reasons that the files `reasons.rs` and `reasons/*.rs` of a crate declare by their
+/// words; those that only describe another one differently are left out.
+fn declarations(source: &str) -> Vec<Declaration> {
+    let mut found = Vec::new();
+    for path in files(source, ".rs").unwrap() {
+        let name = path.strip_prefix(paths::repo()).unwrap().display().to_string();
+        let Some((_, module)) = name.split_once("/src/reasons") else { continue };
+        let module = module.trim_start_matches('/').trim_end_matches(".rs");
+        let text = fs::read_to_string(&path).unwrap();
+        for part in text.split("const ").skip(1) {
+            let (constant, rest) = part.split_once(": Reason =").unwrap();
+            let Some((_, rest)) = rest.split(';').next().unwrap().split_once("Reason::") else {
+                continue;
+            };
+            let word = rest.split('"').nth(1).unwrap().to_owned();
+            let path = [module, constant].map(str::to_owned);
+            let path = path.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join("::");
+            found.push(Declaration { path, word, file: name.clone() });
+        }
+    }
+    found
+}
+
+/// Returns the declarations of an operator's crates.
+fn declarations_of(operator: &str) -> Vec<Declaration> {
+    let own = format!("crates/{operator}/src");
+    let elsewhere = ELSEWHERE.iter().filter(|it| it.0 == operator).map(|it| it.1);
+    elsewhere.chain([own.as_str()]).flat_map(declarations).collect()
+}
+
+fn listed(kinds: &[KindConditions]) -> BTreeSet<&'static str> {
     let aspects = kinds.iter().flat_map(|it| it.conditions);
-    aspects.flat_map(|it| it.reasons.iter().map(|it| it.reason).chain([it.type_])).collect()
+    aspects.flat_map(|it| it.reasons.iter().map(|it| it.word)).collect()
 }
 
 #[test]
 fn no_reason_is_used_that_is_not_declared() {
-    let attempts: BTreeSet<&str> = ATTEMPTS.iter().map(|it| it.reason).collect();
+    // Conditions are made from constants alone; this is about whether the docs list them.
+    let attempts: BTreeSet<&str> = ATTEMPTS.iter().map(|it| it.word).collect();
     for (operator, kinds) in OPERATORS {
-        let (declared, others) = (declared(kinds), others(operator));
-        for (word, file) in quoted(operator) {
+        let listed = listed(kinds);
+        for Declaration { word, file, .. } in declarations_of(operator) {
             let word = word.as_str();
-            let is_known =
-                declared.contains(word) || attempts.contains(word) || others.contains(&word);
             assert!(
-                is_known,
-                "{file} says {word:?}: as a reason or type of a condition, declare it in \
-                 crates/{operator}/src/condition_catalog.rs and run `cargo xtask codegen`; as anything else, \
-                 list it in OTHER_WORDS"
+                listed.contains(word) || attempts.contains(word),
+                "{file} declares {word}: list it in crates/{operator}/src/condition_catalog.rs and run \
+                 `cargo xtask codegen`"
             );
         }
     }
@@ -280,25 +186,24 @@ fn no_reason_is_used_that_is_not_declared() {
 
 #[test]
 fn no_reason_is_declared_that_is_not_used() {
-    // The reason of the summary is a constant of the conditions. Rejected writes and the limits of
-    // a rollout are reported by shared code.
-    let checking = operator_core::run_engine::host_key_checking::CONDITION;
-    let words = WRITES.reasons.iter().chain(&HELD).chain(checking.reasons).map(|it| it.reason);
-    let types = [WRITES.type_, checking.type_, api::conditions::READY];
-    let shared: Vec<&str> = words.chain(types).collect();
-    for (operator, kinds) in OPERATORS {
-        let used = quoted(operator);
-        for word in declared(kinds).into_iter().filter(|it| !shared.contains(it)) {
-            // A type with a domain is not a single word.
-            assert!(word.contains('/') || used.contains_key(word), "{operator} never says {word}");
-        }
-        for word in others(operator) {
-            assert!(used.contains_key(*word), "OTHER_WORDS of {operator}: {word} is not used");
+    let is_use = |path: &&PathBuf| {
+        let name = path.display().to_string();
+        !["/condition_catalog", "/tests", "_tests.rs"].iter().any(|it| name.contains(it))
+    };
+    let of_crate = |source: &str| -> String {
+        let paths = files(source, ".rs").unwrap();
+        let texts = paths.iter().filter(is_use).map(|it| fs::read_to_string(it).unwrap());
+        texts.map(|it| without_tests(&it).to_owned()).collect()
+    };
+    for (operator, _) in OPERATORS {
+        let sources = ELSEWHERE.iter().filter(|it| it.0 == operator).map(|it| it.1.to_owned());
+        let code: String =
+            sources.chain([format!("crates/{operator}/src")]).map(|it| of_crate(&it)).collect();
+        for Declaration { path, file, .. } in declarations_of(operator) {
+            let is_name = |it: &str| !it.starts_with(|it: char| it.is_alphanumeric() || it == '_');
+            let n_definitions = usize::from(!path.contains("::"));
+            let n = code.split(path.as_str()).skip(1).filter(|it| is_name(it)).count();
+            assert!(n > n_definitions, "{file} declares {path}, which nothing raises");
         }
     }
-}
-
-/// Returns the words of an operator's code that are no reasons.
-fn others(operator: &str) -> &'static [&'static str] {
-    OTHER_WORDS.iter().find(|it| it.0 == operator).map(|it| it.1).unwrap()
 }

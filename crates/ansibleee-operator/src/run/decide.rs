@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use operator_core::plan::{Plan, Step, Target};
+use operator_core::reasons::INVALID;
 use operator_core::rejected_write::RejectedWrite;
 use operator_core::run_engine::outcome::FailureReason;
 
@@ -16,6 +17,7 @@ use super::pod_problems::{self, PodProblem};
 use super::status::{self, JOB_READY, admitted_identity, good_input, previous};
 use super::{content_digest, job, pod_spec_rules, result, validate};
 use crate::objects::{Job, Pod};
+use crate::reasons;
 use crate::run::settings::{Settings, is_engines};
 
 /// How long a finished Job is kept if `preserveJobs` is false; the same as upstream.
@@ -98,7 +100,7 @@ fn queued(seen: &Observed, now: Timestamp) -> Plan {
     let run = &seen.run;
     let faults = faults(seen);
     let before = previous(run);
-    let was_refused = before.conditions.iter().any(|it| it.reason == "InvalidSpec");
+    let was_refused = before.conditions.iter().any(|it| it.reason == reasons::INVALID_SPEC.word);
     let input = match (faults.is_empty(), was_refused) {
         (false, _) => status::bad_input(&faults),
         (true, true) => good_input(),
@@ -196,14 +198,14 @@ fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -
     let message =
         format!("Job {name} cannot be created: {cause}. {next_step}; it is tried again by itself.");
     let condition =
-        ConditionDraft::warning(JOB_READY, "JobRefused", conditions::truncated(&message, 1000));
+        reasons::JOB_REFUSED.condition(JOB_READY, conditions::truncated(&message, 1000));
     let next = status::conclude(run, previous(run), good_input(), condition, now);
     plan(status::write(run, &next, "the Job was refused"))
 }
 
 /// Returns whether the API server itself rejects the Job; a policy that rejects it may change.
 fn is_invalid(rejected: &RejectedWrite) -> bool {
-    rejected.reason == "Invalid" && rejected.message.contains(" is invalid: ")
+    *rejected.reason == INVALID && rejected.message.contains(" is invalid: ")
 }
 
 /// Updates the status while the Job or its pods have not ended.
@@ -249,9 +251,9 @@ fn evaluate(
     fault: Option<PodProblem>,
 ) -> (Option<FailureReason>, ConditionDraft) {
     match fault {
-        None => (None, ConditionDraft::waiting(JOB_READY, "Requested", "Job in progress")),
+        None => (None, reasons::REQUESTED.condition(JOB_READY, "Job in progress")),
         Some(PodProblem::Unplaced(message)) => {
-            (None, ConditionDraft::warning(JOB_READY, "Unschedulable", message))
+            (None, reasons::UNSCHEDULABLE.condition(JOB_READY, message))
         }
         Some(PodProblem::WorkerLost { pod, worker }) => {
             let message = format!(
@@ -259,7 +261,7 @@ fn evaluate(
                  on the hosts. If that machine is off for good: kubectl taint node {worker} \
                  node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
             );
-            (None, ConditionDraft::error(JOB_READY, "RunnerLost", message))
+            (None, reasons::RUNNER_LOST.condition(JOB_READY, message))
         }
         Some(PodProblem::Stuck { reason, message }) => {
             let spec = &seen.run.spec;
@@ -275,10 +277,7 @@ fn evaluate(
                 // For a run of the engine, the parent reports what the user can do.
                 if is_engines(spec) { message } else { with_next_step(reason, &message) }
             });
-            (
-                is_withdrawn.then_some(reason),
-                ConditionDraft::warning(JOB_READY, reason.as_str(), message),
-            )
+            (is_withdrawn.then_some(reason), reason.reason().condition(JOB_READY, message))
         }
     }
 }
@@ -313,8 +312,7 @@ fn job_is_gone(seen: &Observed, now: Timestamp) -> Plan {
         let mut next = before;
         next.reason = Some(FailureReason::PodEvicted.as_str().into());
         let message = format!("Job {name} was withdrawn while it started");
-        let condition =
-            ConditionDraft::warning(JOB_READY, FailureReason::PodEvicted.as_str(), message);
+        let condition = FailureReason::PodEvicted.reason().condition(JOB_READY, message);
         let next = status::conclude(run, next, good_input(), condition, now);
         return plan(status::write(run, &next, "a withdrawn pod had started"));
     }
@@ -327,7 +325,7 @@ fn job_is_gone(seen: &Observed, now: Timestamp) -> Plan {
         next.job = Some(JobRef { name: name.into(), uid: None });
         next.job_status = Some(JobStatus::Pending);
         next.reason = None;
-        let condition = ConditionDraft::waiting(JOB_READY, "Requested", "Job in progress");
+        let condition = reasons::REQUESTED.condition(JOB_READY, "Job in progress");
         let next = status::conclude(run, next, good_input(), condition, now);
         return plan(status::write(run, &next, "a Job that never started is replaced"));
     }

@@ -1,8 +1,10 @@
 //! Tests of the decision for one run: which writes follow, in order, from each observation.
 
+use api::conditions::Reason;
 use api::yaml;
 use operator_core::condition_catalog::undeclared;
 use operator_core::plan::Write;
+use operator_core::reasons::FORBIDDEN;
 use testkit::golden::recorded;
 
 use super::*;
@@ -422,7 +424,7 @@ fn a_job_that_nobody_keeps_goes_ten_minutes_after_its_end_and_not_before_its_res
 }
 
 /// The API server's rejection of the run's Job.
-fn refusal(seen: &Observed, reason: &'static str, words: &str) -> RejectedWrite {
+fn refusal(seen: &Observed, reason: &'static Reason, words: &str) -> RejectedWrite {
     let plan = recorded(decide(seen, None, now()));
     let is_job = |it: &&Step| it.target.kind.kind == "Job";
     RejectedWrite::of(plan.steps.iter().find(is_job).unwrap(), reason, words)
@@ -433,7 +435,7 @@ fn a_job_that_can_never_be_created_ends_a_run_of_the_engine_so_that_its_parent_g
     let words =
         "Job.batch \"x\" is invalid: spec.template.spec.volumes[0].configMap.name: Required";
     let it = seen(let_in(new_run()), vec![], vec![]);
-    let plan = recorded(decide(&it, Some(&refusal(&it, "Invalid", words)), now()).only_statuses());
+    let plan = recorded(decide(&it, Some(&refusal(&it, &INVALID, words)), now()).only_statuses());
     let Write::Status { status, .. } = &plan.steps[0].write else { panic!("no status") };
     assert_eq!(
         (&status["JobStatus"], &status["reason"]),
@@ -449,7 +451,7 @@ fn a_job_that_can_never_be_created_ends_a_run_of_the_engine_so_that_its_parent_g
     for (run, words) in [(new_run(), by_policy), (by_hand(), words)] {
         let it = seen(let_in(run), vec![], vec![]);
         let plan =
-            recorded(decide(&it, Some(&refusal(&it, "Invalid", words)), now()).only_statuses());
+            recorded(decide(&it, Some(&refusal(&it, &INVALID, words)), now()).only_statuses());
         let Write::Status { status, .. } = &plan.steps[0].write else { panic!("no status") };
         assert_eq!(status["conditions"][0]["reason"], "JobRefused");
     }
@@ -458,7 +460,7 @@ fn a_job_that_can_never_be_created_ends_a_run_of_the_engine_so_that_its_parent_g
 #[test]
 fn a_job_that_the_api_server_refuses_is_told_once() {
     let it = seen(let_in(new_run()), vec![], vec![]);
-    let quota = refusal(&it, "Forbidden", "exceeded quota");
+    let quota = refusal(&it, &FORBIDDEN, "exceeded quota");
     let plan = recorded(decide(&it, Some(&quota), now()).only_statuses());
     let Write::Status { status, .. } = &plan.steps[0].write else { panic!("no status") };
     assert_eq!(status["conditions"][0]["reason"], "JobRefused");

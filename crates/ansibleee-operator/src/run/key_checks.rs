@@ -2,7 +2,8 @@
 
 use api::ansibleee::AnsibleEeSpec;
 use api::conditions::{ConditionDraft, truncated};
-use operator_core::run_engine::host_key_checking::{self, HOST_KEYS_CHECKED, OFF};
+use operator_core::reasons::HOST_KEY_CHECKING_OFF;
+use operator_core::run_engine::host_key_checking::{self, HOST_KEYS_CHECKED};
 
 use super::summary::Unchecked;
 
@@ -37,17 +38,14 @@ fn by_run(reported: &Unchecked) -> ConditionDraft {
              Look for what delays ssh -G in the runner (Match exec in a configuration file of ssh, a busy \
              worker), and run again."
         );
-        return ConditionDraft::warning(
-            HOST_KEYS_CHECKED,
-            OFF,
-            truncated(&text.replace('\n', " "), LIMIT),
-        );
+        return HOST_KEY_CHECKING_OFF
+            .condition(HOST_KEYS_CHECKED, truncated(&text.replace('\n', " "), LIMIT));
     }
     let text = format!(
         "Keys of hosts were not checked in tasks of {hosts}{more}, because of {by}: whoever answers at \
          the address of a host is taken for it. Take it out and run again, or keep it knowingly."
     );
-    ConditionDraft::warning(HOST_KEYS_CHECKED, OFF, truncated(&text.replace('\n', " "), LIMIT))
+    HOST_KEY_CHECKING_OFF.condition(HOST_KEYS_CHECKED, truncated(&text.replace('\n', " "), LIMIT))
 }
 
 /// Returns where the user finds what the plugin names.
@@ -79,7 +77,10 @@ mod tests {
     fn message(spec: &str, reported: Option<&Unchecked>) -> Option<String> {
         let spec: AnsibleEeSpec = yaml::from_str(spec).unwrap();
         let condition = condition(&spec, reported)?;
-        assert_eq!((condition.type_.as_str(), condition.reason.as_str()), (HOST_KEYS_CHECKED, OFF));
+        assert_eq!(
+            (condition.type_.as_str(), condition.reason.as_str()),
+            (HOST_KEYS_CHECKED, HOST_KEY_CHECKING_OFF.word)
+        );
         assert!(!condition.holds());
         Some(condition.message)
     }

@@ -5,7 +5,7 @@
 use api::ansibleee::{
     AnsibleEe, AnsibleEeStatus, HostFailure, HostOutcome, HostResult, JobStatus, RunHost,
 };
-use api::conditions::{ConditionDraft, READY};
+use api::conditions::{ConditionDraft, Reason, Severity};
 use kube::ResourceExt;
 use operator_core::run_engine::Run;
 use operator_core::run_engine::outcome::FailureReason;
@@ -15,16 +15,15 @@ use super::job_result::JobResult;
 use super::status::{HASH_DONE, HASH_INPUT, JOB_READY, previous};
 use super::summary::{self, Summary, Unchecked};
 use crate::objects::{Job, Pod, Terminated};
+use crate::reasons;
 
 /// The reason of a run that succeeded.
 pub const SUCCEEDED: &str = "Succeeded";
-/// The reason of a run that reported failed hosts with more than one failure reason.
-pub const HOSTS_FAILED: &str = "HostsFailed";
 
 /// How a run ended, before it is converted to a status.
 struct Verdict {
-    succeeded: bool,
-    reason: String,
+    /// Why it failed; `None` if it succeeded.
+    failed: Option<&'static Reason>,
     hosts: Vec<HostResult>,
     failures: Vec<HostFailure>,
     message: String,
@@ -43,7 +42,7 @@ pub fn of_job(run: &AnsibleEe, job: &Job, pods: &[Pod]) -> (AnsibleEeStatus, Con
         Some(summary) => message(&end, summary),
         None => untold(&end),
     };
-    let mut next = concluded(run, verdict.succeeded, &verdict.reason);
+    let mut next = concluded(run, verdict.failed);
     next.pod_name = pod.map(ResourceExt::name_any);
     next.exit_code = ended.map(|it| it.exit_code);
     next.hosts = verdict.hosts;
@@ -54,8 +53,8 @@ pub fn of_job(run: &AnsibleEe, job: &Job, pods: &[Pod]) -> (AnsibleEeStatus, Con
     next.start_time.clone_from(&job.status.start_time);
     let ended_at = job.status.completion_time.clone();
     next.completion_time = ended_at.or_else(|| job.end()?.last_transition_time.clone());
-    let message = format!("{}{}", verdict.message, log_hint(run, pod, verdict.succeeded));
-    (next, condition(verdict.succeeded, &verdict.reason, message))
+    let message = format!("{}{}", verdict.message, log_hint(run, pod, verdict.failed.is_none()));
+    (next, condition(verdict.failed, message))
 }
 
 /// Returns what a run reported about hosts whose own ssh keys it did not check, however it ended.
@@ -70,16 +69,17 @@ pub fn without_job(
     reason: FailureReason,
     message: String,
 ) -> (AnsibleEeStatus, ConditionDraft) {
-    let mut next = concluded(run, false, reason.as_str());
+    let failed = Some(reason.reason());
+    let mut next = concluded(run, failed);
     next.hosts = unknown(&run.spec.hosts);
-    (next, condition(false, reason.as_str(), message))
+    (next, condition(failed, message))
 }
 
-fn concluded(run: &AnsibleEe, succeeded: bool, reason: &str) -> AnsibleEeStatus {
+fn concluded(run: &AnsibleEe, failed: Option<&Reason>) -> AnsibleEeStatus {
     let mut next = previous(run);
-    next.job_status = Some(if succeeded { JobStatus::Succeeded } else { JobStatus::Failed });
-    next.reason = Some(reason.into());
-    let input = next.hash.get(HASH_INPUT).filter(|_| succeeded).cloned();
+    next.job_status = Some(failed.map_or(JobStatus::Succeeded, |_| JobStatus::Failed));
+    next.reason = Some(failed.map_or(SUCCEEDED, |it| it.word).into());
+    let input = next.hash.get(HASH_INPUT).filter(|_| failed.is_none()).cloned();
     next.hash.extend(input.map(|it| (HASH_DONE.to_owned(), it)));
     next
 }
@@ -89,11 +89,10 @@ fn concluded(run: &AnsibleEe, succeeded: bool, reason: &str) -> AnsibleEeStatus 
 /// A run happens once, so this object does not become ready by itself, and kstatus calls a failed
 /// Job failed too. If the reason heals, the parent creates another run and reports `Reconciling`
 /// itself.
-fn condition(succeeded: bool, reason: &str, message: String) -> ConditionDraft {
-    if succeeded {
-        ConditionDraft::good(JOB_READY, READY, message)
-    } else {
-        ConditionDraft::error(JOB_READY, reason, message)
+fn condition(failed: Option<&Reason>, message: String) -> ConditionDraft {
+    match failed {
+        None => reasons::READY.condition(JOB_READY, message),
+        Some(reason) => reason.condition(JOB_READY, message).with_severity(Severity::Error),
     }
 }
 
@@ -111,14 +110,14 @@ fn message(end: &JobResult<'_>, summary: Summary) -> Verdict {
     if end.is_good() && in_trouble == 0 && !elsewhere {
         let is_partial = Run::of(end.run).is_some_and(|it| it.is_partial());
         let is_empty = total > 0 && ok == 0 && !is_partial;
-        let (reason, message) = if is_empty {
+        let (failed, message) = if is_empty {
             let message = "No play reached any of the hosts: check the playbook's hosts and the \
                            inventory";
-            (FailureReason::NoHostMatched.as_str(), message.into())
+            (Some(FailureReason::NoHostMatched.reason()), message.into())
         } else {
-            (SUCCEEDED, completed(&hosts, ok))
+            (None, completed(&hosts, ok))
         };
-        return Verdict { succeeded: !is_empty, reason: reason.into(), hosts, failures, message };
+        return Verdict { failed, hosts, failures, message };
     }
     if total > 0 && (in_trouble == 0 || elsewhere) {
         // Something other than the run's hosts ended the playbook: the rest of it did not happen.
@@ -129,7 +128,7 @@ fn message(end: &JobResult<'_>, summary: Summary) -> Verdict {
     let (reason, message) = match failures.first().map(words) {
         None if in_trouble == 0 => {
             let (reason, message) = end.class();
-            (reason.as_str(), message)
+            (reason.reason(), message)
         }
         first => {
             let others = failures.len().saturating_sub(1).saturating_add(more);
@@ -137,44 +136,42 @@ fn message(end: &JobResult<'_>, summary: Summary) -> Verdict {
             let first = format!("{}{others}", first.unwrap_or_default());
             let many = format!("{in_trouble} of {total} hosts failed: {first}");
             match (total, in_trouble) {
-                (0, _) => (HOSTS_FAILED, first),
-                (_, 0) => (FailureReason::TaskFailed.as_str(), first),
-                _ if elsewhere => (HOSTS_FAILED, many),
+                (0, _) => (&reasons::HOSTS_FAILED, first),
+                (_, 0) => (FailureReason::TaskFailed.reason(), first),
+                _ if elsewhere => (&reasons::HOSTS_FAILED, many),
                 _ => (common_reason(&hosts), many),
             }
         }
     };
-    Verdict { succeeded: false, reason: reason.into(), hosts, failures, message }
+    Verdict { failed: Some(reason), hosts, failures, message }
 }
 
 /// Evaluates a run whose limit matched no host, so that Ansible ended before any play.
 fn nobody(end: &JobResult<'_>, hosts: Vec<HostResult>) -> Verdict {
     // The limit of a run of the engine is the user's: excluded hosts keep their state.
-    let succeeded = Run::of(end.run).is_some_and(|it| it.is_partial());
-    let (reason, message) = if succeeded {
-        (SUCCEEDED, "Job completed: the limit leaves none of the hosts")
+    let (failed, message) = if Run::of(end.run).is_some_and(|it| it.is_partial()) {
+        (None, "Job completed: the limit leaves none of the hosts")
     } else {
         let message = "--limit in spec.cmdLine leaves no host of the inventory, so Ansible ended \
                        before any play: correct the one or the other";
-        (FailureReason::NoHostMatched.as_str(), message)
+        (Some(FailureReason::NoHostMatched.reason()), message)
     };
-    let (reason, message) = (reason.into(), message.into());
-    Verdict { succeeded, reason, hosts, failures: Vec::new(), message }
+    Verdict { failed, hosts, failures: Vec::new(), message: message.into() }
 }
 
 /// Returns why hosts failed: the reason that they share, if they do.
-fn common_reason(hosts: &[HostResult]) -> &'static str {
+fn common_reason(hosts: &[HostResult]) -> &'static Reason {
     let class = |it: &HostResult| match it.result {
         HostOutcome::Ok | HostOutcome::NotReached => None,
-        HostOutcome::Failed => Some(FailureReason::TaskFailed.as_str()),
-        HostOutcome::Unreachable => Some(FailureReason::HostUnreachable.as_str()),
-        HostOutcome::KeyRefused => Some(FailureReason::KeyRefused.as_str()),
-        HostOutcome::HostKeyMismatch => Some(FailureReason::HostKeyMismatch.as_str()),
-        HostOutcome::Unknown => Some(HOSTS_FAILED),
+        HostOutcome::Failed => Some(FailureReason::TaskFailed.reason()),
+        HostOutcome::Unreachable => Some(FailureReason::HostUnreachable.reason()),
+        HostOutcome::KeyRefused => Some(FailureReason::KeyRefused.reason()),
+        HostOutcome::HostKeyMismatch => Some(FailureReason::HostKeyMismatch.reason()),
+        HostOutcome::Unknown => Some(&reasons::HOSTS_FAILED),
     };
     let mut classes = hosts.iter().filter_map(class);
-    let first = classes.next().unwrap_or(HOSTS_FAILED);
-    if classes.all(|it| it == first) { first } else { HOSTS_FAILED }
+    let first = classes.next().unwrap_or(&reasons::HOSTS_FAILED);
+    if classes.all(|it| it == first) { first } else { &reasons::HOSTS_FAILED }
 }
 
 fn completed(hosts: &[HostResult], ok: usize) -> String {
@@ -191,7 +188,7 @@ fn completed(hosts: &[HostResult], ok: usize) -> String {
 /// Failing hosts keep their reported results; the others get the reason why the run ended.
 fn cut(end: &JobResult<'_>, summary: Summary) -> Verdict {
     let mut verdict = untold(end);
-    if verdict.succeeded {
+    if verdict.failed.is_none() {
         return verdict;
     }
     let Summary { hosts, failures, .. } = summary;
@@ -207,14 +204,13 @@ fn cut(end: &JobResult<'_>, summary: Summary) -> Verdict {
 /// Evaluates a run without a readable report.
 fn untold(end: &JobResult<'_>) -> Verdict {
     let hosts = unknown(&end.run.spec.hosts);
-    let succeeded = end.is_complete() && hosts.is_empty();
-    let (reason, message) = if succeeded {
-        (SUCCEEDED, "Job completed".into())
+    let (failed, message) = if end.is_complete() && hosts.is_empty() {
+        (None, "Job completed".into())
     } else {
         let (reason, message) = end.class();
-        (reason.as_str(), message)
+        (Some(reason.reason()), message)
     };
-    Verdict { succeeded, reason: reason.into(), hosts, failures: Vec::new(), message }
+    Verdict { failed, hosts, failures: Vec::new(), message }
 }
 
 /// Returns the pod that decides: the successful one of a successful Job, otherwise the newest.

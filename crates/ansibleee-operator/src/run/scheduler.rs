@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::ansibleee::{AnsibleEe, AnsibleEeStatus, RunHost};
-use api::conditions::{ConditionDraft, printable};
+use api::conditions::printable;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
@@ -22,6 +22,7 @@ use super::observe::{Caches, run_key};
 use super::scheduling_policy::{self, ForeignWait, Limits, State, Verdict, View, admit};
 use super::status::{self, JOB_READY, not_started, previous};
 use crate::objects::{Job, Pod, addresses};
+use crate::reasons;
 use crate::run::settings::Settings;
 
 /// Returns the only key of the scheduler's workqueue: all runs are evaluated together.
@@ -197,7 +198,7 @@ fn admitted(run: &AnsibleEe, term: &str, now: Timestamp) -> AnsibleEeStatus {
 }
 
 fn waits(run: &AnsibleEe, what: String, term: &str, now: Timestamp) -> AnsibleEeStatus {
-    let job = ConditionDraft::waiting(JOB_READY, "Queued", scheduling_policy::message(&what));
+    let job = reasons::QUEUED.condition(JOB_READY, scheduling_policy::message(&what));
     status::queued(run, Some(what), term, job, now)
 }
 

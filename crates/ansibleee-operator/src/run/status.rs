@@ -10,6 +10,7 @@ use operator_core::plan::{Step, Target, Write, status_step};
 
 use super::key_checks;
 use super::summary::Unchecked;
+use crate::reasons;
 
 /// Condition type: the spec can be run.
 pub const INPUT_READY: &str = "InputReady";
@@ -42,7 +43,7 @@ pub fn result(run: &AnsibleEe) -> Option<JobStatus> {
 
 /// Returns the condition of a spec that can be run.
 pub fn good_input() -> ConditionDraft {
-    ConditionDraft::good(INPUT_READY, READY, "Input data complete")
+    reasons::INPUT_VALID.condition(INPUT_READY, "Input data complete")
 }
 
 /// Returns the condition of a spec that cannot be run: the first fault, and how many more there
@@ -53,12 +54,12 @@ pub fn bad_input(faults: &[Fault]) -> ConditionDraft {
         0 | 1 => String::new(),
         n => format!(" (and {} more)", n - 1),
     };
-    ConditionDraft::error(INPUT_READY, "InvalidSpec", format!("{first}{more}"))
+    reasons::INVALID_SPEC.condition(INPUT_READY, format!("{first}{more}"))
 }
 
 /// Returns the condition of a run whose Job does not exist yet.
 pub fn not_started() -> ConditionDraft {
-    ConditionDraft::unknown(JOB_READY, "Init", "Job not started")
+    reasons::INIT.condition(JOB_READY, "Job not started")
 }
 
 /// Sets the conditions of a status.
@@ -90,7 +91,7 @@ fn with_conditions(
     unchecked: Option<&Unchecked>,
     now: Timestamp,
 ) -> AnsibleEeStatus {
-    let good = ConditionDraft::good(READY, READY, job.message.clone());
+    let good = reasons::READY.condition(READY, job.message.clone());
     let summary = ready(&[input.clone(), job.clone()], good);
     let mut conditions = vec![input, job];
     conditions.extend(kstatus(&summary));
@@ -120,7 +121,7 @@ pub fn admitted(
         job: Some(JobRef { name: job, uid: None }),
         ..AnsibleEeStatus::default()
     };
-    let job = ConditionDraft::waiting(JOB_READY, "Requested", "Job in progress");
+    let job = reasons::REQUESTED.condition(JOB_READY, "Job in progress");
     conclude(run, status, good_input(), job, now)
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::baremetal::{BaremetalHost, HostStatus, Ironic, UNASSIGNED};
+use api::problem::Problem;
 use config_drive::Secret;
 use ironic::ramdisk::is_left;
 use ironic::{
@@ -17,6 +18,7 @@ use super::Nodes;
 use super::remediation::{gone, remedy};
 use crate::hosts::{self, Evaluated, wanted};
 use crate::observe::{Machines, Observed};
+use crate::reasons;
 
 /// A host whose machine is Ironic's.
 pub(super) type Host<'a> = hosts::Host<'a, Nodes>;
@@ -103,7 +105,7 @@ fn place<'a>(
             }
             Err(none) => {
                 let text = format!("{none}; {}", remedy(seen, host, &none));
-                HostState::Without(Some(("NoMachine", text)))
+                HostState::Without(Some(Problem::new(&reasons::NO_MACHINE, text)))
             }
         };
     }
@@ -145,7 +147,12 @@ fn lost<'a>(seen: &Observed, machines: &Machines, host: &Host<'_>) -> Option<Hos
     let node = machines.nodes.iter().find(|it| it.uuid == reported.bmh_ref);
     let may_run = node.is_none_or(|it| !it.provision_state.is_undeployed());
     let is_lost = reported.installed && may_run;
-    is_lost.then(|| HostState::Lost(("MachineGone", gone(seen, host, &reported.bmh_ref, node))))
+    is_lost.then(|| {
+        HostState::Lost(Problem::new(
+            &reasons::MACHINE_GONE,
+            gone(seen, host, &reported.bmh_ref, node),
+        ))
+    })
 }
 
 /// Returns the former machine of a removed host that is no longer reserved for it.
@@ -164,7 +171,7 @@ fn unknown<'a>(seen: &Observed, machines: &Machines, host: &Host<'_>) -> HostSta
     let had = reported.map(|it| it.bmh_ref.as_str()).filter(|it| *it != UNASSIGNED);
     let is_shown = |uuid: &&str| machines.nodes.iter().any(|it| it.uuid == *uuid);
     had.filter(|it| !is_shown(it)).map_or(HostState::Released, |uuid| {
-        HostState::Lost(("MachineGone", gone(seen, host, uuid, None)))
+        HostState::Lost(Problem::new(&reasons::MACHINE_GONE, gone(seen, host, uuid, None)))
     })
 }
 

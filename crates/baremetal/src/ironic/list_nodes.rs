@@ -146,6 +146,6 @@ mod tests {
     #[tokio::test]
     async fn an_ironic_that_is_away_is_told() {
         let Unseen::Error(error) = unseen(&json!({}), &[]).await else { panic!() };
-        assert_eq!(error.reason(), "Unreachable");
+        assert_eq!(error.reason().word, "Unreachable");
     }
 }

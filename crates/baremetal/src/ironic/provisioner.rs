@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use api::baremetal::{Failure, HostStatus};
 use api::conditions::{ConditionDraft, Severity, truncated};
-use ironic::{Cause, DeployRecord, Error, Next, Node, State, Step, Verb, deployment};
+use api::problem::Problem;
+use ironic::{Cause, DeployRecord, Next, Node, State, Step, Verb, deployment};
 use jiff::Timestamp;
 
 use super::Nodes;
@@ -13,8 +14,9 @@ use super::hosts::{Host, HostState, evaluate};
 use super::remediation::next_step;
 use crate::backoff::{AGAIN, Refused, SELDOM};
 use crate::decide::BEHIND_OTHERS;
-use crate::hosts::{Evaluated, Provisioner, Reason};
+use crate::hosts::{Evaluated, Provisioner};
 use crate::observe::{Observed, Unseen};
+use crate::reasons;
 use crate::remediation::retained;
 use crate::status::{POWERING_ON, SERVER_READY};
 
@@ -73,20 +75,17 @@ impl Provisioner for Nodes {
         match &seen.machines {
             Ok(_) => {
                 let text = format!("Ironic answers at {endpoint}.");
-                ConditionDraft::good(SERVER_READY, "Answering", text)
+                reasons::ANSWERING.condition(SERVER_READY, text)
             }
             Err(Unseen::NotAsked | Unseen::NotYet | Unseen::NoSecret { .. }) => {
                 let text =
                     "Ironic is not asked before the Secret is there that InputReady tells of.";
-                ConditionDraft::unknown(SERVER_READY, "InputMissing", text)
+                reasons::SERVER_NOT_ASKED.condition(SERVER_READY, text)
             }
             Err(Unseen::Error(error)) => {
                 let text = format!("{error}, at {endpoint}: {}.", next_step(error));
-                if error.heals() {
-                    ConditionDraft::warning(SERVER_READY, error.reason(), text)
-                } else {
-                    ConditionDraft::error(SERVER_READY, error.reason(), text)
-                }
+                let severity = if error.heals() { Severity::Warning } else { Severity::Error };
+                error.reason().condition(SERVER_READY, text).with_severity(severity)
             }
         }
     }
@@ -104,11 +103,11 @@ impl Provisioner for Nodes {
         host: &Host<'_>,
         (node, next): (&Node, &Next),
         words: usize,
-    ) -> Option<(Severity, Reason)> {
+    ) -> Option<Problem> {
         let refused = seen.refused.get(&node.uuid).filter(|_| matches!(next, Next::Do(_)));
         if let Some(Refused { error, .. }) = refused {
             let text = format!("machine {}: {error}; {}", node.title(), next_step(error));
-            return Some((severity_of(error), (error.reason(), text)));
+            return Some(Problem::new(error.reason(), text));
         }
         let reported = seen.set.host_status(&host.name);
         let message = |it: &Cause| it.message(&explained(node, reported, words));
@@ -116,15 +115,12 @@ impl Provisioner for Nodes {
             Next::Done { .. } => None,
             Next::Do(Step::Unreserve(_)) if node.provision_state.has_system() => {
                 let text = retained(seen, &host.name, node.title());
-                Some((Severity::Warning, ("MachineRetained", text)))
+                Some(Problem::new(&reasons::MACHINE_RETAINED, text))
             }
-            Next::Do(step) => Some((Severity::Info, (Cause::Working.reason(), doing(node, step)))),
-            Next::Wait { cause, .. } => {
-                let is_fine = matches!(cause, Cause::Working | Cause::Locked);
-                let severity = if is_fine { Severity::Info } else { Severity::Warning };
-                Some((severity, (cause.reason(), message(cause))))
+            Next::Do(step) => Some(Problem::new(Cause::Working.reason(), doing(node, step))),
+            Next::Wait { cause, .. } | Next::Stop(cause) => {
+                Some(Problem::new(cause.reason(), message(cause)))
             }
-            Next::Stop(cause) => Some((Severity::Error, (cause.reason(), message(cause)))),
         }
     }
 
@@ -187,23 +183,6 @@ fn doing(node: &Node, step: &Step) -> String {
         }
         Step::PowerOn => format!("machine {name} is powered on"),
         Step::Unreserve(_) => format!("machine {name} is given up"),
-    }
-}
-
-/// Returns the severity of an error. Errors that only require waiting are informational.
-fn severity_of(error: &Error) -> Severity {
-    match error {
-        Error::Conflict(_) | Error::Busy(_) | Error::NotFound => Severity::Info,
-        Error::Unreachable(_) | Error::Broken(..) => Severity::Warning,
-        Error::NotUrl
-        | Error::Untrusted(_)
-        | Error::NotIronic
-        | Error::TooLarge(_)
-        | Error::Version { .. }
-        | Error::Unauthorized
-        | Error::Forbidden(_)
-        | Error::Credentials(_)
-        | Error::Refused(_) => Severity::Error,
     }
 }
 

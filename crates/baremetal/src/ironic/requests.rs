@@ -78,7 +78,7 @@ async fn one(slot: &SessionSlot<'_>, order: &Order) -> Result<(), Error> {
     let late = || Error::Unreachable(format!("no answer within {} s", DEADLINE.as_secs()));
     let answer = timeout(DEADLINE, asked).await.unwrap_or_else(|_| Err(late()));
     if let Err(error) = &answer {
-        tracing::info!(host, node, reason = error.reason(), %error, "Ironic does not do it");
+        tracing::info!(host, node, reason = error.reason().word, %error, "Ironic does not do it");
     }
     answer
 }
@@ -137,7 +137,7 @@ mod tests {
     #[tokio::test]
     async fn a_refusal_is_a_mistake_only_if_the_machine_is_still_where_it_was() {
         let asked = send_requests(&session("available").await, orders(&["a", "b"]), || true).await;
-        let reason = |it: &LastRequest| it.outcome.clone().unwrap_err().reason();
+        let reason = |it: &LastRequest| it.outcome.clone().unwrap_err().reason().word;
         assert_eq!(asked.iter().map(reason).collect::<Vec<_>>(), ["RequestRefused"; 2]);
         let asked = send_requests(&session("cleaning").await, orders(&["a"]), || true).await;
         assert!(asked[0].outcome.is_ok());

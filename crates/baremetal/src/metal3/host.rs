@@ -1,6 +1,7 @@
 //! A host of a set, and the next step for its machine at Metal3.
 
 use api::metal3::Image;
+use api::problem::Problem;
 
 use crate::hosts;
 
@@ -32,6 +33,6 @@ pub(crate) enum Next {
         /// Whether it has the present config drive.
         is_current: bool,
     },
-    /// A user must act: reason in CamelCase, then cause and next step.
-    Stop(&'static str, String),
+    /// A user must act.
+    Stop(Problem),
 }

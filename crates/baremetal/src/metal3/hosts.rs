@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use api::baremetal::BaremetalHost;
 use api::metal3::{BareMetalHost, Image};
+use api::problem::Problem;
 use kube::ResourceExt;
 
 use super::bare_metal_host::{
@@ -14,8 +15,9 @@ use super::image::{NoImage, image};
 use super::owned_machines::{PROVISIONED, is_retained, lost, owned, twice, unseen};
 use super::selection::{SelectionTerms, select};
 use super::writes;
-use crate::hosts::{Evaluated, Fault, wanted};
+use crate::hosts::{Evaluated, invalid, wanted};
 use crate::observe::Observed;
+use crate::reasons;
 
 /// States in which a host's data is on a machine's disk, or is about to be written or erased.
 pub(super) const BUSY: [&str; 3] = ["provisioning", PROVISIONED, "deprovisioning"];
@@ -28,7 +30,7 @@ pub(super) fn evaluate(seen: &Observed) -> Evaluated<'_, BareMetalHosts> {
     if let Err(NoImage::Fault(text)) = &image {
         // A config drive needs no image.
         for host in &mut hosts {
-            host.faults.push(Fault::invalid(text.clone()));
+            host.faults.push(invalid(text.clone()));
         }
     }
     if seen.sees_machines() {
@@ -38,7 +40,7 @@ pub(super) fn evaluate(seen: &Observed) -> Evaluated<'_, BareMetalHosts> {
 }
 
 /// Returns the faults that affect all hosts.
-fn set_faults(seen: &Observed) -> Vec<Fault> {
+fn set_faults(seen: &Observed) -> Vec<Problem> {
     let spec = &seen.set.spec;
     let (namespace, length) = (&spec.template.bmh_namespace, seen.set.name_any().len());
     let mut texts = Vec::new();
@@ -55,11 +57,11 @@ fn set_faults(seen: &Observed) -> Vec<Fault> {
         ));
     }
     texts.extend(spec.vendor_data.iter().map(|_| no_vendor_data("spec.vendorData")));
-    texts.into_iter().map(Fault::invalid).collect()
+    texts.into_iter().map(invalid).collect()
 }
 
 /// Returns the faults of a host that Metal3 cannot serve, or must not.
-fn host_faults(seen: &Observed, name: &str, host: &BaremetalHost) -> Vec<Fault> {
+fn host_faults(seen: &Observed, name: &str, host: &BaremetalHost) -> Vec<Problem> {
     let mut taken = writes::names(&seen.set, name).into_iter();
     let namespace = &seen.set.spec.template.bmh_namespace;
     let mut texts = Vec::new();
@@ -77,7 +79,7 @@ fn host_faults(seen: &Observed, name: &str, host: &BaremetalHost) -> Vec<Fault> 
              ironic"
         ));
     }
-    texts.into_iter().map(Fault::invalid).collect()
+    texts.into_iter().map(invalid).collect()
 }
 
 fn no_vendor_data(path: &str) -> String {
@@ -109,7 +111,7 @@ fn place<'a>(seen: &'a Observed, image: Result<&Image, &NoImage>, hosts: &mut Ve
             (None, _) if seen.is_needed() => HostState::Without(None),
             (None, _) if !is_good => HostState::Faulty(None),
             (None, Err(NoImage::Waiting(text) | NoImage::Fault(text))) => {
-                HostState::Without(Some(("ImageNotServed", text.clone())))
+                HostState::Without(Some(Problem::new(&reasons::HOST_WITHOUT_IMAGE, text.clone())))
             }
             (None, Ok(_)) => {
                 let mut labels = spec.bmh_label_selector.clone();
@@ -125,7 +127,7 @@ fn place<'a>(seen: &'a Observed, image: Result<&Image, &NoImage>, hosts: &mut Ve
         let Some(chosen) = chosen.remove(&host.name) else { continue };
         host.state = match chosen {
             Ok(machine) => HostState::At(machine, next(seen, host, machine, image.ok())),
-            Err(none) => HostState::Without(Some(("NoMachine", none))),
+            Err(none) => HostState::Without(Some(Problem::new(&reasons::NO_MACHINE, none))),
         };
     }
     let leaving = leaving(seen, &mine, hosts);
@@ -204,7 +206,7 @@ fn stop(machine: &BareMetalHost, is_provisioned: bool) -> Option<Next> {
             "BareMetalHost {name} is being deleted; take the host out, or wait until \
                             it is gone and another one can be taken"
         );
-        return Some(Next::Stop("MachineGoing", text));
+        return Some(Next::Stop(Problem::new(&reasons::MACHINE_GOING, text)));
     }
     if !status.error_type.is_empty() {
         let text = format!(
@@ -214,11 +216,11 @@ fn stop(machine: &BareMetalHost, is_provisioned: bool) -> Option<Next> {
             status.error_type,
             status.error_message.trim().trim_end_matches('.')
         );
-        return Some(Next::Stop("MachineFailed", text));
+        return Some(Next::Stop(Problem::new(&reasons::MACHINE_FAILED, text)));
     }
     let alone = [
-        (is_detached(machine), "detached", "MachineDetached"),
-        (is_paused(machine), "paused", "MachinePaused"),
+        (is_detached(machine), "detached", &reasons::MACHINE_DETACHED),
+        (is_paused(machine), "paused", &reasons::MACHINE_PAUSED),
     ];
     let (_, how, reason) = alone.into_iter().find(|(is, ..)| *is && !is_provisioned)?;
     let text = format!(
@@ -227,7 +229,7 @@ fn stop(machine: &BareMetalHost, is_provisioned: bool) -> Option<Next> {
         machine.namespace().unwrap_or_default(),
         machine.name_any()
     );
-    Some(Next::Stop(reason, text))
+    Some(Next::Stop(Problem::new(reason, text)))
 }
 
 /// Returns the next step for the machine of a removed host.
@@ -251,7 +253,7 @@ fn given_back(seen: &Observed, machine: &BareMetalHost) -> Next {
              give the command `kubectl patch -n {namespace} bmh {name} --type merge -p \
              '{{\"spec\":{{\"image\":null}}}}'`"
         );
-        return Next::Stop("ImageHeld", text);
+        return Next::Stop(Problem::new(&reasons::IMAGE_HELD, text));
     }
     if !BUSY.contains(&state(machine)) {
         return Next::Free;

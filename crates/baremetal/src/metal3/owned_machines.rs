@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use api::baremetal::{DeprovisionPolicy, HostStatus, UNASSIGNED};
 use api::metal3::BareMetalHost;
+use api::problem::Problem;
+use ironic::Cause;
 use kube::ResourceExt;
 
 use super::bare_metal_host::{has_image, host_label, host_of, other_consumer, state, title};
 use super::host::Next;
-use crate::hosts::Reason;
 use crate::observe::Observed;
+use crate::reasons;
 use crate::remediation::forgotten;
 
 /// States in which nothing runs on a machine. In any other state something may: deprovisioning was
@@ -51,13 +53,13 @@ pub(super) fn twice(seen: &Observed, host: &str, machines: &[&BareMetalHost]) ->
         titles.join(", "),
         host_label(&seen.set.name_any())
     );
-    Some(Next::Stop("MachineTwice", text))
+    Some(Next::Stop(Problem::new(&reasons::MACHINE_TWICE, text)))
 }
 
 /// Returns what to do about the machine that a host lost, if it lost one. A machine that goes away while it is running is
 /// not replaced automatically, because it may still answer at the host's address. A deprovisioned
 /// machine is no loss: it is provisioned again.
-pub(super) fn lost(seen: &Observed, host: &str) -> Option<Reason> {
+pub(super) fn lost(seen: &Observed, host: &str) -> Option<Problem> {
     let reported = seen.set.host_status(host)?;
     let unseen = unseen(seen, host, reported);
     if unseen.is_some() || !reported.installed || reported.bmh_ref == UNASSIGNED {
@@ -74,20 +76,20 @@ pub(super) fn lost(seen: &Observed, host: &str) -> Option<Reason> {
             "its BareMetalHost {name} was deleted or taken from the set while it ran, so that two could \
              answer at one address if another was taken; make sure that it is off, and then {forgotten}"
         );
-        return Some(("MachineGone", text));
+        return Some(Problem::new(&reasons::MACHINE_GONE, text));
     };
     let text = format!(
         "its BareMetalHost {name} is used by {other} now; have it given back there, or make sure that \
          nothing of {host} runs on it, and then {forgotten}"
     );
-    Some(("MachineTaken", text))
+    Some(Problem::new(Cause::Taken.reason(), text))
 }
 
 /// Returns what to do about the machine of a status entry, if it cannot be observed.
 ///
 /// An owner that requests the set would restore a removed host, so the user removes the status
 /// entry instead, which is all that holds the host back.
-pub(super) fn unseen(seen: &Observed, host: &str, reported: &HostStatus) -> Option<Reason> {
+pub(super) fn unseen(seen: &Observed, host: &str, reported: &HostStatus) -> Option<Problem> {
     let (name, forgotten) = (&reported.bmh_ref, forgotten(seen, host));
     let text = match name.split_once('/') {
         None if name == UNASSIGNED => return None,
@@ -102,7 +104,7 @@ pub(super) fn unseen(seen: &Observed, host: &str, reported: &HostStatus) -> Opti
              then {forgotten}"
         ),
     };
-    Some(("MachineGone", text))
+    Some(Problem::new(&reasons::MACHINE_GONE, text))
 }
 
 /// Returns whether a machine that is given up stays as it is. A machine that is not provisioned yet

@@ -4,8 +4,10 @@
 use std::time::Duration;
 
 use api::baremetal::{HostStatus, UNASSIGNED};
-use api::conditions::{ConditionDraft, Severity};
+use api::conditions::ConditionDraft;
 use api::metal3::BareMetalHost;
+use api::problem::Problem;
+use ironic::Cause;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::SecretReference;
 use kube::ResourceExt;
@@ -17,8 +19,9 @@ use super::hosts::evaluate;
 use super::image::{NoImage, image};
 use super::owned_machines::{PROVISIONED, is_retained, may_run};
 use super::writes;
-use crate::hosts::{Evaluated, Provisioner, Reason};
+use crate::hosts::{Evaluated, Provisioner};
 use crate::observe::Observed;
+use crate::reasons;
 use crate::remediation::retained;
 use crate::status::{POWERING_ON, SERVER_READY};
 
@@ -51,20 +54,20 @@ impl Provisioner for BareMetalHosts {
     fn server(seen: &Observed) -> ConditionDraft {
         if seen.lacks_metal3() {
             let text = "Nobody is asked before there is the provisioner that InputReady tells of.";
-            return ConditionDraft::unknown(SERVER_READY, "InputMissing", text);
+            return reasons::SERVER_NOT_ASKED.condition(SERVER_READY, text);
         }
         match image(&seen.set.spec, seen.metal3.server.as_deref()) {
             Ok(image) => {
                 let text =
                     format!("Metal3 provisions, and its hosts get the image at {}.", image.url);
-                ConditionDraft::good(SERVER_READY, "Answering", text)
+                reasons::ANSWERING.condition(SERVER_READY, text)
             }
             Err(NoImage::Waiting(text)) => {
-                ConditionDraft::waiting(SERVER_READY, "ImageNotServed", format!("{text}."))
+                reasons::IMAGE_NOT_SERVED.condition(SERVER_READY, format!("{text}."))
             }
             Err(NoImage::Fault(_)) => {
                 let text = "There is no image before what InputReady tells of is corrected.";
-                ConditionDraft::unknown(SERVER_READY, "InputMissing", text)
+                reasons::SERVER_NOT_ASKED.condition(SERVER_READY, text)
             }
         }
     }
@@ -82,25 +85,25 @@ impl Provisioner for BareMetalHosts {
         host: &Host<'_>,
         (machine, next): (&BareMetalHost, &Next),
         _: usize,
-    ) -> Option<(Severity, Reason)> {
+    ) -> Option<Problem> {
         let name = title(machine);
-        let in_progress = |text| Some((Severity::Info, ("MachineInProgress", text)));
+        let in_progress = |text: String| Some(Problem::new(Cause::Working.reason(), text));
         match next {
             Next::Done { .. } => None,
-            Next::Stop(reason, text) => Some((Severity::Error, (*reason, text.clone()))),
+            Next::Stop(problem) => Some(problem.clone()),
             Next::Off => {
                 let text = format!(
                     "BareMetalHost {name} is provisioned and not powered on; set its spec.online to true if \
                      it does not come up by itself"
                 );
-                Some((Severity::Warning, ("PowerFailed", text)))
+                Some(Problem::new(&reasons::MACHINE_OFF, text))
             }
             Next::Secrets | Next::Reserve(_) => {
                 in_progress(format!("BareMetalHost {name} is about to be provisioned"))
             }
             Next::Free if is_retained(seen, machine) => {
                 let text = retained(seen, &host.name, &name);
-                Some((Severity::Warning, ("MachineRetained", text)))
+                Some(Problem::new(&reasons::MACHINE_RETAINED, text))
             }
             Next::TakeBack | Next::Free => {
                 in_progress(format!("BareMetalHost {name} is given back"))

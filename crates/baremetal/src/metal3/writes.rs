@@ -39,7 +39,7 @@ pub(super) fn steps(seen: &Observed, hosts: &[Host<'_>]) -> Vec<Step> {
             }
             Next::TakeBack => vec![take_back(seen, host, machine)],
             Next::Free => vec![free(seen, machine)],
-            Next::Wait | Next::Off | Next::Done { .. } | Next::Stop(..) => Vec::new(),
+            Next::Wait | Next::Off | Next::Done { .. } | Next::Stop(_) => Vec::new(),
         }
     };
     let mut steps: Vec<Step> = hosts.iter().flat_map(of_host).collect();

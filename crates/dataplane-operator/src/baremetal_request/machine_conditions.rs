@@ -1,11 +1,12 @@
 //! Conditions on machines: on one machine, and on all that an owner requests.
 
-use api::conditions::{ConditionDraft, truncated};
+use api::conditions::{ConditionDraft, Reason, Severity, truncated};
+use api::problem::Problem;
 use baremetal::status::TEXT;
 use operator_core::plan::Target;
 
 use crate::baremetal_request::provisioning_state::{ProvisioningState, waits_until};
-use crate::fault::Fault;
+use crate::reasons;
 
 /// How many machines a summary names.
 const NAMED: usize = 5;
@@ -17,12 +18,12 @@ const ONE: usize = 300;
 pub fn condition(
     type_: &str,
     owner: &Target,
-    machine: &Result<ProvisioningState, Fault>,
+    machine: &Result<ProvisioningState, Problem>,
     address: &str,
 ) -> ConditionDraft {
     match machine {
         Ok(provisioning) => followed(type_, owner, provisioning, address),
-        Err(it) => fault(type_, it),
+        Err(problem) => problem.condition(type_),
     }
 }
 
@@ -37,7 +38,7 @@ fn followed(
     let state = format!("Machine {machine}: {} since {}.", record.state, record.since.0);
     let set = format!("OpenStackBaremetalSet {}", owner.name);
     if record.ready {
-        return ConditionDraft::good(type_, "Provisioned", state + &aside(provisioning, &set));
+        return reasons::machines::PROVISIONED.condition(type_, state + &aside(provisioning, &set));
     }
     if provisioning.waits_for_ssh {
         let until = waits_until(record).map(|it| it.to_string()).unwrap_or_default();
@@ -45,7 +46,7 @@ fn followed(
             "{state} Its ssh server at {address} has not answered yet: services begin when it does, \
              or at {until}."
         );
-        return ConditionDraft::waiting(type_, "WaitingForSsh", text);
+        return reasons::machines::WAITING_FOR_SSH.condition(type_, text);
     }
     if let Some(error) = &provisioning.error {
         let text = format!("{state} {set} says of it: {}", truncated(error, TEXT));
@@ -55,13 +56,13 @@ fn followed(
         let text = format!("{state} {set} {}", truncated(&problem.text, TEXT));
         return failing(type_, problem.is_final, text);
     }
-    ConditionDraft::waiting(type_, "Provisioning", format!("{state} {set} follows it."))
+    reasons::machines::PROVISIONING.condition(type_, format!("{state} {set} follows it."))
 }
 
 /// Reports the machine of a host that is being deleted and waits for nothing else.
 pub fn leaving(
     type_: &str,
-    reason: &str,
+    reason: &Reason,
     owner: &Target,
     provisioning: &ProvisioningState,
 ) -> ConditionDraft {
@@ -76,9 +77,9 @@ pub fn leaving(
     match &provisioning.error {
         Some(error) => {
             let text = format!("{text} {set} says of it: {}", truncated(error, TEXT));
-            ConditionDraft::warning(type_, reason, text)
+            reason.condition(type_, text).with_severity(Severity::Warning)
         }
-        None => ConditionDraft::waiting(type_, reason, text),
+        None => reason.condition(type_, text),
     }
 }
 
@@ -98,15 +99,10 @@ fn aside(provisioning: &ProvisioningState, set: &str) -> String {
     text
 }
 
-/// Reports a host that cannot get a machine.
-pub fn fault(type_: &str, fault: &Fault) -> ConditionDraft {
-    let tell = if fault.is_missing { ConditionDraft::warning } else { ConditionDraft::error };
-    tell(type_, fault.reason, fault.message.clone())
-}
-
 fn failing(type_: &str, is_final: bool, text: String) -> ConditionDraft {
-    let tell = if is_final { ConditionDraft::error } else { ConditionDraft::warning };
-    tell(type_, "ProvisioningFailed", text)
+    let severity = if is_final { Severity::Error } else { Severity::Warning };
+    let draft = reasons::machines::PROVISIONING_FAILED.condition(type_, text);
+    draft.with_severity(severity)
 }
 
 /// Summarizes the conditions of machines by host name: how many are ready, and the first others,
@@ -124,9 +120,7 @@ pub fn sum(type_: &str, all: &[(&str, ConditionDraft)]) -> ConditionDraft {
     }
     let text = texts.join(" ");
     match open.first() {
-        None => ConditionDraft::good(type_, "Provisioned", text),
-        Some((_, worst)) => {
-            ConditionDraft { type_: type_.to_owned(), message: text, ..worst.clone() }
-        }
+        None => reasons::machines::PROVISIONED.condition(type_, text),
+        Some((_, worst)) => worst.clone().with_type(type_).with_message(text),
     }
 }

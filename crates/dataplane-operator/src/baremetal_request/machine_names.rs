@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use api::dataplane::HostMachine;
+use api::problem::Problem;
 
-use crate::fault::Fault;
+use crate::reasons;
 
 /// The mapping between hosts and machines; hosts are called by whatever never changes about them.
 #[derive(Clone, Debug, Default)]
@@ -54,10 +55,10 @@ pub fn recorded(machine: Option<&HostMachine>) -> Option<&str> {
 
 /// Returns the fault of a host that is called otherwise than its machine; `fix` is what the user
 /// can do.
-pub fn renamed(title: &str, called: &str, known: &str, fix: &str) -> Fault {
+pub fn renamed(title: &str, called: &str, known: &str, fix: &str) -> Problem {
     let text = format!(
         "{title} is called {called} now, and its machine was asked for as {known}, which it stays: \
          under another name it would be given back, and another one deployed. {fix}"
     );
-    Fault::wrong("HostNameChanged", text)
+    Problem::new(&reasons::machines::HOST_NAME_CHANGED, text)
 }

@@ -5,13 +5,12 @@ use std::time::Duration;
 use api::baremetal::{BaremetalSet, HostStatus, UNASSIGNED};
 use api::conditions::{Condition, ConditionStatus, READY, RECONCILING, STALLED, Severity, find};
 use api::dataplane::HostMachine;
+use api::problem::Problem;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use operator_core::finalizers::is_terminating;
 use operator_core::hash;
 use operator_core::run_engine::host_key::HostKey;
-
-use crate::fault::Fault;
 
 /// How long services wait for an ssh server that does not answer the operator. The wait is limited,
 /// because run pods may reach addresses that the operator's pod cannot; the first run then reports
@@ -158,7 +157,7 @@ pub fn is_awaited(set: &BaremetalSet, host: &str, known: &Known<'_>) -> bool {
 /// Returns the record of a machine. While a fault keeps its state from being followed, that is the
 /// recorded one, and no services begin.
 pub fn record(
-    machine: &Result<ProvisioningState, Fault>,
+    machine: &Result<ProvisioningState, Problem>,
     recorded: Option<&HostMachine>,
 ) -> Option<HostMachine> {
     match machine {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use api::baremetal::set::FOR;
 use api::baremetal::{BaremetalHost, BaremetalSet, DeprovisionPolicy};
 use api::conditions::ConditionDraft;
+use api::problem::Problem;
 use api::shared::{AnyMap, SecretReference};
 use kube::ResourceExt;
 use operator_core::applied::{APPLIED, contains_desired};
@@ -15,7 +16,7 @@ use operator_core::{hash, rejected_write};
 use serde_json::{Value, json};
 
 use crate::baremetal_request::observed::Seen;
-use crate::fault::Fault;
+use crate::reasons;
 
 /// Finalizer on a requested baremetal set: if anyone deletes the set, its machines are given back
 /// only after this finalizer is removed.
@@ -165,7 +166,7 @@ pub fn without_room(
     set: Option<&BaremetalSet>,
     owner: &Target,
     mut asked: Vec<String>,
-) -> BTreeMap<String, Fault> {
+) -> BTreeMap<String, Problem> {
     let present = set.map_or(0, |it| it.spec.baremetal_hosts.len());
     let room = MAX_HOSTS.saturating_sub(present);
     asked.sort_unstable();
@@ -178,17 +179,17 @@ pub fn has(set: Option<&BaremetalSet>, host: &str) -> bool {
     set.is_some_and(|it| it.spec.baremetal_hosts.contains_key(host))
 }
 
-fn full(owner: &Target, host: &str) -> Fault {
+fn full(owner: &Target, host: &str) -> Problem {
     let text = format!(
         "OpenStackBaremetalSet {} has {MAX_HOSTS} hosts, and can have no more: host {host} gets a \
          machine when another one gives up its own; else put it into another {}.",
         owner.name, owner.kind.kind
     );
-    Fault::missing("SetFull", text)
+    Problem::new(&reasons::machines::SET_FULL, text)
 }
 
 /// Returns the fault that keeps the set from being created or used; `None` if there is none.
-pub fn fault(seen: &Seen, owner: &Target) -> Option<Fault> {
+pub fn fault(seen: &Seen, owner: &Target) -> Option<Problem> {
     let title = format!("OpenStackBaremetalSet {}", owner.name);
     let machine_request = format!("{} {}", owner.kind.kind, owner.name);
     if seen.is_missed {
@@ -196,7 +197,7 @@ pub fn fault(seen: &Seen, owner: &Target) -> Option<Fault> {
             "{machine_request} asks for machines, and the cluster does not know the kind \
              OpenStackBaremetalSet: install its definition, which is in the chart."
         );
-        return Some(Fault::missing("MachinesNotServed", text));
+        return Some(Problem::new(&reasons::machines::MACHINES_NOT_SERVED, text));
     }
     let set = seen.set.as_ref().filter(|it| !is_of(it, owner))?;
     let uid = owner.uid.clone().unwrap_or_default();
@@ -207,7 +208,7 @@ pub fn fault(seen: &Seen, owner: &Target) -> Option<Fault> {
         owner.namespace,
         set.name_any()
     );
-    Some(Fault::missing("NameTaken", text))
+    Some(Problem::new(&reasons::machines::NAME_TAKEN, text))
 }
 
 /// Returns the fault of a host that has a machine in another set; `title` names the host in
@@ -219,12 +220,12 @@ pub fn elsewhere(
     set: Option<&BaremetalSet>,
     host: &str,
     title: &str,
-) -> Option<Fault> {
+) -> Option<Problem> {
     let other = seen.elsewhere.get(host).filter(|_| !has(set, host))?;
     let text = format!(
         "OpenStackBaremetalSet {other} has a machine for host {host} of {title}, and two machines would \
          answer at one address: the host gets one here when it is not there any more; take it out \
          there."
     );
-    Some(Fault::missing("MachineElsewhere", text))
+    Some(Problem::new(&reasons::machines::MACHINE_ELSEWHERE, text))
 }

@@ -6,11 +6,12 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::LazyLock;
 
 use api::baremetal::{BaremetalHost, BaremetalSet, BaremetalSetSpec};
+use api::problem::Problem;
 use api::shared::AnyMap;
 use kube::CustomResourceExt as _;
 use serde_json::{Value, json};
 
-use crate::fault::Fault;
+use crate::reasons;
 
 /// Field of upstream's first templates with the netmask of all addresses.
 const NETMASK: &str = "ctlplaneNetmask";
@@ -34,7 +35,7 @@ impl Template {
     /// Parses a template; `place` is its path for messages.
     ///
     /// An unknown field is a fault: with a misspelt requirement any machine would match.
-    pub fn read(given: &AnyMap, place: &str) -> Result<Self, Fault> {
+    pub fn read(given: &AnyMap, place: &str) -> Result<Self, Problem> {
         let mut fields = given.clone();
         // An explicit null states nothing.
         fields.retain(|_, it| !it.is_null());
@@ -45,7 +46,7 @@ impl Template {
                 "{place} cannot be what an OpenStackBaremetalSet says: {what}. Correct it; kubectl \
                  explain openstackbaremetalset.spec tells the fields."
             );
-            Fault::wrong("TemplateInvalid", text)
+            Problem::new(&reasons::machines::TEMPLATE_INVALID, text)
         };
         if let Some(path) = unknown(&SCHEMA, &value, "") {
             return Err(wrong(format!("it has no field {}", path.trim_start_matches('.'))));

@@ -1,36 +1,20 @@
 //! The conditions of a node set.
 
+use api::conditions::Reason;
 use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
-use operator_core::condition_catalog::{
-    ConditionSpec, INPUTS_CHANGED, NEVER_DEPLOYED, ReasonSpec, Repeats, UP_TO_DATE as CURRENT,
-    WRITES, condition, summary,
-};
+use operator_core::condition_catalog::{ConditionSpec, Repeats, WRITES, condition, summary};
 use operator_core::run_engine::host_key_checking;
 use operator_core::run_engine::outcome::FailureReason;
 
+use super::external::{CERTIFICATES, DNS_DATA, IP_RESERVATION};
 use super::machines;
-use super::others::{CERTIFICATES, DNS_DATA, IP_RESERVATION};
-use crate::condition_catalog::inputs::{
-    DATA_SOURCE_NOT_FOUND, HOST_ADDRESS_INVALID, HOST_TAKEN, INPUT_COMPLETE, KEY_SHARED,
-    KEY_UNIQUE, NETWORK_NOT_FOUND, NETWORKS_NOT_SERVED, SERVICE_INVALID, SERVICE_NOT_FOUND,
-    SERVICE_UNREADABLE, SSH_SECRET_INCOMPLETE, SSH_SECRET_NOT_FOUND, VARIABLES_INVALID,
-    VARIABLES_NOT_FOUND,
-};
+use crate::host_conflicts::shared_keys;
 use crate::node_set::status::SERVICE_ACCOUNT_READY;
-
-const UNDER_WAY: ReasonSpec = ReasonSpec::bad(
-    "Deploying",
-    "A deployment is under way; the message names it.",
-    "Yes.",
-    "Wait, or look at the deployment.",
-);
+use crate::reasons;
 
 /// The conditions, in the order in which users read them.
 pub(super) const NODE_SET: &[ConditionSpec] = &[
-    summary(
-        "The last deployment succeeded on every host.",
-        &[ReasonSpec::good("Ready", "The last deployment succeeded on every host.")],
-    ),
+    summary("The last deployment succeeded on every host.", &[reasons::node_set::READY]),
     condition(INPUT_READY, "Everything that a deployment needs is there.", INPUTS),
     IP_RESERVATION,
     DNS_DATA,
@@ -39,38 +23,17 @@ pub(super) const NODE_SET: &[ConditionSpec] = &[
         SETUP_READY,
         "There is an inventory that deployments can begin with.",
         &[
-            ReasonSpec::good("Ready", "The inventory is written."),
-            ReasonSpec::bad(
-                "InputMissing",
-                "An input is missing.",
-                "When it appears.",
-                "See `InputReady`.",
-            ),
-            ReasonSpec::bad(
-                "NotServedYet",
-                "Addresses or names are missing; the message names the condition.",
-                "When they are there.",
-                "See that condition.",
-            ),
-            ReasonSpec::bad(
-                "DeploymentUnderWay",
-                "The node set was changed while a deployment runs, whose inventory stays until its end.",
-                "When that deployment has ended.",
-                "Wait, or look at the deployment.",
-            ),
-            ReasonSpec::bad(
-                "DeletionWaits",
-                "The node set is to be deleted; the message names the deployment that needs it, or \
-                 the finalizers of others.",
-                "When that deployment has ended.",
-                "Wait, or delete the deployment.",
-            ),
+            reasons::node_set::SET_UP,
+            reasons::inputs::INPUT_MISSING,
+            reasons::node_set::NOT_SERVED_YET,
+            reasons::node_set::DEPLOYMENT_UNDER_WAY,
+            reasons::node_set::DELETION_WAITS,
         ],
     ),
     condition(
         SERVICE_ACCOUNT_READY,
         "What upstream's runs need as an account is there.",
-        &[ReasonSpec::good("NotRequired", "Runs have no account of their own, and need none.")],
+        &[reasons::node_set::NO_SERVICE_ACCOUNT],
     ),
     machines::NODE_SET,
     condition(DEPLOYMENT_READY, "The last deployment succeeded on every host.", DEPLOYMENT)
@@ -78,97 +41,47 @@ pub(super) const NODE_SET: &[ConditionSpec] = &[
     condition(
         UP_TO_DATE,
         "The last deployment used the present inputs.",
-        &[CURRENT, NEVER_DEPLOYED, INPUTS_CHANGED, UNDER_WAY],
+        &[
+            reasons::UP_TO_DATE,
+            reasons::NEVER_DEPLOYED,
+            reasons::INPUTS_CHANGED,
+            reasons::node_set::DEPLOYING,
+        ],
     ),
-    KEY_UNIQUE,
+    shared_keys::CONDITION,
     host_key_checking::CONDITION,
     WRITES,
 ];
 
-const INPUTS: &[ReasonSpec] = &[
-    INPUT_COMPLETE,
-    ReasonSpec::bad(
-        "TooManyHosts",
-        "The node set has more than 500 nodes.",
-        "No.",
-        "Divide them among several node sets.",
-    ),
-    ReasonSpec::bad(
-        "InventoryTooLarge",
-        "The inventory does not fit into one object.",
-        "No.",
-        "Divide the nodes, or put large variables into files of a service's `dataSources`.",
-    ),
-    ReasonSpec::bad(
-        "HostNameInvalid",
-        "A node's host name is one that no host can have.",
-        "No.",
-        "Correct `hostName`, or the node's key.",
-    ),
-    ReasonSpec::bad(
-        "HostNameChanged",
-        "A host has another name than the one by which its machine was asked for.",
-        "No.",
-        "Set `hostName` as the message says, or take the node out.",
-    ),
-    ReasonSpec::bad(
-        "HostAddressMissing",
-        "A pre-provisioned node has no IP address in `ansible.ansibleHost`.",
-        "No.",
-        "Set it.",
-    ),
-    HOST_ADDRESS_INVALID,
-    ReasonSpec::bad(
-        "HostTwice",
-        "Two nodes of the set are one host.",
-        "No.",
-        "Take one of them out, or correct it.",
-    ),
-    HOST_TAKEN,
-    KEY_SHARED,
-    SSH_SECRET_NOT_FOUND,
-    SSH_SECRET_INCOMPLETE,
-    SERVICE_NOT_FOUND,
-    SERVICE_UNREADABLE,
-    SERVICE_INVALID,
-    DATA_SOURCE_NOT_FOUND,
-    ReasonSpec::bad(
-        "DataSourceInvalid",
-        "A key of a service's object is no plain file name.",
-        "When it is corrected.",
-        "Rename the key.",
-    ),
-    VARIABLES_NOT_FOUND,
-    VARIABLES_INVALID,
-    ReasonSpec::bad(
-        "VolumeNameInvalid",
-        "A volume of `extraMounts` has a name that no volume can have.",
-        "No.",
-        "Correct it.",
-    ),
-    NETWORK_NOT_FOUND,
-    NETWORKS_NOT_SERVED,
+const INPUTS: &[Reason] = &[
+    reasons::inputs::INPUT_COMPLETE,
+    reasons::node_set::TOO_MANY_HOSTS,
+    reasons::node_set::INVENTORY_TOO_LARGE,
+    reasons::node_set::HOST_NAME_INVALID,
+    reasons::node_set::HOST_NAME_CHANGED,
+    reasons::node_set::HOST_ADDRESS_MISSING,
+    reasons::inputs::HOST_ADDRESS_INVALID,
+    reasons::node_set::HOST_TWICE,
+    reasons::inputs::HOST_TAKEN,
+    reasons::inputs::HOST_KEY_SHARED,
+    reasons::inputs::SSH_SECRET_NOT_FOUND,
+    reasons::inputs::SSH_SECRET_INCOMPLETE,
+    reasons::inputs::SERVICE_NOT_FOUND,
+    reasons::inputs::SERVICE_UNREADABLE,
+    reasons::inputs::SERVICE_INVALID,
+    reasons::inputs::DATA_SOURCE_NOT_FOUND,
+    reasons::inputs::DATA_SOURCE_INVALID,
+    reasons::inputs::VARIABLES_NOT_FOUND,
+    reasons::inputs::VARIABLES_INVALID,
+    reasons::node_set::VOLUME_NAME_INVALID,
+    reasons::inputs::NETWORK_ATTACHMENT_NOT_FOUND,
+    reasons::inputs::NETWORK_ATTACHMENTS_NOT_SERVED,
 ];
 
-const DEPLOYMENT: &[ReasonSpec] = &[
-    ReasonSpec::good("Deployed", "The last deployment succeeded on every host."),
-    UNDER_WAY,
-    ReasonSpec::bad(
-        "DeploymentUnreadable",
-        "A deployment that the node set has counted, or that may be at its hosts, cannot be read.",
-        "When it is corrected, or gone.",
-        "Correct the field that the message names, or delete the deployment and create another one.",
-    ),
-    ReasonSpec::bad(
-        "NotDeployed",
-        "Hosts of the set have nothing deployed.",
-        "No.",
-        "Create an `OpenStackDataPlaneDeployment` that names the node set.",
-    ),
-    ReasonSpec::bad(
-        "DeploymentGone",
-        "The deployment that was at the named hosts was deleted, or nothing is known of its failure.",
-        "No.",
-        "Create another one.",
-    ),
+const DEPLOYMENT: &[Reason] = &[
+    reasons::node_set::DEPLOYED,
+    reasons::node_set::DEPLOYING,
+    reasons::node_set::DEPLOYMENT_UNREADABLE,
+    reasons::node_set::NOT_DEPLOYED,
+    reasons::node_set::DEPLOYMENT_GONE,
 ];

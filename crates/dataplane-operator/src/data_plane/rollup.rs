@@ -9,6 +9,7 @@ use crate::data_plane::children::{ChildState, Entry, title};
 use crate::data_plane::map::Map;
 use crate::data_plane::observed::Observed;
 use crate::data_plane::orphans::Orphan;
+use crate::reasons;
 
 /// Length limit of the part of a message about one cause.
 const TEXT: usize = 300;
@@ -97,15 +98,9 @@ fn node_conditions<'a>(seen: &Observed, node: Option<&'a Node>) -> &'a [Conditio
 fn cause(conditions: &[Condition]) -> Option<ConditionDraft> {
     let Some(ready) = conditions::find(conditions, READY) else {
         let text = "Its status does not speak of its present form yet.";
-        return Some(ConditionDraft::waiting(READY, "NotObserved", text));
+        return Some(reasons::data_plane::NOT_OBSERVED.condition(READY, text));
     };
-    (ready.status != ConditionStatus::True).then(|| ConditionDraft {
-        type_: READY.to_owned(),
-        status: ready.status,
-        severity: ready.severity,
-        reason: ready.reason.clone(),
-        message: ready.message.clone(),
-    })
+    (ready.status != ConditionStatus::True).then(|| ConditionDraft::repeated(ready))
 }
 
 /// Reports how many roles and nodes are ready, with the first ones that are not by name.
@@ -116,10 +111,10 @@ pub fn deployment(roles: &Rollup, nodes: &Rollup) -> ConditionDraft {
     );
     if roles.total + nodes.total == 0 {
         let text = "spec names no roles and no nodes: nothing is run.";
-        return ConditionDraft::good(DEPLOYMENT_READY, "RolesAndNodesReady", text);
+        return reasons::data_plane::ROLES_AND_NODES_READY.condition(DEPLOYMENT_READY, text);
     }
     if roles.n_ready == roles.total && nodes.n_ready == nodes.total {
-        return ConditionDraft::good(DEPLOYMENT_READY, "RolesAndNodesReady", sum);
+        return reasons::data_plane::ROLES_AND_NODES_READY.condition(DEPLOYMENT_READY, sum);
     }
     // A role only repeats what is wrong with its nodes.
     let is_repeated = |it: &&Open| {
@@ -131,10 +126,10 @@ pub fn deployment(roles: &Rollup, nodes: &Rollup) -> ConditionDraft {
     open.sort_by_key(|it| rank(&it.cause));
     let Some(worst) = open.first().map(|it| &it.cause) else {
         let text = format!("{sum} The others are not there yet; see SetupReady.");
-        return ConditionDraft::waiting(DEPLOYMENT_READY, "SetupIncomplete", text);
+        return reasons::data_plane::SETUP_INCOMPLETE.condition(DEPLOYMENT_READY, text);
     };
     let text = format!("{sum} {}", message(&open));
-    ConditionDraft { type_: DEPLOYMENT_READY.to_owned(), message: text, ..worst.clone() }
+    worst.clone().with_type(DEPLOYMENT_READY).with_message(text)
 }
 
 /// Lists the first objects with their causes; objects with the same cause are grouped.

@@ -1,7 +1,8 @@
 //! The status of a data plane, from its evaluation.
 
-use api::conditions::{self, ConditionDraft, ConditionStatus, READY, merge_conditions};
+use api::conditions::{self, ConditionDraft, READY, merge_conditions};
 use api::dataplane::{DataPlane, DataPlaneStatus};
+use api::problem::Problem;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::plan::{Step, Target, status_step};
@@ -10,6 +11,7 @@ use operator_core::rejected_write::{RejectedWrite, WRITES_ACCEPTED};
 use crate::data_plane::children::{ADOPT, ChildState, Entry, title};
 use crate::data_plane::map::Map;
 use crate::data_plane::rollup::{NAMED, Rollup, Seen, deployment};
+use crate::reasons;
 
 /// Condition type: every role and node of the maps exists and has the stated fields.
 pub const SETUP_READY: &str = "SetupReady";
@@ -55,47 +57,47 @@ fn count(n: usize) -> i64 {
 
 /// Reports whether the objects match the maps. Problems that only a user can fix come first.
 fn setup(seen: &Seen<'_>) -> ConditionDraft {
-    let faults: Vec<(&str, String)> =
+    let faults: Vec<Problem> =
         seen.entries.iter().filter_map(|it| fault(&seen.seen.data_plane, it)).collect();
-    if let Some((reason, _)) = faults.first() {
-        let texts = faults.iter().map(|(_, text)| text.clone()).collect();
-        return ConditionDraft::error(SETUP_READY, reason, bounded(texts));
+    if let Some(first) = faults.first() {
+        let texts = faults.iter().map(|it| it.message.clone()).collect();
+        return first.reason.condition(SETUP_READY, bounded(texts));
     }
     let is_going = |it: &&Entry<'_>| it.state == ChildState::Terminating;
     let going: Vec<String> = seen.entries.iter().filter(is_going).map(Entry::title).collect();
     if !going.is_empty() {
         let text = format!("Being deleted, and made again when gone: {}", listed(going));
-        return ConditionDraft::waiting(SETUP_READY, "Terminating", text);
+        return reasons::data_plane::TERMINATING.condition(SETUP_READY, text);
     }
     let total = seen.entries.len();
     let n_applied = seen.entries.iter().filter(|it| it.is_applied()).count();
     let text = format!("{n_applied}/{total} entries of the maps are applied.");
     if n_applied < total {
-        return ConditionDraft::waiting(SETUP_READY, "Applying", text);
+        return reasons::data_plane::APPLYING.condition(SETUP_READY, text);
     }
-    ConditionDraft::good(SETUP_READY, "Applied", text)
+    reasons::data_plane::APPLIED.condition(SETUP_READY, text)
 }
 
 /// Returns why an entry cannot be applied without a user's decision; `None` if it can.
-fn fault(data_plane: &DataPlane, entry: &Entry<'_>) -> Option<(&'static str, String)> {
+fn fault(data_plane: &DataPlane, entry: &Entry<'_>) -> Option<Problem> {
     let (title, name, field) = (entry.title(), entry.name, entry.map.field());
     match &entry.state {
-        ChildState::Unnameable => Some((
-            "InvalidName",
+        ChildState::Unnameable => Some(Problem::new(
+            &reasons::data_plane::INVALID_NAME,
             format!(
                 "The key {name:?} of spec.{field} cannot be a name: use lower-case letters, digits, \
                  '-' and '.'."
             ),
         )),
-        ChildState::Foreign { owner: Some(owner) } => Some((
-            "NotOurs",
+        ChildState::Foreign { owner: Some(owner) } => Some(Problem::new(
+            &reasons::data_plane::NOT_OURS,
             format!(
                 "{title} belongs to {owner} and is left alone: take the key out of spec.{field}, \
                  or let {owner} give it up."
             ),
         )),
-        ChildState::Foreign { owner: None } => Some((
-            "NotOurs",
+        ChildState::Foreign { owner: None } => Some(Problem::new(
+            &reasons::data_plane::NOT_OURS,
             format!(
                 "{title} was made by others and is left alone: take the key out of spec.{field}, \
                  or hand it over with kubectl annotate -n {} {}/{name} {ADOPT}={}.",
@@ -115,14 +117,8 @@ fn fault(data_plane: &DataPlane, entry: &Entry<'_>) -> Option<(&'static str, Str
 fn orphaned(seen: &Seen<'_>) -> ConditionDraft {
     let orphans = seen.orphans;
     if orphans.is_empty() {
-        // No severity: False is the good state here.
-        return ConditionDraft {
-            type_: ORPHANED.to_owned(),
-            status: ConditionStatus::False,
-            severity: None,
-            reason: "NoOrphans".to_owned(),
-            message: "Whatever belongs to the data plane is in its maps.".to_owned(),
-        };
+        let text = "Whatever belongs to the data plane is in its maps.";
+        return reasons::data_plane::NO_ORPHANS.condition(ORPHANED, text);
     }
     let names = listed(orphans.iter().map(|it| title(it.map, &it.target.name)).collect());
     if !seen.seen.data_plane.spec.prune {
@@ -131,7 +127,7 @@ fn orphaned(seen: &Seen<'_>) -> ConditionDraft {
              objects, or set spec.prune to true.",
             orphans.len()
         );
-        return ConditionDraft::good(ORPHANED, "OrphansKept", text);
+        return reasons::data_plane::ORPHANS_KEPT.condition(ORPHANED, text);
     }
     let text = format!("{} no longer in the maps and being deleted: {names}", orphans.len());
     let followed = orphans.iter().find(|it| it.n_followers > 0);
@@ -143,7 +139,7 @@ fn orphaned(seen: &Seen<'_>) -> ConditionDraft {
         ),
         None => text,
     };
-    ConditionDraft::good(ORPHANED, "Pruning", text)
+    reasons::data_plane::PRUNING.condition(ORPHANED, text)
 }
 
 /// Joins the first few sentences and counts the rest.

@@ -17,6 +17,7 @@ use super::children::ADOPT;
 use super::desired::MANAGER;
 use super::{Observed, decide};
 use crate::condition_catalog::KINDS;
+use crate::reasons;
 
 const NAMESPACE: &str = "openstack";
 
@@ -566,7 +567,8 @@ fn a_refusal_is_told_with_its_cause_and_does_not_flap() {
     world.report(&node("n1"), ("False", "HostUnreachable", "x"));
     let object = world.objects.get_mut(&node("n1")).unwrap();
     object["status"]["conditions"][0]["severity"] = json!("Warning");
-    let refusal = RejectedWrite::of(&world.decide().independent[0], "Invalid", "a policy says no");
+    let refusal =
+        RejectedWrite::of(&world.decide().independent[0], &reasons::INVALID, "a policy says no");
     let plan = recorded(decide::decide(&world.observed(), Some(&refusal), now).only_statuses());
     let Write::Status { status, notices, .. } = &plan.steps[0].write else { panic!("{plan:?}") };
     assert!(notices.iter().any(|it| it.warning && it.reason == "Invalid"), "{notices:?}");

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::dataplane::NodeSetProgress;
+use api::problem::Problem;
 use jiff::Timestamp;
 use operator_core::finalizers::{add_finalizer, is_terminating};
 use operator_core::plan::{Plan, Step};
@@ -21,7 +22,6 @@ use crate::deployment::observed::Observed;
 use crate::deployment::services::{List, Listed};
 use crate::deployment::status::{End, Evaluation, has_begun};
 use crate::deployment::{faults, rollout, services};
-use crate::fault::Fault;
 use crate::role::host_key_trust::Offers;
 use crate::role::networks;
 
@@ -124,8 +124,8 @@ fn missing_services(seen: &Observed) -> Vec<Step> {
 /// The node sets of a deployment, as recorded or at its beginning; none while it cannot begin.
 struct Progress {
     lists: BTreeMap<String, NodeSetProgress>,
-    setup: Vec<Fault>,
-    inputs: Vec<Fault>,
+    setup: Vec<Problem>,
+    inputs: Vec<Problem>,
     is_new: bool,
 }
 
@@ -144,7 +144,7 @@ impl Progress {
         };
         let listed: Vec<Listed<'_>> = seen.named().into_iter().map(listed).collect();
         let services = services::lists(&listed, &seen.services);
-        let mut inputs: Vec<Fault> = faults::of_limit(seen).into_iter().collect();
+        let mut inputs: Vec<Problem> = faults::of_limit(seen).into_iter().collect();
         inputs.extend(faults::of_no_hosts(seen));
         inputs.extend(faults::of_size(seen, &services));
         for (name, list) in &services {
@@ -180,14 +180,14 @@ fn lacking(seen: &Observed, name: &str, kept: &NodeSetProgress) -> MissingInputs
 }
 
 /// Returns the fault of hosts with open services whose machines are gone since the beginning.
-fn machines_missing(seen: &Observed, part: &NodeSetPart) -> Option<Fault> {
+fn machines_missing(seen: &Observed, part: &NodeSetPart) -> Option<Problem> {
     let attempts = evaluate::attempts(seen);
     let open = part.hosts.iter().filter(|it| !evaluate::is_ended(&it.live, attempts));
     faults::of_machines(seen, &part.name, open.map(|it| it.name.clone()))
 }
 
 /// Requeues the deployment for changes that no informer reports.
-fn requeue(plan: &mut Plan, parts: &[NodeSetPart], inputs: &[Fault], now: Timestamp) {
+fn requeue(plan: &mut Plan, parts: &[NodeSetPart], inputs: &[Problem], now: Timestamp) {
     for at in parts.iter().filter_map(|it| it.told_at) {
         plan.requeue_at(at, now);
     }

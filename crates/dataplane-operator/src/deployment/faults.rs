@@ -7,6 +7,7 @@ use std::slice;
 use api::conditions::{self, ConditionStatus};
 use api::dataplane::condition_types::{INPUT_READY, SETUP_READY};
 use api::dataplane::{NodeSet, NodeSetProgress, Service};
+use api::problem::Problem;
 use kube::{Resource as _, ResourceExt};
 use operator_core::data_sources::{NamedSource, sources_of};
 use operator_core::finalizers::is_terminating;
@@ -14,13 +15,12 @@ use operator_core::run_engine::batches::BATCH_SIZE;
 use operator_core::run_engine::mounts::node_sets;
 use operator_core::run_engine::ssh_secret::PRIVATE_KEY;
 
-use crate::conditions::INPUT_MISSING;
 use crate::deployment::hosts::{has_machine, hosts_of, ssh_digests};
 use crate::deployment::observed::Observed;
 use crate::deployment::services::{List, is_global};
 use crate::deployment::tls;
-use crate::fault::Fault;
 use crate::node_set::machine_request::PROVISION_READY;
+use crate::reasons;
 use crate::role::build::sources;
 use crate::role::faults::{invalid, unreadable_service};
 use crate::role::networks;
@@ -42,9 +42,9 @@ const RUN_SIZE: usize = 330;
 #[derive(Clone, Debug, Default)]
 pub struct MissingInputs {
     /// Those that concern all its services.
-    pub of_set: Vec<Fault>,
+    pub of_set: Vec<Problem>,
     /// Those of the services that some host has not completed yet, in their order.
-    pub of_services: Vec<(String, Vec<Fault>)>,
+    pub of_services: Vec<(String, Vec<Problem>)>,
 }
 
 impl MissingInputs {
@@ -59,24 +59,24 @@ impl MissingInputs {
     }
 
     /// Returns all faults.
-    pub fn all(&self) -> impl Iterator<Item = &Fault> {
+    pub fn all(&self) -> impl Iterator<Item = &Problem> {
         self.of_set.iter().chain(self.of_services.iter().flat_map(|it| &it.1))
     }
 
     /// Returns whether a host has to wait before this service.
     pub fn blocks(&self, service: &str) -> bool {
-        let is_its = |it: &&(String, Vec<Fault>)| it.0 == service;
+        let is_its = |it: &&(String, Vec<Problem>)| it.0 == service;
         let own = self.of_services.iter().find(is_its);
         !self.of_set.is_empty() || own.is_some_and(|it| !it.1.is_empty())
     }
 }
 
 /// Returns the faults of node sets that a deployment waits for before it begins.
-pub fn of_setup(seen: &Observed) -> Vec<Fault> {
+pub fn of_setup(seen: &Observed) -> Vec<Problem> {
     seen.named().into_iter().filter_map(|it| not_set_up(seen, it)).collect()
 }
 
-fn not_set_up(seen: &Observed, name: &str) -> Option<Fault> {
+fn not_set_up(seen: &Observed, name: &str) -> Option<Problem> {
     let Some(node_set) = seen.node_sets.get(name) else {
         if let Some(why) = seen.unreadable_sets.get(name) {
             return Some(unreadable_set(seen, name, why));
@@ -87,7 +87,7 @@ fn not_set_up(seen: &Observed, name: &str) -> Option<Fault> {
              and create it with the right name.",
             seen.deployment.name_any()
         );
-        return Some(Fault::missing("NodeSetNotFound", text));
+        return Some(Problem::new(&reasons::deployment::NODE_SET_NOT_FOUND, text));
     };
     let status = node_set.status.as_ref();
     let is_current =
@@ -100,7 +100,7 @@ fn not_set_up(seen: &Observed, name: &str) -> Option<Fault> {
     if is_set_up && seen.inventories.contains(name) && !is_going {
         return of_machines(seen, name, hosts_of(seen, name));
     }
-    let cause = setup.filter(|it| it.reason == INPUT_MISSING);
+    let cause = setup.filter(|it| it.reason == reasons::inputs::INPUT_MISSING.word);
     let cause = cause.and_then(|_| conditions::find(conditions, INPUT_READY));
     let why = match cause.or(setup).filter(|_| !is_set_up) {
         _ if is_going => "it is being deleted.".to_owned(),
@@ -108,16 +108,16 @@ fn not_set_up(seen: &Observed, name: &str) -> Option<Fault> {
         None => "its operator has not finished looking at it.".to_owned(),
     };
     let text = format!("OpenStackDataPlaneNodeSet {name} is not set up: {why}");
-    Some(Fault::missing("NodeSetNotReady", conditions::truncated(&text, 1000)))
+    Some(Problem::new(&reasons::deployment::NODE_SET_NOT_READY, conditions::truncated(&text, 1000)))
 }
 
-fn unreadable_set(seen: &Observed, name: &str, why: &str) -> Fault {
+fn unreadable_set(seen: &Observed, name: &str, why: &str) -> Problem {
     let text = format!(
         "OpenStackDataPlaneNodeSet {name}, named in spec.nodeSets of OpenStackDataPlaneDeployment {}, \
          exists and cannot be read: {why}. Correct that field of it.",
         seen.deployment.name_any()
     );
-    Fault::missing("NodeSetUnreadable", conditions::truncated(&text, 1000))
+    Problem::new(&reasons::deployment::NODE_SET_UNREADABLE, conditions::truncated(&text, 1000))
 }
 
 /// Returns the fault of hosts without a ready machine; nothing is deployed to them.
@@ -125,7 +125,7 @@ pub fn of_machines(
     seen: &Observed,
     name: &str,
     hosts: impl Iterator<Item = String>,
-) -> Option<Fault> {
+) -> Option<Problem> {
     let node_set = seen.node_sets.get(name)?;
     let open: Vec<String> = hosts.filter(|it| !has_machine(node_set, it)).collect();
     if open.is_empty() {
@@ -140,11 +140,11 @@ pub fn of_machines(
         open.len(),
         conditions::first_names(&open, NAMED)
     );
-    Some(Fault::missing("MachinesNotReady", conditions::truncated(&text, 1000)))
+    Some(Problem::new(&reasons::deployment::MACHINES_NOT_READY, conditions::truncated(&text, 1000)))
 }
 
 /// Returns the faults of a node set's services and of what they need.
-pub fn of_services(seen: &Observed, node_set: &str, services: &[String]) -> Vec<Fault> {
+pub fn of_services(seen: &Observed, node_set: &str, services: &[String]) -> Vec<Problem> {
     let mut faults = Vec::new();
     for name in services {
         match seen.services.get(name) {
@@ -155,7 +155,7 @@ pub fn of_services(seen: &Observed, node_set: &str, services: &[String]) -> Vec<
     faults
 }
 
-fn absent_service(seen: &Observed, node_set: &str, name: &str) -> Fault {
+fn absent_service(seen: &Observed, node_set: &str, name: &str) -> Problem {
     let place = if seen.deployment.spec.services_override.is_empty() {
         format!("spec.services of OpenStackDataPlaneNodeSet {node_set}")
     } else {
@@ -171,22 +171,22 @@ fn absent_service(seen: &Observed, node_set: &str, name: &str) -> Fault {
         "OpenStackDataPlaneService {name}, listed in {place}, does not exist: create it, or delete \
          the deployment and create it with the right list."
     );
-    Fault::missing("ServiceNotFound", text)
+    Problem::new(&reasons::inputs::SERVICE_NOT_FOUND, text)
 }
 
-fn of_service(seen: &Observed, node_set: &str, name: &str, service: &Service) -> Vec<Fault> {
+fn of_service(seen: &Observed, node_set: &str, name: &str, service: &Service) -> Vec<Problem> {
     let is_missing = |it: &NamedSource| {
         !it.is_optional && !seen.sources.contains_key(&it.source(&seen.namespace))
     };
     let tls = tls::needed(seen, node_set, (name, service));
     let missing = sources_of(&service.spec).into_iter().chain(tls).filter(is_missing);
-    let mut faults: Vec<Fault> = missing
+    let mut faults: Vec<Problem> = missing
         .map(|it| {
             let text = format!(
                 "{}, named by OpenStackDataPlaneService {name}, does not exist: create it.",
                 it.title()
             );
-            Fault::missing("DataSourceNotFound", text)
+            Problem::new(&reasons::inputs::DATA_SOURCE_NOT_FOUND, text)
         })
         .collect();
     faults.extend(invalid(service));
@@ -194,7 +194,7 @@ fn of_service(seen: &Observed, node_set: &str, name: &str, service: &Service) ->
     faults.extend(node_sets::faults(&found).iter().map(|it| {
         let text =
             format!("The files of OpenStackDataPlaneService {name} cannot be mounted: {it}.");
-        Fault::wrong("DataSourceInvalid", text)
+        Problem::new(&reasons::inputs::DATA_SOURCE_INVALID, text)
     }));
     if is_global(service) {
         faults.extend(too_many_hosts(seen, name));
@@ -206,7 +206,7 @@ fn of_service(seen: &Observed, node_set: &str, name: &str, service: &Service) ->
 /// begins.
 ///
 /// Afterwards they exist, and a later change of them does not block the deployment.
-pub fn of_certificates(seen: &Observed, node_set: &str, services: &[String]) -> Vec<Fault> {
+pub fn of_certificates(seen: &Observed, node_set: &str, services: &[String]) -> Vec<Problem> {
     let Some(set) = seen.node_sets.get(node_set) else { return Vec::new() };
     let of_service = |name: &String| {
         let service = seen.services.get(name)?;
@@ -215,12 +215,15 @@ pub fn of_certificates(seen: &Observed, node_set: &str, services: &[String]) -> 
             "OpenStackDataPlaneService {name} waits for certificates of OpenStackDataPlaneNodeSet \
              {node_set}: {why}"
         );
-        Some(Fault::missing("CertificatesNotReady", conditions::truncated(&text, 1000)))
+        Some(Problem::new(
+            &reasons::deployment::CERTIFICATES_NOT_READY,
+            conditions::truncated(&text, 1000),
+        ))
     };
     services.iter().filter_map(of_service).collect()
 }
 
-fn too_many_hosts(seen: &Observed, service: &str) -> Option<Fault> {
+fn too_many_hosts(seen: &Observed, service: &str) -> Option<Problem> {
     let n_hosts: usize = seen.node_sets.values().map(|it| it.spec.nodes.len()).sum();
     (n_hosts > RUN_LIMIT).then(|| {
         let text = format!(
@@ -228,12 +231,12 @@ fn too_many_hosts(seen: &Observed, service: &str) -> Option<Fault> {
              (deployOnAllNodeSets), and they have {n_hosts} hosts where {RUN_LIMIT} are possible: \
              create several deployments, each with fewer node sets."
         );
-        Fault::wrong("TooManyHosts", text)
+        Problem::new(&reasons::deployment::TOO_MANY_HOSTS, text)
     })
 }
 
 /// Returns the fault of a deployment whose status would become too large to be written.
-pub fn of_size(seen: &Observed, lists: &BTreeMap<String, List>) -> Option<Fault> {
+pub fn of_size(seen: &Observed, lists: &BTreeMap<String, List>) -> Option<Problem> {
     let sizes = lists.iter().map(|(name, list)| {
         let names: Vec<String> = hosts_of(seen, name).collect();
         let n_runs = names.len().div_ceil(BATCH_SIZE) * list.services.len();
@@ -248,23 +251,23 @@ pub fn of_size(seen: &Observed, lists: &BTreeMap<String, List>) -> Option<Fault>
              with an ansibleLimit.",
             seen.deployment.name_any()
         );
-        Fault::wrong("TooManyHosts", text)
+        Problem::new(&reasons::deployment::TOO_MANY_HOSTS, text)
     })
 }
 
 /// Returns the faults of what the runs on a node set's hosts need besides their services' inputs.
-pub fn of_node_set(seen: &Observed, name: &str) -> Vec<Fault> {
+pub fn of_node_set(seen: &Observed, name: &str) -> Vec<Problem> {
     let Some(node_set) = seen.node_sets.get(name) else {
         return not_set_up(seen, name).into_iter().collect();
     };
-    let mut faults: Vec<Fault> = ssh_fault(seen, node_set).into_iter().collect();
+    let mut faults: Vec<Problem> = ssh_fault(seen, node_set).into_iter().collect();
     if !seen.inventories.contains(name) {
         let text = format!(
             "Secret {}, the inventory of OpenStackDataPlaneNodeSet {name}, does not exist: the \
              operator writes it as soon as nothing else is wrong with the node set.",
             node_sets::inventory_name(name)
         );
-        faults.push(Fault::missing("InventoryNotFound", text));
+        faults.push(Problem::new(&reasons::deployment::INVENTORY_NOT_FOUND, text));
     }
     let attached = &node_set.spec.network_attachments;
     faults.extend(networks::missing(&seen.networks, attached, &NodeSet::kind(&()), name));
@@ -273,7 +276,7 @@ pub fn of_node_set(seen: &Observed, name: &str) -> Vec<Fault> {
 
 /// Returns the fault of a node set that was replaced by another one of its name after the
 /// deployment began.
-fn of_replaced(seen: &Observed, name: &str, kept: &NodeSetProgress) -> Option<Fault> {
+fn of_replaced(seen: &Observed, name: &str, kept: &NodeSetProgress) -> Option<Problem> {
     let is_replaced = seen.node_sets.get(name).is_some_and(|it| !kept.is_of(it));
     is_replaced.then(|| {
         let text = format!(
@@ -282,11 +285,11 @@ fn of_replaced(seen: &Observed, name: &str, kept: &NodeSetProgress) -> Option<Fa
              OpenStackDataPlaneDeployment {deployment}, and create one for the new node set.",
             deployment = seen.deployment.name_any()
         );
-        Fault::wrong("NodeSetReplaced", text)
+        Problem::new(&reasons::deployment::NODE_SET_REPLACED, text)
     })
 }
 
-fn ssh_fault(seen: &Observed, node_set: &NodeSet) -> Option<Fault> {
+fn ssh_fault(seen: &Observed, node_set: &NodeSet) -> Option<Problem> {
     let secret = &node_set.spec.node_template.ansible_ssh_private_key_secret;
     match ssh_digests(seen, node_set) {
         None => {
@@ -297,11 +300,11 @@ fn ssh_fault(seen: &Observed, node_set: &NodeSet) -> Option<Fault> {
                  --from-file={PRIVATE_KEY}=<private key>.",
                 node_set.name_any()
             );
-            Some(Fault::missing("SshSecretNotFound", text))
+            Some(Problem::new(&reasons::inputs::SSH_SECRET_NOT_FOUND, text))
         }
         Some(it) if !it.keys.contains_key(PRIVATE_KEY) => {
             let text = format!("Secret {secret} has no key {PRIVATE_KEY}: add the private key.");
-            Some(Fault::missing("SshSecretIncomplete", text))
+            Some(Problem::new(&reasons::inputs::SSH_SECRET_INCOMPLETE, text))
         }
         Some(_) => None,
     }
@@ -309,7 +312,7 @@ fn ssh_fault(seen: &Observed, node_set: &NodeSet) -> Option<Fault> {
 
 /// Returns the fault of node sets without hosts: a run needs hosts, so nothing would ever run, not
 /// even on localhost.
-pub fn of_no_hosts(seen: &Observed) -> Option<Fault> {
+pub fn of_no_hosts(seen: &Observed) -> Option<Problem> {
     let named = seen.named();
     let is_empty = |it: &&str| seen.node_sets.get(*it).is_some_and(|it| it.spec.nodes.is_empty());
     (!named.is_empty() && named.iter().all(is_empty)).then(|| {
@@ -320,12 +323,12 @@ pub fn of_no_hosts(seen: &Observed) -> Option<Fault> {
             seen.deployment.name_any(),
             conditions::first_names(&named, NAMED)
         );
-        Fault::missing("NoHosts", text)
+        Problem::new(&reasons::deployment::NO_HOSTS, text)
     })
 }
 
 /// Returns the fault of a limit that excludes every host of all node sets: nothing would ever run.
-pub fn of_limit(seen: &Observed) -> Option<Fault> {
+pub fn of_limit(seen: &Observed) -> Option<Problem> {
     let limit = seen.deployment.spec.ansible_limit.as_deref()?;
     let mut sets = seen.node_sets.iter().filter(|(_, it)| !it.spec.nodes.is_empty()).peekable();
     let is_any = sets.peek().is_some();
@@ -335,6 +338,9 @@ pub fn of_limit(seen: &Observed) -> Option<Fault> {
              of its node sets: delete it and create one with another limit.",
             seen.deployment.name_any()
         );
-        Fault::wrong("LimitMatchesNoHost", conditions::truncated(&text, 1000))
+        Problem::new(
+            &reasons::deployment::LIMIT_MATCHES_NO_HOST,
+            conditions::truncated(&text, 1000),
+        )
     })
 }

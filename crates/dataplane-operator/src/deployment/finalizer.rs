@@ -9,6 +9,7 @@ use operator_core::run_engine::Run;
 
 use crate::deployment::observed::Observed;
 use crate::deployment::status::DEPLOYMENT_READY;
+use crate::reasons;
 
 /// The finalizer on a deployment from its first run until its node sets have recorded its end.
 pub const RUNNING: &str = "dataplane.openstack.org/deployment";
@@ -70,7 +71,7 @@ pub fn condition(deployment: &Deployment, runs: &[Run<'_>]) -> Option<ConditionD
         name = deployment.name_any(),
         namespace = deployment.namespace().unwrap_or_default(),
     );
-    Some(ConditionDraft::warning(DEPLOYMENT_READY, "DeletionNotConfirmed", text))
+    Some(reasons::deployment::DELETION_NOT_CONFIRMED.condition(DEPLOYMENT_READY, text))
 }
 
 /// Returns the step that removes the finalizer of an unfinished deployment that is being deleted:

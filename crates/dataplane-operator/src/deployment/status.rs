@@ -2,35 +2,33 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use api::conditions::{self, Condition, ConditionDraft, READY, merge_conditions};
+use api::conditions::{self, Condition, ConditionDraft, READY, Reason, Severity, merge_conditions};
 use api::dataplane::condition_types::SETUP_READY;
 use api::dataplane::{Deployment, DeploymentFailure, DeploymentStatus, HostProgress, RunState};
+use api::problem::Problem;
 use jiff::Timestamp;
 use operator_core::data_sources::SourceRef;
 use operator_core::keyed::Renewal;
 use operator_core::plan::{Step, Target};
 use operator_core::run_engine::Run;
 use operator_core::run_engine::host_progress::{is_failing, position};
+use operator_core::run_engine::outcome::FailureReason;
 
 use crate::deployment::evaluate::{attempts, is_ended as is_host_ended, is_given_up};
 use crate::deployment::node_set_part::NodeSetPart;
 use crate::deployment::observed::Observed;
 use crate::deployment::rollout::BlockedHosts;
 use crate::deployment::{messages, usage};
-use crate::fault::Fault;
+use crate::reasons;
 
 pub use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY};
 
 /// The condition type for whether every service succeeded on every host of a node set.
 pub const NODE_SET_READY: &str = "NodeSetDeploymentReady";
-/// The reason when hosts have failed for good.
-pub const GIVEN_UP: &str = "BackoffLimitExceeded";
 /// The message when all is done.
 const EVERYWHERE: &str = "Every service succeeded on every host.";
 /// The message when no host takes part, or none does any more.
 const NO_HOST: &str = "No host takes part: nothing is left to run.";
-/// The reason while services are being deployed.
-const REQUESTED: &str = "Requested";
 
 /// Returns whether a deployment has begun: from then on its hosts and services are fixed.
 pub fn has_begun(deployment: &Deployment) -> bool {
@@ -44,9 +42,9 @@ pub struct Evaluation<'a> {
     /// The runs that the deployment owns.
     pub runs: &'a [Run<'a>],
     /// The faults of the node sets before it begins.
-    pub setup: &'a [Fault],
+    pub setup: &'a [Problem],
     /// The other faults.
-    pub inputs: &'a [Fault],
+    pub inputs: &'a [Problem],
     /// The evaluated parts, once it begins.
     pub parts: &'a [NodeSetPart],
     /// Whether the deployment begins in this pass.
@@ -148,14 +146,22 @@ impl Evaluation<'_> {
     }
 
     fn conditions(&self, failures: &[DeploymentFailure]) -> Vec<ConditionDraft> {
-        let setup = message(SETUP_READY, self.setup, "Every node set is set up.");
-        let input = message(INPUT_READY, self.inputs, "Every input is there.");
+        let setup = message(
+            (SETUP_READY, &reasons::deployment::SET_UP),
+            self.setup,
+            "Every node set is set up.",
+        );
+        let input = message(
+            (INPUT_READY, &reasons::deployment::INPUT_COMPLETE),
+            self.inputs,
+            "Every input is there.",
+        );
         let deployment = self.deployment(failures);
         let mut all = vec![setup, input, deployment];
         all.extend(self.rejection.clone());
         let is_any = self.parts.iter().any(|it| !it.shown.hosts.is_empty());
         let text = if is_any { EVERYWHERE } else { NO_HOST };
-        let good = ConditionDraft::good(READY, "Ready", text);
+        let good = reasons::deployment::READY.condition(READY, text);
         // Inputs that go missing after the end do not affect its result.
         let is_over = self.end() != End::Open;
         let counts = |it: &&ConditionDraft| !is_over || it.type_ == DEPLOYMENT_READY;
@@ -172,7 +178,7 @@ impl Evaluation<'_> {
         }
         if self.parts.is_empty() {
             let text = "The deployment has not begun; see SetupReady and InputReady.";
-            return ConditionDraft::unknown(DEPLOYMENT_READY, "Init", text);
+            return reasons::deployment::INIT.condition(DEPLOYMENT_READY, text);
         }
         let hosts = || self.parts.iter().flat_map(|it| it.shown.hosts.values());
         let attempts = attempts(self.seen);
@@ -182,7 +188,7 @@ impl Evaluation<'_> {
                     0 => NO_HOST.to_owned(),
                     n_hosts => format!("Every service succeeded on {n_hosts} hosts."),
                 };
-                return ConditionDraft::good(DEPLOYMENT_READY, "Ready", text);
+                return reasons::deployment::READY.condition(DEPLOYMENT_READY, text);
             }
             End::Failed => {
                 let n_failed = hosts().filter(|it| is_given_up(it, attempts)).count();
@@ -192,7 +198,8 @@ impl Evaluation<'_> {
                     hosts().count(),
                     messages::together(&first, n_failed)
                 );
-                return ConditionDraft::error(DEPLOYMENT_READY, GIVEN_UP, self.with_held(text));
+                return reasons::deployment::BACKOFF_LIMIT_EXCEEDED
+                    .condition(DEPLOYMENT_READY, self.with_held(text));
             }
             End::Open => {}
         }
@@ -200,14 +207,14 @@ impl Evaluation<'_> {
             let n_failing = hosts().filter(|it| is_failing(it)).count();
             let all: Vec<&DeploymentFailure> = failures.iter().collect();
             let text = self.with_held(messages::together(&all, n_failing));
-            return ConditionDraft::warning(DEPLOYMENT_READY, &first.reason, text);
+            return failing(DEPLOYMENT_READY, &first.reason, text);
         }
         if let Some(what) = messages::waiting(self.parts) {
-            return ConditionDraft::waiting(DEPLOYMENT_READY, "Queued", what);
+            return reasons::QUEUED.condition(DEPLOYMENT_READY, what);
         }
         let text =
             "Services are being deployed; nodeSetConditions and progress tell how far it is.";
-        ConditionDraft::waiting(DEPLOYMENT_READY, REQUESTED, self.with_held(text.to_owned()))
+        reasons::deployment::REQUESTED.condition(DEPLOYMENT_READY, self.with_held(text.to_owned()))
     }
 
     /// Appends the message about blocked hosts to a text.
@@ -229,7 +236,7 @@ impl Evaluation<'_> {
             let part = self.parts.iter().find(|it| it.name == name);
             let not_begun = || {
                 let text = "The deployment has not begun.";
-                vec![ConditionDraft::unknown(NODE_SET_READY, "Init", text)]
+                vec![reasons::deployment::INIT.condition(NODE_SET_READY, text)]
             };
             let drafts = part.map_or_else(not_begun, |it| self.of_part(it, &desired.failures));
             (name.to_owned(), merge_conditions(&previous, drafts, generation, now))
@@ -255,7 +262,7 @@ impl Evaluation<'_> {
             0 => "Nothing was run: no host of the node set takes part.",
             _ => EVERYWHERE,
         };
-        let good = ConditionDraft::good(NODE_SET_READY, "Ready", text);
+        let good = reasons::deployment::READY.condition(NODE_SET_READY, text);
         let open = going_on(part);
         let sum =
             if is_done { good } else { conditions::ready(&all, open).with_type(NODE_SET_READY) };
@@ -275,7 +282,7 @@ impl Evaluation<'_> {
         let n_done = hosts.iter().filter(|it| position(it) > idx).count();
         if n_done == hosts.len() {
             let text = format!("Service {name} succeeded on {n_done} hosts.");
-            return ConditionDraft::good(&type_, "Ready", text);
+            return reasons::deployment::READY.condition(&type_, text);
         }
         let here = || hosts.iter().filter(|it| position(it) == idx && is_failing(it));
         let n_given_up = here().filter(|it| is_given_up(it, attempts)).count();
@@ -284,30 +291,40 @@ impl Evaluation<'_> {
         let text = messages::together(&reported, here().count());
         let first = here().next().and_then(|it| it.reason.clone());
         match first {
-            Some(_) if n_given_up > 0 => ConditionDraft::error(&type_, GIVEN_UP, text),
-            Some(reason) => ConditionDraft::warning(&type_, &reason, text),
+            Some(_) if n_given_up > 0 => {
+                reasons::deployment::BACKOFF_LIMIT_EXCEEDED.condition(&type_, text)
+            }
+            Some(reason) => failing(&type_, &reason, text),
             None => {
                 let n_hosts = hosts.len();
                 let text = format!("Service {name} has succeeded on {n_done} of {n_hosts} hosts.");
-                ConditionDraft::waiting(&type_, REQUESTED, text)
+                reasons::deployment::REQUESTED.condition(&type_, text)
             }
         }
     }
+}
+
+/// Returns the condition for a recorded failure that is tried again.
+fn failing(type_: &str, recorded: &str, text: String) -> ConditionDraft {
+    let reason = FailureReason::parse(recorded).reason();
+    reason.condition(type_, text).with_severity(Severity::Warning)
 }
 
 /// Returns the condition of a node set that is not done.
 fn going_on(part: &NodeSetPart) -> ConditionDraft {
     let text = "Hosts wait for their turn; DeploymentReady tells for whom.";
     match part.hosts.iter().find_map(|it| it.blocked) {
-        Some(blocked) => ConditionDraft::waiting(NODE_SET_READY, blocked.reason(), text),
-        None => ConditionDraft::waiting(NODE_SET_READY, REQUESTED, "Services are being deployed."),
+        Some(blocked) => blocked.reason().condition(NODE_SET_READY, text),
+        None => {
+            reasons::deployment::REQUESTED.condition(NODE_SET_READY, "Services are being deployed.")
+        }
     }
 }
 
 /// Returns the condition for these faults; those that need an edit determine severity and reason.
-fn message(type_: &str, faults: &[Fault], good: &str) -> ConditionDraft {
-    let Some(first) = faults.iter().min_by_key(|it| it.is_missing) else {
-        return ConditionDraft::good(type_, "Ready", good);
+fn message((type_, good): (&str, &Reason), faults: &[Problem], good_text: &str) -> ConditionDraft {
+    let Some(worst) = Problem::worst(faults) else {
+        return good.condition(type_, good_text);
     };
     let mut texts: Vec<&str> = Vec::new();
     for fault in faults {
@@ -316,6 +333,5 @@ fn message(type_: &str, faults: &[Fault], good: &str) -> ConditionDraft {
         }
     }
     let text = conditions::truncated(&texts.join(" "), 2000);
-    let kind = if first.is_missing { ConditionDraft::warning } else { ConditionDraft::error };
-    kind(type_, first.reason, text)
+    worst.reason.condition(type_, text)
 }

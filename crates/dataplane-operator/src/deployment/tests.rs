@@ -22,6 +22,7 @@ use super::finalizer::RUNNING;
 use super::{Observed, decide};
 use crate::condition_catalog::KINDS;
 use crate::known_networks::Networks;
+use crate::reasons;
 
 mod certificates;
 mod deaths;
@@ -165,7 +166,7 @@ impl World {
     fn refused_pass(&mut self, refuses: impl Fn(&Step) -> bool) {
         let plan = recorded(decide::decide(&self.seen, None, self.now));
         let at = plan.steps.iter().position(refuses).unwrap();
-        let refusal = RejectedWrite::of(&plan.steps[at], "Forbidden", "exceeded quota: q");
+        let refusal = RejectedWrite::of(&plan.steps[at], &reasons::FORBIDDEN, "exceeded quota: q");
         let mut telling =
             recorded(decide::decide(&self.seen, Some(&refusal), self.now).only_statuses());
         telling.steps.retain(|it| !plan.steps[..at].contains(it));

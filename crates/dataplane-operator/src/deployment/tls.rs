@@ -10,7 +10,8 @@ use operator_core::run_engine::layout::Tls;
 
 use crate::deployment::observed::{Observed, ca_bundle};
 use crate::node_set::observed::brings_certificates;
-use crate::node_set::tls::{CERTIFICATES_READY, NOT_ENABLED, certificate_source_beside};
+use crate::node_set::tls::{CERTIFICATES_READY, certificate_source_beside};
+use crate::reasons;
 
 /// Returns the mounts of a service's run on the hosts of these node sets, in upstream's order: for
 /// each service its certificates, then its CA bundle.
@@ -63,7 +64,7 @@ pub fn uncertified(
 ) -> Option<String> {
     let status = set.status.as_ref()?;
     let reported = conditions::find(&status.conditions, CERTIFICATES_READY)?;
-    if reported.reason == NOT_ENABLED || set.spec.nodes.is_empty() {
+    if reported.reason == reasons::external::NOT_ENABLED.word || set.spec.nodes.is_empty() {
         return None;
     }
     let services =

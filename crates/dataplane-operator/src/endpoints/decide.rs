@@ -10,6 +10,7 @@ use operator_core::plan::{Step, Target};
 
 use crate::endpoints::build::{exposed, slice, slices_of};
 use crate::endpoints::observed::Observed;
+use crate::reasons;
 
 /// Condition type: the ports are exposed for all nodes.
 pub const ENDPOINTS_READY: &str = "EndpointsReady";
@@ -70,7 +71,7 @@ fn endpoints(seen: &Observed) -> ConditionDraft {
             first_names(&taken, NAMED),
             seen.service.name_any()
         );
-        return ConditionDraft::error(ENDPOINTS_READY, "NameTaken", text);
+        return reasons::service::NAME_TAKEN.condition(ENDPOINTS_READY, text);
     }
     let count = seen.addresses.count();
     let also = outside(seen) + &later(seen);
@@ -82,13 +83,13 @@ fn endpoints(seen: &Observed) -> ConditionDraft {
              OpenStackDataPlaneNode {}.{also}",
             first_names(&without, NAMED)
         );
-        return ConditionDraft::waiting(ENDPOINTS_READY, "AddressMissing", text);
+        return reasons::service::ADDRESS_MISSING.condition(ENDPOINTS_READY, text);
     }
     let text = format!("The ports of {count} addresses are exposed.{also}");
     if seen.addresses.outside.is_empty() {
-        ConditionDraft::good(ENDPOINTS_READY, "Exposed", text)
+        reasons::service::EXPOSED.condition(ENDPOINTS_READY, text)
     } else {
-        ConditionDraft::waiting(ENDPOINTS_READY, "AddressNotAllowed", text)
+        reasons::service::ADDRESS_NOT_ALLOWED.condition(ENDPOINTS_READY, text)
     }
 }
 

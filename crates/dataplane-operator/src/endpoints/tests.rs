@@ -19,6 +19,7 @@ use testkit::golden::recorded;
 use super::build::ExposedAddresses;
 use super::observed::Observed;
 use crate::condition_catalog::KINDS;
+use crate::reasons;
 use crate::service;
 use crate::service::decide::decide;
 
@@ -307,7 +308,7 @@ fn an_object_of_others_is_left_alone_and_named() {
 fn a_refused_write_is_told_once_and_heals() {
     let mut world = World::new(1);
     let step = recorded(decide(&world.service(), None, Timestamp::UNIX_EPOCH)).steps[0].clone();
-    let refusal = RejectedWrite::of(&step, "Forbidden", "exceeded quota: q");
+    let refusal = RejectedWrite::of(&step, &reasons::FORBIDDEN, "exceeded quota: q");
     for writes in [1, 0] {
         let telling = recorded(
             decide(&world.service(), Some(&refusal), Timestamp::UNIX_EPOCH).only_statuses(),

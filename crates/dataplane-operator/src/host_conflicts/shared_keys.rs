@@ -6,15 +6,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::conditions;
+use operator_core::condition_catalog::{ConditionSpec, condition};
 use operator_core::run_engine::host_key::HostKey;
 
 use crate::host_conflicts::host_claim::{Claim, HostClaim};
 use crate::host_conflicts::host_keys::ACCEPT_SHARED;
+use crate::reasons;
 
 /// Condition type of objects that describe hosts: no older object's host presents the same key.
 pub const HOST_KEY_UNIQUE: &str = "HostKeyUnique";
-/// The reason of a shared key.
-pub const HOST_KEY_SHARED: &str = "HostKeyShared";
+
+/// Condition on shared ssh host keys. Hosts in service continue.
+pub const CONDITION: ConditionSpec = condition(
+    HOST_KEY_UNIQUE,
+    "No other host shows the key of one of its hosts; absent where that is so. `Ready` does not \
+     depend on it.",
+    &[reasons::inputs::HOST_KEY_SHARED],
+);
 
 /// How many hosts a message names.
 const NAMED: usize = 3;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::dataplane::Service;
+use api::problem::Problem;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::data_sources::service_type;
@@ -16,9 +17,7 @@ use operator_core::rejected_write::{self, RejectedWrite};
 
 use crate::baremetal_request::{observed, provisioning_state, set};
 use crate::default_services;
-use crate::fault::Fault;
 use crate::finalizers::INVENTORY_FINALIZER;
-use crate::host_conflicts::shared_keys::HOST_KEY_SHARED;
 use crate::inputs::Inputs;
 use crate::node_set::deployment_history::{self, DeploymentHistory};
 use crate::node_set::evaluation::Evaluation;
@@ -27,6 +26,7 @@ use crate::node_set::observed::{Observed, own_set};
 use crate::node_set::{
     build, external_resources, faults, host_key_trust, inputs, inventory, status, tls,
 };
+use crate::reasons;
 use crate::role::networks;
 
 /// Types of services that bring another version to the hosts, as upstream's control plane expects.
@@ -132,7 +132,7 @@ pub fn evaluate(seen: &Observed, now: Timestamp) -> Evaluation<'_> {
     let trusts = host_key_trust::trusts(seen, &hosts, &machines);
     let shared_keys = host_key_trust::shared(seen, &trusts);
     let waits = shared_keys.clone().filter(|_| !is_frozen && !outcome.is_in_service());
-    faults.extend(waits.map(|it| Fault::missing(HOST_KEY_SHARED, it)));
+    faults.extend(waits.map(|it| Problem::new(&reasons::inputs::HOST_KEY_SHARED, it)));
     let content = if faults.is_empty() && served.missing().is_none() {
         let known_hosts = host_key_trust::known_hosts(&hosts, &trusts);
         let inventory = inventory::inventory(seen, &hosts, &served);

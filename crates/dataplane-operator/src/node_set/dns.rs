@@ -3,15 +3,16 @@
 use api::conditions::ConditionDraft;
 use api::dataplane::NodeSet;
 use api::infra::{DnsData, DnsDataSpec, DnsHost, DnsMasq, is_ready};
+use api::problem::Problem;
 use kube::ResourceExt;
 use operator_core::plan::{Step, Target};
 use operator_core::run_engine::build::owner;
 use serde_json::json;
 
-use crate::fault::Fault;
 use crate::node_set::ipam::{
     Asked, Infra, Member, is_fqdn, is_standing, labels, message, short_name,
 };
+use crate::reasons;
 
 /// Condition type: the DNS server has the names of all hosts, or no names are needed.
 pub const DNS_DATA_READY: &str = "NodeSetDNSDataReady";
@@ -47,14 +48,14 @@ pub fn desired(set: &NodeSet, members: &[Member<'_>], infra: &Infra, may_remove:
     Ok(vec![Step::apply(target, object, "the DNS server is to know the hosts")])
 }
 
-fn several(infra: &Infra) -> Fault {
+fn several(infra: &Infra) -> Problem {
     let names: Vec<String> = infra.dns_masqs.iter().map(|it| it.name_any()).collect();
     let text = format!(
         "The namespace has several DNSMasq ({}), and it cannot be told which one is to know the \
          hosts: delete all but one.",
         names.join(", ")
     );
-    Fault::wrong("SeveralDnsServers", text)
+    Problem::new(&reasons::external::SEVERAL_DNS_SERVERS, text)
 }
 
 /// Returns the DNS server once it is ready and reports its addresses.
@@ -99,7 +100,7 @@ pub fn condition(infra: &Infra, asked: &Asked) -> ConditionDraft {
     if !infra.is_used {
         let text = "Nobody is told the names of the hosts: they need names that can be resolved, or \
                     addresses.";
-        return ConditionDraft::good(DNS_DATA_READY, "NotRequired", text);
+        return reasons::external::NOT_REQUIRED.condition(DNS_DATA_READY, text);
     }
     if let Some(found) = asked.as_ref().err().and_then(|it| message(DNS_DATA_READY, it)) {
         return found;
@@ -110,7 +111,7 @@ pub fn condition(infra: &Infra, asked: &Asked) -> ConditionDraft {
             None => "The namespace has no DNSMasq: create one, or have the control plane make it."
                 .to_owned(),
         };
-        return ConditionDraft::waiting(DNS_DATA_READY, "DnsServerNotReady", text);
+        return reasons::external::DNS_SERVER_NOT_READY.condition(DNS_DATA_READY, text);
     }
     let is_told = asked.as_ref().is_ok_and(Vec::is_empty);
     let is_served = infra.dns_data.as_ref().is_some_and(|it| {
@@ -118,10 +119,11 @@ pub fn condition(infra: &Infra, asked: &Asked) -> ConditionDraft {
         status.is_some_and(|reported| is_ready(&reported.conditions, it.metadata.generation))
     });
     if is_told && is_served {
-        return ConditionDraft::good(DNS_DATA_READY, "Named", "The DNS server knows the hosts.");
+        return reasons::external::NAMED
+            .condition(DNS_DATA_READY, "The DNS server knows the hosts.");
     }
     let text = "The DNS server does not know the hosts yet.";
-    ConditionDraft::waiting(DNS_DATA_READY, "Naming", text)
+    reasons::external::NAMING.condition(DNS_DATA_READY, text)
 }
 
 #[cfg(test)]

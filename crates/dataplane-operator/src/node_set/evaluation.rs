@@ -1,11 +1,11 @@
 //! A node set with everything that follows from what was observed of it.
 
+use api::problem::Problem;
 use kube::ResourceExt;
 use operator_core::node_set_host::Host;
 use operator_core::plan::Step;
 use operator_core::run_engine::mounts::node_sets::inventory_name;
 
-use crate::fault::Fault;
 use crate::inputs::Inputs;
 use crate::node_set::build::Content;
 use crate::node_set::deployment_history::DeploymentHistory;
@@ -20,9 +20,9 @@ pub struct Evaluation<'a> {
     /// Its hosts.
     pub hosts: Vec<Host<'a>>,
     /// Faults that keep it from having an inventory.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<Problem>,
     /// Faults that keep its services from being deployed.
-    pub service_faults: Vec<Fault>,
+    pub service_faults: Vec<Problem>,
     /// The trusted key of each host.
     pub trusts: Trusts,
     /// The message about hosts whose keys another host showed earlier.

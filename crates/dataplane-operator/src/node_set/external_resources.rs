@@ -7,6 +7,7 @@ use std::sync::Arc;
 use api::conditions::ConditionDraft;
 use api::dataplane::node_set::NodeSetCertificates;
 use api::dataplane::{NodeSetStatus, Service};
+use api::problem::Problem;
 use kube::ResourceExt;
 use operator_core::finalizers::is_terminating;
 use operator_core::node_set_host;
@@ -15,7 +16,6 @@ use operator_core::plan::Step;
 use operator_core::run_engine::host_progress::count;
 use serde_json::{Value, json};
 
-use crate::fault::Fault;
 use crate::inputs::{Inputs, insert_unless_empty};
 use crate::node_set::certificates::{CertificateRequest, Hosts};
 use crate::node_set::deployment_history::is_under_way;
@@ -23,6 +23,7 @@ use crate::node_set::ipam::{self, Asked, Member, networks_of};
 use crate::node_set::observed::Observed;
 use crate::node_set::tls::{self, DesiredCertificates};
 use crate::node_set::{certificate_bundles, dns};
+use crate::reasons;
 
 /// Limit of writes per pass. The events that they cause enqueue the next pass, which continues.
 const ONE_PASS: usize = 500;
@@ -100,7 +101,7 @@ pub fn needed_secrets(seen: &Observed) -> Vec<String> {
 pub fn of(
     seen: &Observed,
     hosts: &[Host<'_>],
-    faults: &[Fault],
+    faults: &[Problem],
     is_frozen: bool,
 ) -> ExternalResources {
     let (set, infra, issued) = (&*seen.set, &seen.infra, &seen.issued);
@@ -185,11 +186,14 @@ fn reserved(
 
 /// Replaces the condition of something that is not requested yet.
 fn unasked(condition: ConditionDraft) -> ConditionDraft {
-    if condition.holds() && ["NotRequired", tls::NOT_ENABLED].contains(&condition.reason.as_str()) {
+    let is_none = [&reasons::external::NOT_REQUIRED, &reasons::external::NOT_ENABLED]
+        .iter()
+        .any(|it| it.word == condition.reason);
+    if condition.holds() && is_none {
         return condition;
     }
     let text = "Nothing is asked for while the hosts are not as they should be; see InputReady.";
-    ConditionDraft::waiting(&condition.type_, "InputMissing", text)
+    reasons::external::INPUT_MISSING.condition(&condition.type_, text)
 }
 
 fn recorded(seen: &Observed) -> NodeSetStatus {

@@ -4,6 +4,7 @@
 use api::dataplane::node_set::MAX_HOSTS;
 use api::dataplane::{AnsibleOpts, Service};
 use api::names::is_dns_label;
+use api::problem::Problem;
 use kube::ResourceExt;
 use operator_core::data_sources::{SourceRef, sources_of};
 use operator_core::node_set_host;
@@ -13,11 +14,11 @@ use operator_core::run_engine::connection_vars::{HOST_VAR, PORT_VAR};
 use operator_core::run_engine::mounts::node_sets::faults as source_faults;
 use operator_core::run_engine::run_template::MountedSource;
 
-use crate::fault::Fault;
 use crate::host_conflicts::Claim;
 use crate::node_set::inventory::given;
 use crate::node_set::machine_names;
 use crate::node_set::observed::Observed;
+use crate::reasons;
 use crate::role::faults::{absent_service, invalid, missing_source, ssh_fault};
 use crate::role::{networks, vars};
 
@@ -27,7 +28,7 @@ pub const SIZE_LIMIT: usize = 1_000_000;
 const KIND: &str = "OpenStackDataPlaneNodeSet";
 
 /// Returns the faults of the hosts. With any of them, nothing is requested for the hosts.
-pub fn of_hosts(seen: &Observed, hosts: &[Host<'_>]) -> Vec<Fault> {
+pub fn of_hosts(seen: &Observed, hosts: &[Host<'_>]) -> Vec<Problem> {
     let name = seen.set.name_any();
     let mut faults = of_size(&name, hosts.len());
     faults.extend(hosts.iter().filter_map(|it| of_name(&name, it)));
@@ -42,7 +43,7 @@ pub fn of_hosts(seen: &Observed, hosts: &[Host<'_>]) -> Vec<Fault> {
 
 /// Returns the other faults that keep the node set from having an inventory; then nothing can be
 /// deployed.
-pub fn of_set(seen: &Observed) -> Vec<Fault> {
+pub fn of_set(seen: &Observed) -> Vec<Problem> {
     let mut faults = of_variables(seen);
     let secret = &seen.set.spec.node_template.ansible_ssh_private_key_secret;
     let digests = seen.sources.get(&SourceRef::secret(&seen.namespace, secret));
@@ -53,7 +54,7 @@ pub fn of_set(seen: &Observed) -> Vec<Fault> {
 
 /// Returns the faults that keep listed services from being deployed. A deployment of other services
 /// may go on.
-pub fn of_services(seen: &Observed) -> Vec<Fault> {
+pub fn of_services(seen: &Observed) -> Vec<Problem> {
     let set = &seen.set;
     let mut faults = Vec::new();
     for name in &set.spec.services {
@@ -70,8 +71,8 @@ pub fn of_services(seen: &Observed) -> Vec<Fault> {
     faults
 }
 
-fn of_sources(seen: &Observed, name: &str, service: &Service) -> Vec<Fault> {
-    let mut faults: Vec<Fault> = invalid(service).into_iter().collect();
+fn of_sources(seen: &Observed, name: &str, service: &Service) -> Vec<Problem> {
+    let mut faults: Vec<Problem> = invalid(service).into_iter().collect();
     let mut sources = Vec::new();
     for named in sources_of(&service.spec) {
         match seen.sources.get(&named.source(&seen.namespace)) {
@@ -84,30 +85,37 @@ fn of_sources(seen: &Observed, name: &str, service: &Service) -> Vec<Fault> {
         }
     }
     faults.extend(source_faults(&sources).into_iter().map(|it| {
-        Fault::wrong("DataSourceInvalid", format!("OpenStackDataPlaneService {name}: {it}."))
+        Problem::new(
+            &reasons::inputs::DATA_SOURCE_INVALID,
+            format!("OpenStackDataPlaneService {name}: {it}."),
+        )
     }));
     faults
 }
 
-fn of_size(name: &str, n_hosts: usize) -> Vec<Fault> {
+fn of_size(name: &str, n_hosts: usize) -> Vec<Problem> {
     let text = format!(
         "{KIND} {name} has {n_hosts} nodes, and {MAX_HOSTS} is the most: divide them among several \
          node sets, which one deployment can name together."
     );
-    if n_hosts > MAX_HOSTS { vec![Fault::wrong("TooManyHosts", text)] } else { Vec::new() }
+    if n_hosts > MAX_HOSTS {
+        vec![Problem::new(&reasons::node_set::TOO_MANY_HOSTS, text)]
+    } else {
+        Vec::new()
+    }
 }
 
 /// Returns the fault of an inventory that is too large for an object.
-pub fn of_inventory(name: &str, size: usize) -> Option<Fault> {
+pub fn of_inventory(name: &str, size: usize) -> Option<Problem> {
     let text = format!(
         "The inventory of {KIND} {name} has {size} bytes, and {SIZE_LIMIT} is the most that an \
          object can hold: divide its nodes among several node sets, or put large variables into \
          files of a service's dataSources."
     );
-    (size > SIZE_LIMIT).then(|| Fault::wrong("InventoryTooLarge", text))
+    (size > SIZE_LIMIT).then(|| Problem::new(&reasons::node_set::INVENTORY_TOO_LARGE, text))
 }
 
-fn of_name(set: &str, host: &Host<'_>) -> Option<Fault> {
+fn of_name(set: &str, host: &Host<'_>) -> Option<Problem> {
     (!is_dns_label(&host.name)).then(|| {
         let text = format!(
             "Node {} of {KIND} {set} has the host name {:?}, which no host can have: up to the first \
@@ -115,11 +123,11 @@ fn of_name(set: &str, host: &Host<'_>) -> Option<Fault> {
              spec.nodes[{}].hostName.",
             host.key, host.host_name, host.key
         );
-        Fault::wrong("HostNameInvalid", text)
+        Problem::new(&reasons::node_set::HOST_NAME_INVALID, text)
     })
 }
 
-fn of_address(seen: &Observed, host: &Host<'_>) -> Option<Fault> {
+fn of_address(seen: &Observed, host: &Host<'_>) -> Option<Problem> {
     let opts = host.node.ansible.as_ref();
     let address = opts.and_then(|it| it.ansible_host.as_deref()).unwrap_or_default();
     let is_address = address.parse::<std::net::IpAddr>().is_ok();
@@ -131,11 +139,11 @@ fn of_address(seen: &Observed, host: &Host<'_>) -> Option<Fault> {
             seen.set.name_any(),
             host.key
         );
-        Fault::wrong("HostAddressMissing", text)
+        Problem::new(&reasons::node_set::HOST_ADDRESS_MISSING, text)
     })
 }
 
-fn of_claims(seen: &Observed) -> Vec<Fault> {
+fn of_claims(seen: &Observed) -> Vec<Problem> {
     let name = seen.set.name_any();
     let claim = Claim::of_node_set(&seen.set);
     let twice = claim.twice().into_iter().map(|(host, before, mark)| {
@@ -143,16 +151,16 @@ fn of_claims(seen: &Observed) -> Vec<Fault> {
             "Hosts {before} and {host} of {KIND} {name} are one host, for both have the {mark}: \
              take one of them out, or correct it."
         );
-        Fault::wrong("HostTwice", text)
+        Problem::new(&reasons::node_set::HOST_TWICE, text)
     });
     let object = format!("{KIND} {name}");
     let taken = claim.taken(&seen.neighbours).into_iter();
     // If the other object goes away, this one gets the host.
-    let taken = taken.map(|it| Fault::missing("HostTaken", it.message(&object)));
+    let taken = taken.map(|it| Problem::new(&reasons::inputs::HOST_TAKEN, it.message(&object)));
     twice.chain(taken).collect()
 }
 
-fn of_variables(seen: &Observed) -> Vec<Fault> {
+fn of_variables(seen: &Observed) -> Vec<Problem> {
     let name = seen.set.name_any();
     let template = seen.set.spec.node_template.ansible.as_ref();
     let template = template.map(|it| ("spec.nodeTemplate.ansible".to_owned(), it));
@@ -165,8 +173,8 @@ fn of_variables(seen: &Observed) -> Vec<Fault> {
         let (namespace, entries) = (&seen.namespace, &opts.ansible_vars_from);
         faults.extend(vars::faults(namespace, &seen.objects, entries, &list));
         faults.extend(undecided(seen, opts).into_iter().map(|var| {
-            Fault::wrong(
-                "HostAddressInvalid",
+            Problem::new(
+                &reasons::inputs::HOST_ADDRESS_INVALID,
                 format!(
                     "The variable {var} in {place} of {KIND} {name} is no plain address or port, or \
                      comes from an object: two runs on one host are told apart by it, so set \
@@ -184,7 +192,7 @@ fn undecided(seen: &Observed, opts: &AnsibleOpts) -> Vec<&'static str> {
     node_set_host::undecided(opts).into_iter().chain(from_objects).collect()
 }
 
-fn of_volumes(seen: &Observed) -> Vec<Fault> {
+fn of_volumes(seen: &Observed) -> Vec<Problem> {
     let mounts = seen.set.spec.node_template.extra_mounts.iter();
     let names = mounts.flat_map(|it| &it.volumes).map(|it| it.name.as_str());
     let fault = |volume: &str| {
@@ -193,7 +201,7 @@ fn of_volumes(seen: &Observed) -> Vec<Fault> {
              volume can have: at most 63 lower-case letters, digits and dashes.",
             seen.set.name_any()
         );
-        Fault::wrong("VolumeNameInvalid", text)
+        Problem::new(&reasons::node_set::VOLUME_NAME_INVALID, text)
     };
     names.filter(|it| !is_dns_label(it)).map(fault).collect()
 }

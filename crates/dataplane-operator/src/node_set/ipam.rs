@@ -9,6 +9,7 @@ use api::conditions::ConditionDraft;
 use api::dataplane::node_section::Network;
 use api::dataplane::{NodeSet, NodeSetNode};
 use api::infra::{DnsData, DnsMasq, IpSet, IpSetNetwork, NetConfig, Reservation, is_ready, ready};
+use api::problem::Problem;
 use kube::{Resource, ResourceExt};
 use operator_core::finalizers::is_terminating;
 use operator_core::node_set_host::HostNetworkValues;
@@ -16,7 +17,7 @@ use operator_core::plan::{Step, Target};
 use operator_core::run_engine::build::owner;
 use serde_json::{Value, json};
 
-use crate::fault::Fault;
+use crate::reasons;
 
 /// Condition type: every host has its addresses, or no operator manages addresses.
 pub const IP_RESERVATION_READY: &str = "NodeSetIPReservationReady";
@@ -203,7 +204,7 @@ fn is_ctlplane(network: &str, infra: &Infra) -> bool {
         || infra.service_networks().get(&network.to_lowercase()).is_some_and(|it| it == CTLPLANE)
 }
 
-fn faults(set: &NodeSet, members: &[Member<'_>], infra: &Infra) -> Vec<Fault> {
+fn faults(set: &NodeSet, members: &[Member<'_>], infra: &Infra) -> Vec<Problem> {
     if !infra.is_used {
         return Vec::new();
     }
@@ -213,19 +214,24 @@ fn faults(set: &NodeSet, members: &[Member<'_>], infra: &Infra) -> Vec<Fault> {
             "{KIND} {name} names networks, and namespace {namespace} has no NetConfig that says what \
              they are: create one, or take the networks out."
         );
-        return vec![Fault::missing("NetConfigNotFound", text)];
+        return vec![Problem::new(&reasons::external::NET_CONFIG_NOT_FOUND, text)];
     };
     members.iter().flat_map(|it| of_member(set, it, config, infra)).collect()
 }
 
-fn of_member(set: &NodeSet, member: &Member<'_>, config: &NetConfig, infra: &Infra) -> Vec<Fault> {
+fn of_member(
+    set: &NodeSet,
+    member: &Member<'_>,
+    config: &NetConfig,
+    infra: &Infra,
+) -> Vec<Problem> {
     let (name, key) = (set.name_any(), member.key);
     if member.networks.is_empty() {
         let text = format!(
             "Node {key} of {KIND} {name} has no networks, and neither has the template, while other \
              nodes have: list them in spec.nodes[{key}].networks or spec.nodeTemplate.networks."
         );
-        return vec![Fault::wrong("NetworkMissing", text)];
+        return vec![Problem::new(&reasons::external::NETWORK_MISSING, text)];
     }
     let known: BTreeSet<String> =
         config.spec.networks.iter().map(|it| it.name.to_lowercase()).collect();
@@ -237,15 +243,15 @@ fn of_member(set: &NodeSet, member: &Member<'_>, config: &NetConfig, infra: &Inf
             it.name,
             config.name_any()
         );
-        Fault::wrong("NetworkUnknown", text)
+        Problem::new(&reasons::external::NETWORK_UNKNOWN, text)
     });
-    let mut faults: Vec<Fault> = unknown.collect();
+    let mut faults: Vec<Problem> = unknown.collect();
     if !member.networks.iter().any(|it| is_ctlplane(&it.name, infra)) {
         let text = format!(
             "Node {key} of {KIND} {name} is not part of the network {CTLPLANE}, over which hosts are \
              managed: add it to its networks."
         );
-        faults.push(Fault::wrong("NetworkMissing", text));
+        faults.push(Problem::new(&reasons::external::NETWORK_MISSING, text));
     }
     if infra.ip_set(member.host_name).is_some_and(|it| is_others(it, set)) {
         let text = format!(
@@ -253,20 +259,19 @@ fn of_member(set: &NodeSet, member: &Member<'_>, config: &NetConfig, infra: &Inf
              there, or give it another name here.",
             member.host_name
         );
-        faults.push(Fault::wrong("NameTaken", text));
+        faults.push(Problem::new(&reasons::external::NAME_TAKEN, text));
     }
     faults
 }
 
 /// The steps for external objects in this pass, or the faults that prevent them.
-pub type Asked = Result<Vec<Step>, Vec<Fault>>;
+pub type Asked = Result<Vec<Step>, Vec<Problem>>;
 
 /// Returns a condition with the first faults; `None` if there are none.
-pub fn message(type_: &str, faults: &[Fault]) -> Option<ConditionDraft> {
-    let first = faults.iter().min_by_key(|it| it.is_missing)?;
+pub fn message(type_: &str, faults: &[Problem]) -> Option<ConditionDraft> {
+    let worst = Problem::worst(faults)?;
     let texts: Vec<&str> = faults.iter().take(5).map(|it| it.message.as_str()).collect();
-    let tell = if first.is_missing { ConditionDraft::warning } else { ConditionDraft::error };
-    Some(tell(type_, first.reason, texts.join(" ")))
+    Some(worst.reason.condition(type_, texts.join(" ")))
 }
 
 /// Reports the progress of the address reservations.
@@ -278,7 +283,7 @@ pub fn condition(members: &[Member<'_>], infra: &Infra, asked: &Asked) -> Condit
             "Nobody is asked for addresses"
         };
         let text = format!("{why}: they come from ansibleHost and the variables.");
-        return ConditionDraft::good(IP_RESERVATION_READY, "NotRequired", text);
+        return reasons::external::NOT_REQUIRED.condition(IP_RESERVATION_READY, text);
     }
     if let Some(found) = asked.as_ref().err().and_then(|it| message(IP_RESERVATION_READY, it)) {
         return found;
@@ -289,7 +294,7 @@ pub fn condition(members: &[Member<'_>], infra: &Infra, asked: &Asked) -> Condit
     let open: Vec<&Member<'_>> = members.iter().filter(is_open).collect();
     let Some(first) = open.first() else {
         let text = "Every host has an address on each of its networks.";
-        return ConditionDraft::good(IP_RESERVATION_READY, "Reserved", text);
+        return reasons::external::RESERVED.condition(IP_RESERVATION_READY, text);
     };
     let status = infra.ip_set(first.host_name).and_then(|it| it.status.as_ref());
     let reported = status.and_then(|it| ready(&it.conditions)).filter(|it| !it.message.is_empty());
@@ -300,7 +305,7 @@ pub fn condition(members: &[Member<'_>], infra: &Infra, asked: &Asked) -> Condit
         members.len(),
         first.host_name
     );
-    ConditionDraft::waiting(IP_RESERVATION_READY, "Reserving", text)
+    reasons::external::RESERVING.condition(IP_RESERVATION_READY, text)
 }
 
 /// Returns the variables that plays get from a host's reservations. They override the user's.

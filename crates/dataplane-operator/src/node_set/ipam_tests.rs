@@ -200,7 +200,11 @@ fn what_cannot_be_asked_for_is_told_with_the_next_step() {
         change(&mut set, &mut infra);
         let asked = desired(&set, &members(&set), &infra, true);
         let faults = asked.clone().unwrap_err();
-        assert_eq!(faults.iter().map(|it| it.reason).collect::<Vec<_>>(), expected, "{faults:?}");
+        assert_eq!(
+            faults.iter().map(|it| it.reason.word).collect::<Vec<_>>(),
+            expected,
+            "{faults:?}"
+        );
         let found = condition(&members(&set), &infra, &asked);
         assert_eq!((found.status, found.reason.as_str()), (ConditionStatus::False, expected[0]));
         assert!(faults.iter().all(|it| it.message.contains(": ")), "{faults:?}");

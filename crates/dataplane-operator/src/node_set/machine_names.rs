@@ -1,13 +1,14 @@
 //! The names under which the machines of a node set's hosts were requested.
 
 use api::dataplane::NodeSet;
+use api::problem::Problem;
 use kube::ResourceExt;
 use operator_core::node_set_host::{Host, machine_template};
 
 use crate::baremetal_request::machine_names::{MachineNames, renamed};
 use crate::baremetal_request::provisioning_state::knows;
-use crate::fault::Fault;
 use crate::node_set::observed::{Observed, own_set};
+use crate::reasons;
 
 const KIND: &str = "OpenStackDataPlaneNodeSet";
 
@@ -29,7 +30,7 @@ pub fn of(seen: &Observed) -> MachineNames {
 
 /// Returns the fault of a host whose machine has another name, or whose name belongs to another
 /// host's machine.
-pub fn fault(names: &MachineNames, set: &NodeSet, host: &Host<'_>) -> Option<Fault> {
+pub fn fault(names: &MachineNames, set: &NodeSet, host: &Host<'_>) -> Option<Problem> {
     let (key, called, title) = (host.key, &host.name, format!("{KIND} {}", set.name_any()));
     if let Some(known) = names.machine(key).filter(|it| it != called) {
         let template = machine_template(set).and_then(|it| it.template.domain_name.as_deref());
@@ -47,5 +48,5 @@ pub fn fault(names: &MachineNames, set: &NodeSet, host: &Host<'_>) -> Option<Fau
         "Node {key} of {title} has the host name {called}, by which the machine of node {other} is \
          known: correct spec.nodes[{key}].hostName."
     );
-    Some(Fault::wrong("HostTwice", text))
+    Some(Problem::new(&reasons::machines::HOST_TWICE_IN_SET, text))
 }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use api::baremetal::BaremetalHost;
 use api::conditions::ConditionDraft;
 use api::dataplane::{HostMachine, NodeSetMachines};
+use api::problem::Problem;
 use api::shared::AnyMap;
 use jiff::Timestamp;
 use operator_core::finalizers::is_terminating;
@@ -20,13 +21,13 @@ use crate::baremetal_request::provisioning_state::{self, Known, ProvisioningStat
 use crate::baremetal_request::template::{merged, with_prefix};
 use crate::baremetal_request::{machine_conditions, set};
 use crate::effective_spec::has_own_options;
-use crate::fault::Fault;
 use crate::finalizers::is_used;
 use crate::inputs::Inputs;
 use crate::node_set::external_resources::ExternalResources;
 use crate::node_set::ipam::{DNS_SERVERS, labels};
 use crate::node_set::machine_names;
 use crate::node_set::observed::{Observed, own_set};
+use crate::reasons;
 
 /// Condition type: the machines are provisioned. Absent for pre-provisioned and empty node sets.
 pub const PROVISION_READY: &str = "NodeSetBaremetalProvisionReady";
@@ -37,7 +38,7 @@ pub struct Machines {
     /// Whether the node set requests machines.
     pub are_asked: bool,
     /// Provisioning state by host name, or the fault that keeps the host from getting a machine.
-    pub courses: BTreeMap<String, Result<ProvisioningState, Fault>>,
+    pub courses: BTreeMap<String, Result<ProvisioningState, Problem>>,
     /// The status record of each machine, by host name. A record that cannot be updated now is
     /// kept.
     pub records: BTreeMap<String, HostMachine>,
@@ -113,7 +114,7 @@ impl Machines {
         }
         if !self.are_asked {
             let text = "The hosts are provisioned by others.";
-            return Some(ConditionDraft::good(PROVISION_READY, "NotRequired", text));
+            return Some(reasons::machines::NOT_REQUIRED.condition(PROVISION_READY, text));
         }
         let owner = Target::of(&*seen.set);
         let found = |host: &'a Host<'_>| {
@@ -133,9 +134,9 @@ impl Machines {
 
     /// Returns whether anything is awaited that no watch reports.
     pub fn are_unheard(&self) -> bool {
-        let is_unheard = |it: &Result<ProvisioningState, Fault>| match it {
+        let is_unheard = |it: &Result<ProvisioningState, Problem>| match it {
             Ok(provisioning) => provisioning.is_unheard,
-            Err(fault) => fault.is_missing,
+            Err(fault) => !fault.needs_human(),
         };
         self.courses.values().any(is_unheard)
     }

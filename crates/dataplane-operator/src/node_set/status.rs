@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use api::conditions::{self, ConditionDraft, READY, merge_conditions, truncated};
+use api::conditions::{self, ConditionDraft, READY, Severity, merge_conditions, truncated};
 use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
 use api::dataplane::{HostState, NodeSet, NodeSetHost, NodeSetStatus};
+use api::problem::Problem;
 use api::shared::SourceKind;
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -13,13 +14,13 @@ use operator_core::finalizers::{is_only_finalizer, is_terminating};
 use operator_core::keyed::{Renewal, kept};
 use operator_core::node_set_host::{Host, PREFIX};
 use operator_core::plan::{Step, Target};
+use operator_core::run_engine::outcome::FailureReason;
 use operator_core::run_engine::{changed_text, host_key_checking};
 use operator_runtime::source_cache::Digests;
 
-use crate::conditions::{INPUT_MISSING, input};
-use crate::fault::Fault;
+use crate::conditions::input;
 use crate::finalizers::INVENTORY_FINALIZER;
-use crate::host_conflicts::shared_keys::{HOST_KEY_SHARED, HOST_KEY_UNIQUE};
+use crate::host_conflicts::shared_keys::HOST_KEY_UNIQUE;
 use crate::inputs::changed_inputs;
 use crate::node_set::deployment_history::FAILURES;
 use crate::node_set::dns::DNS_DATA_READY;
@@ -28,6 +29,7 @@ use crate::node_set::ipam::IP_RESERVATION_READY;
 use crate::node_set::observed::{Observed, brings_certificates, own_set};
 use crate::node_set::tls::CERTIFICATES_READY;
 use crate::node_set::{host_key_trust, inputs};
+use crate::reasons;
 
 /// Condition type: the ServiceAccount of the runs exists. It does not affect `Ready`.
 pub const SERVICE_ACCOUNT_READY: &str = "ServiceAccountReady";
@@ -155,7 +157,7 @@ fn conditions(
     rejected: Option<ConditionDraft>,
 ) -> Vec<ConditionDraft> {
     let name = seen.set.name_any();
-    let all_faults: Vec<Fault> =
+    let all_faults: Vec<Problem> =
         evaluated.faults.iter().chain(&evaluated.service_faults).cloned().collect();
     let deployment = deployment(seen, evaluated);
     let is_deployed = deployment.holds();
@@ -175,11 +177,11 @@ fn conditions(
     };
     let blocking: Vec<ConditionDraft> = drafts.iter().filter(is_blocking).cloned().collect();
     let good = format!("OpenStackDataPlaneNodeSet {name} is deployed.");
-    let ready = conditions::ready(&blocking, ConditionDraft::good(READY, "Ready", good));
+    let ready = conditions::ready(&blocking, reasons::node_set::READY.condition(READY, good));
     drafts.extend(conditions::kstatus(&ready));
     drafts.extend([ready, up_to_date(seen, evaluated), service_account()]);
     let shared = evaluated.shared_keys.as_ref();
-    drafts.extend(shared.map(|it| ConditionDraft::warning(HOST_KEY_UNIQUE, HOST_KEY_SHARED, it)));
+    drafts.extend(shared.map(|it| reasons::inputs::HOST_KEY_SHARED.condition(HOST_KEY_UNIQUE, it)));
     let levels = seen.set.spec.nodes.values().map(|it| it.ansible.as_ref());
     let levels = levels.chain([seen.set.spec.node_template.ansible.as_ref()]).flatten();
     let vars = levels.map(|it| &it.ansible_vars);
@@ -191,7 +193,7 @@ fn conditions(
 /// clients may wait for it; here runs have none.
 fn service_account() -> ConditionDraft {
     let text = "Runs have no ServiceAccount of their own, and need none.";
-    ConditionDraft::good(SERVICE_ACCOUNT_READY, "NotRequired", text)
+    reasons::node_set::NO_SERVICE_ACCOUNT.condition(SERVICE_ACCOUNT_READY, text)
 }
 
 fn setup(seen: &Observed, evaluated: &Evaluation<'_>, recorded: &NodeSetStatus) -> ConditionDraft {
@@ -199,16 +201,16 @@ fn setup(seen: &Observed, evaluated: &Evaluation<'_>, recorded: &NodeSetStatus) 
     if is_terminating(&*seen.set) {
         let cause = blocked(seen, evaluated);
         let text = format!("OpenStackDataPlaneNodeSet {name} is to be deleted, and {cause}");
-        return ConditionDraft::warning(SETUP_READY, "DeletionWaits", text);
+        return reasons::node_set::DELETION_WAITS.condition(SETUP_READY, text);
     }
     let is_complete = evaluated.faults.is_empty();
     if let Some(it) = evaluated.served.missing().filter(|_| is_complete) {
         let text = format!("{}: {}", it.type_, it.message);
-        return ConditionDraft::waiting(SETUP_READY, "NotServedYet", text);
+        return reasons::node_set::NOT_SERVED_YET.condition(SETUP_READY, text);
     }
     if evaluated.content.is_none() {
         let text = "There is no inventory for its present spec; see InputReady.";
-        return ConditionDraft::waiting(SETUP_READY, INPUT_MISSING, text);
+        return reasons::inputs::INPUT_MISSING.condition(SETUP_READY, text);
     }
     if let ([first, ..], Some(known)) =
         (evaluated.outcome.under_way.as_slice(), &recorded.config_hash)
@@ -219,10 +221,10 @@ fn setup(seen: &Observed, evaluated: &Evaluation<'_>, recorded: &NodeSetStatus) 
             "The inventory of OpenStackDataPlaneNodeSet {name} waits for the end of \
              OpenStackDataPlaneDeployment {first}; another one begins after that."
         );
-        return ConditionDraft::waiting(SETUP_READY, "DeploymentUnderWay", text);
+        return reasons::node_set::DEPLOYMENT_UNDER_WAY.condition(SETUP_READY, text);
     }
     let text = format!("Deployments of OpenStackDataPlaneNodeSet {name} can begin.");
-    ConditionDraft::good(SETUP_READY, "Ready", text)
+    reasons::node_set::SET_UP.condition(SETUP_READY, text)
 }
 
 /// Returns what blocks the deletion of a node set.
@@ -257,13 +259,13 @@ fn deployment(seen: &Observed, evaluated: &Evaluation<'_>) -> ConditionDraft {
              stays as it is: correct that field, or delete the deployment and create another one.",
             first.name, first.why
         );
-        return ConditionDraft::error(DEPLOYMENT_READY, "DeploymentUnreadable", text);
+        return reasons::node_set::DEPLOYMENT_UNREADABLE.condition(DEPLOYMENT_READY, text);
     }
     if let [first, ..] = outcome.under_way.as_slice() {
         let text = format!(
             "OpenStackDataPlaneDeployment {first} is under way; its own status tells how far it is."
         );
-        return ConditionDraft::waiting(DEPLOYMENT_READY, "Deploying", text);
+        return reasons::node_set::DEPLOYING.condition(DEPLOYMENT_READY, text);
     }
     let with = |state| outcome.hosts.iter().filter(|it| it.state == state).count();
     let (n_failed, n_open) = (with(HostState::Failed), with(HostState::Undeployed));
@@ -276,14 +278,14 @@ fn deployment(seen: &Observed, evaluated: &Evaluation<'_>) -> ConditionDraft {
             "Nothing is deployed: OpenStackDataPlaneNodeSet {name} has no hosts; add spec.nodes."
         );
         return if is_deployed {
-            ConditionDraft::good(DEPLOYMENT_READY, "Deployed", text)
+            reasons::node_set::DEPLOYED.condition(DEPLOYMENT_READY, text)
         } else {
-            ConditionDraft::waiting(DEPLOYMENT_READY, "NotDeployed", text)
+            reasons::node_set::NOT_DEPLOYED.condition(DEPLOYMENT_READY, text)
         };
     }
     if let Some(text) = half_changed(evaluated) {
         let text = format!("{text} Create another OpenStackDataPlaneDeployment.");
-        return ConditionDraft::waiting(DEPLOYMENT_READY, "NotDeployed", text);
+        return reasons::node_set::NOT_DEPLOYED.condition(DEPLOYMENT_READY, text);
     }
     if n_open > 0 {
         let text = format!(
@@ -291,10 +293,10 @@ fn deployment(seen: &Observed, evaluated: &Evaluation<'_>) -> ConditionDraft {
              OpenStackDataPlaneDeployment that lists {name} in spec.nodeSets.",
             outcome.hosts.len()
         );
-        return ConditionDraft::waiting(DEPLOYMENT_READY, "NotDeployed", text);
+        return reasons::node_set::NOT_DEPLOYED.condition(DEPLOYMENT_READY, text);
     }
     let text = format!("The last deployment succeeded on all {} hosts.", outcome.hosts.len());
-    ConditionDraft::good(DEPLOYMENT_READY, "Deployed", text)
+    reasons::node_set::DEPLOYED.condition(DEPLOYMENT_READY, text)
 }
 
 /// Returns a message if hosts that have been in service got only a part of the last deployment.
@@ -327,8 +329,11 @@ fn failed(evaluated: &Evaluation<'_>, n_failed: usize) -> ConditionDraft {
     }
     texts.extend(half_changed(evaluated));
     texts.push("Correct the cause, then create another OpenStackDataPlaneDeployment.".to_owned());
-    let reason = reported.first().map_or("DeploymentGone", |it| it.reason.as_str());
-    ConditionDraft::error(DEPLOYMENT_READY, reason, texts.join(" "))
+    let reason = match reported.first() {
+        Some(first) => FailureReason::parse(&first.reason).reason(),
+        None => &reasons::node_set::DEPLOYMENT_GONE,
+    };
+    reason.condition(DEPLOYMENT_READY, texts.join(" ")).with_severity(Severity::Error)
 }
 
 fn up_to_date(seen: &Observed, evaluated: &Evaluation<'_>) -> ConditionDraft {
@@ -338,7 +343,7 @@ fn up_to_date(seen: &Observed, evaluated: &Evaluation<'_>) -> ConditionDraft {
     }
     let Some(deployed) = &outcome.deployed_config_hash else {
         let text = "No deployment of all its services has succeeded on all hosts yet.";
-        return ConditionDraft::waiting(UP_TO_DATE, "NeverDeployed", text);
+        return reasons::NEVER_DEPLOYED.condition(UP_TO_DATE, text);
     };
     let is_same = inputs::digest(&evaluated.inputs).is(deployed);
     let mut names = if is_same || outcome.deployed_inputs.is_empty() {
@@ -350,7 +355,7 @@ fn up_to_date(seen: &Observed, evaluated: &Evaluation<'_>) -> ConditionDraft {
     names.extend(changed_certificates(seen, evaluated));
     if is_same && names.is_empty() {
         let text = "The last deployment used the present inputs.";
-        return ConditionDraft::good(UP_TO_DATE, "UpToDate", text);
+        return reasons::UP_TO_DATE.condition(UP_TO_DATE, text);
     }
     let text = if names.is_empty() {
         "Changed while the last deployment began, so it is not known which of the two it used."
@@ -359,7 +364,7 @@ fn up_to_date(seen: &Observed, evaluated: &Evaluation<'_>) -> ConditionDraft {
         changed_text(&truncated(&names.join(", "), TEXT))
     };
     let text = format!("{text} Create an OpenStackDataPlaneDeployment to bring it to the hosts.");
-    ConditionDraft::waiting(UP_TO_DATE, "InputsChanged", text)
+    reasons::INPUTS_CHANGED.condition(UP_TO_DATE, text)
 }
 
 /// Reports changes that wait for the end of a deployment that began with other inputs.
@@ -376,7 +381,7 @@ fn under_way(seen: &Observed, evaluated: &Evaluation<'_>, deployment: &str) -> C
              the hosts: {names}."
         );
     }
-    ConditionDraft::waiting(UP_TO_DATE, "Deploying", text)
+    reasons::node_set::DEPLOYING.condition(UP_TO_DATE, text)
 }
 
 /// Returns the objects of listed services that have changed since they were last deployed.

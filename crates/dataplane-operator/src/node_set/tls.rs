@@ -8,6 +8,7 @@ use api::cert_manager::{Certificate, CertificateSpec, Issuer, IssuerRef, SecretT
 use api::conditions::ConditionDraft;
 use api::dataplane::{NodeSet, Service};
 use api::names;
+use api::problem::Problem;
 use k8s_openapi::api::core::v1::Secret;
 use kube::core::PartialObjectMeta;
 use kube::{Resource, ResourceExt};
@@ -17,11 +18,11 @@ use operator_core::plan::{Step, Target};
 use operator_core::run_engine::build::owner;
 use serde_json::json;
 
-use crate::fault::Fault;
 use crate::node_set::certificates::{
     CertificateRequest, HOST, Hosts, Issued, SET, name_of, secret, secret_name, secret_of,
 };
 use crate::node_set::ipam::{is_of, is_standing, message};
+use crate::reasons;
 
 /// Condition type: every host has its certificates, or needs none.
 pub const CERTIFICATES_READY: &str = "NodeSetCertificatesReady";
@@ -36,9 +37,6 @@ const ISSUES_FOR_HOSTS: &str = "dataplane.openstack.org/issues-for-hosts";
 /// Annotations of an issuer with the duration and renewal time of its certificates.
 const DURATION: &str = "osp-rootca-issuer-duration";
 const RENEW_BEFORE: &str = "osp-rootca-issuer-renew-before";
-const NOT_SERVED: &str = "CertManagerNotFound";
-/// Reason when certificates are disabled although services request some.
-pub const NOT_ENABLED: &str = "NotEnabled";
 const KIND: &str = "OpenStackDataPlaneNodeSet";
 
 /// Returns whether hosts get certificates: as `tlsEnabled` says, else whether cert-manager and
@@ -81,7 +79,7 @@ pub struct DesiredCertificates {
     /// The steps that request certificates and remove others.
     pub steps: Vec<Step>,
     /// The faults that keep some certificates from being requested.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<Problem>,
 }
 
 impl DesiredCertificates {
@@ -154,14 +152,14 @@ pub fn open(
 }
 
 /// Fails if certificates cannot be issued at all.
-fn refuse(set: &NodeSet, hosts: &Hosts<'_>, issued: &Issued) -> Result<(), Vec<Fault>> {
+fn refuse(set: &NodeSet, hosts: &Hosts<'_>, issued: &Issued) -> Result<(), Vec<Problem>> {
     let name = set.name_any();
     if !issued.is_served {
         let text = format!(
             "{KIND} {name} has tlsEnabled: true, and the cluster has no cert-manager to issue \
              certificates: install it, or set tlsEnabled: false."
         );
-        return Err(vec![Fault::missing(NOT_SERVED, text)]);
+        return Err(vec![Problem::new(&reasons::external::CERT_MANAGER_NOT_FOUND, text)]);
     }
     if !hosts.are_reserved {
         let text = format!(
@@ -169,7 +167,7 @@ fn refuse(set: &NodeSet, hosts: &Hosts<'_>, issued: &Issued) -> Result<(), Vec<F
              {CTLPLANE} that certificates need: list the network, with an operator that reserves \
              addresses, or set tlsEnabled: false."
         );
-        return Err(vec![Fault::wrong("NetworkMissing", text)]);
+        return Err(vec![Problem::new(&reasons::external::NETWORK_MISSING, text)]);
     }
     Ok(())
 }
@@ -217,7 +215,7 @@ fn labels(set: &NodeSet, wish: &CertificateRequest<'_>, host: &str) -> BTreeMap<
 
 /// Returns the issuer with the label that the certificate names. Fails unless exactly one issuer
 /// has it and is meant for hosts.
-fn issuer<'a>(wish: &CertificateRequest<'_>, issued: &'a Issued) -> Result<&'a Issuer, Fault> {
+fn issuer<'a>(wish: &CertificateRequest<'_>, issued: &'a Issued) -> Result<&'a Issuer, Problem> {
     let label = wish.cert.issuer.as_deref().filter(|it| !it.is_empty()).unwrap_or(DEFAULT_ISSUER);
     let mut found = issued.issuers.iter().filter(|it| it.labels().contains_key(label));
     match (found.next(), found.next()) {
@@ -232,7 +230,7 @@ fn issuer<'a>(wish: &CertificateRequest<'_>, issued: &'a Issued) -> Result<&'a I
                 wish.service,
                 it.name_any()
             );
-            Err(Fault::missing("IssuerNotPermitted", text))
+            Err(Problem::new(&reasons::external::ISSUER_NOT_PERMITTED, text))
         }
         (first, _) => {
             let count = if first.is_some() { "several Issuers carry" } else { "no Issuer carries" };
@@ -242,7 +240,7 @@ fn issuer<'a>(wish: &CertificateRequest<'_>, issued: &'a Issued) -> Result<&'a I
                  false in the node set.",
                 wish.key, wish.service
             );
-            Err(Fault::missing("IssuerNotFound", text))
+            Err(Problem::new(&reasons::external::ISSUER_NOT_FOUND, text))
         }
     }
 }
@@ -260,7 +258,7 @@ fn certificate(
     host: &str,
     hosts: &Hosts<'_>,
     issuer: &Issuer,
-) -> Result<CertificateSpec, Fault> {
+) -> Result<CertificateSpec, Problem> {
     let none = BTreeMap::new();
     let names = hosts.names.get(host).unwrap_or(&none);
     let Some(own) = names.get(CTLPLANE) else {
@@ -270,7 +268,7 @@ fn certificate(
              false.",
             set.name_any()
         );
-        return Err(Fault::wrong("NetworkMissing", text));
+        return Err(Problem::new(&reasons::external::NETWORK_MISSING, text));
     };
     let networks: Vec<String> = wish.cert.networks.iter().map(|it| it.to_lowercase()).collect();
     let on = |all: &BTreeMap<String, String>, what: &str| {
@@ -305,7 +303,7 @@ fn certificate(
 /// Returns whether certificates are requested and the cluster has no cert-manager. No watch reports
 /// its arrival.
 pub fn is_unserved(findings: &[ConditionDraft]) -> bool {
-    findings.iter().any(|it| it.reason == NOT_SERVED)
+    findings.iter().any(|it| it.reason == reasons::external::CERT_MANAGER_NOT_FOUND.word)
 }
 
 /// Reports the progress of the certificates; `are_bundled` says whether runs can mount all of them.
@@ -317,14 +315,18 @@ pub fn condition(
     (wanted, are_bundled): (&DesiredCertificates, bool),
 ) -> ConditionDraft {
     if let Some(why) = why_none(set, wishes, hosts, issued) {
-        let reason = if wishes.is_empty() { "NotRequired" } else { NOT_ENABLED };
+        let reason = if wishes.is_empty() {
+            &reasons::external::CERTIFICATES_NOT_REQUIRED
+        } else {
+            &reasons::external::NOT_ENABLED
+        };
         let text = format!("Hosts get no certificates: {why}.");
-        return ConditionDraft::good(CERTIFICATES_READY, reason, text);
+        return reason.condition(CERTIFICATES_READY, text);
     }
     if let Some(found) = message(CERTIFICATES_READY, &wanted.faults) {
         return found;
     }
-    let waiting = |text: String| ConditionDraft::waiting(CERTIFICATES_READY, "Issuing", text);
+    let waiting = |text: String| reasons::external::ISSUING.condition(CERTIFICATES_READY, text);
     if !hosts.are_complete() {
         return waiting("Certificates are asked for when each host has its addresses.".to_owned());
     }
@@ -341,7 +343,7 @@ pub fn condition(
             "The Secrets of the certificates that were issued are not there yet.".into(),
         );
     }
-    ConditionDraft::good(CERTIFICATES_READY, "Issued", "Every host has its certificates.")
+    reasons::external::ISSUED.condition(CERTIFICATES_READY, "Every host has its certificates.")
 }
 
 /// Returns why hosts get no certificates; `None` if they do.

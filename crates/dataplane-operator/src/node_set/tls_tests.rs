@@ -65,7 +65,7 @@ pub(in crate::node_set) fn hosts<'a>(
 }
 
 /// Returns the objects that are written for one service.
-fn written(service: &Service, issued: &Issued) -> Result<Vec<Value>, Vec<Fault>> {
+fn written(service: &Service, issued: &Issued) -> Result<Vec<Value>, Vec<Problem>> {
     let (names, addresses) = (names(), addresses());
     let hosts = hosts(&names, &addresses);
     let DesiredCertificates { steps, faults } =
@@ -190,7 +190,7 @@ fn without_cert_manager_hosts_get_no_certificates_unless_that_is_asked_for() {
     );
     let wishes = requested([("agent", &service)]);
     let faults = desired(&set, &wishes, &unnamed, &issued(), true).faults;
-    assert_eq!(faults[0].reason, "NetworkMissing");
+    assert_eq!(faults[0].reason.word, "NetworkMissing");
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn an_issuer_that_is_absent_or_not_the_only_one_is_named_by_its_label() {
         written(&agent(&both()), &issued).unwrap_err().remove(0)
     };
     let absent = of(vec![]);
-    assert_eq!(absent.reason, "IssuerNotFound");
+    assert_eq!(absent.reason.word, "IssuerNotFound");
     assert!(absent.message.contains("no Issuer carries it"), "{}", absent.message);
     let twice = of(vec![issuer("a", DEFAULT_ISSUER), issuer("b", DEFAULT_ISSUER)]);
     assert!(twice.message.contains("several Issuers"), "{}", twice.message);
@@ -216,7 +216,7 @@ fn an_issuer_signs_for_hosts_only_where_its_label_or_annotation_says_that_it_is_
     };
     let mut found = issuer("company", ANY);
     let fault = of(&found).unwrap_err().remove(0);
-    assert_eq!(fault.reason, "IssuerNotPermitted");
+    assert_eq!(fault.reason.word, "IssuerNotPermitted");
     assert!(fault.message.contains("Issuer company is not meant for hosts"), "{}", fault.message);
     for (value, is_permitted) in [("false", false), ("true", true)] {
         Arc::make_mut(&mut found).annotations_mut().insert(ISSUES_FOR_HOSTS.into(), value.into());
@@ -230,7 +230,7 @@ fn a_host_without_a_name_on_the_managing_network_is_a_fault() {
     let (hosts, service) = (hosts(&names, &names), agent(&both()));
     let wishes = requested([("agent", &service)]);
     let faults = desired(&two(), &wishes, &hosts, &issued(), true).faults;
-    assert_eq!(faults[0].reason, "NetworkMissing");
+    assert_eq!(faults[0].reason.word, "NetworkMissing");
 }
 
 #[test]

@@ -114,7 +114,7 @@ fn requeue(
             Some(Ok(provisioning)) if provisioning.is_unheard => {
                 plan.requeue_in(observed::LOOK_AGAIN);
             }
-            Some(Err(fault)) if fault.is_missing => plan.requeue_in(observed::LOOK_AGAIN),
+            Some(Err(fault)) if !fault.needs_human() => plan.requeue_in(observed::LOOK_AGAIN),
             Some(Ok(_) | Err(_)) | None => {}
         }
     }

@@ -15,14 +15,13 @@ use operator_core::rejected_write::WRITES_ACCEPTED;
 
 use crate::baremetal_request::{machine_conditions, set};
 use crate::finalizers::{INVENTORY_FINALIZER, is_used};
+use crate::reasons;
 use crate::role::machine_names::known_name;
 use crate::role::machine_request::{MachineRequest, keeps_machine};
 use crate::role::node_status::ours;
 use crate::role::observed::{NodeGroup, Observed};
 use crate::role::provisioning::{BAREMETAL_READY, PROVISION_READY};
 
-/// The reason of a machine that is being given back.
-const GIVING_BACK: &str = "GivingBack";
 /// The maximum number of nodes that a message names.
 const NAMED: usize = 5;
 
@@ -110,11 +109,11 @@ fn node_step(
     let provisioning = machine_request.followed(seen, node, &effective, now);
     let draft = match (&machine_request.template, rejected.filter(|it| set::is_refused(it))) {
         // The request is faulty, so the set cannot even be updated to drop the host.
-        (Err(fault), _) => machine_conditions::fault(BAREMETAL_READY, fault),
+        (Err(problem), _) => problem.condition(BAREMETAL_READY),
         (Ok(_), Some(rejected)) => rejected.clone().with_type(BAREMETAL_READY),
         (Ok(_), None) => machine_conditions::leaving(
             BAREMETAL_READY,
-            GIVING_BACK,
+            &reasons::machines::GIVING_BACK,
             &machine_request.owner,
             &provisioning,
         ),
@@ -156,7 +155,7 @@ fn role_step(
             first_names(&users, NAMED)
         )
     };
-    let draft = ConditionDraft::warning(PROVISION_READY, "DeletionWaits", text);
+    let draft = reasons::machines::DELETION_WAITS.condition(PROVISION_READY, text);
     let observed = role.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
     let conditions = settled(&previous, (draft, rejected), role.metadata.generation, now);
@@ -174,19 +173,9 @@ fn settled(
     let ready = draft.clone().with_type(READY);
     let anew = [draft.type_.as_str(), WRITES_ACCEPTED, READY, RECONCILING, STALLED];
     let stands = previous.iter().filter(|it| !anew.contains(&it.type_.as_str()));
-    let mut drafts: Vec<ConditionDraft> = stands.map(as_found).collect();
+    let mut drafts: Vec<ConditionDraft> = stands.map(ConditionDraft::repeated).collect();
     drafts.extend(conditions::kstatus(&ready));
     drafts.extend(rejected.cloned());
     drafts.extend([draft, ready]);
     merge_conditions(previous, drafts, generation, now)
-}
-
-fn as_found(condition: &Condition) -> ConditionDraft {
-    ConditionDraft {
-        type_: condition.type_.clone(),
-        status: condition.status,
-        severity: condition.severity,
-        reason: condition.reason.clone(),
-        message: condition.message.clone(),
-    }
 }

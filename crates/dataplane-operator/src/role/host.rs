@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use api::dataplane::{HostMachine, Node, RunState, ServiceRun};
+use api::problem::Problem;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::data_sources::{SourceRef, sources_of};
@@ -19,9 +20,8 @@ use operator_runtime::source_cache::Digests;
 
 use crate::baremetal_request::provisioning_state::{self, ProvisioningState};
 use crate::effective_spec::EffectiveSpec;
-use crate::fault::Fault;
-use crate::host_conflicts::shared_keys::HOST_KEY_SHARED;
 use crate::inputs::{self, Inputs};
+use crate::reasons;
 use crate::role::blocked_rollout::BlockedRollout;
 use crate::role::faults::{self, OfGroup};
 use crate::role::host_key_trust::{self, Offers};
@@ -49,7 +49,7 @@ pub struct EvaluatedHost {
     /// The state of its machine, or the fault that keeps it from getting one.
     ///
     /// `None` when the host is provisioned by other means.
-    pub machine: Option<Result<ProvisioningState, Fault>>,
+    pub machine: Option<Result<ProvisioningState, Problem>>,
     /// The record of its machine for the status.
     pub record: Option<HostMachine>,
     /// The trusted ssh host key.
@@ -57,7 +57,7 @@ pub struct EvaluatedHost {
     /// The message about its host key, when another host presented the same key before.
     pub shared_key: Option<String>,
     /// The faults that keep it from being deployed.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<Problem>,
     /// The inputs of all its services.
     pub inputs: Inputs,
     /// Its desired services, in order.
@@ -232,10 +232,10 @@ fn faults_of(
     node: &Arc<Node>,
     effective: &EffectiveSpec,
     shared_key: Option<&String>,
-) -> (Vec<Fault>, bool) {
+) -> (Vec<Problem>, bool) {
     let mut faults = faults::of_node(shared.seen, node, effective);
     let waits = shared_key.cloned().filter(|_| is_first_deployment(node));
-    faults.extend(waits.map(|it| Fault::missing(HOST_KEY_SHARED, it)));
+    faults.extend(waits.map(|it| Problem::new(&reasons::inputs::HOST_KEY_SHARED, it)));
     faults.extend_from_slice(&shared.faults.of_all);
     let is_ready = faults.is_empty();
     faults.extend(shared.faults.of_services.iter().map(|it| it.1.clone()));
@@ -299,14 +299,14 @@ fn is_first_deployment(node: &Node) -> bool {
 }
 
 /// Returns whether the host's machine lets services begin; true when no machine was requested.
-pub fn may_begin(machine: Option<&Result<ProvisioningState, Fault>>) -> bool {
+pub fn may_begin(machine: Option<&Result<ProvisioningState, Problem>>) -> bool {
     machine.is_none_or(|it| it.as_ref().is_ok_and(|it| it.record.ready))
 }
 
 /// Returns the record of a machine; while it cannot be determined, the recorded one.
 fn record(
     seen: &Observed,
-    machine: Option<&Result<ProvisioningState, Fault>>,
+    machine: Option<&Result<ProvisioningState, Problem>>,
     node: &Node,
 ) -> Option<HostMachine> {
     let recorded = machine_of(node);

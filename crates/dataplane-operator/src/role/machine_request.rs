@@ -6,6 +6,7 @@ use std::sync::Arc;
 use api::baremetal::{BaremetalHost, BaremetalSet};
 use api::dataplane::Node;
 use api::names::is_dns_label;
+use api::problem::Problem;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::finalizers::is_terminating;
@@ -18,9 +19,9 @@ use crate::baremetal_request::provisioning_state::{self, Known, ProvisioningStat
 use crate::baremetal_request::set;
 use crate::baremetal_request::template::{Template, merged};
 use crate::effective_spec::{EffectiveSpec, has_own_options, machine_template};
-use crate::fault::Fault;
 use crate::finalizers::is_used;
 use crate::host_conflicts::Claim;
+use crate::reasons;
 use crate::role::machine_names::{known_name, machine_name, machine_of, of as names_of};
 use crate::role::observed::{NodeGroup, Observed};
 
@@ -30,11 +31,11 @@ pub struct MachineRequest {
     /// The requesting object: the role, or the node without a role.
     pub owner: Target,
     /// The template of the set, or the fault that keeps it from being written.
-    pub template: Result<Template, Fault>,
+    pub template: Result<Template, Problem>,
     /// The set, if it exists and was created for this owner.
     pub set: Option<Arc<BaremetalSet>>,
     names: MachineNames,
-    without_room: BTreeMap<String, Fault>,
+    without_room: BTreeMap<String, Problem>,
 }
 
 impl MachineRequest {
@@ -82,7 +83,7 @@ impl MachineRequest {
         node: &Node,
         effective: &EffectiveSpec,
         now: Timestamp,
-    ) -> Result<ProvisioningState, Fault> {
+    ) -> Result<ProvisioningState, Problem> {
         self.template.as_ref().map_err(Clone::clone)?;
         match self.fault(seen, node) {
             Some(fault) => Err(fault),
@@ -103,7 +104,7 @@ impl MachineRequest {
         ProvisioningState::of(self.set.as_deref(), &self.asked(node), &known, now)
     }
 
-    fn fault(&self, seen: &Observed, node: &Node) -> Option<Fault> {
+    fn fault(&self, seen: &Observed, node: &Node) -> Option<Problem> {
         let own = node.name_any();
         let title = format!("OpenStackDataPlaneNode {own}");
         let (name, called) = (self.asked(node), machine_name(node));
@@ -118,14 +119,14 @@ impl MachineRequest {
                 "{title} has the host name {name:?}, which no machine can have: up to the first dot it \
                  consists of at most 63 lower-case letters, digits and dashes. Correct spec.hostName."
             );
-            return Some(Fault::wrong("HostNameInvalid", text));
+            return Some(Problem::new(&reasons::machines::HOST_NAME_INVALID, text));
         }
         if let Some(first) = self.names.owner(&name).filter(|it| *it != own) {
             let text = format!(
                 "{title} and OpenStackDataPlaneNode {first} have one host name, {name}, and a machine \
                  has one of its own, which {first} gets: correct spec.hostName of {own}."
             );
-            return Some(Fault::wrong("HostTwice", text));
+            return Some(Problem::new(&reasons::machines::HOST_TWICE, text));
         }
         let full = self.without_room.get(&name).cloned();
         full.or_else(|| set::elsewhere(&seen.machines, self.set.as_deref(), &name, &title))

@@ -7,13 +7,15 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::keyed::{Renewal, kept};
 use operator_core::plan::{Step, Target};
+use operator_core::run_engine::outcome::last_failure;
 use operator_core::run_engine::service_sequence::{is_as_deployed, renew};
 use operator_core::run_engine::{SequenceState, changed_text, host_key_checking};
 
 use crate::baremetal_request::set;
 use crate::conditions::input;
-use crate::host_conflicts::shared_keys::{HOST_KEY_SHARED, HOST_KEY_UNIQUE};
+use crate::host_conflicts::shared_keys::HOST_KEY_UNIQUE;
 use crate::inputs;
+use crate::reasons;
 use crate::role::build::is_reachable;
 use crate::role::host::{EvaluatedHost, may_begin};
 use crate::role::inventory::node_inventory_name;
@@ -66,18 +68,15 @@ pub fn node_findings(
     }
     let blocking: Vec<ConditionDraft> =
         drafts.iter().filter(|it| !keeps_ready || it.type_ != INPUT_READY).cloned().collect();
-    let good = ConditionDraft::good(
-        READY,
-        "Ready",
-        format!("OpenStackDataPlaneNode {} is deployed.", host.node.name_any()),
-    );
+    let good = reasons::role::READY
+        .condition(READY, format!("OpenStackDataPlaneNode {} is deployed.", host.node.name_any()));
     let ready = conditions::ready(&blocking, good);
     let up_to_date = up_to_date(host);
     let mut all = drafts;
     all.extend(conditions::kstatus(&ready));
     all.extend([ready.clone(), up_to_date.clone(), setup(host)]);
     let shared = host.shared_key.as_ref();
-    all.extend(shared.map(|it| ConditionDraft::warning(HOST_KEY_UNIQUE, HOST_KEY_SHARED, it)));
+    all.extend(shared.map(|it| reasons::inputs::HOST_KEY_SHARED.condition(HOST_KEY_UNIQUE, it)));
     all.extend(host_key_checking::condition([&host.effective.vars], "variables of the host"));
     NodeFindings { ready, up_to_date, is_deployed, all }
 }
@@ -86,10 +85,10 @@ pub fn node_findings(
 /// it is not.
 fn setup(host: &EvaluatedHost) -> ConditionDraft {
     if is_set_up(host) {
-        return ConditionDraft::good(SETUP_READY, "Ready", "The inventory is written.");
+        return reasons::role::SET_UP.condition(SETUP_READY, "The inventory is written.");
     }
     let text = "The inventory waits for its inputs; see InputReady.";
-    ConditionDraft::waiting(SETUP_READY, "InputMissing", text)
+    reasons::inputs::INPUT_MISSING.condition(SETUP_READY, text)
 }
 
 pub(super) fn is_set_up(host: &EvaluatedHost) -> bool {
@@ -112,7 +111,7 @@ fn deployment(host: &EvaluatedHost) -> ConditionDraft {
         SequenceState::Done if !host.has_services => not_running(host),
         SequenceState::Done if services.iter().all(|it| it.deployed_hash.is_some()) => {
             let text = format!("{} services succeeded on this host.", services.len());
-            ConditionDraft::good(DEPLOYMENT_READY, "Deployed", text)
+            reasons::role::DEPLOYED.condition(DEPLOYMENT_READY, text)
         }
         SequenceState::Done => partial(),
         SequenceState::OutOfDate => not_running(host),
@@ -121,20 +120,14 @@ fn deployment(host: &EvaluatedHost) -> ConditionDraft {
             going_on(&host.node, services, waiting_for.as_deref())
         }
         SequenceState::Failed { reason, message, .. } => {
-            let kind = if reason.heals_by_itself() {
-                ConditionDraft::warning
-            } else {
-                ConditionDraft::error
-            };
-            kind(DEPLOYMENT_READY, reason.as_str(), message.clone())
+            reason.reason().condition(DEPLOYMENT_READY, message.clone())
         }
     }
 }
 
 fn partial() -> ConditionDraft {
-    ConditionDraft::waiting(
+    reasons::role::PARTIAL_RUN.condition(
         DEPLOYMENT_READY,
-        "PartialRun",
         "Only a part of the services has run: remove ansibleTags, ansibleSkipTags and ansibleLimit \
          from deployStrategy to complete the deployment.",
     )
@@ -148,26 +141,25 @@ fn not_running(host: &EvaluatedHost) -> ConditionDraft {
     let is_off = !host.effective.deploy || !host.has_services || host.is_left_out || waits;
     if is_off && !services.is_empty() && services.iter().all(|it| is_as_deployed(it, services)) {
         let text = "The services succeeded on this host with earlier inputs; see UpToDate.";
-        return ConditionDraft::good(DEPLOYMENT_READY, "Deployed", text);
+        return reasons::role::DEPLOYED.condition(DEPLOYMENT_READY, text);
     }
     if !may_begin(host.machine.as_ref()) && host.effective.deploy {
         let text = "The deployment waits for the host's machine; see BaremetalReady.";
-        return ConditionDraft::waiting(DEPLOYMENT_READY, "MachineNotReady", text);
+        return reasons::machines::MACHINE_NOT_READY.condition(DEPLOYMENT_READY, text);
     }
     if !host.faults.is_empty() {
         let text = "The deployment waits for its inputs; see InputReady.";
-        return ConditionDraft::waiting(DEPLOYMENT_READY, "InputMissing", text);
+        return reasons::inputs::INPUT_MISSING.condition(DEPLOYMENT_READY, text);
     }
     if let Some(blocked) = &host.blocked {
-        return ConditionDraft::waiting(DEPLOYMENT_READY, blocked.blocked.reason(), blocked.text());
+        return blocked.blocked.reason().condition(DEPLOYMENT_READY, blocked.text());
     }
     if host.is_left_out {
         let text = "Nothing is deployed: ansibleLimit of deployStrategy leaves this host out.";
-        return ConditionDraft::waiting(DEPLOYMENT_READY, "LeftOut", text);
+        return reasons::role::LEFT_OUT.condition(DEPLOYMENT_READY, text);
     }
-    ConditionDraft::waiting(
+    reasons::NOT_REQUESTED.condition(
         DEPLOYMENT_READY,
-        "NotRequested",
         "Nothing is deployed: set deployStrategy.deploy to true on the node, its role or their \
          OpenStackDataPlane.",
     )
@@ -186,19 +178,11 @@ fn edit_is_blocked(host: &EvaluatedHost) -> bool {
 /// The cause of the last failure stays visible during the retry. Only the first running service is
 /// named, because each further one would cost a write.
 fn going_on(node: &Node, services: &[ServiceRun], waiting_for: Option<&str>) -> ConditionDraft {
-    if let Some(failed) = services.iter().find(|it| it.reason.is_some()) {
-        return ConditionDraft::warning(
-            DEPLOYMENT_READY,
-            failed.reason.as_deref().unwrap_or_default(),
-            failed.message.clone().unwrap_or_default(),
-        );
+    if let Some(failed) = last_failure(DEPLOYMENT_READY, services) {
+        return failed;
     }
     if let Some(what) = waiting_for {
-        return ConditionDraft::waiting(
-            DEPLOYMENT_READY,
-            "Queued",
-            format!("The next run waits: {what}"),
-        );
+        return reasons::QUEUED.condition(DEPLOYMENT_READY, format!("The next run waits: {what}"));
     }
     let text = match services.iter().find(|it| it.state == RunState::Running) {
         Some(first) => format!(
@@ -209,7 +193,7 @@ fn going_on(node: &Node, services: &[ServiceRun], waiting_for: Option<&str>) -> 
         ),
         None => "Services are about to be deployed to this host.".to_owned(),
     };
-    ConditionDraft::waiting(DEPLOYMENT_READY, "Deploying", text)
+    reasons::role::DEPLOYING.condition(DEPLOYMENT_READY, text)
 }
 
 fn up_to_date(host: &EvaluatedHost) -> ConditionDraft {
@@ -219,27 +203,27 @@ fn up_to_date(host: &EvaluatedHost) -> ConditionDraft {
     let is_done = host.sequence.state == SequenceState::Done && host.has_services;
     if is_done && host.has_unknown_vars {
         let text = "Some variables are missing or cannot be read, so it cannot be told.";
-        return ConditionDraft::unknown(UP_TO_DATE, "InputMissing", text);
+        return reasons::role::INPUT_UNKNOWN.condition(UP_TO_DATE, text);
     }
     if is_done && faults::lack_services(&host.faults) {
         let text = "A service is missing or cannot be read, so it cannot be told.";
-        return ConditionDraft::unknown(UP_TO_DATE, "InputMissing", text);
+        return reasons::role::INPUT_UNKNOWN.condition(UP_TO_DATE, text);
     }
     if is_done && !is_partial && !host.effective.options.is_partial() {
         let text = "The last deployment used the present inputs.";
-        return ConditionDraft::good(UP_TO_DATE, "UpToDate", text);
+        return reasons::UP_TO_DATE.condition(UP_TO_DATE, text);
     }
     if is_done {
         return partial().with_type(UP_TO_DATE);
     }
     if deployed.is_empty() {
         let text = "No deployment has been completed yet.";
-        return ConditionDraft::waiting(UP_TO_DATE, "NeverDeployed", text);
+        return reasons::NEVER_DEPLOYED.condition(UP_TO_DATE, text);
     }
     if !host.has_services {
         let text = "Nobody can tell: without its role it is not known what this host is to have; \
                     what was deployed stays.";
-        return ConditionDraft::unknown(UP_TO_DATE, "RoleUnknown", text);
+        return reasons::role::ROLE_UNKNOWN.condition(UP_TO_DATE, text);
     }
     let names = inputs::changed_inputs(&deployed, &host.inputs).join(", ");
     let names = conditions::truncated(&names, HOST_TEXT);
@@ -247,7 +231,7 @@ fn up_to_date(host: &EvaluatedHost) -> ConditionDraft {
     if let Some(blocked) = &host.blocked {
         text = format!("{text} {}", blocked.text());
     }
-    ConditionDraft::waiting(UP_TO_DATE, "InputsChanged", text)
+    reasons::INPUTS_CHANGED.condition(UP_TO_DATE, text)
 }
 
 /// Returns the step that writes the status of a node; `None` when it is up to date.

@@ -1,9 +1,10 @@
 //! The conditions of nodes and roles for phase -1, the provisioning of their machines.
 
 use api::conditions::ConditionDraft;
+use api::problem::Problem;
 
 use crate::baremetal_request::{ProvisioningState, machine_conditions};
-use crate::fault::Fault;
+use crate::reasons;
 use crate::role::host::EvaluatedHost;
 use crate::role::machine_request::MachineRequest;
 
@@ -20,7 +21,7 @@ pub fn of(
     rejected: Option<&ConditionDraft>,
 ) -> ConditionDraft {
     let address = host.effective.address().unwrap_or_default();
-    let is_open = |it: &Result<ProvisioningState, Fault>| {
+    let is_open = |it: &Result<ProvisioningState, Problem>| {
         it.as_ref().is_ok_and(|it| !it.is_installed && it.error.is_none())
     };
     let Some((machine, request)) = host.machine.as_ref().zip(machine_request) else {
@@ -42,7 +43,7 @@ fn not_required(host: &EvaluatedHost) -> ConditionDraft {
              stays in its OpenStackBaremetalSet until that is deleted."
         ),
     };
-    ConditionDraft::good(BAREMETAL_READY, "NotRequired", text)
+    reasons::machines::NOT_REQUIRED.condition(BAREMETAL_READY, text)
 }
 
 /// The provisioning of all machines of a role.

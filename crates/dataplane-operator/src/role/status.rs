@@ -3,6 +3,7 @@
 use api::conditions::{self, ConditionDraft, READY, Severity, merge_conditions};
 use api::dataplane::condition_types::{DEPLOYMENT_READY, SETUP_READY};
 use api::dataplane::{Role, RoleStatus};
+use api::problem::Problem;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::plan::{Step, Target, status_step};
@@ -11,8 +12,8 @@ use operator_core::run_engine::rollout::BlockReason;
 
 use crate::baremetal_request::set;
 use crate::conditions::input;
-use crate::fault::Fault;
 use crate::indexes::data_plane_of;
+use crate::reasons;
 use crate::role::host::EvaluatedHost;
 use crate::role::machine_request::MachineRequest;
 use crate::role::node_status::{HOST_TEXT, is_set_up};
@@ -30,20 +31,21 @@ fn setup_of_all(hosts: &[(EvaluatedHost, ConditionDraft, ConditionDraft)]) -> Co
     let open: Vec<String> =
         hosts.iter().filter(|it| !is_set_up(&it.0)).map(|it| it.0.node.name_any()).collect();
     if open.is_empty() {
-        return ConditionDraft::good(SETUP_READY, "Ready", "Every node is in an inventory.");
+        return reasons::role::NODES_SET_UP
+            .condition(SETUP_READY, "Every node is in an inventory.");
     }
     let text = format!(
         "{} nodes are in no inventory: {}; see their InputReady.",
         open.len(),
         conditions::first_names(&open, NAMED_HOSTS)
     );
-    ConditionDraft::waiting(SETUP_READY, "InputMissing", text)
+    reasons::inputs::INPUT_MISSING.condition(SETUP_READY, text)
 }
 
 /// Returns the step that writes the status of a role; `None` when it is up to date.
 pub fn role_step(
     seen: &Observed,
-    faults: &[Fault],
+    faults: &[Problem],
     rejection: Option<ConditionDraft>,
     hosts: &[(EvaluatedHost, ConditionDraft, ConditionDraft)],
     machine_request: Option<&MachineRequest>,
@@ -95,7 +97,7 @@ fn data_plane(is_there: bool, role: &Role) -> Option<ConditionDraft> {
             "What deployStrategy of node and role leaves open is taken from OpenStackDataPlane \
              {name}."
         );
-        return Some(ConditionDraft::good(DATA_PLANE_FOUND, "Found", text));
+        return Some(reasons::role::FOUND.condition(DATA_PLANE_FOUND, text));
     }
     let text = format!(
         "OpenStackDataPlane {name}, named in spec.dataPlane of OpenStackDataPlaneRole {}, does not \
@@ -104,8 +106,9 @@ fn data_plane(is_there: bool, role: &Role) -> Option<ConditionDraft> {
     );
     // A role that sets `deploy` itself lacks nothing, so it gets no permanent warning.
     let is_decided = role.spec.deploy_strategy.as_ref().is_some_and(|it| it.deploy.is_some());
-    let kind = if is_decided { ConditionDraft::waiting } else { ConditionDraft::warning };
-    Some(kind(DATA_PLANE_FOUND, "DataPlaneNotFound", text))
+    let severity = if is_decided { Severity::Info } else { Severity::Warning };
+    let draft = reasons::role::DATA_PLANE_NOT_FOUND.condition(DATA_PLANE_FOUND, text);
+    Some(draft.with_severity(severity))
 }
 
 /// Returns the condition over all nodes, with the names of the first ones that are not ready.
@@ -126,16 +129,13 @@ fn nodes_finding(
     let text = texts.join(" ");
     if hosts.is_empty() {
         let text = "The role has no nodes: nothing is run.";
-        return ConditionDraft::good(DEPLOYMENT_READY, "NodesReady", text);
+        return reasons::role::NODES_READY.condition(DEPLOYMENT_READY, text);
     }
     let Some((_, worst, _)) = open.first() else {
-        return ConditionDraft::good(DEPLOYMENT_READY, "NodesReady", text);
+        return reasons::role::NODES_READY.condition(DEPLOYMENT_READY, text);
     };
-    match worst.severity {
-        Some(Severity::Error) => ConditionDraft::error(DEPLOYMENT_READY, &worst.reason, text),
-        Some(Severity::Warning) => ConditionDraft::warning(DEPLOYMENT_READY, &worst.reason, text),
-        _ => ConditionDraft::waiting(DEPLOYMENT_READY, &worst.reason, text),
-    }
+    let severity = worst.severity.unwrap_or(Severity::Info);
+    worst.clone().with_type(DEPLOYMENT_READY).with_message(text).with_severity(severity)
 }
 
 /// Returns the text about the nodes that the rollout blocks; `None` when it blocks none.

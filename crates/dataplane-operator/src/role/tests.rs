@@ -24,6 +24,7 @@ use crate::condition_catalog::KINDS;
 use crate::default_services;
 use crate::finalizers::INVENTORY_FINALIZER;
 use crate::known_networks::Networks;
+use crate::reasons;
 use crate::role::inventory::{INVENTORY_HASH, Inventory};
 use crate::vars::Objects;
 
@@ -127,7 +128,7 @@ impl World {
     fn refused_pass(&mut self, refuses: impl Fn(&Step) -> bool) {
         let plan = recorded(decide::decide(&self.seen, None, self.now));
         let at = plan.steps.iter().position(refuses).unwrap();
-        let refusal = RejectedWrite::of(&plan.steps[at], "Forbidden", "exceeded quota: q");
+        let refusal = RejectedWrite::of(&plan.steps[at], &reasons::FORBIDDEN, "exceeded quota: q");
         let mut telling =
             recorded(decide::decide(&self.seen, Some(&refusal), self.now).only_statuses());
         telling.steps.retain(|it| !plan.steps[..at].contains(it));

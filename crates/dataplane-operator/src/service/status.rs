@@ -1,6 +1,6 @@
 //! The status of a service: its faults, its playbook, its data sources and its ports.
 
-use api::conditions::{self, Condition, ConditionDraft, ConditionStatus, READY, first_names};
+use api::conditions::{self, Condition, ConditionDraft, READY, Severity, first_names};
 use api::dataplane::Service;
 use api::dataplane::service::faults::{faults, warnings};
 use api::fault::Fault;
@@ -12,6 +12,7 @@ use operator_core::run_engine::sources::clashes;
 
 use crate::collection;
 use crate::endpoints::decide;
+use crate::reasons;
 use crate::role::build::play;
 use crate::service::observed::Observed;
 
@@ -41,7 +42,8 @@ pub fn conditions(
     let mut drafts = vec![spec_valid(service), data_sources_used(seen, service)];
     drafts.extend(seen.ports.as_ref().and_then(decide::condition));
     drafts.extend(rejection.map(|it| it.condition(WRITES_ACCEPTED, previous)));
-    let good = ConditionDraft::good(READY, "Ready", "Everything that the service names is there.");
+    let good =
+        reasons::service::READY.condition(READY, "Everything that the service names is there.");
     let ready = conditions::ready(&drafts, good);
     drafts.extend(conditions::kstatus(&ready));
     drafts.push(ready);
@@ -52,32 +54,19 @@ pub fn conditions(
 fn spec_valid(service: &Service) -> ConditionDraft {
     let found = faults(service);
     if found.is_empty() {
-        return ConditionDraft::good(
-            SPEC_VALID,
-            "Valid",
-            "The service can be deployed as it is written.",
-        );
+        return reasons::service::VALID
+            .condition(SPEC_VALID, "The service can be deployed as it is written.");
     }
-    ConditionDraft::error(SPEC_VALID, "InvalidSpec", message(service, &found))
+    reasons::service::INVALID_SPEC.condition(SPEC_VALID, message(service, &found))
 }
 
 fn spec_warnings(service: &Service) -> ConditionDraft {
     let found = warnings(service);
     if found.is_empty() {
-        return fine(SPEC_WARNINGS, "NoWarnings", "Everything in the spec has its effect.");
+        let text = "Everything in the spec has its effect.";
+        return reasons::service::NO_WARNINGS.condition(SPEC_WARNINGS, text);
     }
-    ConditionDraft::good(SPEC_WARNINGS, "WithoutEffect", message(service, &found))
-}
-
-/// Returns a condition whose good state is False.
-fn fine(type_: &str, reason: &str, message: &str) -> ConditionDraft {
-    ConditionDraft {
-        type_: type_.to_owned(),
-        status: ConditionStatus::False,
-        severity: None,
-        reason: reason.to_owned(),
-        message: message.to_owned(),
-    }
+    reasons::service::WITHOUT_EFFECT.condition(SPEC_WARNINGS, message(service, &found))
 }
 
 fn message(service: &Service, found: &[Fault]) -> String {
@@ -93,7 +82,7 @@ fn playbook_included(service: &Service) -> ConditionDraft {
     let what = match &play {
         Play::Contents(_) => {
             let text = "The service has its playbook in itself.";
-            return ConditionDraft::good(PLAYBOOK_INCLUDED, "InService", text);
+            return reasons::service::IN_SERVICE.condition(PLAYBOOK_INCLUDED, text);
         }
         Play::Playbook(name) => format!("Playbook {name}"),
         Play::Role(name) => format!("Role {name}"),
@@ -103,20 +92,20 @@ fn playbook_included(service: &Service) -> ConditionDraft {
     match collection::has(&play).filter(|_| !has_image) {
         Some(true) => {
             let text = format!("{what} is in the project's own collection {collection}.");
-            ConditionDraft::good(PLAYBOOK_INCLUDED, "Included", text)
+            reasons::service::INCLUDED.condition(PLAYBOOK_INCLUDED, text)
         }
-        Some(false) => ConditionDraft {
-            message: format!(
+        Some(false) => {
+            let text = format!(
                 "{what} is not in the project's own collection {collection}, so the project's runner \
                  image cannot run it: have another one that can, for all runs by the chart's value \
                  relatedImages.ansibleEERunner, or for a service of your own by \
                  openStackAnsibleEERunnerImage."
-            ),
-            ..fine(PLAYBOOK_INCLUDED, "NotIncluded", "")
-        },
+            );
+            reasons::service::NOT_INCLUDED.condition(PLAYBOOK_INCLUDED, text)
+        }
         None => {
             let text = format!("Only the runner image can tell whether it has it: {what}.");
-            ConditionDraft::unknown(PLAYBOOK_INCLUDED, "NotKnown", text)
+            reasons::service::NOT_KNOWN.condition(PLAYBOOK_INCLUDED, text)
         }
     }
 }
@@ -141,7 +130,9 @@ fn data_sources_used(seen: &Observed, service: &Service) -> ConditionDraft {
         );
         // The objects that list the service report this as a warning; most default services are
         // never listed.
-        return ConditionDraft::waiting(DATA_SOURCES_USED, "DataSourceNotFound", text);
+        return reasons::inputs::DATA_SOURCE_NOT_FOUND
+            .condition(DATA_SOURCES_USED, text)
+            .with_severity(Severity::Info);
     }
     let mut text = if there.is_empty() {
         "No data source is mounted.".to_owned()
@@ -151,7 +142,7 @@ fn data_sources_used(seen: &Observed, service: &Service) -> ConditionDraft {
     if !optional.is_empty() {
         text = format!("{text} Optional, and not there: {}.", titles(optional));
     }
-    ConditionDraft::good(DATA_SOURCES_USED, "AllFound", text)
+    reasons::service::ALL_FOUND.condition(DATA_SOURCES_USED, text)
 }
 
 fn keys_clash(seen: &Observed, service: &Service) -> ConditionDraft {
@@ -173,11 +164,11 @@ fn keys_clash(seen: &Observed, service: &Service) -> ConditionDraft {
         .collect();
     if found.is_empty() {
         let text = "No two data sources have a key in common.";
-        return fine(DATA_SOURCE_KEYS_CLASH, "KeysDiffer", text);
+        return reasons::service::KEYS_DIFFER.condition(DATA_SOURCE_KEYS_CLASH, text);
     }
     let text = format!(
         "{}. The last data source listed wins: rename keys if you want both.",
         found.iter().take(NAMED).cloned().collect::<Vec<_>>().join(". ")
     );
-    ConditionDraft::good(DATA_SOURCE_KEYS_CLASH, "KeysClash", text)
+    reasons::service::KEYS_CLASH.condition(DATA_SOURCE_KEYS_CLASH, text)
 }

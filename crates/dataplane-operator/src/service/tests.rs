@@ -18,6 +18,7 @@ use super::decide::decide;
 use super::observed::Observed;
 use crate::condition_catalog::KINDS;
 use crate::default_services;
+use crate::reasons;
 
 /// A service as the API server would hold it, and the writes to it.
 struct World {
@@ -285,7 +286,7 @@ fn a_refused_restoration_is_told_on_the_service() {
     world.settle();
     world.service().spec.playbook = Some("a.b.c".into());
     let step = recorded(decide(&world.seen, None, Timestamp::UNIX_EPOCH)).steps[0].clone();
-    let refusal = RejectedWrite::of(&step, "Forbidden", "a policy says no");
+    let refusal = RejectedWrite::of(&step, &reasons::FORBIDDEN, "a policy says no");
     for writes in [1, 0] {
         let telling =
             recorded(decide(&world.seen, Some(&refusal), Timestamp::UNIX_EPOCH).only_statuses());

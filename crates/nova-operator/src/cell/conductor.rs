@@ -11,6 +11,7 @@ use nova_config::services::NOVA_REGISTERED;
 use operator_core::finalizers::is_terminating;
 
 use crate::cell::credential_rotation::first_of;
+use crate::reasons;
 
 /// The text that the play reports when the conductor does not answer a compute.
 const SILENT: &str = "nova-conductor does not answer over the message bus";
@@ -28,7 +29,7 @@ pub fn condition(cell: &Cell, computes: &[Arc<ExternalCompute>]) -> Option<Condi
         cell.name_any(),
         first_of(&met)
     );
-    Some(ConditionDraft::warning(CONDUCTOR_ANSWERS, "ConductorSilent", text))
+    Some(reasons::cell::CONDUCTOR_SILENT.condition(CONDUCTOR_ANSWERS, text))
 }
 
 fn met_silence(compute: &ExternalCompute) -> bool {

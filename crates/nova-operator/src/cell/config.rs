@@ -17,6 +17,7 @@ use operator_core::upstream_hash;
 use serde_json::json;
 
 use crate::cell::observed::{Observed, Rendered};
+use crate::reasons;
 use crate::rendered_secret::{is_of_others, not_ours};
 
 const OPAQUE: &str = "Opaque";
@@ -45,15 +46,11 @@ pub fn of(seen: &Observed, view: Option<&CellView>) -> Config {
     // The same rule rejects computes in a cell0.
     if seen.cell.name_any().ends_with("cell0") || seen.cell.spec.cell_name == "cell0" {
         let text = "cell0 never has computes, so there is nothing to give them.";
-        return Config::without(ConditionDraft::good(SERVICE_CONFIG_READY, "NotNeeded", text));
+        return Config::without(reasons::cell::NOT_NEEDED.condition(SERVICE_CONFIG_READY, text));
     }
     let Some(view) = view else {
         let text = "The files are rendered once every input is there.";
-        return Config::without(ConditionDraft::unknown(
-            SERVICE_CONFIG_READY,
-            "InputMissing",
-            text,
-        ));
+        return Config::without(reasons::NOT_RENDERED.condition(SERVICE_CONFIG_READY, text));
     };
     let cell = &*seen.cell;
     let is_others =
@@ -63,7 +60,7 @@ pub fn of(seen: &Observed, view: Option<&CellView>) -> Config {
     }
     let (hash, step, renewing) = rendered(seen, view, name.clone());
     let text = format!("The files that computes of the cell share are in Secret {name}.");
-    let draft = ConditionDraft::good(SERVICE_CONFIG_READY, "Rendered", text);
+    let draft = reasons::cell::RENDERED.condition(SERVICE_CONFIG_READY, text);
     Config { condition: draft, hash: Some(hash), step, renewing }
 }
 

@@ -9,6 +9,7 @@ use nova_config::conditions::COMPUTES_UP_TO_DATE;
 use operator_core::keyed::{Inputs, changed_inputs};
 
 use crate::cell::credentials::of_cell_among;
+use crate::reasons;
 
 /// The number of computes that a message names.
 const NAMED: usize = 5;
@@ -43,22 +44,19 @@ impl RotationProgress {
 pub fn condition(count: Option<&RotationProgress>) -> ConditionDraft {
     let Some(count) = count else {
         let text = "It can be told once every input is there.";
-        return ConditionDraft::unknown(COMPUTES_UP_TO_DATE, "InputMissing", text);
+        return reasons::cell::COMPUTES_UNKNOWN.condition(COMPUTES_UP_TO_DATE, text);
     };
     let (total, behind) = (count.total, &count.behind);
     if total == 0 {
-        return ConditionDraft::good(
-            COMPUTES_UP_TO_DATE,
-            "NoComputes",
-            "No compute names this cell.",
-        );
+        return reasons::cell::NO_COMPUTES
+            .condition(COMPUTES_UP_TO_DATE, "No compute names this cell.");
     }
     let text = format!("{}/{total} computes use the current credentials.", count.up_to_date());
     if behind.is_empty() {
-        return ConditionDraft::good(COMPUTES_UP_TO_DATE, "UpToDate", text);
+        return reasons::cell::UP_TO_DATE.condition(COMPUTES_UP_TO_DATE, text);
     }
     let text = format!("{text} Not yet: {}.", first_of(behind));
-    ConditionDraft::waiting(COMPUTES_UP_TO_DATE, "ComputesBehind", text)
+    reasons::cell::COMPUTES_BEHIND.condition(COMPUTES_UP_TO_DATE, text)
 }
 
 /// Returns the first names, and the number of the others.

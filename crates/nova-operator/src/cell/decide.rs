@@ -20,6 +20,7 @@ use crate::cell::credentials::{CREDENTIALS, of_cell};
 use crate::cell::observed::{Answers, NamedSecret, Observed, view};
 use crate::cell::{conductor, config, leftovers};
 use crate::finalizers;
+use crate::reasons;
 
 /// Returns the plan for a cell.
 pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
@@ -129,7 +130,7 @@ fn of_services(
     let name = seen.cell.name_any();
     let text = format!("NovaCell {name} can be used: its message bus and Keystone answer.");
     let mut all = vec![input, message_bus, keystone];
-    let ready = conditions::ready(&all, ConditionDraft::good(READY, "Ready", text));
+    let ready = conditions::ready(&all, reasons::cell::READY.condition(READY, text));
     all.extend(conditions::kstatus(&ready));
     all.push(ready);
     all.extend(is_terminating(&*seen.cell).then(|| in_use(seen)));
@@ -148,7 +149,7 @@ fn in_use(seen: &Observed) -> ConditionDraft {
         names.len(),
         first_of(&names)
     );
-    ConditionDraft::warning(RELEASED, "CellInUse", text)
+    reasons::cell::CELL_IN_USE.condition(RELEASED, text)
 }
 
 fn input(seen: &Observed, view: Option<&Result<CellView, Vec<CellFault>>>) -> ConditionDraft {
@@ -162,16 +163,20 @@ fn input(seen: &Observed, view: Option<&Result<CellView, Vec<CellFault>>>) -> Co
         .map(|(secret, field, key)| missing(&seen.cell, secret, field, key))
         .collect();
     if !missing.is_empty() {
-        return ConditionDraft::warning(INPUT_READY, "SecretNotFound", missing.join(" "));
+        return reasons::cell::SECRET_NOT_FOUND.condition(INPUT_READY, missing.join(" "));
     }
     match view {
         Some(Err(faults)) => {
             let texts: Vec<String> = faults.iter().map(|it| format!("{}.", it.message)).collect();
             let lacks = faults.iter().any(|it| it.reason == CellFaultReason::KeyMissing);
-            let reason = if lacks { "SecretIncomplete" } else { "InputInvalid" };
-            ConditionDraft::warning(INPUT_READY, reason, texts.join(" "))
+            let reason = if lacks {
+                &reasons::cell::SECRET_INCOMPLETE
+            } else {
+                &reasons::cell::INPUT_INVALID
+            };
+            reason.condition(INPUT_READY, texts.join(" "))
         }
-        _ => ConditionDraft::good(INPUT_READY, "InputComplete", "Every input is there."),
+        _ => reasons::cell::INPUT_COMPLETE.condition(INPUT_READY, "Every input is there."),
     }
 }
 
@@ -187,11 +192,8 @@ fn missing(cell: &Cell, secret: &NamedSecret, field: &str, key: &str) -> String 
 fn message_bus(seen: &Observed, answers: &Answers) -> ConditionDraft {
     let bad: Vec<_> = answers.message_bus.iter().filter(|it| !it.login.is_ok()).collect();
     let Some(first) = bad.first() else {
-        return ConditionDraft::good(
-            MESSAGE_BUS_READY,
-            "LoggedIn",
-            "Every broker accepts the login.",
-        );
+        return reasons::cell::LOGGED_IN
+            .condition(MESSAGE_BUS_READY, "Every broker accepts the login.");
     };
     let texts: Vec<String> = bad.iter().map(ToString::to_string).collect();
     let text = format!(
@@ -199,14 +201,14 @@ fn message_bus(seen: &Observed, answers: &Answers) -> ConditionDraft {
         texts.join("; "),
         seen.message_bus.name
     );
-    ConditionDraft::warning(MESSAGE_BUS_READY, first.login.reason(), text)
+    first.login.reason().condition(MESSAGE_BUS_READY, text)
 }
 
 fn keystone(seen: &Observed, answers: &Answers) -> ConditionDraft {
     let url = &seen.cell.spec.keystone_auth_url;
     match &answers.keystone {
         Ok(()) => {
-            ConditionDraft::good(KEYSTONE_READY, "Answered", format!("Keystone answers at {url}."))
+            reasons::cell::ANSWERED.condition(KEYSTONE_READY, format!("Keystone answers at {url}."))
         }
         Err(fault) => {
             let text = format!(
@@ -214,11 +216,11 @@ fn keystone(seen: &Observed, answers: &Answers) -> ConditionDraft {
                  the URL; it is asked again by itself.",
                 seen.cell.name_any()
             );
-            ConditionDraft::warning(KEYSTONE_READY, fault.reason(), text)
+            fault.reason().condition(KEYSTONE_READY, text)
         }
     }
 }
 
 fn not_asked(type_: &str) -> ConditionDraft {
-    ConditionDraft::unknown(type_, "InputMissing", "It is asked once every input is there.")
+    reasons::cell::NOT_ASKED.condition(type_, "It is asked once every input is there.")
 }

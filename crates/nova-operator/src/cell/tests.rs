@@ -25,6 +25,7 @@ use super::{Observed, decide};
 use crate::condition_catalog::KINDS;
 use crate::finalizers;
 use crate::probe::{HostOutcome, KeystoneFault, Login};
+use crate::reasons;
 
 const PASSWORD: &str = "bus-password";
 
@@ -329,7 +330,7 @@ fn a_secret_that_is_refused_is_told_and_takes_nothing_from_the_cell() {
     let mut seen = seen();
     let plan = recorded(decide(&seen, None, Timestamp::UNIX_EPOCH));
     let words = "secrets is forbidden: exceeded quota: q";
-    let refusal = RejectedWrite::of(&plan.steps[0], "Forbidden", words);
+    let refusal = RejectedWrite::of(&plan.steps[0], &reasons::FORBIDDEN, words);
     let telling = recorded(decide(&seen, Some(&refusal), Timestamp::UNIX_EPOCH).only_statuses());
     let (status, applied) = written(&telling);
     assert_eq!(applied, None);

@@ -1,7 +1,8 @@
 //! The decisions on a compute that is being deleted.
 
 use api::conditions::{
-    self, Condition, ConditionDraft, ConditionStatus, READY, Severity, find, merge_conditions,
+    self, Condition, ConditionDraft, ConditionStatus, READY, Reason, Severity, find,
+    merge_conditions,
 };
 use api::dataplane::ServiceRun;
 use api::dataplane::service_run::RunState;
@@ -31,14 +32,17 @@ use crate::compute::build::{self, ssh, trust};
 use crate::compute::inputs;
 use crate::compute::observed::{Ending, Observed};
 use crate::finalizers;
-
-/// Reason of the node's condition after the host cleanup has ended.
-pub const LEFT_IN_NOVA: &str = "LeftInNova";
+use crate::reasons;
 
 /// Maximum number of attempts: an unreachable host must not block the deletion of its compute.
 const ATTEMPTS: i64 = 3;
 /// Reasons of a run that may last longer than the time limit of an attempt.
-const TROUBLES: [&str; 4] = ["RunnerLost", "Unschedulable", "JobRefused", "InvalidSpec"];
+const TROUBLES: [&Reason; 4] = [
+    &reasons::cleanup::RUNNER_LOST,
+    &reasons::cleanup::UNSCHEDULABLE,
+    &reasons::cleanup::JOB_REFUSED,
+    &reasons::cleanup::INVALID_SPEC,
+];
 /// Version of the play; a new version makes computes that wait for their cleanup run it once more.
 const VERSION: &str = "v1";
 
@@ -164,24 +168,18 @@ fn evaluate(seen: &Observed, ending: &Ending, now: Timestamp) -> Evaluation {
     let conclude =
         |condition| Evaluation { condition, services: recorded.clone(), next: Next::Conclude };
     if let Some(before) = concluded(compute) {
-        return conclude(ConditionDraft {
-            type_: HOST_CLEANED.to_owned(),
-            status: before.status,
-            severity: before.severity,
-            reason: before.reason.clone(),
-            message: before.message.clone(),
-        });
+        return conclude(ConditionDraft::repeated(before));
     }
     if is_skipped(seen) {
         let cause = format!("annotation {SKIP_CLEANUP} says so");
         let text = messages::not_cleaned(compute, &cause);
-        return conclude(ConditionDraft::error(HOST_CLEANED, "CleanupSkipped", text));
+        return conclude(reasons::cleanup::CLEANUP_SKIPPED.condition(HOST_CLEANED, text));
     }
     match address(seen, ending) {
         Ok(address) => attempt(seen, &address, now),
         Err(cause) => {
             let text = messages::not_cleaned(compute, &cause);
-            conclude(ConditionDraft::error(HOST_CLEANED, "HostNotCleaned", text))
+            conclude(reasons::cleanup::HOST_NOT_CLEANED.condition(HOST_CLEANED, text))
         }
     }
 }
@@ -242,11 +240,11 @@ fn attempt(seen: &Observed, address: &str, now: Timestamp) -> Evaluation {
     let (condition, next) = match sequence.state {
         SequenceState::Done => {
             let text = messages::cleaned(compute);
-            (ConditionDraft::good(HOST_CLEANED, "HostCleaned", text), Next::Conclude)
+            (reasons::cleanup::HOST_CLEANED.condition(HOST_CLEANED, text), Next::Conclude)
         }
         SequenceState::InRun { waiting_for: Some(what), .. } => {
             let text = format!("The run waits: {what}. {}", messages::skip(compute));
-            (ConditionDraft::waiting(HOST_CLEANED, "Queued", text), Next::Wait(None))
+            (reasons::cleanup::QUEUED.condition(HOST_CLEANED, text), Next::Wait(None))
         }
         SequenceState::InRun { run, .. } => {
             let held_up =
@@ -259,7 +257,7 @@ fn attempt(seen: &Observed, address: &str, now: Timestamp) -> Evaluation {
         SequenceState::NeedsRun(need) if !is_spent => (going_on(), Next::Run(need, connection)),
         SequenceState::NeedsRun(_) | SequenceState::Failed { .. } | SequenceState::OutOfDate => {
             let text = messages::not_cleaned(compute, &cause(compute, record, &runs));
-            (ConditionDraft::error(HOST_CLEANED, "HostNotCleaned", text), Next::Conclude)
+            (reasons::cleanup::HOST_NOT_CLEANED.condition(HOST_CLEANED, text), Next::Conclude)
         }
     };
     Evaluation { condition, services: sequence.services, next }
@@ -308,14 +306,14 @@ fn sequence(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> ServiceSequenc
 /// Returns the condition for a run that is blocked: only the user can end that wait early.
 fn run_problem(compute: &ExternalCompute, run: &Run<'_>) -> Option<ConditionDraft> {
     let ready = find(&run.object.status.as_ref()?.conditions, READY)?;
-    let reason = TROUBLES.into_iter().find(|it| *it == ready.reason)?;
+    let reason = TROUBLES.into_iter().find(|it| it.word == ready.reason)?;
     let text = format!(
         "nova-compute could not be stopped on host {} yet: {}. {}",
         messages::host(compute),
         ready.message.trim_end_matches('.'),
         messages::skip(compute)
     );
-    Some(ConditionDraft::warning(HOST_CLEANED, reason, text))
+    Some(reason.condition(HOST_CLEANED, text))
 }
 
 /// The cause of the last failure stays visible during the next attempt.
@@ -325,7 +323,9 @@ fn going_on(
     runs: &[Run<'_>],
 ) -> ConditionDraft {
     match record.and_then(|it| it.reason.as_deref()) {
-        None => ConditionDraft::waiting(HOST_CLEANED, "CleaningHost", messages::cleaning(compute)),
+        None => {
+            reasons::cleanup::CLEANING_HOST.condition(HOST_CLEANED, messages::cleaning(compute))
+        }
         Some(reason) => {
             let text = format!(
                 "nova-compute could not be stopped on host {} yet: {}. It is tried {ATTEMPTS} times. \
@@ -334,7 +334,8 @@ fn going_on(
                 cause(compute, record, runs),
                 messages::skip(compute)
             );
-            ConditionDraft::warning(HOST_CLEANED, reason, text)
+            let reason = FailureReason::parse(reason).reason();
+            reason.condition(HOST_CLEANED, text).with_severity(Severity::Warning)
         }
     }
 }
@@ -382,7 +383,7 @@ fn is_on_node(seen: &Observed) -> bool {
     let conditions = node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
     let left = messages::left(compute, concluded);
     find(conditions, COMPUTE_CONDITION)
-        .is_some_and(|it| it.reason == LEFT_IN_NOVA && it.message == left)
+        .is_some_and(|it| it.reason == reasons::node::LEFT_IN_NOVA.word && it.message == left)
 }
 
 fn is_in_cell(seen: &Observed) -> bool {
@@ -395,11 +396,10 @@ fn status(compute: &ExternalCompute, evaluated: &Evaluation, now: Timestamp) -> 
     let observed = compute.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
     let condition = &evaluated.condition;
-    let ready = if condition.holds() {
-        ConditionDraft::waiting(READY, &condition.reason, condition.message.clone())
-    } else {
-        condition.clone().with_type(READY)
-    };
+    let mut ready = condition.clone().with_type(READY);
+    if condition.holds() {
+        ready = ready.with_severity(Severity::Info);
+    }
     let mut all = vec![condition.clone()];
     all.extend(conditions::kstatus(&ready));
     all.push(ready);

@@ -1,5 +1,6 @@
 //! Why a compute does not start its deployment although nothing is missing for it.
 
+use api::conditions::Reason;
 use operator_core::run_engine::rollout::BlockReason;
 
 /// What the compute waits for.
@@ -33,7 +34,7 @@ impl BlockedRollout {
     }
 
     /// Returns the condition reason.
-    pub fn reason(&self) -> &'static str {
+    pub fn reason(&self) -> &'static Reason {
         self.blocked().reason()
     }
 

@@ -19,6 +19,7 @@ use serde_json::json;
 
 use crate::compute::config_inputs::Complete;
 use crate::compute::observed::{Observed, Rendered};
+use crate::reasons;
 use crate::rendered_secret::{is_of_others, not_ours};
 
 /// Raised when the same inputs give other files: the Secrets are rewritten, without any run.
@@ -34,7 +35,7 @@ pub fn condition(compute: &ExternalCompute, complete: Option<&Complete>) -> Cond
             n_more => format!(" (and {n_more} more)"),
         };
         let text = format!("{}{rest}. Nothing is deployed until it is corrected.", first.message);
-        return ConditionDraft::error(SERVICE_CONFIG_READY, "InvalidConfig", text);
+        return reasons::compute::INVALID_CONFIG.condition(SERVICE_CONFIG_READY, text);
     }
     let mut further = compute.spec.default_config_overwrite.keys();
     if let Some((name, why)) = further.find_map(|it| Some((it, further_fault(it)?))) {
@@ -42,11 +43,11 @@ pub fn condition(compute: &ExternalCompute, complete: Option<&Complete>) -> Cond
             "spec.defaultConfigOverwrite: file {name}: {why}. Nothing is deployed until it is \
              corrected."
         );
-        return ConditionDraft::error(SERVICE_CONFIG_READY, "InvalidConfig", text);
+        return reasons::compute::INVALID_CONFIG.condition(SERVICE_CONFIG_READY, text);
     }
     let Some(complete) = complete else {
         let text = "The files are rendered once every input is there.";
-        return ConditionDraft::unknown(SERVICE_CONFIG_READY, "InputMissing", text);
+        return reasons::NOT_RENDERED.condition(SERVICE_CONFIG_READY, text);
     };
     if let Some(default) = &complete.default_config
         && let Some(first) = oslo::parse(&default.text).1.first()
@@ -58,10 +59,10 @@ pub fn condition(compute: &ExternalCompute, complete: Option<&Complete>) -> Cond
             first.column,
             first.reason.message()
         );
-        return ConditionDraft::error(SERVICE_CONFIG_READY, "InvalidDefaultConfig", text);
+        return reasons::compute::INVALID_DEFAULT_CONFIG.condition(SERVICE_CONFIG_READY, text);
     }
     let text = format!("The files are in Secret {}.", compute_secret_name(&compute.name_any()));
-    ConditionDraft::good(SERVICE_CONFIG_READY, "Rendered", text)
+    reasons::compute::RENDERED.condition(SERVICE_CONFIG_READY, text)
 }
 
 /// Returns the condition for a Secret of this name that the operator did not create; else `None`.

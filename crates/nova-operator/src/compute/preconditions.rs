@@ -2,9 +2,10 @@
 
 use std::net::IpAddr;
 
-use api::conditions::{self, ConditionDraft, READY, find};
+use api::conditions::{self, ConditionDraft, READY, Severity, find};
 use api::dataplane::Node;
 use api::nova::Cell;
+use api::problem::Problem;
 use kube::ResourceExt;
 use nova_config::annotations::{CELL, DEFAULT_CONFIG};
 use nova_config::conditions::{INPUT_READY, NODE_READY, NOVA_CELL_READY};
@@ -22,14 +23,7 @@ use crate::cell_immutability::owns;
 use crate::compute::config_inputs::{self, Complete};
 use crate::compute::observed::{Inventory, Observed};
 use crate::compute_lifecycle::effective::{DesiredCompute, desired};
-
-/// The controller of the node has not published the host connection yet, which is expected.
-const NOT_PUBLISHED: &str = "InventoryNotPublished";
-/// The operator has not filled in its default images yet, which is expected.
-const NOT_FILLED: &str = "ImagesNotFilled";
-
-/// A missing or invalid input: the reason, and the message with object, cause and next step.
-type Fault = (&'static str, String);
+use crate::reasons;
 
 /// Returns whether every input is present, and the inputs of the configuration.
 ///
@@ -49,30 +43,29 @@ pub fn input(seen: &Observed) -> (ConditionDraft, Option<Complete>) {
     };
     faults.extend(ssh_faults(seen));
     if complete.is_some() && faults.is_empty() {
-        let condition = ConditionDraft::good(INPUT_READY, "InputComplete", "Every input is there.");
+        let condition =
+            reasons::compute::INPUT_COMPLETE.condition(INPUT_READY, "Every input is there.");
         return (condition, complete);
     }
     (incomplete(&faults), complete)
 }
 
-fn incomplete(faults: &[Fault]) -> ConditionDraft {
-    let texts: Vec<&str> = faults.iter().map(|it| it.1.as_str()).collect();
+fn incomplete(faults: &[Problem]) -> ConditionDraft {
+    let texts: Vec<&str> = faults.iter().map(|it| it.message.as_str()).collect();
     // A fault that the user can correct determines the reason.
-    let is_ordinary = |it: &&Fault| [NOT_PUBLISHED, NOT_FILLED].contains(&it.0);
+    let is_ordinary = |it: &Problem| it.reason.severity == Some(Severity::Info);
     match faults.iter().find(|it| !is_ordinary(it)).or_else(|| faults.first()) {
-        Some((reason @ (NOT_PUBLISHED | NOT_FILLED), text)) => {
-            ConditionDraft::waiting(INPUT_READY, reason, text)
-        }
-        Some((reason, _)) => ConditionDraft::warning(INPUT_READY, reason, texts.join(" ")),
+        Some(first) if is_ordinary(first) => first.condition(INPUT_READY),
+        Some(first) => first.reason.condition(INPUT_READY, texts.join(" ")),
         None => {
             let text = "The inputs are known once the node and the NovaCell exist.";
-            ConditionDraft::unknown(INPUT_READY, "Waiting", text)
+            reasons::compute::INPUTS_WAITING.condition(INPUT_READY, text)
         }
     }
 }
 
 /// Returns the cell as computes use it; a cell that does not exist has a condition of its own.
-fn cell_view(seen: &Observed, faults: &mut Vec<Fault>) -> Option<CellView> {
+fn cell_view(seen: &Observed, faults: &mut Vec<Problem>) -> Option<CellView> {
     let cell = seen.cell.as_deref()?;
     let namespace = cell.namespace().unwrap_or_default();
     let spec = &cell.spec;
@@ -92,7 +85,7 @@ fn cell_view(seen: &Observed, faults: &mut Vec<Fault>) -> Option<CellView> {
                  the key {key}.",
                 cell.name_any()
             );
-            faults.push(("SecretNotFound", text));
+            faults.push(Problem::new(&reasons::compute::SECRET_NOT_FOUND, text));
         }
     }
     let (secret, bus) = (seen.cell_secret.as_ref()?, seen.message_bus.as_ref()?);
@@ -105,13 +98,16 @@ fn cell_view(seen: &Observed, faults: &mut Vec<Fault>) -> Option<CellView> {
         message_bus: view(&spec.cell_message_bus_secret_name, bus.entries().collect()),
     };
     let report = |found: Vec<nova_config::conf::CellFault>| {
-        faults.extend(found.into_iter().map(|it| ("SecretIncomplete", format!("{}.", it.message))));
+        let problem = |it: nova_config::conf::CellFault| {
+            Problem::new(&reasons::compute::SECRET_INCOMPLETE, format!("{}.", it.message))
+        };
+        faults.extend(found.into_iter().map(problem));
     };
     CellView::read(&input).map_err(report).ok()
 }
 
 /// Returns the host's name and address. The name must not change: nova's records depend on it.
-fn host(seen: &Observed, faults: &mut Vec<Fault>) -> Option<HostView> {
+fn host(seen: &Observed, faults: &mut Vec<Problem>) -> Option<HostView> {
     let status = seen.node.as_ref()?.status.as_ref()?;
     let host_name = status.host_name.clone()?;
     let recorded = seen.compute.status.as_ref().and_then(|it| it.host_name.as_ref());
@@ -122,7 +118,7 @@ fn host(seen: &Observed, faults: &mut Vec<Fault>) -> Option<HostView> {
             seen.compute.spec.dataplane_node_name,
             seen.compute.name_any()
         );
-        faults.push(("HostNameChanged", text));
+        faults.push(Problem::new(&reasons::compute::HOST_NAME_CHANGED, text));
         return None;
     }
     let ip = status.address.as_deref().and_then(ip_of);
@@ -137,15 +133,15 @@ fn ip_of(address: &str) -> Option<IpAddr> {
 }
 
 /// Two writers of one directory would overwrite each other's files forever.
-fn conflict_fault(seen: &Observed) -> Option<Fault> {
+fn conflict_fault(seen: &Observed) -> Option<Problem> {
     let reported =
         seen.conflicting_service.as_ref()?.message(&seen.compute.spec.dataplane_node_name);
-    Some((crate::conflicting_service::REASON, reported))
+    Some(Problem::new(&reasons::NOVA_SERVICE_LISTED, reported))
 }
 
 /// The values that a missing role gave to its computes are unknown, so nothing changes until it
 /// exists again. The same holds for what the node published without the role.
-fn role_fault(seen: &Observed) -> Option<Fault> {
+fn role_fault(seen: &Observed) -> Option<Problem> {
     let node = seen.node.as_deref()?;
     let (role, name) = (node.spec.role.as_ref()?, node.name_any());
     if seen.role.is_none() {
@@ -153,7 +149,7 @@ fn role_fault(seen: &Observed) -> Option<Fault> {
             "OpenStackDataPlaneRole {role}, named in spec.role of OpenStackDataPlaneNode {name}, \
              does not exist: create it or correct spec.role."
         );
-        return Some(("RoleNotFound", text));
+        return Some(Problem::new(&reasons::compute::ROLE_NOT_FOUND, text));
     }
     let is_without = node.status.as_ref().is_some_and(|it| it.observed_role.is_none());
     is_without.then(|| {
@@ -161,11 +157,11 @@ fn role_fault(seen: &Observed) -> Option<Fault> {
             "OpenStackDataPlaneNode {name} has not been looked at with OpenStackDataPlaneRole \
              {role} yet."
         );
-        (NOT_PUBLISHED, text)
+        Problem::new(&reasons::compute::INVENTORY_NOT_PUBLISHED, text)
     })
 }
 
-fn default_config(seen: &Observed, faults: &mut Vec<Fault>) -> Option<config_inputs::Default> {
+fn default_config(seen: &Observed, faults: &mut Vec<Problem>) -> Option<config_inputs::Default> {
     let named = seen.default_config.as_ref()?;
     let name = &named.name;
     let Some(content) = &named.content else {
@@ -173,19 +169,22 @@ fn default_config(seen: &Observed, faults: &mut Vec<Fault>) -> Option<config_inp
             "ConfigMap {name}, named by annotation {DEFAULT_CONFIG} of the role, does not exist: \
              create it, or remove the annotation."
         );
-        faults.push(("DefaultConfigNotFound", text));
+        faults.push(Problem::new(&reasons::compute::DEFAULT_CONFIG_NOT_FOUND, text));
         return None;
     };
     match config_inputs::default_text(content) {
         Ok(text) => Some(config_inputs::Default { name: name.clone(), text: text.to_owned() }),
         Err(why) => {
-            faults.push(("DefaultConfigInvalid", format!("ConfigMap {name} {why}.")));
+            faults.push(Problem::new(
+                &reasons::compute::DEFAULT_CONFIG_INVALID,
+                format!("ConfigMap {name} {why}."),
+            ));
             None
         }
     }
 }
 
-fn ssh_faults(seen: &Observed) -> Vec<Fault> {
+fn ssh_faults(seen: &Observed) -> Vec<Problem> {
     let spec = &seen.compute.spec;
     let mut faults = Vec::new();
     let (Some(inventory), Some(secret)) =
@@ -196,31 +195,35 @@ fn ssh_faults(seen: &Observed) -> Vec<Fault> {
     };
     let fault = match seen.inventory {
         Inventory::Found => None,
-        Inventory::Absent => Some(("InventoryNotFound", "does not exist: create it")),
-        Inventory::WithoutKey => Some(("InventoryIncomplete", "lacks that key: add it")),
+        Inventory::Absent => {
+            Some((&reasons::compute::INVENTORY_NOT_FOUND, "does not exist: create it"))
+        }
+        Inventory::WithoutKey => {
+            Some((&reasons::compute::INVENTORY_INCOMPLETE, "lacks that key: add it"))
+        }
     };
     faults.extend(fault.map(|(reason, what)| {
         let text = format!(
             "ConfigMap {inventory}, named in spec.inventoryConfigMapName for an inventory in the \
              key {INVENTORY_KEY}, {what}, or name the one that the node publishes."
         );
-        (reason, text)
+        Problem::new(reason, text)
     }));
     let Some(digests) = &seen.ssh else {
         let text = format!("Secret {secret} with the ssh key does not exist: create it.");
-        faults.push(("SshSecretNotFound", text));
+        faults.push(Problem::new(&reasons::compute::SSH_SECRET_NOT_FOUND, text));
         return faults;
     };
     if !digests.keys.contains_key(PRIVATE_KEY) {
         let text = format!("Secret {secret} has no key {PRIVATE_KEY}: add it.");
-        faults.push(("SshSecretIncomplete", text));
+        faults.push(Problem::new(&reasons::compute::SSH_SECRET_INCOMPLETE, text));
     }
     faults
 }
 
 /// Returns the fault of a compute without inventory or ssh key. For a compute that does not follow
 /// its node, only the user can name them; the message has those that the node published.
-fn without_inventory(seen: &Observed, node: &Node) -> Fault {
+fn without_inventory(seen: &Observed, node: &Node) -> Problem {
     let (compute, name) = (&*seen.compute, node.name_any());
     let (inventory, secret) = node.status.as_ref().map_or((None, None), |it| {
         (it.inventory_config_map_name.as_ref(), it.ssh_key_secret_name.as_ref())
@@ -235,16 +238,16 @@ fn without_inventory(seen: &Observed, node: &Node) -> Fault {
             compute.name_any(),
             compute.spec.cell_name
         );
-        return ("InventoryNotNamed", text);
+        return Problem::new(&reasons::compute::INVENTORY_NOT_NAMED, text);
     }
     let text = format!(
         "OpenStackDataPlaneNode {name} has not published its inventory and ssh key yet; see its \
          conditions."
     );
-    (NOT_PUBLISHED, text)
+    Problem::new(&reasons::compute::INVENTORY_NOT_PUBLISHED, text)
 }
 
-fn image_faults(seen: &Observed) -> Option<Fault> {
+fn image_faults(seen: &Observed) -> Option<Problem> {
     let (spec, defaults) = (&seen.compute.spec, &seen.default_images);
     let fields = [
         (
@@ -265,7 +268,7 @@ fn image_faults(seen: &Observed) -> Option<Fault> {
     if !names.is_empty() {
         let text =
             format!("{} is unset and the operator has no default: set it.", names.join(", "));
-        return Some(("ImageNotSet", text));
+        return Some(Problem::new(&reasons::compute::IMAGE_NOT_SET, text));
     }
     (!unset.is_empty()).then(|| {
         let all: Vec<String> = unset.iter().map(|(name, _, it)| format!("{name}: {it}")).collect();
@@ -274,7 +277,7 @@ fn image_faults(seen: &Observed) -> Option<Fault> {
              it has another one, set {}.",
             all.join(", ")
         );
-        (NOT_FILLED, text)
+        Problem::new(&reasons::compute::IMAGES_NOT_FILLED, text)
     })
 }
 
@@ -291,15 +294,15 @@ pub fn node(seen: &Observed) -> ConditionDraft {
     let name = &seen.compute.spec.dataplane_node_name;
     let Some(node) = seen.node.as_deref() else {
         let text = format!("OpenStackDataPlaneNode {name} does not exist: create it.");
-        return ConditionDraft::warning(NODE_READY, "NodeNotFound", text);
+        return reasons::compute::NODE_NOT_FOUND.condition(NODE_READY, text);
     };
     if node.metadata.deletion_timestamp.is_some() {
         let text = format!("OpenStackDataPlaneNode {name} is being deleted.");
-        return ConditionDraft::waiting(NODE_READY, "NodeTerminating", text);
+        return reasons::compute::NODE_TERMINATING.condition(NODE_READY, text);
     }
     let not_ready = || {
         let text = format!("OpenStackDataPlaneNode {name} is not Ready yet; see its conditions.");
-        ConditionDraft::waiting(NODE_READY, "NodeNotReady", text)
+        reasons::compute::NODE_NOT_READY.condition(NODE_READY, text)
     };
     if matches!(node_lag(seen, node), Lag::Yes) {
         // The status is outdated: the previous condition stays until the node's controller has
@@ -309,7 +312,7 @@ pub fn node(seen: &Observed) -> ConditionDraft {
     let conditions = node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
     if conditions::is_true(conditions, READY) {
         let text = format!("OpenStackDataPlaneNode {name} is Ready.");
-        return ConditionDraft::good(NODE_READY, "NodeReady", text);
+        return reasons::compute::NODE_READY.condition(NODE_READY, text);
     }
     not_ready()
 }
@@ -351,29 +354,28 @@ pub fn cell(seen: &Observed) -> ConditionDraft {
             "NovaCell {name} does not exist: create it, or correct annotation {CELL} of the node \
              or its role."
         );
-        return ConditionDraft::warning(NOVA_CELL_READY, "NovaCellNotFound", text);
+        return reasons::compute::NOVA_CELL_NOT_FOUND.condition(NOVA_CELL_READY, text);
     };
     if is_cell_lagging(cell) {
         let waiting = || {
             let text = format!("NovaCell {name} has not been looked at yet.");
-            ConditionDraft::waiting(NOVA_CELL_READY, "NovaCellUnknown", text)
+            reasons::compute::NOVA_CELL_UNKNOWN.condition(NOVA_CELL_READY, text)
         };
         return previous(seen, NOVA_CELL_READY).unwrap_or_else(waiting);
     }
     let conditions = cell.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
     match find(conditions, READY) {
-        Some(ready) if ready.status == conditions::ConditionStatus::True => ConditionDraft::good(
-            NOVA_CELL_READY,
-            "NovaCellReady",
-            format!("NovaCell {name} is Ready."),
-        ),
+        Some(ready) if ready.status == conditions::ConditionStatus::True => {
+            reasons::compute::NOVA_CELL_READY
+                .condition(NOVA_CELL_READY, format!("NovaCell {name} is Ready."))
+        }
         Some(ready) => {
             let text = format!("NovaCell {name} is not Ready: {}", ready.message);
-            ConditionDraft::warning(NOVA_CELL_READY, "NovaCellNotReady", text)
+            reasons::compute::NOVA_CELL_NOT_READY.condition(NOVA_CELL_READY, text)
         }
         None => {
             let text = format!("NovaCell {name} has no condition Ready yet.");
-            ConditionDraft::waiting(NOVA_CELL_READY, "NovaCellUnknown", text)
+            reasons::compute::NOVA_CELL_UNKNOWN.condition(NOVA_CELL_READY, text)
         }
     }
 }
@@ -403,12 +405,5 @@ pub fn is_untried(seen: &Observed) -> bool {
 
 /// Returns the current condition as a draft, or `None` without one.
 pub fn previous(seen: &Observed, type_: &str) -> Option<ConditionDraft> {
-    let before = find(&seen.compute.status.as_ref()?.conditions, type_)?;
-    Some(ConditionDraft {
-        type_: before.type_.clone(),
-        status: before.status,
-        severity: before.severity,
-        reason: before.reason.clone(),
-        message: before.message.clone(),
-    })
+    find(&seen.compute.status.as_ref()?.conditions, type_).map(ConditionDraft::repeated)
 }

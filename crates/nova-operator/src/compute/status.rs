@@ -9,6 +9,7 @@ use nova_config::conditions::{CELL_MATCHES, DEPLOYMENT_READY, UP_TO_DATE};
 use nova_config::services::{LIBVIRT, NOVA, NOVA_REGISTERED};
 use operator_core::keyed::{Renewal, kept};
 use operator_core::plan::{Step, Target};
+use operator_core::run_engine::outcome::last_failure;
 use operator_core::run_engine::service_sequence::{has_begun, is_as_deployed, renew};
 use operator_core::run_engine::{SequenceState, changed_text};
 
@@ -20,6 +21,7 @@ use crate::compute::messages::redeploy_command;
 use crate::compute::observed::Observed;
 use crate::compute::preconditions::previous;
 use crate::compute_lifecycle::effective::desired;
+use crate::reasons;
 
 /// Key in `status.hash`: the digest of all inputs.
 const INPUT: &str = "input";
@@ -107,9 +109,8 @@ fn desired_status(
 
 fn conditions(seen: &Observed, evaluated: &Evaluation) -> Vec<ConditionDraft> {
     let (name, cell) = (seen.compute.name_any(), &seen.compute.spec.cell_name);
-    let good = ConditionDraft::good(
+    let good = reasons::compute::READY.condition(
         READY,
-        "Ready",
         format!("nova-compute runs on {name} and has registered in cell {cell}."),
     );
     let stands = !evaluated.deploy || has_stood(seen);
@@ -144,19 +145,19 @@ fn cell_matches(seen: &Observed) -> ConditionDraft {
     });
     match found {
         Some(CellBinding::Bound(mismatch)) => {
-            ConditionDraft::error(CELL_MATCHES, "CellMismatch", mismatch.message())
+            reasons::compute::CELL_MISMATCH.condition(CELL_MATCHES, mismatch.message())
         }
         Some(CellBinding::Unknown { role }) => {
             let text = format!(
                 "OpenStackDataPlaneRole {role}, which would name the cell, does not exist: create \
                  it, or correct spec.role of the node."
             );
-            ConditionDraft::unknown(CELL_MATCHES, "RoleNotFound", text)
+            reasons::compute::CELL_ROLE_NOT_FOUND.condition(CELL_MATCHES, text)
         }
         // A compute that is about to be deleted needs no message.
         Some(CellBinding::Agrees | CellBinding::Replaceable | CellBinding::MayGo) | None => {
             let text = "The node asks for no other cell.";
-            ConditionDraft::good(CELL_MATCHES, "CellMatches", text)
+            reasons::compute::CELL_MATCHES.condition(CELL_MATCHES, text)
         }
     }
 }
@@ -213,18 +214,13 @@ fn deployment(seen: &Observed, evaluated: &Evaluation, stands: bool) -> Conditio
         }
         SequenceState::Done => {
             let text = "libvirt and nova-compute run, and the compute has registered.";
-            ConditionDraft::good(DEPLOYMENT_READY, "Deployed", text)
+            reasons::compute::DEPLOYED.condition(DEPLOYMENT_READY, text)
         }
         SequenceState::OutOfDate => not_running(seen, evaluated),
         SequenceState::NeedsRun(_) => going_on(services, None),
         SequenceState::InRun { waiting_for, .. } => going_on(services, waiting_for.as_deref()),
         SequenceState::Failed { reason, message, .. } => {
-            let kind = if reason.heals_by_itself() {
-                ConditionDraft::warning
-            } else {
-                ConditionDraft::error
-            };
-            kind(DEPLOYMENT_READY, reason.as_str(), message.clone())
+            reason.reason().condition(DEPLOYMENT_READY, message.clone())
         }
     }
 }
@@ -232,15 +228,15 @@ fn deployment(seen: &Observed, evaluated: &Evaluation, stands: bool) -> Conditio
 fn not_running(seen: &Observed, evaluated: &Evaluation) -> ConditionDraft {
     if keeps_deployed(seen, evaluated) {
         let text = "The services succeeded on this host with earlier inputs; see UpToDate.";
-        return ConditionDraft::good(DEPLOYMENT_READY, "Deployed", text);
+        return reasons::compute::DEPLOYED.condition(DEPLOYMENT_READY, text);
     }
     if let Some(blocked) = &evaluated.blocked {
-        return ConditionDraft::waiting(DEPLOYMENT_READY, blocked.reason(), blocked.text());
+        return blocked.reason().condition(DEPLOYMENT_READY, blocked.text());
     }
     if !evaluated.deploy {
         let text =
             "Nothing is deployed: set deployStrategy.deploy to true on the node or its role.";
-        return ConditionDraft::waiting(DEPLOYMENT_READY, "NotRequested", text);
+        return reasons::NOT_REQUESTED.condition(DEPLOYMENT_READY, text);
     }
     let text = if evaluated.is_untried {
         "The deployment waits until the NovaCell has logged in to its message bus with what its \
@@ -248,24 +244,16 @@ fn not_running(seen: &Observed, evaluated: &Evaluation) -> ConditionDraft {
     } else {
         "The deployment waits; the other conditions tell for what."
     };
-    ConditionDraft::waiting(DEPLOYMENT_READY, "Waiting", text)
+    reasons::compute::WAITING.condition(DEPLOYMENT_READY, text)
 }
 
 /// The cause of the last failure stays visible during the next attempt.
 fn going_on(services: &[ServiceRun], waiting_for: Option<&str>) -> ConditionDraft {
-    if let Some(failed) = services.iter().find(|it| it.reason.is_some()) {
-        return ConditionDraft::warning(
-            DEPLOYMENT_READY,
-            failed.reason.as_deref().unwrap_or_default(),
-            failed.message.clone().unwrap_or_default(),
-        );
+    if let Some(failed) = last_failure(DEPLOYMENT_READY, services) {
+        return failed;
     }
     if let Some(what) = waiting_for {
-        return ConditionDraft::waiting(
-            DEPLOYMENT_READY,
-            "Queued",
-            format!("The next run waits: {what}"),
-        );
+        return reasons::QUEUED.condition(DEPLOYMENT_READY, format!("The next run waits: {what}"));
     }
     let is_running = has_begun(services);
     let text = if is_running {
@@ -273,7 +261,7 @@ fn going_on(services: &[ServiceRun], waiting_for: Option<&str>) -> ConditionDraf
     } else {
         "libvirt and nova-compute are about to be deployed to this host."
     };
-    ConditionDraft::waiting(DEPLOYMENT_READY, "Deploying", text)
+    reasons::compute::DEPLOYING.condition(DEPLOYMENT_READY, text)
 }
 
 fn up_to_date(seen: &Observed, evaluated: &Evaluation) -> ConditionDraft {
@@ -289,11 +277,11 @@ fn up_to_date(seen: &Observed, evaluated: &Evaluation) -> ConditionDraft {
             return said;
         }
         let text = "Some inputs are missing or cannot be read, so it cannot be told.";
-        return ConditionDraft::unknown(UP_TO_DATE, "InputMissing", text);
+        return reasons::compute::INPUTS_UNKNOWN.condition(UP_TO_DATE, text);
     };
     if evaluated.sequence.state == SequenceState::Done {
         let text = "The last deployment used the present inputs.";
-        return ConditionDraft::good(UP_TO_DATE, "UpToDate", text);
+        return reasons::UP_TO_DATE.condition(UP_TO_DATE, text);
     }
     if deployed.is_empty() {
         return never_deployed();
@@ -303,9 +291,9 @@ fn up_to_date(seen: &Observed, evaluated: &Evaluation) -> ConditionDraft {
     if let Some(blocked) = &evaluated.blocked {
         text = format!("{text} {}", blocked.text());
     }
-    ConditionDraft::waiting(UP_TO_DATE, "InputsChanged", text)
+    reasons::INPUTS_CHANGED.condition(UP_TO_DATE, text)
 }
 
 fn never_deployed() -> ConditionDraft {
-    ConditionDraft::waiting(UP_TO_DATE, "NeverDeployed", "No deployment has been completed yet.")
+    reasons::NEVER_DEPLOYED.condition(UP_TO_DATE, "No deployment has been completed yet.")
 }

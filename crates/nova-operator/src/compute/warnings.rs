@@ -1,6 +1,6 @@
 //! Warnings about the options that the user wrote: a condition that does not affect `Ready`.
 
-use api::conditions::{ConditionDraft, ConditionStatus};
+use api::conditions::ConditionDraft;
 use nova_config::conditions::CONFIG_WARNINGS;
 use nova_config::conf::is_read;
 use nova_config::oslo::{self, LIST_LIMIT, Text};
@@ -8,6 +8,7 @@ use nova_config::release::{Chosen, not_judged};
 
 use crate::compute::config_inputs::default_text;
 use crate::compute::observed::Observed;
+use crate::reasons;
 
 /// Returns the warnings about `spec.customServiceConfig` and the role's default configuration.
 pub fn condition(seen: &Observed) -> ConditionDraft {
@@ -32,24 +33,18 @@ pub fn condition(seen: &Observed) -> ConditionDraft {
              none but provider*.yaml of these"
         )
     }));
-    let mut reason = "Surprising";
+    let mut reason = &reasons::compute::SURPRISING;
     if let Chosen::Unknown(named) = &seen.release
         && texts.iter().any(|it| !it.text.trim().is_empty())
     {
-        reason = if reported.is_empty() { "ReleaseUnknown" } else { reason };
+        reason = if reported.is_empty() { &reasons::compute::RELEASE_UNKNOWN } else { reason };
         reported.push(not_judged(&spec.cell_name, named));
     }
     if reported.is_empty() {
-        // No severity: `False` is the good state of this condition.
-        return ConditionDraft {
-            type_: CONFIG_WARNINGS.to_owned(),
-            status: ConditionStatus::False,
-            severity: None,
-            reason: "NoWarnings".to_owned(),
-            message: "Nothing in the options that humans wrote is surprising.".to_owned(),
-        };
+        let text = "Nothing in the options that humans wrote is surprising.";
+        return reasons::compute::NO_WARNINGS.condition(CONFIG_WARNINGS, text);
     }
-    ConditionDraft::good(CONFIG_WARNINGS, reason, sentences(&reported))
+    reason.condition(CONFIG_WARNINGS, sentences(&reported))
 }
 
 /// Joins sentences; adds a period to those without a question mark.

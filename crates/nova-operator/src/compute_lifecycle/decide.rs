@@ -17,7 +17,8 @@ use crate::compute_lifecycle::effective::{DesiredCompute, desired};
 use crate::compute_lifecycle::node_decision::Outcome;
 use crate::compute_lifecycle::observed::{Observed, own_condition};
 use crate::compute_lifecycle::removal;
-use crate::{conflicting_service, foreign_condition};
+use crate::foreign_condition;
+use crate::reasons;
 
 /// Returns the plan for a node.
 pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
@@ -49,7 +50,8 @@ fn overruled(seen: &Observed, condition: Option<ConditionDraft>) -> Option<Condi
     match &seen.conflicting_service {
         Some(found) if has_cell && condition.severity != Some(Severity::Error) => {
             let reported = found.message(&seen.node.name_any());
-            Some(ConditionDraft::error(COMPUTE_CONDITION, conflicting_service::REASON, reported))
+            let condition = reasons::NOVA_SERVICE_LISTED.condition(COMPUTE_CONDITION, reported);
+            Some(condition.with_severity(Severity::Error))
         }
         _ => Some(condition),
     }
@@ -95,10 +97,10 @@ fn outcome(seen: &Observed) -> Outcome {
         // Whatever is requested: the compute waits until the node reports its leftovers.
         return (vec![], Some(gone_for(compute, cell)));
     }
-    if let DesiredCompute::Refused { reason, message } = asked {
+    if let DesiredCompute::Refused(problem) = asked {
         // An invalid cell moves no compute, and does not stop the other fields from being updated.
         let steps = own.map(|it| followed(seen, it)).unwrap_or_default();
-        return (steps, Some(ConditionDraft::error(COMPUTE_CONDITION, reason, message)));
+        return (steps, Some(problem.condition(COMPUTE_CONDITION)));
     }
     let Some(compute) = &seen.compute else {
         let Some(cell) = cell else { return (vec![], removal::remembered(seen)) };
@@ -126,7 +128,7 @@ fn not_ours(compute: &ExternalCompute, owner: &str) -> ConditionDraft {
          one of its own.",
         compute.name_any()
     );
-    ConditionDraft::error(COMPUTE_CONDITION, "ComputeNotOurs", text)
+    reasons::node::COMPUTE_NOT_OURS.condition(COMPUTE_CONDITION, text)
 }
 
 /// A compute that a user wrote first is adopted only when nothing in it has to change (D8).
@@ -150,7 +152,7 @@ fn adoption(seen: &Observed, compute: &ExternalCompute, cell: &str) -> Outcome {
         texts.join(", "),
         delete_command(compute)
     );
-    (vec![], Some(ConditionDraft::error(COMPUTE_CONDITION, "ComputeDiffers", text)))
+    (vec![], Some(reasons::node::COMPUTE_DIFFERS.condition(COMPUTE_CONDITION, text)))
 }
 
 /// The cell is immutable; everything else keeps following the node (D7).
@@ -177,7 +179,7 @@ fn ours(seen: &Observed, compute: &ExternalCompute, asked: &DesiredCompute) -> O
         }
         (CellBinding::Bound(mismatch), _) => {
             let condition =
-                ConditionDraft::error(COMPUTE_CONDITION, "CellMismatch", mismatch.message());
+                reasons::node::CELL_MISMATCH.condition(COMPUTE_CONDITION, mismatch.message());
             (followed(seen, compute), Some(condition))
         }
     }
@@ -192,7 +194,7 @@ fn role_missing(seen: &Observed, compute: &ExternalCompute) -> Option<ConditionD
          not exist. NovaExternalCompute {name} stays in cell {cell} as it is: create the role \
          again, or correct spec.role."
     );
-    Some(ConditionDraft::warning(COMPUTE_CONDITION, "RoleNotFound", text))
+    Some(reasons::node::ROLE_NOT_FOUND.condition(COMPUTE_CONDITION, text))
 }
 
 /// Whether the node's controller used the role for what it published. It may notice before this
@@ -243,7 +245,7 @@ fn on_its_way(namespace: &str, name: &str, cell: &str) -> ConditionDraft {
         "NovaExternalCompute {name} of cell {cell} is not Ready yet; its own conditions tell more: \
          kubectl describe -n {namespace} novaexternalcompute {name}"
     );
-    ConditionDraft::waiting(COMPUTE_CONDITION, "Deploying", text)
+    reasons::node::DEPLOYING.condition(COMPUTE_CONDITION, text)
 }
 
 /// Returns the node's condition, which mirrors `Ready` of its compute.
@@ -261,17 +263,11 @@ fn mirror(compute: &ExternalCompute) -> ConditionDraft {
                 "NovaExternalCompute {name} is Ready in cell {cell}. Nova schedules to a new host \
                  once it is discovered: nova-manage cell_v2 discover_hosts"
             );
-            ConditionDraft::good(COMPUTE_CONDITION, "Ready", text)
+            reasons::node::READY.condition(COMPUTE_CONDITION, text)
         }
         Some(ready) if bad(&ready) => {
             let text = format!("NovaExternalCompute {name} of cell {cell}: {}", ready.message);
-            ConditionDraft {
-                type_: COMPUTE_CONDITION.to_owned(),
-                status: ConditionStatus::False,
-                severity: ready.severity,
-                reason: ready.reason.clone(),
-                message: text,
-            }
+            ConditionDraft::repeated(ready).with_type(COMPUTE_CONDITION).with_message(text)
         }
         _ => on_its_way(&compute.namespace().unwrap_or_default(), &name, cell),
     }

@@ -2,8 +2,11 @@
 
 use api::dataplane::{Node, Role};
 use api::names::is_dns_subdomain;
+use api::problem::Problem;
 use kube::ResourceExt;
 use nova_config::annotations::CELL;
+
+use crate::reasons;
 
 /// The compute that the annotations request.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -18,12 +21,7 @@ pub enum DesiredCompute {
         role: String,
     },
     /// A cell that no compute can be in, and why.
-    Refused {
-        /// The reason, one CamelCase word.
-        reason: &'static str,
-        /// Object, cause and next step.
-        message: String,
-    },
+    Refused(Problem),
 }
 
 /// Returns the requested compute; the node's own annotation, even an empty one, takes precedence
@@ -59,14 +57,14 @@ fn of_annotation(cell: &str, origin: &str) -> DesiredCompute {
             "Annotation {CELL} of {origin} names {cell}: cell0 holds instances that failed to \
              schedule and never computes; name another cell."
         );
-        return DesiredCompute::Refused { reason: "CellZero", message };
+        return DesiredCompute::Refused(Problem::new(&reasons::node::CELL_ZERO, message));
     }
     if !is_dns_subdomain(cell) {
         let message = format!(
             "Annotation {CELL} of {origin} is no name of a NovaCell: use lower-case letters, \
              digits, dashes and dots."
         );
-        return DesiredCompute::Refused { reason: "CellNameInvalid", message };
+        return DesiredCompute::Refused(Problem::new(&reasons::node::CELL_NAME_INVALID, message));
     }
     DesiredCompute::Cell(cell.to_owned())
 }

@@ -8,11 +8,12 @@ use operator_core::finalizers::{add_finalizer, is_terminating, remove_finalizer}
 use operator_core::plan::{Step, Target};
 
 use crate::cell_immutability::owns;
-use crate::cleanup::decide::{LEFT_IN_NOVA, concluded};
+use crate::cleanup::decide::concluded;
 use crate::cleanup::messages;
 use crate::compute_lifecycle::node_decision::Outcome;
 use crate::compute_lifecycle::observed::{Observed, own_condition};
 use crate::finalizers;
+use crate::reasons;
 
 /// Returns the writes for a terminating node: its compute is deleted first, then the finalizer is
 /// removed. Returns `None` when the finalizer is already gone and there is nothing to do.
@@ -47,7 +48,7 @@ pub fn finalizer_step(seen: &Observed, creates: bool) -> Option<Step> {
 pub fn leaving(compute: &ExternalCompute, next: Option<&str>, why: &str) -> ConditionDraft {
     if let Some(concluded) = concluded(compute) {
         let text = messages::left(compute, concluded);
-        return ConditionDraft::error(COMPUTE_CONDITION, LEFT_IN_NOVA, text);
+        return reasons::node::LEFT_IN_NOVA.condition(COMPUTE_CONDITION, text);
     }
     let name = compute.name_any();
     if let Some(problem) = cleanup_problem(compute) {
@@ -60,26 +61,23 @@ pub fn leaving(compute: &ExternalCompute, next: Option<&str>, why: &str) -> Cond
         ),
         None => format!("NovaExternalCompute {name} is being deleted: {why}."),
     };
-    ConditionDraft::waiting(COMPUTE_CONDITION, "ComputeTerminating", text)
+    reasons::node::COMPUTE_TERMINATING.condition(COMPUTE_CONDITION, text)
 }
 
 /// Returns what blocks the cleanup of the host, or `None` when nothing does.
 fn cleanup_problem(compute: &ExternalCompute) -> Option<ConditionDraft> {
     let found = find(&compute.status.as_ref()?.conditions, HOST_CLEANED)?;
-    let is_waiting = found.reason == "Queued" || found.severity == Some(Severity::Warning);
-    (is_waiting && is_terminating(compute)).then(|| ConditionDraft {
-        type_: COMPUTE_CONDITION.to_owned(),
-        status: found.status,
-        severity: found.severity,
-        reason: found.reason.clone(),
-        message: found.message.clone(),
-    })
+    let is_waiting =
+        found.reason == reasons::cleanup::QUEUED.word || found.severity == Some(Severity::Warning);
+    let problem = || ConditionDraft::repeated(found).with_type(COMPUTE_CONDITION);
+    (is_waiting && is_terminating(compute)).then(problem)
 }
 
 /// Returns the condition that a node without a compute keeps: when no cell of ours records what
 /// remains in nova, the node is the last object that does.
 pub fn remembered(seen: &Observed) -> Option<ConditionDraft> {
-    let reported = own_condition(&seen.node).filter(|it| it.reason == LEFT_IN_NOVA)?;
+    let reported =
+        own_condition(&seen.node).filter(|it| it.reason == reasons::node::LEFT_IN_NOVA.word)?;
     (!seen.cells_are_ours)
-        .then(|| ConditionDraft::error(COMPUTE_CONDITION, LEFT_IN_NOVA, reported.message.clone()))
+        .then(|| reasons::node::LEFT_IN_NOVA.condition(COMPUTE_CONDITION, reported.message.clone()))
 }

@@ -21,6 +21,7 @@ use super::{Images, Observed, decide};
 use crate::condition_catalog::KINDS;
 use crate::conflicting_service::ConflictingService;
 use crate::finalizers;
+use crate::reasons;
 
 mod cell;
 mod names;
@@ -374,7 +375,7 @@ fn a_refused_compute_is_told_on_the_node_once_and_heals() {
     let mut seen = seen(Some("nova-cell1"));
     let plan = recorded(decide(&seen, None, Timestamp::UNIX_EPOCH));
     let told = |seen: &Observed, words: &str| {
-        let refusal = RejectedWrite::of(&plan.steps[0], "Invalid", words);
+        let refusal = RejectedWrite::of(&plan.steps[0], &reasons::INVALID, words);
         recorded(decide(seen, Some(&refusal), Timestamp::UNIX_EPOCH).only_statuses())
     };
     let first = told(&seen, "the policy wants a label (request 17)");

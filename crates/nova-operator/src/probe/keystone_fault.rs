@@ -1,6 +1,10 @@
 //! Why a URL is not one of a Keystone that answers.
 
+use api::conditions::Reason;
+
 use std::fmt;
+
+use crate::reasons;
 
 /// Why no Keystone answers at a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,12 +21,12 @@ pub enum KeystoneFault {
 
 impl KeystoneFault {
     /// Returns the condition reason.
-    pub fn reason(&self) -> &'static str {
+    pub fn reason(&self) -> &'static Reason {
         match self {
-            Self::NotUrl => "InvalidURL",
-            Self::Unreachable(_) => "Unreachable",
-            Self::Untrusted(_) => "CertificateNotTrusted",
-            Self::NotKeystone(_) => "NotKeystone",
+            Self::NotUrl => &reasons::cell::INVALID_URL,
+            Self::Unreachable(_) => &reasons::cell::UNREACHABLE,
+            Self::Untrusted(_) => &reasons::cell::CERTIFICATE_NOT_TRUSTED,
+            Self::NotKeystone(_) => &reasons::cell::NOT_KEYSTONE,
         }
     }
 }

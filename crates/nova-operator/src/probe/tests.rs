@@ -87,7 +87,7 @@ async fn each_host_has_an_outcome_of_its_own_in_the_order_of_the_url() {
     let outcome = login(&[closed, foreign], "").await;
     assert_eq!(outcome[0].address, closed.to_string());
     assert!(matches!(outcome[0].login, Login::Unreachable(_)));
-    assert_eq!(outcome[0].login.reason(), "Unreachable");
+    assert_eq!(outcome[0].login.reason().word, "Unreachable");
     assert!(outcome[0].to_string().contains(&closed.to_string()));
     assert_eq!(outcome[1].login, Login::NotAmqp);
 }

@@ -122,7 +122,7 @@ fn waits(compute: &ExternalCompute, node: Option<&Node>, state: RolloutState) ->
 fn is_told_to_wait(compute: &ExternalCompute) -> bool {
     let conditions = compute.status.iter().flat_map(|it| &it.conditions);
     let mut reported = conditions.filter(|it| it.type_ == DEPLOYMENT_READY);
-    reported.any(|it| it.reason == BlockReason::LimitReached.reason())
+    reported.any(|it| it.reason == BlockReason::LimitReached.reason().word)
 }
 
 /// Whether an unavailable compute has an attempt in progress: it is recorded, and nothing keeps it

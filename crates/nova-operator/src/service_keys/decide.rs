@@ -13,6 +13,7 @@ use operator_core::plan::Plan;
 use operator_core::rejected_write::RejectedWrite;
 
 use crate::foreign_condition::step;
+use crate::reasons;
 use crate::service_keys::observed::{Observed, own_condition};
 
 /// The number of keys that a message lists.
@@ -31,7 +32,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
 
 fn condition(seen: &Observed) -> ConditionDraft {
     let mut taken: BTreeSet<String> = seen.sources.values().flatten().cloned().collect();
-    let (mut texts, mut reason) = (Vec::new(), "KeyIgnored");
+    let (mut texts, mut reason) = (Vec::new(), &reasons::service::KEY_IGNORED);
     for (source, key) in
         seen.sources.iter().flat_map(|(it, keys)| keys.iter().map(move |k| (it, k)))
     {
@@ -39,13 +40,13 @@ fn condition(seen: &Observed) -> ConditionDraft {
         if let Some(text) = message(source, key, &found, &mut taken) {
             texts.push(text);
             if texts.len() == 1 && matches!(found, Effect::Before(_)) {
-                reason = "KeyOverruled";
+                reason = &reasons::service::KEY_OVERRULED;
             }
         }
     }
     if texts.is_empty() {
         let text = "nova-compute or its play uses every key of the data sources that humans wrote.";
-        return ConditionDraft::good(CONFIG_CONDITION, "KeysUsed", text);
+        return reasons::service::KEYS_USED.condition(CONFIG_CONDITION, text);
     }
     let n_more = texts.len().saturating_sub(TOLD);
     texts.truncate(TOLD);
@@ -54,7 +55,7 @@ fn condition(seen: &Observed) -> ConditionDraft {
     }
     let service = seen.service.name_any();
     let text = format!("OpenStackDataPlaneService {service}: {}", texts.join(" "));
-    ConditionDraft::warning(CONFIG_CONDITION, reason, text)
+    reason.condition(CONFIG_CONDITION, text)
 }
 
 /// Returns the message on a key, with a name that would work, and adds that name to `taken`;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use api::conditions::{ConditionDraft, READY, Severity, merge_conditions};
+use api::conditions::{READY, Severity, merge_conditions};
 use api::dataplane::Service;
 use jiff::Timestamp;
 use nova_config::conditions::CONFIG_CONDITION;
@@ -16,6 +16,7 @@ use testkit::golden::recorded;
 use super::decide::decide;
 use super::observed::{Observed, own_condition};
 use crate::condition_catalog::KINDS;
+use crate::reasons;
 
 fn seen(has_cell: bool, sources: &[(SourceRef, &[&str])]) -> Observed {
     let object = json!({
@@ -115,7 +116,7 @@ fn a_service_that_is_nova_s_no_more_loses_the_condition_and_no_other() {
     pass(&mut seen);
     let service: &mut Service = Arc::make_mut(&mut seen.service);
     let conditions = &mut service.status.as_mut().unwrap().conditions;
-    let other = ConditionDraft::good(READY, "Ready", "");
+    let other = reasons::cell::READY.condition(READY, "");
     conditions.extend(merge_conditions(&[], vec![other], None, Timestamp::UNIX_EPOCH));
     seen.is_nova = false;
     let (status, _) = pass(&mut seen).unwrap();

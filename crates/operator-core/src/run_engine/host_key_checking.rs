@@ -6,25 +6,18 @@ use api::conditions::ConditionDraft;
 use api::shared::AnyMap;
 use serde_json::Value;
 
-use crate::condition_catalog;
-use crate::condition_catalog::{ConditionSpec, ReasonSpec};
+use crate::condition_catalog::{self, ConditionSpec};
+use crate::reasons;
 
 /// Condition type: the keys of hosts are checked.
 pub const HOST_KEYS_CHECKED: &str = "HostKeysChecked";
-/// The reason of [`HOST_KEYS_CHECKED`].
-pub const OFF: &str = "HostKeyCheckingOff";
 
 /// The condition's entry in the catalog.
 pub const CONDITION: ConditionSpec = condition_catalog::condition(
     HOST_KEYS_CHECKED,
     "Never said: the condition is absent unless variables turn the check of hosts' own ssh keys off, or, \
      of a run, ssh's arguments or files. `Ready` does not depend on it.",
-    &[ReasonSpec::bad(
-        OFF,
-        "Whoever answers at the address of a host is taken for it, and is given what the host would be.",
-        "No.",
-        "Take out what the message names, or keep it knowingly.",
-    )],
+    &[reasons::HOST_KEY_CHECKING_OFF],
 );
 
 /// Variables of Ansible's connection plugins, and the value that disables the check.
@@ -64,7 +57,7 @@ pub fn condition<'a>(
         "Keys of hosts are not checked, for {place} have {names}: whoever answers at the address of a \
          host is taken for it. Take it out, or keep it knowingly."
     );
-    Some(ConditionDraft::warning(HOST_KEYS_CHECKED, OFF, text))
+    Some(reasons::HOST_KEY_CHECKING_OFF.condition(HOST_KEYS_CHECKED, text))
 }
 
 fn is_off(name: &str, value: &Value) -> bool {

@@ -1,8 +1,10 @@
 //! What the result of a run means for one host: failure reason, message and whether it is retried.
 
 use api::ansibleee::{AnsibleEeStatus, HostFailure, HostKeyProblem, HostOutcome};
+use api::conditions::{ConditionDraft, Reason, Severity};
 use api::dataplane::service_run::ServiceRun;
 
+use crate::reasons;
 use crate::run_engine::host_key::HostKey;
 use crate::run_engine::host_owner;
 use crate::run_engine::retry::Retries;
@@ -57,23 +59,28 @@ impl FailureReason {
         Self::ResultUnknown,
     ];
 
+    /// Returns the reason of conditions that report it: a warning if it heals, else an error.
+    pub const fn reason(self) -> &'static Reason {
+        match self {
+            Self::HostUnreachable => &reasons::HOST_UNREACHABLE,
+            Self::KeyRefused => &reasons::KEY_REFUSED,
+            Self::HostKeyMismatch => &reasons::HOST_KEY_MISMATCH,
+            Self::HostNotOwned => &reasons::HOST_NOT_OWNED,
+            Self::TaskFailed => &reasons::TASK_FAILED,
+            Self::NoHostMatched => &reasons::NO_HOST_MATCHED,
+            Self::InvalidPlaybook => &reasons::INVALID_PLAYBOOK,
+            Self::InvalidSpec => &reasons::INVALID_SPEC,
+            Self::PodEvicted => &reasons::POD_EVICTED,
+            Self::ImagePullFailed => &reasons::IMAGE_PULL_FAILED,
+            Self::InputMissing => &reasons::INPUT_MISSING,
+            Self::DeadlineExceeded => &reasons::DEADLINE_EXCEEDED,
+            Self::ResultUnknown => &reasons::RESULT_UNKNOWN,
+        }
+    }
+
     /// Returns the CamelCase word used in conditions, Events and metrics.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::HostUnreachable => "HostUnreachable",
-            Self::KeyRefused => "KeyRefused",
-            Self::HostKeyMismatch => "HostKeyMismatch",
-            Self::HostNotOwned => "HostNotOwned",
-            Self::TaskFailed => "TaskFailed",
-            Self::NoHostMatched => "NoHostMatched",
-            Self::InvalidPlaybook => "InvalidPlaybook",
-            Self::InvalidSpec => "InvalidSpec",
-            Self::PodEvicted => "PodEvicted",
-            Self::ImagePullFailed => "ImagePullFailed",
-            Self::InputMissing => "InputMissing",
-            Self::DeadlineExceeded => "DeadlineExceeded",
-            Self::ResultUnknown => "ResultUnknown",
-        }
+        self.reason().word
     }
 
     /// Returns the reason of that word; unknown words, as from another release, are
@@ -84,16 +91,7 @@ impl FailureReason {
 
     /// Returns whether it is retried without the user, with a growing backoff.
     pub fn heals_by_itself(self) -> bool {
-        matches!(
-            self,
-            Self::HostUnreachable
-                | Self::KeyRefused
-                | Self::HostKeyMismatch
-                | Self::HostNotOwned
-                | Self::PodEvicted
-                | Self::ImagePullFailed
-                | Self::InputMissing
-        )
+        self.reason().severity == Some(Severity::Warning)
     }
 
     /// Returns whether a change of the ssh Secret causes an immediate retry.
@@ -154,6 +152,15 @@ impl FailureReason {
             | Self::ResultUnknown => "",
         }
     }
+}
+
+/// Returns the condition of that type for the first service whose last attempt failed: a warning,
+/// because another attempt is under way. `None` if none failed.
+pub fn last_failure(type_: &str, services: &[ServiceRun]) -> Option<ConditionDraft> {
+    let failed = services.iter().find(|it| it.reason.is_some())?;
+    let reason = FailureReason::parse(failed.reason.as_deref()?).reason();
+    let message = failed.message.clone().unwrap_or_default();
+    Some(reason.condition(type_, message).with_severity(Severity::Warning))
 }
 
 /// The result of an attempt on one host.

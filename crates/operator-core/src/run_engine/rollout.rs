@@ -1,8 +1,11 @@
 //! How many hosts of a group may be out of service at once, and when a rollout stops.
 
 use api::conditions;
+use api::conditions::Reason;
 use api::dataplane::service_run::{RunState, ServiceRun};
 use api::rollout_limits::Limits;
+
+use crate::reasons;
 
 /// How many failing hosts the message of a waiting host names.
 const NAMED: usize = 3;
@@ -88,10 +91,10 @@ pub enum BlockReason {
 
 impl BlockReason {
     /// Returns the condition reason.
-    pub fn reason(self) -> &'static str {
+    pub fn reason(self) -> &'static Reason {
         match self {
-            Self::LimitReached | Self::Stuck => "WaitingForTurn",
-            Self::Paused => "Paused",
+            Self::LimitReached | Self::Stuck => &reasons::WAITING_FOR_TURN,
+            Self::Paused => &reasons::PAUSED,
         }
     }
 
@@ -100,7 +103,7 @@ impl BlockReason {
     /// That is an edit made after the rollout had stopped. `is_new` says whether the edit was never
     /// reported yet, and `reported` is the reason that was last reported for its deployment.
     pub fn blocks_edit(self, is_new: bool, reported: Option<&str>) -> bool {
-        self != Self::LimitReached && (is_new || reported == Some(self.reason()))
+        self != Self::LimitReached && (is_new || reported == Some(self.reason().word))
     }
 }
 

@@ -9,6 +9,7 @@ use http::{Request, Response};
 use http_body_util::Full;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::client::Body;
+use operator_core::reasons::FORBIDDEN;
 use tokio::sync::watch;
 use tower::service_fn;
 
@@ -178,7 +179,7 @@ async fn the_first_failure_ends_a_plan_and_is_known_by_its_place() {
     let steps = vec![apply(), create("x"), delete()];
     let stopped = api.carry_out(&plan(steps)).await.unwrap_err();
     assert_eq!((stopped.at, stopped.error.reason()), (1, "Forbidden"));
-    assert_eq!(stopped.error.rejection(), Some("told so"));
+    assert_eq!(stopped.error.rejection(), Some((&FORBIDDEN, "told so")));
     assert_eq!(server.requests().len(), 2);
 }
 

@@ -7,6 +7,7 @@ use operator_core::rejected_write::RejectedWrite;
 use super::*;
 use crate::node_set::certificate_bundles::MADE_FROM;
 use crate::node_set::certificates::CertificateBundle;
+use crate::reasons;
 
 /// Returns an external operator's object of the namespace.
 fn other<K: DeserializeOwned>(version: &str, kind: &str, name: &str, body: &Value) -> K {
@@ -457,7 +458,7 @@ fn a_refused_write_does_not_tell_of_an_inventory_that_may_not_be_written() {
     world.edit("/nodeTemplate/ansible", json!({ "ansibleVars": { "x": 1 } }));
     world.bring("extra");
     let plan = recorded(decide::decide(&world.seen, None, world.now));
-    let refusal = RejectedWrite::of(&plan.independent[0], "Forbidden", "exceeded quota: q");
+    let refusal = RejectedWrite::of(&plan.independent[0], &reasons::FORBIDDEN, "exceeded quota: q");
     let telling = recorded(decide::decide(&world.seen, Some(&refusal), world.now).only_statuses());
     let [step] = &telling.steps[..] else { panic!("{:?}", telling.steps) };
     let Write::Status { status, .. } = &step.write else { panic!("{step:?}") };
@@ -606,7 +607,7 @@ fn what_is_refused_for_one_host_is_told_and_keeps_no_other_from_being_asked_for(
     let mut world = World::on_networks();
     let plan = recorded(decide::decide(&world.seen, None, world.now));
     assert_eq!(plan.independent.len(), 2, "they do not depend on each other");
-    let refusal = RejectedWrite::of(&plan.independent[0], "Forbidden", "exceeded quota: q");
+    let refusal = RejectedWrite::of(&plan.independent[0], &reasons::FORBIDDEN, "exceeded quota: q");
     let telling = recorded(decide::decide(&world.seen, Some(&refusal), world.now).only_statuses());
     assert_eq!(telling.independent, []);
     let [step] = &telling.steps[..] else { panic!("{:?}", telling.steps) };

@@ -6,6 +6,7 @@ use operator_core::rejected_write::RejectedWrite;
 
 use super::cases::own_run;
 use super::*;
+use crate::reasons;
 
 fn message(world: &World) -> String {
     let status = world.compute.as_ref().unwrap().status.as_ref().unwrap();
@@ -285,7 +286,7 @@ fn a_clean_up_that_is_refused_is_told_and_heals() {
     let seen = world.ending().unwrap();
     let plan = recorded(compute::decide(&seen, None, world.now));
     let at = plan.steps.iter().position(|it| matches!(it.write, Write::Create { .. })).unwrap();
-    let refusal = RejectedWrite::of(&plan.steps[at], "Forbidden", "exceeded quota: q");
+    let refusal = RejectedWrite::of(&plan.steps[at], &reasons::FORBIDDEN, "exceeded quota: q");
     let telling = compute::decide(&seen, Some(&refusal), world.now).only_statuses();
     world.take_all(&telling.steps);
     assert_eq!(reason(&world, "Ready"), "Forbidden");

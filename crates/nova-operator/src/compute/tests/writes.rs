@@ -4,13 +4,14 @@
 use operator_core::rejected_write::RejectedWrite;
 
 use super::*;
+use crate::reasons;
 
 impl World {
     /// One reconciliation in which the API server rejects the steps that `refuses` selects.
     fn refused_pass(&mut self, refuses: impl Fn(&Step) -> bool, words: &str) {
         let plan = recorded(decide(&self.seen, None, self.now));
         let at = plan.steps.iter().position(refuses).unwrap();
-        let refusal = RejectedWrite::of(&plan.steps[at], "Forbidden", words);
+        let refusal = RejectedWrite::of(&plan.steps[at], &reasons::FORBIDDEN, words);
         let mut telling = recorded(decide(&self.seen, Some(&refusal), self.now).only_statuses());
         telling.steps.retain(|it| !plan.steps[..at].contains(it));
         self.take(&plan.steps[..at]);

@@ -1,6 +1,10 @@
 //! The outcome of a login, with its condition reason and its message.
 
+use api::conditions::Reason;
+
 use std::fmt;
+
+use crate::reasons;
 
 /// The outcome of the login to one broker.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,16 +43,16 @@ impl Login {
     }
 
     /// Returns the condition reason.
-    pub fn reason(&self) -> &'static str {
+    pub fn reason(&self) -> &'static Reason {
         match self {
-            Self::Ok => "LoggedIn",
-            Self::Unreachable(_) => "Unreachable",
-            Self::Untrusted(_) => "CertificateNotTrusted",
-            Self::NotAmqp => "NotAMQP",
-            Self::AccessRefused => "AccessRefused",
-            Self::VhostMissing => "VhostMissing",
-            Self::VhostRefused => "VhostRefused",
-            Self::Refused(..) => "Refused",
+            Self::Ok => &reasons::cell::LOGGED_IN,
+            Self::Unreachable(_) => &reasons::cell::UNREACHABLE,
+            Self::Untrusted(_) => &reasons::cell::CERTIFICATE_NOT_TRUSTED,
+            Self::NotAmqp => &reasons::cell::NOT_AMQP,
+            Self::AccessRefused => &reasons::cell::ACCESS_REFUSED,
+            Self::VhostMissing => &reasons::cell::VHOST_MISSING,
+            Self::VhostRefused => &reasons::cell::VHOST_REFUSED,
+            Self::Refused(..) => &reasons::cell::REFUSED,
         }
     }
 }

@@ -1,107 +1,96 @@
 //! The reasons of missing or invalid inputs that several kinds share.
 
-use operator_core::condition_catalog::{ConditionSpec, ReasonSpec, condition};
+use api::conditions::Reason;
 
-use crate::host_conflicts::shared_keys::{HOST_KEY_SHARED, HOST_KEY_UNIQUE};
-
-pub(super) const HOST_ADDRESS_INVALID: ReasonSpec = ReasonSpec::bad(
+pub(crate) const INPUT_MISSING: Reason = Reason::waiting(
+    "InputMissing",
+    "An input is missing.",
+    "When it appears.",
+    "See `InputReady`.",
+);
+pub(crate) const HOST_ADDRESS_INVALID: Reason = Reason::error(
     "HostAddressInvalid",
     "A variable `ansible_host` or `ansible_port` is no plain address or port, or secret.",
     "No.",
     "Set `ansibleHost` and `ansiblePort`.",
 );
-
-pub(super) const SSH_SECRET_NOT_FOUND: ReasonSpec = ReasonSpec::bad(
+pub(crate) const SSH_SECRET_NOT_FOUND: Reason = Reason::warning(
     "SshSecretNotFound",
     "The ssh Secret does not exist.",
     "When it appears.",
     "Create it; the message has the command.",
 );
-
-pub(super) const SSH_SECRET_INCOMPLETE: ReasonSpec = ReasonSpec::bad(
+pub(crate) const SSH_SECRET_INCOMPLETE: Reason = Reason::warning(
     "SshSecretIncomplete",
     "The ssh Secret lacks `ssh-privatekey`.",
     "When the key appears.",
     "Add the key.",
 );
-
-pub(super) const HOST_TAKEN: ReasonSpec = ReasonSpec::bad(
+pub(crate) const HOST_TAKEN: Reason = Reason::warning(
     "HostTaken",
     "An older object describes the same host: a node, or a node set.",
     "When the other one gives it up.",
     "Take the host out of one of the two.",
 );
-
-pub(super) const KEY_SHARED: ReasonSpec = ReasonSpec::bad(
-    HOST_KEY_SHARED,
+pub(crate) const HOST_KEY_SHARED: Reason = Reason::warning(
+    "HostKeyShared",
     "A host shows an ssh host key that an older one of the namespace shows at another address.",
     "When the host has a key of its own, or the shared one is accepted.",
     "Make new host keys on it, or annotate the object with the command in the message.",
 );
-
-/// Condition on shared ssh host keys. Hosts in service continue.
-pub(super) const KEY_UNIQUE: ConditionSpec = condition(
-    HOST_KEY_UNIQUE,
-    "No other host shows the key of one of its hosts; absent where that is so. `Ready` does not \
-     depend on it.",
-    &[KEY_SHARED],
-);
-
-pub(super) const INPUT_COMPLETE: ReasonSpec =
-    ReasonSpec::good("InputComplete", "Everything that a deployment needs is there.");
-
-pub(super) const SERVICE_NOT_FOUND: ReasonSpec = ReasonSpec::bad(
+pub(crate) const INPUT_COMPLETE: Reason =
+    Reason::good("InputComplete", "Everything that a deployment needs is there.");
+pub(crate) const SERVICE_NOT_FOUND: Reason = Reason::warning(
     "ServiceNotFound",
     "A listed service does not exist.",
     "When it appears.",
     "Create it, or take it off the role's list.",
 );
-
-pub(super) const SERVICE_UNREADABLE: ReasonSpec = ReasonSpec::bad(
+pub(crate) const SERVICE_UNREADABLE: Reason = Reason::warning(
     "ServiceUnreadable",
     "A listed service exists, and its operator cannot read it.",
     "When it is corrected.",
     "Correct the field that the message names.",
 );
-
-pub(super) const SERVICE_INVALID: ReasonSpec = ReasonSpec::bad(
+pub(crate) const SERVICE_INVALID: Reason = Reason::error(
     "ServiceInvalid",
     "A listed service cannot be deployed as it is written.",
     "When it is corrected.",
     "Correct the field that the message names.",
 );
-
-pub(super) const DATA_SOURCE_NOT_FOUND: ReasonSpec = ReasonSpec::bad(
+pub(crate) const DATA_SOURCE_NOT_FOUND: Reason = Reason::warning(
     "DataSourceNotFound",
     "A ConfigMap or Secret that a service names does not exist.",
     "When it appears.",
     "Create it.",
 );
-
-pub(super) const VARIABLES_NOT_FOUND: ReasonSpec = ReasonSpec::bad(
+pub(crate) const VARIABLES_NOT_FOUND: Reason = Reason::warning(
     "VariablesNotFound",
     "A ConfigMap or Secret that `ansibleVarsFrom` names does not exist.",
     "When it appears.",
     "Create it, or set `optional: true`.",
 );
-
-pub(super) const VARIABLES_INVALID: ReasonSpec = ReasonSpec::bad(
+pub(crate) const VARIABLES_INVALID: Reason = Reason::warning(
     "VariablesInvalid",
     "A ConfigMap or Secret that `ansibleVarsFrom` names has a key that is no text.",
     "When it is corrected.",
     "Take the key out; mount files with a service's `dataSources`.",
 );
-
-pub(super) const NETWORK_NOT_FOUND: ReasonSpec = ReasonSpec::bad(
+pub(crate) const NETWORK_ATTACHMENT_NOT_FOUND: Reason = Reason::warning(
     "NetworkAttachmentNotFound",
     "A `NetworkAttachmentDefinition` that `networkAttachments` names does not exist.",
     "When it appears.",
     "Create it, or correct the list.",
 );
-
-pub(super) const NETWORKS_NOT_SERVED: ReasonSpec = ReasonSpec::bad(
+pub(crate) const NETWORK_ATTACHMENTS_NOT_SERVED: Reason = Reason::warning(
     "NetworkAttachmentsNotServed",
     "`networkAttachments` are set, and the cluster has no kind `NetworkAttachmentDefinition`.",
     "Within half a minute of the kind's installation.",
     "Install Multus, or empty the list.",
+);
+pub(crate) const DATA_SOURCE_INVALID: Reason = Reason::error(
+    "DataSourceInvalid",
+    "A key of a service's object is no plain file name.",
+    "When it is corrected.",
+    "Rename the key.",
 );

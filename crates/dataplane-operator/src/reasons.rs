@@ -1,0 +1,15 @@
+//! The reasons of the conditions that dataplane-operator writes, by kind.
+
+pub(crate) use operator_core::reasons::{
+    ALREADY_EXISTS, FORBIDDEN, INPUTS_CHANGED, INVALID, NEVER_DEPLOYED, NOT_REQUESTED, PAUSED,
+    QUEUED, UP_TO_DATE, WAITING_FOR_TURN,
+};
+
+pub(crate) mod data_plane;
+pub(crate) mod deployment;
+pub(crate) mod external;
+pub(crate) mod inputs;
+pub(crate) mod machines;
+pub(crate) mod node_set;
+pub(crate) mod role;
+pub(crate) mod service;

@@ -1,0 +1,113 @@
+//! The reasons on cells.
+
+use api::conditions::Reason;
+
+pub(crate) const UNREACHABLE: Reason = Reason::warning(
+    "Unreachable",
+    "No connection, or no answer in time.",
+    "Yes.",
+    "Start the server; check host and port in `transport_url` or `spec.keystoneAuthURL`.",
+);
+pub(crate) const CERTIFICATE_NOT_TRUSTED: Reason = Reason::warning(
+    "CertificateNotTrusted",
+    "The server speaks no TLS, or its certificate is not trusted.",
+    "Yes.",
+    "Add its authority to `CABundle` of the cell's Secret.",
+);
+pub(crate) const NOT_ASKED: Reason = Reason::unknown(
+    "InputMissing",
+    "It is asked once every input is there.",
+    "Yes.",
+    "See `InputReady`.",
+);
+pub(crate) const READY: Reason = Reason::good("Ready", "Message bus and Keystone answer.");
+pub(crate) const INPUT_COMPLETE: Reason =
+    Reason::good("InputComplete", "Both Secrets are there and complete.");
+pub(crate) const SECRET_NOT_FOUND: Reason = Reason::warning(
+    "SecretNotFound",
+    "A Secret does not exist.",
+    "When it appears.",
+    "Create it; the message has the command.",
+);
+pub(crate) const SECRET_INCOMPLETE: Reason = Reason::warning(
+    "SecretIncomplete",
+    "A key is missing or empty.",
+    "When it is corrected.",
+    "Add the key.",
+);
+pub(crate) const INPUT_INVALID: Reason = Reason::warning(
+    "InputInvalid",
+    "A value cannot be used.",
+    "When it is corrected.",
+    "Correct it; the message names Secret and key.",
+);
+pub(crate) const ANSWERED: Reason = Reason::good("Answered", "Keystone answers.");
+pub(crate) const NOT_KEYSTONE: Reason = Reason::warning(
+    "NotKeystone",
+    "What answers is no Keystone of version 3.",
+    "Yes.",
+    "Correct `spec.keystoneAuthURL`.",
+);
+pub(crate) const INVALID_URL: Reason =
+    Reason::warning("InvalidURL", "It is no http or https URL.", "No.", "Correct it.");
+pub(crate) const CONDUCTOR_SILENT: Reason = Reason::warning(
+    "ConductorSilent",
+    "No nova-conductor answered the named computes when they asked last.",
+    "When those computes ask again.",
+    "Start the cell's conductor, or read its log.",
+);
+pub(crate) const CELL_IN_USE: Reason = Reason::warning(
+    "CellInUse",
+    "Computes name the cell; the first five and their count are in the message.",
+    "When they are gone.",
+    "Delete their nodes, or let the computes go.",
+);
+pub(crate) const RENDERED: Reason = Reason::good("Rendered", "The files are in the named Secret.");
+pub(crate) const NOT_NEEDED: Reason = Reason::good("NotNeeded", "A cell0 never has computes.");
+pub(crate) const UP_TO_DATE: Reason =
+    Reason::good("UpToDate", "All computes use the current credentials.");
+pub(crate) const NO_COMPUTES: Reason = Reason::good("NoComputes", "No compute names the cell.");
+pub(crate) const COMPUTES_BEHIND: Reason = Reason::waiting(
+    "ComputesBehind",
+    "Some computes, the first of them named, were last deployed with other credentials, or \
+     never.",
+    "With `deploy: true`, as `maxUnavailable` allows.",
+    "Wait, or see `UpToDate` of those computes; keep the old credentials valid until then.",
+);
+pub(crate) const COMPUTES_UNKNOWN: Reason = Reason::unknown(
+    "InputMissing",
+    "It can be told once every input is there.",
+    "Yes.",
+    "See `InputReady`.",
+);
+pub(crate) const LOGGED_IN: Reason = Reason::good("LoggedIn", "Every broker accepts the login.");
+pub(crate) const ACCESS_REFUSED: Reason = Reason::warning(
+    "AccessRefused",
+    "User or password are wrong.",
+    "Yes.",
+    "Correct `transport_url`.",
+);
+pub(crate) const VHOST_MISSING: Reason = Reason::warning(
+    "VhostMissing",
+    "The virtual host does not exist.",
+    "Yes.",
+    "Correct RabbitMQ or `transport_url`.",
+);
+pub(crate) const VHOST_REFUSED: Reason = Reason::warning(
+    "VhostRefused",
+    "The user may not use the virtual host.",
+    "Yes.",
+    "Correct RabbitMQ or `transport_url`.",
+);
+pub(crate) const REFUSED: Reason = Reason::warning(
+    "Refused",
+    "The broker refuses for another reason, given by its code and text.",
+    "Yes.",
+    "As the text says.",
+);
+pub(crate) const NOT_AMQP: Reason = Reason::warning(
+    "NotAMQP",
+    "What answers there is no AMQP broker with passwords.",
+    "Yes.",
+    "Correct `transport_url`.",
+);

@@ -1,0 +1,209 @@
+//! The reasons on computes.
+
+use api::conditions::Reason;
+use operator_core::reasons;
+
+pub(crate) const READY: Reason =
+    Reason::good("Ready", "nova-compute runs on the host and has registered in its cell.");
+pub(crate) const SURPRISING: Reason = Reason::notable(
+    "Surprising",
+    "Options, in `customServiceConfig` or in the role's default \
+     configuration, that nova does not know, refuses or deprecates, or that \
+     the operator sets itself; the message has line and column.",
+    "",
+    "Look whether it is meant.",
+);
+pub(crate) const RELEASE_UNKNOWN: Reason = Reason::notable(
+    "ReleaseUnknown",
+    "The annotation `nova.openstack.org/release` of the `NovaCell` names a \
+     release whose options are not known here, so options are not judged.",
+    "",
+    "Name one that the message lists, or none.",
+);
+pub(crate) const NO_WARNINGS: Reason = Reason::absent("NoWarnings", "Nothing is surprising.");
+pub(crate) const INPUTS_UNKNOWN: Reason = Reason::unknown(
+    "InputMissing",
+    "Inputs are missing, so it cannot be told.",
+    "Yes.",
+    "See `InputReady`.",
+);
+pub(crate) const CELL_MATCHES: Reason =
+    Reason::good("CellMatches", "The node asks for no other cell.");
+pub(crate) const CELL_MISMATCH: Reason = Reason::error(
+    "CellMismatch",
+    "The node asks for another cell, or for none; everything but the cell follows it.",
+    "No.",
+    "Set the annotation back, or let the compute go; the message has the command.",
+);
+pub(crate) const CELL_ROLE_NOT_FOUND: Reason = Reason::unknown(
+    "RoleNotFound",
+    "The role that would name the cell does not exist.",
+    "When it appears.",
+    "Create it again, or correct `spec.role` of the node.",
+);
+pub(crate) const ROLE_NOT_FOUND: Reason = Reason::warning(
+    "RoleNotFound",
+    "The node's role does not exist, so what it gives to the compute is not known; a deployed \
+     compute stays as it is.",
+    "When it appears.",
+    "Create it again, or correct `spec.role` of the node.",
+);
+pub(crate) const INPUT_COMPLETE: Reason =
+    Reason::good("InputComplete", "Everything that the configuration and the runs need is there.");
+pub(crate) const INPUTS_WAITING: Reason = Reason::unknown(
+    "Waiting",
+    "The inputs are known once node and cell exist.",
+    "Yes.",
+    "See `NodeReady` and `NovaCellReady`.",
+);
+pub(crate) const INVENTORY_NOT_PUBLISHED: Reason = Reason::waiting(
+    "InventoryNotPublished",
+    "The node has not said yet how the host is reached.",
+    "Yes.",
+    "See the node's conditions.",
+);
+pub(crate) const INVENTORY_NOT_NAMED: Reason = Reason::warning(
+    "InventoryNotNamed",
+    "The compute was made by a human for a node without a cell, so nothing fills in how the host \
+     is reached.",
+    "No.",
+    "Set the two fields to the values in the message, or annotate the node with its cell.",
+);
+pub(crate) const INVENTORY_NOT_FOUND: Reason = Reason::warning(
+    "InventoryNotFound",
+    "The ConfigMap of `inventoryConfigMapName` does not exist.",
+    "When it appears.",
+    "Create it, or name the one that the node publishes.",
+);
+pub(crate) const INVENTORY_INCOMPLETE: Reason = Reason::warning(
+    "InventoryIncomplete",
+    "That ConfigMap has no key `inventory`.",
+    "When the key appears.",
+    "Add the key, or name the ConfigMap that the node publishes.",
+);
+pub(crate) const SECRET_NOT_FOUND: Reason = Reason::warning(
+    "SecretNotFound",
+    "A Secret that the `NovaCell` names does not exist.",
+    "When it appears.",
+    "Create it.",
+);
+pub(crate) const SECRET_INCOMPLETE: Reason = Reason::warning(
+    "SecretIncomplete",
+    "That Secret lacks a key, or a value cannot be used.",
+    "When it is corrected.",
+    "Correct it; the message names the key.",
+);
+pub(crate) const SSH_SECRET_NOT_FOUND: Reason = Reason::warning(
+    "SshSecretNotFound",
+    "The ssh Secret does not exist.",
+    "When it appears.",
+    "Create it.",
+);
+pub(crate) const SSH_SECRET_INCOMPLETE: Reason = Reason::warning(
+    "SshSecretIncomplete",
+    "The ssh Secret lacks `ssh-privatekey`.",
+    "When the key appears.",
+    "Add the key.",
+);
+pub(crate) const DEFAULT_CONFIG_NOT_FOUND: Reason = Reason::warning(
+    "DefaultConfigNotFound",
+    "The ConfigMap of the role's annotation `nova.openstack.org/default-config` does not exist.",
+    "When it appears.",
+    "Create it, or remove the annotation.",
+);
+pub(crate) const DEFAULT_CONFIG_INVALID: Reason = Reason::warning(
+    "DefaultConfigInvalid",
+    "That ConfigMap has neither a key `02-nova-default.conf` nor a single key.",
+    "When it is corrected.",
+    "Correct it.",
+);
+pub(crate) const IMAGES_NOT_FILLED: Reason = Reason::waiting(
+    "ImagesNotFilled",
+    "The operator is filling in its default images.",
+    "Yes, where the compute has its node's name.",
+    "Wait, or set the fields to the images in the message.",
+);
+pub(crate) const IMAGE_NOT_SET: Reason = Reason::warning(
+    "ImageNotSet",
+    "An image is unset and the operator has no default.",
+    "No.",
+    "Set it in the spec, or in the chart for new computes.",
+);
+pub(crate) const HOST_NAME_CHANGED: Reason = Reason::warning(
+    "HostNameChanged",
+    "The node's host name is not the one under which the compute has registered.",
+    "No.",
+    "Set it back, or delete the compute.",
+);
+pub(crate) const NODE_READY: Reason = Reason::good("NodeReady", "The node can be used.");
+pub(crate) const NODE_NOT_READY: Reason = Reason::waiting(
+    "NodeNotReady",
+    "The node is not ready yet.",
+    "Yes.",
+    "See the node's conditions.",
+);
+pub(crate) const NODE_NOT_FOUND: Reason =
+    Reason::warning("NodeNotFound", "The node does not exist.", "When it appears.", "Create it.");
+pub(crate) const NODE_TERMINATING: Reason = Reason::waiting(
+    "NodeTerminating",
+    "The node is being deleted; the compute goes with it.",
+    "",
+    "",
+);
+pub(crate) const NOVA_CELL_READY: Reason = Reason::good("NovaCellReady", "The cell can be used.");
+pub(crate) const NOVA_CELL_NOT_READY: Reason = Reason::warning(
+    "NovaCellNotReady",
+    "The cell is not ready; the message repeats why.",
+    "When the cell is.",
+    "See the `NovaCell`.",
+);
+pub(crate) const NOVA_CELL_NOT_FOUND: Reason = Reason::warning(
+    "NovaCellNotFound",
+    "The cell does not exist.",
+    "When it appears.",
+    "Create it, or correct the annotation.",
+);
+pub(crate) const NOVA_CELL_UNKNOWN: Reason = Reason::waiting(
+    "NovaCellUnknown",
+    "The cell has not been looked at yet.",
+    "Yes.",
+    "Wait; with a foreign control plane, see its operator.",
+);
+pub(crate) const RENDERED: Reason = Reason::good("Rendered", "The files are in the named Secret.");
+pub(crate) const INVALID_CONFIG: Reason = Reason::error(
+    "InvalidConfig",
+    "`customServiceConfig` cannot be read, or a file of `defaultConfigOverwrite` has a name that is \
+     taken; the message has line and column, or the name.",
+    "No.",
+    "Correct it.",
+);
+pub(crate) const INVALID_DEFAULT_CONFIG: Reason = Reason::error(
+    "InvalidDefaultConfig",
+    "The role's default configuration cannot be read; the message has line and column.",
+    "No.",
+    "Correct the ConfigMap.",
+);
+pub(crate) const DEPLOYED: Reason = Reason::good(
+    "Deployed",
+    "They run, and the compute has registered; `UpToDate` tells the rest.",
+);
+pub(crate) const DEPLOYING: Reason =
+    Reason::waiting("Deploying", "They are being deployed.", "Yes.", "Wait.");
+pub(crate) const WAITING_FOR_TURN: Reason = reasons::WAITING_FOR_TURN.described(
+    "As many computes of the role that were in service as `maxUnavailable` allows are being \
+     deployed or fail.",
+    "When one of them is in service again.",
+    "Wait; where computes that fail are named, correct their cause, raise `maxUnavailable`, or set \
+     `deploy: false` on their nodes.",
+);
+pub(crate) const PAUSED: Reason = reasons::PAUSED.described(
+    "`pauseOnFailure` is set, and the named compute of the role fails.",
+    "When no compute of the role fails.",
+    "Correct its cause, or set `pauseOnFailure: false` on the role.",
+);
+pub(crate) const WAITING: Reason = Reason::waiting(
+    "Waiting",
+    "It waits; the other conditions tell for what.",
+    "Yes.",
+    "See the others.",
+);

@@ -1,0 +1,168 @@
+//! The reasons that several operators raise, and those of failed attempts.
+
+#![expect(missing_docs, reason = "each constant tells what it means")]
+
+use api::conditions::Reason;
+
+pub const FORBIDDEN: Reason = Reason::warning(
+    "Forbidden",
+    "The API server refuses an object: a quota, a policy or a missing permission.",
+    "When the write is accepted.",
+    "Raise the quota, change the policy, or give the operator the permission.",
+);
+pub const INVALID: Reason = Reason::warning(
+    "Invalid",
+    "The API server or a webhook does not accept the content of an object.",
+    "When the write is accepted.",
+    "Correct what the object is made from, or the policy.",
+);
+pub const ALREADY_EXISTS: Reason = Reason::warning(
+    "AlreadyExists",
+    "Another object has the name.",
+    "When the write is accepted.",
+    "Delete the other one if nobody needs it, or name yours differently.",
+);
+pub const WAITING_FOR_TURN: Reason = Reason::waiting(
+    "WaitingForTurn",
+    "As many hosts that were in service as `maxUnavailable` allows are being deployed, fail or are \
+     down.",
+    "When one of them is in service again.",
+    "Wait; where hosts that fail are named, correct their cause, raise `maxUnavailable`, or set \
+     `deploy: false` on them.",
+);
+pub const PAUSED: Reason = Reason::waiting(
+    "Paused",
+    "`pauseOnFailure` is set, and a host of the role fails.",
+    "When no host fails.",
+    "Correct the cause that the role names, or set `pauseOnFailure: false`.",
+);
+pub const UP_TO_DATE: Reason =
+    Reason::good("UpToDate", "The last deployment used the present inputs.");
+pub const NEVER_DEPLOYED: Reason =
+    Reason::waiting("NeverDeployed", "No deployment has been completed.", "", "");
+pub const INPUTS_CHANGED: Reason = Reason::waiting(
+    "InputsChanged",
+    "The named inputs changed since.",
+    "With `deploy: true`.",
+    "Deploy, if you want the change.",
+);
+pub const QUEUED: Reason = Reason::waiting(
+    "Queued",
+    "The next run waits for another that touches the host.",
+    "Yes.",
+    "Wait.",
+);
+pub const NOT_REQUESTED: Reason = Reason::waiting(
+    "NotRequested",
+    "Nothing may run.",
+    "No.",
+    "Set `deployStrategy.deploy: true` on node, role or data plane.",
+);
+pub const NODE_SET_DEPLOYED: Reason =
+    Reason::good("Deployed", "The last deployment succeeded on every host.");
+pub const NODE_SET_DEPLOYING: Reason = Reason::waiting(
+    "Deploying",
+    "A deployment is under way; the message names it.",
+    "Yes.",
+    "Wait, or look at the deployment.",
+);
+pub const NODE_SET_NOT_DEPLOYED: Reason = Reason::waiting(
+    "NotDeployed",
+    "Hosts of the set have nothing deployed.",
+    "No.",
+    "Create an `OpenStackDataPlaneDeployment` that names the node set.",
+);
+pub const NODE_SET_DEPLOYMENT_GONE: Reason = Reason::error(
+    "DeploymentGone",
+    "The deployment that was at the named hosts was deleted, or nothing is known of its failure.",
+    "No.",
+    "Create another one.",
+);
+pub const HOST_UNREACHABLE: Reason = Reason::warning(
+    "HostUnreachable",
+    "No ssh connection to the host, or it did not end a task within the limit of tasks.",
+    "Yes.",
+    "Start the host or its sshd; check `ansibleHost` and `ansiblePort`.",
+);
+pub const KEY_REFUSED: Reason = Reason::warning(
+    "KeyRefused",
+    "The host refuses the ssh key.",
+    "Yes, and at once when the ssh Secret changes.",
+    "Put the right key into `ssh-privatekey`, or the public one onto the host, for the user \
+     `ansibleUser`.",
+);
+pub const HOST_KEY_MISMATCH: Reason = Reason::warning(
+    "HostKeyMismatch",
+    "The host shows another key than the known one, or none is known.",
+    "Yes, and at once when the ssh Secret changes or another key is accepted.",
+    "Compare with the host's console; then correct `known_hosts` in the ssh Secret, or accept a \
+     key that was learned with the command in the message.",
+);
+pub const HOST_NOT_OWNED: Reason = Reason::warning(
+    "HostNotOwned",
+    "The host records another owner, or nova-compute there is another host's: nothing was \
+     changed on it.",
+    "Yes.",
+    "Correct the address; or delete the object that has the host, and take the host over with \
+     the command in the message.",
+);
+pub const POD_EVICTED: Reason = Reason::warning(
+    "PodEvicted",
+    "The runner's pod was evicted, preempted or killed, or its worker went away.",
+    "Yes.",
+    "Nothing.",
+);
+pub const IMAGE_PULL_FAILED: Reason = Reason::warning(
+    "ImagePullFailed",
+    "The runner image cannot be pulled.",
+    "Yes.",
+    "Correct the image or the registry.",
+);
+pub const INPUT_MISSING: Reason = Reason::warning(
+    "InputMissing",
+    "A Secret, ConfigMap, key or network that the pod mounts is missing.",
+    "Yes.",
+    "Create it.",
+);
+pub const TASK_FAILED: Reason = Reason::error(
+    "TaskFailed",
+    "A task failed; the message has task, file:line and the first line of what it said.",
+    "No.",
+    "Mend the cause, then change an input or redeploy.",
+);
+pub const NO_HOST_MATCHED: Reason = Reason::error(
+    "NoHostMatched",
+    "No play reached the host.",
+    "No.",
+    "Check the playbook's `hosts` and the limit, then change an input or redeploy.",
+);
+pub const INVALID_PLAYBOOK: Reason = Reason::error(
+    "InvalidPlaybook",
+    "Ansible cannot read the playbook, the inventory or the options.",
+    "No.",
+    "Correct it: that is a changed input.",
+);
+pub const INVALID_SPEC: Reason = Reason::error(
+    "InvalidSpec",
+    "The run cannot become a Job: the operator or the API server refuses what it says.",
+    "No.",
+    "Correct what the message names: that is a changed input.",
+);
+pub const DEADLINE_EXCEEDED: Reason = Reason::error(
+    "DeadlineExceeded",
+    "The run took longer than allowed (two hours unless it says otherwise).",
+    "No.",
+    "Look at the log, then redeploy.",
+);
+pub const RESULT_UNKNOWN: Reason = Reason::error(
+    "ResultUnknown",
+    "The run ended, or was deleted, without a report.",
+    "No.",
+    "Look at the log, then redeploy.",
+);
+pub const HOST_KEY_CHECKING_OFF: Reason = Reason::warning(
+    "HostKeyCheckingOff",
+    "Whoever answers at the address of a host is taken for it, and is given what the host would be.",
+    "No.",
+    "Take out what the message names, or keep it knowingly.",
+);
