@@ -1,14 +1,9 @@
 //! Tests of every command against an in-memory API server: requests, output and exit code.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
-
 use clap::Parser as _;
-use http::{Request, Response};
 use kube::Client;
-use kube::client::Body;
 use serde_json::Value;
-use tower::service_fn;
+use testkit::fake_api::{FakeApi, Request};
 
 use super::*;
 use crate::color::Paint;
@@ -16,18 +11,9 @@ use crate::config_files::files;
 use crate::testdata;
 
 const RUNS: &str = "apis/ansibleee.openstack.org/v1beta1";
-const BY_NAME: &str = "fieldSelector=metadata.name%3D";
 
-/// The objects by path, and the writes to them.
-#[derive(Clone, Default)]
-struct Server {
-    objects: BTreeMap<String, Value>,
-    patched: Arc<Mutex<Vec<(String, Value)>>>,
-    /// Created runs, which end at once with this status.
-    made: Arc<Mutex<BTreeMap<String, Value>>>,
-    ended: Value,
-    deleted: Arc<Mutex<Vec<(String, Value)>>>,
-}
+/// The API server, in whose namespace everything is.
+struct Server(FakeApi);
 
 /// The output and exit code of a command.
 struct Printed {
@@ -39,15 +25,12 @@ struct Printed {
 impl Server {
     /// The objects of the tests, with the options of the first compute rendered and deployed.
     fn new() -> Self {
-        let mut server = Self::default();
+        let server = Self(FakeApi::default());
         let mut world = testdata::world();
         testdata::deployed_with_present_inputs(&mut world);
         let options = world.computes[0].spec.custom_service_config.clone().unwrap_or_default();
         for object in testdata::objects() {
-            let (version, plural) = (object["apiVersion"].as_str().unwrap(), plural(&object));
-            let name = object["metadata"]["name"].as_str().unwrap();
-            let path = format!("/apis/{version}/namespaces/openstack/{plural}/{name}");
-            server.objects.insert(path, object);
+            server.put_typed(&object);
         }
         server.put("apis/nova.openstack.org/v1beta1", "novaexternalcomputes", &world.computes[0]);
         let rendered = testdata::rendered(&options);
@@ -56,7 +39,6 @@ impl Server {
         testdata::tell(&mut world.runs[0], &files);
         server.put(RUNS, "openstackansibleees", &world.runs[0]);
         let report = testdata::report(&files, "02-nova-override.conf", "Nehalem");
-        server.ended = json!({ "JobStatus": "Succeeded", "report": report });
         let named = |name: &str| json!({ "metadata": { "name": name } });
         let defaults = json!({
             "metadata": { "name": "compute-defaults" },
@@ -66,18 +48,15 @@ impl Server {
         let run = "nova-edpm-compute-0-5555555555-abcdef0123";
         server.put("apis/batch/v1", "jobs", &testdata::job(&world.runs[0]));
         server.put("api/v1", "pods", &named(&format!("{run}-xyz12")));
+        server.runs_end(json!({ "JobStatus": "Succeeded", "report": report }));
         server
     }
 
     /// The same, with a node set whose host has the option from a ConfigMap.
     fn with_node_set() -> Self {
-        let mut server = Self::new();
+        let server = Self::new();
         for object in testdata::node_set_objects() {
-            let group = match object["apiVersion"].as_str().unwrap() {
-                "v1" => "api/v1".to_owned(),
-                version => format!("apis/{version}"),
-            };
-            server.put(&group, &plural(&object), &object);
+            server.put_typed(&object);
         }
         let world = testdata::node_set();
         let group = "apis/dataplane.openstack.org/v1beta1";
@@ -87,87 +66,49 @@ impl Server {
         server
     }
 
-    fn put(&mut self, group: &str, plural: &str, object: &impl serde::Serialize) {
+    fn put_typed(&self, object: &Value) {
+        let group = match object["apiVersion"].as_str().unwrap() {
+            "v1" => "api/v1".to_owned(),
+            version => format!("apis/{version}"),
+        };
+        self.put(&group, &(object["kind"].as_str().unwrap().to_lowercase() + "s"), object);
+    }
+
+    fn put(&self, group: &str, plural: &str, object: &impl serde::Serialize) {
         let object = json!(object);
         let name = object["metadata"]["name"].as_str().unwrap();
-        self.objects.insert(format!("/{group}/namespaces/openstack/{plural}/{name}"), object);
+        self.0.put(&format!("/{group}/namespaces/openstack/{plural}/{name}"), object);
     }
 
-    fn answer(&self, method: &str, path: &str, query: &str, body: &[u8]) -> (u16, Vec<u8>) {
-        let mut made = self.made.lock().unwrap();
-        if method == "POST" {
-            let mut object: Value = serde_json::from_slice(body).unwrap();
-            let name = format!("{}x7", object["metadata"]["generateName"].as_str().unwrap());
-            object["metadata"]["name"] = json!(name);
-            object["metadata"]["uid"] = json!("made");
-            object["status"] = self.ended.clone();
-            made.insert(format!("{path}/{name}"), object.clone());
-            return (201, object.to_string().into_bytes());
-        }
-        if method == "DELETE" {
-            let body = serde_json::from_slice(body).unwrap();
-            self.deleted.lock().unwrap().push((path.to_owned(), body));
-            return (200, made[path].to_string().into_bytes());
-        }
-        if let Some(name) = query.split('&').find_map(|it| it.strip_prefix(BY_NAME)) {
-            let items = [&made[&format!("{path}/{name}")]];
-            let list = json!({ "metadata": { "resourceVersion": "1" }, "items": items });
-            return (200, list.to_string().into_bytes());
-        }
-        if let Some(pod) = path.strip_suffix("/log") {
-            let code = if self.objects.contains_key(pod) { 200 } else { 404 };
-            return (code, b"PLAY RECAP\nedpm-compute-0 : ok=7\n".to_vec());
-        }
-        if let Some(object) = self.objects.get(path) {
-            if method == "PATCH" {
-                let body = serde_json::from_slice(body).unwrap();
-                self.patched.lock().unwrap().push((path.to_owned(), body));
+    /// Ends each run that is created at once, with this status.
+    fn runs_end(&self, status: Value) {
+        let pods = "/api/v1/namespaces/openstack/pods";
+        let objects = self.0.clone();
+        self.0.intercept(move |request| {
+            if request.verb == "POST" {
+                request.body["status"] = status.clone();
             }
-            return (200, json!(object).to_string().into_bytes());
-        }
-        if path.ends_with("/pods") {
+            if let Some(pod) = request.path.strip_suffix("/log") {
+                let log = json!("PLAY RECAP\nedpm-compute-0 : ok=7\n");
+                return objects.get(pod).map(|_| (200, log));
+            }
             // Pods of a Job are listed by label; its own pod is gone.
-            return (200, json!({ "metadata": {}, "items": [] }).to_string().into_bytes());
-        }
-        let below = format!("{}/", path.replace("namespaces/openstack/", ""));
-        let is_below = |it: &str| it.replace("namespaces/openstack/", "").starts_with(&below);
-        let items: Vec<&Value> =
-            self.objects.iter().filter(|it| is_below(it.0)).map(|it| it.1).collect();
-        if items.is_empty() {
-            let name = path.rsplit('/').next().unwrap_or_default();
-            let message = format!("\"{name}\" not found");
-            let status = json!({
-                "kind": "Status", "apiVersion": "v1", "status": "Failure",
-                "message": message, "reason": "NotFound", "code": 404,
-            });
-            return (404, status.to_string().into_bytes());
-        }
-        (200, json!({ "metadata": {}, "items": items }).to_string().into_bytes())
+            (request.path == pods).then(|| (200, json!({ "metadata": {}, "items": [] })))
+        });
     }
 
-    fn cluster(&self) -> Cluster {
-        let server = self.clone();
-        let service = service_fn(move |request: Request<Body>| {
-            let server = server.clone();
-            async move {
-                let (head, body) = request.into_parts();
-                let body = body.collect_bytes().await?;
-                let query = head.uri.query().unwrap_or_default();
-                let method = head.method.as_str();
-                let (code, text) = server.answer(method, head.uri.path(), query, &body);
-                let response = Response::builder().status(code).body(Body::from(text));
-                Ok::<_, kube::Error>(response.unwrap())
-            }
-        });
-        let client = Client::new(service, "openstack");
-        Cluster::of_client(client, "server:6443", "openstack")
+    /// Returns the requests so far with this verb.
+    fn requests(&self, verb: &str) -> Vec<Request> {
+        self.0.requests().into_iter().filter(|it| it.verb == verb).collect()
     }
 
     async fn run(&self, words: &[&str]) -> std::result::Result<Printed, String> {
         let args = Args::try_parse_from([&["kubectl-edpm"], words].concat()).unwrap();
+        let client = Client::new(self.0.clone(), "openstack");
+        let cluster = Cluster::of_client(client, "server:6443", "openstack");
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let mut terminal = Terminal { out: &mut out, err: &mut err, paint: Paint::default() };
-        let code = answer(&self.cluster(), &args.command, &mut terminal).await;
+        let code = answer(&cluster, &args.command, &mut terminal).await;
         let text = |it: Vec<u8>| String::from_utf8(it).unwrap();
         let (out, err) = (text(out), text(err));
         match code {
@@ -175,10 +116,6 @@ impl Server {
             Err(error) => Err(format!("{out}{error}")),
         }
     }
-}
-
-fn plural(object: &Value) -> String {
-    object["kind"].as_str().unwrap().to_lowercase() + "s"
 }
 
 #[tokio::test]
@@ -195,12 +132,12 @@ async fn status_lists_the_namespace_or_all_of_them() {
 
 #[tokio::test]
 async fn a_cluster_without_the_kinds_and_one_without_nodes_are_told_apart() {
-    let error = Server::default().run(&["status"]).await.err().unwrap();
+    let error = Server(FakeApi::default()).run(&["status"]).await.err().unwrap();
     let text = "error: the server doesn't have a resource type \"openstackdataplanenodes\": the \
                 operators' chart is not installed in this cluster, ";
     assert!(error.starts_with(text), "{error}");
-    let mut server = Server::new();
-    server.objects.retain(|path, _| !path.contains("/novaexternalcomputes/"));
+    let server = Server::new();
+    server.0.forget("novaexternalcomputes");
     let printed = server.run(&["explain", "edpm-compute-0"]).await.unwrap();
     assert!(printed.out.starts_with("edpm-compute-0 is ready."), "{}", printed.out);
 }
@@ -217,10 +154,10 @@ async fn the_short_explanation_ends_with_the_cause() {
 
 #[tokio::test]
 async fn a_trace_that_stops_ends_with_one_and_an_error_with_more() {
-    let mut server = Server::new();
+    let server = Server::new();
     let printed = server.run(&TRACE).await.unwrap();
     assert_eq!(printed.code, ExitCode::SUCCESS, "{}", printed.out);
-    server.ended = json!({ "JobStatus": "Failed", "reason": "HostUnreachable" });
+    server.runs_end(json!({ "JobStatus": "Failed", "reason": "HostUnreachable" }));
     let printed = server.run(&[&TRACE[..], &["--ask"]].concat()).await.unwrap();
     assert_eq!(printed.code, ExitCode::from(1), "{}", printed.out);
     let args = Args::try_parse_from([&["kubectl-edpm"][..], &TRACE].concat()).unwrap();
@@ -253,31 +190,31 @@ async fn trace_asks_a_host_by_a_run_that_goes_afterwards() {
     assert_eq!(printed.out, expected);
     assert!(printed.err.starts_with("# run edpm-question-x7 asks nova-compute on edpm-compute-0"));
     let path = format!("/{RUNS}/namespaces/openstack/openstackansibleees/edpm-question-x7");
-    let made = server.made.lock().unwrap().clone();
-    assert_eq!(made[&path]["spec"]["extraVars"]["edpm_ask_option"], "cpu_models");
-    let deleted = server.deleted.lock().unwrap().clone();
-    let [(gone, options)] = deleted.as_slice() else { panic!("{deleted:?}") };
-    assert_eq!((gone, &options["preconditions"]["uid"]), (&path, &json!("made")));
+    let made = server.requests("POST").remove(0).body;
+    assert_eq!(made["spec"]["extraVars"]["edpm_ask_option"], "cpu_models");
+    let deleted = server.requests("DELETE");
+    let [Request { path: gone, body, .. }] = deleted.as_slice() else { panic!("{deleted:?}") };
+    assert_eq!((gone, &body["preconditions"]["uid"]), (&path, &json!("edpm-question-x7")));
 }
 
 #[tokio::test]
 async fn a_run_that_could_not_ask_is_told_and_goes_too() {
-    let mut server = Server::new();
-    server.ended = json!({ "JobStatus": "Failed", "reason": "HostUnreachable" });
+    let server = Server::new();
+    server.runs_end(json!({ "JobStatus": "Failed", "reason": "HostUnreachable" }));
     let printed = server.run(&[&TRACE[..], &["--ask"]].concat()).await.unwrap();
     let words = "nova-compute could not be asked: HostUnreachable";
     assert!(printed.out.contains(words), "{}", printed.out);
-    assert_eq!(server.deleted.lock().unwrap().len(), 1);
-    server.objects.retain(|path, _| !path.contains("/openstackansibleees/"));
+    assert_eq!(server.requests("DELETE").len(), 1);
+    server.0.forget("openstackansibleees");
     let printed = server.run(&[&TRACE[..], &["--ask"]].concat()).await.unwrap();
     assert!(printed.out.contains("no run of an operator that has reached it"), "{}", printed.out);
-    assert_eq!(server.deleted.lock().unwrap().len(), 1);
+    assert_eq!(server.requests("DELETE").len(), 1);
 }
 
 #[tokio::test]
 async fn a_node_without_a_compute_is_followed_by_its_service() {
-    let mut server = Server::new();
-    server.objects.retain(|path, _| !path.contains("/novaexternalcomputes/"));
+    let server = Server::new();
+    server.0.forget("novaexternalcomputes");
     let error = server.run(&TRACE).await.err().unwrap();
     assert!(error.contains("no service of type nova"), "{error}");
     let service = json!({
@@ -336,8 +273,8 @@ async fn retry_of_a_node_sets_host_creates_a_deployment_of_it_alone() {
     let created = "openstackdataplanedeployment.dataplane.openstack.org/openstack-edpm-x7abc-x7 \
                    created\n";
     assert_eq!(printed.out, created);
-    let made = server.made.lock().unwrap().clone();
-    let specs: Vec<&Value> = made.values().map(|it| &it["spec"]["ansibleLimit"]).collect();
+    let made = server.requests("POST");
+    let specs: Vec<&Value> = made.iter().map(|it| &it.body["spec"]["ansibleLimit"]).collect();
     assert_eq!(specs, [&json!("edpm-compute-6")]);
 }
 
@@ -359,8 +296,8 @@ async fn retry_writes_the_annotation_and_nothing_else() {
     let printed = server.run(&["retry", "edpm-compute-2"]).await.unwrap();
     let annotated = "openstackdataplanenode.dataplane.openstack.org/edpm-compute-2 annotated\n";
     assert_eq!(printed.out, annotated);
-    let patched = server.patched.lock().unwrap().clone();
-    let [(path, body)] = patched.as_slice() else { panic!("{patched:?}") };
+    let patched = server.requests("PATCH");
+    let [Request { path, body, .. }] = patched.as_slice() else { panic!("{patched:?}") };
     assert!(path.ends_with("/openstackdataplanenodes/edpm-compute-2"), "{path}");
     let value = &body["metadata"]["annotations"]["dataplane.openstack.org/redeploy"];
     assert!(value.as_str().is_some_and(|it| it.parse::<i64>().is_ok()), "{body}");

@@ -50,18 +50,6 @@ pub fn client(mut config: Config, operator: &str, metrics: &Metrics) -> Result<C
     Ok(builder.with_layer(&Bounds::new(metrics.clone())).build())
 }
 
-/// Creates a client over any service, with the same metrics and time limit, for tests.
-pub fn client_over<S, B>(service: S, namespace: &str, metrics: &Metrics) -> Client
-where
-    S: Service<Request<Body>, Response = Response<B>> + Send + 'static,
-    S::Future: Send + 'static,
-    S::Error: Into<BoxError>,
-    B: HttpBody<Data = Bytes> + Send + 'static,
-    B::Error: Into<BoxError>,
-{
-    Client::new(Bounds::new(metrics.clone()).layer(service), namespace)
-}
-
 /// Tower layer that counts every request and limits the duration of plain ones.
 #[derive(Clone, Debug)]
 pub struct Bounds {
@@ -178,23 +166,25 @@ fn code<B>(result: &Result<Response<B>, BoxError>) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use k8s_openapi::api::core::v1::ConfigMap;
     use kube::{Api, api::ListParams};
-    use tower::service_fn;
+    use serde_json::json;
+    use testkit::fake_api::FakeApi;
 
     use super::*;
     use crate::error::During as _;
 
+    /// Returns a client of a fake API server with the operators' metrics and time limit.
+    pub(crate) fn client(server: &FakeApi, metrics: &Metrics) -> Client {
+        Client::new(Bounds::new(metrics.clone()).layer(server.clone()), "ns")
+    }
+
     #[tokio::test]
     async fn a_request_is_counted_with_its_verb_resource_and_code() {
         let metrics = Metrics::new("test");
-        let answer = r#"{"kind":"ConfigMapList","apiVersion":"v1","metadata":{},"items":[]}"#;
-        let service = service_fn(move |_| async move {
-            Ok::<_, BoxError>(Response::new(Full::new(Bytes::from(answer))))
-        });
-        let client = client_over(service, "a", &metrics);
-        let api: Api<ConfigMap> = Api::default_namespaced(client);
+        let server = FakeApi::answering([(200, json!({ "metadata": {}, "items": [] }))]);
+        let api: Api<ConfigMap> = Api::default_namespaced(client(&server, &metrics));
         api.list(&ListParams::default()).await.unwrap();
         let text = metrics.encode();
         let line = r#"edpm_api_requests_total{verb="list",resource="configmaps",code="200"} 1"#;
@@ -204,12 +194,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_plain_request_without_an_answer_ends_as_a_timeout() {
         let metrics = Metrics::new("test");
-        let service = service_fn(|_| async {
-            std::future::pending::<()>().await;
-            Ok::<_, BoxError>(Response::new(Full::new(Bytes::new())))
-        });
-        let client = client_over(service, "a", &metrics);
-        let api: Api<ConfigMap> = Api::default_namespaced(client);
+        let server = FakeApi::default().with_latency(Duration::from_hours(1));
+        let api: Api<ConfigMap> = Api::default_namespaced(client(&server, &metrics));
         let error = api.get("x").await.during("get configmaps/x").unwrap_err();
         assert_eq!(error.reason(), "Timeout", "{}", error.chain());
         assert!(metrics.encode().contains(r#"code="timeout"} 1"#));

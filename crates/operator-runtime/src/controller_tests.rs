@@ -3,9 +3,10 @@
 use k8s_openapi::api::core::v1::ConfigMap;
 use operator_core::plan::{Kind, Step, Target, Write};
 use serde_json::{Value, json};
+use testkit::fake_api::{FakeApi, failure};
 
 use super::*;
-use crate::api::tests::{Server, object};
+use crate::api::tests::{leading, object};
 
 /// Writes a status, then another object; reports a rejection in the status.
 struct Two;
@@ -40,17 +41,13 @@ impl Controller for Two {
     }
 }
 
-fn failure(code: u16, reason: &str) -> (u16, Value) {
-    (code, json!({ "kind": "Status", "code": code, "reason": reason, "message": "told so" }))
-}
-
-async fn pass(server: &Server, name: &str) -> Result<Option<Duration>> {
-    reconcile(&Two, &server.api(true, vec![]), &Key::new("ns", name)).await
+async fn pass(server: &FakeApi, name: &str) -> Result<Option<Duration>> {
+    reconcile(&Two, &leading(server, vec![]), &Key::new("ns", name)).await
 }
 
 #[tokio::test]
 async fn an_object_that_is_gone_is_not_decided_about() {
-    let server = Server::answering([]);
+    let server = FakeApi::answering([]);
     assert_eq!(pass(&server, "x").await.unwrap(), None);
 }
 
@@ -58,12 +55,12 @@ async fn an_object_that_is_gone_is_not_decided_about() {
 async fn a_refused_write_is_told_once_and_fails_the_pass() {
     let answers =
         [(200, object("a", "1", "5")), failure(403, "Forbidden"), (200, object("a", "1", "6"))];
-    let server = Server::answering(answers);
+    let server = FakeApi::answering(answers);
     assert_eq!(pass(&server, "a").await.unwrap_err().reason(), "Forbidden");
-    let bodies: Vec<Value> = server.requests().into_iter().map(|it| it.1).collect();
+    let bodies: Vec<Value> = server.requests().into_iter().map(|it| it.body).collect();
     assert_eq!(
         (&bodies[0]["status"]["text"], &bodies[2]["status"]["text"]),
-        (&json!("good"), &json!("told so"))
+        (&json!("good"), &json!("fake API: Forbidden"))
     );
 }
 
@@ -71,21 +68,21 @@ async fn a_refused_write_is_told_once_and_fails_the_pass() {
 async fn a_refusal_that_cannot_be_told_hides_nothing() {
     let answers =
         [(200, object("a", "1", "5")), failure(422, "Invalid"), failure(500, "InternalError")];
-    let server = Server::answering(answers);
+    let server = FakeApi::answering(answers);
     assert_eq!(pass(&server, "a").await.unwrap_err().reason(), "Invalid");
     assert_eq!(server.requests().len(), 3);
 }
 
 #[tokio::test]
 async fn other_failures_are_told_nowhere() {
-    let server = Server::answering([(200, object("a", "1", "5")), failure(500, "InternalError")]);
+    let server = FakeApi::answering([(200, object("a", "1", "5")), failure(500, "InternalError")]);
     assert_eq!(pass(&server, "a").await.unwrap_err().reason(), "ServerError");
     assert_eq!(server.requests().len(), 2);
 }
 
 #[tokio::test]
 async fn an_object_that_was_deleted_meanwhile_is_no_failure_and_ends_the_plan() {
-    let server = Server::answering([failure(404, "NotFound")]);
+    let server = FakeApi::answering([failure(404, "NotFound")]);
     assert_eq!(pass(&server, "a").await.unwrap(), Some(Duration::from_secs(7)));
     assert_eq!(server.requests().len(), 1);
 }

@@ -53,9 +53,10 @@ fn owner(definition: &PartialObjectMeta<CustomResourceDefinition>) -> &str {
 mod tests {
     use k8s_openapi::api::batch::v1::Job;
     use serde_json::{Value, json};
+    use testkit::fake_api::{FakeApi, failure};
 
     use super::*;
-    use crate::api::tests::Server;
+    use crate::api::tests::client;
 
     const GET: &str = "GET /apis/apiextensions.k8s.io/v1/customresourcedefinitions/jobs.batch";
 
@@ -67,37 +68,31 @@ mod tests {
         (200, object)
     }
 
-    fn missing() -> (u16, Value) {
-        let status =
-            json!({ "kind": "Status", "status": "Failure", "code": 404, "reason": "NotFound" });
-        (404, status)
-    }
-
     #[tokio::test]
     async fn a_definition_with_the_label_or_none_at_all_is_ours_and_any_other_is_not() {
         let labelled = definition(&json!({ LABEL: "edpm-operators" }));
         let others = definition(&json!({ "app.kubernetes.io/managed-by": "olm" }));
-        for (answer, expected) in [(labelled, true), (others, false), (missing(), true)] {
-            let server = Server::answering([answer]);
-            assert_eq!(is_ours::<Job>(&server.client(), &[]).await.unwrap(), expected);
+        for (answer, expected) in
+            [(labelled, true), (others, false), (failure(404, "NotFound"), true)]
+        {
+            let server = FakeApi::answering([answer]);
+            assert_eq!(is_ours::<Job>(&client(&server), &[]).await.unwrap(), expected);
             assert_eq!(server.asked(), [GET]);
         }
     }
 
     #[tokio::test]
     async fn a_claimed_kind_is_ours_and_nobody_is_asked() {
-        let server = Server::answering([]);
+        let server = FakeApi::answering([]);
         let claimed = ["Job".to_owned()];
-        assert!(is_ours::<Job>(&server.client(), &claimed).await.unwrap());
+        assert!(is_ours::<Job>(&client(&server), &claimed).await.unwrap());
         assert_eq!(server.asked(), [""; 0]);
     }
 
     #[tokio::test]
     async fn a_definition_that_cannot_be_read_is_nobodys() {
-        let status =
-            json!({ "kind": "Status", "status": "Failure", "code": 403, "reason": "Forbidden" });
-        let server = Server::answering([(403, status)]);
-        let error = is_ours::<Job>(&server.client(), &[]).await.unwrap_err();
+        let server = FakeApi::answering([failure(403, "Forbidden")]);
+        let error = is_ours::<Job>(&client(&server), &[]).await.unwrap_err();
         assert_eq!(error.reason(), "Forbidden");
     }
 }

@@ -77,9 +77,10 @@ fn read(secret: &Secret, namespace: &str) -> Result<Keys> {
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
+    use testkit::fake_api::{FakeApi, failure};
 
     use super::*;
-    use crate::api::tests::Server;
+    use crate::api::tests::client;
 
     fn secret(data: &[(&str, &[u8])]) -> Value {
         let data: serde_json::Map<String, Value> = data
@@ -87,12 +88,6 @@ mod tests {
             .map(|(name, it)| ((*name).to_owned(), json!(ByteString(it.to_vec()))))
             .collect();
         json!({ "kind": "Secret", "apiVersion": "v1", "metadata": { "name": SECRET }, "data": data })
-    }
-
-    fn failure(code: u16, reason: &str) -> (u16, Value) {
-        let status = json!({ "kind": "Status", "status": "Failure", "code": code, "reason": reason,
-            "message": "told so" });
-        (code, status)
     }
 
     fn text(keys: &Keys) -> String {
@@ -103,22 +98,22 @@ mod tests {
     async fn the_first_operator_makes_the_key_and_the_others_read_it() {
         const KEY: &[u8] = &[7; SIZE];
         let expected = text(&Keys::new(KEY, []));
-        let found = Server::answering([(200, secret(&[(PRESENT, KEY)]))]);
-        assert_eq!(text(&keys(&found.client(), "ns").await.unwrap()), expected);
+        let found = FakeApi::answering([(200, secret(&[(PRESENT, KEY)]))]);
+        assert_eq!(text(&keys(&client(&found), "ns").await.unwrap()), expected);
         assert_eq!(found.asked(), ["GET /api/v1/namespaces/ns/secrets/edpm-digest-key"]);
         // Two operators at once: the second one uses the key of the first.
-        let late = Server::answering([
+        let late = FakeApi::answering([
             failure(404, "NotFound"),
             failure(409, "AlreadyExists"),
             (200, secret(&[(PRESENT, KEY)])),
         ]);
-        assert_eq!(text(&keys(&late.client(), "ns").await.unwrap()), expected);
-        let made = Server::answering([failure(404, "NotFound"), (201, secret(&[(PRESENT, KEY)]))]);
-        assert_eq!(text(&keys(&made.client(), "ns").await.unwrap()), expected);
+        assert_eq!(text(&keys(&client(&late), "ns").await.unwrap()), expected);
+        let made = FakeApi::answering([failure(404, "NotFound"), (201, secret(&[(PRESENT, KEY)]))]);
+        assert_eq!(text(&keys(&client(&made), "ns").await.unwrap()), expected);
         let requests = made.requests();
-        assert_eq!(requests[1].0, "POST /api/v1/namespaces/ns/secrets?");
+        assert_eq!(requests[1].path, "/api/v1/namespaces/ns/secrets");
         let key: ByteString =
-            serde_json::from_value(requests[1].1["data"][PRESENT].clone()).unwrap();
+            serde_json::from_value(requests[1].body["data"][PRESENT].clone()).unwrap();
         assert_eq!(key.0.len(), SIZE);
         assert!(key.0.iter().any(|it| *it != 0), "no random key");
     }
@@ -126,8 +121,8 @@ mod tests {
     #[tokio::test]
     async fn former_keys_stand_beside_the_present_one() {
         let (old, new): (&[u8], &[u8]) = (&[1; SIZE], &[2; SIZE]);
-        let server = Server::answering([(200, secret(&[("before", old), (PRESENT, new)]))]);
-        let keys = keys(&server.client(), "ns").await.unwrap();
+        let server = FakeApi::answering([(200, secret(&[("before", old), (PRESENT, new)]))]);
+        let keys = keys(&client(&server), "ns").await.unwrap();
         assert_eq!(text(&keys), text(&Keys::new(new, [])));
         assert!(keys.of_bytes(b"x").is(&text(&Keys::new(old, []))));
         assert!(!keys.of_bytes(b"y").is(&text(&Keys::new(old, []))));
@@ -138,11 +133,11 @@ mod tests {
         let short: (&str, &[u8]) = ("before", b"short");
         let good: (&str, &[u8]) = (PRESENT, &[1; SIZE]);
         for data in [vec![], vec![short], vec![short, good], vec![(PRESENT, b"short")]] {
-            let server = Server::answering([(200, secret(&data))]);
-            let error = keys(&server.client(), "ns").await.unwrap_err();
+            let server = FakeApi::answering([(200, secret(&data))]);
+            let error = keys(&client(&server), "ns").await.unwrap_err();
             assert!(error.to_string().contains("Secret ns/edpm-digest-key lacks"), "{error}");
         }
-        let server = Server::answering([failure(403, "Forbidden")]);
-        assert_eq!(keys(&server.client(), "ns").await.unwrap_err().reason(), "Forbidden");
+        let server = FakeApi::answering([failure(403, "Forbidden")]);
+        assert_eq!(keys(&client(&server), "ns").await.unwrap_err().reason(), "Forbidden");
     }
 }

@@ -19,8 +19,6 @@ mod certificate;
 mod certificate_location;
 #[cfg(test)]
 mod certificate_tests;
-#[cfg(test)]
-mod cluster;
 mod decision;
 mod handler;
 mod review;

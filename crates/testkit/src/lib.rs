@@ -1,4 +1,5 @@
 //! Helpers shared by the tests of several crates; no program depends on this crate.
 
 pub mod crash;
+pub mod fake_api;
 pub mod golden;

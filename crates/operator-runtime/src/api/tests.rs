@@ -1,82 +1,33 @@
 //! Tests of the requests to the API server and the handling of its responses, over an in-memory
 //! server.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use axum::body::Bytes;
-use http::{Request, Response};
-use http_body_util::Full;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::client::Body;
 use operator_core::reasons::FORBIDDEN;
+use testkit::fake_api::{FakeApi, Request, Response, failure};
 use tokio::sync::watch;
-use tower::service_fn;
 
 use super::*;
 use crate::cache::Cache;
-use crate::client::client_over;
-use crate::error::BoxError;
+use crate::client;
 use crate::lease::Leadership;
 use crate::metrics::Metrics;
 
-/// Status code and body of a response.
-type Answer = (u16, Value);
-/// Method, path with query, and body of a request.
-type Asked = (String, Value);
+/// Returns a client with the operators' limits.
+pub(crate) fn client(server: &FakeApi) -> Client {
+    client::tests::client(server, &Metrics::new("test"))
+}
 
-/// A server that gives its answers in order and records the requests.
-#[derive(Clone, Default)]
-pub(crate) struct Server(Arc<Mutex<(VecDeque<Answer>, Vec<Asked>)>>);
+/// Returns the API of an operator that leads.
+pub(crate) fn leading(server: &FakeApi, caches: Vec<Arc<dyn WriteThrough>>) -> Api {
+    let leadership = Leadership::Leading { term: "me/0".into(), until: None };
+    Api::new(client(server), "op", "op-0", watch::channel(leadership).1, caches)
+}
 
-impl Server {
-    pub(crate) fn answering<const N: usize>(answers: [Answer; N]) -> Self {
-        Self(Arc::new(Mutex::new((answers.into(), Vec::new()))))
-    }
-
-    fn take(&self, asked: String, body: Value) -> Answer {
-        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.1.push((asked, body));
-        inner.0.pop_front().expect("a request that was not expected")
-    }
-
-    /// Returns the requests so far; panics when answers are left.
-    pub(crate) fn requests(&self) -> Vec<Asked> {
-        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        assert!(inner.0.is_empty(), "requests are missing: {:?}", inner.1);
-        std::mem::take(&mut inner.1)
-    }
-
-    /// Returns the requests so far as `PATCH /path`.
-    pub(crate) fn asked(&self) -> Vec<String> {
-        let without_query = |it: Asked| it.0.split('?').next().map(str::to_owned);
-        self.requests().into_iter().filter_map(without_query).collect()
-    }
-
-    pub(crate) fn client(&self) -> Client {
-        let server = self.clone();
-        let service = service_fn(move |request: Request<Body>| {
-            let server = server.clone();
-            async move {
-                let (head, body) = request.into_parts();
-                let body = body.collect_bytes().await?;
-                let body = serde_json::from_slice(&body).unwrap_or_default();
-                let (code, answer) = server.take(format!("{} {}", head.method, head.uri), body);
-                let bytes = Full::new(Bytes::from(answer.to_string()));
-                Ok::<_, BoxError>(Response::builder().status(code).body(bytes)?)
-            }
-        });
-        client_over(service, "ns", &Metrics::new("test"))
-    }
-
-    pub(crate) fn api(&self, leads: bool, caches: Vec<Arc<dyn WriteThrough>>) -> Api {
-        let leadership = if leads {
-            Leadership::Leading { term: "me/0".into(), until: None }
-        } else {
-            Leadership::Following
-        };
-        Api::new(self.client(), "op", "op-0", watch::channel(leadership).1, caches)
-    }
+/// Returns the API of an operator that does not lead, and has no caches.
+pub(crate) fn following(server: &FakeApi) -> Api {
+    Api::new(client(server), "op", "op-0", watch::channel(Leadership::Following).1, vec![])
 }
 
 /// Returns a `ConfigMap` as the API server answers.
@@ -86,14 +37,6 @@ pub(crate) fn object(name: &str, uid: &str, version: &str) -> Value {
         "kind": "ConfigMap",
         "metadata": { "namespace": "ns", "name": name, "uid": uid, "resourceVersion": version },
     })
-}
-
-fn failure(code: u16, reason: &str) -> Answer {
-    (
-        code,
-        json!({ "kind": "Status", "status": "Failure", "code": code, "reason": reason,
-        "message": "told so" }),
-    )
 }
 
 fn target(uid: Option<&str>) -> Target {
@@ -129,9 +72,9 @@ fn plan(steps: Vec<Step>) -> Plan {
 }
 
 /// Executes steps; returns the cached versions afterwards and the reason of the failure.
-async fn outcome(server: &Server, steps: Vec<Step>) -> (Vec<String>, Option<&'static str>) {
+async fn outcome(server: &FakeApi, steps: Vec<Step>) -> (Vec<String>, Option<&'static str>) {
     let cache: Arc<Cache<ConfigMap>> = Cache::new(vec![]);
-    let api = server.api(true, vec![Arc::<Cache<ConfigMap>>::clone(&cache)]);
+    let api = leading(server, vec![Arc::<Cache<ConfigMap>>::clone(&cache)]);
     let outcome = api.carry_out(&plan(steps)).await;
     let cached = cache.all();
     let versions = cached.iter().filter_map(|it| it.metadata.resource_version.clone());
@@ -142,7 +85,7 @@ const PATH: &str = "/api/v1/namespaces/ns/configmaps";
 
 #[tokio::test]
 async fn each_write_is_one_request_whose_answer_is_taken_in() {
-    type Case = (Step, Answer, String, Vec<&'static str>);
+    type Case = (Step, Response, String, Vec<&'static str>);
     let cases: [Case; 4] = [
         (apply(), (200, object("a", "1", "5")), format!("PATCH {PATH}/a"), vec!["5"]),
         (create("x"), (201, object("a", "1", "6")), format!("POST {PATH}"), vec!["6"]),
@@ -150,7 +93,7 @@ async fn each_write_is_one_request_whose_answer_is_taken_in() {
         (delete(), (200, json!({ "kind": "Status" })), format!("DELETE {PATH}/a"), vec![]),
     ];
     for (step, answer, asked, cached) in cases {
-        let server = Server::answering([answer]);
+        let server = FakeApi::answering([answer]);
         let (versions, error) = outcome(&server, vec![step]).await;
         assert_eq!((versions, error), (cached.into_iter().map(str::to_owned).collect(), None));
         assert_eq!(server.asked(), [asked]);
@@ -164,22 +107,23 @@ async fn an_apply_names_its_manager_and_takes_over_only_where_it_is_forced() {
         (*force, *manager) = (false, Some("other".into()));
     }
     let answers = [(200, object("a", "1", "5")), (200, object("a", "1", "6"))];
-    let server = Server::answering(answers);
+    let server = FakeApi::answering(answers);
     outcome(&server, vec![apply(), yielding]).await;
     let requests = server.requests();
-    assert!(requests[0].0.contains("fieldManager=op") && requests[0].0.contains("force=true"));
-    assert!(requests[1].0.contains("fieldManager=other") && !requests[1].0.contains("force=true"));
-    assert_eq!(requests[0].1["apiVersion"], "v1");
+    let has = |at: usize, option: &str| requests[at].query.contains(option);
+    assert!(has(0, "fieldManager=op") && has(0, "force=true"));
+    assert!(has(1, "fieldManager=other") && !has(1, "force=true"));
+    assert_eq!(requests[0].body["apiVersion"], "v1");
 }
 
 #[tokio::test]
 async fn the_first_failure_ends_a_plan_and_is_known_by_its_place() {
-    let server = Server::answering([(200, object("a", "1", "5")), failure(403, "Forbidden")]);
-    let api = server.api(true, vec![]);
+    let server = FakeApi::answering([(200, object("a", "1", "5")), failure(403, "Forbidden")]);
+    let api = leading(&server, vec![]);
     let steps = vec![apply(), create("x"), delete()];
     let stopped = api.carry_out(&plan(steps)).await.unwrap_err();
     assert_eq!((stopped.at, stopped.error.reason()), (1, "Forbidden"));
-    assert_eq!(stopped.error.rejection(), Some((&FORBIDDEN, "told so")));
+    assert_eq!(stopped.error.rejection(), Some((&FORBIDDEN, "fake API: Forbidden")));
     assert_eq!(server.requests().len(), 2);
 }
 
@@ -192,10 +136,10 @@ async fn writes_that_stand_apart_are_all_tried_and_the_first_refused_one_is_told
         (200, object("a", "1", "5")),
         (200, object("a", "1", "6")),
     ];
-    let server = Server::answering(answers);
+    let server = FakeApi::answering(answers);
     let apart = vec![apply(), apply(), apply(), apply()];
     let plan = Plan { independent: apart, steps: vec![apply(), status(vec![])], ..Plan::default() };
-    let stopped = server.api(true, vec![]).carry_out(&plan).await.unwrap_err();
+    let stopped = leading(&server, vec![]).carry_out(&plan).await.unwrap_err();
     assert_eq!((stopped.at, stopped.error.reason()), (1, "Forbidden"));
     // All four and the step after them; the status is reserved for reporting the rejection.
     assert_eq!(server.requests().len(), 5);
@@ -203,19 +147,19 @@ async fn writes_that_stand_apart_are_all_tried_and_the_first_refused_one_is_told
 
 #[tokio::test]
 async fn a_server_that_does_not_answer_is_not_asked_for_every_write() {
-    let server = Server::answering([failure(503, "ServiceUnavailable")]);
+    let server = FakeApi::answering([failure(503, "ServiceUnavailable")]);
     let plan = Plan { independent: vec![apply(), apply()], ..Plan::default() };
-    let stopped = server.api(true, vec![]).carry_out(&plan).await.unwrap_err();
+    let stopped = leading(&server, vec![]).carry_out(&plan).await.unwrap_err();
     assert_eq!((stopped.at, stopped.error.reason()), (0, "ServerBusy"));
     assert_eq!(server.requests().len(), 1);
 }
 
 #[tokio::test]
 async fn nothing_is_written_without_leading() {
-    let server = Server::answering([]);
-    let stopped = server.api(false, vec![]).carry_out(&plan(vec![apply()])).await.unwrap_err();
+    let server = FakeApi::answering([]);
+    let stopped = following(&server).carry_out(&plan(vec![apply()])).await.unwrap_err();
     assert_eq!((stopped.at, stopped.error.reason()), (0, "NotLeading"));
-    assert_eq!(server.requests(), []);
+    assert_eq!(server.asked(), [""; 0]);
 }
 
 #[tokio::test]
@@ -234,7 +178,7 @@ async fn an_object_that_exists_counts_as_created_only_if_it_is_the_same_of_the_s
         (found("x", "other"), Some("AlreadyExists"), 0),
     ];
     for (found, error, n_cached) in cases {
-        let server = Server::answering([failure(409, "AlreadyExists"), (200, found)]);
+        let server = FakeApi::answering([failure(409, "AlreadyExists"), (200, found)]);
         let (cached, failed) = outcome(&server, vec![create("x")]).await;
         assert_eq!((cached.len(), failed), (n_cached, error));
         assert_eq!(server.asked(), [format!("POST {PATH}"), format!("GET {PATH}/a")]);
@@ -243,7 +187,7 @@ async fn an_object_that_exists_counts_as_created_only_if_it_is_the_same_of_the_s
 
 #[tokio::test]
 async fn an_object_that_vanished_between_create_and_read_is_tried_again() {
-    let server = Server::answering([failure(409, "AlreadyExists"), failure(404, "NotFound")]);
+    let server = FakeApi::answering([failure(409, "AlreadyExists"), failure(404, "NotFound")]);
     assert_eq!(outcome(&server, vec![create("x")]).await, (vec![], Some("AlreadyExists")));
 }
 
@@ -251,12 +195,12 @@ async fn an_object_that_vanished_between_create_and_read_is_tried_again() {
 async fn a_deletion_names_the_instance_and_an_absent_object_counts_as_deleted() {
     let mut at_version = delete();
     at_version.write = Write::Delete { resource_version: Some("7".into()) };
-    let server = Server::answering([failure(404, "NotFound"), failure(409, "Conflict")]);
+    let server = FakeApi::answering([failure(404, "NotFound"), failure(409, "Conflict")]);
     let (_, error) = outcome(&server, vec![delete(), at_version]).await;
     assert_eq!(error, Some("Conflict"));
     let requests = server.requests();
-    assert_eq!(requests[0].1["preconditions"], json!({ "uid": "1" }));
-    assert_eq!(requests[1].1["preconditions"], json!({ "uid": "1", "resourceVersion": "7" }));
+    assert_eq!(requests[0].body["preconditions"], json!({ "uid": "1" }));
+    assert_eq!(requests[1].body["preconditions"], json!({ "uid": "1", "resourceVersion": "7" }));
 }
 
 fn hold() -> Step {
@@ -272,10 +216,10 @@ fn release() -> Step {
 
 #[tokio::test]
 async fn a_finalizer_is_added_beside_those_of_others_and_makes_no_object_anew() {
-    let server = Server::answering([(200, object("a", "1", "5"))]);
+    let server = FakeApi::answering([(200, object("a", "1", "5"))]);
     assert_eq!(outcome(&server, vec![hold()]).await, (vec!["5".into()], None));
-    let (asked, body) = server.requests().remove(0);
-    assert!(asked.contains("fieldManager=op-hold") && asked.contains("force=true"), "{asked}");
+    let Request { query, body, .. } = server.requests().remove(0);
+    assert!(query.contains("fieldManager=op-hold") && query.contains("force=true"), "{query}");
     let metadata = json!({ "name": "a", "uid": "1", "finalizers": ["x/a"] });
     assert_eq!(body, json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata }));
 
@@ -288,7 +232,7 @@ async fn a_finalizer_is_added_beside_those_of_others_and_makes_no_object_anew() 
         (failure(422, "Invalid"), "Invalid"),
     ];
     for (answer, expected) in cases {
-        let server = Server::answering([answer]);
+        let server = FakeApi::answering([answer]);
         assert_eq!(outcome(&server, vec![hold(), apply()]).await.1, Some(expected));
         assert_eq!(server.asked(), [format!("PATCH {PATH}/a")]);
     }
@@ -296,17 +240,18 @@ async fn a_finalizer_is_added_beside_those_of_others_and_makes_no_object_anew() 
 
 #[tokio::test]
 async fn a_finalizer_is_taken_off_only_as_the_list_was_read() {
-    let server = Server::answering([(200, object("a", "1", "8"))]);
+    let server = FakeApi::answering([(200, object("a", "1", "8"))]);
     assert_eq!(outcome(&server, vec![release()]).await, (vec!["8".into()], None));
-    let (asked, body) = server.requests().remove(0);
-    assert!(asked.starts_with(&format!("PATCH {PATH}/a")) && !asked.contains("force"), "{asked}");
+    assert_eq!(server.asked(), [format!("PATCH {PATH}/a")]);
+    let Request { query, body, .. } = server.requests().remove(0);
+    assert!(!query.contains("force"), "{query}");
     let metadata = json!({ "resourceVersion": "7", "finalizers": ["y/b"] });
     assert_eq!(body, json!({ "metadata": metadata }));
 
     for (answer, expected) in
         [(failure(409, "Conflict"), Some("Conflict")), (failure(404, "NotFound"), None)]
     {
-        let server = Server::answering([answer]);
+        let server = FakeApi::answering([answer]);
         assert_eq!(outcome(&server, vec![release()]).await.1, expected);
     }
 }
@@ -322,8 +267,8 @@ async fn a_namespace_that_goes_or_is_gone_is_known() {
         (failure(404, "NotFound"), true),
     ];
     for (answer, expected) in cases {
-        let server = Server::answering([answer]);
-        let api = server.api(false, vec![]);
+        let server = FakeApi::answering([answer]);
+        let api = following(&server);
         assert_eq!(api.is_namespace_terminating("ns").await.unwrap(), expected);
         assert_eq!(server.asked(), ["GET /api/v1/namespaces/ns"]);
     }
@@ -331,7 +276,7 @@ async fn a_namespace_that_goes_or_is_gone_is_known() {
 
 #[tokio::test]
 async fn a_status_that_was_written_is_followed_by_its_events() {
-    let server = Server::answering([
+    let server = FakeApi::answering([
         (200, object("a", "1", "5")),
         (
             201,
@@ -342,9 +287,9 @@ async fn a_status_that_was_written_is_followed_by_its_events() {
     ]);
     assert_eq!(outcome(&server, vec![status(vec![notice()])]).await, (vec!["5".into()], None));
     let requests = server.requests();
-    assert!(requests[1].0.starts_with("POST /apis/events.k8s.io/v1/namespaces/ns/events"));
+    assert!(server.asked()[1].starts_with("POST /apis/events.k8s.io/v1/namespaces/ns/events"));
     assert_eq!(
-        (&requests[1].1["reason"], &requests[1].1["regarding"]["uid"]),
+        (&requests[1].body["reason"], &requests[1].body["regarding"]["uid"]),
         (&json!("Because"), &json!("1"))
     );
 }
@@ -353,14 +298,14 @@ async fn a_status_that_was_written_is_followed_by_its_events() {
 async fn an_event_that_is_lost_stops_nothing() {
     let answers =
         [(200, object("a", "1", "5")), failure(500, "InternalError"), (200, object("a", "1", "6"))];
-    let server = Server::answering(answers);
+    let server = FakeApi::answering(answers);
     let steps = vec![status(vec![notice()]), apply()];
     assert_eq!(outcome(&server, steps).await, (vec!["6".into()], None));
 }
 
 #[tokio::test]
 async fn a_status_of_an_object_that_is_gone_ends_the_plan_without_event_or_ghost() {
-    let server = Server::answering([failure(404, "NotFound")]);
+    let server = FakeApi::answering([failure(404, "NotFound")]);
     let steps = vec![status(vec![notice()]), create("x")];
     assert_eq!(outcome(&server, steps).await, (vec![], Some("Gone")));
     assert_eq!(server.asked(), [format!("PATCH {PATH}/a/status")]);
@@ -369,14 +314,14 @@ async fn a_status_of_an_object_that_is_gone_ends_the_plan_without_event_or_ghost
 #[tokio::test]
 async fn a_status_that_met_another_object_of_the_name_is_taken_back() {
     let answers = [(200, object("a", "2", "8")), (200, object("a", "2", "9"))];
-    let server = Server::answering(answers);
+    let server = FakeApi::answering(answers);
     let steps = vec![status(vec![notice()]), create("x")];
     assert_eq!(outcome(&server, steps).await, (vec![], Some("Gone")));
     let requests = server.requests();
-    assert_eq!(requests[1].1["status"], json!({}));
-    assert_eq!(requests[1].1["metadata"], json!({ "name": "a", "resourceVersion": "8" }));
+    assert_eq!(requests[1].body["status"], json!({}));
+    assert_eq!(requests[1].body["metadata"], json!({ "name": "a", "resourceVersion": "8" }));
     // Another writer was faster: the key is reconciled again after the usual backoff.
-    let server = Server::answering([(200, object("a", "2", "8")), failure(409, "Conflict")]);
+    let server = FakeApi::answering([(200, object("a", "2", "8")), failure(409, "Conflict")]);
     assert_eq!(outcome(&server, vec![status(vec![])]).await, (vec![], Some("Conflict")));
 }
 
@@ -386,14 +331,14 @@ async fn a_status_with_a_version_is_an_optimistic_lock() {
     if let Write::Status { resource_version, .. } = &mut step.write {
         *resource_version = Some("4".into());
     }
-    let server = Server::answering([failure(409, "Conflict")]);
+    let server = FakeApi::answering([failure(409, "Conflict")]);
     assert_eq!(outcome(&server, vec![step]).await, (vec![], Some("Conflict")));
-    assert_eq!(server.requests()[0].1["metadata"]["resourceVersion"], "4");
+    assert_eq!(server.requests()[0].body["metadata"]["resourceVersion"], "4");
 }
 
 #[tokio::test]
 async fn a_read_tells_an_absent_object_from_one_that_cannot_be_read() {
-    let server = Server::answering([
+    let server = FakeApi::answering([
         (200, object("a", "1", "5")),
         failure(404, "NotFound"),
         failure(403, "Forbidden"),
@@ -403,24 +348,24 @@ async fn a_read_tells_an_absent_object_from_one_that_cannot_be_read() {
             "items": [object("a", "1", "5")] }),
         ),
     ]);
-    let api = server.api(false, vec![]);
+    let api = following(&server);
     let key = Key::new("ns", "a");
     assert!(api.get::<ConfigMap>(&key).await.unwrap().is_some());
     assert!(api.get::<ConfigMap>(&key).await.unwrap().is_none());
     assert_eq!(api.get::<ConfigMap>(&key).await.unwrap_err().reason(), "Forbidden");
     assert_eq!(api.list::<ConfigMap>("ns", "x=y").await.unwrap().len(), 1);
-    assert!(server.requests()[3].0.contains("labelSelector=x%3Dy"));
+    assert!(server.requests()[3].query.contains("labelSelector=x%3Dy"));
 }
 
 #[tokio::test]
 async fn an_answer_goes_only_into_the_cache_of_its_kind() {
     let config_maps: Arc<Cache<ConfigMap>> = Cache::new(vec![]);
     let secrets = Cache::<k8s_openapi::api::core::v1::Secret>::new(vec![]);
-    let server = Server::answering([(200, object("a", "1", "5"))]);
+    let server = FakeApi::answering([(200, object("a", "1", "5"))]);
     let caches: Vec<Arc<dyn WriteThrough>> = vec![
         Arc::<Cache<ConfigMap>>::clone(&config_maps),
         Arc::<Cache<k8s_openapi::api::core::v1::Secret>>::clone(&secrets),
     ];
-    server.api(true, caches).carry_out(&plan(vec![apply()])).await.unwrap();
+    leading(&server, caches).carry_out(&plan(vec![apply()])).await.unwrap();
     assert_eq!((config_maps.all().len(), secrets.all().len()), (1, 0));
 }

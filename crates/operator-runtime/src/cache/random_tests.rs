@@ -3,26 +3,19 @@
 //! Lists and watches go through the operators' own client into their caches.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use api::{ansibleee, baremetal, cert_manager, dataplane, definitions, infra, metal3, nova};
-use axum::body::Bytes;
-use http::{Request, Response};
-use http_body_util::Full;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube::client::Body;
 use kube::core::PartialObjectMeta;
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use serde_json::json;
-use tower::service_fn;
+use testkit::fake_api::FakeApi;
 
 use super::*;
-use crate::client::client_over;
-use crate::error::BoxError;
-use crate::metrics::Metrics;
+use crate::api::tests::client;
 
 mod accepted;
 
@@ -113,59 +106,19 @@ fn schema(kind: &str) -> Value {
     of_kind["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone()
 }
 
-/// Returns the object as the API server stores it.
-fn stored<K: Watchable>(object: &Value, name: &str, version: usize) -> Value {
+/// Stores an object of the kind under a name.
+fn put<K: Watchable>(server: &FakeApi, object: &Value, key: &Key) {
     let mut object = object.clone();
     object["apiVersion"] = json!(K::api_version(&()));
     object["kind"] = json!(K::kind(&()));
-    object["metadata"] = json!({
-        "namespace": "ns", "name": name, "uid": name, "resourceVersion": version.to_string(),
-    });
-    object
+    object["metadata"] = json!({ "namespace": key.namespace, "name": key.name, "uid": key.name });
+    server.put(&format!("{}/{}", K::url_path(&(), Some(&key.namespace)), key.name), object);
 }
 
-/// Returns a client of an API server that lists the first half of the objects and reports the
-/// others in the first watch.
-fn serving<K: Watchable>(objects: &[Value]) -> Client {
-    let (listed, told) = objects.split_at(objects.len() / 2);
-    let list = json!({
-        "apiVersion": K::api_version(&()),
-        "kind": format!("{}List", K::kind(&())),
-        "metadata": { "resourceVersion": "1000000" },
-        "items": listed,
-    });
-    // In the API server's field order, because an object is parsed from its text as soon as it is
-    // reached.
-    let event = |it: &Value| format!("{{\"type\":\"ADDED\",\"object\":{it}}}\n");
-    let (list, events) = (list.to_string(), told.iter().map(event).collect::<String>());
-    let watches = Arc::new(AtomicUsize::new(0));
-    let service = service_fn(move |request: Request<Body>| {
-        let is_watch = request.uri().query().is_some_and(|it| it.contains("watch="));
-        let text = if is_watch { events.clone() } else { list.clone() };
-        let is_answered = !is_watch || watches.fetch_add(1, Ordering::Relaxed) == 0;
-        async move {
-            if !is_answered {
-                std::future::pending::<()>().await;
-            }
-            Ok::<_, BoxError>(Response::new(Full::new(Bytes::from(text))))
-        }
-    });
-    client_over(service, "ns", &Metrics::new("test"))
-}
-
-/// Returns the faults of the objects in a cache of the kind; valid objects are listed and watched
-/// last.
+/// Returns the faults of the objects in a cache of the kind: the first half is listed, the others
+/// come by the watch; valid objects are listed and watched last.
 fn faults<K: Watchable>(good: &Value, objects: &[Value]) -> Faults {
-    let half = objects.len() / 2;
-    let all: Vec<Value> = [good]
-        .into_iter()
-        .chain(objects)
-        .chain([good])
-        .enumerate()
-        .map(|(at, it)| {
-            stored::<K>(it, &format!("o-{at}"), if at <= half { 1 } else { 1_000_001 + at })
-        })
-        .collect();
+    let all: Vec<&Value> = [good].into_iter().chain(objects).chain([good]).collect();
     let cache: Arc<Cache<K>> = Cache::new(vec![]);
     let key = |at: usize| Key::new("ns", format!("o-{at}"));
     let (last, came) = (key(all.len() - 1), Arc::new(tokio::sync::Notify::new()));
@@ -175,14 +128,26 @@ fn faults<K: Watchable>(good: &Value, objects: &[Value]) -> Faults {
             comes.notify_one();
         }
     });
+    let server = FakeApi::default();
+    let put_all = |places: std::ops::Range<usize>| {
+        for at in places {
+            put::<K>(&server, all[at], &key(at));
+        }
+    };
+    let half = all.len() / 2;
+    put_all(0..half);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let watching = Arc::clone(&cache).watch(serving::<K>(&all), Scope::default());
+        let watching = Arc::clone(&cache).watch(client(&server), Scope::default());
         let limit = std::time::Duration::from_mins(1);
-        let all_came = tokio::time::timeout(limit, came.notified());
+        let all_come = async {
+            server.until(|it| it.requests().iter().any(|it| it.verb == "WATCH")).await;
+            put_all(half..all.len());
+            tokio::time::timeout(limit, came.notified()).await
+        };
         tokio::select! {
             () = watching => panic!("a watch ended"),
-            came = all_came => came.expect("the last object is told"),
+            came = all_come => came.expect("the last object is told"),
         }
     });
     assert!(cache.get(&key(0)).is_some(), "the good object of the list is not there");

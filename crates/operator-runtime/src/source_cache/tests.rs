@@ -4,9 +4,10 @@ use k8s_openapi::ByteString;
 use operator_core::{hash, upstream_hash};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use testkit::fake_api::{FakeApi, failure};
 
 use super::*;
-use crate::api::tests::{Server, object};
+use crate::api::tests::{following, object};
 use crate::cache::WriteThrough as _;
 use crate::cache_registry::CacheRegistry;
 
@@ -54,8 +55,8 @@ fn secret(version: &str, value: &str) -> Value {
 async fn a_source_is_read_once_for_each_of_its_versions() {
     let world = World::new();
     let source = SourceRef::secret("ns", "s");
-    let server = Server::answering([(200, secret("5", "a")), (200, secret("6", "b"))]);
-    let api = server.api(false, vec![]);
+    let server = FakeApi::answering([(200, secret("5", "a")), (200, secret("6", "b"))]);
+    let api = following(&server);
     assert_eq!(world.sources.digests(&api, &source).await.unwrap(), None, "it does not exist");
     world.secrets.absorb(&secret("5", "a"));
     let first = world.sources.digests(&api, &source).await.unwrap().unwrap();
@@ -71,12 +72,12 @@ async fn a_source_is_read_once_for_each_of_its_versions() {
 async fn content_is_kept_for_who_asks_for_it_and_read_with_the_digests() {
     let world = World::new();
     let source = SourceRef::secret("ns", "s");
-    let server = Server::answering([
+    let server = FakeApi::answering([
         (200, secret("5", "a")),
         (200, secret("5", "a")),
         (200, secret("6", "b")),
     ]);
-    let api = server.api(false, vec![]);
+    let api = following(&server);
     world.secrets.absorb(&secret("5", "a"));
     world.sources.digests(&api, &source).await.unwrap();
     let content = world.sources.content(&api, &source).await.unwrap().unwrap();
@@ -92,8 +93,8 @@ async fn content_is_kept_for_who_asks_for_it_and_read_with_the_digests() {
 async fn two_who_ask_at_once_make_one_read() {
     let world = World::new();
     let source = SourceRef::secret("ns", "s");
-    let server = Server::answering([(200, secret("5", "a"))]);
-    let api = server.api(false, vec![]);
+    let server = FakeApi::answering([(200, secret("5", "a"))]);
+    let api = following(&server);
     world.secrets.absorb(&secret("5", "a"));
     let ask = || world.sources.digests(&api, &source);
     let (first, second) = tokio::join!(ask(), ask());
@@ -108,8 +109,8 @@ async fn only_the_texts_that_were_asked_for_are_kept() {
     let plain = SourceCache::new(&[], &Keys::default(), &secrets, &config_maps);
     secrets.absorb(&secret("5", "a"));
     let source = SourceRef::secret("ns", "s");
-    let server = Server::answering([(200, secret("5", "a")), (200, secret("5", "a"))]);
-    let api = server.api(false, vec![]);
+    let server = FakeApi::answering([(200, secret("5", "a")), (200, secret("5", "a"))]);
+    let api = following(&server);
     let texts = kept.digests(&api, &source).await.unwrap().unwrap().texts;
     assert_eq!(texts, BTreeMap::from([("key".to_owned(), Arc::from("a"))]));
     assert_eq!(plain.digests(&api, &source).await.unwrap().unwrap().texts, BTreeMap::new());
@@ -126,8 +127,8 @@ async fn a_source_has_the_hash_that_upstream_publishes_of_it() {
     config_map["binaryData"] = json!({ "b": "AP8=" });
     world.secrets.absorb(&typed);
     world.config_maps.absorb(&config_map);
-    let server = Server::answering([(200, typed), (200, config_map)]);
-    let api = server.api(false, vec![]);
+    let server = FakeApi::answering([(200, typed), (200, config_map)]);
+    let api = following(&server);
     let data =
         |key: &str, value: &[u8]| BTreeMap::from([(key.to_owned(), ByteString(value.to_vec()))]);
     let texts = BTreeMap::from([("a".to_owned(), "x < y".to_owned())]);
@@ -147,10 +148,9 @@ async fn a_source_has_the_hash_that_upstream_publishes_of_it() {
 async fn a_source_that_went_between_watch_and_read_is_absent() {
     let world = World::new();
     world.secrets.absorb(&secret("5", "a"));
-    let gone = json!({ "kind": "Status", "status": "Failure", "code": 404, "reason": "NotFound" });
-    let server = Server::answering([(404, gone)]);
+    let server = FakeApi::answering([failure(404, "NotFound")]);
     let source = SourceRef::secret("ns", "s");
-    let api = server.api(false, vec![]);
+    let api = following(&server);
     assert_eq!(world.sources.digests(&api, &source).await.unwrap(), None);
 }
 
@@ -161,9 +161,9 @@ async fn texts_and_bytes_of_a_config_map_are_values_alike() {
     answer["data"] = json!({ "text": "ä" });
     answer["binaryData"] = json!({ "bytes": k8s_openapi::ByteString(vec![0xff]) });
     world.config_maps.absorb(&answer);
-    let server = Server::answering([(200, answer)]);
+    let server = FakeApi::answering([(200, answer)]);
     let source = SourceRef::config_map("ns", "c");
-    let values = world.sources.content(&server.api(false, vec![]), &source).await.unwrap().unwrap();
+    let values = world.sources.content(&following(&server), &source).await.unwrap().unwrap();
     assert_eq!(values.keys().collect::<Vec<_>>(), ["bytes", "text"]);
     assert_eq!(
         (values.text("text"), values.text("bytes"), values.text("x")),
@@ -227,8 +227,8 @@ async fn digests_of_secrets_are_keyed_and_those_of_config_maps_are_not() {
     config_map["data"] = json!({ "key": "a" });
     secrets.absorb(&secret("5", "a"));
     config_maps.absorb(&config_map);
-    let server = Server::answering([(200, secret("5", "a")), (200, config_map)]);
-    let api = server.api(false, vec![]);
+    let server = FakeApi::answering([(200, secret("5", "a")), (200, config_map)]);
+    let api = following(&server);
     let read = sources.digests(&api, &SourceRef::secret("ns", "s")).await.unwrap().unwrap();
     let plain = hash::of_bytes("a");
     assert_eq!(read.keys["key"], keys.of_bytes(b"a"));
