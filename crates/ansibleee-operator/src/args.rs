@@ -19,7 +19,7 @@ pub struct Args {
     #[command(flatten)]
     pub common: CommonArgs,
 
-    /// Runner image of an `OpenStackAnsibleEE` that names none; without it, each must name one.
+    /// Runner image of an `OpenStackAnsibleEE` that does not set one; without it, each must set one.
     #[arg(
         long,
         env = "RELATED_IMAGE_ANSIBLEEE_IMAGE_URL_DEFAULT",
@@ -47,8 +47,8 @@ pub struct Args {
     #[arg(long, env = "RUNNER_RESOURCES", default_value = "", value_name = "JSON")]
     pub runner_resources: Resources,
 
-    /// How many runs may be active at the same time; the others wait. Of the namespaces that wait, the
-    /// one with the fewest active runs comes first; while one has them all, a quarter more may be
+    /// How many runs may be active at the same time; the others wait. Among waiting namespaces, the
+    /// one with the fewest active runs goes first; while one holds all slots, a quarter more may be
     /// active in the others.
     #[arg(
         long,
@@ -59,7 +59,7 @@ pub struct Args {
     )]
     pub max_active_runs: u16,
 
-    /// How many of them may be active in one namespace; 0 sets no bound of its own.
+    /// How many of them may be active in one namespace; 0 means no separate limit.
     #[arg(long, env = "MAX_ACTIVE_RUNS_PER_NAMESPACE", default_value_t = 0, value_name = "N")]
     pub max_active_runs_per_namespace: u16,
 
@@ -75,7 +75,7 @@ pub struct Args {
     pub run_deadline_seconds: i64,
 
     /// Service accounts that an `OpenStackAnsibleEE` may name, separated by commas; `*` allows all,
-    /// nothing none.
+    /// empty allows none.
     #[arg(long, env = "ALLOWED_SERVICE_ACCOUNTS", value_delimiter = ',', value_name = "NAMES")]
     pub allowed_service_accounts: Vec<String>,
 }
@@ -93,7 +93,7 @@ impl std::str::FromStr for Uid {
         }
         match text.parse() {
             Ok(uid @ 1..=2_147_483_647) => Ok(Self(Some(uid))),
-            _ => Err("give a user's number above 0, or nothing".into()),
+            _ => Err("give a user ID above 0, or leave it empty".into()),
         }
     }
 }

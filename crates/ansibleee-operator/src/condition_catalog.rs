@@ -12,13 +12,13 @@ use crate::run::status::{INPUT_READY, JOB_READY};
 pub const KINDS: &[KindConditions] = &[KindConditions {
     name: "OpenStackAnsibleEE",
     conditions: &[
-        summary("The Job has done what it should on every host.", &[reasons::READY]),
+        summary("The Job succeeded on every host.", &[reasons::READY]),
         condition(
             INPUT_READY,
             "The spec can be run.",
             &[reasons::INPUT_VALID, reasons::INVALID_SPEC],
         ),
-        condition(JOB_READY, "The Job has done what it should on every host.", JOB)
+        condition(JOB_READY, "The Job succeeded on every host.", JOB)
             .repeating(Repeats::Attempts(ENDS)),
         host_key_checking::CONDITION,
     ],

@@ -25,7 +25,7 @@ pub const MAX_DEADLINE: i64 = 604_800;
     kind = "OpenStackAnsibleEE",
     root = "AnsibleEe",
     plural = "openstackansibleees",
-    doc = "OpenStackAnsibleEE runs Ansible once in a Job and tells what happened on each host.",
+    doc = "OpenStackAnsibleEE runs Ansible once in a Job and reports the result for each host.",
     namespaced,
     status = "AnsibleEeStatus",
     derive = "PartialEq",
@@ -64,7 +64,7 @@ pub const MAX_DEADLINE: i64 = 604_800;
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new(
     "!has(self.role) || !(has(self.playbook) || has(self.playbookContents) || has(self.play))")
-    .message("role and a playbook exclude each other: keep one"))]
+    .message("role and a playbook are mutually exclusive: keep one"))]
 pub struct AnsibleEeSpec {
     /// Name or path of the playbook, for example `osp.edpm.nova`; `playbook.yaml` when neither
     /// this nor `playbookContents`, `role` or `args` is given.

@@ -45,8 +45,8 @@ pub const PLAY: &str = "facts.yaml";
 pub fn fault(name: &str) -> Option<String> {
     (!NAMES.contains(&name)).then(|| {
         format!(
-            "{name:?} is no fact that can be a variable: take it out, and read it as \
-             ansible_facts[…] in the playbook; those that can be one are {}",
+            "{name:?} is not a fact that can be a variable: remove it, and read it as \
+             ansible_facts[…] in the playbook; facts that can be variables: {}",
             NAMES.join(", ")
         )
     })

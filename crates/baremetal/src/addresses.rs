@@ -46,7 +46,7 @@ pub fn faults(seen: &Observed) -> BTreeMap<String, String> {
         let of =
             if is_own { String::new() } else { format!(" of OpenStackBaremetalSet {}", owner.set) };
         let (whose, way) = if owner.leaves {
-            ("still the address of the machine of host", "wait until it is given back, or give")
+            ("still the address of the machine of host", "wait until it is released, or give")
         } else {
             ("the address of host", "give")
         };

@@ -14,7 +14,7 @@ pub const BAREMETAL_SET: &[ConditionSpec] = &[
     condition(PROVISIONED, "Each host has a machine that runs.", MACHINES),
     condition(
         UP_TO_DATE,
-        "The machines were deployed with the present config drives; `Ready` does not depend on it.",
+        "The machines were deployed with the current config drives; `Ready` does not depend on it.",
         &[reasons::UP_TO_DATE, reasons::CONFIG_DRIVE_CHANGED, reasons::MACHINES_UNKNOWN],
     ),
     WRITES,
@@ -80,9 +80,13 @@ const MACHINES: &[Reason] = &[
     ironic::reasons::MACHINE_HELD,
     ironic::reasons::POWER_FAILED,
     ironic::reasons::STATE_UNKNOWN,
-    ironic::reasons::MACHINE_NOT_FOUND.described("A machine went away meanwhile.", "Yes.", "Wait."),
+    ironic::reasons::MACHINE_NOT_FOUND.described(
+        "A machine has disappeared meanwhile.",
+        "Yes.",
+        "Wait.",
+    ),
     ironic::reasons::MACHINE_BUSY.described(
-        "Somebody else was faster with a machine.",
+        "Another client reserved the machine first.",
         "Yes.",
         "Wait.",
     ),

@@ -43,14 +43,14 @@ fn decide_of<P: Provisioner>(
     }
     let evaluated = P::evaluate(seen, now);
     if is_terminating(&*seen.set) && P::is_over(seen, &evaluated.hosts) {
-        let because = "no machine is the set's any more";
+        let because = "the set has no machines left";
         plan.steps.extend(remove_finalizer(&*seen.set, MACHINES, because));
         return plan;
     }
     // A set that has never seen machines has taken none. It needs no finalizer, because its Ironic
     // may never answer. Without Metal3's kinds there are no machines.
     if seen.sees_machines() || (seen.is_of_ironic() && seen.has_machines()) {
-        let because = "machines are given back before it goes";
+        let because = "machines are released before it is deleted";
         plan.steps.extend(add_finalizer(&*seen.set, MACHINES, because));
     }
     if seen.sees_machines() && seen.is_held() {

@@ -3,12 +3,12 @@
 use api::conditions::{Reason, Severity};
 
 pub(crate) const READY: Reason = Reason::good("Ready", "Each host has a machine that runs.");
-pub(crate) const UP_TO_DATE: Reason = Reason::good("UpToDate", "They were.");
+pub(crate) const UP_TO_DATE: Reason = Reason::good("UpToDate", "All config drives are current.");
 pub(crate) const CONFIG_DRIVE_CHANGED: Reason = Reason::waiting(
     "ConfigDriveChanged",
     "User data, keys, addresses or the like have changed since.",
     "No.",
-    "Have the hosts deployed again, if you want the change; the message tells how.",
+    "Redeploy the hosts if you want the change; the message says how.",
 );
 pub(crate) const MACHINES_UNKNOWN: Reason =
     Reason::unknown("MachinesUnknown", "Ironic does not answer.", "Yes.", "");
@@ -22,13 +22,13 @@ pub(crate) const SECRET_NOT_FOUND: Reason = Reason::error(
 );
 pub(crate) const PROVISIONER_NOT_FOUND: Reason = Reason::error(
     "ProvisionerNotFound",
-    "The set wants Metal3, and the cluster does not know its kind `BareMetalHost`.",
-    "When it does.",
+    "The set requires Metal3, but the cluster has no kind `BareMetalHost`.",
+    "When that is resolved.",
     "Install Metal3, or set `provisioner: ironic` and `ironic`.",
 );
 pub(crate) const INVALID_INPUT: Reason = Reason::error(
     "InvalidInput",
-    "A field of the set, or a key of a Secret, cannot be used; its hosts wait, the others go on.",
+    "A field of the set, or a key of a Secret, cannot be used; its hosts wait, the others proceed.",
     "When it is corrected.",
     "Correct it as the message says.",
 );
@@ -42,7 +42,7 @@ pub(crate) const SERVER_NOT_ASKED: Reason = Reason::unknown(
 pub(crate) const IMAGE_NOT_SERVED: Reason = Reason::waiting(
     "ImageNotServed",
     "With Metal3: the OpenStackProvisionServer that the set names serves no image yet.",
-    "When it does.",
+    "When that is resolved.",
     "Look at its status.",
 );
 
@@ -52,71 +52,71 @@ pub(crate) const HOST_WITHOUT_IMAGE: Reason =
 pub(crate) const PROVISIONED: Reason =
     Reason::good("Provisioned", "Each host has a machine that runs.");
 pub(crate) const INPUT_MISSING: Reason =
-    Reason::error("InputMissing", "A host waits for what `InputReady` tells of.", "", "");
+    Reason::error("InputMissing", "A host waits for what `InputReady` reports.", "", "");
 pub(crate) const MACHINE_FAILED: Reason = Reason::error(
     "MachineFailed",
-    "Metal3 tells of an error of a machine; the message has its words.",
-    "When Metal3 tells of none.",
+    "Metal3 reports an error of a machine; the message quotes it.",
+    "When Metal3 reports no error.",
     "Correct the cause.",
 );
 pub(crate) const MACHINE_DETACHED: Reason = Reason::error(
     "MachineDetached",
-    "A `BareMetalHost` is detached, so Metal3 leaves it alone.",
-    "When it is not.",
-    "Give the command in the message.",
+    "A `BareMetalHost` is detached, so Metal3 does not manage it.",
+    "When that is resolved.",
+    "Run the command in the message.",
 );
 pub(crate) const MACHINE_PAUSED: Reason = Reason::error(
     "MachinePaused",
-    "A `BareMetalHost` is paused, so Metal3 leaves it alone.",
-    "When it is not.",
-    "Give the command in the message.",
+    "A `BareMetalHost` is paused, so Metal3 does not manage it.",
+    "When that is resolved.",
+    "Run the command in the message.",
 );
 pub(crate) const MACHINE_TWICE: Reason = Reason::error(
     "MachineTwice",
-    "Several `BareMetalHosts` are labelled for one host, for one was copied; none is touched.",
-    "When one is.",
-    "Take the labels and `consumerRef` off the copies.",
+    "Several `BareMetalHosts` are labelled for one host, because one was copied; none is changed.",
+    "When only one is labelled.",
+    "Remove the labels and `consumerRef` from the copies.",
 );
 pub(crate) const MACHINE_GOING: Reason = Reason::error(
     "MachineGoing",
     "The `BareMetalHost` of a host is being deleted.",
-    "When it is gone and another one can be taken.",
-    "Take the host out, or wait.",
+    "When it is gone and another one can be used.",
+    "Remove the host, or wait.",
 );
 pub(crate) const IMAGE_HELD: Reason = Reason::error(
     "ImageHeld",
-    "The image of a `BareMetalHost` that is given back is somebody else's field too.",
-    "When it is taken out.",
-    "Give the command in the message.",
+    "The image field of a `BareMetalHost` being released also has another field manager.",
+    "When the image is removed.",
+    "Run the command in the message.",
 );
 pub(crate) const NO_MACHINE: Reason = Reason::warning(
     "NoMachine",
-    "No machine can be taken for a host; the message says what excluded how many.",
-    "When one can.",
-    "Enroll one, make one available, or ask for less.",
+    "No machine is suitable for a host; the message counts the exclusions by cause.",
+    "When one is suitable.",
+    "Enroll one, make one available, or relax the requirements.",
 );
 pub(crate) const MACHINE_GONE: Reason = Reason::error(
     "MachineGone",
-    "The machine of a host was deleted, or its reservation taken away, while it ran, or cannot be \
-     seen to be given back.",
-    "When it is there again.",
-    "Make sure that it is off, then give the command in the message.",
+    "The machine of a host was deleted, or lost its reservation, while it ran, or cannot be \
+     confirmed as released.",
+    "When it exists again.",
+    "Make sure that it is off, then run the command in the message.",
 );
 pub(crate) const HOST_IN_USE: Reason = Reason::warning(
     "HostInUse",
-    "A host was taken out of the set by hand, and whoever the set was made for still asks for it.",
-    "When he asks again.",
-    "Take the host out where it is asked for: its node, or its node set.",
+    "A host was removed from the set manually, and the owner of the set still requests it.",
+    "When it is requested again.",
+    "Remove the host where it is requested: its node, or its node set.",
 );
 pub(crate) const DELETION_WAITS: Reason = Reason::waiting(
     "DeletionWaits",
-    "The set is being deleted, and others hold it, for they need its machines.",
-    "When nobody does.",
-    "Delete what the machines are for: the nodes, or the node set.",
+    "The set is being deleted, but finalizers hold it, because its machines are needed.",
+    "When no finalizer is left.",
+    "Delete what uses the machines: the nodes, or the node set.",
 );
 pub(crate) const MACHINE_RETAINED: Reason = Reason::warning(
     "MachineRetained",
-    "The machine of a host that was taken out is given up, and runs on.",
+    "The machine of a removed host is no longer managed, and keeps running.",
     "Yes.",
     "Do not give its address to another host, or switch it off.",
 );

@@ -12,12 +12,12 @@ pub(crate) fn anew(seen: &Observed, host: &str) -> String {
     if seen.set.labels().contains_key(FOR) {
         // Its hosts are written by the owner and would reappear.
         return format!(
-            "delete the node of {host}, or take it out of its node set, and make it again once {host} is \
+            "delete the node of {host}, or remove it from its node set, and create it again once {host} is \
              not in status.baremetalHosts"
         );
     }
     format!(
-        "take {host} out of spec.baremetalHosts, and put it in again once it is not in \
+        "remove {host} from spec.baremetalHosts, and add it again once it is not in \
          status.baremetalHosts"
     )
 }
@@ -27,7 +27,7 @@ pub(crate) fn forgotten(seen: &Observed, host: &str) -> String {
     // Escaped as in JSON pointers (RFC 6901).
     let key = host.replace('~', "~0").replace('/', "~1");
     format!(
-        "have it forgotten by `kubectl -n {} patch openstackbaremetalset {} --subresource=status \
+        "remove its record with `kubectl -n {} patch openstackbaremetalset {} --subresource=status \
          --type=json -p '[{{\"op\": \"remove\", \"path\": \"/status/baremetalHosts/{key}\"}}]'`",
         seen.namespace,
         seen.set.name_any()
@@ -37,9 +37,9 @@ pub(crate) fn forgotten(seen: &Observed, host: &str) -> String {
 /// Describes a host that was removed by someone other than its requesting owner.
 pub(crate) fn in_use(host: &str, machine: &str) -> String {
     format!(
-        "machine {machine} stays as it is, for the host was taken out of the set, and whoever the set was made \
-         for still asks for it: take {host} out there, or, where nobody asks any more, the annotation \
-         {APPLIED} off the set"
+        "machine {machine} is kept unchanged, because the host was removed from the set, but the owner of the set \
+         still requests it: remove {host} there, or, if it is no longer needed, remove annotation \
+         {APPLIED} from the set"
     )
 }
 
@@ -51,7 +51,10 @@ pub(crate) fn retained(seen: &Observed, host: &str, machine: &str) -> String {
     let at = if addresses.is_empty() {
         String::new()
     } else {
-        format!(" and answers at {}: give that address to no other host", addresses.join(", "))
+        format!(
+            " and answers at {}: do not assign that address to another host",
+            addresses.join(", ")
+        )
     };
-    format!("machine {machine} is given up as it is: it runs on{at}")
+    format!("machine {machine} is no longer managed: it keeps running{at}")
 }

@@ -211,7 +211,7 @@ fn whole(
         }
     }
     let conditions = (previous.as_slice(), desired.conditions.as_slice());
-    let way_on = "A machine gets another config drive when it is deployed anew.";
+    let way_on = "A machine gets a new config drive when it is redeployed.";
     renewal.step(Target::of(set), observed, (&desired, &renewed), conditions, way_on)
 }
 
@@ -224,14 +224,14 @@ struct HostIssue<'a> {
 /// Reports what is missing or wrong of what the hosts are made from.
 fn input(seen: &Observed, faults: &[Problem]) -> ConditionDraft {
     if seen.lacks_metal3() {
-        let text = "spec.provisioner: the cluster has no Metal3, for it does not know the kind BareMetalHost \
-                    of metal3.io; install Metal3, or set spec.provisioner to ironic, and say in spec.ironic \
-                    where it is.";
+        let text = "spec.provisioner: the cluster has no Metal3, because it lacks the kind BareMetalHost \
+                    of metal3.io; install Metal3, or set spec.provisioner to ironic, and set its endpoint \
+                    in spec.ironic.";
         return reasons::PROVISIONER_NOT_FOUND.condition(INPUT_READY, text);
     }
     let lack = match &seen.machines {
         Err(Unseen::NoSecret { path, name, keys }) => {
-            Some(format!("{path}: \"{name}\" is no Secret there; make it, with {keys}"))
+            Some(format!("{path}: \"{name}\" does not exist as a Secret; create it, with {keys}"))
         }
         Ok(_) | Err(Unseen::NotAsked | Unseen::NotYet | Unseen::Error(_)) => None,
     };
@@ -259,7 +259,7 @@ fn status_of(texts: &[&str], between: &str) -> String {
 
 /// Returns the condition for unknown machines.
 fn unknown(type_: &str) -> ConditionDraft {
-    let text = format!("Nothing is known of the machines: see {SERVER_READY}.");
+    let text = format!("The state of the machines is unknown: see {SERVER_READY}.");
     reasons::MACHINES_UNKNOWN.condition(type_, text)
 }
 
@@ -267,8 +267,8 @@ fn unknown(type_: &str) -> ConditionDraft {
 fn needed(seen: &Observed) -> String {
     let holders: Vec<&str> = seen.holders().collect();
     format!(
-        "The set is being deleted, and its machines stay as they are while others hold it, by these \
-         finalizers: {}. They are given back once nobody holds it: delete what the machines are for \
+        "The set is being deleted, and its machines are kept while it is held by these \
+         finalizers: {}. They are released when no finalizer is left: delete what uses the machines \
          first.",
         first_names(&holders, NAMED)
     )
@@ -300,12 +300,12 @@ fn provisioned(
 /// Reports hosts that run with another config drive than the present one.
 fn up_to_date(seen: &Observed, old: &[&str]) -> ConditionDraft {
     if old.is_empty() {
-        let text = "No machine runs with another config drive than the present one.";
+        let text = "All machines run with their current config drives.";
         return reasons::UP_TO_DATE.condition(UP_TO_DATE, text);
     }
     let text = format!(
-        "What the config drives of these hosts are made from has changed since they were deployed: {}. \
-         Nothing is done by itself, for a machine learns it only by being deployed again, which \
+        "The inputs of the config drives of these hosts have changed since they were deployed: {}. \
+         Nothing is done automatically, because a machine gets them only by redeployment, which \
          overwrites its disk: {}.",
         first_names(old, NAMED),
         anew(seen, "a host")

@@ -28,7 +28,7 @@ pub(crate) fn fault(line: &str) -> Option<(&'static str, &'static str)> {
     if line.contains("PRIVATE KEY") {
         return Some((
             "is a private key",
-            "give the public one, of the .pub file, and make new ones",
+            "use the public key from the .pub file, and generate a new key pair",
         ));
     }
     if line.contains('\n') {
@@ -39,12 +39,12 @@ pub(crate) fn fault(line: &str) -> Option<(&'static str, &'static str)> {
         return Some(("has control characters", WAY));
     }
     let Some((type_, rest)) = typed(line) else {
-        return Some(("names no type of key that sshd takes", WAY));
+        return Some(("names no key type that sshd accepts", WAY));
     };
     let key = rest.split_ascii_whitespace().next().unwrap_or_default();
     match STANDARD.decode(key) {
         Ok(blob) if says(&blob, type_) => None,
-        Ok(_) => Some(("has a key of another type than it says, or a part of one", WAY)),
+        Ok(_) => Some(("has a key of a different type than stated, or a truncated key", WAY)),
         Err(_) => Some(("has no key in base64", WAY)),
     }
 }

@@ -28,8 +28,7 @@ impl FromStr for ApiVersion {
         let parsed = text.split_once('.').and_then(|(major, minor)| {
             Some(Self { major: major.parse().ok()?, minor: minor.parse().ok()? })
         });
-        let fault =
-            || Fault::new("version", text, "is no version of the API", "write it as in 1.59");
+        let fault = || Fault::new("version", text, "is not an API version", "write it as in 1.59");
         parsed.ok_or_else(fault)
     }
 }

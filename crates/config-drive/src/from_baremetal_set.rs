@@ -17,7 +17,7 @@ use crate::user_data;
 pub type Texts = BTreeMap<String, BTreeMap<String, Secret<String>>>;
 
 /// The cause of a fault that creating the Secret corrects.
-pub const NO_SECRET: &str = "is no Secret there";
+pub const NO_SECRET: &str = "is not an existing Secret";
 
 /// The first version of Ironic's API with network data of ramdisks.
 const RAMDISKS: ApiVersion = ApiVersion { major: 1, minor: 66 };
@@ -193,7 +193,7 @@ impl Member<'_> {
         faults: &mut Vec<Fault>,
     ) -> Option<Secret<String>> {
         if let Some(other) = reference.namespace.as_deref().filter(|it| *it != self.namespace) {
-            let way = format!("put the Secret into {}, or leave namespace out", self.namespace);
+            let way = format!("move the Secret to {}, or leave namespace out", self.namespace);
             let cause = "is not the namespace of the set";
             faults.push(Fault::new(format!("{path}.namespace"), other, cause, way));
             return None;
@@ -215,7 +215,7 @@ impl Member<'_> {
             return Some(text.clone());
         }
         let (cause, way) = match found {
-            None => (NO_SECRET, format!("make it, with key {key}")),
+            None => (NO_SECRET, format!("create it, with key {key}")),
             Some(_) => ("is a Secret that lacks a key", format!("give it key {key}")),
         };
         faults.push(Fault::new(path, name, cause, way));
@@ -236,9 +236,9 @@ impl Member<'_> {
         } else {
             ("spec.ctlplaneGateway".to_owned(), shared()?.clone())
         };
-        let cause = format!("is not there, and {path} {value} is of use only with an address");
+        let cause = format!("is missing, and {path} {value} has an effect only with an address");
         let way = "give the host its address with the length of the prefix, as in 192.168.122.100/24, or \
-                   networkData; with neither of these, and without VLAN and gateway, the image asks DHCP";
+                   networkData; without these, and without VLAN and gateway, the image uses DHCP";
         Some(Fault::hidden(self.own_path("ctlPlaneIP"), cause, way))
     }
 
@@ -445,17 +445,17 @@ mod tests {
                 "needs version 1.66 of Ironic's API, and this is 1.65; leave it out, and let ramdisks \
                  get their addresses by DHCP",
             ),
-            ("absent", "1.66", "is no Secret there; make it, with key networkData"),
+            ("absent", "1.66", "is not an existing Secret; create it, with key networkData"),
             ("root", "1.66", "is a Secret that lacks a key; give it key networkData"),
             (
                 "list",
                 "1.66",
-                "is a Secret whose networkData is no object; give keys and values, as YAML or JSON",
+                "is a Secret whose networkData is not an object; give keys and values, as YAML or JSON",
             ),
             (
                 "empty",
                 "1.66",
-                "is a Secret whose networkData.links is no list of objects; write them as in \
+                "is a Secret whose networkData.links is not a list of objects; write them as in \
                  OpenStack's network_data.json",
             ),
         ] {
@@ -522,8 +522,7 @@ mod tests {
             format!(
                 "spec.baremetalHosts[compute-0].ctlPlaneIP: the value is not there, and {path} is of \
                  use only with an address; give the host its address with the length of the prefix, as \
-                 in 192.168.122.100/24, or networkData; with neither of these, and without VLAN and \
-                 gateway, the image asks DHCP"
+                 in 192.168.122.100/24, or networkData; without these, and without VLAN and gateway, the image uses DHCP"
             )
         };
         let host = |host: Value| json!({"compute-0": host});
@@ -564,7 +563,7 @@ mod tests {
         );
         rejected(
             &json!({"deploymentSSHSecret": "absent"}),
-            "spec.deploymentSSHSecret: \"absent\" is no Secret there; make it, with key authorized_keys",
+            "spec.deploymentSSHSecret: \"absent\" is not an existing Secret; create it, with key authorized_keys",
         );
         rejected(
             &json!({"passwordSecret": {"name": "keys"}}),
@@ -573,7 +572,7 @@ mod tests {
         rejected(
             &host(json!({"userData": {"name": "own", "namespace": "elsewhere"}})),
             "spec.baremetalHosts[compute-0].userData.namespace: \"elsewhere\" is not the namespace of the \
-             set; put the Secret into openstack, or leave namespace out",
+             set; move the Secret to openstack, or leave namespace out",
         );
         let large = made(&json!({"userData": {"name": "large"}})).unwrap_err();
         assert!(

@@ -15,7 +15,8 @@ const LOGIN_LIMIT: usize = 32;
 pub(crate) fn user_faults(host: &Host) -> Vec<Fault> {
     let mut faults = Vec::new();
     if host.users.is_empty() {
-        let way = "name one with an authorized key, or give userData: nobody could log in";
+        let way =
+            "name one with an authorized key, or set userData: otherwise no login is possible";
         faults.push(Fault::hidden("users", "has no entry", way));
     }
     for (idx, user) in host.users.iter().enumerate() {
@@ -33,8 +34,8 @@ pub(crate) fn name_faults(host: &Host) -> Vec<Fault> {
     let mut faults = Vec::new();
     let Host { host_name, fqdn, instance_uuid, .. } = host;
     if !is_dns_label(host_name) {
-        let way = "use 1 to 63 of a-z, 0-9 and -, no - at either end; the domain belongs into fqdn";
-        faults.push(Fault::new("hostName", host_name, "is no DNS label (RFC 1123)", way));
+        let way = "use 1 to 63 of a-z, 0-9 and -, no - at either end; put the domain into fqdn";
+        faults.push(Fault::new("hostName", host_name, "is not a DNS label (RFC 1123)", way));
     }
     if let Some(fqdn) = fqdn.as_ref().filter(|_| is_dns_label(host_name)) {
         let is_same_host = fqdn.split('.').next() == Some(host_name);
@@ -45,7 +46,7 @@ pub(crate) fn name_faults(host: &Host) -> Vec<Fault> {
     }
     if !is_uuid(instance_uuid) {
         let way = "use one such as 4dc4d6a3-7bf5-4d6e-8f0c-0b9c2d3a4e5f";
-        faults.push(Fault::new("instanceUuid", instance_uuid, "is no UUID in lower case", way));
+        faults.push(Fault::new("instanceUuid", instance_uuid, "is not a lower-case UUID", way));
     }
     faults
 }
@@ -62,9 +63,9 @@ fn of_user(user: &User, is_again: bool) -> Vec<Fault> {
     let User { name, authorized_keys } = user;
     if !is_login(name) {
         let way = "use 1 to 32 of a-z, 0-9, _ and -, with a letter or _ first";
-        faults.push(Fault::new("name", name, "is no login name", way));
+        faults.push(Fault::new("name", name, "is not a valid login name", way));
     } else if is_again {
-        faults.push(Fault::new("name", name, "is there twice", "put all keys into one entry"));
+        faults.push(Fault::new("name", name, "is listed twice", "put all keys into one entry"));
     }
     if authorized_keys.is_empty() {
         let way = "give at least one: without it the user cannot log in";
@@ -90,8 +91,14 @@ fn of_password(password: &RootPassword) -> Option<Fault> {
             let is_inner = |it: u8| it.is_ascii_graphic() && !b":*!\\;".contains(&it);
             let is_hash = |it: &str| it.starts_with('$') && it.matches('$').count() >= 3;
             let is_good = is_hash(hash.expose()) && hash.expose().bytes().all(is_inner);
-            let cause = "is no hash of crypt(5)";
-            ("rootPassword.hash", hash, is_good, cause, "give what `mkpasswd` prints: $y$… or $6$…")
+            let cause = "is not a crypt(5) hash";
+            (
+                "rootPassword.hash",
+                hash,
+                is_good,
+                cause,
+                "use the output of `mkpasswd`: $y$… or $6$…",
+            )
         }
         RootPassword::Plain(plain) => {
             // The text passes through YAML and one line of chpasswd's input.

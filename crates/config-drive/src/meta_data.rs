@@ -30,18 +30,18 @@ fn of_given(given: &Map<String, Value>, faults: &mut Vec<Fault>) {
         faults.push(Fault::hidden(format!("given.metaData.{key}"), cause, way));
     };
     for key in POINTERS.into_iter().filter(|it| given.contains_key(*it)) {
-        wrong(key, "points to files that this drive does not have", "write files by userData");
+        wrong(key, "points to files that are not on this drive", "write files with userData");
     }
     for key in ["uuid", "name", "hostname"] {
         if given.get(key).is_some_and(|it| it.as_str().is_none_or(str::is_empty)) {
-            wrong(key, "is no text", "write a text, or leave it out");
+            wrong(key, "is not text", "write a text, or leave it out");
         }
     }
     if given.get("meta").is_some_and(|it| !it.is_object()) {
-        wrong("meta", "is no object", "write keys and values, or leave it out");
+        wrong("meta", "is not an object", "write keys and values, or leave it out");
     }
     if given.contains_key("random_seed") {
-        let way = "leave it out: hosts have better sources";
+        let way = "leave it out: hosts have better random sources";
         wrong("random_seed", "would be the same for all who read the Secret", way);
     }
 }

@@ -21,7 +21,7 @@ pub fn faults_among(hosts: &BTreeMap<String, &Host>) -> Vec<Fault> {
             let owner = *owners.entry((what, value.clone())).or_insert(key);
             if owner != key {
                 let (path, cause) =
-                    (format!("hosts[{key}].{path}"), format!("is {what} of {owner} too"));
+                    (format!("hosts[{key}].{path}"), format!("is also {what} of {owner}"));
                 faults.push(Fault::new(path, value, cause, "give each host its own"));
             }
         }

@@ -89,7 +89,12 @@ fn names_and_users_are_told_with_path_value_and_the_legal_way() {
     check("/fqdn", json!(format!("edpm-compute-0.{}", "a".repeat(60))), "fqdn: ", "64 characters");
     check("/instanceUuid", json!("4dc4"), "instanceUuid: \"4dc4\" is no UUID", "4dc4d6a3-");
     check("/users", json!([]), "users: the value has no entry", "give userData");
-    check("/users/0/name", json!("Admin"), "users[0].name: \"Admin\" is no login name", "32");
+    check(
+        "/users/0/name",
+        json!("Admin"),
+        "users[0].name: \"Admin\" is not a valid login name",
+        "32",
+    );
     check("/users/0/authorizedKeys", json!([]), "users[0].authorizedKeys: ", "at least one");
     check("/users/0/authorizedKeys/0", json!("x"), "users[0].authorizedKeys[0]: ", ".pub file");
     let (pointer, again) = users(json!({"name": "b", "authorizedKeys": [KEY]}));
@@ -176,7 +181,7 @@ fn links_are_told_with_path_value_and_the_legal_way() {
     check(
         &members,
         json!(["nic0", "nic0"]),
-        &at(2, "kind.bond.members[1]: \"nic0\" is there twice"),
+        &at(2, "kind.bond.members[1]: \"nic0\" is listed twice"),
         "once",
     );
     check(
@@ -209,9 +214,9 @@ fn links_that_are_one_are_told() {
     let again = json!({"id": "b", "mtu": 9000, "kind": {"mac": "52:54:00:aa:00:01"}});
     let told = |it: Value| told(&[("/network/links/1", it)]);
     let found = told(again);
-    assert!(found[0].contains("is what link nic0 is too"), "{found:?}");
+    assert!(found[0].contains("is the same as link nic0"), "{found:?}");
     let found = told(json!({"id": "nic0", "mtu": 9000, "kind": {"name": "eno1"}}));
-    assert!(found[0].contains("links[1].id: \"nic0\" is there twice"), "{found:?}");
+    assert!(found[0].contains("links[1].id: \"nic0\" is listed twice"), "{found:?}");
     let other =
         json!({"id": "bond1", "mtu": 1500, "kind": {"vlan": {"parent": "bond0", "vlanId": 20}}});
     let mut links = good()["network"]["links"].as_array().unwrap().clone();
@@ -238,7 +243,7 @@ fn addresses_are_told_with_path_value_and_the_legal_way() {
         check(&net("address"), json!(bad), &at("address: "), "prefix length");
     }
     for bad in ["192.0.2.0/24", "192.0.2.255/24", "127.0.0.1/8", "224.0.0.1/24", "0.0.0.0/0"] {
-        check(&net("address"), json!(bad), &at("address: "), "is no address of a host");
+        check(&net("address"), json!(bad), &at("address: "), "is not a host address");
     }
     check(
         &net("gateway"),
@@ -254,7 +259,7 @@ fn addresses_are_told_with_path_value_and_the_legal_way() {
     check(
         &net("link"),
         json!("x"),
-        &at("link: \"x\" is the id of no link"),
+        &at("link: \"x\" is not the id of a link"),
         "nic0, nic1, bond0, internal",
     );
     let routes = |it: Value| json!([it]);
@@ -318,14 +323,14 @@ fn what_the_human_gives_is_told_by_its_key() {
     let given = |it: Value| told(&[("/given", it)]).join("\n");
     let cases = [
         (json!({"userData": " \n"}), "given.userData: the value is empty"),
-        (json!({"metaData": "[1]"}), "given.metaData: the value is no object"),
+        (json!({"metaData": "[1]"}), "given.metaData: the value is not an object"),
         (
             json!({"metaData": "a: 1\nb: [\n"}),
             "given.metaData: the value is neither YAML nor JSON: line ",
         ),
-        (json!({"metaData": "uuid: 7"}), "given.metaData.uuid: the value is no text"),
+        (json!({"metaData": "uuid: 7"}), "given.metaData.uuid: the value is not text"),
         (json!({"metaData": "files: []"}), "given.metaData.files: the value points to files"),
-        (json!({"metaData": "meta: x"}), "given.metaData.meta: the value is no object"),
+        (json!({"metaData": "meta: x"}), "given.metaData.meta: the value is not an object"),
         (json!({"metaData": "random_seed: x"}), "given.metaData.random_seed: "),
         (json!({"networkData": "links: []\nnetworks: [{}]"}), "given.networkData.links: "),
         (json!({"networkData": "links: [{}]"}), "given.networkData.networks: "),

@@ -17,7 +17,7 @@ pub(crate) fn object(
 ) -> Option<Map<String, Value>> {
     let cause = match yaml::from_str(text?.expose()) {
         Ok(Value::Object(map)) => return Some(map),
-        Ok(_) => "is no object".to_owned(),
+        Ok(_) => "is not an object".to_owned(),
         // The parser's message may quote the text.
         Err(error) => match error.line() {
             Some(line) => format!("is neither YAML nor JSON: line {line}"),
@@ -55,7 +55,7 @@ pub(crate) fn network_data(mut data: Map<String, Value>, faults: &mut Vec<Fault>
         let entries = data.get(key).and_then(Value::as_array);
         if entries.is_none_or(|it| it.is_empty() || !it.iter().all(Value::is_object)) {
             let way = "write them as in OpenStack's network_data.json";
-            let cause = "is no list of objects";
+            let cause = "is not a list of objects";
             faults.push(Fault::hidden(format!("given.networkData.{key}"), cause, way));
         }
     }

@@ -46,13 +46,13 @@ pub enum Repeats {
 pub const ON_EVERY_KIND: &[ConditionSpec] = &[
     ConditionSpec {
         type_: RECONCILING,
-        meaning: "The operator goes on by itself; absent otherwise.",
+        meaning: "The operator proceeds automatically; absent otherwise.",
         reasons: &[],
         repeats: Repeats::Others,
     },
     ConditionSpec {
         type_: STALLED,
-        meaning: "A human is needed; absent otherwise.",
+        meaning: "The user is needed; absent otherwise.",
         reasons: &[],
         repeats: Repeats::Others,
     },

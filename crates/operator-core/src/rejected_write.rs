@@ -61,7 +61,7 @@ impl RejectedWrite {
     /// Returns object, cause and next step as one text.
     fn message(&self) -> String {
         let Self { what, message: words, .. } = self;
-        format!("{what}: {words}. {}; it is tried again by itself.", self.next_step())
+        format!("{what}: {words}. {}; it is retried automatically.", self.next_step())
     }
 
     /// Returns what the user can do about it.
@@ -173,7 +173,7 @@ mod tests {
             let rejected = RejectedWrite::of(&step("ConfigMap", "a"), reason, "no\n  more room.");
             let text = message(&rejected, &[]);
             assert!(text.starts_with("ConfigMap a cannot be written: no more room. "), "{text}");
-            assert!(text.contains(next_step) && text.ends_with("by itself."), "{text}");
+            assert!(text.contains(next_step) && text.ends_with("automatically."), "{text}");
         }
         let mut delete = step("ConfigMap", "a");
         delete.write = Write::Delete { resource_version: None };

@@ -40,7 +40,7 @@ A condition that has the reason of another one has its message too, and heals as
 | `Ready` | The object cannot be read, and stays as it is until the field in the message is corrected. | `Unreadable`. |
 ";
 const HEAD: &str = "\
-| Condition | Status | Reason | Meaning | Heals by itself | What you do |
+| Condition | Status | Reason | Meaning | Heals automatically | What you do |
 | --- | --- | --- | --- | --- | --- |
 ";
 
@@ -52,7 +52,7 @@ fn page() -> Generated {
     }
     text += "\n## Failed attempts\n\nOn every object that tells of an attempt; the condition is \
              False.\n\n";
-    text += "| Reason | Meaning | Heals by itself | What you do |\n| --- | --- | --- | --- |\n";
+    text += "| Reason | Meaning | Heals automatically | What you do |\n| --- | --- | --- | --- |\n";
     for it in ATTEMPTS {
         let _ = writeln!(text, "| `{}` | {} | {} | {} |", it.word, it.meaning, it.heals, it.step);
     }

@@ -170,7 +170,7 @@ fn start(seen: &Observed) -> Plan {
         if old.end().is_none() || pods_of(seen, &old.name_any()).iter().any(Pod::is_live) {
             return Plan::default();
         }
-        plan.push(Step::delete(Target::of(old), "another run was asked for since"));
+        plan.push(Step::delete(Target::of(old), "another run has been requested since"));
     }
     plan.push(job::creation(run, &identity, &seen.settings));
     plan
@@ -196,7 +196,7 @@ fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -
     }
     let next_step = rejected.next_step();
     let message =
-        format!("Job {name} cannot be created: {cause}. {next_step}; it is tried again by itself.");
+        format!("Job {name} cannot be created: {cause}. {next_step}; it is retried automatically.");
     let condition =
         reasons::JOB_REFUSED.condition(JOB_READY, conditions::truncated(&message, 1000));
     let next = status::conclude(run, previous(run), good_input(), condition, now);
@@ -257,8 +257,8 @@ fn evaluate(
         }
         Some(PodProblem::WorkerLost { pod, worker }) => {
             let message = format!(
-                "Worker {worker} does not answer, so nobody knows whether pod {pod} still works \
-                 on the hosts. If that machine is off for good: kubectl taint node {worker} \
+                "Worker {worker} does not answer, so it is unknown whether pod {pod} still works \
+                 on the hosts. If that machine is permanently off: kubectl taint node {worker} \
                  node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
             );
             (None, reasons::RUNNER_LOST.condition(JOB_READY, message))
@@ -289,7 +289,7 @@ fn with_next_step(reason: FailureReason, message: &str) -> String {
     } else {
         "Create what is missing, or correct the spec"
     };
-    format!("{}. {next_step}; kubelet goes on trying.", message.trim_end_matches('.'))
+    format!("{}. {next_step}; kubelet keeps retrying.", message.trim_end_matches('.'))
 }
 
 /// Returns the Job condition's present message, if it has the same reason.
@@ -351,8 +351,8 @@ fn gone(run: &AnsibleEe, job: &str) -> String {
     }
     let (name, namespace) = (run.name_any(), run.namespace().unwrap_or_default());
     format!(
-        "{what}; it is not run again by itself. To run it again: kubectl delete osaee -n \
-         {namespace} {name}, and apply it anew"
+        "{what}; it is not rerun automatically. To run it again: kubectl delete osaee -n \
+         {namespace} {name}, then apply it again"
     )
 }
 
@@ -381,7 +381,7 @@ fn finished(seen: &Observed, now: Timestamp) -> Plan {
     for condition in &mut next.conditions {
         condition.observed_generation = run.metadata.generation;
     }
-    let mut plan = plan(status::write(run, &next, "the change asks for nothing new"));
+    let mut plan = plan(status::write(run, &next, "the change requires no new run"));
     let current = current_job(run).unwrap_or_default();
     for old in seen.jobs.iter().filter(|it| it.metadata.deletion_timestamp.is_none()) {
         let is_current = old.name_any() == current;

@@ -305,7 +305,7 @@ fn a_hand_made_run_is_left_to_kubelet_until_it_names_another_image() {
     let told = status::message(run.status.as_ref().unwrap());
     assert!(
         told.ends_with(
-            "ErrImagePull: no. Correct spec.image, or its registry; kubelet goes on trying."
+            "ErrImagePull: no. Correct spec.image, or its registry; kubelet keeps retrying."
         ),
         "{told}"
     );

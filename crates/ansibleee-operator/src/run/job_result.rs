@@ -49,7 +49,7 @@ fn class(end: &JobResult<'_>) -> (FailureReason, String) {
         let next_step = if is_engines(&run.spec) {
             ""
         } else {
-            "; see what took so long, or raise spec.activeDeadlineSeconds"
+            "; find out what took so long, or raise spec.activeDeadlineSeconds"
         };
         let message =
             format!("Job {name} was stopped at its deadline ({}){next_step}", end.message);
@@ -63,7 +63,7 @@ fn class(end: &JobResult<'_>) -> (FailureReason, String) {
         return (FailureReason::ResultUnknown, first);
     }
     let Some(ended) = ended else {
-        let message = format!("The runner container of pod {} left no result", pod.name_any());
+        let message = format!("The runner container of pod {} reported no result", pod.name_any());
         return (FailureReason::ResultUnknown, message);
     };
     exit_class(run, pod, ended, has_begun)
@@ -116,12 +116,12 @@ fn exit_class(
             unknown(format!("The runner container cannot start: {}", one_line(&ended.message)))
         }
         (_, 0) => unknown(format!(
-            "Ansible ended well, but told no result: {image} did not load the callback, or a play \
+            "Ansible succeeded, but reported no result: {image} did not load the callback, or a play \
              ended it early"
         )),
         (_, 254) if !is_deleted => {
             let message = "ansible-runner stopped Ansible: RUNNER_JOB_TIMEOUT or \
-                           RUNNER_IDLE_TIMEOUT ran out";
+                           RUNNER_IDLE_TIMEOUT expired";
             (FailureReason::DeadlineExceeded, message.into())
         }
         (_, 137 | 143 | 254) => {
@@ -130,23 +130,23 @@ fn exit_class(
             (FailureReason::PodEvicted, message)
         }
         (_, 1 | 2 | 4 | 5 | 250) if has_begun => unknown(format!(
-            "Ansible broke off in the middle (exit code {code}): it cannot read what comes next in \
+            "Ansible aborted midway (exit code {code}): it cannot read what comes next in \
              the playbook ({}), or its process was killed",
             playbook(run)
         )),
         (_, 1 | 4 | 5 | 250) => {
             let message = format!(
-                "Ansible gave up before any host (exit code {code}): it cannot read the playbook \
+                "Ansible failed before reaching any host (exit code {code}): it cannot read the playbook \
                  ({}), the inventory or the options",
                 playbook(run)
             );
             (FailureReason::InvalidPlaybook, message)
         }
         (_, 2) => unknown(format!(
-            "Ansible ended with exit code 2 and told no result: it does not know an option of \
+            "Ansible ended with exit code 2 and reported no result: it does not know an option of \
              spec.cmdLine, or {image} did not load the callback"
         )),
-        _ => unknown(format!("Ansible ended with exit code {code} and told no result")),
+        _ => unknown(format!("Ansible ended with exit code {code} and reported no result")),
     }
 }
 

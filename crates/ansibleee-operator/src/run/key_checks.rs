@@ -34,16 +34,16 @@ fn by_run(reported: &Unchecked) -> ConditionDraft {
     let by = reported.by.iter().map(|it| place(it)).collect::<Vec<_>>().join("; ");
     if reported.by.iter().all(|it| it == NO_ANSWER) {
         let text = format!(
-            "It is not known whether keys of hosts were checked in tasks of {hosts}{more}: there was {by}. \
-             Look for what delays ssh -G in the runner (Match exec in a configuration file of ssh, a busy \
+            "It is unknown whether host keys were checked in tasks of {hosts}{more}: there was {by}. \
+             Find out what delays ssh -G in the runner (Match exec in a configuration file of ssh, a busy \
              worker), and run again."
         );
         return HOST_KEY_CHECKING_OFF
             .condition(HOST_KEYS_CHECKED, truncated(&text.replace('\n', " "), LIMIT));
     }
     let text = format!(
-        "Keys of hosts were not checked in tasks of {hosts}{more}, because of {by}: whoever answers at \
-         the address of a host is taken for it. Take it out and run again, or keep it knowingly."
+        "Host keys were not checked in tasks of {hosts}{more}, because of {by}: any machine answering at \
+         the address of a host is accepted as it. Remove it and run again, or keep it deliberately."
     );
     HOST_KEY_CHECKING_OFF.condition(HOST_KEYS_CHECKED, truncated(&text.replace('\n', " "), LIMIT))
 }
@@ -54,7 +54,7 @@ fn place(by: &str) -> String {
         Some(name) => format!("extra variable {name} (extraVars, or --extra-vars in cmdLine)"),
         None if by.starts_with("--") => format!("option {by} in cmdLine"),
         None if by == "ssh_config" => "a configuration file of ssh in the runner".into(),
-        None if by == NO_ANSWER => "no answer of ssh to the question whether it checks them".into(),
+        None if by == NO_ANSWER => "no answer from ssh on whether it checks them".into(),
         None if by == "settings" => "settings of the runner's connection plugin".into(),
         None => format!("variable {by} (of the inventory, ansibleVars, ansibleVarsFrom or a play)"),
     }
@@ -66,8 +66,7 @@ mod tests {
 
     use super::*;
 
-    const TAIL: &str = ": whoever answers at the address of a host is taken for it. Take it out and run \
-                        again, or keep it knowingly.";
+    const TAIL: &str = ": whoever answers at the address of a host is accepted as it. Remove it and run again, or keep it deliberately.";
 
     fn unchecked(hosts: &[&str], more: usize, by: &[&str]) -> Unchecked {
         let own = |it: &[&str]| it.iter().map(|it| (*it).to_owned()).collect();
@@ -113,8 +112,7 @@ mod tests {
             assert_eq!(message("{}", Some(&unchecked(&["a", "b"], 0, &[by]))), Some(expected));
         }
         let unknown = message("{}", Some(&unchecked(&["a"], 2, &["no_answer"]))).unwrap();
-        let cause = "It is not known whether keys of hosts were checked in tasks of a and 2 more: there was \
-                     no answer of ssh to the question whether it checks them. Look for what delays ssh -G";
+        let cause = "It is unknown whether host keys were checked in tasks of a and 2 more: there was no answer from ssh on whether it checks them. Look for what delays ssh -G";
         assert!(unknown.starts_with(cause), "{unknown}");
         let both =
             message("{}", Some(&unchecked(&["a"], 0, &["ssh_config", "no_answer"]))).unwrap();

@@ -60,7 +60,7 @@ pub fn of(pod: &Pod, now: Timestamp) -> (Option<PodProblem>, Option<Duration>) {
     }
     if let Some(aspect) = pod.lacks("PodScheduled") {
         let message = format!(
-            "Pod {} finds no worker: {}. Make room on one, or correct spec.nodeSelector and \
+            "Pod {} cannot be scheduled: {}. Free up a worker, or correct spec.nodeSelector and \
              spec.tolerations of the run.",
             pod.name_any(),
             aspect.message.trim_end_matches('.')

@@ -47,7 +47,7 @@ fn add(faults: &mut Vec<Fault>, path: impl Into<String>, message: impl Into<Stri
 fn role(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     let Some(role) = &spec.role else { return };
     if spec.playbook.is_some() || spec.contents().is_some() {
-        add(faults, "spec.role", "role and a playbook exclude each other: keep one");
+        add(faults, "spec.role", "role and a playbook are mutually exclusive: keep one");
     }
     if let Some(message) = plays::role_fault(role) {
         add(faults, "spec.role", message);
@@ -57,7 +57,7 @@ fn role(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
 fn image(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     let image = spec.image.as_deref().unwrap_or_default();
     if image.contains(char::is_whitespace) {
-        add(faults, "spec.image", format!("{image:?} has white space in it"));
+        add(faults, "spec.image", format!("{image:?} contains white space"));
     }
     if spec.active_deadline_seconds.is_some_and(|it| it > LONGEST) {
         add(faults, "spec.activeDeadlineSeconds", format!("at most {MAX_DEADLINE} seconds"));
@@ -80,26 +80,26 @@ fn env(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
         files.iter().any(|it| it.path == path).then_some(field)
     };
     if !is_dns_subdomain(&spec.env_config_map_name) {
-        let message = format!("{:?} cannot name a ConfigMap", spec.env_config_map_name);
+        let message = format!("{:?} is not a valid ConfigMap name", spec.env_config_map_name);
         add(faults, "spec.envConfigMapName", message);
     }
     for (idx, variable) in spec.env.iter().enumerate() {
         let name = variable.name.as_str();
         let value = variable.value.as_deref().unwrap_or_default();
         if let Some(field) = field(name) {
-            let message = format!("{name} and spec.{field} say the same: keep spec.{field}");
+            let message = format!("{name} duplicates spec.{field}: keep spec.{field}");
             add(faults, format!("spec.env[{idx}].name"), message);
         }
         if environment::is_ssh(name) {
             let message = format!(
-                "{name} has no effect, for the operator decides about ssh: take it away, and give a \
+                "{name} has no effect, because the operator configures ssh: remove it, and set a \
                  host's own arguments as variable ansible_ssh_common_args (in ansibleVars, or in \
                  the inventory)"
             );
             add(faults, format!("spec.env[{idx}].name"), message);
         }
         if !value.is_empty() && variable.value_from.is_some() {
-            add(faults, format!("spec.env[{idx}]"), "value and valueFrom: keep one");
+            add(faults, format!("spec.env[{idx}]"), "value and valueFrom are both set: keep one");
         }
         if name.len() + value.len() + 2 > VARIABLE_LIMIT {
             let message = format!("a variable holds at most {VARIABLE_LIMIT} bytes: mount a file");
@@ -113,7 +113,7 @@ fn volumes(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
         for (volume_idx, volume) in extra.volumes.iter().enumerate() {
             let at = format!("spec.extraMounts[{idx}].volumes[{volume_idx}]");
             if !is_dns_label(&volume.name) {
-                let message = format!("{:?} cannot name a volume", volume.name);
+                let message = format!("{:?} is not a valid volume name", volume.name);
                 add(faults, format!("{at}.name"), message);
             }
             token(spec, volume, &at, faults);
@@ -123,7 +123,7 @@ fn volumes(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
             let leaves = sub_path.starts_with('/') || sub_path.split('/').any(|it| it == "..");
             if leaves {
                 let path = format!("spec.extraMounts[{idx}].mounts[{mount_idx}].subPath");
-                add(faults, path, format!("{sub_path} leaves its volume"));
+                add(faults, path, format!("{sub_path} points outside its volume"));
             }
         }
     }
@@ -137,8 +137,8 @@ fn token(spec: &AnsibleEeSpec, volume: &Volume, at: &str, faults: &mut Vec<Fault
     let sources = volume.projected.as_ref().and_then(|it| it.sources.as_ref());
     for (idx, source) in sources.into_iter().flatten().enumerate() {
         if source.service_account_token.is_some() {
-            let message = "it gives the pod the rights of a ServiceAccount: take it away; a run \
-                           made by hand may name one in spec.serviceAccountName, if it is allowed \
+            let message = "it gives the pod the rights of a ServiceAccount: remove it; a run \
+                           created by a user may name one in spec.serviceAccountName, if it is allowed \
                            (ansibleee.allowedServiceAccounts)";
             add(faults, format!("{at}.projected.sources[{idx}].serviceAccountToken"), message);
         }
@@ -158,7 +158,7 @@ fn fact_variables(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
         }
     }
     if !spec.fact_variables.is_empty() && !is_engines(spec) {
-        let message = "runs of the operators alone have facts as variables: take it away, and read \
+        let message = "only runs of the operators may set facts as variables: remove it, and read \
                        ansible_facts[…] in the playbook";
         add(faults, "spec.factVariables", message);
     }
@@ -173,7 +173,7 @@ fn owner_check(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     }
     for name in spec.extra_vars.keys().filter(|it| host_owner::is_variable(it)) {
         let message = format!(
-            "nobody but the operator says whose a host is: take it away; a host is taken over by \
+            "only the operator sets the owner of a host: remove it; a host is taken over by \
              annotation {TAKE_OVER} of the object that describes it"
         );
         add(faults, format!("spec.extraVars.{name}"), message);
@@ -184,8 +184,8 @@ fn owner_check(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     let skips = |it: &String| it.starts_with("--st");
     if let Some(word) = words.into_iter().find(skips) {
         let message = format!(
-            "{word} would leave out the tasks that ask a host for its owner: take it away, and \
-             choose tasks by --tags"
+            "{word} would skip the tasks that check the owner of a host: remove it, and \
+             select tasks with --tags"
         );
         add(faults, "spec.cmdLine", message);
     }
@@ -200,7 +200,7 @@ fn unclosed(text: &str) -> Option<&'static str> {
             // It escapes the next character, except within single quotes.
             (None | Some('"'), '\\') => {
                 if letters.next().is_none() {
-                    return Some("a backslash at the end quotes nothing");
+                    return Some("a trailing backslash escapes nothing");
                 }
             }
             (None, '\'' | '"') => quote = Some(letter),
@@ -217,7 +217,7 @@ fn networks(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     for (idx, name) in spec.network_attachments.iter().enumerate() {
         let interface: String = name.chars().take(15).collect();
         if !seen.insert(interface.clone()) {
-            let message = format!("two networks would have interface {interface}: keep one");
+            let message = format!("two networks would use interface {interface}: keep one");
             add(faults, format!("spec.networkAttachments[{idx}]"), message);
         }
     }
@@ -225,7 +225,7 @@ fn networks(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
 
 fn containers(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     if !is_dns_label(&spec.name) {
-        add(faults, "spec.name", format!("{:?} cannot name a container", spec.name));
+        add(faults, "spec.name", format!("{:?} is not a valid container name", spec.name));
     }
     let extra = spec.extra_mounts.iter().filter(|it| it.reaches_runs());
     let volumes: BTreeSet<&str> =
@@ -233,7 +233,7 @@ fn containers(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     for (idx, container) in spec.init_containers.iter().enumerate() {
         let at = format!("spec.initContainers[{idx}]");
         if !is_dns_label(&container.name) {
-            let message = format!("{:?} cannot name a container", container.name);
+            let message = format!("{:?} is not a valid container name", container.name);
             add(faults, format!("{at}.name"), message);
         }
         if container.image.as_deref().unwrap_or_default().trim().is_empty() {
@@ -248,7 +248,7 @@ fn containers(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     }
     for (idx, secret) in spec.image_pull_secrets.iter().enumerate() {
         if !is_dns_subdomain(&secret.name) {
-            let message = format!("{:?} cannot name a Secret", secret.name);
+            let message = format!("{:?} is not a valid Secret name", secret.name);
             add(faults, format!("spec.imagePullSecrets[{idx}].name"), message);
         }
     }
@@ -259,12 +259,12 @@ fn service_account(spec: &AnsibleEeSpec, settings: &Settings, faults: &mut Vec<F
     let Some(name) = &spec.service_account_name else { return };
     let allowed = &settings.service_accounts;
     if !is_dns_subdomain(name) {
-        let message = format!("{name:?} cannot name a ServiceAccount");
+        let message = format!("{name:?} is not a valid ServiceAccount name");
         add(faults, "spec.serviceAccountName", message);
     } else if !allowed.iter().any(|it| it == name || it == "*") {
         let which = if allowed.is_empty() { "none".to_owned() } else { allowed.join(", ") };
         let message = format!(
-            "runs may not use ServiceAccount {name}: take the field away, or have the account \
+            "runs may not use ServiceAccount {name}: remove the field, or have the account \
              allowed where the operator is installed (ansibleee.allowedServiceAccounts, now {which})"
         );
         add(faults, "spec.serviceAccountName", message);
@@ -275,12 +275,12 @@ fn dns(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     let Some(dns) = &spec.dns_config else { return };
     let servers: &[String] = dns.nameservers.as_deref().unwrap_or_default();
     if !(1..=3).contains(&servers.len()) {
-        let message = "one to three servers, for nothing of the cluster's own DNS is used";
+        let message = "give one to three servers, because the cluster's own DNS is not used";
         add(faults, "spec.dnsConfig.nameservers", message);
     }
     for (idx, server) in servers.iter().enumerate() {
         if server.parse::<IpAddr>().is_err() {
-            let message = format!("{server:?} is no IP address");
+            let message = format!("{server:?} is not an IP address");
             add(faults, format!("spec.dnsConfig.nameservers[{idx}]"), message);
         }
     }
@@ -290,7 +290,7 @@ fn dns(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     }
     for (idx, domain) in searches.iter().enumerate() {
         if !is_dns_subdomain(domain.trim_end_matches('.')) {
-            let message = format!("{domain:?} is no domain");
+            let message = format!("{domain:?} is not a domain");
             add(faults, format!("spec.dnsConfig.searches[{idx}]"), message);
         }
     }
@@ -310,7 +310,7 @@ fn hosts(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
             !name.is_empty() && !name.starts_with('-') && is_port(port)
         });
         if !is_whole {
-            let message = format!("{:?} is no address; write host:port", host.address);
+            let message = format!("{:?} is not an address; write host:port", host.address);
             add(faults, format!("spec.hosts[{idx}].address"), message);
         }
     }
@@ -319,11 +319,11 @@ fn hosts(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
 fn placement(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     for (key, value) in &spec.node_selector {
         if !is_label_key(key) {
-            let message = format!("{key:?} cannot be the key of a label");
+            let message = format!("{key:?} is not a valid label key");
             add(faults, "spec.nodeSelector", message);
         }
         if !value.is_empty() && !is_label_word(value) {
-            let message = format!("{value:?} cannot be the value of a label");
+            let message = format!("{value:?} is not a valid label value");
             add(faults, format!("spec.nodeSelector.{key}"), message);
         }
     }
@@ -340,17 +340,17 @@ fn toleration_fault(it: &Toleration) -> Option<&'static str> {
     let effect = it.effect.as_deref().unwrap_or_default();
     let is_exists = operator == "Exists";
     if !["", "Equal", "Exists", "Gt", "Lt"].contains(&operator) {
-        Some("operator is Equal or Exists")
+        Some("operator must be Equal or Exists")
     } else if key.is_empty() && !is_exists {
         Some("without a key, operator must be Exists")
     } else if !key.is_empty() && !is_label_key(key) {
-        Some("key cannot be the key of a taint")
+        Some("key is not a valid taint key")
     } else if is_exists && it.value.as_deref().is_some_and(|it| !it.is_empty()) {
         Some("operator Exists takes no value")
     } else if !["", "NoSchedule", "PreferNoSchedule", "NoExecute"].contains(&effect) {
-        Some("effect is NoSchedule, PreferNoSchedule or NoExecute")
+        Some("effect must be NoSchedule, PreferNoSchedule or NoExecute")
     } else if it.toleration_seconds.is_some() && effect != "NoExecute" {
-        Some("tolerationSeconds goes with effect NoExecute alone")
+        Some("tolerationSeconds requires effect NoExecute")
     } else {
         None
     }

@@ -76,7 +76,7 @@ fn variables_do_not_write_over_the_files_of_the_spec() {
     check(&[
         (
             "{cmdLine: a, env: [{name: RUNNER_CMDLINE, value: b}]}",
-            "spec.env[0].name: RUNNER_CMDLINE and spec.cmdLine say the same: keep spec.cmdLine",
+            "spec.env[0].name: RUNNER_CMDLINE duplicates spec.cmdLine: keep spec.cmdLine",
         ),
         ("{extraVars: {a: 1}, env: [{name: RUNNER_EXTRA_VARS}]}", "keep spec.extraVars"),
         ("{inventory: a, env: [{name: RUNNER_INVENTORY}]}", "keep spec.inventory"),
@@ -162,7 +162,7 @@ fn containers_and_volumes_have_names_that_kubernetes_takes() {
         ),
         (
             "{extraMounts: [{volumes: [{name: v}], mounts: [{name: v, mountPath: /v, subPath: /a}]}]}",
-            "spec.extraMounts[0].mounts[0].subPath: /a leaves its volume",
+            "spec.extraMounts[0].mounts[0].subPath: /a points outside its volume",
         ),
         (
             "{extraMounts: [{volumes: [{name: v}], mounts: [{name: v, mountPath: /v, subPath: a/..}]}]}",
@@ -220,7 +220,10 @@ fn a_pod_is_placed_by_labels_and_taints_that_exist() {
         ("{nodeSelector: {a/b/c: d}}", "cannot be the key"),
         ("{nodeSelector: {a: 'b c'}}", "spec.nodeSelector.a: \"b c\" cannot be the value"),
         ("{nodeSelector: {a: -b}}", "cannot be the value"),
-        ("{tolerations: [{operator: In}]}", "spec.tolerations[0]: operator is Equal or Exists"),
+        (
+            "{tolerations: [{operator: In}]}",
+            "spec.tolerations[0]: operator must be Equal or Exists",
+        ),
         ("{tolerations: [{value: a}]}", "without a key"),
         ("{tolerations: [{key: 'a b'}]}", "key cannot be"),
         ("{tolerations: [{key: a, operator: Exists, value: b}]}", "takes no value"),

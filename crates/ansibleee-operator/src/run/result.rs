@@ -150,10 +150,10 @@ fn message(end: &JobResult<'_>, summary: Summary) -> Verdict {
 fn nobody(end: &JobResult<'_>, hosts: Vec<HostResult>) -> Verdict {
     // The limit of a run of the engine is the user's: excluded hosts keep their state.
     let (failed, message) = if Run::of(end.run).is_some_and(|it| it.is_partial()) {
-        (None, "Job completed: the limit leaves none of the hosts")
+        (None, "Job completed: the limit excludes all hosts")
     } else {
-        let message = "--limit in spec.cmdLine leaves no host of the inventory, so Ansible ended \
-                       before any play: correct the one or the other";
+        let message = "--limit in spec.cmdLine matches no host of the inventory, so Ansible ended \
+                       before any play: correct the limit or the inventory";
         (Some(FailureReason::NoHostMatched.reason()), message)
     };
     Verdict { failed, hosts, failures: Vec::new(), message: message.into() }
@@ -195,7 +195,7 @@ fn cut(end: &JobResult<'_>, summary: Summary) -> Verdict {
     let in_trouble = hosts.iter().filter(|it| it.result != HostOutcome::Unknown).count();
     if let Some(first) = failures.first().map(words) {
         let total = hosts.len();
-        let before = format!(". Before that {in_trouble} of {total} hosts failed: {first}");
+        let before = format!(". Before that, {in_trouble} of {total} hosts failed: {first}");
         verdict.message.push_str(&before);
     }
     Verdict { hosts, failures, ..verdict }

@@ -99,7 +99,7 @@ impl Controller for Scheduler {
         {
             // The creator of a pod chooses its annotations.
             let (holder, host) = (printable(&holder), printable(&host));
-            tracing::info!(run, holder, host, "waits for a run of another namespace");
+            tracing::info!(run, holder, host, "waits for a run in another namespace");
         }
         Ok(Some(seen))
     }
@@ -114,7 +114,7 @@ impl Controller for Scheduler {
             let (Verdict::Stamp(idx) | Verdict::Admit(idx) | Verdict::Wait(idx, _)) = verdict;
             let Some(Some(run)) = seen.runs.get(idx) else { continue };
             let (next, because) = match verdict {
-                Verdict::Stamp(_) => (stamped(run, &seen.term, now), "a new leader looks at it"),
+                Verdict::Stamp(_) => (stamped(run, &seen.term, now), "a new leader evaluates it"),
                 Verdict::Admit(_) => (admitted(run, &seen.term, now), "its hosts are free"),
                 Verdict::Wait(_, what) => (waits(run, what, &seen.term, now), "a host is in use"),
             };
@@ -266,7 +266,7 @@ mod tests {
         for (namespace, phase, expected) in [
             ("ns", "Running", Some("a (host x, X:22)")),
             ("ns", "Pending", Some("a (host x, X:22)")),
-            ("else", "Running", Some("a run of another namespace (host x, X:22)")),
+            ("else", "Running", Some("a run in another namespace (host x, X:22)")),
             ("else", "Failed", None),
         ] {
             let scheduler = scheduler(&[("Pod", orphan(phase)), ("Run", run(namespace))]);

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::Timestamp;
 
-/// How a run of another namespace is reported: without its name and namespace.
-const FOREIGN: &str = "a run of another namespace";
+/// How a run in another namespace is reported: without its name and namespace.
+const FOREIGN: &str = "a run in another namespace";
 
 /// What the scheduler needs to know about a run.
 #[derive(Clone, Debug, PartialEq)]

@@ -100,12 +100,12 @@ fn one_address_is_one_host_whatever_its_names() {
 
 #[test]
 fn a_run_of_another_namespace_is_told_without_names() {
-    let text = "a run of another namespace (host x, x:22)";
+    let text = "a run in another namespace (host x, x:22)";
     let secret = |name| foreign(active(run(name, 1, &["x"])));
     check(&[secret("a"), run("b", 2, &["x"])], &[waits(1, text)]);
     // Another holder is not reported to whoever may not know its name.
     check(&[secret("c"), told(run("b", 2, &["x"]), text)], &[]);
-    assert_eq!(message(text), "Waits for a run of another namespace (host x, x:22)");
+    assert_eq!(message(text), "Waits for a run in another namespace (host x, x:22)");
     assert_eq!(message("a (host x, x:22)"), "Waits for run a (host x, x:22)");
 }
 
@@ -137,14 +137,14 @@ fn a_run_that_only_waits_holds_no_host_back_from_other_namespaces() {
         run("late", 3, &["y"]),
         foreign(run("other", 4, &["y"])),
     ];
-    let late = waits(2, "a run of another namespace (host y, y:22)");
+    let late = waits(2, "a run in another namespace (host y, y:22)");
     check(&runs, &[waits(1, "a (host x, x:22)"), late, Verdict::Admit(3)]);
 }
 
 #[test]
 fn of_two_namespaces_that_want_one_host_the_one_with_fewer_active_runs_gets_it() {
     let rivals = [run("mine", 2, &["x"]), foreign(run("other", 3, &["x"]))];
-    let text = "a run of another namespace (host x, x:22)";
+    let text = "a run in another namespace (host x, x:22)";
     check(&rivals, &[Verdict::Admit(0), waits(1, text)]);
     let [mine, other] = rivals;
     check(&[active(run("a", 1, &["a"])), mine, other], &[waits(1, text), Verdict::Admit(2)]);

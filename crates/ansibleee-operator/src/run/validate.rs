@@ -55,11 +55,11 @@ fn size(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
         "mount the largest text from a ConfigMap below /runner/project or /runner/inventory with \
          extraMounts"
     } else {
-        "make more runs, for fewer hosts each"
+        "split it into several runs with fewer hosts each"
     };
     let message = format!(
         "playbookContents, inventory, cmdLine, extraVars, networkAttachments and the addresses of \
-         hosts have {whole} bytes together, more than {TEXT_LIMIT}: {next_step}"
+         hosts total {whole} bytes, more than {TEXT_LIMIT}: {next_step}"
     );
     faults.push(Fault::new("spec", message));
 }
@@ -83,7 +83,7 @@ fn env(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
                 "ansible-runner has no terminal for ANSIBLE_ENABLE_TASK_DEBUGGER: remove it";
             faults.push(Fault::new(path, message));
         } else if name.is_empty() || name.contains(|it: char| it == '=' || it.is_control()) {
-            faults.push(Fault::new(path, format!("{name:?} cannot name a variable")));
+            faults.push(Fault::new(path, format!("{name:?} is not a valid variable name")));
         } else if !seen.insert(name) {
             faults.push(Fault::new(path, format!("{name} is set twice: keep one")));
         }
@@ -94,20 +94,20 @@ fn hosts(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     let mut seen = BTreeSet::new();
     for (idx, host) in spec.hosts.iter().enumerate() {
         if !is_dns_subdomain(&host.name) {
-            let message = format!("{:?} is no host name (lower case, RFC 1123)", host.name);
+            let message = format!("{:?} is not a host name (lower case, RFC 1123)", host.name);
             faults.push(Fault::new(format!("spec.hosts[{idx}].name"), message));
         } else if !seen.insert(&host.name) {
             let message = format!("{} is listed twice: keep one", host.name);
             faults.push(Fault::new(format!("spec.hosts[{idx}].name"), message));
         }
         if host.address.is_empty() || host.address.contains(char::is_whitespace) {
-            let message = format!("{:?} is no address; write host:port", host.address);
+            let message = format!("{:?} is not an address; write host:port", host.address);
             faults.push(Fault::new(format!("spec.hosts[{idx}].address"), message));
         }
         let scan = host.scan_host_key.as_ref();
         let fingerprint = scan.and_then(|it| it.fingerprint.as_deref()).unwrap_or_default();
         if fingerprint.contains(char::is_whitespace) {
-            let message = format!("{fingerprint:?} is no fingerprint; write SHA256:…");
+            let message = format!("{fingerprint:?} is not a fingerprint; write SHA256:…");
             let path = format!("spec.hosts[{idx}].scanHostKey.fingerprint");
             faults.push(Fault::new(path, message));
         }
@@ -115,8 +115,8 @@ fn hosts(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     let n_asked = host_keys::asked(&spec.hosts).count();
     if n_asked > SCAN_LIMIT {
         let message = format!(
-            "{n_asked} hosts have scanHostKey, and the keys of {SCAN_LIMIT} fit into a pod's \
-             message: make more runs, or give the keys in known_hosts"
+            "{n_asked} hosts have scanHostKey, but the keys of only {SCAN_LIMIT} fit into a pod's \
+             message: split it into several runs, or list the keys in known_hosts"
         );
         faults.push(Fault::new("spec.hosts", message));
     }
@@ -130,7 +130,8 @@ fn mounts(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
         for (volume_idx, volume) in extra.volumes.iter().enumerate() {
             let path = format!("spec.extraMounts[{idx}].volumes[{volume_idx}].name");
             if OWN_VOLUMES.contains(&volume.name.as_str()) {
-                let message = format!("{} is the operator's own: take another name", volume.name);
+                let message =
+                    format!("{} is reserved for the operator: choose another name", volume.name);
                 faults.push(Fault::new(path, message));
             } else if !volumes.insert(volume.name.as_str()) {
                 let message = format!("{} names two volumes: rename one", volume.name);
@@ -165,7 +166,7 @@ const RUNNER: &str = "/runner";
 fn place(path: &str) -> Result<String, String> {
     let parts: Vec<&str> = path.split('/').filter(|it| !it.is_empty() && *it != ".").collect();
     if !path.starts_with('/') || parts.is_empty() || parts.contains(&"..") {
-        return Err(format!("{path} is no absolute path without .."));
+        return Err(format!("{path} must be an absolute path without .."));
     }
     let whole = format!("/{}", parts.join("/"));
     let is_below = |folder: &str| {
@@ -199,7 +200,7 @@ fn place(path: &str) -> Result<String, String> {
 fn names(spec: &AnsibleEeSpec, faults: &mut Vec<Fault>) {
     for (idx, name) in spec.network_attachments.iter().enumerate() {
         if !is_dns_subdomain(name) {
-            let message = format!("{name:?} cannot name a NetworkAttachmentDefinition");
+            let message = format!("{name:?} is not a valid NetworkAttachmentDefinition name");
             faults.push(Fault::new(format!("spec.networkAttachments[{idx}]"), message));
         }
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("(self.authentication == 'none') != has(self.secret)")
-    .message("secret belongs to http_basic and keystone: name it with these, and leave it out with none"))]
+    .message("secret is required with http_basic and keystone, and must be left out with none"))]
 pub struct Ironic {
     /// URL of its API, without a version: `https://ironic.example.org:6385`.
     #[schemars(length(max = 1024), regex(pattern = r"^https?://[^\s/?#]+(/[^\s?#]*)?$"))]
@@ -73,7 +73,7 @@ pub enum Authentication {
 #[derive(Clone, Debug, Deserialize, Eq, KubeSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("has(self.checksum) || !self.source.matches('^https?://')")
-    .message("an image at a URL needs its checksum: what `sha256sum` prints of it, or the URL of such a file"))]
+    .message("an image at a URL needs a checksum: the output of `sha256sum`, or the URL of such a file"))]
 pub struct Image {
     /// Its URL, or its id where Ironic asks Glance.
     #[schemars(length(min = 1, max = 1024), regex(pattern = r"^\S+$"))]

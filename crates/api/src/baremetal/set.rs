@@ -21,7 +21,7 @@ pub const FOR: &str = "dataplane.openstack.org/machines-for";
     version = "v1beta1",
     kind = "OpenStackBaremetalSet",
     root = "BaremetalSet",
-    doc = "OpenStackBaremetalSet describes hosts whose machines get an operating system before anything else is deployed to them.",
+    doc = "OpenStackBaremetalSet describes hosts whose machines are provisioned with an operating system before anything else is deployed.",
     namespaced,
     status = "BaremetalSetStatus",
     derive = "PartialEq",
@@ -38,13 +38,13 @@ pub const FOR: &str = "dataplane.openstack.org/machines-for";
         " || !has(oldSelf.status) || !has(oldSelf.status.baremetalHosts)",
         " || oldSelf.status.baremetalHosts.all(it, oldSelf.status.baremetalHosts[it].bmhRef == 'unassigned')",
     ))
-    .message("provisioner cannot be changed while hosts have machines, for they would be forgotten: take the hosts out, wait until status.baremetalHosts has none, or make another set"),
+    .message("provisioner cannot be changed while hosts have machines, because their records would be lost: remove the hosts, wait until status.baremetalHosts is empty, or create another set"),
     validation = Rule::new(concat!(
         "!has(oldSelf.spec.ironic) || (has(self.spec.ironic) && self.spec.ironic.endpoint == oldSelf.spec.ironic.endpoint)",
         " || !has(oldSelf.status) || !has(oldSelf.status.baremetalHosts)",
         " || oldSelf.status.baremetalHosts.all(it, oldSelf.status.baremetalHosts[it].bmhRef == 'unassigned')",
     ))
-    .message("ironic.endpoint cannot be changed while hosts have machines, for these are known there: take the hosts out, wait until status.baremetalHosts has none, or make another set"),
+    .message("ironic.endpoint cannot be changed while hosts have machines, because they are registered there: remove the hosts, wait until status.baremetalHosts is empty, or create another set"),
     printcolumn(
         name = "Status",
         type_ = "string",
@@ -78,7 +78,7 @@ pub struct BaremetalSetSpec {
     #[serde(default)]
     #[schemars(extend("maxProperties" = 500))]
     #[x_kube(validation = Rule::new("self.all(it, it.size() <= 63)")
-        .message("the name of a host has at most 63 characters; its domain belongs into domainName"))]
+        .message("the name of a host has at most 63 characters; put its domain into domainName"))]
     pub baremetal_hosts: BTreeMap<String, BaremetalHost>,
     /// The gateway of the hosts that name none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -154,7 +154,7 @@ pub enum DeprovisionPolicy {
 #[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("!has(self.adopt) || !self.adopt || (has(self.machine) && has(self.machine.node))")
-    .message("a machine that is adopted must be named: give machine.node"))]
+    .message("a machine to be adopted must be named: set machine.node"))]
 pub struct BaremetalHost {
     /// Its address on the control plane's network with the prefix length: `192.168.122.100/24`.
     #[serde(rename = "ctlPlaneIP", skip_serializing_if = "Option::is_none")]

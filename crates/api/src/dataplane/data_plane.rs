@@ -27,7 +27,7 @@ const MAX_NODES: u32 = 10_000;
     version = "v1beta1",
     kind = "OpenStackDataPlane",
     root = "DataPlane",
-    doc = "OpenStackDataPlane lists roles and nodes, makes an object of each, and tells how far all of them are.",
+    doc = "OpenStackDataPlane lists roles and nodes, creates an object for each, and reports their overall progress.",
     namespaced,
     status = "DataPlaneStatus",
     derive = "PartialEq",
@@ -38,7 +38,7 @@ const MAX_NODES: u32 = 10_000;
     shortname = "osdp",
     label("edpm.openstack.org/managed-by", "edpm-operators"),
     validation = Rule::new("!has(self.spec.roles) || self.spec.roles.all(name, !has(self.spec.roles[name].dataPlane) || self.spec.roles[name].dataPlane == self.metadata.name)")
-        .message("a role in the map belongs to this data plane: leave its dataPlane out"),
+        .message("a role in the map belongs to this data plane: remove its dataPlane field"),
     printcolumn(
         name = "Ready",
         type_ = "string",

@@ -50,7 +50,7 @@ use crate::shared::{AnyMap, DNS_SUBDOMAIN, any_map};
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("self == oldSelf")
-    .message("OpenStackDataPlaneDeployment Spec is immutable: make another deployment"))]
+    .message("OpenStackDataPlaneDeployment Spec is immutable: create another deployment"))]
 pub struct DeploymentSpec {
     /// Names of the `OpenStackDataPlaneNodeSets` in the same namespace that are deployed.
     #[schemars(length(min = 1, max = 64), inner(length(max = 253), regex(pattern = DNS_SUBDOMAIN)))]

@@ -61,7 +61,7 @@ pub struct NodeSection {
     #[schemars(length(max = 32))]
     #[x_kube(validation = Rule::new(
         r"self.all(it, it.mounts.all(m, !m.mountPath.matches('^/+runner(/*$|/+(env|inventory|project)(/|$))')))")
-        .message("/runner and its env, inventory and project belong to the operator: mount elsewhere"))]
+        .message("/runner and its env, inventory and project are reserved for the operator: mount elsewhere"))]
     pub extra_mounts: Vec<VolMounts>,
     /// A Secret with this host's cloud-init user data, for bare metal provisioning.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -144,7 +144,7 @@ pub(super) fn max_unavailable_schema(_: &mut SchemaGenerator) -> Schema {
         "nullable": true,
         "x-kubernetes-validations": [{
             "rule": "type(self) == int ? self >= 1 && self <= 2147483647 : self.matches('^([1-9][0-9]?|100)%$')",
-            "message": "must be a number from 1, or a share from 1% to 100%",
+            "message": "must be a number of at least 1, or a percentage from 1% to 100%",
         }],
     })
 }

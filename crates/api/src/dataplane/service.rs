@@ -22,7 +22,7 @@ pub const DEFAULT_SERVICE_LABEL: &str = "edpm.openstack.org/default-service";
     version = "v1beta1",
     kind = "OpenStackDataPlaneService",
     root = "Service",
-    doc = "OpenStackDataPlaneService names a playbook that roles and node sets deploy to their hosts, and the ConfigMaps and Secrets that it is given.",
+    doc = "OpenStackDataPlaneService names a playbook that roles and node sets deploy to their hosts, and the ConfigMaps and Secrets that it uses.",
     namespaced,
     status = "ServiceStatus",
     derive = "PartialEq",
@@ -212,7 +212,7 @@ pub struct TlsCert {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32), inner(length(max = 63)))]
     #[x_kube(validation = Rule::new(format!("self.all(it, it in {KEY_USAGES:?})"))
-        .message("cert-manager knows no such key usage: see its KeyUsage"))]
+        .message("cert-manager has no such key usage: see its KeyUsage"))]
     pub key_usages: Vec<String>,
     /// Deprecated: the directory that the certificate is mounted in.
     #[serde(skip_serializing_if = "Option::is_none")]

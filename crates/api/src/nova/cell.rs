@@ -17,7 +17,7 @@ use crate::shared::{AnyMap, any_map, optional_any_map};
     version = "v1beta1",
     kind = "NovaCell",
     root = "Cell",
-    doc = "NovaCell describes how computes reach one cell of a nova control plane, and tells whether it can be reached.",
+    doc = "NovaCell describes how computes reach one cell of a nova control plane, and reports whether it is reachable.",
     namespaced,
     status = "CellStatus",
     derive = "PartialEq",

@@ -18,7 +18,7 @@ use crate::shared::{DNS_SUBDOMAIN, VolMounts};
     version = "v1beta1",
     kind = "NovaExternalCompute",
     root = "ExternalCompute",
-    doc = "NovaExternalCompute runs nova-compute on one host outside the cluster; it is made by the operator for each node with a cell, and carries the human's configuration.",
+    doc = "NovaExternalCompute runs nova-compute on one host outside the cluster; it is created by the operator for each node with a cell, and holds the user's configuration.",
     namespaced,
     status = "ExternalComputeStatus",
     derive = "PartialEq",
@@ -56,7 +56,7 @@ pub struct ExternalComputeSpec {
     /// Name of the `OpenStackDataPlaneNode` in the same namespace that nova-compute runs on.
     #[schemars(length(min = 1, max = 253), regex(pattern = DNS_SUBDOMAIN))]
     #[x_kube(validation = Rule::new("self == oldSelf")
-        .message("a compute stays on its node: delete it and create another one"))]
+        .message("the node of a compute is immutable: delete it and create another one"))]
     pub dataplane_node_name: String,
     /// Name of the `NovaCell` in the same namespace that the compute registers in; it is set once,
     /// for nova cannot move a compute between cells.
@@ -65,7 +65,7 @@ pub struct ExternalComputeSpec {
         validation = Rule::new("self == oldSelf")
             .message("nova cannot move a compute between cells: delete it and create another one"),
         validation = Rule::new("!self.endsWith('cell0')")
-            .message("cell0 holds instances that failed to schedule and never computes: name another cell")
+            .message("cell0 holds instances that failed to schedule and never has computes: name another cell")
     )]
     pub cell_name: String,
     /// Options of nova-compute in the format of oslo.config; they win over what is generated, and

@@ -86,7 +86,7 @@ fn found<'a>(
 
 fn bundle(ironic: &Ironic, content: &Content) -> Result<Secret<String>, Error> {
     let text = content.text(CA).map(|it| Secret::new(it.to_owned()));
-    text.ok_or_else(|| Error::Credentials(lack(ironic, "is missing or no text")))
+    text.ok_or_else(|| Error::Credentials(lack(ironic, "is missing or not text")))
 }
 
 fn lack(ironic: &Ironic, what: &str) -> String {
@@ -136,7 +136,7 @@ mod tests {
         let expected =
             Unseen::NoSecret { path: "spec.ironic.caSecret", name: "ca".into(), keys: "ca.crt" };
         assert_eq!(unseen(&ca, &[]).await, expected);
-        let expected = lacks("key ca.crt of Secret ca is missing or no text");
+        let expected = lacks("key ca.crt of Secret ca is missing or not text");
         assert_eq!(unseen(&ca, &[("ca", "tls.crt", "x")]).await, expected);
         let expected =
             lacks("key ca.crt of Secret ca holds no readable certificate; it must be PEM");

@@ -78,8 +78,7 @@ impl Provisioner for Nodes {
                 reasons::ANSWERING.condition(SERVER_READY, text)
             }
             Err(Unseen::NotAsked | Unseen::NotYet | Unseen::NoSecret { .. }) => {
-                let text =
-                    "Ironic is not asked before the Secret is there that InputReady tells of.";
+                let text = "Ironic is not contacted until the Secret named in InputReady exists.";
                 reasons::SERVER_NOT_ASKED.condition(SERVER_READY, text)
             }
             Err(Unseen::Error(error)) => {
@@ -182,7 +181,7 @@ fn doing(node: &Node, step: &Step) -> String {
             format!("machine {name} is about to be {end}")
         }
         Step::PowerOn => format!("machine {name} is powered on"),
-        Step::Unreserve(_) => format!("machine {name} is given up"),
+        Step::Unreserve(_) => format!("machine {name} is no longer managed"),
     }
 }
 

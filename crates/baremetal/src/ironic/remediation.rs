@@ -16,12 +16,12 @@ pub(crate) fn remedy(seen: &Observed, host: &Host<'_, Nodes>, none: &NoMachine) 
     };
     let is_adopted = host.desired.is_some_and(|it| it.adopt);
     let provide = if !is_provided && !is_adopted && none.excluded.iter().any(would_do) {
-        "set spec.ironic.provide to true to have machines cleaned and used that are not available, "
+        "set spec.ironic.provide to true to clean and use machines that are not available, "
     } else {
         ""
     };
     format!(
-        "{provide}enroll another machine, free or mend one of these, or correct what is asked for in \
+        "{provide}enroll another machine, free or repair one of these, or correct the requirements in \
          spec.ironic.machine and spec.baremetalHosts[{}].machine",
         host.name
     )
@@ -36,11 +36,11 @@ pub(crate) fn gone(
 ) -> String {
     let name = &host.name;
     let what = match node {
-        None => format!("Ironic does not know its machine {uuid} any more"),
+        None => format!("its machine {uuid} no longer exists in Ironic"),
         Some(node) => {
             let whose = match &node.instance_uuid {
-                None => "not reserved for it any more".to_owned(),
-                Some(other) => format!("reserved by instance {other} now"),
+                None => "no longer reserved for it".to_owned(),
+                Some(other) => format!("now reserved by instance {other}"),
             };
             format!("its machine {} is {} and {whose}", node.title(), node.provision_state)
         }
@@ -48,16 +48,16 @@ pub(crate) fn gone(
     let is_others = node.is_some_and(|it| it.instance_uuid.is_some());
     let risk = match host.desired {
         Some(_) if is_others => format!(
-            "; see whether it was deployed anew there or still answers at the address of {name}, and \
-             once that is free"
+            "; check whether it was redeployed there or still answers at the address of {name}, and \
+             once that address is free"
         ),
         Some(_) => {
-            ", so that two could answer at one address if another was taken; make sure that it \
+            ", so two machines could answer at one address if another was chosen; make sure that it \
                     is off, and then"
                 .to_owned()
         }
-        None => ", so that nobody knows whether it was given back; see that spec.ironic and its \
-                 credentials are those by which it was taken, and if it is gone for good"
+        None => ", so it is unknown whether it was released; check that spec.ironic and its \
+                 credentials are those with which it was reserved; if it is permanently gone,"
             .to_owned(),
     };
     format!("{what}{risk} {}", forgotten(seen, name))
@@ -67,21 +67,21 @@ pub(crate) fn gone(
 pub(crate) fn next_step(error: &Error) -> &'static str {
     match error {
         Error::NotUrl => "correct spec.ironic.endpoint",
-        Error::Unreachable(_) => "check spec.ironic.endpoint and the way there; it is tried again",
-        Error::Untrusted(_) => {
-            "name a Secret with its authority's certificate in spec.ironic.caSecret"
+        Error::Unreachable(_) => {
+            "check spec.ironic.endpoint and the network path; it is retried automatically"
         }
+        Error::Untrusted(_) => "name a Secret with its CA certificate in spec.ironic.caSecret",
         Error::NotIronic => "correct spec.ironic.endpoint: it is the API's URL without a version",
         Error::TooLarge(_) => {
             "if spec.ironic.endpoint is right, let the user of spec.ironic.secret see fewer machines, \
-             or take what is large out of their extra and properties"
+             or remove large values from their extra and properties"
         }
         Error::Version { .. } => "use another Ironic, or another release of these operators",
         Error::Unauthorized => "correct the Secret that spec.ironic.secret names",
         Error::Forbidden(_) => "give the user of spec.ironic.secret the role of an administrator",
         Error::Credentials(_) => "correct the Secret",
         Error::NotFound | Error::Conflict(_) | Error::Busy(_) | Error::Broken(..) => {
-            "it is tried again"
+            "it is retried automatically"
         }
         Error::Refused(_) => "correct what it names",
     }

@@ -46,14 +46,14 @@ fn set_faults(seen: &Observed) -> Vec<Problem> {
     let mut texts = Vec::new();
     if !seen.metal3.is_watched(namespace) {
         texts.push(format!(
-            "spec.bmhNamespace: \"{namespace}\" is none of the namespaces that the operators watch; add \
+            "spec.bmhNamespace: \"{namespace}\" is not a namespace that the operators watch; add \
              it to watchNamespaces of the chart"
         ));
     }
     if length > LONGEST_NAME {
         texts.push(format!(
-            "metadata.name: with {length} characters it makes no label of BareMetalHosts; make a set \
-             whose name has at most {LONGEST_NAME}"
+            "metadata.name: with {length} characters it cannot be a label of BareMetalHosts; create a set \
+             with a name of at most {LONGEST_NAME}"
         ));
     }
     texts.extend(spec.vendor_data.iter().map(|_| no_vendor_data("spec.vendorData")));
@@ -67,15 +67,15 @@ fn host_faults(seen: &Observed, name: &str, host: &BaremetalHost) -> Vec<Problem
     let mut texts = Vec::new();
     if let Some(name) = taken.find(|it| seen.metal3.taken.contains(it)) {
         texts.push(format!(
-            "metadata.name: Secret {namespace}/{name} is another's, maybe another set's of the same \
-             name; call set or host differently, or delete the Secret"
+            "metadata.name: Secret {namespace}/{name} belongs to another object, maybe a set of the same \
+             name; rename the set or the host, or delete the Secret"
         ));
     }
     let path = format!("spec.baremetalHosts[{name}]");
     texts.extend(host.vendor_data.iter().map(|_| no_vendor_data(&format!("{path}.vendorData"))));
     if host.adopt {
         texts.push(format!(
-            "{path}.adopt: Metal3 takes over no machine that runs; leave it out, or use provisioner \
+            "{path}.adopt: Metal3 cannot adopt a running machine; remove it, or use provisioner \
              ironic"
         ));
     }
@@ -83,7 +83,7 @@ fn host_faults(seen: &Observed, name: &str, host: &BaremetalHost) -> Vec<Problem
 }
 
 fn no_vendor_data(path: &str) -> String {
-    format!("{path}: Metal3 takes no vendor data; leave it out, and put it into userData")
+    format!("{path}: Metal3 does not support vendor data; remove it, and put it into userData")
 }
 
 /// Finds each host's machine and its next step.
@@ -203,15 +203,15 @@ fn stop(machine: &BareMetalHost, is_provisioned: bool) -> Option<Next> {
     let (name, status) = (title(machine), machine.status.clone().unwrap_or_default());
     if machine.metadata.deletion_timestamp.is_some() {
         let text = format!(
-            "BareMetalHost {name} is being deleted; take the host out, or wait until \
-                            it is gone and another one can be taken"
+            "BareMetalHost {name} is being deleted; remove the host, or wait until \
+                            it is gone and another one can be used"
         );
         return Some(Next::Stop(Problem::new(&reasons::MACHINE_GOING, text)));
     }
     if !status.error_type.is_empty() {
         let text = format!(
-            "Metal3 says of BareMetalHost {name}, which is {}: {}: {}; correct the cause, and Metal3 \
-             tries again by itself",
+            "Metal3 reports for BareMetalHost {name}, which is {}: {}: {}; correct the cause, and Metal3 \
+             retries automatically",
             state(machine),
             status.error_type,
             status.error_message.trim().trim_end_matches('.')
@@ -224,7 +224,7 @@ fn stop(machine: &BareMetalHost, is_provisioned: bool) -> Option<Next> {
     ];
     let (_, how, reason) = alone.into_iter().find(|(is, ..)| *is && !is_provisioned)?;
     let text = format!(
-        "BareMetalHost {name} is {how}, so Metal3 leaves it alone; give the command `kubectl annotate -n \
+        "BareMetalHost {name} is {how}, so Metal3 does not manage it; run the command `kubectl annotate -n \
          {} bmh {} baremetalhost.metal3.io/{how}-`",
         machine.namespace().unwrap_or_default(),
         machine.name_any()
@@ -249,8 +249,8 @@ fn given_back(seen: &Observed, machine: &BareMetalHost) -> Next {
     if has_image {
         let (namespace, name) = (machine.namespace().unwrap_or_default(), machine.name_any());
         let text = format!(
-            "somebody else has written spec.image of BareMetalHost {namespace}/{name} too, so it stays; \
-             give the command `kubectl patch -n {namespace} bmh {name} --type merge -p \
+            "another field manager also set spec.image of BareMetalHost {namespace}/{name}, so it stays; \
+             run the command `kubectl patch -n {namespace} bmh {name} --type merge -p \
              '{{\"spec\":{{\"image\":null}}}}'`"
         );
         return Next::Stop(Problem::new(&reasons::IMAGE_HELD, text));

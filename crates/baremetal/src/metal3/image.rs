@@ -31,13 +31,13 @@ pub fn image(spec: &BaremetalSetSpec, server: Option<&ProvisionServer>) -> Resul
 fn passed_through(spec: &BaremetalSetSpec) -> Result<Image, NoImage> {
     let given = |it: &Option<String>| it.clone().filter(|it| !it.is_empty());
     let Some(url) = given(&spec.template.os_container_image_url) else {
-        let text = "spec.osContainerImageUrl: with osImageDeploymentType PassThrough it is what Metal3 \
-                    gets, and it is missing; write the URL of the image";
+        let text = "spec.osContainerImageUrl: with osImageDeploymentType PassThrough it is passed to \
+                    Metal3, and it is missing; set the URL of the image";
         return Err(NoImage::Fault(text.into()));
     };
     let checksum = given(&spec.template.os_image_checksum);
     if checksum.is_none() && !url.starts_with(OCI) {
-        let text = "spec.osImageChecksum: Metal3 takes no image at a URL without its checksum; give it \
+        let text = "spec.osImageChecksum: Metal3 needs a checksum for an image at a URL; set it \
                     or the URL of its file, or an oci:// URL";
         return Err(NoImage::Fault(text.into()));
     }
@@ -51,14 +51,14 @@ fn served(spec: &BaremetalSetSpec, server: Option<&ProvisionServer>) -> Result<I
     let named = spec.template.provision_server_name.as_deref().filter(|it| !it.is_empty());
     let Some(name) = named else {
         let text = format!(
-            "spec.osImageDeploymentType: \"SelfExtracting\" needs a server of the image, and these \
-             operators make none; name an OpenStackProvisionServer in spec.provisionServerName, {OR}"
+            "spec.osImageDeploymentType: \"SelfExtracting\" needs an image server, and these \
+             operators create none; name an OpenStackProvisionServer in spec.provisionServerName, {OR}"
         );
         return Err(NoImage::Fault(text));
     };
     let Some(server) = server else {
         let text = format!(
-            "spec.provisionServerName: \"{name}\" is no OpenStackProvisionServer there; make it, {OR}"
+            "spec.provisionServerName: \"{name}\" does not exist as an OpenStackProvisionServer; create it, {OR}"
         );
         return Err(NoImage::Fault(text));
     };

@@ -53,20 +53,20 @@ impl Provisioner for BareMetalHosts {
 
     fn server(seen: &Observed) -> ConditionDraft {
         if seen.lacks_metal3() {
-            let text = "Nobody is asked before there is the provisioner that InputReady tells of.";
+            let text = "No request is sent until the provisioner named in InputReady exists.";
             return reasons::SERVER_NOT_ASKED.condition(SERVER_READY, text);
         }
         match image(&seen.set.spec, seen.metal3.server.as_deref()) {
             Ok(image) => {
                 let text =
-                    format!("Metal3 provisions, and its hosts get the image at {}.", image.url);
+                    format!("Metal3 is the provisioner; hosts get the image at {}.", image.url);
                 reasons::ANSWERING.condition(SERVER_READY, text)
             }
             Err(NoImage::Waiting(text)) => {
                 reasons::IMAGE_NOT_SERVED.condition(SERVER_READY, format!("{text}."))
             }
             Err(NoImage::Fault(_)) => {
-                let text = "There is no image before what InputReady tells of is corrected.";
+                let text = "There is no image until the error in InputReady is corrected.";
                 reasons::SERVER_NOT_ASKED.condition(SERVER_READY, text)
             }
         }
@@ -93,8 +93,8 @@ impl Provisioner for BareMetalHosts {
             Next::Stop(problem) => Some(problem.clone()),
             Next::Off => {
                 let text = format!(
-                    "BareMetalHost {name} is provisioned and not powered on; set its spec.online to true if \
-                     it does not come up by itself"
+                    "BareMetalHost {name} is provisioned but not powered on; set its spec.online to true if \
+                     it does not come up automatically"
                 );
                 Some(Problem::new(&reasons::MACHINE_OFF, text))
             }
@@ -106,7 +106,7 @@ impl Provisioner for BareMetalHosts {
                 Some(Problem::new(&reasons::MACHINE_RETAINED, text))
             }
             Next::TakeBack | Next::Free => {
-                in_progress(format!("BareMetalHost {name} is given back"))
+                in_progress(format!("BareMetalHost {name} is being released"))
             }
             Next::Wait => {
                 in_progress(format!("BareMetalHost {name} is in state {}", state(machine)))

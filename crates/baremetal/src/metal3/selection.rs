@@ -53,13 +53,13 @@ fn no_machine(machines: &[Arc<BareMetalHost>], terms: &SelectionTerms<'_>) -> St
         machines.iter().filter(|it| it.namespace().as_deref() == Some(namespace)).collect();
     if here.is_empty() {
         return format!(
-            "there is no BareMetalHost in namespace {namespace}; make one, or correct spec.bmhNamespace"
+            "there is no BareMetalHost in namespace {namespace}; create one, or correct spec.bmhNamespace"
         );
     }
     let mut excluded: Vec<(usize, String, usize)> = Vec::new();
     for machine in &here {
         let (order, lack) = lack(machine, terms)
-            .unwrap_or_else(|| (usize::MAX, "go to other hosts of the set".to_owned()));
+            .unwrap_or_else(|| (usize::MAX, "are assigned to other hosts of the set".to_owned()));
         match excluded.iter_mut().find(|it| it.1 == lack) {
             Some((_, _, n)) => *n += 1,
             None => excluded.push((order, lack, 1)),
@@ -68,7 +68,7 @@ fn no_machine(machines: &[Arc<BareMetalHost>], terms: &SelectionTerms<'_>) -> St
     excluded.sort();
     let reported: Vec<String> = excluded.iter().map(|(_, lack, n)| format!("{n} {lack}")).collect();
     format!(
-        "none of {} BareMetalHosts in namespace {namespace} can be taken: {}; add or free one, or ask for \
+        "none of {} BareMetalHosts in namespace {namespace} is suitable: {}; add or free one, or relax \
          less",
         here.len(),
         reported.join(", ")
@@ -104,7 +104,9 @@ fn hardware(machine: &BareMetalHost, reqs: &HardwareReqs) -> Vec<Option<String>>
         let desired = cpu.arch.map(|it| serde_json::to_value(it).unwrap_or_default());
         let desired = desired.as_ref().and_then(|it| it.as_str());
         lacks.push(
-            desired.filter(|it| it != arch).map(|it| format!("of another architecture than {it}")),
+            desired
+                .filter(|it| it != arch)
+                .map(|it| format!("with an architecture other than {it}")),
         );
         let of_count = cpu.count_req.as_ref();
         lacks.push(of_count.and_then(|it| amount(*count, it.count, it.exact_match, " CPUs")));

@@ -95,7 +95,7 @@ fn an_ironic_that_is_away_is_told_and_what_was_known_stays() {
     lab.unseen = Some(Unseen::Error(Error::Unreachable("connection refused".into())));
     let plan = lab.pass().unwrap();
     assert_eq!(plan.requeue_after.unwrap().as_secs(), 15);
-    let parts = ["http://ironic:6385", "connection refused", "it is tried again"];
+    let parts = ["http://ironic:6385", "connection refused", "it is retried automatically"];
     lab.says(SERVER_READY, False, "Unreachable", &parts);
     lab.says("Ready", False, "Unreachable", &[]);
     lab.says(PROVISIONED, Unknown, "MachinesUnknown", &[SERVER_READY]);
@@ -235,7 +235,7 @@ fn a_machine_that_somebody_takes_meanwhile_is_left_and_another_one_is_taken() {
     for step in plan.all() {
         lab.write(step);
     }
-    lab.says(PROVISIONED, False, "MachineBusy", &["it is tried again"]);
+    lab.says(PROVISIONED, False, "MachineBusy", &["it is retried automatically"]);
     assert_eq!(lab.host("a").unwrap().error, None);
     lab.rest().unwrap();
     lab.says("Ready", True, "Ready", &[]);
@@ -313,13 +313,13 @@ fn a_reservation_that_is_taken_away_from_a_running_machine_is_told() {
     lab.rest().unwrap();
     lab.model.nodes[0].instance_uuid = None;
     lab.rest().unwrap();
-    let what = "machine m0 is active and not reserved for it any more";
+    let what = "machine m0 is active and no longer reserved for it";
     lab.says("Ready", False, "MachineGone", &[what, "make sure that it is off"]);
     assert_eq!(lab.machines()[2], ("available", None));
     // The user must not switch off a machine of another owner.
     lab.model.nodes[0].instance_uuid = Some("somebody's".into());
     lab.rest().unwrap();
-    let what = "machine m0 is active and reserved by instance somebody's now";
+    let what = "machine m0 is active and now reserved by instance somebody's";
     lab.says("Ready", False, "MachineGone", &[what, "answers at the address of a"]);
     assert!(!lab.condition("Ready").message.contains("off"));
     // The set has no machine to give back: the machine belongs to another owner.

@@ -24,8 +24,7 @@ fn waits(changes: &Value, back: &Value, reason: &str, parts: &[&str]) {
 
 #[test]
 fn each_fault_is_told_once_where_it_stands() {
-    let none =
-        "spec.deploymentSSHSecret: \"none\" is no Secret there; make it, with key authorized_keys.";
+    let none = "spec.deploymentSSHSecret: \"none\" is not an existing Secret; create it, with key authorized_keys.";
     waits(
         &json!({"deploymentSSHSecret": "none"}),
         &json!({"deploymentSSHSecret": "keys"}),
@@ -187,11 +186,21 @@ fn the_network_of_a_ramdisk_is_a_secrets_and_holds_the_host_that_names_it_alone(
     let mut lab = Lab::new(&named, &["available", "available"]);
     lab.rest().unwrap();
     let path = "spec.baremetalHosts[a].preprovisioningNetworkDataName: \"ramdisk\"";
-    lab.says("Ready", False, "SecretNotFound", &[path, "is no Secret there", "key networkData"]);
+    lab.says(
+        "Ready",
+        False,
+        "SecretNotFound",
+        &[path, "is not an existing Secret", "key networkData"],
+    );
     assert_eq!(lab.machines(), [("active", Some("b".into())), ("available", None)]);
     lab.secret("ramdisk", &[("networkData", "[]")]);
     lab.rest().unwrap();
-    lab.says("Ready", False, "InvalidInput", &[path, "is a Secret whose networkData is no object"]);
+    lab.says(
+        "Ready",
+        False,
+        "InvalidInput",
+        &[path, "is a Secret whose networkData is not an object"],
+    );
     lab.secret("ramdisk", &[("networkData", "{links: [{id: n0}], networks: [{link: n0}]}")]);
     lab.version = "1.65";
     lab.rest().unwrap();
@@ -217,8 +226,7 @@ fn credentials_that_are_missing_are_told_as_an_input() {
     let (path, keys) = ("spec.ironic.secret", "username and password");
     lab.unseen = Some(Unseen::NoSecret { path, name: "ironic".into(), keys });
     lab.rest().unwrap();
-    let part =
-        "spec.ironic.secret: \"ironic\" is no Secret there; make it, with username and password.";
+    let part = "spec.ironic.secret: \"ironic\" is not an existing Secret; make it, with username and password.";
     lab.says("Ready", False, "SecretNotFound", &[part]);
     lab.says("OpenStackBaremetalSetProvServerReady", Unknown, "InputMissing", &["InputReady"]);
 }
@@ -292,7 +300,7 @@ fn an_address_that_no_host_can_have_is_told_where_it_stands() {
         &json!({"baremetalHosts": {"a": {"ctlPlaneIP": "192.0.2.10/24"}}}),
         "InvalidInput",
         &[
-            "spec.baremetalHosts[a].ctlPlaneIP: \"192.0.2.10\" is no address with a prefix length",
+            "spec.baremetalHosts[a].ctlPlaneIP: \"192.0.2.10\" is not an address with a prefix length",
             "write address and prefix length",
         ],
     );

@@ -69,7 +69,7 @@ fn a_machine_that_is_retained_is_told_with_the_address_that_it_keeps() {
     lab.says("Ready", True, "Ready", &[]);
     let told = |it: &&EventDraft| it.warning && it.reason == "MachineRetained";
     let note = lab.notices.iter().find(told).unwrap().note.clone();
-    assert!(note.contains("Host a: machine m0 is given up as it is"), "{note}");
+    assert!(note.contains("Host a: machine m0 is no longer managed as it is"), "{note}");
     assert!(note.contains("answers at 192.0.2.10/24: give that address to no other"), "{note}");
 }
 

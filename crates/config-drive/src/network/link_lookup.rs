@@ -11,7 +11,7 @@ pub(super) fn link<'a>(links: &'a [Link], id: &str) -> Option<&'a Link> {
 pub(super) fn one_of<'a>(links: impl Iterator<Item = &'a Link>) -> String {
     let ids: Vec<&str> = links.map(|it| it.id.as_str()).collect();
     if ids.is_empty() {
-        "write links first".into()
+        "define links first".into()
     } else {
         format!("name one of {}", ids.join(", "))
     }

@@ -90,7 +90,7 @@ pub(super) fn mac(link: &Link) -> Option<String> {
 pub(super) fn faults(links: &[Link]) -> Vec<Fault> {
     let mut faults = Vec::new();
     if links.is_empty() {
-        let way = "write the links, or leave network out for DHCP as the image does it";
+        let way = "list the links, or leave network out to use the image's DHCP";
         faults.push(Fault::hidden("links", "has no entry", way));
     }
     let mut names: BTreeMap<String, &str> = BTreeMap::new();
@@ -112,7 +112,7 @@ pub(super) fn faults(links: &[Link]) -> Vec<Fault> {
             && let Some(other) = names.insert(name.clone(), &it.id)
         {
             let way = "write one link for each card, bond and VLAN";
-            own.push(Fault::new(path, name, format!("is what link {other} is too"), way));
+            own.push(Fault::new(path, name, format!("is the same as link {other}"), way));
         }
         faults.extend(own.into_iter().map(|fault| fault.below(&format!("links[{idx}]"))));
     }
@@ -141,9 +141,9 @@ fn common(it: &Link, before: &[Link]) -> Vec<Fault> {
     let is_inner = |it: u8| it.is_ascii_alphanumeric() || b"._-".contains(&it);
     if it.id.is_empty() || it.id.len() > ID_LIMIT || !it.id.bytes().all(is_inner) {
         let way = "use 1 to 64 of a-z, A-Z, 0-9, '.', '_' and '-'";
-        faults.push(Fault::new("id", &it.id, "is no id", way));
+        faults.push(Fault::new("id", &it.id, "is not a valid id", way));
     } else if link(before, &it.id).is_some() {
-        faults.push(Fault::new("id", &it.id, "is there twice", "give each link its own id"));
+        faults.push(Fault::new("id", &it.id, "is listed twice", "give each link its own id"));
     }
     if !MTU.contains(&it.mtu) {
         let way = "use 68 to 65535 bytes, mostly 1500 or 9000";
@@ -154,7 +154,7 @@ fn common(it: &Link, before: &[Link]) -> Vec<Fault> {
 
 fn of_mac(it: &Link, text: &str) -> Option<Fault> {
     let way = "write six bytes in hexadecimal with colons, as in 52:54:00:12:34:56";
-    mac(it).is_none().then(|| Fault::new("kind.mac", text, "is no MAC address of a card", way))
+    mac(it).is_none().then(|| Fault::new("kind.mac", text, "is not the MAC address of a card", way))
 }
 
 fn of_name(name: &str) -> Option<Fault> {
@@ -162,12 +162,12 @@ fn of_name(name: &str) -> Option<Fault> {
     let is_good = (1..=NAME_LIMIT).contains(&name.len()) && name.bytes().all(is_inner);
     let is_reserved = ["lo", ".", ".."].contains(&name);
     let way = "use the name that Linux gives the card, such as eno1";
-    (!is_good || is_reserved).then(|| Fault::new("kind.name", name, "is no name of a card", way))
+    (!is_good || is_reserved).then(|| Fault::new("kind.name", name, "is not a card name", way))
 }
 
 fn of_bond_id(it: &Link, n_before: usize) -> Option<Fault> {
     let expected = format!("bond{n_before}");
-    let cause = "is not the name that cloud-init gives this bond, by its place among the bonds";
+    let cause = "is not the name that cloud-init gives this bond, by its position among the bonds";
     let way = format!("use {expected}");
     (it.id != expected).then(|| Fault::new("id", &it.id, cause, way))
 }
@@ -191,9 +191,9 @@ fn of_members(it: &Link, members: &[String], links: &[Link]) -> Vec<Fault> {
         };
         let owner = bond_of(links, id).unwrap_or(it);
         if members[..idx].contains(id) {
-            wrong("is there twice".into(), "name each card once");
+            wrong("is listed twice".into(), "name each card once");
         } else if owner.id != it.id {
-            wrong(format!("belongs to {} already", owner.id), "leave it to one of them");
+            wrong(format!("already belongs to {}", owner.id), "keep it in only one of them");
         } else if member.mtu < it.mtu {
             let cause = format!("has an MTU of {}, less than its bond's {}", member.mtu, it.mtu);
             wrong(cause, "raise the card's, or lower the bond's");
@@ -211,7 +211,7 @@ fn of_options(
     let mut faults = Vec::new();
     if !MODES.contains(&mode) {
         let way = format!("use one of {}", MODES.join(", "));
-        faults.push(Fault::new("kind.bond.mode", mode, "is no mode of a bond", way));
+        faults.push(Fault::new("kind.bond.mode", mode, "is not a bond mode", way));
     }
     for (name, value) in options {
         let path = format!("kind.bond.options.{name}");
@@ -222,12 +222,12 @@ fn of_options(
         });
         if !OPTIONS.contains(&name.as_str()) {
             let way = format!("use one of {}", OPTIONS.join(", "));
-            faults.push(Fault::new(path, name, "is no option of a bond", way));
+            faults.push(Fault::new(path, name, "is not a bond option", way));
         } else if value.is_empty() || !value.bytes().all(is_inner) {
             let way = "write it as the kernel's documentation of bonds does";
-            faults.push(Fault::new(path, value, "is no value of such an option", way));
+            faults.push(Fault::new(path, value, "is not a valid value for this option", way));
         } else if name == "primary" && !names.clone().any(|it| it == value) {
-            let cause = "is no member that is known by its name";
+            let cause = "is not a member known by name";
             let way =
                 "name the interface, and give that link by its name instead of its MAC address";
             faults.push(Fault::new(path, value, cause, way));
@@ -239,13 +239,13 @@ fn of_options(
 fn of_vlan(it: &Link, parent: &str, vlan_id: i64, links: &[Link]) -> Vec<Fault> {
     let mut faults = Vec::new();
     if !VLAN.contains(&vlan_id) {
-        let cause = "is no number of a VLAN";
+        let cause = "is not a VLAN ID";
         faults.push(Fault::new("kind.vlan.vlanId", vlan_id, cause, "use 1 to 4094"));
     }
     let path = "kind.vlan.parent";
     let may = |it: &&Link| !is_vlan(it) && bond_of(links, &it.id).is_none();
     let Some(below) = link(links, parent).filter(may) else {
-        let cause = "is the id of no bond and of no card outside one";
+        let cause = "is not the id of a bond or of a card outside a bond";
         faults.push(Fault::new(path, parent, cause, one_of(links.iter().filter(may))));
         return faults;
     };
@@ -260,7 +260,7 @@ fn of_vlan(it: &Link, parent: &str, vlan_id: i64, links: &[Link]) -> Vec<Fault> 
     };
     let name = known.map(|it| format!("{it}.{vlan_id}")).unwrap_or_default();
     if name.len() > NAME_LIMIT {
-        let cause = format!("gives the VLAN the name {name}, and Linux takes 15 characters");
+        let cause = format!("gives the VLAN the name {name}, but Linux allows 15 characters");
         faults.push(Fault::new(path, parent, cause, "give the card a shorter name, or use a bond"));
     }
     faults

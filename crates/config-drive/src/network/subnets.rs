@@ -58,9 +58,10 @@ pub(super) fn address(it: &Subnet) -> Result<IpNet, Wrong> {
     if it.address.is_empty() {
         return Err(("is missing", WAY));
     }
-    let net: IpNet = it.address.parse().map_err(|_| ("is no address with a prefix length", WAY))?;
+    let net: IpNet =
+        it.address.parse().map_err(|_| ("is not an address with a prefix length", WAY))?;
     let way = "use one between the first and the last of its subnet";
-    if usable(&net, net.addr()) { Ok(net) } else { Err(("is no address of a host", way)) }
+    if usable(&net, net.addr()) { Ok(net) } else { Err(("is not a host address", way)) }
 }
 
 /// Returns whether a host in that subnet may have the address.
@@ -82,7 +83,7 @@ fn usable(net: &IpNet, address: IpAddr) -> bool {
 pub(super) fn faults(network: &Network) -> Vec<Fault> {
     let mut faults = Vec::new();
     if network.networks.is_empty() {
-        let way = "give the host an address, or leave network out for DHCP as the image does it";
+        let way = "give the host an address, or leave network out to use the image's DHCP";
         faults.push(Fault::hidden("networks", "has no entry", way));
     }
     for (idx, it) in network.networks.iter().enumerate() {
@@ -109,7 +110,7 @@ fn of_link(it: &Subnet, network: &Network) -> Option<Fault> {
     let links = &network.links;
     let fault = |cause: String, way: String| Some(Fault::new("link", &it.link, cause, way));
     let Some(below) = link(links, &it.link) else {
-        return fault("is the id of no link".into(), one_of(links.iter()));
+        return fault("is not the id of a link".into(), one_of(links.iter()));
     };
     if let Some(bond) = bond_of(links, &it.link).filter(|_| is_card(below)) {
         return fault(format!("is a member of {}", bond.id), format!("name {}", bond.id));
@@ -124,7 +125,7 @@ fn of_link(it: &Subnet, network: &Network) -> Option<Fault> {
 fn of_address(it: &Subnet, net: &IpNet, before: &[Subnet]) -> Option<Fault> {
     let is_again = |it: &Subnet| address(it).is_ok_and(|it| it.addr() == net.addr());
     let again = before.iter().position(is_again)?;
-    let cause = format!("is the address of networks[{again}] too");
+    let cause = format!("is also the address of networks[{again}]");
     Some(Fault::new("address", &it.address, cause, "give each entry its own"))
 }
 
@@ -132,7 +133,10 @@ fn of_gateway(it: &Subnet, net: &IpNet, before: &[Subnet]) -> Option<Fault> {
     let text = it.gateway.as_ref()?;
     let fault = |cause: String, way: &str| Some(Fault::new("gateway", text, cause, way));
     let Ok(gateway) = text.parse::<IpAddr>() else {
-        return fault("is no address".into(), "write an address without a prefix length, or none");
+        return fault(
+            "is not an address".into(),
+            "write an address without a prefix length, or none",
+        );
     };
     if !is_link_local(gateway) && !net.contains(&gateway) {
         let cause = format!("is outside the subnet {}", net.trunc());
@@ -142,7 +146,7 @@ fn of_gateway(it: &Subnet, net: &IpNet, before: &[Subnet]) -> Option<Fault> {
         || gateway.is_ipv4() != net.addr().is_ipv4()
         || !may_route(net, gateway)
     {
-        return fault("is no other host of the subnet".into(), "give the router's own address");
+        return fault("is not another host of the subnet".into(), "give the router's own address");
     }
     let is_same_family =
         |it: &Subnet| address(it).is_ok_and(|it| it.addr().is_ipv4() == gateway.is_ipv4());
@@ -173,7 +177,7 @@ fn of_route(it: &Route, on_link: &[IpNet]) -> Option<Fault> {
     let Route { destination, gateway } = it;
     let fault = |cause, way: String| Some(Fault::new("destination", destination, cause, way));
     let Ok(to) = destination.parse::<IpNet>() else {
-        return fault("is no network", "write it as in 198.51.100.0/24".into());
+        return fault("is not a network", "write it as in 198.51.100.0/24".into());
     };
     if to.trunc() != to {
         return fault("is an address within a network", format!("write {}", to.trunc()));
@@ -183,14 +187,17 @@ fn of_route(it: &Route, on_link: &[IpNet]) -> Option<Fault> {
     }
     let fault = |cause, way| Some(Fault::new("gateway", gateway, cause, way));
     let Ok(through) = gateway.parse::<IpAddr>() else {
-        return fault("is no address", "write an address without a prefix length");
+        return fault("is not an address", "write an address without a prefix length");
     };
     if through.is_ipv4() != to.addr().is_ipv4() {
-        return fault("is of another family than the destination", "give a router of that family");
+        return fault(
+            "is of a different address family than the destination",
+            "give a router of that family",
+        );
     }
     let is_near = |net: &IpNet| net.contains(&through) && net.addr() != through;
     (!is_link_local(through) && !on_link.iter().any(is_near)).then(|| {
-        let cause = "is no other host in a subnet of this link";
+        let cause = "is not another host in a subnet of this link";
         Fault::new("gateway", gateway, cause, "give a router that the link reaches")
     })
 }
@@ -199,19 +206,24 @@ fn of_dns(it: &Subnet) -> Vec<Fault> {
     let mut faults = Vec::new();
     let n = it.dns_servers.len();
     if n > DNS_LIMIT {
-        let way = "keep the first three: a host asks no more";
+        let way = "keep the first three: a host queries no more";
         faults.push(Fault::new("dnsServers", it.dns_servers.join(", "), format!("are {n}"), way));
     }
     for (idx, server) in it.dns_servers.iter().enumerate() {
         if server.parse::<IpAddr>().is_err() {
             let path = format!("dnsServers[{idx}]");
-            faults.push(Fault::new(path, server, "is no address", "write the server's address"));
+            faults.push(Fault::new(
+                path,
+                server,
+                "is not an address",
+                "write the server's address",
+            ));
         }
     }
     for (idx, domain) in it.dns_search.iter().enumerate() {
         if !is_dns_subdomain(domain) {
             let way = "write one such as example.org, in lower case";
-            faults.push(Fault::new(format!("dnsSearch[{idx}]"), domain, "is no domain", way));
+            faults.push(Fault::new(format!("dnsSearch[{idx}]"), domain, "is not a domain", way));
         }
     }
     faults

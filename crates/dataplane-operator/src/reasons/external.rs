@@ -81,7 +81,7 @@ pub(crate) const CERT_MANAGER_NOT_FOUND: Reason = Reason::warning(
 pub(crate) const ISSUER_NOT_FOUND: Reason = Reason::warning(
     "IssuerNotFound",
     "No Issuer, or several, carry the label that a certificate names.",
-    "When one does.",
+    "When exactly one does.",
     "Label one, name another in `tlsCerts`, or set `tlsEnabled: false`.",
 );
 pub(crate) const ISSUER_NOT_PERMITTED: Reason = Reason::warning(

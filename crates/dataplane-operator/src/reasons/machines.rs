@@ -96,6 +96,6 @@ pub(crate) const HOST_TWICE_IN_SET: Reason = HOST_TWICE.described(
 pub(crate) const MACHINE_NOT_READY: Reason = Reason::waiting(
     "MachineNotReady",
     "The host's machine is not there.",
-    "When it is.",
+    "When that is resolved.",
     "See `BaremetalReady`.",
 );

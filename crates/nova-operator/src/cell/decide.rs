@@ -197,7 +197,7 @@ fn message_bus(seen: &Observed, answers: &Answers) -> ConditionDraft {
     };
     let texts: Vec<String> = bad.iter().map(ToString::to_string).collect();
     let text = format!(
-        "{}. Correct {TRANSPORT_URL} in Secret {}, or the broker; it is asked again by itself.",
+        "{}. Correct {TRANSPORT_URL} in Secret {}, or the broker; it is probed again automatically.",
         texts.join("; "),
         seen.message_bus.name
     );
@@ -213,7 +213,7 @@ fn keystone(seen: &Observed, answers: &Answers) -> ConditionDraft {
         Err(fault) => {
             let text = format!(
                 "{fault} (spec.keystoneAuthURL {url} of NovaCell {}). Start Keystone, or correct \
-                 the URL; it is asked again by itself.",
+                 the URL; it is probed again automatically.",
                 seen.cell.name_any()
             );
             fault.reason().condition(KEYSTONE_READY, text)

@@ -55,13 +55,13 @@ fn of_annotation(cell: &str, origin: &str) -> DesiredCompute {
     if cell.ends_with("cell0") {
         let message = format!(
             "Annotation {CELL} of {origin} names {cell}: cell0 holds instances that failed to \
-             schedule and never computes; name another cell."
+             schedule and never has computes; name another cell."
         );
         return DesiredCompute::Refused(Problem::new(&reasons::node::CELL_ZERO, message));
     }
     if !is_dns_subdomain(cell) {
         let message = format!(
-            "Annotation {CELL} of {origin} is no name of a NovaCell: use lower-case letters, \
+            "Annotation {CELL} of {origin} is not a valid NovaCell name: use lower-case letters, \
              digits, dashes and dots."
         );
         return DesiredCompute::Refused(Problem::new(&reasons::node::CELL_NAME_INVALID, message));

@@ -16,8 +16,8 @@ pub(crate) const RUNNER_LOST: Reason = Reason::warning(
 );
 pub(crate) const UNSCHEDULABLE: Reason = Reason::warning(
     "Unschedulable",
-    "No worker takes the run's pod.",
-    "When one does.",
+    "The run's pod cannot be scheduled on any worker.",
+    "When the pod is scheduled.",
     "Make room; or go on without the host, with the command in the message.",
 );
 pub(crate) const JOB_REFUSED: Reason = Reason::warning(

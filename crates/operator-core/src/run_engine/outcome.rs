@@ -116,7 +116,7 @@ impl FailureReason {
             Retries::Limited { attempts, way_on } if attempt >= attempts => {
                 format!("that was the last of {attempts} attempts, so then {way_on}.")
             }
-            Retries::Healing(_) | Retries::Limited { .. } => "it is tried again by itself.".into(),
+            Retries::Healing(_) | Retries::Limited { .. } => "it is retried automatically.".into(),
         };
         match self.help() {
             "" => format!("{}{}", again[..1].to_uppercase(), &again[1..]),
@@ -302,7 +302,7 @@ fn host_key_step(run: &Run<'_>, host: &str, failure: Option<&HostFailure>, accep
     };
     format!(
         "{why}: put the host's line, as ssh-keyscan prints it and compared by you, into \
-         known_hosts of the ssh Secret; it is tried again by itself."
+         known_hosts of the ssh Secret; it is retried automatically."
     )
 }
 
@@ -446,11 +446,11 @@ mod tests {
         let retries = Retries::Limited { attempts: 3, way_on: "do that" };
         for reason in FailureReason::ALL.into_iter().filter(|it| !it.is_final()) {
             let step = |attempt| reason.next_step(retries, attempt);
-            assert!(step(2).to_lowercase().ends_with("it is tried again by itself."), "{reason:?}");
+            assert!(step(2).to_lowercase().ends_with("it is retried automatically."), "{reason:?}");
             assert!(step(3).ends_with("hat was the last of 3 attempts, so then do that."));
         }
         let step = FailureReason::PodEvicted.next_step(retries, 1);
-        assert_eq!(step, "It is tried again by itself.");
+        assert_eq!(step, "It is retried automatically.");
         let step = FailureReason::InvalidSpec.next_step(retries, 1);
         assert_eq!(step, "Another attempt would be refused as well, so do that.");
     }

@@ -221,7 +221,7 @@ fn a_cause_does_not_outlive_the_success_of_its_service_and_the_chain_stays_begun
     let second = ServiceRun { name: "b".into(), ..record(RunState::Pending, "A", 1) };
     let mut first = record(RunState::Running, "A", 2);
     first.reason = Some(FailureReason::PodEvicted.as_str().into());
-    first.message = Some("it is tried again by itself.".into());
+    first.message = Some("it is retried automatically.".into());
     let wanted: Vec<DesiredService> = ["a", "b"]
         .map(|service| DesiredService { service: service.into(), ..wanted("A").remove(0) })
         .into();

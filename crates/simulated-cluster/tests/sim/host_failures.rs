@@ -25,7 +25,7 @@ async fn an_unreachable_host_is_tried_again_until_it_answers() -> Result<()> {
     host.stop();
     ssh_secret(&world, &host).await?;
     deploy(&world, &[&host]).await?;
-    let words = [host.address.as_str(), "tried again by itself"];
+    let words = [host.address.as_str(), "retried automatically"];
     told(&world, &host.name, "HostUnreachable", &words).await?;
     host.boot();
     ready(&world, &host.name).await?;

@@ -83,7 +83,7 @@ async fn two_spellings_of_an_address_are_one_host_and_a_foreign_run_that_waits_h
     other.create::<AnsibleEe>("past", run("free-b", free)).await?;
     told(&other, "past", "Ready", &[]).await?;
     other.create::<AnsibleEe>("stopped", run("spelled-a", address)).await?;
-    let words = "Waits for a run of another namespace (host spelled-a, 192.0.2.126:22)";
+    let words = "Waits for a run in another namespace (host spelled-a, 192.0.2.126:22)";
     let stopped = told(&other, "stopped", "Queued", &[words]).await?;
     let text = serde_json::to_string(&stopped.status)?;
     assert!(!text.contains("first") && !text.contains(&ns.name), "{text}");

@@ -87,7 +87,7 @@ fn bad_name(path: String, name: &str) -> Option<Fault> {
 
 fn certificate(path: &str, cert: &TlsCert, faults: &mut Vec<Fault>) {
     if cert.contents.is_empty() {
-        faults.push(Fault::new(format!("{path}.contents"), "empty: list dnsnames, ips or both"));
+        faults.push(Fault::new(format!("{path}.contents"), "is empty: list dnsnames, ips or both"));
     }
     for (idx, found) in cert.contents.iter().enumerate() {
         if !CONTENTS.contains(&found.as_str()) {
@@ -97,7 +97,8 @@ fn certificate(path: &str, cert: &TlsCert, faults: &mut Vec<Fault>) {
     }
     for (idx, found) in cert.key_usages.iter().enumerate() {
         if !KEY_USAGES.contains(&found.as_str()) {
-            let message = format!("{found:?} is none of cert-manager's: as \"server auth\"");
+            let message =
+                format!("{found:?} is not a key usage of cert-manager, such as \"server auth\"");
             faults.push(Fault::new(format!("{path}.keyUsages[{idx}]"), message));
         }
     }
@@ -111,13 +112,13 @@ pub fn warnings(service: &Service) -> Vec<Fault> {
     for (idx, source) in spec.data_sources.iter().enumerate() {
         let path = format!("spec.dataSources[{idx}]");
         if source.prefix.as_ref().is_some_and(|it| !it.is_empty()) {
-            let message = "files are named by their keys alone: take it out and rename the keys; \
+            let message = "files are named after their keys only: remove it and rename the keys; \
                            prefix is for ansibleVarsFrom";
             found.push(Fault::new(format!("{path}.prefix"), message));
         }
         if let (Some(map), Some(secret)) = (&source.config_map_ref, &source.secret_ref) {
             let message = format!(
-                "Secret {} is not mounted, for the entry names ConfigMap {} too: give each an entry \
+                "Secret {} is not mounted, because the entry also names ConfigMap {}: give each an entry \
                  of its own",
                 secret.name, map.name
             );
@@ -139,7 +140,7 @@ fn overruled_plays(spec: &ServiceSpec, found: &mut Vec<Fault>) {
     let mut set = plays.into_iter().filter(|(_, it)| it.as_ref().is_some_and(|it| !it.is_empty()));
     let Some((run, _)) = set.next() else { return };
     for (field, _) in set {
-        let message = format!("not run, for {run} is set too: take one of them out");
+        let message = format!("not run, because {run} is also set: remove one of them");
         found.push(Fault::new(format!("spec.{field}"), message));
     }
 }

@@ -45,7 +45,7 @@ fn hardware_that_is_asked_for_must_be_there() {
     let asked = |reqs: &Value, part: &str| {
         none(&json!({"hardwareReqs": reqs}), &[("x", json!({}))], part);
     };
-    asked(&json!({"cpuReqs": {"arch": "ppc64le"}}), "1 of another architecture than ppc64le");
+    asked(&json!({"cpuReqs": {"arch": "ppc64le"}}), "1 with an architecture other than ppc64le");
     asked(&json!({"cpuReqs": {"countReq": {"count": 9}}}), "1 with fewer than 9 CPUs");
     let exact = json!({"cpuReqs": {"countReq": {"count": 7, "exactMatch": true}}});
     asked(&exact, "1 with other than 7 CPUs");

@@ -30,7 +30,7 @@ fn what_hosts_cannot_be_made_from_is_told_with_the_legal_way() {
         &json!({"deploymentSSHSecret": "none"}),
         &json!({"deploymentSSHSecret": "keys"}),
         "SecretNotFound",
-        &["spec.deploymentSSHSecret: \"none\" is no Secret there"],
+        &["spec.deploymentSSHSecret: \"none\" is not an existing Secret"],
     );
     waits(
         &json!({"passwordSecret": {"name": "keys"}}),
@@ -131,7 +131,9 @@ fn a_machine_that_is_reserved_keeps_its_secrets_while_inputs_are_wrong_and_goes_
     world.pass().unwrap();
     let a = world.host("a").unwrap();
     assert_eq!((a.bmh_ref.as_str(), a.provisioning_state.as_str()), ("metal/x", "available"));
-    assert!(a.error.unwrap().contains("spec.deploymentSSHSecret: \"keys\" is no Secret there"));
+    assert!(
+        a.error.unwrap().contains("spec.deploymentSSHSecret: \"keys\" is not an existing Secret")
+    );
     assert_eq!(world.made.len(), 3);
     // It has all its inputs, so Metal3 does not wait.
     world.rest().unwrap();

@@ -24,7 +24,7 @@ fn a_host_that_fails_stops_for_itself_and_the_others_are_done() {
     assert_eq!(world.run("second").spec.hosts.len(), 1);
     assert_eq!(world.condition("Ready"), is("False", "TaskFailed"));
     assert!(
-        world.message("Ready").contains("is tried again by itself"),
+        world.message("Ready").contains("is retried automatically"),
         "{}",
         world.message("Ready")
     );
