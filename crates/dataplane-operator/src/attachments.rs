@@ -14,7 +14,7 @@ use operator_runtime::manager::ManagerBuilder;
 use operator_runtime::optional_informer::OptionalInformer;
 use serde::Deserialize;
 
-use crate::known_networks::Networks;
+use crate::host::networks::Networks;
 
 /// A network attachment, reduced to its metadata: only the name is needed.
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -20,10 +20,10 @@ pub mod endpoints;
 pub mod finalizers;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
+pub mod host;
 pub mod host_conflicts;
 pub mod indexes;
 pub mod inputs;
-pub mod known_networks;
 pub mod node_set;
 pub mod operator;
 mod reasons;

@@ -2,33 +2,31 @@
 //! runs.
 //!
 //! One controller writes the status of a role and of all its nodes, so that only one writer decides
-//! about a host. A node that names no role forms a group of its own, with the services that it
-//! lists itself. A node that names no role is a group of its own, with the services that it lists
+//! about a host. A node that names no role is a group of its own, with the services that it lists
 //! itself.
 
 pub mod blocked_rollout;
 pub mod build;
 pub mod decide;
 pub mod deletion;
+pub mod evaluate;
 pub mod event_mapping;
 pub mod faults;
 pub mod finalizer;
-pub mod host;
-pub mod host_key_trust;
 pub mod inventory;
 pub mod inventory_shards;
 pub mod machine_names;
 pub mod machine_request;
-pub mod networks;
 pub mod node_status;
 pub mod observe;
 pub mod observed;
 pub mod provisioning;
 pub mod redeploy;
+pub mod resolve;
+pub mod resolved;
 pub mod rollout;
 pub mod secret_vars;
 pub mod status;
-pub mod vars;
 
 #[cfg(test)]
 mod tests;

@@ -7,11 +7,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::dataplane::NodeSection;
+use api::problem::Problem;
 use api::shared::DataSource;
 use operator_core::data_sources::{NamedSource, SourceRef};
 use operator_core::keyed::{Digest, Inputs, short};
 use operator_runtime::source_cache::Content;
 use serde_json::Value;
+
+use crate::reasons;
 
 /// The existing objects that lists of `ansibleVarsFrom` name.
 pub type Objects = BTreeMap<SourceRef, Content>;
@@ -137,6 +140,49 @@ pub fn value(text: &str) -> Value {
         Ok(value) => value,
         Err(_) => text.into(),
     }
+}
+
+/// Returns the faults of the objects that a list names; `place` is the path of the list.
+pub fn faults(
+    namespace: &str,
+    objects: &Objects,
+    entries: &[DataSource],
+    place: &str,
+) -> Vec<Problem> {
+    let mut faults = Vec::new();
+    for named in named(entries) {
+        let title = named.title();
+        match objects.get(&named.source(namespace)) {
+            None if named.is_optional => {}
+            None => faults.push(Problem::new(
+                &reasons::inputs::VARIABLES_NOT_FOUND,
+                format!(
+                    "{title}, named in {place}, does not exist: create it, or set optional: true \
+                     there."
+                ),
+            )),
+            Some(content) => {
+                let binary = content.keys().find(|it| content.text(it).is_none());
+                faults.extend(binary.map(|key| {
+                    Problem::new(
+                        &reasons::inputs::VARIABLES_INVALID,
+                        format!(
+                            "{title}, named in {place}, has a key {key} that is no text, and a \
+                             variable can hold nothing else: take it out."
+                        ),
+                    )
+                }));
+            }
+        }
+    }
+    faults.dedup();
+    faults
+}
+
+/// Returns whether faults mean that variables of the host are unknown at present.
+pub fn are_unknown(faults: &[Problem]) -> bool {
+    let unknown = [&reasons::inputs::VARIABLES_NOT_FOUND, &reasons::inputs::VARIABLES_INVALID];
+    faults.iter().any(|it| unknown.contains(&it.reason))
 }
 
 #[cfg(test)]

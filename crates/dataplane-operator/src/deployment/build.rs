@@ -8,8 +8,8 @@ use api::dataplane::NodeSet;
 use k8s_openapi::api::core::v1::PodDNSConfig;
 use kube::ResourceExt;
 use operator_core::data_sources::service_type;
-use operator_core::plan::{Step, Target};
-use operator_core::run_engine::batches::{BATCH_SIZE, Batch, batches};
+use operator_core::plan::Target;
+use operator_core::run_engine::batches::{BATCH_SIZE, Batch};
 use operator_core::run_engine::host_progress::position;
 use operator_core::run_engine::layout::{Layout, NodeSets};
 use operator_core::run_engine::run::Attempt;
@@ -26,22 +26,15 @@ use crate::deployment::observed::Observed;
 use crate::deployment::service_schedule::hash_of;
 use crate::deployment::services::is_global;
 use crate::deployment::{hosts, tls};
-use crate::role::build::{play, sources};
+use crate::host::runs::{self, NewRun};
+use crate::host::services::{play, sources};
 
 const DEPLOYMENT_LABEL: &str = "openstackdataplanedeployment";
 const SERVICE_LABEL: &str = "openstackdataplaneservice";
 const APP: (&str, &str) = ("app", "openstackansibleee");
 
-/// A run that is to be created.
-pub struct New {
-    /// The service that it deploys.
-    pub service: String,
-    /// The step that creates it.
-    pub step: Step,
-}
-
 /// Returns the runs that are due.
-pub fn new_runs(seen: &Observed, parts: &[NodeSetPart]) -> Vec<New> {
+pub fn new_runs(seen: &Observed, parts: &[NodeSetPart]) -> Vec<NewRun> {
     let shared = parts.iter().flat_map(|it| of_part(seen, it));
     let global: BTreeSet<&str> =
         parts.iter().flat_map(needs).map(|it| it.1.service.as_str()).collect();
@@ -60,21 +53,11 @@ fn needs(part: &NodeSetPart) -> impl Iterator<Item = (&EvaluatedHost, &NeededRun
     })
 }
 
-fn of_part(seen: &Observed, part: &NodeSetPart) -> Vec<New> {
+fn of_part(seen: &Observed, part: &NodeSetPart) -> Vec<NewRun> {
     let own = needs(part).filter(|(_, need)| !is_for_all(seen, &need.service));
-    let own: BTreeMap<String, NeededRun> =
-        own.map(|(host, need)| (host.name.clone(), need.clone())).collect();
-    let connection = connection(seen, [part]);
-    let asks = |(name, it): (&String, &HostConnection)| it.scan.is_some().then(|| name.clone());
-    let asked: BTreeSet<String> = connection.iter().filter_map(asks).collect();
-    let new = |batch: &Batch| {
-        let template = run_template(seen, part, &batch.service, &[part])?;
-        Some(New {
-            service: batch.service.clone(),
-            step: build::run(&template, batch, &connection),
-        })
-    };
-    batches(own, BATCH_SIZE, &asked).iter().filter_map(new).collect()
+    let own = own.map(|(host, need)| (host.name.clone(), need.clone())).collect();
+    let template = |batch: &Batch| run_template(seen, part, &batch.service, &[part]);
+    runs::new_runs(own, &connection(seen, [part]), BATCH_SIZE, template)
 }
 
 /// Returns whether a service has one run for all node sets.
@@ -101,7 +84,7 @@ pub fn place(part: &NodeSetPart, service: &str) -> usize {
 ///
 /// The run targets all hosts, also in a further attempt, because what such a play writes on one
 /// host comes from all of them. So it waits for the missing inputs of every node set.
-fn everywhere(seen: &Observed, service: &str, parts: &[NodeSetPart]) -> Option<New> {
+fn everywhere(seen: &Observed, service: &str, parts: &[NodeSetPart]) -> Option<NewRun> {
     let leader = parts.iter().find(|it| it.leads(service))?;
     let is_held = parts.iter().any(|it| it.lacking.blocks(service));
     if is_held || !have_arrived(seen, leader, service) {
@@ -112,7 +95,7 @@ fn everywhere(seen: &Observed, service: &str, parts: &[NodeSetPart]) -> Option<N
     let attempts = attempts_everywhere(seen, service, parts);
     let batch = Batch { service: service.to_owned(), group: leader.name.clone(), attempts };
     let step = build::run(&template, &batch, &connection(seen, all));
-    Some(New { service: service.to_owned(), step })
+    Some(NewRun { service: service.to_owned(), step })
 }
 
 /// Returns the attempts that a run for all node sets carries: those that are due and, in the first

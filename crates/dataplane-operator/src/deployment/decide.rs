@@ -12,7 +12,7 @@ use operator_core::run_engine::host_progress::position;
 use operator_core::run_engine::{Run, SequenceState, run_gc};
 
 use crate::default_services;
-use crate::deployment::build::{New, new_runs};
+use crate::deployment::build::new_runs;
 use crate::deployment::evaluate::{self, Common};
 use crate::deployment::faults::MissingInputs;
 use crate::deployment::finalizer::{self, RUNNING};
@@ -22,8 +22,8 @@ use crate::deployment::observed::Observed;
 use crate::deployment::services::{List, Listed};
 use crate::deployment::status::{End, Evaluation, has_begun};
 use crate::deployment::{faults, rollout, services};
-use crate::role::host_key_trust::Offers;
-use crate::role::networks;
+use crate::host::networks;
+use crate::host::ssh_trust::Offers;
 
 /// Evaluates a deployment.
 ///
@@ -85,7 +85,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     }
     plan.steps.extend(judgement.step(now));
     requeue(&mut plan, &parts, &inputs, now);
-    plan.steps.extend(new.into_iter().map(|New { step, .. }| step));
+    plan.steps.extend(new.into_iter().map(|it| it.step));
     plan
 }
 

@@ -25,8 +25,8 @@ use crate::deployment::observed::{Observed, OwnProgress};
 use crate::deployment::progress_batching::{has_advanced, pending_progress, reported_at};
 use crate::deployment::service_schedule::ServiceSchedule;
 use crate::deployment::services::List;
+use crate::host::ssh_trust::Offers;
 use crate::node_set::host_key_trust::{accept_command, trust};
-use crate::role::host_key_trust::Offers;
 
 /// The arguments that are the same for all hosts of a node set.
 pub struct Common<'a> {

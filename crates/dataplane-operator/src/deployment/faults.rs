@@ -19,11 +19,10 @@ use crate::deployment::hosts::{has_machine, hosts_of, ssh_digests};
 use crate::deployment::observed::Observed;
 use crate::deployment::services::{List, is_global};
 use crate::deployment::tls;
+use crate::host::networks;
+use crate::host::services::{invalid, missing_source, sources, unreadable_service};
 use crate::node_set::machine_request::PROVISION_READY;
 use crate::reasons;
-use crate::role::build::sources;
-use crate::role::faults::{invalid, unreadable_service};
-use crate::role::networks;
 
 /// The maximum number of hosts that a message names.
 const NAMED: usize = 5;
@@ -180,15 +179,7 @@ fn of_service(seen: &Observed, node_set: &str, name: &str, service: &Service) ->
     };
     let tls = tls::needed(seen, node_set, (name, service));
     let missing = sources_of(&service.spec).into_iter().chain(tls).filter(is_missing);
-    let mut faults: Vec<Problem> = missing
-        .map(|it| {
-            let text = format!(
-                "{}, named by OpenStackDataPlaneService {name}, does not exist: create it.",
-                it.title()
-            );
-            Problem::new(&reasons::inputs::DATA_SOURCE_NOT_FOUND, text)
-        })
-        .collect();
+    let mut faults: Vec<Problem> = missing.map(|it| missing_source(name, &it)).collect();
     faults.extend(invalid(service));
     let found = sources(&seen.sources, &seen.namespace, service);
     faults.extend(node_sets::faults(&found).iter().map(|it| {

@@ -8,10 +8,10 @@ use operator_core::node_set_host::{Host, hosts, machine_template};
 use operator_core::run_engine::host_key::{HostKey, HostKeyTrust};
 use operator_core::run_engine::limit;
 use operator_core::run_engine::run_template::HostConnection;
-use operator_core::run_engine::ssh_secret::KNOWN_HOSTS;
 use operator_runtime::source_cache::Digests;
 
 use crate::deployment::observed::Observed;
+use crate::host::ssh_trust;
 
 /// Returns the hosts of a node set by their inventory names.
 pub fn by_name(node_set: &NodeSet) -> BTreeMap<String, Host<'_>> {
@@ -40,17 +40,11 @@ pub fn connection(
     trust: &HostKeyTrust,
     was_key_refused: bool,
 ) -> HostConnection {
-    let digests = ssh_digests(seen, node_set);
     let reported = node_set.status.as_ref().and_then(|it| it.host_keys.get(name));
     let is_in_inventory = reported.and_then(|it| HostKey::parse(it)) == trust.key;
-    HostConnection {
-        address: address.to_owned(),
-        ssh_secret: node_set.spec.node_template.ansible_ssh_private_key_secret.clone(),
-        ssh_version: digests.map(|it| it.version.clone()).unwrap_or_default(),
-        has_known_hosts: digests.is_some_and(|it| it.keys.contains_key(KNOWN_HOSTS)),
-        scan: trust.scan(was_key_refused || !is_in_inventory),
-        trusted: trust.token(),
-    }
+    let secret = &node_set.spec.node_template.ansible_ssh_private_key_secret;
+    let ssh = (secret.as_str(), ssh_digests(seen, node_set));
+    ssh_trust::connection(address.to_owned(), ssh, trust, was_key_refused || !is_in_inventory)
 }
 
 /// Returns the hosts of a node set that take part: those that the limit does not exclude.

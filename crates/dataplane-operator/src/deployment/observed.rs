@@ -10,7 +10,7 @@ use operator_core::data_sources::SourceRef;
 use operator_runtime::source_cache::Digests;
 
 use crate::default_services;
-use crate::known_networks::Networks;
+use crate::host::networks::Networks;
 
 /// The Secret with the CA bundle of a user's service that names none; upstream's default.
 pub const CA_BUNDLE: &str = "combined-ca-bundle";

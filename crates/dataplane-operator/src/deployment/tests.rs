@@ -21,7 +21,7 @@ use testkit::golden::recorded;
 use super::finalizer::RUNNING;
 use super::{Observed, decide};
 use crate::condition_catalog::KINDS;
-use crate::known_networks::Networks;
+use crate::host::networks::Networks;
 use crate::reasons;
 
 mod certificates;

@@ -18,6 +18,7 @@ use operator_core::rejected_write::{self, RejectedWrite};
 use crate::baremetal_request::{observed, provisioning_state, set};
 use crate::default_services;
 use crate::finalizers::INVENTORY_FINALIZER;
+use crate::host::networks;
 use crate::inputs::Inputs;
 use crate::node_set::deployment_history::{self, DeploymentHistory};
 use crate::node_set::evaluation::Evaluation;
@@ -27,7 +28,6 @@ use crate::node_set::{
     build, external_resources, faults, host_key_trust, inputs, inventory, status, tls,
 };
 use crate::reasons;
-use crate::role::networks;
 
 /// Types of services that bring another version to the hosts, as upstream's control plane expects.
 const VERSION_TYPES: [&str; 2] = ["update", "update-services"];

@@ -14,13 +14,15 @@ use operator_core::run_engine::connection_vars::{HOST_VAR, PORT_VAR};
 use operator_core::run_engine::mounts::node_sets::faults as source_faults;
 use operator_core::run_engine::run_template::MountedSource;
 
+use crate::host::networks;
+use crate::host::services::{absent_service, invalid, missing_source};
+use crate::host::ssh_trust::secret_fault;
 use crate::host_conflicts::Claim;
 use crate::node_set::inventory::given;
 use crate::node_set::machine_names;
 use crate::node_set::observed::Observed;
 use crate::reasons;
-use crate::role::faults::{absent_service, invalid, missing_source, ssh_fault};
-use crate::role::{networks, vars};
+use crate::vars;
 
 /// Size limit of an inventory in bytes: an object has 1 MiB at most, and its metadata needs room.
 pub const SIZE_LIMIT: usize = 1_000_000;
@@ -47,7 +49,7 @@ pub fn of_set(seen: &Observed) -> Vec<Problem> {
     let mut faults = of_variables(seen);
     let secret = &seen.set.spec.node_template.ansible_ssh_private_key_secret;
     let digests = seen.sources.get(&SourceRef::secret(&seen.namespace, secret));
-    faults.extend(ssh_fault(&seen.namespace, secret, digests));
+    faults.extend(secret_fault(&seen.namespace, secret, digests));
     faults.extend(of_volumes(seen));
     faults
 }

@@ -7,15 +7,14 @@ use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
 use operator_core::node_set_host::Host;
 use operator_core::run_engine::host_key::{ACCEPT, HostKey, HostKeyTrust};
-use operator_core::run_engine::known_hosts::{covers, line};
-use operator_core::run_engine::ssh_secret::KNOWN_HOSTS;
+use operator_core::run_engine::known_hosts::line;
 use operator_runtime::source_cache::Digests;
 
 use crate::effective_spec::has_own_options;
+use crate::host::ssh_trust::{Offers, SshHost};
 use crate::host_conflicts::Claim;
 use crate::node_set::machine_request::Machines;
 use crate::node_set::observed::Observed;
-use crate::role::host_key_trust::Offers;
 
 /// Trust by the host's name in the inventory.
 pub type Trusts = BTreeMap<String, HostKeyTrust>;
@@ -34,10 +33,7 @@ pub fn trusts(seen: &Observed, hosts: &[Host<'_>], machines: &Machines) -> Trust
 }
 
 /// Returns the trust in one host of a node set; `ssh` holds the digests of its ssh Secret, if that
-/// exists.
-///
-/// The recorded key is dropped when `is_new` says that the machine has a new installation. Keys
-/// offered before the present installation are ignored.
+/// exists, and `is_new` says whether its machine has a new installation.
 pub fn trust(
     set: &NodeSet,
     ssh: Option<&Digests>,
@@ -45,17 +41,19 @@ pub fn trust(
     (machine, is_new): (Option<&HostMachine>, bool),
     offers: &Offers<'_>,
 ) -> HostKeyTrust {
-    let recorded = set.status.as_ref().and_then(|it| it.host_keys.get(&host.name));
-    let recorded = recorded.filter(|_| !is_new);
-    let recorded = recorded.and_then(|it| HostKey::parse(it));
-    if !is_learned(set, ssh, host, recorded.is_some()) {
-        return HostKeyTrust::default();
-    }
-    let installed = machine.and_then(|it| it.installed.as_ref()).map(|it| it.0);
-    let since = installed.max(set.creation_timestamp().map(|it| it.0));
-    let offered = offers.keys(&host.name, since, &host.address());
-    let accepted = accepted(set.annotations().get(ACCEPT), &offered);
-    HostKeyTrust::learned(recorded, accepted, &offered)
+    let levels = [host.node.ansible.as_ref(), set.spec.node_template.ansible.as_ref()];
+    let mut vars = levels.into_iter().flatten().map(|it| &it.ansible_vars);
+    let host = SshHost {
+        name: &host.name,
+        address: (&host.ansible_host, host.ansible_port),
+        has_own_options: vars.any(has_own_options),
+        ssh,
+        recorded: set.status.as_ref().and_then(|it| it.host_keys.get(&host.name)),
+        machine,
+        is_new,
+        created: set.creation_timestamp().map(|it| it.0),
+    };
+    host.trust(offers, |offered| accepted(set.annotations().get(ACCEPT), offered))
 }
 
 /// Returns the fingerprint that the user accepts for this host. The annotation lists fingerprints
@@ -78,20 +76,6 @@ pub fn shared(seen: &Observed, trusts: &Trusts) -> Option<String> {
 pub fn accept_command(namespace: &str, node_set: &str) -> String {
     let object = format!("openstackdataplanenodeset/{node_set}");
     format!("kubectl annotate --overwrite -n {namespace} {object} {ACCEPT}=")
-}
-
-fn is_learned(set: &NodeSet, ssh: Option<&Digests>, host: &Host<'_>, has_key: bool) -> bool {
-    let levels = [host.node.ansible.as_ref(), set.spec.node_template.ansible.as_ref()];
-    let mut vars = levels.into_iter().flatten().map(|it| &it.ansible_vars);
-    if vars.any(has_own_options) {
-        return false;
-    }
-    let Some(Digests { texts, .. }) = ssh else {
-        // A missing Secret says nothing about known hosts: keep the present state.
-        return has_key;
-    };
-    let names = |it: &str| covers(it, &host.ansible_host, host.ansible_port);
-    !texts.get(KNOWN_HOSTS).is_some_and(|it| names(it))
 }
 
 /// Returns the known-hosts lines of the hosts whose keys were learned.

@@ -15,8 +15,8 @@ use operator_runtime::source_cache::Content;
 use operator_runtime::source_cache::Digests;
 
 use crate::baremetal_request::Seen;
+use crate::host::networks::Networks;
 use crate::host_conflicts::Claim;
-use crate::known_networks::Networks;
 use crate::node_set::certificates::Issued;
 use crate::node_set::ipam::Infra;
 use crate::role::inventory::Inventory;

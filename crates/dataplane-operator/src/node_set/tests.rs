@@ -22,7 +22,7 @@ use testkit::golden::recorded;
 use super::{decide, deployment_history};
 use crate::condition_catalog::KINDS;
 use crate::finalizers::INVENTORY_FINALIZER;
-use crate::known_networks::Networks;
+use crate::host::networks::Networks;
 use crate::node_set::certificates::Issued;
 use crate::node_set::observed::{Observed, UnreadableDeployment};
 use crate::role::inventory::Inventory;

@@ -2,38 +2,35 @@
 
 use std::collections::BTreeMap;
 
-use api::dataplane::{Node, Role, Service};
+use api::dataplane::{Node, Role};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{Resource, ResourceExt};
-use operator_core::data_sources::{SourceRef, service_type, sources_of};
+use operator_core::data_sources::service_type;
 use operator_core::hash;
 use operator_core::plan::{Step, Target};
 use operator_core::run_engine::host_owner::{self, HostOwner, TAKE_OVER};
 use operator_core::run_engine::inventory::{
     HostEntry, INVENTORY_KEY, KNOWN_HOSTS_KEY, NETWORK_DIR, NETWORK_KEY, inventory,
 };
+use operator_core::run_engine::known_hosts::line;
 use operator_core::run_engine::layout::Layout;
-use operator_core::run_engine::run_template::{
-    DeploymentOptions, HostConnection, MountedSource, Play, RunTemplate,
-};
-use operator_core::run_engine::sources::mounted;
-use operator_core::run_engine::ssh_secret::KNOWN_HOSTS;
-use operator_runtime::source_cache::Digests;
+use operator_core::run_engine::run_template::{DeploymentOptions, HostConnection, RunTemplate};
 use serde_json::json;
 
 use crate::effective_spec::EffectiveSpec;
-use crate::inputs::contents;
-use crate::role::host::{EvaluatedHost, ssh_digests};
-use crate::role::host_key_trust::known_host;
+use crate::host::services::{play, sources};
+use crate::host::ssh_trust;
+use crate::role::evaluate::EvaluatedHost;
 use crate::role::inventory::{INVENTORY_HASH, Inventory, node_inventory_name};
 use crate::role::observed::{NodeGroup, Observed};
+use crate::role::resolved::ResolvedHost;
 use crate::role::{inventory_shards, secret_vars};
 
 /// Returns the steps that write those inventory objects that differ from the desired ones.
-pub fn inventories(seen: &Observed, hosts: &[EvaluatedHost]) -> Vec<Step> {
+pub fn inventories(seen: &Observed, hosts: &[&ResolvedHost<'_>]) -> Vec<Step> {
     // The object of a host whose variables are unknown at present stays as it was written.
-    let reachable: Vec<&EvaluatedHost> =
-        hosts.iter().filter(|it| is_reachable(&it.effective) && !it.has_unknown_vars).collect();
+    let reachable: Vec<&ResolvedHost<'_>> =
+        hosts.iter().copied().filter(|it| it.is_set_up()).collect();
     let mut steps = Vec::new();
     for host in &reachable {
         let name = node_inventory_name(&host.effective.name);
@@ -43,13 +40,13 @@ pub fn inventories(seen: &Observed, hosts: &[EvaluatedHost]) -> Vec<Step> {
     }
     let is_told = !reachable.is_empty() || hosts.iter().all(|it| !it.has_unknown_vars);
     if let Some(role) = seen.role.as_ref().filter(|_| is_told) {
-        let n_parts = inventory_shards::count(seen);
-        let mut members: Vec<Vec<&EvaluatedHost>> = vec![Vec::new(); n_parts];
+        let n_shards = inventory_shards::count(seen);
+        let mut members: Vec<Vec<&ResolvedHost<'_>>> = vec![Vec::new(); n_shards];
         for host in reachable {
-            members[host.part].push(host);
+            members[host.shard].push(host);
         }
-        for (part, hosts) in members.iter().enumerate() {
-            let name = inventory_shards::name(&role.name_any(), part, n_parts);
+        for (shard, hosts) in members.iter().enumerate() {
+            let name = inventory_shards::name(&role.name_any(), shard, n_shards);
             let effective: Vec<&EffectiveSpec> = hosts.iter().map(|it| &it.effective).collect();
             steps.extend(secret_vars::secret(seen, &name, &effective));
             steps.extend(config_map(seen, &name, &role_content(role, hosts)));
@@ -59,12 +56,7 @@ pub fn inventories(seen: &Observed, hosts: &[EvaluatedHost]) -> Vec<Step> {
     steps
 }
 
-/// Returns whether a host has the address and the ssh key that an inventory needs.
-pub fn is_reachable(host: &EffectiveSpec) -> bool {
-    !host.ansible_host.is_empty() && host.ssh_secret.is_some()
-}
-
-fn node_content(host: &EvaluatedHost) -> BTreeMap<String, String> {
+fn node_content(host: &ResolvedHost<'_>) -> BTreeMap<String, String> {
     let template = host.effective.nic_template.clone().unwrap_or_default();
     let mut content = BTreeMap::from([
         (INVENTORY_KEY.to_owned(), inventory("all", &[entry(host, NETWORK_KEY)])),
@@ -77,8 +69,11 @@ fn node_content(host: &EvaluatedHost) -> BTreeMap<String, String> {
 /// Returns the key and the lines of the learned host keys; `None` when no host's key is learned.
 ///
 /// The key is written even without lines, so that no other writer can own it.
-fn known_hosts(hosts: &[&EvaluatedHost]) -> Option<(String, String)> {
-    let lines = hosts.iter().filter_map(|it| known_host(&it.effective, &it.trust)).collect();
+fn known_hosts(hosts: &[&ResolvedHost<'_>]) -> Option<(String, String)> {
+    let of_host = |it: &&ResolvedHost<'_>| {
+        line(&it.effective.ansible_host, it.effective.ansible_port, it.trust.key.as_ref()?)
+    };
+    let lines = hosts.iter().filter_map(of_host).collect();
     hosts.iter().any(|it| it.trust.is_learned).then(|| (KNOWN_HOSTS_KEY.to_owned(), lines))
 }
 
@@ -86,7 +81,7 @@ fn known_hosts(hosts: &[&EvaluatedHost]) -> Option<(String, String)> {
 ///
 /// A host whose template differs from the role's has its own file, so that the node's template also
 /// applies in a shared run.
-fn role_content(role: &Role, hosts: &[&EvaluatedHost]) -> BTreeMap<String, String> {
+fn role_content(role: &Role, hosts: &[&ResolvedHost<'_>]) -> BTreeMap<String, String> {
     let mut content: BTreeMap<String, String> = known_hosts(hosts).into_iter().collect();
     let of_role = role.spec.node_template.as_ref();
     let of_role = of_role.and_then(|it| it.network_config.as_ref()?.template.clone());
@@ -105,8 +100,8 @@ fn role_content(role: &Role, hosts: &[&EvaluatedHost]) -> BTreeMap<String, Strin
     content
 }
 
-fn entry(evaluated: &EvaluatedHost, template_key: &str) -> HostEntry {
-    let host = &evaluated.effective;
+fn entry(resolved: &ResolvedHost<'_>, template_key: &str) -> HostEntry {
+    let host = &resolved.effective;
     HostEntry {
         name: host.name.clone(),
         ansible_host: host.ansible_host.clone(),
@@ -114,18 +109,17 @@ fn entry(evaluated: &EvaluatedHost, template_key: &str) -> HostEntry {
         ansible_user: host.ansible_user.clone(),
         host_name: host.host_name.clone(),
         ssh_secret: host.ssh_secret.clone().unwrap_or_default(),
-        is_learned: evaluated.trust.is_learned,
+        is_learned: resolved.trust.is_learned,
         nic_template: host.nic_template.as_ref().map(|_| format!("{NETWORK_DIR}/{template_key}")),
         management_network: host.management_network.clone(),
         vars: host.vars.clone(),
-        owner: owner(evaluated),
+        owner: owner(resolved.node),
         elsewhere: host.secret_names(),
     }
 }
 
 /// Returns the node itself as the owner of the host, whatever its role.
-fn owner(evaluated: &EvaluatedHost) -> HostOwner {
-    let node = &*evaluated.node;
+fn owner(node: &Node) -> HostOwner {
     HostOwner {
         object: format!(
             "{}/{}/{}",
@@ -174,10 +168,10 @@ pub fn removal(seen: &Observed, name: &str) -> Vec<Step> {
     beside.into_iter().chain(inventory).map(|it| Step::delete(it, because)).collect()
 }
 
-/// Returns the name of the inventory object that the group's runs on the hosts of a part mount.
-fn inventory_name(seen: &Observed, part: usize) -> String {
+/// Returns the name of the inventory object that the group's runs on the hosts of a shard mount.
+fn inventory_name(seen: &Observed, shard: usize) -> String {
     match &seen.group {
-        NodeGroup::Role(name) => inventory_shards::name(name, part, inventory_shards::count(seen)),
+        NodeGroup::Role(name) => inventory_shards::name(name, shard, inventory_shards::count(seen)),
         NodeGroup::Node(name) => node_inventory_name(name),
     }
 }
@@ -188,14 +182,14 @@ fn inventory_name(seen: &Observed, part: usize) -> String {
 pub fn run_template(
     seen: &Observed,
     name: &str,
-    host: &EvaluatedHost,
-    all: &[&EvaluatedHost],
+    host: &ResolvedHost<'_>,
+    all: &[&ResolvedHost<'_>],
 ) -> Option<RunTemplate> {
     let service = seen.services.get(name)?;
     let effective = &host.effective;
-    let inventory = inventory_name(seen, host.part);
-    let beside: Vec<&EvaluatedHost> =
-        all.iter().filter(|it| it.part == host.part).copied().collect();
+    let inventory = inventory_name(seen, host.shard);
+    let beside: Vec<&ResolvedHost<'_>> =
+        all.iter().filter(|it| it.shard == host.shard).copied().collect();
     Some(RunTemplate {
         parent: seen.parent()?,
         play: play(service),
@@ -217,62 +211,10 @@ pub fn run_template(
     })
 }
 
-/// Returns what a service runs: the inline playbook, else the named one, as upstream does; a role
-/// only when neither is set. An empty field counts as unset.
-pub fn play(service: &Service) -> Play {
-    let spec = &service.spec;
-    let set = |it: Option<&String>| it.filter(|it| !it.is_empty()).cloned();
-    match (set(contents(spec)), set(spec.playbook.as_ref()), set(spec.role.as_ref())) {
-        (Some(text), _, _) => Play::Contents(text),
-        (None, None, Some(role)) => Play::Role(role),
-        (None, playbook, _) => Play::Playbook(playbook.unwrap_or_default()),
-    }
-}
-
-/// Returns the existing objects whose keys a service gets as files.
-pub fn sources(
-    known: &BTreeMap<SourceRef, Digests>,
-    namespace: &str,
-    service: &Service,
-) -> Vec<MountedSource> {
-    let source = |named: operator_core::data_sources::NamedSource| {
-        let digests = known.get(&named.source(namespace))?;
-        let keys = digests.keys.keys().cloned().collect();
-        Some(MountedSource { kind: named.kind, name: named.name, keys })
-    };
-    mounted(sources_of(&service.spec).into_iter().filter_map(source).collect())
-}
-
 /// Returns how a run connects to a host.
-pub fn connection(seen: &Observed, host: &EvaluatedHost) -> HostConnection {
-    let ssh_secret = host.effective.ssh_secret.clone().unwrap_or_default();
-    let digests = ssh_digests(seen, &ssh_secret);
-    HostConnection {
-        address: host.effective.address().unwrap_or_default(),
-        ssh_version: digests.map(|it| it.version.clone()).unwrap_or_default(),
-        has_known_hosts: digests.is_some_and(|it| it.keys.contains_key(KNOWN_HOSTS)),
-        ssh_secret,
-        scan: host.trust.scan(host.sequence.was_key_refused()),
-        trusted: host.trust.token(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_service_runs_its_text_else_its_playbook_else_its_role() {
-        let of = |spec: serde_json::Value| {
-            play(&Service::new("s", serde_json::from_value(spec).unwrap()))
-        };
-        let (text, name) = (json!("[]"), json!("a.b.c"));
-        let contents = Play::Contents("[]".into());
-        assert_eq!(of(json!({ "playbookContents": text, "playbook": name })), contents);
-        assert_eq!(of(json!({ "play": text, "role": name })), contents);
-        let playbook = Play::Playbook("a.b.c".into());
-        assert_eq!(of(json!({ "playbook": name, "role": "x" })), playbook);
-        assert_eq!(of(json!({ "role": name })), Play::Role("a.b.c".into()));
-        assert_eq!(of(json!({ "role": name, "playbook": "" })), Play::Role("a.b.c".into()));
-    }
+pub fn connection(evaluated: &EvaluatedHost<'_>) -> HostConnection {
+    let ResolvedHost { effective, ssh, trust, .. } = evaluated.host;
+    let address = effective.address().unwrap_or_default();
+    let secret = (effective.ssh_secret.as_deref().unwrap_or_default(), *ssh);
+    ssh_trust::connection(address, secret, trust, evaluated.sequence.was_key_refused())
 }

@@ -1,33 +1,34 @@
 //! The evaluation of a group: its inventories, attempts, runs and statuses.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use api::conditions::{Condition, ConditionDraft};
-use api::dataplane::{Node, ServiceRun};
+use api::dataplane::ServiceRun;
 use jiff::Timestamp;
+use operator_core::finalizers::is_terminating;
 use operator_core::plan::{Plan, Step};
 use operator_core::rejected_write::{self, RejectedWrite};
-use operator_core::run_engine::batches::{Batch, batches};
+use operator_core::run_engine::batches::Batch;
 use operator_core::run_engine::rollout::DisruptionBudget;
-use operator_core::run_engine::run_template::HostConnection;
 use operator_core::run_engine::service_sequence::NeededRun;
-use operator_core::run_engine::{Run, SequenceState, build, run_gc};
+use operator_core::run_engine::{Run, SequenceState, run_gc};
 
 use crate::baremetal_request::{observed, provisioning_state};
 use crate::default_services;
 use crate::effective_spec::role_strategy;
+use crate::host::{networks, runs};
 use crate::role::blocked_rollout::BlockedRollout;
 use crate::role::build::{connection, inventories, run_template};
-use crate::role::faults::{self, OfGroup};
-use crate::role::host::{self, EvaluatedHost, Shared};
-use crate::role::host_key_trust::Offers;
+use crate::role::evaluate::{EvaluatedHost, evaluate};
+use crate::role::faults::OfGroup;
 use crate::role::machine_request::MachineRequest;
-use crate::role::node_status::{node_findings, node_step};
+use crate::role::node_status::{NodeFindings, node_findings, node_step};
 use crate::role::observed::Observed;
+use crate::role::resolve::{Resolved, resolve};
+use crate::role::resolved::{ResolvedHost, recorded_services};
 use crate::role::rollout::{counts, failing};
 use crate::role::status::role_step;
-use crate::role::{deletion, finalizer, networks};
+use crate::role::{deletion, finalizer};
 
 /// Evaluates a group.
 ///
@@ -36,18 +37,23 @@ use crate::role::{deletion, finalizer, networks};
 /// created.
 pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
     let mut plan = Plan::with_resync();
-    plan.steps.extend(deletion::abandonment(seen));
+    let resolved = resolve(seen, now);
+    let request = resolved.machine_request.as_ref();
+    if request.is_none() {
+        plan.steps.extend(deletion::abandonment(seen));
+    }
     plan.steps.extend(deletion::leftovers(seen));
-    plan.steps.extend(finalizer::removals(seen));
-    let request = MachineRequest::of(seen);
-    let asks = request.as_ref().and_then(|it| deletion::set_step(seen, it));
+    plan.steps.extend(finalizer::removals(seen, request));
+    let asks = request.and_then(|it| deletion::set_step(seen, it, &resolved.hosts));
+    let given_back = |rejected: Option<&ConditionDraft>| {
+        let steps = |it| deletion::status_steps(seen, it, &resolved.hosts, rejected, now);
+        request.map(steps).unwrap_or_default()
+    };
     if seen.role.as_ref().is_some_and(|it| it.metadata.deletion_timestamp.is_some()) {
         let rejected = rejected_write::condition(rejected, previous(seen), asks.is_some());
-        let rejected = rejected.as_ref();
-        plan.steps
-            .extend(request.iter().flat_map(|it| deletion::status_steps(seen, it, rejected, now)));
+        plan.steps.extend(given_back(rejected.as_ref()));
         plan.steps.extend(asks);
-        requeue(&mut plan, seen, request.as_ref(), &[], now);
+        requeue(&mut plan, &resolved, &[], now);
         return plan;
     }
     let missing =
@@ -58,13 +64,13 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         return plan;
     }
     let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
-    let group_faults = faults::of_group(seen);
-    let (hosts, is_failing) = evaluate_all(seen, &group_faults, &runs, request.as_ref(), now);
+    let present: Vec<&ResolvedHost<'_>> =
+        resolved.hosts.iter().filter(|it| !is_terminating(it.node)).collect();
+    let (hosts, is_failing) = evaluate_all(seen, &present, (&resolved.faults, &runs), now);
     plan.steps.extend(withdrawn(seen, &runs, &hosts, is_failing));
-    plan.steps.extend(finalizer::additions(seen, &hosts));
-    plan.steps.extend(inventories(seen, &hosts));
-    let role = seen.role.as_deref();
-    let new_runs = new_runs(seen, &hosts);
+    plan.steps.extend(finalizer::additions(seen, &present));
+    plan.steps.extend(inventories(seen, &present));
+    let new_runs = new_runs(seen, &hosts, &present);
     let superseded = match seen.parent() {
         Some(_) => run_gc::superseded(&runs, &recorded(seen)),
         None => Vec::new(),
@@ -73,38 +79,32 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let is_told = seen.parent().is_some() || request.is_some();
     let rejected =
         rejected_write::condition(rejected, previous(seen), is_waiting).filter(|_| is_told);
-    let told_by = |it| deletion::status_steps(seen, it, rejected.as_ref(), now);
-    plan.steps.extend(request.iter().flat_map(told_by));
-    let mut evaluated: Vec<(EvaluatedHost, ConditionDraft, ConditionDraft)> = Vec::new();
-    for host in hosts {
-        let drafts = node_findings(&host, role, request.as_ref(), rejected.as_ref());
-        let (ready, up_to_date) = (drafts.ready.clone(), drafts.up_to_date.clone());
-        plan.steps.extend(node_step(seen, &host, drafts, now));
-        evaluated.push((host, ready, up_to_date));
-    }
+    plan.steps.extend(given_back(rejected.as_ref()));
+    let role = seen.role.as_deref();
+    let findings = hosts.into_iter().map(|it| node_findings(it, role, request, rejected.as_ref()));
+    let findings: Vec<NodeFindings<'_>> = findings.collect();
+    plan.steps.extend(findings.iter().filter_map(|it| node_step(seen, it, now)));
     plan.steps.extend(superseded);
     // A new run enqueues the group again, and the role then names it: one write instead of two.
     if new_runs.is_empty() || rejected.is_some() {
-        let faults = group_faults.all();
-        plan.steps.extend(role_step(seen, &faults, rejected, &evaluated, request.as_ref(), now));
+        plan.steps.extend(role_step(seen, &resolved, rejected, &findings, now));
     }
     plan.steps.extend(new_runs);
     // Last, so that a rejected set of machines does not affect hosts that already have theirs.
     plan.steps.extend(asks);
-    requeue(&mut plan, seen, request.as_ref(), &evaluated, now);
+    requeue(&mut plan, &resolved, &findings, now);
     plan
 }
 
 /// Requeues the group for changes that no informer reports.
 fn requeue(
     plan: &mut Plan,
-    seen: &Observed,
-    request: Option<&MachineRequest>,
-    evaluated: &[(EvaluatedHost, ConditionDraft, ConditionDraft)],
+    resolved: &Resolved<'_>,
+    findings: &[NodeFindings<'_>],
     now: Timestamp,
 ) {
-    for (host, _, _) in evaluated {
-        if let SequenceState::Failed { retry_at: Some(at), .. } = &host.sequence.state {
+    for EvaluatedHost { host, sequence, .. } in findings.iter().map(|it| &it.evaluated) {
+        if let SequenceState::Failed { retry_at: Some(at), .. } = &sequence.state {
             plan.requeue_at(*at, now);
         }
         match &host.machine {
@@ -117,11 +117,11 @@ fn requeue(
             Some(Err(fault)) if !fault.needs_human() => plan.requeue_in(observed::LOOK_AGAIN),
             Some(Ok(_) | Err(_)) | None => {}
         }
+        if networks::are_unserved(&host.faults) {
+            plan.requeue_in(networks::LOOK_AGAIN);
+        }
     }
-    if evaluated.iter().any(|(host, _, _)| networks::are_unserved(&host.faults)) {
-        plan.requeue_in(networks::LOOK_AGAIN);
-    }
-    if request.is_some_and(|it| !it.migrating_nodes(seen).is_empty()) {
+    if resolved.machine_request.as_ref().is_some_and(MachineRequest::has_migrating_nodes) {
         plan.requeue_in(observed::LOOK_AGAIN);
     }
 }
@@ -140,46 +140,25 @@ fn previous(seen: &Observed) -> &[Condition] {
 /// Evaluates all hosts, and blocks those that the role's disruption budget does not admit.
 ///
 /// Also returns whether a host failed before.
-fn evaluate_all(
+fn evaluate_all<'a>(
     seen: &Observed,
-    faults: &OfGroup,
-    runs: &[Run<'_>],
-    request: Option<&MachineRequest>,
+    hosts: &[&'a ResolvedHost<'a>],
+    group: (&OfGroup, &[Run<'_>]),
     now: Timestamp,
-) -> (Vec<EvaluatedHost>, bool) {
-    // Includes runs of other owners: phase 1 may meet a new host key first.
-    let offers = Offers::of(seen.runs.iter().chain(&seen.others));
-    let shared = Shared { seen, faults, runs, offers: &offers, machine_request: request, now };
-    let judge = |node: &Arc<Node>, blocked| host::evaluate(&shared, node, blocked);
-    let hosts: Vec<EvaluatedHost> = seen
-        .nodes
-        .iter()
-        .filter(|it| it.metadata.deletion_timestamp.is_none())
-        .map(|it| judge(it, None))
-        .collect();
+) -> (Vec<EvaluatedHost<'a>>, bool) {
+    let hosts: Vec<EvaluatedHost<'_>> =
+        hosts.iter().map(|it| evaluate(it, group, None, now)).collect();
     let counts = counts(&hosts);
     let mut budget = DisruptionBudget::of(&seen.limits(), &counts);
     let failing = failing(&hosts);
-    let evaluated = hosts
-        .into_iter()
-        .map(|host| match host.sequence.state {
-            SequenceState::NeedsRun(_) if !host.is_at_work() => {
-                match budget.admit(host.rollout_state()) {
-                    Ok(()) => host,
-                    Err(blocked) => judge(
-                        &host.node,
-                        Some(BlockedRollout { blocked, failing: failing.clone() }),
-                    ),
-                }
-            }
-            SequenceState::Done
-            | SequenceState::OutOfDate
-            | SequenceState::NeedsRun(_)
-            | SequenceState::InRun { .. }
-            | SequenceState::Failed { .. } => host,
-        })
-        .collect();
-    (evaluated, counts.is_failing())
+    let admitted = hosts.into_iter().map(|it| {
+        let begins = matches!(it.sequence.state, SequenceState::NeedsRun(_)) && !it.is_at_work();
+        let admission = if begins { budget.admit(it.rollout_state()) } else { Ok(()) };
+        let Err(blocked) = admission else { return it };
+        let blocked = BlockedRollout { blocked, failing: failing.clone() };
+        evaluate(it.host, group, Some(blocked), now)
+    });
+    (admitted.collect(), counts.is_failing())
 }
 
 /// Returns the steps that withdraw waiting runs that none of their hosts needs any more.
@@ -189,56 +168,51 @@ fn evaluate_all(
 fn withdrawn(
     seen: &Observed,
     runs: &[Run<'_>],
-    hosts: &[EvaluatedHost],
+    hosts: &[EvaluatedHost<'_>],
     is_failing: bool,
 ) -> Vec<Step> {
     if seen.parent().is_none() {
         return Vec::new();
     }
     let is_paused = seen.limits().pause_on_failure && is_failing;
-    let by_name: BTreeMap<&str, &EvaluatedHost> =
-        hosts.iter().map(|it| (it.effective.name.as_str(), it)).collect();
+    let by_name: BTreeMap<&str, &EvaluatedHost<'_>> =
+        hosts.iter().map(|it| (it.host.effective.name.as_str(), it)).collect();
     let needs = |run: &Run<'_>, name: &str| {
         by_name.get(name).is_some_and(|it| {
             let is_for_it = it.sequence.services.iter().any(|service| run.carries(name, service));
-            is_for_it && it.effective.deploy && !(is_paused && it.may_be_paused())
+            is_for_it && it.host.effective.deploy && !(is_paused && it.may_be_paused())
         })
     };
     run_gc::withdrawn(runs, needs)
 }
 
-fn new_runs(seen: &Observed, evaluated: &[EvaluatedHost]) -> Vec<Step> {
-    let mut needs: BTreeMap<String, NeededRun> = BTreeMap::new();
-    let mut hosts: BTreeMap<&str, &EvaluatedHost> = BTreeMap::new();
-    for host in evaluated {
-        hosts.insert(&host.effective.name, host);
-        if let SequenceState::NeedsRun(need) = &host.sequence.state {
-            needs.insert(host.effective.name.clone(), need.clone());
-        }
-    }
-    let connection: BTreeMap<String, HostConnection> =
-        hosts.iter().map(|(name, host)| ((*name).to_owned(), connection(seen, host))).collect();
-    let asks = |(name, it): (&String, &HostConnection)| it.scan.is_some().then(|| name.clone());
-    let asked: BTreeSet<String> = connection.iter().filter_map(asks).collect();
-    let all: Vec<&EvaluatedHost> = evaluated.iter().collect();
-    let strategy = role_strategy(seen.data_plane.as_deref(), seen.role.as_deref());
-    let create = |batch: &Batch| {
-        let first = batch.attempts.keys().next()?;
-        let template = run_template(seen, &batch.service, hosts.get(first.as_str())?, &all)?;
-        Some(build::run(&template, batch, &connection))
+fn new_runs(
+    seen: &Observed,
+    evaluated: &[EvaluatedHost<'_>],
+    hosts: &[&ResolvedHost<'_>],
+) -> Vec<Step> {
+    let need = |it: &EvaluatedHost<'_>| match &it.sequence.state {
+        SequenceState::NeedsRun(need) => Some((it.host.effective.name.clone(), need.clone())),
+        SequenceState::Done
+        | SequenceState::OutOfDate
+        | SequenceState::InRun { .. }
+        | SequenceState::Failed { .. } => None,
     };
-    batches(needs, strategy.batch_size(), &asked).iter().filter_map(create).collect()
+    let needs: BTreeMap<String, NeededRun> = evaluated.iter().filter_map(need).collect();
+    let connections =
+        evaluated.iter().map(|it| (it.host.effective.name.clone(), connection(it))).collect();
+    let template = |batch: &Batch| {
+        let first = batch.attempts.keys().next()?;
+        let host = hosts.iter().find(|it| it.effective.name == *first)?;
+        run_template(seen, &batch.service, host, hosts)
+    };
+    let strategy = role_strategy(seen.data_plane.as_deref(), seen.role.as_deref());
+    let runs = runs::new_runs(needs, &connections, strategy.batch_size(), template);
+    runs.into_iter().map(|it| it.step).collect()
 }
 
 /// Returns the services that the API server has recorded, by host.
 fn recorded(seen: &Observed) -> BTreeMap<&str, &[ServiceRun]> {
-    let name = |it: &'_ std::sync::Arc<api::dataplane::Node>| it.metadata.name.is_some();
-    seen.nodes
-        .iter()
-        .filter(|it| name(it))
-        .map(|it| {
-            let services = it.status.as_ref().map(|it| it.services.as_slice());
-            (it.metadata.name.as_deref().unwrap_or_default(), services.unwrap_or_default())
-        })
-        .collect()
+    let nodes = seen.nodes.iter();
+    nodes.filter_map(|it| Some((it.metadata.name.as_deref()?, recorded_services(it)))).collect()
 }

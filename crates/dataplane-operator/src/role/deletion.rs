@@ -6,7 +6,7 @@ use api::baremetal::BaremetalSet;
 use api::conditions::{
     self, Condition, ConditionDraft, READY, RECONCILING, STALLED, first_names, merge_conditions,
 };
-use api::dataplane::{HostMachine, Node, NodeStatus, Role, RoleStatus};
+use api::dataplane::{HostMachine, NodeStatus, Role, RoleStatus};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::finalizers::is_terminating;
@@ -21,33 +21,36 @@ use crate::role::machine_request::{MachineRequest, keeps_machine};
 use crate::role::node_status::ours;
 use crate::role::observed::{NodeGroup, Observed};
 use crate::role::provisioning::{BAREMETAL_READY, PROVISION_READY};
+use crate::role::resolved::ResolvedHost;
 
 /// The maximum number of nodes that a message names.
 const NAMED: usize = 5;
 
 /// Returns the step that writes the desired set of machines, or that deletes the set, which gives
 /// back all of its machines.
-pub fn set_step(seen: &Observed, machine_request: &MachineRequest) -> Option<Step> {
-    let set = machine_request.set.as_ref();
+pub fn set_step(
+    seen: &Observed,
+    machine_request: &MachineRequest<'_>,
+    hosts: &[ResolvedHost<'_>],
+) -> Option<Step> {
+    let set = machine_request.set;
     let is_deleted = set.is_some_and(|it| is_terminating(&**it));
-    if (is_deleted || is_going(seen)) && !machine_request.needs_set(seen) {
+    if (is_deleted || is_going(seen)) && !machine_request.needs_set() {
         // A node without a role has its set to itself.
         let is_last = matches!(seen.group, NodeGroup::Node(_)) || is_last(seen);
         if is_last || is_deleted {
             return set.and_then(set::deletion);
         }
     }
-    machine_request.step(seen)
+    machine_request.step(hosts)
 }
 
-/// Returns the step that releases a set that the group no longer requests, without deleting it.
+/// Returns the step that releases the set of a group that requests none any more, without deleting
+/// it.
 ///
 /// The set is kept while its deletion would deprovision machines of nodes that others still hold,
 /// unless the owner is about to go and nothing could release the set later.
 pub fn abandonment(seen: &Observed) -> Option<Step> {
-    if MachineRequest::of(seen).is_some() {
-        return None;
-    }
     let set = seen.machines.set_of(&seen.owner()?.0)?;
     let is_last = is_going(seen) && is_last(seen);
     let nodes =
@@ -87,26 +90,30 @@ fn is_going(seen: &Observed) -> bool {
 /// `rejected` is the condition of a rejected write of their group.
 pub fn status_steps(
     seen: &Observed,
-    machine_request: &MachineRequest,
+    machine_request: &MachineRequest<'_>,
+    hosts: &[ResolvedHost<'_>],
     rejected: Option<&ConditionDraft>,
     now: Timestamp,
 ) -> Vec<Step> {
-    let waits = |it: &&Arc<Node>| !keeps_machine(it) && !machine_request.is_given_back(seen, it);
-    let nodes = seen.nodes.iter().filter(waits);
+    if machine_request.set.is_none() {
+        return Vec::new();
+    }
+    let waits =
+        |it: &&ResolvedHost<'_>| !keeps_machine(it.node) && !machine_request.is_given_back(it.node);
+    let nodes = hosts.iter().filter(waits);
     let nodes = nodes.filter_map(|it| node_step(seen, machine_request, it, rejected, now));
     nodes.chain(role_step(seen, machine_request, rejected, now)).collect()
 }
 
 fn node_step(
     seen: &Observed,
-    machine_request: &MachineRequest,
-    node: &Node,
+    machine_request: &MachineRequest<'_>,
+    host: &ResolvedHost<'_>,
     rejected: Option<&ConditionDraft>,
     now: Timestamp,
 ) -> Option<Step> {
-    machine_request.set.as_ref()?;
-    let effective = seen.effective(node);
-    let provisioning = machine_request.followed(seen, node, &effective, now);
+    let node = host.node;
+    let provisioning = machine_request.followed(node, &host.effective, now);
     let draft = match (&machine_request.template, rejected.filter(|it| set::is_refused(it))) {
         // The request is faulty, so the set cannot even be updated to drop the host.
         (Err(problem), _) => problem.condition(BAREMETAL_READY),
@@ -130,12 +137,11 @@ fn node_step(
 
 fn role_step(
     seen: &Observed,
-    machine_request: &MachineRequest,
+    machine_request: &MachineRequest<'_>,
     rejected: Option<&ConditionDraft>,
     now: Timestamp,
 ) -> Option<Step> {
     let role: &Role = seen.role.as_ref().filter(|it| is_terminating(&***it))?;
-    machine_request.set.as_ref()?;
     let name = role.name_any();
     let users: Vec<String> = seen
         .nodes

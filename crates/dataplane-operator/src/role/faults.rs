@@ -1,20 +1,18 @@
 //! Faults in the user's objects or missing inputs, each with object, cause and next step.
 
-use std::sync::Arc;
-
-use api::dataplane::{Node, Service, service};
+use api::dataplane::{Node, NodeSection};
 use api::problem::Problem;
 use kube::ResourceExt;
 use operator_core::data_sources::{NamedSource, SourceRef, sources_of};
-use operator_core::plan::Target;
-use operator_core::run_engine::ssh_secret::{KNOWN_HOSTS, PRIVATE_KEY};
-use operator_runtime::source_cache::Digests;
 
 use crate::effective_spec::EffectiveSpec;
-use crate::host_conflicts::Claim;
+use crate::host::networks;
+use crate::host::services::{absent_service, invalid, missing_source};
+use crate::host::ssh_trust::secret_fault;
+use crate::host_conflicts::AddressTaken;
 use crate::reasons;
 use crate::role::observed::{NodeGroup, Observed};
-use crate::role::{networks, vars};
+use crate::vars;
 
 /// The faults that keep the services of a group from running, independently of the host.
 #[derive(Clone, Debug, Default)]
@@ -54,77 +52,46 @@ pub fn of_group(seen: &Observed) -> OfGroup {
         let missing = sources.iter().filter(|it| !is_there(it) && !it.is_optional);
         faults.of_services.extend(missing.map(|it| (name.clone(), missing_source(name, it))));
     }
-    faults.of_all.extend(vars::of_role(seen));
-    faults.of_all.extend(networks::of_role(seen));
+    faults.of_all.extend(of_role(seen));
     faults
 }
 
-/// Returns the fault of a service that a parent lists and that does not exist.
-///
-/// `unreadable` is set when the service exists, and says why it cannot be parsed.
-pub fn absent_service(parent: &Target, name: &str, unreadable: Option<&String>) -> Problem {
-    let place = format!("spec.services of {} {}", parent.kind.kind, parent.name);
-    if let Some(why) = unreadable {
-        return unreadable_service(name, &place, why);
-    }
-    Problem::new(
-        &reasons::inputs::SERVICE_NOT_FOUND,
-        format!(
-            "OpenStackDataPlaneService {name}, listed in {place}, does not exist: create it or take \
-             it off the list."
-        ),
-    )
+/// Returns the faults of the variables and networks that the role names.
+fn of_role(seen: &Observed) -> Vec<Problem> {
+    let Some(role) = &seen.role else { return Vec::new() };
+    let name = role.name_any();
+    let place = format!("spec.nodeTemplate.ansibleVarsFrom of OpenStackDataPlaneRole {name}");
+    let mut faults = of_variables(seen, role.spec.node_template.as_ref(), &place);
+    let names = &role.spec.network_attachments;
+    faults.extend(networks::missing(&seen.networks, names, "OpenStackDataPlaneRole", &name));
+    faults
 }
 
-/// Returns whether a service of a host does not exist or cannot be parsed.
-pub fn lack_services(faults: &[Problem]) -> bool {
-    faults.iter().any(|it| {
-        [&reasons::inputs::SERVICE_NOT_FOUND, &reasons::inputs::SERVICE_UNREADABLE]
-            .contains(&it.reason)
-    })
+/// Returns the faults of a section's list of variables; `place` is the path of the list.
+fn of_variables(seen: &Observed, section: Option<&NodeSection>, place: &str) -> Vec<Problem> {
+    let Some(section) = section else { return Vec::new() };
+    vars::faults(&seen.namespace, &seen.objects, &section.ansible_vars_from, place)
 }
 
-/// Returns the fault of a service that is listed at `place` and exists, but cannot be parsed.
-pub fn unreadable_service(name: &str, place: &str, why: &str) -> Problem {
-    let text = format!(
-        "OpenStackDataPlaneService {name}, listed in {place}, exists and cannot be read: {why}. \
-         Correct that field of it."
-    );
-    Problem::new(&reasons::inputs::SERVICE_UNREADABLE, text)
-}
-
-/// Returns the fault of an object that a service needs and that does not exist.
-pub fn missing_source(service: &str, named: &NamedSource) -> Problem {
-    Problem::new(
-        &reasons::inputs::DATA_SOURCE_NOT_FOUND,
-        format!(
-            "{}, named by OpenStackDataPlaneService {service}, does not exist: create it.",
-            named.title()
-        ),
-    )
-}
-
-/// Returns the first fault that the CRD's own validation rules reject where they are in force.
-pub fn invalid(service: &Service) -> Option<Problem> {
-    let first = service::faults::faults(service).into_iter().next()?;
-    let name = service.name_any();
-    let text = format!("OpenStackDataPlaneService {name} cannot be deployed: {first}.");
-    Some(Problem::new(&reasons::inputs::SERVICE_INVALID, text))
-}
-
-/// Returns the faults that keep this node from being deployed, in addition to the group's.
-pub fn of_node(seen: &Observed, node: &Arc<Node>, effective: &EffectiveSpec) -> Vec<Problem> {
+/// Returns the faults that keep this node from being deployed, in addition to the group's; `taken`
+/// is its host, if another object owns it.
+pub fn of_node(
+    seen: &Observed,
+    node: &Node,
+    effective: &EffectiveSpec,
+    taken: &[AddressTaken],
+) -> Vec<Problem> {
     let name = node.name_any();
     if let Some(fault) = role_fault(seen, &name) {
         // The role may provide what else is missing.
         return vec![fault];
     }
     let mut faults = Vec::new();
-    let claim = Claim::of_node_at(node, effective.address().as_deref());
-    let taken = claim.taken(&seen.claims).into_iter();
     let object = format!("OpenStackDataPlaneNode {name}");
     // When the other object is gone, the node gets the host.
-    faults.extend(taken.map(|it| Problem::new(&reasons::inputs::HOST_TAKEN, it.message(&object))));
+    faults.extend(
+        taken.iter().map(|it| Problem::new(&reasons::inputs::HOST_TAKEN, it.message(&object))),
+    );
     if effective.ansible_host.is_empty() {
         faults.push(Problem::new(
             &reasons::role::HOST_ADDRESS_MISSING,
@@ -155,11 +122,14 @@ pub fn of_node(seen: &Observed, node: &Arc<Node>, effective: &EffectiveSpec) -> 
         )),
         Some(secret) => {
             let digests = seen.sources.get(&SourceRef::secret(&seen.namespace, secret));
-            faults.extend(ssh_fault(&seen.namespace, secret, digests));
+            faults.extend(secret_fault(&seen.namespace, secret, digests));
         }
     }
-    faults.extend(vars::of_node(seen, node));
-    faults.extend(networks::of_node(seen, node));
+    let place = format!("spec.node.ansibleVarsFrom of {object}");
+    faults.extend(of_variables(seen, node.spec.node.as_ref(), &place));
+    let own = &node.spec.network_attachments;
+    faults.extend(networks::missing(&seen.networks, own, "OpenStackDataPlaneNode", &name));
+    faults.extend(disagreement(seen, node));
     faults
 }
 
@@ -183,26 +153,28 @@ fn role_fault(seen: &Observed, node: &str) -> Option<Problem> {
     }
 }
 
-/// Returns the fault of the Secret with the ssh key, if it has one.
-///
-/// `digests` are those of its content; `None` means that the Secret does not exist.
-pub fn ssh_fault(namespace: &str, secret: &str, digests: Option<&Digests>) -> Option<Problem> {
-    let Some(digests) = digests else {
-        return Some(Problem::new(
-            &reasons::inputs::SSH_SECRET_NOT_FOUND,
-            format!(
-                "Secret {secret} with the ssh key does not exist: create it with kubectl create \
-                 secret generic -n {namespace} {secret} --from-file={PRIVATE_KEY}=<private key>, \
-                 and --from-file={KNOWN_HOSTS}=<known hosts> where you know the hosts' own keys."
-            ),
-        ));
-    };
-    if digests.keys.contains_key(PRIVATE_KEY) {
+/// Compares the node's network attachments with the role's or, without any, with those of the first
+/// node that has some.
+fn disagreement(seen: &Observed, node: &Node) -> Option<Problem> {
+    let own = &node.spec.network_attachments;
+    if own.is_empty() {
         return None;
     }
-    let text = format!(
-        "Secret {secret} has no key {PRIVATE_KEY}: add it with the private key that the hosts \
-         accept."
-    );
-    Some(Problem::new(&reasons::inputs::SSH_SECRET_INCOMPLETE, text))
+    let of_role = seen.role.as_ref().filter(|it| !it.spec.network_attachments.is_empty());
+    let (kind, name, expected) = if let Some(role) = of_role {
+        ("OpenStackDataPlaneRole", role.name_any(), &role.spec.network_attachments)
+    } else {
+        let first = seen.nodes.iter().find(|it| !it.spec.network_attachments.is_empty())?;
+        ("OpenStackDataPlaneNode", first.name_any(), &first.spec.network_attachments)
+    };
+    (own != expected).then(|| {
+        let text = format!(
+            "spec.networkAttachments of OpenStackDataPlaneNode {} ({}) and of {kind} {name} ({}) \
+             differ: make them equal, in the same order, or empty the node's.",
+            node.name_any(),
+            own.join(", "),
+            expected.join(", ")
+        );
+        Problem::new(&reasons::role::NETWORK_ATTACHMENTS_DIFFER, text)
+    })
 }

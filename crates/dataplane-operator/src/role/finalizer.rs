@@ -11,20 +11,20 @@ use operator_core::finalizers::{
 use operator_core::plan::Step;
 
 use crate::finalizers::INVENTORY_FINALIZER;
-use crate::role::build::{is_reachable, removal};
-use crate::role::host::EvaluatedHost;
+use crate::role::build::removal;
 use crate::role::inventory::node_inventory_name;
 use crate::role::inventory_shards;
 use crate::role::machine_request::MachineRequest;
 use crate::role::observed::Observed;
+use crate::role::resolved::ResolvedHost;
 
 const BECAUSE: &str = "its inventory must not go before it";
 
 /// Returns the steps that add the finalizer to nodes and the role, before they have an inventory
 /// object.
-pub fn additions(seen: &Observed, hosts: &[EvaluatedHost]) -> Vec<Step> {
-    let nodes = hosts.iter().filter(|it| is_reachable(&it.effective) || it.machine.is_some());
-    let nodes = nodes.filter_map(|it| add_finalizer(&*it.node, INVENTORY_FINALIZER, BECAUSE));
+pub fn additions(seen: &Observed, hosts: &[&ResolvedHost<'_>]) -> Vec<Step> {
+    let nodes = hosts.iter().filter(|it| it.is_reachable() || it.machine.is_some());
+    let nodes = nodes.filter_map(|it| add_finalizer(it.node, INVENTORY_FINALIZER, BECAUSE));
     let role = seen.role.as_ref().and_then(|it| add_finalizer(&**it, INVENTORY_FINALIZER, BECAUSE));
     nodes.chain(role).collect()
 }
@@ -34,13 +34,12 @@ pub fn additions(seen: &Observed, hosts: &[EvaluatedHost]) -> Vec<Step> {
 ///
 /// # Guarantees
 /// The finalizer is removed only after the inventory was deleted: no inventory is orphaned.
-pub fn removals(seen: &Observed) -> Vec<Step> {
+pub fn removals(seen: &Observed, machine_request: Option<&MachineRequest<'_>>) -> Vec<Step> {
     let because = "its inventory is gone, and nobody else holds it";
-    let machine_request = MachineRequest::of(seen);
     let mut steps = Vec::new();
     for node in &seen.nodes {
         let goes = is_terminating(&**node) && is_only_finalizer(&**node, INVENTORY_FINALIZER);
-        if goes && machine_request.as_ref().is_none_or(|it| it.is_given_back(seen, node)) {
+        if goes && machine_request.is_none_or(|it| it.is_given_back(node)) {
             steps.extend(removal(seen, &node_inventory_name(&node.name_any())));
             steps.extend(remove_finalizer(&**node, INVENTORY_FINALIZER, because));
         }

@@ -15,32 +15,34 @@ use operator_core::run_engine::host_key::HostKey;
 use serde_json::Value;
 
 use crate::baremetal_request::machine_names::{self, MachineNames};
-use crate::baremetal_request::provisioning_state::{self, Known, ProvisioningState};
+use crate::baremetal_request::provisioning_state::{
+    Known, ProvisioningState, is_awaited, is_given_back,
+};
 use crate::baremetal_request::set;
 use crate::baremetal_request::template::{Template, merged};
 use crate::effective_spec::{EffectiveSpec, has_own_options, machine_template};
 use crate::finalizers::is_used;
-use crate::host_conflicts::Claim;
 use crate::reasons;
 use crate::role::machine_names::{known_name, machine_name, machine_of, of as names_of};
 use crate::role::observed::{NodeGroup, Observed};
+use crate::role::resolved::ResolvedHost;
 
 /// A group's request for machines.
-#[derive(Clone, Debug)]
-pub struct MachineRequest {
+pub struct MachineRequest<'a> {
+    seen: &'a Observed,
     /// The requesting object: the role, or the node without a role.
     pub owner: Target,
     /// The template of the set, or the fault that keeps it from being written.
     pub template: Result<Template, Problem>,
     /// The set, if it exists and was created for this owner.
-    pub set: Option<Arc<BaremetalSet>>,
+    pub set: Option<&'a Arc<BaremetalSet>>,
     names: MachineNames,
     without_room: BTreeMap<String, Problem>,
 }
 
-impl MachineRequest {
+impl<'a> MachineRequest<'a> {
     /// Builds the request of a group; `None` when its hosts are provisioned by other means.
-    pub fn of(seen: &Observed) -> Option<Self> {
+    pub fn of(seen: &'a Observed) -> Option<Self> {
         let given = match &seen.group {
             NodeGroup::Role(_) => {
                 let spec = &seen.role.as_ref()?.spec;
@@ -52,17 +54,21 @@ impl MachineRequest {
         let place = format!("spec.baremetalSetTemplate of {} {}", owner.kind.kind, owner.name);
         let template = Template::read(given, &place)
             .and_then(|it| set::fault(&seen.machines, &owner).map_or(Ok(it), Err));
-        let set = seen.machines.set_of(&owner).cloned();
-        let names = names_of(&seen.nodes, set.as_deref());
-        let mut request = Self { owner, template, set, names, without_room: BTreeMap::new() };
+        let set = seen.machines.set_of(&owner);
+        let names = names_of(&seen.nodes, set.map(|it| &**it));
+        let mut request = Self { seen, owner, template, set, names, without_room: BTreeMap::new() };
         let may_ask = |it: &&Arc<Node>| !is_terminating(&***it) && request.is_owner(it);
         let asked = seen.nodes.iter().filter(may_ask).map(|it| request.asked(it)).collect();
-        request.without_room = set::without_room(request.set.as_deref(), &request.owner, asked);
+        request.without_room = set::without_room(request.set(), &request.owner, asked);
         Some(request)
     }
 
+    fn set(&self) -> Option<&'a BaremetalSet> {
+        self.set.map(|it| &**it)
+    }
+
     /// Returns the name of the machine that a node requests, even if another node gets it.
-    pub fn asked(&self, node: &Node) -> String {
+    fn asked(&self, node: &Node) -> String {
         self.names.machine(&node.name_any()).map_or_else(|| machine_name(node), str::to_owned)
     }
 
@@ -71,40 +77,38 @@ impl MachineRequest {
         self.names.owner(&self.asked(node)) == Some(&node.name_any())
     }
 
-    fn has(&self, machine: &str) -> bool {
-        set::has(self.set.as_deref(), machine)
-    }
-
     /// Returns the provisioning state of a host's machine, or the fault that keeps it from getting
     /// one.
     pub fn provisioning(
         &self,
-        seen: &Observed,
         node: &Node,
         effective: &EffectiveSpec,
         now: Timestamp,
     ) -> Result<ProvisioningState, Problem> {
         self.template.as_ref().map_err(Clone::clone)?;
-        match self.fault(seen, node) {
-            Some(fault) => Err(fault),
-            None => Ok(self.followed(seen, node, effective, now)),
-        }
+        self.fault(node).map_or_else(|| Ok(self.followed(node, effective, now)), Err)
     }
 
     /// Returns the provisioning state of a host's machine, whatever keeps it from getting another
     /// one.
     pub fn followed(
         &self,
-        seen: &Observed,
         node: &Node,
         effective: &EffectiveSpec,
         now: Timestamp,
     ) -> ProvisioningState {
-        let known = known(node, effective, &seen.machines.answering);
-        ProvisioningState::of(self.set.as_deref(), &self.asked(node), &known, now)
+        let known = known(node, effective, &self.seen.machines.answering);
+        ProvisioningState::of(self.set(), &self.asked(node), &known, now)
     }
 
-    fn fault(&self, seen: &Observed, node: &Node) -> Option<Problem> {
+    /// Returns whether to probe a host's ssh server: its machine is installed and has not answered
+    /// yet.
+    pub fn is_awaited(&self, node: &Node, effective: &EffectiveSpec) -> bool {
+        let known = known(node, effective, &self.seen.machines.answering);
+        self.set().is_some_and(|it| is_awaited(it, &self.asked(node), &known))
+    }
+
+    fn fault(&self, node: &Node) -> Option<Problem> {
         let own = node.name_any();
         let title = format!("OpenStackDataPlaneNode {own}");
         let (name, called) = (self.asked(node), machine_name(node));
@@ -129,79 +133,78 @@ impl MachineRequest {
             return Some(Problem::new(&reasons::machines::HOST_TWICE, text));
         }
         let full = self.without_room.get(&name).cloned();
-        full.or_else(|| set::elsewhere(&seen.machines, self.set.as_deref(), &name, &title))
+        full.or_else(|| set::elsewhere(&self.seen.machines, self.set(), &name, &title))
     }
 
     /// Returns whether the set has a host for a node that still needs it.
     pub fn is_at_work(&self, node: &Node) -> bool {
-        self.is_owner(node) && self.has(&self.asked(node)) && keeps_machine(node)
+        self.is_owner(node) && set::has(self.set(), &self.asked(node)) && keeps_machine(node)
     }
 
     /// Returns whether the machine of a node that is being deleted was given back.
     ///
     /// A node without a role has a set of its own, which is deleted as a whole.
-    pub fn is_given_back(&self, seen: &Observed, node: &Node) -> bool {
-        if matches!(seen.group, NodeGroup::Node(_)) {
+    pub fn is_given_back(&self, node: &Node) -> bool {
+        if matches!(self.seen.group, NodeGroup::Node(_)) {
             return self.set.is_none();
         }
         // The set's machine of that name may be another node's.
-        !self.is_owner(node)
-            || provisioning_state::is_given_back(self.set.as_deref(), &self.asked(node))
+        !self.is_owner(node) || is_given_back(self.set(), &self.asked(node))
     }
 
     /// Returns whether a group that is being deleted still needs its set.
-    pub fn needs_set(&self, seen: &Observed) -> bool {
-        seen.nodes.iter().any(|it| self.is_at_work(it)) || !self.migrating_nodes(seen).is_empty()
+    pub fn needs_set(&self) -> bool {
+        self.seen.nodes.iter().any(|it| self.is_at_work(it)) || self.has_migrating_nodes()
     }
 
-    /// Returns the hosts of nodes that have left the group but still have machines in its set,
-    /// because other finalizers still hold those nodes: `machine → node`.
-    pub fn migrating_nodes<'a>(&self, seen: &'a Observed) -> BTreeMap<String, &'a Arc<Node>> {
-        let others = seen.migrating_nodes.iter().map(|it| (known_name(it), it));
-        let is_left = |(name, node): &(String, &Arc<Node>)| {
-            self.names.owner(name).is_none() && self.has(name) && is_used(&***node)
-        };
-        others.filter(is_left).collect()
+    /// Returns whether nodes that have left the group still have machines in its set.
+    pub fn has_migrating_nodes(&self) -> bool {
+        self.machines_of_migrating_nodes().next().is_some()
+    }
+
+    /// Returns the machines of nodes that have left the group, because other finalizers still hold
+    /// those nodes.
+    fn machines_of_migrating_nodes(&self) -> impl Iterator<Item = (String, BaremetalHost)> {
+        let is_used = self.seen.migrating_nodes.iter().filter(|it| is_used(&***it));
+        let names = is_used.map(|it| known_name(it)).filter(|it| self.names.owner(it).is_none());
+        names.filter_map(|it| Some((it.clone(), self.set?.spec.baremetal_hosts.get(&it)?.clone())))
     }
 
     /// Returns the step that writes the desired set; `None` when it is up to date or cannot be
     /// written.
-    pub fn step(&self, seen: &Observed) -> Option<Step> {
+    pub fn step(&self, hosts: &[ResolvedHost<'_>]) -> Option<Step> {
         let template = self.template.as_ref().ok()?;
-        let present = self.set.as_ref().map(|it| &it.spec.baremetal_hosts);
-        let mut nodes: Vec<(&Arc<Node>, EffectiveSpec)> = Vec::new();
-        let mut hosts: BTreeMap<String, BaremetalHost> = BTreeMap::new();
-        for node in seen.nodes.iter().filter(|it| self.is_owner(it) && keeps_machine(it)) {
-            let (name, has_fault) = (self.asked(node), self.fault(seen, node).is_some());
-            let present = present.and_then(|it| it.get(&name));
-            // An existing entry stays, even if the node now has a fault.
-            let kept = present.filter(|_| has_fault).cloned();
-            if kept.is_some() || !has_fault && (present.is_some() || may_get_one(seen, node)) {
-                let effective = seen.effective(node);
-                let made = || entry(template, &name, node, &effective);
-                hosts.insert(name.clone(), kept.unwrap_or_else(made));
-                nodes.push((node, effective));
-            }
+        let is_going = self.seen.role.as_ref().is_some_and(|it| is_terminating(&**it));
+        let (mut entries, mut asking) = (BTreeMap::new(), Vec::new());
+        for host in hosts.iter().filter(|it| self.is_owner(it.node) && keeps_machine(it.node)) {
+            let name = self.asked(host.node);
+            let present = self.set.and_then(|it| it.spec.baremetal_hosts.get(&name));
+            let is_barred = is_going || is_terminating(host.node) || host.is_taken;
+            let entry = match (&host.machine, present) {
+                // An existing entry stays, even if the node now has a fault.
+                (Some(Err(_)), Some(present)) => present.clone(),
+                (Some(Err(_)), None) => continue,
+                (_, None) if is_barred => continue,
+                (_, _) => entry(template, &name, host.node, &host.effective),
+            };
+            entries.insert(name, entry);
+            asking.push(&host.effective);
         }
-        let kept = self.migrating_nodes(seen).into_keys();
-        hosts.extend(kept.filter_map(|it| Some((it.clone(), present?.get(&it)?.clone()))));
-        let fields = set::with_defaults(template.fields.clone(), defaults(seen, &nodes));
-        set::step(&self.owner, self.set.as_deref(), BTreeMap::new(), fields, &hosts)
+        entries.extend(self.machines_of_migrating_nodes());
+        let fields = set::with_defaults(template.fields.clone(), defaults(self.seen, &asking));
+        set::step(&self.owner, self.set(), BTreeMap::new(), fields, &entries)
     }
 }
 
 /// Returns the fields of the set that apply when the template does not set them.
-fn defaults(
-    seen: &Observed,
-    nodes: &[(&Arc<Node>, EffectiveSpec)],
-) -> [(&'static str, Option<Value>); 4] {
+fn defaults(seen: &Observed, hosts: &[&EffectiveSpec]) -> [(&'static str, Option<Value>); 4] {
     let shared = seen.role.as_ref().and_then(|it| it.spec.node_template.as_ref());
-    let own = nodes.iter().find_map(|(_, it)| it.ssh_secret.as_ref());
+    let own = hosts.iter().find_map(|it| it.ssh_secret.as_ref());
     set::common_fields(
         shared.and_then(|it| it.ansible_ssh_private_key_secret.as_ref()).or(own),
         shared.and_then(|it| it.user_data.as_ref()),
         shared.and_then(|it| it.network_data.as_ref()),
-        nodes.iter().map(|(_, it)| it.host_name.as_str()),
+        hosts.iter().map(|it| it.host_name.as_str()),
     )
 }
 
@@ -210,20 +213,8 @@ pub fn keeps_machine(node: &Node) -> bool {
     !is_terminating(node) || is_used(node)
 }
 
-/// Returns whether a node without a machine may get one: neither it nor its role is being deleted,
-/// and the host belongs to no other object.
-fn may_get_one(seen: &Observed, node: &Node) -> bool {
-    let goes = is_terminating(node) || seen.role.as_ref().is_some_and(|it| is_terminating(&**it));
-    let address = seen.effective(node).address();
-    !goes && Claim::of_node_at(node, address.as_deref()).taken(&seen.claims).is_empty()
-}
-
 /// Returns what is known of a host besides its set.
-pub fn known<'a>(
-    node: &'a Node,
-    effective: &EffectiveSpec,
-    answering: &BTreeSet<String>,
-) -> Known<'a> {
+fn known<'a>(node: &'a Node, effective: &EffectiveSpec, answering: &BTreeSet<String>) -> Known<'a> {
     let key = node.status.as_ref().and_then(|it| HostKey::parse(it.host_key.as_deref()?));
     let can_be_asked = !has_own_options(&effective.vars)
         && effective.network_attachments.is_empty()

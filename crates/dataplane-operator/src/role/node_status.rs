@@ -13,55 +13,61 @@ use operator_core::run_engine::{SequenceState, changed_text, host_key_checking};
 
 use crate::baremetal_request::set;
 use crate::conditions::input;
+use crate::host::services::lack_services;
 use crate::host_conflicts::shared_keys::HOST_KEY_UNIQUE;
 use crate::inputs;
 use crate::reasons;
-use crate::role::build::is_reachable;
-use crate::role::host::{EvaluatedHost, may_begin};
+use crate::role::evaluate::EvaluatedHost;
 use crate::role::inventory::node_inventory_name;
 use crate::role::machine_request::MachineRequest;
 use crate::role::observed::Observed;
 use crate::role::redeploy::redeploy_command;
-use crate::role::{faults, provisioning, secret_vars};
+use crate::role::resolved::{ResolvedHost, may_begin};
+use crate::role::{provisioning, secret_vars};
 
 /// The maximum number of characters about one host in a message.
 pub(super) const HOST_TEXT: usize = 300;
 
-/// The drafts of a node's conditions, without timestamps.
-pub struct NodeFindings {
+/// An evaluated host with the drafts of its node's conditions, without timestamps.
+pub struct NodeFindings<'a> {
+    /// The host.
+    pub evaluated: EvaluatedHost<'a>,
     /// The summary.
     pub ready: ConditionDraft,
     /// Whether the last deployment used the present inputs.
     pub up_to_date: ConditionDraft,
+    /// Whether its machine is provisioned.
+    pub machine: ConditionDraft,
     is_deployed: bool,
     all: Vec<ConditionDraft>,
 }
 
 /// Returns the conditions of a host; `rejection` is the condition of a rejected write of its group.
-pub fn node_findings(
-    host: &EvaluatedHost,
+pub fn node_findings<'a>(
+    evaluated: EvaluatedHost<'a>,
     role: Option<&Role>,
-    machine_request: Option<&MachineRequest>,
+    machine_request: Option<&MachineRequest<'_>>,
     rejection: Option<&ConditionDraft>,
-) -> NodeFindings {
+) -> NodeFindings<'a> {
+    let host = evaluated.host;
     // Runs do not wait for a rejected set of machines.
     let (of_machines, of_runs) = match rejection {
         Some(it) if set::is_refused(it) => (Some(it), None),
         _ => (None, rejection),
     };
-    let deployment = match (&host.sequence.state, of_runs) {
+    let deployment = match (&evaluated.sequence.state, of_runs) {
         // The rejected write is the host's run, or an object that the run needs.
         (SequenceState::NeedsRun(_), Some(rejected)) => {
             rejected.clone().with_type(DEPLOYMENT_READY)
         }
-        _ => deployment(host),
+        _ => deployment(&evaluated),
     };
-    let mut drafts =
-        vec![provisioning::of(host, machine_request, of_machines), input(&host.faults), deployment];
     // A host that needs no deployment stays ready when an input of a deployment is missing.
-    let stands = !host.effective.deploy || has_stood(&host.node, role);
-    let is_deployed = drafts[2].holds();
+    let stands = !host.effective.deploy || has_stood(host.node, role);
+    let is_deployed = deployment.holds();
     let keeps_ready = is_deployed && stands;
+    let machine = provisioning::of(host, machine_request, of_machines);
+    let mut drafts = vec![machine.clone(), input(&host.faults), deployment];
     if role.is_none() {
         // A node without a role reports the rejection itself.
         drafts.extend(rejection.cloned());
@@ -71,28 +77,24 @@ pub fn node_findings(
     let good = reasons::role::READY
         .condition(READY, format!("OpenStackDataPlaneNode {} is deployed.", host.node.name_any()));
     let ready = conditions::ready(&blocking, good);
-    let up_to_date = up_to_date(host);
+    let up_to_date = up_to_date(&evaluated);
     let mut all = drafts;
     all.extend(conditions::kstatus(&ready));
     all.extend([ready.clone(), up_to_date.clone(), setup(host)]);
     let shared = host.shared_key.as_ref();
     all.extend(shared.map(|it| reasons::inputs::HOST_KEY_SHARED.condition(HOST_KEY_UNIQUE, it)));
     all.extend(host_key_checking::condition([&host.effective.vars], "variables of the host"));
-    NodeFindings { ready, up_to_date, is_deployed, all }
+    NodeFindings { evaluated, ready, up_to_date, machine, is_deployed, all }
 }
 
 /// Returns whether the host is in an inventory that runs can use; `InputReady` reports the cause if
 /// it is not.
-fn setup(host: &EvaluatedHost) -> ConditionDraft {
-    if is_set_up(host) {
+fn setup(host: &ResolvedHost<'_>) -> ConditionDraft {
+    if host.is_set_up() {
         return reasons::role::SET_UP.condition(SETUP_READY, "The inventory is written.");
     }
     let text = "The inventory waits for its inputs; see InputReady.";
     reasons::inputs::INPUT_MISSING.condition(SETUP_READY, text)
-}
-
-pub(super) fn is_set_up(host: &EvaluatedHost) -> bool {
-    is_reachable(&host.effective) && !host.has_unknown_vars
 }
 
 /// Returns whether the node was ready at its present generation and its role's, before an input
@@ -104,20 +106,21 @@ fn has_stood(node: &Node, role: Option<&Role>) -> bool {
     is_role_same && conditions::has_held(&status.conditions, READY, node.metadata.generation)
 }
 
-fn deployment(host: &EvaluatedHost) -> ConditionDraft {
-    let services = &host.sequence.services;
-    match &host.sequence.state {
+fn deployment(evaluated: &EvaluatedHost<'_>) -> ConditionDraft {
+    let EvaluatedHost { host, sequence, .. } = evaluated;
+    let services = &sequence.services;
+    match &sequence.state {
         // Without its role a host has no services, which does not mean that all of them succeeded.
-        SequenceState::Done if !host.has_services => not_running(host),
+        SequenceState::Done if !host.has_services => not_running(evaluated),
         SequenceState::Done if services.iter().all(|it| it.deployed_hash.is_some()) => {
             let text = format!("{} services succeeded on this host.", services.len());
             reasons::role::DEPLOYED.condition(DEPLOYMENT_READY, text)
         }
         SequenceState::Done => partial(),
-        SequenceState::OutOfDate => not_running(host),
-        SequenceState::NeedsRun(_) => going_on(&host.node, services, None),
+        SequenceState::OutOfDate => not_running(evaluated),
+        SequenceState::NeedsRun(_) => going_on(host.node, services, None),
         SequenceState::InRun { waiting_for, .. } => {
-            going_on(&host.node, services, waiting_for.as_deref())
+            going_on(host.node, services, waiting_for.as_deref())
         }
         SequenceState::Failed { reason, message, .. } => {
             reason.reason().condition(DEPLOYMENT_READY, message.clone())
@@ -134,10 +137,11 @@ fn partial() -> ConditionDraft {
 }
 
 /// Returns the condition while nothing may run: what was deployed stays deployed.
-fn not_running(host: &EvaluatedHost) -> ConditionDraft {
-    let services = &host.sequence.services;
+fn not_running(evaluated: &EvaluatedHost<'_>) -> ConditionDraft {
+    let EvaluatedHost { host, blocked, .. } = evaluated;
+    let services = &evaluated.sequence.services;
     // Without its role a host has no inputs, so it cannot be out of date.
-    let waits = host.blocked.is_some() && !edit_is_blocked(host);
+    let waits = blocked.is_some() && !edit_is_blocked(evaluated);
     let is_off = !host.effective.deploy || !host.has_services || host.is_left_out || waits;
     if is_off && !services.is_empty() && services.iter().all(|it| is_as_deployed(it, services)) {
         let text = "The services succeeded on this host with earlier inputs; see UpToDate.";
@@ -151,7 +155,7 @@ fn not_running(host: &EvaluatedHost) -> ConditionDraft {
         let text = "The deployment waits for its inputs; see InputReady.";
         return reasons::inputs::INPUT_MISSING.condition(DEPLOYMENT_READY, text);
     }
-    if let Some(blocked) = &host.blocked {
+    if let Some(blocked) = blocked {
         return blocked.blocked.reason().condition(DEPLOYMENT_READY, blocked.text());
     }
     if host.is_left_out {
@@ -166,9 +170,10 @@ fn not_running(host: &EvaluatedHost) -> ConditionDraft {
 }
 
 /// Returns whether an edit of the node waits only for failed hosts, and for none that is at work.
-fn edit_is_blocked(host: &EvaluatedHost) -> bool {
-    let (Some(held), Some(status)) = (&host.blocked, &host.node.status) else { return false };
-    let is_new = status.observed_generation != host.node.metadata.generation;
+fn edit_is_blocked(evaluated: &EvaluatedHost<'_>) -> bool {
+    let node = evaluated.host.node;
+    let (Some(held), Some(status)) = (&evaluated.blocked, &node.status) else { return false };
+    let is_new = status.observed_generation != node.metadata.generation;
     let reported = conditions::find(&status.conditions, DEPLOYMENT_READY);
     held.blocked.blocks_edit(is_new, reported.map(|it| it.reason.as_str()))
 }
@@ -196,16 +201,17 @@ fn going_on(node: &Node, services: &[ServiceRun], waiting_for: Option<&str>) -> 
     reasons::role::DEPLOYING.condition(DEPLOYMENT_READY, text)
 }
 
-fn up_to_date(host: &EvaluatedHost) -> ConditionDraft {
+fn up_to_date(evaluated: &EvaluatedHost<'_>) -> ConditionDraft {
+    let EvaluatedHost { host, sequence, .. } = evaluated;
     let status = host.node.status.as_ref();
     let deployed = status.map(|it| it.deployed_inputs.clone()).unwrap_or_default();
-    let is_partial = host.sequence.services.iter().any(|it| it.deployed_hash.is_none());
-    let is_done = host.sequence.state == SequenceState::Done && host.has_services;
+    let is_partial = sequence.services.iter().any(|it| it.deployed_hash.is_none());
+    let is_done = sequence.state == SequenceState::Done && host.has_services;
     if is_done && host.has_unknown_vars {
         let text = "Some variables are missing or cannot be read, so it cannot be told.";
         return reasons::role::INPUT_UNKNOWN.condition(UP_TO_DATE, text);
     }
-    if is_done && faults::lack_services(&host.faults) {
+    if is_done && lack_services(&host.faults) {
         let text = "A service is missing or cannot be read, so it cannot be told.";
         return reasons::role::INPUT_UNKNOWN.condition(UP_TO_DATE, text);
     }
@@ -228,47 +234,40 @@ fn up_to_date(host: &EvaluatedHost) -> ConditionDraft {
     let names = inputs::changed_inputs(&deployed, &host.inputs).join(", ");
     let names = conditions::truncated(&names, HOST_TEXT);
     let mut text = changed_text(&names);
-    if let Some(blocked) = &host.blocked {
+    if let Some(blocked) = &evaluated.blocked {
         text = format!("{text} {}", blocked.text());
     }
     reasons::INPUTS_CHANGED.condition(UP_TO_DATE, text)
 }
 
 /// Returns the step that writes the status of a node; `None` when it is up to date.
-pub fn node_step(
-    seen: &Observed,
-    host: &EvaluatedHost,
-    conditions: NodeFindings,
-    now: Timestamp,
-) -> Option<Step> {
-    let node = &host.node;
+pub fn node_step(seen: &Observed, findings: &NodeFindings<'_>, now: Timestamp) -> Option<Step> {
+    let EvaluatedHost { host, sequence, .. } = &findings.evaluated;
+    let node = host.node;
     let observed = node.status.as_ref();
     let previous = ours(observed.map(|it| it.conditions.as_slice()).unwrap_or_default());
-    let is_complete = conditions.up_to_date.status == ConditionStatus::True;
-    let limits = seen.limits();
+    let deployed = observed.map(|it| it.deployed_inputs.clone()).unwrap_or_default();
+    let is_complete = findings.up_to_date.status == ConditionStatus::True;
+    let (generation, limits) = (node.metadata.generation, seen.limits());
     let desired = NodeStatus {
-        observed_generation: node.metadata.generation,
+        observed_generation: generation,
         observed_role: seen.role.as_deref().map(observed_role),
-        conditions: merge_conditions(&previous, conditions.all, node.metadata.generation, now),
+        conditions: merge_conditions(&previous, findings.all.clone(), generation, now),
         inventory_config_map_name: Some(node_inventory_name(&node.name_any())),
         inventory_secret_name: inventory_secret_name(host),
         ssh_key_secret_name: host.effective.ssh_secret.clone(),
         network_attachments: host.effective.network_attachments.clone(),
         deploy: Some(host.effective.deploy),
-        deployed: conditions.is_deployed.then_some(true),
+        deployed: findings.is_deployed.then_some(true),
         max_unavailable: limits.max_unavailable,
         pause_on_failure: limits.pause_on_failure.then_some(true),
         host_name: Some(host.effective.host_name.clone()),
         address: host.effective.address(),
         host_key: host.trust.key.as_ref().map(ToString::to_string),
-        host_instance: instance(host),
+        host_instance: instance(&findings.evaluated),
         machine: host.record.clone(),
-        services: host.sequence.services.clone(),
-        deployed_inputs: if is_complete {
-            kept(&observed.map(|it| it.deployed_inputs.clone()).unwrap_or_default(), &host.inputs)
-        } else {
-            observed.map(|it| it.deployed_inputs.clone()).unwrap_or_default()
-        },
+        services: sequence.services.clone(),
+        deployed_inputs: if is_complete { kept(&deployed, &host.inputs) } else { deployed },
     };
     let next = desired.conditions.clone();
     let way_on = format!("To deploy it again: {}", redeploy_command(node));
@@ -279,7 +278,7 @@ pub fn node_step(
         let conditions = (previous.as_slice(), next.as_slice());
         renewal.step(Target::of::<Node>(node), observed, (desired, &renewed), conditions, &way_on)
     };
-    if matches!(host.sequence.state, SequenceState::NeedsRun(_) | SequenceState::InRun { .. }) {
+    if matches!(sequence.state, SequenceState::NeedsRun(_) | SequenceState::InRun { .. }) {
         // A key that was learned meanwhile is written with the next change; until then its run
         // reports it.
         let host_key = observed.and_then(|it| it.host_key.clone());
@@ -291,8 +290,9 @@ pub fn node_step(
 /// Returns the instance that others follow.
 ///
 /// A blocked host keeps its previous instance, so that nothing is deployed on top of it too early.
-fn instance(host: &EvaluatedHost) -> Option<String> {
-    if host.blocked.is_none() {
+fn instance(evaluated: &EvaluatedHost<'_>) -> Option<String> {
+    let host = evaluated.host;
+    if evaluated.blocked.is_none() {
         return host.instance.clone();
     }
     host.node.status.as_ref().and_then(|it| it.host_instance.clone())
@@ -300,7 +300,7 @@ fn instance(host: &EvaluatedHost) -> Option<String> {
 
 /// Returns the name of the Secret beside the inventory; while variables are unknown, the recorded
 /// one.
-fn inventory_secret_name(host: &EvaluatedHost) -> Option<String> {
+fn inventory_secret_name(host: &ResolvedHost<'_>) -> Option<String> {
     if host.has_unknown_vars {
         return host.node.status.as_ref()?.inventory_secret_name.clone();
     }

@@ -12,7 +12,6 @@ use operator_core::object_key::Key;
 use operator_runtime::error::Result;
 
 use crate::baremetal_request::Seen;
-use crate::baremetal_request::provisioning_state::is_awaited;
 use crate::caches::Caches;
 use crate::controller_names::GROUP;
 use crate::controller_ref::controller;
@@ -24,7 +23,7 @@ use crate::indexes::{BY_HOST_KEY, BY_OWNER, BY_ROLE, data_plane_of};
 use crate::role::inventory::{Inventory, node_inventory_name};
 use crate::role::inventory_shards;
 use crate::role::machine_names::{self, known_name};
-use crate::role::machine_request::{MachineRequest, known};
+use crate::role::machine_request::MachineRequest;
 use crate::role::observed::{NodeGroup, Observed, listed};
 use crate::vars::{Objects, named};
 
@@ -143,13 +142,10 @@ fn migrating_nodes(
 /// Returns the addresses of hosts whose machines are provisioned but whose ssh has not answered
 /// yet.
 fn awaited(seen: &Observed) -> BTreeSet<String> {
-    let Some(machine_request) = MachineRequest::of(seen) else { return BTreeSet::new() };
-    let Some(set) = &machine_request.set else { return BTreeSet::new() };
+    let Some(request) = MachineRequest::of(seen) else { return BTreeSet::new() };
     let address = |node: &Arc<Node>| {
         let effective = seen.effective(node);
-        let known = known(node, &effective, &seen.machines.answering);
-        let is_awaited = is_awaited(set, &machine_request.asked(node), &known);
-        effective.address().filter(|_| is_awaited)
+        effective.address().filter(|_| request.is_awaited(node, &effective))
     };
     seen.nodes.iter().filter_map(address).collect()
 }

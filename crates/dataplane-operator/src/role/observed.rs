@@ -15,8 +15,8 @@ use operator_runtime::source_cache::Digests;
 
 use crate::baremetal_request::Seen;
 use crate::effective_spec::{EffectiveSpec, role_strategy};
+use crate::host::networks::Networks;
 use crate::host_conflicts::Claim;
-use crate::known_networks::Networks;
 use crate::role::inventory::Inventory;
 use crate::vars::Objects;
 

@@ -5,8 +5,8 @@ use api::problem::Problem;
 
 use crate::baremetal_request::{ProvisioningState, machine_conditions};
 use crate::reasons;
-use crate::role::host::EvaluatedHost;
 use crate::role::machine_request::MachineRequest;
+use crate::role::resolved::ResolvedHost;
 
 /// The condition type for phase -1 of a node.
 pub const BAREMETAL_READY: &str = "BaremetalReady";
@@ -16,8 +16,8 @@ pub const PROVISION_READY: &str = "RoleBaremetalProvisionReady";
 /// Returns the condition of one host's machine; `rejected` is the condition of a rejected write of
 /// the set.
 pub fn of(
-    host: &EvaluatedHost,
-    machine_request: Option<&MachineRequest>,
+    host: &ResolvedHost<'_>,
+    machine_request: Option<&MachineRequest<'_>>,
     rejected: Option<&ConditionDraft>,
 ) -> ConditionDraft {
     let address = host.effective.address().unwrap_or_default();
@@ -34,7 +34,7 @@ pub fn of(
 }
 
 /// Returns the condition of a host without a machine request; it names a machine that the host had.
-fn not_required(host: &EvaluatedHost) -> ConditionDraft {
+fn not_required(host: &ResolvedHost<'_>) -> ConditionDraft {
     let machine = host.record.as_ref().and_then(|it| it.machine.as_ref());
     let text = match machine {
         None => "The host is provisioned by others.".to_owned(),
@@ -44,27 +44,4 @@ fn not_required(host: &EvaluatedHost) -> ConditionDraft {
         ),
     };
     reasons::machines::NOT_REQUIRED.condition(BAREMETAL_READY, text)
-}
-
-/// The provisioning of all machines of a role.
-pub struct ProvisioningSummary {
-    /// The condition over all machines.
-    pub condition: ConditionDraft,
-    /// The number of hosts whose condition holds.
-    pub n_there: i64,
-}
-
-/// Sums up the conditions of a role's hosts.
-pub fn of_all<'a>(
-    machine_request: &MachineRequest,
-    rejected: Option<&ConditionDraft>,
-    hosts: impl Iterator<Item = &'a EvaluatedHost>,
-) -> ProvisioningSummary {
-    let one = |it: &'a EvaluatedHost| {
-        (it.effective.name.as_str(), of(it, Some(machine_request), rejected))
-    };
-    let all: Vec<(&str, ConditionDraft)> = hosts.map(one).collect();
-    let n_there = all.iter().filter(|(_, it)| it.holds()).count();
-    let condition = machine_conditions::sum(PROVISION_READY, &all);
-    ProvisioningSummary { condition, n_there: i64::try_from(n_there).unwrap_or(i64::MAX) }
 }

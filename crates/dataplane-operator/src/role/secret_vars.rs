@@ -11,10 +11,9 @@ use operator_core::run_engine::secret_vars::{GROUP_KEY, files};
 use serde_json::{Value, json};
 
 use crate::effective_spec::EffectiveSpec;
-use crate::role::host::EvaluatedHost;
 use crate::role::inventory::{INVENTORY_HASH, Inventory};
 use crate::role::observed::Observed;
-use crate::role::vars::is_needed;
+use crate::role::resolved::ResolvedHost;
 use crate::vars::{Objects, Origin};
 
 /// File → variable → origin.
@@ -22,10 +21,12 @@ type Layout<'a> = BTreeMap<&'a str, BTreeMap<&'a str, &'a Origin>>;
 
 /// Returns whether any of these hosts has variables from Secrets; a host with unknown variables
 /// counts as one without.
-pub fn is_mounted(hosts: &[&EvaluatedHost]) -> bool {
-    let known: Vec<&EffectiveSpec> =
-        hosts.iter().filter(|it| !it.has_unknown_vars).map(|it| &it.effective).collect();
-    is_needed(&known)
+pub fn is_mounted(hosts: &[&ResolvedHost<'_>]) -> bool {
+    hosts.iter().any(|it| !it.has_unknown_vars && has_secret_vars(&it.effective))
+}
+
+fn has_secret_vars(host: &EffectiveSpec) -> bool {
+    !host.group_secrets.is_empty() || host.host_secrets().next().is_some()
 }
 
 /// Returns the step that writes the Secret beside an inventory; `None` when it is up to date.
@@ -60,7 +61,7 @@ pub fn secret(seen: &Observed, name: &str, hosts: &[&EffectiveSpec]) -> Option<S
 
 fn layout<'a>(hosts: &[&'a EffectiveSpec]) -> Layout<'a> {
     let mut layout = Layout::new();
-    if !is_needed(hosts) {
+    if !hosts.iter().any(|it| has_secret_vars(it)) {
         return layout;
     }
     // Every host of a role has the same ones.

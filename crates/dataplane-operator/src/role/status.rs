@@ -3,22 +3,20 @@
 use api::conditions::{self, ConditionDraft, READY, Severity, merge_conditions};
 use api::dataplane::condition_types::{DEPLOYMENT_READY, SETUP_READY};
 use api::dataplane::{Role, RoleStatus};
-use api::problem::Problem;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::plan::{Step, Target, status_step};
 use operator_core::run_engine::SequenceState;
 use operator_core::run_engine::rollout::BlockReason;
 
-use crate::baremetal_request::set;
+use crate::baremetal_request::machine_conditions;
 use crate::conditions::input;
 use crate::indexes::data_plane_of;
 use crate::reasons;
-use crate::role::host::EvaluatedHost;
-use crate::role::machine_request::MachineRequest;
-use crate::role::node_status::{HOST_TEXT, is_set_up};
+use crate::role::node_status::{HOST_TEXT, NodeFindings};
 use crate::role::observed::Observed;
 use crate::role::provisioning;
+use crate::role::resolve::Resolved;
 
 /// The condition type for whether the data plane that a role names exists.
 pub const DATA_PLANE_FOUND: &str = "DataPlaneFound";
@@ -27,9 +25,10 @@ pub const DATA_PLANE_FOUND: &str = "DataPlaneFound";
 const NAMED_HOSTS: usize = 5;
 
 /// Returns the condition for whether all hosts of a role are in an inventory.
-fn setup_of_all(hosts: &[(EvaluatedHost, ConditionDraft, ConditionDraft)]) -> ConditionDraft {
+fn setup_of_all(hosts: &[NodeFindings<'_>]) -> ConditionDraft {
+    let resolved = hosts.iter().map(|it| it.evaluated.host);
     let open: Vec<String> =
-        hosts.iter().filter(|it| !is_set_up(&it.0)).map(|it| it.0.node.name_any()).collect();
+        resolved.filter(|it| !it.is_set_up()).map(|it| it.node.name_any()).collect();
     if open.is_empty() {
         return reasons::role::NODES_SET_UP
             .condition(SETUP_READY, "Every node is in an inventory.");
@@ -45,10 +44,9 @@ fn setup_of_all(hosts: &[(EvaluatedHost, ConditionDraft, ConditionDraft)]) -> Co
 /// Returns the step that writes the status of a role; `None` when it is up to date.
 pub fn role_step(
     seen: &Observed,
-    faults: &[Problem],
+    resolved: &Resolved<'_>,
     rejection: Option<ConditionDraft>,
-    hosts: &[(EvaluatedHost, ConditionDraft, ConditionDraft)],
-    machine_request: Option<&MachineRequest>,
+    hosts: &[NodeFindings<'_>],
     now: Timestamp,
 ) -> Option<Step> {
     let role = seen.role.as_deref()?;
@@ -56,7 +54,10 @@ pub fn role_step(
     let is_deployed = nodes.holds() && !hosts.is_empty();
     let good = nodes.clone().with_type(READY);
     let blocking: Vec<ConditionDraft> =
-        [Some(input(faults)), rejection.clone(), Some(nodes)].into_iter().flatten().collect();
+        [Some(input(&resolved.faults.all())), rejection, Some(nodes)]
+            .into_iter()
+            .flatten()
+            .collect();
     let ready = conditions::ready(&blocking, good);
     let mut all = blocking;
     all.extend(conditions::kstatus(&ready));
@@ -64,12 +65,11 @@ pub fn role_step(
     all.push(setup_of_all(hosts));
     all.extend(data_plane(seen.data_plane.is_some(), role));
     // Each node has a condition of its own; the role's reports how many there are.
-    let of_machines = rejection.filter(set::is_refused);
-    let all_hosts = hosts.iter().map(|it| &it.0);
-    let machines =
-        machine_request.map(|it| provisioning::of_all(it, of_machines.as_ref(), all_hosts));
-    all.extend(machines.as_ref().map(|it| it.condition.clone()));
-    let count = |holds: fn(&(EvaluatedHost, ConditionDraft, ConditionDraft)) -> bool| {
+    let machines: Vec<(&str, ConditionDraft)> =
+        hosts.iter().map(|it| (&*it.evaluated.host.effective.name, it.machine.clone())).collect();
+    let asks = resolved.machine_request.is_some();
+    all.extend(asks.then(|| machine_conditions::sum(provisioning::PROVISION_READY, &machines)));
+    let count = |holds: fn(&NodeFindings<'_>) -> bool| {
         i64::try_from(hosts.iter().filter(|it| holds(it)).count()).unwrap_or(i64::MAX)
     };
     let observed = role.status.as_ref();
@@ -79,9 +79,9 @@ pub fn role_step(
         conditions: merge_conditions(&previous, all, role.metadata.generation, now),
         deployed: is_deployed.then_some(true),
         nodes: count(|_| true),
-        ready_nodes: count(|(_, ready, _)| ready.holds()),
-        up_to_date_nodes: count(|(_, _, up_to_date)| up_to_date.holds()),
-        provisioned_nodes: machines.map(|it| it.n_there),
+        ready_nodes: count(|it| it.ready.holds()),
+        up_to_date_nodes: count(|it| it.up_to_date.holds()),
+        provisioned_nodes: asks.then(|| count(|it| it.machine.holds())),
     };
     let next = desired.conditions.clone();
     status_step(Target::of::<Role>(role), observed, &desired, &previous, &next)
@@ -112,15 +112,11 @@ fn data_plane(is_there: bool, role: &Role) -> Option<ConditionDraft> {
 }
 
 /// Returns the condition over all nodes, with the names of the first ones that are not ready.
-fn nodes_finding(
-    seen: &Observed,
-    hosts: &[(EvaluatedHost, ConditionDraft, ConditionDraft)],
-) -> ConditionDraft {
+fn nodes_finding(seen: &Observed, hosts: &[NodeFindings<'_>]) -> ConditionDraft {
     let total = hosts.len();
-    let mut open: Vec<&(EvaluatedHost, ConditionDraft, ConditionDraft)> =
-        hosts.iter().filter(|(_, ready, _)| !ready.holds()).collect();
+    let mut open: Vec<&NodeFindings<'_>> = hosts.iter().filter(|it| !it.ready.holds()).collect();
     let mut texts = vec![format!("{}/{total} nodes are ready.", total - open.len())];
-    open.sort_by_key(|(_, ready, _)| severity_rank(ready));
+    open.sort_by_key(|it| severity_rank(&it.ready));
     texts.extend(open.iter().take(NAMED_HOSTS).map(|it| host_text(it)));
     if open.len() > NAMED_HOSTS {
         texts.push(format!("And {} more.", open.len() - NAMED_HOSTS));
@@ -131,7 +127,7 @@ fn nodes_finding(
         let text = "The role has no nodes: nothing is run.";
         return reasons::role::NODES_READY.condition(DEPLOYMENT_READY, text);
     }
-    let Some((_, worst, _)) = open.first() else {
+    let Some(NodeFindings { ready: worst, .. }) = open.first() else {
         return reasons::role::NODES_READY.condition(DEPLOYMENT_READY, text);
     };
     let severity = worst.severity.unwrap_or(Severity::Info);
@@ -139,11 +135,8 @@ fn nodes_finding(
 }
 
 /// Returns the text about the nodes that the rollout blocks; `None` when it blocks none.
-fn held_text(
-    seen: &Observed,
-    hosts: &[(EvaluatedHost, ConditionDraft, ConditionDraft)],
-) -> Option<String> {
-    let held = hosts.iter().filter_map(|it| it.0.blocked.as_ref());
+fn held_text(seen: &Observed, hosts: &[NodeFindings<'_>]) -> Option<String> {
+    let held = hosts.iter().filter_map(|it| it.evaluated.blocked.as_ref());
     let n_held = held.clone().count();
     let first = held
         .clone()
@@ -174,10 +167,10 @@ fn severity_rank(condition: &ConditionDraft) -> u8 {
 }
 
 /// Returns the part of the role's message about one host: what it runs, or why it is not ready.
-fn host_text((host, ready, _): &(EvaluatedHost, ConditionDraft, ConditionDraft)) -> String {
-    let name = host.node.name_any();
+fn host_text(NodeFindings { evaluated, ready, .. }: &NodeFindings<'_>) -> String {
+    let name = evaluated.host.node.name_any();
     if let (SequenceState::InRun { run, .. }, Some(Severity::Info)) =
-        (&host.sequence.state, ready.severity)
+        (&evaluated.sequence.state, ready.severity)
     {
         return format!("{name}: runs {run}.");
     }

@@ -23,7 +23,7 @@ use crate::baremetal_request::Seen;
 use crate::condition_catalog::KINDS;
 use crate::default_services;
 use crate::finalizers::INVENTORY_FINALIZER;
-use crate::known_networks::Networks;
+use crate::host::networks::Networks;
 use crate::reasons;
 use crate::role::inventory::{INVENTORY_HASH, Inventory};
 use crate::vars::Objects;

@@ -12,8 +12,8 @@ use operator_core::run_engine::sources::clashes;
 
 use crate::collection;
 use crate::endpoints::decide;
+use crate::host::services::play;
 use crate::reasons;
-use crate::role::build::play;
 use crate::service::observed::Observed;
 
 /// Condition type: the service can be deployed as written.

@@ -1,0 +1,115 @@
+//! What runs of a service need, whichever way its hosts are brought into service: what it executes,
+//! its data sources, and their faults.
+
+use std::collections::BTreeMap;
+
+use api::dataplane::{Service, service};
+use api::problem::Problem;
+use kube::ResourceExt;
+use operator_core::data_sources::{NamedSource, SourceRef, sources_of};
+use operator_core::plan::Target;
+use operator_core::run_engine::run_template::{MountedSource, Play};
+use operator_core::run_engine::sources::mounted;
+use operator_runtime::source_cache::Digests;
+
+use crate::inputs::contents;
+use crate::reasons;
+
+/// Returns what a service runs: the inline playbook, else the named one, as upstream does; a role
+/// only when neither is set. An empty field counts as unset.
+pub fn play(service: &Service) -> Play {
+    let spec = &service.spec;
+    let set = |it: Option<&String>| it.filter(|it| !it.is_empty()).cloned();
+    match (set(contents(spec)), set(spec.playbook.as_ref()), set(spec.role.as_ref())) {
+        (Some(text), _, _) => Play::Contents(text),
+        (None, None, Some(role)) => Play::Role(role),
+        (None, playbook, _) => Play::Playbook(playbook.unwrap_or_default()),
+    }
+}
+
+/// Returns the existing objects whose keys a service gets as files.
+pub fn sources(
+    known: &BTreeMap<SourceRef, Digests>,
+    namespace: &str,
+    service: &Service,
+) -> Vec<MountedSource> {
+    let source = |named: NamedSource| {
+        let digests = known.get(&named.source(namespace))?;
+        let keys = digests.keys.keys().cloned().collect();
+        Some(MountedSource { kind: named.kind, name: named.name, keys })
+    };
+    mounted(sources_of(&service.spec).into_iter().filter_map(source).collect())
+}
+
+/// Returns the fault of a service that a parent lists and that does not exist.
+///
+/// `unreadable` is set when the service exists, and says why it cannot be parsed.
+pub fn absent_service(parent: &Target, name: &str, unreadable: Option<&String>) -> Problem {
+    let place = format!("spec.services of {} {}", parent.kind.kind, parent.name);
+    if let Some(why) = unreadable {
+        return unreadable_service(name, &place, why);
+    }
+    Problem::new(
+        &reasons::inputs::SERVICE_NOT_FOUND,
+        format!(
+            "OpenStackDataPlaneService {name}, listed in {place}, does not exist: create it or take \
+             it off the list."
+        ),
+    )
+}
+
+/// Returns whether a service of a host does not exist or cannot be parsed.
+pub fn lack_services(faults: &[Problem]) -> bool {
+    let lacking = [&reasons::inputs::SERVICE_NOT_FOUND, &reasons::inputs::SERVICE_UNREADABLE];
+    faults.iter().any(|it| lacking.contains(&it.reason))
+}
+
+/// Returns the fault of a service that is listed at `place` and exists, but cannot be parsed.
+pub fn unreadable_service(name: &str, place: &str, why: &str) -> Problem {
+    let text = format!(
+        "OpenStackDataPlaneService {name}, listed in {place}, exists and cannot be read: {why}. \
+         Correct that field of it."
+    );
+    Problem::new(&reasons::inputs::SERVICE_UNREADABLE, text)
+}
+
+/// Returns the fault of an object that a service needs and that does not exist.
+pub fn missing_source(service: &str, named: &NamedSource) -> Problem {
+    Problem::new(
+        &reasons::inputs::DATA_SOURCE_NOT_FOUND,
+        format!(
+            "{}, named by OpenStackDataPlaneService {service}, does not exist: create it.",
+            named.title()
+        ),
+    )
+}
+
+/// Returns the first fault that the CRD's own validation rules reject where they are in force.
+pub fn invalid(service: &Service) -> Option<Problem> {
+    let first = service::faults::faults(service).into_iter().next()?;
+    let name = service.name_any();
+    let text = format!("OpenStackDataPlaneService {name} cannot be deployed: {first}.");
+    Some(Problem::new(&reasons::inputs::SERVICE_INVALID, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_service_runs_its_text_else_its_playbook_else_its_role() {
+        let of = |spec: serde_json::Value| {
+            play(&Service::new("s", serde_json::from_value(spec).unwrap()))
+        };
+        let (text, name) = (json!("[]"), json!("a.b.c"));
+        let contents = Play::Contents("[]".into());
+        assert_eq!(of(json!({ "playbookContents": text, "playbook": name })), contents);
+        assert_eq!(of(json!({ "play": text, "role": name })), contents);
+        let playbook = Play::Playbook("a.b.c".into());
+        assert_eq!(of(json!({ "playbook": name, "role": "x" })), playbook);
+        assert_eq!(of(json!({ "role": name })), Play::Role("a.b.c".into()));
+        assert_eq!(of(json!({ "role": name, "playbook": "" })), Play::Role("a.b.c".into()));
+    }
+}

@@ -1,0 +1,163 @@
+//! The trusted ssh key of a host: what the user's known hosts name, else a learned key.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use api::ansibleee::AnsibleEe;
+use api::dataplane::HostMachine;
+use api::problem::Problem;
+use jiff::Timestamp;
+use kube::ResourceExt;
+use operator_core::run_engine::host_key::{HostKey, HostKeyTrust};
+use operator_core::run_engine::known_hosts::covers;
+use operator_core::run_engine::run_template::HostConnection;
+use operator_core::run_engine::ssh_secret::{KNOWN_HOSTS, PRIVATE_KEY};
+use operator_runtime::source_cache::Digests;
+
+use crate::reasons;
+
+/// A host key that was presented to a run.
+struct Offer {
+    key: HostKey,
+    address: String,
+    created: Option<Timestamp>,
+    ended: Option<Timestamp>,
+}
+
+/// The host keys that were presented to runs, by the name of the host.
+#[derive(Default)]
+pub struct Offers<'a>(BTreeMap<&'a str, Vec<Offer>>);
+
+impl<'a> Offers<'a> {
+    /// Collects the host keys from the reports of these runs.
+    pub fn of(runs: impl IntoIterator<Item = &'a Arc<AnsibleEe>>) -> Self {
+        let mut offers = Self::default();
+        for run in runs {
+            for (host, offer) in offers_of(run) {
+                offers.0.entry(host).or_default().push(offer);
+            }
+        }
+        for list in offers.0.values_mut() {
+            list.sort_by(|a, b| (a.ended, &a.key).cmp(&(b.ended, &b.key)));
+        }
+        offers
+    }
+
+    /// Returns the keys that a host presented at its present address, the oldest first.
+    ///
+    /// Runs created before `since` are ignored: they concern another host, or an earlier
+    /// installation.
+    fn keys(&self, host: &str, since: Option<Timestamp>, address: &str) -> Vec<HostKey> {
+        let offers = self.0.get(host).map(Vec::as_slice).unwrap_or_default();
+        let fits = |it: &&Offer| it.address == address && it.created >= since;
+        offers.iter().filter(fits).map(|it| it.key.clone()).collect()
+    }
+}
+
+fn offers_of(run: &AnsibleEe) -> impl Iterator<Item = (&str, Offer)> {
+    let reports = run.status.as_ref().map(|it| it.host_keys.as_slice()).unwrap_or_default();
+    let ended = run.status.as_ref().and_then(|it| it.completion_time.as_ref()).map(|it| it.0);
+    let created = run.creation_timestamp().map(|it| it.0);
+    reports.iter().filter_map(move |report| {
+        let key = HostKey::parse(report.key.as_deref()?)?;
+        let host = run.spec.hosts.iter().find(|it| it.name == report.name)?;
+        let address = host.address.clone();
+        Some((report.name.as_str(), Offer { key, address, created, ended }))
+    })
+}
+
+/// A host as ssh meets it, with what is recorded of it.
+pub struct SshHost<'a> {
+    /// Its inventory name.
+    pub name: &'a str,
+    /// The address and the port of its ssh server.
+    pub address: (&'a str, i32),
+    /// Whether variables override ssh's options, so that no key of ours is used.
+    pub has_own_options: bool,
+    /// The digests of its ssh Secret; `None` when that does not exist.
+    pub ssh: Option<&'a Digests>,
+    /// The key in the status of its object.
+    pub recorded: Option<&'a String>,
+    /// The record of its machine, if it has one.
+    pub machine: Option<&'a HostMachine>,
+    /// Whether its machine has a new installation, which has other keys than the recorded one.
+    pub is_new: bool,
+    /// When its object was created.
+    pub created: Option<Timestamp>,
+}
+
+impl SshHost<'_> {
+    /// Returns which host key is trusted. `accepted` returns the fingerprint that the user accepts
+    /// of a host that presented these keys.
+    ///
+    /// A key of the user's takes precedence: when the user's `known_hosts` name the host, a learned
+    /// key is dropped. So is the key of an earlier installation on the machine.
+    pub fn trust(
+        &self,
+        offers: &Offers<'_>,
+        accepted: impl FnOnce(&[HostKey]) -> Option<String>,
+    ) -> HostKeyTrust {
+        let recorded = self.recorded.filter(|_| !self.is_new).and_then(|it| HostKey::parse(it));
+        if !self.is_learned(recorded.is_some()) {
+            return HostKeyTrust::default();
+        }
+        let installed = self.machine.and_then(|it| it.installed.as_ref()).map(|it| it.0);
+        let (host, port) = self.address;
+        let offered =
+            offers.keys(self.name, installed.max(self.created), &format!("{host}:{port}"));
+        HostKeyTrust::learned(recorded, accepted(&offered), &offered)
+    }
+
+    fn is_learned(&self, has_key: bool) -> bool {
+        if self.has_own_options {
+            return false;
+        }
+        // A missing Secret does not say anything about known hosts, so nothing changes.
+        let Some(Digests { texts, .. }) = self.ssh else { return has_key };
+        let (host, port) = self.address;
+        !texts.get(KNOWN_HOSTS).is_some_and(|it| covers(it, host, port))
+    }
+}
+
+/// Returns how a run connects to a host at `address`, by the ssh Secret of that name.
+///
+/// `scans_known` says whether the run scans the host's key even though one is known.
+pub fn connection(
+    address: String,
+    (ssh_secret, digests): (&str, Option<&Digests>),
+    trust: &HostKeyTrust,
+    scans_known: bool,
+) -> HostConnection {
+    HostConnection {
+        address,
+        ssh_secret: ssh_secret.to_owned(),
+        ssh_version: digests.map(|it| it.version.clone()).unwrap_or_default(),
+        has_known_hosts: digests.is_some_and(|it| it.keys.contains_key(KNOWN_HOSTS)),
+        scan: trust.scan(scans_known),
+        trusted: trust.token(),
+    }
+}
+
+/// Returns the fault of the Secret with the ssh key, if it has one.
+///
+/// `digests` are those of its content; `None` means that the Secret does not exist.
+pub fn secret_fault(namespace: &str, secret: &str, digests: Option<&Digests>) -> Option<Problem> {
+    let Some(digests) = digests else {
+        return Some(Problem::new(
+            &reasons::inputs::SSH_SECRET_NOT_FOUND,
+            format!(
+                "Secret {secret} with the ssh key does not exist: create it with kubectl create \
+                 secret generic -n {namespace} {secret} --from-file={PRIVATE_KEY}=<private key>, \
+                 and --from-file={KNOWN_HOSTS}=<known hosts> where you know the hosts' own keys."
+            ),
+        ));
+    };
+    if digests.keys.contains_key(PRIVATE_KEY) {
+        return None;
+    }
+    let text = format!(
+        "Secret {secret} has no key {PRIVATE_KEY}: add it with the private key that the hosts \
+         accept."
+    );
+    Some(Problem::new(&reasons::inputs::SSH_SECRET_INCOMPLETE, text))
+}

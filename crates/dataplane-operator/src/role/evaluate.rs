@@ -1,0 +1,157 @@
+//! The evaluation of one host of a group: its next step, from its runs and the disruption budget.
+
+use api::dataplane::{Node, RunState, ServiceRun};
+use jiff::Timestamp;
+use kube::ResourceExt;
+use operator_core::run_engine::host_key::accept_command;
+use operator_core::run_engine::host_owner::take_over_command;
+use operator_core::run_engine::retry::Retries;
+use operator_core::run_engine::rollout::RolloutState;
+use operator_core::run_engine::service_sequence::{self, ServiceSequence, has_begun};
+use operator_core::run_engine::{DesiredService, Host, Run, SequenceState};
+
+use crate::role::blocked_rollout::BlockedRollout;
+use crate::role::faults::OfGroup;
+use crate::role::redeploy;
+use crate::role::resolved::{ResolvedHost, is_first_deployment, recorded_services};
+
+/// The result of evaluating one host.
+#[derive(Clone, Debug)]
+pub struct EvaluatedHost<'a> {
+    /// What holds of it whatever its runs do.
+    pub host: &'a ResolvedHost<'a>,
+    /// The result of its service sequence.
+    pub sequence: ServiceSequence,
+    /// Why its deployment does not begin yet, when the disruption budget blocks it.
+    pub blocked: Option<BlockedRollout>,
+    /// A service that failed on this host and is no longer listed, until all listed services have
+    /// succeeded: listing another service instead has corrected nothing yet.
+    unlisted: Option<&'a str>,
+}
+
+impl EvaluatedHost<'_> {
+    /// Returns the state of the host with respect to the disruption budget.
+    pub fn rollout_state(&self) -> RolloutState {
+        let was_deployed = !is_first_deployment(self.host.node);
+        // Before its status reports the failure, so that no host begins in the pass that first sees
+        // it.
+        if matches!(self.sequence.state, SequenceState::Failed { .. }) {
+            return if was_deployed { RolloutState::Failed } else { RolloutState::FailedNew };
+        }
+        let mut state = RolloutState::of(self.recorded(), was_deployed);
+        if state == RolloutState::Failed {
+            // The inputs to be tried now may differ from those that failed.
+            let is_listed = |it: &&ServiceRun| Some(it.name.as_str()) != self.unlisted;
+            let listed: Vec<ServiceRun> =
+                self.sequence.services.iter().filter(is_listed).cloned().collect();
+            state = RolloutState::of(&listed, was_deployed);
+            if self.unlisted.is_some()
+                && self.sequence.state != SequenceState::Done
+                && !state.fails()
+            {
+                state = RolloutState::Corrected;
+            }
+        }
+        // Otherwise its run was withdrawn, or never created.
+        let is_under_way = self.is_under_way();
+        let is_due = is_under_way || matches!(self.sequence.state, SequenceState::NeedsRun(_));
+        match state {
+            RolloutState::Disturbed if !is_under_way => RolloutState::Ready,
+            RolloutState::Started if !is_under_way => RolloutState::New,
+            // It cannot be tried at present, so other hosts do not wait for it.
+            RolloutState::Corrected if !is_due => RolloutState::Failed,
+            RolloutState::New
+            | RolloutState::Started
+            | RolloutState::FailedNew
+            | RolloutState::Ready
+            | RolloutState::Disturbed
+            | RolloutState::Failed
+            | RolloutState::Corrected => state,
+        }
+    }
+
+    /// Returns whether a pause stops it: nothing of its deployment has begun, and it has not
+    /// failed.
+    pub fn may_be_paused(&self) -> bool {
+        !has_begun(self.recorded()) && !self.rollout_state().fails()
+    }
+
+    /// Returns whether its present attempt has begun or waits in a run.
+    pub fn is_at_work(&self) -> bool {
+        matches!(self.sequence.state, SequenceState::NeedsRun(_) | SequenceState::InRun { .. })
+            && self.is_under_way()
+    }
+
+    fn is_under_way(&self) -> bool {
+        matches!(self.sequence.state, SequenceState::InRun { .. }) || has_begun(self.recorded())
+    }
+
+    fn recorded(&self) -> &[ServiceRun] {
+        recorded_services(self.host.node)
+    }
+}
+
+/// Evaluates one host with the faults and the runs of its group; `blocked` keeps it from beginning.
+pub fn evaluate<'a>(
+    host: &'a ResolvedHost<'a>,
+    (faults, runs): (&OfGroup, &[Run<'_>]),
+    blocked: Option<BlockedRollout>,
+    now: Timestamp,
+) -> EvaluatedHost<'a> {
+    let may_run = host.may_run && blocked.is_none();
+    let mut sequence = sequence(host, runs, may_run, now);
+    if matches!(&sequence.state, SequenceState::NeedsRun(need) if faults.blocks(&need.service)) {
+        sequence = self::sequence(host, runs, false, now);
+    }
+    let unlisted = unlisted(host.node, &host.desired).filter(|_| host.has_services);
+    if host.has_services {
+        sequence.services.extend(unlisted.and_then(|it| kept(it, &sequence)));
+    } else {
+        // What was recorded stays for when the role is back.
+        sequence.services = recorded_services(host.node).to_vec();
+    }
+    EvaluatedHost { host, sequence, blocked, unlisted: unlisted.map(|it| it.name.as_str()) }
+}
+
+/// The service sequence of a host, which starts a run only if `may_run`.
+fn sequence(
+    host: &ResolvedHost<'_>,
+    runs: &[Run<'_>],
+    may_run: bool,
+    now: Timestamp,
+) -> ServiceSequence {
+    let (name, namespace) = (&host.effective.name, host.node.namespace().unwrap_or_default());
+    let accept = host.trust.is_learned.then(|| accept_command(&namespace, name));
+    let ssh_secret = host.effective.ssh_secret.as_deref().unwrap_or_default();
+    let ssh_version = host.ssh.map(|it| it.version.as_str()).unwrap_or_default();
+    let object = format!("openstackdataplanenode/{name}");
+    let host = Host {
+        name,
+        desired: &host.desired,
+        recorded: recorded_services(host.node),
+        may_run,
+        has_moved: host.has_moved,
+        ssh_key: (ssh_secret, ssh_version),
+        trusted: &host.trust.token(),
+        accept: accept.as_deref(),
+        take_over: &take_over_command(&namespace, &object),
+        retries: Retries::Healing(&redeploy::redeploy_command(host.node)),
+    };
+    service_sequence::evaluate(&host, runs, now)
+}
+
+/// Returns the record of a service that failed on a host in service and is no longer desired.
+fn unlisted<'a>(node: &'a Node, desired: &[DesiredService]) -> Option<&'a ServiceRun> {
+    let is_listed = |it: &ServiceRun| desired.iter().any(|own| own.service == it.name);
+    let fails = |it: &&ServiceRun| it.state == RunState::Failed || it.reason.is_some();
+    let mut recorded = recorded_services(node).iter().filter(fails);
+    recorded.find(|it| !is_listed(it)).filter(|_| !is_first_deployment(node))
+}
+
+/// Returns that record while the status still has to report it: until the host is done, or another
+/// service has failed.
+fn kept(unlisted: &ServiceRun, sequence: &ServiceSequence) -> Option<ServiceRun> {
+    let tells = |it: &ServiceRun| it.name == unlisted.name || it.state == RunState::Failed;
+    let is_told = sequence.state == SequenceState::Done || sequence.services.iter().any(tells);
+    (!is_told).then(|| ServiceRun { state: RunState::Failed, run: None, ..unlisted.clone() })
+}

@@ -1,0 +1,243 @@
+//! Resolves a group: what holds of each of its hosts whatever its runs do, computed once per pass.
+
+use api::dataplane::{HostMachine, Node, Service};
+use api::problem::Problem;
+use jiff::Timestamp;
+use kube::ResourceExt;
+use operator_core::data_sources::{NamedSource, SourceRef, sources_of};
+use operator_core::hash;
+use operator_core::keyed::{Digest, short, texts};
+use operator_core::run_engine::host_key::{self, ACCEPT, HostKeyTrust};
+use operator_core::run_engine::run_template::AnsibleOptions;
+use operator_core::run_engine::service_sequence::UNKNOWN;
+use operator_core::run_engine::{DesiredService, limit};
+use operator_runtime::source_cache::Digests;
+
+use crate::baremetal_request::provisioning_state::{self, ProvisioningState};
+use crate::effective_spec::{EffectiveSpec, has_own_options};
+use crate::host::ssh_trust::{Offers, SshHost};
+use crate::host_conflicts::Claim;
+use crate::inputs::{self, Inputs};
+use crate::reasons;
+use crate::role::faults::{self, OfGroup};
+use crate::role::machine_names::machine_of;
+use crate::role::machine_request::MachineRequest;
+use crate::role::observed::Observed;
+use crate::role::resolved::{ResolvedHost, is_first_deployment, may_begin, recorded_services};
+use crate::role::{inventory_shards, redeploy};
+use crate::vars;
+
+/// A resolved group.
+pub struct Resolved<'a> {
+    /// The hosts of all its nodes, in their order.
+    pub hosts: Vec<ResolvedHost<'a>>,
+    /// The request for the hosts' machines, if there is one.
+    pub machine_request: Option<MachineRequest<'a>>,
+    /// The faults that concern all hosts alike.
+    pub faults: OfGroup,
+}
+
+/// Resolves a group.
+pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
+    let shared = Shared {
+        seen,
+        services: seen.listed().iter().map(|it| service_inputs(seen, it)).collect(),
+        // Includes runs of other owners: phase 1 may meet a new host key first.
+        offers: Offers::of(seen.runs.iter().chain(&seen.others)),
+        faults: faults::of_group(seen),
+        machine_request: MachineRequest::of(seen),
+        now,
+    };
+    let hosts = seen.nodes.iter().map(|it| resolve_host(&shared, it)).collect();
+    let Shared { faults, machine_request, .. } = shared;
+    Resolved { hosts, machine_request, faults }
+}
+
+/// A listed service with its own inputs; `None` when the service does not exist.
+type ServiceInputs<'a> = (&'a String, Option<(&'a Service, Inputs)>);
+
+/// What is the same for all hosts of a group.
+struct Shared<'a> {
+    seen: &'a Observed,
+    services: Vec<ServiceInputs<'a>>,
+    offers: Offers<'a>,
+    faults: OfGroup,
+    machine_request: Option<MachineRequest<'a>>,
+    now: Timestamp,
+}
+
+fn resolve_host<'a>(shared: &Shared<'a>, node: &'a Node) -> ResolvedHost<'a> {
+    let Shared { seen, machine_request: request, now, .. } = shared;
+    let (effective, is_left_out) = effective(seen, node);
+    let machine = request.as_ref().map(|it| it.provisioning(node, &effective, *now));
+    let record = record(seen, machine.as_ref(), node);
+    let ssh_secret = effective.ssh_secret.as_deref().unwrap_or_default();
+    let ssh = seen.sources.get(&SourceRef::secret(&seen.namespace, ssh_secret));
+    let is_new = matches!(&machine, Some(Ok(it)) if it.is_new);
+    let trust = trust(node, &effective, ssh, (record.as_ref(), is_new), &shared.offers);
+    let claim = Claim::of_node_at(node, effective.address().as_deref());
+    let claim = claim.showing(|_| trust.key.clone());
+    let taken = claim.taken(&seen.claims);
+    let shared_key = claim.shared_keys_text(&claim.shared_keys(&seen.claims));
+    let mut faults = faults::of_node(seen, node, &effective, &taken);
+    let waits = shared_key.clone().filter(|_| is_first_deployment(node));
+    faults.extend(waits.map(|it| Problem::new(&reasons::inputs::HOST_KEY_SHARED, it)));
+    faults.extend_from_slice(&shared.faults.of_all);
+    let is_ready = faults.is_empty();
+    faults.extend(shared.faults.of_services.iter().map(|it| it.1.clone()));
+    let may_run = effective.deploy
+        && !is_left_out
+        && (is_ready && (faults.is_empty() || is_first_deployment(node)))
+        && may_begin(machine.as_ref());
+    let has_unknown_vars = vars::are_unknown(&faults);
+    let installation = record.as_ref().and_then(|it| it.own_installation());
+    let redeploy = redeploy::of(seen.role.as_deref(), node);
+    let mut of_host = inputs::of_host(&effective, redeploy.as_deref());
+    of_host.extend(installation.map(|it| ("machine".to_owned(), hash::short(it).into())));
+    let shard = inventory_shards::of_host(seen, &effective.name);
+    let (mut desired, inputs) = desired_services(shared, node, (&effective, shard), of_host);
+    if has_unknown_vars {
+        desired = desired.iter().map(|it| as_recorded(node, &it.service)).collect();
+    }
+    ResolvedHost {
+        node,
+        has_services: seen.parent().is_some(),
+        is_left_out,
+        has_moved: has_moved(seen, node),
+        is_taken: !taken.is_empty(),
+        instance: redeploy::published(redeploy.as_deref(), installation),
+        machine,
+        record,
+        ssh,
+        trust,
+        shared_key,
+        faults,
+        has_unknown_vars,
+        shard,
+        inputs,
+        desired,
+        may_run,
+        effective,
+    }
+}
+
+/// The effective spec of a node, and whether `ansibleLimit` leaves its host out.
+fn effective(seen: &Observed, node: &Node) -> (EffectiveSpec, bool) {
+    let mut effective = seen.effective(node);
+    let group = seen.role.as_ref().map(|it| it.name_any());
+    let groups: Vec<&str> = group.iter().map(String::as_str).collect();
+    let limit = effective.options.limit.as_deref();
+    let is_left_out = limit.is_some_and(|it| limit::leaves_out(it, &effective.name, &groups));
+    if is_left_out {
+        // No run will reach it, so no tags or limit narrow what it is compared with.
+        effective.options = AnsibleOptions::default();
+    }
+    (effective, is_left_out)
+}
+
+/// Returns the record of a machine; while it cannot be determined, the recorded one.
+fn record(
+    seen: &Observed,
+    machine: Option<&Result<ProvisioningState, Problem>>,
+    node: &Node,
+) -> Option<HostMachine> {
+    let recorded = machine_of(node);
+    if let Some(machine) = machine {
+        return provisioning_state::record(machine, recorded);
+    }
+    // A host without a machine in any set may be renamed.
+    let host = recorded?.host.clone().filter(|it| seen.machines.may_know(it));
+    Some(HostMachine { host, ..recorded?.clone() })
+}
+
+/// Returns which ssh host key is trusted. The fingerprint of the key of an earlier installation is
+/// not accepted; `is_new` says whether the present one is new.
+fn trust(
+    node: &Node,
+    effective: &EffectiveSpec,
+    ssh: Option<&Digests>,
+    (machine, is_new): (Option<&HostMachine>, bool),
+    offers: &Offers<'_>,
+) -> HostKeyTrust {
+    let host = SshHost {
+        name: &effective.name,
+        address: (&effective.ansible_host, effective.ansible_port),
+        has_own_options: has_own_options(&effective.vars),
+        ssh,
+        recorded: node.status.as_ref().and_then(|it| it.host_key.as_ref()),
+        machine,
+        is_new,
+        created: node.creation_timestamp().map(|it| it.0),
+    };
+    let former = machine.and_then(|it| it.former_key.as_ref());
+    let accepted = host_key::accepted(node.annotations().get(ACCEPT));
+    host.trust(offers, |_| accepted.filter(|it| Some(it) != former))
+}
+
+/// Returns whether the host was last evaluated under another role than now, or under none.
+fn has_moved(seen: &Observed, node: &Node) -> bool {
+    let observed = node.status.as_ref().and_then(|it| it.observed_role.as_ref());
+    observed.map(|it| it.uid.clone()) != seen.role.as_ref().and_then(|it| it.uid())
+}
+
+/// Returns the desired services of a host in order, and the union of their inputs.
+fn desired_services(
+    shared: &Shared<'_>,
+    node: &Node,
+    (effective, shard): (&EffectiveSpec, usize),
+    of_host: Inputs,
+) -> (Vec<DesiredService>, Inputs) {
+    let n_shards = inventory_shards::count(shared.seen);
+    let mut union = of_host.clone();
+    let mut desired = Vec::new();
+    for (name, service) in &shared.services {
+        let Some((service, of_service)) = service else {
+            desired.push(as_recorded(node, name));
+            continue;
+        };
+        let hash = inputs::hash([&of_host, of_service]);
+        let run_hash = inputs::run_hash(&hash, &effective.options);
+        let group = group(effective, service, of_service);
+        // A run mounts only one inventory.
+        let group = if n_shards > 1 { format!("{group}/{shard}") } else { group };
+        union.extend(of_service.clone());
+        desired.push(DesiredService { service: (*name).clone(), hash, run_hash, group });
+    }
+    (desired, union)
+}
+
+/// Returns the desired state of a service that does not exist or whose variables are unknown: what
+/// was deployed of it stays deployed.
+fn as_recorded(node: &Node, name: &str) -> DesiredService {
+    let record = recorded_services(node).iter().find(|it| it.name == name);
+    let hash = Digest::from(record.map_or_else(|| UNKNOWN.to_owned(), |it| it.hash.clone()));
+    DesiredService { service: name.to_owned(), run_hash: hash.clone(), hash, group: String::new() }
+}
+
+/// Returns the hash of what hosts must have in common to share a run.
+///
+/// Variables may differ: they are part of each host's own hash.
+fn group(effective: &EffectiveSpec, service: &Service, of_service: &Inputs) -> String {
+    let options = &effective.options;
+    hash::digest(&(
+        texts(of_service),
+        &effective.env,
+        &effective.extra_mounts,
+        &effective.network_attachments,
+        (&options.tags, &options.skip_tags, &options.limit),
+        &service.spec.open_stack_ansible_ee_runner_image,
+    ))
+}
+
+/// Returns a listed service with its inputs, to which its existing data sources belong.
+fn service_inputs<'a>(seen: &'a Observed, name: &'a String) -> ServiceInputs<'a> {
+    let with_inputs = |service: &'a Service| {
+        let digest = |it: NamedSource| {
+            let digests = seen.sources.get(&it.source(&seen.namespace))?;
+            Some((it.title(), short(&digests.keys)))
+        };
+        let sources = sources_of(&service.spec).into_iter().filter_map(digest).collect();
+        (service, inputs::of_service(service, name, &sources))
+    };
+    (name, seen.services.get(name).map(|it| with_inputs(it)))
+}
