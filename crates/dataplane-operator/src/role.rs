@@ -15,7 +15,6 @@ pub mod faults;
 pub mod finalizer;
 pub mod inventory;
 pub mod inventory_shards;
-pub mod machine_names;
 pub mod machine_request;
 pub mod node_status;
 pub mod observe;

@@ -1,4 +1,4 @@
-//! Maps hosts to the machines of a set.
+//! The names of machines, and which host gets which machine of a set.
 //!
 //! Two hosts may ask for one name, and a host may be renamed while its machine keeps the name with
 //! which it was requested.
@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use api::dataplane::HostMachine;
+use api::dataplane::{HostMachine, Node};
 use api::problem::Problem;
+use kube::ResourceExt;
 
 use crate::reasons;
 
@@ -51,6 +52,22 @@ impl MachineNames {
 /// Returns the name by which a recorded machine stays known; `None` before one is chosen.
 pub fn recorded(machine: Option<&HostMachine>) -> Option<&str> {
     machine.filter(|it| it.is_chosen())?.host.as_deref()
+}
+
+/// Returns the name for a new machine of a node: its host name up to the first dot.
+pub fn machine_name(node: &Node) -> String {
+    let host = node.spec.host_name.clone().unwrap_or_else(|| node.name_any());
+    host.split('.').next().unwrap_or_default().to_owned()
+}
+
+/// Returns the name under which a set may know a node's machine.
+pub fn known_name(node: &Node) -> String {
+    recorded(machine_of(node)).map_or_else(|| machine_name(node), str::to_owned)
+}
+
+/// Returns the record of the machine that a node has or had.
+pub fn machine_of(node: &Node) -> Option<&HostMachine> {
+    node.status.as_ref()?.machine.as_ref()
 }
 
 /// Returns the fault of a host that is called otherwise than its machine; `fix` is what the user

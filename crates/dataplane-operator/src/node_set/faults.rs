@@ -19,7 +19,7 @@ use crate::host::services::{absent_service, invalid, missing_source};
 use crate::host::ssh_trust::secret_fault;
 use crate::host_conflicts::Claim;
 use crate::node_set::inventory::given;
-use crate::node_set::machine_names;
+use crate::node_set::machine_request::{Machines, name_fault};
 use crate::node_set::observed::Observed;
 use crate::reasons;
 use crate::vars;
@@ -30,13 +30,13 @@ pub const SIZE_LIMIT: usize = 1_000_000;
 const KIND: &str = "OpenStackDataPlaneNodeSet";
 
 /// Returns the faults of the hosts. With any of them, nothing is requested for the hosts.
-pub fn of_hosts(seen: &Observed, hosts: &[Host<'_>]) -> Vec<Problem> {
+pub fn of_hosts(seen: &Observed, hosts: &[Host<'_>], machines: &Machines) -> Vec<Problem> {
     let name = seen.set.name_any();
     let mut faults = of_size(&name, hosts.len());
     faults.extend(hosts.iter().filter_map(|it| of_name(&name, it)));
-    if node_set_host::machine_template(&seen.set).is_some() {
-        let names = machine_names::of(seen);
-        faults.extend(hosts.iter().filter_map(|it| machine_names::fault(&names, &seen.set, it)));
+    if machines.are_asked {
+        let fault = |it| name_fault(&machines.names, &seen.set, it);
+        faults.extend(hosts.iter().filter_map(fault));
     }
     faults.extend(hosts.iter().filter_map(|it| of_address(seen, it)));
     faults.extend(of_claims(seen));

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use api::baremetal::BaremetalHost;
 use api::conditions::ConditionDraft;
-use api::dataplane::{HostMachine, NodeSetMachines};
+use api::dataplane::{HostMachine, NodeSet, NodeSetMachines};
 use api::problem::Problem;
 use api::shared::AnyMap;
 use jiff::Timestamp;
+use kube::ResourceExt;
 use operator_core::finalizers::is_terminating;
 use operator_core::hash;
 use operator_core::keyed::short;
@@ -17,7 +18,10 @@ use operator_core::plan::{Step, Target};
 use operator_core::run_engine::host_key::HostKey;
 use serde_json::{Value, json};
 
-use crate::baremetal_request::provisioning_state::{self, Known, ProvisioningState, is_awaited};
+use crate::baremetal_request::machine_names::{MachineNames, renamed};
+use crate::baremetal_request::provisioning_state::{
+    self, Known, ProvisioningState, is_awaited, knows,
+};
 use crate::baremetal_request::template::{merged, with_prefix};
 use crate::baremetal_request::{machine_conditions, set};
 use crate::effective_spec::has_own_options;
@@ -25,7 +29,6 @@ use crate::finalizers::is_used;
 use crate::inputs::Inputs;
 use crate::node_set::external_resources::ExternalResources;
 use crate::node_set::ipam::{DNS_SERVERS, labels};
-use crate::node_set::machine_names;
 use crate::node_set::observed::{Observed, own_set};
 use crate::reasons;
 
@@ -42,6 +45,8 @@ pub struct Machines {
     /// The status record of each machine, by host name. A record that cannot be updated now is
     /// kept.
     pub records: BTreeMap<String, HostMachine>,
+    /// The names under which the machines of hosts are known, by the host's key in `spec.nodes`.
+    pub names: MachineNames,
 }
 
 impl Machines {
@@ -51,7 +56,7 @@ impl Machines {
         let recorded = |it: &str| recorded?.get(it);
         let mut machines =
             Self { are_asked: machine_template(&seen.set).is_some(), ..Self::default() };
-        let names = machine_names::of(seen);
+        let names = names_of(seen);
         // Keeps the records of hosts that have been renamed.
         for (name, record) in names.all().filter_map(|it| Some((it, recorded(it)?.clone()))) {
             let ready = record.ready && !machines.are_asked;
@@ -65,7 +70,7 @@ impl Machines {
             let name = &host.name;
             let mut record = recorded(name).cloned();
             if machines.are_asked {
-                let fault = machine_names::fault(&names, &seen.set, host)
+                let fault = name_fault(&names, &seen.set, host)
                     .or_else(|| without_room.get(name).cloned())
                     .or_else(|| set::fault(&seen.machines, &owner))
                     .or_else(|| set::elsewhere(&seen.machines, own, name, &title));
@@ -76,7 +81,7 @@ impl Machines {
             }
             machines.records.extend(record.map(|it| (name.clone(), it)));
         }
-        machines
+        Self { names, ..machines }
     }
 
     /// Returns whether the host's present installation was unknown before.
@@ -140,6 +145,46 @@ impl Machines {
         };
         self.courses.values().any(is_unheard)
     }
+}
+
+/// Returns the names of the hosts whose machines are chosen and still part of the baremetal set, by
+/// the host's key in `spec.nodes`.
+fn names_of(seen: &Observed) -> MachineNames {
+    let mut names = MachineNames::default();
+    let (Some(own), Some(status)) = (own_set(seen), &seen.set.status) else { return names };
+    let is_known = |name: &str| knows(own, name);
+    // If several machines name one host, the last one is its.
+    for (name, machine) in status.machines.iter().rev().filter(|(_, it)| it.is_chosen()) {
+        let key = machine.node.as_deref().filter(|it| seen.set.spec.nodes.contains_key(*it));
+        if let Some(key) = key.filter(|_| is_known(name)) {
+            names.give(key, name);
+        }
+    }
+    names
+}
+
+/// Returns the fault of a host whose machine has another name, or whose name belongs to another
+/// host's machine.
+pub fn name_fault(names: &MachineNames, set: &NodeSet, host: &Host<'_>) -> Option<Problem> {
+    let (key, called, title) =
+        (host.key, &host.name, format!("OpenStackDataPlaneNodeSet {}", set.name_any()));
+    if let Some(known) = names.machine(key).filter(|it| it != called) {
+        let template = machine_template(set).and_then(|it| it.template.domain_name.as_deref());
+        let domain = template.filter(|it| !it.is_empty());
+        // With a domain in the template, a host name without one would not count.
+        let way = domain.map_or_else(|| known.to_owned(), |it| format!("{known}.{it}"));
+        let fix = format!(
+            "Set spec.nodes[{key}].hostName to {way} again, or take the node out and put it in under \
+             another key."
+        );
+        return Some(renamed(&format!("Node {key} of {title}"), called, known, &fix));
+    }
+    let other = names.owner(called).filter(|it| *it != key)?;
+    let text = format!(
+        "Node {key} of {title} has the host name {called}, by which the machine of node {other} is \
+         known: correct spec.nodes[{key}].hostName."
+    );
+    Some(Problem::new(&reasons::machines::HOST_TWICE_IN_SET, text))
 }
 
 fn known<'a>(seen: &'a Observed, host: &Host<'a>) -> Known<'a> {

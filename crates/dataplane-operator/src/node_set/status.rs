@@ -14,6 +14,7 @@ use operator_core::finalizers::{is_only_finalizer, is_terminating};
 use operator_core::keyed::{Renewal, kept};
 use operator_core::node_set_host::{Host, PREFIX};
 use operator_core::plan::{Step, Target};
+use operator_core::run_engine::mounts::node_sets::inventory_name;
 use operator_core::run_engine::outcome::FailureReason;
 use operator_core::run_engine::{changed_text, host_key_checking};
 use operator_runtime::source_cache::Digests;
@@ -24,9 +25,9 @@ use crate::host_conflicts::shared_keys::HOST_KEY_UNIQUE;
 use crate::inputs::changed_inputs;
 use crate::node_set::deployment_history::FAILURES;
 use crate::node_set::dns::DNS_DATA_READY;
-use crate::node_set::evaluation::{Evaluation, published_inventory};
 use crate::node_set::ipam::IP_RESERVATION_READY;
 use crate::node_set::observed::{Observed, brings_certificates, own_set};
+use crate::node_set::resolve::Resolved;
 use crate::node_set::tls::CERTIFICATES_READY;
 use crate::node_set::{host_key_trust, inputs};
 use crate::reasons;
@@ -43,26 +44,27 @@ const TEXT: usize = 300;
 /// Returns the status step, if the status changes.
 pub fn step(
     seen: &Observed,
-    evaluated: &Evaluation<'_>,
+    resolved: &Resolved<'_>,
     rejected: Option<ConditionDraft>,
     now: Timestamp,
 ) -> Option<Step> {
     let set = &seen.set;
     let nothing = NodeSetStatus::default();
     let recorded = set.status.as_ref().unwrap_or(&nothing);
-    let drafts = conditions(seen, evaluated, recorded, rejected);
-    let outcome = evaluated.outcome.clone();
-    let (config_hash, inputs) = published(evaluated, recorded);
+    let drafts = conditions(seen, resolved, recorded, rejected);
+    let outcome = resolved.outcome.clone();
+    let (config_hash, inputs) = published(resolved, recorded);
+    let is_written = resolved.content.is_some() || seen.inventory.is_some();
     let count = |it: usize| i64::try_from(it).unwrap_or(i64::MAX);
     let expected = NodeSetStatus {
         observed_generation: set.metadata.generation,
         conditions: merge_conditions(&recorded.conditions, drafts, set.metadata.generation, now),
         nodes: count(outcome.hosts.len()),
         ready_nodes: count(outcome.n_ready()),
-        hosts: with_addresses(evaluated, outcome.hosts),
+        hosts: with_addresses(resolved, outcome.hosts),
         failures: outcome.failures,
-        host_keys: host_key_trust::message(&evaluated.trusts),
-        inventory_secret_name: published_inventory(seen, evaluated),
+        host_keys: host_key_trust::message(&resolved.trusts),
+        inventory_secret_name: is_written.then(|| inventory_name(&set.name_any())),
         config_hash,
         inputs,
         deployed_config_hash: outcome.deployed_config_hash,
@@ -74,16 +76,16 @@ pub fn step(
         deployment_execution_summaries: outcome.summaries,
         container_images: outcome.images,
         deployed_version: outcome.version,
-        all_hostnames: evaluated.served.names.clone(),
-        all_ips: evaluated.served.addresses.clone(),
-        dns_cluster_addresses: evaluated.served.dns_servers.clone(),
-        ctlplane_search_domain: evaluated.served.search_domain.clone(),
-        certificates: evaluated.served.certificates.clone(),
-        machines: evaluated.machines.records.clone(),
-        bmh_ref_hash: evaluated.machines.digest(),
+        all_hostnames: resolved.served.names.clone(),
+        all_ips: resolved.served.addresses.clone(),
+        dns_cluster_addresses: resolved.served.dns_servers.clone(),
+        ctlplane_search_domain: resolved.served.search_domain.clone(),
+        certificates: resolved.served.certificates.clone(),
+        machines: resolved.machines.records.clone(),
+        bmh_ref_hash: resolved.machines.digest(),
         deployed_bmh_hash: outcome.deployed_bmh_hash,
     };
-    let (renewed, renewal) = renewed(seen, evaluated, &expected);
+    let (renewed, renewal) = renewed(seen, resolved, &expected);
     let conditions = (recorded.conditions.as_slice(), expected.conditions.as_slice());
     let way_on = "To bring a change to the hosts, create an OpenStackDataPlaneDeployment.";
     let target = Target::of::<NodeSet>(set);
@@ -94,7 +96,7 @@ pub fn step(
 /// under way, the config digest stays, because it identifies what the deployment began with.
 fn renewed(
     seen: &Observed,
-    evaluated: &Evaluation<'_>,
+    resolved: &Resolved<'_>,
     desired: &NodeSetStatus,
 ) -> (NodeSetStatus, Renewal) {
     let (mut renewed, mut renewal) = (desired.clone(), Renewal::default());
@@ -103,14 +105,14 @@ fn renewed(
             renewal.of(text, &digests.published);
         }
     }
-    if evaluated.is_frozen() {
+    if resolved.is_frozen() {
         return (renewed, renewal);
     }
-    let present = inputs::digest(&evaluated.inputs);
+    let present = inputs::digest(&resolved.inputs);
     renewal.of_some(renewed.config_hash.as_mut(), &present);
     renewal.of_some(renewed.deployed_config_hash.as_mut(), &present);
-    renewal.of_inputs(&mut renewed.inputs, &evaluated.inputs);
-    renewal.of_inputs(&mut renewed.deployed_inputs, &evaluated.inputs);
+    renewal.of_inputs(&mut renewed.inputs, &resolved.inputs);
+    renewal.of_inputs(&mut renewed.deployed_inputs, &resolved.inputs);
     let present = present.cut(PREFIX);
     for host in &mut renewed.hosts {
         renewal.of_some(host.hash.as_mut(), &present);
@@ -120,13 +122,13 @@ fn renewed(
 
 /// Sets the address digest of each host that was deployed with the present inputs. The others keep
 /// what is recorded.
-fn with_addresses(evaluated: &Evaluation<'_>, mut hosts: Vec<NodeSetHost>) -> Vec<NodeSetHost> {
-    let present = inputs::digest(&evaluated.inputs);
+fn with_addresses(resolved: &Resolved<'_>, mut hosts: Vec<NodeSetHost>) -> Vec<NodeSetHost> {
+    let present = inputs::digest(&resolved.inputs);
     let beside = present.cut(PREFIX);
     let known: BTreeMap<&str, &Host<'_>> =
-        evaluated.hosts.iter().map(|it| (it.name.as_str(), it)).collect();
+        resolved.hosts.iter().map(|it| (it.name.as_str(), it)).collect();
     for host in &mut hosts {
-        let succeeded_with = evaluated.outcome.succeeded_with.get(&host.name);
+        let succeeded_with = resolved.outcome.succeeded_with.get(&host.name);
         let has_succeeded = succeeded_with.is_some_and(|it| present.is(it));
         let is_present = has_succeeded || host.hash.as_ref().is_some_and(|it| beside.is(it));
         if let Some(it) = known.get(host.name.as_str()).filter(|_| is_present) {
@@ -139,33 +141,33 @@ fn with_addresses(evaluated: &Evaluation<'_>, mut hosts: Vec<NodeSetHost>) -> Ve
 /// Returns the config digest and inputs of the inventory. Both stay while the inventory is frozen,
 /// because a deployment under way uses the digest to identify what it began with.
 fn published(
-    evaluated: &Evaluation<'_>,
+    resolved: &Resolved<'_>,
     recorded: &NodeSetStatus,
 ) -> (Option<String>, BTreeMap<String, String>) {
-    let is_kept = evaluated.is_frozen() || evaluated.content.is_none();
-    if is_kept && (recorded.config_hash.is_some() || evaluated.content.is_none()) {
+    let is_kept = resolved.is_frozen() || resolved.content.is_none();
+    if is_kept && (recorded.config_hash.is_some() || resolved.content.is_none()) {
         return (recorded.config_hash.clone(), recorded.inputs.clone());
     }
-    let config_hash = inputs::digest(&evaluated.inputs).kept(recorded.config_hash.as_ref());
-    (Some(config_hash), kept(&recorded.inputs, &evaluated.inputs))
+    let config_hash = inputs::digest(&resolved.inputs).kept(recorded.config_hash.as_ref());
+    (Some(config_hash), kept(&recorded.inputs, &resolved.inputs))
 }
 
 fn conditions(
     seen: &Observed,
-    evaluated: &Evaluation<'_>,
+    resolved: &Resolved<'_>,
     recorded: &NodeSetStatus,
     rejected: Option<ConditionDraft>,
 ) -> Vec<ConditionDraft> {
     let name = seen.set.name_any();
     let all_faults: Vec<Problem> =
-        evaluated.faults.iter().chain(&evaluated.service_faults).cloned().collect();
-    let deployment = deployment(seen, evaluated);
+        resolved.faults.iter().chain(&resolved.service_faults).cloned().collect();
+    let deployment = deployment(seen, resolved);
     let is_deployed = deployment.holds();
-    let machines = evaluated.machines.condition(seen, &evaluated.hosts);
+    let machines = resolved.machines.condition(seen, &resolved.hosts);
     let mut drafts: Vec<ConditionDraft> = machines.into_iter().collect();
     drafts.push(input(&all_faults));
-    drafts.extend(evaluated.served.conditions.clone());
-    drafts.extend([setup(seen, evaluated, recorded), deployment]);
+    drafts.extend(resolved.served.conditions.clone());
+    drafts.extend([setup(seen, resolved, recorded), deployment]);
     drafts.extend(rejected);
     // Missing inputs of a deployment do not affect hosts that need none. An edit whose inputs were
     // never complete, however, has no earlier state to keep.
@@ -179,8 +181,8 @@ fn conditions(
     let good = format!("OpenStackDataPlaneNodeSet {name} is deployed.");
     let ready = conditions::ready(&blocking, reasons::node_set::READY.condition(READY, good));
     drafts.extend(conditions::kstatus(&ready));
-    drafts.extend([ready, up_to_date(seen, evaluated), service_account()]);
-    let shared = evaluated.shared_keys.as_ref();
+    drafts.extend([ready, up_to_date(seen, resolved), service_account()]);
+    let shared = resolved.shared_keys.as_ref();
     drafts.extend(shared.map(|it| reasons::inputs::HOST_KEY_SHARED.condition(HOST_KEY_UNIQUE, it)));
     let levels = seen.set.spec.nodes.values().map(|it| it.ansible.as_ref());
     let levels = levels.chain([seen.set.spec.node_template.ansible.as_ref()]).flatten();
@@ -196,25 +198,25 @@ fn service_account() -> ConditionDraft {
     reasons::node_set::NO_SERVICE_ACCOUNT.condition(SERVICE_ACCOUNT_READY, text)
 }
 
-fn setup(seen: &Observed, evaluated: &Evaluation<'_>, recorded: &NodeSetStatus) -> ConditionDraft {
+fn setup(seen: &Observed, resolved: &Resolved<'_>, recorded: &NodeSetStatus) -> ConditionDraft {
     let name = seen.set.name_any();
     if is_terminating(&*seen.set) {
-        let cause = blocked(seen, evaluated);
+        let cause = blocked(seen, resolved);
         let text = format!("OpenStackDataPlaneNodeSet {name} is to be deleted, and {cause}");
         return reasons::node_set::DELETION_WAITS.condition(SETUP_READY, text);
     }
-    let is_complete = evaluated.faults.is_empty();
-    if let Some(it) = evaluated.served.missing().filter(|_| is_complete) {
+    let is_complete = resolved.faults.is_empty();
+    if let Some(it) = resolved.served.missing().filter(|_| is_complete) {
         let text = format!("{}: {}", it.type_, it.message);
         return reasons::node_set::NOT_SERVED_YET.condition(SETUP_READY, text);
     }
-    if evaluated.content.is_none() {
+    if resolved.content.is_none() {
         let text = "There is no inventory for its present spec; see InputReady.";
         return reasons::inputs::INPUT_MISSING.condition(SETUP_READY, text);
     }
     if let ([first, ..], Some(known)) =
-        (evaluated.outcome.under_way.as_slice(), &recorded.config_hash)
-        && !inputs::digest(&evaluated.inputs).is(known)
+        (resolved.outcome.under_way.as_slice(), &recorded.config_hash)
+        && !inputs::digest(&resolved.inputs).is(known)
     {
         // A deployment that begins now would use the inputs before the change.
         let text = format!(
@@ -228,8 +230,8 @@ fn setup(seen: &Observed, evaluated: &Evaluation<'_>, recorded: &NodeSetStatus) 
 }
 
 /// Returns what blocks the deletion of a node set.
-fn blocked(seen: &Observed, evaluated: &Evaluation<'_>) -> String {
-    let Some(first) = evaluated.outcome.under_way.first() else {
+fn blocked(seen: &Observed, resolved: &Resolved<'_>) -> String {
+    let Some(first) = resolved.outcome.under_way.first() else {
         if let Some(set) =
             own_set(seen).filter(|_| is_only_finalizer(&*seen.set, INVENTORY_FINALIZER))
         {
@@ -250,8 +252,8 @@ fn blocked(seen: &Observed, evaluated: &Evaluation<'_>) -> String {
     )
 }
 
-fn deployment(seen: &Observed, evaluated: &Evaluation<'_>) -> ConditionDraft {
-    let outcome = &evaluated.outcome;
+fn deployment(seen: &Observed, resolved: &Resolved<'_>) -> ConditionDraft {
+    let outcome = &resolved.outcome;
     let name = seen.set.name_any();
     if let [first, ..] = seen.unreadable_deployments.as_slice() {
         let text = format!(
@@ -270,7 +272,7 @@ fn deployment(seen: &Observed, evaluated: &Evaluation<'_>) -> ConditionDraft {
     let with = |state| outcome.hosts.iter().filter(|it| it.state == state).count();
     let (n_failed, n_open) = (with(HostState::Failed), with(HostState::Undeployed));
     if n_failed > 0 {
-        return failed(evaluated, n_failed);
+        return failed(resolved, n_failed);
     }
     let is_deployed = !outcome.hosts.is_empty() || outcome.deployed_config_hash.is_some();
     if outcome.hosts.is_empty() {
@@ -283,7 +285,7 @@ fn deployment(seen: &Observed, evaluated: &Evaluation<'_>) -> ConditionDraft {
             reasons::node_set::NOT_DEPLOYED.condition(DEPLOYMENT_READY, text)
         };
     }
-    if let Some(text) = half_changed(evaluated) {
+    if let Some(text) = half_changed(resolved) {
         let text = format!("{text} Create another OpenStackDataPlaneDeployment.");
         return reasons::node_set::NOT_DEPLOYED.condition(DEPLOYMENT_READY, text);
     }
@@ -300,8 +302,8 @@ fn deployment(seen: &Observed, evaluated: &Evaluation<'_>) -> ConditionDraft {
 }
 
 /// Returns a message if hosts that have been in service got only a part of the last deployment.
-fn half_changed(evaluated: &Evaluation<'_>) -> Option<String> {
-    let hosts = &evaluated.outcome.hosts;
+fn half_changed(resolved: &Resolved<'_>) -> Option<String> {
+    let hosts = &resolved.outcome.hosts;
     let is_half = |it: &&NodeSetHost| it.state == HostState::Undeployed && it.hash.is_some();
     let n_half = hosts.iter().filter(is_half).count();
     (n_half > 0).then(|| {
@@ -314,20 +316,20 @@ fn half_changed(evaluated: &Evaluation<'_>) -> Option<String> {
 }
 
 /// Reports the first hosts on which the last deployment failed, each with its cause.
-fn failed(evaluated: &Evaluation<'_>, n_failed: usize) -> ConditionDraft {
-    let reported = &evaluated.outcome.failures;
-    let n_hosts = evaluated.outcome.hosts.len();
+fn failed(resolved: &Resolved<'_>, n_failed: usize) -> ConditionDraft {
+    let reported = &resolved.outcome.failures;
+    let n_hosts = resolved.outcome.hosts.len();
     let mut texts = vec![format!("The last deployment failed on {n_failed} of {n_hosts} hosts.")];
     texts.extend(reported.iter().map(|it| {
         let text = truncated(&it.message, TEXT);
         format!("{}: {} in service {}: {text}", it.host, it.reason, it.service)
     }));
     if reported.is_empty() {
-        let failed = evaluated.outcome.hosts.iter().filter(|it| it.state == HostState::Failed);
+        let failed = resolved.outcome.hosts.iter().filter(|it| it.state == HostState::Failed);
         let names: Vec<&str> = failed.take(FAILURES).map(|it| it.name.as_str()).collect();
         texts.push(format!("The deployment that was at {} has gone.", names.join(", ")));
     }
-    texts.extend(half_changed(evaluated));
+    texts.extend(half_changed(resolved));
     texts.push("Correct the cause, then create another OpenStackDataPlaneDeployment.".to_owned());
     let reason = match reported.first() {
         Some(first) => FailureReason::parse(&first.reason).reason(),
@@ -336,23 +338,23 @@ fn failed(evaluated: &Evaluation<'_>, n_failed: usize) -> ConditionDraft {
     reason.condition(DEPLOYMENT_READY, texts.join(" ")).with_severity(Severity::Error)
 }
 
-fn up_to_date(seen: &Observed, evaluated: &Evaluation<'_>) -> ConditionDraft {
-    let outcome = &evaluated.outcome;
+fn up_to_date(seen: &Observed, resolved: &Resolved<'_>) -> ConditionDraft {
+    let outcome = &resolved.outcome;
     if let [first, ..] = outcome.under_way.as_slice() {
-        return under_way(seen, evaluated, first);
+        return under_way(seen, resolved, first);
     }
     let Some(deployed) = &outcome.deployed_config_hash else {
         let text = "No deployment of all its services has succeeded on all hosts yet.";
         return reasons::NEVER_DEPLOYED.condition(UP_TO_DATE, text);
     };
-    let is_same = inputs::digest(&evaluated.inputs).is(deployed);
+    let is_same = inputs::digest(&resolved.inputs).is(deployed);
     let mut names = if is_same || outcome.deployed_inputs.is_empty() {
         Vec::new()
     } else {
-        changed_inputs(&outcome.deployed_inputs, &evaluated.inputs)
+        changed_inputs(&outcome.deployed_inputs, &resolved.inputs)
     };
-    names.extend(changed_sources(seen, evaluated));
-    names.extend(changed_certificates(seen, evaluated));
+    names.extend(changed_sources(seen, resolved));
+    names.extend(changed_certificates(seen, resolved));
     if is_same && names.is_empty() {
         let text = "The last deployment used the present inputs.";
         return reasons::UP_TO_DATE.condition(UP_TO_DATE, text);
@@ -368,9 +370,9 @@ fn up_to_date(seen: &Observed, evaluated: &Evaluation<'_>) -> ConditionDraft {
 }
 
 /// Reports changes that wait for the end of a deployment that began with other inputs.
-fn under_way(seen: &Observed, evaluated: &Evaluation<'_>, deployment: &str) -> ConditionDraft {
+fn under_way(seen: &Observed, resolved: &Resolved<'_>, deployment: &str) -> ConditionDraft {
     let recorded = seen.set.status.as_ref().map(|it| it.inputs.clone()).unwrap_or_default();
-    let mut names = changed_inputs(&recorded, &evaluated.inputs);
+    let mut names = changed_inputs(&recorded, &resolved.inputs);
     names.retain(|it| !OF_PODS.contains(&it.as_str()));
     let names = names.join(", ");
     let mut text = format!("OpenStackDataPlaneDeployment {deployment} is under way.");
@@ -385,12 +387,12 @@ fn under_way(seen: &Observed, evaluated: &Evaluation<'_>, deployment: &str) -> C
 }
 
 /// Returns the objects of listed services that have changed since they were last deployed.
-fn changed_sources(seen: &Observed, evaluated: &Evaluation<'_>) -> Vec<String> {
+fn changed_sources(seen: &Observed, resolved: &Resolved<'_>) -> Vec<String> {
     let mut names = Vec::new();
     for (service, object) in &seen.services {
         for named in sources_of(&object.spec) {
             let present = seen.sources.get(&named.source(&seen.namespace));
-            if is_changed(evaluated, &named, present) {
+            if is_changed(resolved, &named, present) {
                 names.push(format!("{} of service {service}", named.title()));
             }
         }
@@ -400,24 +402,24 @@ fn changed_sources(seen: &Observed, evaluated: &Evaluation<'_>) -> Vec<String> {
 
 /// Returns the certificate Secrets that were renewed, added or removed since they were last
 /// deployed. For services that only deployments bring, only the deployed ones count.
-fn changed_certificates(seen: &Observed, evaluated: &Evaluation<'_>) -> Vec<String> {
+fn changed_certificates(seen: &Observed, resolved: &Resolved<'_>) -> Vec<String> {
     let bringing = seen.services.iter().filter(|(_, it)| brings_certificates(it));
     let Some((service, _)) = bringing.min_by_key(|(name, _)| *name) else { return Vec::new() };
-    let secrets = evaluated.served.certificates.iter().flat_map(|it| {
+    let secrets = resolved.served.certificates.iter().flat_map(|it| {
         let is_listed = seen.services.contains_key(&it.service);
-        it.secrets.iter().filter(move |it| is_listed || evaluated.outcome.secrets.contains_key(*it))
+        it.secrets.iter().filter(move |it| is_listed || resolved.outcome.secrets.contains_key(*it))
     });
     let named = secrets.map(|it| NamedSource::secret(it));
     let is_other = |it: &NamedSource| {
         let present = seen.sources.get(&it.source(&seen.namespace));
         // A Secret that was just written is unknown until it was read.
-        present.is_some() && is_changed(evaluated, it, present)
+        present.is_some() && is_changed(resolved, it, present)
     };
     named.filter(is_other).map(|it| format!("{} of service {service}", it.title())).collect()
 }
 
-fn is_changed(evaluated: &Evaluation<'_>, named: &NamedSource, present: Option<&Digests>) -> bool {
-    let outcome = &evaluated.outcome;
+fn is_changed(resolved: &Resolved<'_>, named: &NamedSource, present: Option<&Digests>) -> bool {
+    let outcome = &resolved.outcome;
     let deployed =
         if named.kind == SourceKind::Secret { &outcome.secrets } else { &outcome.config_maps };
     match (deployed.get(&named.name), present) {

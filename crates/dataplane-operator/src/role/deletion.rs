@@ -13,10 +13,10 @@ use operator_core::finalizers::is_terminating;
 use operator_core::plan::{Step, Target, status_step};
 use operator_core::rejected_write::WRITES_ACCEPTED;
 
+use crate::baremetal_request::machine_names::known_name;
 use crate::baremetal_request::{machine_conditions, set};
 use crate::finalizers::{INVENTORY_FINALIZER, is_used};
 use crate::reasons;
-use crate::role::machine_names::known_name;
 use crate::role::machine_request::{MachineRequest, keeps_machine};
 use crate::role::node_status::ours;
 use crate::role::observed::{NodeGroup, Observed};

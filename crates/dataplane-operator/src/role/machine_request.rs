@@ -14,16 +14,17 @@ use operator_core::plan::{Step, Target};
 use operator_core::run_engine::host_key::HostKey;
 use serde_json::Value;
 
-use crate::baremetal_request::machine_names::{self, MachineNames};
+use crate::baremetal_request::machine_names::{
+    MachineNames, known_name, machine_name, machine_of, recorded, renamed,
+};
 use crate::baremetal_request::provisioning_state::{
-    Known, ProvisioningState, is_awaited, is_given_back,
+    Known, ProvisioningState, is_awaited, is_given_back, knows,
 };
 use crate::baremetal_request::set;
 use crate::baremetal_request::template::{Template, merged};
 use crate::effective_spec::{EffectiveSpec, has_own_options, machine_template};
 use crate::finalizers::is_used;
 use crate::reasons;
-use crate::role::machine_names::{known_name, machine_name, machine_of, of as names_of};
 use crate::role::observed::{NodeGroup, Observed};
 use crate::role::resolved::ResolvedHost;
 
@@ -116,7 +117,7 @@ impl<'a> MachineRequest<'a> {
             let fix = format!(
                 "Set spec.hostName to {name} again, or delete the node and make one of the new name."
             );
-            return Some(machine_names::renamed(&title, &called, &name, &fix));
+            return Some(renamed(&title, &called, &name, &fix));
         }
         if !is_dns_label(&name) {
             let text = format!(
@@ -194,6 +195,37 @@ impl<'a> MachineRequest<'a> {
         let fields = set::with_defaults(template.fields.clone(), defaults(self.seen, &asking));
         set::step(&self.owner, self.set(), BTreeMap::new(), fields, &entries)
     }
+}
+
+/// Computes the machine of each node of a group.
+///
+/// # Guarantees
+/// A machine stays with the node whose status records it for as long as the set knows it. When
+/// several nodes request one machine, the oldest gets it.
+pub fn names_of(nodes: &[Arc<Node>], set: Option<&BaremetalSet>) -> MachineNames {
+    let mut names = MachineNames::default();
+    let mut by_age: Vec<&Arc<Node>> = nodes.iter().collect();
+    by_age.sort_by_key(|it| (it.creation_timestamp().map(|it| it.0), it.name_any()));
+    let is_known = |it: &&str| set.is_some_and(|set| knows(set, it));
+    // A status that names another machine than the set has may be about an earlier machine.
+    for must_agree in [true, false] {
+        for node in by_age.iter().filter(|it| !must_agree || agrees(set, it)) {
+            if let Some(known) = recorded(machine_of(node)).filter(is_known) {
+                names.give(&node.name_any(), known);
+            }
+        }
+    }
+    for node in by_age {
+        names.give(&node.name_any(), &machine_name(node));
+    }
+    names
+}
+
+/// Returns whether a node's status and the set name the same machine for the host.
+fn agrees(set: Option<&BaremetalSet>, node: &Node) -> bool {
+    let machine = machine_of(node);
+    let reported = set.zip(recorded(machine)).and_then(|(set, host)| set.host_status(host));
+    reported.map(|it| &it.bmh_ref) == machine.and_then(|it| it.machine.as_ref())
 }
 
 /// Returns the fields of the set that apply when the template does not set them.

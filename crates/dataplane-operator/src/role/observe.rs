@@ -12,6 +12,7 @@ use operator_core::object_key::Key;
 use operator_runtime::error::Result;
 
 use crate::baremetal_request::Seen;
+use crate::baremetal_request::machine_names::known_name;
 use crate::caches::Caches;
 use crate::controller_names::GROUP;
 use crate::controller_ref::controller;
@@ -22,8 +23,7 @@ use crate::host_conflicts::caches::reported_keys;
 use crate::indexes::{BY_HOST_KEY, BY_OWNER, BY_ROLE, data_plane_of};
 use crate::role::inventory::{Inventory, node_inventory_name};
 use crate::role::inventory_shards;
-use crate::role::machine_names::{self, known_name};
-use crate::role::machine_request::MachineRequest;
+use crate::role::machine_request::{MachineRequest, names_of};
 use crate::role::observed::{NodeGroup, Observed, listed};
 use crate::vars::{Objects, named};
 
@@ -128,7 +128,7 @@ fn migrating_nodes(
     members: &[Arc<Node>],
     machines: &Seen,
 ) -> Vec<Arc<Node>> {
-    let names = machine_names::of(members, machines.set.as_deref());
+    let names = names_of(members, machines.set.as_deref());
     let hosts = machines.set.iter().flat_map(|it| it.spec.baremetal_hosts.keys());
     let left: BTreeSet<&String> = hosts.filter(|it| names.owner(it).is_none()).collect();
     if left.is_empty() {

@@ -1,0 +1,130 @@
+//! A node set with everything that follows from what was observed, computed once per pass.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use api::dataplane::Service;
+use api::problem::Problem;
+use jiff::Timestamp;
+use kube::ResourceExt;
+use operator_core::data_sources::service_type;
+use operator_core::node_set_host::Host;
+use operator_core::plan::Step;
+
+use crate::inputs::Inputs;
+use crate::node_set::build::{self, Content};
+use crate::node_set::deployment_history::{self, DeploymentHistory};
+use crate::node_set::external_resources::{self, ExternalResources};
+use crate::node_set::host_key_trust::{self, Trusts};
+use crate::node_set::machine_request::{self, Machines};
+use crate::node_set::observed::Observed;
+use crate::node_set::{faults, inputs, inventory};
+use crate::reasons;
+
+/// Types of services that bring another version to the hosts, as upstream's control plane expects.
+const VERSION_TYPES: [&str; 2] = ["update", "update-services"];
+
+/// A resolved node set.
+#[derive(Clone, Debug)]
+pub struct Resolved<'a> {
+    /// Its hosts.
+    pub hosts: Vec<Host<'a>>,
+    /// Faults that keep it from having an inventory.
+    pub faults: Vec<Problem>,
+    /// Faults that keep its services from being deployed.
+    pub service_faults: Vec<Problem>,
+    /// The trusted key of each host.
+    pub trusts: Trusts,
+    /// The message about hosts whose keys another host showed earlier.
+    pub shared_keys: Option<String>,
+    /// The inputs of a deployment that would begin now.
+    pub inputs: Inputs,
+    /// The evaluated machines.
+    pub machines: Machines,
+    /// The step for the baremetal set.
+    pub asked_of_machines: Option<Step>,
+    /// What deployments have done to its hosts.
+    pub outcome: DeploymentHistory,
+    /// What external operators provide for it.
+    pub served: ExternalResources,
+    /// The desired content of its inventory Secret; `None` while it cannot be determined.
+    pub content: Option<Content>,
+}
+
+impl Resolved<'_> {
+    /// Returns whether the inventory must not change, because a deployment is under way.
+    pub fn is_frozen(&self) -> bool {
+        !self.outcome.under_way.is_empty()
+    }
+}
+
+/// Resolves a node set.
+pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
+    let hosts = external_resources::hosts(seen);
+    let machines = Machines::of(seen, &hosts, now);
+    let mut faults = faults::of_hosts(seen, &hosts, &machines);
+    let is_frozen =
+        seen.deployments.iter().any(|it| deployment_history::is_under_way(it, &seen.set));
+    let served = external_resources::of(seen, &hosts, &faults, is_frozen);
+    let inputs: Inputs =
+        inputs::of(seen, &hosts, &served).into_iter().chain(machines.inputs()).collect();
+    let outcome = outcome(seen, &hosts, &machines, &inputs);
+    // Machines are not requested for invalid hosts either.
+    let asked_of_machines = if faults.is_empty() {
+        machine_request::step(seen, &hosts, &machines, &served, is_frozen)
+    } else {
+        None
+    };
+    faults.extend(faults::of_set(seen));
+    let trusts = host_key_trust::trusts(seen, &hosts, &machines);
+    let shared_keys = host_key_trust::shared(seen, &trusts);
+    let waits = shared_keys.clone().filter(|_| !is_frozen && !outcome.is_in_service());
+    faults.extend(waits.map(|it| Problem::new(&reasons::inputs::HOST_KEY_SHARED, it)));
+    let content = if faults.is_empty() && served.missing().is_none() {
+        let known_hosts = host_key_trust::known_hosts(&hosts, &trusts);
+        let inventory = inventory::inventory(seen, &hosts, &served);
+        let content = build::content(seen, &hosts, inventory, known_hosts);
+        let size = content.values().map(String::len).sum();
+        faults.extend(faults::of_inventory(&seen.set.name_any(), size));
+        faults.is_empty().then_some(content)
+    } else {
+        None
+    };
+    Resolved {
+        service_faults: faults::of_services(seen),
+        inputs,
+        machines,
+        asked_of_machines,
+        outcome,
+        hosts,
+        faults,
+        trusts,
+        shared_keys,
+        served,
+        content,
+    }
+}
+
+fn outcome(
+    seen: &Observed,
+    hosts: &[Host<'_>],
+    machines: &Machines,
+    inputs: &Inputs,
+) -> DeploymentHistory {
+    let names: BTreeSet<&str> = hosts.iter().map(|it| it.name.as_str()).collect();
+    let brings_version = |(name, it): &(&String, &Arc<Service>)| {
+        VERSION_TYPES.contains(&service_type(&it.spec, name).as_str())
+    };
+    let services = seen.services.iter().chain(&seen.brought);
+    let versions = services.filter(brings_version).map(|(name, _)| name.as_str());
+    let versions = versions.collect();
+    let present = inputs::digest(inputs);
+    let deployments = (&seen.deployments[..], &seen.unreadable_deployments[..]);
+    deployment_history::of(
+        &seen.set,
+        &names,
+        deployments,
+        (&present, &versions),
+        &machines.replaced(),
+    )
+}
