@@ -11,8 +11,8 @@ use ansibleee_operator::run::settings::Settings;
 use ansibleee_operator::run::{playbook, validate};
 use api::ansibleee::AnsibleEe;
 use api::shared::SourceKind;
-use dataplane_operator::node_set::decide::evaluate;
 use dataplane_operator::node_set::observed::Observed;
+use dataplane_operator::node_set::resolve::resolve;
 use jiff::Timestamp;
 use operator_core::data_sources::SourceRef;
 use operator_core::plan::{Kind, Step, Target, Write};
@@ -206,7 +206,7 @@ fn inventory() -> String {
         sources: BTreeMap::from([(key, Digests { keys, ..Digests::default() })]),
         ..Observed::default()
     };
-    evaluate(&seen, Timestamp::UNIX_EPOCH)
+    resolve(&seen, Timestamp::UNIX_EPOCH)
         .content
         .expect("an inventory")
         .remove("inventory")

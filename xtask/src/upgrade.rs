@@ -71,7 +71,8 @@ mod tests {
 
     use baremetal::finalizers::MACHINES;
     use dataplane_operator::deployment::finalizer;
-    use dataplane_operator::{baremetal_request, finalizers};
+    use dataplane_operator::finalizers;
+    use dataplane_operator::host::machines;
     use nova_operator::finalizers as nova_finalizers;
 
     use super::*;
@@ -94,7 +95,7 @@ mod tests {
             finalizers::INVENTORY_FINALIZER,
             finalizer::RUNNING,
             MACHINES,
-            baremetal_request::set::IN_USE,
+            machines::set::IN_USE,
             nova_finalizers::NODE,
             nova_finalizers::COMPUTE,
             nova_finalizers::CELL,

@@ -9,7 +9,7 @@ use api::dataplane::{Node, NodeSet};
 use kube::core::DynamicObject;
 use operator_runtime::webhook::{AdmissionDecision, Request, Webhook};
 
-use crate::host_conflicts::{Claim, ClaimCaches, Contested};
+use crate::host::conflicts::{Claim, ClaimCaches, Contested};
 
 /// Path of the webhook on nodes.
 pub const NODE: &str = "/warn-dataplane-openstack-org-v1beta1-openstackdataplanenode";

@@ -17,10 +17,10 @@ use operator_runtime::cache_registry::CacheRegistry;
 use operator_runtime::manager::ManagerBuilder;
 use operator_runtime::source_cache::SourceCache;
 
-use crate::attachments::Attachments;
-use crate::baremetal_request::observe::Machines;
 use crate::endpoints::build::LABEL;
-use crate::host_conflicts::ClaimCaches;
+use crate::host::attachments::Attachments;
+use crate::host::conflicts::ClaimCaches;
+use crate::host::machines::observe::Machines;
 use crate::indexes::{
     BY_HOST_KEY, BY_LABEL, BY_NAMESPACE, BY_NODE_SET, BY_OWNER, addresses_with_keys, namespace_of,
     node_sets_of, owner_of,

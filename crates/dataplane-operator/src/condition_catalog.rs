@@ -10,7 +10,7 @@ use operator_core::run_engine::host_key_checking;
 use operator_core::run_engine::outcome::FailureReason;
 
 use crate::endpoints::decide::ENDPOINTS_READY;
-use crate::host_conflicts::shared_keys;
+use crate::host::conflicts::shared_keys;
 use crate::reasons;
 use crate::role::status::DATA_PLANE_FOUND;
 use crate::service::status::{

@@ -12,9 +12,9 @@ use operator_runtime::source_cache::Values;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::effective_spec::EffectiveSpec;
-use crate::host_conflicts::Claim;
-use crate::vars::{self, Objects};
+use crate::host::conflicts::Claim;
+use crate::host::effective_spec::EffectiveSpec;
+use crate::host::vars::{self, Objects};
 
 /// A fuzz target: its name, and the function that processes an input.
 pub type Target = (&'static str, fn(&[u8]));

@@ -1,6 +1,13 @@
 //! What roles and node sets share about the hosts that they bring into service.
 
+pub mod attachments;
+pub mod conflicts;
+pub mod effective_spec;
+pub mod inputs;
+pub mod inventory_metadata;
+pub mod machines;
 pub mod networks;
 pub mod runs;
 pub mod services;
 pub mod ssh_trust;
+pub mod vars;

@@ -3,8 +3,6 @@
 //! No service is known to it by name.
 
 pub mod admission;
-pub mod attachments;
-pub mod baremetal_request;
 pub(crate) mod caches;
 pub mod collection;
 pub mod condition_catalog;
@@ -15,18 +13,14 @@ pub(crate) mod controllers;
 pub mod data_plane;
 pub mod default_services;
 pub mod deployment;
-pub mod effective_spec;
 pub mod endpoints;
 pub mod finalizers;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 pub mod host;
-pub mod host_conflicts;
 pub mod indexes;
-pub mod inputs;
 pub mod node_set;
 pub mod operator;
 mod reasons;
 pub mod role;
 pub mod service;
-pub mod vars;

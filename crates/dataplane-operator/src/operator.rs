@@ -22,10 +22,10 @@ use operator_runtime::webhook::stand_by;
 use operator_runtime::workqueue::WorkQueue;
 
 use crate::admission::{self, AdmissionCaches};
-use crate::baremetal_request::observed::LOOK_AGAIN;
 use crate::caches::Caches;
 use crate::controllers::{DataPlanes, Deployments, NodeGroups, NodeSets};
-use crate::host_conflicts::ClaimCaches;
+use crate::host::conflicts::ClaimCaches;
+use crate::host::machines::observed::LOOK_AGAIN;
 use crate::service::Services;
 use crate::{data_plane, deployment, node_set, role, service};
 

@@ -13,7 +13,6 @@ pub mod evaluate;
 pub mod event_mapping;
 pub mod faults;
 pub mod finalizer;
-pub mod inventory;
 pub mod inventory_shards;
 pub mod machine_request;
 pub mod node_status;

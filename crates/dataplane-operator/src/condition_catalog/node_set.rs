@@ -8,7 +8,7 @@ use operator_core::run_engine::outcome::FailureReason;
 
 use super::external::{CERTIFICATES, DNS_DATA, IP_RESERVATION};
 use super::machines;
-use crate::host_conflicts::shared_keys;
+use crate::host::conflicts::shared_keys;
 use crate::node_set::status::SERVICE_ACCOUNT_READY;
 use crate::reasons;
 

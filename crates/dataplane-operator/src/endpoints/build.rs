@@ -15,7 +15,7 @@ use operator_core::plan::{Kind, Step, Target};
 use operator_core::run_engine::build::owner;
 use serde_json::{Value, json};
 
-use crate::host_conflicts::has_reached_host;
+use crate::host::conflicts::has_reached_host;
 
 /// Maximum number of addresses in one slice.
 pub const SLICE_LIMIT: usize = 100;

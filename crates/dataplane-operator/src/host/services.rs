@@ -12,7 +12,7 @@ use operator_core::run_engine::run_template::{MountedSource, Play};
 use operator_core::run_engine::sources::mounted;
 use operator_runtime::source_cache::Digests;
 
-use crate::inputs::contents;
+use crate::host::inputs::contents;
 use crate::reasons;
 
 /// Returns what a service runs: the inline playbook, else the named one, as upstream does; a role

@@ -13,8 +13,8 @@ use operator_core::run_engine::known_hosts::covers;
 use operator_core::run_engine::mounts::node_sets::inventory_name;
 use serde_json::json;
 
+use crate::host::inventory_metadata::INVENTORY_HASH;
 use crate::node_set::observed::Observed;
-use crate::role::inventory::INVENTORY_HASH;
 
 /// The Secret's content, by key.
 pub type Content = BTreeMap<&'static str, String>;

@@ -7,9 +7,9 @@ use operator_core::finalizers::{
 use operator_core::plan::{Plan, Step};
 use operator_core::rejected_write::{self, RejectedWrite};
 
-use crate::baremetal_request::{observed, provisioning_state, set};
 use crate::default_services;
 use crate::finalizers::INVENTORY_FINALIZER;
+use crate::host::machines::{observed, provisioning_state, set};
 use crate::host::networks;
 use crate::node_set::deployment_history;
 use crate::node_set::observed::{Observed, own_set};

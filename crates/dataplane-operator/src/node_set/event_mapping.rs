@@ -12,7 +12,7 @@ use operator_runtime::workqueue::WorkQueue;
 
 use crate::caches::Caches;
 use crate::controller_names::NODE_SET;
-use crate::host_conflicts::Claim;
+use crate::host::conflicts::Claim;
 use crate::indexes::{BY_HOST, BY_NODE_SET, node_sets_of};
 use crate::node_set::tls::{certificate_source, node_set_of};
 

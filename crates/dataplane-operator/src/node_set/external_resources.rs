@@ -16,7 +16,7 @@ use operator_core::plan::Step;
 use operator_core::run_engine::host_progress::count;
 use serde_json::{Value, json};
 
-use crate::inputs::{Inputs, insert_unless_empty};
+use crate::host::inputs::{Inputs, insert_unless_empty};
 use crate::node_set::certificates::{CertificateRequest, Hosts};
 use crate::node_set::deployment_history::is_under_way;
 use crate::node_set::ipam::{self, Asked, Member, networks_of};

@@ -14,15 +14,14 @@ use operator_core::run_engine::connection_vars::{HOST_VAR, PORT_VAR};
 use operator_core::run_engine::mounts::node_sets::faults as source_faults;
 use operator_core::run_engine::run_template::MountedSource;
 
-use crate::host::networks;
+use crate::host::conflicts::Claim;
 use crate::host::services::{absent_service, invalid, missing_source};
 use crate::host::ssh_trust::secret_fault;
-use crate::host_conflicts::Claim;
+use crate::host::{networks, vars};
 use crate::node_set::inventory::given;
 use crate::node_set::machine_request::{Machines, name_fault};
 use crate::node_set::observed::Observed;
 use crate::reasons;
-use crate::vars;
 
 /// Size limit of an inventory in bytes: an object has 1 MiB at most, and its metadata needs room.
 pub const SIZE_LIMIT: usize = 1_000_000;

@@ -10,9 +10,9 @@ use operator_core::run_engine::host_key::{ACCEPT, HostKey, HostKeyTrust};
 use operator_core::run_engine::known_hosts::line;
 use operator_runtime::source_cache::Digests;
 
-use crate::effective_spec::has_own_options;
+use crate::host::conflicts::Claim;
+use crate::host::effective_spec::has_own_options;
 use crate::host::ssh_trust::{Offers, SshHost};
-use crate::host_conflicts::Claim;
 use crate::node_set::machine_request::Machines;
 use crate::node_set::observed::Observed;
 

@@ -12,10 +12,10 @@ use operator_core::{hash, node_set_host};
 use operator_runtime::source_cache::Content;
 use serde_json::json;
 
-use crate::inputs::{Inputs, insert_unless_empty, of_service};
+use crate::host::inputs::{Inputs, insert_unless_empty, of_service};
+use crate::host::vars::{named, title};
 use crate::node_set::external_resources::{self, ExternalResources};
 use crate::node_set::observed::Observed;
-use crate::vars::{named, title};
 
 /// Version of the list of parts below. It never changes, because a new version would change every
 /// existing digest. New parts are added only when they are set.

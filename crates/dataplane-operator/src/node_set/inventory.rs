@@ -20,10 +20,10 @@ use operator_core::run_engine::inventory::{HOST_KEYS_DIR, KNOWN_HOSTS_KEY, ssh_a
 use operator_core::run_engine::mounts::node_sets::{known_hosts_files, ssh_key_file};
 use serde_json::{Value, json};
 
+use crate::host::vars::{self, Objects};
 use crate::node_set::external_resources::ExternalResources;
 use crate::node_set::ipam::{Infra, networks_of};
 use crate::node_set::observed::Observed;
-use crate::vars::{self, Objects};
 
 /// Ansible variables by name.
 pub type Vars = BTreeMap<String, Var>;

@@ -18,15 +18,15 @@ use operator_core::plan::{Step, Target};
 use operator_core::run_engine::host_key::HostKey;
 use serde_json::{Value, json};
 
-use crate::baremetal_request::machine_names::{MachineNames, renamed};
-use crate::baremetal_request::provisioning_state::{
+use crate::finalizers::is_used;
+use crate::host::effective_spec::has_own_options;
+use crate::host::inputs::Inputs;
+use crate::host::machines::machine_names::{MachineNames, renamed};
+use crate::host::machines::provisioning_state::{
     self, Known, ProvisioningState, is_awaited, knows,
 };
-use crate::baremetal_request::template::{merged, with_prefix};
-use crate::baremetal_request::{machine_conditions, set};
-use crate::effective_spec::has_own_options;
-use crate::finalizers::is_used;
-use crate::inputs::Inputs;
+use crate::host::machines::template::{merged, with_prefix};
+use crate::host::machines::{machine_conditions, set};
 use crate::node_set::external_resources::ExternalResources;
 use crate::node_set::ipam::{DNS_SERVERS, labels};
 use crate::node_set::observed::{Observed, own_set};

@@ -16,12 +16,13 @@ use operator_runtime::error::Result;
 use operator_runtime::managed_fields::ManagedFields;
 use operator_runtime::source_cache::{Content, Values};
 
-use crate::baremetal_request::Seen;
 use crate::caches::Caches;
 use crate::controller_names::NODE_SET;
 use crate::default_services::Found;
-use crate::host_conflicts::Claim;
-use crate::host_conflicts::caches::reported_keys;
+use crate::host::conflicts::Claim;
+use crate::host::conflicts::caches::reported_keys;
+use crate::host::inventory_metadata::Inventory;
+use crate::host::machines::Seen;
 use crate::indexes::{BY_HOST_KEY, BY_LABEL, BY_NODE_SET};
 use crate::node_set::certificates::{CertificateBundle, HOST, Issued};
 use crate::node_set::machine_request::awaited;
@@ -29,7 +30,6 @@ use crate::node_set::observed::{
     Observed, UnreadableDeployment, brings_certificates, sources_of_vars,
 };
 use crate::node_set::{certificate_bundles, deployment_history, external_resources};
-use crate::role::inventory::Inventory;
 
 /// Reads a node set; `None` if it does not exist.
 pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {

@@ -14,13 +14,13 @@ use operator_core::plan::Target;
 use operator_runtime::source_cache::Content;
 use operator_runtime::source_cache::Digests;
 
-use crate::baremetal_request::Seen;
+use crate::host::conflicts::Claim;
+use crate::host::inventory_metadata::Inventory;
+use crate::host::machines::Seen;
 use crate::host::networks::Networks;
-use crate::host_conflicts::Claim;
+use crate::host::vars::{Objects, named};
 use crate::node_set::certificates::Issued;
 use crate::node_set::ipam::Infra;
-use crate::role::inventory::Inventory;
-use crate::vars::{Objects, named};
 
 /// Plain copies of everything that was observed.
 #[derive(Clone, Debug, Default)]

@@ -11,7 +11,7 @@ use operator_core::data_sources::service_type;
 use operator_core::node_set_host::Host;
 use operator_core::plan::Step;
 
-use crate::inputs::Inputs;
+use crate::host::inputs::Inputs;
 use crate::node_set::build::{self, Content};
 use crate::node_set::deployment_history::{self, DeploymentHistory};
 use crate::node_set::external_resources::{self, ExternalResources};

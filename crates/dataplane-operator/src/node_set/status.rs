@@ -21,8 +21,8 @@ use operator_runtime::source_cache::Digests;
 
 use crate::conditions::input;
 use crate::finalizers::INVENTORY_FINALIZER;
-use crate::host_conflicts::shared_keys::HOST_KEY_UNIQUE;
-use crate::inputs::changed_inputs;
+use crate::host::conflicts::shared_keys::HOST_KEY_UNIQUE;
+use crate::host::inputs::changed_inputs;
 use crate::node_set::deployment_history::FAILURES;
 use crate::node_set::dns::DNS_DATA_READY;
 use crate::node_set::ipam::IP_RESERVATION_READY;

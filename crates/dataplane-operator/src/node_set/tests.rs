@@ -22,11 +22,11 @@ use testkit::golden::recorded;
 use super::{decide, deployment_history};
 use crate::condition_catalog::KINDS;
 use crate::finalizers::INVENTORY_FINALIZER;
+use crate::host::inventory_metadata::Inventory;
 use crate::host::networks::Networks;
+use crate::host::vars::Objects;
 use crate::node_set::certificates::Issued;
 use crate::node_set::observed::{Observed, UnreadableDeployment};
-use crate::role::inventory::Inventory;
-use crate::vars::Objects;
 
 mod crashes;
 mod deployments;
@@ -201,8 +201,9 @@ impl World {
 
     fn store(&mut self, object: &Value) {
         assert!(object["metadata"]["ownerReferences"].is_null());
-        let hash =
-            object["metadata"]["annotations"][crate::role::inventory::INVENTORY_HASH].as_str();
+        let hash = object["metadata"]["annotations"]
+            [crate::host::inventory_metadata::INVENTORY_HASH]
+            .as_str();
         let owned = ManagedFields::applied(object);
         self.seen.inventory = Some(Inventory {
             hash: hash.unwrap().to_owned(),

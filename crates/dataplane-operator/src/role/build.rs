@@ -17,11 +17,12 @@ use operator_core::run_engine::layout::Layout;
 use operator_core::run_engine::run_template::{DeploymentOptions, HostConnection, RunTemplate};
 use serde_json::json;
 
-use crate::effective_spec::EffectiveSpec;
+use crate::host::effective_spec::EffectiveSpec;
+use crate::host::inventory_metadata::{INVENTORY_HASH, Inventory};
 use crate::host::services::{play, sources};
 use crate::host::ssh_trust;
 use crate::role::evaluate::EvaluatedHost;
-use crate::role::inventory::{INVENTORY_HASH, Inventory, node_inventory_name};
+use crate::role::inventory_shards::node_inventory_name;
 use crate::role::observed::{NodeGroup, Observed};
 use crate::role::resolved::ResolvedHost;
 use crate::role::{inventory_shards, secret_vars};

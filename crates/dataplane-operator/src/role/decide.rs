@@ -13,9 +13,9 @@ use operator_core::run_engine::rollout::DisruptionBudget;
 use operator_core::run_engine::service_sequence::NeededRun;
 use operator_core::run_engine::{Run, SequenceState, run_gc};
 
-use crate::baremetal_request::{observed, provisioning_state};
 use crate::default_services;
-use crate::effective_spec::role_strategy;
+use crate::host::effective_spec::role_strategy;
+use crate::host::machines::{observed, provisioning_state};
 use crate::host::{networks, runs};
 use crate::role::blocked_rollout::BlockedRollout;
 use crate::role::build::{connection, inventories, run_template};

@@ -13,9 +13,9 @@ use operator_core::finalizers::is_terminating;
 use operator_core::plan::{Step, Target, status_step};
 use operator_core::rejected_write::WRITES_ACCEPTED;
 
-use crate::baremetal_request::machine_names::known_name;
-use crate::baremetal_request::{machine_conditions, set};
 use crate::finalizers::{INVENTORY_FINALIZER, is_used};
+use crate::host::machines::machine_names::known_name;
+use crate::host::machines::{machine_conditions, set};
 use crate::reasons;
 use crate::role::machine_request::{MachineRequest, keeps_machine};
 use crate::role::node_status::ours;

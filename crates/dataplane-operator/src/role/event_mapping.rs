@@ -11,7 +11,7 @@ use operator_runtime::workqueue::WorkQueue;
 
 use crate::caches::Caches;
 use crate::controller_names::GROUP;
-use crate::host_conflicts::Claim;
+use crate::host::conflicts::Claim;
 use crate::indexes::{BY_HOST, namespace};
 use crate::role::NodeGroup;
 

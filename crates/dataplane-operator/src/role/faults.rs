@@ -5,14 +5,13 @@ use api::problem::Problem;
 use kube::ResourceExt;
 use operator_core::data_sources::{NamedSource, SourceRef, sources_of};
 
-use crate::effective_spec::EffectiveSpec;
-use crate::host::networks;
+use crate::host::conflicts::AddressTaken;
+use crate::host::effective_spec::EffectiveSpec;
 use crate::host::services::{absent_service, invalid, missing_source};
 use crate::host::ssh_trust::secret_fault;
-use crate::host_conflicts::AddressTaken;
+use crate::host::{networks, vars};
 use crate::reasons;
 use crate::role::observed::{NodeGroup, Observed};
-use crate::vars;
 
 /// The faults that keep the services of a group from running, independently of the host.
 #[derive(Clone, Debug, Default)]

@@ -12,8 +12,8 @@ use operator_core::plan::Step;
 
 use crate::finalizers::INVENTORY_FINALIZER;
 use crate::role::build::removal;
-use crate::role::inventory::node_inventory_name;
 use crate::role::inventory_shards;
+use crate::role::inventory_shards::node_inventory_name;
 use crate::role::machine_request::MachineRequest;
 use crate::role::observed::Observed;
 use crate::role::resolved::ResolvedHost;

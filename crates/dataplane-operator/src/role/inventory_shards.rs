@@ -1,11 +1,11 @@
-//! The division of a large role's inventory into several objects of at most 1 MiB each.
+//! The inventory objects of nodes and roles: their names, and the division of a large role's
+//! inventory into several objects of at most 1 MiB each.
 
 use std::collections::BTreeSet;
 
 use kube::ResourceExt;
 use operator_core::hash;
 
-use crate::role::inventory::role_inventory_name;
 use crate::role::observed::{NodeGroup, Observed};
 
 /// The approximate number of hosts per inventory object: with 5 KB of variables each, half a MiB.
@@ -44,6 +44,16 @@ pub fn of(host: &str, count: usize) -> usize {
     let digest = hash::of_bytes(host);
     let number = usize::from_str_radix(&digest[..8], 16).unwrap_or_default();
     number % count
+}
+
+/// Returns the name of a node's inventory object.
+pub fn node_inventory_name(node: &str) -> String {
+    format!("dataplanenode-{node}")
+}
+
+/// Returns the name of a role's inventory object, when it has only one.
+pub fn role_inventory_name(role: &str) -> String {
+    format!("dataplanerole-{role}")
 }
 
 /// Returns the name of one of `count` objects; names of other inventories begin differently.

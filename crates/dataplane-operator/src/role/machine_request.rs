@@ -14,16 +14,16 @@ use operator_core::plan::{Step, Target};
 use operator_core::run_engine::host_key::HostKey;
 use serde_json::Value;
 
-use crate::baremetal_request::machine_names::{
+use crate::finalizers::is_used;
+use crate::host::effective_spec::{EffectiveSpec, has_own_options, machine_template};
+use crate::host::machines::machine_names::{
     MachineNames, known_name, machine_name, machine_of, recorded, renamed,
 };
-use crate::baremetal_request::provisioning_state::{
+use crate::host::machines::provisioning_state::{
     Known, ProvisioningState, is_awaited, is_given_back, knows,
 };
-use crate::baremetal_request::set;
-use crate::baremetal_request::template::{Template, merged};
-use crate::effective_spec::{EffectiveSpec, has_own_options, machine_template};
-use crate::finalizers::is_used;
+use crate::host::machines::set;
+use crate::host::machines::template::{Template, merged};
 use crate::reasons;
 use crate::role::observed::{NodeGroup, Observed};
 use crate::role::resolved::ResolvedHost;

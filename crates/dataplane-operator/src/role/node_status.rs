@@ -11,14 +11,14 @@ use operator_core::run_engine::outcome::last_failure;
 use operator_core::run_engine::service_sequence::{is_as_deployed, renew};
 use operator_core::run_engine::{SequenceState, changed_text, host_key_checking};
 
-use crate::baremetal_request::set;
 use crate::conditions::input;
+use crate::host::conflicts::shared_keys::HOST_KEY_UNIQUE;
+use crate::host::inputs;
+use crate::host::machines::set;
 use crate::host::services::lack_services;
-use crate::host_conflicts::shared_keys::HOST_KEY_UNIQUE;
-use crate::inputs;
 use crate::reasons;
 use crate::role::evaluate::EvaluatedHost;
-use crate::role::inventory::node_inventory_name;
+use crate::role::inventory_shards::node_inventory_name;
 use crate::role::machine_request::MachineRequest;
 use crate::role::observed::Observed;
 use crate::role::redeploy::redeploy_command;

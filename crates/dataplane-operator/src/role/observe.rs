@@ -11,21 +11,22 @@ use operator_core::data_sources::{SourceRef, sources_of};
 use operator_core::object_key::Key;
 use operator_runtime::error::Result;
 
-use crate::baremetal_request::Seen;
-use crate::baremetal_request::machine_names::known_name;
 use crate::caches::Caches;
 use crate::controller_names::GROUP;
 use crate::controller_ref::controller;
 use crate::default_services::Found;
-use crate::effective_spec::{EffectiveSpec, machine_template};
-use crate::host_conflicts::Claim;
-use crate::host_conflicts::caches::reported_keys;
+use crate::host::conflicts::Claim;
+use crate::host::conflicts::caches::reported_keys;
+use crate::host::effective_spec::{EffectiveSpec, machine_template};
+use crate::host::inventory_metadata::Inventory;
+use crate::host::machines::Seen;
+use crate::host::machines::machine_names::known_name;
+use crate::host::vars::{Objects, named};
 use crate::indexes::{BY_HOST_KEY, BY_OWNER, BY_ROLE, data_plane_of};
-use crate::role::inventory::{Inventory, node_inventory_name};
 use crate::role::inventory_shards;
+use crate::role::inventory_shards::node_inventory_name;
 use crate::role::machine_request::{MachineRequest, names_of};
 use crate::role::observed::{NodeGroup, Observed, listed};
-use crate::vars::{Objects, named};
 
 /// Reads a group; `None` when neither its role nor any node exists.
 pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {

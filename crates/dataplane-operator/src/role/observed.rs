@@ -13,12 +13,12 @@ use operator_core::object_key::Key;
 use operator_core::plan::Target;
 use operator_runtime::source_cache::Digests;
 
-use crate::baremetal_request::Seen;
-use crate::effective_spec::{EffectiveSpec, role_strategy};
+use crate::host::conflicts::Claim;
+use crate::host::effective_spec::{EffectiveSpec, role_strategy};
+use crate::host::inventory_metadata::Inventory;
+use crate::host::machines::Seen;
 use crate::host::networks::Networks;
-use crate::host_conflicts::Claim;
-use crate::role::inventory::Inventory;
-use crate::vars::Objects;
+use crate::host::vars::Objects;
 
 /// The hosts that are evaluated together.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]

@@ -3,7 +3,7 @@
 use api::conditions::ConditionDraft;
 use api::problem::Problem;
 
-use crate::baremetal_request::{ProvisioningState, machine_conditions};
+use crate::host::machines::{ProvisioningState, machine_conditions};
 use crate::reasons;
 use crate::role::machine_request::MachineRequest;
 use crate::role::resolved::ResolvedHost;

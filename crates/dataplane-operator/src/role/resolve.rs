@@ -13,19 +13,19 @@ use operator_core::run_engine::service_sequence::UNKNOWN;
 use operator_core::run_engine::{DesiredService, limit};
 use operator_runtime::source_cache::Digests;
 
-use crate::baremetal_request::machine_names::machine_of;
-use crate::baremetal_request::provisioning_state::{self, ProvisioningState};
-use crate::effective_spec::{EffectiveSpec, has_own_options};
+use crate::host::conflicts::Claim;
+use crate::host::effective_spec::{EffectiveSpec, has_own_options};
+use crate::host::inputs::{self, Inputs};
+use crate::host::machines::machine_names::machine_of;
+use crate::host::machines::provisioning_state::{self, ProvisioningState};
 use crate::host::ssh_trust::{Offers, SshHost};
-use crate::host_conflicts::Claim;
-use crate::inputs::{self, Inputs};
+use crate::host::vars;
 use crate::reasons;
 use crate::role::faults::{self, OfGroup};
 use crate::role::machine_request::MachineRequest;
 use crate::role::observed::Observed;
 use crate::role::resolved::{ResolvedHost, is_first_deployment, may_begin, recorded_services};
 use crate::role::{inventory_shards, redeploy};
-use crate::vars;
 
 /// A resolved group.
 pub struct Resolved<'a> {

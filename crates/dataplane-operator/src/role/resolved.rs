@@ -6,9 +6,9 @@ use operator_core::run_engine::DesiredService;
 use operator_core::run_engine::host_key::HostKeyTrust;
 use operator_runtime::source_cache::Digests;
 
-use crate::baremetal_request::ProvisioningState;
-use crate::effective_spec::EffectiveSpec;
-use crate::inputs::Inputs;
+use crate::host::effective_spec::EffectiveSpec;
+use crate::host::inputs::Inputs;
+use crate::host::machines::ProvisioningState;
 
 /// A resolved host: the decision, the objects and the statuses are made from it.
 #[derive(Clone, Debug)]

@@ -10,11 +10,11 @@ use operator_core::plan::{Step, Target};
 use operator_core::run_engine::secret_vars::{GROUP_KEY, files};
 use serde_json::{Value, json};
 
-use crate::effective_spec::EffectiveSpec;
-use crate::role::inventory::{INVENTORY_HASH, Inventory};
+use crate::host::effective_spec::EffectiveSpec;
+use crate::host::inventory_metadata::{INVENTORY_HASH, Inventory};
+use crate::host::vars::{Objects, Origin};
 use crate::role::observed::Observed;
 use crate::role::resolved::ResolvedHost;
-use crate::vars::{Objects, Origin};
 
 /// File → variable → origin.
 type Layout<'a> = BTreeMap<&'a str, BTreeMap<&'a str, &'a Origin>>;

@@ -9,8 +9,8 @@ use operator_core::plan::{Step, Target, status_step};
 use operator_core::run_engine::SequenceState;
 use operator_core::run_engine::rollout::BlockReason;
 
-use crate::baremetal_request::machine_conditions;
 use crate::conditions::input;
+use crate::host::machines::machine_conditions;
 use crate::indexes::data_plane_of;
 use crate::reasons;
 use crate::role::node_status::{HOST_TEXT, NodeFindings};

@@ -19,14 +19,14 @@ use serde_json::{Value, json};
 use testkit::golden::recorded;
 
 use super::{NodeGroup, Observed, decide};
-use crate::baremetal_request::Seen;
 use crate::condition_catalog::KINDS;
 use crate::default_services;
 use crate::finalizers::INVENTORY_FINALIZER;
+use crate::host::inventory_metadata::{INVENTORY_HASH, Inventory};
+use crate::host::machines::Seen;
 use crate::host::networks::Networks;
+use crate::host::vars::Objects;
 use crate::reasons;
-use crate::role::inventory::{INVENTORY_HASH, Inventory};
-use crate::vars::Objects;
 
 mod neighbours;
 #[path = "rollout_tests.rs"]
@@ -690,7 +690,7 @@ fn a_service_or_a_role_that_is_gone_leaves_the_record_of_what_was_deployed() {
     moved.settle();
     let node = &moved.seen.nodes[0];
     assert_eq!(node.status.as_ref().unwrap().address.as_deref(), Some("192.0.2.99:22"));
-    assert!(!crate::host_conflicts::has_reached(node, "192.0.2.99:22"));
+    assert!(!crate::host::conflicts::has_reached(node, "192.0.2.99:22"));
     let role = world.seen.role.take();
     world.settle();
     world.seen.role = role;

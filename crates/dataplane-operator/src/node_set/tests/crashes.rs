@@ -5,8 +5,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use testkit::crash::{Death, Died, Life, ends_alike};
 
 use super::*;
-use crate::baremetal_request::set::IN_USE;
-use crate::baremetal_request::test_model::Provisioner;
+use crate::host::machines::set::IN_USE;
+use crate::host::machines::test_model::Provisioner;
 
 /// Number of chapters of the story.
 const CHAPTERS: usize = 5;

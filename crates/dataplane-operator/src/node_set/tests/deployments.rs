@@ -1,7 +1,7 @@
 //! What deployments do to a node set's status.
 
 use super::*;
-use crate::host_conflicts::Claim;
+use crate::host::conflicts::Claim;
 
 #[test]
 fn a_new_node_set_gets_its_inventory_and_waits_for_a_deployment() {

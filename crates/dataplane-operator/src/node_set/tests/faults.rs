@@ -1,7 +1,7 @@
 //! Faults of a node set are reported with object, cause and next step.
 
 use super::*;
-use crate::host_conflicts::{ACCEPT_SHARED, Claim};
+use crate::host::conflicts::{ACCEPT_SHARED, Claim};
 
 /// Returns the reason of `InputReady`, and whether there is an inventory.
 fn told(world: &mut World) -> (String, bool) {

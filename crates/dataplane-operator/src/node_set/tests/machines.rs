@@ -5,7 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use operator_core::run_engine::host_key::HostKey;
 
 use super::*;
-use crate::baremetal_request::set::IN_USE;
+use crate::host::machines::set::IN_USE;
 
 const KEY: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+";

@@ -6,8 +6,8 @@ use testkit::crash::{Death, Died, Life, ends_alike};
 
 use super::machines::OTHER;
 use super::*;
-use crate::baremetal_request::set::IN_USE;
-use crate::baremetal_request::test_model::Provisioner;
+use crate::host::machines::set::IN_USE;
+use crate::host::machines::test_model::Provisioner;
 
 /// The number of chapters of the story.
 const CHAPTERS: usize = 5;

@@ -5,7 +5,7 @@ use operator_core::run_engine::host_key::{ACCEPT, HostKey};
 use operator_core::run_engine::ssh_secret::KNOWN_HOSTS;
 
 use super::*;
-use crate::host_conflicts::{ACCEPT_SHARED, Claim};
+use crate::host::conflicts::{ACCEPT_SHARED, Claim};
 
 const KEYS: [&str; 3] = [
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+",

@@ -10,8 +10,8 @@ use operator_core::run_engine::host_key::{ACCEPT, HostKey};
 use proptest::prelude::*;
 
 use super::*;
-use crate::baremetal_request::machine_names::known_name;
-use crate::baremetal_request::set::{IN_USE, MAX_HOSTS};
+use crate::host::machines::machine_names::known_name;
+use crate::host::machines::set::{IN_USE, MAX_HOSTS};
 
 pub(super) const OTHER: &str = "example.org/other";
 const KEY: &str =

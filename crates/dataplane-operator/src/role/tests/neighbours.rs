@@ -4,8 +4,8 @@
 use api::dataplane::NodeSet;
 
 use super::*;
-use crate::host_conflicts::Claim;
-use crate::role::inventory::{node_inventory_name, role_inventory_name};
+use crate::host::conflicts::Claim;
+use crate::role::inventory_shards::{node_inventory_name, role_inventory_name};
 
 fn role(world: &mut World) -> &mut Role {
     Arc::make_mut(world.seen.role.as_mut().unwrap())

@@ -12,10 +12,10 @@ use operator_core::run_engine::connection_vars::{
 use operator_core::run_engine::host_key::HostKey;
 use operator_core::{host_address, node_set_host};
 
-use crate::effective_spec::EffectiveSpec;
-use crate::host_conflicts::host_keys::{ACCEPT_SHARED, accepted, key_of};
-use crate::inputs;
-use crate::vars::Objects;
+use crate::host::conflicts::host_keys::{ACCEPT_SHARED, accepted, key_of};
+use crate::host::effective_spec::EffectiveSpec;
+use crate::host::inputs;
+use crate::host::vars::Objects;
 
 /// Annotation on a node or node set: a name for the network in which its addresses are valid. The
 /// same address with another name is another machine.

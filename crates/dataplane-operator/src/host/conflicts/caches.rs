@@ -12,8 +12,8 @@ use operator_core::run_engine::host_key::HostKey;
 use operator_runtime::cache::Cache;
 use operator_runtime::cache_registry::CacheRegistry;
 
-use crate::host_conflicts::host_claim::{Claim, keys_of_node};
-use crate::host_conflicts::host_keys::key_of;
+use crate::host::conflicts::host_claim::{Claim, keys_of_node};
+use crate::host::conflicts::host_keys::key_of;
 use crate::indexes::{BY_HOST, BY_OWNER, BY_PLANE, BY_ROLE, controller_of, plane_of, role_of};
 
 /// The caches; clones share them.

@@ -5,7 +5,7 @@ use api::problem::Problem;
 use baremetal::status::TEXT;
 use operator_core::plan::Target;
 
-use crate::baremetal_request::provisioning_state::{ProvisioningState, waits_until};
+use crate::host::machines::provisioning_state::{ProvisioningState, waits_until};
 use crate::reasons;
 
 /// How many machines a summary names.

@@ -11,8 +11,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
-use crate::baremetal_request::Seen;
-use crate::baremetal_request::set::IN_USE;
+use crate::host::machines::Seen;
+use crate::host::machines::set::IN_USE;
 
 impl Seen {
     /// Applies the set, as its only writer.

@@ -1,4 +1,4 @@
-//! The objects that hold a group's inventory: their names and metadata.
+//! The metadata of the objects that hold inventories, by which it is seen whether they are intact.
 
 use operator_core::data_sources::SourceRef;
 use operator_runtime::managed_fields::ManagedFields;
@@ -6,16 +6,6 @@ use operator_runtime::source_cache::SourceCache;
 
 /// Annotation with the hash of an inventory object's content.
 pub const INVENTORY_HASH: &str = "edpm.openstack.org/content-hash";
-
-/// Returns the name of a node's inventory object.
-pub fn node_inventory_name(node: &str) -> String {
-    format!("dataplanenode-{node}")
-}
-
-/// Returns the name of a role's inventory object, when it has only one.
-pub fn role_inventory_name(role: &str) -> String {
-    format!("dataplanerole-{role}")
-}
 
 /// The metadata of an inventory object.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use api::baremetal::BaremetalSet;
 
-use crate::baremetal_request::provisioning_state::knows;
+use crate::host::machines::provisioning_state::knows;
 
 /// Requeue interval while the CRD is missing: no watch reports its arrival.
 pub const LOOK_AGAIN: Duration = Duration::from_mins(1);

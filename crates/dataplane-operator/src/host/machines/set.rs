@@ -15,7 +15,7 @@ use operator_core::plan::{Kind, Step, Target, Write};
 use operator_core::{hash, rejected_write};
 use serde_json::{Value, json};
 
-use crate::baremetal_request::observed::Seen;
+use crate::host::machines::observed::Seen;
 use crate::reasons;
 
 /// Finalizer on a requested baremetal set: if anyone deletes the set, its machines are given back

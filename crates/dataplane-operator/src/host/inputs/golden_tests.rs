@@ -10,8 +10,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{Inputs, hash as hash_of, of_host, of_service, run_hash};
-use crate::effective_spec::EffectiveSpec;
-use crate::vars::Objects;
+use crate::host::effective_spec::EffectiveSpec;
+use crate::host::vars::Objects;
 
 fn object<K: DeserializeOwned>(kind: &str, name: &str, spec: &Value) -> K {
     serde_json::from_value(json!({

@@ -12,8 +12,8 @@ use operator_core::run_engine::connection_vars::{
 use operator_core::run_engine::run_template::AnsibleOptions;
 use serde_json::Value;
 
-use crate::baremetal_request::machine_names::machine_name;
-use crate::vars::{self, Objects, Origin, Origins};
+use crate::host::machines::machine_names::machine_name;
+use crate::host::vars::{self, Objects, Origin, Origins};
 
 /// The effective values of a node.
 ///

@@ -9,8 +9,8 @@ use operator_core::keyed::Digest;
 use operator_core::run_engine::run_template::AnsibleOptions;
 use serde_json::{Value, json};
 
-use crate::effective_spec::EffectiveSpec;
-use crate::vars;
+use crate::host::effective_spec::EffectiveSpec;
+use crate::host::vars;
 
 /// The version of the set of inputs below, which is part of every hash.
 ///

@@ -12,7 +12,7 @@ use operator_runtime::manager::ManagerBuilder;
 use operator_runtime::optional_informer::OptionalInformer;
 use operator_runtime::ssh_probe::SshProbe;
 
-use crate::baremetal_request::observed::Seen;
+use crate::host::machines::observed::Seen;
 
 /// All baremetal sets, if the cluster has the CRD, and the ssh probes of their hosts.
 pub struct Machines {
