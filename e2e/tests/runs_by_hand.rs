@@ -112,7 +112,7 @@ async fn each_way_to_fail_has_its_own_reason() -> Result<()> {
             "limit",
             json!({ "playbookContents": fine, "cmdLine": "--limit elsewhere" }),
             "NoHostMatched",
-            "--limit in spec.cmdLine leaves no host",
+            "--limit in spec.cmdLine matches no host",
         ),
         (
             "pattern",

@@ -19,7 +19,8 @@ pub struct Args {
     #[command(flatten)]
     pub common: CommonArgs,
 
-    /// Runner image of an `OpenStackAnsibleEE` that does not set one; without it, each must set one.
+    /// Runner image of an `OpenStackAnsibleEE` that does not set one; without it, each must set
+    /// one.
     #[arg(
         long,
         env = "RELATED_IMAGE_ANSIBLEEE_IMAGE_URL_DEFAULT",

@@ -12,8 +12,8 @@ pub(crate) fn anew(seen: &Observed, host: &str) -> String {
     if seen.set.labels().contains_key(FOR) {
         // Its hosts are written by the owner and would reappear.
         return format!(
-            "delete the node of {host}, or remove it from its node set, and create it again once {host} is \
-             not in status.baremetalHosts"
+            "delete the node of {host}, or remove it from its node set, and create it again once \
+             {host} is not in status.baremetalHosts"
         );
     }
     format!(
@@ -37,9 +37,9 @@ pub(crate) fn forgotten(seen: &Observed, host: &str) -> String {
 /// Describes a host that was removed by someone other than its requesting owner.
 pub(crate) fn in_use(host: &str, machine: &str) -> String {
     format!(
-        "machine {machine} is kept unchanged, because the host was removed from the set, but the owner of the set \
-         still requests it: remove {host} there, or, if it is no longer needed, remove annotation \
-         {APPLIED} from the set"
+        "machine {machine} is kept unchanged, because the host was removed from the set, but the \
+         owner of the set still requests it: remove {host} there, or, if it is no longer needed, \
+         remove annotation {APPLIED} from the set"
     )
 }
 

@@ -224,9 +224,9 @@ struct HostIssue<'a> {
 /// Reports what is missing or wrong of what the hosts are made from.
 fn input(seen: &Observed, faults: &[Problem]) -> ConditionDraft {
     if seen.lacks_metal3() {
-        let text = "spec.provisioner: the cluster has no Metal3, because it lacks the kind BareMetalHost \
-                    of metal3.io; install Metal3, or set spec.provisioner to ironic, and set its endpoint \
-                    in spec.ironic.";
+        let text = "spec.provisioner: the cluster has no Metal3, because it lacks the kind \
+                    BareMetalHost of metal3.io; install Metal3, or set spec.provisioner to ironic, \
+                    and set its endpoint in spec.ironic.";
         return reasons::PROVISIONER_NOT_FOUND.condition(INPUT_READY, text);
     }
     let lack = match &seen.machines {
@@ -267,9 +267,8 @@ fn unknown(type_: &str) -> ConditionDraft {
 fn needed(seen: &Observed) -> String {
     let holders: Vec<&str> = seen.holders().collect();
     format!(
-        "The set is being deleted, and its machines are kept while it is held by these \
-         finalizers: {}. They are released when no finalizer is left: delete what uses the machines \
-         first.",
+        "The set is being deleted, and its machines are kept while it is held by these finalizers: \
+         {}. They are released when no finalizer is left: delete what uses the machines first.",
         first_names(&holders, NAMED)
     )
 }

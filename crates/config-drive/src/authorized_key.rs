@@ -109,14 +109,14 @@ mod tests {
         let old = format!("ssh-dss {key}");
         let open = format!("from=\"a {KEY}");
         let cases = [
-            ("", "names no type"),
-            (key, "names no type"),
-            (&old, "names no type"),
-            (&open, "names no type"),
+            ("", "names no key type"),
+            (key, "names no key type"),
+            (&old, "names no key type"),
+            (&open, "names no key type"),
             ("ssh-ed25519 !", "no key in base64"),
-            ("ssh-ed25519  ", "another type"),
-            (&cut, "another type"),
-            (&other, "another type"),
+            ("ssh-ed25519  ", "a different type"),
+            (&cut, "a different type"),
+            (&other, "a different type"),
             ("-----BEGIN OPENSSH PRIVATE KEY-----\nabc", "private key"),
             ("a\nb", "several lines"),
             ("a\tb", "control characters"),

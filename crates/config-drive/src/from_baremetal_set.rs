@@ -450,7 +450,8 @@ mod tests {
             (
                 "list",
                 "1.66",
-                "is a Secret whose networkData is not an object; give keys and values, as YAML or JSON",
+                "is a Secret whose networkData is not an object; give keys and values, as YAML or \
+                 JSON",
             ),
             (
                 "empty",
@@ -520,9 +521,10 @@ mod tests {
     fn a_gateway_or_a_vlan_without_an_address_is_a_fault() {
         let told = |path: &str| {
             format!(
-                "spec.baremetalHosts[compute-0].ctlPlaneIP: the value is not there, and {path} is of \
-                 use only with an address; give the host its address with the length of the prefix, as \
-                 in 192.168.122.100/24, or networkData; without these, and without VLAN and gateway, the image uses DHCP"
+                "spec.baremetalHosts[compute-0].ctlPlaneIP: the value is missing, and {path} has \
+                 an effect only with an address; give the host its address with the length of the \
+                 prefix, as in 192.168.122.100/24, or networkData; without these, and without VLAN \
+                 and gateway, the image uses DHCP"
             )
         };
         let host = |host: Value| json!({"compute-0": host});
@@ -563,7 +565,8 @@ mod tests {
         );
         rejected(
             &json!({"deploymentSSHSecret": "absent"}),
-            "spec.deploymentSSHSecret: \"absent\" is not an existing Secret; create it, with key authorized_keys",
+            "spec.deploymentSSHSecret: \"absent\" is not an existing Secret; create it, with key \
+             authorized_keys",
         );
         rejected(
             &json!({"passwordSecret": {"name": "keys"}}),

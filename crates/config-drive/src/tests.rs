@@ -79,7 +79,7 @@ fn a_good_host_has_no_faults() {
 #[test]
 fn names_and_users_are_told_with_path_value_and_the_legal_way() {
     let users = |it: Value| ("/users/0", it);
-    check("/hostName", json!("Edpm"), "hostName: \"Edpm\" is no DNS label", "use 1 to 63");
+    check("/hostName", json!("Edpm"), "hostName: \"Edpm\" is not a DNS label", "use 1 to 63");
     check(
         "/fqdn",
         json!("b.example.org"),
@@ -87,8 +87,13 @@ fn names_and_users_are_told_with_path_value_and_the_legal_way() {
         "write edpm-compute-0.DOMAIN",
     );
     check("/fqdn", json!(format!("edpm-compute-0.{}", "a".repeat(60))), "fqdn: ", "64 characters");
-    check("/instanceUuid", json!("4dc4"), "instanceUuid: \"4dc4\" is no UUID", "4dc4d6a3-");
-    check("/users", json!([]), "users: the value has no entry", "give userData");
+    check(
+        "/instanceUuid",
+        json!("4dc4"),
+        "instanceUuid: \"4dc4\" is not a lower-case UUID",
+        "4dc4d6a3-",
+    );
+    check("/users", json!([]), "users: the value has no entry", "set userData");
     check(
         "/users/0/name",
         json!("Admin"),
@@ -200,12 +205,7 @@ fn links_are_told_with_path_value_and_the_legal_way() {
         &at(2, "kind.bond.options.miimon: \"1 2\""),
         "kernel",
     );
-    check(
-        &options,
-        json!({"primary": "nic0"}),
-        &at(2, "kind.bond.options.primary: "),
-        "by its name",
-    );
+    check(&options, json!({"primary": "nic0"}), &at(2, "kind.bond.options.primary: "), "by name");
     assert_eq!(told(&[(&options, json!({"primary": "eno1"}))]), Vec::<String>::new());
 }
 
@@ -223,7 +223,7 @@ fn links_that_are_one_are_told() {
     links.push(other);
     let found = super::tests::told(&[("/network/links", json!(links))]);
     assert!(
-        found[0].contains("links[4].kind.vlan.vlanId: \"bond0.20\" is what link internal is"),
+        found[0].contains("links[4].kind.vlan.vlanId: \"bond0.20\" is the same as link internal"),
         "{found:?}"
     );
     let found = super::tests::told(&[("/network/links/2/id", json!("bond7"))]);
@@ -251,10 +251,10 @@ fn addresses_are_told_with_path_value_and_the_legal_way() {
         &at("gateway: \"192.0.3.1\" is outside the subnet 192.0.2.0/24"),
         "router",
     );
-    check(&net("gateway"), json!("192.0.2.10"), &at("gateway: "), "no other host");
-    check(&net("gateway"), json!("192.0.2.255"), &at("gateway: "), "no other host");
+    check(&net("gateway"), json!("192.0.2.10"), &at("gateway: "), "not another host");
+    check(&net("gateway"), json!("192.0.2.255"), &at("gateway: "), "not another host");
     check(&net("gateway"), json!("192.0.2.1/24"), &at("gateway: "), "without a prefix");
-    check(&net("gateway"), json!("fe80::1"), &at("gateway: "), "no other host");
+    check(&net("gateway"), json!("fe80::1"), &at("gateway: "), "not another host");
     check(&net("link"), json!("nic0"), &at("link: \"nic0\" is a member of bond0"), "name bond0");
     check(
         &net("link"),
@@ -286,7 +286,7 @@ fn addresses_are_told_with_path_value_and_the_legal_way() {
         &net("routes"),
         route("10.0.0.0/8", "10.0.0.1"),
         &at("routes[0].gateway: "),
-        "no other host",
+        "not another host",
     );
     check(&net("routes"), route("10.0.0.0/8", "fe80::1"), &at("routes[0].gateway: "), "family");
     check(
@@ -308,7 +308,8 @@ fn a_second_address_or_default_gateway_is_told() {
     };
     let found = second("192.0.2.10/24", Value::Null);
     assert!(
-        found[0].contains("networks[1].address: \"192.0.2.10/24\" is the address of networks[0]"),
+        found[0]
+            .contains("networks[1].address: \"192.0.2.10/24\" is also the address of networks[0]"),
         "{found:?}"
     );
     let found = second("203.0.113.9/24", json!("203.0.113.1"));
@@ -411,7 +412,7 @@ fn what_only_one_host_may_have_is_told_of_the_second() {
     network.networks[0].address = "192.0.2.11/24".into();
     // Another spelling of the same address.
     network.networks[1].address = "2001:0DB8::000a/48".into();
-    let address = "hosts[b].network.networks[1].address: \"2001:db8::a\" is the address of a too; \
+    let address = "hosts[b].network.networks[1].address: \"2001:db8::a\" is also the address of a; \
                    give each host its own";
     assert_eq!(set(&other), [address]);
 }

@@ -58,7 +58,7 @@ impl fmt::Display for NoMachine {
         }
         let told: Vec<String> =
             excluded.iter().take(TOLD).map(|(lack, n)| format!("{n} {lack}")).collect();
-        write!(f, "none of {total} machines can be taken: {}", told.join(", "))?;
+        write!(f, "none of {total} machines is suitable: {}", told.join(", "))?;
         match excluded.get(TOLD..).map(|it| it.iter().map(|it| it.1).sum::<usize>()) {
             None | Some(0) => Ok(()),
             Some(more) => write!(f, ", {more} for other reasons"),
@@ -143,7 +143,7 @@ fn no_machine(nodes: &[Node], terms: &Terms) -> NoMachine {
     let mut excluded: BTreeMap<(usize, String), usize> = BTreeMap::new();
     for node in nodes {
         let lack = lack(node, terms)
-            .unwrap_or_else(|| (usize::MAX, "go to other hosts of the set".to_owned()));
+            .unwrap_or_else(|| (usize::MAX, "assigned to other hosts of the set".to_owned()));
         *excluded.entry(lack).or_default() += 1;
     }
     let excluded = excluded.into_iter().map(|((_, lack), n)| (lack, n)).collect();

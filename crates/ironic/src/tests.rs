@@ -623,10 +623,10 @@ fn whoever_gets_no_machine_is_told_what_excluded_how_many() {
     assert_eq!(found["x"].as_ref().unwrap().uuid, "j");
     assert_eq!(
         found["y"].as_ref().unwrap_err().to_string(),
-        "none of 10 machines can be taken: 1 not of resource class bm, 2 without trait CUSTOM_A, \
+        "none of 10 machines is suitable: 1 not of resource class bm, 2 without trait CUSTOM_A, \
          1 without capability boot_mode:uefi, 1 without rack=r1 in extra, 1 retired, \
          1 reserved by others, 1 in maintenance, 1 in state clean failed, \
-         1 are assigned to other hosts of the set"
+         1 assigned to other hosts of the set"
     );
     let none = assign(&hosts, &[], &BTreeSet::new());
     let told = none["x"].as_ref().unwrap_err().to_string();

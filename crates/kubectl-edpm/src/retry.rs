@@ -217,7 +217,7 @@ mod tests {
         let mut world = testdata::node_set();
         world.deployments[0].status.as_mut().unwrap().conditions.clear();
         let text = orders(&world, "openstack", "edpm-compute-6", false).unwrap_err().to_string();
-        assert!(text.contains("openstack-edpm-x7abc retries automatically what failed"), "{text}");
+        assert!(text.contains("openstack-edpm-x7abc automatically retries what failed"), "{text}");
     }
 
     #[test]

@@ -29,8 +29,8 @@ pub const ASKED: &[Fault] = &[
         also: SET,
         words: [
             "spec.deploymentSSHSecret: \"machine-keys\"",
-            "is no Secret there",
-            "make it, with key authorized_keys",
+            "is not an existing Secret",
+            "create it, with key authorized_keys",
         ],
         kstatus: Kstatus::Failed,
     },
@@ -55,7 +55,7 @@ pub const ASKED: &[Fault] = &[
         also: SET,
         words: [
             "spec.baremetalHosts[n0].ctlPlaneIP: \"192.168.123.0/24\"",
-            "is no address of a host",
+            "is not a host address",
             "use one between the first and the last of its subnet",
         ],
         kstatus: Kstatus::Failed,
@@ -68,7 +68,7 @@ pub const ASKED: &[Fault] = &[
         also: SET,
         words: [
             "spec.baremetalHosts[n0].ctlPlaneIP: the value",
-            "is not there, and spec.ctlplaneGateway 192.168.123.1 is of use only with an address",
+            "is missing, and spec.ctlplaneGateway 192.168.123.1 has an effect only with an address",
             "give the host its address",
         ],
         kstatus: Kstatus::Failed,
@@ -120,8 +120,8 @@ pub const ASKED: &[Fault] = &[
         also: SET,
         words: [
             "spec.ironic.secret: \"ironic\"",
-            "is no Secret there",
-            "make it, with username and password",
+            "does not exist as a Secret",
+            "create it, with username and password",
         ],
         kstatus: Kstatus::Failed,
     },
@@ -162,7 +162,7 @@ pub const FATES: &[Fault] = &[
         object: "n0",
         also: SET,
         words: [
-            "none of 4 machines can be taken",
+            "none of 4 machines is suitable",
             "1 without trait CUSTOM_GPU",
             "spec.baremetalHosts[n0].machine",
         ],
@@ -174,7 +174,7 @@ pub const FATES: &[Fault] = &[
         kind: NODE,
         object: "n0",
         also: SET,
-        words: ["3 not named machine-taken", "1 reserved by others", "free or mend one of these"],
+        words: ["3 not named machine-taken", "1 reserved by others", "free or repair one of these"],
         kstatus: Kstatus::InProgress,
     },
     Fault {
@@ -183,11 +183,7 @@ pub const FATES: &[Fault] = &[
         kind: NODE,
         object: "n1",
         also: SET,
-        words: [
-            "none of 4 machines can be taken",
-            "1 reserved by others",
-            "enroll another machine",
-        ],
+        words: ["none of 4 machines is suitable", "1 reserved by others", "enroll another machine"],
         kstatus: Kstatus::InProgress,
     },
     Fault {
@@ -199,7 +195,7 @@ pub const FATES: &[Fault] = &[
         words: [
             "http://10.96.10.64:6385",
             "Ironic cannot be reached",
-            "check spec.ironic.endpoint and the way there",
+            "check spec.ironic.endpoint and the network path",
         ],
         kstatus: Kstatus::InProgress,
     },
@@ -258,9 +254,9 @@ pub const FATES: &[Fault] = &[
         object: "n0",
         also: SET,
         words: [
-            "its machine machine-taken-over is active and reserved by instance",
+            "its machine machine-taken-over is active and now reserved by instance",
             "still answers at the address of n0",
-            "have it forgotten by",
+            "remove its record with",
         ],
         kstatus: Kstatus::Failed,
     },
@@ -271,8 +267,8 @@ pub const FATES: &[Fault] = &[
         object: "n0",
         also: SET,
         words: [
-            "Ironic does not know its machine",
-            "two could answer at one address",
+            "no longer exists in Ironic",
+            "two machines could answer at one address",
             "make sure that it is off",
         ],
         kstatus: Kstatus::Failed,

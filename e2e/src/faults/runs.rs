@@ -32,7 +32,7 @@ pub const FAULTS: &[Fault] = &[
         also: None,
         words: [
             "the playbook (spec.playbookContents)",
-            "Ansible gave up before any host",
+            "Ansible failed before reaching any host",
             "kubectl logs -n NAMESPACE",
         ],
         kstatus: Kstatus::Failed,
@@ -45,7 +45,7 @@ pub const FAULTS: &[Fault] = &[
         also: None,
         words: [
             "the playbook (spec.playbook nowhere.yml)",
-            "Ansible gave up before any host",
+            "Ansible failed before reaching any host",
             "kubectl logs -n NAMESPACE",
         ],
         kstatus: Kstatus::Failed,
@@ -58,8 +58,8 @@ pub const FAULTS: &[Fault] = &[
         also: None,
         words: [
             "--limit in spec.cmdLine",
-            "leaves no host of the inventory",
-            "correct the one or the other",
+            "matches no host of the inventory",
+            "correct the limit or the inventory",
         ],
         kstatus: Kstatus::Failed,
     },
@@ -138,7 +138,7 @@ pub const FAULTS: &[Fault] = &[
         words: [
             "spec.serviceAccountName",
             "runs may not use ServiceAccount default",
-            "take the field away",
+            "remove the field",
         ],
         kstatus: Kstatus::Failed,
     },

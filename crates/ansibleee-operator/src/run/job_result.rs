@@ -116,8 +116,8 @@ fn exit_class(
             unknown(format!("The runner container cannot start: {}", one_line(&ended.message)))
         }
         (_, 0) => unknown(format!(
-            "Ansible succeeded, but reported no result: {image} did not load the callback, or a play \
-             ended it early"
+            "Ansible succeeded, but reported no result: {image} did not load the callback, or a \
+             play ended it early"
         )),
         (_, 254) if !is_deleted => {
             let message = "ansible-runner stopped Ansible: RUNNER_JOB_TIMEOUT or \
@@ -136,8 +136,8 @@ fn exit_class(
         )),
         (_, 1 | 4 | 5 | 250) => {
             let message = format!(
-                "Ansible failed before reaching any host (exit code {code}): it cannot read the playbook \
-                 ({}), the inventory or the options",
+                "Ansible failed before reaching any host (exit code {code}): it cannot read the \
+                 playbook ({}), the inventory or the options",
                 playbook(run)
             );
             (FailureReason::InvalidPlaybook, message)

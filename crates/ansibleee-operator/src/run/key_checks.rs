@@ -34,16 +34,17 @@ fn by_run(reported: &Unchecked) -> ConditionDraft {
     let by = reported.by.iter().map(|it| place(it)).collect::<Vec<_>>().join("; ");
     if reported.by.iter().all(|it| it == NO_ANSWER) {
         let text = format!(
-            "It is unknown whether host keys were checked in tasks of {hosts}{more}: there was {by}. \
-             Find out what delays ssh -G in the runner (Match exec in a configuration file of ssh, a busy \
-             worker), and run again."
+            "It is unknown whether host keys were checked in tasks of {hosts}{more}: there was \
+             {by}. Find out what delays ssh -G in the runner (Match exec in a configuration file \
+             of ssh, a busy worker), and run again."
         );
         return HOST_KEY_CHECKING_OFF
             .condition(HOST_KEYS_CHECKED, truncated(&text.replace('\n', " "), LIMIT));
     }
     let text = format!(
-        "Host keys were not checked in tasks of {hosts}{more}, because of {by}: any machine answering at \
-         the address of a host is accepted as it. Remove it and run again, or keep it deliberately."
+        "Host keys were not checked in tasks of {hosts}{more}, because of {by}: any machine \
+         answering at the address of a host is accepted as it. Remove it and run again, or keep it \
+         deliberately."
     );
     HOST_KEY_CHECKING_OFF.condition(HOST_KEYS_CHECKED, truncated(&text.replace('\n', " "), LIMIT))
 }
@@ -66,7 +67,8 @@ mod tests {
 
     use super::*;
 
-    const TAIL: &str = ": whoever answers at the address of a host is accepted as it. Remove it and run again, or keep it deliberately.";
+    const TAIL: &str = ": any machine answering at the address of a host is accepted as it. Remove \
+                        it and run again, or keep it deliberately.";
 
     fn unchecked(hosts: &[&str], more: usize, by: &[&str]) -> Unchecked {
         let own = |it: &[&str]| it.iter().map(|it| (*it).to_owned()).collect();
@@ -106,21 +108,21 @@ mod tests {
             ("ssh_config", "a configuration file of ssh in the runner"),
             ("settings", "settings of the runner's connection plugin"),
         ] {
-            let expected = format!(
-                "Keys of hosts were not checked in tasks of a, b, because of {place}{TAIL}"
-            );
+            let expected =
+                format!("Host keys were not checked in tasks of a, b, because of {place}{TAIL}");
             assert_eq!(message("{}", Some(&unchecked(&["a", "b"], 0, &[by]))), Some(expected));
         }
         let unknown = message("{}", Some(&unchecked(&["a"], 2, &["no_answer"]))).unwrap();
-        let cause = "It is unknown whether host keys were checked in tasks of a and 2 more: there was no answer from ssh on whether it checks them. Look for what delays ssh -G";
+        let cause = "It is unknown whether host keys were checked in tasks of a and 2 more: there \
+                     was no answer from ssh on whether it checks them. Find out what delays ssh -G";
         assert!(unknown.starts_with(cause), "{unknown}");
         let both =
             message("{}", Some(&unchecked(&["a"], 0, &["ssh_config", "no_answer"]))).unwrap();
         assert!(
-            both.starts_with("Keys of hosts were not checked in tasks of a, because of a"),
+            both.starts_with("Host keys were not checked in tasks of a, because of a"),
             "{both}"
         );
-        assert!(both.contains("in the runner; no answer of ssh to the question"), "{both}");
+        assert!(both.contains("in the runner; no answer from ssh on whether"), "{both}");
         let many =
             message("{}", Some(&unchecked(&["a"], 41, &["ssh_config", "settings"]))).unwrap();
         assert!(

@@ -138,8 +138,8 @@ fn token(spec: &AnsibleEeSpec, volume: &Volume, at: &str, faults: &mut Vec<Fault
     for (idx, source) in sources.into_iter().flatten().enumerate() {
         if source.service_account_token.is_some() {
             let message = "it gives the pod the rights of a ServiceAccount: remove it; a run \
-                           created by a user may name one in spec.serviceAccountName, if it is allowed \
-                           (ansibleee.allowedServiceAccounts)";
+                           created by a user may name one in spec.serviceAccountName, if it is \
+                           allowed (ansibleee.allowedServiceAccounts)";
             add(faults, format!("{at}.projected.sources[{idx}].serviceAccountToken"), message);
         }
     }

@@ -57,16 +57,16 @@ fn what_upstream_accepts_is_accepted() {
 #[test]
 fn what_is_executed_is_named_once_and_stays_in_its_place() {
     check(&[
-        ("{role: a, playbook: b}", "spec.role: role and a playbook exclude each other"),
-        ("{role: a, playbookContents: '[]'}", "exclude each other"),
-        ("{role: a, play: '[]'}", "exclude each other"),
+        ("{role: a, playbook: b}", "spec.role: role and a playbook are mutually exclusive"),
+        ("{role: a, playbookContents: '[]'}", "are mutually exclusive"),
+        ("{role: a, play: '[]'}", "are mutually exclusive"),
         ("{role: ''}", "spec.role: \"\" is neither"),
         ("{role: ../a}", "spec.role: \"../a\" is neither"),
         ("{role: /a}", "is neither"),
         ("{role: --hosts=x}", "is neither"),
         ("{role: 'a b'}", ""),
         ("{role: ' a'}", "is neither"),
-        ("{image: 'a b'}", "spec.image: \"a b\" has white space"),
+        ("{image: 'a b'}", "spec.image: \"a b\" contains white space"),
         ("{activeDeadlineSeconds: 2147483648}", "spec.activeDeadlineSeconds: at most 604800"),
     ]);
 }
@@ -88,7 +88,7 @@ fn variables_do_not_write_over_the_files_of_the_spec() {
             "{env: [{name: A, value: b, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]}",
             "spec.env[0]: value and valueFrom",
         ),
-        ("{envConfigMapName: A_b}", "spec.envConfigMapName: \"A_b\" cannot name a ConfigMap"),
+        ("{envConfigMapName: A_b}", "spec.envConfigMapName: \"A_b\" is not a valid ConfigMap name"),
     ]);
     let long = format!("{{env: [{{name: A, value: {}}}]}}", "x".repeat(VARIABLE_LIMIT));
     assert!(told(&long, &[]).contains("spec.env[0].value: a variable holds at most 131072 bytes"));
@@ -136,8 +136,8 @@ fn a_command_line_can_be_split_into_words() {
         ("it's", "a quotation mark is not closed"),
         (r#""a\""#, "a quotation mark is not closed"),
         (r"'a\''", "a quotation mark is not closed"),
-        (r"a\", "a backslash at the end"),
-        (r#""a\"#, "a backslash at the end"),
+        (r"a\", "a trailing backslash"),
+        (r#""a\"#, "a trailing backslash"),
     ] {
         assert!(unclosed(text).unwrap().contains(expected), "{text}");
         let spec = AnsibleEeSpec { cmd_line: Some(text.into()), ..AnsibleEeSpec::default() };
@@ -149,7 +149,7 @@ fn a_command_line_can_be_split_into_words() {
 #[test]
 fn containers_and_volumes_have_names_that_kubernetes_takes() {
     check(&[
-        ("{name: A}", "spec.name: \"A\" cannot name a container"),
+        ("{name: A}", "spec.name: \"A\" is not a valid container name"),
         ("{initContainers: [{name: a_b, image: x}]}", "spec.initContainers[0].name"),
         ("{initContainers: [{name: a}]}", "spec.initContainers[0].image: a container needs"),
         (
@@ -166,13 +166,13 @@ fn containers_and_volumes_have_names_that_kubernetes_takes() {
         ),
         (
             "{extraMounts: [{volumes: [{name: v}], mounts: [{name: v, mountPath: /v, subPath: a/..}]}]}",
-            "leaves its volume",
+            "points outside its volume",
         ),
         ("{imagePullSecrets: [{name: ''}]}", "spec.imagePullSecrets[0].name"),
         ("{networkAttachments: [a, b, a]}", "spec.networkAttachments[2]: two networks"),
         (
             "{networkAttachments: [internal-api-vlan-1, internal-api-vlan-2]}",
-            "two networks would have interface internal-api-vl",
+            "two networks would use interface internal-api-vl",
         ),
     ]);
 }
@@ -186,19 +186,21 @@ fn a_service_account_must_be_allowed() {
     assert!(told(spec, &["runner", "other"]).ends_with("now runner, other)"));
     assert_eq!(told(spec, &["runner", "admin"]), "");
     assert_eq!(told(spec, &["*"]), "");
-    assert!(told("{serviceAccountName: 'a/b'}", &["*"]).contains("cannot name a ServiceAccount"));
+    assert!(
+        told("{serviceAccountName: 'a/b'}", &["*"]).contains("is not a valid ServiceAccount name")
+    );
     assert_eq!(told("{}", &[]), "");
 }
 
 #[test]
 fn dns_is_complete_for_nothing_of_the_clusters_is_used() {
     check(&[
-        ("{dnsConfig: {}}", "spec.dnsConfig.nameservers: one to three servers"),
+        ("{dnsConfig: {}}", "spec.dnsConfig.nameservers: give one to three servers"),
         ("{dnsConfig: {searches: [a]}}", "one to three servers"),
         ("{dnsConfig: {nameservers: [1.1.1.1, 1.1.1.2, 1.1.1.3, 1.1.1.4]}}", "one to three"),
         (
             "{dnsConfig: {nameservers: [a]}}",
-            "spec.dnsConfig.nameservers[0]: \"a\" is no IP address",
+            "spec.dnsConfig.nameservers[0]: \"a\" is not an IP address",
         ),
         ("{dnsConfig: {nameservers: [1.1.1.1], searches: [a_b]}}", "spec.dnsConfig.searches[0]"),
     ]);
@@ -215,22 +217,22 @@ fn an_address_has_a_host_and_a_port() {
 #[test]
 fn a_pod_is_placed_by_labels_and_taints_that_exist() {
     check(&[
-        ("{nodeSelector: {'a b': c}}", "spec.nodeSelector: \"a b\" cannot be the key"),
-        ("{nodeSelector: {A_B/c: d}}", "cannot be the key"),
-        ("{nodeSelector: {a/b/c: d}}", "cannot be the key"),
-        ("{nodeSelector: {a: 'b c'}}", "spec.nodeSelector.a: \"b c\" cannot be the value"),
-        ("{nodeSelector: {a: -b}}", "cannot be the value"),
+        ("{nodeSelector: {'a b': c}}", "spec.nodeSelector: \"a b\" is not a valid label key"),
+        ("{nodeSelector: {A_B/c: d}}", "is not a valid label key"),
+        ("{nodeSelector: {a/b/c: d}}", "is not a valid label key"),
+        ("{nodeSelector: {a: 'b c'}}", "spec.nodeSelector.a: \"b c\" is not a valid label value"),
+        ("{nodeSelector: {a: -b}}", "is not a valid label value"),
         (
             "{tolerations: [{operator: In}]}",
             "spec.tolerations[0]: operator must be Equal or Exists",
         ),
         ("{tolerations: [{value: a}]}", "without a key"),
-        ("{tolerations: [{key: 'a b'}]}", "key cannot be"),
+        ("{tolerations: [{key: 'a b'}]}", "key is not a valid taint key"),
         ("{tolerations: [{key: a, operator: Exists, value: b}]}", "takes no value"),
-        ("{tolerations: [{key: a, effect: Never}]}", "effect is NoSchedule"),
+        ("{tolerations: [{key: a, effect: Never}]}", "effect must be NoSchedule"),
         (
             "{tolerations: [{key: a, effect: NoSchedule, tolerationSeconds: 1}]}",
-            "goes with effect NoExecute",
+            "requires effect NoExecute",
         ),
     ]);
 }
@@ -243,21 +245,21 @@ fn only_facts_of_the_setup_module_are_variables_and_only_in_runs_of_the_engine()
             "{inputHash: x, factVariables: [ansible_interfaces, ansible_host]}",
             "factVariables[1]: \"ans",
         ),
-        (
-            "{factVariables: [ansible_interfaces]}",
-            "spec.factVariables: runs of the operators alone",
-        ),
+        ("{factVariables: [ansible_interfaces]}", "spec.factVariables: only runs of the operators"),
     ]);
 }
 
 #[test]
 fn a_run_of_the_engine_says_nothing_of_the_owner_of_its_hosts() {
     check(&[
-        ("{inputHash: x, extraVars: {edpm_owner: a/b/c}}", "spec.extraVars.edpm_owner: nobody but"),
+        (
+            "{inputHash: x, extraVars: {edpm_owner: a/b/c}}",
+            "spec.extraVars.edpm_owner: only the operator",
+        ),
         ("{inputHash: x, extraVars: {edpm_owner_accepted: [u]}}", "take-over"),
         ("{inputHash: x, extraVars: {edpm_own: a, the_edpm_owner: b}}", ""),
         ("{inputHash: x, cmdLine: \"--tags a --start-at-task 'x y'\"}", "spec.cmdLine: --start-at"),
-        ("{inputHash: x, cmdLine: '--\"st\"ep'}", "--step would leave out"),
+        ("{inputHash: x, cmdLine: '--\"st\"ep'}", "--step would skip"),
         ("{inputHash: x, cmdLine: --start=x}", "--start=x would"),
         ("{inputHash: x, cmdLine: '--skip-tags always --check --limit a'}", ""),
         // Runs by hand are not checked.

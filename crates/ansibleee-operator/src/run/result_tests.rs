@@ -177,7 +177,7 @@ fn no_host_reached_at_all_is_a_failure_unless_the_run_was_narrowed() {
 fn a_limit_that_leaves_nobody_is_a_failure_unless_the_human_narrowed_the_run() {
     let text = r#"{"v":1,"hosts":"nn","changed":[],"failures":[],"unmatched":true}"#;
     let nobody = pod("Failed", &said(1, text), "");
-    let words = "--limit in spec.cmdLine leaves no host";
+    let words = "--limit in spec.cmdLine matches no host";
     check(FAILED, std::slice::from_ref(&nobody), "Failed NoHostMatched nn", words);
     let mut run =
         ansible(HOSTS, "{edpm.openstack.org/service: s, edpm.openstack.org/partial: 'true'}");
@@ -243,7 +243,7 @@ fn a_message_that_is_not_exactly_the_callbacks_is_none() {
         r#"{"v":1,"hosts":"oo","changed":[0,0],"failu"#,
     ] {
         let pod = pod("Succeeded", &said(0, text), "");
-        check(COMPLETE, &[pod], "Failed ResultUnknown ??", "told no result");
+        check(COMPLETE, &[pod], "Failed ResultUnknown ??", "reported no result");
     }
 }
 
@@ -324,18 +324,18 @@ fn unfinished(hosts: &str, failures: &str) -> String {
 fn a_run_that_is_cut_tells_each_hosts_own_result_and_why_the_others_have_none() {
     for (code, hosts, expected, words) in [
         (254, "?f", "Failed DeadlineExceeded ?f", "RUNNER_JOB_TIMEOUT"),
-        (254, "u?", "Failed DeadlineExceeded u?", "Before that 1 of 2 hosts failed: b, task 'T'"),
+        (254, "u?", "Failed DeadlineExceeded u?", "Before that, 1 of 2 hosts failed: b, task 'T'"),
         (137, "?h", "Failed PodEvicted ?h", "its process was killed"),
-        (250, "?f", "Failed ResultUnknown ?f", "broke off in the middle (exit code 250)"),
+        (250, "?f", "Failed ResultUnknown ?f", "aborted midway (exit code 250)"),
         // How these would have ended is unknown.
         (254, "on", "Failed DeadlineExceeded ??", "RUNNER_JOB_TIMEOUT"),
-        (0, "oo", "Failed ResultUnknown ??", "told no result"),
+        (0, "oo", "Failed ResultUnknown ??", "reported no result"),
     ] {
         let pod = pod("Failed", &said(code, &unfinished(hosts, ON_B)), "");
         check(FAILED, &[pod], expected, words);
     }
     let good = pod("Succeeded", &said(0, &unfinished("oo", "")), "");
-    check(COMPLETE, &[good], "Failed ResultUnknown ??", "told no result");
+    check(COMPLETE, &[good], "Failed ResultUnknown ??", "reported no result");
 }
 
 #[test]

@@ -285,7 +285,7 @@ mod tests {
         check(&spec(81, ""), &[]);
         check(&spec(81, ", scanHostKey: {}"), &["spec.hosts: 81 hosts have scanHostKey"]);
         let odd = spec(1, ", scanHostKey: {fingerprint: 'a b'}");
-        check(&odd, &["spec.hosts[0].scanHostKey.fingerprint: \"a b\" is no fingerprint"]);
+        check(&odd, &["spec.hosts[0].scanHostKey.fingerprint: \"a b\" is not a fingerprint"]);
         check("initContainers: [{name: edpm-host-keys}]", &["names two containers"]);
     }
 
@@ -349,7 +349,7 @@ mod tests {
     fn volumes_and_mounts_fit_together() {
         check("extraMounts: [{volumes: [], mounts: [{name: a, mountPath: /a}]}]", &["no volume"]);
         check("extraMounts: [{volumes: [{name: a}, {name: a}], mounts: []}]", &["two volumes"]);
-        check("extraMounts: [{volumes: [{name: edpm-run-files}], mounts: []}]", &["own"]);
+        check("extraMounts: [{volumes: [{name: edpm-run-files}], mounts: []}]", &["reserved"]);
     }
 
     #[test]
@@ -376,7 +376,7 @@ mod tests {
         // 500 addresses of the maximum length take 148 KiB including separators.
         assert_eq!(faults(&spec(500, 42 * 1024)), []);
         let found = faults(&spec(500, 80 * 1024));
-        assert!(found[0].message.contains("for fewer hosts each"), "{found:?}");
+        assert!(found[0].message.contains("with fewer hosts each"), "{found:?}");
         assert!(faults(&spec(300, 140 * 1024))[0].message.contains("mount the largest"));
     }
 }

@@ -73,7 +73,8 @@ pub enum Authentication {
 #[derive(Clone, Debug, Deserialize, Eq, KubeSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("has(self.checksum) || !self.source.matches('^https?://')")
-    .message("an image at a URL needs a checksum: the output of `sha256sum`, or the URL of such a file"))]
+    .message("an image at a URL needs a checksum: the output of `sha256sum`, or the URL of such a \
+              file"))]
 pub struct Image {
     /// Its URL, or its id where Ironic asks Glance.
     #[schemars(length(min = 1, max = 1024), regex(pattern = r"^\S+$"))]

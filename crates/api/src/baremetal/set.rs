@@ -21,7 +21,8 @@ pub const FOR: &str = "dataplane.openstack.org/machines-for";
     version = "v1beta1",
     kind = "OpenStackBaremetalSet",
     root = "BaremetalSet",
-    doc = "OpenStackBaremetalSet describes hosts whose machines are provisioned with an operating system before anything else is deployed.",
+    doc = "OpenStackBaremetalSet describes hosts whose machines are provisioned with an operating \
+           system before anything else is deployed.",
     namespaced,
     status = "BaremetalSetStatus",
     derive = "PartialEq",
@@ -38,13 +39,17 @@ pub const FOR: &str = "dataplane.openstack.org/machines-for";
         " || !has(oldSelf.status) || !has(oldSelf.status.baremetalHosts)",
         " || oldSelf.status.baremetalHosts.all(it, oldSelf.status.baremetalHosts[it].bmhRef == 'unassigned')",
     ))
-    .message("provisioner cannot be changed while hosts have machines, because their records would be lost: remove the hosts, wait until status.baremetalHosts is empty, or create another set"),
+    .message("provisioner cannot be changed while hosts have machines, because their records would \
+              be lost: remove the hosts, wait until status.baremetalHosts is empty, or create \
+              another set"),
     validation = Rule::new(concat!(
         "!has(oldSelf.spec.ironic) || (has(self.spec.ironic) && self.spec.ironic.endpoint == oldSelf.spec.ironic.endpoint)",
         " || !has(oldSelf.status) || !has(oldSelf.status.baremetalHosts)",
         " || oldSelf.status.baremetalHosts.all(it, oldSelf.status.baremetalHosts[it].bmhRef == 'unassigned')",
     ))
-    .message("ironic.endpoint cannot be changed while hosts have machines, because they are registered there: remove the hosts, wait until status.baremetalHosts is empty, or create another set"),
+    .message("ironic.endpoint cannot be changed while hosts have machines, because they are \
+              registered there: remove the hosts, wait until status.baremetalHosts is empty, or \
+              create another set"),
     printcolumn(
         name = "Status",
         type_ = "string",

@@ -27,7 +27,8 @@ const MAX_NODES: u32 = 10_000;
     version = "v1beta1",
     kind = "OpenStackDataPlane",
     root = "DataPlane",
-    doc = "OpenStackDataPlane lists roles and nodes, creates an object for each, and reports their overall progress.",
+    doc = "OpenStackDataPlane lists roles and nodes, creates an object for each, and reports their \
+           overall progress.",
     namespaced,
     status = "DataPlaneStatus",
     derive = "PartialEq",

@@ -37,7 +37,8 @@ const HOST_KEEPS_ITS_NAME: &str = "\
     version = "v1beta1",
     kind = "OpenStackDataPlaneNode",
     root = "Node",
-    doc = "OpenStackDataPlaneNode describes one host outside the cluster and reports its deployment progress.",
+    doc = "OpenStackDataPlaneNode describes one host outside the cluster and reports its \
+           deployment progress.",
     namespaced,
     status = "NodeStatus",
     derive = "PartialEq",
@@ -71,13 +72,17 @@ const HOST_KEEPS_ITS_NAME: &str = "\
         priority = 1
     ),
     validation = Rule::new(HOST_KEEPS_ITS_NAME)
-        .message("the host has a machine that was requested under its name: it would be released, and another one deployed. Keep spec.hostName unchanged up to its first dot, or delete the node and create one with the new name")
+        .message("the host has a machine that was requested under its name: it would be released, \
+                  and another one deployed. Keep spec.hostName unchanged up to its first dot, or \
+                  delete the node and create one with the new name")
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("!has(self.role) || !has(self.services) || self.services.size() == 0")
     .message("a node that names a role gets the role's services: leave out role or services"))]
 #[x_kube(validation = Rule::new("!has(self.role) || !has(self.baremetalSetTemplate)")
-    .message("a node that names a role gets its machine from the role's baremetalSetTemplate: leave out role or baremetalSetTemplate, and put what differs for this host into baremetalHost"))]
+    .message("a node that names a role gets its machine from the role's baremetalSetTemplate: \
+              leave out role or baremetalSetTemplate, and put what differs for this host into \
+              baremetalHost"))]
 pub struct NodeSpec {
     /// The host's own name; it is also where the host is reached when `ansibleHost` is absent.
     #[serde(skip_serializing_if = "Option::is_none")]

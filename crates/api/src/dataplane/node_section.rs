@@ -61,7 +61,8 @@ pub struct NodeSection {
     #[schemars(length(max = 32))]
     #[x_kube(validation = Rule::new(
         r"self.all(it, it.mounts.all(m, !m.mountPath.matches('^/+runner(/*$|/+(env|inventory|project)(/|$))')))")
-        .message("/runner and its env, inventory and project are reserved for the operator: mount elsewhere"))]
+        .message("/runner and its env, inventory and project are reserved for the operator: mount \
+                  elsewhere"))]
     pub extra_mounts: Vec<VolMounts>,
     /// A Secret with this host's cloud-init user data, for bare metal provisioning.
     #[serde(skip_serializing_if = "Option::is_none")]

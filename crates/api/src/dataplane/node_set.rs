@@ -64,7 +64,9 @@ const HOSTS_KEEP_THEIR_NAMES: &str = "\
     validation = Rule::new("self.metadata.name.size() <= 63")
         .message("the name is also the value of labels: at most 63 characters"),
     validation = Rule::new(HOSTS_KEEP_THEIR_NAMES)
-        .message("a host has a machine that was requested under its name, see status.machines: it would be released, and another one deployed. Keep hostName in spec.nodes unchanged up to its first dot, or remove the node and add it under another key"),
+        .message("a host has a machine that was requested under its name, see status.machines: it \
+                  would be released, and another one deployed. Keep hostName in spec.nodes \
+                  unchanged up to its first dot, or remove the node and add it under another key"),
     printcolumn(
         name = "Status",
         type_ = "string",
@@ -93,7 +95,8 @@ const HOSTS_KEEP_THEIR_NAMES: &str = "\
     .message("baremetalSetTemplate.ctlplaneInterface is missing: name the interface of the machines on the control plane's network, or set preProvisioned to true"))]
 #[x_kube(validation = Rule::new(
     "!has(self.baremetalSetTemplate) || !has(oldSelf.baremetalSetTemplate) || oldSelf.nodes.size() == 0 || (has(self.baremetalSetTemplate.bmhLabelSelector) == has(oldSelf.baremetalSetTemplate.bmhLabelSelector) && (!has(self.baremetalSetTemplate.bmhLabelSelector) || self.baremetalSetTemplate.bmhLabelSelector == oldSelf.baremetalSetTemplate.bmhLabelSelector) && has(self.baremetalSetTemplate.hardwareReqs) == has(oldSelf.baremetalSetTemplate.hardwareReqs) && (!has(self.baremetalSetTemplate.hardwareReqs) || self.baremetalSetTemplate.hardwareReqs == oldSelf.baremetalSetTemplate.hardwareReqs))")
-    .message("bmhLabelSelector and hardwareReqs of baremetalSetTemplate cannot be changed while there are nodes: remove the nodes first, or create another node set"))]
+    .message("bmhLabelSelector and hardwareReqs of baremetalSetTemplate cannot be changed while \
+              there are nodes: remove the nodes first, or create another node set"))]
 pub struct NodeSetSpec {
     /// How bare metal is provisioned for hosts that have no operating system yet.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -181,7 +184,8 @@ pub struct NodeTemplate {
     #[schemars(length(max = 32))]
     #[x_kube(validation = Rule::new(
         r"self.all(it, it.mounts.all(m, !m.mountPath.matches('^/+runner(/*$|/+(env|inventory|project)(/|$))')))")
-        .message("/runner and its env, inventory and project are reserved for the operator: mount elsewhere"))]
+        .message("/runner and its env, inventory and project are reserved for the operator: mount \
+                  elsewhere"))]
     pub extra_mounts: Vec<VolMounts>,
     /// The networks of the nodes that list none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -22,7 +22,8 @@ pub const DEFAULT_SERVICE_LABEL: &str = "edpm.openstack.org/default-service";
     version = "v1beta1",
     kind = "OpenStackDataPlaneService",
     root = "Service",
-    doc = "OpenStackDataPlaneService names a playbook that roles and node sets deploy to their hosts, and the ConfigMaps and Secrets that it uses.",
+    doc = "OpenStackDataPlaneService names a playbook that roles and node sets deploy to their \
+           hosts, and the ConfigMaps and Secrets that it uses.",
     namespaced,
     status = "ServiceStatus",
     derive = "PartialEq",

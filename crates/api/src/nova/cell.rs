@@ -17,7 +17,8 @@ use crate::shared::{AnyMap, any_map, optional_any_map};
     version = "v1beta1",
     kind = "NovaCell",
     root = "Cell",
-    doc = "NovaCell describes how computes reach one cell of a nova control plane, and reports whether it is reachable.",
+    doc = "NovaCell describes how computes reach one cell of a nova control plane, and reports \
+           whether it is reachable.",
     namespaced,
     status = "CellStatus",
     derive = "PartialEq",

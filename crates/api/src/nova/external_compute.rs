@@ -18,7 +18,8 @@ use crate::shared::{DNS_SUBDOMAIN, VolMounts};
     version = "v1beta1",
     kind = "NovaExternalCompute",
     root = "ExternalCompute",
-    doc = "NovaExternalCompute runs nova-compute on one host outside the cluster; it is created by the operator for each node with a cell, and holds the user's configuration.",
+    doc = "NovaExternalCompute runs nova-compute on one host outside the cluster; it is created by \
+           the operator for each node with a cell, and holds the user's configuration.",
     namespaced,
     status = "ExternalComputeStatus",
     derive = "PartialEq",
@@ -65,7 +66,8 @@ pub struct ExternalComputeSpec {
         validation = Rule::new("self == oldSelf")
             .message("nova cannot move a compute between cells: delete it and create another one"),
         validation = Rule::new("!self.endsWith('cell0')")
-            .message("cell0 holds instances that failed to schedule and never has computes: name another cell")
+            .message("cell0 holds instances that failed to schedule and never has computes: name \
+                      another cell")
     )]
     pub cell_name: String,
     /// Options of nova-compute in the format of oslo.config; they win over what is generated, and

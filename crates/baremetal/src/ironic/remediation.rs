@@ -21,8 +21,8 @@ pub(crate) fn remedy(seen: &Observed, host: &Host<'_, Nodes>, none: &NoMachine) 
         ""
     };
     format!(
-        "{provide}enroll another machine, free or repair one of these, or correct the requirements in \
-         spec.ironic.machine and spec.baremetalHosts[{}].machine",
+        "{provide}enroll another machine, free or repair one of these, or correct the requirements \
+         in spec.ironic.machine and spec.baremetalHosts[{}].machine",
         host.name
     )
 }
@@ -48,12 +48,12 @@ pub(crate) fn gone(
     let is_others = node.is_some_and(|it| it.instance_uuid.is_some());
     let risk = match host.desired {
         Some(_) if is_others => format!(
-            "; check whether it was redeployed there or still answers at the address of {name}, and \
-             once that address is free"
+            "; check whether it was redeployed there or still answers at the address of {name}, \
+             and once that address is free"
         ),
         Some(_) => {
-            ", so two machines could answer at one address if another was chosen; make sure that it \
-                    is off, and then"
+            ", so two machines could answer at one address if another was chosen; make sure that \
+             it is off, and then"
                 .to_owned()
         }
         None => ", so it is unknown whether it was released; check that spec.ironic and its \

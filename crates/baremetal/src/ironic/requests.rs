@@ -78,7 +78,13 @@ async fn one(slot: &SessionSlot<'_>, order: &Order) -> Result<(), Error> {
     let late = || Error::Unreachable(format!("no answer within {} s", DEADLINE.as_secs()));
     let answer = timeout(DEADLINE, asked).await.unwrap_or_else(|_| Err(late()));
     if let Err(error) = &answer {
-        tracing::info!(host, node, reason = error.reason().word, %error, "Ironic did not carry it out");
+        tracing::info!(
+            host,
+            node,
+            reason = error.reason().word,
+            %error,
+            "Ironic did not carry it out"
+        );
     }
     answer
 }

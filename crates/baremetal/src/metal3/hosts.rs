@@ -52,8 +52,8 @@ fn set_faults(seen: &Observed) -> Vec<Problem> {
     }
     if length > LONGEST_NAME {
         texts.push(format!(
-            "metadata.name: with {length} characters it cannot be a label of BareMetalHosts; create a set \
-             with a name of at most {LONGEST_NAME}"
+            "metadata.name: with {length} characters it cannot be a label of BareMetalHosts; \
+             create a set with a name of at most {LONGEST_NAME}"
         ));
     }
     texts.extend(spec.vendor_data.iter().map(|_| no_vendor_data("spec.vendorData")));
@@ -67,8 +67,8 @@ fn host_faults(seen: &Observed, name: &str, host: &BaremetalHost) -> Vec<Problem
     let mut texts = Vec::new();
     if let Some(name) = taken.find(|it| seen.metal3.taken.contains(it)) {
         texts.push(format!(
-            "metadata.name: Secret {namespace}/{name} belongs to another object, maybe a set of the same \
-             name; rename the set or the host, or delete the Secret"
+            "metadata.name: Secret {namespace}/{name} belongs to another object, maybe a set of \
+             the same name; rename the set or the host, or delete the Secret"
         ));
     }
     let path = format!("spec.baremetalHosts[{name}]");
@@ -210,8 +210,8 @@ fn stop(machine: &BareMetalHost, is_provisioned: bool) -> Option<Next> {
     }
     if !status.error_type.is_empty() {
         let text = format!(
-            "Metal3 reports for BareMetalHost {name}, which is {}: {}: {}; correct the cause, and Metal3 \
-             retries automatically",
+            "Metal3 reports for BareMetalHost {name}, which is {}: {}: {}; correct the cause, and \
+             Metal3 retries automatically",
             state(machine),
             status.error_type,
             status.error_message.trim().trim_end_matches('.')
@@ -224,8 +224,8 @@ fn stop(machine: &BareMetalHost, is_provisioned: bool) -> Option<Next> {
     ];
     let (_, how, reason) = alone.into_iter().find(|(is, ..)| *is && !is_provisioned)?;
     let text = format!(
-        "BareMetalHost {name} is {how}, so Metal3 does not manage it; run the command `kubectl annotate -n \
-         {} bmh {} baremetalhost.metal3.io/{how}-`",
+        "BareMetalHost {name} is {how}, so Metal3 does not manage it; run the command `kubectl \
+         annotate -n {} bmh {} baremetalhost.metal3.io/{how}-`",
         machine.namespace().unwrap_or_default(),
         machine.name_any()
     );
@@ -249,8 +249,8 @@ fn given_back(seen: &Observed, machine: &BareMetalHost) -> Next {
     if has_image {
         let (namespace, name) = (machine.namespace().unwrap_or_default(), machine.name_any());
         let text = format!(
-            "another field manager also set spec.image of BareMetalHost {namespace}/{name}, so it stays; \
-             run the command `kubectl patch -n {namespace} bmh {name} --type merge -p \
+            "another field manager also set spec.image of BareMetalHost {namespace}/{name}, so it \
+             stays; run the command `kubectl patch -n {namespace} bmh {name} --type merge -p \
              '{{\"spec\":{{\"image\":null}}}}'`"
         );
         return Next::Stop(Problem::new(&reasons::IMAGE_HELD, text));

@@ -31,14 +31,14 @@ pub fn image(spec: &BaremetalSetSpec, server: Option<&ProvisionServer>) -> Resul
 fn passed_through(spec: &BaremetalSetSpec) -> Result<Image, NoImage> {
     let given = |it: &Option<String>| it.clone().filter(|it| !it.is_empty());
     let Some(url) = given(&spec.template.os_container_image_url) else {
-        let text = "spec.osContainerImageUrl: with osImageDeploymentType PassThrough it is passed to \
-                    Metal3, and it is missing; set the URL of the image";
+        let text = "spec.osContainerImageUrl: with osImageDeploymentType PassThrough it is passed \
+                    to Metal3, and it is missing; set the URL of the image";
         return Err(NoImage::Fault(text.into()));
     };
     let checksum = given(&spec.template.os_image_checksum);
     if checksum.is_none() && !url.starts_with(OCI) {
-        let text = "spec.osImageChecksum: Metal3 needs a checksum for an image at a URL; set it \
-                    or the URL of its file, or an oci:// URL";
+        let text = "spec.osImageChecksum: Metal3 needs a checksum for an image at a URL; set it, \
+                    or the URL of its file, or use an oci:// URL";
         return Err(NoImage::Fault(text.into()));
     }
     let checksum_type = checksum.is_some().then(|| DETECTED.to_owned());
@@ -52,13 +52,15 @@ fn served(spec: &BaremetalSetSpec, server: Option<&ProvisionServer>) -> Result<I
     let Some(name) = named else {
         let text = format!(
             "spec.osImageDeploymentType: \"SelfExtracting\" needs an image server, and these \
-             operators create none; name an OpenStackProvisionServer in spec.provisionServerName, {OR}"
+             operators create none; name an OpenStackProvisionServer in spec.provisionServerName, \
+             {OR}"
         );
         return Err(NoImage::Fault(text));
     };
     let Some(server) = server else {
         let text = format!(
-            "spec.provisionServerName: \"{name}\" does not exist as an OpenStackProvisionServer; create it, {OR}"
+            "spec.provisionServerName: \"{name}\" does not exist as an OpenStackProvisionServer; \
+             create it, {OR}"
         );
         return Err(NoImage::Fault(text));
     };

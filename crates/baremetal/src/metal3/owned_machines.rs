@@ -49,7 +49,8 @@ pub(super) fn twice(seen: &Observed, host: &str, machines: &[&BareMetalHost]) ->
     let titles: Vec<String> = machines.iter().map(|it| title(it)).collect();
     let text = format!(
         "BareMetalHosts {} are all labelled as host {host}; remove the labels \
-         openstackbaremetalset.openstack.org/* and {}, and spec.consumerRef from those that are copies",
+         openstackbaremetalset.openstack.org/* and {}, and spec.consumerRef from those that are \
+         copies",
         titles.join(", "),
         host_label(&seen.set.name_any())
     );
@@ -73,8 +74,9 @@ pub(super) fn lost(seen: &Observed, host: &str) -> Option<Problem> {
     let (name, forgotten) = (&reported.bmh_ref, forgotten(seen, host));
     let Some(other) = machine.and_then(|it| other_consumer(it, &seen.set)) else {
         let text = format!(
-            "its BareMetalHost {name} was deleted or removed from the set while it ran, so two machines could \
-             answer at one address if another was chosen; make sure that it is off, and then {forgotten}"
+            "its BareMetalHost {name} was deleted or removed from the set while it ran, so two \
+             machines could answer at one address if another was chosen; make sure that it is off, \
+             and then {forgotten}"
         );
         return Some(Problem::new(&reasons::MACHINE_GONE, text));
     };
@@ -94,14 +96,14 @@ pub(super) fn unseen(seen: &Observed, host: &str, reported: &HostStatus) -> Opti
     let text = match name.split_once('/') {
         None if name == UNASSIGNED => return None,
         None => format!(
-            "its machine {name} is not a BareMetalHost, so it came from another provisioner; set spec.provisioner \
-             to the previous value, or release it there, and then {forgotten}"
+            "its machine {name} is not a BareMetalHost, so it came from another provisioner; set \
+             spec.provisioner to the previous value, or release it there, and then {forgotten}"
         ),
         Some((namespace, _)) if seen.metal3.is_watched(namespace) => return None,
         Some((namespace, _)) => format!(
-            "its BareMetalHost {name} is no longer visible, because the operators do not watch that \
-             namespace; add {namespace} to watchNamespaces of the chart, or release it manually, and \
-             then {forgotten}"
+            "its BareMetalHost {name} is no longer visible, because the operators do not watch \
+             that namespace; add {namespace} to watchNamespaces of the chart, or release it \
+             manually, and then {forgotten}"
         ),
     };
     Some(Problem::new(&reasons::MACHINE_GONE, text))

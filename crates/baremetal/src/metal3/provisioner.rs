@@ -93,8 +93,8 @@ impl Provisioner for BareMetalHosts {
             Next::Stop(problem) => Some(problem.clone()),
             Next::Off => {
                 let text = format!(
-                    "BareMetalHost {name} is provisioned but not powered on; set its spec.online to true if \
-                     it does not come up automatically"
+                    "BareMetalHost {name} is provisioned but not powered on; set its spec.online \
+                     to true if it does not come up automatically"
                 );
                 Some(Problem::new(&reasons::MACHINE_OFF, text))
             }

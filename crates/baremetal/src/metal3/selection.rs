@@ -53,13 +53,14 @@ fn no_machine(machines: &[Arc<BareMetalHost>], terms: &SelectionTerms<'_>) -> St
         machines.iter().filter(|it| it.namespace().as_deref() == Some(namespace)).collect();
     if here.is_empty() {
         return format!(
-            "there is no BareMetalHost in namespace {namespace}; create one, or correct spec.bmhNamespace"
+            "there is no BareMetalHost in namespace {namespace}; create one, or correct \
+             spec.bmhNamespace"
         );
     }
     let mut excluded: Vec<(usize, String, usize)> = Vec::new();
     for machine in &here {
         let (order, lack) = lack(machine, terms)
-            .unwrap_or_else(|| (usize::MAX, "are assigned to other hosts of the set".to_owned()));
+            .unwrap_or_else(|| (usize::MAX, "assigned to other hosts of the set".to_owned()));
         match excluded.iter_mut().find(|it| it.1 == lack) {
             Some((_, _, n)) => *n += 1,
             None => excluded.push((order, lack, 1)),
@@ -68,8 +69,8 @@ fn no_machine(machines: &[Arc<BareMetalHost>], terms: &SelectionTerms<'_>) -> St
     excluded.sort();
     let reported: Vec<String> = excluded.iter().map(|(_, lack, n)| format!("{n} {lack}")).collect();
     format!(
-        "none of {} BareMetalHosts in namespace {namespace} is suitable: {}; add or free one, or relax \
-         less",
+        "none of {} BareMetalHosts in namespace {namespace} is suitable: {}; add or free one, or \
+         relax the requirements",
         here.len(),
         reported.join(", ")
     )

@@ -65,7 +65,7 @@ fn what_excluded_how_many_is_told_and_the_other_hosts_go_on() {
     lab.model.nodes[2].maintenance = true;
     lab.rest().unwrap();
     let parts =
-        ["1 of 2 hosts", "Host b: none of 3 machines can be taken: 3 without trait CUSTOM_GPU"];
+        ["1 of 2 hosts", "Host b: none of 3 machines is suitable: 3 without trait CUSTOM_GPU"];
     lab.says("Ready", False, "NoMachine", &parts);
     assert_eq!(lab.host("a").unwrap().provisioning_state, "active");
     let b = lab.host("b").unwrap();
@@ -438,7 +438,7 @@ fn another_user_data_is_told_and_nothing_is_done_by_itself() {
     let n_before = lab.log.len();
     lab.rest().unwrap();
     assert_eq!(lab.asked(n_before), [""; 0]);
-    let parts = ["a, b", "Nothing is done by itself", "put it in again"];
+    let parts = ["a, b", "Nothing is done automatically", "add it again"];
     lab.says(UP_TO_DATE, False, "ConfigDriveChanged", &parts);
     lab.says("Ready", True, "Ready", &[]);
     assert_eq!(lab.host("a").unwrap(), HostStatus { is_current: Some(false), ..before.clone() });

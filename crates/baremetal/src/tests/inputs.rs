@@ -24,7 +24,8 @@ fn waits(changes: &Value, back: &Value, reason: &str, parts: &[&str]) {
 
 #[test]
 fn each_fault_is_told_once_where_it_stands() {
-    let none = "spec.deploymentSSHSecret: \"none\" is not an existing Secret; create it, with key authorized_keys.";
+    let none = "spec.deploymentSSHSecret: \"none\" is not an existing Secret; create it, with key \
+                authorized_keys.";
     waits(
         &json!({"deploymentSSHSecret": "none"}),
         &json!({"deploymentSSHSecret": "keys"}),
@@ -49,7 +50,7 @@ fn each_fault_is_told_once_where_it_stands() {
         &json!({"userData": {"name": "own", "namespace": "far"}}),
         &json!({"userData": {"namespace": null}}),
         "InvalidInput",
-        &["spec.userData.namespace", "put the Secret into ns"],
+        &["spec.userData.namespace", "move the Secret to ns"],
     );
 }
 
@@ -120,7 +121,7 @@ fn a_host_waits_for_an_address_until_the_machine_that_had_it_is_given_back() {
     lab.model.nodes[0].target_provision_state = None;
     lab.rest().unwrap();
     let part = "spec.baremetalHosts[b].ctlPlaneIP: \"192.0.2.10\" is still the address of the machine \
-                of host a; wait until it is given back";
+                of host a; wait until it is released";
     lab.says(INPUT_READY, False, "InvalidInput", &[part]);
     assert_eq!(lab.machines()[1], ("available", None));
     // Another set waits, too.
@@ -154,8 +155,7 @@ fn a_host_with_a_gateway_and_no_address_waits_and_the_others_go_on() {
         json!({"ctlplaneGateway": "192.0.2.1", "baremetalHosts": {"a": {"ctlPlaneIP": null}}});
     let mut lab = Lab::new(&changes, &["available", "available"]);
     lab.rest().unwrap();
-    let told =
-        "spec.baremetalHosts[a].ctlPlaneIP: the value is not there, and spec.ctlplaneGateway";
+    let told = "spec.baremetalHosts[a].ctlPlaneIP: the value is missing, and spec.ctlplaneGateway";
     lab.says("Ready", False, "InvalidInput", &[told, "give the host its address"]);
     assert!(lab.host("a").unwrap().error.unwrap().contains("give the host its address"));
     assert_eq!(lab.machines(), [("active", Some("b".into())), ("available", None)]);
@@ -226,7 +226,8 @@ fn credentials_that_are_missing_are_told_as_an_input() {
     let (path, keys) = ("spec.ironic.secret", "username and password");
     lab.unseen = Some(Unseen::NoSecret { path, name: "ironic".into(), keys });
     lab.rest().unwrap();
-    let part = "spec.ironic.secret: \"ironic\" is not an existing Secret; make it, with username and password.";
+    let part = "spec.ironic.secret: \"ironic\" does not exist as a Secret; create it, with \
+                username and password.";
     lab.says("Ready", False, "SecretNotFound", &[part]);
     lab.says("OpenStackBaremetalSetProvServerReady", Unknown, "InputMissing", &["InputReady"]);
 }
@@ -300,7 +301,8 @@ fn an_address_that_no_host_can_have_is_told_where_it_stands() {
         &json!({"baremetalHosts": {"a": {"ctlPlaneIP": "192.0.2.10/24"}}}),
         "InvalidInput",
         &[
-            "spec.baremetalHosts[a].ctlPlaneIP: \"192.0.2.10\" is not an address with a prefix length",
+            "spec.baremetalHosts[a].ctlPlaneIP: \"192.0.2.10\" is not an address with a prefix \
+             length",
             "write address and prefix length",
         ],
     );

@@ -69,8 +69,8 @@ fn a_machine_that_is_retained_is_told_with_the_address_that_it_keeps() {
     lab.says("Ready", True, "Ready", &[]);
     let told = |it: &&EventDraft| it.warning && it.reason == "MachineRetained";
     let note = lab.notices.iter().find(told).unwrap().note.clone();
-    assert!(note.contains("Host a: machine m0 is no longer managed as it is"), "{note}");
-    assert!(note.contains("answers at 192.0.2.10/24: give that address to no other"), "{note}");
+    assert!(note.contains("Host a: machine m0 is no longer managed"), "{note}");
+    assert!(note.contains("answers at 192.0.2.10/24: do not assign that address"), "{note}");
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn a_host_that_somebody_else_asks_for_is_not_given_back_because_a_human_takes_it
     let n_before = lab.log.len();
     lab.edit(&json!({"baremetalHosts": {"a": null}}));
     lab.rest().unwrap();
-    lab.says("Ready", False, "HostInUse", &["Host a: machine m0 stays", "take a out there"]);
+    lab.says("Ready", False, "HostInUse", &["Host a: machine m0 is kept", "remove a there"]);
     assert_eq!(lab.asked(n_before), [""; 0]);
     // The requesting owner restores it.
     lab.edit(&json!({"baremetalHosts": {"a": host}}));
@@ -227,7 +227,7 @@ fn a_set_that_is_deleted_keeps_its_machines_while_others_hold_it() {
     let (n_before, machines) = (lab.log.len(), lab.model.nodes.clone());
     lab.rest().unwrap();
     assert_eq!((lab.asked(n_before), &lab.model.nodes), (vec![], &machines));
-    lab.says("Ready", False, "DeletionWaits", &[user, "delete what the machines are for"]);
+    lab.says("Ready", False, "DeletionWaits", &[user, "delete what uses the machines"]);
     assert_eq!(lab.host("b").unwrap().provisioning_state, "active");
     assert!(!lab.host("b").unwrap().annotated_for_deletion);
     // The holder of the finalizer may give up one of them.
@@ -297,10 +297,11 @@ fn a_machine_that_the_list_lacks_is_not_taken_for_given_back() {
     lab.rest().unwrap();
     assert!(lab.set.is_some());
     let parts = [
-        "Host a: Ironic does not know its machine",
+        "Host a: its machine",
         hidden.uuid.as_str(),
         "credentials",
-        "forgotten by",
+        "no longer exists in Ironic",
+        "remove its record",
     ];
     lab.says("Ready", False, "MachineGone", &parts);
     assert!(lab.host("a").unwrap().needs_human);

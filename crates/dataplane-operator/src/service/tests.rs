@@ -275,7 +275,7 @@ fn what_the_definition_let_pass_is_told_with_field_and_legal_way() {
     let (status, reason, message) = world.told("SpecWarnings");
     assert_eq!((status, reason.as_str()), (ConditionStatus::True, "WithoutEffect"));
     assert!(
-        message.contains("spec.dataSources[0].prefix: files are named by their keys"),
+        message.contains("spec.dataSources[0].prefix: files are named after their keys"),
         "{message}"
     );
 }

@@ -69,7 +69,7 @@ pub(super) fn of_run(
     };
     if !deployment.has_ended() {
         return Err(Error::message(format!(
-            "{DEPLOYMENT} {owner} is under way, and retries automatically what failed: see its \
+            "{DEPLOYMENT} {owner} is under way, and automatically retries what failed: see its \
              status"
         )));
     }
@@ -116,7 +116,7 @@ fn still_trying(host: &Host<'_>, deployment: &Deployment) -> Error {
     let at = member.and_then(|it| Some(it.progress(deployment)?.1));
     let doing = match at {
         None => "has not begun there",
-        Some(it) if is_failing(it) => "retries automatically what failed",
+        Some(it) if is_failing(it) => "automatically retries what failed",
         Some(_) => "is under way",
     };
     Error::message(format!(

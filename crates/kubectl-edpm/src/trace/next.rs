@@ -79,7 +79,8 @@ fn rendered(stop: &TraceStep, host: &str) -> String {
             .to_owned();
     }
     format!(
-        "correct what kubectl edpm explain {host} names of the compute; then it is rendered automatically"
+        "correct what kubectl edpm explain {host} names of the compute; then it is rendered \
+         automatically"
     )
 }
 

@@ -197,7 +197,8 @@ fn message_bus(seen: &Observed, answers: &Answers) -> ConditionDraft {
     };
     let texts: Vec<String> = bad.iter().map(ToString::to_string).collect();
     let text = format!(
-        "{}. Correct {TRANSPORT_URL} in Secret {}, or the broker; it is probed again automatically.",
+        "{}. Correct {TRANSPORT_URL} in Secret {}, or the broker; it is probed again \
+         automatically.",
         texts.join("; "),
         seen.message_bus.name
     );

@@ -113,7 +113,7 @@ async fn a_pod_that_ends_without_a_result_is_told_with_its_cause_and_deployed_ag
         ("evicted", evicted, "PodEvicted", "low on resource: memory"),
         ("killed", ends(137, ""), "PodEvicted", "exit code 137"),
         ("memory", Fate::OutOfMemory, "ResultUnknown", "raise spec.resources"),
-        ("silent", ends(0, ""), "ResultUnknown", "told no result"),
+        ("silent", ends(0, ""), "ResultUnknown", "reported no result"),
         ("cut", ends(2, "{\"hosts\":{\"pod-cut"), "ResultUnknown", "exit code 2"),
     ];
     let told = cases.into_iter().enumerate().map(|(idx, (name, fate, reason, words))| {

@@ -87,7 +87,10 @@ fn bad_name(path: String, name: &str) -> Option<Fault> {
 
 fn certificate(path: &str, cert: &TlsCert, faults: &mut Vec<Fault>) {
     if cert.contents.is_empty() {
-        faults.push(Fault::new(format!("{path}.contents"), "is empty: list dnsnames, ips or both"));
+        faults.push(Fault::new(
+            format!("{path}.contents"),
+            "must not be empty: list dnsnames, ips or both",
+        ));
     }
     for (idx, found) in cert.contents.iter().enumerate() {
         if !CONTENTS.contains(&found.as_str()) {
@@ -118,8 +121,8 @@ pub fn warnings(service: &Service) -> Vec<Fault> {
         }
         if let (Some(map), Some(secret)) = (&source.config_map_ref, &source.secret_ref) {
             let message = format!(
-                "Secret {} is not mounted, because the entry also names ConfigMap {}: give each an entry \
-                 of its own",
+                "Secret {} is not mounted, because the entry also names ConfigMap {}: give each an \
+                 entry of its own",
                 secret.name, map.name
             );
             found.push(Fault::new(format!("{path}.secretRef"), message));

@@ -90,7 +90,7 @@ fn user_data_that_changes_later_is_only_told() {
     let n_before = world.log.len();
     world.edit(&json!({"cloudUserName": "other"}));
     world.rest().unwrap();
-    world.says(UP_TO_DATE, False, "ConfigDriveChanged", &["a, b", "take a host out of"]);
+    world.says(UP_TO_DATE, False, "ConfigDriveChanged", &["a, b", "remove a host from"]);
     world.says("Ready", True, "Ready", &[]);
     assert_eq!(world.log.len(), n_before);
 }
@@ -116,7 +116,7 @@ fn a_machine_that_is_detached_or_paused_and_one_that_is_off_are_told() {
     world.says("Ready", True, "Ready", &[]);
     world.change("y", &json!({"status": {"poweredOn": false}}));
     world.pass().unwrap();
-    world.says("Ready", False, "PowerFailed", &["metal/y is provisioned and not powered on"]);
+    world.says("Ready", False, "PowerFailed", &["metal/y is provisioned but not powered on"]);
     assert_eq!(world.host("b").unwrap().provisioning_state, "powering on");
 }
 

@@ -28,7 +28,7 @@ fn what_excluded_how_many_is_told() {
     none(
         &json!({"bmhLabelSelector": {"rack": "one"}}),
         &machines,
-        "none of 6 BareMetalHosts in namespace metal can be taken: 1 without label rack=one, \
+        "none of 6 BareMetalHosts in namespace metal is suitable: 1 without label rack=one, \
          1 provisioned by others, 2 used by others, 1 with an error, 1 in state inspecting",
     );
     let detached = json!({"status": {"operationalStatus": "detached"}});

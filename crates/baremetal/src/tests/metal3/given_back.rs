@@ -98,7 +98,8 @@ fn a_machine_that_is_to_be_retained_and_is_no_host_yet_is_taken_back() {
         world.pass().unwrap();
         let is_host = *state == "provisioned";
         if is_host {
-            let part = "metal/x is given up as it is: it runs on and answers at 192.0.2.10/24";
+            let part =
+                "metal/x is no longer managed: it keeps running and answers at 192.0.2.10/24";
             world.says("Ready", False, "MachineRetained", &["Host a: ", part]);
         }
         world.rest().unwrap();

@@ -48,14 +48,14 @@ fn what_hosts_cannot_be_made_from_is_told_with_the_legal_way() {
         &json!({"osImageChecksum": null}),
         &json!({"osImageChecksum": CHECKSUM}),
         "InvalidInput",
-        &["spec.osImageChecksum: Metal3 takes no image at a URL without its checksum"],
+        &["spec.osImageChecksum: Metal3 needs a checksum for an image at a URL"],
     );
     let oci = "oci://images.example.org/edpm:1";
     waits(
         &json!({"osImageChecksum": ""}),
         &json!({"osContainerImageUrl": oci}),
         "InvalidInput",
-        &["spec.osImageChecksum", "or an oci:// URL"],
+        &["spec.osImageChecksum", "or use an oci:// URL"],
     );
     waits(
         &json!({"osImageDeploymentType": "SelfExtracting"}),
@@ -67,14 +67,14 @@ fn what_hosts_cannot_be_made_from_is_told_with_the_legal_way() {
         &json!({"vendorData": {"name": "keys"}}),
         &json!({"vendorData": null}),
         "InvalidInput",
-        &["spec.vendorData: Metal3 takes no vendor data"],
+        &["spec.vendorData: Metal3 does not support vendor data"],
     );
     let adopt = json!({"adopt": true, "machine": {"node": "x"}});
     waits(
         &json!({"baremetalHosts": {"a": adopt, "b": {"vendorData": {"name": "keys"}}}}),
         &json!({"baremetalHosts": {"a": {"adopt": null}, "b": {"vendorData": null}}}),
         "InvalidInput",
-        &["spec.baremetalHosts[a].adopt: Metal3 takes over", "spec.baremetalHosts[b].vendorData"],
+        &["spec.baremetalHosts[a].adopt: Metal3 cannot adopt", "spec.baremetalHosts[b].vendorData"],
     );
 }
 
@@ -83,7 +83,7 @@ fn a_server_that_is_named_must_serve_its_image_first() {
     let named = json!({"osImageDeploymentType": "SelfExtracting", "provisionServerName": "images"});
     let mut world = World::new(&named, &["x", "y"]);
     world.rest().unwrap();
-    let part = "spec.provisionServerName: \"images\" is no OpenStackProvisionServer there";
+    let part = "spec.provisionServerName: \"images\" does not exist as an OpenStackProvisionServer";
     world.says("Ready", False, "InvalidInput", &[part]);
     let server = |status: &Value| -> Option<ProvisionServer> {
         serde_json::from_value(json!({
@@ -156,7 +156,7 @@ fn a_secret_of_another_set_of_the_same_name_is_told_and_not_overwritten() {
     let mut world = World::new(&json!({}), &["x", "y"]);
     world.made.insert("set-cloudinit-userdata-a".into(), of_others());
     world.rest().unwrap();
-    let part = "metadata.name: Secret metal/set-cloudinit-userdata-a is another's";
+    let part = "metadata.name: Secret metal/set-cloudinit-userdata-a belongs to another";
     world.says(INPUT_READY, False, "InvalidInput", &[part]);
     assert!(world.host("a").unwrap().error.unwrap().contains(part));
     assert_eq!(world.host("b").unwrap().provisioning_state, "provisioned");
@@ -173,7 +173,7 @@ fn a_host_that_runs_goes_on_where_another_set_takes_its_secrets() {
     let n_before = world.log.len();
     world.made.insert("set-cloudinit-userdata-a".into(), of_others());
     world.rest().unwrap();
-    let part = "metadata.name: Secret metal/set-cloudinit-userdata-a is another's";
+    let part = "metadata.name: Secret metal/set-cloudinit-userdata-a belongs to another";
     world.says("Ready", False, "InvalidInput", &[part]);
     let a = world.host("a").unwrap();
     assert_eq!((a.provisioning_state.as_str(), a.error), ("provisioned", None));

@@ -14,11 +14,11 @@ fn a_machine_that_somebody_else_took_is_told_and_left_alone() {
     let n_applied = |world: &World| world.log.iter().filter(|it| it.as_str() == "apply x").count();
     let n_before = n_applied(&world);
     world.rest().unwrap();
-    world.says("Ready", False, "MachineTaken", &["metal/x is used by Machine n/m now"]);
+    world.says("Ready", False, "MachineTaken", &["metal/x is now used by Machine n/m"]);
     assert_eq!(world.host("a").unwrap().provisioning_state, "gone");
     assert_eq!(world.state("z"), "available");
     // The advised command works, although labels of the set are still on the machine.
-    let parts = ["have it forgotten by", "\"/status/baremetalHosts/a\""];
+    let parts = ["remove its record with", "\"/status/baremetalHosts/a\""];
     world.says("Ready", False, "MachineTaken", &parts);
     world.forget("a");
     world.rest().unwrap();
@@ -199,7 +199,7 @@ fn a_machine_of_another_provisioner_is_told_and_holds_the_set_until_it_is_forgot
     };
     status.baremetal_hosts.insert("c".into(), of_ironic);
     world.rest().unwrap();
-    let part = "Host c: its machine 1be26c0b-03f2-4d2e-ae87-c02d7f33c123 is no BareMetalHost";
+    let part = "Host c: its machine 1be26c0b-03f2-4d2e-ae87-c02d7f33c123 is not a BareMetalHost";
     world.says("Ready", False, "MachineGone", &[part, "spec.provisioner"]);
     world.delete();
     world.rest().unwrap();
@@ -222,7 +222,12 @@ fn a_set_that_went_from_metal3_to_ironic_does_not_forget_machines_of_hosts_that_
     };
     status.baremetal_hosts.insert("c".into(), of_metal3);
     lab.rest().unwrap();
-    lab.says("Ready", False, "MachineGone", &["Host c: Ironic does not know its machine metal/x"]);
+    lab.says(
+        "Ready",
+        False,
+        "MachineGone",
+        &["Host c: its machine metal/x no longer exists in Ironic"],
+    );
     lab.delete();
     lab.rest().unwrap();
     assert!(lab.host("c").is_some());

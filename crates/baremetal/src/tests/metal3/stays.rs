@@ -70,7 +70,7 @@ fn a_host_that_somebody_else_asks_for_is_not_given_back_because_a_human_takes_it
     let (before, n_before) = (world.host("a"), world.log.len());
     world.edit(&json!({"baremetalHosts": {"a": null}}));
     world.rest().unwrap();
-    world.says("Ready", False, "HostInUse", &["Host a: machine metal/x stays", "take a out there"]);
+    world.says("Ready", False, "HostInUse", &["Host a: machine metal/x is kept", "remove a there"]);
     world.edit(&json!({"baremetalHosts": {"a": {"ctlPlaneIP": "192.0.2.10/24"}}}));
     world.rest().unwrap();
     world.says("Ready", True, "Ready", &[]);

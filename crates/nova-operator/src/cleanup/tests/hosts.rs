@@ -246,7 +246,7 @@ fn a_clean_up_that_waits_for_another_run_says_for_which() {
 fn a_clean_up_that_cannot_go_on_says_why_and_how_to_go_on_without_it() {
     let cases = [
         ("RunnerLost", "Error", "Worker w does not answer"),
-        ("Unschedulable", "Warning", "Pod p finds no worker"),
+        ("Unschedulable", "Warning", "Pod p cannot be scheduled"),
         ("JobRefused", "Warning", "exceeded quota: q"),
         ("InvalidSpec", "Error", "spec.env: A is listed twice"),
     ];
