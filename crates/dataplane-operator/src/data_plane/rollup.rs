@@ -1,10 +1,11 @@
 //! Counts of a data plane's roles and nodes by progress, with the first causes by name.
 
-use api::conditions::{self, Condition, ConditionDraft, ConditionStatus, READY, Severity};
+use api::conditions::{self, Condition, ConditionDraft, ConditionStatus, READY};
 use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, UP_TO_DATE};
 use api::dataplane::{Node, ObservedRole, Role};
 use kube::ResourceExt;
 
+use crate::conditions::{NAMED, first_texts, rank};
 use crate::data_plane::children::{ChildState, Entry, title};
 use crate::data_plane::map::Map;
 use crate::data_plane::observed::Observed;
@@ -148,23 +149,8 @@ fn message(open: &[&Open]) -> String {
         let message = conditions::truncated(&cause.message, TEXT);
         format!("{}: {}: {message}", titles.join(", "), cause.reason)
     };
-    let mut texts: Vec<String> = groups.iter().map(text).collect();
-    if open.len() > NAMED {
-        texts.push(format!("And {} more.", open.len() - NAMED));
-    }
-    texts.join(" ")
+    first_texts(groups.iter().map(text).collect(), open.len().saturating_sub(NAMED))
 }
-
-fn rank(condition: &ConditionDraft) -> u8 {
-    match condition.severity {
-        Some(Severity::Error) => 0,
-        Some(Severity::Warning) => 1,
-        _ => 2,
-    }
-}
-
-/// How many objects a message names.
-pub const NAMED: usize = 5;
 
 /// The observed data plane with its evaluation.
 pub struct Seen<'a> {

@@ -7,10 +7,12 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::plan::{Step, Target, status_step};
 use operator_core::rejected_write::{RejectedWrite, WRITES_ACCEPTED};
+use operator_core::run_engine::host_progress::count;
 
+use crate::conditions::{NAMED, first_texts};
 use crate::data_plane::children::{ADOPT, ChildState, Entry, title};
 use crate::data_plane::map::Map;
-use crate::data_plane::rollup::{NAMED, Rollup, Seen, deployment};
+use crate::data_plane::rollup::{Rollup, Seen, deployment};
 use crate::reasons;
 
 /// Condition type: every role and node of the maps exists and has the stated fields.
@@ -49,10 +51,6 @@ pub fn step(seen: &Seen<'_>, rejected: Option<&RejectedWrite>, now: Timestamp) -
     };
     let next = desired.conditions.clone();
     status_step(Target::of::<DataPlane>(data_plane), observed, &desired, &previous, &next)
-}
-
-fn count(n: usize) -> i64 {
-    i64::try_from(n).unwrap_or(i64::MAX)
 }
 
 /// Reports whether the objects match the maps. Problems that only a user can fix come first.
@@ -146,10 +144,7 @@ fn orphaned(seen: &Seen<'_>) -> ConditionDraft {
 fn bounded(mut texts: Vec<String>) -> String {
     let n_more = texts.len().saturating_sub(NAMED);
     texts.truncate(NAMED);
-    if n_more > 0 {
-        texts.push(format!("And {n_more} more."));
-    }
-    texts.join(" ")
+    first_texts(texts, n_more)
 }
 
 /// Joins the first few names into one sentence and counts the rest.

@@ -15,6 +15,7 @@ use operator_core::run_engine::batches::BATCH_SIZE;
 use operator_core::run_engine::mounts::node_sets;
 use operator_core::run_engine::ssh_secret::PRIVATE_KEY;
 
+use crate::conditions::NAMED;
 use crate::deployment::hosts::{has_machine, hosts_of, ssh_digests};
 use crate::deployment::observed::Observed;
 use crate::deployment::services::{List, is_global};
@@ -24,8 +25,6 @@ use crate::host::services::{invalid, missing_source, sources, unreadable_service
 use crate::node_set::machine_request::PROVISION_READY;
 use crate::reasons;
 
-/// The maximum number of hosts that a message names.
-const NAMED: usize = 5;
 /// The maximum number of hosts of one run.
 const RUN_LIMIT: usize = 500;
 /// The maximum size in bytes of a status after each service has run once.

@@ -5,10 +5,9 @@ use api::dataplane::{DeploymentFailure, HostProgress};
 use operator_core::run_engine::SequenceState;
 use operator_core::run_engine::host_progress::{is_failing, position};
 
+use crate::conditions::{NAMED, first_texts};
 use crate::deployment::node_set_part::{EvaluatedHost, NodeSetPart};
 
-/// The maximum number of hosts whose failures are reported.
-pub const NAMED_HOSTS: usize = 5;
 /// The maximum number of characters about one host in a message.
 const HOST_TEXT: usize = 400;
 
@@ -40,7 +39,7 @@ pub fn failures(
     };
     let mut all: Vec<(bool, DeploymentFailure)> = parts.iter().flat_map(failing).collect();
     all.sort_by_key(|(is_tried_again, _)| *is_tried_again);
-    all.into_iter().take(NAMED_HOSTS).map(|(_, it)| it).collect()
+    all.into_iter().take(NAMED).map(|(_, it)| it).collect()
 }
 
 fn failure(part: &NodeSetPart, host: &EvaluatedHost, kept: &HostProgress) -> DeploymentFailure {
@@ -62,11 +61,8 @@ fn failure(part: &NodeSetPart, host: &EvaluatedHost, kept: &HostProgress) -> Dep
 
 /// Joins the failures into one text, with the number of those that are left out.
 pub fn together(failures: &[&DeploymentFailure], n_all: usize) -> String {
-    let mut texts: Vec<String> = failures.iter().map(|it| it.message.clone()).collect();
-    if n_all > failures.len() {
-        texts.push(format!("And {} more.", n_all - failures.len()));
-    }
-    texts.join(" ")
+    let texts = failures.iter().map(|it| it.message.clone()).collect();
+    first_texts(texts, n_all.saturating_sub(failures.len()))
 }
 
 /// Returns what the first waiting run waits for; `None` when anything else of the deployment is at

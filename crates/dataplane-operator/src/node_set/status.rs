@@ -14,6 +14,7 @@ use operator_core::finalizers::{is_only_finalizer, is_terminating};
 use operator_core::keyed::{Renewal, kept};
 use operator_core::node_set_host::{Host, PREFIX};
 use operator_core::plan::{Step, Target};
+use operator_core::run_engine::host_progress::count;
 use operator_core::run_engine::mounts::node_sets::inventory_name;
 use operator_core::run_engine::outcome::FailureReason;
 use operator_core::run_engine::{changed_text, host_key_checking};
@@ -55,7 +56,6 @@ pub fn step(
     let outcome = resolved.outcome.clone();
     let (config_hash, inputs) = published(resolved, recorded);
     let is_written = resolved.content.is_some() || seen.inventory.is_some();
-    let count = |it: usize| i64::try_from(it).unwrap_or(i64::MAX);
     let expected = NodeSetStatus {
         observed_generation: set.metadata.generation,
         conditions: merge_conditions(&recorded.conditions, drafts, set.metadata.generation, now),

@@ -13,6 +13,7 @@ use operator_core::finalizers::is_terminating;
 use operator_core::plan::{Step, Target, status_step};
 use operator_core::rejected_write::WRITES_ACCEPTED;
 
+use crate::conditions::NAMED;
 use crate::finalizers::{INVENTORY_FINALIZER, is_used};
 use crate::host::machines::machine_names::known_name;
 use crate::host::machines::{machine_conditions, set};
@@ -22,9 +23,6 @@ use crate::role::node_status::ours;
 use crate::role::observed::{NodeGroup, Observed};
 use crate::role::provisioning::{BAREMETAL_READY, PROVISION_READY};
 use crate::role::resolved::ResolvedHost;
-
-/// The maximum number of nodes that a message names.
-const NAMED: usize = 5;
 
 /// Returns the step that writes the desired set of machines, or that deletes the set, which gives
 /// back all of its machines.

@@ -39,7 +39,7 @@ pub struct Resolved<'a> {
 
 /// Resolves a group.
 pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
-    let shared = Shared {
+    let common = Common {
         seen,
         services: seen.listed().iter().map(|it| service_inputs(seen, it)).collect(),
         // Includes runs of other owners: phase 1 may meet a new host key first.
@@ -48,8 +48,8 @@ pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
         machine_request: MachineRequest::of(seen),
         now,
     };
-    let hosts = seen.nodes.iter().map(|it| resolve_host(&shared, it)).collect();
-    let Shared { faults, machine_request, .. } = shared;
+    let hosts = seen.nodes.iter().map(|it| resolve_host(&common, it)).collect();
+    let Common { faults, machine_request, .. } = common;
     Resolved { hosts, machine_request, faults }
 }
 
@@ -57,7 +57,7 @@ pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
 type ServiceInputs<'a> = (&'a String, Option<(&'a Service, Inputs)>);
 
 /// What is the same for all hosts of a group.
-struct Shared<'a> {
+struct Common<'a> {
     seen: &'a Observed,
     services: Vec<ServiceInputs<'a>>,
     offers: Offers<'a>,
@@ -66,15 +66,15 @@ struct Shared<'a> {
     now: Timestamp,
 }
 
-fn resolve_host<'a>(shared: &Shared<'a>, node: &'a Node) -> ResolvedHost<'a> {
-    let Shared { seen, machine_request: request, now, .. } = shared;
+fn resolve_host<'a>(common: &Common<'a>, node: &'a Node) -> ResolvedHost<'a> {
+    let Common { seen, machine_request: request, now, .. } = common;
     let (effective, is_left_out) = effective(seen, node);
     let machine = request.as_ref().map(|it| it.provisioning(node, &effective, *now));
     let record = record(seen, machine.as_ref(), node);
     let ssh_secret = effective.ssh_secret.as_deref().unwrap_or_default();
     let ssh = seen.sources.get(&SourceRef::secret(&seen.namespace, ssh_secret));
     let is_new = matches!(&machine, Some(Ok(it)) if it.is_new);
-    let trust = trust(node, &effective, ssh, (record.as_ref(), is_new), &shared.offers);
+    let trust = trust(node, &effective, ssh, (record.as_ref(), is_new), &common.offers);
     let claim = Claim::of_node_at(node, effective.address().as_deref());
     let claim = claim.showing(|_| trust.key.clone());
     let taken = claim.taken(&seen.claims);
@@ -82,9 +82,9 @@ fn resolve_host<'a>(shared: &Shared<'a>, node: &'a Node) -> ResolvedHost<'a> {
     let mut faults = faults::of_node(seen, node, &effective, &taken);
     let waits = shared_key.clone().filter(|_| is_first_deployment(node));
     faults.extend(waits.map(|it| Problem::new(&reasons::inputs::HOST_KEY_SHARED, it)));
-    faults.extend_from_slice(&shared.faults.of_all);
+    faults.extend_from_slice(&common.faults.of_all);
     let is_ready = faults.is_empty();
-    faults.extend(shared.faults.of_services.iter().map(|it| it.1.clone()));
+    faults.extend(common.faults.of_services.iter().map(|it| it.1.clone()));
     let may_run = effective.deploy
         && !is_left_out
         && (is_ready && (faults.is_empty() || is_first_deployment(node)))
@@ -95,7 +95,7 @@ fn resolve_host<'a>(shared: &Shared<'a>, node: &'a Node) -> ResolvedHost<'a> {
     let mut of_host = inputs::of_host(&effective, redeploy.as_deref());
     of_host.extend(installation.map(|it| ("machine".to_owned(), hash::short(it).into())));
     let shard = inventory_shards::of_host(seen, &effective.name);
-    let (mut desired, inputs) = desired_services(shared, node, (&effective, shard), of_host);
+    let (mut desired, inputs) = desired_services(common, node, (&effective, shard), &of_host);
     if has_unknown_vars {
         desired = desired.iter().map(|it| as_recorded(node, &it.service)).collect();
     }
@@ -182,20 +182,20 @@ fn has_moved(seen: &Observed, node: &Node) -> bool {
 
 /// Returns the desired services of a host in order, and the union of their inputs.
 fn desired_services(
-    shared: &Shared<'_>,
+    common: &Common<'_>,
     node: &Node,
     (effective, shard): (&EffectiveSpec, usize),
-    of_host: Inputs,
+    of_host: &Inputs,
 ) -> (Vec<DesiredService>, Inputs) {
-    let n_shards = inventory_shards::count(shared.seen);
+    let n_shards = inventory_shards::count(common.seen);
     let mut union = of_host.clone();
     let mut desired = Vec::new();
-    for (name, service) in &shared.services {
+    for (name, service) in &common.services {
         let Some((service, of_service)) = service else {
             desired.push(as_recorded(node, name));
             continue;
         };
-        let hash = inputs::hash([&of_host, of_service]);
+        let hash = inputs::hash([of_host, of_service]);
         let run_hash = inputs::run_hash(&hash, &effective.options);
         let group = group(effective, service, of_service);
         // A run mounts only one inventory.

@@ -12,6 +12,7 @@ use crate::host::machines::ProvisioningState;
 
 /// A resolved host: the decision, the objects and the statuses are made from it.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct ResolvedHost<'a> {
     /// The node, which may be terminating.
     pub node: &'a Node,

@@ -6,10 +6,10 @@ use api::dataplane::{Role, RoleStatus};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::plan::{Step, Target, status_step};
-use operator_core::run_engine::SequenceState;
 use operator_core::run_engine::rollout::BlockReason;
+use operator_core::run_engine::{SequenceState, host_progress};
 
-use crate::conditions::input;
+use crate::conditions::{NAMED, first_texts, input, rank};
 use crate::host::machines::machine_conditions;
 use crate::indexes::data_plane_of;
 use crate::reasons;
@@ -20,9 +20,6 @@ use crate::role::resolve::Resolved;
 
 /// The condition type for whether the data plane that a role names exists.
 pub const DATA_PLANE_FOUND: &str = "DataPlaneFound";
-
-/// The maximum number of hosts that a message names.
-const NAMED_HOSTS: usize = 5;
 
 /// Returns the condition for whether all hosts of a role are in an inventory.
 fn setup_of_all(hosts: &[NodeFindings<'_>]) -> ConditionDraft {
@@ -36,7 +33,7 @@ fn setup_of_all(hosts: &[NodeFindings<'_>]) -> ConditionDraft {
     let text = format!(
         "{} nodes are in no inventory: {}; see their InputReady.",
         open.len(),
-        conditions::first_names(&open, NAMED_HOSTS)
+        conditions::first_names(&open, NAMED)
     );
     reasons::inputs::INPUT_MISSING.condition(SETUP_READY, text)
 }
@@ -70,7 +67,7 @@ pub fn role_step(
     let asks = resolved.machine_request.is_some();
     all.extend(asks.then(|| machine_conditions::sum(provisioning::PROVISION_READY, &machines)));
     let count = |holds: fn(&NodeFindings<'_>) -> bool| {
-        i64::try_from(hosts.iter().filter(|it| holds(it)).count()).unwrap_or(i64::MAX)
+        host_progress::count(hosts.iter().filter(|it| holds(it)).count())
     };
     let observed = role.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
@@ -116,13 +113,13 @@ fn nodes_finding(seen: &Observed, hosts: &[NodeFindings<'_>]) -> ConditionDraft 
     let total = hosts.len();
     let mut open: Vec<&NodeFindings<'_>> = hosts.iter().filter(|it| !it.ready.holds()).collect();
     let mut texts = vec![format!("{}/{total} nodes are ready.", total - open.len())];
-    open.sort_by_key(|it| severity_rank(&it.ready));
-    texts.extend(open.iter().take(NAMED_HOSTS).map(|it| host_text(it)));
-    if open.len() > NAMED_HOSTS {
-        texts.push(format!("And {} more.", open.len() - NAMED_HOSTS));
-    }
-    texts.extend(held_text(seen, hosts));
-    let text = texts.join(" ");
+    open.sort_by_key(|it| rank(&it.ready));
+    texts.extend(open.iter().take(NAMED).map(|it| host_text(it)));
+    let named = first_texts(texts, open.len().saturating_sub(NAMED));
+    let text = match held_text(seen, hosts) {
+        Some(held) => format!("{named} {held}"),
+        None => named,
+    };
     if hosts.is_empty() {
         let text = "The role has no nodes: nothing is run.";
         return reasons::role::NODES_READY.condition(DEPLOYMENT_READY, text);
@@ -156,14 +153,6 @@ fn held_text(seen: &Observed, hosts: &[NodeFindings<'_>]) -> Option<String> {
              the cause, or set deployStrategy.pauseOnFailure to false."
         ),
     })
-}
-
-fn severity_rank(condition: &ConditionDraft) -> u8 {
-    match condition.severity {
-        Some(Severity::Error) => 0,
-        Some(Severity::Warning) => 1,
-        _ => 2,
-    }
 }
 
 /// Returns the part of the role's message about one host: what it runs, or why it is not ready.

@@ -5,11 +5,10 @@ use api::problem::Problem;
 use baremetal::status::TEXT;
 use operator_core::plan::Target;
 
+use crate::conditions::{NAMED, first_texts, rank};
 use crate::host::machines::provisioning_state::{ProvisioningState, waits_until};
 use crate::reasons;
 
-/// How many machines a summary names.
-const NAMED: usize = 5;
 /// Length limit of the part of a summary about one machine.
 const ONE: usize = 300;
 
@@ -109,16 +108,13 @@ fn failing(type_: &str, is_final: bool, text: String) -> ConditionDraft {
 /// worst first.
 pub fn sum(type_: &str, all: &[(&str, ConditionDraft)]) -> ConditionDraft {
     let mut open: Vec<&(&str, ConditionDraft)> = all.iter().filter(|(_, it)| !it.holds()).collect();
-    open.sort_by_key(|(_, it)| (it.severity.is_none(), it.severity));
+    open.sort_by_key(|(_, it)| rank(it));
     let mut texts =
         vec![format!("{}/{} hosts have their machines.", all.len() - open.len(), all.len())];
     let one =
         |(name, it): &&(&str, ConditionDraft)| format!("{name}: {}", truncated(&it.message, ONE));
     texts.extend(open.iter().take(NAMED).map(one));
-    if open.len() > NAMED {
-        texts.push(format!("And {} more.", open.len() - NAMED));
-    }
-    let text = texts.join(" ");
+    let text = first_texts(texts, open.len().saturating_sub(NAMED));
     match open.first() {
         None => reasons::machines::PROVISIONED.condition(type_, text),
         Some((_, worst)) => worst.clone().with_type(type_).with_message(text),
