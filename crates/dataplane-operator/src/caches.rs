@@ -1,5 +1,6 @@
 //! The caches of dataplane-operator.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
@@ -9,7 +10,9 @@ use baremetal::metal3::{Metal3, list_hosts};
 use ipnet::IpNet;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service as CoreService};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::ResourceExt;
 use operator_core::keyed::Keys;
+use operator_core::object_key::Key;
 use operator_core::run_engine::ssh_secret::KNOWN_HOSTS;
 use operator_runtime::api::Api;
 use operator_runtime::cache::{Cache, MetadataCache};
@@ -120,5 +123,16 @@ impl Caches {
             service_networks,
             api: builder.api(registry),
         })
+    }
+    /// Returns the runs to which a host at one of the addresses presented its ssh host key, each
+    /// once.
+    pub fn runs_with_keys(
+        &self,
+        namespace: &str,
+        addresses: impl Iterator<Item = String>,
+    ) -> Vec<Arc<AnsibleEe>> {
+        let found =
+            addresses.flat_map(|it| self.runs.indexed(BY_HOST_KEY, &Key::new(namespace, it)));
+        found.map(|it| (it.name_any(), it)).collect::<BTreeMap<_, _>>().into_values().collect()
     }
 }

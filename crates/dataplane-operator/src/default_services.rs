@@ -48,6 +48,17 @@ pub struct Found {
 }
 
 impl Found {
+    /// Returns those of the named services that exist.
+    pub fn of(
+        services: &Cache<Service>,
+        namespace: &str,
+        names: impl IntoIterator<Item = String>,
+    ) -> Self {
+        let mut found = Self::default();
+        found.lookup(services, namespace, names);
+        found
+    }
+
     /// Adds those of the named services that exist.
     pub fn lookup(
         &mut self,

@@ -30,8 +30,7 @@ fn services_and_sources(
     deployment: &Deployment,
     node_sets: &BTreeMap<String, Arc<NodeSet>>,
 ) -> (Found, BTreeSet<SourceRef>) {
-    let mut found = Found::default();
-    found.lookup(&caches.services, namespace, service_names(deployment, node_sets));
+    let mut found = Found::of(&caches.services, namespace, service_names(deployment, node_sets));
     let mut desired = wanted_sources(namespace, node_sets, &found.services);
     if found.services.values().any(|it| brings_certificates(it)) {
         // Such a service also mounts the certificates and CA bundles of all others.

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use api::ansibleee::AnsibleEe;
 use api::dataplane::{Deployment, HostState, NodeSet, Service};
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Resource as _, ResourceExt};
@@ -23,7 +22,7 @@ use crate::host::conflicts::Claim;
 use crate::host::conflicts::caches::reported_keys;
 use crate::host::inventory_metadata::Inventory;
 use crate::host::machines::Seen;
-use crate::indexes::{BY_HOST_KEY, BY_LABEL, BY_NODE_SET};
+use crate::indexes::{BY_LABEL, BY_NODE_SET};
 use crate::node_set::certificates::{CertificateBundle, HOST, Issued};
 use crate::node_set::machine_request::awaited;
 use crate::node_set::observed::{
@@ -57,7 +56,8 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let sources = caches.sources.digests_of(&caches.api, desired).await?;
     let names_any = !set.spec.network_attachments.is_empty();
     let networks = caches.attachments.seen(&caches.api, &namespace, names_any).await?;
-    let runs = runs(caches, &namespace, &set);
+    let addresses = node_set_host::hosts(&set).into_iter().map(|it| it.address());
+    let runs = caches.runs_with_keys(&namespace, addresses);
     let neighbours = caches
         .hosts
         .overlapping(&[Claim::of_node_set(&set)], reported_keys(&namespace, runs.iter()));
@@ -122,13 +122,11 @@ fn known_services(
     set: &NodeSet,
     deployments: &[Arc<Deployment>],
 ) -> KnownServices {
-    let mut listed = Found::default();
-    listed.lookup(&caches.services, namespace, set.spec.services.clone());
-    let Found { services, mut unreadable } = listed;
+    let Found { services, mut unreadable } =
+        Found::of(&caches.services, namespace, set.spec.services.clone());
     let brought = deployments.iter().flat_map(|it| &it.spec.services_override);
     let brought: BTreeSet<_> = brought.filter(|it| !services.contains_key(*it)).cloned().collect();
-    let mut further = Found::default();
-    further.lookup(&caches.services, namespace, brought);
+    let mut further = Found::of(&caches.services, namespace, brought);
     let brought = further.services;
     unreadable.append(&mut further.unreadable);
     let mut lent = Found::default();
@@ -218,14 +216,4 @@ fn wanted_sources(
     let certificates = certificates.filter(|_| are_mounted);
     let secrets = certificates.chain([ssh]).map(|it| SourceRef::secret(namespace, it));
     data.chain(secrets).collect()
-}
-
-/// Returns the runs that reported the key of a host at one of the addresses.
-fn runs(caches: &Caches, namespace: &str, set: &NodeSet) -> Vec<Arc<AnsibleEe>> {
-    let of_host = |it: node_set_host::Host<'_>| {
-        caches.runs.indexed(BY_HOST_KEY, &Key::new(namespace, it.address()))
-    };
-    let found = node_set_host::hosts(set).into_iter().flat_map(of_host);
-    // A run may report the keys of several hosts.
-    found.map(|it| (it.name_any(), it)).collect::<BTreeMap<_, _>>().into_values().collect()
 }

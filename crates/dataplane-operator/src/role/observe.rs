@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use api::ansibleee::AnsibleEe;
 use api::dataplane::{DataPlane, Node, Role, Service};
 use api::shared::SourceKind;
 use kube::{Resource as _, ResourceExt};
@@ -22,7 +21,7 @@ use crate::host::inventory_metadata::Inventory;
 use crate::host::machines::Seen;
 use crate::host::machines::machine_names::known_name;
 use crate::host::vars::{Objects, named};
-use crate::indexes::{BY_HOST_KEY, BY_OWNER, BY_ROLE, data_plane_of};
+use crate::indexes::{BY_OWNER, BY_ROLE, data_plane_of};
 use crate::role::inventory_shards;
 use crate::role::inventory_shards::node_inventory_name;
 use crate::role::machine_request::{MachineRequest, names_of};
@@ -37,30 +36,31 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         caches.sources.depends(GROUP, key, BTreeSet::new());
         return Ok(None);
     }
-    let data_plane = data_plane(caches, &namespace, role.as_deref(), &nodes)?;
-    let Found { services, unreadable } =
-        services(caches, &namespace, listed(&group, role.as_deref(), &nodes));
+    let alone = nodes.first().filter(|_| matches!(group, NodeGroup::Node(_)));
+    let owner = role.as_ref().and_then(|it| it.uid()).or_else(|| alone?.uid()).unwrap_or_default();
+    let data_plane = data_plane(caches, &namespace, role.as_deref(), alone)?;
+    let listed = listed(&group, role.as_deref(), &nodes).iter().cloned();
+    let Found { services, unreadable } = Found::of(&caches.services, &namespace, listed);
     // A data plane does not affect a host's connection.
     let effective = |it: &Arc<Node>| EffectiveSpec::of(None, role.as_deref(), it, &Objects::new());
     let (ssh_secrets, addresses): (Vec<_>, Vec<_>) =
         nodes.iter().map(effective).map(|it| (it.ssh_secret.clone(), it.address())).unzip();
     let desired = wanted_sources(&namespace, ssh_secrets, &services);
     let of_vars = sources_of_vars(&namespace, role.as_deref(), &nodes);
-    let beside = inventory_sources(&namespace, &inventory_names(&group, &nodes));
+    let beside = inventory_sources(&namespace, &group, &nodes);
     // Registered before reading, so that a change in between enqueues the group again.
     let all = desired.iter().chain(&of_vars).chain(&beside).cloned().collect();
     caches.sources.depends(GROUP, key, all);
-    let (secrets, config_maps) = beside.into_iter().partition(|it| it.kind == SourceKind::Secret);
-    let (inventories, inventory_secrets) =
-        (inventories(caches, config_maps), inventories(caches, secrets));
+    let inventory_secrets = inventories(caches, &beside, SourceKind::Secret);
+    let inventories = inventories(caches, &beside, SourceKind::ConfigMap);
     let objects = caches.sources.contents_of(&caches.api, of_vars).await?;
     let names_networks = names_networks(role.as_deref(), &nodes);
     let networks = caches.attachments.seen(&caches.api, &namespace, names_networks).await?;
     let sources = caches.sources.digests_of(&caches.api, desired).await?;
-    let owner = owner(role.as_deref(), &nodes);
     let runs = caches.runs.indexed(BY_OWNER, &Key::new(&namespace, &owner));
     let own = own_claims(&nodes, &addresses);
-    let others = others(caches, &namespace, addresses, &owner);
+    let mut others = caches.runs_with_keys(&namespace, addresses.into_iter().flatten());
+    others.retain(|run| run.owner_references().iter().all(|it| it.uid != owner));
     let claims =
         caches.hosts.overlapping(&own, reported_keys(&namespace, runs.iter().chain(&others)));
     let machines = machines(caches, &namespace, &group, role.as_deref(), &nodes).await?;
@@ -86,13 +86,6 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     };
     seen.machines.answering = caches.machines.answering(&awaited(&seen)).await;
     Ok(Some(seen))
-}
-
-/// Returns the ConfigMaps and Secrets that hold inventories of these names.
-fn inventory_sources(namespace: &str, names: &BTreeSet<String>) -> BTreeSet<SourceRef> {
-    let config_maps = names.iter().map(|it| SourceRef::config_map(namespace, it));
-    let secrets = names.iter().map(|it| SourceRef::secret(namespace, it));
-    config_maps.chain(secrets).collect()
 }
 
 /// The claims of the nodes on their hosts.
@@ -151,26 +144,6 @@ fn awaited(seen: &Observed) -> BTreeSet<String> {
     seen.nodes.iter().filter_map(address).collect()
 }
 
-/// Returns runs of other owners to which a host at one of the addresses presented its key.
-fn others(
-    caches: &Caches,
-    namespace: &str,
-    addresses: Vec<Option<String>>,
-    owner: &str,
-) -> Vec<Arc<AnsibleEe>> {
-    let is_other = |run: &Arc<AnsibleEe>| run.owner_references().iter().all(|it| it.uid != owner);
-    let of_address = |it| caches.runs.indexed(BY_HOST_KEY, &Key::new(namespace, it));
-    let found = addresses.into_iter().flatten().flat_map(of_address).filter(is_other);
-    // Several of the hosts may have presented their keys to one run.
-    found.map(|it| (it.name_any(), it)).collect::<BTreeMap<_, _>>().into_values().collect()
-}
-
-/// Returns the UID of the runs' owner: the role, or a node that names no role.
-fn owner(role: Option<&Role>, nodes: &[Arc<Node>]) -> String {
-    let alone = nodes.first().filter(|it| matches!(NodeGroup::of(it), NodeGroup::Node(_)));
-    role.and_then(ResourceExt::uid).or_else(|| alone?.uid()).unwrap_or_default()
-}
-
 fn names_networks(role: Option<&Role>, nodes: &[Arc<Node>]) -> bool {
     role.is_some_and(|it| !it.spec.network_attachments.is_empty())
         || nodes.iter().any(|it| !it.spec.network_attachments.is_empty())
@@ -200,24 +173,16 @@ fn data_plane(
     caches: &Caches,
     namespace: &str,
     role: Option<&Role>,
-    nodes: &[Arc<Node>],
+    alone: Option<&Arc<Node>>,
 ) -> Result<Option<Arc<DataPlane>>> {
     let name = match role {
         Some(role) => data_plane_of(role),
-        None => nodes
-            .first()
-            .filter(|it| matches!(NodeGroup::of(it), NodeGroup::Node(_)))
+        None => alone
             .and_then(|it| controller(it.meta()))
             .filter(|it| it.kind == DataPlane::kind(&()))
             .map(|it| it.name.as_str()),
     };
     Ok(name.map(|it| caches.data_planes.try_get(&Key::new(namespace, it))).transpose()?.flatten())
-}
-
-fn services(caches: &Caches, namespace: &str, names: &[String]) -> Found {
-    let mut found = Found::default();
-    found.lookup(&caches.services, namespace, names.iter().cloned());
-    found
 }
 
 fn wanted_sources(
@@ -242,18 +207,28 @@ fn sources_of_vars(
     lists.flat_map(named).map(|it| it.source(namespace)).collect()
 }
 
-/// Returns the names of the inventory objects that the group has or is to have.
-///
-/// The Secret beside an inventory has the same name.
-fn inventory_names(group: &NodeGroup, nodes: &[Arc<Node>]) -> BTreeSet<String> {
-    let role = match group {
+/// Returns the ConfigMaps that hold the inventories which the group has or is to have, and the
+/// Secrets of the same names beside them.
+fn inventory_sources(
+    namespace: &str,
+    group: &NodeGroup,
+    nodes: &[Arc<Node>],
+) -> BTreeSet<SourceRef> {
+    let of_role = match group {
         NodeGroup::Role(name) => inventory_shards::names(name, nodes.len()),
         NodeGroup::Node(_) => BTreeSet::new(),
     };
-    nodes.iter().map(|it| node_inventory_name(&it.name_any())).chain(role).collect()
+    let names = nodes.iter().map(|it| node_inventory_name(&it.name_any())).chain(of_role);
+    let objects =
+        |it: String| [SourceRef::config_map(namespace, &it), SourceRef::secret(namespace, &it)];
+    names.flat_map(objects).collect()
 }
 
-fn inventories(caches: &Caches, names: BTreeSet<SourceRef>) -> BTreeMap<String, Inventory> {
-    let read = |it: SourceRef| Some((it.key.name.clone(), Inventory::of(&caches.sources, &it)?));
-    names.into_iter().filter_map(read).collect()
+fn inventories(
+    caches: &Caches,
+    objects: &BTreeSet<SourceRef>,
+    kind: SourceKind,
+) -> BTreeMap<String, Inventory> {
+    let read = |it: &SourceRef| Some((it.key.name.clone(), Inventory::of(&caches.sources, it)?));
+    objects.iter().filter(|it| it.kind == kind).filter_map(read).collect()
 }
