@@ -124,6 +124,7 @@ impl Caches {
             api: builder.api(registry),
         })
     }
+
     /// Returns the runs to which a host at one of the addresses presented its ssh host key, each
     /// once.
     pub fn runs_with_keys(
