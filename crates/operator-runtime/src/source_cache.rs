@@ -11,6 +11,7 @@ use operator_core::data_sources::SourceRef;
 use operator_core::keyed::Keys;
 use operator_core::object_key::Key;
 use parking_lot::Mutex;
+use tokio::sync::OwnedMutexGuard;
 
 use crate::api::Api;
 use crate::cache::MetadataCache;
@@ -39,12 +40,12 @@ pub struct SourceCache {
 /// cause one request.
 type Entry = tokio::sync::Mutex<Read>;
 
-/// The last read of a source.
+/// The last read of a source; empty before the first one, and when it did not exist.
 #[derive(Default)]
 struct Read {
-    /// Digests of any version; they have it.
+    /// The digests, with the version that was read.
     digests: Option<Digests>,
-    /// The content, kept only if a caller asked for it.
+    /// The content of that version, kept only if a caller asked for it.
     content: Option<Content>,
 }
 
@@ -132,35 +133,46 @@ impl SourceCache {
     /// Reads from the API server only when the version has changed since the last read, and once
     /// however many callers ask concurrently.
     pub async fn digests(&self, api: &Api, source: &SourceRef) -> Result<Option<Digests>> {
-        let Some((version, entry)) = self.entry(source) else { return Ok(None) };
-        let mut read = entry.lock().await;
-        if read.digests.as_ref().is_none_or(|it| it.version != version) {
-            let keeps_content = read.content.is_some();
-            *read = self.read(api, source, keeps_content).await?;
-        }
-        Ok(read.digests.clone())
+        let read = self.current(api, source, false).await?;
+        Ok(read.and_then(|it| it.digests.clone()))
     }
 
     /// Returns the content of a source, or `None` when it does not exist; it is read as
     /// [`SourceCache::digests`] are.
     pub async fn content(&self, api: &Api, source: &SourceRef) -> Result<Option<Content>> {
-        let Some((version, entry)) = self.entry(source) else { return Ok(None) };
-        let mut read = entry.lock().await;
-        if read.content.as_ref().is_none_or(|it| it.version != version) {
-            *read = self.read(api, source, true).await?;
-        }
-        Ok(read.content.clone())
+        let read = self.current(api, source, true).await?;
+        Ok(read.and_then(|it| it.content.clone()))
     }
 
-    /// Returns the version of a source and what was read of it, or `None` when it does not exist.
-    fn entry(&self, source: &SourceRef) -> Option<(String, Arc<Entry>)> {
+    /// Returns the read of a source's present version, which is made if there is none, or none with
+    /// the content that is needed. Returns `None` when the source does not exist.
+    async fn current(
+        &self,
+        api: &Api,
+        source: &SourceRef,
+        needs_content: bool,
+    ) -> Result<Option<OwnedMutexGuard<Read>>> {
+        let Some(entry) = self.entry(source) else { return Ok(None) };
+        let mut read = entry.lock_owned().await;
+        // Under the lock: a caller that waited for another read must not compare it with an older version.
         let version = self.version(source);
+        let is_current = read.digests.as_ref().map(|it| &it.version) == version.as_ref();
+        if !is_current || (needs_content && read.content.is_none()) {
+            let keeps_content = needs_content || read.content.is_some();
+            *read = self.read(api, source, keeps_content).await?;
+        }
+        Ok(Some(read))
+    }
+
+    /// Returns what was read of a source, or `None` when it does not exist.
+    fn entry(&self, source: &SourceRef) -> Option<Arc<Entry>> {
+        let exists = self.version(source).is_some();
         let mut entries = self.entries.lock();
-        let Some(version) = version else {
+        if !exists {
             entries.remove(source);
             return None;
-        };
-        Some((version, Arc::clone(entries.entry(source.clone()).or_default())))
+        }
+        Some(Arc::clone(entries.entry(source.clone()).or_default()))
     }
 
     /// Reads a source; keeps its values in memory only if `keeps_content`.
@@ -171,8 +183,10 @@ impl SourceCache {
             }
             SourceKind::ConfigMap => api.get(&source.key).await?.map(Values::of_config_map),
         };
-        let digests = values.as_ref().map(|it| it.digests_with(self.kept));
-        Ok(Read { digests, content: values.filter(|_| keeps_content).map(Content::from) })
+        let Some(values) = values else { return Ok(Read::default()) };
+        let digests = values.digests_with(self.kept);
+        let content = keeps_content.then(|| Content::with_digests(values, digests.clone()));
+        Ok(Read { digests: Some(digests), content })
     }
 
     /// Returns the resource version of a source, or `None` when it does not exist.

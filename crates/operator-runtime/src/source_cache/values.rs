@@ -131,6 +131,11 @@ struct Evaluated {
 }
 
 impl Content {
+    /// Creates the content of values whose digests are known.
+    pub(super) fn with_digests(values: Values, digests: Digests) -> Self {
+        Self(Arc::new(Evaluated { values, digests }))
+    }
+
     /// Returns the digest of a key's value, or `None` when the key is absent.
     pub fn digest(&self, key: &str) -> Option<&Digest> {
         self.0.digests.keys.get(key)
@@ -148,7 +153,7 @@ impl Deref for Content {
 impl From<Values> for Content {
     fn from(values: Values) -> Self {
         let digests = values.digests();
-        Self(Arc::new(Evaluated { values, digests }))
+        Self::with_digests(values, digests)
     }
 }
 
