@@ -7,7 +7,7 @@ use api::baremetal::BaremetalSet;
 use ironic::{Error, Node, State};
 use jiff::Timestamp;
 use kube::ResourceExt;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 /// Backoff of a machine after an error that heals by itself.
 pub const AGAIN: Duration = Duration::from_secs(15);
@@ -86,7 +86,7 @@ impl IronicScope {
 impl RequestBackoff {
     /// Records the outcomes of requests.
     pub fn note(&self, place: &IronicScope, asked: Vec<LastRequest>, now: Timestamp) {
-        let mut all = self.lock();
+        let mut all = self.0.lock();
         all.retain(|_, kept| {
             kept.retain(|_, it| {
                 Duration::try_from(now.duration_since(it.at)).unwrap_or_default() < REMEMBERED
@@ -112,7 +112,7 @@ impl RequestBackoff {
     /// Returns the failed requests of these machines. A request made in another state of a machine
     /// is dropped as outdated.
     pub fn of(&self, place: &IronicScope, nodes: &[Node]) -> BTreeMap<String, Refused> {
-        let (mut all, mut found) = (self.lock(), BTreeMap::new());
+        let (mut all, mut found) = (self.0.lock(), BTreeMap::new());
         let Some(kept) = all.get_mut(place) else { return found };
         for node in nodes {
             let Some(refused) = kept.get(&node.uuid) else { continue };
@@ -123,11 +123,6 @@ impl RequestBackoff {
             }
         }
         found
-    }
-
-    /// Locks the map, which is consistent even if a holder of the lock panicked.
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<IronicScope, BTreeMap<String, Refused>>> {
-        self.0.lock()
     }
 }
 
@@ -154,11 +149,11 @@ mod tests {
         pauses.note(&ours, refused(), time(1000));
         assert_eq!(pauses.of(&ours, &node(State::Available)).len(), 1);
         pauses.note(&place("c", "http://ironic"), refused(), time(1000 + 3600));
-        assert_eq!(pauses.lock().len(), 1);
+        assert_eq!(pauses.0.lock().len(), 1);
         let many =
             (0..MOST + 5).map(|it| LastRequest { node: it.to_string(), ..refused().remove(0) });
         pauses.note(&ours, many.collect(), time(5000));
-        assert_eq!(pauses.lock()[&ours].len(), MOST);
+        assert_eq!(pauses.0.lock()[&ours].len(), MOST);
     }
 
     #[test]
@@ -170,11 +165,11 @@ mod tests {
             ..asked(Err(Error::Busy("no worker".into()))).remove(0)
         };
         pauses.note(&ours, vec![refused("m".into()), refused("m".repeat(LONGEST + 1))], now);
-        assert_eq!(pauses.lock()[&ours].len(), 1);
+        assert_eq!(pauses.0.lock()[&ours].len(), 1);
         for idx in 0..20 {
             let other = place("b", &format!("http://other-{idx}"));
             pauses.note(&other, (0..MOST).map(|it| refused(it.to_string())).collect(), now);
-            let n_all: usize = pauses.lock().values().map(BTreeMap::len).sum();
+            let n_all: usize = pauses.0.lock().values().map(BTreeMap::len).sum();
             assert!(n_all <= MOST_OF_ALL, "{n_all}");
         }
         assert_eq!(pauses.of(&ours, &node(State::Available)).len(), 1);

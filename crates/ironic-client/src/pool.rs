@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use ironic::Error;
 use operator_runtime::metrics::Metrics;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 use crate::session::{Pace, Session, Waits};
@@ -127,7 +127,7 @@ impl Pool {
         }
         let waits = purpose.waits(session);
         let of_session = waits.places.try_acquire().ok()?;
-        let of_namespace = self.lock().place_of(namespace)?;
+        let of_namespace = self.inner.lock().place_of(namespace)?;
         let of_pool = match waits.pace() {
             Pace::Fast => None,
             Pace::Slow => Some(self.slow.try_acquire().ok()?),
@@ -147,7 +147,7 @@ impl Pool {
 
     /// Makes room for a list: the author of a set names an Ironic, and may name many.
     fn evict_largest(&self) {
-        let inner = self.lock();
+        let inner = self.inner.lock();
         let mut by_size: Vec<&Arc<Session>> = inner.sessions.values().collect();
         by_size.sort_by_key(|it| it.list_bytes());
         let mut kept: usize = by_size.iter().map(|it| it.list_bytes()).sum();
@@ -169,7 +169,7 @@ impl Pool {
         made_from: String,
         make: impl FnOnce() -> Result<Session, Error>,
     ) -> Result<Arc<Session>, Error> {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         if let Some(session) = inner.sessions.get(&made_from).cloned() {
             inner.used_by(user, Some(made_from));
             return Ok(session);
@@ -187,18 +187,13 @@ impl Pool {
 
     /// Returns the session that a user was given last.
     pub fn of(&self, user: &str) -> Option<Arc<Session>> {
-        let inner = self.lock();
+        let inner = self.inner.lock();
         inner.sessions.get(inner.users.get(user)?).cloned()
     }
 
     /// Removes a user.
     pub fn leave(&self, user: &str) {
-        self.lock().used_by(user, None);
-    }
-
-    /// The maps stay consistent even if a holder of the lock panicked.
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock()
+        self.inner.lock().used_by(user, None);
     }
 }
 
@@ -316,7 +311,7 @@ mod tests {
         drop((held, second));
         assert!(ask("tenant", &sessions[8]).is_some());
         drop(ask("other", &sessions[8]));
-        assert_eq!(pool.lock().namespaces.len(), 1, "those who waited are not forgotten");
+        assert_eq!(pool.inner.lock().namespaces.len(), 1, "those who waited are not forgotten");
     }
 
     /// Asks from a namespace that only this session uses.

@@ -13,11 +13,11 @@ use ironic::{Error, Method, Node, Request, version};
 use operator_runtime::http_client;
 use operator_runtime::metrics::Metrics;
 use operator_runtime::tls_stream::CaTrust;
-use parking_lot::{Mutex as Moment, MutexGuard};
+use parking_lot::{Mutex, MutexGuard};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
-use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
+use tokio::sync::{Mutex as AsyncMutex, Semaphore, SemaphorePermit};
 
 use crate::answer::{DEADLINE, LARGEST_ANSWER, content, of_web, read};
 use crate::credentials::Credentials;
@@ -43,17 +43,17 @@ pub struct Session {
     endpoint: String,
     credentials: Credentials,
     trust: CaTrust,
-    version: Mutex<Option<(ApiVersion, Instant)>>,
+    version: AsyncMutex<Option<(ApiVersion, Instant)>>,
     known_for: Duration,
     most: Most,
     permits: Semaphore,
     list_waits: Waits,
     request_waits: Waits,
-    listed: Mutex<Option<Listed>>,
+    listed: AsyncMutex<Option<Listed>>,
     /// The memory of the cached list, in bytes.
     list_bytes: AtomicUsize,
     /// Machine reads from before one of these changes may be stale.
-    changes: Moment<Changes>,
+    changes: Mutex<Changes>,
     metrics: Option<Metrics>,
 }
 
@@ -61,7 +61,7 @@ pub struct Session {
 #[derive(Debug)]
 pub(crate) struct Waits {
     pub(crate) places: Semaphore,
-    pace: Moment<Pace>,
+    pace: Mutex<Pace>,
 }
 
 /// The last speed of an Ironic.
@@ -77,7 +77,7 @@ pub(crate) enum Pace {
 
 impl Default for Waits {
     fn default() -> Self {
-        Self { places: Semaphore::new(WAITING), pace: Moment::new(Pace::Unknown) }
+        Self { places: Semaphore::new(WAITING), pace: Mutex::new(Pace::Unknown) }
     }
 }
 
@@ -135,15 +135,15 @@ impl Session {
             endpoint,
             credentials,
             trust,
-            version: Mutex::new(None),
+            version: AsyncMutex::new(None),
             known_for: KNOWN_FOR,
             most: MOST,
             permits: Semaphore::new(AT_ONCE),
             list_waits: Waits::default(),
             request_waits: Waits::default(),
-            listed: Mutex::new(None),
+            listed: AsyncMutex::new(None),
             list_bytes: AtomicUsize::new(0),
-            changes: Moment::default(),
+            changes: Mutex::default(),
             metrics: None,
         }
     }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use axum::{Router, extract::State, http::StatusCode, response::IntoResponse, routing::get};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::{net::TcpListener, time::Instant};
 
 use crate::{
@@ -50,19 +50,19 @@ impl Health {
     /// Adds a check to /healthz, which fails when no reconcile of the queue has ended for ten
     /// minutes although some were due.
     pub fn progress(&self, controller: impl Into<String>, queue: Arc<WorkQueue>) {
-        self.lock().queues.insert(controller.into(), queue);
+        self.0.lock().queues.insert(controller.into(), queue);
     }
 
     /// Returns the failing readiness checks with their reasons.
     pub fn unready(&self) -> Vec<String> {
-        let checks = self.lock();
+        let checks = self.0.lock();
         let failing = checks.ready.iter();
         failing.filter_map(|(name, why)| Some(format!("{name}: {}", why.as_ref()?))).collect()
     }
 
     /// Returns the stalled loops and controllers.
     pub fn stale(&self) -> Vec<String> {
-        let checks = self.lock();
+        let checks = self.0.lock();
         let late = checks.alive.iter().filter(|(_, (beat, limit))| beat.elapsed() > *limit);
         let late = late
             .map(|(name, (beat, _))| format!("{name}: no sign for {} s", beat.elapsed().as_secs()));
@@ -71,11 +71,6 @@ impl Health {
             .filter(|(_, it)| *it > STALLED)
             .map(|(name, it)| format!("{name}: no pass ended for {} s", it.as_secs()));
         late.chain(stalled).collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Checks> {
-        // Every write is a single insert, so the maps stay valid after a panic.
-        self.0.lock()
     }
 }
 
@@ -89,12 +84,12 @@ pub struct Check {
 impl Check {
     /// Lets the check pass from now on.
     pub fn pass(&self) {
-        self.health.lock().ready.insert(self.name.clone(), None);
+        self.health.0.lock().ready.insert(self.name.clone(), None);
     }
 
     /// Lets the check fail from now on, with a reason.
     pub fn fail(&self, why: impl Into<String>) {
-        self.health.lock().ready.insert(self.name.clone(), Some(why.into()));
+        self.health.0.lock().ready.insert(self.name.clone(), Some(why.into()));
     }
 }
 
@@ -109,7 +104,7 @@ pub struct Heartbeat {
 impl Heartbeat {
     /// Records a heartbeat.
     pub fn beat(&self) {
-        self.health.lock().alive.insert(self.name.clone(), (Instant::now(), self.stale_after));
+        self.health.0.lock().alive.insert(self.name.clone(), (Instant::now(), self.stale_after));
     }
 }
 

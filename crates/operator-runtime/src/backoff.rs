@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Display, time::Duration};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
 /// Consecutive failures per object.
@@ -28,7 +28,7 @@ impl Backoff {
     /// Counts a failure of the object and returns the pause before its next attempt.
     pub fn failed(&self, key: &(impl Display + ?Sized)) -> Duration {
         let key = key.to_string();
-        let mut failures = self.lock();
+        let mut failures = self.failures.lock();
         let count = failures.entry(key.clone()).or_default();
         *count = count.saturating_add(1);
         pause(&key, *count, self.first, self.cap)
@@ -36,17 +36,12 @@ impl Backoff {
 
     /// Resets the object's failure count: it succeeded, or it is gone.
     pub fn reset(&self, key: &(impl Display + ?Sized)) {
-        self.lock().remove(&key.to_string());
+        self.failures.lock().remove(&key.to_string());
     }
 
     /// Returns the number of objects whose last attempt failed.
     pub fn failing(&self) -> usize {
-        self.lock().len()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, u32>> {
-        // A counter stays valid even if a thread panicked while holding the lock.
-        self.failures.lock()
+        self.failures.lock().len()
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use operator_core::object_key::Key;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -41,7 +41,7 @@ impl WorkQueue {
     /// Enqueues `key` after `pause`; an earlier due time is kept.
     pub fn push_in(&self, key: Key, pause: Duration) {
         let at = Instant::now() + pause;
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         match inner.due.get(&key) {
             Some(planned) if *planned <= at => return,
             Some(planned) => {
@@ -76,7 +76,7 @@ impl WorkQueue {
 
     /// Marks the processing of `key` as ended.
     pub fn done(&self, key: &Key) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         inner.running.remove(key);
         inner.ended = Some(Instant::now());
         drop(inner);
@@ -85,7 +85,7 @@ impl WorkQueue {
 
     /// Returns the number of waiting keys.
     pub fn len(&self) -> usize {
-        self.lock().due.len()
+        self.inner.lock().due.len()
     }
 
     /// Returns whether no key is waiting.
@@ -95,7 +95,7 @@ impl WorkQueue {
 
     /// Returns for how long no processing has ended although a key was due or in progress.
     pub fn stalled_for(&self) -> Duration {
-        let inner = self.lock();
+        let inner = self.inner.lock();
         let waiting = inner.order.first().map(|(at, _)| *at);
         let Some(first) = inner.running.values().copied().chain(waiting).min() else {
             return Duration::ZERO;
@@ -109,7 +109,7 @@ impl WorkQueue {
     /// # Errors
     /// The due time of the next key, or `None` when there is none to wait for.
     fn take(&self, now: Instant) -> Result<Key, Option<Instant>> {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         let first = inner.order.iter().find(|(_, key)| !inner.running.contains_key(key)).cloned();
         match first {
             Some((at, key)) if at <= now => {
@@ -121,10 +121,6 @@ impl WorkQueue {
             Some((at, _)) => Err(Some(at)),
             None => Err(None),
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock()
     }
 }
 

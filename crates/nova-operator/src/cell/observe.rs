@@ -10,7 +10,7 @@ use operator_core::data_sources::SourceRef;
 use operator_core::finalizers::{has_finalizer, is_terminating};
 use operator_core::object_key::Key;
 use operator_runtime::error::Result;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::caches::Caches;
@@ -26,14 +26,9 @@ use crate::probe::{CaTrust, amqp_login, keystone_answers};
 pub struct Probes(Mutex<BTreeMap<Key, (CellView, Answers, Instant)>>);
 
 impl Probes {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, (CellView, Answers, Instant)>> {
-        // A poisoned lock only means that a reader panicked; the map itself is whole.
-        self.0.lock()
-    }
-
     /// Returns the results for the same inputs and how long they stay valid; `None` when outdated.
     fn known(&self, key: &Key, view: &CellView) -> Option<(Answers, Duration)> {
-        let probes = self.lock();
+        let probes = self.0.lock();
         let (_, answers, at) = probes.get(key).filter(|(asked, ..)| asked == view)?;
         let rest = answers.count_for().checked_sub(at.elapsed()).filter(|it| !it.is_zero())?;
         Some((answers.clone(), rest))
@@ -57,7 +52,7 @@ impl Probes {
             },
         };
         let pause = answers.count_for();
-        self.lock().insert(key.clone(), (view, answers.clone(), Instant::now()));
+        self.0.lock().insert(key.clone(), (view, answers.clone(), Instant::now()));
         (answers, pause)
     }
 }
@@ -66,7 +61,7 @@ impl Probes {
 pub async fn observe(caches: &Caches, probes: &Probes, key: &Key) -> Result<Option<Observed>> {
     let Some(cell) = caches.cells.get(key) else {
         caches.sources.depends(CELL, key, BTreeSet::new());
-        probes.lock().remove(key);
+        probes.0.lock().remove(key);
         return Ok(None);
     };
     let source = |name: &str| SourceRef::secret(&key.namespace, name);
