@@ -27,9 +27,8 @@ pub fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
                 && other.uid() != set.uid()
                 && !own.is_disjoint(&addresses(other))
         };
-        let others = caches.sets.all().into_iter().filter(conflicts).map(|it| Key::of(&*it));
-        let keys: Vec<Key> = others.chain([Key::of(set)]).collect();
-        keys
+        let others = Key::of_each(caches.sets.all().into_iter().filter(conflicts));
+        others.into_iter().chain([Key::of(set)]).collect::<Vec<_>>()
     });
     // Sets may wait for machines that another set gives back.
     caches.metal3.on_change(
@@ -55,5 +54,5 @@ pub fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
 fn sets_of_metal3(caches: &Caches, is_concerned: impl Fn(&BaremetalSet) -> bool) -> Vec<Key> {
     let is_of_metal3 = |set: &BaremetalSet| set.spec.effective_provisioner() == Provisioner::Metal3;
     let sets = caches.sets.all().into_iter();
-    sets.filter(|it| is_of_metal3(it) && is_concerned(it)).map(|it| Key::of(&*it)).collect()
+    Key::of_each(sets.filter(|it| is_of_metal3(it) && is_concerned(it)))
 }

@@ -104,7 +104,7 @@ impl Caches {
         let external_apis = ExternalApis::new(builder, registry);
         let metal3 = Arc::new(Metal3::new(builder, registry, &secrets));
         let baremetal_sets = Cache::new(vec![]);
-        registry.absorb(Arc::<Cache<BaremetalSet>>::clone(&baremetal_sets));
+        registry.register_write_through(Arc::<Cache<BaremetalSet>>::clone(&baremetal_sets));
         Arc::new(Self {
             data_planes,
             hosts,

@@ -49,10 +49,7 @@ pub fn map_events(caches: &Arc<Caches>, queues: &Queues) {
     cleanups.watches(&all.runs, |_, run| cleans_up_after(run).map(|_| Key::of(run)));
     cleanups.watches(&all.computes, |caches, compute| {
         let runs = caches.runs.indexed(BY_OWNER, &uid_key(compute));
-        runs.iter()
-            .filter(|it| cleans_up_after(it).is_some())
-            .map(|it| Key::of(&**it))
-            .collect::<Vec<_>>()
+        Key::of_each(runs.into_iter().filter(|it| cleans_up_after(it).is_some()))
     });
 }
 
@@ -60,26 +57,26 @@ fn map_nodes(all: &Caches, nodes: &EventMapping<Caches>) {
     nodes.watches(&all.nodes, |_, node| [Key::of(node)]);
     nodes.watches(&all.computes, |_, compute| [Key::of(compute)]);
     nodes.watches(&all.roles, |caches, role| {
-        keys_of(&caches.nodes.indexed(BY_ROLE, &Key::of(role)))
+        Key::of_each(caches.nodes.indexed(BY_ROLE, &Key::of(role)))
     });
     // A service of type nova conflicts with the computes of the nodes that list it.
-    nodes.watches(&all.services, |caches, service| keys_of(&caches.listing(service)));
+    nodes.watches(&all.services, |caches, service| Key::of_each(caches.listing(service)));
 }
 
 fn map_computes(all: &Caches, computes: &EventMapping<Caches>) {
     computes.watches(&all.computes, |_, compute| [Key::of(compute)]);
     computes.watches(&all.nodes, |caches, node| computes_of(caches, [Key::of(node)]));
     computes.watches(&all.roles, |caches, role| {
-        computes_of(caches, keys_of(&caches.nodes.indexed(BY_ROLE, &Key::of(role))))
+        computes_of(caches, Key::of_each(caches.nodes.indexed(BY_ROLE, &Key::of(role))))
     });
     computes.watches(&all.services, |caches, service| {
-        computes_of(caches, keys_of(&caches.listing(service)))
+        computes_of(caches, Key::of_each(caches.listing(service)))
     });
     computes.watches(&all.runs, |_, run| compute_of(run));
     let changes = ChangeFilter::default();
     computes.watches(&all.cells, move |caches, cell| {
         let key = Key::of(cell);
-        let computes = || keys_of(&caches.computes.indexed(BY_CELL, &key));
+        let computes = || Key::of_each(caches.computes.indexed(BY_CELL, &key));
         if is_relevant(caches, &changes, &key) { computes() } else { Vec::new() }
     });
     all.sources.on_change(COMPUTE, computes.handler(|_, reader| [reader]));
@@ -121,12 +118,7 @@ fn is_relevant(caches: &Caches, changes: &ChangeFilter<RelevantFields>, cell: &K
 }
 
 fn computes_of(caches: &Caches, nodes: impl IntoIterator<Item = Key>) -> Vec<Key> {
-    let computes = nodes.into_iter().flat_map(|it| caches.computes.indexed(BY_NODE, &it));
-    computes.map(|it| Key::of(&*it)).collect()
-}
-
-fn keys_of<K: Resource>(objects: &[Arc<K>]) -> Vec<Key> {
-    objects.iter().map(|it| Key::of(&**it)).collect()
+    Key::of_each(nodes.into_iter().flat_map(|it| caches.computes.indexed(BY_NODE, &it)))
 }
 
 /// Returns the key of an object in the index [`BY_OWNER`] of what it owns.

@@ -1,6 +1,7 @@
 //! The namespace and name of an object.
 
 use std::fmt;
+use std::sync::Arc;
 
 use kube::{Resource, ResourceExt};
 
@@ -22,6 +23,11 @@ impl Key {
     /// Returns the key of an object; the namespace is empty if the object has none.
     pub fn of<K: Resource>(object: &K) -> Self {
         Self::new(object.namespace().unwrap_or_default(), object.name_any())
+    }
+
+    /// Returns the keys of objects, in their order.
+    pub fn of_each<K: Resource>(objects: impl IntoIterator<Item = Arc<K>>) -> Vec<Self> {
+        objects.into_iter().map(|it| Self::of(&*it)).collect()
     }
 }
 

@@ -91,7 +91,7 @@ pub fn condition(
 ) -> Option<ConditionDraft> {
     match rejection {
         Some(rejected) => Some(rejected.condition(WRITES_ACCEPTED, previous)),
-        None if is_waiting => message(previous),
+        None if is_waiting => reported(previous),
         None => None,
     }
 }
@@ -103,7 +103,7 @@ pub fn is_of(reported: &ConditionDraft, kind: &Kind) -> bool {
 }
 
 /// Returns the rejected write among an object's conditions, if any.
-fn message(conditions: &[Condition]) -> Option<ConditionDraft> {
+fn reported(conditions: &[Condition]) -> Option<ConditionDraft> {
     find(conditions, WRITES_ACCEPTED).map(ConditionDraft::repeated)
 }
 

@@ -53,8 +53,8 @@ impl CacheRegistry {
         self.register(Cache::trimmed(indexes, trim), |informers, cache| informers.watch(cache, ""))
     }
 
-    /// Adds a cache whose informer is started elsewhere.
-    pub fn absorb(&mut self, cache: Arc<dyn WriteThrough>) {
+    /// Adds a cache whose informer is started elsewhere, so that it absorbs own writes too.
+    pub fn register_write_through(&mut self, cache: Arc<dyn WriteThrough>) {
         self.write_through.push(cache);
     }
 

@@ -116,7 +116,7 @@ impl Informers {
         self.tasks.spawn(async move {
             reporting.await;
             Err(Error::Process {
-                what: "the telling of unreadable objects ended".into(),
+                what: "the reporting of unreadable objects ended".into(),
                 source: None,
             })
         });

@@ -37,7 +37,7 @@ impl<K: Watchable> OptionalInformer<K> {
     pub fn new(builder: &ManagerBuilder, registry: &mut CacheRegistry) -> Self {
         let opening = Mutex::new(Opening { watches: builder.informers(), is_open: false });
         let cache = Cache::new(vec![]);
-        registry.absorb(Arc::<Cache<K>>::clone(&cache));
+        registry.register_write_through(Arc::<Cache<K>>::clone(&cache));
         Self { cache, opening, is_watched: OnceLock::new() }
     }
 

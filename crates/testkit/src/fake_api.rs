@@ -58,7 +58,7 @@ type Interceptor = Arc<dyn Fn(&mut Request) -> Option<Response> + Send + Sync>;
 #[derive(Clone, Default)]
 pub struct FakeApi {
     state: Arc<Mutex<State>>,
-    /// Told after each request and each change of an object.
+    /// Notified after each request and each change of an object.
     changed: watch::Sender<()>,
 }
 

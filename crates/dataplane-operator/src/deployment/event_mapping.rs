@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use api::dataplane::Deployment;
-use kube::{Resource, ResourceExt};
+use kube::ResourceExt;
 use operator_core::object_key::Key;
 use operator_runtime::event_mapping::EventMapping;
 use operator_runtime::workqueue::WorkQueue;
 
 use crate::caches::Caches;
 use crate::controller_names::DEPLOYMENT;
+use crate::controller_ref::owner_keys;
 use crate::deployment::finalizer::is_open;
 use crate::indexes::{BY_NODE_SET, node_sets_of};
 
@@ -19,43 +20,34 @@ pub fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
     deployments.watches(&caches.deployments, |_, deployment| [Key::of(deployment)]);
     deployments.watches(&caches.hosts.node_sets, |caches, node_set| {
         let naming = caches.deployments.indexed(BY_NODE_SET, &Key::of(node_set));
-        keys_of(naming.iter().filter(|it| is_open(it)))
+        Key::of_each(naming.into_iter().filter(|it| is_open(it)))
     });
     deployments.watches(&caches.services, |caches, service| {
         let all = caches.deployments.all();
-        keys_of(all.iter().filter(|it| it.namespace() == service.namespace() && is_open(it)))
+        Key::of_each(
+            all.into_iter().filter(|it| it.namespace() == service.namespace() && is_open(it)),
+        )
     });
-    deployments.watches(&caches.runs, |_, run| owners(run));
+    deployments.watches(&caches.runs, |_, run| owner_keys::<Deployment>(run));
     caches.sources.on_change(DEPLOYMENT, deployments.handler(|_, reader| [reader]));
     caches.attachments.on_change(deployments.handler(|caches, attachment| {
         let is_here = |it: &Deployment| it.namespace().as_ref() == Some(&attachment.namespace);
         let all = caches.deployments.all();
-        keys_of(all.iter().filter(|it| is_here(it) && !it.has_ended()))
+        Key::of_each(all.into_iter().filter(|it| is_here(it) && !it.has_ended()))
     }));
     let debounced = deployments.debounced();
     debounced.watches(&caches.deployments, others);
     // The status of a deployment is not updated for each run.
     debounced.watches(&caches.runs, |caches, run| {
-        let owners = owners(run).into_iter().filter_map(|it| caches.deployments.get(&it));
+        let owners =
+            owner_keys::<Deployment>(run).into_iter().filter_map(|it| caches.deployments.get(&it));
         owners.flat_map(|it| others(caches, &it)).collect::<Vec<_>>()
     });
-}
-
-/// Returns the deployments that own an object.
-fn owners<K: Resource>(object: &K) -> Vec<Key> {
-    let (kind, namespace) = (Deployment::kind(&()), object.namespace().unwrap_or_default());
-    let owners = object.owner_references().iter().filter(|it| it.kind == kind);
-    owners.map(|it| Key::new(&namespace, &it.name)).collect()
 }
 
 /// Returns the other deployments of the same node sets, which share their disruption budget.
 fn others(caches: &Caches, deployment: &Deployment) -> Vec<Key> {
     let node_sets = node_sets_of(deployment);
     let all = node_sets.iter().flat_map(|it| caches.deployments.indexed(BY_NODE_SET, it));
-    let others: Vec<_> = all.filter(|it| it.uid() != deployment.uid() && is_open(it)).collect();
-    keys_of(others.iter())
-}
-
-fn keys_of<'a>(deployments: impl Iterator<Item = &'a Arc<Deployment>>) -> Vec<Key> {
-    deployments.map(|it| Key::of(&**it)).collect()
+    Key::of_each(all.filter(|it| it.uid() != deployment.uid() && is_open(it)))
 }

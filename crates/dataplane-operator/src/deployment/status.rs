@@ -146,12 +146,12 @@ impl Evaluation<'_> {
     }
 
     fn conditions(&self, failures: &[DeploymentFailure]) -> Vec<ConditionDraft> {
-        let setup = message(
+        let setup = input_condition(
             (SETUP_READY, &reasons::deployment::SET_UP),
             self.setup,
             "Every node set is set up.",
         );
-        let input = message(
+        let input = input_condition(
             (INPUT_READY, &reasons::deployment::INPUT_COMPLETE),
             self.inputs,
             "Every input is there.",
@@ -322,7 +322,11 @@ fn going_on(part: &NodeSetPart) -> ConditionDraft {
 }
 
 /// Returns the condition for these faults; those that need an edit determine severity and reason.
-fn message((type_, good): (&str, &Reason), faults: &[Problem], good_text: &str) -> ConditionDraft {
+fn input_condition(
+    (type_, good): (&str, &Reason),
+    faults: &[Problem],
+    good_text: &str,
+) -> ConditionDraft {
     let Some(worst) = Problem::worst(faults) else {
         return good.condition(type_, good_text);
     };

@@ -1,5 +1,6 @@
 //! DNS names of a node set's hosts, when the cluster has a `DNSMasq` of the control plane.
 
+use crate::node_set::ipam::problem_condition;
 use api::conditions::ConditionDraft;
 use api::dataplane::NodeSet;
 use api::infra::{DnsData, DnsDataSpec, DnsHost, DnsMasq, is_ready};
@@ -9,9 +10,7 @@ use operator_core::plan::{Step, Target};
 use operator_core::run_engine::build::owner;
 use serde_json::json;
 
-use crate::node_set::ipam::{
-    Asked, Infra, Member, is_fqdn, is_standing, labels, message, short_name,
-};
+use crate::node_set::ipam::{Asked, Infra, Member, is_fqdn, is_standing, labels, short_name};
 use crate::reasons;
 
 /// Condition type: the DNS server has the names of all hosts, or no names are needed.
@@ -102,7 +101,7 @@ pub fn condition(infra: &Infra, asked: &Asked) -> ConditionDraft {
                     addresses.";
         return reasons::external::NOT_REQUIRED.condition(DNS_DATA_READY, text);
     }
-    if let Some(found) = asked.as_ref().err().and_then(|it| message(DNS_DATA_READY, it)) {
+    if let Some(found) = asked.as_ref().err().and_then(|it| problem_condition(DNS_DATA_READY, it)) {
         return found;
     }
     if server(infra).is_none() {

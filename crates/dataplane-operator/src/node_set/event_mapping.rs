@@ -49,14 +49,13 @@ fn keys_of(
 ) -> Vec<Key> {
     let is_here = |set: &NodeSet| set.namespace().as_deref() == namespace;
     let all = caches.hosts.node_sets.all();
-    all.iter().filter(|it| is_here(it) && is_concerned(it)).map(|it| Key::of(&**it)).collect()
+    Key::of_each(all.into_iter().filter(|it| is_here(it) && is_concerned(it)))
 }
 
 /// Returns the node sets that describe a host of a claim.
 fn described(caches: &Caches, claim: &Claim) -> Vec<Key> {
     let keys = claim.lookup_keys();
-    let sets = keys.iter().flat_map(|it| caches.hosts.node_sets.indexed(BY_HOST, it));
-    sets.map(|it| Key::of(&*it)).collect()
+    Key::of_each(keys.iter().flat_map(|it| caches.hosts.node_sets.indexed(BY_HOST, it)))
 }
 
 /// Returns the node sets with hosts at the addresses whose ssh keys a run reports.

@@ -87,7 +87,7 @@ pub fn known_hosts(hosts: &[Host<'_>], trusts: &Trusts) -> String {
 }
 
 /// Returns the learned keys as the status reports them.
-pub fn message(trusts: &Trusts) -> BTreeMap<String, String> {
+pub fn learned_keys(trusts: &Trusts) -> BTreeMap<String, String> {
     let reported =
         |(name, it): (&String, &HostKeyTrust)| Some((name.clone(), it.key.as_ref()?.to_string()));
     trusts.iter().filter_map(reported).collect()

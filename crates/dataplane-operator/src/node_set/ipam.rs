@@ -268,7 +268,7 @@ fn of_member(
 pub type Asked = Result<Vec<Step>, Vec<Problem>>;
 
 /// Returns a condition with the first faults; `None` if there are none.
-pub fn message(type_: &str, faults: &[Problem]) -> Option<ConditionDraft> {
+pub fn problem_condition(type_: &str, faults: &[Problem]) -> Option<ConditionDraft> {
     let worst = Problem::worst(faults)?;
     let texts: Vec<&str> = faults.iter().take(5).map(|it| it.message.as_str()).collect();
     Some(worst.reason.condition(type_, texts.join(" ")))
@@ -285,7 +285,9 @@ pub fn condition(members: &[Member<'_>], infra: &Infra, asked: &Asked) -> Condit
         let text = format!("{why}: they come from ansibleHost and the variables.");
         return reasons::external::NOT_REQUIRED.condition(IP_RESERVATION_READY, text);
     }
-    if let Some(found) = asked.as_ref().err().and_then(|it| message(IP_RESERVATION_READY, it)) {
+    if let Some(found) =
+        asked.as_ref().err().and_then(|it| problem_condition(IP_RESERVATION_READY, it))
+    {
         return found;
     }
     let asks: BTreeSet<&str> = asked.iter().flatten().map(|it| it.target.name.as_str()).collect();

@@ -41,7 +41,7 @@ pub struct Machines {
     /// Whether the node set requests machines.
     pub are_asked: bool,
     /// Provisioning state by host name, or the fault that keeps the host from getting a machine.
-    pub courses: BTreeMap<String, Result<ProvisioningState, Problem>>,
+    pub states: BTreeMap<String, Result<ProvisioningState, Problem>>,
     /// The status record of each machine, by host name. A record that cannot be updated now is
     /// kept.
     pub records: BTreeMap<String, HostMachine>,
@@ -77,7 +77,7 @@ impl Machines {
                 let followed = || ProvisioningState::of(own, name, &known(seen, host), now);
                 let provisioning = fault.map_or_else(|| Ok(followed()), Err);
                 record = provisioning_state::record(&provisioning, recorded(name));
-                machines.courses.insert(name.clone(), provisioning);
+                machines.states.insert(name.clone(), provisioning);
             }
             machines.records.extend(record.map(|it| (name.clone(), it)));
         }
@@ -86,7 +86,7 @@ impl Machines {
 
     /// Returns whether the host's present installation was unknown before.
     pub fn is_new(&self, host: &str) -> bool {
-        matches!(self.courses.get(host), Some(Ok(it)) if it.is_new)
+        matches!(self.states.get(host), Some(Ok(it)) if it.is_new)
     }
 
     /// Returns the hosts whose machines replaced others: since when, and whether that is new.
@@ -123,7 +123,7 @@ impl Machines {
         }
         let owner = Target::of(&*seen.set);
         let found = |host: &'a Host<'_>| {
-            let machine = self.courses.get(&host.name)?;
+            let machine = self.states.get(&host.name)?;
             let address = host.address();
             let found = machine_conditions::condition(PROVISION_READY, &owner, machine, &address);
             Some((host.name.as_str(), found))
@@ -134,7 +134,7 @@ impl Machines {
 
     /// Returns whether any host waits for its ssh server.
     pub fn waits_for_ssh(&self) -> bool {
-        self.courses.values().flatten().any(|it| it.waits_for_ssh)
+        self.states.values().flatten().any(|it| it.waits_for_ssh)
     }
 
     /// Returns whether anything is awaited that no watch reports.
@@ -143,7 +143,7 @@ impl Machines {
             Ok(provisioning) => provisioning.is_unheard,
             Err(fault) => !fault.needs_human(),
         };
-        self.courses.values().any(is_unheard)
+        self.states.values().any(is_unheard)
     }
 }
 
@@ -237,7 +237,7 @@ pub fn step(
     }
     let present = own.map(|it| it.spec.baremetal_hosts.clone()).unwrap_or_default();
     let desired = |host: &Host<'_>| {
-        machines.courses.get(&host.name)?.as_ref().ok()?;
+        machines.states.get(&host.name)?.as_ref().ok()?;
         // A machine keeps its address for its lifetime.
         let entry = entry(host, served, seen.infra.is_used);
         let entry = entry.or_else(|| present.get(&host.name).cloned())?;

@@ -63,7 +63,7 @@ pub fn step(
         ready_nodes: count(outcome.n_ready()),
         hosts: with_addresses(resolved, outcome.hosts),
         failures: outcome.failures,
-        host_keys: host_key_trust::message(&resolved.trusts),
+        host_keys: host_key_trust::learned_keys(&resolved.trusts),
         inventory_secret_name: is_written.then(|| inventory_name(&set.name_any())),
         config_hash,
         inputs,

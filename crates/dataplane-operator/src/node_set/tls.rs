@@ -21,7 +21,7 @@ use serde_json::json;
 use crate::node_set::certificates::{
     CertificateRequest, HOST, Hosts, Issued, SET, name_of, secret, secret_name, secret_of,
 };
-use crate::node_set::ipam::{is_of, is_standing, message};
+use crate::node_set::ipam::{is_of, is_standing, problem_condition};
 use crate::reasons;
 
 /// Condition type: every host has its certificates, or needs none.
@@ -323,7 +323,7 @@ pub fn condition(
         let text = format!("Hosts get no certificates: {why}.");
         return reason.condition(CERTIFICATES_READY, text);
     }
-    if let Some(found) = message(CERTIFICATES_READY, &wanted.faults) {
+    if let Some(found) = problem_condition(CERTIFICATES_READY, &wanted.faults) {
         return found;
     }
     let waiting = |text: String| reasons::external::ISSUING.condition(CERTIFICATES_READY, text);

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use api::dataplane::Service;
-use kube::{Resource, ResourceExt};
 use operator_core::object_key::Key;
 use operator_runtime::event_mapping::EventMapping;
 use operator_runtime::workqueue::WorkQueue;
 
 use crate::caches::Caches;
 use crate::controller_names::SERVICE;
+use crate::controller_ref::owner_keys;
 use crate::default_services;
 use crate::indexes::namespace;
 
@@ -18,8 +18,8 @@ pub fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
     let services = EventMapping::new(queue, caches);
     let hosts = &caches.hosts;
     services.watches(&caches.services, |_, service| [Key::of(service)]);
-    services.watches(&caches.exposed, |_, exposed| owners(exposed));
-    services.watches(&caches.slices, |_, slice| owners(slice));
+    services.watches(&caches.exposed, |_, exposed| owner_keys::<Service>(exposed));
+    services.watches(&caches.slices, |_, slice| owner_keys::<Service>(slice));
     services.watches(&hosts.roles, |caches, role| {
         let exposing = exposing(caches, &namespace(role), &role.spec.services);
         [exposing, missing(caches, &namespace(role))].concat()
@@ -50,11 +50,4 @@ fn exposing(caches: &Caches, namespace: &str, names: &[String]) -> Vec<Key> {
 fn missing(caches: &Caches, namespace: &str) -> Vec<Key> {
     let keys = default_services::names().map(|it| Key::new(namespace, it));
     keys.filter(|it| caches.services.get(it).is_none()).collect()
-}
-
-/// Returns the services that own an object.
-fn owners<K: Resource>(object: &K) -> Vec<Key> {
-    let kind = Service::kind(&());
-    let owners = object.owner_references().iter().filter(|it| it.kind == kind);
-    owners.map(|it| Key::new(namespace(object), &it.name)).collect()
 }

@@ -90,7 +90,7 @@ impl Claim {
     /// another generation, the one that its spec has under this role.
     pub fn of_node(node: &Node, role: Option<&Role>) -> Self {
         let spec = || EffectiveSpec::of(None, role, node, &Objects::new()).address();
-        Self::of_node_at(node, message(node).or_else(spec).as_deref())
+        Self::of_node_at(node, reported_address(node).or_else(spec).as_deref())
     }
 
     /// Returns the claim of a node that is reached at that address, as `host:port`.
@@ -274,12 +274,13 @@ pub fn keys_of_node(node: &Node) -> Vec<Key> {
     let names = names_of_node(node).into_iter().map(|it| Key::new(&namespace, it));
     let learned = node.status.as_ref().and_then(|it| HostKey::parse(it.host_key.as_deref()?));
     let names = names.chain(learned.map(|it| key_of(&namespace, &it)));
-    let address = message(node).map(|it| mark(&host_address::endpoint(&it))).or_else(|| own(node));
+    let address =
+        reported_address(node).map(|it| mark(&host_address::endpoint(&it))).or_else(|| own(node));
     names.chain(address.map(|it| Key::new(ALL_NAMESPACES, it))).collect()
 }
 
 /// Returns the address in a node's status, if the status is of the present generation.
-fn message(node: &Node) -> Option<String> {
+fn reported_address(node: &Node) -> Option<String> {
     let status = node.status.as_ref()?;
     let is_current = status.observed_generation == node.metadata.generation;
     status.address.clone().filter(|_| is_current)
