@@ -154,7 +154,8 @@ impl SourceCache {
     ) -> Result<Option<OwnedMutexGuard<Read>>> {
         let Some(entry) = self.entry(source) else { return Ok(None) };
         let mut read = entry.lock_owned().await;
-        // Under the lock: a caller that waited for another read must not compare it with an older version.
+        // Under the lock: a caller that waited for another read must not compare it with an
+        // older version.
         let version = self.version(source);
         let is_current = read.digests.as_ref().map(|it| &it.version) == version.as_ref();
         if !is_current || (needs_content && read.content.is_none()) {
