@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use audit::{Audit, Requests};
 use serde_json::{Value, json};
 
@@ -19,6 +19,10 @@ use crate::{cluster::Choice, controlplane, demo, images, lab, paths, sh};
 
 /// The period without writes after everything is ready.
 const REST: Duration = Duration::from_mins(3);
+/// How long operators that have just started must request nothing before they are measured.
+const STARTED: Duration = Duration::from_secs(10);
+/// How long the installed operators take to lead and to read what they need.
+const LEADING: Duration = Duration::from_mins(2);
 /// The memory limit of an operator.
 const MEMORY_MIB: f64 = 20.0;
 
@@ -53,6 +57,7 @@ pub(crate) fn main(args: &Args) -> Result<()> {
         return node_set::measure(&env, &audit);
     }
     wait_until_ready(&env, &MAIN).context("the bench needs a finished demo: cargo xtask demo")?;
+    sh::step("wait until the operators have started", || wait_until_started(&env, &audit))?;
     let (start, first_revision) = (audit.position()?, revision(&env)?);
     let clock = Instant::now();
     sh::step("deploy every service once more", || {
@@ -89,6 +94,40 @@ pub(crate) fn main(args: &Args) -> Result<()> {
 fn install(env: &lab::Env) -> Result<()> {
     let images = images::released(env)?;
     demo::install(env, &paths::repo(), &demo::values(&images, "values-released")?)
+}
+
+/// Waits until the installed operators are the leaders and have read all that they read at their
+/// start, which is not part of the measured work.
+fn wait_until_started(env: &lab::Env, audit: &Audit) -> Result<()> {
+    for operator in process::OPERATORS {
+        let mut rollout = env.kubectl();
+        rollout.args(["-n", demo::OPERATORS, "rollout", "status", "--timeout=1m"]);
+        sh::run(rollout.arg(format!("deployment/{operator}")))?;
+        sh::wait_for(&format!("{operator} leads"), LEADING, || leads(env, operator))?;
+    }
+    let mut since = (audit.position()?, Instant::now());
+    sh::wait_for("the operators have read everything", LEADING, || {
+        let now = audit.position()?;
+        let requests = audit.requests(controlplane::NAMESPACE, since.0, now)?.unexpected_at_rest();
+        if !requests.is_empty() {
+            since = (now, Instant::now());
+            bail!("requests of the start: {}", requests.join(", "));
+        }
+        ensure!(since.1.elapsed() >= STARTED, "the last request was a moment ago");
+        Ok(())
+    })
+}
+
+/// Checks that the Lease of an operator is held by its only pod.
+fn leads(env: &lab::Env, operator: &str) -> Result<()> {
+    let mut get = env.kubectl();
+    get.args(["-n", demo::OPERATORS, "get", "pods", "-o", "name"]);
+    let pods = sh::run(get.args(["-l", &format!("app.kubernetes.io/name={operator}")]))?;
+    let pod = pods.trim().strip_prefix("pod/").context("no pod")?;
+    let lease = demo::get(env, demo::OPERATORS, "lease", &format!("edpm-{operator}"))?;
+    let holder = lease["spec"]["holderIdentity"].as_str().unwrap_or_default();
+    ensure!(holder.starts_with(&format!("{pod}_")), "{holder} holds the Lease, and not {pod}");
+    Ok(())
 }
 
 fn judge(work: &Requests, rest: &Requests, processes: &[process::Usage]) -> Result<()> {
