@@ -1,6 +1,6 @@
 {{/*
 Refuses definitions that are switched on and belong to somebody else, naming each owner and the ways on.
-Without a cluster (helm template) nobody owns anything.
+Without a cluster (helm template) no CRD has an owner.
 
 A definition that was left by an earlier release of the same name and namespace is Helm's own to adopt.
 */}}

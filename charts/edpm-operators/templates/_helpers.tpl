@@ -9,7 +9,7 @@ app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 {{ include "edpm.selector" . }}
 {{- end }}
 
-{{/* Labels that tell an operator's pods from all others. */}}
+{{/* Labels that select an operator's pods. */}}
 {{- define "edpm.selector" -}}
 app.kubernetes.io/name: {{ .operator }}
 app.kubernetes.io/instance: {{ .root.Release.Name }}

@@ -109,7 +109,7 @@ containers:
         drop: [ALL]
 {{- end }}
 
-{{/* What all operators are told, and then their own. */}}
+{{/* The arguments of all operators, and then their own. */}}
 {{- define "edpm.env" -}}
 - name: POD_NAMESPACE
   valueFrom:
@@ -134,7 +134,7 @@ containers:
 {{- end }}
 {{- end }}
 
-{{/* What an operator with webhooks is told of them. */}}
+{{/* The arguments about webhooks of an operator that has them. */}}
 {{- define "edpm.webhookEnv" -}}
 - name: ENABLE_WEBHOOKS
   value: {{ .webhook | quote }}
