@@ -48,6 +48,6 @@ the Helm release {{ .release }} in namespace {{ .namespace }}
 {{- else if hasKey $labels "app.kubernetes.io/managed-by" -}}
 {{ get $labels "app.kubernetes.io/managed-by" }}
 {{- else -}}
-whoever wrote it with {{ .found.metadata.managedFields | default list | first | default dict | dig "manager" "unknown means" }}
+the field manager {{ .found.metadata.managedFields | default list | first | default dict | dig "manager" "unknown" }}
 {{- end -}}
 {{- end }}
