@@ -99,8 +99,8 @@ pub fn run(data: &[u8]) {
     let settings = Settings::sample();
     let faults = faults_of(&run, &settings);
     assert_eq!(faults_of(&run, &settings), faults, "two answers to one question");
-    let identity = content_digest::of(&run);
-    assert_eq!(content_digest::of(&run), identity, "two identities of one run");
+    let identity = content_digest::run_digest(&run);
+    assert_eq!(content_digest::run_digest(&run), identity, "two identities of one run");
     if !faults.is_empty() {
         return;
     }

@@ -25,7 +25,7 @@ use crate::admission::{self, AdmissionCaches};
 use crate::caches::Caches;
 use crate::controllers::{DataPlanes, Deployments, NodeGroups, NodeSets};
 use crate::host::conflicts::ClaimCaches;
-use crate::host::machines::observed::LOOK_AGAIN;
+use crate::host::machines::observed::CRD_POLL_INTERVAL;
 use crate::service::Services;
 use crate::{data_plane, deployment, node_set, role, service};
 
@@ -142,7 +142,7 @@ async fn work(
     if let Some((machines, queue)) = late {
         tokio::select! {
             outcome = manager.informers().end() => return outcome,
-            () = appears(|| is_served(&caches.api), LOOK_AGAIN) => {}
+            () = appears(|| is_served(&caches.api), CRD_POLL_INTERVAL) => {}
         }
         run_machines(builder, &mut manager, machines, queue).await?;
     }

@@ -57,7 +57,7 @@ pub fn stage(run: &AnsibleEe, has_job: bool) -> Stage {
     let observed = run.status.as_ref().and_then(|it| it.observed_generation);
     let is_same = || {
         // The result is about this generation: no need to compute the identity again.
-        observed == run.metadata.generation || admitted == content_digest::of(run)
+        observed == run.metadata.generation || admitted == content_digest::run_digest(run)
     };
     match status::result(run) {
         Some(_) if is_same() => Stage::Finished,
@@ -161,7 +161,7 @@ fn admitted(seen: &Observed, now: Timestamp) -> Plan {
 /// Creates the Job, unless one of an earlier identity still exists.
 fn start(seen: &Observed) -> Plan {
     let run = &seen.run;
-    let identity = content_digest::of(run);
+    let identity = content_digest::run_digest(run);
     if admitted_identity(run) != Some(identity.as_str()) {
         return Plan::default();
     }
@@ -218,7 +218,7 @@ fn going(seen: &Observed, job: &Job, live: &[&Pod], now: Timestamp) -> Plan {
     let mut plan = Plan::default();
     let mut troubles = Vec::new();
     for pod in live {
-        let (problem, pause) = pod_problems::of(pod, now);
+        let (problem, pause) = pod_problems::pod_problem(pod, now);
         troubles.extend(problem);
         if let Some(pause) = pause {
             plan.requeue_in(pause);
@@ -405,7 +405,8 @@ fn finished(seen: &Observed, now: Timestamp) -> Plan {
 fn generation(run: &AnsibleEe) -> Option<i64> {
     let observed = run.status.as_ref().and_then(|it| it.observed_generation);
     let present = run.metadata.generation;
-    let is_same = observed == present || admitted_identity(run) == Some(&content_digest::of(run));
+    let is_same =
+        observed == present || admitted_identity(run) == Some(&content_digest::run_digest(run));
     if is_same { present } else { observed }
 }
 

@@ -75,8 +75,8 @@ impl Evaluation<'_> {
     pub fn end(&self) -> End {
         let attempts = attempts(self.seen);
         let hosts = || self.parts.iter().flat_map(|it| it.shown.hosts.values());
-        let is_told = |part: &NodeSetPart| part.told_at.is_none();
-        if self.blocked.is_over && self.parts.iter().all(is_told) {
+        let is_reported = |part: &NodeSetPart| part.report_at.is_none();
+        if self.blocked.is_over && self.parts.iter().all(is_reported) {
             End::Failed
         } else if self.parts.is_empty() || !hosts().all(|it| is_host_ended(it, attempts)) {
             End::Open

@@ -8,7 +8,7 @@ use api::problem::Problem;
 use crate::reasons;
 
 /// The requeue interval while the cluster does not serve the kind.
-pub const LOOK_AGAIN: Duration = Duration::from_secs(30);
+pub const CRD_POLL_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The network attachments of a namespace, as far as they are known.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]

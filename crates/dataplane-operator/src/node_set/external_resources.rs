@@ -98,7 +98,7 @@ pub fn needed_secrets(seen: &Observed) -> Vec<String> {
 /// are invalid.
 ///
 /// Removes nothing while a deployment is under way (`is_frozen`), because its runs may mount it.
-pub fn of(
+pub fn evaluate(
     seen: &Observed,
     hosts: &[Host<'_>],
     faults: &[Problem],
@@ -277,7 +277,7 @@ fn bundled(
     let asked = desired.names();
     for wanted in requested {
         let Some((secrets, written)) =
-            certificate_bundles::of(&seen.set, wanted, hosts, &seen.issued)
+            certificate_bundles::bundle_secrets(&seen.set, wanted, hosts, &seen.issued)
         else {
             continue;
         };

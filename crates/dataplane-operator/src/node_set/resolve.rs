@@ -65,9 +65,9 @@ pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
     let mut faults = faults::of_hosts(seen, &hosts, &machines);
     let is_frozen =
         seen.deployments.iter().any(|it| deployment_history::is_under_way(it, &seen.set));
-    let served = external_resources::of(seen, &hosts, &faults, is_frozen);
+    let served = external_resources::evaluate(seen, &hosts, &faults, is_frozen);
     let inputs: Inputs =
-        inputs::of(seen, &hosts, &served).into_iter().chain(machines.inputs()).collect();
+        inputs::input_digests(seen, &hosts, &served).into_iter().chain(machines.inputs()).collect();
     let outcome = outcome(seen, &hosts, &machines, &inputs);
     // Machines are not requested for invalid hosts either.
     let asked_of_machines = if faults.is_empty() {
@@ -120,7 +120,7 @@ fn outcome(
     let versions = versions.collect();
     let present = inputs::digest(inputs);
     let deployments = (&seen.deployments[..], &seen.unreadable_deployments[..]);
-    deployment_history::of(
+    deployment_history::merge(
         &seen.set,
         &names,
         deployments,

@@ -151,7 +151,8 @@ fn unlisted<'a>(node: &'a Node, desired: &[DesiredService]) -> Option<&'a Servic
 /// Returns that record while the status still has to report it: until the host is done, or another
 /// service has failed.
 fn kept(unlisted: &ServiceRun, sequence: &ServiceSequence) -> Option<ServiceRun> {
-    let tells = |it: &ServiceRun| it.name == unlisted.name || it.state == RunState::Failed;
-    let is_told = sequence.state == SequenceState::Done || sequence.services.iter().any(tells);
-    (!is_told).then(|| ServiceRun { state: RunState::Failed, run: None, ..unlisted.clone() })
+    let reports = |it: &ServiceRun| it.name == unlisted.name || it.state == RunState::Failed;
+    let is_reported =
+        sequence.state == SequenceState::Done || sequence.services.iter().any(reports);
+    (!is_reported).then(|| ServiceRun { state: RunState::Failed, run: None, ..unlisted.clone() })
 }

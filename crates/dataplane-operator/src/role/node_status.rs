@@ -66,7 +66,7 @@ pub fn node_findings<'a>(
     let stands = !host.effective.deploy || has_stood(host.node, role);
     let is_deployed = deployment.holds();
     let keeps_ready = is_deployed && stands;
-    let machine = provisioning::of(host, machine_request, of_machines);
+    let machine = provisioning::machine_condition(host, machine_request, of_machines);
     let mut drafts = vec![machine.clone(), input(&host.faults), deployment];
     if role.is_none() {
         // A node without a role reports the rejection itself.

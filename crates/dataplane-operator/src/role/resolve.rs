@@ -91,7 +91,7 @@ fn resolve_host<'a>(common: &Common<'a>, node: &'a Node) -> ResolvedHost<'a> {
         && may_begin(machine.as_ref());
     let has_unknown_vars = vars::are_unknown(&faults);
     let installation = record.as_ref().and_then(|it| it.own_installation());
-    let redeploy = redeploy::of(seen.role.as_deref(), node);
+    let redeploy = redeploy::redeploy_values(seen.role.as_deref(), node);
     let mut of_host = inputs::of_host(&effective, redeploy.as_deref());
     of_host.extend(installation.map(|it| ("machine".to_owned(), hash::short(it).into())));
     let shard = inventory_shards::of_host(seen, &effective.name);

@@ -36,7 +36,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let view = view(cell, &seen.secret, &seen.message_bus);
     let complete = view.as_ref().and_then(|it| it.as_ref().ok());
     let present = of_cell(cell, seen.secret.content.as_ref(), seen.message_bus.content.as_ref());
-    let config = config::of(seen, complete);
+    let config = config::render(seen, complete);
     let count = complete.map(|_| RotationProgress::of(&seen.computes, &present));
     let observed = cell.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
@@ -53,7 +53,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         hash: hashes(seen, &digests),
         computes: number(seen.computes.len()),
         up_to_date_computes: count.and_then(|it| number(it.up_to_date())),
-        leftovers: leftovers::of(seen),
+        leftovers: leftovers::cell_leftovers(seen),
     };
     // A terminating cell deletes its files with it.
     plan.steps.extend(config.step.filter(|_| !is_terminating(&**cell)));

@@ -20,7 +20,7 @@ use crate::cleanup::messages;
 /// # Guarantees
 /// The list is bounded. Computes that still wait to be recorded come first; the entries of computes
 /// that are already gone are dropped for them, the earliest first.
-pub fn of(seen: &Observed) -> Vec<Leftover> {
+pub fn cell_leftovers(seen: &Observed) -> Vec<Leftover> {
     let known = seen.cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default();
     let mut waiting: Vec<Leftover> = seen.computes.iter().filter_map(|it| leftover(it)).collect();
     waiting.sort_by(|a, b| order(a).cmp(&order(b)));

@@ -152,13 +152,13 @@ fn may_have_started(seen: &Observed) -> bool {
     // While a service sequence is in progress, its later services may have started without being
     // recorded.
     let is_held_up = |it: &ServiceRun| matches!(it.state, RunState::Pending | RunState::Failed);
-    let tells = |it: &ServiceRun| match it.name.as_str() {
+    let shows_start = |it: &ServiceRun| match it.name.as_str() {
         NOVA_CLEANUP => true,
         LIBVIRT => !is_held_up(it),
         _ => !waits(it),
     };
     status.is_some_and(|it| !it.deployed_inputs.is_empty())
-        || records.iter().any(tells)
+        || records.iter().any(shows_start)
         || seen.runs.iter().filter_map(|it| Run::of(it)).any(|it| it.service != LIBVIRT)
 }
 
