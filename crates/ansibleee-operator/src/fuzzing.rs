@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::objects::{HOST_KEYS_CONTAINER, Job, Pod};
 use crate::run::decide::faults_of;
 use crate::run::settings::Settings;
-use crate::run::{content_digest, environment, job, key_checks, result, variables};
+use crate::run::{build, content_digest, environment, key_checks, result, variables};
 
 /// A fuzz target: its name, and the function that takes an input.
 pub type Target = (&'static str, fn(&[u8]));
@@ -104,7 +104,7 @@ pub fn run(data: &[u8]) {
     if !faults.is_empty() {
         return;
     }
-    let Write::Create { object, .. } = job::creation(&run, &identity, &settings).write else {
+    let Write::Create { object, .. } = build::creation(&run, &identity, &settings).write else {
         return assert!(identity.is_empty(), "no Job is made");
     };
     let annotations = object.pointer("/spec/template/metadata/annotations");

@@ -15,7 +15,7 @@ use operator_core::run_engine::outcome::FailureReason;
 
 use super::pod_problems::{self, PodProblem};
 use super::status::{self, JOB_READY, admitted_identity, good_input, previous};
-use super::{content_digest, job, pod_spec_rules, result, validate};
+use super::{build, content_digest, pod_spec_rules, result, validate};
 use crate::objects::{Job, Pod};
 use crate::reasons;
 use crate::run::settings::{Settings, is_engines};
@@ -133,7 +133,7 @@ pub fn faults(seen: &Observed) -> Vec<Fault> {
 pub fn faults_of(run: &AnsibleEe, settings: &Settings) -> Vec<Fault> {
     let mut faults = validate::faults(&run.spec);
     faults.extend(pod_spec_rules::faults(&run.spec, settings));
-    if job::image(&run.spec, settings).is_empty() {
+    if build::image(&run.spec, settings).is_empty() {
         let message = "no image is given, and the operator has no default: set it here, or start \
                        the operator with --runner-image";
         faults.push(Fault::new("spec.image", message));
@@ -172,7 +172,7 @@ fn start(seen: &Observed) -> Plan {
         }
         plan.push(Step::delete(Target::of(old), "another run has been requested since"));
     }
-    plan.push(job::creation(run, &identity, &seen.settings));
+    plan.push(build::creation(run, &identity, &seen.settings));
     plan
 }
 
@@ -269,7 +269,7 @@ fn evaluate(
             // image.
             // For a hand-made run kubelet keeps retrying.
             let containers = &job.spec.template.spec.containers;
-            let desired = job::image(spec, &seen.settings);
+            let desired = build::image(spec, &seen.settings);
             let is_other = containers.iter().all(|it| it.image != desired);
             let is_withdrawn = is_engines(spec) || is_other;
             // kubelet's messages alternate between the error and its backoff.

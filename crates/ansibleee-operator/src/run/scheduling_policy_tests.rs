@@ -208,7 +208,9 @@ fn many(n: usize, name: &str, second: i64) -> Vec<View> {
 }
 
 fn n_admitted(runs: &[View], total: usize, namespace: &str) -> usize {
-    let is_in = |it: &SchedulingDecision| matches!(it, SchedulingDecision::Admit(idx) if runs[*idx].namespace == namespace);
+    let is_here = |idx: &usize| runs[*idx].namespace == namespace;
+    let is_in =
+        |it: &SchedulingDecision| matches!(it, SchedulingDecision::Admit(idx) if is_here(idx));
     admit(runs, limit(total), TERM).iter().filter(|it| is_in(it)).count()
 }
 

@@ -12,8 +12,8 @@ use operator_core::plan::EventDraft;
 
 use crate::cell::credential_rotation::first_of;
 use crate::cell::observed::Observed;
-use crate::cleanup::decide::concluded;
 use crate::cleanup::messages;
+use crate::cleanup::status::concluded;
 
 /// Returns the leftovers of a cell, the earliest first.
 ///
