@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use api::baremetal::BaremetalSet;
 use api::dataplane::{DataPlane, Deployment, Node, NodeSet, Role, Service};
-use baremetal::BaremetalSets;
 use baremetal::backoff::RequestBackoff;
+use baremetal::{BaremetalSets, Pool};
 use clap::Parser;
 use ipnet::IpNet;
-use ironic_client::Pool;
 use operator_core::keyed::Keys;
 use operator_runtime::api::Api;
 use operator_runtime::args::{CommonArgs, DigestArgs, WebhookArgs};

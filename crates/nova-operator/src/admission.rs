@@ -3,6 +3,7 @@
 //!
 //! The controllers apply the same functions, so every rule also holds without a webhook.
 
+use api::conditions::join_with_more;
 use api::nova::ExternalComputeSpec;
 use nova_config::conditions::CONFIG_WARNINGS;
 use nova_config::oslo::{self, FIELD, Text};
@@ -91,11 +92,8 @@ fn validate(old: Option<&Value>, new: &Value, release: Option<&Chosen>) -> Admis
     }
     let faults = oslo::faults(&custom);
     if !faults.first.is_empty() {
-        let mut reported: Vec<String> = faults.first.into_iter().map(|it| it.message).collect();
-        if faults.n_more > 0 {
-            reported.push(format!("and {} more", faults.n_more));
-        }
-        return AdmissionDecision::deny(reported.join("; "));
+        let reported = faults.first.into_iter().map(|it| it.message).collect();
+        return AdmissionDecision::deny(join_with_more(reported, "; ", faults.n_more));
     }
     let texts = [Text { source: FIELD, text: &custom }];
     let conditions = oslo::warnings(&texts, release.and_then(Chosen::release), WARNED);

@@ -5,7 +5,7 @@
 use api::ansibleee::{
     AnsibleEe, AnsibleEeStatus, HostFailure, HostOutcome, HostResult, JobStatus, RunHost,
 };
-use api::conditions::{ConditionDraft, Reason, Severity};
+use api::conditions::{ConditionDraft, Reason, Severity, append_more_in_parentheses};
 use kube::ResourceExt;
 use operator_core::run_engine::Run;
 use operator_core::run_engine::outcome::FailureReason;
@@ -132,8 +132,7 @@ fn reported_result(end: &JobResult<'_>, summary: Summary) -> RunResult {
         }
         first => {
             let others = failures.len().saturating_sub(1).saturating_add(more);
-            let others = if others == 0 { String::new() } else { format!(" (and {others} more)") };
-            let first = format!("{}{others}", first.unwrap_or_default());
+            let first = append_more_in_parentheses(first.unwrap_or_default(), others);
             let many = format!("{in_trouble} of {total} hosts failed: {first}");
             match (total, in_trouble) {
                 (0, _) => (&reasons::HOSTS_FAILED, first),

@@ -324,14 +324,14 @@ fn going_on(part: &NodeSetPart) -> ConditionDraft {
 /// Returns the condition for these faults; those that need an edit determine severity and reason.
 fn input_condition(
     (type_, good): (&str, &Reason),
-    faults: &[Problem],
+    problems: &[Problem],
     good_text: &str,
 ) -> ConditionDraft {
-    let Some(worst) = Problem::worst(faults) else {
+    let Some(worst) = Problem::worst(problems) else {
         return good.condition(type_, good_text);
     };
     let mut texts: Vec<&str> = Vec::new();
-    for fault in faults {
+    for fault in problems {
         if !texts.contains(&fault.message.as_str()) {
             texts.push(&fault.message);
         }

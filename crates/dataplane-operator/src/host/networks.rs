@@ -24,8 +24,8 @@ pub enum Networks {
 
 /// Returns whether faults say that the cluster does not serve the kind; no informer reports when it
 /// does.
-pub fn are_unserved(faults: &[Problem]) -> bool {
-    faults.iter().any(|it| *it.reason == reasons::inputs::NETWORK_ATTACHMENTS_NOT_SERVED)
+pub fn are_unserved(problems: &[Problem]) -> bool {
+    problems.iter().any(|it| *it.reason == reasons::inputs::NETWORK_ATTACHMENTS_NOT_SERVED)
 }
 
 /// Returns the faults of attachments that an object names and that do not exist in the namespace.

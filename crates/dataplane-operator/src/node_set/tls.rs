@@ -79,7 +79,7 @@ pub struct DesiredCertificates {
     /// The steps that request certificates and remove others.
     pub steps: Vec<Step>,
     /// The faults that keep some certificates from being requested.
-    pub faults: Vec<Problem>,
+    pub problems: Vec<Problem>,
 }
 
 impl DesiredCertificates {
@@ -101,9 +101,9 @@ pub fn desired(
     let requests = if is_enabled(set, hosts, issued) { requests } else { &[] };
     let mut wanted = DesiredCertificates::default();
     if !requests.is_empty()
-        && let Err(faults) = refuse(set, hosts, issued)
+        && let Err(problems) = refuse(set, hosts, issued)
     {
-        return DesiredCertificates { faults, ..wanted };
+        return DesiredCertificates { problems, ..wanted };
     }
     if may_remove {
         wanted.steps = left(set, requests, hosts, issued);
@@ -111,11 +111,11 @@ pub fn desired(
     let mut specs = BTreeMap::new();
     for request in requests {
         match issuer(request, issued) {
-            Err(fault) => wanted.faults.push(fault),
+            Err(fault) => wanted.problems.push(fault),
             Ok(signer) => {
                 for host in hosts.names.keys() {
                     match certificate(set, request, host, hosts, signer) {
-                        Err(fault) => wanted.faults.push(fault),
+                        Err(fault) => wanted.problems.push(fault),
                         Ok(spec) => {
                             drop(specs.insert(name_of(request, host), (spec, request, host)))
                         }
@@ -326,7 +326,7 @@ pub fn condition(
         let text = format!("Hosts get no certificates: {why}.");
         return reason.condition(CERTIFICATES_READY, text);
     }
-    if let Some(found) = problem_condition(CERTIFICATES_READY, &wanted.faults) {
+    if let Some(found) = problem_condition(CERTIFICATES_READY, &wanted.problems) {
         return found;
     }
     let waiting = |text: String| reasons::external::ISSUING.condition(CERTIFICATES_READY, text);

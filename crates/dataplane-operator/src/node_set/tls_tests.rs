@@ -68,10 +68,10 @@ pub(in crate::node_set) fn hosts<'a>(
 fn written(service: &Service, issued: &Issued) -> Result<Vec<Value>, Vec<Problem>> {
     let (names, addresses) = (names(), addresses());
     let hosts = hosts(&names, &addresses);
-    let DesiredCertificates { steps, faults } =
+    let DesiredCertificates { steps, problems } =
         desired(&two(), &requested([("agent", service)]), &hosts, issued, true);
-    if !faults.is_empty() {
-        return Err(faults);
+    if !problems.is_empty() {
+        return Err(problems);
     }
     let object = |step: Step| {
         if let Write::Apply { object, .. } = step.write {
@@ -189,8 +189,8 @@ fn without_cert_manager_hosts_get_no_certificates_unless_that_is_asked_for() {
         (ConditionStatus::False, "CertManagerNotFound".into())
     );
     let requests = requested([("agent", &service)]);
-    let faults = desired(&set, &requests, &unnamed, &issued(), true).faults;
-    assert_eq!(faults[0].reason.word, "NetworkMissing");
+    let problems = desired(&set, &requests, &unnamed, &issued(), true).problems;
+    assert_eq!(problems[0].reason.word, "NetworkMissing");
 }
 
 #[test]
@@ -229,8 +229,8 @@ fn a_host_without_a_name_on_the_managing_network_is_a_fault() {
     let names = on_networks(&[("n0", &[("internalapi", "n0.int.example.com")])]);
     let (hosts, service) = (hosts(&names, &names), agent(&both()));
     let requests = requested([("agent", &service)]);
-    let faults = desired(&two(), &requests, &hosts, &issued(), true).faults;
-    assert_eq!(faults[0].reason.word, "NetworkMissing");
+    let problems = desired(&two(), &requests, &hosts, &issued(), true).problems;
+    assert_eq!(problems[0].reason.word, "NetworkMissing");
 }
 
 #[test]

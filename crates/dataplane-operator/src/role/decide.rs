@@ -66,7 +66,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
     let present: Vec<&ResolvedHost<'_>> =
         resolved.hosts.iter().filter(|it| !is_terminating(it.node)).collect();
-    let (hosts, is_failing) = evaluate_all(seen, &present, (&resolved.faults, &runs), now);
+    let (hosts, is_failing) = evaluate_all(seen, &present, (&resolved.problems, &runs), now);
     plan.steps.extend(withdrawn(seen, &runs, &hosts, is_failing));
     plan.steps.extend(finalizer::additions(seen, &present));
     plan.steps.extend(inventories(seen, &present));
@@ -119,7 +119,7 @@ fn requeue(
             }
             Some(Ok(_) | Err(_)) | None => {}
         }
-        if networks::are_unserved(&host.faults) {
+        if networks::are_unserved(&host.problems) {
             plan.requeue_in(networks::CRD_POLL_INTERVAL);
         }
     }

@@ -94,13 +94,13 @@ impl EvaluatedHost<'_> {
 /// Evaluates one host with the faults and the runs of its group; `blocked` keeps it from beginning.
 pub fn evaluate<'a>(
     host: &'a ResolvedHost<'a>,
-    (faults, runs): (&OfGroup, &[Run<'_>]),
+    (problems, runs): (&OfGroup, &[Run<'_>]),
     blocked: Option<BlockedRollout>,
     now: Timestamp,
 ) -> EvaluatedHost<'a> {
     let may_run = host.may_run && blocked.is_none();
     let mut sequence = sequence(host, runs, may_run, now);
-    if matches!(&sequence.state, SequenceState::NeedsRun(need) if faults.blocks(&need.service)) {
+    if matches!(&sequence.state, SequenceState::NeedsRun(need) if problems.blocks(&need.service)) {
         sequence = self::sequence(host, runs, false, now);
     }
     let unlisted = unlisted(host.node, &host.desired).filter(|_| host.has_services);

@@ -62,8 +62,8 @@ pub fn in_progress(
         }
         Some(reason) => {
             let text = format!(
-                "nova-compute could not be stopped on host {} yet: {}. It is tried {attempts} times. \
-                 {}",
+                "nova-compute could not be stopped on host {} yet: {}. It is tried {attempts} \
+                 times. {}",
                 messages::host(compute),
                 cause(compute, record, runs),
                 messages::skip(compute)
