@@ -6,7 +6,11 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::{env, fs, io};
 
-#[expect(clippy::disallowed_methods, reason = "Cargo tells build scripts by variables alone")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "Cargo passes values to build scripts as variables \
+                                               alone"
+)]
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=services");
     let folder = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("services");

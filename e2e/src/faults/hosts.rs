@@ -62,7 +62,7 @@ pub const FAULTS: &[Fault] = &[
         also: None,
         words: [
             "Host n0 has no result",
-            "the run was deleted before it had told one",
+            "the run was deleted before it had reported one",
             "kubectl annotate --overwrite -n NAMESPACE openstackdataplanenode/n0",
         ],
         kstatus: Kstatus::Failed,

@@ -146,7 +146,7 @@ pub const ASKED: &[Fault] = &[
         also: SET,
         words: [
             "http://10.96.10.63:6385",
-            "Ironic speaks versions 1.1 to 1.31 of its API",
+            "Ironic supports versions 1.1 to 1.31 of its API",
             "use another Ironic",
         ],
         kstatus: Kstatus::Failed,
