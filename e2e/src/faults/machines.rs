@@ -120,7 +120,7 @@ pub const ASKED: &[Fault] = &[
         also: SET,
         words: [
             "spec.ironic.secret: \"ironic\"",
-            "does not exist as a Secret",
+            "is not an existing Secret",
             "create it, with username and password",
         ],
         kstatus: Kstatus::Failed,
