@@ -322,7 +322,7 @@ pub struct AnsibleEeStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<HostFailure>,
     /// What the playbook itself says of the run: what it gave to `set_stats` as `edpm_report`,
-    /// without `per_host`. Nothing where it does not fit beside the results into 4,096 bytes.
+    /// without `per_host`. Absent where it does not fit beside the results into 4,096 bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 4096))]
     pub report: Option<String>,

@@ -217,8 +217,8 @@ impl Deployment {
         status.deployed == Some(true) || has_failed
     }
 
-    /// How far it is with a node set; nothing where it has not begun there, or began with another
-    /// one of that name.
+    /// How far it is with a node set; `None` if it has not begun there, or began with another one
+    /// of that name.
     pub fn progress_of(&self, node_set: &NodeSet) -> Option<&NodeSetProgress> {
         let progress = self.status.as_ref()?.progress.get(&node_set.name_any())?;
         progress.is_of(node_set).then_some(progress)
