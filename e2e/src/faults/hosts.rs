@@ -8,7 +8,7 @@ const NODE: &str = "OpenStackDataPlaneNode";
 pub const FAULTS: &[Fault] = &[
     Fault {
         name: "host-unreachable",
-        done: "A node is deployed at an address where nobody answers.",
+        done: "A node is deployed at an address where no host answers.",
         kind: NODE,
         object: "n0",
         also: None,
