@@ -150,8 +150,7 @@ fn maintenance(node: &Node, command: &str) -> String {
     let reason = quoted("the reason is", node.maintenance_reason.as_deref());
     let name = node.title();
     format!(
-        "machine {name} is in maintenance{reason}; repair it, then give the command \
-             `{command}`"
+        "machine {name} is in maintenance{reason}; repair it, then give the command `{command}`"
     )
 }
 
