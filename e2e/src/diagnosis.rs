@@ -18,11 +18,11 @@ const SOON: Duration = Duration::from_secs(5);
 /// The same for machines, because Ironic is polled every minute.
 const ASKED: Duration = Duration::from_secs(75);
 /// How many faults all tests together check at once; their pods share one machine.
-const AT_ONCE: usize = 4;
+const MAX_CONCURRENT: usize = 4;
 
-static TURNS: Semaphore = Semaphore::const_new(AT_ONCE);
+static TURNS: Semaphore = Semaphore::const_new(MAX_CONCURRENT);
 /// The limit for tests that only wait for their operator's next poll.
-static IDLE: Semaphore = Semaphore::const_new(AT_ONCE);
+static IDLE: Semaphore = Semaphore::const_new(MAX_CONCURRENT);
 
 /// Checks faults, each in its own namespace. `before` creates the objects without the fault, and
 /// `inject` returns once the fault is present. The error lists the faults that are not reported as
@@ -65,7 +65,7 @@ async fn judge_within(
         let failure = judged(within, fault, before, inject).await.err()?;
         Some(format!("{}: {failure:#}", fault.name))
     });
-    let outcomes: Vec<Option<String>> = outcomes.buffer_unordered(AT_ONCE).collect().await;
+    let outcomes: Vec<Option<String>> = outcomes.buffer_unordered(MAX_CONCURRENT).collect().await;
     let failed: Vec<String> = outcomes.into_iter().flatten().collect();
     if !failed.is_empty() {
         bail!("{} of {} faults:\n{}", failed.len(), faults.len(), failed.join("\n"));
@@ -130,7 +130,7 @@ async fn agree(ns: &Namespace, fault: &Fault, (kind, object): (&str, &str)) -> R
     let object = [ns.name.as_str(), &format!("{}/{object}", kind.to_lowercase())];
     let text = run("kubectl", &[&["get", "-o", "json", "-n"], &object[..]].concat()).await?;
     let found: Value = serde_json::from_str(&text)?;
-    let of_tools = kstatus::of(&found);
+    let of_tools = kstatus::kstatus(&found);
     ensure!(of_tools == fault.kstatus, "kstatus says {of_tools}: {found}");
     let is_ready = kstatus::is_ready(&found);
     if of_tools != Kstatus::Terminating {

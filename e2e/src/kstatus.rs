@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::faults::Kstatus;
 
 /// Returns the status of an object whose kind has no rules of its own in kstatus.
-pub fn of(object: &Value) -> Kstatus {
+pub fn kstatus(object: &Value) -> Kstatus {
     let metadata = &object["metadata"];
     if !metadata["deletionTimestamp"].is_null() {
         return Kstatus::Terminating;
@@ -60,12 +60,12 @@ mod tests {
         for (conditions, expected) in cases {
             let status = json!({ "observedGeneration": 2, "conditions": conditions });
             let mut object = json!({ "metadata": { "generation": 2 }, "status": status });
-            assert_eq!(of(&object), expected, "{object}");
+            assert_eq!(kstatus(&object), expected, "{object}");
             object["metadata"]["generation"] = json!(3);
-            assert_eq!(of(&object), Kstatus::InProgress, "{object}");
+            assert_eq!(kstatus(&object), Kstatus::InProgress, "{object}");
             object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-            assert_eq!(of(&object), Kstatus::Terminating, "{object}");
+            assert_eq!(kstatus(&object), Kstatus::Terminating, "{object}");
         }
-        assert_eq!(of(&json!({ "metadata": { "generation": 1 } })), Kstatus::Current);
+        assert_eq!(kstatus(&json!({ "metadata": { "generation": 1 } })), Kstatus::Current);
     }
 }

@@ -72,7 +72,7 @@ pub(crate) fn main(args: &Args) -> Result<()> {
         return sh::run(declared().env_remove(WRITE)).map(drop).context("generated files");
     }
     let said = sh::run(declared().env(WRITE, "1")).context("generated files")?;
-    for line in said.lines().filter(|it| is_told(it)) {
+    for line in said.lines().filter(|it| is_reported(it)) {
         println!("{line}");
     }
     // The transcripts of a lab differ in each run and need a lab, so they are not checked.
@@ -95,7 +95,7 @@ fn declared() -> Command {
 }
 
 /// Whether a line of the tests' output reports a changed file.
-fn is_told(line: &str) -> bool {
+fn is_reported(line: &str) -> bool {
     line.ends_with(WRITTEN) || line.ends_with(LEFT)
 }
 

@@ -91,7 +91,7 @@ impl<'a> Walk<'a> {
             Err(reason) if self.has_failed()? => Ok(Err(reason)),
             Err(reason) => Err(reason),
         })?;
-        let seen = seen.with_context(|| format!("{what}: the Deployment {}", self.told()))?;
+        let seen = seen.with_context(|| format!("{what}: the Deployment {}", self.ready_text()))?;
         Ok(format!("{what}\n    {seen}"))
     }
 
@@ -102,7 +102,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns the `Ready` condition of the Deployment as text.
-    fn told(&self) -> String {
+    fn ready_text(&self) -> String {
         let object = self.object().unwrap_or_default();
         let ready = demo::facts::condition(&object, "Ready");
         format!("{} says {}: {}", self.deployment, ready["reason"], ready["message"])

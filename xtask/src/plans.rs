@@ -96,14 +96,14 @@ fn read(text: &str) -> Result<Plans> {
 }
 
 fn differences(expected: &Plans, found: &Plans) -> Vec<String> {
-    let told = |(name, plans): (&String, &(usize, String))| match found.get(name) {
+    let difference = |(name, plans): (&String, &(usize, String))| match found.get(name) {
         Some(now) if now == plans => None,
         Some(now) => {
             Some(format!("{name}: {} plans were expected, {} others came", plans.0, now.0))
         }
         None => Some(format!("{name}: it was not run")),
     };
-    expected.iter().filter_map(told).collect()
+    expected.iter().filter_map(difference).collect()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ansibleee_operator::run::job::creation;
+use ansibleee_operator::run::build::creation;
 use ansibleee_operator::run::settings::Settings;
 use ansibleee_operator::run::{playbook, validate};
 use api::ansibleee::AnsibleEe;

@@ -120,11 +120,11 @@ fn gaps(text: &str) -> Vec<String> {
     let (powers, rows) = (powers(), rows(text));
     let mut gaps = Vec::new();
     for (kind, wanted) in &powers {
-        let Some(told) = rows.get(kind) else {
+        let Some(named) = rows.get(kind) else {
             gaps.push(format!("{kind} has no row"));
             continue;
         };
-        gaps.extend(wanted.difference(told).map(|it| format!("{kind}: `{it}` is not named")));
+        gaps.extend(wanted.difference(named).map(|it| format!("{kind}: `{it}` is not named")));
     }
     let mut known: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (kind, spec) in specs() {
@@ -134,12 +134,12 @@ fn gaps(text: &str) -> Vec<String> {
             true
         });
     }
-    for (kind, told) in &rows {
+    for (kind, named) in &rows {
         let Some(known) = known.get(kind) else {
             gaps.push(format!("there is no kind {kind}"));
             continue;
         };
-        gaps.extend(told.difference(known).map(|it| format!("{kind} has no field `{it}`")));
+        gaps.extend(named.difference(known).map(|it| format!("{kind} has no field `{it}`")));
     }
     gaps
 }

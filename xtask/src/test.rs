@@ -106,7 +106,7 @@ pub(crate) fn main(args: &Args) -> bool {
     let lab = OnceLock::new();
     let is_asked = |it: &Part| args.parts().contains(it);
     let run = |parts: &[Part]| {
-        parts.iter().filter(|it| is_asked(it)).for_each(|it| it.told((args, &lab), &sum));
+        parts.iter().filter(|it| is_asked(it)).for_each(|it| it.run_and_record((args, &lab), &sum));
     };
     std::thread::scope(|scope| {
         let preparing = is_asked(&Part::E2e).then(|| scope.spawn(|| e2e::prepare(&args.cluster)));
@@ -179,7 +179,7 @@ impl Part {
     }
 
     /// Runs it and adds its result, and what failed: its tests, or the error that stopped it.
-    fn told(self, given: (&Args, &Lab), sum: &Mutex<Sum>) {
+    fn run_and_record(self, given: (&Args, &Lab), sum: &Mutex<Sum>) {
         let name = self.name();
         let label = count::label();
         println!("\n{label}== {name}");
@@ -367,7 +367,7 @@ mod tests {
     #[test]
     fn each_part_has_a_share_of_the_time() {
         for part in Part::value_variants() {
-            assert!(shares::of(&part.name()).is_some(), "{}", part.name());
+            assert!(shares::share(&part.name()).is_some(), "{}", part.name());
         }
     }
 }

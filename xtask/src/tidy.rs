@@ -24,10 +24,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "baremetal",
         &["api", "config-drive", "ironic", "ironic-client", "operator-core", "operator-runtime"],
     ),
-    (
-        "dataplane-operator",
-        &["api", "baremetal", "ironic-client", "operator-core", "operator-runtime"],
-    ),
+    ("dataplane-operator", &["api", "baremetal", "operator-core", "operator-runtime"]),
     ("nova-config", &["api", "operator-core"]),
     ("nova-operator", &["api", "nova-config", "operator-core", "operator-runtime"]),
     // A program for users: it reads services and nova's options with the rules of the operators.

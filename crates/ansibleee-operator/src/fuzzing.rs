@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::objects::{HOST_KEYS_CONTAINER, Job, Pod};
 use crate::run::decide::faults_of;
 use crate::run::settings::Settings;
-use crate::run::{content_digest, environment, job, key_checks, result, variables};
+use crate::run::{build, content_digest, environment, key_checks, result, variables};
 
 /// A fuzz target: its name, and the function that takes an input.
 pub type Target = (&'static str, fn(&[u8]));
@@ -99,12 +99,12 @@ pub fn run(data: &[u8]) {
     let settings = Settings::sample();
     let faults = faults_of(&run, &settings);
     assert_eq!(faults_of(&run, &settings), faults, "two answers to one question");
-    let identity = content_digest::of(&run);
-    assert_eq!(content_digest::of(&run), identity, "two identities of one run");
+    let identity = content_digest::run_digest(&run);
+    assert_eq!(content_digest::run_digest(&run), identity, "two identities of one run");
     if !faults.is_empty() {
         return;
     }
-    let Write::Create { object, .. } = job::creation(&run, &identity, &settings).write else {
+    let Write::Create { object, .. } = build::creation(&run, &identity, &settings).write else {
         return assert!(identity.is_empty(), "no Job is made");
     };
     let annotations = object.pointer("/spec/template/metadata/annotations");

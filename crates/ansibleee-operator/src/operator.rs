@@ -33,33 +33,33 @@ pub async fn run(args: Args) -> Result<()> {
 }
 
 /// Runs the informers, the scheduler and the controller of single runs.
-async fn work(args: &Args, builder: &ManagerBuilder, mut leader: Manager) -> Result<()> {
+async fn work(args: &Args, builder: &ManagerBuilder, mut manager: Manager) -> Result<()> {
     if !builder.drives::<AnsibleEe>().await? {
-        return leader.idle().await;
+        return manager.idle().await;
     }
     let mut registry = CacheRegistry::default();
     let caches = Caches::new(&mut registry);
     let api = builder.api(&registry);
     let (runs, schedule) = (Arc::new(WorkQueue::default()), Arc::new(WorkQueue::default()));
     map_events(&caches, &runs, &schedule);
-    registry.watch(leader.informers());
-    leader.ready().await;
+    registry.watch(manager.informers());
+    manager.ready().await;
 
     let inherited: BTreeSet<String> = caches.runs.all().iter().filter_map(|it| it.uid()).collect();
-    tracing::info!(runs = inherited.len(), term = leader.term(), "the caches are filled");
+    tracing::info!(runs = inherited.len(), term = manager.term(), "the caches are filled");
     let settings = args.settings();
     let scheduler = Scheduler {
         caches: caches.clone(),
         settings: settings.clone(),
         limits: args.limits(),
-        term: leader.term().to_owned(),
+        term: manager.term().to_owned(),
         inherited,
         logged: Logged::default(),
     };
     let controller = Runs { caches, api: Arc::clone(&api), settings };
-    leader.run(scheduler, Arc::clone(&api), schedule).await;
-    leader.run(controller, api, runs).await;
-    leader.finish().await
+    manager.run(scheduler, Arc::clone(&api), schedule).await;
+    manager.run(controller, api, runs).await;
+    manager.finish().await
 }
 
 /// Maps changes to keys: each enqueues the run concerned, and every change enqueues the scheduler.

@@ -1,10 +1,10 @@
 //! `OpenStackAnsibleEE`: admitted by the scheduler, run once as a Job, its result recorded.
 
+pub mod build;
 pub mod content_digest;
 pub mod decide;
 pub mod environment;
 pub mod host_keys;
-pub mod job;
 pub mod job_result;
 pub mod key_checks;
 pub mod observe;

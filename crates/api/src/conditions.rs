@@ -221,10 +221,25 @@ pub fn printable(text: &str) -> String {
 /// Returns the names joined, or the first `limit` of them and how many more there are.
 pub fn first_names(names: &[impl AsRef<str>], limit: usize) -> String {
     let shown = names.iter().take(limit).map(AsRef::as_ref).collect::<Vec<&str>>().join(", ");
-    match names.len().checked_sub(limit) {
-        None | Some(0) => shown,
-        Some(more) => format!("{shown} and {more} more"),
+    append_more(shown, names.len().saturating_sub(limit))
+}
+
+/// Returns a list of which `n_more` items are left out, as in `a, b and 3 more`.
+pub fn append_more(shown: String, n_more: usize) -> String {
+    if n_more == 0 { shown } else { format!("{shown} and {n_more} more") }
+}
+
+/// Returns the first of several texts, as in `a (and 3 more)`.
+pub fn append_more_in_parentheses(first: String, n_more: usize) -> String {
+    if n_more == 0 { first } else { format!("{first} (and {n_more} more)") }
+}
+
+/// Returns the texts joined, and how many more there are, as in `a; b; and 3 more`.
+pub fn join_with_more(mut texts: Vec<String>, separator: &str, n_more: usize) -> String {
+    if n_more > 0 {
+        texts.push(format!("and {n_more} more"));
     }
+    texts.join(separator)
 }
 
 #[cfg(test)]

@@ -74,15 +74,15 @@ pub struct DataSource {
     pub prefix: Option<String>,
     /// The ConfigMap to take; it wins when a Secret is named too.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub config_map_ref: Option<SourceRef>,
+    pub config_map_ref: Option<LocalSourceRef>,
     /// The Secret to take.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub secret_ref: Option<SourceRef>,
+    pub secret_ref: Option<LocalSourceRef>,
 }
 
 impl DataSource {
     /// Returns the object to take, with its kind; `None` if the entry names none.
-    pub fn object(&self) -> Option<(SourceKind, &SourceRef)> {
+    pub fn object(&self) -> Option<(SourceKind, &LocalSourceRef)> {
         let config_map = self.config_map_ref.as_ref().map(|it| (SourceKind::ConfigMap, it));
         config_map.or_else(|| Some((SourceKind::Secret, self.secret_ref.as_ref()?)))
     }
@@ -115,7 +115,7 @@ impl SourceKind {
 /// The name of a ConfigMap or Secret in the object's own namespace.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SourceRef {
+pub struct LocalSourceRef {
     /// Name of the ConfigMap or Secret.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 253))]

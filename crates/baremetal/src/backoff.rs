@@ -10,9 +10,9 @@ use kube::ResourceExt;
 use parking_lot::Mutex;
 
 /// Backoff of a machine after an error that heals by itself.
-pub const AGAIN: Duration = Duration::from_secs(15);
+pub const RETRY_INTERVAL: Duration = Duration::from_secs(15);
 /// Backoff after an error that only a user can fix.
-pub const SELDOM: Duration = Duration::from_mins(1);
+pub const POLL_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The outcome of a request for a machine.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ pub struct Refused {
 impl Refused {
     /// Returns the remaining backoff of the machine; `None` once it is over.
     pub fn left(&self, now: Timestamp) -> Option<Duration> {
-        let pause = if self.error.heals() { AGAIN } else { SELDOM };
+        let pause = if self.error.heals() { RETRY_INTERVAL } else { POLL_INTERVAL };
         // A clock that was ahead must not prolong the backoff.
         let gone = Duration::try_from(now.duration_since(self.at)).unwrap_or_default();
         pause.checked_sub(gone).filter(|it| !it.is_zero())

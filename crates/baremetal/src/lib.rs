@@ -24,4 +24,5 @@ pub mod status;
 mod tests;
 
 pub use controller::{BaremetalSets, Caches};
+pub use ironic_client::Pool;
 pub use observe::Observed;

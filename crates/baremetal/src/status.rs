@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use api::baremetal::{BaremetalHost, BaremetalSetStatus, HostStatus};
 use api::conditions::{
-    self, ConditionDraft, READY, Severity, first_names, merge_conditions, truncated,
+    self, ConditionDraft, READY, Severity, first_names, join_with_more, merge_conditions, truncated,
 };
 use api::problem::Problem;
 use config_drive::from_baremetal_set::NO_SECRET;
@@ -106,7 +106,7 @@ fn matter<'a, P: Provisioner>(
         }
         HostState::Faulty(_) => {
             let texts: Vec<&str> = host.faults.iter().map(|it| it.message.as_str()).collect();
-            Problem::new(&reasons::INPUT_MISSING, status_of(&texts, "; "))
+            Problem::new(&reasons::INPUT_MISSING, first_texts(&texts, "; "))
         }
         HostState::Without(Some(problem)) | HostState::Lost(problem) => problem.clone(),
         HostState::At(machine, next) => P::matter(seen, host, (machine, next), words)?,
@@ -238,7 +238,7 @@ fn input(seen: &Observed, faults: &[Problem]) -> ConditionDraft {
     };
     let texts: Vec<&str> =
         lack.iter().chain(faults.iter().map(|it| &it.message)).map(String::as_str).collect();
-    let message = format!("{}.", status_of(&texts, "; "));
+    let message = format!("{}.", first_texts(&texts, "; "));
     if texts.is_empty() {
         let text = "Everything that the hosts are made from is there.";
         reasons::INPUT_COMPLETE.condition(INPUT_READY, text)
@@ -250,12 +250,9 @@ fn input(seen: &Observed, faults: &[Problem]) -> ConditionDraft {
 }
 
 /// Joins the first few texts and counts the rest.
-fn status_of(texts: &[&str], between: &str) -> String {
-    let first = texts.iter().take(NAMED).copied().collect::<Vec<_>>().join(between);
-    match texts.len().checked_sub(NAMED) {
-        None | Some(0) => first,
-        Some(more) => format!("{first}{between}and {more} more"),
-    }
+fn first_texts(texts: &[&str], between: &str) -> String {
+    let first = texts.iter().take(NAMED).map(|it| (*it).to_owned()).collect();
+    join_with_more(first, between, texts.len().saturating_sub(NAMED))
 }
 
 /// Returns the condition for unknown machines.
@@ -293,7 +290,7 @@ fn provisioned(
     let texts: Vec<String> =
         alike.map(|it| format!("Host {}: {}.", it.host, it.problem.message)).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let message = format!("{count} {}", status_of(&texts, " "));
+    let message = format!("{count} {}", first_texts(&texts, " "));
     worst.problem.reason.condition(PROVISIONED, message)
 }
 

@@ -74,7 +74,7 @@ impl Drive {
             None => host.network.as_ref().map(|it| network::data(it, &mut faults)),
         };
         let over = user_data::object("given.metaData", given.meta_data.as_ref(), &mut faults);
-        let meta = meta_data::of(host, over, &mut faults);
+        let meta = meta_data::meta_data(host, over, &mut faults);
         let data = user_data::object("given.vendorData", given.vendor_data.as_ref(), &mut faults);
         let vendor = data.map(|it| user_data::vendor_data(it, &mut faults));
         let drive = Self { meta, network, user, vendor };

@@ -12,7 +12,11 @@ const POINTERS: [&str; 2] = ["files", "network_config"];
 ///
 /// cloud-init uses `uuid` as the identity of the instance, and `hostname` if the user data names no
 /// host.
-pub(crate) fn of(host: &Host, given: Option<Map<String, Value>>, faults: &mut Vec<Fault>) -> Value {
+pub(crate) fn meta_data(
+    host: &Host,
+    given: Option<Map<String, Value>>,
+    faults: &mut Vec<Fault>,
+) -> Value {
     let name = host.fqdn.as_ref().unwrap_or(&host.host_name);
     let mut keys = Map::new();
     keys.insert("uuid".into(), json!(host.instance_uuid));

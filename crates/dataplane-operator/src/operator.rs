@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use api::baremetal::BaremetalSet;
 use api::dataplane::{DataPlane, Deployment, Node, NodeSet, Role, Service};
-use baremetal::BaremetalSets;
 use baremetal::backoff::RequestBackoff;
+use baremetal::{BaremetalSets, Pool};
 use clap::Parser;
 use ipnet::IpNet;
-use ironic_client::Pool;
 use operator_core::keyed::Keys;
 use operator_runtime::api::Api;
 use operator_runtime::args::{CommonArgs, DigestArgs, WebhookArgs};
@@ -25,7 +24,7 @@ use crate::admission::{self, AdmissionCaches};
 use crate::caches::Caches;
 use crate::controllers::{DataPlanes, Deployments, NodeGroups, NodeSets};
 use crate::host::conflicts::ClaimCaches;
-use crate::host::machines::observed::LOOK_AGAIN;
+use crate::host::machines::observed::CRD_POLL_INTERVAL;
 use crate::service::Services;
 use crate::{data_plane, deployment, node_set, role, service};
 
@@ -142,7 +141,7 @@ async fn work(
     if let Some((machines, queue)) = late {
         tokio::select! {
             outcome = manager.informers().end() => return outcome,
-            () = appears(|| is_served(&caches.api), LOOK_AGAIN) => {}
+            () = appears(|| is_served(&caches.api), CRD_POLL_INTERVAL) => {}
         }
         run_machines(builder, &mut manager, machines, queue).await?;
     }

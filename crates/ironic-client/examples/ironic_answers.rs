@@ -138,7 +138,7 @@ async fn brought(session: &Session, bring: &Bring) -> Result<Value> {
     let (adopt, provide) = (bring.adopt, bring.provide);
     let merged = Terms::merged(&Machine::default(), &bring.machine);
     let terms = Terms { adopt, provide, ..merged };
-    let wish = DesiredMachine {
+    let desired = DesiredMachine {
         instance: instance.clone(),
         host: name.clone(),
         drive: drive.hash().into(),
@@ -173,7 +173,7 @@ async fn brought(session: &Session, bring: &Bring) -> Result<Value> {
             node,
             &instance,
             &given,
-            ironic::next(node, &wish, now),
+            ironic::next(node, &desired, now),
             &mut steps,
         )
         .await?

@@ -64,7 +64,7 @@ fn on_its_way(node: &Node) {
     let _ = (node.capabilities(), ironic::deployment(node));
     let instance = node.instance_uuid.clone().unwrap_or_else(|| "i".into());
     for (adopt, provide) in [(false, true), (true, false)] {
-        let wish = DesiredMachine {
+        let desired = DesiredMachine {
             instance: instance.clone(),
             adopt,
             provide,
@@ -73,7 +73,7 @@ fn on_its_way(node: &Node) {
         };
         let wanted = policy(node, Some(DeprovisionPolicy::Deprovision));
         for step in [
-            next(node, &wish, Timestamp::UNIX_EPOCH),
+            next(node, &desired, Timestamp::UNIX_EPOCH),
             release(Some(node), &instance, wanted),
             release(Some(node), &instance, policy(node, None)),
         ] {

@@ -89,8 +89,8 @@ impl Token {
             return Err(error);
         }
         let text = answer.headers().get("x-subject-token").and_then(|it| it.to_str().ok());
-        let told = serde_json::from_slice(answer.body());
-        let (Some(text), Ok(TokenResponse { token })) = (text, told) else {
+        let response = serde_json::from_slice(answer.body());
+        let (Some(text), Ok(TokenResponse { token })) = (text, response) else {
             return Err(Error::NotFound);
         };
         Ok(Self { text: Secret::new(text.to_owned()), ends: token.expires_at })

@@ -27,7 +27,7 @@ use crate::timed::Timed;
 const MOST: Most =
     Most { pages: 50, machines: 10_000, bytes: 32 * 1024 * 1024, memory: 48 * 1024 * 1024 };
 /// How many requests run at once; Ironic's own API serves only a few more.
-const AT_ONCE: usize = 8;
+const MAX_CONCURRENT: usize = 8;
 /// How many reconciliations wait for one Ironic at a time; they share the first one's result.
 const WAITING: usize = 2;
 /// How long the negotiated version is used: an upgraded Ironic still accepts the old one.
@@ -138,7 +138,7 @@ impl Session {
             version: AsyncMutex::new(None),
             known_for: KNOWN_FOR,
             most: MOST,
-            permits: Semaphore::new(AT_ONCE),
+            permits: Semaphore::new(MAX_CONCURRENT),
             list_waits: Waits::default(),
             request_waits: Waits::default(),
             listed: AsyncMutex::new(None),

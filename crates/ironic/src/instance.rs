@@ -85,13 +85,13 @@ impl DeployRecord {
     }
 
     /// Returns the record before the first attempt to deploy what is desired.
-    pub(crate) fn first(node: &Node, wish: &DesiredMachine) -> Self {
+    pub(crate) fn first(node: &Node, desired: &DesiredMachine) -> Self {
         Self {
-            drive: wish.drive.text(),
+            drive: desired.drive.text(),
             attempt: 1,
             after: None,
             since: node.provision_updated_at.clone(),
-            wrote: own(wish),
+            wrote: own(desired),
         }
     }
 
@@ -112,10 +112,10 @@ const OWN: [&str; 7] =
 const DRIVE: &str = "configdrive";
 
 /// Returns what `instance_info` must contain for a host, except for the record.
-fn own(wish: &DesiredMachine) -> Map<String, Value> {
+fn own(desired: &DesiredMachine) -> Map<String, Value> {
     let mut own = Map::new();
-    own.insert(HOST.into(), json!(wish.host));
-    if let Some(Image { source, checksum }) = &wish.image {
+    own.insert(HOST.into(), json!(desired.host));
+    if let Some(Image { source, checksum }) = &desired.image {
         own.insert("image_source".into(), json!(source));
         match checksum {
             Some(url) if url.contains("://") => {
@@ -128,8 +128,8 @@ fn own(wish: &DesiredMachine) -> Map<String, Value> {
             None => {}
         }
     }
-    if !wish.root_device.is_empty() {
-        own.insert("root_device".into(), json!(wish.root_device));
+    if !desired.root_device.is_empty() {
+        own.insert("root_device".into(), json!(desired.root_device));
     }
     own
 }
@@ -138,7 +138,7 @@ fn own(wish: &DesiredMachine) -> Map<String, Value> {
 /// kept.
 pub(crate) fn info(
     node: &Node,
-    wish: &DesiredMachine,
+    desired: &DesiredMachine,
     ledger: &DeployRecord,
 ) -> Map<String, Value> {
     let mut info = node.instance_info.clone();
@@ -147,10 +147,10 @@ pub(crate) fn info(
     for key in DeployRecord::of(node).unwrap_or_default().wrote.keys() {
         info.remove(key);
     }
-    if wish.image.is_some() {
+    if desired.image.is_some() {
         info.retain(|key, _| !key.starts_with("image_"));
     }
-    info.extend(own(wish));
+    info.extend(own(desired));
     info.insert(LEDGER.into(), json!(ledger));
     info
 }
@@ -166,12 +166,12 @@ pub(crate) fn left(node: &Node, is_deployed: bool) -> Map<String, Value> {
 }
 
 /// Returns whether a machine has what it must, except for the number of the attempt.
-pub(crate) fn agrees(node: &Node, wish: &DesiredMachine) -> bool {
-    let own = own(wish);
+pub(crate) fn agrees(node: &Node, desired: &DesiredMachine) -> bool {
+    let own = own(desired);
     let same = |(key, value): (&String, &Value)| {
         CHECKSUM.contains(&key.as_str()) || node.instance_info.get(key) == Some(value)
     };
     own.iter().all(same)
-        && DeployRecord::of(node).is_some_and(|it| wish.drive.is(&it.drive) && it.wrote == own)
-        && ramdisk::agrees(node, &wish.instance, wish.ramdisk.as_ref())
+        && DeployRecord::of(node).is_some_and(|it| desired.drive.is(&it.drive) && it.wrote == own)
+        && ramdisk::agrees(node, &desired.instance, desired.ramdisk.as_ref())
 }

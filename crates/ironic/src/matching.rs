@@ -56,9 +56,9 @@ impl fmt::Display for NoMachine {
         if *total == 0 {
             return f.write_str("Ironic has no machine; enroll one");
         }
-        let told: Vec<String> =
+        let reasons: Vec<String> =
             excluded.iter().take(TOLD).map(|(lack, n)| format!("{n} {lack}")).collect();
-        write!(f, "none of {total} machines is suitable: {}", told.join(", "))?;
+        write!(f, "none of {total} machines is suitable: {}", reasons.join(", "))?;
         match excluded.get(TOLD..).map(|it| it.iter().map(|it| it.1).sum::<usize>()) {
             None | Some(0) => Ok(()),
             Some(more) => write!(f, ", {more} for other reasons"),
@@ -187,7 +187,7 @@ fn asked(node: &Node, machine: &Machine) -> Vec<Option<String>> {
 
 /// Checks what changes by itself.
 fn ready(node: &Node, terms: &Terms) -> Vec<Option<String>> {
-    let told = |is: bool, text: &str| is.then(|| text.to_owned());
+    let lack = |is: bool, text: &str| is.then(|| text.to_owned());
     let state = &node.provision_state;
     let good: &[State] = match (terms.adopt, terms.provide) {
         (true, _) => &[State::Active, State::Manageable],
@@ -196,9 +196,9 @@ fn ready(node: &Node, terms: &Terms) -> Vec<Option<String>> {
     };
     let is_good = good.contains(state);
     vec![
-        told(node.retired, "retired"),
-        told(node.instance_uuid.is_some(), "reserved by others"),
-        told(node.maintenance, "in maintenance"),
+        lack(node.retired, "retired"),
+        lack(node.instance_uuid.is_some(), "reserved by others"),
+        lack(node.maintenance, "in maintenance"),
         (!is_good).then(|| format!("in state {state}")),
     ]
 }

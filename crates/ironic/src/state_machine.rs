@@ -12,13 +12,13 @@ use crate::state::State;
 use crate::wait_reason::Cause;
 
 /// The polling interval of Ironic's short tasks, in seconds.
-const SOON: u32 = 5;
+const SHORT_TASK_POLL: u32 = 5;
 /// The polling interval of its long tasks, in seconds.
-const LATER: u32 = 20;
+const LONG_TASK_POLL: u32 = 20;
 /// The polling interval of others' tasks, in seconds.
-const SELDOM: u32 = 60;
+const FOREIGN_TASK_POLL: u32 = 60;
 /// The backoff after the first failed deployment, in seconds; each further one doubles.
-const FIRST_PAUSE: i64 = 60;
+const FIRST_BACKOFF: i64 = 60;
 /// The maximum backoff, also between attempts to reach a machine.
 const LONGEST_PAUSE: i64 = 600;
 
@@ -93,30 +93,32 @@ impl Step {
 /// Only Ironic changes `instance_uuid` of a machine that is reserved by [`DesiredMachine::instance`].
 /// A stale read is harmless to the reservation. For the count of attempts, the machine must have
 /// been read after the last request for it was answered.
-pub fn next(node: &Node, wish: &DesiredMachine, now: Timestamp) -> Next {
-    if !node.is_of(&wish.instance) {
-        return begin(node, wish);
+pub fn next(node: &Node, desired: &DesiredMachine, now: Timestamp) -> Next {
+    if !node.is_of(&desired.instance) {
+        return begin(node, desired);
     }
     if node.provision_state == State::Active {
-        return arrived(node, wish);
+        return arrived(node, desired);
     }
     if node.maintenance {
         return Next::Stop(Cause::Maintenance);
     }
     let is_silent = node.last_error.as_ref().is_none_or(String::is_empty);
-    match on_the_way(node, wish, now) {
+    match on_the_way(node, desired, now) {
         // Ironic would reject it with 409.
-        Next::Do(_) if node.is_busy() => Next::Wait { seconds: SOON, cause: Cause::Locked },
+        Next::Do(_) if node.is_busy() => {
+            Next::Wait { seconds: SHORT_TASK_POLL, cause: Cause::Locked }
+        }
         // The conductor that works on it may still report an error.
         Next::Stop(_) if node.is_busy() && is_silent => {
-            Next::Wait { seconds: SOON, cause: Cause::Locked }
+            Next::Wait { seconds: SHORT_TASK_POLL, cause: Cause::Locked }
         }
         next @ (Next::Do(_) | Next::Wait { .. } | Next::Stop(_) | Next::Done { .. }) => next,
     }
 }
 
 /// Returns the next step of a machine that is not reserved yet.
-fn begin(node: &Node, wish: &DesiredMachine) -> Next {
+fn begin(node: &Node, desired: &DesiredMachine) -> Next {
     if node.instance_uuid.is_some() {
         return Next::Stop(Cause::Taken);
     }
@@ -124,46 +126,47 @@ fn begin(node: &Node, wish: &DesiredMachine) -> Next {
         return Next::Stop(Cause::Maintenance);
     }
     if node.is_busy() {
-        return Next::Wait { seconds: SOON, cause: Cause::Locked };
+        return Next::Wait { seconds: SHORT_TASK_POLL, cause: Cause::Locked };
     }
-    let reserve = || Next::Do(Step::Reserve(info(node, wish, &DeployRecord::first(node, wish))));
-    match (&node.provision_state, wish.adopt) {
+    let reserve =
+        || Next::Do(Step::Reserve(info(node, desired, &DeployRecord::first(node, desired))));
+    match (&node.provision_state, desired.adopt) {
         (State::Active | State::Manageable, true) | (State::Available, false) => reserve(),
         (State::Available, true) => Next::Stop(Cause::NotRunning),
-        (State::Manageable | State::Enroll, false) if wish.provide => reserve(),
+        (State::Manageable | State::Enroll, false) if desired.provide => reserve(),
         _ => Next::Stop(Cause::NotProvided),
     }
 }
 
-fn on_the_way(node: &Node, wish: &DesiredMachine, now: Timestamp) -> Next {
+fn on_the_way(node: &Node, desired: &DesiredMachine, now: Timestamp) -> Next {
     let wait = |seconds| Next::Wait { seconds, cause: Cause::Working };
     match &node.provision_state {
-        State::Enroll if !wish.provide && !wish.adopt => Next::Stop(Cause::NotProvided),
+        State::Enroll if !desired.provide && !desired.adopt => Next::Stop(Cause::NotProvided),
         State::Enroll => reach(node, now),
-        State::Manageable if wish.adopt => prepared(node, wish, Step::Tell(Verb::Adopt)),
+        State::Manageable if desired.adopt => prepared(node, desired, Step::Tell(Verb::Adopt)),
         // Its ramdisk may be needed for cleaning.
-        State::Manageable if wish.provide => prepared(node, wish, Step::Tell(Verb::Provide)),
+        State::Manageable if desired.provide => prepared(node, desired, Step::Tell(Verb::Provide)),
         State::Manageable => Next::Stop(Cause::NotProvided),
-        State::Available | State::DeployFailed if wish.adopt => Next::Stop(Cause::NotRunning),
-        State::Available => prepared(node, wish, Step::Deploy),
-        State::DeployFailed => again(node, wish, now),
-        State::Verifying | State::Adopting => wait(SOON),
+        State::Available | State::DeployFailed if desired.adopt => Next::Stop(Cause::NotRunning),
+        State::Available => prepared(node, desired, Step::Deploy),
+        State::DeployFailed => again(node, desired, now),
+        State::Verifying | State::Adopting => wait(SHORT_TASK_POLL),
         State::Deploying
         | State::WaitCallBack
         | State::Deleting
         | State::Cleaning
         | State::CleanWait
         | State::Inspecting
-        | State::InspectWait => wait(LATER),
-        State::Rescue(_) | State::Service(_) => wait(SELDOM),
+        | State::InspectWait => wait(LONG_TASK_POLL),
+        State::Rescue(_) | State::Service(_) => wait(FOREIGN_TASK_POLL),
         State::CleanHold | State::DeployHold => Next::Stop(Cause::Held),
         State::CleanFailed => Next::Stop(Cause::CleanFailed),
         State::InspectFailed => Next::Stop(Cause::InspectFailed),
         State::AdoptFailed => Next::Stop(Cause::AdoptFailed),
         State::RescueFailed(_) | State::ServiceFailed => Next::Stop(Cause::CareFailed),
         State::Error => Next::Stop(Cause::UndeployFailed),
-        State::Active => arrived(node, wish),
-        State::Other(_) => Next::Wait { seconds: SELDOM, cause: Cause::Unknown },
+        State::Active => arrived(node, desired),
+        State::Other(_) => Next::Wait { seconds: FOREIGN_TASK_POLL, cause: Cause::Unknown },
     }
 }
 
@@ -177,32 +180,32 @@ fn reach(node: &Node, now: Timestamp) -> Next {
 }
 
 /// Returns the step, preceded by the record of what the machine is deployed from.
-fn prepared(node: &Node, wish: &DesiredMachine, step: Step) -> Next {
-    if agrees(node, wish) {
+fn prepared(node: &Node, desired: &DesiredMachine, step: Step) -> Next {
+    if agrees(node, desired) {
         return Next::Do(step);
     }
-    Next::Do(Step::Record(info(node, wish, &DeployRecord::first(node, wish))))
+    Next::Do(Step::Record(info(node, desired, &DeployRecord::first(node, desired))))
 }
 
 /// Returns the next step after a failed deployment: count it, wait for the backoff, deploy again.
-fn again(node: &Node, wish: &DesiredMachine, now: Timestamp) -> Next {
+fn again(node: &Node, desired: &DesiredMachine, now: Timestamp) -> Next {
     let failure = node.provision_updated_at.clone();
     let counted = |attempt| {
         let ledger =
-            DeployRecord { attempt, after: failure.clone(), ..DeployRecord::first(node, wish) };
-        Next::Do(Step::Record(info(node, wish, &ledger)))
+            DeployRecord { attempt, after: failure.clone(), ..DeployRecord::first(node, desired) };
+        Next::Do(Step::Record(info(node, desired, &ledger)))
     };
-    let Some(ledger) = DeployRecord::of(node).filter(|_| agrees(node, wish)) else {
+    let Some(ledger) = DeployRecord::of(node).filter(|_| agrees(node, desired)) else {
         // The input is another one: earlier failures do not count.
         return counted(1);
     };
     if failure.is_some() && ledger.after == failure {
         return Next::Do(Step::Deploy);
     }
-    if failure.is_none() || ledger.attempt >= wish.attempts {
+    if failure.is_none() || ledger.attempt >= desired.attempts {
         return Next::Stop(Cause::DeployFailed);
     }
-    let doubled = FIRST_PAUSE << ledger.attempt.saturating_sub(1).min(8);
+    let doubled = FIRST_BACKOFF << ledger.attempt.saturating_sub(1).min(8);
     match left(node, doubled.min(LONGEST_PAUSE), now) {
         Some(seconds) => Next::Wait { seconds, cause: Cause::Retrying },
         None => counted(ledger.attempt + 1),
@@ -210,13 +213,13 @@ fn again(node: &Node, wish: &DesiredMachine, now: Timestamp) -> Next {
 }
 
 /// Returns the next step of an active machine, which should be powered on.
-fn arrived(node: &Node, wish: &DesiredMachine) -> Next {
+fn arrived(node: &Node, desired: &DesiredMachine) -> Next {
     let is_moving = node.target_power_state.as_ref().is_some_and(|it| !it.is_empty());
-    let wait = |cause| Next::Wait { seconds: SOON, cause };
+    let wait = |cause| Next::Wait { seconds: SHORT_TASK_POLL, cause };
     match node.power_state.as_deref() {
         Some("power on") => {
-            let is_current = DeployRecord::of(node).is_none_or(|it| wish.drive.is(&it.drive));
-            Next::Done { is_current: wish.adopt || is_current }
+            let is_current = DeployRecord::of(node).is_none_or(|it| desired.drive.is(&it.drive));
+            Next::Done { is_current: desired.adopt || is_current }
         }
         _ if is_moving => wait(Cause::Working),
         _ if node.maintenance => Next::Stop(Cause::Maintenance),

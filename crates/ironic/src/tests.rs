@@ -20,7 +20,7 @@ fn time(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-fn wish() -> DesiredMachine {
+fn desired() -> DesiredMachine {
     let instance = instance_uuid("set", "compute-0", "");
     DesiredMachine {
         instance,
@@ -41,36 +41,38 @@ fn node(state: &str) -> Node {
 }
 
 /// A machine that is reserved as desired, as if by our own step.
-fn ours(state: &str, wish: &DesiredMachine) -> Node {
-    let free = if wish.adopt { State::Manageable } else { State::Available };
+fn ours(state: &str, desired: &DesiredMachine) -> Node {
+    let free = if desired.adopt { State::Manageable } else { State::Available };
     let free = Node { provision_state: free, ..node(state) };
-    let Next::Do(Step::Reserve(info)) = next(&free, wish, Timestamp::UNIX_EPOCH) else { panic!() };
-    let instance_uuid = Some(wish.instance.clone());
+    let Next::Do(Step::Reserve(info)) = next(&free, desired, Timestamp::UNIX_EPOCH) else {
+        panic!()
+    };
+    let instance_uuid = Some(desired.instance.clone());
     Node { instance_uuid, instance_info: info, ..node(state) }
 }
 
-fn at(node: &Node, wish: &DesiredMachine) -> Next {
-    next(node, wish, time("2026-11-22T12:00:30Z"))
+fn at(node: &Node, desired: &DesiredMachine) -> Next {
+    next(node, desired, time("2026-11-22T12:00:30Z"))
 }
 
 #[track_caller]
 fn stops(state: &str, expected: &Cause) {
-    let stopped = ours(state, &wish());
-    assert_eq!(at(&stopped, &wish()), Next::Stop(expected.clone()), "{state}");
+    let stopped = ours(state, &desired());
+    assert_eq!(at(&stopped, &desired()), Next::Stop(expected.clone()), "{state}");
     let message = expected.message(&stopped);
     assert!(message.contains("rack1-u7") && !message.contains('\n'), "{message}");
 }
 
 #[track_caller]
 fn waits(state: &str, seconds: u32, cause: Cause) {
-    assert_eq!(at(&ours(state, &wish()), &wish()), Next::Wait { seconds, cause }, "{state}");
+    assert_eq!(at(&ours(state, &desired()), &desired()), Next::Wait { seconds, cause }, "{state}");
 }
 
 #[test]
 fn what_was_adopted_is_retained_and_what_was_deployed_is_taken_back_unless_the_human_says_so() {
     use DeprovisionPolicy::{Deprovision, Retain};
-    let adopted = DesiredMachine { adopt: true, drive: Digest::default(), ..wish() };
-    let (adopted, deployed) = (ours("active", &adopted), ours("active", &wish()));
+    let adopted = DesiredMachine { adopt: true, drive: Digest::default(), ..desired() };
+    let (adopted, deployed) = (ours("active", &adopted), ours("active", &desired()));
     let unknown = Node { instance_info: serde_json::Map::new(), ..deployed.clone() };
     for (node, expected) in [(&adopted, Retain), (&deployed, Deprovision), (&unknown, Retain)] {
         assert_eq!(policy(node, None), expected);
@@ -81,7 +83,7 @@ fn what_was_adopted_is_retained_and_what_was_deployed_is_taken_back_unless_the_h
 
 #[test]
 fn a_machine_tells_whose_it_is() {
-    let node = ours("active", &wish());
+    let node = ours("active", &desired());
     assert_eq!(host_of(&node, "set", ""), Some("compute-0"));
     assert_eq!(host_of(&node, "another", ""), None);
     assert_eq!(host_of(&Node { instance_uuid: None, ..node }, "set", ""), None);
@@ -89,15 +91,15 @@ fn a_machine_tells_whose_it_is() {
 
 #[test]
 fn each_deployment_of_a_machine_is_another_one_though_the_reservation_is_the_same() {
-    let first = ours("active", &wish());
+    let first = ours("active", &desired());
     let redeployed = |at: &str| {
         let free = Node { provision_updated_at: Some(at.to_owned()), ..node("available") };
-        let Next::Do(Step::Reserve(instance_info)) = self::at(&free, &wish()) else { panic!() };
-        Node { instance_uuid: Some(wish().instance), instance_info, ..node("active") }
+        let Next::Do(Step::Reserve(instance_info)) = self::at(&free, &desired()) else { panic!() };
+        Node { instance_uuid: Some(desired().instance), instance_info, ..node("active") }
     };
     let second = redeployed("2026-11-22T13:00:00+00:00");
     let of = |it: &Node| deployment(it).unwrap();
-    assert_eq!(of(&first), format!("{}@2026-11-22T12:00:00.123456+00:00", wish().instance));
+    assert_eq!(of(&first), format!("{}@2026-11-22T12:00:00.123456+00:00", desired().instance));
     assert_ne!(of(&first), of(&second));
     // A second evaluation, or one after a crash, records the same.
     assert_eq!(of(&second), of(&redeployed("2026-11-22T13:00:00+00:00")));
@@ -107,21 +109,21 @@ fn each_deployment_of_a_machine_is_another_one_though_the_reservation_is_the_sam
         provision_updated_at: Some("2026-11-22T11:00:00+00:00".into()),
         ..first.clone()
     };
-    let Next::Do(Step::Record(info)) = at(&failed, &wish()) else { panic!() };
+    let Next::Do(Step::Record(info)) = at(&failed, &desired()) else { panic!() };
     assert_ne!(of(&Node { instance_info: info, ..failed }), of(&first));
     let noted_by_nobody = Node { instance_info: serde_json::Map::new(), ..first };
-    assert_eq!(of(&noted_by_nobody), wish().instance);
+    assert_eq!(of(&noted_by_nobody), desired().instance);
     assert_eq!(deployment(&node("available")), None);
 }
 
 #[test]
 fn a_machine_that_is_available_is_reserved_then_deployed() {
-    let Next::Do(Step::Reserve(info)) = at(&node("available"), &wish()) else { panic!() };
+    let Next::Do(Step::Reserve(info)) = at(&node("available"), &desired()) else { panic!() };
     let since = "2026-11-22T12:00:00.123456+00:00";
     let wrote = json!({"display_name": "compute-0"});
     assert_eq!(info["edpm"], json!({"drive": "d1", "attempt": 1, "since": since, "wrote": wrote}));
     assert_eq!(info["display_name"], "compute-0");
-    assert_eq!(at(&ours("available", &wish()), &wish()), Next::Do(Step::Deploy));
+    assert_eq!(at(&ours("available", &desired()), &desired()), Next::Do(Step::Deploy));
 }
 
 /// Returns what a patch sets, by path; null for what it removes.
@@ -136,7 +138,7 @@ fn patched(request: &Request) -> BTreeMap<String, Value> {
 #[test]
 fn the_network_of_a_ramdisk_comes_with_the_reservation_and_goes_when_the_machine_is_clean() {
     let network = network_of("a");
-    let with = DesiredMachine { ramdisk: network.clone(), ..wish() };
+    let with = DesiredMachine { ramdisk: network.clone(), ..desired() };
     let given = RequestValues { ramdisk: network.clone(), ..RequestValues::default() };
     let Next::Do(reserve) = at(&node("available"), &with) else { panic!() };
     let said = patched(&reserve.request(&node("available"), &with.instance, &given));
@@ -220,28 +222,28 @@ fn a_word_of_ironic_is_the_same_after_reading_it() {
 
 #[test]
 fn maintenance_and_locks_are_respected() {
-    let mut it = ours("available", &wish());
+    let mut it = ours("available", &desired());
     it.reservation = Some("conductor-1".into());
-    assert_eq!(at(&it, &wish()), Next::Wait { seconds: 5, cause: Cause::Locked });
+    assert_eq!(at(&it, &desired()), Next::Wait { seconds: 5, cause: Cause::Locked });
     it.maintenance = true;
     it.maintenance_reason = Some("disk 3 is broken".into());
-    assert_eq!(at(&it, &wish()), Next::Stop(Cause::Maintenance));
+    assert_eq!(at(&it, &desired()), Next::Stop(Cause::Maintenance));
     assert_eq!(
         Cause::Maintenance.message(&it),
         "machine rack1-u7 is in maintenance (the reason is: disk 3 is broken); repair it, then \
          give the command `openstack baremetal node maintenance unset rack1-u7`"
     );
     it.provision_state = State::Active;
-    assert_eq!(at(&it, &wish()), Next::Done { is_current: true });
+    assert_eq!(at(&it, &desired()), Next::Done { is_current: true });
 }
 
 #[test]
 fn a_machine_of_others_is_never_touched() {
     for state in ["available", "active", "deploy failed", "manageable", "enroll"] {
         let others = Node { instance_uuid: Some("b".into()), ..node(state) };
-        assert_eq!(at(&others, &wish()), Next::Stop(Cause::Taken));
+        assert_eq!(at(&others, &desired()), Next::Stop(Cause::Taken));
         for policy in [DeprovisionPolicy::Deprovision, DeprovisionPolicy::Retain] {
-            let released = release(Some(&others), &wish().instance, policy);
+            let released = release(Some(&others), &desired().instance, policy);
             assert_eq!(released, Next::Done { is_current: true });
         }
     }
@@ -249,36 +251,36 @@ fn a_machine_of_others_is_never_touched() {
 
 #[test]
 fn a_failure_that_ironic_has_not_explained_yet_is_waited_for_as_long_as_it_works_on_it() {
-    let wish = DesiredMachine { attempts: 1, ..wish() };
-    let mut it = ours("deploy failed", &wish);
+    let desired = DesiredMachine { attempts: 1, ..desired() };
+    let mut it = ours("deploy failed", &desired);
     it.reservation = Some("conductor-1".into());
-    assert_eq!(at(&it, &wish), Next::Wait { seconds: 5, cause: Cause::Locked });
+    assert_eq!(at(&it, &desired), Next::Wait { seconds: 5, cause: Cause::Locked });
     it.last_error = Some("no disk".into());
-    assert_eq!(at(&it, &wish), Next::Stop(Cause::DeployFailed));
+    assert_eq!(at(&it, &desired), Next::Stop(Cause::DeployFailed));
     (it.last_error, it.reservation) = (None, None);
-    assert_eq!(at(&it, &wish), Next::Stop(Cause::DeployFailed));
+    assert_eq!(at(&it, &desired), Next::Stop(Cause::DeployFailed));
 }
 
 #[test]
 fn a_failed_deployment_pauses_then_is_counted_then_tried() {
-    let wish = wish();
-    let mut it = ours("deploy failed", &wish);
+    let desired = desired();
+    let mut it = ours("deploy failed", &desired);
     it.target_provision_state = Some("active".into());
     it.last_error = Some("no disk".into());
-    assert_eq!(at(&it, &wish), Next::Wait { seconds: 30, cause: Cause::Retrying });
+    assert_eq!(at(&it, &desired), Next::Wait { seconds: 30, cause: Cause::Retrying });
     let later = time("2026-11-22T12:01:01Z");
-    let Next::Do(Step::Record(info)) = next(&it, &wish, later) else { panic!() };
+    let Next::Do(Step::Record(info)) = next(&it, &desired, later) else { panic!() };
     assert_eq!(
         DeployRecord::of(&Node { instance_info: info.clone(), ..it.clone() }).unwrap().attempt,
         2
     );
     it.instance_info = info;
-    assert_eq!(next(&it, &wish, later), Next::Do(Step::Deploy));
+    assert_eq!(next(&it, &desired, later), Next::Do(Step::Deploy));
     // The second one failed as well: its backoff is twice as long.
     it.provision_updated_at = Some("2026-11-22T12:05:00+00:00".into());
     let soon = time("2026-11-22T12:05:01Z");
-    assert_eq!(next(&it, &wish, soon), Next::Wait { seconds: 119, cause: Cause::Retrying });
-    let twice = DesiredMachine { attempts: 2, ..wish.clone() };
+    assert_eq!(next(&it, &desired, soon), Next::Wait { seconds: 119, cause: Cause::Retrying });
+    let twice = DesiredMachine { attempts: 2, ..desired.clone() };
     assert_eq!(next(&it, &twice, soon), Next::Stop(Cause::DeployFailed));
     assert!(Cause::DeployFailed.message(&it).contains("(Ironic says: no disk)"));
     // Another drive begins again, and at once.
@@ -290,8 +292,8 @@ fn a_failed_deployment_pauses_then_is_counted_then_tried() {
 
 #[test]
 fn a_pause_never_grows_by_a_clock_that_is_ahead() {
-    let it = ours("deploy failed", &wish());
-    let early = next(&it, &wish(), time("2026-11-22T10:00:00Z"));
+    let it = ours("deploy failed", &desired());
+    let early = next(&it, &desired(), time("2026-11-22T10:00:00Z"));
     assert_eq!(early, Next::Wait { seconds: 60, cause: Cause::Retrying });
 }
 
@@ -306,8 +308,8 @@ fn what_was_written_by_others_stays_and_the_masked_drive_never_comes_back() {
     it.instance_info.insert("image_checksum".into(), json!("old"));
     it.instance_info.insert("configdrive".into(), json!("******"));
     let root_device = BTreeMap::from([("size".to_owned(), ">= 100".to_owned())]);
-    let wish = DesiredMachine { image: Some(hash), root_device, ..wish() };
-    let Next::Do(Step::Reserve(info)) = at(&it, &wish) else { panic!() };
+    let desired = DesiredMachine { image: Some(hash), root_device, ..desired() };
+    let Next::Do(Step::Reserve(info)) = at(&it, &desired) else { panic!() };
     assert_eq!(
         Value::Object(info.clone()),
         json!({
@@ -325,16 +327,16 @@ fn what_was_written_by_others_stays_and_the_masked_drive_never_comes_back() {
         })
     );
     it.instance_info = info;
-    it.instance_uuid = Some(wish.instance.clone());
-    let other = DesiredMachine { image: Some(image), ..wish.clone() };
+    it.instance_uuid = Some(desired.instance.clone());
+    let other = DesiredMachine { image: Some(image), ..desired.clone() };
     let Next::Do(Step::Record(info)) = at(&it, &other) else { panic!() };
     assert_eq!(
         (&info["image_checksum"], info.get("image_os_hash_algo")),
         (&json!("https://a/b.sum"), None)
     );
-    assert_eq!(at(&it, &wish), Next::Do(Step::Deploy));
+    assert_eq!(at(&it, &desired), Next::Do(Step::Deploy));
     let Next::Do(Step::Unreserve(left)) =
-        release(Some(&it), &wish.instance, DeprovisionPolicy::Deprovision)
+        release(Some(&it), &desired.instance, DeprovisionPolicy::Deprovision)
     else {
         panic!()
     };
@@ -345,11 +347,13 @@ fn what_was_written_by_others_stays_and_the_masked_drive_never_comes_back() {
 fn what_is_not_wished_any_more_is_taken_off_and_what_others_wrote_stays() {
     let image = Image { source: "https://a/b.qcow2".into(), checksum: Some("ab".repeat(32)) };
     let root_device = BTreeMap::from([("name".to_owned(), "/dev/sdb".to_owned())]);
-    let full = DesiredMachine { image: Some(image.clone()), root_device, ..wish() };
-    let with = |wish: DesiredMachine| {
-        let Next::Do(Step::Record(info)) = at(&ours("available", &full), &wish) else { panic!() };
+    let full = DesiredMachine { image: Some(image.clone()), root_device, ..desired() };
+    let with = |desired: DesiredMachine| {
+        let Next::Do(Step::Record(info)) = at(&ours("available", &full), &desired) else {
+            panic!()
+        };
         let recorded = Node { instance_info: info.clone(), ..ours("available", &full) };
-        assert_eq!(at(&recorded, &wish), Next::Do(Step::Deploy));
+        assert_eq!(at(&recorded, &desired), Next::Do(Step::Deploy));
         info
     };
     let info = with(DesiredMachine { root_device: BTreeMap::new(), ..full.clone() });
@@ -362,9 +366,9 @@ fn what_is_not_wished_any_more_is_taken_off_and_what_others_wrote_stays() {
     // A disk that the user chose on the machine itself.
     let mut others = node("available");
     others.instance_info.insert("root_device".into(), json!({"name": "/dev/sdc"}));
-    let Next::Do(Step::Reserve(info)) = at(&others, &wish()) else { panic!() };
-    let reserved = Node { instance_info: info, ..ours("available", &wish()) };
-    let other = DesiredMachine { drive: "d2".into(), ..wish() };
+    let Next::Do(Step::Reserve(info)) = at(&others, &desired()) else { panic!() };
+    let reserved = Node { instance_info: info, ..ours("available", &desired()) };
+    let other = DesiredMachine { drive: "d2".into(), ..desired() };
     let Next::Do(Step::Record(info)) = at(&reserved, &other) else { panic!() };
     assert_eq!(info["root_device"], json!({"name": "/dev/sdc"}));
 }
@@ -372,15 +376,15 @@ fn what_is_not_wished_any_more_is_taken_off_and_what_others_wrote_stays() {
 #[test]
 fn an_image_that_ironic_converts_begins_no_new_count() {
     let image = Image { source: "https://a/b.qcow2".into(), checksum: Some("ab".repeat(32)) };
-    let wish = DesiredMachine { image: Some(image), attempts: 1, ..wish() };
-    let mut it = ours("deploy failed", &wish);
+    let desired = DesiredMachine { image: Some(image), attempts: 1, ..desired() };
+    let mut it = ours("deploy failed", &desired);
     // What its conductor writes when it creates a raw image (`_cache_and_convert_image`).
     it.instance_info.insert("image_checksum".into(), Value::Null);
     it.instance_info.insert("image_os_hash_value".into(), json!("cd".repeat(32)));
     it.instance_info.insert("image_disk_format".into(), json!("raw"));
     it.provision_updated_at = Some("2026-11-22T12:30:00+00:00".into());
-    assert_eq!(at(&it, &wish), Next::Stop(Cause::DeployFailed));
-    let twice = DesiredMachine { attempts: 2, ..wish };
+    assert_eq!(at(&it, &desired), Next::Stop(Cause::DeployFailed));
+    let twice = DesiredMachine { attempts: 2, ..desired };
     let later = time("2026-11-22T12:40:00Z");
     let Next::Do(Step::Record(info)) = next(&it, &twice, later) else { panic!() };
     assert_eq!(info["image_os_hash_value"], json!("ab".repeat(32)));
@@ -389,8 +393,8 @@ fn an_image_that_ironic_converts_begins_no_new_count() {
 
 #[test]
 fn what_is_to_be_adopted_is_never_deployed_whatever_somebody_did_to_it() {
-    let adopting = DesiredMachine { adopt: true, drive: Digest::default(), ..wish() };
-    for of in [&adopting, &wish()] {
+    let adopting = DesiredMachine { adopt: true, drive: Digest::default(), ..desired() };
+    for of in [&adopting, &desired()] {
         assert_eq!(at(&ours("deploy failed", of), &adopting), Next::Stop(Cause::NotRunning));
     }
 }
@@ -417,9 +421,9 @@ fn machines_that_are_locked_or_avoided_are_taken_last() {
 
 #[test]
 fn machines_are_provided_only_where_the_human_allows_it() {
-    let allowed = DesiredMachine { provide: true, ..wish() };
+    let allowed = DesiredMachine { provide: true, ..desired() };
     for state in ["enroll", "manageable"] {
-        assert_eq!(at(&node(state), &wish()), Next::Stop(Cause::NotProvided));
+        assert_eq!(at(&node(state), &desired()), Next::Stop(Cause::NotProvided));
         assert!(matches!(at(&node(state), &allowed), Next::Do(Step::Reserve(_))));
     }
     let mut it = ours("enroll", &allowed);
@@ -433,7 +437,7 @@ fn machines_are_provided_only_where_the_human_allows_it() {
 
 #[test]
 fn a_machine_that_runs_is_adopted_and_one_that_does_not_is_told() {
-    let adopting = DesiredMachine { adopt: true, ..wish() };
+    let adopting = DesiredMachine { adopt: true, ..desired() };
     assert!(matches!(at(&node("active"), &adopting), Next::Do(Step::Reserve(_))));
     assert_eq!(at(&ours("manageable", &adopting), &adopting), Next::Do(Step::Tell(Verb::Adopt)));
     assert_eq!(at(&node("available"), &adopting), Next::Stop(Cause::NotRunning));
@@ -444,27 +448,27 @@ fn a_machine_that_runs_is_adopted_and_one_that_does_not_is_told() {
 
 #[test]
 fn an_active_machine_is_powered_on_and_never_deployed_again_by_itself() {
-    let mut it = ours("active", &wish());
-    assert_eq!(at(&it, &wish()), Next::Done { is_current: true });
-    let changed = DesiredMachine { drive: "d2".into(), ..wish() };
+    let mut it = ours("active", &desired());
+    assert_eq!(at(&it, &desired()), Next::Done { is_current: true });
+    let changed = DesiredMachine { drive: "d2".into(), ..desired() };
     assert_eq!(at(&it, &changed), Next::Done { is_current: false });
     for unknown_or_off in [None, Some("power off".to_owned())] {
         it.power_state = unknown_or_off;
-        assert_eq!(at(&it, &wish()), Next::Do(Step::PowerOn));
+        assert_eq!(at(&it, &desired()), Next::Do(Step::PowerOn));
     }
     it.target_power_state = Some("power on".into());
-    assert_eq!(at(&it, &wish()), Next::Wait { seconds: 5, cause: Cause::Working });
+    assert_eq!(at(&it, &desired()), Next::Wait { seconds: 5, cause: Cause::Working });
     it.target_power_state = None;
     it.power_state = Some("error".into());
-    assert_eq!(at(&it, &wish()), Next::Stop(Cause::PowerFailed));
+    assert_eq!(at(&it, &desired()), Next::Stop(Cause::PowerFailed));
     it.maintenance = true;
-    assert_eq!(at(&it, &wish()), Next::Stop(Cause::Maintenance));
+    assert_eq!(at(&it, &desired()), Next::Stop(Cause::Maintenance));
 }
 
 #[test]
 fn a_host_that_goes_gives_its_machine_back_as_it_was_asked() {
     let released =
-        |state: &str, policy| release(Some(&ours(state, &wish())), &wish().instance, policy);
+        |state: &str, policy| release(Some(&ours(state, &desired())), &desired().instance, policy);
     let (back, keep) = (DeprovisionPolicy::Deprovision, DeprovisionPolicy::Retain);
     for state in ["active", "deploy failed", "wait call-back", "rescue failed", "service failed"] {
         assert_eq!(released(state, back), Next::Do(Step::Tell(Verb::Deleted)), "{state}");
@@ -487,7 +491,7 @@ fn a_host_that_goes_gives_its_machine_back_as_it_was_asked() {
     assert_eq!(released("deploy hold", keep), Next::Stop(Cause::Held));
     assert_eq!(release(None, "a", back), Next::Done { is_current: true });
     // Ironic removes the reservation whether it could undeploy the machine or not.
-    let unreserved = |state: &str| release(Some(&node(state)), &wish().instance, back);
+    let unreserved = |state: &str| release(Some(&node(state)), &desired().instance, back);
     assert_eq!(unreserved("error"), Next::Stop(Cause::UndeployFailed));
     assert_eq!(unreserved("deleting"), waits);
     for state in ["cleaning", "available", "active", "manageable"] {
@@ -718,15 +722,16 @@ fn request(set: usize, host: usize, nodes: &[Node], now: Timestamp) -> Option<Re
     let mut without = hosts();
     let host = without.keys().nth(host)?.clone();
     without.retain(|it, _| !nodes.iter().any(|node| node.is_of(&of(set, it).instance)));
-    let wish = of(set, &host);
-    let mine = nodes.iter().find(|it| it.is_of(&wish.instance));
+    let desired = of(set, &host);
+    let mine = nodes.iter().find(|it| it.is_of(&desired.instance));
     let chosen =
         || assign(&without, nodes, &BTreeSet::new()).get(&host).and_then(|it| it.clone().ok());
     let node = mine.or_else(chosen)?;
-    match next(node, &wish, now) {
+    match next(node, &desired, now) {
         Next::Do(step) => {
-            let given = RequestValues { ramdisk: wish.ramdisk.clone(), ..RequestValues::default() };
-            Some(step.request(node, &wish.instance, &given))
+            let given =
+                RequestValues { ramdisk: desired.ramdisk.clone(), ..RequestValues::default() };
+            Some(step.request(node, &desired.instance, &given))
         }
         Next::Wait { .. } | Next::Stop(_) | Next::Done { .. } => None,
     }
@@ -823,9 +828,9 @@ proptest! {
         play(&mut ironic, &acts, |_| {});
         prop_assert_eq!(ironic.deployed.values().sum::<u32>(), ATTEMPTS);
         let owner = ironic.nodes[0].instance_uuid.clone().unwrap();
-        let wishes = (0..2).flat_map(|set| ["a", "b", "c"].map(move |host| of(set, host)));
-        let wish = wishes.into_iter().find(|it| it.instance == owner).unwrap();
-        let stopped = next(&ironic.nodes[0], &wish, ironic.now());
+        let all = (0..2).flat_map(|set| ["a", "b", "c"].map(move |host| of(set, host)));
+        let desired = all.into_iter().find(|it| it.instance == owner).unwrap();
+        let stopped = next(&ironic.nodes[0], &desired, ironic.now());
         prop_assert_eq!(stopped, Next::Stop(Cause::DeployFailed));
     }
 

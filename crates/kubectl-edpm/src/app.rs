@@ -46,15 +46,15 @@ async fn answer(
     match command {
         Command::Status(asked) => status(cluster, asked, terminal).await,
         Command::Explain { node, short } => {
-            let world = cluster.world(false).await?;
-            let host = cluster.host_in(&world, node)?;
+            let snapshot = cluster.snapshot(false).await?;
+            let host = cluster.host_in(&snapshot, node)?;
             let text = if *short { explain::summary } else { explain::text };
             write!(terminal.out, "{}", text(&host, terminal.paint))?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Logs(asked) => {
-            let world = cluster.world(false).await?;
-            follow::logs(cluster, &cluster.host_in(&world, &asked.node)?, asked, terminal).await
+            let snapshot = cluster.snapshot(false).await?;
+            follow::logs(cluster, &cluster.host_in(&snapshot, &asked.node)?, asked, terminal).await
         }
         Command::Diff { node } => differences(cluster, node, terminal).await,
         Command::Trace(asked) => Box::pin(live_query::way(cluster, asked, terminal)).await,
@@ -106,12 +106,12 @@ async fn differences(
     node: &str,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitCode> {
-    let world = cluster.world(false).await?;
-    let host = cluster.host_in(&world, node)?;
+    let snapshot = cluster.snapshot(false).await?;
+    let host = cluster.host_in(&snapshot, node)?;
     let (options, given) = if host.member.is_some() {
         (None, fetch::listed(cluster, &host).await?)
     } else {
-        (fetch::options(cluster, &world, &host.name).await?, None)
+        (fetch::options(cluster, &snapshot, &host.name).await?, None)
     };
     let of_service = given.as_ref().map(ConfigPath::Service);
     let road = options.as_ref().map(ConfigPath::Compute).or(of_service);
@@ -128,9 +128,9 @@ async fn retry(
     is_forced: bool,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitCode> {
-    let world = cluster.world(false).await?;
+    let snapshot = cluster.snapshot(false).await?;
     let value = now().as_second().to_string();
-    for order in retry::orders(&world, &cluster.namespace, name, is_forced)? {
+    for order in retry::orders(&snapshot, &cluster.namespace, name, is_forced)? {
         match order {
             Order::Deployment(wanted) => {
                 let made = cluster.create::<Deployment>(&wanted).await?;
@@ -167,15 +167,16 @@ async fn status(
     asked: &Status,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitCode> {
-    let world = cluster.world(asked.all_namespaces).await?;
-    let rows = status::rows(&world, &asked.nodes);
-    let is_missing = |name: &&String| status::rows(&world, std::slice::from_ref(*name)).is_empty();
+    let snapshot = cluster.snapshot(asked.all_namespaces).await?;
+    let rows = status::rows(&snapshot, &asked.nodes);
+    let is_missing =
+        |name: &&String| status::rows(&snapshot, std::slice::from_ref(*name)).is_empty();
     let missing = asked.nodes.iter().find(is_missing);
     if let Some(name) = missing {
         return Err(Error::no_such_node(name));
     }
     if asked.watch {
-        return watch::statuses(cluster, asked, terminal, world).await;
+        return watch::statuses(cluster, asked, terminal, snapshot).await;
     }
     match asked.output {
         Some(output @ (Output::Json | Output::Yaml)) => {

@@ -26,18 +26,22 @@ impl Server {
     /// The objects of the tests, with the options of the first compute rendered and deployed.
     fn new() -> Self {
         let server = Self(FakeApi::default());
-        let mut world = testdata::world();
-        testdata::deployed_with_present_inputs(&mut world);
-        let options = world.computes[0].spec.custom_service_config.clone().unwrap_or_default();
+        let mut snapshot = testdata::snapshot();
+        testdata::deployed_with_present_inputs(&mut snapshot);
+        let options = snapshot.computes[0].spec.custom_service_config.clone().unwrap_or_default();
         for object in testdata::objects() {
             server.put_typed(&object);
         }
-        server.put("apis/nova.openstack.org/v1beta1", "novaexternalcomputes", &world.computes[0]);
+        server.put(
+            "apis/nova.openstack.org/v1beta1",
+            "novaexternalcomputes",
+            &snapshot.computes[0],
+        );
         let rendered = testdata::rendered(&options);
         let files = files(&rendered);
         server.put("api/v1", "secrets", &rendered);
-        testdata::tell(&mut world.runs[0], &files);
-        server.put(RUNS, "openstackansibleees", &world.runs[0]);
+        testdata::set_report(&mut snapshot.runs[0], &files);
+        server.put(RUNS, "openstackansibleees", &snapshot.runs[0]);
         let report = testdata::report(&files, "02-nova-override.conf", "Nehalem");
         let named = |name: &str| json!({ "metadata": { "name": name } });
         let defaults = json!({
@@ -46,7 +50,7 @@ impl Server {
         });
         server.put("api/v1", "configmaps", &defaults);
         let run = "nova-edpm-compute-0-5555555555-abcdef0123";
-        server.put("apis/batch/v1", "jobs", &testdata::job(&world.runs[0]));
+        server.put("apis/batch/v1", "jobs", &testdata::job(&snapshot.runs[0]));
         server.put("api/v1", "pods", &named(&format!("{run}-xyz12")));
         server.runs_end(json!({ "JobStatus": "Succeeded", "report": report }));
         server
@@ -58,11 +62,11 @@ impl Server {
         for object in testdata::node_set_objects() {
             server.put_typed(&object);
         }
-        let world = testdata::node_set();
+        let snapshot = testdata::node_set();
         let group = "apis/dataplane.openstack.org/v1beta1";
-        server.put(group, "openstackdataplanedeployments", &world.deployments[0]);
-        server.put(RUNS, "openstackansibleees", &world.runs[1]);
-        server.put("apis/batch/v1", "jobs", &testdata::job(&world.runs[1]));
+        server.put(group, "openstackdataplanedeployments", &snapshot.deployments[0]);
+        server.put(RUNS, "openstackansibleees", &snapshot.runs[1]);
+        server.put("apis/batch/v1", "jobs", &testdata::job(&snapshot.runs[1]));
         server
     }
 

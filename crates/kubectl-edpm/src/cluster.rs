@@ -106,13 +106,13 @@ impl Cluster {
 
     /// Returns the host with this name in the namespace, or a `NotFound` error as the server would
     /// return it.
-    pub fn host_in<'a>(&self, world: &'a Snapshot, name: &str) -> Result<Host<'a>> {
-        world.host(&self.namespace, name).ok_or_else(|| Error::no_such_node(name))
+    pub fn host_in<'a>(&self, snapshot: &'a Snapshot, name: &str) -> Result<Host<'a>> {
+        snapshot.host(&self.namespace, name).ok_or_else(|| Error::no_such_node(name))
     }
 
     /// Reads all objects that describe hosts. Kinds other than nodes may be absent from the
     /// cluster.
-    pub async fn world(&self, all_namespaces: bool) -> Result<Snapshot> {
+    pub async fn snapshot(&self, all_namespaces: bool) -> Result<Snapshot> {
         let is_all = all_namespaces;
         let nodes = match self.list::<Node>(is_all).await {
             Err(error) if error.is_not_found() => {

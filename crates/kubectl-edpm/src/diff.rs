@@ -48,8 +48,8 @@ fn of_stage(
     match &changes {
         Changes::None => {}
         Changes::Never if stage.name.is_empty() => {
-            let told = stage.condition(READY).map(|it| format!("{}: {}", it.reason, it.message));
-            out += &format!("  {}\n", told.unwrap_or_default());
+            let ready = stage.condition(READY).map(|it| format!("{}: {}", it.reason, it.message));
+            out += &format!("  {}\n", ready.unwrap_or_default());
         }
         Changes::Never => {
             out += "  nothing was deployed yet, so all of it would be: ";

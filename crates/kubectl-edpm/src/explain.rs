@@ -303,33 +303,33 @@ mod tests {
     use crate::snapshot::Snapshot;
     use crate::testdata;
 
-    fn explained(world: &Snapshot, name: &str) -> String {
-        text(&world.host("openstack", name).unwrap(), Paint::default())
+    fn explained(snapshot: &Snapshot, name: &str) -> String {
+        text(&snapshot.host("openstack", name).unwrap(), Paint::default())
     }
 
     #[test]
     fn a_failed_task_is_found_at_the_end_of_the_chain() {
-        let world = testdata::world();
-        let text = explained(&world, "edpm-compute-2");
+        let snapshot = testdata::snapshot();
+        let text = explained(&snapshot, "edpm-compute-2");
         assert_eq!(text, include_str!("../testdata/explain-failed.txt"));
     }
 
     #[test]
     fn a_host_of_a_node_set_is_explained_by_its_deployment_and_its_run() {
-        let world = testdata::node_set();
-        let text = explained(&world, "edpm-compute-6");
+        let snapshot = testdata::node_set();
+        let text = explained(&snapshot, "edpm-compute-6");
         assert_eq!(text, include_str!("../testdata/explain-node-set.txt"));
-        let ready = explained(&world, "edpm-compute-5");
+        let ready = explained(&snapshot, "edpm-compute-5");
         assert!(ready.starts_with("edpm-compute-5 is ready.\n"), "{ready}");
         assert!(ready.contains("nova-custom   Succeeded   attempt 1"), "{ready}");
     }
 
     #[test]
     fn a_host_of_a_node_set_without_a_deployment_is_told_to_need_one() {
-        let mut world = testdata::node_set();
-        world.deployments.clear();
-        world.node_sets[0].status.as_mut().unwrap().hosts.clear();
-        let links = super::links(&world.host("openstack", "edpm-compute-5").unwrap());
+        let mut snapshot = testdata::node_set();
+        snapshot.deployments.clear();
+        snapshot.node_sets[0].status.as_mut().unwrap().hosts.clear();
+        let links = super::links(&snapshot.host("openstack", "edpm-compute-5").unwrap());
         let why: Vec<&str> = links.iter().map(|it| it.why.as_str()).collect();
         let words = "NotDeployed: Nothing is deployed to it: create an \
                      OpenStackDataPlaneDeployment that lists openstack-edpm in spec.nodeSets.";
@@ -338,30 +338,30 @@ mod tests {
 
     #[test]
     fn a_ready_host_waits_for_nothing() {
-        let world = testdata::world();
-        assert!(links(&world.host("openstack", "edpm-compute-0").unwrap()).is_empty());
-        let text = explained(&world, "edpm-compute-0");
+        let snapshot = testdata::snapshot();
+        assert!(links(&snapshot.host("openstack", "edpm-compute-0").unwrap()).is_empty());
+        let text = explained(&snapshot, "edpm-compute-0");
         assert!(text.starts_with("edpm-compute-0 is ready.\n"), "{text}");
     }
 
     #[test]
     fn a_queued_run_names_what_it_waits_for() {
-        let world = testdata::world();
-        let host = world.host("openstack", "edpm-compute-3").unwrap();
+        let snapshot = testdata::snapshot();
+        let host = snapshot.host("openstack", "edpm-compute-3").unwrap();
         let links = super::links(&host);
         let last = links.last().unwrap();
         assert_eq!(last.why, "waits: OpenStackAnsibleEE by-hand touches edpm-compute-3");
-        assert!(explained(&world, "edpm-compute-3").contains("Runs made by hand\n  by-hand"));
+        assert!(explained(&snapshot, "edpm-compute-3").contains("Runs made by hand\n  by-hand"));
     }
 
     #[test]
     fn a_role_or_a_cell_that_is_not_there_ends_the_chain() {
-        let mut world = testdata::world();
-        world.roles.clear();
-        let links = super::links(&world.host("openstack", "edpm-compute-2").unwrap());
+        let mut snapshot = testdata::snapshot();
+        snapshot.roles.clear();
+        let links = super::links(&snapshot.host("openstack", "edpm-compute-2").unwrap());
         assert_eq!(links.last().unwrap().what, "OpenStackDataPlaneRole edpm-compute");
-        world.cells.clear();
-        let links = super::links(&world.host("openstack", "edpm-compute-1").unwrap());
+        snapshot.cells.clear();
+        let links = super::links(&snapshot.host("openstack", "edpm-compute-1").unwrap());
         let last = links.last().unwrap();
         assert_eq!(
             (last.what.as_str(), last.why.as_str()),

@@ -214,7 +214,7 @@ pub async fn pod_of(cluster: &Cluster, run: &AnsibleEe) -> Result<Read<Pod>> {
     if let Some(name) = run.status.as_ref().and_then(|it| it.pod_name.as_deref()) {
         match cluster.read(name).await? {
             Read::Missing => {}
-            told @ (Read::Found(_) | Read::Refused(_)) => return Ok(told),
+            read @ (Read::Found(_) | Read::Refused(_)) => return Ok(read),
         }
     }
     let Some(job) = logs::job_of(run) else { return Ok(Read::Missing) };

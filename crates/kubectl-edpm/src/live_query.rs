@@ -47,10 +47,10 @@ pub async fn way(
     let snippet = requested.snippet.as_deref().map(snippet).transpose()?;
     let manifests = requested.generated.as_deref();
     let generated = manifests.map(|it| fetch::generated(it, &cluster.namespace)).transpose()?;
-    let world = cluster.world(false).await?;
-    let host = cluster.host_in(&world, &requested.node)?;
-    let named = OptionNames::new(&section, &key, of_release(cluster, &world, &host.name));
-    let found = found(cluster, &world, &host, &named, file.as_deref()).await?;
+    let snapshot = cluster.snapshot(false).await?;
+    let host = cluster.host_in(&snapshot, &requested.node)?;
+    let named = OptionNames::new(&section, &key, of_release(cluster, &snapshot, &host.name));
+    let found = found(cluster, &snapshot, &host, &named, file.as_deref()).await?;
     if let (Found::Compute(_), Some(generated)) = (&found, &generated) {
         return Err(Error::message(format!(
             "{}: no manifests bring options to {}, but its NovaExternalCompute does",
@@ -83,9 +83,9 @@ pub async fn way(
         pod,
         answer,
     };
-    let told = trace::message(&seen, (&section, &key), &named, terminal.paint);
-    write!(terminal.out, "{}", told.text)?;
-    Ok(if told.is_in_force { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    let trace = trace::render(&seen, (&section, &key), &named, terminal.paint);
+    write!(terminal.out, "{}", trace.text)?;
+    Ok(if trace.is_in_force { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 fn snippet(path: &Path) -> Result<Snippet> {
@@ -109,11 +109,11 @@ fn stage<'a>(host: &Host<'a>, found: &Found<'_>) -> Result<(Stage<'a>, String)> 
 }
 
 /// Returns the nova release whose options apply.
-fn of_release(cluster: &Cluster, world: &Snapshot, node: &str) -> Release {
-    let compute = world.compute(&cluster.namespace, node);
-    let cell = compute.and_then(|it| world.cell(&cluster.namespace, &it.spec.cell_name));
+fn of_release(cluster: &Cluster, snapshot: &Snapshot, node: &str) -> Release {
+    let compute = snapshot.compute(&cluster.namespace, node);
+    let cell = compute.and_then(|it| snapshot.cell(&cluster.namespace, &it.spec.cell_name));
     // The default release for cells that name none is an option of the operator, unknown here.
-    release::of(cell, Release::newest()).release().unwrap_or_else(Release::newest)
+    release::release_of_cell(cell, Release::newest()).release().unwrap_or_else(Release::newest)
 }
 
 /// Finds the sources; a node with a `NovaExternalCompute` gets nova's configuration from that

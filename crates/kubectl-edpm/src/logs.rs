@@ -97,8 +97,8 @@ mod tests {
     use crate::testdata;
 
     fn name(host: &str, service: Option<&str>) -> Result<String> {
-        let world = testdata::world();
-        let host = world.host("openstack", host).unwrap();
+        let snapshot = testdata::snapshot();
+        let host = snapshot.host("openstack", host).unwrap();
         chosen(&host, service).map(ResourceExt::name_any)
     }
 
@@ -127,8 +127,8 @@ mod tests {
 
     #[test]
     fn the_record_of_a_run_names_task_and_place() {
-        let world = testdata::world();
-        let host = world.host("openstack", "edpm-compute-2").unwrap();
+        let snapshot = testdata::snapshot();
+        let host = snapshot.host("openstack", "edpm-compute-2").unwrap();
         let run = chosen(&host, None).unwrap();
         let text = recorded(run, &host.name);
         assert!(text.starts_with("edpm-compute-2: Failed, 1 tasks changed something\n"), "{text}");

@@ -256,10 +256,10 @@ impl<'a> Member<'a> {
             let conditions = &self.waiting()?.status.as_ref()?.conditions;
             find(conditions, READY).filter(is_open)
         };
-        if let Some(told) = of_set().or_else(of_waiting) {
-            let mut draft = ConditionDraft::repeated(told).with_type(READY);
+        if let Some(ready) = of_set().or_else(of_waiting) {
+            let mut draft = ConditionDraft::repeated(ready).with_type(READY);
             draft.status = ConditionStatus::False;
-            return draft.with_message(&*told.message);
+            return draft.with_message(&*ready.message);
         }
         let set = self.set_name();
         let what = if self.own().is_some_and(|it| it.hash.is_some()) {
@@ -321,58 +321,58 @@ mod tests {
     use crate::snapshot::Snapshot;
     use crate::testdata;
 
-    fn kind(world: &Snapshot, name: &str) -> Option<&'static str> {
-        Some(world.host("openstack", name)?.stages[0].kind)
+    fn kind(snapshot: &Snapshot, name: &str) -> Option<&'static str> {
+        Some(snapshot.host("openstack", name)?.stages[0].kind)
     }
 
     #[test]
     fn a_host_is_found_by_its_key_its_own_name_and_that_of_the_inventory() {
-        let world = testdata::node_set();
+        let snapshot = testdata::node_set();
         for name in ["compute-6", "edpm-compute-6", "edpm-compute-5.example.org", "edpm-compute-5"]
         {
-            assert_eq!(kind(&world, name), Some(NODE_SET), "{name}");
+            assert_eq!(kind(&snapshot, name), Some(NODE_SET), "{name}");
         }
-        assert_eq!(kind(&world, "edpm-compute-7"), None);
-        assert!(world.host("other", "edpm-compute-5").is_none());
+        assert_eq!(kind(&snapshot, "edpm-compute-7"), None);
+        assert!(snapshot.host("other", "edpm-compute-5").is_none());
     }
 
     #[test]
     fn of_two_objects_with_a_host_it_is_the_olders() {
-        let mut world = testdata::node_set();
-        let mut node = testdata::world().nodes.remove(0);
+        let mut snapshot = testdata::node_set();
+        let mut node = testdata::snapshot().nodes.remove(0);
         node.metadata.name = Some("edpm-compute-5".to_owned());
-        world.nodes.push(node);
-        assert_eq!(kind(&world, "edpm-compute-5"), Some(NODE_SET));
-        let conditions = &mut world.node_sets[0].status.as_mut().unwrap().conditions;
+        snapshot.nodes.push(node);
+        assert_eq!(kind(&snapshot, "edpm-compute-5"), Some(NODE_SET));
+        let conditions = &mut snapshot.node_sets[0].status.as_mut().unwrap().conditions;
         let input = conditions.iter_mut().find(|it| it.type_ == INPUT_READY).unwrap();
         (input.status, input.reason) = (ConditionStatus::False, "HostTaken".to_owned());
-        assert_eq!(kind(&world, "edpm-compute-5"), Some("OpenStackDataPlaneNode"));
+        assert_eq!(kind(&snapshot, "edpm-compute-5"), Some("OpenStackDataPlaneNode"));
     }
 
     #[test]
     fn a_host_waits_for_what_its_node_set_or_the_next_deployment_waits_for() {
-        let mut world = testdata::node_set();
-        world.node_sets[0].status.as_mut().unwrap().hosts.clear();
-        world.deployments[0].status.as_mut().unwrap().progress.clear();
-        let told = &mut world.deployments[0].status.as_mut().unwrap().conditions;
-        told.retain(|it| it.type_ == READY);
-        told[0].reason = "SourceNotFound".to_owned();
-        let reason = |world: &Snapshot| {
-            let host = world.host("openstack", "edpm-compute-5").unwrap();
+        let mut snapshot = testdata::node_set();
+        snapshot.node_sets[0].status.as_mut().unwrap().hosts.clear();
+        snapshot.deployments[0].status.as_mut().unwrap().progress.clear();
+        let conditions = &mut snapshot.deployments[0].status.as_mut().unwrap().conditions;
+        conditions.retain(|it| it.type_ == READY);
+        conditions[0].reason = "SourceNotFound".to_owned();
+        let reason = |snapshot: &Snapshot| {
+            let host = snapshot.host("openstack", "edpm-compute-5").unwrap();
             host.stages[0].condition(READY).unwrap().reason.clone()
         };
-        assert_eq!(reason(&world), "SourceNotFound");
-        world.deployments[0].spec.ansible_limit = Some("edpm-compute-6".to_owned());
-        assert_eq!(reason(&world), "NotDeployed");
+        assert_eq!(reason(&snapshot), "SourceNotFound");
+        snapshot.deployments[0].spec.ansible_limit = Some("edpm-compute-6".to_owned());
+        assert_eq!(reason(&snapshot), "NotDeployed");
         let half_changed = NodeSetHost {
             name: "edpm-compute-5".to_owned(),
             state: HostState::Undeployed,
             hash: Some("01234567".to_owned()),
             address: None,
         };
-        world.node_sets[0].status.as_mut().unwrap().hosts.push(half_changed);
-        let host = world.host("openstack", "edpm-compute-5").unwrap();
-        let told = &host.stages[0].condition(READY).unwrap().message;
-        assert!(told.starts_with("The last deployment was over before"), "{told}");
+        snapshot.node_sets[0].status.as_mut().unwrap().hosts.push(half_changed);
+        let host = snapshot.host("openstack", "edpm-compute-5").unwrap();
+        let message = &host.stages[0].condition(READY).unwrap().message;
+        assert!(message.starts_with("The last deployment was over before"), "{message}");
     }
 }

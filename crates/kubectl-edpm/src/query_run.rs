@@ -100,8 +100,8 @@ mod tests {
     use crate::testdata;
 
     fn asked(option: &str) -> AnsibleEe {
-        let world = testdata::world();
-        let host = world.host("openstack", "edpm-compute-0").unwrap();
+        let snapshot = testdata::snapshot();
+        let host = snapshot.host("openstack", "edpm-compute-0").unwrap();
         let pattern = pattern(&host).unwrap();
         assert_eq!(pattern.name_any(), "nova-edpm-compute-0-5555555555");
         question(pattern, "edpm-compute-0", ("libvirt", option)).unwrap()
@@ -140,9 +140,9 @@ mod tests {
 
     #[test]
     fn a_host_that_no_run_has_reached_cannot_be_asked() {
-        let mut world = testdata::world();
-        world.runs.retain(|it| it.name_any() == "by-hand");
-        assert!(pattern(&world.host("openstack", "edpm-compute-3").unwrap()).is_none());
-        assert!(pattern(&world.host("openstack", "edpm-compute-0").unwrap()).is_none());
+        let mut snapshot = testdata::snapshot();
+        snapshot.runs.retain(|it| it.name_any() == "by-hand");
+        assert!(pattern(&snapshot.host("openstack", "edpm-compute-3").unwrap()).is_none());
+        assert!(pattern(&snapshot.host("openstack", "edpm-compute-0").unwrap()).is_none());
     }
 }

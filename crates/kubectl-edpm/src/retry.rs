@@ -23,18 +23,18 @@ use order::{Order, Target};
 /// `is_forced` also retries what succeeded. Returns an error when nothing failed, or when neither a
 /// host nor a run has the name.
 pub fn orders(
-    world: &Snapshot,
+    snapshot: &Snapshot,
     namespace: &str,
     name: &str,
     is_forced: bool,
 ) -> Result<Vec<Order>> {
-    let run = world.runs.iter().find(|it| place(*it) == (namespace, name));
-    match (world.host(namespace, name), run) {
+    let run = snapshot.runs.iter().find(|it| place(*it) == (namespace, name));
+    match (snapshot.host(namespace, name), run) {
         (Some(host), _) => match &host.member {
             Some(member) => Ok(vec![retry_plan::of_member(&host, member, is_forced)?]),
             None => Ok(vec![of_host(&host, is_forced)?]),
         },
-        (None, Some(run)) => of_run(world, namespace, run, is_forced),
+        (None, Some(run)) => of_run(snapshot, namespace, run, is_forced),
         (None, None) => Err(Error::no_such_node(name)),
     }
 }
@@ -70,7 +70,7 @@ fn nothing_failed(host: &Host<'_>) -> Error {
 
 /// Retries the hosts of a run. A run is never reused, so its hosts get another one.
 fn of_run(
-    world: &Snapshot,
+    snapshot: &Snapshot,
     namespace: &str,
     run: &AnsibleEe,
     is_forced: bool,
@@ -83,21 +83,21 @@ fn of_run(
         )));
     };
     if kind == "NovaExternalCompute" {
-        let compute = world.computes.iter().find(|it| place(*it) == (namespace, owner));
+        let compute = snapshot.computes.iter().find(|it| place(*it) == (namespace, owner));
         let is_off = compute.is_some_and(|it| it.spec.deploy == Some(false));
         check(run, is_forced, failed(run))?;
         let (target, name) = (Target::Compute, owner.to_owned());
         return Ok(vec![Order::Annotation { target, name, is_off }]);
     }
     if kind == DEPLOYMENT {
-        return retry_plan::of_run(world, namespace, run, check(run, is_forced, failed(run))?);
+        return retry_plan::of_run(snapshot, namespace, run, check(run, is_forced, failed(run))?);
     }
     let mut hosts = check(run, is_forced, failed(run))?;
     if hosts.is_empty() {
         hosts = run.spec.hosts.iter().map(|it| it.name.clone()).collect();
     }
     let order = |name: String| {
-        let host = world.host(namespace, &name);
+        let host = snapshot.host(namespace, &name);
         let is_off = host.is_some_and(|it| it.stages[0].deploys == Some(false));
         Order::Annotation { target: Target::Node, name, is_off }
     };
@@ -132,7 +132,7 @@ mod tests {
     }
 
     fn asked(name: &str, is_forced: bool) -> Result<Vec<Order>> {
-        orders(&testdata::world(), "openstack", name, is_forced)
+        orders(&testdata::snapshot(), "openstack", name, is_forced)
     }
 
     #[test]
@@ -141,19 +141,19 @@ mod tests {
             asked("edpm-compute-2", false).unwrap(),
             [order(Target::Node, "edpm-compute-2")]
         );
-        let mut world = testdata::world();
-        world.runs.clear();
+        let mut snapshot = testdata::snapshot();
+        snapshot.runs.clear();
         let nova = [order(Target::Compute, "edpm-compute-1")];
-        world.computes[1].status.as_mut().unwrap().services[0].state = RunState::Failed;
-        assert_eq!(orders(&world, "openstack", "edpm-compute-1", false).unwrap(), nova);
+        snapshot.computes[1].status.as_mut().unwrap().services[0].state = RunState::Failed;
+        assert_eq!(orders(&snapshot, "openstack", "edpm-compute-1", false).unwrap(), nova);
     }
 
     #[test]
     fn what_waits_for_something_else_says_so() {
-        let mut world = testdata::world();
-        world.runs.clear();
-        world.nodes[2].status.as_mut().unwrap().services.clear();
-        let error = orders(&world, "openstack", "edpm-compute-2", false).unwrap_err();
+        let mut snapshot = testdata::snapshot();
+        snapshot.runs.clear();
+        snapshot.nodes[2].status.as_mut().unwrap().services.clear();
+        let error = orders(&snapshot, "openstack", "edpm-compute-2", false).unwrap_err();
         let text = error.to_string();
         assert!(
             text.contains("nothing has failed on edpm-compute-2, which waits: TaskFailed: "),
@@ -214,9 +214,9 @@ mod tests {
         let forced = of_node_set("edpm-compute-5", true).unwrap();
         assert_eq!(forced[0].spec.ansible_limit.as_deref(), Some("edpm-compute-5"));
         assert!(forced[0].spec.ansible_extra_vars.is_empty() && forced.len() == 1);
-        let mut world = testdata::node_set();
-        world.deployments[0].status.as_mut().unwrap().conditions.clear();
-        let text = orders(&world, "openstack", "edpm-compute-6", false).unwrap_err().to_string();
+        let mut snapshot = testdata::node_set();
+        snapshot.deployments[0].status.as_mut().unwrap().conditions.clear();
+        let text = orders(&snapshot, "openstack", "edpm-compute-6", false).unwrap_err().to_string();
         assert!(text.contains("openstack-edpm-x7abc automatically retries what failed"), "{text}");
     }
 

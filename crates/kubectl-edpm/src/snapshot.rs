@@ -105,11 +105,11 @@ struct Index<'a> {
 }
 
 impl<'a> Index<'a> {
-    fn of(world: &'a Snapshot) -> Self {
+    fn of(snapshot: &'a Snapshot) -> Self {
         let by_node =
             |it: &'a ExternalCompute| ((place(it).0, it.spec.dataplane_node_name.as_str()), it);
         let mut runs: BTreeMap<Place<'a>, Vec<&'a AnsibleEe>> = BTreeMap::new();
-        for run in &world.runs {
+        for run in &snapshot.runs {
             let namespace = place(run).0;
             for host in &run.spec.hosts {
                 runs.entry((namespace, &host.name)).or_default().push(run);
@@ -117,9 +117,9 @@ impl<'a> Index<'a> {
             }
         }
         Self {
-            roles: world.roles.iter().map(|it| (place(it), it)).collect(),
-            computes: world.computes.iter().map(by_node).collect(),
-            cells: world.cells.iter().map(|it| (place(it), it)).collect(),
+            roles: snapshot.roles.iter().map(|it| (place(it), it)).collect(),
+            computes: snapshot.computes.iter().map(by_node).collect(),
+            cells: snapshot.cells.iter().map(|it| (place(it), it)).collect(),
             runs,
         }
     }
@@ -235,12 +235,12 @@ fn prepare<'a>(node: &'a Node, role: Option<&'a Role>) -> Stage<'a> {
 /// reason in a condition of the node.
 fn nova_to_come(node: &Node) -> Option<Stage<'_>> {
     let conditions = &node.status.as_ref()?.conditions;
-    let told = find(conditions, COMPUTE_CONDITION)?;
+    let condition = find(conditions, COMPUTE_CONDITION)?;
     Some(Stage {
         phase: Phase::Nova,
         kind: "NovaExternalCompute",
         name: "",
-        conditions: vec![Condition { type_: READY.to_owned(), ..told.clone() }],
+        conditions: vec![Condition { type_: READY.to_owned(), ..condition.clone() }],
         services: Cow::Borrowed(&[]),
         desired: vec![],
         deployed_inputs: None,

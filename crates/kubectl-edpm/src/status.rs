@@ -60,9 +60,9 @@ pub struct Row {
 }
 
 /// Returns the rows of the named hosts, or of all hosts when no name is given.
-pub fn rows(world: &Snapshot, names: &[String]) -> Vec<Row> {
+pub fn rows(snapshot: &Snapshot, names: &[String]) -> Vec<Row> {
     let is_asked = |it: &&Host<'_>| names.is_empty() || names.iter().any(|name| it.is_called(name));
-    world.hosts().iter().filter(is_asked).map(row).collect()
+    snapshot.hosts().iter().filter(is_asked).map(row).collect()
 }
 
 fn row(host: &Host<'_>) -> Row {
@@ -218,18 +218,18 @@ mod tests {
 
     #[test]
     fn each_host_has_its_phase_and_what_is_going_on() {
-        let rows = rows(&testdata::world(), &[]);
+        let rows = rows(&testdata::snapshot(), &[]);
         let text = lines(&rows, view(false)).join("\n");
         assert_eq!(text, include_str!("../testdata/status.txt").trim_end());
     }
 
     #[test]
     fn hosts_of_node_sets_have_a_row_each_by_what_holds_there() {
-        let world = testdata::node_set();
-        let text = lines(&rows(&world, &[]), view(false)).join("\n");
+        let snapshot = testdata::node_set();
+        let text = lines(&rows(&snapshot, &[]), view(false)).join("\n");
         assert_eq!(text, include_str!("../testdata/status-node-set.txt").trim_end());
         for name in ["compute-6", "edpm-compute-6"] {
-            let one = rows(&world, &[name.to_owned()]);
+            let one = rows(&snapshot, &[name.to_owned()]);
             let found = one.iter().map(|it| (it.node.as_str(), it.node_set.as_deref()));
             assert_eq!(found.collect::<Vec<_>>(), [("edpm-compute-6", Some("openstack-edpm"))]);
         }

@@ -24,24 +24,24 @@ const OBJECTS: &str = include_str!("../testdata/world.yaml");
 const NODE_SET: &str = include_str!("../testdata/node-set.yaml");
 
 /// Four hosts: deployed, nova in progress, failed in phase 0, and waiting for another run.
-pub(crate) fn world() -> Snapshot {
-    world_of(&objects())
+pub(crate) fn snapshot() -> Snapshot {
+    snapshot_of(&objects())
 }
 
 /// Two hosts of a node set: deployed, and failed in the first service.
 pub(crate) fn node_set() -> Snapshot {
-    let mut world = world_of(&node_set_objects());
+    let mut snapshot = snapshot_of(&node_set_objects());
     let content = Content::of_config_map(&only("ConfigMap"), "openstack");
     let files = Content::of_secret(&only("Secret"), "openstack");
-    let status = world.deployments[0].status.as_mut().unwrap();
+    let status = snapshot.deployments[0].status.as_mut().unwrap();
     status.config_map_hashes.insert("nova-extra-config".to_owned(), content.hash);
     status.secret_hashes.insert("nova-cell1-compute-config".to_owned(), files.hash);
     let files: Vec<File> = content.files.into_iter().chain(files.files).collect();
-    tell(&mut world.runs[1], &files);
-    world
+    set_report(&mut snapshot.runs[1], &files);
+    snapshot
 }
 
-fn world_of(objects: &[Value]) -> Snapshot {
+fn snapshot_of(objects: &[Value]) -> Snapshot {
     Snapshot {
         roles: of(objects, "OpenStackDataPlaneRole"),
         nodes: of(objects, "OpenStackDataPlaneNode"),
@@ -111,8 +111,8 @@ pub(crate) fn rendered(custom: &str) -> Secret {
 }
 
 /// Records the first compute's current options as those of its last deployment.
-pub(crate) fn deployed_with_present_inputs(world: &mut Snapshot) {
-    let compute = &mut world.computes[0];
+pub(crate) fn deployed_with_present_inputs(snapshot: &mut Snapshot) {
+    let compute = &mut snapshot.computes[0];
     let spec = compute.spec.clone();
     let inputs = &mut compute.status.as_mut().unwrap().deployed_inputs;
     let fields = [
@@ -126,7 +126,7 @@ pub(crate) fn deployed_with_present_inputs(world: &mut Snapshot) {
 }
 
 /// Sets the report of a run's play to the digests of these files.
-pub(crate) fn tell(run: &mut AnsibleEe, files: &[File]) {
+pub(crate) fn set_report(run: &mut AnsibleEe, files: &[File]) {
     let digests: BTreeMap<&str, &str> =
         files.iter().map(|it| (it.name.as_str(), it.open_digest.as_str())).collect();
     run.status.as_mut().unwrap().report = Some(json!({ "files": digests }).to_string());

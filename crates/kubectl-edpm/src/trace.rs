@@ -46,7 +46,7 @@ pub struct TraceText {
 }
 
 /// Renders the trace of an option.
-pub fn message(
+pub fn render(
     seen: &TraceInputs<'_>,
     asked: (&str, &str),
     named: &OptionNames,

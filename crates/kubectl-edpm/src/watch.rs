@@ -22,7 +22,7 @@ use crate::status::{self, Row, View};
 use crate::terminal::Terminal;
 
 /// The maximum number of changes that are applied before the rows are printed.
-const AT_ONCE: usize = 1_000;
+const MAX_CHANGES: usize = 1_000;
 
 /// One watch event.
 enum Change {
@@ -41,23 +41,23 @@ pub async fn statuses(
     cluster: &Cluster,
     asked: &Status,
     terminal: &mut Terminal<'_>,
-    mut world: Snapshot,
+    mut snapshot: Snapshot,
 ) -> Result<ExitCode> {
-    let streams = streams(cluster, asked.all_namespaces, &world).await?;
+    let streams = streams(cluster, asked.all_namespaces, &snapshot).await?;
     let mut shown = Shown::default();
-    show(&world, asked, terminal, &mut shown)?;
+    show(&snapshot, asked, terminal, &mut shown)?;
     let mut fresh = Fresh::default();
     // Changes that have arrived meanwhile are applied together.
-    let mut all = pin!(select_all(streams).ready_chunks(AT_ONCE));
+    let mut all = pin!(select_all(streams).ready_chunks(MAX_CHANGES));
     while let Some(changes) = all.next().await {
         for change in changes {
             match change {
-                Ok(change) => fresh.apply(&mut world, change),
+                Ok(change) => fresh.apply(&mut snapshot, change),
                 // The watch restarts by itself, with backoff.
                 Err(error) => writeln!(terminal.err, "the watch was cut off: {error}")?,
             }
         }
-        show(&world, asked, terminal, &mut shown)?;
+        show(&snapshot, asked, terminal, &mut shown)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -99,13 +99,13 @@ fn show(
 }
 
 /// Returns the watch streams of all kinds that the cluster has.
-async fn streams(cluster: &Cluster, is_all: bool, world: &Snapshot) -> Result<Vec<Changes>> {
+async fn streams(cluster: &Cluster, is_all: bool, snapshot: &Snapshot) -> Result<Vec<Changes>> {
     let mut streams: Vec<Changes> =
         vec![changes(cluster, is_all, Change::Role), changes(cluster, is_all, Change::Node)];
-    streams.extend(known(cluster, is_all, &world.node_sets, Change::NodeSet).await?);
-    streams.extend(known(cluster, is_all, &world.deployments, Change::Deployment).await?);
-    streams.extend(known(cluster, is_all, &world.computes, Change::Compute).await?);
-    streams.extend(known(cluster, is_all, &world.runs, Change::Run).await?);
+    streams.extend(known(cluster, is_all, &snapshot.node_sets, Change::NodeSet).await?);
+    streams.extend(known(cluster, is_all, &snapshot.deployments, Change::Deployment).await?);
+    streams.extend(known(cluster, is_all, &snapshot.computes, Change::Compute).await?);
+    streams.extend(known(cluster, is_all, &snapshot.runs, Change::Run).await?);
     Ok(streams)
 }
 
@@ -147,16 +147,16 @@ async fn has_kind<K: Kind>(cluster: &Cluster) -> Result<bool> {
 struct Fresh(Snapshot);
 
 impl Fresh {
-    fn apply(&mut self, world: &mut Snapshot, change: Change) {
+    fn apply(&mut self, snapshot: &mut Snapshot, change: Change) {
         match change {
-            Change::Role(event) => apply(&mut world.roles, &mut self.0.roles, *event),
-            Change::Node(event) => apply(&mut world.nodes, &mut self.0.nodes, *event),
-            Change::NodeSet(event) => apply(&mut world.node_sets, &mut self.0.node_sets, *event),
+            Change::Role(event) => apply(&mut snapshot.roles, &mut self.0.roles, *event),
+            Change::Node(event) => apply(&mut snapshot.nodes, &mut self.0.nodes, *event),
+            Change::NodeSet(event) => apply(&mut snapshot.node_sets, &mut self.0.node_sets, *event),
             Change::Deployment(event) => {
-                apply(&mut world.deployments, &mut self.0.deployments, *event);
+                apply(&mut snapshot.deployments, &mut self.0.deployments, *event);
             }
-            Change::Compute(event) => apply(&mut world.computes, &mut self.0.computes, *event),
-            Change::Run(event) => apply(&mut world.runs, &mut self.0.runs, *event),
+            Change::Compute(event) => apply(&mut snapshot.computes, &mut self.0.computes, *event),
+            Change::Run(event) => apply(&mut snapshot.runs, &mut self.0.runs, *event),
         }
     }
 }
@@ -182,26 +182,26 @@ mod tests {
 
     #[test]
     fn a_restarted_watch_forgets_what_has_gone_and_repeats_nothing() {
-        let mut world = testdata::world();
-        let (before, mut fresh) = (status::rows(&world, &[]), Fresh::default());
-        let kept: Vec<Node> = world.nodes[1..].to_vec();
-        fresh.apply(&mut world, Change::Node(Box::new(Event::Init)));
+        let mut snapshot = testdata::snapshot();
+        let (before, mut fresh) = (status::rows(&snapshot, &[]), Fresh::default());
+        let kept: Vec<Node> = snapshot.nodes[1..].to_vec();
+        fresh.apply(&mut snapshot, Change::Node(Box::new(Event::Init)));
         for node in kept {
-            fresh.apply(&mut world, Change::Node(Box::new(Event::InitApply(node))));
-            assert_eq!(status::rows(&world, &[]), before);
+            fresh.apply(&mut snapshot, Change::Node(Box::new(Event::InitApply(node))));
+            assert_eq!(status::rows(&snapshot, &[]), before);
         }
-        fresh.apply(&mut world, Change::Node(Box::new(Event::InitDone)));
-        assert_eq!(status::rows(&world, &[]), before[1..]);
+        fresh.apply(&mut snapshot, Change::Node(Box::new(Event::InitDone)));
+        assert_eq!(status::rows(&snapshot, &[]), before[1..]);
     }
 
     #[test]
     fn a_change_takes_the_place_of_what_was_known() {
-        let (mut world, mut fresh) = (testdata::world(), Fresh::default());
-        let mut node = world.nodes[0].clone();
+        let (mut snapshot, mut fresh) = (testdata::snapshot(), Fresh::default());
+        let mut node = snapshot.nodes[0].clone();
         node.spec.role = None;
-        fresh.apply(&mut world, Change::Node(Box::new(Event::Apply(node.clone()))));
-        assert_eq!((world.nodes.len(), world.nodes[0].spec.role.as_ref()), (4, None));
-        fresh.apply(&mut world, Change::Node(Box::new(Event::Delete(node))));
-        assert_eq!(world.nodes.len(), 3);
+        fresh.apply(&mut snapshot, Change::Node(Box::new(Event::Apply(node.clone()))));
+        assert_eq!((snapshot.nodes.len(), snapshot.nodes[0].spec.role.as_ref()), (4, None));
+        fresh.apply(&mut snapshot, Change::Node(Box::new(Event::Delete(node))));
+        assert_eq!(snapshot.nodes.len(), 3);
     }
 }

@@ -31,15 +31,15 @@ pub fn warnings(texts: &[Text<'_>], release: Option<Release>, most: usize) -> Bo
     let mut read: Vec<(Text<'_>, Vec<Entry>)> =
         texts.iter().map(|it| (*it, parse(it.text).0)).collect();
     read.retain(|(_, entries)| !entries.is_empty());
-    let mut judge = release.map(|it| known::OptionCheck::new(&read, it.schema()));
+    let mut check = release.map(|it| known::OptionCheck::new(&read, it.schema()));
     // The parser returns entries in the order of their position.
     let all = read.iter().enumerate().flat_map(|(text_idx, (text, entries))| {
         entries.iter().map(move |entry| (text_idx, text.source, entry))
     });
     let all = all.flat_map(|(text_idx, source, entry)| {
         let mut of_entry = faults::of_entry(source, entry);
-        if let Some(judge) = &mut judge {
-            of_entry.extend(judge.warnings(text_idx, source, entry));
+        if let Some(check) = &mut check {
+            of_entry.extend(check.warnings(text_idx, source, entry));
         }
         of_entry
     });

@@ -27,7 +27,7 @@ impl Chosen {
 }
 
 /// Returns the release of a cell, or `default` when it names none.
-pub fn of(cell: Option<&Cell>, default: Release) -> Chosen {
+pub fn release_of_cell(cell: Option<&Cell>, default: Release) -> Chosen {
     let named = cell.and_then(|it| it.annotations().get(RELEASE)).filter(|it| !it.is_empty());
     let Some(named) = named else { return Chosen::Release(default) };
     Release::named(named).map_or_else(|| Chosen::Unknown(named.clone()), Chosen::Release)
@@ -64,14 +64,14 @@ mod tests {
     #[test]
     fn the_cells_own_release_counts_before_the_default() {
         let (old, new) = (Release::named("2025.2").unwrap(), Release::newest());
-        assert_eq!(of(Some(&cell("2025.2")), new), Chosen::Release(old));
-        assert_eq!(of(Some(&cell("")), new), Chosen::Release(new));
-        assert_eq!(of(None, old), Chosen::Release(old));
+        assert_eq!(release_of_cell(Some(&cell("2025.2")), new), Chosen::Release(old));
+        assert_eq!(release_of_cell(Some(&cell("")), new), Chosen::Release(new));
+        assert_eq!(release_of_cell(None, old), Chosen::Release(old));
     }
 
     #[test]
     fn a_release_that_is_not_known_is_named_with_those_that_are() {
-        let chosen = of(Some(&cell("zed")), Release::newest());
+        let chosen = release_of_cell(Some(&cell("zed")), Release::newest());
         assert_eq!((chosen.release(), &chosen), (None, &Chosen::Unknown("zed".into())));
         let text = not_judged("nova-cell1", "zed");
         assert!(text.contains("NovaCell nova-cell1 names zed: known are 2023.1, "), "{text}");

@@ -3,6 +3,7 @@
 //!
 //! The controllers apply the same functions, so every rule also holds without a webhook.
 
+use api::conditions::join_with_more;
 use api::nova::ExternalComputeSpec;
 use nova_config::conditions::CONFIG_WARNINGS;
 use nova_config::oslo::{self, FIELD, Text};
@@ -91,11 +92,8 @@ fn validate(old: Option<&Value>, new: &Value, release: Option<&Chosen>) -> Admis
     }
     let faults = oslo::faults(&custom);
     if !faults.first.is_empty() {
-        let mut reported: Vec<String> = faults.first.into_iter().map(|it| it.message).collect();
-        if faults.n_more > 0 {
-            reported.push(format!("and {} more", faults.n_more));
-        }
-        return AdmissionDecision::deny(reported.join("; "));
+        let reported = faults.first.into_iter().map(|it| it.message).collect();
+        return AdmissionDecision::deny(join_with_more(reported, "; ", faults.n_more));
     }
     let texts = [Text { source: FIELD, text: &custom }];
     let conditions = oslo::warnings(&texts, release.and_then(Chosen::release), WARNED);
@@ -146,18 +144,18 @@ mod tests {
 
     #[test]
     fn options_that_cannot_be_read_are_refused_with_line_and_column() {
-        let verdict = validate(None, &config("[libvirt]\ncpu_mode custom"), Some(&newest()));
-        assert!(!verdict.allowed);
-        assert!(verdict.message.contains("line 2, column 1"), "{}", verdict.message);
+        let decision = validate(None, &config("[libvirt]\ncpu_mode custom"), Some(&newest()));
+        assert!(!decision.allowed);
+        assert!(decision.message.contains("line 2, column 1"), "{}", decision.message);
     }
 
     #[test]
     fn of_many_faults_twenty_are_told_and_the_others_counted() {
-        let verdict = validate(None, &config(&"x\n".repeat(100_000)), None);
-        assert_eq!(verdict.message.matches("Config, line ").count(), 20, "{}", verdict.message);
-        assert!(verdict.message.ends_with("; and 99980 more"), "{}", verdict.message);
-        let verdict = validate(None, &config(&"x\n".repeat(200_000)), None);
-        assert!(!verdict.allowed && verdict.message.contains("longer than 256 KiB"));
+        let decision = validate(None, &config(&"x\n".repeat(100_000)), None);
+        assert_eq!(decision.message.matches("Config, line ").count(), 20, "{}", decision.message);
+        assert!(decision.message.ends_with("; and 99980 more"), "{}", decision.message);
+        let decision = validate(None, &config(&"x\n".repeat(200_000)), None);
+        assert!(!decision.allowed && decision.message.contains("longer than 256 KiB"));
     }
 
     #[test]
@@ -169,33 +167,33 @@ mod tests {
 
     #[test]
     fn an_option_of_the_operators_is_accepted_with_a_warning() {
-        let verdict = validate(None, &config("[DEFAULT]\ntransport_url = rabbit://x"), None);
-        assert!(verdict.allowed && verdict.warnings.len() == 1, "{verdict:?}");
+        let decision = validate(None, &config("[DEFAULT]\ntransport_url = rabbit://x"), None);
+        assert!(decision.allowed && decision.warnings.len() == 1, "{decision:?}");
     }
 
     #[test]
     fn what_the_cells_release_does_not_know_is_a_warning_once_the_release_is_known() {
         let new = config("[libvirt]\ncpu_modles = Nehalem");
-        let verdict = validate(None, &new, Some(&newest()));
-        assert!(verdict.allowed && verdict.warnings.len() == 1, "{verdict:?}");
-        assert!(verdict.warnings[0].ends_with("did you mean cpu_models?"), "{verdict:?}");
+        let decision = validate(None, &new, Some(&newest()));
+        assert!(decision.allowed && decision.warnings.len() == 1, "{decision:?}");
+        assert!(decision.warnings[0].ends_with("did you mean cpu_models?"), "{decision:?}");
         assert_eq!(validate(None, &new, None), AdmissionDecision::allow());
         let unknown = Chosen::Unknown("zed".to_owned());
-        let verdict = validate(None, &new, Some(&unknown));
-        assert!(verdict.warnings[0].contains("NovaCell nova-cell1 names zed"), "{verdict:?}");
+        let decision = validate(None, &new, Some(&unknown));
+        assert!(decision.warnings[0].contains("NovaCell nova-cell1 names zed"), "{decision:?}");
         assert_eq!(validate(None, &config(""), Some(&unknown)), AdmissionDecision::allow());
     }
 
     #[test]
     fn more_warnings_than_a_terminal_shows_are_counted() {
         let many: Vec<String> = (0..40).map(|it| format!("o{it} = 1\n")).collect();
-        let verdict =
+        let decision =
             validate(None, &config(&format!("[libvirt]\n{}", many.concat())), Some(&newest()));
-        assert_eq!(verdict.warnings.len(), WARNED + 1);
-        let last = verdict.warnings.last().unwrap();
+        assert_eq!(decision.warnings.len(), WARNED + 1);
+        let last = decision.warnings.last().unwrap();
         assert!(last.contains("28 more stand in condition ConfigWarnings"), "{last}");
         // The API server keeps 4,096 characters of all warnings together.
-        let n_chars: usize = verdict.warnings.iter().map(|it| it.chars().count()).sum();
+        let n_chars: usize = decision.warnings.iter().map(|it| it.chars().count()).sum();
         assert!(n_chars < 4_096, "{n_chars}");
     }
 }

@@ -100,7 +100,7 @@ impl Caches {
             .iter()
             .filter_map(|it| Some((it.as_str(), self.services.get(&Key::new(&namespace, it))?)))
             .collect();
-        conflicting_service::of(role, node, |name| known.get(name).map(|it| &**it))
+        conflicting_service::conflicting_service(role, node, |name| known.get(name).map(|it| &**it))
     }
 
     /// Returns the nodes that list a service.

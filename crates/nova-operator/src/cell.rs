@@ -14,6 +14,7 @@ pub mod decide;
 pub mod leftovers;
 pub mod observe;
 pub mod observed;
+pub mod status;
 
 #[cfg(test)]
 mod tests;

@@ -107,17 +107,17 @@ pub enum CellChangeFault {
 pub fn faults_of_node(
     old: Option<&Node>,
     new: &Node,
-    world: &SharedCaches,
+    caches: &SharedCaches,
 ) -> Vec<CellChangeFault> {
-    let asked = |it: &Node| desired(world.role_of(it).as_deref(), it);
-    fault(old.map(asked), &asked(new), new, world).into_iter().collect()
+    let asked = |it: &Node| desired(caches.role_of(it).as_deref(), it);
+    fault(old.map(asked), &asked(new), new, caches).into_iter().collect()
 }
 
 /// Returns the reasons to reject a change of a role; `old` is `None` when the role is created.
 pub fn faults_of_role(
     old: Option<&Role>,
     new: &Role,
-    world: &SharedCaches,
+    caches: &SharedCaches,
 ) -> Vec<CellChangeFault> {
     let before = old.map(desired_of_role);
     let after = desired_of_role(new);
@@ -127,12 +127,12 @@ pub fn faults_of_role(
     if let DesiredCompute::Refused(Problem { message, .. }) = after {
         return vec![CellChangeFault::Invalid { message }];
     }
-    let nodes = world.nodes.indexed(BY_ROLE, &Key::of(new));
+    let nodes = caches.nodes.indexed(BY_ROLE, &Key::of(new));
     let inherits = |it: &&Arc<Node>| !it.annotations().contains_key(CELL);
     nodes
         .iter()
         .filter(inherits)
-        .filter_map(|it| fault(before.clone(), &after, it, world))
+        .filter_map(|it| fault(before.clone(), &after, it, caches))
         .collect()
 }
 

@@ -9,6 +9,7 @@ pub mod decide;
 pub mod labels;
 pub mod messages;
 pub mod orphans;
+pub mod status;
 
 #[cfg(test)]
 mod tests;

@@ -23,7 +23,7 @@ pub fn listed<'a>(role: Option<&'a Role>, node: &'a Node) -> &'a [String] {
 }
 
 /// Returns the first service of type nova of a node; `find` looks up the services that exist.
-pub fn of<'a>(
+pub fn conflicting_service<'a>(
     role: Option<&Role>,
     node: &Node,
     find: impl Fn(&str) -> Option<&'a Service>,
@@ -86,17 +86,25 @@ mod tests {
             (vec!["nova"], Some(&other), None),
         ];
         for (services, known, expected) in cases {
-            let found = of(Some(&role(&services)), &node(Some("compute"), &[]), |_| known);
+            let found =
+                conflicting_service(Some(&role(&services)), &node(Some("compute"), &[]), |_| known);
             assert_eq!(found.map(|it| it.service).as_deref(), expected, "{services:?}");
         }
     }
 
     #[test]
     fn a_node_without_a_role_lists_for_itself() {
-        let found = of(None, &node(None, &["nova"]), |_| None).unwrap();
+        let found = conflicting_service(None, &node(None, &["nova"]), |_| None).unwrap();
         assert_eq!(found.lister, "OpenStackDataPlaneNode n0");
         // The services of a node with a role have no effect, and a missing role lists none.
-        assert_eq!(of(Some(&role(&["run-os"])), &node(Some("compute"), &["nova"]), |_| None), None);
-        assert_eq!(of(None, &node(Some("compute"), &["nova"]), |_| None), None);
+        assert_eq!(
+            conflicting_service(
+                Some(&role(&["run-os"])),
+                &node(Some("compute"), &["nova"]),
+                |_| None
+            ),
+            None
+        );
+        assert_eq!(conflicting_service(None, &node(Some("compute"), &["nova"]), |_| None), None);
     }
 }

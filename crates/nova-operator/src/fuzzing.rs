@@ -192,20 +192,20 @@ pub fn admission(data: &[u8]) {
     let chosen = [Chosen::Release(Release::newest()), Chosen::Unknown("zed".into())];
     for chosen in chosen.iter().map(Some).chain([None]) {
         let known = AdmissionCaches::default();
-        let untold = [of_node(&request, &known), of_role(&request, &known)];
+        let unsynced = [of_node(&request, &known), of_role(&request, &known)];
         known.lead(SharedCaches::default());
         let reported = [of_node(&request, &known), of_role(&request, &known)];
         let of_compute =
             [defaulted(&request, &images), validate_compute(&request, |_| chosen.cloned())];
-        for verdict in untold.into_iter().chain(reported).chain(of_compute) {
-            assert!(verdict.allowed || !verdict.message.is_empty(), "refused without a word");
-            let reported = verdict.warnings.iter().chain([&verdict.message]);
+        for decision in unsynced.into_iter().chain(reported).chain(of_compute) {
+            assert!(decision.allowed || !decision.message.is_empty(), "refused without a word");
+            let reported = decision.warnings.iter().chain([&decision.message]);
             let n_bytes: usize = reported.clone().map(String::len).sum();
             assert!(n_bytes <= 64 * 1024, "{n_bytes} bytes are reported");
             let is_odd = |it: char| it != '\n' && it.is_control();
             assert!(
                 !reported.clone().any(|it| it.contains(is_odd)),
-                "a terminal obeys it: {verdict:?}"
+                "a terminal obeys it: {decision:?}"
             );
         }
     }

@@ -35,7 +35,7 @@ impl Releases {
     /// warnings.
     pub fn of(&self, cell: &Key) -> Option<Chosen> {
         let cell = self.cells.get()?.get(cell);
-        Some(release::of(cell.as_deref(), self.default))
+        Some(release::release_of_cell(cell.as_deref(), self.default))
     }
 }
 

@@ -34,7 +34,7 @@ const ESCAPED: [(char, &str); 5] = [
 /// # Assumptions
 /// Struct fields are in Go's order, and those that Go omits when empty are omitted. Map keys are
 /// strings.
-pub fn of<T: Serialize + ?Sized>(value: &T) -> String {
+pub fn upstream_hash<T: Serialize + ?Sized>(value: &T) -> String {
     let bytes: Vec<String> = Sha256::digest(go_json(value)).iter().map(u8::to_string).collect();
     let printed = format!("[{}]", bytes.join(" "));
     printed.bytes().map(|it| char::from(LETTERS[usize::from(it) % LETTERS.len()])).collect()
@@ -52,13 +52,13 @@ struct SecretContent<'a> {
 ///
 /// Ours published it too before digests of Secrets were keyed.
 pub fn of_secret(data: &BTreeMap<String, ByteString>, type_: &str) -> String {
-    of(&SecretContent { data, type_ })
+    upstream_hash(&SecretContent { data, type_ })
 }
 
 /// Returns the digest of a Secret's content with the installation's keys.
 pub fn of_secret_by(keys: &Keys, data: &BTreeMap<String, ByteString>, type_: &str) -> Digest {
     let content = SecretContent { data, type_ };
-    keys.digest(go_json(&content).as_bytes(), of(&content))
+    keys.digest(go_json(&content).as_bytes(), upstream_hash(&content))
 }
 
 /// Returns the hash of a ConfigMap's content.
@@ -74,7 +74,7 @@ pub fn of_config_map(
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         binary_data: &'a BTreeMap<String, ByteString>,
     }
-    of(&Content { data, binary_data })
+    upstream_hash(&Content { data, binary_data })
 }
 
 /// Returns JSON as Go writes it. The escaped characters occur only inside JSON strings.
@@ -161,8 +161,8 @@ mod tests {
 
     #[test]
     fn what_is_empty_is_left_out() {
-        assert_eq!(config_map(&[], &[]), of(&serde_json::json!({})));
-        assert_eq!(of_secret(&BTreeMap::new(), ""), of(&serde_json::json!({})));
+        assert_eq!(config_map(&[], &[]), upstream_hash(&serde_json::json!({})));
+        assert_eq!(of_secret(&BTreeMap::new(), ""), upstream_hash(&serde_json::json!({})));
         assert_ne!(config_map(&[("a", "")], &[]), config_map(&[], &[("a", b"")]));
     }
 

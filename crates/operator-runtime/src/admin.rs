@@ -112,8 +112,14 @@ impl Heartbeat {
 pub fn router(metrics: Metrics, health: Health) -> Router {
     Router::new()
         .route("/metrics", get(text_of_metrics))
-        .route("/healthz", get(async |State((_, health)): State<Shared>| verdict(&health.stale())))
-        .route("/readyz", get(async |State((_, health)): State<Shared>| verdict(&health.unready())))
+        .route(
+            "/healthz",
+            get(async |State((_, health)): State<Shared>| health_response(&health.stale())),
+        )
+        .route(
+            "/readyz",
+            get(async |State((_, health)): State<Shared>| health_response(&health.unready())),
+        )
         .with_state((metrics, health))
 }
 
@@ -125,7 +131,7 @@ async fn text_of_metrics(State((metrics, _)): State<Shared>) -> impl IntoRespons
 }
 
 /// Returns 200 when nothing fails, else 503 with one line per failure.
-fn verdict(failing: &[String]) -> (StatusCode, String) {
+fn health_response(failing: &[String]) -> (StatusCode, String) {
     if failing.is_empty() {
         (StatusCode::OK, "ok\n".into())
     } else {

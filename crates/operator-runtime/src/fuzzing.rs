@@ -117,7 +117,7 @@ fn asked(path: &str, body: &[u8]) -> (StatusCode, String) {
 
 /// A webhook whose decision depends on the object and repeats parts of it.
 fn webhook() -> Webhook {
-    let judge = |request: &Request| {
+    let handler = |request: &Request| {
         let before = request.object.as_ref().map(|it| it.data.clone()).unwrap_or_default();
         let reported = before["spec"]["cell"].as_str().unwrap_or_default();
         if reported.starts_with('c') {
@@ -130,7 +130,7 @@ fn webhook() -> Webhook {
         }
         AdmissionDecision::replace(&before, &after)
     };
-    Webhook::new().mutate("/mutate", judge).validate("/validate", judge)
+    Webhook::new().mutate("/mutate", handler).validate("/validate", handler)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ pub const PAUSE: Duration = Duration::from_secs(10);
 /// Time limit of one probe; all probes of a call run concurrently.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Maximum number of probes per call; the rest wait for a later call.
-const AT_ONCE: usize = 100;
+const MAX_PROBES: usize = 100;
 /// How long the result of an address that was not probed again is kept.
 const FORGET: Duration = Duration::from_mins(5);
 /// Prefix of an SSH server's identification line, which other lines may precede (RFC 4253, 4.2).
@@ -60,7 +60,7 @@ impl SshProbe {
         let is_due = |it: &&String| asked(it).is_none_or(|it| now.duration_since(it) >= PAUSE);
         let mut due: Vec<String> = addresses.iter().filter(is_due).cloned().collect();
         due.sort_by_key(asked);
-        due.truncate(AT_ONCE);
+        due.truncate(MAX_PROBES);
         due
     }
 
@@ -141,27 +141,28 @@ mod tests {
     #[tokio::test]
     async fn nobody_is_asked_again_before_the_pause_is_over() {
         let (address, n_asked) = server(&["SSH-2.0-x\r\n"]).await;
-        let doors = SshProbe::default();
+        let probe = SshProbe::default();
         let all = BTreeSet::from([address.clone()]);
         for _ in 0..3 {
-            assert_eq!(doors.answering(&all).await, all);
+            assert_eq!(probe.answering(&all).await, all);
         }
         assert_eq!(n_asked.load(Ordering::SeqCst), 1);
-        assert_eq!(doors.due(&all, Instant::now() + PAUSE), [address]);
+        assert_eq!(probe.due(&all, Instant::now() + PAUSE), [address]);
     }
 
     #[tokio::test]
     async fn who_waits_longest_is_asked_first_and_not_all_at_once() {
-        let doors = SshProbe::default();
-        let all: BTreeSet<String> = (0..AT_ONCE + 5).map(|it| format!("h{it:03}:22")).collect();
+        let probe = SshProbe::default();
+        let all: BTreeSet<String> = (0..MAX_PROBES + 5).map(|it| format!("h{it:03}:22")).collect();
         let start = Instant::now();
-        let first = doors.due(&all, start);
-        assert_eq!(first.len(), AT_ONCE);
+        let first = probe.due(&all, start);
+        assert_eq!(first.len(), MAX_PROBES);
         for address in first {
-            doors.known().insert(address, ProbeResult { at: start, answers: false });
+            probe.known().insert(address, ProbeResult { at: start, answers: false });
         }
-        let rest: Vec<String> = (AT_ONCE..AT_ONCE + 5).map(|it| format!("h{it:03}:22")).collect();
-        assert_eq!(doors.due(&all, start), rest);
-        assert_eq!(doors.due(&all, start + PAUSE)[..5], rest);
+        let rest: Vec<String> =
+            (MAX_PROBES..MAX_PROBES + 5).map(|it| format!("h{it:03}:22")).collect();
+        assert_eq!(probe.due(&all, start), rest);
+        assert_eq!(probe.due(&all, start + PAUSE)[..5], rest);
     }
 }

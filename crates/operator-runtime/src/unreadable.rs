@@ -22,7 +22,7 @@ use crate::lease::LeadershipWatch;
 use crate::metrics::Metrics;
 
 /// Delay before a failed report is retried.
-const AGAIN: Duration = Duration::from_secs(30);
+const RETRY_DELAY: Duration = Duration::from_secs(30);
 
 /// Reports unreadable objects to metrics, log, Events and conditions.
 #[derive(Clone)]
@@ -69,17 +69,17 @@ impl UnreadableReporter {
         loop {
             let present = all.borrow_and_update().clone();
             self.metrics.unreadable(&K::kind(&()), present.len());
-            let mut now_told = BTreeSet::new();
+            let mut now_reported = BTreeSet::new();
             for object in &present {
                 if reported.contains(&state(object)) || self.report_one::<K>(object, role).await {
-                    now_told.insert(state(object));
+                    now_reported.insert(state(object));
                 }
             }
-            let is_told = now_told.len() == present.len();
-            reported = now_told;
+            let is_complete = now_reported.len() == present.len();
+            reported = now_reported;
             tokio::select! {
                 change = all.changed() => if change.is_err() { return },
-                () = tokio::time::sleep(AGAIN), if !is_told => {}
+                () = tokio::time::sleep(RETRY_DELAY), if !is_complete => {}
             }
         }
     }

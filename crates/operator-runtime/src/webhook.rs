@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{Extension, Router, body::Body, routing::post};
-use handler::Judge;
+use handler::Handler;
 use review::{Bounds, PeerAddress, ReviewLimits};
 use tokio::{net::TcpListener, sync::watch};
 
@@ -37,8 +37,8 @@ pub use server::{Limits, Presented, serve};
 /// The admission webhooks of an operator.
 #[derive(Clone, Default)]
 pub struct Webhook {
-    mutating: BTreeMap<String, Judge>,
-    validating: BTreeMap<String, Judge>,
+    mutating: BTreeMap<String, Handler>,
+    validating: BTreeMap<String, Handler>,
 }
 
 impl fmt::Debug for Webhook {
@@ -55,21 +55,21 @@ impl Webhook {
 
     /// Adds a mutating handler at `path`.
     #[must_use]
-    pub fn mutate<F>(mut self, path: &str, judge: F) -> Self
+    pub fn mutate<F>(mut self, path: &str, handler: F) -> Self
     where
         F: Fn(&Request) -> AdmissionDecision + Send + Sync + 'static,
     {
-        self.mutating.insert(path.to_owned(), Arc::new(judge));
+        self.mutating.insert(path.to_owned(), Arc::new(handler));
         self
     }
 
     /// Adds a validating handler at `path`; patches in its decision are ignored.
     #[must_use]
-    pub fn validate<F>(mut self, path: &str, judge: F) -> Self
+    pub fn validate<F>(mut self, path: &str, handler: F) -> Self
     where
         F: Fn(&Request) -> AdmissionDecision + Send + Sync + 'static,
     {
-        self.validating.insert(path.to_owned(), Arc::new(judge));
+        self.validating.insert(path.to_owned(), Arc::new(handler));
         self
     }
 
@@ -78,17 +78,17 @@ impl Webhook {
         self.router_at(ReviewLimits::of(Bounds::default()))
     }
 
-    fn router_at(&self, desk: ReviewLimits) -> Router {
-        let desk = Arc::new(desk);
+    fn router_at(&self, reviews: ReviewLimits) -> Router {
+        let reviews = Arc::new(reviews);
         let mutating = self.mutating.iter().map(|it| (it, true));
         let validating = self.validating.iter().map(|it| (it, false));
         let mut router = Router::new();
-        for ((path, judge), may_patch) in mutating.chain(validating) {
-            let (judge, desk) = (Arc::clone(judge), Arc::clone(&desk));
+        for ((path, handler), may_patch) in mutating.chain(validating) {
+            let (handler, reviews) = (Arc::clone(handler), Arc::clone(&reviews));
             let answer = move |peer: Option<Extension<PeerAddress>>, body: Body| {
-                let (judge, desk) = (Arc::clone(&judge), Arc::clone(&desk));
+                let (handler, reviews) = (Arc::clone(&handler), Arc::clone(&reviews));
                 let peer = peer.map(|it| it.0).unwrap_or_default();
-                async move { desk.answer((body, peer), &judge, may_patch).await }
+                async move { reviews.answer((body, peer), &handler, may_patch).await }
             };
             router = router.route(path, post(answer));
         }

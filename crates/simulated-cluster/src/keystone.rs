@@ -107,8 +107,8 @@ impl Keystone {
         }
         let token = format!("token-{}-of-{}", people.tokens.len(), name.unwrap_or_default());
         people.tokens.insert(token.clone());
-        let told = json!({ "token": { "expires_at": "2999-01-01T00:00:00.000000Z" } });
-        ("201 CREATED", format!("X-Subject-Token: {token}\r\n"), told)
+        let response = json!({ "token": { "expires_at": "2999-01-01T00:00:00.000000Z" } });
+        ("201 CREATED", format!("X-Subject-Token: {token}\r\n"), response)
     }
 }
 

@@ -80,9 +80,10 @@ fn shown(text: &str, transcripts: &Transcripts) -> String {
     for part in parts {
         let (name, rest) = part.split_once(CLOSE).unwrap_or((part, ""));
         let after = rest.split_once(END).map_or(rest, |it| it.1);
-        let told = transcripts.get(name);
-        let told = told.map(|it| format!("\n```text\n{}\n```", it.trim_end())).unwrap_or_default();
-        result += &format!("{BEGIN}{name}{CLOSE}{told}\n{END}{after}");
+        let transcript = transcripts.get(name);
+        let transcript =
+            transcript.map(|it| format!("\n```text\n{}\n```", it.trim_end())).unwrap_or_default();
+        result += &format!("{BEGIN}{name}{CLOSE}{transcript}\n{END}{after}");
     }
     result
 }
@@ -134,8 +135,9 @@ mod tests {
     }
 
     fn invented() -> Transcripts {
-        let told = |it: &Fault| format!("Conditions:\n    Message:  {}\n", it.words.join(" "));
-        all().map(|it| (it.name.to_owned(), told(it))).collect()
+        let transcript =
+            |it: &Fault| format!("Conditions:\n    Message:  {}\n", it.words.join(" "));
+        all().map(|it| (it.name.to_owned(), transcript(it))).collect()
     }
 
     #[test]
@@ -173,8 +175,8 @@ mod tests {
         }
         let [(_, found), (_, showing)] = &files(&root).unwrap()[..] else { panic!() };
         assert_eq!(*found, page(&invented()));
-        let told = invented()["host-unreachable"].trim_end().to_owned();
-        assert_eq!(*showing, format!("first\n{begin}\n```text\n{told}\n```\n{end}\nlast\n"));
+        let transcript = invented()["host-unreachable"].trim_end().to_owned();
+        assert_eq!(*showing, format!("first\n{begin}\n```text\n{transcript}\n```\n{end}\nlast\n"));
         assert_eq!(shown(showing, &invented()), *showing);
         fs::remove_dir_all(root).unwrap();
     }
@@ -197,8 +199,8 @@ mod tests {
     #[test]
     fn what_the_page_on_diagnosis_shows_is_what_was_told() {
         let showing = fs::read_to_string(paths::repo().join(SHOWING)).unwrap();
-        let told = transcripts_of(&fs::read_to_string(paths::repo().join(PAGE)).unwrap());
-        assert_eq!(shown(&showing, &told), showing);
+        let transcripts = transcripts_of(&fs::read_to_string(paths::repo().join(PAGE)).unwrap());
+        assert_eq!(shown(&showing, &transcripts), showing);
         let names: Vec<&str> =
             showing.split(BEGIN).skip(1).filter_map(|it| Some(it.split_once(CLOSE)?.0)).collect();
         assert_eq!(names.len(), 5);

@@ -185,9 +185,9 @@ fn variables(operator: &str) -> BTreeSet<String> {
     let own = fs::read_to_string(templates.join(format!("{operator}.yaml"))).unwrap();
     let all = fs::read_to_string(templates.join("_operator.tpl")).unwrap();
     let has_webhooks = own.contains("\"hasWebhooks\" true");
-    let is_told = |it: &&str| has_webhooks || !it.contains("WEBHOOK");
+    let is_used = |it: &&str| has_webhooks || !it.contains("WEBHOOK");
     let own = own.split("(dict \"name\" \"").skip(1).filter_map(|it| it.split('"').next());
-    let all = all.lines().filter_map(|it| it.strip_prefix("- name: ")).filter(is_told);
+    let all = all.lines().filter_map(|it| it.strip_prefix("- name: ")).filter(is_used);
     let is_variable = |it: &&str| it.chars().all(|c| c.is_ascii_uppercase() || c == '_');
     own.chain(all).filter(is_variable).map(str::to_owned).collect()
 }

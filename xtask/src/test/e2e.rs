@@ -23,7 +23,7 @@ const BARE_METAL: &str = "e2e baremetal::";
 const MAIN_JOB: &str = "e2e main_job::";
 
 /// The number of parallel tests of a program: they wait for hosts, and for each other.
-const AT_ONCE: &str = "--test-threads=8";
+const TEST_THREADS: &str = "--test-threads=8";
 
 /// The programs that run in parallel to the main job: their tests have hosts and namespaces of
 /// their own, do not disturb the operators, and expect no response within seconds.
@@ -166,7 +166,7 @@ impl Tests<'_> {
     }
 
     fn prepare(&self, command: &mut Command) -> Result<()> {
-        command.arg(AT_ONCE).env("KUBECONFIG", &self.env.kubeconfig);
+        command.arg(TEST_THREADS).env("KUBECONFIG", &self.env.kubeconfig);
         command.envs(self.values.map(|it| ("EDPM_UPGRADE_VALUES", it)));
         if self.env.is_lab() {
             let others = std::env::var_os("PATH").unwrap_or_default();

@@ -84,11 +84,11 @@ fn of_message(line: &str) -> Option<(Unit, String)> {
 
 fn faults(seen: &Seen) -> Vec<String> {
     let twice = seen.iter().filter(|it| it.1.len() > 1);
-    let told = |([package, kind, name, _], sets): (&Unit, &BTreeSet<String>)| {
+    let finding = |([package, kind, name, _], sets): (&Unit, &BTreeSet<String>)| {
         let sets = sets.iter().map(String::as_str).collect::<Vec<_>>().join(" and ");
         format!("{package}, {kind} {name}, is compiled {sets}")
     };
-    twice.map(told).collect()
+    twice.map(finding).collect()
 }
 
 #[cfg(test)]

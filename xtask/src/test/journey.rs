@@ -26,20 +26,20 @@ pub(super) fn run(cluster: &Choice) -> Result<Found> {
     let env = journey::up(cluster)?;
     let mut found = Found::default();
     let first = first(&env, &mut found);
-    let mut go_on = told(&mut found, "the_snippets_value_is_in_force", &first);
+    let mut go_on = record(&mut found, "the_snippets_value_is_in_force", &first);
     for (name, walk) in [
         ("kubectl_edpm_traces_all_twelve_steps", arrived as fn(&lab::Env) -> Result<()>),
         ("a_changed_snippet_starts_nova_compute_alone", changed),
         ("a_removed_snippet_leaves_the_generated_values", removed),
         ("kubectl_edpm_says_that_the_option_is_gone", gone),
     ] {
-        go_on = go_on && told(&mut found, name, &walk(&env));
+        go_on = go_on && record(&mut found, name, &walk(&env));
     }
     Ok(found)
 }
 
 /// Records one test, and returns whether it passed.
-fn told(found: &mut Found, name: &str, result: &Result<()>) -> bool {
+fn record(found: &mut Found, name: &str, result: &Result<()>) -> bool {
     if let Err(error) = result {
         println!("{error:#}");
     }
@@ -51,7 +51,7 @@ fn first(env: &lab::Env, found: &mut Found) -> Result<()> {
     let walk = Walk::of(env, &example(), &[])?;
     for place in places::ALL {
         println!("{}", walk.shown(place)?);
-        told(found, &format!("step_{}", place.number), &Ok(()));
+        record(found, &format!("step_{}", place.number), &Ok(()));
     }
     walk.deployed()?;
     is("libvirt.cpu_models", "['Nehalem']")

@@ -95,7 +95,7 @@ impl Report {
     pub(crate) fn times(&self) -> String {
         let mut text = String::from("== times\n");
         for (part, seconds) in &self.seconds {
-            let share = shares::of(part).map(|it| format!(" (its share: {it} s)"));
+            let share = shares::share(part).map(|it| format!(" (its share: {it} s)"));
             let share = share.unwrap_or_default();
             text.push_str(&format!("{part}: {} min {} s{share}\n", seconds / 60, seconds % 60));
         }
@@ -103,7 +103,7 @@ impl Report {
             text.push_str(&format!("{seconds:.0} s: {name}\n"));
         }
         for (part, seconds) in &self.seconds {
-            if let Some(share) = shares::of(part).filter(|it| seconds * 2 > it * 3) {
+            if let Some(share) = shares::share(part).filter(|it| seconds * 2 > it * 3) {
                 text.push_str(&format!(
                     "{part} took {seconds} s, more than 1.5 times its share of {share} s\n"
                 ));
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn the_slowest_tests_and_parts_beyond_their_share_are_told() {
         let seconds = |it: u64| (format!("a b::t{it}"), f64::from(u32::try_from(it).unwrap()));
-        let share = shares::of("unit").unwrap();
+        let share = shares::share("unit").unwrap();
         let report = Report {
             seconds: BTreeMap::from([("unit".to_owned(), share * 2), ("deny".to_owned(), 0)]),
             seconds_of_tests: (0..20).map(seconds).collect(),

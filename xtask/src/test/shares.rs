@@ -23,6 +23,6 @@ const SHARES: [(&str, u64); 15] = [
 ];
 
 /// Returns the share of a part in seconds; `None` when it has none.
-pub(super) fn of(part: &str) -> Option<u64> {
+pub(super) fn share(part: &str) -> Option<u64> {
     SHARES.iter().find(|it| it.0 == part).map(|it| it.1)
 }

@@ -68,8 +68,8 @@ pub(crate) fn check(specification: Option<&Path>) -> Result<Found> {
     let compared: Vec<Row> = compared.iter().map(upstream::Row::judged).collect();
     let mut found = Found::one("the tables", Outcome::of(faults.is_empty()));
     let mut waiting: BTreeSet<&str> = BTreeSet::new();
-    let told = pages.iter().map(|it| (it.file, &it.rows));
-    for (file, rows) in told.chain([(upstream::FILE, &compared)]) {
+    let tables = pages.iter().map(|it| (it.file, &it.rows));
+    for (file, rows) in tables.chain([(upstream::FILE, &compared)]) {
         for row in rows {
             let (faults, others) = judge(row, &report);
             for fault in &faults {
@@ -84,11 +84,11 @@ pub(crate) fn check(specification: Option<&Path>) -> Result<Found> {
             waiting.extend(others);
         }
     }
-    tell(&pages, &found, &waiting);
+    print_notes(&pages, &found, &waiting);
     Ok(found)
 }
 
-fn tell(pages: &[Page], found: &Found, waiting: &BTreeSet<&str>) {
+fn print_notes(pages: &[Page], found: &Found, waiting: &BTreeSet<&str>) {
     let n_waiting = found.tests.values().filter(|it| **it == Outcome::Skipped).count();
     if n_waiting > 0 {
         let parts: Vec<&str> = waiting.iter().copied().collect();
@@ -183,8 +183,8 @@ fn faults(pages: &[Page], holds: &impl Fn(&Place) -> Result<(), String>) -> Vec<
             for test in named {
                 *rows_of.entry(test).or_default() += 1;
             }
-            let told = |it| format!("{}, row {}: {it}", page.file, row.number);
-            faults.extend(found.into_iter().map(told));
+            let located = |it| format!("{}, row {}: {it}", page.file, row.number);
+            faults.extend(found.into_iter().map(located));
         }
     }
     for (test, n_rows) in rows_of.into_iter().filter(|it| it.1 > ROWS_OF_A_TEST) {

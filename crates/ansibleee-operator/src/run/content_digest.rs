@@ -34,7 +34,7 @@ const FIELDS: [&str; 20] = [
 ];
 
 /// Returns the identity of what an AnsibleEE asks for now.
-pub fn of(run: &AnsibleEe) -> String {
+pub fn run_digest(run: &AnsibleEe) -> String {
     let uid = run.uid().unwrap_or_default();
     hash::digest(&json!({ "version": 1, "uid": uid, "spec": canonical(&run.spec) }))
 }
@@ -67,7 +67,7 @@ mod tests {
 
     fn identity(spec: &str) -> String {
         let text = format!("metadata: {{name: a, namespace: b, uid: u1}}\nspec: {spec}");
-        of(&yaml::from_str::<AnsibleEe>(&text).unwrap())
+        run_digest(&yaml::from_str::<AnsibleEe>(&text).unwrap())
     }
 
     #[test]

@@ -15,7 +15,7 @@ use operator_core::run_engine::outcome::FailureReason;
 
 use super::pod_problems::{self, PodProblem};
 use super::status::{self, JOB_READY, admitted_identity, good_input, previous};
-use super::{content_digest, job, pod_spec_rules, result, validate};
+use super::{build, content_digest, pod_spec_rules, result, validate};
 use crate::objects::{Job, Pod};
 use crate::reasons;
 use crate::run::settings::{Settings, is_engines};
@@ -57,7 +57,7 @@ pub fn stage(run: &AnsibleEe, has_job: bool) -> Stage {
     let observed = run.status.as_ref().and_then(|it| it.observed_generation);
     let is_same = || {
         // The result is about this generation: no need to compute the identity again.
-        observed == run.metadata.generation || admitted == content_digest::of(run)
+        observed == run.metadata.generation || admitted == content_digest::run_digest(run)
     };
     match status::result(run) {
         Some(_) if is_same() => Stage::Finished,
@@ -133,7 +133,7 @@ pub fn faults(seen: &Observed) -> Vec<Fault> {
 pub fn faults_of(run: &AnsibleEe, settings: &Settings) -> Vec<Fault> {
     let mut faults = validate::faults(&run.spec);
     faults.extend(pod_spec_rules::faults(&run.spec, settings));
-    if job::image(&run.spec, settings).is_empty() {
+    if build::image(&run.spec, settings).is_empty() {
         let message = "no image is given, and the operator has no default: set it here, or start \
                        the operator with --runner-image";
         faults.push(Fault::new("spec.image", message));
@@ -161,7 +161,7 @@ fn admitted(seen: &Observed, now: Timestamp) -> Plan {
 /// Creates the Job, unless one of an earlier identity still exists.
 fn start(seen: &Observed) -> Plan {
     let run = &seen.run;
-    let identity = content_digest::of(run);
+    let identity = content_digest::run_digest(run);
     if admitted_identity(run) != Some(identity.as_str()) {
         return Plan::default();
     }
@@ -172,7 +172,7 @@ fn start(seen: &Observed) -> Plan {
         }
         plan.push(Step::delete(Target::of(old), "another run has been requested since"));
     }
-    plan.push(job::creation(run, &identity, &seen.settings));
+    plan.push(build::creation(run, &identity, &seen.settings));
     plan
 }
 
@@ -218,7 +218,7 @@ fn going(seen: &Observed, job: &Job, live: &[&Pod], now: Timestamp) -> Plan {
     let mut plan = Plan::default();
     let mut troubles = Vec::new();
     for pod in live {
-        let (problem, pause) = pod_problems::of(pod, now);
+        let (problem, pause) = pod_problems::pod_problem(pod, now);
         troubles.extend(problem);
         if let Some(pause) = pause {
             plan.requeue_in(pause);
@@ -269,7 +269,7 @@ fn evaluate(
             // image.
             // For a hand-made run kubelet keeps retrying.
             let containers = &job.spec.template.spec.containers;
-            let desired = job::image(spec, &seen.settings);
+            let desired = build::image(spec, &seen.settings);
             let is_other = containers.iter().all(|it| it.image != desired);
             let is_withdrawn = is_engines(spec) || is_other;
             // kubelet's messages alternate between the error and its backoff.
@@ -405,7 +405,8 @@ fn finished(seen: &Observed, now: Timestamp) -> Plan {
 fn generation(run: &AnsibleEe) -> Option<i64> {
     let observed = run.status.as_ref().and_then(|it| it.observed_generation);
     let present = run.metadata.generation;
-    let is_same = observed == present || admitted_identity(run) == Some(&content_digest::of(run));
+    let is_same =
+        observed == present || admitted_identity(run) == Some(&content_digest::run_digest(run));
     if is_same { present } else { observed }
 }
 

@@ -1,7 +1,7 @@
 //! The condition of a run that does not check hosts' own ssh keys, from its spec and its report.
 
 use api::ansibleee::AnsibleEeSpec;
-use api::conditions::{ConditionDraft, truncated};
+use api::conditions::{ConditionDraft, append_more, truncated};
 use operator_core::reasons::HOST_KEY_CHECKING_OFF;
 use operator_core::run_engine::host_key_checking::{self, HOST_KEYS_CHECKED};
 
@@ -28,13 +28,11 @@ pub fn condition(spec: &AnsibleEeSpec, reported: Option<&Unchecked>) -> Option<C
 }
 
 fn by_run(reported: &Unchecked) -> ConditionDraft {
-    let hosts = reported.hosts.join(", ");
-    let more =
-        if reported.more == 0 { String::new() } else { format!(" and {} more", reported.more) };
+    let hosts = append_more(reported.hosts.join(", "), reported.more);
     let by = reported.by.iter().map(|it| place(it)).collect::<Vec<_>>().join("; ");
     if reported.by.iter().all(|it| it == NO_ANSWER) {
         let text = format!(
-            "It is unknown whether host keys were checked in tasks of {hosts}{more}: there was \
+            "It is unknown whether host keys were checked in tasks of {hosts}: there was \
              {by}. Find out what delays ssh -G in the runner (Match exec in a configuration file \
              of ssh, a busy worker), and run again."
         );
@@ -42,7 +40,7 @@ fn by_run(reported: &Unchecked) -> ConditionDraft {
             .condition(HOST_KEYS_CHECKED, truncated(&text.replace('\n', " "), LIMIT));
     }
     let text = format!(
-        "Host keys were not checked in tasks of {hosts}{more}, because of {by}: any machine \
+        "Host keys were not checked in tasks of {hosts}, because of {by}: any machine \
          answering at the address of a host is accepted as it. Remove it and run again, or keep it \
          deliberately."
     );

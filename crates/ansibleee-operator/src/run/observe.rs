@@ -19,7 +19,7 @@ use operator_runtime::error::Result;
 
 use super::decide::{self, LAG, Observed, Stage, current_job, recorded_uid, stage};
 use crate::objects::{JOB_NAME, Job, Pod, RUN, annotation};
-use crate::run::job::APP;
+use crate::run::build::APP;
 use crate::run::settings::Settings;
 
 /// Index of Jobs by the key of their run.

@@ -39,7 +39,7 @@ pub enum PodProblem {
 }
 
 /// Returns the pod's problem, if any, and when to evaluate it again if only time decides.
-pub fn of(pod: &Pod, now: Timestamp) -> (Option<PodProblem>, Option<Duration>) {
+pub fn pod_problem(pod: &Pod, now: Timestamp) -> (Option<PodProblem>, Option<Duration>) {
     if let Some(deleted) = &pod.metadata.deletion_timestamp {
         return after(Some(deleted.0), LOST, now, || {
             let (pod, worker) = (pod.name_any(), pod.spec.node_name.clone());

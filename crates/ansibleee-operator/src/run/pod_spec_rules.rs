@@ -12,8 +12,8 @@ use api::{facts, plays};
 use k8s_openapi::api::core::v1::{Toleration, Volume};
 use operator_core::run_engine::host_owner::{self, TAKE_OVER};
 
+use super::build::{OWN_VOLUMES, files};
 use super::environment;
-use super::job::{OWN_VOLUMES, files};
 use crate::run::settings::{Settings, is_engines};
 
 /// Maximum length of one environment variable: Linux' own limit of a string.

@@ -5,7 +5,7 @@
 use api::ansibleee::{
     AnsibleEe, AnsibleEeStatus, HostFailure, HostOutcome, HostResult, JobStatus, RunHost,
 };
-use api::conditions::{ConditionDraft, Reason, Severity};
+use api::conditions::{ConditionDraft, Reason, Severity, append_more_in_parentheses};
 use kube::ResourceExt;
 use operator_core::run_engine::Run;
 use operator_core::run_engine::outcome::FailureReason;
@@ -21,7 +21,7 @@ use crate::reasons;
 pub const SUCCEEDED: &str = "Succeeded";
 
 /// How a run ended, before it is converted to a status.
-struct Verdict {
+struct RunResult {
     /// Why it failed; `None` if it succeeded.
     failed: Option<&'static Reason>,
     hosts: Vec<HostResult>,
@@ -37,24 +37,24 @@ pub fn of_job(run: &AnsibleEe, job: &Job, pods: &[Pod]) -> (AnsibleEeStatus, Con
     let has_begun = summary.as_ref().is_some_and(|it| it.unfinished);
     let end = JobResult { run, job, pod, ended, has_begun };
     let report = summary.as_ref().and_then(|it| it.report.clone());
-    let verdict = match summary {
-        Some(summary) if summary.unfinished => cut(&end, summary),
-        Some(summary) => message(&end, summary),
-        None => untold(&end),
+    let result = match summary {
+        Some(summary) if summary.unfinished => interrupted_result(&end, summary),
+        Some(summary) => reported_result(&end, summary),
+        None => unreported_result(&end),
     };
-    let mut next = concluded(run, verdict.failed);
+    let mut next = concluded(run, result.failed);
     next.pod_name = pod.map(ResourceExt::name_any);
     next.exit_code = ended.map(|it| it.exit_code);
-    next.hosts = verdict.hosts;
-    next.failures = verdict.failures;
+    next.hosts = result.hosts;
+    next.failures = result.failures;
     next.report = report;
     // Also for a failed run: scanned keys need not be scanned again.
     next.host_keys = pod.map(|it| host_keys::reports(it, &run.spec.hosts)).unwrap_or_default();
     next.start_time.clone_from(&job.status.start_time);
     let ended_at = job.status.completion_time.clone();
     next.completion_time = ended_at.or_else(|| job.end()?.last_transition_time.clone());
-    let message = format!("{}{}", verdict.message, log_hint(run, pod, verdict.failed.is_none()));
-    (next, condition(verdict.failed, message))
+    let message = format!("{}{}", result.message, log_hint(run, pod, result.failed.is_none()));
+    (next, condition(result.failed, message))
 }
 
 /// Returns what a run reported about hosts whose own ssh keys it did not check, however it ended.
@@ -97,10 +97,10 @@ fn condition(failed: Option<&Reason>, message: String) -> ConditionDraft {
 }
 
 /// Evaluates a run that reported about its hosts.
-fn message(end: &JobResult<'_>, summary: Summary) -> Verdict {
+fn reported_result(end: &JobResult<'_>, summary: Summary) -> RunResult {
     let Summary { mut hosts, failures, more, unmatched, .. } = summary;
     if unmatched {
-        return nobody(end, hosts);
+        return unmatched_result(end, hosts);
     }
     let count = |desired: HostOutcome| hosts.iter().filter(|it| it.result == desired).count();
     let (ok, not_reached) = (count(HostOutcome::Ok), count(HostOutcome::NotReached));
@@ -117,7 +117,7 @@ fn message(end: &JobResult<'_>, summary: Summary) -> Verdict {
         } else {
             (None, completed(&hosts, ok))
         };
-        return Verdict { failed, hosts, failures, message };
+        return RunResult { failed, hosts, failures, message };
     }
     if total > 0 && (in_trouble == 0 || elsewhere) {
         // Something other than the run's hosts ended the playbook: the rest of it did not happen.
@@ -132,8 +132,7 @@ fn message(end: &JobResult<'_>, summary: Summary) -> Verdict {
         }
         first => {
             let others = failures.len().saturating_sub(1).saturating_add(more);
-            let others = if others == 0 { String::new() } else { format!(" (and {others} more)") };
-            let first = format!("{}{others}", first.unwrap_or_default());
+            let first = append_more_in_parentheses(first.unwrap_or_default(), others);
             let many = format!("{in_trouble} of {total} hosts failed: {first}");
             match (total, in_trouble) {
                 (0, _) => (&reasons::HOSTS_FAILED, first),
@@ -143,11 +142,11 @@ fn message(end: &JobResult<'_>, summary: Summary) -> Verdict {
             }
         }
     };
-    Verdict { failed: Some(reason), hosts, failures, message }
+    RunResult { failed: Some(reason), hosts, failures, message }
 }
 
 /// Evaluates a run whose limit matched no host, so that Ansible ended before any play.
-fn nobody(end: &JobResult<'_>, hosts: Vec<HostResult>) -> Verdict {
+fn unmatched_result(end: &JobResult<'_>, hosts: Vec<HostResult>) -> RunResult {
     // The limit of a run of the engine is the user's: excluded hosts keep their state.
     let (failed, message) = if Run::of(end.run).is_some_and(|it| it.is_partial()) {
         (None, "Job completed: the limit excludes all hosts")
@@ -156,7 +155,7 @@ fn nobody(end: &JobResult<'_>, hosts: Vec<HostResult>) -> Verdict {
                        before any play: correct the limit or the inventory";
         (Some(FailureReason::NoHostMatched.reason()), message)
     };
-    Verdict { failed, hosts, failures: Vec::new(), message: message.into() }
+    RunResult { failed, hosts, failures: Vec::new(), message: message.into() }
 }
 
 /// Returns why hosts failed: the reason that they share, if they do.
@@ -186,23 +185,23 @@ fn completed(hosts: &[HostResult], ok: usize) -> String {
 /// Evaluates a run that was interrupted.
 ///
 /// Failing hosts keep their reported results; the others get the reason why the run ended.
-fn cut(end: &JobResult<'_>, summary: Summary) -> Verdict {
-    let mut verdict = untold(end);
-    if verdict.failed.is_none() {
-        return verdict;
+fn interrupted_result(end: &JobResult<'_>, summary: Summary) -> RunResult {
+    let mut result = unreported_result(end);
+    if result.failed.is_none() {
+        return result;
     }
     let Summary { hosts, failures, .. } = summary;
     let in_trouble = hosts.iter().filter(|it| it.result != HostOutcome::Unknown).count();
     if let Some(first) = failures.first().map(words) {
         let total = hosts.len();
         let before = format!(". Before that, {in_trouble} of {total} hosts failed: {first}");
-        verdict.message.push_str(&before);
+        result.message.push_str(&before);
     }
-    Verdict { hosts, failures, ..verdict }
+    RunResult { hosts, failures, ..result }
 }
 
 /// Evaluates a run without a readable report.
-fn untold(end: &JobResult<'_>) -> Verdict {
+fn unreported_result(end: &JobResult<'_>) -> RunResult {
     let hosts = unknown(&end.run.spec.hosts);
     let (failed, message) = if end.is_complete() && hosts.is_empty() {
         (None, "Job completed".into())
@@ -210,7 +209,7 @@ fn untold(end: &JobResult<'_>) -> Verdict {
         let (reason, message) = end.class();
         (Some(reason.reason()), message)
     };
-    Verdict { failed, hosts, failures: Vec::new(), message }
+    RunResult { failed, hosts, failures: Vec::new(), message }
 }
 
 /// Returns the pod that decides: the successful one of a successful Job, otherwise the newest.

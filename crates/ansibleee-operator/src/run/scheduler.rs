@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use super::content_digest;
 use super::decide::{Stage, faults_of, stage};
 use super::observe::{Caches, run_key};
-use super::scheduling_policy::{self, ForeignWait, Limits, State, Verdict, View, admit};
+use super::scheduling_policy::{self, ForeignWait, Limits, SchedulingDecision, State, View, admit};
 use super::status::{self, JOB_READY, not_started, previous};
 use crate::objects::{Job, Pod, addresses};
 use crate::reasons;
@@ -110,13 +110,21 @@ impl Controller for Scheduler {
             // All writes are statuses, so there is no other object that could report it.
             return plan;
         }
-        for verdict in admit(&seen.views, seen.limits, &seen.term) {
-            let (Verdict::Stamp(idx) | Verdict::Admit(idx) | Verdict::Wait(idx, _)) = verdict;
+        for decision in admit(&seen.views, seen.limits, &seen.term) {
+            let (SchedulingDecision::Stamp(idx)
+            | SchedulingDecision::Admit(idx)
+            | SchedulingDecision::Wait(idx, _)) = decision;
             let Some(Some(run)) = seen.runs.get(idx) else { continue };
-            let (next, because) = match verdict {
-                Verdict::Stamp(_) => (stamped(run, &seen.term, now), "a new leader evaluates it"),
-                Verdict::Admit(_) => (admitted(run, &seen.term, now), "its hosts are free"),
-                Verdict::Wait(_, what) => (waits(run, what, &seen.term, now), "a host is in use"),
+            let (next, because) = match decision {
+                SchedulingDecision::Stamp(_) => {
+                    (stamped(run, &seen.term, now), "a new leader evaluates it")
+                }
+                SchedulingDecision::Admit(_) => {
+                    (admitted(run, &seen.term, now), "its hosts are free")
+                }
+                SchedulingDecision::Wait(_, what) => {
+                    (waits(run, what, &seen.term, now), "a host is in use")
+                }
             };
             plan.steps.extend(status::write(run, &next, because));
         }
@@ -173,7 +181,7 @@ impl Scheduler {
         let status = run.status.as_ref();
         Some(State::Queued {
             term: status.and_then(|it| it.term.clone()),
-            told: status.and_then(|it| it.waiting_for.clone()),
+            reported: status.and_then(|it| it.waiting_for.clone()),
             inherited: self.inherited.contains(&run.uid().unwrap_or_default()),
         })
     }
@@ -192,7 +200,7 @@ fn remainder(key: Key, hosts: BTreeSet<String>) -> View {
 }
 
 fn admitted(run: &AnsibleEe, term: &str, now: Timestamp) -> AnsibleEeStatus {
-    let identity = content_digest::of(run);
+    let identity = content_digest::run_digest(run);
     let job = content_digest::job_name(&run.name_any(), &identity);
     status::admitted(run, &identity, job, term, now)
 }
@@ -271,10 +279,10 @@ mod tests {
         ] {
             let scheduler = scheduler(&[("Pod", orphan(phase)), ("Run", run(namespace))]);
             let seen = block_on(scheduler.observe(&key())).unwrap().unwrap();
-            let verdicts = admit(&seen.views, seen.limits, &seen.term);
-            let reported = verdicts.iter().find_map(|it| match it {
-                Verdict::Wait(_, what) => Some(what.as_str()),
-                Verdict::Stamp(_) | Verdict::Admit(_) => None,
+            let decisions = admit(&seen.views, seen.limits, &seen.term);
+            let reported = decisions.iter().find_map(|it| match it {
+                SchedulingDecision::Wait(_, what) => Some(what.as_str()),
+                SchedulingDecision::Stamp(_) | SchedulingDecision::Admit(_) => None,
             });
             assert_eq!(reported, expected, "{namespace} {phase}");
             let waits = scheduling_policy::foreign_waits(&seen.views);

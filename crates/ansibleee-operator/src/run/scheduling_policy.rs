@@ -36,7 +36,7 @@ pub enum State {
         /// The leader's term in its status, if any.
         term: Option<String>,
         /// What its status says it waits for.
-        told: Option<String>,
+        reported: Option<String>,
         /// Whether it existed before this leader's term.
         inherited: bool,
     },
@@ -98,7 +98,7 @@ impl<'a> Room<'a> {
 
 /// What to write to the run at that index of the list.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Verdict {
+pub enum SchedulingDecision {
     /// The leader's term, so that no write of an earlier leader takes effect any more.
     Stamp(usize),
     /// Its admission.
@@ -118,12 +118,12 @@ pub enum Verdict {
 /// Nothing is admitted before every inherited run carries this leader's term.
 /// Afterwards at most the limits' total is active, unless more were before. While one namespace has
 /// more than three quarters of it, the others together still get a quarter.
-pub fn admit(runs: &[View], limits: Limits, term: &str) -> Vec<Verdict> {
-    let stamps: Vec<Verdict> = runs
+pub fn admit(runs: &[View], limits: Limits, term: &str) -> Vec<SchedulingDecision> {
+    let stamps: Vec<SchedulingDecision> = runs
         .iter()
         .enumerate()
         .filter(|(_, it)| it.lacks_stamp(term))
-        .map(|(idx, _)| Verdict::Stamp(idx))
+        .map(|(idx, _)| SchedulingDecision::Stamp(idx))
         .collect();
     if !stamps.is_empty() {
         return stamps;
@@ -147,10 +147,10 @@ pub fn admit(runs: &[View], limits: Limits, term: &str) -> Vec<Verdict> {
     fill(runs, lines, &mut room, &mut holders);
     let judge = |idx: usize| {
         if holders.running.contains(&idx) {
-            return Some(Verdict::Admit(idx));
+            return Some(SchedulingDecision::Admit(idx));
         }
         let is_full = room.is_full_for(&runs[idx].namespace);
-        Some(Verdict::Wait(idx, holders.wait_text(idx, is_full)?))
+        Some(SchedulingDecision::Wait(idx, holders.wait_text(idx, is_full)?))
     };
     queued.into_iter().filter_map(judge).collect()
 }
@@ -258,15 +258,15 @@ impl<'a> Holders<'a> {
     /// Without free slots only running runs are named, because everything waits then.
     fn wait_text(&self, idx: usize, is_full: bool) -> Option<String> {
         let run = &self.runs[idx];
-        let State::Queued { told: reported, .. } = &run.state else { return None };
+        let State::Queued { reported, .. } = &run.state else { return None };
         let text = |(holder, host): &(usize, &str)| run.waits_for(&self.runs[*holder], host);
         let blockers = self.of(idx);
         // A reported cause is kept as long as it is true: one write per cause.
         if blockers.iter().any(|it| reported.as_ref() == Some(&text(it))) {
             return None;
         }
-        let is_told = |it: &&(usize, &str)| !is_full || self.running.contains(&it.0);
-        blockers.iter().find(is_told).map(text)
+        let is_named = |it: &&(usize, &str)| !is_full || self.running.contains(&it.0);
+        blockers.iter().find(is_named).map(text)
     }
 }
 

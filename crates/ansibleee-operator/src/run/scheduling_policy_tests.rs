@@ -13,7 +13,7 @@ fn run(name: &str, second: i64, hosts: &[&str]) -> View {
         uid: format!("uid-{name}"),
         created: Timestamp::from_second(second).unwrap(),
         hosts: hosts.iter().map(|it| ((*it).to_owned(), format!("{it}, {it}:22"))).collect(),
-        state: State::Queued { term: Some(TERM.into()), told: None, inherited: false },
+        state: State::Queued { term: Some(TERM.into()), reported: None, inherited: false },
     }
 }
 
@@ -27,19 +27,19 @@ fn foreign(mut run: View) -> View {
     run
 }
 
-fn told(mut run: View, text: &str) -> View {
+fn reported(mut run: View, text: &str) -> View {
     run.state =
-        State::Queued { term: Some(TERM.into()), told: Some(text.into()), inherited: false };
+        State::Queued { term: Some(TERM.into()), reported: Some(text.into()), inherited: false };
     run
 }
 
 fn of_term(mut run: View, term: Option<&str>) -> View {
-    run.state = State::Queued { term: term.map(Into::into), told: None, inherited: true };
+    run.state = State::Queued { term: term.map(Into::into), reported: None, inherited: true };
     run
 }
 
-fn waits(idx: usize, text: &str) -> Verdict {
-    Verdict::Wait(idx, text.into())
+fn waits(idx: usize, text: &str) -> SchedulingDecision {
+    SchedulingDecision::Wait(idx, text.into())
 }
 
 fn limit(total: usize) -> Limits {
@@ -47,7 +47,7 @@ fn limit(total: usize) -> Limits {
 }
 
 #[track_caller]
-fn check(runs: &[View], expected: &[Verdict]) {
+fn check(runs: &[View], expected: &[SchedulingDecision]) {
     assert_eq!(admit(runs, limit(20), TERM), expected);
 }
 
@@ -55,7 +55,7 @@ fn check(runs: &[View], expected: &[Verdict]) {
 fn runs_on_different_hosts_start_together() {
     check(
         &[run("a", 1, &["x"]), run("b", 2, &["y"]), run("c", 3, &[])],
-        &[Verdict::Admit(0), Verdict::Admit(1), Verdict::Admit(2)],
+        &[SchedulingDecision::Admit(0), SchedulingDecision::Admit(1), SchedulingDecision::Admit(2)],
     );
 }
 
@@ -71,7 +71,7 @@ fn a_run_waits_for_the_active_run_on_its_host_and_names_both() {
 fn of_two_new_runs_on_one_host_the_older_one_starts() {
     check(
         &[run("younger", 2, &["x"]), run("older", 1, &["x"])],
-        &[Verdict::Admit(1), waits(0, "older (host x, x:22)")],
+        &[SchedulingDecision::Admit(1), waits(0, "older (host x, x:22)")],
     );
 }
 
@@ -79,7 +79,7 @@ fn of_two_new_runs_on_one_host_the_older_one_starts() {
 fn runs_made_in_the_same_second_start_in_the_order_of_their_uids() {
     check(
         &[run("b", 1, &["x"]), run("a", 1, &["x"])],
-        &[Verdict::Admit(1), waits(0, "a (host x, x:22)")],
+        &[SchedulingDecision::Admit(1), waits(0, "a (host x, x:22)")],
     );
 }
 
@@ -104,7 +104,7 @@ fn a_run_of_another_namespace_is_told_without_names() {
     let secret = |name| foreign(active(run(name, 1, &["x"])));
     check(&[secret("a"), run("b", 2, &["x"])], &[waits(1, text)]);
     // Another holder is not reported to whoever may not know its name.
-    check(&[secret("c"), told(run("b", 2, &["x"]), text)], &[]);
+    check(&[secret("c"), reported(run("b", 2, &["x"]), text)], &[]);
     assert_eq!(message(text), "Waits for a run in another namespace (host x, x:22)");
     assert_eq!(message("a (host x, x:22)"), "Waits for run a (host x, x:22)");
 }
@@ -138,30 +138,33 @@ fn a_run_that_only_waits_holds_no_host_back_from_other_namespaces() {
         foreign(run("other", 4, &["y"])),
     ];
     let late = waits(2, "a run in another namespace (host y, y:22)");
-    check(&runs, &[waits(1, "a (host x, x:22)"), late, Verdict::Admit(3)]);
+    check(&runs, &[waits(1, "a (host x, x:22)"), late, SchedulingDecision::Admit(3)]);
 }
 
 #[test]
 fn of_two_namespaces_that_want_one_host_the_one_with_fewer_active_runs_gets_it() {
     let rivals = [run("mine", 2, &["x"]), foreign(run("other", 3, &["x"]))];
     let text = "a run in another namespace (host x, x:22)";
-    check(&rivals, &[Verdict::Admit(0), waits(1, text)]);
+    check(&rivals, &[SchedulingDecision::Admit(0), waits(1, text)]);
     let [mine, other] = rivals;
-    check(&[active(run("a", 1, &["a"])), mine, other], &[waits(1, text), Verdict::Admit(2)]);
+    check(
+        &[active(run("a", 1, &["a"])), mine, other],
+        &[waits(1, text), SchedulingDecision::Admit(2)],
+    );
 }
 
 #[test]
 fn what_a_run_waits_for_is_written_once_per_cause() {
     let (a, b) = (active(run("a", 1, &["x"])), active(run("b", 2, &["y"])));
     let wide = run("wide", 3, &["x", "y"]);
-    check(&[a, b.clone(), told(wide.clone(), "b (host y, y:22)")], &[]);
-    check(&[b, told(wide, "a (host x, x:22)")], &[waits(1, "b (host y, y:22)")]);
+    check(&[a, b.clone(), reported(wide.clone(), "b (host y, y:22)")], &[]);
+    check(&[b, reported(wide, "a (host x, x:22)")], &[waits(1, "b (host y, y:22)")]);
 }
 
 #[test]
 fn the_limit_counts_active_runs_and_is_told_to_nobody() {
     let runs = [active(run("a", 1, &["x"])), run("b", 2, &["y"]), run("c", 3, &["z"])];
-    assert_eq!(admit(&runs, limit(2), TERM), [Verdict::Admit(1)]);
+    assert_eq!(admit(&runs, limit(2), TERM), [SchedulingDecision::Admit(1)]);
     assert_eq!(admit(&runs, limit(1), TERM), []);
     let runs = [active(run("a", 1, &["x"])), run("b", 2, &["y"]), run("c", 3, &["y"])];
     assert_eq!(admit(&runs, limit(1), TERM), []);
@@ -179,7 +182,10 @@ fn a_namespace_with_a_limit_of_its_own_leaves_room_for_the_others() {
         foreign(run("d", 4, &["d"])),
     ];
     // b is the second of its namespace, c the third; d takes the last slot.
-    assert_eq!(admit(&runs, limits, TERM), [Verdict::Admit(1), Verdict::Admit(3)]);
+    assert_eq!(
+        admit(&runs, limits, TERM),
+        [SchedulingDecision::Admit(1), SchedulingDecision::Admit(3)]
+    );
 }
 
 #[test]
@@ -189,7 +195,7 @@ fn a_run_that_waits_for_its_namespaces_limit_holds_its_hosts_within_the_namespac
     assert_eq!(admit(&runs, limits, TERM), []);
     let [a, b, late] = runs;
     let admitted = admit(&[a, b, foreign(late)], limits, TERM);
-    assert_eq!(admitted[1..], [Verdict::Admit(2)]);
+    assert_eq!(admitted[1..], [SchedulingDecision::Admit(2)]);
 }
 
 /// Returns `n` runs, each on a host of its own.
@@ -202,8 +208,9 @@ fn many(n: usize, name: &str, second: i64) -> Vec<View> {
 }
 
 fn n_admitted(runs: &[View], total: usize, namespace: &str) -> usize {
+    let is_here = |idx: &usize| runs[*idx].namespace == namespace;
     let is_in =
-        |it: &Verdict| matches!(it, Verdict::Admit(idx) if runs[*idx].namespace == namespace);
+        |it: &SchedulingDecision| matches!(it, SchedulingDecision::Admit(idx) if is_here(idx));
     admit(runs, limit(total), TERM).iter().filter(|it| is_in(it)).count()
 }
 
@@ -246,14 +253,14 @@ fn a_new_leader_writes_its_term_into_every_inherited_run_before_it_admits_any() 
         of_term(run("c", 3, &["z"]), Some(TERM)),
         run("new", 4, &["w"]),
     ];
-    check(&runs, &[Verdict::Stamp(0), Verdict::Stamp(1)]);
+    check(&runs, &[SchedulingDecision::Stamp(0), SchedulingDecision::Stamp(1)]);
 }
 
 #[test]
 fn a_run_that_came_under_this_leader_needs_no_stamp() {
     let mut new = run("new", 1, &["w"]);
-    new.state = State::Queued { term: None, told: None, inherited: false };
-    check(&[new], &[Verdict::Admit(0)]);
+    new.state = State::Queued { term: None, reported: None, inherited: false };
+    check(&[new], &[SchedulingDecision::Admit(0)]);
 }
 
 /// A history: runs with hosts and an age, of which some end, until nothing changes any more.
@@ -264,12 +271,12 @@ fn history() -> impl Strategy<Value = Vec<(i64, Vec<u8>)>> {
 proptest! {
     #[test]
     fn no_two_active_runs_ever_share_an_address_and_every_run_gets_its_turn(
-        wishes in history(),
+        queue in history(),
         ends in prop::collection::vec(any::<prop::sample::Index>(), 1..40),
         total in 1..5_usize,
         per_namespace in prop::option::of(1..3_usize),
     ) {
-        let mut runs: Vec<View> = wishes
+        let mut runs: Vec<View> = queue
             .iter()
             .enumerate()
             .map(|(idx, (second, hosts))| {
@@ -286,12 +293,14 @@ proptest! {
         let mut ends = ends.into_iter().cycle();
         let mut writes = 0;
         while !runs.is_empty() {
-            for verdict in admit(&runs, limits, TERM) {
+            for decision in admit(&runs, limits, TERM) {
                 writes += 1;
-                match verdict {
-                    Verdict::Admit(idx) => runs[idx].state = State::Active,
-                    Verdict::Wait(idx, text) => runs[idx] = told(runs[idx].clone(), &text),
-                    Verdict::Stamp(_) => prop_assert!(false, "nothing is inherited"),
+                match decision {
+                    SchedulingDecision::Admit(idx) => runs[idx].state = State::Active,
+                    SchedulingDecision::Wait(idx, text) => {
+                        runs[idx] = reported(runs[idx].clone(), &text);
+                    }
+                    SchedulingDecision::Stamp(_) => prop_assert!(false, "nothing is inherited"),
                 }
             }
             let active: Vec<usize> =
@@ -313,12 +322,12 @@ proptest! {
             let ended = ends.next().unwrap();
             runs.remove(active[ended.index(active.len())]);
         }
-        prop_assert!(writes <= wishes.len() * wishes.len() + wishes.len());
+        prop_assert!(writes <= queue.len() * queue.len() + queue.len());
     }
 
     #[test]
-    fn of_two_queued_runs_that_share_a_host_the_younger_never_starts_first(wishes in history()) {
-        let runs: Vec<View> = wishes
+    fn of_two_queued_runs_that_share_a_host_the_younger_never_starts_first(queue in history()) {
+        let runs: Vec<View> = queue
             .iter()
             .enumerate()
             .map(|(idx, (second, hosts))| {
@@ -329,7 +338,7 @@ proptest! {
             .collect();
         let admitted: BTreeSet<usize> = admit(&runs, limit(100), TERM)
             .into_iter()
-            .filter_map(|it| if let Verdict::Admit(idx) = it { Some(idx) } else { None })
+            .filter_map(|it| if let SchedulingDecision::Admit(idx) = it { Some(idx) } else { None })
             .collect();
         for idx in &admitted {
             let age = |it: &View| (it.created, it.uid.clone());
@@ -348,7 +357,7 @@ proptest! {
         total in 2..9_usize,
         n_held in 1..12_usize,
         n_more in 0..12_usize,
-        wishes in history(),
+        queue in history(),
         ends in prop::collection::vec(any::<prop::sample::Index>(), 1..40),
     ) {
         let limits = limit(total);
@@ -357,7 +366,7 @@ proptest! {
         runs.extend(many(n_more, "more", 1).into_iter().map(foreign));
         runs.push(foreign(run("greedy", 0, &["held000", "h0", "h1", "h2", "h3", "h4"])));
         let n_foreign = runs.len();
-        runs.extend(wishes.iter().enumerate().map(|(idx, (second, hosts))| {
+        runs.extend(queue.iter().enumerate().map(|(idx, (second, hosts))| {
             let hosts: Vec<String> = hosts.iter().map(|it| format!("h{it}")).collect();
             let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
             let mut run = run(&format!("r{idx:02}"), second + 2, &hosts);
@@ -366,8 +375,8 @@ proptest! {
         }));
         let mut ends = ends.into_iter().cycle();
         while runs.len() > n_foreign {
-            for verdict in admit(&runs, limits, TERM) {
-                if let Verdict::Admit(idx) = verdict {
+            for decision in admit(&runs, limits, TERM) {
+                if let SchedulingDecision::Admit(idx) = decision {
                     runs[idx].state = State::Active;
                 }
             }

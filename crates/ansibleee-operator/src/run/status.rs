@@ -1,7 +1,9 @@
 //! Builds a run's status: its conditions, and the step that writes it.
 
 use api::ansibleee::{Admission, AnsibleEe, AnsibleEeStatus, JobRef, JobStatus};
-use api::conditions::{self, ConditionDraft, READY, kstatus, merge_conditions, ready};
+use api::conditions::{
+    self, ConditionDraft, READY, append_more_in_parentheses, kstatus, merge_conditions, ready,
+};
 use api::fault::Fault;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -50,11 +52,8 @@ pub fn good_input() -> ConditionDraft {
 /// are.
 pub fn bad_input(faults: &[Fault]) -> ConditionDraft {
     let first = faults.first().map(ToString::to_string).unwrap_or_default();
-    let more = match faults.len() {
-        0 | 1 => String::new(),
-        n => format!(" (and {} more)", n - 1),
-    };
-    reasons::INVALID_SPEC.condition(INPUT_READY, format!("{first}{more}"))
+    let text = append_more_in_parentheses(first, faults.len().saturating_sub(1));
+    reasons::INVALID_SPEC.condition(INPUT_READY, text)
 }
 
 /// Returns the condition of a run whose Job does not exist yet.

@@ -9,8 +9,8 @@ use api::plays;
 use operator_core::run_engine::host_key::SCAN_LIMIT;
 use operator_core::run_engine::inventory::HOST_KEYS_DIR;
 
+use super::build::{OWN_VOLUMES, files};
 use super::host_keys;
-use super::job::{OWN_VOLUMES, files};
 use super::playbook::{FACTS, OWNER_CHECK};
 use crate::callback;
 use crate::objects::HOST_KEYS_CONTAINER;

@@ -11,7 +11,7 @@ use crate::rollout_limits::Limits;
 use crate::shared::{AnyMap, DataSource, SecretReference, VolMounts, any_map};
 
 /// How many hosts share a run when `batchSize` is absent.
-pub const DEFAULT_BATCH_SIZE: i32 = 50;
+pub const DEFAULT_BATCH_SIZE: usize = 50;
 
 /// How hosts are reached and configured; what a node sets wins over its role.
 #[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
@@ -161,8 +161,8 @@ impl DeployStrategy {
 
     /// How many hosts share one run at most.
     pub fn batch_size(&self) -> usize {
-        let size = self.batch_size.unwrap_or(DEFAULT_BATCH_SIZE);
-        usize::try_from(size.clamp(1, 500)).unwrap_or(1)
+        let size = |it: i32| usize::try_from(it.clamp(1, 500)).unwrap_or(1);
+        self.batch_size.map_or(DEFAULT_BATCH_SIZE, size)
     }
 
     /// These values, and the inherited one for each that is not set; an empty text is not set.

@@ -77,8 +77,8 @@ fn place<'a>(
                 HostState::Faulty(Some(node))
             }
             (Some(expected), Some(node)) => {
-                let wish = desired(seen, ironic, host, expected, Some(node));
-                HostState::At(node, next(node, &wish, now))
+                let desired = desired(seen, ironic, host, expected, Some(node));
+                HostState::At(node, next(node, &desired, now))
             }
             (Some(expected), None) => match lost(seen, machines, host) {
                 Some(lost) => lost,

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use super::Nodes;
 use super::hosts::{Host, HostState, evaluate};
 use super::remediation::next_step;
-use crate::backoff::{AGAIN, Refused, SELDOM};
+use crate::backoff::{POLL_INTERVAL, RETRY_INTERVAL, Refused};
 use crate::decide::BEHIND_OTHERS;
 use crate::hosts::{Evaluated, Provisioner};
 use crate::observe::{Observed, Unseen};
@@ -21,11 +21,11 @@ use crate::remediation::retained;
 use crate::status::{POWERING_ON, SERVER_READY};
 
 /// Requeue interval after a request that Ironic completes before it answers.
-const AT_ONCE: Duration = Duration::from_secs(1);
+const COMPLETED_REQUEUE: Duration = Duration::from_secs(1);
 /// Requeue interval after a request that starts an operation.
-const SOON: Duration = Duration::from_secs(5);
+const STARTED_REQUEUE: Duration = Duration::from_secs(5);
 /// Requeue interval while only an edit helps, which enqueues the set anyway.
-const RARELY: Duration = Duration::from_mins(5);
+const IDLE_REQUEUE: Duration = Duration::from_mins(5);
 
 impl Provisioner for Nodes {
     type Machine = Node;
@@ -47,26 +47,30 @@ impl Provisioner for Nodes {
     // Ironic sends no events, so machines are polled, rarely if no change is expected.
     fn pace(seen: &Observed, hosts: &[Host<'_>], now: Timestamp) -> Duration {
         match &seen.machines {
-            Err(Unseen::NotAsked | Unseen::NoSecret { .. }) => return RARELY,
+            Err(Unseen::NotAsked | Unseen::NoSecret { .. }) => return IDLE_REQUEUE,
             Err(Unseen::NotYet) => return BEHIND_OTHERS,
-            Err(Unseen::Error(error)) => return if error.heals() { AGAIN } else { SELDOM },
+            Err(Unseen::Error(error)) => {
+                return if error.heals() { RETRY_INTERVAL } else { POLL_INTERVAL };
+            }
             Ok(_) => {}
         }
         let of_host = |host: &Host<'_>| {
-            let HostState::At(node, next) = &host.state else { return SELDOM };
+            let HostState::At(node, next) = &host.state else { return POLL_INTERVAL };
             let left = || seen.refused.get(&node.uuid).and_then(|it| it.left(now));
             match next {
-                Next::Do(_) if !seen.is_held() => AT_ONCE,
+                Next::Do(_) if !seen.is_held() => COMPLETED_REQUEUE,
                 Next::Do(step) => match (left(), step) {
-                    (Some(left), _) => left.max(AT_ONCE),
-                    (None, Step::Reserve(_) | Step::Record(_) | Step::Unreserve(_)) => AT_ONCE,
-                    (None, Step::Tell(_) | Step::Deploy | Step::PowerOn) => SOON,
+                    (Some(left), _) => left.max(COMPLETED_REQUEUE),
+                    (None, Step::Reserve(_) | Step::Record(_) | Step::Unreserve(_)) => {
+                        COMPLETED_REQUEUE
+                    }
+                    (None, Step::Tell(_) | Step::Deploy | Step::PowerOn) => STARTED_REQUEUE,
                 },
                 Next::Wait { seconds, .. } => Duration::from_secs((*seconds).into()),
-                Next::Stop(_) | Next::Done { .. } => SELDOM,
+                Next::Stop(_) | Next::Done { .. } => POLL_INTERVAL,
             }
         };
-        hosts.iter().map(of_host).min().unwrap_or(SELDOM)
+        hosts.iter().map(of_host).min().unwrap_or(POLL_INTERVAL)
     }
 
     fn server(seen: &Observed) -> ConditionDraft {

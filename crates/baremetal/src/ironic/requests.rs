@@ -14,7 +14,7 @@ use crate::backoff::LastRequest;
 use crate::ironic::hosts::Order;
 
 /// How many requests of one set are in flight at once.
-const AT_ONCE: usize = 8;
+const MAX_CONCURRENT: usize = 8;
 /// How long new requests are started. The next pass decides the rest again.
 const WINDOW: Duration = Duration::from_secs(8);
 /// Timeout of one request, once it has its turn. The next list shows whether it took effect.
@@ -42,7 +42,7 @@ async fn ask_within(
     let begun = Instant::now();
     let orders = Arc::new(Mutex::new(VecDeque::from(orders)));
     let mut tasks = JoinSet::new();
-    for _ in 0..AT_ONCE {
+    for _ in 0..MAX_CONCURRENT {
         let (session, orders, may) = (Arc::clone(session), Arc::clone(&orders), may.clone());
         tasks.spawn(async move {
             let mut asked = Vec::new();
@@ -54,7 +54,7 @@ async fn ask_within(
                 }
                 let order = orders.lock().pop_front();
                 let Some(order) = order else { break };
-                let outcome = one(&slot, &order).await;
+                let outcome = send_request(&slot, &order).await;
                 asked.push(LastRequest { node: order.node, state: order.state, outcome });
             }
             asked
@@ -63,7 +63,7 @@ async fn ask_within(
     tasks.join_all().await.into_iter().flatten().collect()
 }
 
-async fn one(slot: &SessionSlot<'_>, order: &Order) -> Result<(), Error> {
+async fn send_request(slot: &SessionSlot<'_>, order: &Order) -> Result<(), Error> {
     let Order { host, node, request, state } = order;
     tracing::info!(
         host,

@@ -192,10 +192,10 @@ fn correction(
     if !writes::missing(seen, &host.name, machine, drive).is_empty() {
         return Some(Next::Secrets);
     }
-    let is_told = host_of(machine, &seen.set).is_some()
+    let is_current = host_of(machine, &seen.set).is_some()
         && machine.annotations().get(DRIVE).is_some_and(|it| drive.digest(&seen.keys).is(it))
         && machine.spec.image.as_ref() == Some(image);
-    (!is_told).then(|| Next::Reserve(image.clone()))
+    (!is_current).then(|| Next::Reserve(image.clone()))
 }
 
 /// Returns why a machine cannot proceed by itself; `None` if it can.
@@ -241,9 +241,9 @@ fn given_back(seen: &Observed, machine: &BareMetalHost) -> Next {
     if is_retained(seen, machine) {
         return Next::Free;
     }
-    let is_told = machine.annotations().contains_key(DRIVE);
+    let is_reserved = machine.annotations().contains_key(DRIVE);
     let has_image = has_image(machine);
-    if is_told {
+    if is_reserved {
         return Next::TakeBack;
     }
     if has_image {

@@ -27,7 +27,7 @@ use crate::status::{POWERING_ON, SERVER_READY};
 
 /// Requeue interval. Machines and Secrets are watched; this notices CRDs, whose arrival no watch
 /// reports.
-const SELDOM: Duration = Duration::from_mins(1);
+const REQUEUE_AFTER: Duration = Duration::from_mins(1);
 
 impl Provisioner for BareMetalHosts {
     type Machine = BareMetalHost;
@@ -48,7 +48,7 @@ impl Provisioner for BareMetalHosts {
     }
 
     fn pace(_: &Observed, _: &[Host<'_>], _: Timestamp) -> Duration {
-        SELDOM
+        REQUEUE_AFTER
     }
 
     fn server(seen: &Observed) -> ConditionDraft {

@@ -44,9 +44,9 @@ fn judge(known: &AdmissionCaches, old: &Value, new: &Value) -> Vec<String> {
     }))
     .unwrap();
     let read = if new["kind"] == "OpenStackDataPlaneNode" { of_node } else { of_node_set };
-    let verdict = validate(&review.try_into().unwrap(), known, read);
-    assert!(verdict.allowed && verdict.patches.is_empty(), "{verdict:?}");
-    verdict.warnings
+    let decision = validate(&review.try_into().unwrap(), known, read);
+    assert!(decision.allowed && decision.patches.is_empty(), "{decision:?}");
+    decision.warnings
 }
 
 fn known(claim_caches: ClaimCaches) -> AdmissionCaches {

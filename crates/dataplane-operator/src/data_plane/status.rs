@@ -1,6 +1,6 @@
 //! The status of a data plane, from its evaluation.
 
-use api::conditions::{self, ConditionDraft, READY, merge_conditions};
+use api::conditions::{self, ConditionDraft, READY, join_with_more, merge_conditions};
 use api::dataplane::{DataPlane, DataPlaneStatus};
 use api::problem::Problem;
 use jiff::Timestamp;
@@ -55,10 +55,10 @@ pub fn step(seen: &Seen<'_>, rejected: Option<&RejectedWrite>, now: Timestamp) -
 
 /// Reports whether the objects match the maps. Problems that only a user can fix come first.
 fn setup(seen: &Seen<'_>) -> ConditionDraft {
-    let faults: Vec<Problem> =
+    let problems: Vec<Problem> =
         seen.entries.iter().filter_map(|it| fault(&seen.seen.data_plane, it)).collect();
-    if let Some(first) = faults.first() {
-        let texts = faults.iter().map(|it| it.message.clone()).collect();
+    if let Some(first) = problems.first() {
+        let texts = problems.iter().map(|it| it.message.clone()).collect();
         return first.reason.condition(SETUP_READY, bounded(texts));
     }
     let is_going = |it: &&Entry<'_>| it.state == ChildState::Terminating;
@@ -151,8 +151,5 @@ fn bounded(mut texts: Vec<String>) -> String {
 fn listed(mut names: Vec<String>) -> String {
     let n_more = names.len().saturating_sub(NAMED);
     names.truncate(NAMED);
-    if n_more > 0 {
-        names.push(format!("and {n_more} more"));
-    }
-    format!("{}.", names.join(", "))
+    format!("{}.", join_with_more(names, ", ", n_more))
 }

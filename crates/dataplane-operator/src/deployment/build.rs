@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
 use api::dataplane::NodeSet;
+use api::dataplane::node_section::DEFAULT_BATCH_SIZE;
 use k8s_openapi::api::core::v1::PodDNSConfig;
 use kube::ResourceExt;
 use operator_core::data_sources::service_type;
 use operator_core::plan::Target;
-use operator_core::run_engine::batches::{BATCH_SIZE, Batch};
+use operator_core::run_engine::batches::Batch;
 use operator_core::run_engine::host_progress::position;
 use operator_core::run_engine::layout::{Layout, NodeSets};
 use operator_core::run_engine::run::Attempt;
@@ -57,7 +58,7 @@ fn of_part(seen: &Observed, part: &NodeSetPart) -> Vec<NewRun> {
     let own = needs(part).filter(|(_, need)| !is_for_all(seen, &need.service));
     let own = own.map(|(host, need)| (host.name.clone(), need.clone())).collect();
     let template = |batch: &Batch| run_template(seen, part, &batch.service, &[part]);
-    runs::new_runs(own, &connection(seen, [part]), BATCH_SIZE, template)
+    runs::new_runs(own, &connection(seen, [part]), DEFAULT_BATCH_SIZE, template)
 }
 
 /// Returns whether a service has one run for all node sets.

@@ -32,7 +32,7 @@ pub struct ConcurrentDeployment {
 /// have left a service, which does not happen while hosts wait at a service for all node sets.
 /// `is_for_all` identifies such services: hosts that wait there, or right behind one, are in
 /// service.
-pub fn of(
+pub fn begun_hosts(
     others: &[ConcurrentDeployment],
     ours: &Deployment,
     set: &NodeSet,

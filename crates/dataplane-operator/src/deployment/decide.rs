@@ -188,7 +188,7 @@ fn machines_missing(seen: &Observed, part: &NodeSetPart) -> Option<Problem> {
 
 /// Requeues the deployment for changes that no informer reports.
 fn requeue(plan: &mut Plan, parts: &[NodeSetPart], inputs: &[Problem], now: Timestamp) {
-    for at in parts.iter().filter_map(|it| it.told_at) {
+    for at in parts.iter().filter_map(|it| it.report_at) {
         plan.requeue_at(at, now);
     }
     for host in parts.iter().flat_map(|it| &it.hosts) {
@@ -197,6 +197,6 @@ fn requeue(plan: &mut Plan, parts: &[NodeSetPart], inputs: &[Problem], now: Time
         }
     }
     if networks::are_unserved(inputs) {
-        plan.requeue_in(networks::LOOK_AGAIN);
+        plan.requeue_in(networks::CRD_POLL_INTERVAL);
     }
 }

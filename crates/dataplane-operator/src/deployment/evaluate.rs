@@ -136,10 +136,10 @@ pub fn evaluate(
         let has_machine = node_set.as_deref().is_none_or(|it| has_machine(it, host));
         let node_set = (name, node_set.as_deref());
         let held_by = (&lacking, has_machine);
-        evaluated.push(one(common, node_set, (host, found), &schedule, &kept, held_by));
+        evaluated.push(evaluate_host(common, node_set, (host, found), &schedule, &kept, held_by));
     }
-    let told_at = reported_at(&evaluated);
-    let is_due = told_at.is_some_and(|it| it <= common.now);
+    let report_at = reported_at(&evaluated);
+    let is_due = report_at.is_some_and(|it| it <= common.now);
     let is_news = is_new || is_due || has_advanced(&evaluated, kept);
     let shown = |it: &EvaluatedHost| {
         let kept = kept.hosts.get(&it.name).filter(|_| !is_news);
@@ -155,7 +155,7 @@ pub fn evaluate(
         lacking,
         hosts: evaluated,
         is_news,
-        told_at: told_at.filter(|_| !is_news),
+        report_at: report_at.filter(|_| !is_news),
         shown,
     }
 }
@@ -173,7 +173,7 @@ fn without_hosts(kept: &NodeSetProgress) -> NodeSetProgress {
 /// What a user does about a host for which all attempts have failed.
 const WAY_ON: &str = "correct the cause and create another OpenStackDataPlaneDeployment";
 
-fn one(
+fn evaluate_host(
     common: &Common<'_>,
     (set_name, node_set): (&str, Option<&NodeSet>),
     (host, found): (&str, Option<Described<'_>>),
@@ -196,7 +196,7 @@ fn one(
     let accept = trust.is_learned.then(|| accept_command(&seen.namespace, set_name));
     let take_over =
         take_over_command(&seen.namespace, &format!("openstackdataplanenodeset/{set_name}"));
-    let judge = |kept: &HostProgress, may_run: bool| {
+    let evaluate_with = |kept: &HostProgress, may_run: bool| {
         let host = Host {
             name: host,
             desired,
@@ -213,13 +213,13 @@ fn one(
     };
     let block = common.blocked.get(set_name).and_then(|it| it.get(host)).copied();
     let may_run = common.may_run && has_machine && block.is_none();
-    let (mut sequence, mut runs) = judge(&started(kept), may_run);
+    let (mut sequence, mut runs) = evaluate_with(&started(kept), may_run);
     if matches!(&sequence.state, SequenceState::NeedsRun(need) if lacking.blocks(&need.service)) {
-        (sequence, runs) = judge(&started(kept), false);
+        (sequence, runs) = evaluate_with(&started(kept), false);
     }
     let is_due = matches!(sequence.state, SequenceState::NeedsRun(_) | SequenceState::InRun { .. });
     if is_untouched(kept) && !is_due {
-        (sequence, runs) = judge(kept, false);
+        (sequence, runs) = evaluate_with(kept, false);
     }
     EvaluatedHost {
         name: host.to_owned(),

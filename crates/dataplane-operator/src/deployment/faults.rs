@@ -6,12 +6,12 @@ use std::slice;
 
 use api::conditions::{self, ConditionStatus};
 use api::dataplane::condition_types::{INPUT_READY, SETUP_READY};
+use api::dataplane::node_section::DEFAULT_BATCH_SIZE;
 use api::dataplane::{NodeSet, NodeSetProgress, Service};
 use api::problem::Problem;
 use kube::{Resource as _, ResourceExt};
 use operator_core::data_sources::{NamedSource, sources_of};
 use operator_core::finalizers::is_terminating;
-use operator_core::run_engine::batches::BATCH_SIZE;
 use operator_core::run_engine::mounts::node_sets;
 use operator_core::run_engine::ssh_secret::PRIVATE_KEY;
 
@@ -143,14 +143,14 @@ pub fn of_machines(
 
 /// Returns the faults of a node set's services and of what they need.
 pub fn of_services(seen: &Observed, node_set: &str, services: &[String]) -> Vec<Problem> {
-    let mut faults = Vec::new();
+    let mut problems = Vec::new();
     for name in services {
         match seen.services.get(name) {
-            None => faults.push(absent_service(seen, node_set, name)),
-            Some(service) => faults.extend(of_service(seen, node_set, name, service)),
+            None => problems.push(absent_service(seen, node_set, name)),
+            Some(service) => problems.extend(of_service(seen, node_set, name, service)),
         }
     }
-    faults
+    problems
 }
 
 fn absent_service(seen: &Observed, node_set: &str, name: &str) -> Problem {
@@ -178,18 +178,18 @@ fn of_service(seen: &Observed, node_set: &str, name: &str, service: &Service) ->
     };
     let tls = tls::needed(seen, node_set, (name, service));
     let missing = sources_of(&service.spec).into_iter().chain(tls).filter(is_missing);
-    let mut faults: Vec<Problem> = missing.map(|it| missing_source(name, &it)).collect();
-    faults.extend(invalid(service));
+    let mut problems: Vec<Problem> = missing.map(|it| missing_source(name, &it)).collect();
+    problems.extend(invalid(service));
     let found = sources(&seen.sources, &seen.namespace, service);
-    faults.extend(node_sets::faults(&found).iter().map(|it| {
+    problems.extend(node_sets::faults(&found).iter().map(|it| {
         let text =
             format!("The files of OpenStackDataPlaneService {name} cannot be mounted: {it}.");
         Problem::new(&reasons::inputs::DATA_SOURCE_INVALID, text)
     }));
     if is_global(service) {
-        faults.extend(too_many_hosts(seen, name));
+        problems.extend(too_many_hosts(seen, name));
     }
-    faults
+    problems
 }
 
 /// Returns the faults of certificates that services of a node set wait for before a deployment
@@ -229,7 +229,7 @@ fn too_many_hosts(seen: &Observed, service: &str) -> Option<Problem> {
 pub fn of_size(seen: &Observed, lists: &BTreeMap<String, List>) -> Option<Problem> {
     let sizes = lists.iter().map(|(name, list)| {
         let names: Vec<String> = hosts_of(seen, name).collect();
-        let n_runs = names.len().div_ceil(BATCH_SIZE) * list.services.len();
+        let n_runs = names.len().div_ceil(DEFAULT_BATCH_SIZE) * list.services.len();
         let hosts: usize = names.iter().map(|it| it.len() + HOST_SIZE).sum();
         (names.len(), hosts + n_runs * RUN_SIZE)
     });
@@ -250,18 +250,18 @@ pub fn of_node_set(seen: &Observed, name: &str) -> Vec<Problem> {
     let Some(node_set) = seen.node_sets.get(name) else {
         return not_set_up(seen, name).into_iter().collect();
     };
-    let mut faults: Vec<Problem> = ssh_fault(seen, node_set).into_iter().collect();
+    let mut problems: Vec<Problem> = ssh_fault(seen, node_set).into_iter().collect();
     if !seen.inventories.contains(name) {
         let text = format!(
             "Secret {}, the inventory of OpenStackDataPlaneNodeSet {name}, does not exist: the \
              operator writes it as soon as nothing else is wrong with the node set.",
             node_sets::inventory_name(name)
         );
-        faults.push(Problem::new(&reasons::deployment::INVENTORY_NOT_FOUND, text));
+        problems.push(Problem::new(&reasons::deployment::INVENTORY_NOT_FOUND, text));
     }
     let attached = &node_set.spec.network_attachments;
-    faults.extend(networks::missing(&seen.networks, attached, &NodeSet::kind(&()), name));
-    faults
+    problems.extend(networks::missing(&seen.networks, attached, &NodeSet::kind(&()), name));
+    problems
 }
 
 /// Returns the fault of a node set that was replaced by another one of its name after the

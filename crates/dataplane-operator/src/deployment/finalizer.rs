@@ -1,6 +1,6 @@
 //! The finalizer on a running deployment, which keeps it from being deleted by accident.
 
-use api::conditions::ConditionDraft;
+use api::conditions::{ConditionDraft, first_names};
 use api::dataplane::{Deployment, NodeSet};
 use kube::ResourceExt;
 use operator_core::finalizers::{has_finalizer, is_terminating, remove_finalizer};
@@ -58,13 +58,12 @@ fn is_at_work(run: &Run<'_>) -> bool {
 pub fn condition(deployment: &Deployment, runs: &[Run<'_>]) -> Option<ConditionDraft> {
     let is_going = is_terminating(deployment) && has_finalizer(deployment, RUNNING);
     let at_work: Vec<String> = runs.iter().filter(|it| is_at_work(it)).map(Run::name).collect();
-    let first = at_work.first().filter(|_| is_going && !is_confirmed(deployment))?;
-    let more = match at_work.len() - 1 {
-        0 => String::new(),
-        n_more => format!(" and {n_more} more"),
-    };
+    if at_work.is_empty() || !is_going || is_confirmed(deployment) {
+        return None;
+    }
+    let first = first_names(&at_work, 1);
     let text = format!(
-        "OpenStackDataPlaneDeployment {name} is to be deleted while {first}{more} runs on hosts. No \
+        "OpenStackDataPlaneDeployment {name} is to be deleted while {first} runs on hosts. No \
          other service begins, and it goes when what runs has ended. To cut that short, which may \
          leave hosts half deployed: kubectl annotate -n {namespace} \
          openstackdataplanedeployment/{name} {CONFIRM}=true",

@@ -51,7 +51,7 @@ pub struct NodeSetPart {
     pub is_news: bool,
     /// When pending progress is written at the latest; `None` when there is none or it is written
     /// now.
-    pub told_at: Option<Timestamp>,
+    pub report_at: Option<Timestamp>,
     /// The progress that the status shows.
     pub shown: NodeSetProgress,
 }

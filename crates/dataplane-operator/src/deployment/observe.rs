@@ -77,7 +77,7 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     };
     let others_of = |set: &NodeSet| {
         let beside = beside(caches, &deployment, set);
-        concurrent_deployments::of(&beside, &deployment, set, is_for_all)
+        concurrent_deployments::begun_hosts(&beside, &deployment, set, is_for_all)
     };
     let others = node_sets.iter().map(|(name, set)| (name.clone(), others_of(set))).collect();
     Ok(Some(Observed {

@@ -75,8 +75,8 @@ impl Evaluation<'_> {
     pub fn end(&self) -> End {
         let attempts = attempts(self.seen);
         let hosts = || self.parts.iter().flat_map(|it| it.shown.hosts.values());
-        let is_told = |part: &NodeSetPart| part.told_at.is_none();
-        if self.blocked.is_over && self.parts.iter().all(is_told) {
+        let is_reported = |part: &NodeSetPart| part.report_at.is_none();
+        if self.blocked.is_over && self.parts.iter().all(is_reported) {
             End::Failed
         } else if self.parts.is_empty() || !hosts().all(|it| is_host_ended(it, attempts)) {
             End::Open
@@ -324,14 +324,14 @@ fn going_on(part: &NodeSetPart) -> ConditionDraft {
 /// Returns the condition for these faults; those that need an edit determine severity and reason.
 fn input_condition(
     (type_, good): (&str, &Reason),
-    faults: &[Problem],
+    problems: &[Problem],
     good_text: &str,
 ) -> ConditionDraft {
-    let Some(worst) = Problem::worst(faults) else {
+    let Some(worst) = Problem::worst(problems) else {
         return good.condition(type_, good_text);
     };
     let mut texts: Vec<&str> = Vec::new();
-    for fault in faults {
+    for fault in problems {
         if !texts.contains(&fault.message.as_str()) {
             texts.push(&fault.message);
         }

@@ -16,7 +16,7 @@ use crate::reasons;
 pub const ENDPOINTS_READY: &str = "EndpointsReady";
 
 /// Requeue interval while another object has a needed name.
-pub const LOOK_AGAIN: Duration = Duration::from_mins(1);
+pub const NAME_POLL_INTERVAL: Duration = Duration::from_mins(1);
 /// How many nodes a message names.
 const NAMED: usize = 5;
 

@@ -8,7 +8,7 @@ use api::problem::Problem;
 use crate::reasons;
 
 /// The requeue interval while the cluster does not serve the kind.
-pub const LOOK_AGAIN: Duration = Duration::from_secs(30);
+pub const CRD_POLL_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The network attachments of a namespace, as far as they are known.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -24,8 +24,8 @@ pub enum Networks {
 
 /// Returns whether faults say that the cluster does not serve the kind; no informer reports when it
 /// does.
-pub fn are_unserved(faults: &[Problem]) -> bool {
-    faults.iter().any(|it| *it.reason == reasons::inputs::NETWORK_ATTACHMENTS_NOT_SERVED)
+pub fn are_unserved(problems: &[Problem]) -> bool {
+    problems.iter().any(|it| *it.reason == reasons::inputs::NETWORK_ATTACHMENTS_NOT_SERVED)
 }
 
 /// Returns the faults of attachments that an object names and that do not exist in the namespace.

@@ -59,9 +59,9 @@ pub fn absent_service(parent: &Target, name: &str, unreadable: Option<&String>) 
 }
 
 /// Returns whether a service of a host does not exist or cannot be parsed.
-pub fn lack_services(faults: &[Problem]) -> bool {
+pub fn lack_services(problems: &[Problem]) -> bool {
     let lacking = [&reasons::inputs::SERVICE_NOT_FOUND, &reasons::inputs::SERVICE_UNREADABLE];
-    faults.iter().any(|it| lacking.contains(&it.reason))
+    problems.iter().any(|it| lacking.contains(&it.reason))
 }
 
 /// Returns the fault of a service that is listed at `place` and exists, but cannot be parsed.

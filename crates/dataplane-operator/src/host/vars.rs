@@ -149,12 +149,12 @@ pub fn faults(
     entries: &[DataSource],
     place: &str,
 ) -> Vec<Problem> {
-    let mut faults = Vec::new();
+    let mut problems = Vec::new();
     for named in named(entries) {
         let title = named.title();
         match objects.get(&named.source(namespace)) {
             None if named.is_optional => {}
-            None => faults.push(Problem::new(
+            None => problems.push(Problem::new(
                 &reasons::inputs::VARIABLES_NOT_FOUND,
                 format!(
                     "{title}, named in {place}, does not exist: create it, or set optional: true \
@@ -163,7 +163,7 @@ pub fn faults(
             )),
             Some(content) => {
                 let binary = content.keys().find(|it| content.text(it).is_none());
-                faults.extend(binary.map(|key| {
+                problems.extend(binary.map(|key| {
                     Problem::new(
                         &reasons::inputs::VARIABLES_INVALID,
                         format!(
@@ -175,14 +175,14 @@ pub fn faults(
             }
         }
     }
-    faults.dedup();
-    faults
+    problems.dedup();
+    problems
 }
 
 /// Returns whether faults mean that variables of the host are unknown at present.
-pub fn are_unknown(faults: &[Problem]) -> bool {
+pub fn are_unknown(problems: &[Problem]) -> bool {
     let unknown = [&reasons::inputs::VARIABLES_NOT_FOUND, &reasons::inputs::VARIABLES_INVALID];
-    faults.iter().any(|it| unknown.contains(&it.reason))
+    problems.iter().any(|it| unknown.contains(&it.reason))
 }
 
 #[cfg(test)]

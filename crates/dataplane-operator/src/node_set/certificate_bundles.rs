@@ -41,7 +41,7 @@ pub type Files = BTreeMap<String, Vec<u8>>;
 /// `None` if there are none yet and a host's certificate is missing.
 ///
 /// The Secrets stay as they are while a host's certificate is missing or being renewed.
-pub fn of(
+pub fn bundle_secrets(
     set: &NodeSet,
     desired: &CertificateRequest<'_>,
     hosts: &Hosts<'_>,

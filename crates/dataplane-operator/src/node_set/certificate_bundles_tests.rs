@@ -55,8 +55,8 @@ fn read(issued: &mut Issued) {
 /// Returns the names and the written objects, with their content by key.
 fn written(set: &NodeSet, issued: &Issued) -> Option<(Vec<String>, Vec<Value>)> {
     let (names, service) = (names(), service());
-    let (hosts, wishes) = (tests::hosts(&names, &names), requested([("agent", &service)]));
-    let (names, steps) = of(set, &wishes[0], &hosts, issued)?;
+    let (hosts, requests) = (tests::hosts(&names, &names), requested([("agent", &service)]));
+    let (names, steps) = bundle_secrets(set, &requests[0], &hosts, issued)?;
     let object = |it: Step| {
         let Write::Apply { object, .. } = it.write else { panic!("{:?}", it.write) };
         object
@@ -66,8 +66,8 @@ fn written(set: &NodeSet, issued: &Issued) -> Option<(Vec<String>, Vec<Value>)> 
 
 fn is_needed(issued: &Issued) -> bool {
     let (names, service) = (names(), service());
-    let (hosts, wishes) = (tests::hosts(&names, &names), requested([("agent", &service)]));
-    let found = needed(&two(), &wishes, &hosts, issued);
+    let (hosts, requests) = (tests::hosts(&names, &names), requested([("agent", &service)]));
+    let found = needed(&two(), &requests, &hosts, issued);
     let selector = "osdp-service=agent,osdp-service-cert-key=default,osdpns=edpm,hostname";
     assert!(found.iter().all(|it| it == selector), "{found:?}");
     !found.is_empty()
@@ -181,6 +181,7 @@ fn one_that_was_made_with_others_that_went_is_made_again_and_one_too_many_goes()
 #[test]
 fn a_name_too_long_for_an_object_is_cut() {
     let (service, long) = (service(), "s".repeat(260));
-    let wish = CertificateRequest { service: &long, ..requested([("agent", &service)]).remove(0) };
-    assert_eq!(name("edpm", &wish, 0).len(), 253);
+    let request =
+        CertificateRequest { service: &long, ..requested([("agent", &service)]).remove(0) };
+    assert_eq!(name("edpm", &request, 0).len(), 253);
 }

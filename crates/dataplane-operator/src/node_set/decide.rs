@@ -60,16 +60,16 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let rejected = rejected_write::condition(rejected, previous.unwrap_or_default(), false);
     plan.steps.extend(status::step(seen, &resolved, rejected, now));
     if networks::are_unserved(&resolved.service_faults) {
-        plan.requeue_in(networks::LOOK_AGAIN);
+        plan.requeue_in(networks::CRD_POLL_INTERVAL);
     }
     if resolved.machines.waits_for_ssh() {
         plan.requeue_in(provisioning_state::ASK_AGAIN);
     }
     if resolved.machines.are_unheard() {
-        plan.requeue_in(observed::LOOK_AGAIN);
+        plan.requeue_in(observed::CRD_POLL_INTERVAL);
     }
     if seen.infra.is_missed || tls::is_unserved(&resolved.served.conditions) {
-        plan.requeue_in(observed::LOOK_AGAIN);
+        plan.requeue_in(observed::CRD_POLL_INTERVAL);
     }
     plan
 }

@@ -76,7 +76,7 @@ pub fn is_under_way(deployment: &Deployment, node_set: &NodeSet) -> bool {
 /// bring now, and `versions` are the services that bring another version to the hosts. For hosts in
 /// `replaced`, deployments created before that are ignored, because they ran on another
 /// machine.
-pub fn of(
+pub fn merge(
     node_set: &NodeSet,
     hosts: &BTreeSet<&str>,
     (deployments, unreadable): (&[Arc<Deployment>], &[UnreadableDeployment]),

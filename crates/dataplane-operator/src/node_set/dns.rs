@@ -112,12 +112,12 @@ pub fn condition(infra: &Infra, asked: &Asked) -> ConditionDraft {
         };
         return reasons::external::DNS_SERVER_NOT_READY.condition(DNS_DATA_READY, text);
     }
-    let is_told = asked.as_ref().is_ok_and(Vec::is_empty);
+    let is_complete = asked.as_ref().is_ok_and(Vec::is_empty);
     let is_served = infra.dns_data.as_ref().is_some_and(|it| {
         let status = it.status.as_ref();
         status.is_some_and(|reported| is_ready(&reported.conditions, it.metadata.generation))
     });
-    if is_told && is_served {
+    if is_complete && is_served {
         return reasons::external::NAMED
             .condition(DNS_DATA_READY, "The DNS server has the names of the hosts.");
     }

@@ -94,21 +94,21 @@ pub fn needed_secrets(seen: &Observed) -> Vec<String> {
     certificate_bundles::needed(&seen.set, &requested, &hosts, &seen.issued)
 }
 
-/// Evaluates the external resources. Requests nothing if there are `faults`, i.e. while the hosts
+/// Evaluates the external resources. Requests nothing if there are `problems`, i.e. while the hosts
 /// are invalid.
 ///
 /// Removes nothing while a deployment is under way (`is_frozen`), because its runs may mount it.
-pub fn of(
+pub fn evaluate(
     seen: &Observed,
     hosts: &[Host<'_>],
-    faults: &[Problem],
+    problems: &[Problem],
     is_frozen: bool,
 ) -> ExternalResources {
     let (set, infra, issued) = (&*seen.set, &seen.infra, &seen.issued);
     let members = members(seen, hosts);
     let recorded = recorded(seen);
     let mut served = reserved(seen, &members, &recorded);
-    let may_ask = |it: Asked| if faults.is_empty() { it } else { Ok(Vec::new()) };
+    let may_ask = |it: Asked| if problems.is_empty() { it } else { Ok(Vec::new()) };
     let on_networks = [
         ipam::desired(set, &members, infra, !is_frozen),
         dns::desired(set, &members, infra, !is_frozen),
@@ -118,13 +118,13 @@ pub fn of(
     // The certificates of a service that cannot be read are unknown.
     let may_remove = !is_frozen && seen.unreadable.is_empty();
     let certified = certified(seen, &members, &served.names, &served.addresses);
-    let for_certificates = if faults.is_empty() {
+    let for_certificates = if problems.is_empty() {
         tls::desired(set, &requested, &certified, issued, may_remove)
     } else {
         DesiredCertificates::default()
     };
     let is_on = tls::is_enabled(set, &certified, issued) && !requested.is_empty();
-    let granted = if is_on && faults.is_empty() { requested.as_slice() } else { &[] };
+    let granted = if is_on && problems.is_empty() { requested.as_slice() } else { &[] };
     let (certificates, steps, are_bundled) = bundled(seen, granted, &certified, &for_certificates);
     let conditions = [
         ipam::condition(&members, infra, &for_addresses),
@@ -139,7 +139,7 @@ pub fn of(
     let is_as_told = !seen.unreadable.is_empty() && were_told;
     served.lists_certificates = requested.iter().any(is_listed) || is_as_told;
     served.has_certificates = is_on && were_told || is_as_told;
-    if !faults.is_empty() {
+    if !problems.is_empty() {
         served.conditions = conditions.map(unasked).into();
         served.certificates = recorded.certificates;
         return served;
@@ -277,7 +277,7 @@ fn bundled(
     let asked = desired.names();
     for wanted in requested {
         let Some((secrets, written)) =
-            certificate_bundles::of(&seen.set, wanted, hosts, &seen.issued)
+            certificate_bundles::bundle_secrets(&seen.set, wanted, hosts, &seen.issued)
         else {
             continue;
         };

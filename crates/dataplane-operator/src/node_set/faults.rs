@@ -31,67 +31,67 @@ const KIND: &str = "OpenStackDataPlaneNodeSet";
 /// Returns the faults of the hosts. With any of them, nothing is requested for the hosts.
 pub fn of_hosts(seen: &Observed, hosts: &[Host<'_>], machines: &Machines) -> Vec<Problem> {
     let name = seen.set.name_any();
-    let mut faults = of_size(&name, hosts.len());
-    faults.extend(hosts.iter().filter_map(|it| of_name(&name, it)));
+    let mut problems = of_size(&name, hosts.len());
+    problems.extend(hosts.iter().filter_map(|it| of_name(&name, it)));
     if machines.are_asked {
         let fault = |it| name_fault(&machines.names, &seen.set, it);
-        faults.extend(hosts.iter().filter_map(fault));
+        problems.extend(hosts.iter().filter_map(fault));
     }
-    faults.extend(hosts.iter().filter_map(|it| of_address(seen, it)));
-    faults.extend(of_claims(seen));
-    faults
+    problems.extend(hosts.iter().filter_map(|it| of_address(seen, it)));
+    problems.extend(of_claims(seen));
+    problems
 }
 
 /// Returns the other faults that keep the node set from having an inventory; then nothing can be
 /// deployed.
 pub fn of_set(seen: &Observed) -> Vec<Problem> {
-    let mut faults = of_variables(seen);
+    let mut problems = of_variables(seen);
     let secret = &seen.set.spec.node_template.ansible_ssh_private_key_secret;
     let digests = seen.sources.get(&SourceRef::secret(&seen.namespace, secret));
-    faults.extend(secret_fault(&seen.namespace, secret, digests));
-    faults.extend(of_volumes(seen));
-    faults
+    problems.extend(secret_fault(&seen.namespace, secret, digests));
+    problems.extend(of_volumes(seen));
+    problems
 }
 
 /// Returns the faults that keep listed services from being deployed. A deployment of other services
 /// may go on.
 pub fn of_services(seen: &Observed) -> Vec<Problem> {
     let set = &seen.set;
-    let mut faults = Vec::new();
+    let mut problems = Vec::new();
     for name in &set.spec.services {
         match seen.services.get(name) {
             None => {
                 let why = seen.unreadable.get(name);
-                faults.push(absent_service(&Target::of(&**set), name, why));
+                problems.push(absent_service(&Target::of(&**set), name, why));
             }
-            Some(service) => faults.extend(of_sources(seen, name, service)),
+            Some(service) => problems.extend(of_sources(seen, name, service)),
         }
     }
     let attachments = &set.spec.network_attachments;
-    faults.extend(networks::missing(&seen.networks, attachments, KIND, &set.name_any()));
-    faults
+    problems.extend(networks::missing(&seen.networks, attachments, KIND, &set.name_any()));
+    problems
 }
 
 fn of_sources(seen: &Observed, name: &str, service: &Service) -> Vec<Problem> {
-    let mut faults: Vec<Problem> = invalid(service).into_iter().collect();
+    let mut problems: Vec<Problem> = invalid(service).into_iter().collect();
     let mut sources = Vec::new();
     for named in sources_of(&service.spec) {
         match seen.sources.get(&named.source(&seen.namespace)) {
             None if named.is_optional => {}
-            None => faults.push(missing_source(name, &named)),
+            None => problems.push(missing_source(name, &named)),
             Some(digests) => {
                 let keys = digests.keys.keys().cloned().collect();
                 sources.push(MountedSource { kind: named.kind, name: named.name, keys });
             }
         }
     }
-    faults.extend(source_faults(&sources).into_iter().map(|it| {
+    problems.extend(source_faults(&sources).into_iter().map(|it| {
         Problem::new(
             &reasons::inputs::DATA_SOURCE_INVALID,
             format!("OpenStackDataPlaneService {name}: {it}."),
         )
     }));
-    faults
+    problems
 }
 
 fn of_size(name: &str, n_hosts: usize) -> Vec<Problem> {
@@ -168,12 +168,12 @@ fn of_variables(seen: &Observed) -> Vec<Problem> {
     let nodes = seen.set.spec.nodes.iter();
     let nodes = nodes
         .filter_map(|(key, it)| Some((format!("spec.nodes[{key}].ansible"), it.ansible.as_ref()?)));
-    let mut faults = Vec::new();
+    let mut problems = Vec::new();
     for (place, opts) in template.into_iter().chain(nodes) {
         let list = format!("{place}.ansibleVarsFrom of {KIND} {name}");
         let (namespace, entries) = (&seen.namespace, &opts.ansible_vars_from);
-        faults.extend(vars::faults(namespace, &seen.objects, entries, &list));
-        faults.extend(undecided(seen, opts).into_iter().map(|var| {
+        problems.extend(vars::faults(namespace, &seen.objects, entries, &list));
+        problems.extend(undecided(seen, opts).into_iter().map(|var| {
             Problem::new(
                 &reasons::inputs::HOST_ADDRESS_INVALID,
                 format!(
@@ -184,7 +184,7 @@ fn of_variables(seen: &Observed) -> Vec<Problem> {
             )
         }));
     }
-    faults
+    problems
 }
 
 fn undecided(seen: &Observed, opts: &AnsibleOpts) -> Vec<&'static str> {

@@ -22,7 +22,7 @@ use crate::node_set::observed::Observed;
 const VERSION: &str = "v1";
 
 /// Returns the digest of each part by name. Parts that are not set are left out.
-pub fn of(seen: &Observed, hosts: &[Host<'_>], served: &ExternalResources) -> Inputs {
+pub fn input_digests(seen: &Observed, hosts: &[Host<'_>], served: &ExternalResources) -> Inputs {
     let (spec, template) = (&seen.set.spec, &seen.set.spec.node_template);
     let opts = template.ansible.clone().unwrap_or_default();
     let mut inputs = Inputs::new();

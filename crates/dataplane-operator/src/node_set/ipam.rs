@@ -118,9 +118,9 @@ impl Infra {
 /// Returns the steps that reserve the addresses of all hosts and, if `may_remove` is set, release
 /// those of removed hosts.
 pub fn desired(set: &NodeSet, members: &[Member<'_>], infra: &Infra, may_remove: bool) -> Asked {
-    let faults = faults(set, members, infra);
-    if !faults.is_empty() {
-        return Err(faults);
+    let problems = faults(set, members, infra);
+    if !problems.is_empty() {
+        return Err(problems);
     }
     let members = if infra.is_used { members } else { &[] };
     let names: BTreeSet<&str> = members.iter().map(|it| it.host_name).collect();
@@ -245,13 +245,13 @@ fn of_member(
         );
         Problem::new(&reasons::external::NETWORK_UNKNOWN, text)
     });
-    let mut faults: Vec<Problem> = unknown.collect();
+    let mut problems: Vec<Problem> = unknown.collect();
     if !member.networks.iter().any(|it| is_ctlplane(&it.name, infra)) {
         let text = format!(
             "Node {key} of {KIND} {name} is not part of the network {CTLPLANE}, over which hosts are \
              managed: add it to its networks."
         );
-        faults.push(Problem::new(&reasons::external::NETWORK_MISSING, text));
+        problems.push(Problem::new(&reasons::external::NETWORK_MISSING, text));
     }
     if infra.ip_set(member.host_name).is_some_and(|it| is_others(it, set)) {
         let text = format!(
@@ -259,18 +259,18 @@ fn of_member(
              there, or give it another name here.",
             member.host_name
         );
-        faults.push(Problem::new(&reasons::external::NAME_TAKEN, text));
+        problems.push(Problem::new(&reasons::external::NAME_TAKEN, text));
     }
-    faults
+    problems
 }
 
 /// The steps for external objects in this pass, or the faults that prevent them.
 pub type Asked = Result<Vec<Step>, Vec<Problem>>;
 
 /// Returns a condition with the first faults; `None` if there are none.
-pub fn problem_condition(type_: &str, faults: &[Problem]) -> Option<ConditionDraft> {
-    let worst = Problem::worst(faults)?;
-    let texts: Vec<&str> = faults.iter().take(5).map(|it| it.message.as_str()).collect();
+pub fn problem_condition(type_: &str, problems: &[Problem]) -> Option<ConditionDraft> {
+    let worst = Problem::worst(problems)?;
+    let texts: Vec<&str> = problems.iter().take(5).map(|it| it.message.as_str()).collect();
     Some(worst.reason.condition(type_, texts.join(" ")))
 }
 

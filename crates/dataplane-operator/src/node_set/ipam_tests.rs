@@ -199,15 +199,15 @@ fn what_cannot_be_asked_for_is_told_with_the_next_step() {
         let (mut set, mut infra) = (node_set(nodes), infra());
         change(&mut set, &mut infra);
         let asked = desired(&set, &members(&set), &infra, true);
-        let faults = asked.clone().unwrap_err();
+        let problems = asked.clone().unwrap_err();
         assert_eq!(
-            faults.iter().map(|it| it.reason.word).collect::<Vec<_>>(),
+            problems.iter().map(|it| it.reason.word).collect::<Vec<_>>(),
             expected,
-            "{faults:?}"
+            "{problems:?}"
         );
         let found = condition(&members(&set), &infra, &asked);
         assert_eq!((found.status, found.reason.as_str()), (ConditionStatus::False, expected[0]));
-        assert!(faults.iter().all(|it| it.message.contains(": ")), "{faults:?}");
+        assert!(problems.iter().all(|it| it.message.contains(": ")), "{problems:?}");
     };
     let one = json!({ "n0": {} });
     check(&one, |_, it| it.net_configs.clear(), &["NetConfigNotFound"]);

@@ -99,7 +99,7 @@ pub fn sources_of_vars(set: &NodeSet) -> Vec<NamedSource> {
 
 /// Requeue interval while CRDs that a node set would use are missing: no watch reports their
 /// arrival.
-pub const LOOK_AGAIN: Duration = Duration::from_mins(1);
+pub const CRD_POLL_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The issuers and certificates of a namespace.
 pub type Issuing = (Vec<Arc<Issuer>>, Vec<Arc<Certificate>>);

@@ -30,7 +30,7 @@ pub struct Resolved<'a> {
     /// Its hosts.
     pub hosts: Vec<Host<'a>>,
     /// Faults that keep it from having an inventory.
-    pub faults: Vec<Problem>,
+    pub problems: Vec<Problem>,
     /// Faults that keep its services from being deployed.
     pub service_faults: Vec<Problem>,
     /// The trusted key of each host.
@@ -62,31 +62,31 @@ impl Resolved<'_> {
 pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
     let hosts = external_resources::hosts(seen);
     let machines = Machines::of(seen, &hosts, now);
-    let mut faults = faults::of_hosts(seen, &hosts, &machines);
+    let mut problems = faults::of_hosts(seen, &hosts, &machines);
     let is_frozen =
         seen.deployments.iter().any(|it| deployment_history::is_under_way(it, &seen.set));
-    let served = external_resources::of(seen, &hosts, &faults, is_frozen);
+    let served = external_resources::evaluate(seen, &hosts, &problems, is_frozen);
     let inputs: Inputs =
-        inputs::of(seen, &hosts, &served).into_iter().chain(machines.inputs()).collect();
+        inputs::input_digests(seen, &hosts, &served).into_iter().chain(machines.inputs()).collect();
     let outcome = outcome(seen, &hosts, &machines, &inputs);
     // Machines are not requested for invalid hosts either.
-    let asked_of_machines = if faults.is_empty() {
+    let asked_of_machines = if problems.is_empty() {
         machine_request::step(seen, &hosts, &machines, &served, is_frozen)
     } else {
         None
     };
-    faults.extend(faults::of_set(seen));
+    problems.extend(faults::of_set(seen));
     let trusts = host_key_trust::trusts(seen, &hosts, &machines);
     let shared_keys = host_key_trust::shared(seen, &trusts);
     let waits = shared_keys.clone().filter(|_| !is_frozen && !outcome.is_in_service());
-    faults.extend(waits.map(|it| Problem::new(&reasons::inputs::HOST_KEY_SHARED, it)));
-    let content = if faults.is_empty() && served.missing().is_none() {
+    problems.extend(waits.map(|it| Problem::new(&reasons::inputs::HOST_KEY_SHARED, it)));
+    let content = if problems.is_empty() && served.missing().is_none() {
         let known_hosts = host_key_trust::known_hosts(&hosts, &trusts);
         let inventory = inventory::inventory(seen, &hosts, &served);
         let content = build::content(seen, &hosts, inventory, known_hosts);
         let size = content.values().map(String::len).sum();
-        faults.extend(faults::of_inventory(&seen.set.name_any(), size));
-        faults.is_empty().then_some(content)
+        problems.extend(faults::of_inventory(&seen.set.name_any(), size));
+        problems.is_empty().then_some(content)
     } else {
         None
     };
@@ -97,7 +97,7 @@ pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
         asked_of_machines,
         outcome,
         hosts,
-        faults,
+        problems,
         trusts,
         shared_keys,
         served,
@@ -120,7 +120,7 @@ fn outcome(
     let versions = versions.collect();
     let present = inputs::digest(inputs);
     let deployments = (&seen.deployments[..], &seen.unreadable_deployments[..]);
-    deployment_history::of(
+    deployment_history::merge(
         &seen.set,
         &names,
         deployments,

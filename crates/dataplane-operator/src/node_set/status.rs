@@ -160,7 +160,7 @@ fn conditions(
 ) -> Vec<ConditionDraft> {
     let name = seen.set.name_any();
     let all_faults: Vec<Problem> =
-        resolved.faults.iter().chain(&resolved.service_faults).cloned().collect();
+        resolved.problems.iter().chain(&resolved.service_faults).cloned().collect();
     let deployment = deployment(seen, resolved);
     let is_deployed = deployment.holds();
     let machines = resolved.machines.condition(seen, &resolved.hosts);
@@ -205,7 +205,7 @@ fn setup(seen: &Observed, resolved: &Resolved<'_>, recorded: &NodeSetStatus) -> 
         let text = format!("OpenStackDataPlaneNodeSet {name} is to be deleted, and {cause}");
         return reasons::node_set::DELETION_WAITS.condition(SETUP_READY, text);
     }
-    let is_complete = resolved.faults.is_empty();
+    let is_complete = resolved.problems.is_empty();
     if let Some(it) = resolved.served.missing().filter(|_| is_complete) {
         let text = format!("{}: {}", it.type_, it.message);
         return reasons::node_set::NOT_SERVED_YET.condition(SETUP_READY, text);

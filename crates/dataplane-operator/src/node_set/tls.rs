@@ -79,7 +79,7 @@ pub struct DesiredCertificates {
     /// The steps that request certificates and remove others.
     pub steps: Vec<Step>,
     /// The faults that keep some certificates from being requested.
-    pub faults: Vec<Problem>,
+    pub problems: Vec<Problem>,
 }
 
 impl DesiredCertificates {
@@ -93,42 +93,44 @@ impl DesiredCertificates {
 /// remove those that no host needs any more. A fault of one certificate does not block the others.
 pub fn desired(
     set: &NodeSet,
-    wishes: &[CertificateRequest<'_>],
+    requests: &[CertificateRequest<'_>],
     hosts: &Hosts<'_>,
     issued: &Issued,
     may_remove: bool,
 ) -> DesiredCertificates {
-    let wishes = if is_enabled(set, hosts, issued) { wishes } else { &[] };
+    let requests = if is_enabled(set, hosts, issued) { requests } else { &[] };
     let mut wanted = DesiredCertificates::default();
-    if !wishes.is_empty()
-        && let Err(faults) = refuse(set, hosts, issued)
+    if !requests.is_empty()
+        && let Err(problems) = refuse(set, hosts, issued)
     {
-        return DesiredCertificates { faults, ..wanted };
+        return DesiredCertificates { problems, ..wanted };
     }
     if may_remove {
-        wanted.steps = left(set, wishes, hosts, issued);
+        wanted.steps = left(set, requests, hosts, issued);
     }
     let mut specs = BTreeMap::new();
-    for wish in wishes {
-        match issuer(wish, issued) {
-            Err(fault) => wanted.faults.push(fault),
+    for request in requests {
+        match issuer(request, issued) {
+            Err(fault) => wanted.problems.push(fault),
             Ok(signer) => {
                 for host in hosts.names.keys() {
-                    match certificate(set, wish, host, hosts, signer) {
-                        Err(fault) => wanted.faults.push(fault),
-                        Ok(spec) => drop(specs.insert(name_of(wish, host), (spec, wish, host))),
+                    match certificate(set, request, host, hosts, signer) {
+                        Err(fault) => wanted.problems.push(fault),
+                        Ok(spec) => {
+                            drop(specs.insert(name_of(request, host), (spec, request, host)))
+                        }
                     }
                 }
             }
         }
     }
-    for (name, (spec, wish, host)) in specs {
+    for (name, (spec, request, host)) in specs {
         if issued.certificates.get(&name).is_some_and(|it| it.spec == spec && is_of(&**it, set)) {
             continue;
         }
         let object = json!({
             "metadata": {
-                "labels": labels(set, wish, host),
+                "labels": labels(set, request, host),
                 "ownerReferences": [owner(&Target::of(set))],
             },
             "spec": spec,
@@ -142,12 +144,12 @@ pub fn desired(
 /// Returns the names of a certificate's `Certificate` objects, one per host, that are not ready or
 /// are in `requested`, the names requested in this pass.
 pub fn open(
-    wish: &CertificateRequest<'_>,
+    request: &CertificateRequest<'_>,
     hosts: &Hosts<'_>,
     issued: &Issued,
     requested: &BTreeSet<&str>,
 ) -> Vec<String> {
-    let names = hosts.all.iter().map(|it| name_of(wish, it));
+    let names = hosts.all.iter().map(|it| name_of(request, it));
     names.filter(|it| requested.contains(it.as_str()) || !issued.is_ready(it)).collect()
 }
 
@@ -176,14 +178,14 @@ fn refuse(set: &NodeSet, hosts: &Hosts<'_>, issued: &Issued) -> Result<(), Vec<P
 /// recreates the Secret of an existing certificate.
 fn left(
     set: &NodeSet,
-    wishes: &[CertificateRequest<'_>],
+    requests: &[CertificateRequest<'_>],
     hosts: &Hosts<'_>,
     issued: &Issued,
 ) -> Vec<Step> {
     let names = |it: &CertificateRequest<'_>| {
         hosts.all.iter().map(|host| name_of(it, host)).collect::<Vec<_>>()
     };
-    let wanted: BTreeSet<String> = wishes.iter().flat_map(names).collect();
+    let wanted: BTreeSet<String> = requests.iter().flat_map(names).collect();
     let is_left =
         |it: &&Arc<Certificate>| is_standing(&***it, set) && !wanted.contains(&it.name_any());
     let because = "no host and no service of the node set needs it any more";
@@ -207,16 +209,17 @@ pub fn removals(set: &NodeSet, issued: &Issued) -> Vec<Step> {
     certificates.chain(secrets).collect()
 }
 
-fn labels(set: &NodeSet, wish: &CertificateRequest<'_>, host: &str) -> BTreeMap<String, String> {
-    let mut labels = wish.labels(&set.name_any());
+fn labels(set: &NodeSet, request: &CertificateRequest<'_>, host: &str) -> BTreeMap<String, String> {
+    let mut labels = request.labels(&set.name_any());
     labels.insert(HOST.to_owned(), names::derived(&[host], names::LABEL_LIMIT));
     labels
 }
 
 /// Returns the issuer with the label that the certificate names. Fails unless exactly one issuer
 /// has it and is meant for hosts.
-fn issuer<'a>(wish: &CertificateRequest<'_>, issued: &'a Issued) -> Result<&'a Issuer, Problem> {
-    let label = wish.cert.issuer.as_deref().filter(|it| !it.is_empty()).unwrap_or(DEFAULT_ISSUER);
+fn issuer<'a>(request: &CertificateRequest<'_>, issued: &'a Issued) -> Result<&'a Issuer, Problem> {
+    let label =
+        request.cert.issuer.as_deref().filter(|it| !it.is_empty()).unwrap_or(DEFAULT_ISSUER);
     let mut found = issued.issuers.iter().filter(|it| it.labels().contains_key(label));
     match (found.next(), found.next()) {
         (Some(it), None) if issues_for_hosts(it, label) => Ok(it),
@@ -226,8 +229,8 @@ fn issuer<'a>(wish: &CertificateRequest<'_>, issued: &'a Issued) -> Result<&'a I
                  label {label}, but Issuer {} is not meant for hosts: annotate it with \
                  {ISSUES_FOR_HOSTS}=true, or name a label in tlsCerts that begins with \
                  {ISSUER_LABELS}.",
-                wish.key,
-                wish.service,
+                request.key,
+                request.service,
                 it.name_any()
             );
             Err(Problem::new(&reasons::external::ISSUER_NOT_PERMITTED, text))
@@ -238,7 +241,7 @@ fn issuer<'a>(wish: &CertificateRequest<'_>, issued: &'a Issued) -> Result<&'a I
                 "Certificate {} of OpenStackDataPlaneService {} is to be signed by the Issuer with \
                  label {label}, and {count} it: label one, name another in tlsCerts, or set tlsEnabled: \
                  false in the node set.",
-                wish.key, wish.service
+                request.key, request.service
             );
             Err(Problem::new(&reasons::external::ISSUER_NOT_FOUND, text))
         }
@@ -254,7 +257,7 @@ fn issues_for_hosts(issuer: &Issuer, label: &str) -> bool {
 
 fn certificate(
     set: &NodeSet,
-    wish: &CertificateRequest<'_>,
+    request: &CertificateRequest<'_>,
     host: &str,
     hosts: &Hosts<'_>,
     issuer: &Issuer,
@@ -270,21 +273,21 @@ fn certificate(
         );
         return Err(Problem::new(&reasons::external::NETWORK_MISSING, text));
     };
-    let networks: Vec<String> = wish.cert.networks.iter().map(|it| it.to_lowercase()).collect();
+    let networks: Vec<String> = request.cert.networks.iter().map(|it| it.to_lowercase()).collect();
     let on = |all: &BTreeMap<String, String>, what: &str| {
         let is_in = |it: &String| networks.is_empty() || networks.contains(it);
-        let is_named = wish.cert.contents.iter().any(|it| it == what);
+        let is_named = request.cert.contents.iter().any(|it| it == what);
         // A network may appear under two names.
         let mut known = BTreeSet::new();
         let values = all.iter().filter(|it| is_named && is_in(it.0)).map(|it| it.1);
         values.filter(|it| known.insert(it.as_str())).cloned().collect::<Vec<String>>()
     };
     let annotation = |name: &str| issuer.annotations().get(name).cloned();
-    let usages = wish.cert.key_usages.clone();
+    let usages = request.cert.key_usages.clone();
     let defaults = || DEFAULT_USAGES.map(str::to_owned).into();
     Ok(CertificateSpec {
-        secret_name: secret_of(wish, host),
-        secret_template: Some(SecretTemplate { labels: labels(set, wish, host) }),
+        secret_name: secret_of(request, host),
+        secret_template: Some(SecretTemplate { labels: labels(set, request, host) }),
         common_name: own.split('.').next().map(str::to_owned),
         dns_names: on(names, "dnsnames"),
         ip_addresses: on(hosts.addresses.get(host).unwrap_or(&none), "ips"),
@@ -309,13 +312,13 @@ pub fn is_unserved(findings: &[ConditionDraft]) -> bool {
 /// Reports the progress of the certificates; `are_bundled` says whether runs can mount all of them.
 pub fn condition(
     set: &NodeSet,
-    wishes: &[CertificateRequest<'_>],
+    requests: &[CertificateRequest<'_>],
     hosts: &Hosts<'_>,
     issued: &Issued,
     (wanted, are_bundled): (&DesiredCertificates, bool),
 ) -> ConditionDraft {
-    if let Some(why) = why_none(set, wishes, hosts, issued) {
-        let reason = if wishes.is_empty() {
+    if let Some(why) = why_none(set, requests, hosts, issued) {
+        let reason = if requests.is_empty() {
             &reasons::external::CERTIFICATES_NOT_REQUIRED
         } else {
             &reasons::external::NOT_ENABLED
@@ -323,7 +326,7 @@ pub fn condition(
         let text = format!("Hosts get no certificates: {why}.");
         return reason.condition(CERTIFICATES_READY, text);
     }
-    if let Some(found) = problem_condition(CERTIFICATES_READY, &wanted.faults) {
+    if let Some(found) = problem_condition(CERTIFICATES_READY, &wanted.problems) {
         return found;
     }
     let waiting = |text: String| reasons::external::ISSUING.condition(CERTIFICATES_READY, text);
@@ -331,7 +334,8 @@ pub fn condition(
         return waiting("Certificates are asked for when each host has its addresses.".to_owned());
     }
     let asked = wanted.names();
-    let open: Vec<String> = wishes.iter().flat_map(|it| open(it, hosts, issued, &asked)).collect();
+    let open: Vec<String> =
+        requests.iter().flat_map(|it| open(it, hosts, issued, &asked)).collect();
     if let Some(first) = open.first() {
         return waiting(format!(
             "{} certificates are not issued yet, the first one is Certificate {first}.",
@@ -349,11 +353,11 @@ pub fn condition(
 /// Returns why hosts get no certificates; `None` if they do.
 fn why_none(
     set: &NodeSet,
-    wishes: &[CertificateRequest<'_>],
+    requests: &[CertificateRequest<'_>],
     hosts: &Hosts<'_>,
     issued: &Issued,
 ) -> Option<&'static str> {
-    if wishes.is_empty() {
+    if requests.is_empty() {
         return Some("no service of the node set, or of its deployments, names any in tlsCerts");
     }
     if is_enabled(set, hosts, issued) {

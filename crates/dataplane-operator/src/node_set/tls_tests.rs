@@ -68,10 +68,10 @@ pub(in crate::node_set) fn hosts<'a>(
 fn written(service: &Service, issued: &Issued) -> Result<Vec<Value>, Vec<Problem>> {
     let (names, addresses) = (names(), addresses());
     let hosts = hosts(&names, &addresses);
-    let DesiredCertificates { steps, faults } =
+    let DesiredCertificates { steps, problems } =
         desired(&two(), &requested([("agent", service)]), &hosts, issued, true);
-    if !faults.is_empty() {
-        return Err(faults);
+    if !problems.is_empty() {
+        return Err(problems);
     }
     let object = |step: Step| {
         if let Write::Apply { object, .. } = step.write {
@@ -84,9 +84,9 @@ fn written(service: &Service, issued: &Issued) -> Result<Vec<Value>, Vec<Problem
 
 fn said(set: &NodeSet, service: &Service, issued: &Issued) -> (ConditionStatus, String) {
     let (names, addresses) = (names(), addresses());
-    let (hosts, wishes) = (hosts(&names, &addresses), requested([("agent", service)]));
-    let asked = desired(set, &wishes, &hosts, issued, true);
-    let found = condition(set, &wishes, &hosts, issued, (&asked, true));
+    let (hosts, requests) = (hosts(&names, &addresses), requested([("agent", service)]));
+    let asked = desired(set, &requests, &hosts, issued, true);
+    let found = condition(set, &requests, &hosts, issued, (&asked, true));
     (found.status, found.reason)
 }
 
@@ -188,9 +188,9 @@ fn without_cert_manager_hosts_get_no_certificates_unless_that_is_asked_for() {
         said(&set, &service, &absent),
         (ConditionStatus::False, "CertManagerNotFound".into())
     );
-    let wishes = requested([("agent", &service)]);
-    let faults = desired(&set, &wishes, &unnamed, &issued(), true).faults;
-    assert_eq!(faults[0].reason.word, "NetworkMissing");
+    let requests = requested([("agent", &service)]);
+    let problems = desired(&set, &requests, &unnamed, &issued(), true).problems;
+    assert_eq!(problems[0].reason.word, "NetworkMissing");
 }
 
 #[test]
@@ -228,17 +228,18 @@ fn an_issuer_signs_for_hosts_only_where_its_label_or_annotation_says_that_it_is_
 fn a_host_without_a_name_on_the_managing_network_is_a_fault() {
     let names = on_networks(&[("n0", &[("internalapi", "n0.int.example.com")])]);
     let (hosts, service) = (hosts(&names, &names), agent(&both()));
-    let wishes = requested([("agent", &service)]);
-    let faults = desired(&two(), &wishes, &hosts, &issued(), true).faults;
-    assert_eq!(faults[0].reason.word, "NetworkMissing");
+    let requests = requested([("agent", &service)]);
+    let problems = desired(&two(), &requests, &hosts, &issued(), true).problems;
+    assert_eq!(problems[0].reason.word, "NetworkMissing");
 }
 
 #[test]
 fn names_and_labels_of_any_length_are_ones_that_kubernetes_takes() {
     let (service, long) = (agent(&both()), "s".repeat(260));
-    let wish = CertificateRequest { service: &long, ..requested([("agent", &service)]).remove(0) };
-    assert!(secret_of(&wish, "n0").len() <= 253);
-    assert!(labels(&two(), &wish, &long).values().all(|it| it.len() <= 63));
+    let request =
+        CertificateRequest { service: &long, ..requested([("agent", &service)]).remove(0) };
+    assert!(secret_of(&request, "n0").len() <= 253);
+    assert!(labels(&two(), &request, &long).values().all(|it| it.len() <= 63));
 }
 
 #[test]

@@ -39,8 +39,8 @@ pub fn inventories(seen: &Observed, hosts: &[&ResolvedHost<'_>]) -> Vec<Step> {
         steps.extend(config_map(seen, &name, &content));
         steps.extend(secret_vars::secret(seen, &name, &[&host.effective]));
     }
-    let is_told = !reachable.is_empty() || hosts.iter().all(|it| !it.has_unknown_vars);
-    if let Some(role) = seen.role.as_ref().filter(|_| is_told) {
+    let has_inventory = !reachable.is_empty() || hosts.iter().all(|it| !it.has_unknown_vars);
+    if let Some(role) = seen.role.as_ref().filter(|_| has_inventory) {
         let n_shards = inventory_shards::count(seen);
         let mut members: Vec<Vec<&ResolvedHost<'_>>> = vec![Vec::new(); n_shards];
         for host in reachable {

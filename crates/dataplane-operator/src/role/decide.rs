@@ -66,7 +66,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let runs: Vec<Run<'_>> = seen.runs.iter().filter_map(|it| Run::of(it)).collect();
     let present: Vec<&ResolvedHost<'_>> =
         resolved.hosts.iter().filter(|it| !is_terminating(it.node)).collect();
-    let (hosts, is_failing) = evaluate_all(seen, &present, (&resolved.faults, &runs), now);
+    let (hosts, is_failing) = evaluate_all(seen, &present, (&resolved.problems, &runs), now);
     plan.steps.extend(withdrawn(seen, &runs, &hosts, is_failing));
     plan.steps.extend(finalizer::additions(seen, &present));
     plan.steps.extend(inventories(seen, &present));
@@ -76,9 +76,9 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         None => Vec::new(),
     };
     let is_waiting = !new_runs.is_empty() || !superseded.is_empty() || asks.is_some();
-    let is_told = seen.parent().is_some() || request.is_some();
+    let is_reportable = seen.parent().is_some() || request.is_some();
     let rejected =
-        rejected_write::condition(rejected, previous(seen), is_waiting).filter(|_| is_told);
+        rejected_write::condition(rejected, previous(seen), is_waiting).filter(|_| is_reportable);
     plan.steps.extend(given_back(rejected.as_ref()));
     let role = seen.role.as_deref();
     let findings = hosts.into_iter().map(|it| node_findings(it, role, request, rejected.as_ref()));
@@ -112,17 +112,19 @@ fn requeue(
                 plan.requeue_in(provisioning_state::ASK_AGAIN);
             }
             Some(Ok(provisioning)) if provisioning.is_unheard => {
-                plan.requeue_in(observed::LOOK_AGAIN);
+                plan.requeue_in(observed::CRD_POLL_INTERVAL);
             }
-            Some(Err(fault)) if !fault.needs_human() => plan.requeue_in(observed::LOOK_AGAIN),
+            Some(Err(fault)) if !fault.needs_human() => {
+                plan.requeue_in(observed::CRD_POLL_INTERVAL)
+            }
             Some(Ok(_) | Err(_)) | None => {}
         }
-        if networks::are_unserved(&host.faults) {
-            plan.requeue_in(networks::LOOK_AGAIN);
+        if networks::are_unserved(&host.problems) {
+            plan.requeue_in(networks::CRD_POLL_INTERVAL);
         }
     }
     if resolved.machine_request.as_ref().is_some_and(MachineRequest::has_migrating_nodes) {
-        plan.requeue_in(observed::LOOK_AGAIN);
+        plan.requeue_in(observed::CRD_POLL_INTERVAL);
     }
 }
 

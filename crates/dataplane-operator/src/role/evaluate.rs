@@ -94,13 +94,13 @@ impl EvaluatedHost<'_> {
 /// Evaluates one host with the faults and the runs of its group; `blocked` keeps it from beginning.
 pub fn evaluate<'a>(
     host: &'a ResolvedHost<'a>,
-    (faults, runs): (&OfGroup, &[Run<'_>]),
+    (problems, runs): (&OfGroup, &[Run<'_>]),
     blocked: Option<BlockedRollout>,
     now: Timestamp,
 ) -> EvaluatedHost<'a> {
     let may_run = host.may_run && blocked.is_none();
     let mut sequence = sequence(host, runs, may_run, now);
-    if matches!(&sequence.state, SequenceState::NeedsRun(need) if faults.blocks(&need.service)) {
+    if matches!(&sequence.state, SequenceState::NeedsRun(need) if problems.blocks(&need.service)) {
         sequence = self::sequence(host, runs, false, now);
     }
     let unlisted = unlisted(host.node, &host.desired).filter(|_| host.has_services);
@@ -151,7 +151,8 @@ fn unlisted<'a>(node: &'a Node, desired: &[DesiredService]) -> Option<&'a Servic
 /// Returns that record while the status still has to report it: until the host is done, or another
 /// service has failed.
 fn kept(unlisted: &ServiceRun, sequence: &ServiceSequence) -> Option<ServiceRun> {
-    let tells = |it: &ServiceRun| it.name == unlisted.name || it.state == RunState::Failed;
-    let is_told = sequence.state == SequenceState::Done || sequence.services.iter().any(tells);
-    (!is_told).then(|| ServiceRun { state: RunState::Failed, run: None, ..unlisted.clone() })
+    let reports = |it: &ServiceRun| it.name == unlisted.name || it.state == RunState::Failed;
+    let is_reported =
+        sequence.state == SequenceState::Done || sequence.services.iter().any(reports);
+    (!is_reported).then(|| ServiceRun { state: RunState::Failed, run: None, ..unlisted.clone() })
 }

@@ -37,22 +37,22 @@ impl OfGroup {
 
 /// Returns the faults that keep the services of the group from running on any host.
 pub fn of_group(seen: &Observed) -> OfGroup {
-    let mut faults = OfGroup::default();
+    let mut problems = OfGroup::default();
     for name in seen.listed() {
         // Nothing of an incomplete list is run.
         let Some(service) = seen.services.get(name) else {
             let why = seen.unreadable.get(name);
-            faults.of_all.extend(seen.parent().map(|it| absent_service(&it, name, why)));
+            problems.of_all.extend(seen.parent().map(|it| absent_service(&it, name, why)));
             continue;
         };
-        faults.of_all.extend(invalid(service));
+        problems.of_all.extend(invalid(service));
         let sources = sources_of(&service.spec);
         let is_there = |it: &NamedSource| seen.sources.contains_key(&it.source(&seen.namespace));
         let missing = sources.iter().filter(|it| !is_there(it) && !it.is_optional);
-        faults.of_services.extend(missing.map(|it| (name.clone(), missing_source(name, it))));
+        problems.of_services.extend(missing.map(|it| (name.clone(), missing_source(name, it))));
     }
-    faults.of_all.extend(of_role(seen));
-    faults
+    problems.of_all.extend(of_role(seen));
+    problems
 }
 
 /// Returns the faults of the variables and networks that the role names.
@@ -60,10 +60,10 @@ fn of_role(seen: &Observed) -> Vec<Problem> {
     let Some(role) = &seen.role else { return Vec::new() };
     let name = role.name_any();
     let place = format!("spec.nodeTemplate.ansibleVarsFrom of OpenStackDataPlaneRole {name}");
-    let mut faults = of_variables(seen, role.spec.node_template.as_ref(), &place);
+    let mut problems = of_variables(seen, role.spec.node_template.as_ref(), &place);
     let names = &role.spec.network_attachments;
-    faults.extend(networks::missing(&seen.networks, names, "OpenStackDataPlaneRole", &name));
-    faults
+    problems.extend(networks::missing(&seen.networks, names, "OpenStackDataPlaneRole", &name));
+    problems
 }
 
 /// Returns the faults of a section's list of variables; `place` is the path of the list.
@@ -85,14 +85,14 @@ pub fn of_node(
         // The role may provide what else is missing.
         return vec![fault];
     }
-    let mut faults = Vec::new();
+    let mut problems = Vec::new();
     let object = format!("OpenStackDataPlaneNode {name}");
     // When the other object is gone, the node gets the host.
-    faults.extend(
+    problems.extend(
         taken.iter().map(|it| Problem::new(&reasons::inputs::HOST_TAKEN, it.message(&object))),
     );
     if effective.ansible_host.is_empty() {
-        faults.push(Problem::new(
+        problems.push(Problem::new(
             &reasons::role::HOST_ADDRESS_MISSING,
             format!(
                 "OpenStackDataPlaneNode {name} has neither spec.ansibleHost nor spec.hostName: set \
@@ -100,7 +100,7 @@ pub fn of_node(
             ),
         ));
     }
-    faults.extend(effective.undecided_address().into_iter().map(|var| {
+    problems.extend(effective.undecided_address().into_iter().map(|var| {
         Problem::new(
             &reasons::inputs::HOST_ADDRESS_INVALID,
             format!(
@@ -111,7 +111,7 @@ pub fn of_node(
         )
     }));
     match &effective.ssh_secret {
-        None => faults.push(Problem::new(
+        None => problems.push(Problem::new(
             &reasons::role::SSH_SECRET_NOT_NAMED,
             format!(
                 "OpenStackDataPlaneNode {name} names no ssh key: set \
@@ -121,15 +121,15 @@ pub fn of_node(
         )),
         Some(secret) => {
             let digests = seen.sources.get(&SourceRef::secret(&seen.namespace, secret));
-            faults.extend(secret_fault(&seen.namespace, secret, digests));
+            problems.extend(secret_fault(&seen.namespace, secret, digests));
         }
     }
     let place = format!("spec.node.ansibleVarsFrom of {object}");
-    faults.extend(of_variables(seen, node.spec.node.as_ref(), &place));
+    problems.extend(of_variables(seen, node.spec.node.as_ref(), &place));
     let own = &node.spec.network_attachments;
-    faults.extend(networks::missing(&seen.networks, own, "OpenStackDataPlaneNode", &name));
-    faults.extend(disagreement(seen, node));
-    faults
+    problems.extend(networks::missing(&seen.networks, own, "OpenStackDataPlaneNode", &name));
+    problems.extend(disagreement(seen, node));
+    problems
 }
 
 fn role_fault(seen: &Observed, node: &str) -> Option<Problem> {

@@ -31,13 +31,13 @@ fn count_for(n_hosts: usize) -> usize {
 
 /// Returns the index of the group's object that contains a host.
 pub fn of_host(seen: &Observed, host: &str) -> usize {
-    of(host, count(seen))
+    shard_index(host, count(seen))
 }
 
 /// Returns the index of a host's object.
 ///
 /// It depends on the host's name alone, so that it stays the same when other hosts come or go.
-pub fn of(host: &str, count: usize) -> usize {
+pub fn shard_index(host: &str, count: usize) -> usize {
     if count == 1 {
         return 0;
     }
@@ -107,9 +107,9 @@ mod tests {
         let n_parts = count_for(5000);
         let mut sizes = vec![0; n_parts];
         for host in 0..5000 {
-            sizes[of(&format!("compute-{host:04}"), n_parts)] += 1;
+            sizes[shard_index(&format!("compute-{host:04}"), n_parts)] += 1;
         }
         assert!(sizes.iter().all(|it| (40..130).contains(it)), "{sizes:?}");
-        assert_eq!(of("compute-0007", n_parts), of("compute-0007", n_parts));
+        assert_eq!(shard_index("compute-0007", n_parts), shard_index("compute-0007", n_parts));
     }
 }

@@ -66,8 +66,8 @@ pub fn node_findings<'a>(
     let stands = !host.effective.deploy || has_stood(host.node, role);
     let is_deployed = deployment.holds();
     let keeps_ready = is_deployed && stands;
-    let machine = provisioning::of(host, machine_request, of_machines);
-    let mut drafts = vec![machine.clone(), input(&host.faults), deployment];
+    let machine = provisioning::machine_condition(host, machine_request, of_machines);
+    let mut drafts = vec![machine.clone(), input(&host.problems), deployment];
     if role.is_none() {
         // A node without a role reports the rejection itself.
         drafts.extend(rejection.cloned());
@@ -151,7 +151,7 @@ fn not_running(evaluated: &EvaluatedHost<'_>) -> ConditionDraft {
         let text = "The deployment waits for the host's machine; see BaremetalReady.";
         return reasons::machines::MACHINE_NOT_READY.condition(DEPLOYMENT_READY, text);
     }
-    if !host.faults.is_empty() {
+    if !host.problems.is_empty() {
         let text = "The deployment waits for its inputs; see InputReady.";
         return reasons::inputs::INPUT_MISSING.condition(DEPLOYMENT_READY, text);
     }
@@ -211,7 +211,7 @@ fn up_to_date(evaluated: &EvaluatedHost<'_>) -> ConditionDraft {
         let text = "Some variables are missing or cannot be read, so it is unknown.";
         return reasons::role::INPUT_UNKNOWN.condition(UP_TO_DATE, text);
     }
-    if is_done && lack_services(&host.faults) {
+    if is_done && lack_services(&host.problems) {
         let text = "A service is missing or cannot be read, so it is unknown.";
         return reasons::role::INPUT_UNKNOWN.condition(UP_TO_DATE, text);
     }

@@ -15,7 +15,7 @@ pub const PROVISION_READY: &str = "RoleBaremetalProvisionReady";
 
 /// Returns the condition of one host's machine; `rejected` is the condition of a rejected write of
 /// the set.
-pub fn of(
+pub fn machine_condition(
     host: &ResolvedHost<'_>,
     machine_request: Option<&MachineRequest<'_>>,
     rejected: Option<&ConditionDraft>,

@@ -10,7 +10,7 @@ use operator_core::hash;
 ///
 /// A value stays in force when its annotation is removed: removing it must not deploy anything
 /// again.
-pub fn of(role: Option<&Role>, node: &Node) -> Option<String> {
+pub fn redeploy_values(role: Option<&Role>, node: &Node) -> Option<String> {
     let recorded = node.status.as_ref().and_then(|it| it.host_instance.clone());
     let part = |letter: char, given: Option<&String>| {
         given.map(|it| format!("{letter}{}", hash::short(it))).or_else(|| {
@@ -58,26 +58,26 @@ mod tests {
 
     #[test]
     fn a_value_stays_in_force_when_its_annotation_goes() {
-        let given = of(None, &node(Some("1"), None));
+        let given = redeploy_values(None, &node(Some("1"), None));
         assert!(given.is_some());
-        assert_eq!(of(None, &node(None, given.as_deref())), given);
+        assert_eq!(redeploy_values(None, &node(None, given.as_deref())), given);
     }
 
     #[test]
     fn an_installation_is_part_of_the_instance_and_none_of_what_was_asked() {
-        let given = of(None, &node(Some("1"), None));
+        let given = redeploy_values(None, &node(Some("1"), None));
         let whole = published(given.as_deref(), Some("abc"));
         assert_eq!(whole, given.as_ref().map(|it| format!("{it}.pabc")));
-        assert_eq!(of(None, &node(None, whole.as_deref())), given);
+        assert_eq!(redeploy_values(None, &node(None, whole.as_deref())), given);
         assert_eq!(published(None, Some("abc")).as_deref(), Some("pabc"));
-        assert_eq!(of(None, &node(None, Some("pabc"))), None);
+        assert_eq!(redeploy_values(None, &node(None, Some("pabc"))), None);
         assert_eq!(published(given.as_deref(), None), given);
     }
 
     #[test]
     fn a_new_value_is_another_instance() {
-        let first = of(None, &node(Some("1"), None));
-        assert_ne!(of(None, &node(Some("2"), first.as_deref())), first);
-        assert_eq!(of(None, &node(None, None)), None);
+        let first = redeploy_values(None, &node(Some("1"), None));
+        assert_ne!(redeploy_values(None, &node(Some("2"), first.as_deref())), first);
+        assert_eq!(redeploy_values(None, &node(None, None)), None);
     }
 }

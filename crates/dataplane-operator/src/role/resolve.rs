@@ -34,7 +34,7 @@ pub struct Resolved<'a> {
     /// The request for the hosts' machines, if there is one.
     pub machine_request: Option<MachineRequest<'a>>,
     /// The faults that concern all hosts alike.
-    pub faults: OfGroup,
+    pub problems: OfGroup,
 }
 
 /// Resolves a group.
@@ -44,13 +44,13 @@ pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
         services: seen.listed().iter().map(|it| service_inputs(seen, it)).collect(),
         // Includes runs of other owners: phase 1 may meet a new host key first.
         offers: Offers::of(seen.runs.iter().chain(&seen.others)),
-        faults: faults::of_group(seen),
+        problems: faults::of_group(seen),
         machine_request: MachineRequest::of(seen),
         now,
     };
     let hosts = seen.nodes.iter().map(|it| resolve_host(&common, it)).collect();
-    let Common { faults, machine_request, .. } = common;
-    Resolved { hosts, machine_request, faults }
+    let Common { problems, machine_request, .. } = common;
+    Resolved { hosts, machine_request, problems }
 }
 
 /// A listed service with its own inputs; `None` when the service does not exist.
@@ -61,7 +61,7 @@ struct Common<'a> {
     seen: &'a Observed,
     services: Vec<ServiceInputs<'a>>,
     offers: Offers<'a>,
-    faults: OfGroup,
+    problems: OfGroup,
     machine_request: Option<MachineRequest<'a>>,
     now: Timestamp,
 }
@@ -79,19 +79,19 @@ fn resolve_host<'a>(common: &Common<'a>, node: &'a Node) -> ResolvedHost<'a> {
     let claim = claim.showing(|_| trust.key.clone());
     let taken = claim.taken(&seen.claims);
     let shared_key = claim.shared_keys_text(&claim.shared_keys(&seen.claims));
-    let mut faults = faults::of_node(seen, node, &effective, &taken);
+    let mut problems = faults::of_node(seen, node, &effective, &taken);
     let waits = shared_key.clone().filter(|_| is_first_deployment(node));
-    faults.extend(waits.map(|it| Problem::new(&reasons::inputs::HOST_KEY_SHARED, it)));
-    faults.extend_from_slice(&common.faults.of_all);
-    let is_ready = faults.is_empty();
-    faults.extend(common.faults.of_services.iter().map(|it| it.1.clone()));
+    problems.extend(waits.map(|it| Problem::new(&reasons::inputs::HOST_KEY_SHARED, it)));
+    problems.extend_from_slice(&common.problems.of_all);
+    let is_ready = problems.is_empty();
+    problems.extend(common.problems.of_services.iter().map(|it| it.1.clone()));
     let may_run = effective.deploy
         && !is_left_out
-        && (is_ready && (faults.is_empty() || is_first_deployment(node)))
+        && (is_ready && (problems.is_empty() || is_first_deployment(node)))
         && may_begin(machine.as_ref());
-    let has_unknown_vars = vars::are_unknown(&faults);
+    let has_unknown_vars = vars::are_unknown(&problems);
     let installation = record.as_ref().and_then(|it| it.own_installation());
-    let redeploy = redeploy::of(seen.role.as_deref(), node);
+    let redeploy = redeploy::redeploy_values(seen.role.as_deref(), node);
     let mut of_host = inputs::of_host(&effective, redeploy.as_deref());
     of_host.extend(installation.map(|it| ("machine".to_owned(), hash::short(it).into())));
     let shard = inventory_shards::of_host(seen, &effective.name);
@@ -111,7 +111,7 @@ fn resolve_host<'a>(common: &Common<'a>, node: &'a Node) -> ResolvedHost<'a> {
         ssh,
         trust,
         shared_key,
-        faults,
+        problems,
         has_unknown_vars,
         shard,
         inputs,

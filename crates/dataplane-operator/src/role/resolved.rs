@@ -41,7 +41,7 @@ pub struct ResolvedHost<'a> {
     /// The message about its host key, when another host presented the same key before.
     pub shared_key: Option<String>,
     /// The faults that keep it from being deployed.
-    pub faults: Vec<Problem>,
+    pub problems: Vec<Problem>,
     /// Whether some of its variables are unknown at present because an object is missing or
     /// invalid.
     pub has_unknown_vars: bool,

@@ -51,7 +51,7 @@ pub fn role_step(
     let is_deployed = nodes.holds() && !hosts.is_empty();
     let good = nodes.clone().with_type(READY);
     let blocking: Vec<ConditionDraft> =
-        [Some(input(&resolved.faults.all())), rejection, Some(nodes)]
+        [Some(input(&resolved.problems.all())), rejection, Some(nodes)]
             .into_iter()
             .flatten()
             .collect();

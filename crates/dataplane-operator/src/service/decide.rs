@@ -10,7 +10,7 @@ use operator_core::plan::{EventDraft, Plan, Step, Target, Write, status_step};
 use operator_core::rejected_write::RejectedWrite;
 
 use crate::default_services;
-use crate::endpoints::decide::{LOOK_AGAIN, writes};
+use crate::endpoints::decide::{NAME_POLL_INTERVAL, writes};
 use crate::service::observed::Observed;
 use crate::service::status::conditions;
 
@@ -31,7 +31,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     if let Some(ports) = seen.ports.as_ref().filter(|_| restoring.is_none()) {
         plan.steps.extend(writes(ports));
         if !ports.taken.is_empty() {
-            plan.requeue_in(LOOK_AGAIN);
+            plan.requeue_in(NAME_POLL_INTERVAL);
         }
     }
     plan.steps.extend(restoring);

@@ -1,6 +1,8 @@
 //! The status of a service: its faults, its playbook, its data sources and its ports.
 
-use api::conditions::{self, Condition, ConditionDraft, READY, Severity, first_names};
+use api::conditions::{
+    self, Condition, ConditionDraft, READY, Severity, first_names, join_with_more,
+};
 use api::dataplane::Service;
 use api::dataplane::service::faults::{faults, warnings};
 use api::fault::Fault;
@@ -70,11 +72,9 @@ fn spec_warnings(service: &Service) -> ConditionDraft {
 }
 
 fn message(service: &Service, found: &[Fault]) -> String {
-    let mut texts: Vec<String> = found.iter().take(NAMED).map(ToString::to_string).collect();
-    if found.len() > NAMED {
-        texts.push(format!("and {} more", found.len() - NAMED));
-    }
-    format!("OpenStackDataPlaneService {}: {}.", service.name_any(), texts.join("; "))
+    let texts: Vec<String> = found.iter().take(NAMED).map(ToString::to_string).collect();
+    let texts = join_with_more(texts, "; ", found.len().saturating_sub(NAMED));
+    format!("OpenStackDataPlaneService {}: {texts}.", service.name_any())
 }
 
 fn playbook_included(service: &Service) -> ConditionDraft {

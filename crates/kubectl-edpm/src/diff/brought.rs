@@ -31,7 +31,7 @@ pub(super) fn brought(changes: &Changes, options: &Options<'_>, paint: Paint) ->
     if names.iter().any(|it| it.ends_with(" CABundle")) {
         out += &format!("  {CA_BUNDLE_FILE} of Secret {name}\n");
     }
-    told(out)
+    with_note(out)
 }
 
 /// Lists the options in changed objects of a service of type nova.
@@ -47,7 +47,7 @@ pub(super) fn of_service(changes: &Changes, given: &ServiceSources, paint: Paint
         names.contains(&format!("{object} of service {service}"))
     };
     let coming = files.iter().filter(comes);
-    told(coming.map(|it| listed(it, it.entries.iter(), &files, paint)).collect())
+    with_note(coming.map(|it| listed(it, it.entries.iter(), &files, paint)).collect())
 }
 
 /// Lists the chosen options of a file; empty when there are none.
@@ -69,7 +69,7 @@ fn listed<'a>(
 }
 
 /// Adds a note about what is unknown, unless the list is empty.
-fn told(mut out: String) -> String {
+fn with_note(mut out: String) -> String {
     if !out.is_empty() {
         out += "  which values the host has now is not known here: what was deployed is kept as \
                 digests\n";

@@ -31,7 +31,7 @@ impl Changes {
     pub(super) fn of(stage: &Stage<'_>, options: Option<&Options<'_>>) -> Self {
         let none = BTreeMap::new();
         let deployed = stage.deployed_inputs.unwrap_or(&none);
-        let told = stage.condition(UP_TO_DATE);
+        let up_to_date = stage.condition(UP_TO_DATE);
         let is_deployed =
             stage.phase == Phase::Deploy && stage.truth(READY) == ConditionStatus::True;
         if deployed.is_empty() && !is_deployed {
@@ -39,7 +39,7 @@ impl Changes {
         }
         let mut names = Vec::new();
         let mut is_cut = false;
-        match told.map(|it| (it.status, it.message.as_str())) {
+        match up_to_date.map(|it| (it.status, it.message.as_str())) {
             Some((ConditionStatus::Unknown, why)) => return Self::Unknown(why.to_owned()),
             Some((ConditionStatus::False, message)) => match listed(message) {
                 Some((found, cut)) => (names, is_cut) = (found, cut),

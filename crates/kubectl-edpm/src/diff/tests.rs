@@ -15,9 +15,9 @@ use crate::testdata;
 const CUSTOM: &str =
     "[libvirt]\ncpu_mode = custom\ncpu_models = Haswell\n[keystone]\npassword = pw\n";
 
-fn options<'a>(world: &'a Snapshot, rendered_custom: &str) -> Options<'a> {
+fn options<'a>(snapshot: &'a Snapshot, rendered_custom: &str) -> Options<'a> {
     Options {
-        compute: &world.computes[0],
+        compute: &snapshot.computes[0],
         default_config: Some(DefaultConfig {
             name: "compute-defaults".into(),
             text: Read::Found((DEFAULT_FILE.into(), testdata::DEFAULTS.into())),
@@ -28,56 +28,56 @@ fn options<'a>(world: &'a Snapshot, rendered_custom: &str) -> Options<'a> {
 
 /// The test data with a compute whose last deployment had its current options.
 fn deployed() -> Snapshot {
-    let mut world = testdata::world();
-    testdata::deployed_with_present_inputs(&mut world);
-    world
+    let mut snapshot = testdata::snapshot();
+    testdata::deployed_with_present_inputs(&mut snapshot);
+    snapshot
 }
 
-fn told(world: &Snapshot, rendered_custom: &str) -> String {
-    let host = world.host("openstack", "edpm-compute-0").unwrap();
-    text(&host, Some(&ConfigPath::Compute(&options(world, rendered_custom))), Paint::default())
+fn told(snapshot: &Snapshot, rendered_custom: &str) -> String {
+    let host = snapshot.host("openstack", "edpm-compute-0").unwrap();
+    text(&host, Some(&ConfigPath::Compute(&options(snapshot, rendered_custom))), Paint::default())
 }
 
 #[test]
 fn a_host_that_is_up_to_date_has_no_difference() {
-    let world = deployed();
-    let custom = world.computes[0].spec.custom_service_config.clone().unwrap();
-    assert_eq!(told(&world, &custom), "");
+    let snapshot = deployed();
+    let custom = snapshot.computes[0].spec.custom_service_config.clone().unwrap();
+    assert_eq!(told(&snapshot, &custom), "");
 }
 
 #[test]
 fn other_options_are_shown_as_they_would_reach_the_host_and_secrets_are_not() {
-    let mut world = deployed();
-    world.computes[0].spec.custom_service_config = Some(CUSTOM.into());
-    world.computes[0].spec.deploy = Some(false);
-    let text = told(&world, CUSTOM);
+    let mut snapshot = deployed();
+    snapshot.computes[0].spec.custom_service_config = Some(CUSTOM.into());
+    snapshot.computes[0].spec.deploy = Some(false);
+    let text = told(&snapshot, CUSTOM);
     assert_eq!(text, include_str!("../../testdata/diff-changed.txt"));
     assert!(!text.contains("pw"), "{text}");
 }
 
 #[test]
 fn what_has_run_with_the_new_inputs_is_not_said_to_run_again() {
-    let mut world = deployed();
-    let compute = &mut world.computes[0];
+    let mut snapshot = deployed();
+    let compute = &mut snapshot.computes[0];
     compute.spec.custom_service_config = Some(CUSTOM.into());
     compute.spec.deploy = Some(true);
     let status = compute.status.as_mut().unwrap();
     status.observed_generation = compute.metadata.generation;
     status.services[2].state = RunState::Failed;
-    let text = told(&world, CUSTOM);
+    let text = told(&snapshot, CUSTOM);
     assert!(text.contains("services that would run: nova-registered\n"), "{text}");
     // For an edit that the operator has not observed, nothing has run.
-    world.computes[0].metadata.generation = Some(99);
-    let text = told(&world, CUSTOM);
+    snapshot.computes[0].metadata.generation = Some(99);
+    let text = told(&snapshot, CUSTOM);
     assert!(text.contains("services that would run: nova, nova-registered\n"), "{text}");
 }
 
 #[test]
 fn what_was_written_and_not_rendered_is_shown_line_by_line() {
-    let mut world = deployed();
-    let before = world.computes[0].spec.custom_service_config.clone().unwrap();
-    world.computes[0].spec.custom_service_config = Some(CUSTOM.into());
-    let text = told(&world, &before);
+    let mut snapshot = deployed();
+    let before = snapshot.computes[0].spec.custom_service_config.clone().unwrap();
+    snapshot.computes[0].spec.custom_service_config = Some(CUSTOM.into());
+    let text = told(&snapshot, &before);
     for line in [
         "- [libvirt] cpu_models = Nehalem",
         "+ [libvirt] cpu_models = Haswell",
@@ -102,8 +102,8 @@ fn the_names_of_inputs_are_read_from_the_operators_sentence() {
 
 #[test]
 fn a_host_that_was_never_deployed_gets_everything() {
-    let world = testdata::world();
-    let host = world.host("openstack", "edpm-compute-2").unwrap();
+    let snapshot = testdata::snapshot();
+    let host = snapshot.host("openstack", "edpm-compute-2").unwrap();
     let text = text(&host, None, Paint::default());
     let all = "nothing was deployed yet, so all of it would be: configure-network, install-os\n";
     assert!(text.contains(all), "{text}");
@@ -121,9 +121,9 @@ fn each_service_of_a_compute_has_inputs_of_its_own() {
 
 #[test]
 fn a_host_of_a_node_set_is_told_what_concerns_it_and_which_options_come() {
-    let mut world = testdata::node_set();
-    let change = |world: &mut Snapshot, message: &str| {
-        let conditions = &mut world.node_sets[0].status.as_mut().unwrap().conditions;
+    let mut snapshot = testdata::node_set();
+    let change = |snapshot: &mut Snapshot, message: &str| {
+        let conditions = &mut snapshot.node_sets[0].status.as_mut().unwrap().conditions;
         let told = conditions.iter_mut().find(|it| it.type_ == UP_TO_DATE).unwrap();
         (told.status, told.message) = (ConditionStatus::False, message.to_owned());
     };
@@ -138,24 +138,24 @@ fn a_host_of_a_node_set_is_told_what_concerns_it_and_which_options_come() {
         conflicting_service: None,
         absent: vec![],
     };
-    let told = |world: &Snapshot, name: &str| {
-        let host = world.host("openstack", name).unwrap();
+    let told = |snapshot: &Snapshot, name: &str| {
+        let host = snapshot.host("openstack", name).unwrap();
         text(&host, Some(&ConfigPath::Service(&given)), Paint::default())
     };
-    assert_eq!(told(&world, "edpm-compute-5"), "");
+    assert_eq!(told(&snapshot, "edpm-compute-5"), "");
     change(
-        &mut world,
+        &mut snapshot,
         "Changed since the last deployment: nodes.compute-6. Create an OpenStackDataPlaneDeployment \
          to bring it to the hosts.",
     );
-    assert_eq!(told(&world, "edpm-compute-5"), "");
-    assert!(told(&world, "edpm-compute-6").contains("~ nodes.compute-6\n"));
+    assert_eq!(told(&snapshot, "edpm-compute-5"), "");
+    assert!(told(&snapshot, "edpm-compute-6").contains("~ nodes.compute-6\n"));
     change(
-        &mut world,
+        &mut snapshot,
         "Changed since the last deployment: ConfigMap nova-extra-config of service nova-custom. \
          Create an OpenStackDataPlaneDeployment to bring it to the hosts.",
     );
-    let text = told(&world, "edpm-compute-5");
+    let text = told(&snapshot, "edpm-compute-5");
     for words in [
         "OpenStackDataPlaneNodeSet openstack-edpm\n",
         "~ ConfigMap nova-extra-config of service nova-custom\n",

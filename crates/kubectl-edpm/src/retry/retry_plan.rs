@@ -42,9 +42,9 @@ pub(super) fn of_member(host: &Host<'_>, member: &Member<'_>, is_forced: bool) -
     }
     if !is_forced {
         let ready = stage.condition(READY);
-        let told = ready.map(|it| format!(" ({}: {})", it.reason, it.message)).unwrap_or_default();
+        let why = ready.map(|it| format!(" ({}: {})", it.reason, it.message)).unwrap_or_default();
         return Err(Error::message(format!(
-            "no deployment has failed on {}{told}; --force creates one of all services of {} there",
+            "no deployment has failed on {}{why}; --force creates one of all services of {} there",
             host.name,
             member.set_name()
         )));

@@ -119,9 +119,9 @@ fn behind(
     let why =
         seen.stage.condition(SERVICE_CONFIG_READY).filter(|it| it.status != ConditionStatus::True);
     let why = why.map(|it| format!(": {}: {}", it.reason, it.message)).unwrap_or_default();
-    let told =
+    let difference =
         |(file, _): (&str, &str)| format!("{file} is not rendered from what was written{why}");
-    texts.into_iter().flatten().filter(is_behind).map(told).collect()
+    texts.into_iter().flatten().filter(is_behind).map(difference).collect()
 }
 
 /// Whether the deciding texts are those of the last deployment, or of the one in progress.

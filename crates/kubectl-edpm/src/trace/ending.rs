@@ -35,7 +35,7 @@ pub(super) fn text(
     match steps.iter().position(|it| it.mark.is_open()) {
         Some(at) => {
             let step = format!("It stops at step {}, {}: ", at + 1, steps[at].name);
-            let next = next::of(&steps[at], seen, &effective.file_steps.service);
+            let next = next::next_step(&steps[at], seen, &effective.file_steps.service);
             let next = next.map(|it| format!("Next: {it}.\n")).unwrap_or_default();
             let in_force = in_force.unwrap_or_default();
             format!("{step}what follows does not have it yet.\n{next}{in_force}")

@@ -9,7 +9,7 @@ use crate::kinds::DEPLOYMENT;
 use crate::option_sources::ConfigPath;
 
 /// Returns the advice without a full stop, or `None` when the step itself says it.
-pub(super) fn of(stop: &TraceStep, seen: &TraceInputs<'_>, service: &str) -> Option<String> {
+pub(super) fn next_step(stop: &TraceStep, seen: &TraceInputs<'_>, service: &str) -> Option<String> {
     let host = &seen.host.name;
     let again = format!("kubectl edpm retry {host} --force");
     Some(match stop.name {

@@ -82,7 +82,7 @@ pub(super) fn changed(seen: &TraceInputs<'_>, given: &ServiceSources) -> Vec<Str
         };
         let is_changed = match (used.get(&source.name), present) {
             // Only the operator has the key; its condition lists what has changed.
-            (Some(text), Some(_)) if is_keyed(text) => is_told(
+            (Some(text), Some(_)) if is_keyed(text) => is_listed(
                 seen,
                 &format!("{} of service {}", source.title(), given.service.name_any()),
             ),
@@ -96,7 +96,7 @@ pub(super) fn changed(seen: &TraceInputs<'_>, given: &ServiceSources) -> Vec<Str
 }
 
 /// Whether the node set lists an input as changed since the last deployment.
-fn is_told(seen: &TraceInputs<'_>, input: &str) -> bool {
+fn is_listed(seen: &TraceInputs<'_>, input: &str) -> bool {
     seen.stage.condition(UP_TO_DATE).is_some_and(|it| it.message.contains(input))
 }
 

@@ -74,8 +74,8 @@ pub(super) fn run(seen: &TraceInputs<'_>, effective: &EffectiveEntry<'_>) -> Tra
 
 /// Says why a successful run does not count for the current inputs.
 fn other_inputs(seen: &TraceInputs<'_>) -> String {
-    let told = seen.stage.condition(UP_TO_DATE).filter(|it| it.status != ConditionStatus::True);
-    match told {
+    let outdated = seen.stage.condition(UP_TO_DATE).filter(|it| it.status != ConditionStatus::True);
+    match outdated {
         Some(it) => format!("that was with other inputs: {}", it.message),
         None => {
             "that was with other inputs: the operator has not reconciled the change yet".to_owned()

@@ -27,15 +27,16 @@ pub(super) fn file_steps(
     let files = given.read();
     let known = files.as_deref().unwrap_or_default();
     let winner = named.winner(known).map(|(file, _)| file);
-    let is_told = is_told(seen, given, winner, known);
+    let is_reported = is_reported(seen, given, winner, known);
     let mut steps =
         vec![written(seen, given, named), service(seen, given, named, known), listed(seen, given)];
     let has_present = if let Some(member) = &seen.host.member {
-        let changed = if is_told == Some(true) { vec![] } else { node_set::changed(seen, given) };
+        let changed =
+            if is_reported == Some(true) { vec![] } else { node_set::changed(seen, given) };
         steps.push(node_set::deployment(seen, member, given, &changed));
         changed.is_empty()
     } else {
-        is_told.unwrap_or_else(|| seen.stage.truth(UP_TO_DATE) == ConditionStatus::True)
+        is_reported.unwrap_or_else(|| seen.stage.truth(UP_TO_DATE) == ConditionStatus::True)
     };
     if seen.host.member.is_some() || seen.generated.is_some() {
         steps.insert(0, node_set::generated(seen, given, named));
@@ -153,7 +154,7 @@ fn has_succeeded(seen: &TraceInputs<'_>, given: &ServiceSources) -> bool {
 /// Whether the run reported the deciding file and all later ones with their current digests.
 /// Returns `None` when the run is not kept or has no report. The report is the most reliable
 /// evidence.
-fn is_told(
+fn is_reported(
     seen: &TraceInputs<'_>,
     given: &ServiceSources,
     winner: Option<&File>,
@@ -161,10 +162,10 @@ fn is_told(
 ) -> Option<bool> {
     let name = given.service.name_any();
     let progress = seen.host.progress(seen.stage);
-    let told = reported(progress.iter().find(|it| it.service == name)?.run?)?;
-    let is_same = |file: &File| told.get(&file.name) == Some(&file.digest);
+    let digests = reported(progress.iter().find(|it| it.service == name)?.run?)?;
+    let is_same = |file: &File| digests.get(&file.name) == Some(&file.digest);
     let begin = winner.map(|it| it.name.as_str()).unwrap_or_default();
-    let mut later = told.keys().filter(|it| it.as_str() > begin && is_read(it));
+    let mut later = digests.keys().filter(|it| it.as_str() > begin && is_read(it));
     let is_kept = |name: &String| files.iter().any(|it| it.name == *name && is_same(it));
     Some(winner.is_none_or(is_same) && later.all(is_kept))
 }

@@ -15,14 +15,14 @@ pub struct BoundedList<T> {
 impl<T> BoundedList<T> {
     /// Keeps the first `most` items; the others are produced and dropped one by one.
     pub(super) fn of(all: impl IntoIterator<Item = T>, most: usize) -> Self {
-        let mut told = Self { first: vec![], n_more: 0 };
+        let mut list = Self { first: vec![], n_more: 0 };
         for it in all {
-            if told.first.len() < most {
-                told.first.push(it);
+            if list.first.len() < most {
+                list.first.push(it);
             } else {
-                told.n_more += 1;
+                list.n_more += 1;
             }
         }
-        told
+        list
     }
 }

@@ -61,8 +61,8 @@ pub(super) fn of_entry(source: &str, entry: &Entry) -> Vec<Finding> {
         "is set by the operator; this value replaces it on the host, where nova-compute may then \
          fail to start or register elsewhere: remove it unless that is intended",
     );
-    let told = owned.into_iter().chain(surprise(entry));
-    told.map(|it| finding(source, entry, it)).collect()
+    let found = owned.into_iter().chain(surprise(entry));
+    found.map(|it| finding(source, entry, it)).collect()
 }
 
 fn is_owned(entry: &Entry) -> bool {

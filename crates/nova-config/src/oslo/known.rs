@@ -45,7 +45,7 @@ pub(super) struct OptionCheck<'a> {
 impl<'a> OptionCheck<'a> {
     pub(super) fn new(texts: &'a [(Text<'_>, Vec<Entry>)], schema: &'a Schema) -> Self {
         let last_lines = |entries: &'a [Entry]| entries.iter().map(|it| (place(it), it.line));
-        let mut judge = Self {
+        let mut check = Self {
             schema,
             last: texts.iter().map(|(_, entries)| last_lines(entries).collect()).collect(),
             sections: BTreeMap::new(),
@@ -54,9 +54,9 @@ impl<'a> OptionCheck<'a> {
             n_compared: 0,
         };
         for entry in texts.iter().flat_map(|(_, entries)| entries) {
-            judge.learn(entry);
+            check.learn(entry);
         }
-        judge
+        check
     }
 
     /// Returns the warnings on an entry of the text at that index.
@@ -67,8 +67,8 @@ impl<'a> OptionCheck<'a> {
         entry: &Entry,
     ) -> Vec<Finding> {
         let last = self.last[text_idx].get(&place(entry)).copied();
-        let told = self.message(entry, last.filter(|it| *it != entry.line));
-        told.iter().map(|it| finding(source, entry, it)).collect()
+        let found = self.findings(entry, last.filter(|it| *it != entry.line));
+        found.iter().map(|it| finding(source, entry, it)).collect()
     }
 
     /// Learns from options that determine which other options exist.
@@ -101,7 +101,7 @@ impl<'a> OptionCheck<'a> {
         self.sections.entry(normalized(name)).or_insert_with(read).clone()
     }
 
-    fn message(&mut self, entry: &Entry, again: Option<usize>) -> Vec<String> {
+    fn findings(&mut self, entry: &Entry, again: Option<usize>) -> Vec<String> {
         if surprise(entry).is_some() {
             return vec![];
         }
@@ -116,35 +116,36 @@ impl<'a> OptionCheck<'a> {
 
     fn of_known(&mut self, entry: &Entry, known: &Known, again: Option<usize>) -> Vec<String> {
         let nova = self.schema.nova();
-        let mut told = Vec::new();
+        let mut findings = Vec::new();
         let mut present = known.clone();
         if let Some((section, name)) = &known.now {
             let named = option_in(entry, section, name);
-            told.push(format!("is an old name of {named} in nova {nova}: write that"));
+            findings.push(format!("is an old name of {named} in nova {nova}: write that"));
             let of_section = self.section(section);
             let found = of_section.and_then(|it| self.schema.known(&it, name));
             present = found.unwrap_or_default();
         }
         if let Some(instead) = &present.removal {
-            let advice = match instead.as_slice() {
+            let suggestion = match instead.as_slice() {
                 [] => "nova is to do without it".to_owned(),
                 _ => format!("nova names {} in its stead", joined(entry, instead)),
             };
-            told.push(format!("is deprecated in nova {nova} and will be removed: {advice}"));
+            findings
+                .push(format!("is deprecated in nova {nova} and will be removed: {suggestion}"));
         }
         // A value that refers to another option is substituted later, so it cannot be checked.
         let is_whole = !entry.value.contains('$');
         if let Some(values) = present.values.filter(|it| is_whole && !it.takes(&entry.value)) {
-            told.push(format!(
+            findings.push(format!(
                 "has a value that nova {nova} refuses, and nova-compute fails when it reads it: it \
                  must be {}",
                 values.expected()
             ));
         }
         if let Some(line) = again.filter(|_| !present.multi) {
-            told.push(format!("is set again in line {line}, and only the last value counts"));
+            findings.push(format!("is set again in line {line}, and only the last value counts"));
         }
-        told
+        findings
     }
 
     fn unknown_section(&mut self, entry: &Entry) -> Option<String> {
@@ -174,11 +175,11 @@ impl<'a> OptionCheck<'a> {
         Some(format!(
             "is not known to nova {} and therefore ignored: {}",
             self.schema.nova(),
-            self.advice(entry, section)
+            self.suggestion(entry, section)
         ))
     }
 
-    fn advice(&mut self, entry: &Entry, section: &Section) -> String {
+    fn suggestion(&mut self, entry: &Entry, section: &Section) -> String {
         if !self.may_compare() {
             return meant(&[]);
         }

@@ -223,8 +223,8 @@ mod tests {
             let head = PACKED[release.0].1;
             let mut text = String::new();
             GzDecoder::new(head).read_to_string(&mut text).unwrap();
-            let told = format!("{{\"release\":\"{}\",\"nova\":\"", release.name());
-            assert!(text.starts_with(&told), "{release:?}");
+            let start = format!("{{\"release\":\"{}\",\"nova\":\"", release.name());
+            assert!(text.starts_with(&start), "{release:?}");
             let mut n_options = 0;
             for section in schema.sections() {
                 for (name, known) in schema.options(&section) {

@@ -41,7 +41,7 @@ impl Config {
 }
 
 /// Renders the files of a cell; `view` is `None` when its inputs are incomplete.
-pub fn of(seen: &Observed, view: Option<&CellView>) -> Config {
+pub fn render(seen: &Observed, view: Option<&CellView>) -> Config {
     let name = cell_secret_name(&seen.cell.name_any());
     // The same rule rejects computes in a cell0.
     if seen.cell.name_any().ends_with("cell0") || seen.cell.spec.cell_name == "cell0" {

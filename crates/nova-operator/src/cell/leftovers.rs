@@ -12,15 +12,15 @@ use operator_core::plan::EventDraft;
 
 use crate::cell::credential_rotation::first_of;
 use crate::cell::observed::Observed;
-use crate::cleanup::decide::concluded;
 use crate::cleanup::messages;
+use crate::cleanup::status::concluded;
 
 /// Returns the leftovers of a cell, the earliest first.
 ///
 /// # Guarantees
 /// The list is bounded. Computes that still wait to be recorded come first; the entries of computes
 /// that are already gone are dropped for them, the earliest first.
-pub fn of(seen: &Observed) -> Vec<Leftover> {
+pub fn cell_leftovers(seen: &Observed) -> Vec<Leftover> {
     let known = seen.cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default();
     let mut waiting: Vec<Leftover> = seen.computes.iter().filter_map(|it| leftover(it)).collect();
     waiting.sort_by(|a, b| order(a).cmp(&order(b)));

@@ -1,12 +1,8 @@
 //! The decisions on a compute that is being deleted.
 
-use api::conditions::{
-    self, Condition, ConditionDraft, ConditionStatus, READY, Reason, Severity, find,
-    merge_conditions,
-};
+use api::conditions::{ConditionDraft, find};
 use api::dataplane::ServiceRun;
 use api::dataplane::service_run::RunState;
-use api::nova::ExternalCompute;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use nova_config::annotations::SKIP_CLEANUP;
@@ -15,7 +11,7 @@ use nova_config::services::LIBVIRT;
 use operator_core::finalizers::{has_finalizer, is_terminating, remove_finalizer};
 use operator_core::hash;
 use operator_core::keyed::Digest;
-use operator_core::plan::{EventDraft, Plan, Step, Target, Write, status_step};
+use operator_core::plan::{Plan, Step, Target};
 use operator_core::rejected_write::RejectedWrite;
 use operator_core::run_engine::outcome::FailureReason;
 use operator_core::run_engine::retry::Retries;
@@ -28,6 +24,7 @@ use crate::cell_immutability::{has_run, owns};
 use crate::cleanup::build::{NOVA_CLEANUP, cleanup};
 use crate::cleanup::labels::cleans_up_after;
 use crate::cleanup::messages;
+use crate::cleanup::status::{self, cause, concluded, run_problem};
 use crate::compute::build::{self, ssh, trust};
 use crate::compute::inputs;
 use crate::compute::observed::{Ending, Observed};
@@ -36,13 +33,6 @@ use crate::reasons;
 
 /// Maximum number of attempts: an unreachable host must not block the deletion of its compute.
 const ATTEMPTS: i64 = 3;
-/// Reasons of a run that may last longer than the time limit of an attempt.
-const TROUBLES: [&Reason; 4] = [
-    &reasons::cleanup::RUNNER_LOST,
-    &reasons::cleanup::UNSCHEDULABLE,
-    &reasons::cleanup::JOB_REFUSED,
-    &reasons::cleanup::INVALID_SPEC,
-];
 /// Version of the play; a new version makes computes that wait for their cleanup run it once more.
 const VERSION: &str = "v1";
 
@@ -91,7 +81,7 @@ pub fn decide(
         return plan;
     }
     let evaluated = evaluate(seen, ending, now);
-    plan.steps.extend(status(compute, &evaluated, now));
+    plan.steps.extend(status::step(compute, &evaluated.condition, &evaluated.services, now));
     match evaluated.next {
         Next::Conclude if is_reported(seen, ending) => {
             let because = "its host is done with, and what is left in nova is reported";
@@ -114,19 +104,8 @@ fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -
     let previous = before.map(|it| it.conditions.as_slice()).unwrap_or_default();
     let condition = rejected.condition(HOST_CLEANED, previous);
     let services = before.map(|it| it.services.clone()).unwrap_or_default();
-    let evaluated = Evaluation { condition, services, next: Next::Wait(None) };
-    let steps = status(compute, &evaluated, now).into_iter().collect();
+    let steps = status::step(compute, &condition, &services, now).into_iter().collect();
     Plan { steps, ..Plan::default() }
-}
-
-/// Returns the final `HostCleaned` condition of a terminating compute; `None` before it is final.
-pub fn concluded(compute: &ExternalCompute) -> Option<&Condition> {
-    if !is_terminating(compute) {
-        return None;
-    }
-    let found = find(&compute.status.as_ref()?.conditions, HOST_CLEANED)?;
-    let is_final = found.status == ConditionStatus::True || found.severity == Some(Severity::Error);
-    is_final.then_some(found)
 }
 
 /// Returns why the finalizer can be removed at once, or `None` when a cleanup is needed.
@@ -152,13 +131,13 @@ fn may_have_started(seen: &Observed) -> bool {
     // While a service sequence is in progress, its later services may have started without being
     // recorded.
     let is_held_up = |it: &ServiceRun| matches!(it.state, RunState::Pending | RunState::Failed);
-    let tells = |it: &ServiceRun| match it.name.as_str() {
+    let shows_start = |it: &ServiceRun| match it.name.as_str() {
         NOVA_CLEANUP => true,
         LIBVIRT => !is_held_up(it),
         _ => !waits(it),
     };
     status.is_some_and(|it| !it.deployed_inputs.is_empty())
-        || records.iter().any(tells)
+        || records.iter().any(shows_start)
         || seen.runs.iter().filter_map(|it| Run::of(it)).any(|it| it.service != LIBVIRT)
 }
 
@@ -234,7 +213,7 @@ fn attempt(seen: &Observed, address: &str, now: Timestamp) -> Evaluation {
     let sequence = sequence(seen, &runs, now);
     let record = sequence.services.first();
     let is_spent = record.is_some_and(|it| failed_attempts(it) >= ATTEMPTS || is_another_s(it));
-    let going_on = || going_on(compute, record, &runs);
+    let in_progress = || status::in_progress(compute, record, &runs, ATTEMPTS);
     let connection = build::connection(seen, sequence.was_key_refused());
     let connection = HostConnection { address: address.to_owned(), ..connection };
     let (condition, next) = match sequence.state {
@@ -249,12 +228,12 @@ fn attempt(seen: &Observed, address: &str, now: Timestamp) -> Evaluation {
         SequenceState::InRun { run, .. } => {
             let held_up =
                 runs.iter().find(|it| it.name() == run).and_then(|it| run_problem(compute, it));
-            (held_up.unwrap_or_else(going_on), Next::Wait(None))
+            (held_up.unwrap_or_else(in_progress), Next::Wait(None))
         }
         SequenceState::Failed { retry_at: Some(at), .. } if !is_spent => {
-            (going_on(), Next::Wait(Some(at)))
+            (in_progress(), Next::Wait(Some(at)))
         }
-        SequenceState::NeedsRun(need) if !is_spent => (going_on(), Next::Run(need, connection)),
+        SequenceState::NeedsRun(need) if !is_spent => (in_progress(), Next::Run(need, connection)),
         SequenceState::NeedsRun(_) | SequenceState::Failed { .. } | SequenceState::OutOfDate => {
             let text = messages::not_cleaned(compute, &cause(compute, record, &runs));
             (reasons::cleanup::HOST_NOT_CLEANED.condition(HOST_CLEANED, text), Next::Conclude)
@@ -303,62 +282,6 @@ fn sequence(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> ServiceSequenc
     service_sequence::evaluate(&host, runs, now)
 }
 
-/// Returns the condition for a run that is blocked: only the user can end that wait early.
-fn run_problem(compute: &ExternalCompute, run: &Run<'_>) -> Option<ConditionDraft> {
-    let ready = find(&run.object.status.as_ref()?.conditions, READY)?;
-    let reason = TROUBLES.into_iter().find(|it| it.word == ready.reason)?;
-    let text = format!(
-        "nova-compute could not be stopped on host {} yet: {}. {}",
-        messages::host(compute),
-        ready.message.trim_end_matches('.'),
-        messages::skip(compute)
-    );
-    Some(reason.condition(HOST_CLEANED, text))
-}
-
-/// The cause of the last failure stays visible during the next attempt.
-fn going_on(
-    compute: &ExternalCompute,
-    record: Option<&ServiceRun>,
-    runs: &[Run<'_>],
-) -> ConditionDraft {
-    match record.and_then(|it| it.reason.as_deref()) {
-        None => {
-            reasons::cleanup::CLEANING_HOST.condition(HOST_CLEANED, messages::cleaning(compute))
-        }
-        Some(reason) => {
-            let text = format!(
-                "nova-compute could not be stopped on host {} yet: {}. It is tried {ATTEMPTS} times. \
-                 {}",
-                messages::host(compute),
-                cause(compute, record, runs),
-                messages::skip(compute)
-            );
-            let reason = FailureReason::parse(reason).reason();
-            reason.condition(HOST_CLEANED, text).with_severity(Severity::Warning)
-        }
-    }
-}
-
-/// Returns why the last attempt failed: the failure of this host in the run, or the record's
-/// reason.
-fn cause(compute: &ExternalCompute, record: Option<&ServiceRun>, runs: &[Run<'_>]) -> String {
-    let host = &compute.spec.dataplane_node_name;
-    let word = record.and_then(|it| it.reason.as_deref()).unwrap_or_default();
-    let reason = FailureReason::parse(word).as_str();
-    let name = record.and_then(|it| it.run.clone());
-    let status = runs
-        .iter()
-        .filter(|it| name.as_ref().is_none_or(|name| *name == it.name()))
-        .filter_map(|it| it.object.status.as_ref())
-        .next_back();
-    let failures = status.map(|it| it.failures.as_slice()).unwrap_or_default();
-    match failures.iter().find(|it| it.host == *host).map(api::ansibleee::HostFailure::gist) {
-        Some(gist) if !gist.is_empty() => format!("{reason}: {gist}"),
-        _ => reason.to_owned(),
-    }
-}
-
 /// Returns the steps that create the run and delete those that are no longer needed: these use the
 /// same host, so the new run waits for their pods.
 fn runs(seen: &Observed, need: NeededRun, connection: HostConnection) -> Vec<Step> {
@@ -390,32 +313,4 @@ fn is_in_cell(seen: &Observed) -> bool {
     let Some(cell) = &seen.cell else { return true };
     let leftovers = cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default();
     leftovers.iter().any(|it| Some(&it.uid) == seen.compute.metadata.uid.as_ref())
-}
-
-fn status(compute: &ExternalCompute, evaluated: &Evaluation, now: Timestamp) -> Option<Step> {
-    let observed = compute.status.as_ref();
-    let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
-    let condition = &evaluated.condition;
-    let mut ready = condition.clone().with_type(READY);
-    if condition.holds() {
-        ready = ready.with_severity(Severity::Info);
-    }
-    let mut all = vec![condition.clone()];
-    all.extend(conditions::kstatus(&ready));
-    all.push(ready);
-    let mut expected = observed.cloned().unwrap_or_default();
-    expected.observed_generation = compute.metadata.generation;
-    expected.conditions = merge_conditions(&previous, all, compute.metadata.generation, now);
-    expected.services.clone_from(&evaluated.services);
-    let next = expected.conditions.clone();
-    let mut step =
-        status_step(Target::of::<ExternalCompute>(compute), observed, &expected, &previous, &next)?;
-    let was_cleaned = conditions::is_true(&previous, HOST_CLEANED);
-    if let (Write::Status { notices, .. }, true) =
-        (&mut step.write, condition.holds() && !was_cleaned)
-    {
-        let note = condition.message.clone();
-        notices.push(EventDraft { warning: false, reason: "HostCleaned".to_owned(), note });
-    }
-    Some(step)
 }

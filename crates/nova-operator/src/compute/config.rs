@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use api::conditions::ConditionDraft;
+use api::conditions::{ConditionDraft, append_more_in_parentheses};
 use api::nova::{ConfigFile, ExternalCompute};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -30,11 +30,9 @@ pub fn condition(compute: &ExternalCompute, complete: Option<&Complete>) -> Cond
     let custom = compute.spec.custom_service_config.as_deref().unwrap_or_default();
     let faults = oslo::faults(custom);
     if let Some(first) = faults.first.first() {
-        let rest = match faults.first.len() - 1 + faults.n_more {
-            0 => String::new(),
-            n_more => format!(" (and {n_more} more)"),
-        };
-        let text = format!("{}{rest}. Nothing is deployed until it is corrected.", first.message);
+        let n_more = faults.first.len() - 1 + faults.n_more;
+        let first = append_more_in_parentheses(first.message.clone(), n_more);
+        let text = format!("{first}. Nothing is deployed until it is corrected.");
         return reasons::compute::INVALID_CONFIG.condition(SERVICE_CONFIG_READY, text);
     }
     let mut further = compute.spec.default_config_overwrite.keys();

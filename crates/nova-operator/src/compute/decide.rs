@@ -35,7 +35,7 @@ use crate::compute::{config, preconditions, status, warnings};
 use crate::{cleanup, finalizers};
 
 /// How long a failed compute waits before it requests a slot for a retry again.
-const TRY_AGAIN: Duration = Duration::from_secs(30);
+const SLOT_RETRY_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Returns the plan for a compute.
 ///
@@ -64,7 +64,9 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     match evaluated.sequence.state {
         SequenceState::Failed { retry_at: Some(at), .. } => plan.requeue_at(at, now),
         // A retry that waits for a slot: no watch event reports a free slot in time.
-        SequenceState::Failed { .. } if evaluated.blocked.is_some() => plan.requeue_in(TRY_AGAIN),
+        SequenceState::Failed { .. } if evaluated.blocked.is_some() => {
+            plan.requeue_in(SLOT_RETRY_INTERVAL)
+        }
         SequenceState::Done
         | SequenceState::OutOfDate
         | SequenceState::NeedsRun(_)
@@ -114,7 +116,7 @@ fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, O
     let mut config = config::condition(&seen.compute, complete.as_ref());
     let is_untried = preconditions::is_untried(seen);
     let usable = complete.filter(|_| config.holds() && !is_untried);
-    let of_services = usable.as_ref().map(|it| inputs::of(seen, it));
+    let of_services = usable.as_ref().map(|it| inputs::service_inputs(seen, it));
     if let Some(found) = config::of_others(seen).filter(|_| config.holds()) {
         config = found;
     }

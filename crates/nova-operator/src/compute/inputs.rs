@@ -42,7 +42,7 @@ impl OfServices {
 /// Returns the inputs of a compute whose configuration is complete.
 ///
 /// They do not include the runner image, the ssh Secret and user, and the rendered text.
-pub fn of(seen: &Observed, complete: &Complete) -> OfServices {
+pub fn service_inputs(seen: &Observed, complete: &Complete) -> OfServices {
     let host = of_host(seen);
     let spec = &seen.compute.spec;
     let mut libvirt = host.clone();

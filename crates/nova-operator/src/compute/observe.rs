@@ -89,7 +89,7 @@ pub async fn observe(
         conflicting_service: node
             .as_ref()
             .and_then(|it| caches.conflicting_service(role.as_deref(), it)),
-        release: release::of(cell.as_deref(), default),
+        release: release::release_of_cell(cell.as_deref(), default),
         compute,
         node,
         role,

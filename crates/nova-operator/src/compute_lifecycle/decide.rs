@@ -200,8 +200,8 @@ fn role_missing(seen: &Observed, compute: &ExternalCompute) -> Option<ConditionD
 /// Whether the node's controller used the role for what it published. It may notice before this
 /// controller that the role is gone, and then publishes values that the user did not write.
 fn is_made_with_role(seen: &Observed) -> bool {
-    let is_told = || seen.node.status.as_ref().is_none_or(|it| it.observed_role.is_some());
-    seen.node.spec.role.is_none() || (seen.role.is_some() && is_told())
+    let is_observed = || seen.node.status.as_ref().is_none_or(|it| it.observed_role.is_some());
+    seen.node.spec.role.is_none() || (seen.role.is_some() && is_observed())
 }
 
 fn followed(seen: &Observed, compute: &ExternalCompute) -> Vec<Step> {

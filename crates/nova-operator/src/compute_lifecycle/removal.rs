@@ -8,8 +8,8 @@ use operator_core::finalizers::{add_finalizer, is_terminating, remove_finalizer}
 use operator_core::plan::{Step, Target};
 
 use crate::cell_immutability::owns;
-use crate::cleanup::decide::concluded;
 use crate::cleanup::messages;
+use crate::cleanup::status::concluded;
 use crate::compute_lifecycle::node_decision::Outcome;
 use crate::compute_lifecycle::observed::{Observed, own_condition};
 use crate::finalizers;

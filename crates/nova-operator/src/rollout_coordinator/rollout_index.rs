@@ -111,7 +111,7 @@ fn waits(compute: &ExternalCompute, node: Option<&Node>, state: RolloutState) ->
     let is_up_to_date =
         |it: &ExternalComputeStatus| conditions::is_true(&it.conditions, UP_TO_DATE);
     let is_due = if state.is_retry() {
-        is_told_to_wait(compute)
+        reports_waiting(compute)
     } else {
         state.starts_now() && !compute.status.as_ref().is_some_and(is_up_to_date)
     };
@@ -119,7 +119,7 @@ fn waits(compute: &ExternalCompute, node: Option<&Node>, state: RolloutState) ->
 }
 
 /// Whether its status reports that a retry waits for a slot, instead of the failure.
-fn is_told_to_wait(compute: &ExternalCompute) -> bool {
+fn reports_waiting(compute: &ExternalCompute) -> bool {
     let conditions = compute.status.iter().flat_map(|it| &it.conditions);
     let mut reported = conditions.filter(|it| it.type_ == DEPLOYMENT_READY);
     reported.any(|it| it.reason == BlockReason::LimitReached.reason().word)
@@ -137,7 +137,7 @@ pub(super) fn is_trying(
     // The first service that has not succeeded decides; later ones are recorded together with it.
     let due = services.map(|it| it.state).find(|it| *it != RunState::Succeeded);
     let is_under_way = matches!(due, Some(RunState::Pending | RunState::Running));
-    let may_go_on = || is_at_work(compute) || may_run(compute, node) && !is_told_to_wait(compute);
+    let may_go_on = || is_at_work(compute) || may_run(compute, node) && !reports_waiting(compute);
     state.counts_as_unavailable() && is_under_way && !is_terminating(compute) && may_go_on()
 }
 
@@ -253,7 +253,7 @@ impl RolloutIndex {
         }
         let concerned: BTreeSet<Key> =
             [&old, &member].into_iter().flatten().filter_map(|it| it.role.clone()).collect();
-        let before: Vec<ReportedProgress> = concerned.iter().map(|it| self.message(it)).collect();
+        let before: Vec<ReportedProgress> = concerned.iter().map(|it| self.progress(it)).collect();
         let left = old.as_ref().filter(|it| it.gives_up(member.as_ref()));
         let left = left.and_then(|it| it.role.clone());
         if let Some(old) = self.members.remove(key) {
@@ -267,7 +267,7 @@ impl RolloutIndex {
         }
         let mut roles = Vec::new();
         for (role, before) in concerned.into_iter().zip(before) {
-            let after = self.message(&role);
+            let after = self.progress(&role);
             // A percentage of another number of computes may allow one slot more.
             let may_have_place =
                 Some(&role) == left.as_ref() || after.in_service != before.in_service;
@@ -281,7 +281,7 @@ impl RolloutIndex {
     }
 
     /// Returns what the waiting computes of a role report.
-    fn message(&self, role: &Key) -> ReportedProgress {
+    fn progress(&self, role: &Key) -> ReportedProgress {
         let Some(group) = self.groups.get(role) else { return ReportedProgress::default() };
         ReportedProgress {
             is_failing: group.counts.is_failing(),

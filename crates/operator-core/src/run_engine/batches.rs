@@ -7,9 +7,6 @@ use crate::run_engine::host_key::SCAN_LIMIT;
 use crate::run_engine::run::Attempt;
 use crate::run_engine::service_sequence::NeededRun;
 
-/// Default number of hosts in a run.
-pub const BATCH_SIZE: usize = 50;
-
 /// The hosts of one run that must be created.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Batch {

@@ -136,7 +136,7 @@ fn spec(
         "hosts": run_hosts(template, batch, connection),
         "inventory": run_inventory(batch.attempts.keys()),
         "extraVars": extra_vars(template),
-        "extraMounts": mounts::of(template, &reached),
+        "extraMounts": mounts::run_mounts(template, &reached),
         "env": template.env,
         "networkAttachments": template.network_attachments,
         // Every further attempt is a new run with only the hosts that need it (D4).

@@ -205,12 +205,12 @@ mod tests {
     fn an_inventory_names_the_user_even_where_nobody_does() {
         let text = inventory("compute", &[host()]);
         assert!(text.contains(r#"ansible_user: !unsafe "cloud-admin""#), "{text}");
-        let nobody = HostEntry { ansible_user: None, ..host() };
-        let text = inventory("compute", std::slice::from_ref(&nobody));
+        let no_user = HostEntry { ansible_user: None, ..host() };
+        let text = inventory("compute", std::slice::from_ref(&no_user));
         let expected = "ansible_user: \"{{ lookup('ansible.builtin.env', 'ANSIBLE_REMOTE_USER') or \
                         lookup('ansible.builtin.pipe', 'id -un') }}\"";
         assert!(text.contains(expected), "{text}");
-        let secret = HostEntry { elsewhere: BTreeSet::from(["ansible_user".into()]), ..nobody };
+        let secret = HostEntry { elsewhere: BTreeSet::from(["ansible_user".into()]), ..no_user };
         assert!(!inventory("compute", &[secret]).contains("ansible_user"));
     }
 

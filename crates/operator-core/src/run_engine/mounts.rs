@@ -21,7 +21,7 @@ const INVENTORY_VOLUME: &str = "edpm-inventory";
 const VARS_VOLUME: &str = "edpm-secret-vars";
 
 /// Returns everything that a run mounts, the user's volumes first.
-pub(super) fn of(template: &RunTemplate, reached: &[&HostConnection]) -> Vec<VolMounts> {
+pub(super) fn run_mounts(template: &RunTemplate, reached: &[&HostConnection]) -> Vec<VolMounts> {
     let mut all: Vec<VolMounts> =
         template.extra_mounts.iter().filter(|it| it.reaches_runs()).cloned().collect();
     match &template.layout {

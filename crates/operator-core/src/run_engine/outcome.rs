@@ -193,7 +193,12 @@ pub struct Remediation<'a> {
 }
 
 /// Returns what a finished run means for a host; `partial` says whether tags or a limit narrow it.
-pub fn of(run: &Run<'_>, host: &str, partial: bool, advice: Remediation<'_>) -> Outcome {
+pub fn host_outcome(
+    run: &Run<'_>,
+    host: &str,
+    partial: bool,
+    remediation: Remediation<'_>,
+) -> Outcome {
     let reason = match run.outcome(host) {
         HostOutcome::Ok => return Outcome::Succeeded,
         // A failed run might have reached this host later, so it does not count as excluded.
@@ -205,7 +210,7 @@ pub fn of(run: &Run<'_>, host: &str, partial: bool, advice: Remediation<'_>) -> 
         HostOutcome::NotReached => FailureReason::NoHostMatched,
         HostOutcome::Unknown => class_of(run.object.status.as_ref()),
     };
-    Outcome::Failed { reason, message: message(run, host, reason, advice) }
+    Outcome::Failed { reason, message: message(run, host, reason, remediation) }
 }
 
 /// Returns reason and message for a run that was deleted before its result was recorded.
@@ -240,7 +245,12 @@ fn class_of(status: Option<&AnsibleEeStatus>) -> FailureReason {
     FailureReason::parse(word)
 }
 
-fn message(run: &Run<'_>, host: &str, reason: FailureReason, advice: Remediation<'_>) -> String {
+fn message(
+    run: &Run<'_>,
+    host: &str,
+    reason: FailureReason,
+    remediation: Remediation<'_>,
+) -> String {
     let status = run.object.status.as_ref();
     let failure = failure_of(run, host);
     let cause = failure.map(|it| cause(it, reason));
@@ -264,23 +274,23 @@ fn message(run: &Run<'_>, host: &str, reason: FailureReason, advice: Remediation
     };
     let cause = if cause.is_empty() { String::new() } else { format!(": {cause}") };
     let attempt = run.attempts.get(host).map_or(0, |it| it.attempt);
-    let next = match (reason, advice.accept) {
+    let next = match (reason, remediation.accept) {
         (FailureReason::HostKeyMismatch, Some(accept)) => host_key_step(run, host, failure, accept),
-        (FailureReason::HostNotOwned, _) => owner_step(failure, advice),
+        (FailureReason::HostNotOwned, _) => owner_step(failure, remediation),
         (FailureReason::TaskFailed, _) if failure.is_some_and(asks_for_sudo) => {
-            format!("{SUDO} {}", reason.next_step(advice.retries, attempt))
+            format!("{SUDO} {}", reason.next_step(remediation.retries, attempt))
         }
-        _ => reason.next_step(advice.retries, attempt),
+        _ => reason.next_step(remediation.retries, attempt),
     };
     format!("Host {host} {what} (service {service}, AnsibleEE {name}){cause}. {next}")
 }
 
 /// Returns what the user does about a host that records another owner.
-fn owner_step(failure: Option<&HostFailure>, advice: Remediation<'_>) -> String {
+fn owner_step(failure: Option<&HostFailure>, remediation: Remediation<'_>) -> String {
     let help = FailureReason::HostNotOwned.help();
     let answer = failure.and_then(|it| host_owner::answer(&it.message));
     let Some(answer) = answer else { return format!("{help}.") };
-    format!("{help}. If it is to be this object's from now on: {}{answer}", advice.take_over)
+    format!("{help}. If it is to be this object's from now on: {}{answer}", remediation.take_over)
 }
 
 /// Returns what the user does about a host whose key is learned, or is still to be learned.
@@ -362,8 +372,9 @@ mod tests {
         });
         let attempts = [("n0", crate::run_engine::test_runs::attempt("A", 1))];
         let object = crate::run_engine::test_runs::run("r", &attempts, &status);
-        let advice = Remediation { retries: Retries::Healing("redeploy"), accept, take_over: "" };
-        match of(&Run::of(&object).unwrap(), "n0", false, advice) {
+        let remediation =
+            Remediation { retries: Retries::Healing("redeploy"), accept, take_over: "" };
+        match host_outcome(&Run::of(&object).unwrap(), "n0", false, remediation) {
             Outcome::Failed { reason, message } => {
                 assert_eq!(reason, FailureReason::HostKeyMismatch);
                 message
@@ -374,7 +385,7 @@ mod tests {
 
     #[test]
     fn a_user_whom_sudo_asks_for_a_password_is_told_with_the_rule_that_is_missing() {
-        for (said, is_told) in [("Missing sudo password", true), ("no sudo here", false)] {
+        for (said, is_named) in [("Missing sudo password", true), ("no sudo here", false)] {
             let status = serde_json::json!({
                 "JobStatus": "Failed",
                 "hosts": [{ "name": "n0", "result": "Failed" }],
@@ -382,14 +393,14 @@ mod tests {
             });
             let attempts = [("n0", crate::run_engine::test_runs::attempt("A", 1))];
             let object = crate::run_engine::test_runs::run("r", &attempts, &status);
-            let advice =
+            let remediation =
                 Remediation { retries: Retries::Healing("redeploy"), accept: None, take_over: "" };
             let Outcome::Failed { message, .. } =
-                of(&Run::of(&object).unwrap(), "n0", false, advice)
+                host_outcome(&Run::of(&object).unwrap(), "n0", false, remediation)
             else {
                 panic!("not failed");
             };
-            assert_eq!(message.contains("NOPASSWD: ALL`. It runs again"), is_told, "{message}");
+            assert_eq!(message.contains("NOPASSWD: ALL`. It runs again"), is_named, "{message}");
             assert!(message.ends_with("or with: redeploy"), "{message}");
         }
     }

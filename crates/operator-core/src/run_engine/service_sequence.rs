@@ -160,12 +160,12 @@ fn fold(host: &Host<'_>, seen: &ServiceRun, runs: &[Run<'_>], now: Timestamp) ->
     // The backoff before the next attempt starts at this time.
     service.since = run.ended().unwrap_or(Time(now));
     service.run = Some(run.name());
-    let advice = outcome::Remediation {
+    let remediation = outcome::Remediation {
         retries: host.retries,
         accept: host.accept,
         take_over: host.take_over,
     };
-    match outcome::of(run, host.name, run.is_partial(), advice) {
+    match outcome::host_outcome(run, host.name, run.is_partial(), remediation) {
         Outcome::Failed { reason, message } => fail(&mut service, reason, message),
         done @ (Outcome::Succeeded | Outcome::LeftOut) => {
             succeed(&mut service);

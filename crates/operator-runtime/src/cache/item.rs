@@ -57,8 +57,8 @@ impl<K: DeserializeOwned> Item<K> {
     /// Deserializes an object; never fails.
     pub(crate) fn read(object: &Value) -> Self {
         let unreadable = |fault| {
-            let (metadata, told) = (identity(object), reported_message(object));
-            Self::Unreadable(Box::new(Unreadable { metadata, fault, reported: told }))
+            let (metadata, reported) = (identity(object), reported_message(object));
+            Self::Unreadable(Box::new(Unreadable { metadata, fault, reported }))
         };
         if let Some(path) = too_deep(object) {
             let message = format!("is nested deeper than {MAX_DEPTH} levels");
@@ -131,8 +131,8 @@ impl<'a> Outline<'a> {
         let status =
             status.filter(|it| object_size::fault(it.as_bytes(), object_size::OF_OBJECT).is_none());
         let status = status.and_then(|it| serde_json::from_str::<Value>(it).ok());
-        let told = status.and_then(|it| reported_message(&serde_json::json!({ "status": it })));
-        Unreadable { metadata, fault: Fault::new("spec", message), reported: told }
+        let reported = status.and_then(|it| reported_message(&serde_json::json!({ "status": it })));
+        Unreadable { metadata, fault: Fault::new("spec", message), reported }
     }
 }
 

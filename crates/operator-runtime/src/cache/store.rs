@@ -95,8 +95,9 @@ impl Watch {
     /// latter is normal only for a response that the watch has yet to report, and for a list only
     /// if the response arrived after the list began.
     fn contradicts(&self, key: &Key, held: Option<u64>, version: u64) -> bool {
-        let is_untold = held.is_some_and(|it| self.answers.contains(&(it, key.clone())));
-        let is_usual = is_untold && self.relist.as_ref().is_none_or(|it| it.answered.contains(key));
+        let is_unconfirmed = held.is_some_and(|it| self.answers.contains(&(it, key.clone())));
+        let is_usual =
+            is_unconfirmed && self.relist.as_ref().is_none_or(|it| it.answered.contains(key));
         let is_older = version <= self.reported || held.is_some_and(|it| version < it);
         held != Some(version) && is_older && !is_usual
     }
@@ -118,11 +119,11 @@ impl Watch {
     }
 
     /// Removes and returns the responses that the watch should have reported by now but did not.
-    fn untold(&mut self) -> Vec<(u64, Key)> {
-        let untold = self.answers.iter().filter(|(version, _)| *version <= self.reported);
-        let untold: Vec<(u64, Key)> = untold.cloned().collect();
+    fn take_unconfirmed(&mut self) -> Vec<(u64, Key)> {
+        let unconfirmed = self.answers.iter().filter(|(version, _)| *version <= self.reported);
+        let unconfirmed: Vec<(u64, Key)> = unconfirmed.cloned().collect();
         self.answers.retain(|(version, _)| *version > self.reported);
-        untold
+        unconfirmed
     }
 }
 
@@ -229,14 +230,14 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
             }
             Event::InitDone => self.finish_relist(watch),
             Event::Apply(object) => {
-                let told = (Key::of(&object), version(object.meta()).unwrap_or_default());
+                let reported = (Key::of(&object), version(object.meta()).unwrap_or_default());
                 let change = self.report(watch, object);
-                change.into_iter().chain(self.advance(watch, &told)).collect()
+                change.into_iter().chain(self.advance(watch, &reported)).collect()
             }
             Event::Delete(object) => {
-                let told = (Key::of(&object), version(object.meta()).unwrap_or_default());
-                let change = self.remove_instance(&told.0, object.uid().as_deref());
-                change.into_iter().chain(self.advance(watch, &told)).collect()
+                let reported = (Key::of(&object), version(object.meta()).unwrap_or_default());
+                let change = self.remove_instance(&reported.0, object.uid().as_deref());
+                change.into_iter().chain(self.advance(watch, &reported)).collect()
             }
         }
     }
@@ -262,8 +263,8 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
         }
         watch.confirm(key, *version);
         watch.reported = watch.reported.max(*version);
-        let untold = watch.untold();
-        self.disbelieve(untold)
+        let unconfirmed = watch.take_unconfirmed();
+        self.disbelieve(unconfirmed)
     }
 
     /// Removes what the relist did not deliver: `kube` reports no deletion for it.
@@ -275,24 +276,24 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
         let Some(relist) = watch.relist.take() else { return Vec::new() };
         watch.is_synced = true;
         watch.reported = watch.reported.max(relist.newest);
-        let untold = watch.untold();
+        let unconfirmed = watch.take_unconfirmed();
         let is_gone = |it: &&Key| {
             watch.covers(it) && !relist.seen.contains(*it) && !relist.answered.contains(*it)
         };
         let gone: Vec<Key> = self.objects.keys().filter(is_gone).cloned().collect();
-        let mut changes = self.disbelieve(untold);
+        let mut changes = self.disbelieve(unconfirmed);
         changes.extend(gone.iter().filter_map(|it| self.remove(it)));
         changes
     }
 
     /// Removes objects that are known only from write responses although the watch is past their
     /// version.
-    fn disbelieve(&mut self, untold: Vec<(u64, Key)>) -> Vec<Change<K>> {
+    fn disbelieve(&mut self, unconfirmed: Vec<(u64, Key)>) -> Vec<Change<K>> {
         let is_still_so = |store: &Self, (answered, key): &(u64, Key)| {
             store.objects.get(key).is_some_and(|it| version(it.meta()) == Some(*answered))
         };
         let mut changes = Vec::new();
-        for answer in untold {
+        for answer in unconfirmed {
             if is_still_so(self, &answer) {
                 changes.extend(self.remove(&answer.1));
             }

@@ -44,14 +44,14 @@ fn shown(object: &ConfigMap) -> String {
 /// Parses an input: `apply`, `delete`, `item` and `answer` with an object; `list` and `done` around
 /// items.
 fn input(text: &str) -> Input {
-    let told =
+    let watched =
         |event: fn(Item<ConfigMap>) -> Event<Item<ConfigMap>>, it| Input::Told(event(item(it)));
     match text.split_once(' ') {
         None if text == "list" => Input::Told(Event::Init),
         None => Input::Told(Event::InitDone),
-        Some(("apply", it)) => told(Event::Apply, it),
-        Some(("delete", it)) => told(Event::Delete, it),
-        Some(("item", it)) => told(Event::InitApply, it),
+        Some(("apply", it)) => watched(Event::Apply, it),
+        Some(("delete", it)) => watched(Event::Delete, it),
+        Some(("item", it)) => watched(Event::InitApply, it),
         Some((_, it)) => Input::Answer(item(it)),
     }
 }
@@ -497,9 +497,9 @@ proptest! {
     fn without_a_restore_a_watch_never_goes_back(deeds in prop::collection::vec(deed(), 1..60)) {
         let mut scene = Scene::new();
         for deed in deeds.into_iter().filter(|it| !matches!(it, Deed::Restore)) {
-            let told = scene.store.watches[0].reported;
+            let reported = scene.store.watches[0].reported;
             scene.happen(deed);
-            prop_assert!(scene.store.watches[0].reported >= told, "{:?}", deed);
+            prop_assert!(scene.store.watches[0].reported >= reported, "{:?}", deed);
         }
     }
 }

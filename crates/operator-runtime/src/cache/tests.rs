@@ -112,9 +112,9 @@ fn an_object_that_cannot_be_read_is_an_error_to_whoever_needs_it() {
     let (cache, _) = cache();
     let mut poison = object("5");
     poison["data"] = json!({ "key": 7 });
-    let mut told = cache.unreadable();
+    let mut unreadable = cache.unreadable();
     cache.take(0, Event::Apply(Item::read(&poison)));
-    assert!(told.has_changed().unwrap() && told.borrow_and_update().len() == 1);
+    assert!(unreadable.has_changed().unwrap() && unreadable.borrow_and_update().len() == 1);
     let key = Key::new("ns", "a");
     assert!(cache.get(&key).is_none() && cache.all().is_empty());
     let error = cache.try_get(&key).unwrap_err();
@@ -122,6 +122,6 @@ fn an_object_that_cannot_be_read_is_an_error_to_whoever_needs_it() {
                 a string";
     assert_eq!((error.reason(), error.chain().as_str()), ("Unreadable", text));
     cache.take(0, Event::Apply(typed("6")));
-    assert!(cache.try_get(&key).unwrap().is_some() && told.borrow_and_update().is_empty());
+    assert!(cache.try_get(&key).unwrap().is_some() && unreadable.borrow_and_update().is_empty());
     assert!(cache.try_get(&Key::new("ns", "b")).unwrap().is_none());
 }

@@ -15,7 +15,7 @@ pub struct AdmissionDecision {
     /// Why the request was denied.
     pub message: String,
     /// Whether it was denied only because the decision cannot be made at the moment.
-    pub is_untold: bool,
+    pub is_temporary: bool,
 }
 
 impl AdmissionDecision {
@@ -26,7 +26,7 @@ impl AdmissionDecision {
             patches: vec![],
             warnings: vec![],
             message: String::new(),
-            is_untold: false,
+            is_temporary: false,
         }
     }
 
@@ -38,7 +38,7 @@ impl AdmissionDecision {
 
     /// Denies the request for now; clients that honour `Retry-After` retry by themselves.
     pub fn ask_again(message: impl Into<String>) -> Self {
-        Self { is_untold: true, ..Self::deny(message) }
+        Self { is_temporary: true, ..Self::deny(message) }
     }
 
     /// Allows the request with a patch that turns `before` into `after`.
@@ -92,9 +92,9 @@ mod tests {
 
     #[test]
     fn what_is_said_holds_nothing_that_a_terminal_obeys() {
-        let verdict = AdmissionDecision::deny("spec.\u{1b}[2Jx is odd").warn("[a\u{202e}b] c\r");
-        assert_eq!(verdict.message, "spec.[2Jx is odd");
-        assert_eq!(verdict.warnings, ["[ab] c"]);
+        let decision = AdmissionDecision::deny("spec.\u{1b}[2Jx is odd").warn("[a\u{202e}b] c\r");
+        assert_eq!(decision.message, "spec.[2Jx is odd");
+        assert_eq!(decision.warnings, ["[ab] c"]);
     }
 
     #[test]

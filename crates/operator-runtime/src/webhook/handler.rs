@@ -10,4 +10,4 @@ use super::decision::AdmissionDecision;
 pub type Request = AdmissionRequest<DynamicObject>;
 
 /// A pure function from an admission request to its decision.
-pub(super) type Judge = Arc<dyn Fn(&Request) -> AdmissionDecision + Send + Sync>;
+pub(super) type Handler = Arc<dyn Fn(&Request) -> AdmissionDecision + Send + Sync>;

@@ -22,7 +22,7 @@ use tokio::sync::Semaphore;
 use tracing::{debug, warn};
 
 use super::decision::AdmissionDecision;
-use super::handler::{Judge, Request};
+use super::handler::{Handler, Request};
 use crate::object_size;
 
 /// Maximum body size: two objects of at most 1.5 MiB, etcd's limit, and their envelope. The API
@@ -47,7 +47,7 @@ impl Default for Bounds {
 }
 
 /// Number of reviews that are parsed and decided concurrently.
-const AT_ONCE: usize = 2;
+const MAX_CONCURRENT: usize = 2;
 
 /// The address that a request comes from.
 #[derive(Clone, Copy, Debug)]
@@ -70,7 +70,7 @@ pub(super) struct ReviewLimits {
 
 /// The counted bytes of one body; released on drop.
 struct BodyPermit<'a> {
-    desk: &'a ReviewLimits,
+    reviews: &'a ReviewLimits,
     peer: IpAddr,
     n_bytes: usize,
 }
@@ -82,10 +82,10 @@ impl BodyPermit<'_> {
         if more == 0 {
             return true;
         }
-        let mut taken = self.desk.taken.lock();
+        let mut taken = self.reviews.taken.lock();
         let all = taken.values().sum::<usize>() + more;
         let of_peer = taken.get(&self.peer).copied().unwrap_or_default() + more;
-        if all > self.desk.bounds.all || of_peer > self.desk.bounds.of_one_peer {
+        if all > self.reviews.bounds.all || of_peer > self.reviews.bounds.of_one_peer {
             return false;
         }
         taken.insert(self.peer, of_peer);
@@ -96,7 +96,7 @@ impl BodyPermit<'_> {
 
 impl Drop for BodyPermit<'_> {
     fn drop(&mut self) {
-        let mut taken = self.desk.taken.lock();
+        let mut taken = self.reviews.taken.lock();
         let Some(of_peer) = taken.get_mut(&self.peer) else { return };
         *of_peer = of_peer.saturating_sub(self.n_bytes);
         if *of_peer == 0 {
@@ -108,14 +108,14 @@ impl Drop for BodyPermit<'_> {
 impl ReviewLimits {
     /// Creates the shared state with these bounds.
     pub(super) fn of(bounds: Bounds) -> Self {
-        Self { bounds, taken: Mutex::default(), turns: Semaphore::new(AT_ONCE) }
+        Self { bounds, taken: Mutex::default(), turns: Semaphore::new(MAX_CONCURRENT) }
     }
 
     /// Answers one request. Neither the body nor any part of it is logged or kept.
     pub(super) async fn answer(
         &self,
         (body, peer): (Body, PeerAddress),
-        judge: &Judge,
+        handler: &Handler,
         may_patch: bool,
     ) -> Response<String> {
         let (body, _room) = match self.read(body, peer.0).await {
@@ -125,7 +125,7 @@ impl ReviewLimits {
         let Ok(_turn) = self.turns.acquire().await else {
             return rejected(StatusCode::SERVICE_UNAVAILABLE);
         };
-        let (status, text) = answered(&body, judge, may_patch);
+        let (status, text) = answered(&body, handler, may_patch);
         response_of(status, text)
     }
 
@@ -143,7 +143,7 @@ impl ReviewLimits {
         }
         let mut body = Limited::new(body, LARGEST_BODY);
         let mut bytes = Vec::new();
-        let mut permit = BodyPermit { desk: self, peer, n_bytes: 0 };
+        let mut permit = BodyPermit { reviews: self, peer, n_bytes: 0 };
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|error| {
                 let is_too_long = error.is::<LengthLimitError>();
@@ -176,7 +176,7 @@ fn response_of(status: StatusCode, text: String) -> Response<String> {
     response
 }
 
-fn answered(body: &[u8], judge: &Judge, may_patch: bool) -> (StatusCode, String) {
+fn answered(body: &[u8], handler: &Handler, may_patch: bool) -> (StatusCode, String) {
     let envelope: Envelope<'_> = match serde_json::from_slice(body) {
         Ok(envelope) => envelope,
         Err(_) => return (StatusCode::BAD_REQUEST, "not an AdmissionReview".into()),
@@ -184,12 +184,12 @@ fn answered(body: &[u8], judge: &Judge, may_patch: bool) -> (StatusCode, String)
     let Some(asked) = &envelope.request else {
         return (StatusCode::BAD_REQUEST, "an AdmissionReview without a request".into());
     };
-    let review = match asked.unjudged() {
-        Some(verdict) => response(unread(&asked.uid), verdict, false).into_review(),
+    let review = match asked.refusal() {
+        Some(decision) => response(unread(&asked.uid), decision, false).into_review(),
         None if object_size::fault(body, object_size::OF_REVIEW).is_some() => {
             return (StatusCode::BAD_REQUEST, "an AdmissionReview with a huge envelope".into());
         }
-        None => match reviewed(body, judge, may_patch) {
+        None => match reviewed(body, handler, may_patch) {
             Ok(response) => response.into_review(),
             Err(text) => return (StatusCode::BAD_REQUEST, text),
         },
@@ -200,16 +200,16 @@ fn answered(body: &[u8], judge: &Judge, may_patch: bool) -> (StatusCode, String)
     }
 }
 
-fn reviewed(body: &[u8], judge: &Judge, may_patch: bool) -> Result<AdmissionResponse, String> {
+fn reviewed(body: &[u8], handler: &Handler, may_patch: bool) -> Result<AdmissionResponse, String> {
     let review: AdmissionReview<DynamicObject> = serde_json::from_slice(body).map_err(|error| {
         format!("not an AdmissionReview: {}", truncated(&error.to_string(), 200))
     })?;
     let request: Request = review.try_into().map_err(|error| format!("{error}"))?;
-    let verdict = judge(&request);
+    let decision = handler(&request);
     let (name, namespace) = (&request.name, request.namespace.as_deref().unwrap_or_default());
     let kind = &request.kind.kind;
-    debug!(kind, namespace, name, allowed = verdict.allowed, "reviewed");
-    Ok(response(AdmissionResponse::from(&request), verdict, may_patch))
+    debug!(kind, namespace, name, allowed = decision.allowed, "reviewed");
+    Ok(response(AdmissionResponse::from(&request), decision, may_patch))
 }
 
 /// The envelope of a review: only these fields are parsed, everything else stays text.
@@ -234,7 +234,7 @@ impl RequestIdentity<'_> {
     ///
     /// Creating such an object is denied. Changing one that already exists is allowed: other
     /// writers must be able to write their fields, and the user must be able to correct it.
-    fn unjudged(&self) -> Option<AdmissionDecision> {
+    fn refusal(&self) -> Option<AdmissionDecision> {
         let fault = |it: Option<&RawValue>| {
             object_size::fault(it?.get().as_bytes(), object_size::OF_OBJECT)
         };
@@ -273,25 +273,25 @@ fn soon() -> StatusDetails {
 
 fn response(
     mut response: AdmissionResponse,
-    verdict: AdmissionDecision,
+    decision: AdmissionDecision,
     may_patch: bool,
 ) -> AdmissionResponse {
-    response.warnings = Some(verdict.warnings).filter(|it| !it.is_empty());
-    if !verdict.allowed {
-        let mut refused = response.deny(verdict.message);
+    response.warnings = Some(decision.warnings).filter(|it| !it.is_empty());
+    if !decision.allowed {
+        let mut refused = response.deny(decision.message);
         (refused.result.code, refused.result.reason) = (422, "Invalid".into());
-        if verdict.is_untold {
+        if decision.is_temporary {
             // The API server passes code and delay on, and kubectl then retries by itself.
             (refused.result.code, refused.result.reason) = (503, "ServiceUnavailable".into());
             refused.result.details = Some(soon());
         }
         return refused;
     }
-    if !may_patch || verdict.patches.is_empty() {
+    if !may_patch || decision.patches.is_empty() {
         return response;
     }
     let unpatched = response.clone();
-    let patch = serde_json::from_value(serde_json::Value::Array(verdict.patches));
+    let patch = serde_json::from_value(serde_json::Value::Array(decision.patches));
     if let Ok(Ok(patched)) = patch.map(|it| response.with_patch(it)) {
         return patched;
     }

@@ -37,7 +37,7 @@ fn review(spec: &Value) -> String {
 }
 
 fn webhook() -> Webhook {
-    let judge = |request: &Request| {
+    let handler = |request: &Request| {
         let before = request.object.as_ref().map(|it| it.data.clone()).unwrap_or_default();
         if before["spec"]["cell"] == "cell0" {
             return AdmissionDecision::deny("spec.cell: cell0 runs no computes").warn("w");
@@ -49,7 +49,7 @@ fn webhook() -> Webhook {
         after["spec"]["image"] = json!("default");
         AdmissionDecision::replace(&before, &after)
     };
-    Webhook::new().mutate("/mutate-x", judge).validate("/validate-x", judge)
+    Webhook::new().mutate("/mutate-x", handler).validate("/validate-x", handler)
 }
 
 async fn ask(path: &str, body: String) -> (StatusCode, Value) {

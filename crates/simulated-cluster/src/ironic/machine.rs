@@ -139,7 +139,7 @@ impl Machine {
     /// Starts the requested provisioning.
     pub(crate) fn provision(&mut self, target: &str, body: &Value, has_store: bool) -> Outcome {
         let state = self.text("provision_state");
-        let mut way = way::of(target, state).ok_or_else(|| self.rejected(target, state))?;
+        let mut way = way::path(target, state).ok_or_else(|| self.rejected(target, state))?;
         self.accepts_commands()?;
         if target == "active" && self.is_in_maintenance() {
             let words = format!(

@@ -11,7 +11,7 @@ pub(crate) fn applied(
 ) -> Result<Map<String, Value>, Answer> {
     let mut fields = fields.clone();
     for change in patch.as_array().into_iter().flatten() {
-        one(&mut fields, change)?;
+        apply_change(&mut fields, change)?;
     }
     if let Some(faulty) = faulty(&fields) {
         let words = format!("Invalid network_data: {faulty}");
@@ -20,7 +20,7 @@ pub(crate) fn applied(
     Ok(fields)
 }
 
-fn one(fields: &mut Map<String, Value>, change: &Value) -> Result<(), Answer> {
+fn apply_change(fields: &mut Map<String, Value>, change: &Value) -> Result<(), Answer> {
     let path = change["path"].as_str().unwrap_or_default().trim_start_matches('/');
     let (field, key) = path.split_once('/').map_or((path, None), |(it, key)| (it, Some(key)));
     let is_removed = change["op"] == "remove";

@@ -17,7 +17,7 @@ pub(crate) struct Stop {
 
 /// Returns the states from `state` to the requested target; `None` when Ironic does not allow the
 /// request.
-pub(crate) fn of(target: &str, state: &str) -> Option<VecDeque<Stop>> {
+pub(crate) fn path(target: &str, state: &str) -> Option<VecDeque<Stop>> {
     let (works, end): (&[&str], &str) = match (target, state) {
         ("manage", "enroll") => (&["verifying"], "manageable"),
         ("manage", "available" | "clean failed" | "adopt failed" | "inspect failed") => {

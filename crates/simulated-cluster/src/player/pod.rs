@@ -23,7 +23,7 @@ use super::state::{Ended, is_running, never_ran, running, status, terminated, wa
 use super::{files, inventory, state};
 
 /// Interval at which the kubelet retries what a pod is missing.
-const AGAIN: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The exit code of ansible-runner after a SIGTERM.
 const STOPPED: i32 = 254;
 /// Annotations of pods of runs, as written by ansibleee-operator.
@@ -157,33 +157,33 @@ impl Life {
 
     /// Waits until all mounted objects exist and returns the files.
     async fn files(&self) -> Result<BTreeMap<String, String>> {
-        let mut is_told = false;
+        let mut is_reported = false;
         loop {
             match files::mounted(&self.client(), &self.pod, self.container()?).await? {
                 Ok(files) => return Ok(files),
-                Err(_) if is_told => {}
+                Err(_) if is_reported => {}
                 Err(_) => {
                     self.condition("PodReadyToStartContainers", "", "").await?;
-                    is_told = true;
+                    is_reported = true;
                 }
             }
-            tokio::time::sleep(AGAIN).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
     /// Waits until the sources of all environment variables exist.
     async fn variables(&self) -> Result<()> {
-        let mut told = None;
+        let mut reported = None;
         let env = self.container()?.env.clone().unwrap_or_default();
         while let Some(missing) =
             files::missing_variable(&self.client(), &self.namespace, &env).await?
         {
-            if told.as_ref() != Some(&missing) {
+            if reported.as_ref() != Some(&missing) {
                 let state = waiting("CreateContainerConfigError", &missing);
                 self.write("Pending", &state, None).await?;
-                told = Some(missing);
+                reported = Some(missing);
             }
-            tokio::time::sleep(AGAIN).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         Ok(())
     }
@@ -277,8 +277,8 @@ impl Life {
                 if !targets.iter().any(|(name, _)| inventory::is_within_limit(files, name)) {
                     return Ok(Some(Ended::new(1, message::unmatched(targets.len()))));
                 }
-                let told = self.play(targets, files).await;
-                let letters: Vec<char> = told.iter().map(|it| it.letter).collect();
+                let results = self.play(targets, files).await;
+                let letters: Vec<char> = results.iter().map(|it| it.letter).collect();
                 let code = if letters.iter().any(|it| "ukh".contains(*it)) {
                     4
                 } else if letters.contains(&'f') {
@@ -286,7 +286,7 @@ impl Life {
                 } else {
                     0
                 };
-                Ok(Some(Ended::new(code, message::of_run(&told))))
+                Ok(Some(Ended::new(code, message::of_run(&results))))
             }
         }
     }

@@ -11,7 +11,7 @@ use serde_json::json;
 use simulated_cluster::Ironic;
 
 /// Interval at which a set is enqueued; a list of machines is shared for two seconds.
-const AGAIN: Duration = Duration::from_millis(700);
+const POLL_INTERVAL: Duration = Duration::from_millis(700);
 
 /// Enqueues a set until its operator has listed its Ironic's machines, and once more, so that the
 /// current state is seen.
@@ -28,7 +28,7 @@ pub(crate) fn meanwhile<T>(
 ) -> impl Future<Output = Result<T>> {
     let mut work = Box::pin(work);
     async move {
-        let mut tick = tokio::time::interval(AGAIN);
+        let mut tick = tokio::time::interval(POLL_INTERVAL);
         let mut number = 0;
         loop {
             tokio::select! {

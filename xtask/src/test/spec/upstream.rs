@@ -151,9 +151,9 @@ pub(super) fn faults(
         of_row.extend(absent.map(|it| format!("no definition has {it}")));
         faults.extend(of_row.into_iter().map(|it| format!("{FILE}, row {}: {it}", row.number)));
     }
-    let told: BTreeSet<&str> = rows.iter().flat_map(|it| &it.fields).map(String::as_str).collect();
-    let is_told = |it: &&String| told.contains(it.as_str()) || OURS.contains(&it.as_str());
-    faults.extend(defined.iter().filter(|it| !is_told(it)).map(|it| format!("{FILE} lacks {it}")));
+    let named: BTreeSet<&str> = rows.iter().flat_map(|it| &it.fields).map(String::as_str).collect();
+    let is_named = |it: &&String| named.contains(it.as_str()) || OURS.contains(&it.as_str());
+    faults.extend(defined.iter().filter(|it| !is_named(it)).map(|it| format!("{FILE} lacks {it}")));
     faults
 }
 

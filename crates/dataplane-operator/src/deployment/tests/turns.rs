@@ -119,7 +119,9 @@ fn look_at_each_other(worlds: &mut [World; 2]) {
             .into_iter()
             .filter(|it| finalizer::is_open(&it.deployment))
             .collect();
-        let of = |set| concurrent_deployments::of(&open, &world.seen.deployment, set, is_for_all);
+        let of = |set| {
+            concurrent_deployments::begun_hosts(&open, &world.seen.deployment, set, is_for_all)
+        };
         world.seen.others = sets.map(|(name, set)| (name.clone(), of(set))).collect();
     }
 }
@@ -579,7 +581,7 @@ fn after(world: &World, set: &Arc<NodeSet>) -> Arc<NodeSet> {
     let none = (BTreeSet::new(), BTreeMap::new());
     let present = (&progress.config_hash.as_str().into(), &none.0);
     let outcome =
-        crate::node_set::deployment_history::of(&set, &names, (&all, &[]), present, &none.1);
+        crate::node_set::deployment_history::merge(&set, &names, (&all, &[]), present, &none.1);
     Arc::make_mut(&mut set).status.as_mut().unwrap().hosts = outcome.hosts;
     set
 }

@@ -17,13 +17,13 @@ use crate::host::machines::observed::Seen;
 /// All baremetal sets, if the cluster has the CRD, and the ssh probes of their hosts.
 pub struct Machines {
     sets: OptionalInformer<BaremetalSet>,
-    doors: SshProbe,
+    ssh_probe: SshProbe,
 }
 
 impl Machines {
     /// Creates the cache without starting the informer.
     pub fn new(builder: &ManagerBuilder, registry: &mut CacheRegistry) -> Self {
-        Self { sets: OptionalInformer::new(builder, registry), doors: SshProbe::default() }
+        Self { sets: OptionalInformer::new(builder, registry), ssh_probe: SshProbe::default() }
     }
 
     /// Calls `enqueue` with the key of each set that is added, changed or deleted.
@@ -54,6 +54,6 @@ impl Machines {
 
     /// Returns the addresses whose ssh server answers.
     pub async fn answering(&self, addresses: &BTreeSet<String>) -> BTreeSet<String> {
-        self.doors.answering(addresses).await
+        self.ssh_probe.answering(addresses).await
     }
 }

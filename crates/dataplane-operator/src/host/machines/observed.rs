@@ -9,7 +9,7 @@ use api::baremetal::BaremetalSet;
 use crate::host::machines::provisioning_state::knows;
 
 /// Requeue interval while the CRD is missing: no watch reports its arrival.
-pub const LOOK_AGAIN: Duration = Duration::from_mins(1);
+pub const CRD_POLL_INTERVAL: Duration = Duration::from_mins(1);
 
 /// What was observed of machines; empty if none are requested.
 #[derive(Clone, Debug, Default)]

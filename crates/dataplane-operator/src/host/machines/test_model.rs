@@ -125,9 +125,9 @@ impl Provisioner {
         let status = set.status.clone().unwrap_or_default();
         let is_left = |it: &String| is_deleted || !asked.contains_key(it);
         let mut has_acted = status.observed_generation != set.metadata.generation;
-        for (host, told) in status.baremetal_hosts.iter().filter(|(it, _)| is_left(it)) {
+        for (host, host_status) in status.baremetal_hosts.iter().filter(|(it, _)| is_left(it)) {
             has_acted = true;
-            if told.annotated_for_deletion {
+            if host_status.annotated_for_deletion {
                 self.note("given back", host);
             } else {
                 let fields = json!({ "provisioningState": "active", "annotatedForDeletion": true });

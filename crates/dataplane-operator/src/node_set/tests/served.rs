@@ -556,7 +556,7 @@ fn tls_without_cert_manager_is_told_and_waited_for_where_it_is_asked_for() {
     assert_eq!(world.condition("NodeSetCertificatesReady"), is("False", "CertManagerNotFound"));
     assert_eq!(world.condition("Ready"), is("False", "CertManagerNotFound"));
     assert_eq!(world.inventory()[SET]["vars"]["edpm_tls_certs_enabled"], false);
-    assert_eq!(world.pass().requeue_after, Some(crate::node_set::observed::LOOK_AGAIN));
+    assert_eq!(world.pass().requeue_after, Some(crate::node_set::observed::CRD_POLL_INTERVAL));
     world.edit("/tlsEnabled", json!(false));
     world.settle();
     assert_eq!(world.condition("SetupReady").0, "True");

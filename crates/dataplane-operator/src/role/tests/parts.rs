@@ -39,7 +39,7 @@ fn each_run_mounts_the_inventory_that_has_its_hosts() {
         let spec = serde_json::to_string(&run.spec).unwrap();
         for (part, name) in [FIRST, SECOND].into_iter().enumerate() {
             let is_mounted = spec.contains(name);
-            let are_in = hosts(run).iter().all(|it| inventory_shards::of(it, 2) == part);
+            let are_in = hosts(run).iter().all(|it| inventory_shards::shard_index(it, 2) == part);
             assert_eq!(is_mounted, are_in, "{} and {name}", run.name_any());
         }
         let inventory = if spec.contains(FIRST) { FIRST } else { SECOND };

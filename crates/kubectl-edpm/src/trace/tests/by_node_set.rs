@@ -59,7 +59,7 @@ fn give_text(beside: &mut Beside, text: &str) {
 
 /// The option is in force in the process, and every step is known.
 fn arrived() -> (Snapshot, Beside) {
-    let world = testdata::node_set();
+    let snapshot = testdata::node_set();
     let service: Service = testdata::only("OpenStackDataPlaneService");
     let secret = Content::of_secret(&testdata::only("Secret"), "openstack");
     let contents = [secret, config_map(SNIPPET)];
@@ -75,17 +75,17 @@ fn arrived() -> (Snapshot, Beside) {
     };
     let beside = Beside {
         given,
-        job: testdata::job(&world.runs[1]),
+        job: testdata::job(&snapshot.runs[1]),
         snippet: Some(snippet(SNIPPET)),
         generated: None,
         answer: Some(testdata::answer(&files, FILE, "Nehalem")),
         file: Some(FILE.to_owned()),
     };
-    (world, beside)
+    (snapshot, beside)
 }
 
-fn with<T>(world: &Snapshot, beside: &Beside, make: impl Fn(&TraceInputs<'_>) -> T) -> T {
-    let host = world.host("openstack", HOST).unwrap();
+fn with<T>(snapshot: &Snapshot, beside: &Beside, make: impl Fn(&TraceInputs<'_>) -> T) -> T {
+    let host = snapshot.host("openstack", HOST).unwrap();
     let stage = host.member.as_ref().unwrap().stage_with(SERVICE, &host.runs);
     make(&TraceInputs {
         host: &host,
@@ -100,18 +100,20 @@ fn with<T>(world: &Snapshot, beside: &Beside, make: impl Fn(&TraceInputs<'_>) ->
     })
 }
 
-fn traced(world: &Snapshot, beside: &Beside) -> String {
+fn traced(snapshot: &Snapshot, beside: &Beside) -> String {
     let named = OptionNames::new("libvirt", "cpu_models", Release::newest());
-    with(world, beside, |it| message(it, ("libvirt", "cpu_models"), &named, Paint::default()).text)
+    with(snapshot, beside, |it| {
+        render(it, ("libvirt", "cpu_models"), &named, Paint::default()).text
+    })
 }
 
-fn progress(world: &mut Snapshot) -> &mut HostProgress {
-    let status = world.deployments[0].status.as_mut().unwrap();
+fn progress(snapshot: &mut Snapshot) -> &mut HostProgress {
+    let status = snapshot.deployments[0].status.as_mut().unwrap();
     status.progress.get_mut("openstack-edpm").unwrap().hosts.get_mut(HOST).unwrap()
 }
 
-fn again(world: &Snapshot, name: &str) -> Deployment {
-    let mut deployment = Deployment::new(name, world.deployments[0].spec.clone());
+fn again(snapshot: &Snapshot, name: &str) -> Deployment {
+    let mut deployment = Deployment::new(name, snapshot.deployments[0].spec.clone());
     deployment.metadata.namespace = Some("openstack".to_owned());
     let later = "2026-11-21T11:30:00Z".parse().unwrap();
     deployment.metadata.creation_timestamp = Some(Time(later));
@@ -120,21 +122,21 @@ fn again(world: &Snapshot, name: &str) -> Deployment {
 
 #[test]
 fn all_twelve_steps_are_shown_of_an_option_that_has_arrived() {
-    let (world, beside) = arrived();
-    let all = with(&world, &beside, marks);
+    let (snapshot, beside) = arrived();
+    let all = with(&snapshot, &beside, marks);
     assert_eq!(all, STEPS.map(|it| (it, Mark::Ok)));
-    assert_eq!(traced(&world, &beside), include_str!("../../../testdata/trace-node-set.txt"));
+    assert_eq!(traced(&snapshot, &beside), include_str!("../../../testdata/trace-node-set.txt"));
 }
 
 #[test]
 fn without_a_snippet_and_a_question_two_ends_are_said_to_be_unknown() {
-    let (world, mut beside) = arrived();
+    let (snapshot, mut beside) = arrived();
     (beside.snippet, beside.answer) = (None, None);
-    let all = with(&world, &beside, marks);
+    let all = with(&snapshot, &beside, marks);
     let unknown: Vec<&str> = all.iter().filter(|it| it.1 == Mark::Unknown).map(|it| it.0).collect();
     assert_eq!(unknown, ["snippet", "process"]);
     assert_eq!(all.len(), 12);
-    let text = traced(&world, &beside);
+    let text = traced(&snapshot, &beside);
     let words = "As far as the cluster shows, in force: cpu_models = Nehalem, from \
                  25-nova-extra.conf of ConfigMap openstack/nova-extra-config.\n";
     assert!(text.ends_with(words), "{text}");
@@ -155,17 +157,17 @@ fn each_of_the_twelve_steps_can_be_the_one_that_is_missing() {
         |it, _| it.deployments.clear(),
         |it, _| it.runs[1].spec.extra_mounts.clear(),
         |_, it| it.job = Job::default(),
-        |it, _| testdata::tell(&mut it.runs[1], &[]),
+        |it, _| testdata::set_report(&mut it.runs[1], &[]),
         |_, it| it.answer.as_mut().unwrap().host.retain(|it| !it.ends_with(FILE)),
         |_, it| it.answer.as_mut().unwrap().asked.files.retain(|it| !it.ends_with(FILE)),
         |_, it| it.answer.as_mut().unwrap().said.value = Some("Westmere".into()),
     ];
     for (idx, make) in cases.into_iter().enumerate() {
-        let (mut world, mut beside) = arrived();
-        make(&mut world, &mut beside);
-        let found = with(&world, &beside, |it| open(&marks(it))).map(|it| it.0);
+        let (mut snapshot, mut beside) = arrived();
+        make(&mut snapshot, &mut beside);
+        let found = with(&snapshot, &beside, |it| open(&marks(it))).map(|it| it.0);
         assert_eq!(found, Some(STEPS[idx]), "step {}", idx + 1);
-        let text = traced(&world, &beside);
+        let text = traced(&snapshot, &beside);
         let steps = format!("It stops at step {}, {}: ", idx + 1, STEPS[idx]);
         assert!(text.contains(&steps) && text.contains("\nNext: "), "{text}");
     }
@@ -215,7 +217,7 @@ fn what_was_changed_at_one_place_alone_stops_there() {
             "pod",
             |it, _| {
                 let files = config_map(OTHER).files;
-                testdata::tell(&mut it.runs[1], &files);
+                testdata::set_report(&mut it.runs[1], &files);
             },
             "says the play; now it is ",
         ),
@@ -229,63 +231,63 @@ fn what_was_changed_at_one_place_alone_stops_there() {
         ),
     ];
     for (idx, (step, make, words)) in cases.into_iter().enumerate() {
-        let (mut world, mut beside) = arrived();
-        make(&mut world, &mut beside);
-        let text = traced(&world, &beside);
+        let (mut snapshot, mut beside) = arrived();
+        make(&mut snapshot, &mut beside);
+        let text = traced(&snapshot, &beside);
         assert!(text.contains(words), "{idx}: {words} is not in: {text}");
-        let found = with(&world, &beside, |it| open(&marks(it))).map(|it| it.0);
+        let found = with(&snapshot, &beside, |it| open(&marks(it))).map(|it| it.0);
         assert_eq!(found, Some(step), "{idx}: {text}");
     }
 }
 
 #[test]
 fn a_deployment_of_other_services_takes_nothing_from_what_an_earlier_one_brought() {
-    let (mut world, beside) = arrived();
-    let mut later = again(&world, "later");
-    later.status = world.deployments[0].status.clone();
+    let (mut snapshot, beside) = arrived();
+    let mut later = again(&snapshot, "later");
+    later.status = snapshot.deployments[0].status.clone();
     let progress = later.status.as_mut().unwrap().progress.get_mut("openstack-edpm").unwrap();
     progress.services = vec!["install-os".into()];
     progress.hosts.get_mut(HOST).unwrap().done = 1;
-    world.deployments.push(later);
-    assert_eq!(with(&world, &beside, |it| open(&marks(it))), None);
+    snapshot.deployments.push(later);
+    assert_eq!(with(&snapshot, &beside, |it| open(&marks(it))), None);
 }
 
 /// Only the operator has the key of a Secret's digest.
 #[test]
 fn of_a_secret_the_node_set_tells_whether_it_has_changed_since_a_deployment_used_it() {
-    let (mut world, beside) = arrived();
-    let status = world.deployments[0].status.as_mut().unwrap();
+    let (mut snapshot, beside) = arrived();
+    let status = snapshot.deployments[0].status.as_mut().unwrap();
     let text = status.secret_hashes.get_mut("nova-cell1-compute-config").unwrap();
     *text = "k123456:0123456789abcdef".to_owned();
     // Otherwise the play's report counts.
-    world.runs[1].status.as_mut().unwrap().report = None;
-    let text = traced(&world, &beside);
+    snapshot.runs[1].status.as_mut().unwrap().report = None;
+    let text = traced(&snapshot, &beside);
     assert!(!text.contains("changed since it used it"), "{text}");
     let service = beside.given.service.metadata.name.clone().unwrap();
-    let set = world.node_sets[0].status.as_mut().unwrap();
+    let set = snapshot.node_sets[0].status.as_mut().unwrap();
     let told = set.conditions.iter_mut().find(|it| it.type_ == "UpToDate").unwrap();
     told.message = format!(
         "Changed since the last deployment: Secret nova-cell1-compute-config of service {service}."
     );
-    let text = traced(&world, &beside);
+    let text = traced(&snapshot, &beside);
     assert!(text.contains("changed since it used it: Secret nova-cell1-compute-config"), "{text}");
 }
 
 #[test]
 fn an_option_that_was_taken_away_is_no_more() {
-    let (mut world, mut beside) = arrived();
+    let (mut snapshot, mut beside) = arrived();
     give(&mut beside, Read::Missing);
     (beside.snippet, beside.file, beside.answer) = (None, None, None);
-    let text = traced(&world, &beside);
+    let text = traced(&snapshot, &beside);
     assert!(text.contains("changed since it used it: ConfigMap nova-extra-config"), "{text}");
-    let status = world.deployments[0].status.as_mut().unwrap();
+    let status = snapshot.deployments[0].status.as_mut().unwrap();
     status.config_map_hashes.clear();
     let secret = beside.given.sources[0].1.found().unwrap().files.clone();
-    testdata::tell(&mut world.runs[1], &secret);
-    let text = traced(&world, &beside);
+    testdata::set_report(&mut snapshot.runs[1], &secret);
+    let text = traced(&snapshot, &beside);
     assert!(text.ends_with("cpu_models = Westmere, from 01-nova.conf of Secret openstack/nova-cell1-compute-config.\n"), "{text}");
     beside.file = Some(FILE.to_owned());
-    let text = traced(&world, &beside);
+    let text = traced(&snapshot, &beside);
     assert!(text.contains("It stops at step 3, written"), "{text}");
     let words = "ConfigMap openstack/nova-extra-config, which service nova-custom may do without, \
                  does not exist";

@@ -47,13 +47,13 @@ spec:
     let files = [extra(FILE, "[libvirt]\ncpu_models = Nehalem\n"), generated()];
     let sources = sources_of(&service.spec).into_iter();
     let sources = sources.zip(files.clone().map(|it| content(vec![it]))).collect();
-    let mut world = testdata::world();
-    world.computes.clear();
-    world.roles[0].spec.services.push("nova-custom".into());
-    let mut progress = world.nodes[0].status.as_ref().unwrap().services[0].clone();
+    let mut snapshot = testdata::snapshot();
+    snapshot.computes.clear();
+    snapshot.roles[0].spec.services.push("nova-custom".into());
+    let mut progress = snapshot.nodes[0].status.as_ref().unwrap().services[0].clone();
     progress.name = "nova-custom".into();
-    world.nodes[0].status.as_mut().unwrap().services.push(progress);
-    let run = &mut world.runs[0];
+    snapshot.nodes[0].status.as_mut().unwrap().services.push(progress);
+    let run = &mut snapshot.runs[0];
     run.labels_mut()
         .insert(operator_core::run_engine::run::SERVICE_LABEL.into(), "nova-custom".into());
     let owner = &mut run.metadata.owner_references.as_mut().unwrap()[0];
@@ -69,7 +69,7 @@ spec:
 ",
     )
     .unwrap();
-    testdata::tell(run, &files);
+    testdata::set_report(run, &files);
     let beside = Beside {
         given: ServiceSources {
             service,
@@ -83,11 +83,11 @@ spec:
         snippet: snippet("[libvirt]\ncpu_models = Nehalem\n"),
         answer: testdata::answer(&files, FILE, "Nehalem"),
     };
-    (world, beside)
+    (snapshot, beside)
 }
 
-fn with<T>(world: &Snapshot, beside: &Beside, make: impl Fn(&TraceInputs<'_>) -> T) -> T {
-    let host = world.host("openstack", "edpm-compute-0").unwrap();
+fn with<T>(snapshot: &Snapshot, beside: &Beside, make: impl Fn(&TraceInputs<'_>) -> T) -> T {
+    let host = snapshot.host("openstack", "edpm-compute-0").unwrap();
     make(&TraceInputs {
         host: &host,
         stage: &host.stages[0],
@@ -101,9 +101,11 @@ fn with<T>(world: &Snapshot, beside: &Beside, make: impl Fn(&TraceInputs<'_>) ->
     })
 }
 
-fn traced(world: &Snapshot, beside: &Beside) -> String {
+fn traced(snapshot: &Snapshot, beside: &Beside) -> String {
     let named = OptionNames::new("libvirt", "cpu_models", Release::newest());
-    with(world, beside, |it| message(it, ("libvirt", "cpu_models"), &named, Paint::default()).text)
+    with(snapshot, beside, |it| {
+        render(it, ("libvirt", "cpu_models"), &named, Paint::default()).text
+    })
 }
 
 fn content(files: Vec<File>) -> Read<Content> {
@@ -145,13 +147,13 @@ fn each_step_can_be_the_one_that_is_missing() {
         }),
         ("process", Mark::Stale, |_, it| it.answer.said.value = Some("Westmere".into())),
     ];
-    let (world, beside) = asked();
-    let all = with(&world, &beside, marks);
+    let (snapshot, beside) = asked();
+    let all = with(&snapshot, &beside, marks);
     assert!(all.iter().all(|it| it.1 == Mark::Ok) && all.len() == 10, "{all:?}");
     for (idx, (name, mark, make)) in cases.into_iter().enumerate() {
-        let (mut world, mut beside) = asked();
-        make(&mut world, &mut beside);
-        let marks = with(&world, &beside, marks);
+        let (mut snapshot, mut beside) = asked();
+        make(&mut snapshot, &mut beside);
+        let marks = with(&snapshot, &beside, marks);
         let first = marks.iter().find(|it| it.1 != Mark::Ok).copied();
         assert_eq!(first, Some((name, mark)), "{idx}");
     }
@@ -159,8 +161,8 @@ fn each_step_can_be_the_one_that_is_missing() {
 
 #[test]
 fn a_step_that_is_missing_names_object_key_and_way_out() {
-    let (world, mut beside) = asked();
-    let text = traced(&world, &beside);
+    let (snapshot, mut beside) = asked();
+    let text = traced(&snapshot, &beside);
     for words in [
         "my.conf, line 2: [libvirt] cpu_models = Nehalem",
         "ConfigMap openstack/nova-extra-config, key 25-nova-extra.conf, line 2",
@@ -174,10 +176,10 @@ fn a_step_that_is_missing_names_object_key_and_way_out() {
     }
     let file = extra("my.conf", "[libvirt]\ncpu_models = Nehalem\n");
     give(&mut beside, content(vec![file]));
-    let text = traced(&world, &beside);
+    let text = traced(&snapshot, &beside);
     assert!(text.contains("ignores key my.conf: name it 25-nova-my.conf"), "{text}");
     give(&mut beside, Read::Missing);
-    let text = traced(&world, &beside);
+    let text = traced(&snapshot, &beside);
     let words =
         "ConfigMap openstack/nova-extra-config, which service nova-custom needs, does not exist";
     assert!(text.contains(words), "{text}");
@@ -185,10 +187,10 @@ fn a_step_that_is_missing_names_object_key_and_way_out() {
 
 #[test]
 fn a_source_that_may_be_missing_is_not_what_it_stops_at() {
-    let (world, mut beside) = asked();
+    let (snapshot, mut beside) = asked();
     beside.given.sources[0].0.is_optional = true;
     give(&mut beside, Read::Missing);
     beside.snippet.text = "[libvirt]\ncpu_mode = host-model\n".into();
-    let marks = with(&world, &beside, marks);
+    let marks = with(&snapshot, &beside, marks);
     assert_eq!(marks[1], ("written", Mark::Ok));
 }

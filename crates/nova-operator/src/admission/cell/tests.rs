@@ -78,9 +78,9 @@ fn a_review_of_the_api_server_is_judged_by_the_caches() {
     let known = AdmissionCaches::default();
     known.lead(filled());
     let cell = |it: &str| node_object(&json!({ CELL: it }), None);
-    let verdict = judge(&known, &cell("nova-cell1"), &cell("nova-cell2"));
-    assert!(!verdict.allowed && !verdict.is_untold, "{verdict:?}");
-    assert!(verdict.message.contains("NovaExternalCompute n0"), "{verdict:?}");
+    let decision = judge(&known, &cell("nova-cell1"), &cell("nova-cell2"));
+    assert!(!decision.allowed && !decision.is_temporary, "{decision:?}");
+    assert!(decision.message.contains("NovaExternalCompute n0"), "{decision:?}");
     assert!(judge(&known, &cell("nova-cell2"), &cell("nova-cell1")).allowed);
 }
 
@@ -88,11 +88,11 @@ fn a_review_of_the_api_server_is_judged_by_the_caches() {
 fn before_anything_was_read_a_change_is_put_off_and_what_is_new_is_judged_by_itself() {
     let known = AdmissionCaches::default();
     let cell = |it: &str| node_object(&json!({ CELL: it }), None);
-    let verdict = judge(&known, &cell("nova-cell1"), &cell("nova-cell2"));
-    assert!(!verdict.allowed && verdict.is_untold, "{verdict:?}");
+    let decision = judge(&known, &cell("nova-cell1"), &cell("nova-cell2"));
+    assert!(!decision.allowed && decision.is_temporary, "{decision:?}");
     assert!(judge(&known, &Value::Null, &cell("nova-cell1")).allowed);
-    let verdict = judge(&known, &Value::Null, &cell("nova-cell0"));
-    assert!(!verdict.allowed && !verdict.is_untold, "{verdict:?}");
+    let decision = judge(&known, &Value::Null, &cell("nova-cell0"));
+    assert!(!decision.allowed && !decision.is_temporary, "{decision:?}");
 }
 
 /// Evaluates a match condition like the API server; an error would reject the update.

@@ -129,7 +129,7 @@ impl NodeSets {
             }),
             ..Default::default()
         };
-        one(volume, &format!("/runner/inventory/{file}"), Some(INVENTORY_KEY))
+        single_mount(volume, &format!("/runner/inventory/{file}"), Some(INVENTORY_KEY))
     }
 }
 
@@ -186,7 +186,7 @@ fn source_key(
         let map = ConfigMapVolumeSource { name: name_of, items, ..Default::default() };
         Volume { name, config_map: Some(map), ..Default::default() }
     };
-    one(volume, &format!("{CONFIGS_DIR}/{service_type}/{key}"), Some(key))
+    single_mount(volume, &format!("{CONFIGS_DIR}/{service_type}/{key}"), Some(key))
 }
 
 fn tls(volumes: &mut Volumes, tls: &Tls) -> VolMounts {
@@ -200,13 +200,13 @@ fn tls(volumes: &mut Volumes, tls: &Tls) -> VolMounts {
                 }),
                 ..Default::default()
             };
-            one(volume, &format!("{CA_DIR}/{service_type}"), None)
+            single_mount(volume, &format!("{CA_DIR}/{service_type}"), None)
         }
         Tls::Certificates { secrets, service_type, key } => {
             let name = volumes.name("cert", secrets.first().cloned().unwrap_or_default());
             let all = secrets.iter().map(|it| projection(it, None, false));
             let volume = projected(name, all.collect(), None);
-            one(volume, &format!("{CERTS_DIR}/{service_type}/{key}"), None)
+            single_mount(volume, &format!("{CERTS_DIR}/{service_type}/{key}"), None)
         }
     }
 }
@@ -226,7 +226,7 @@ fn ssh_key(volumes: &mut Volumes, node_set: &str, secret: &str) -> VolMounts {
         }),
         ..Default::default()
     };
-    one(volume, &ssh_key_file(node_set), Some(&file))
+    single_mount(volume, &ssh_key_file(node_set), Some(&file))
 }
 
 /// Mounts known hosts. Both objects may lack the key: an absent file knows no host.
@@ -236,7 +236,7 @@ fn known_hosts(volumes: &mut Volumes, node_set: &str, ssh_secret: &str) -> VolMo
     let learned = Some(item(KNOWN_HOSTS_KEY, LEARNED));
     let learned = projection(&inventory_name(node_set), learned, true);
     let volume = projected(name, vec![given, learned], Some(KEY_MODE));
-    one(volume, &format!("{KNOWN_HOSTS_DIR}/{node_set}"), None)
+    single_mount(volume, &format!("{KNOWN_HOSTS_DIR}/{node_set}"), None)
 }
 
 fn projection(secret: &str, key: Option<KeyToPath>, is_optional: bool) -> VolumeProjection {
@@ -259,7 +259,7 @@ fn item(key: &str, path: &str) -> KeyToPath {
     KeyToPath { key: key.to_owned(), path: path.to_owned(), mode: None }
 }
 
-fn one(volume: Volume, path: &str, sub_path: Option<&str>) -> VolMounts {
+fn single_mount(volume: Volume, path: &str, sub_path: Option<&str>) -> VolMounts {
     let mount = VolumeMount {
         name: volume.name.clone(),
         mount_path: path.to_owned(),

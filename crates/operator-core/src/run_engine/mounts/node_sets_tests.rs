@@ -45,7 +45,7 @@ fn of(names: &[&str]) -> NodeSets {
 
 /// `volume | what it holds | path | sub path`, in the order of the Job.
 fn lines(recipe: &RunTemplate) -> Vec<String> {
-    let all = mounts::of(recipe, &[]);
+    let all = mounts::run_mounts(recipe, &[]);
     let volumes: BTreeMap<&str, &Volume> =
         all.iter().flat_map(|it| &it.volumes).map(|it| (it.name.as_str(), it)).collect();
     let mounts = all.iter().flat_map(|it| &it.mounts);
@@ -127,7 +127,7 @@ fn volumes_have_upstreams_names_order_and_paths() {
                 .to_owned(),
         ]
     );
-    let entries = mounts::of(&recipe, &[]);
+    let entries = mounts::run_mounts(&recipe, &[]);
     assert_eq!(entries.len(), 9, "one for each object");
     assert_eq!(entries[0].extra_vol_type.as_deref(), Some("Ceph"));
 }
@@ -184,7 +184,7 @@ fn names_that_no_volume_can_have_are_hashed_as_upstream_hashes_long_ones() {
     let mut recipe = recipe(of(&[]), sources.into());
     let human = json!({ "volumes": [{ "name": "same-0", "emptyDir": {} }], "mounts": [] });
     let names = |recipe: &RunTemplate| -> Vec<String> {
-        let all = mounts::of(recipe, &[]);
+        let all = mounts::run_mounts(recipe, &[]);
         all.iter().flat_map(|it| &it.volumes).map(|it| it.name.clone()).collect()
     };
     let sha224 = |it: &str| hex(&Sha224::digest(it));
@@ -250,7 +250,7 @@ fn a_config_map_with_many_keys_fits_into_the_schema() {
     let keys: Vec<String> = (0..200).map(|it| format!("k{it:03}")).collect();
     let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
     let recipe = recipe(of(&["edpm"]), vec![source(SourceKind::ConfigMap, "many", &keys)]);
-    let entries = mounts::of(&recipe, &[]);
+    let entries = mounts::run_mounts(&recipe, &[]);
     assert!(entries.iter().all(|it| it.mounts.len() <= 32));
     assert_eq!(lines(&recipe).len(), 203);
 }
@@ -277,7 +277,7 @@ proptest! {
         let node_sets: Vec<&str> = node_sets.iter().map(String::as_str).collect();
         let recipe =
             recipe(NodeSets { is_global: true, ..of(&node_sets) }, sources.collect());
-        let all = serde_json::to_value(mounts::of(&recipe, &[])).unwrap();
+        let all = serde_json::to_value(mounts::run_mounts(&recipe, &[])).unwrap();
         let (mut names, mut paths) = (BTreeSet::new(), BTreeSet::new());
         for entry in all.as_array().unwrap() {
             for volume in entry["volumes"].as_array().unwrap() {

@@ -344,5 +344,5 @@ fn volumes(spec: &AnsibleEeSpec, files: &[RunFile]) -> (Vec<Value>, Vec<Value>) 
 }
 
 #[cfg(test)]
-#[path = "job_tests.rs"]
+#[path = "build_tests.rs"]
 mod tests;

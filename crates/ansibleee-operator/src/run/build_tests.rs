@@ -99,7 +99,7 @@ fn every_run_has_a_deadline_and_the_default_makes_no_other_run() {
     let name = |deadline: i64| {
         let settings = Settings { deadline, ..settings() };
         let run = run("{playbook: a.yml}");
-        creation(&run, &content_digest::of(&run), &settings).target.name
+        creation(&run, &content_digest::run_digest(&run), &settings).target.name
     };
     assert_eq!(name(60), name(14_400));
 }
