@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::{env, fs, io};
 
-#[expect(clippy::disallowed_methods, reason = "Cargo tells build scripts by variables alone")]
+#[expect(clippy::disallowed_methods, reason = "build scripts get their input in variables")]
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=services");
     let folder = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("services");

@@ -63,7 +63,7 @@ fn concluded(said: &str, keys: &str, hosts: &[RunHost], code: i32, type_: &str) 
     assert_eq!(again, (status.clone(), condition.clone()), "two ends");
     let names = status.hosts.iter().map(|it| &it.name);
     assert!(names.eq(hosts.iter().map(|it| &it.name)), "not each host once: {:?}", status.hosts);
-    assert!(status.host_keys.iter().all(|it| it.name == "b"), "a key of nobody that was asked");
+    assert!(status.host_keys.iter().all(|it| it.name == "b"), "a key of a host that was not asked");
     let unchecked = result::unchecked(&run, &job, std::slice::from_ref(&pod));
     let checking = key_checks::condition(&run.spec, unchecked.as_ref());
     if let Some(it) = &checking {
@@ -77,7 +77,7 @@ fn concluded(said: &str, keys: &str, hosts: &[RunHost], code: i32, type_: &str) 
         .failures
         .iter()
         .map(|it| it.host.len() + it.play.len() + it.task.len() + it.path.len() + it.message.len());
-    assert!(reported.sum::<usize>() <= said.len(), "more is told than was said");
+    assert!(reported.sum::<usize>() <= said.len(), "more is reported than was said");
     assert!(condition.message.len() <= said.len().min(LAST_WORDS) * 4 + MESSAGE, "a long message");
     let shown = [&condition.message].into_iter().chain(&status.report);
     let shown =

@@ -93,7 +93,7 @@ pub struct AnsibleEeSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 100), inner(length(max = 4096)))]
     pub args: Vec<String>,
-    /// Whether the pod sleeps for a day, to be looked into by a human, and runs no Ansible.
+    /// Whether the pod sleeps for a day, so that a user can inspect it, and runs no Ansible.
     #[serde(default)]
     pub debug: bool,
     /// Name of the runner container in the pod.
@@ -168,13 +168,14 @@ pub struct AnsibleEeSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 500))]
     pub hosts: Vec<RunHost>,
-    /// A digest of mounted inputs, from whoever made this object: another digest is another run.
+    /// A digest of mounted inputs, set by the creator of this object: another digest is another
+    /// run.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub input_hash: Option<String>,
     /// Seconds after which a run that has not ended is stopped and counts as failed. Where absent,
-    /// runs of the operators have 7200, and others what ansibleee-operator was told: 14400 by default.
-    /// At most a week; a run that was stored with more is stopped after a week.
+    /// runs of the operators have 7200, and others what ansibleee-operator is configured with:
+    /// 14400 by default. At most a week; a run that was stored with more is stopped after a week.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = MAX_DEADLINE))]
     pub active_deadline_seconds: Option<i64>,
@@ -265,7 +266,7 @@ pub struct RunHost {
 #[serde(rename_all = "camelCase")]
 pub struct HostKeyScan {
     /// The only key that the run trusts, as `SHA256:…`; any key is trusted when absent. The status
-    /// tells the key that the host offers in either case.
+    /// has the key that the host offers in either case.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 128))]
     pub fingerprint: Option<String>,
@@ -275,7 +276,7 @@ pub struct HostKeyScan {
 #[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AnsibleEeStatus {
-    /// The `metadata.generation` that the status speaks of.
+    /// The `metadata.generation` that the status describes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
     /// The aspects of the run, `Ready` first.
@@ -291,7 +292,7 @@ pub struct AnsibleEeStatus {
     /// Addresses of the pod on each attached network.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub network_attachments: BTreeMap<String, Vec<String>>,
-    /// The term of the leader that last looked at the run while it waited.
+    /// The term of the leader that last reconciled the run while it waited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub term: Option<String>,
     /// When and by which leader the run was let in, recorded before its Job is created.
@@ -321,7 +322,7 @@ pub struct AnsibleEeStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<HostFailure>,
     /// What the playbook itself says of the run: what it gave to `set_stats` as `edpm_report`,
-    /// without `per_host`. Nothing where it does not fit beside the results into 4,096 bytes.
+    /// without `per_host`. Absent where it does not fit beside the results into 4,096 bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 4096))]
     pub report: Option<String>,
@@ -402,7 +403,7 @@ pub enum HostOutcome {
     HostKeyMismatch,
     /// No task was tried on the host.
     NotReached,
-    /// The run did not tell.
+    /// The run did not report it.
     Unknown,
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::infra::ForeignCondition;
 
-/// Who signs certificates; what it is, is nobody's business here.
+/// The issuer of certificates; nothing of its spec is read.
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[kube(
     group = "cert-manager.io",

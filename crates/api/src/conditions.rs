@@ -27,7 +27,7 @@ pub struct Condition {
     /// How much a False condition should worry its reader; absent for True and Unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub severity: Option<Severity>,
-    /// The `metadata.generation` that the condition speaks of.
+    /// The `metadata.generation` that the condition describes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
     /// When `status` last changed.

@@ -29,7 +29,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
     .into()
 }
 
-/// The kinds of which an object may say nothing: its conditions tell what is missing.
+/// The kinds whose objects may be empty: their conditions report what is missing.
 const MAY_BE_EMPTY: [&str; 4] = [
     "OpenStackAnsibleEE",
     "OpenStackDataPlane",

@@ -76,7 +76,7 @@ pub struct IpSetNetwork {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct IpSetStatus {
-    /// The `metadata.generation` that the status speaks of, where it says so.
+    /// The `metadata.generation` that the status describes, where it says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
     /// The reservations, in the order of the networks.
@@ -150,7 +150,7 @@ pub struct DnsMasqSpec {
     pub dns_data_label_selector_value: String,
 }
 
-/// What a DNS server says of itself.
+/// What a DNS server reports of itself.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DnsMasqStatus {
@@ -165,7 +165,7 @@ pub struct DnsMasqStatus {
     pub conditions: Vec<ForeignCondition>,
 }
 
-/// Names that a DNS server is to know.
+/// Names that a DNS server is to serve.
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[kube(
     group = "network.openstack.org",
@@ -220,7 +220,7 @@ pub struct ForeignCondition {
     /// The cause in words.
     #[serde(default)]
     pub message: String,
-    /// The generation of the object that it is about, where its author says so.
+    /// The generation of the object that it is about, where its author names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 }
@@ -230,8 +230,7 @@ pub fn ready(conditions: &[ForeignCondition]) -> Option<&ForeignCondition> {
     conditions.iter().find(|it| it.type_ == READY)
 }
 
-/// Whether conditions say that their object is ready, in this generation as far as they tell of which
-/// one they speak.
+/// Whether conditions say that their object is ready, in this generation where they name one.
 pub fn is_ready(conditions: &[ForeignCondition], generation: Option<i64>) -> bool {
     ready(conditions).is_some_and(|it| {
         let is_present = it.observed_generation.is_none_or(|about| Some(about) >= generation);

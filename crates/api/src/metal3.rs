@@ -7,7 +7,7 @@ use kube::CustomResource;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A machine that Metal3 looks after.
+/// A machine that Metal3 manages.
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[kube(
     group = "metal3.io",
@@ -48,7 +48,7 @@ pub struct BareMetalHostSpec {
     /// Whether it is restarted where it would be powered off: `online` must be true then.
     #[serde(default)]
     pub disable_power_off: bool,
-    /// Whether somebody else has provisioned it.
+    /// Whether another client has provisioned it.
     #[serde(default)]
     pub externally_provisioned: bool,
     /// Another way to deploy it than by an image.

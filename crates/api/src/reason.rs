@@ -12,7 +12,7 @@ pub enum ConditionStatus {
     True,
     /// It does not hold.
     False,
-    /// It cannot be told, or has not been looked at yet.
+    /// It is unknown, or has not been evaluated yet.
     Unknown,
 }
 
@@ -21,7 +21,7 @@ pub enum ConditionStatus {
     Clone, Copy, Debug, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize,
 )]
 pub enum Severity {
-    /// It does not heal without a human.
+    /// It does not heal without a user.
     Error,
     /// It is tried again by itself.
     Warning,

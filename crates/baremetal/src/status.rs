@@ -7,6 +7,7 @@ use api::conditions::{
     self, ConditionDraft, READY, Severity, first_names, join_with_more, merge_conditions, truncated,
 };
 use api::problem::Problem;
+use config_drive::from_baremetal_set::NO_SECRET;
 use jiff::Timestamp;
 use operator_core::keyed::{Inputs, Renewal};
 use operator_core::plan::{Step as Write, Target};
@@ -231,7 +232,7 @@ fn input(seen: &Observed, faults: &[Problem]) -> ConditionDraft {
     }
     let lack = match &seen.machines {
         Err(Unseen::NoSecret { path, name, keys }) => {
-            Some(format!("{path}: \"{name}\" does not exist as a Secret; create it, with {keys}"))
+            Some(format!("{path}: \"{name}\" {NO_SECRET}; create it, with {keys}"))
         }
         Ok(_) | Err(Unseen::NotAsked | Unseen::NotYet | Unseen::Error(_)) => None,
     };

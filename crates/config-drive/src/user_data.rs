@@ -31,7 +31,7 @@ pub(crate) fn object(
 /// Returns the user data that replaces ours.
 pub(crate) fn user_data(text: &Secret<String>, faults: &mut Vec<Fault>) -> String {
     if text.expose().trim().is_empty() {
-        let way = "give one that cloud-init knows, such as #cloud-config, or leave it out";
+        let way = "give one that cloud-init supports, such as #cloud-config, or leave it out";
         faults.push(Fault::hidden("given.userData", "is empty", way));
     }
     text.expose().clone()

@@ -174,7 +174,7 @@ async fn appears<Answer: Future<Output = Result<bool>>>(
     pause: Duration,
 ) {
     while !is_there().await.unwrap_or_else(|error| {
-        tracing::warn!(error = error.chain(), "whether a kind is there is not known");
+        tracing::warn!(error = error.chain(), "it is unknown whether a kind exists");
         false
     }) {
         tokio::time::sleep(pause).await;

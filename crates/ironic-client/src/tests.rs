@@ -117,7 +117,7 @@ async fn a_list_without_an_end_ends_at_a_bound_and_says_so() {
     ] {
         let session = Session::new(&format!("http://{address}"), Credentials::None, trust());
         let error = session.reading(most).nodes(Duration::ZERO).await.unwrap_err();
-        assert_eq!(error.to_string(), format!("Ironic tells more than is read: {words}"));
+        assert_eq!(error.to_string(), format!("Ironic returns more than the limit: {words}"));
         let mut asked = asked.lock().unwrap();
         assert_eq!(asked.iter().filter(|it| it.contains("/v1/nodes?")).count(), n_pages, "{words}");
         asked.clear();
@@ -135,7 +135,7 @@ async fn pages_that_cost_little_each_are_not_read_once_all_of_them_take_too_much
             .await;
     let session = Session::new(&format!("http://{address}"), Credentials::None, trust());
     let error = session.nodes(Duration::ZERO).await.unwrap_err();
-    let words = "Ironic tells more than is read: a list that takes more than 48 MiB in memory";
+    let words = "Ironic returns more than the limit: a list that takes more than 48 MiB in memory";
     assert_eq!(error.to_string(), words);
     assert_eq!(asked.lock().unwrap().iter().filter(|it| it.contains("/v1/nodes?")).count(), 3);
     let honest: ironic::Node = serde_json::from_value(serde_json::json!({

@@ -116,11 +116,11 @@ impl fmt::Display for Error {
             Self::Unreachable(cause) => write!(f, "Ironic cannot be reached: {cause}"),
             Self::Untrusted(cause) => write!(f, "Ironic's certificate is not trusted: {cause}"),
             Self::NotIronic => f.write_str("what answers at the endpoint is no Ironic"),
-            Self::TooLarge(what) => write!(f, "Ironic tells more than is read: {what}"),
+            Self::TooLarge(what) => write!(f, "Ironic returns more than the limit: {what}"),
             Self::Version { min, max } => write!(
                 f,
-                "Ironic speaks versions {min} to {max} of its API, and {OLDEST} to {NEWEST} are \
-                 spoken here"
+                "Ironic supports versions {min} to {max} of its API, and the operator {OLDEST} to \
+                 {NEWEST}"
             ),
             Self::Unauthorized => f.write_str("Ironic refuses the credentials"),
             Self::Forbidden(words) => {
@@ -129,7 +129,7 @@ impl fmt::Display for Error {
             Self::Credentials(lack) => f.write_str(lack),
             Self::NotFound => f.write_str("Ironic has no such machine"),
             Self::Conflict(words) | Self::Refused(words) => write!(f, "Ironic says: {words}"),
-            Self::Busy(words) => write!(f, "Ironic asks for patience: {words}"),
+            Self::Busy(words) => write!(f, "Ironic is busy: {words}"),
             Self::Broken(status, words) => {
                 write!(f, "Ironic fails with HTTP status {status}: {words}")
             }

@@ -54,7 +54,7 @@ impl fmt::Display for NoMachine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { total, excluded } = self;
         if *total == 0 {
-            return f.write_str("Ironic knows no machine; enroll one");
+            return f.write_str("Ironic has no machine; enroll one");
         }
         let reasons: Vec<String> =
             excluded.iter().take(TOLD).map(|(lack, n)| format!("{n} {lack}")).collect();

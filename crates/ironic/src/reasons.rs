@@ -1,6 +1,6 @@
 //! The reasons of failed requests and of machines that are not provisioned.
 
-#![expect(missing_docs, reason = "each constant tells what it means")]
+#![expect(missing_docs, reason = "each constant says what it means")]
 
 use api::conditions::Reason;
 

@@ -230,8 +230,8 @@ fn maintenance_and_locks_are_respected() {
     assert_eq!(at(&it, &desired()), Next::Stop(Cause::Maintenance));
     assert_eq!(
         Cause::Maintenance.message(&it),
-        "machine rack1-u7 is in maintenance (the reason is: disk 3 is broken); mend it, then give the \
-         command `openstack baremetal node maintenance unset rack1-u7`"
+        "machine rack1-u7 is in maintenance (the reason is: disk 3 is broken); repair it, then \
+         give the command `openstack baremetal node maintenance unset rack1-u7`"
     );
     it.provision_state = State::Active;
     assert_eq!(at(&it, &desired()), Next::Done { is_current: true });
@@ -518,7 +518,7 @@ fn the_newest_version_that_both_know_is_spoken() {
     let old = check("1.1", "1.30").unwrap_err();
     assert_eq!(
         old.to_string(),
-        "Ironic speaks versions 1.1 to 1.30 of its API, and 1.46 to 1.66 are spoken here"
+        "Ironic supports versions 1.1 to 1.30 of its API, and the operator 1.46 to 1.66"
     );
     assert_eq!(check("1.99", "1.120").unwrap_err().reason().word, "VersionNotSupported");
     assert_eq!(negotiated(&json!({"versions": {}})), Err(Error::NotIronic));
@@ -534,7 +534,7 @@ fn an_answer_tells_ironics_own_words() {
     let once = json!({"error_message": {"faultstring": "No"}}).to_string();
     assert_eq!(Error::of_answer(400, once.as_bytes()).unwrap(), Error::Refused("No".into()));
     let page = Error::of_answer(503, b"<html>away</html>").unwrap();
-    assert_eq!(page.to_string(), "Ironic asks for patience: no reason");
+    assert_eq!(page.to_string(), "Ironic is busy: no reason");
     let trace = json!({"faultstring": "Oh\nTraceback (most recent call last):\n x"}).to_string();
     assert_eq!(Error::of_answer(500, trace.as_bytes()).unwrap(), Error::Broken(500, "Oh".into()));
     assert_eq!(Error::of_answer(401, b"").unwrap(), Error::Unauthorized);
@@ -634,7 +634,7 @@ fn whoever_gets_no_machine_is_told_what_excluded_how_many() {
     );
     let none = assign(&hosts, &[], &BTreeSet::new());
     let told = none["x"].as_ref().unwrap_err().to_string();
-    assert_eq!(told, "Ironic knows no machine; enroll one");
+    assert_eq!(told, "Ironic has no machine; enroll one");
 }
 
 #[test]

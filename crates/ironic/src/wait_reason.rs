@@ -100,7 +100,7 @@ impl Cause {
                 format!("machine {name} is {state}; {PROVIDE} `{command}`")
             }
             Self::NotRunning => format!(
-                "machine {name} is {state} and does not run, so it cannot be adopted; take adopt out \
+                "machine {name} is {state} and does not run, so it cannot be adopted; remove adopt \
                  to deploy it"
             ),
             Self::Taken => taken(node),
@@ -122,7 +122,8 @@ impl Cause {
                  commands"
             ),
             Self::Held => format!(
-                "machine {name} is in state {state}: a step waits for a human; give the command `{}`",
+                "machine {name} is in state {state}: a step waits for a user; give the command \
+                 `{}`",
                 command("unhold")
             ),
             Self::PowerFailed => format!(
@@ -130,8 +131,8 @@ impl Cause {
                  management controller"
             ),
             Self::Unknown => format!(
-                "machine {name} is in state {state}, which this version does not know; nothing is done \
-                 until it leaves it"
+                "machine {name} is in state {state}, which is unknown to this version; nothing is \
+                 done until it leaves it"
             ),
         }
     }
@@ -148,7 +149,9 @@ fn taken(node: &Node) -> String {
 fn maintenance(node: &Node, command: &str) -> String {
     let reason = quoted("the reason is", node.maintenance_reason.as_deref());
     let name = node.title();
-    format!("machine {name} is in maintenance{reason}; mend it, then give the command `{command}`")
+    format!(
+        "machine {name} is in maintenance{reason}; repair it, then give the command `{command}`"
+    )
 }
 
 /// Returns a server's trimmed message as part of a sentence; empty when there is none.
@@ -170,7 +173,7 @@ fn progress(state: &State) -> String {
         State::Adopting => "adopted".into(),
         State::Active => "active, and about to be powered on".into(),
         State::Rescue(word) | State::Service(word) => {
-            format!("in state {word}, by somebody else's wish")
+            format!("in state {word}, at another client's request")
         }
         State::Enroll
         | State::Manageable

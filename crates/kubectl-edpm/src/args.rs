@@ -21,7 +21,7 @@ const OPTIONS: &str = "\
 Examples:
   kubectl edpm trace nova.conf libvirt cpu_models --node edpm-compute-0
   kubectl edpm trace nova.conf debug --node edpm-compute-0 --ask
-Ends with 0 where the option is in force as far as was asked, with 1 where it is not or that cannot be told, with 2 on an error.";
+Ends with 0 where the option is in force as far as was asked, with 1 where it is not or that is unknown, with 2 on an error.";
 
 /// Hosts outside the cluster: how far they are, what they wait for, where their options come from.
 #[derive(Debug, Parser)]

@@ -56,7 +56,7 @@ fn of_stage(
             out += &stage.desired.join(", ");
             out += "\n";
         }
-        Changes::Unknown(why) => out += &format!("  it cannot be told: {why}\n"),
+        Changes::Unknown(why) => out += &format!("  what would change is unknown: {why}\n"),
         Changes::Inputs { names, is_cut } => {
             out += &inputs(names, *is_cut, options, paint);
             if stage.phase == Phase::Nova && !is_cut {
@@ -75,7 +75,7 @@ fn of_stage(
 /// Says when the changes would be deployed.
 fn when(stage: &Stage<'_>, changes: &Changes) -> &'static str {
     if stage.phase == Phase::Deploy && !matches!(changes, Changes::None | Changes::Unknown(_)) {
-        return "  it is not deployed until somebody creates an OpenStackDataPlaneDeployment\n";
+        return "  it is not deployed until an OpenStackDataPlaneDeployment is created\n";
     }
     match (changes, stage.deploys) {
         (Changes::None | Changes::Unknown(_), _) | (_, None) => "",

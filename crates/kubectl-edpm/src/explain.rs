@@ -187,7 +187,7 @@ fn is_ready(group: &Group<'_>) -> bool {
 
 fn said(ready: Option<&Condition>) -> String {
     ready.map_or_else(
-        || "no operator has looked at it yet".to_owned(),
+        || "no operator has reconciled it yet".to_owned(),
         |it| format!("{}: {}", it.reason, it.message),
     )
 }
@@ -208,7 +208,7 @@ fn of_group(group: &Group<'_>, paint: Paint) -> String {
 fn section(heading: &str, conditions: &[Condition], paint: Paint) -> String {
     let mut out = format!("\n{}\n", paint.text(Tone::Bold, heading));
     if conditions.is_empty() {
-        return out + "  no operator has looked at it yet\n";
+        return out + "  no operator has reconciled it yet\n";
     }
     let is_own = |it: &&Condition| ![RECONCILING, STALLED].contains(&it.type_.as_str());
     let line = |it: &Condition| {

@@ -192,7 +192,7 @@ async fn answer(
         None => Err(Error::message("interrupted")),
         Some(Ok(Ok(Some(run)))) => Ok(reported(&run)),
         Some(Ok(Ok(None))) => {
-            Ok(Err(format!("somebody deleted run {name} before it told anything")))
+            Ok(Err(format!("run {name} was deleted before it reported anything")))
         }
         Some(Ok(Err(error))) => Err(Error::message(error.to_string())),
         Some(Err(_)) => Ok(Err(late(&name, kept.as_ref()))),

@@ -24,7 +24,7 @@ impl OptionNames {
         let known = schema.section(section).and_then(|it| schema.known(&it, key));
         let Some(known) = known else {
             let note = format!(
-                "nova {} does not know [{section}] {key}, so nova-compute ignores it, unless a \
+                "nova {} has no option [{section}] {key}, so nova-compute ignores it, unless a \
                  plugin of yours reads it",
                 schema.nova()
             );
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn an_option_that_nova_does_not_know_is_looked_for_all_the_same() {
         let named = OptionNames::new("libvirt", "cpu_modls", Release::newest());
-        assert!(named.note.as_ref().unwrap().contains("does not know [libvirt] cpu_modls"));
+        assert!(named.note.as_ref().unwrap().contains("has no option [libvirt] cpu_modls"));
         let entries = parse("[libvirt]\ncpu_modls = a\n").0;
         assert_eq!(named.entries(&entries).len(), 1);
     }

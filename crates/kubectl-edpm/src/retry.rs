@@ -78,8 +78,8 @@ fn of_run(
     let name = run.name_any();
     let Some((kind, owner)) = owner_of(run) else {
         return Err(Error::message(format!(
-            "OpenStackAnsibleEE {name} was made by hand, and nobody makes another one: change its \
-             spec, or delete it and create it again"
+            "OpenStackAnsibleEE {name} was made by hand, and no operator makes another one: change \
+             its spec, or delete it and create it again"
         )));
     };
     if kind == "NovaExternalCompute" {

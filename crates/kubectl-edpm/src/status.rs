@@ -86,7 +86,7 @@ fn row(host: &Host<'_>) -> Row {
         ready: host.truth(READY),
         reason: ready.map_or_else(|| "NotSeen".to_owned(), |it| it.reason.clone()),
         message: ready.map_or_else(
-            || "No operator has looked at it yet.".to_owned(),
+            || "No operator has reconciled it yet.".to_owned(),
             |it| it.message.clone(),
         ),
         up_to_date: host.truth(UP_TO_DATE),

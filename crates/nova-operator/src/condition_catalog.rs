@@ -25,7 +25,7 @@ pub const KINDS: &[KindConditions] = &[
 /// The condition on services of type nova: what happens to the files of their data sources.
 const SERVICE: &[ConditionSpec] = &[condition(
     CONFIG_CONDITION,
-    "Every key of the data sources that humans wrote is used by nova-compute or its play; absent on \
+    "Every key of the data sources that users wrote is used by nova-compute or its play; absent on \
      services of other types. `Ready` of the service does not depend on it.",
     &[reasons::service::KEYS_USED, reasons::service::KEY_IGNORED, reasons::service::KEY_OVERRULED],
 )];

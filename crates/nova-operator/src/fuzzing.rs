@@ -101,13 +101,13 @@ pub fn transport_url(data: &[u8]) {
             assert!(!url.brokers.is_empty() && (1..=255).contains(&url.virtual_host.len()));
             for broker in &url.brokers {
                 assert!(!broker.host.is_empty() && broker.port > 0);
-                assert!(!broker.user.is_empty() || text.contains('%'), "nobody logs in");
+                assert!(!broker.user.is_empty() || text.contains('%'), "no user logs in");
                 assert_eq!(format!("{broker:?}"), format!("Broker({})", broker.address()));
             }
         }
         Err(fault) => {
             let is_whole = text.len() > 40 && fault.to_string().contains(&*text);
-            assert!(!is_whole, "the URL is told");
+            assert!(!is_whole, "the URL is reported");
         }
     }
 }
@@ -128,7 +128,7 @@ pub fn amqp(data: &[u8]) {
     let Some(login) = login else { return assert!(data.is_empty(), "it hangs") };
     let message = HostOutcome { address: broker.address(), login }.to_string();
     assert!(message.len() <= 1024, "{} bytes", message.len());
-    assert!(!printable(&message).contains("hunter2"), "a password is told");
+    assert!(!printable(&message).contains("hunter2"), "a password is reported");
 }
 
 /// A server that has already sent its bytes and reads everything from the client.
@@ -201,7 +201,7 @@ pub fn admission(data: &[u8]) {
             assert!(decision.allowed || !decision.message.is_empty(), "refused without a word");
             let reported = decision.warnings.iter().chain([&decision.message]);
             let n_bytes: usize = reported.clone().map(String::len).sum();
-            assert!(n_bytes <= 64 * 1024, "{n_bytes} bytes are told");
+            assert!(n_bytes <= 64 * 1024, "{n_bytes} bytes are reported");
             let is_odd = |it: char| it != '\n' && it.is_control();
             assert!(
                 !reported.clone().any(|it| it.contains(is_odd)),

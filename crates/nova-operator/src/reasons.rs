@@ -29,5 +29,5 @@ pub(crate) const SECRET_NOT_OURS: Reason = Reason::warning(
     "SecretNotOurs",
     "A Secret of the name exists that the operator has not made; it is left alone.",
     "When it is deleted.",
-    "Delete it where nobody needs it; the message has the command.",
+    "Delete it if it is not needed; the message has the command.",
 );

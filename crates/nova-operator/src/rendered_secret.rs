@@ -22,8 +22,8 @@ pub fn is_of_others(
 pub fn not_ours(parent: &impl Resource, name: &str) -> ConditionDraft {
     let namespace = parent.meta().namespace.as_deref().unwrap_or_default();
     let text = format!(
-        "Secret {name} was not made by the operator and is left alone: where nobody needs it, \
-         delete it with kubectl delete -n {namespace} secret {name}, and it is made anew."
+        "Secret {name} was not made by the operator and is left alone: if it is not needed, delete \
+         it with kubectl delete -n {namespace} secret {name}, and it is made anew."
     );
     reasons::SECRET_NOT_OURS.condition(SERVICE_CONFIG_READY, text)
 }

@@ -70,7 +70,7 @@ pub fn host_keys(data: &[u8]) {
             assert_eq!(key.fingerprint().len(), 50, "no fingerprint");
             let Some(known) = known_hosts::line(host, port, &key) else { continue };
             assert_eq!(known.matches('\n').count(), 1, "no line: {known:?}");
-            assert!(known_hosts::covers(&known, host, port), "nobody is known by {known:?}");
+            assert!(known_hosts::covers(&known, host, port), "no host is known by {known:?}");
         }
     }
 }

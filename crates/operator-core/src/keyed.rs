@@ -389,9 +389,9 @@ impl Renewal {
 
     fn notice(&self, target: &Target, way_on: &str) -> EventDraft {
         let note = format!(
-            "The status of {} {} held digests of Secrets by the key {}, which is lost. Whether those \
-             Secrets have changed since cannot be told, so they count as unchanged and nothing runs. \
-             {way_on}",
+            "The status of {} {} held digests of Secrets by the key {}, which is lost. Whether \
+             those Secrets have changed since is unknown, so they count as unchanged and nothing \
+             runs. {way_on}",
             target.kind.kind,
             target.name,
             self.lost().join(", ")

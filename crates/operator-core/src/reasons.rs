@@ -1,6 +1,6 @@
 //! The reasons that several operators raise, and those of failed attempts.
 
-#![expect(missing_docs, reason = "each constant tells what it means")]
+#![expect(missing_docs, reason = "each constant says what it means")]
 
 use api::conditions::Reason;
 
@@ -20,7 +20,7 @@ pub const ALREADY_EXISTS: Reason = Reason::warning(
     "AlreadyExists",
     "Another object has the name.",
     "When the write is accepted.",
-    "Delete the other one if nobody needs it, or name yours differently.",
+    "Delete the other one if it is not needed, or name yours differently.",
 );
 pub const WAITING_FOR_TURN: Reason = Reason::waiting(
     "WaitingForTurn",
@@ -162,7 +162,8 @@ pub const RESULT_UNKNOWN: Reason = Reason::error(
 );
 pub const HOST_KEY_CHECKING_OFF: Reason = Reason::warning(
     "HostKeyCheckingOff",
-    "Whoever answers at the address of a host is taken for it, and is given what the host would be.",
+    "Any machine that answers at the address of a host is taken for it, and is given what the host \
+     would be.",
     "No.",
     "Take out what the message names, or keep it knowingly.",
 );

@@ -72,8 +72,8 @@ impl RejectedWrite {
                  missing"
             }
             ALREADY_EXISTS => {
-                "Another object has its name: delete that one if nobody needs it, or name this one \
-                 differently"
+                "Another object has its name: delete that one if it is not needed, or name this \
+                 one differently"
             }
             _ => "Correct what it is made from, or the policy that refuses it",
         }

@@ -141,7 +141,7 @@ async fn pass<C: Controller>(
     let pause = backoff.failed(key);
     metrics.reconcile_failed(C::NAME, error.reason());
     if error.is_expected() {
-        tracing::debug!(error = error.chain(), ?pause, "nothing is wrong; looking again");
+        tracing::debug!(error = error.chain(), ?pause, "an expected error; trying again");
     } else {
         tracing::warn!(reason = error.reason(), error = error.chain(), ?pause, "pass failed");
     }

@@ -35,8 +35,8 @@ where
     tracing::warn!(
         %kind,
         owner = owner(&foreign),
-        "the definition is somebody else's, so objects of the kind are left alone: claim the kind \
-         (--claim-kinds) where no other operator looks after them"
+        "the definition belongs to another operator, so objects of the kind are left alone: claim \
+         the kind (--claim-kinds) where no other operator reconciles them"
     );
     Ok(false)
 }

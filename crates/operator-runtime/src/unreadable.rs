@@ -100,7 +100,7 @@ impl UnreadableReporter {
         if let Err(error) = &outcome
             && !error.is_expected()
         {
-            tracing::warn!(reason = error.reason(), error = error.chain(), "could not be told");
+            tracing::warn!(reason = error.reason(), error = error.chain(), "could not be reported");
         }
         outcome.is_ok()
     }

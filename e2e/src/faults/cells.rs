@@ -35,7 +35,7 @@ pub const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "compute-differs",
-        done: "A human has written a compute of another cell before the node is annotated.",
+        done: "A user has written a compute of another cell before the node is annotated.",
         kind: NODE,
         object: "n0",
         also: None,
@@ -152,7 +152,7 @@ pub const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "keystone-silent",
-        done: "`keystoneAuthURL` of a cell leads to a port where nobody listens.",
+        done: "`keystoneAuthURL` of a cell leads to a port where no server listens.",
         kind: CELL,
         object: "nova-cell1",
         also: None,

@@ -8,7 +8,7 @@ const NODE: &str = "OpenStackDataPlaneNode";
 pub const FAULTS: &[Fault] = &[
     Fault {
         name: "host-unreachable",
-        done: "A node is deployed at an address where nobody answers.",
+        done: "A node is deployed at an address where no host answers.",
         kind: NODE,
         object: "n0",
         also: None,
@@ -62,7 +62,7 @@ pub const FAULTS: &[Fault] = &[
         also: None,
         words: [
             "Host n0 has no result",
-            "the run was deleted before it had told one",
+            "the run was deleted before it had reported one",
             "kubectl annotate --overwrite -n NAMESPACE openstackdataplanenode/n0",
         ],
         kstatus: Kstatus::Failed,

@@ -10,7 +10,7 @@ const SET: Option<(&str, &str)> = Some(("OpenStackBaremetalSet", "compute"));
 pub const ASKED: &[Fault] = &[
     Fault {
         name: "machine-template-invalid",
-        done: "A role asks for machines by a field that no set of machines has.",
+        done: "A role requests machines by a field that no set of machines has.",
         kind: NODE,
         object: "n0",
         also: None,
@@ -120,7 +120,7 @@ pub const ASKED: &[Fault] = &[
         also: SET,
         words: [
             "spec.ironic.secret: \"ironic\"",
-            "does not exist as a Secret",
+            "is not an existing Secret",
             "create it, with username and password",
         ],
         kstatus: Kstatus::Failed,
@@ -146,7 +146,7 @@ pub const ASKED: &[Fault] = &[
         also: SET,
         words: [
             "http://10.96.10.63:6385",
-            "Ironic speaks versions 1.1 to 1.31 of its API",
+            "Ironic supports versions 1.1 to 1.31 of its API",
             "use another Ironic",
         ],
         kstatus: Kstatus::Failed,
@@ -170,7 +170,7 @@ pub const FATES: &[Fault] = &[
     },
     Fault {
         name: "machine-taken",
-        done: "Somebody else reserves the machine that a host asks for by its name.",
+        done: "Another client reserves the machine that a host requests by its name.",
         kind: NODE,
         object: "n0",
         also: SET,
@@ -201,7 +201,7 @@ pub const FATES: &[Fault] = &[
     },
     Fault {
         name: "machine-in-maintenance",
-        done: "Somebody takes a machine that runs into maintenance and powers it off.",
+        done: "An administrator takes a machine that runs into maintenance and powers it off.",
         kind: NODE,
         object: "n0",
         also: SET,
@@ -249,7 +249,7 @@ pub const FATES: &[Fault] = &[
     },
     Fault {
         name: "machine-taken-over",
-        done: "Somebody takes a machine that runs from its host, and reserves it.",
+        done: "Another client takes a machine that runs from its host, and reserves it.",
         kind: NODE,
         object: "n0",
         also: SET,

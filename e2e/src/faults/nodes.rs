@@ -149,7 +149,7 @@ pub const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "node-of-others",
-        done: "A data plane gets an entry with the name of a node that a human made.",
+        done: "A data plane gets an entry with the name of a node that a user made.",
         kind: PLANE,
         object: "plane",
         also: None,

@@ -26,7 +26,7 @@ pub const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "by-hand-playbook-invalid",
-        done: "A play has a keyword that Ansible does not know.",
+        done: "A play has a keyword that is unknown to Ansible.",
         kind: RUN,
         object: "run",
         also: None,

@@ -143,8 +143,8 @@ fn exit_class(
             (FailureReason::InvalidPlaybook, message)
         }
         (_, 2) => unknown(format!(
-            "Ansible ended with exit code 2 and reported no result: it does not know an option of \
-             spec.cmdLine, or {image} did not load the callback"
+            "Ansible ended with exit code 2 and reported no result: spec.cmdLine has an unknown \
+             option, or {image} did not load the callback"
         )),
         _ => unknown(format!("Ansible ended with exit code {code} and reported no result")),
     }

@@ -274,7 +274,7 @@ fn exit_codes_tell_the_class_where_ansible_told_nothing() {
         (254, "DeadlineExceeded", "RUNNER_JOB_TIMEOUT"),
         (137, "PodEvicted", "its process was killed"),
         (143, "PodEvicted", "exit code 143"),
-        (2, "ResultUnknown", "does not know an option of spec.cmdLine"),
+        (2, "ResultUnknown", "spec.cmdLine has an unknown option"),
         (99, "ResultUnknown", "exit code 99"),
     ] {
         let pod = pod("Failed", &said(code, ""), "");

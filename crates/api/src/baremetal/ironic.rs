@@ -15,7 +15,7 @@ pub struct Ironic {
     /// URL of its API, without a version: `https://ironic.example.org:6385`.
     #[schemars(length(max = 1024), regex(pattern = r"^https?://[^\s/?#]+(/[^\s?#]*)?$"))]
     pub endpoint: String,
-    /// How requests say who asks.
+    /// How requests are authenticated.
     #[serde(default)]
     pub authentication: Authentication,
     /// A Secret with the credentials: `username` and `password`; for Keystone also `authURL` and
@@ -24,13 +24,13 @@ pub struct Ironic {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub secret: Option<String>,
-    /// A Secret with the certificates to believe, PEM, in `ca.crt`; those of the operator's image
+    /// A Secret with the certificates to trust, PEM, in `ca.crt`; those of the operator's image
     /// when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub ca_secret: Option<String>,
-    /// The image that is written to the machines; where absent they boot from what Ironic is already
-    /// told of each.
+    /// The image that is written to the machines; where absent they boot from what Ironic has
+    /// recorded of each.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<Image>,
     /// Which disk of a machine gets the image, in Ironic's words: `name`, `serial`, `size`, `wwn`, …
@@ -44,7 +44,7 @@ pub struct Ironic {
     /// disks are then cleaned as Ironic is configured to.
     #[serde(default)]
     pub provide: bool,
-    /// How often one machine is deployed before a human is asked.
+    /// How often one machine is deployed before a user has to act.
     #[serde(default = "default_deploy_attempts")]
     #[schemars(range(min = 1, max = 20))]
     pub deploy_attempts: i64,
@@ -54,7 +54,7 @@ fn default_deploy_attempts() -> i64 {
     3
 }
 
-/// How requests to Ironic say who asks.
+/// How requests to Ironic are authenticated.
 #[derive(
     Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize,
 )]
@@ -76,7 +76,7 @@ pub enum Authentication {
     .message("an image at a URL needs a checksum: the output of `sha256sum`, or the URL of such a \
               file"))]
 pub struct Image {
-    /// Its URL, or its id where Ironic asks Glance.
+    /// Its URL, or its id where Ironic gets it from Glance.
     #[schemars(length(min = 1, max = 1024), regex(pattern = r"^\S+$"))]
     pub source: String,
     /// Its SHA-256 in hexadecimal, or the URL of a file with checksums.

@@ -11,7 +11,8 @@ use super::template::BaremetalSetTemplate;
 use crate::conditions::Condition;
 use crate::shared::SecretReference;
 
-/// Label with the UID of whoever asks for the set: what has another one, or none, is left alone.
+/// Label with the UID of the object that requests the set: a set with another one, or none, is left
+/// alone.
 pub const FOR: &str = "dataplane.openstack.org/machines-for";
 
 /// The hosts, what they have in common, and who provisions their machines.
@@ -31,8 +32,9 @@ pub const FOR: &str = "dataplane.openstack.org/machines-for";
     shortname = "osbmsets",
     shortname = "osbms",
     label("edpm.openstack.org/managed-by", "edpm-operators"),
-    // Who has machines is what the status tells: of hosts that were taken out, too, until they are given
-    // back. Where nobody says who provisions them, `BaremetalSetSpec::effective_provisioner` does.
+    // The status lists the hosts that have machines, also those that were taken out, until their
+    // machines are given back. Where the spec names no provisioner,
+    // `BaremetalSetSpec::effective_provisioner` does.
     validation = Rule::new(concat!(
         "(has(self.spec.provisioner) ? self.spec.provisioner : has(self.spec.ironic) ? 'ironic' : 'metal3')",
         " == (has(oldSelf.spec.provisioner) ? oldSelf.spec.provisioner : has(oldSelf.spec.ironic) ? 'ironic' : 'metal3')",
@@ -138,9 +140,9 @@ fn default_mtu() -> i64 {
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Provisioner {
-    /// Metal3, asked by its `BareMetalHosts`.
+    /// Metal3, through its `BareMetalHosts`.
     Metal3,
-    /// An Ironic of its own, asked by its API.
+    /// An Ironic of its own, through its API.
     Ironic,
 }
 
@@ -202,8 +204,8 @@ pub struct BaremetalHost {
     /// As `spec.vendorData`, for this host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vendor_data: Option<SecretReference>,
-    /// What its machine must have besides `spec.ironic.machine`, with Ironic; what both say, the host
-    /// says last.
+    /// What its machine must have besides `spec.ironic.machine`, with Ironic; where both set a
+    /// field, the host's value wins.
     #[serde(default, skip_serializing_if = "Machine::is_any")]
     pub machine: Machine,
     /// Whether its machine runs already and is only taken over: `machine.node` must name it.
@@ -215,7 +217,7 @@ pub struct BaremetalHost {
 #[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BaremetalSetStatus {
-    /// The `metadata.generation` that the status speaks of.
+    /// The `metadata.generation` that the status describes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
     /// The aspects of the set, `Ready` first.
@@ -226,8 +228,9 @@ pub struct BaremetalSetStatus {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 5000))]
     pub baremetal_hosts: BTreeMap<String, HostStatus>,
-    /// What the annotation `dataplane.openstack.org/applied` said, by which others tell what they ask of
-    /// the set: a host that goes without a change of it was taken out by somebody else.
+    /// The value of the annotation `dataplane.openstack.org/applied`, with which operators state
+    /// what they request of the set: a host that goes without a change of it was taken out by
+    /// another client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub applied: Option<String>,
 }
@@ -274,26 +277,26 @@ pub struct HostStatus {
     /// Whether the machine was deployed with the present config drive; absent where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_current: Option<bool>,
-    /// Whether only a human can help.
+    /// Whether only a user can resolve it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub needs_human: bool,
-    /// What keeps the machine from being a host: the provisioner's own words, trimmed, and what a human
-    /// does next.
+    /// What keeps the machine from being a host: the provisioner's own words, trimmed, and what the
+    /// user does next.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What Ironic said of a failure in the machine's present state: it takes its words back when it next
-    /// sees the machine's power.
+    /// What Ironic reported of a failure in the machine's present state: Ironic clears it when it
+    /// next reads the machine's power state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
 }
 
-/// Why a machine is in a state that nobody wished.
+/// Why a machine is in a state that was not requested.
 #[derive(Clone, Debug, Deserialize, Eq, KubeSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
     /// The provisioner's own words, trimmed.
     pub said: String,
-    /// Since when the machine is in that state, as the provisioner tells the time.
+    /// Since when the machine is in that state, by the provisioner's clock.
     pub since: String,
 }
 
@@ -305,7 +308,7 @@ fn unassigned() -> String {
 pub const UNASSIGNED: &str = "unassigned";
 
 impl BaremetalSet {
-    /// What the status tells of a host.
+    /// What the status reports of a host.
     pub fn host_status(&self, host: &str) -> Option<&HostStatus> {
         self.status.as_ref()?.baremetal_hosts.get(host)
     }

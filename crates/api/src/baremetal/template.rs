@@ -22,8 +22,8 @@ pub struct BaremetalSetTemplate {
     #[schemars(length(max = 1024))]
     pub os_container_image_url: Option<String>,
     /// The checksum of the image at `osContainerImageUrl`, or the URL of a file with it, with Metal3 and
-    /// `PassThrough`: needed but for an `oci://` URL. MD5, SHA-256 and SHA-512 are told apart by
-    /// themselves.
+    /// `PassThrough`: needed but for an `oci://` URL. MD5, SHA-256 and SHA-512 are recognized
+    /// automatically.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
     pub os_image_checksum: Option<String>,
@@ -107,7 +107,7 @@ fn default_cloud_user() -> String {
     "cloud-admin".into()
 }
 
-/// Clients in Go write an empty text for one that nobody gave.
+/// Clients in Go write an empty text for one that is absent.
 fn not_empty<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     Ok(Option::<String>::deserialize(from)?.filter(|it| !it.is_empty()))
 }

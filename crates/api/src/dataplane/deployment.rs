@@ -145,7 +145,7 @@ fn default_env_config_map_name() -> String {
 #[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeploymentStatus {
-    /// The `metadata.generation` that the status speaks of.
+    /// The `metadata.generation` that the status describes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
     /// The aspects of the deployment, `Ready` first.
@@ -200,7 +200,7 @@ pub struct DeploymentStatus {
     pub deployed: Option<bool>,
 }
 
-/// The type of a deployment's condition that tells how far it is.
+/// The type of a deployment's condition that reports how far it is.
 pub const DEPLOYMENT_READY: &str = "DeploymentReady";
 /// The reason of [`DEPLOYMENT_READY`] of a deployment that failed for good.
 pub const BACKOFF_LIMIT_EXCEEDED: &str = "BackoffLimitExceeded";
@@ -217,8 +217,8 @@ impl Deployment {
         status.deployed == Some(true) || has_failed
     }
 
-    /// How far it is with a node set; nothing where it has not begun there, or began with another
-    /// one of that name.
+    /// How far it is with a node set; `None` if it has not begun there, or began with another one
+    /// of that name.
     pub fn progress_of(&self, node_set: &NodeSet) -> Option<&NodeSetProgress> {
         let progress = self.status.as_ref()?.progress.get(&node_set.name_any())?;
         progress.is_of(node_set).then_some(progress)
@@ -248,7 +248,7 @@ pub struct NodeSetProgress {
 }
 
 impl NodeSetProgress {
-    /// Whether it tells of this node set, and not of one that had its name before.
+    /// Whether it is about this node set, and not about one that had its name before.
     pub fn is_of(&self, node_set: &NodeSet) -> bool {
         node_set.uid().is_some_and(|it| it == self.uid)
     }

@@ -1,4 +1,4 @@
-//! What Ansible counted in a run, as deployments and node sets tell it.
+//! What Ansible counted in a run, as deployments and node sets report it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -4,10 +4,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The machine of a host, as the `OpenStackBaremetalSet` of its role, node or node set tells.
+/// The machine of a host, as the `OpenStackBaremetalSet` of its role, node or node set reports it.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own that a status tells")]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own that a status reports")]
 pub struct HostMachine {
     /// The name by which a set was asked for it; absent where no set has the host any more. It stays,
     /// whatever the host is called later: under another name another machine would be taken.

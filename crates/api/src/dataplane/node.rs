@@ -130,7 +130,7 @@ pub struct NodeSpec {
 impl Node {
     /// Environment of the runs on the host: the node's list if it has one, else its role's.
     ///
-    /// No status repeats it, for values may be secret; so every operator asks here.
+    /// No status repeats it, for values may be secret; so every operator uses this function.
     pub fn effective_env(&self, role: Option<&Role>) -> Vec<EnvVar> {
         let own = self.spec.env.as_slice();
         own_or(own, role.map(|it| it.spec.env.as_slice()))
@@ -152,10 +152,10 @@ fn own_or<T: Clone>(own: &[T], inherited: Option<&[T]>) -> Vec<T> {
 #[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeStatus {
-    /// The `metadata.generation` that the status speaks of.
+    /// The `metadata.generation` that the status describes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// The role that the status speaks of.
+    /// The role that the status describes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_role: Option<ObservedRole>,
     /// The aspects of the node, `Ready` first; other operators may add one of their own.
@@ -213,7 +213,7 @@ pub struct NodeStatus {
     pub deployed_inputs: BTreeMap<String, String>,
 }
 
-/// The role that a node's status speaks of.
+/// The role that a node's status describes.
 #[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ObservedRole {

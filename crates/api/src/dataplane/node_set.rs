@@ -17,7 +17,7 @@ use crate::baremetal::BaremetalHost;
 use crate::conditions::Condition;
 use crate::shared::{DNS_SUBDOMAIN, SecretReference, VolMounts};
 
-/// How many hosts one node set may have: its status tells of each of them.
+/// How many hosts one node set may have: its status lists each of them.
 pub const MAX_HOSTS: usize = 500;
 
 /// What is refused of an update while machines are known by the names of hosts; what was accepted once
@@ -264,7 +264,7 @@ pub struct NodeSetNode {
 #[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeSetStatus {
-    /// The `metadata.generation` that the status speaks of.
+    /// The `metadata.generation` that the status describes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
     /// The aspects of the node set, `Ready` first.
@@ -333,7 +333,7 @@ pub struct NodeSetStatus {
     #[serde(rename = "allIPs", default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub all_ips: BTreeMap<String, BTreeMap<String, String>>,
-    /// Addresses of the DNS servers inside the cluster that know the hosts.
+    /// Addresses of the DNS servers inside the cluster that have the names of the hosts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dns_cluster_addresses: Vec<String>,
     /// The domain of the control plane's network.

@@ -72,7 +72,7 @@ pub const DEFAULT_SERVICE_LABEL: &str = "edpm.openstack.org/default-service";
     validation = Rule::new(format!("(!has(self.configMaps) || self.configMaps.all(it, it.matches(r'{DNS_SUBDOMAIN}'))) && (!has(self.secrets) || self.secrets.all(it, it.matches(r'{DNS_SUBDOMAIN}')))"))
         .message("configMaps and secrets are names of objects: lower-case letters, digits, - and .")
 )]
-// Who applies the spec states all of it: of a default service that a human edits nothing is left.
+// Who applies the spec states all of it: of what a user edits in a default service nothing is left.
 #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
 pub struct ServiceSpec {
     /// Name or path of the playbook, for example `osp.edpm.configure_network`.
@@ -231,7 +231,7 @@ pub struct ServicePort {
     /// The port.
     #[schemars(range(min = 1, max = 65535))]
     pub port: i32,
-    /// The protocol that is spoken there, over TCP.
+    /// The protocol that is used there, over TCP.
     #[serde(default = "default_protocol")]
     #[schemars(length(max = 63), regex(pattern = r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"))]
     pub protocol: String,
@@ -245,7 +245,7 @@ fn default_protocol() -> String {
 #[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServiceStatus {
-    /// The `metadata.generation` that the status speaks of.
+    /// The `metadata.generation` that the status describes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
     /// The aspects of the service, `Ready` first.

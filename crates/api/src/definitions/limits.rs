@@ -1,5 +1,5 @@
 //! Limits of what a definition accepts where a field says none: what no type of ours could read, and
-//! sizes that nobody means.
+//! sizes that are not intended.
 //!
 //! `format: int32` alone is not enough: the API servers that we support do not all judge by it.
 

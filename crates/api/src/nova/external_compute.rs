@@ -71,7 +71,7 @@ pub struct ExternalComputeSpec {
     )]
     pub cell_name: String,
     /// Options of nova-compute in the format of oslo.config; they win over what is generated, and
-    /// belong to the human alone.
+    /// belong to the user alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 131_072))]
     pub custom_service_config: Option<String>,
@@ -134,7 +134,7 @@ fn files(_: &mut SchemaGenerator) -> Schema {
 #[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExternalComputeStatus {
-    /// The `metadata.generation` that the status speaks of.
+    /// The `metadata.generation` that the status describes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
     /// The aspects of the compute, `Ready` first.

@@ -136,7 +136,7 @@ fn is_plain_key(key: &str) -> bool {
         && !OTHER_THINGS.contains(&key.to_ascii_lowercase().as_str())
 }
 
-/// Whether a text may stand for a number, a date, a boolean or nothing where it is not quoted.
+/// Whether a text may stand for a number, a date, a boolean or null where it is not quoted.
 ///
 /// ansible-core 2.19 and later make a text below `!unsafe` such a value in spite of its quotes, so
 /// it must stay untagged; and it can, for no expression is made of these characters alone.

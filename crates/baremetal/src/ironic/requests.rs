@@ -65,7 +65,13 @@ async fn ask_within(
 
 async fn send_request(slot: &SessionSlot<'_>, order: &Order) -> Result<(), Error> {
     let Order { host, node, request, state } = order;
-    tracing::info!(host, node, method = request.method.word(), path = request.path, "ask Ironic");
+    tracing::info!(
+        host,
+        node,
+        method = request.method.word(),
+        path = request.path,
+        "request to Ironic"
+    );
     let asked = async {
         let refused = match slot.ask(request).await {
             Ok(_) => return Ok(()),

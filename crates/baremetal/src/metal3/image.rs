@@ -59,7 +59,7 @@ fn served(spec: &BaremetalSetSpec, server: Option<&ProvisionServer>) -> Result<I
     };
     let Some(server) = server else {
         let text = format!(
-            "spec.provisionServerName: \"{name}\" does not exist as an OpenStackProvisionServer; \
+            "spec.provisionServerName: \"{name}\" is not an existing OpenStackProvisionServer; \
              create it, {OR}"
         );
         return Err(NoImage::Fault(text));

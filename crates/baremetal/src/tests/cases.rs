@@ -118,7 +118,7 @@ fn each_answer_that_is_no_list_says_what_to_do() {
             "CredentialsRefused",
             "correct the Secret that spec.ironic.secret names",
         ),
-        (version, "VersionNotSupported", "speaks versions 1.1 to 1.31"),
+        (version, "VersionNotSupported", "supports versions 1.1 to 1.31"),
         (Error::Untrusted("expired".into()), "CertificateNotTrusted", "spec.ironic.caSecret"),
         (Error::NotIronic, "NotIronic", "spec.ironic.endpoint"),
         (Error::Forbidden("no".into()), "AccessDenied", "administrator"),

@@ -226,8 +226,8 @@ fn credentials_that_are_missing_are_told_as_an_input() {
     let (path, keys) = ("spec.ironic.secret", "username and password");
     lab.unseen = Some(Unseen::NoSecret { path, name: "ironic".into(), keys });
     lab.rest().unwrap();
-    let part = "spec.ironic.secret: \"ironic\" does not exist as a Secret; create it, with \
-                username and password.";
+    let part = "spec.ironic.secret: \"ironic\" is not an existing Secret; create it, with username \
+                and password.";
     lab.says("Ready", False, "SecretNotFound", &[part]);
     lab.says("OpenStackBaremetalSetProvServerReady", Unknown, "InputMissing", &["InputReady"]);
 }

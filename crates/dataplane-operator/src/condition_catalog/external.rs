@@ -10,7 +10,7 @@ use crate::reasons;
 /// Condition on whether every host has its addresses.
 pub(super) const IP_RESERVATION: ConditionSpec = condition(
     IP_RESERVATION_READY,
-    "Every host has its addresses, or nobody manages any.",
+    "Every host has its addresses, or no operator manages any.",
     &[
         reasons::external::NOT_REQUIRED,
         reasons::external::RESERVED,
@@ -26,7 +26,7 @@ pub(super) const IP_RESERVATION: ConditionSpec = condition(
 /// Condition on whether the DNS server has the names of the hosts.
 pub(super) const DNS_DATA: ConditionSpec = condition(
     DNS_DATA_READY,
-    "The DNS server of the control plane knows every host, or there is none to tell.",
+    "The DNS server of the control plane has the names of every host, or there is no DNS server.",
     &[
         reasons::external::NOT_REQUIRED,
         reasons::external::NAMED,

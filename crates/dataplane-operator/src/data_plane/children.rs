@@ -95,7 +95,7 @@ fn entry<'a>(
     let rollout_state = state(data_plane, name, found.as_ref(), &expected);
     let because = match &rollout_state {
         ChildState::Missing => Some("the map lists it and it does not exist"),
-        ChildState::Offered => Some("a human handed it over to the data plane"),
+        ChildState::Offered => Some("a user handed it over to the data plane"),
         ChildState::Ours { is_applied: false, .. } => Some("the entry of the map has changed"),
         ChildState::Ours { is_kept: false, .. } => Some("a field that the map states was changed"),
         ChildState::Ours { .. }

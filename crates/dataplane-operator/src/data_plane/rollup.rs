@@ -98,7 +98,7 @@ fn node_conditions<'a>(seen: &Observed, node: Option<&'a Node>) -> &'a [Conditio
 /// Returns why an object is not ready; `None` if it is.
 fn cause(conditions: &[Condition]) -> Option<ConditionDraft> {
     let Some(ready) = conditions::find(conditions, READY) else {
-        let text = "Its status does not speak of its present form yet.";
+        let text = "Its status does not describe its present form yet.";
         return Some(reasons::data_plane::NOT_OBSERVED.condition(READY, text));
     };
     (ready.status != ConditionStatus::True).then(|| ConditionDraft::repeated(ready))

@@ -103,7 +103,7 @@ fn not_set_up(seen: &Observed, name: &str) -> Option<Problem> {
     let why = match cause.or(setup).filter(|_| !is_set_up) {
         _ if is_going => "it is being deleted.".to_owned(),
         Some(bad) => format!("{}: {}", bad.type_, bad.message),
-        None => "its operator has not finished looking at it.".to_owned(),
+        None => "its operator has not finished reconciling it.".to_owned(),
     };
     let text = format!("OpenStackDataPlaneNodeSet {name} is not set up: {why}");
     Some(Problem::new(&reasons::deployment::NODE_SET_NOT_READY, conditions::truncated(&text, 1000)))
@@ -236,7 +236,7 @@ pub fn of_size(seen: &Observed, lists: &BTreeMap<String, List>) -> Option<Proble
     let (n_hosts, size) = sizes.fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
     (size > STATUS_LIMIT).then(|| {
         let text = format!(
-            "OpenStackDataPlaneDeployment {} is for {n_hosts} hosts, of which its status cannot tell \
+            "OpenStackDataPlaneDeployment {} is for {n_hosts} hosts, which its status cannot list \
              one by one: delete it, and create several deployments, each with fewer node sets or \
              with an ansibleLimit.",
             seen.deployment.name_any()

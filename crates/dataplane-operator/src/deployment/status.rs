@@ -213,7 +213,7 @@ impl Evaluation<'_> {
             return reasons::QUEUED.condition(DEPLOYMENT_READY, what);
         }
         let text =
-            "Services are being deployed; nodeSetConditions and progress tell how far it is.";
+            "Services are being deployed; nodeSetConditions and progress report how far it is.";
         reasons::deployment::REQUESTED.condition(DEPLOYMENT_READY, self.with_held(text.to_owned()))
     }
 
@@ -312,7 +312,7 @@ fn failing(type_: &str, recorded: &str, text: String) -> ConditionDraft {
 
 /// Returns the condition of a node set that is not done.
 fn going_on(part: &NodeSetPart) -> ConditionDraft {
-    let text = "Hosts wait for their turn; DeploymentReady tells for whom.";
+    let text = "Hosts wait for their turn; DeploymentReady names what they wait for.";
     match part.hosts.iter().find_map(|it| it.blocked) {
         Some(blocked) => blocked.reason().condition(NODE_SET_READY, text),
         None => {

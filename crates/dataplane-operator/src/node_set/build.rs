@@ -77,7 +77,7 @@ pub fn secret(seen: &Observed, content: &Content) -> Option<Step> {
 
 /// Returns the step that deletes the Secret, if it exists.
 pub fn removal(seen: &Observed) -> Option<Step> {
-    let because = "its node set is being deleted, and nobody else holds that";
+    let because = "its node set is being deleted, and has no other finalizer";
     seen.inventory.is_some().then(|| Step::delete(target(seen), because))
 }
 

@@ -88,7 +88,7 @@ fn releases(seen: &Observed) -> Vec<Step> {
     if let Some(set) = own_set(seen) {
         return set::deletion(set).into_iter().collect();
     }
-    let because = "its inventory is gone, and nobody else holds it";
+    let because = "its inventory is gone, and it has no other finalizer";
     let mut steps = tls::removals(&seen.set, &seen.issued);
     steps.extend(build::removal(seen));
     steps.extend(remove_finalizer(&*seen.set, INVENTORY_FINALIZER, because));

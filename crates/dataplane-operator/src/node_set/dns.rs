@@ -44,14 +44,14 @@ pub fn desired(set: &NodeSet, members: &[Member<'_>], infra: &Infra, may_remove:
         "spec": spec,
     });
     let target = Target::named::<DnsData>(set.namespace().unwrap_or_default(), set.name_any());
-    Ok(vec![Step::apply(target, object, "the DNS server is to know the hosts")])
+    Ok(vec![Step::apply(target, object, "the DNS server is to have the names of the hosts")])
 }
 
 fn several(infra: &Infra) -> Problem {
     let names: Vec<String> = infra.dns_masqs.iter().map(|it| it.name_any()).collect();
     let text = format!(
-        "The namespace has several DNSMasq ({}), and it cannot be told which one is to know the \
-         hosts: delete all but one.",
+        "The namespace has several DNSMasq ({}), and it is unknown which one is to have the names \
+         of the hosts: delete all but one.",
         names.join(", ")
     );
     Problem::new(&reasons::external::SEVERAL_DNS_SERVERS, text)
@@ -97,8 +97,8 @@ pub fn cluster_addresses(infra: &Infra) -> Vec<String> {
 /// Reports whether the DNS server has the names of the hosts.
 pub fn condition(infra: &Infra, asked: &Asked) -> ConditionDraft {
     if !infra.is_used {
-        let text = "Nobody is told the names of the hosts: they need names that can be resolved, or \
-                    addresses.";
+        let text = "No DNS server gets the names of the hosts: they need names that can be \
+                    resolved, or addresses.";
         return reasons::external::NOT_REQUIRED.condition(DNS_DATA_READY, text);
     }
     if let Some(found) = asked.as_ref().err().and_then(|it| problem_condition(DNS_DATA_READY, it)) {
@@ -119,9 +119,9 @@ pub fn condition(infra: &Infra, asked: &Asked) -> ConditionDraft {
     });
     if is_complete && is_served {
         return reasons::external::NAMED
-            .condition(DNS_DATA_READY, "The DNS server knows the hosts.");
+            .condition(DNS_DATA_READY, "The DNS server has the names of the hosts.");
     }
-    let text = "The DNS server does not know the hosts yet.";
+    let text = "The DNS server does not have the names of the hosts yet.";
     reasons::external::NAMING.condition(DNS_DATA_READY, text)
 }
 

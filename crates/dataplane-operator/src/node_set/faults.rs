@@ -177,8 +177,8 @@ fn of_variables(seen: &Observed) -> Vec<Problem> {
             Problem::new(
                 &reasons::inputs::HOST_ADDRESS_INVALID,
                 format!(
-                    "The variable {var} in {place} of {KIND} {name} is no plain address or port, or \
-                     comes from an object: two runs on one host are told apart by it, so set \
+                    "The variable {var} in {place} of {KIND} {name} is no plain address or port, \
+                     or comes from an object: two runs on one host are distinguished by it, so set \
                      ansibleHost and ansiblePort there instead."
                 ),
             )

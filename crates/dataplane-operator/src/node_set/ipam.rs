@@ -278,9 +278,9 @@ pub fn problem_condition(type_: &str, problems: &[Problem]) -> Option<ConditionD
 pub fn condition(members: &[Member<'_>], infra: &Infra, asked: &Asked) -> ConditionDraft {
     if !infra.is_used {
         let why = if infra.is_missed {
-            "The cluster has nobody who reserves addresses"
+            "The cluster has no operator that reserves addresses"
         } else {
-            "Nobody is asked for addresses"
+            "No addresses are requested"
         };
         let text = format!("{why}: they come from ansibleHost and the variables.");
         return reasons::external::NOT_REQUIRED.condition(IP_RESERVATION_READY, text);

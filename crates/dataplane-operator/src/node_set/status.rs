@@ -242,7 +242,10 @@ fn blocked(seen: &Observed, resolved: &Resolved<'_>) -> String {
         }
         let others = seen.set.finalizers().iter().filter(|it| *it != INVENTORY_FINALIZER);
         let others: Vec<&str> = others.map(String::as_str).collect();
-        return format!("waits for whoever set its finalizers: {}.", others.join(", "));
+        return format!(
+            "waits until the controllers of its finalizers remove them: {}.",
+            others.join(", ")
+        );
     };
     format!(
         "waits for OpenStackDataPlaneDeployment {first}, which is under way and needs its inventory: \
@@ -265,7 +268,8 @@ fn deployment(seen: &Observed, resolved: &Resolved<'_>) -> ConditionDraft {
     }
     if let [first, ..] = outcome.under_way.as_slice() {
         let text = format!(
-            "OpenStackDataPlaneDeployment {first} is under way; its own status tells how far it is."
+            "OpenStackDataPlaneDeployment {first} is under way; its own status reports its \
+             progress."
         );
         return reasons::node_set::DEPLOYING.condition(DEPLOYMENT_READY, text);
     }

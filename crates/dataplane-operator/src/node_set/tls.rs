@@ -165,7 +165,7 @@ fn refuse(set: &NodeSet, hosts: &Hosts<'_>, issued: &Issued) -> Result<(), Vec<P
     }
     if !hosts.are_reserved {
         let text = format!(
-            "{KIND} {name} has tlsEnabled: true, and nobody reserves the names on the network \
+            "{KIND} {name} has tlsEnabled: true, and no operator reserves the names on the network \
              {CTLPLANE} that certificates need: list the network, with an operator that reserves \
              addresses, or set tlsEnabled: false."
         );
@@ -366,8 +366,8 @@ fn why_none(
     Some(match set.spec.tls_enabled {
         Some(_) => "tlsEnabled is false",
         None if issued.is_served => {
-            "nobody reserves the names that they need; with networks and an operator of addresses, \
-             they do"
+            "no operator reserves the names that they need; with networks and an operator that \
+             reserves addresses, they do"
         }
         None => "the cluster has no cert-manager; with it they do, where addresses are reserved",
     })

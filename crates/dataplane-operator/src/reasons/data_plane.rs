@@ -8,7 +8,7 @@ pub(crate) const ROLES_AND_NODES_READY: Reason = Reason::good(
 );
 pub(crate) const NOT_OBSERVED: Reason = Reason::waiting(
     "NotObserved",
-    "A role or node has changed, and its status does not speak of that yet.",
+    "A role or node has changed, and its status does not describe that yet.",
     "Yes.",
     "Wait.",
 );
@@ -31,7 +31,7 @@ pub(crate) const INVALID_NAME: Reason =
     Reason::error("InvalidName", "A key cannot be the name of an object.", "No.", "Rename it.");
 pub(crate) const NOT_OURS: Reason = Reason::error(
     "NotOurs",
-    "An object of the name belongs to others, or to nobody, and is left alone.",
+    "An object of the name belongs to others, or has no owner, and is left alone.",
     "No.",
     "Take the key out of the map, or hand the object over; the message has the command.",
 );

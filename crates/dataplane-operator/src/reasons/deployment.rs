@@ -38,8 +38,8 @@ pub(crate) const NO_HOSTS: Reason = Reason::warning(
 );
 pub(crate) const TOO_MANY_HOSTS: Reason = Reason::error(
     "TooManyHosts",
-    "A service that has one run for all node sets would have more than 500 hosts, or the \
-     status cannot tell of so many.",
+    "A service that has one run for all node sets would have more than 500 hosts, or the status \
+     cannot list so many.",
     "No.",
     "Create several deployments, each with fewer node sets.",
 );

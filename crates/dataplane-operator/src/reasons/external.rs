@@ -14,8 +14,10 @@ pub(crate) const INPUT_MISSING: Reason = Reason::waiting(
     "When they are.",
     "See `InputReady`.",
 );
-pub(crate) const NOT_REQUIRED: Reason =
-    Reason::good("NotRequired", "The node set names no networks, or nobody manages addresses.");
+pub(crate) const NOT_REQUIRED: Reason = Reason::good(
+    "NotRequired",
+    "The node set names no networks, or no operator manages addresses.",
+);
 pub(crate) const RESERVED: Reason =
     Reason::good("Reserved", "Every host has an address on each of its networks.");
 pub(crate) const RESERVING: Reason = Reason::waiting(
@@ -42,9 +44,14 @@ pub(crate) const NAME_TAKEN: Reason = Reason::error(
     "When that goes.",
     "Take the host out there, or give it another name here.",
 );
-pub(crate) const NAMED: Reason = Reason::good("Named", "The DNS server knows the hosts.");
-pub(crate) const NAMING: Reason =
-    Reason::waiting("Naming", "The DNS server does not know the hosts yet.", "Yes.", "Wait.");
+pub(crate) const NAMED: Reason =
+    Reason::good("Named", "The DNS server has the names of the hosts.");
+pub(crate) const NAMING: Reason = Reason::waiting(
+    "Naming",
+    "The DNS server does not have the names of the hosts yet.",
+    "Yes.",
+    "Wait.",
+);
 pub(crate) const DNS_SERVER_NOT_READY: Reason = Reason::waiting(
     "DnsServerNotReady",
     "There is no DNSMasq, or it is not ready.",
@@ -63,7 +70,8 @@ pub(crate) const CERTIFICATES_NOT_REQUIRED: Reason = Reason::good(
 );
 pub(crate) const NOT_ENABLED: Reason = Reason::good(
     "NotEnabled",
-    "`tlsEnabled` is false; or it is absent, and nobody issues certificates or reserves names.",
+    "`tlsEnabled` is false; or it is absent, and no operator issues certificates or reserves \
+     names.",
 );
 pub(crate) const ISSUED: Reason = Reason::good("Issued", "Every host has its certificates.");
 pub(crate) const ISSUING: Reason = Reason::waiting(
@@ -74,7 +82,7 @@ pub(crate) const ISSUING: Reason = Reason::waiting(
 );
 pub(crate) const CERT_MANAGER_NOT_FOUND: Reason = Reason::warning(
     "CertManagerNotFound",
-    "`tlsEnabled` is true, and nobody issues certificates.",
+    "`tlsEnabled` is true, and no operator issues certificates.",
     "Within a minute of cert-manager's installation.",
     "Install cert-manager, or set `tlsEnabled: false`.",
 );

@@ -25,7 +25,7 @@ pub(crate) const PROVISIONING_FAILED: Reason = Reason::warning(
     "ProvisioningFailed",
     "The provisioner says that something is wrong; the message has its words.",
     "As the message says.",
-    "As the message says; `kubectl describe openstackbaremetalset` tells of all machines.",
+    "As the message says; `kubectl describe openstackbaremetalset` lists all machines.",
 );
 pub(crate) const TEMPLATE_INVALID: Reason = Reason::error(
     "TemplateInvalid",
@@ -35,13 +35,13 @@ pub(crate) const TEMPLATE_INVALID: Reason = Reason::error(
 );
 pub(crate) const MACHINES_NOT_SERVED: Reason = Reason::warning(
     "MachinesNotServed",
-    "The cluster does not know the kind `OpenStackBaremetalSet`.",
+    "The cluster does not have the kind `OpenStackBaremetalSet`.",
     "Within a minute of its installation.",
     "Install its definition.",
 );
 pub(crate) const NAME_TAKEN: Reason = Reason::warning(
     "NameTaken",
-    "An `OpenStackBaremetalSet` of the name exists and was made for somebody else.",
+    "An `OpenStackBaremetalSet` of the name exists and was made for another object.",
     "Within a minute of its end.",
     "Delete it, rename one of the two, or hand it over; the message has the command.",
 );

@@ -23,7 +23,7 @@ pub(crate) const READY: Reason = Reason::good("Ready", "Every service succeeded 
 pub(crate) const SET_UP: Reason = Reason::good("Ready", "The inventory is written.");
 pub(crate) const INPUT_UNKNOWN: Reason = Reason::unknown(
     "InputMissing",
-    "Variables or a service are missing, so it cannot be told.",
+    "Variables or a service are missing, so it is unknown.",
     "When they appear.",
     "See `InputReady`.",
 );
@@ -66,7 +66,7 @@ pub(crate) const NETWORK_ATTACHMENTS_DIFFER: Reason = Reason::error(
 );
 pub(crate) const DEPLOYED: Reason = Reason::good(
     "Deployed",
-    "Every service succeeded on this host; `UpToDate` tells with which inputs.",
+    "Every service succeeded on this host; `UpToDate` reports with which inputs.",
 );
 pub(crate) const DEPLOYING: Reason = Reason::waiting(
     "Deploying",

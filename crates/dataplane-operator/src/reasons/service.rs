@@ -33,7 +33,7 @@ pub(crate) const NOT_INCLUDED: Reason = Reason::absent("NotIncluded", "").descri
 );
 pub(crate) const NOT_KNOWN: Reason = Reason::unknown(
     "NotKnown",
-    "Playbook or image are not the project's, so only that image can tell.",
+    "Playbook or image are not the project's, so only a run shows whether the image has it.",
     "",
     "",
 );

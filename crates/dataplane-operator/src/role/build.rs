@@ -160,7 +160,7 @@ fn config_map(seen: &Observed, name: &str, content: &BTreeMap<String, String>) -
 
 /// Returns the steps that delete an inventory object and the Secret beside it, where they exist.
 pub fn removal(seen: &Observed, name: &str) -> Vec<Step> {
-    let because = "what it describes is being deleted, and nobody else holds that";
+    let because = "what it describes is being deleted, and has no other finalizer";
     let has = |all: &BTreeMap<String, Inventory>| all.contains_key(name);
     let beside =
         has(&seen.inventory_secrets).then(|| Target::named::<Secret>(&seen.namespace, name));

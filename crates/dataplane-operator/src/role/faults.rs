@@ -105,7 +105,7 @@ pub fn of_node(
             &reasons::inputs::HOST_ADDRESS_INVALID,
             format!(
                 "The variable {var} of OpenStackDataPlaneNode {name} is no plain address or port, \
-                 or comes from a Secret: two runs on one host are told apart by it, so set \
+                 or comes from a Secret: two runs on one host are distinguished by it, so set \
                  spec.ansibleHost and spec.node.ansiblePort instead."
             ),
         )

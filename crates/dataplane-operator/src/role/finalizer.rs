@@ -35,7 +35,7 @@ pub fn additions(seen: &Observed, hosts: &[&ResolvedHost<'_>]) -> Vec<Step> {
 /// # Guarantees
 /// The finalizer is removed only after the inventory was deleted: no inventory is orphaned.
 pub fn removals(seen: &Observed, machine_request: Option<&MachineRequest<'_>>) -> Vec<Step> {
-    let because = "its inventory is gone, and nobody else holds it";
+    let because = "its inventory is gone, and it has no other finalizer";
     let mut steps = Vec::new();
     for node in &seen.nodes {
         let goes = is_terminating(&**node) && is_only_finalizer(&**node, INVENTORY_FINALIZER);

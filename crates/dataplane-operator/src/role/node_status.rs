@@ -192,7 +192,7 @@ fn going_on(node: &Node, services: &[ServiceRun], waiting_for: Option<&str>) -> 
     let text = match services.iter().find(|it| it.state == RunState::Running) {
         Some(first) => format!(
             "Services are being deployed to this host, beginning with {}; kubectl edpm status {} \
-             tells which one runs now.",
+             shows which one runs now.",
             first.name,
             node.name_any()
         ),
@@ -208,11 +208,11 @@ fn up_to_date(evaluated: &EvaluatedHost<'_>) -> ConditionDraft {
     let is_partial = sequence.services.iter().any(|it| it.deployed_hash.is_none());
     let is_done = sequence.state == SequenceState::Done && host.has_services;
     if is_done && host.has_unknown_vars {
-        let text = "Some variables are missing or cannot be read, so it cannot be told.";
+        let text = "Some variables are missing or cannot be read, so it is unknown.";
         return reasons::role::INPUT_UNKNOWN.condition(UP_TO_DATE, text);
     }
     if is_done && lack_services(&host.problems) {
-        let text = "A service is missing or cannot be read, so it cannot be told.";
+        let text = "A service is missing or cannot be read, so it is unknown.";
         return reasons::role::INPUT_UNKNOWN.condition(UP_TO_DATE, text);
     }
     if is_done && !is_partial && !host.effective.options.is_partial() {
@@ -227,8 +227,8 @@ fn up_to_date(evaluated: &EvaluatedHost<'_>) -> ConditionDraft {
         return reasons::NEVER_DEPLOYED.condition(UP_TO_DATE, text);
     }
     if !host.has_services {
-        let text = "Nobody can tell: without its role it is not known what this host is to have; \
-                    what was deployed stays.";
+        let text = "Without its role it is unknown what this host is to have; what was deployed \
+                    stays.";
         return reasons::role::ROLE_UNKNOWN.condition(UP_TO_DATE, text);
     }
     let names = inputs::changed_inputs(&deployed, &host.inputs).join(", ");

@@ -39,8 +39,8 @@ fn not_required(host: &ResolvedHost<'_>) -> ConditionDraft {
     let text = match machine {
         None => "The host is provisioned by others.".to_owned(),
         Some(machine) => format!(
-            "Nobody asks for a machine any more. Machine {machine}, which was provisioned for the host, \
-             stays in its OpenStackBaremetalSet until that is deleted."
+            "No machine is requested any more. Machine {machine}, which was provisioned for the \
+             host, stays in its OpenStackBaremetalSet until that is deleted."
         ),
     };
     reasons::machines::NOT_REQUIRED.condition(BAREMETAL_READY, text)

@@ -393,7 +393,7 @@ fn a_host_that_is_being_deployed_says_where_it_began_and_who_tells_more() {
         find(conditions, "Ready").unwrap().message.clone()
     };
     let words = "Services are being deployed to this host, beginning with install-os; kubectl edpm \
-                 status n0 tells which one runs now.";
+                 status n0 shows which one runs now.";
     assert_eq!(told(&world), words);
     world.finish(&[]);
     world.settle();

@@ -104,7 +104,7 @@ fn playbook_included(service: &Service) -> ConditionDraft {
             reasons::service::NOT_INCLUDED.condition(PLAYBOOK_INCLUDED, text)
         }
         None => {
-            let text = format!("Only the runner image can tell whether it has it: {what}.");
+            let text = format!("Only a run shows whether the runner image has it: {what}.");
             reasons::service::NOT_KNOWN.condition(PLAYBOOK_INCLUDED, text)
         }
     }
@@ -123,8 +123,8 @@ fn data_sources_used(seen: &Observed, service: &Service) -> ConditionDraft {
     if !missing.is_empty() {
         let text = format!(
             "What lists OpenStackDataPlaneService {} in its services waits until these exist: {}. \
-             Create them for it, or set optional: true in a service of your own. Nobody else needs \
-             them.",
+             Create them for it, or set optional: true in a service of your own. Nothing else \
+             needs them.",
             service.name_any(),
             titles(missing)
         );

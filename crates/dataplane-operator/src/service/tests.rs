@@ -153,7 +153,7 @@ fn a_default_service_that_needs_what_is_not_there_says_so_without_alarm() {
         (ready.status, ready.reason.as_str()),
         (ConditionStatus::False, "DataSourceNotFound")
     );
-    for part in ["What lists", "ConfigMap ovncontroller-config", "Nobody else needs them"] {
+    for part in ["What lists", "ConfigMap ovncontroller-config", "Nothing else needs them"] {
         assert!(ready.message.contains(part), "{}", ready.message);
     }
     assert_eq!(world.notices, [], "most default services are never listed");

@@ -159,7 +159,7 @@ fn a_host_of_a_node_set_is_told_what_concerns_it_and_which_options_come() {
     for words in [
         "OpenStackDataPlaneNodeSet openstack-edpm\n",
         "~ ConfigMap nova-extra-config of service nova-custom\n",
-        "it is not deployed until somebody creates an OpenStackDataPlaneDeployment\n",
+        "it is not deployed until an OpenStackDataPlaneDeployment is created\n",
         "25-nova-extra.conf, as it would reach the host:\n    > [libvirt] cpu_models = Nehalem\n",
     ] {
         assert!(text.contains(words), "{words} is not in: {text}");

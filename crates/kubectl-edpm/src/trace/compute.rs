@@ -61,7 +61,7 @@ fn written(seen: &TraceInputs<'_>, options: &Options<'_>, named: &OptionNames) -
     add(&mut lines, &place, custom);
     if lines.is_empty() {
         lines.push(
-            "nobody has written it: neither spec.customServiceConfig nor a default".to_owned(),
+            "it is written nowhere: neither spec.customServiceConfig nor a default".to_owned(),
         );
     }
     seen.compared(TraceStep { name: "written", mark, lines }, &found, named)

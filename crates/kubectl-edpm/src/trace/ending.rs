@@ -41,12 +41,12 @@ pub(super) fn text(
             format!("{step}what follows does not have it yet.\n{next}{in_force}")
         }
         None if effective.file_steps.files.is_none() => {
-            "Without the object nobody can tell which file sets it.\n".to_owned()
+            "Without the object it is unknown which file sets it.\n".to_owned()
         }
         None => match (unanswered(steps, seen), in_force) {
             (Some(at), _) => format!(
-                "nova-compute was asked and did not tell, so what is in force is unknown.\n\
-                 Next: mend what step {at}, process, names, then ask again.\n{}",
+                "nova-compute was asked and did not answer, so what is in force is unknown.\n\
+                 Next: correct what step {at}, process, names, then ask again.\n{}",
                 by_the_cluster(effective)
             ),
             (None, Some(in_force)) => in_force,
@@ -78,13 +78,13 @@ fn by_the_cluster(effective: &EffectiveEntry<'_>) -> String {
             let from =
                 if file.source.is_empty() { String::new() } else { format!(" of {}", file.source) };
             format!(
-                "As far as the cluster knows, in force: {} = {}, from {}{from}.\n",
+                "As far as the cluster shows, in force: {} = {}, from {}{from}.\n",
                 entry.key,
                 value(entry),
                 file.name
             )
         }
-        None => "No file sets it: as far as the cluster knows, nova's own default is in force.\n"
+        None => "No file sets it: as far as the cluster shows, nova's own default is in force.\n"
             .to_owned(),
     }
 }

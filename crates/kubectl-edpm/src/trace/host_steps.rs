@@ -48,7 +48,7 @@ pub(super) fn in_container(seen: &TraceInputs<'_>, effective: &EffectiveEntry<'_
             return step(Mark::NotYet, format!("nova_compute: {why}"));
         }
         if answer.asked.files.is_empty() {
-            let why = answer.problem().unwrap_or("it was not told");
+            let why = answer.problem().unwrap_or("it was not reported");
             return step(Mark::Unknown, format!("nova_compute: {why}"));
         }
         return match effective.file() {
@@ -111,7 +111,7 @@ pub(super) fn process(
     let option = named.names.first().map(|it| it.1.as_str()).unwrap_or_default();
     if !said.is_known() {
         let why =
-            answer.problem().unwrap_or("its report does not tell the option, or did not come");
+            answer.problem().unwrap_or("its report does not have the option, or did not come");
         return step(Mark::Unknown, vec![format!("nova-compute did not say: {why}")]);
     }
     let mut lines =

@@ -37,12 +37,12 @@ pub(super) fn next_step(stop: &TraceStep, seen: &TraceInputs<'_>, service: &str)
         "run" => run(seen, service),
         "job" | "pod" => format!("have it deployed once more: {again}"),
         "container" if seen.said().is_some_and(|it| it.not_running().is_some()) => format!(
-            "on {host}, podman logs --tail 50 nova_compute tells why it ended; systemctl restart \
+            "on {host}, podman logs --tail 50 nova_compute shows why it ended; systemctl restart \
              edpm_nova_compute starts it, and where there is no such unit, {again} deploys it"
         ),
         "container" | "process" if has_read_older_files(seen) => restart(host),
         "host" | "container" => {
-            format!("somebody else has written there since; {again} brings it back")
+            format!("the file was written by others since; {again} brings it back")
         }
         "process" => match other_origin(seen) {
             Some(file) if stop.mark == Mark::Stale => {
@@ -95,7 +95,7 @@ fn run(seen: &TraceInputs<'_>, service: &str) -> String {
     let progress = seen.host.progress(seen.stage).into_iter().find(|it| it.service == service);
     let step = progress.map(|it| it.state);
     if matches!(step, Some(Step::Queued | Step::Running)) {
-        return format!("wait; kubectl edpm explain {host} tells for what");
+        return format!("wait; kubectl edpm explain {host} shows for what");
     }
     if step != Some(Step::Failed) && seen.stage.deploys == Some(false) {
         return "set deployStrategy.deploy: true, on the node or on its role".to_owned();

@@ -148,7 +148,7 @@ fn message(deployment: &Deployment) -> String {
     let conditions = deployment.status.as_ref().map(|it| it.conditions.as_slice());
     let ready = find(conditions.unwrap_or_default(), READY);
     ready.map_or_else(
-        || "no operator has looked at it yet".to_owned(),
+        || "no operator has reconciled it yet".to_owned(),
         |it| format!("{}: {}", it.reason, it.message),
     )
 }

@@ -78,7 +78,7 @@ fn other_inputs(seen: &TraceInputs<'_>) -> String {
     match outdated {
         Some(it) => format!("that was with other inputs: {}", it.message),
         None => {
-            "that was with other inputs: the operator has not looked at the change yet".to_owned()
+            "that was with other inputs: the operator has not reconciled the change yet".to_owned()
         }
     }
 }
@@ -139,7 +139,7 @@ pub(super) fn in_pod(effective: &EffectiveEntry<'_>) -> TraceStep {
     };
     let path = format!("{IN_POD}/{}", file.name);
     match reported(run).as_ref().map(|it| it.get(&file.name)) {
-        None => step(Mark::Unknown, format!("the play did not tell what {path} was")),
+        None => step(Mark::Unknown, format!("the play did not report what {path} was")),
         Some(None) => step(Mark::NotYet, format!("the play found no {path}")),
         // Runs of an earlier release reported the digest of the whole file.
         Some(Some(digest)) if *digest == file.digest => {

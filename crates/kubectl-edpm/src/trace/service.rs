@@ -74,7 +74,7 @@ fn written(seen: &TraceInputs<'_>, given: &ServiceSources, named: &OptionNames) 
     let found = files.iter().flat_map(|it| named.entries(&it.entries));
     let found: Vec<String> = found.map(|it| it.value.clone()).collect();
     if found.is_empty() {
-        lines.push(format!("nobody has written it: no ConfigMap or Secret of service {name}"));
+        lines.push(format!("it is written nowhere: no ConfigMap or Secret of service {name}"));
     }
     let step = seen.compared(TraceStep { name: "written", mark, lines }, &found, named);
     seen.blocked(step, &files, named)

@@ -214,11 +214,11 @@ fn a_host_that_does_not_answer_leaves_unknown_what_it_alone_knows() {
     around.answer = Some(Err("nova-compute could not be asked: HostUnreachable".into()));
     let text = traced(&snapshot, &around, "libvirt", "cpu_models");
     assert!(text.contains("could not be asked: HostUnreachable"), "{text}");
-    let unknown = "nova-compute was asked and did not tell, so what is in force is unknown.\nNext: \
-                   mend what step 9, process, names, then ask again.\n";
+    let unknown = "nova-compute was asked and did not answer, so what is in force is \
+                   unknown.\nNext: correct what step 9, process, names, then ask again.\n";
     assert!(text.contains(unknown), "{text}");
     assert!(!is_in_force(&snapshot, &around));
-    assert!(text.contains("As far as the cluster knows, in force: cpu_models = Nehalem"), "{text}");
+    assert!(text.contains("As far as the cluster shows, in force: cpu_models = Nehalem"), "{text}");
 }
 
 #[test]
@@ -334,13 +334,13 @@ fn a_run_and_a_job_that_are_cleared_away_take_nothing_from_the_host() {
 fn an_option_that_nobody_wrote_is_the_cells_or_novas_own() {
     let (snapshot, around) = deployed();
     let text = traced(&snapshot, &around, "DEFAULT", "transport_url");
-    assert!(text.contains("nobody has written it"), "{text}");
+    assert!(text.contains("it is written nowhere"), "{text}");
     assert!(text.contains("transport_url = ********, from 01-nova.conf of NovaCell"), "{text}");
     assert!(!text.contains("bus-pw"), "{text}");
     let text = traced(&snapshot, &around, "libvirt", "virt_type");
     assert!(text.contains("No file sets it"), "{text}");
     let text = traced(&snapshot, &around, "libvirt", "cpu_modls");
-    assert!(text.contains("note: nova 34.0.0 does not know [libvirt] cpu_modls"), "{text}");
+    assert!(text.contains("note: nova 34.0.0 has no option [libvirt] cpu_modls"), "{text}");
 }
 
 #[test]
@@ -349,5 +349,5 @@ fn what_a_human_may_not_read_is_unknown_and_not_missing() {
     around.rendered = Read::Refused("secrets is forbidden".into());
     let text = traced(&snapshot, &around, "libvirt", "cpu_models");
     assert!(text.contains("cannot be read: secrets is forbidden"), "{text}");
-    assert!(text.ends_with("Without the object nobody can tell which file sets it.\n"), "{text}");
+    assert!(text.ends_with("Without the object it is unknown which file sets it.\n"), "{text}");
 }

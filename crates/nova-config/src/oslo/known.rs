@@ -162,7 +162,7 @@ impl<'a> OptionCheck<'a> {
         }
         let near: Vec<String> = near.iter().map(|it| format!("[{it}]")).collect();
         Some(format!(
-            "is in a section that nova {} does not know and therefore ignores: {}",
+            "is in a section that is not known to nova {} and therefore ignored: {}",
             self.schema.nova(),
             meant(&near)
         ))

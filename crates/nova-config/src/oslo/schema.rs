@@ -133,7 +133,7 @@ impl Schema {
     fn open(packed: &[u8]) -> Self {
         let mut text = String::new();
         GzDecoder::new(packed).read_to_string(&mut text).expect("the data is gzip of UTF-8");
-        let (head, lines) = text.split_once('\n').expect("the first line tells the release");
+        let (head, lines) = text.split_once('\n').expect("the first line has the release");
         let head = serde_json::from_str(head).expect("the first line is a head");
         Self { lines: lines.to_owned(), head }
     }

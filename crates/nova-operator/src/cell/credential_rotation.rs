@@ -43,7 +43,7 @@ impl RotationProgress {
 /// Returns the condition; `count` is `None` when the cell's inputs are incomplete.
 pub fn condition(count: Option<&RotationProgress>) -> ConditionDraft {
     let Some(count) = count else {
-        let text = "It can be told once every input is there.";
+        let text = "It is known once every input is there.";
         return reasons::cell::COMPUTES_UNKNOWN.condition(COMPUTES_UP_TO_DATE, text);
     };
     let (total, behind) = (count.total, &count.behind);

@@ -72,9 +72,9 @@ pub fn notice(cell: &Cell, leftovers: &[Leftover]) -> Option<EventDraft> {
         .collect();
     let first = new.first()?;
     let note = format!(
-        "Nova keeps its records of hosts whose computes were removed: {}. When no \
-         instances are left on a host, `openstack compute service list --service nova-compute \
-         --host {first}` tells the id for `openstack compute service delete`.",
+        "Nova keeps its records of hosts whose computes were removed: {}. When no instances are \
+         left on a host, `openstack compute service list --service nova-compute --host {first}` \
+         shows the id for `openstack compute service delete`.",
         first_of(&new)
     );
     Some(EventDraft { warning: true, reason: "LeftInNova".to_owned(), note })

@@ -50,7 +50,7 @@ pub fn step(seen: &Observed, desired: &CellStatus, digests: &Inputs) -> Option<S
     let (mut renewed, mut renewal) = (desired.clone(), Renewal::default());
     renewal.of_inputs(&mut renewed.hash, digests);
     let conditions = (previous, desired.conditions.as_slice());
-    let way_on = "Its computes tell what follows for them.";
+    let way_on = "Its computes report what follows for them.";
     renewal.step(Target::of(&*seen.cell), observed, (desired, &renewed), conditions, way_on)
 }
 

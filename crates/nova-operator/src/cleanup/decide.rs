@@ -84,7 +84,7 @@ pub fn decide(
     plan.steps.extend(status::step(compute, &evaluated.condition, &evaluated.services, now));
     match evaluated.next {
         Next::Conclude if is_reported(seen, ending) => {
-            let because = "its host is done with, and what is left in nova is told";
+            let because = "its host is done with, and what is left in nova is reported";
             plan.steps.extend(remove_finalizer(compute, finalizers::COMPUTE, because));
         }
         Next::Conclude | Next::Wait(None) => {}
@@ -191,7 +191,7 @@ fn address(seen: &Observed, ending: &Ending) -> Result<String, String> {
             "it was deployed at {recorded}, and OpenStackDataPlaneNode {node} is now at {now}"
         )),
         (recorded, of_node) => {
-            let address = recorded.or(of_node).ok_or("nobody knows its address")?;
+            let address = recorded.or(of_node).ok_or("its address is unknown")?;
             // A failed attempt may have gone to another address since.
             if status.is_some_and(|it| !inputs::went_to(&it.deployed_inputs, &address)) {
                 return Err(format!("its last complete deployment did not go to {address}"));

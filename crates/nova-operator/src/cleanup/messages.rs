@@ -51,13 +51,13 @@ fn nova(compute: &ExternalCompute) -> String {
     if compute.status.as_ref().is_none_or(|it| it.deployed_inputs.is_empty()) {
         return format!(
             "nova-compute was never seen to register in cell {cell}: nova has records of the host \
-             only where `openstack compute service list --service nova-compute --host {host}` tells \
-             an id, which is for `openstack compute service delete`."
+             only where `openstack compute service list --service nova-compute --host {host}` \
+             shows an id, which is for `openstack compute service delete`."
         );
     }
     format!(
         "Nova keeps its records of the host in cell {cell}: when no instances are left on it, \
-         `openstack compute service list --service nova-compute --host {host}` tells the id for \
+         `openstack compute service list --service nova-compute --host {host}` shows the id for \
          `openstack compute service delete`."
     )
 }

@@ -154,7 +154,7 @@ fn role_fault(seen: &Observed) -> Option<Problem> {
     let is_without = node.status.as_ref().is_some_and(|it| it.observed_role.is_none());
     is_without.then(|| {
         let text = format!(
-            "OpenStackDataPlaneNode {name} has not been looked at with OpenStackDataPlaneRole \
+            "OpenStackDataPlaneNode {name} has not been reconciled with OpenStackDataPlaneRole \
              {role} yet."
         );
         Problem::new(&reasons::compute::INVENTORY_NOT_PUBLISHED, text)
@@ -358,7 +358,7 @@ pub fn cell(seen: &Observed) -> ConditionDraft {
     };
     if is_cell_lagging(cell) {
         let waiting = || {
-            let text = format!("NovaCell {name} has not been looked at yet.");
+            let text = format!("NovaCell {name} has not been reconciled yet.");
             reasons::compute::NOVA_CELL_UNKNOWN.condition(NOVA_CELL_READY, text)
         };
         return previous(seen, NOVA_CELL_READY).unwrap_or_else(waiting);

@@ -242,7 +242,7 @@ fn not_running(seen: &Observed, evaluated: &Evaluation) -> ConditionDraft {
         "The deployment waits until the NovaCell has logged in to its message bus with what its \
          Secrets hold now."
     } else {
-        "The deployment waits; the other conditions tell for what."
+        "The deployment waits; the other conditions report for what."
     };
     reasons::compute::WAITING.condition(DEPLOYMENT_READY, text)
 }
@@ -276,7 +276,7 @@ fn up_to_date(seen: &Observed, evaluated: &Evaluation) -> ConditionDraft {
         {
             return said;
         }
-        let text = "Some inputs are missing or cannot be read, so it cannot be told.";
+        let text = "Some inputs are missing or cannot be read, so it is unknown.";
         return reasons::compute::INPUTS_UNKNOWN.condition(UP_TO_DATE, text);
     };
     if evaluated.sequence.state == SequenceState::Done {

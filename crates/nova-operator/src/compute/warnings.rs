@@ -41,7 +41,7 @@ pub fn condition(seen: &Observed) -> ConditionDraft {
         reported.push(not_judged(&spec.cell_name, named));
     }
     if reported.is_empty() {
-        let text = "Nothing in the options that humans wrote is surprising.";
+        let text = "Nothing in the options that users wrote is surprising.";
         return reasons::compute::NO_WARNINGS.condition(CONFIG_WARNINGS, text);
     }
     reason.condition(CONFIG_WARNINGS, sentences(&reported))

@@ -136,7 +136,7 @@ fn adoption(seen: &Observed, compute: &ExternalCompute, cell: &str) -> Outcome {
     let fields = fields(seen, cell);
     let differing = differences(compute, &fields, true);
     if differing.is_empty() {
-        let because = "a human wrote the node's compute first";
+        let because = "a user wrote the node's compute first";
         let mut steps = vec![follow(seen, &fields, because)];
         steps.extend(fill_images(seen, compute));
         return (steps, Some(mirror(compute)));
@@ -242,8 +242,8 @@ fn coming(seen: &Observed, cell: &str) -> ConditionDraft {
 /// One text for all phases: the compute's own conditions have the details.
 fn on_its_way(namespace: &str, name: &str, cell: &str) -> ConditionDraft {
     let text = format!(
-        "NovaExternalCompute {name} of cell {cell} is not Ready yet; its own conditions tell more: \
-         kubectl describe -n {namespace} novaexternalcompute {name}"
+        "NovaExternalCompute {name} of cell {cell} is not Ready yet; its own conditions report \
+         more: kubectl describe -n {namespace} novaexternalcompute {name}"
     );
     reasons::node::DEPLOYING.condition(COMPUTE_CONDITION, text)
 }

@@ -22,7 +22,7 @@ pub(super) const CONDITIONS: &[ConditionSpec] = &[
     condition(SERVICE_CONFIG_READY, "The files of nova-compute are rendered.", SERVICE_CONFIG),
     condition(
         CONFIG_WARNINGS,
-        "Something in the options that humans wrote is surprising; `Ready` ignores it.",
+        "Something in the options that users wrote is surprising; `Ready` ignores it.",
         &[
             reasons::compute::SURPRISING,
             reasons::compute::RELEASE_UNKNOWN,

@@ -10,7 +10,7 @@ pub(crate) const UNREACHABLE: Reason = Reason::warning(
 );
 pub(crate) const CERTIFICATE_NOT_TRUSTED: Reason = Reason::warning(
     "CertificateNotTrusted",
-    "The server speaks no TLS, or its certificate is not trusted.",
+    "The server does not support TLS, or its certificate is not trusted.",
     "Yes.",
     "Add its authority to `CABundle` of the cell's Secret.",
 );
@@ -76,7 +76,7 @@ pub(crate) const COMPUTES_BEHIND: Reason = Reason::waiting(
 );
 pub(crate) const COMPUTES_UNKNOWN: Reason = Reason::unknown(
     "InputMissing",
-    "It can be told once every input is there.",
+    "It is known once every input is there.",
     "Yes.",
     "See `InputReady`.",
 );

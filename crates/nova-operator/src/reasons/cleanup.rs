@@ -3,14 +3,14 @@
 use api::conditions::Reason;
 
 pub(crate) const HOST_CLEANED: Reason =
-    Reason::good("HostCleaned", "nova-compute is stopped; the message tells what nova still has.");
+    Reason::good("HostCleaned", "nova-compute is stopped; the message lists what nova still has.");
 pub(crate) const CLEANING_HOST: Reason =
     Reason::waiting("CleaningHost", "nova-compute is being stopped.", "Yes.", "Wait.");
 pub(crate) const QUEUED: Reason =
     Reason::waiting("Queued", "The run waits for another that touches the host.", "Yes.", "Wait.");
 pub(crate) const RUNNER_LOST: Reason = Reason::warning(
     "RunnerLost",
-    "The run's worker does not answer, so nobody knows whether it still works on the host.",
+    "The run's worker does not answer, so it is unknown whether it still works on the host.",
     "When the worker is back.",
     "If the machine is off for good, the command in the message; or go on without the host.",
 );

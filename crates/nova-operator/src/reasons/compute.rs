@@ -7,11 +7,11 @@ pub(crate) const READY: Reason =
     Reason::good("Ready", "nova-compute runs on the host and has registered in its cell.");
 pub(crate) const SURPRISING: Reason = Reason::notable(
     "Surprising",
-    "Options, in `customServiceConfig` or in the role's default \
-     configuration, that nova does not know, refuses or deprecates, or that \
-     the operator sets itself; the message has line and column.",
+    "Options, in `customServiceConfig` or in the role's default configuration, that nova does not \
+     have, refuses or deprecates, or that the operator sets itself; the message has line and \
+     column.",
     "",
-    "Look whether it is meant.",
+    "Check whether it is intended.",
 );
 pub(crate) const RELEASE_UNKNOWN: Reason = Reason::notable(
     "ReleaseUnknown",
@@ -23,7 +23,7 @@ pub(crate) const RELEASE_UNKNOWN: Reason = Reason::notable(
 pub(crate) const NO_WARNINGS: Reason = Reason::absent("NoWarnings", "Nothing is surprising.");
 pub(crate) const INPUTS_UNKNOWN: Reason = Reason::unknown(
     "InputMissing",
-    "Inputs are missing, so it cannot be told.",
+    "Inputs are missing, so it is unknown.",
     "Yes.",
     "See `InputReady`.",
 );
@@ -64,8 +64,8 @@ pub(crate) const INVENTORY_NOT_PUBLISHED: Reason = Reason::waiting(
 );
 pub(crate) const INVENTORY_NOT_NAMED: Reason = Reason::warning(
     "InventoryNotNamed",
-    "The compute was made by a human for a node without a cell, so nothing fills in how the host \
-     is reached.",
+    "The compute was made by a user for a node without a cell, so nothing fills in how the host is \
+     reached.",
     "No.",
     "Set the two fields to the values in the message, or annotate the node with its cell.",
 );
@@ -165,7 +165,7 @@ pub(crate) const NOVA_CELL_NOT_FOUND: Reason = Reason::warning(
 );
 pub(crate) const NOVA_CELL_UNKNOWN: Reason = Reason::waiting(
     "NovaCellUnknown",
-    "The cell has not been looked at yet.",
+    "The cell has not been reconciled yet.",
     "Yes.",
     "Wait; with a foreign control plane, see its operator.",
 );
@@ -185,7 +185,7 @@ pub(crate) const INVALID_DEFAULT_CONFIG: Reason = Reason::error(
 );
 pub(crate) const DEPLOYED: Reason = Reason::good(
     "Deployed",
-    "They run, and the compute has registered; `UpToDate` tells the rest.",
+    "They run, and the compute has registered; `UpToDate` reports the rest.",
 );
 pub(crate) const DEPLOYING: Reason =
     Reason::waiting("Deploying", "They are being deployed.", "Yes.", "Wait.");
@@ -203,7 +203,7 @@ pub(crate) const PAUSED: Reason = reasons::PAUSED.described(
 );
 pub(crate) const WAITING: Reason = Reason::waiting(
     "Waiting",
-    "It waits; the other conditions tell for what.",
+    "It waits; the other conditions report for what.",
     "Yes.",
     "See the others.",
 );

@@ -8,7 +8,7 @@ pub(crate) const READY: Reason = Reason::good(
 );
 pub(crate) const DEPLOYING: Reason = Reason::waiting(
     "Deploying",
-    "The compute is on its way; its own conditions tell more.",
+    "The compute is on its way; its own conditions report more.",
     "Yes.",
     "Wait, or describe the `NovaExternalCompute`.",
 );
@@ -17,8 +17,8 @@ pub(crate) const CELL_MISMATCH: Reason = Reason::error(
     "The node asks for another cell, or for none, than that of a compute that has run or \
      has a `customServiceConfig`.",
     "No.",
-    "Set the annotation back, or let the compute go; the message has the command and \
-     tells what is lost.",
+    "Set the annotation back, or let the compute go; the message has the command and names what is \
+     lost.",
 );
 pub(crate) const CELL_ZERO: Reason =
     Reason::error("CellZero", "The annotation names a cell0.", "No.", "Name another cell.");
@@ -30,7 +30,7 @@ pub(crate) const CELL_NAME_INVALID: Reason = Reason::error(
 );
 pub(crate) const COMPUTE_DIFFERS: Reason = Reason::error(
     "ComputeDiffers",
-    "A human's compute of the node's name differs from what the node asks for.",
+    "A compute that a user made with the node's name differs from what the node requests.",
     "No.",
     "Correct the named fields, or delete it.",
 );

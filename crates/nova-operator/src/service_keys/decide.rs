@@ -45,7 +45,7 @@ fn condition(seen: &Observed) -> ConditionDraft {
         }
     }
     if texts.is_empty() {
-        let text = "nova-compute or its play uses every key of the data sources that humans wrote.";
+        let text = "nova-compute or its play uses every key of the data sources that users wrote.";
         return reasons::service::KEYS_USED.condition(CONFIG_CONDITION, text);
     }
     let n_more = texts.len().saturating_sub(TOLD);

@@ -54,8 +54,8 @@ pub fn condition<'a>(
     }
     let names = names.into_iter().collect::<Vec<_>>().join(", ");
     let text = format!(
-        "Keys of hosts are not checked, for {place} have {names}: whoever answers at the address of a \
-         host is taken for it. Take it out, or keep it knowingly."
+        "Keys of hosts are not checked, for {place} have {names}: any machine that answers at the \
+         address of a host is taken for it. Take it out, or keep it knowingly."
     );
     Some(reasons::HOST_KEY_CHECKING_OFF.condition(HOST_KEYS_CHECKED, text))
 }

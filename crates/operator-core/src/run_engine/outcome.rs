@@ -219,8 +219,8 @@ pub fn lost(seen: &ServiceRun, host: &str, retries: Retries<'_>) -> (FailureReas
     let next = reason.next_step(retries, seen.attempt);
     let (service, run) = (&seen.name, seen.run.as_deref().unwrap_or_default());
     let text = format!(
-        "Host {host} has no result (service {service}, AnsibleEE {run}): the run was deleted before \
-         it had told one. {next}"
+        "Host {host} has no result (service {service}, AnsibleEE {run}): the run was deleted \
+         before it had reported one. {next}"
     );
     (reason, text)
 }

@@ -45,7 +45,7 @@ pub fn withdrawn(runs: &[Run<'_>], needs: impl Fn(&Run<'_>, &str) -> bool) -> Ve
         .filter(|it| is_waiting(it) && !is_needed(it))
         .map(|it| {
             let mut step =
-                Step::delete(Target::of(it.object), "it has not begun, and nobody needs it now");
+                Step::delete(Target::of(it.object), "it has not begun, and is not needed now");
             step.write = Write::Delete { resource_version: it.object.resource_version() };
             step
         })

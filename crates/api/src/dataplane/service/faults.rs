@@ -1,7 +1,7 @@
-//! What is wrong with a service as a human wrote it, and what of it is without effect.
+//! What is wrong with a service as a user wrote it, and what of it is without effect.
 //!
-//! The rules of the definition say the same to whoever writes; whatever passed them by, or was written
-//! before they were, is told by the controller.
+//! The rules of the definition refuse the same faults on a write. The controller reports those that
+//! were accepted nevertheless, or were written before the rules existed.
 
 use kube::ResourceExt;
 

@@ -83,7 +83,7 @@ fn a_server_that_is_named_must_serve_its_image_first() {
     let named = json!({"osImageDeploymentType": "SelfExtracting", "provisionServerName": "images"});
     let mut world = World::new(&named, &["x", "y"]);
     world.rest().unwrap();
-    let part = "spec.provisionServerName: \"images\" does not exist as an OpenStackProvisionServer";
+    let part = "spec.provisionServerName: \"images\" is not an existing OpenStackProvisionServer";
     world.says("Ready", False, "InvalidInput", &[part]);
     let server = |status: &Value| -> Option<ProvisionServer> {
         serde_json::from_value(json!({

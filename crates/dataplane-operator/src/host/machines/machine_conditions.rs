@@ -69,8 +69,8 @@ pub fn leaving(
     let machine = record.machine.as_deref().unwrap_or("none any more");
     let set = format!("OpenStackBaremetalSet {}", owner.name);
     let text = format!(
-        "Everybody else is done with the host, and {set} gives its machine back. Machine {machine}: {} \
-         since {}.",
+        "No other operator needs the host any more, and {set} gives its machine back. Machine \
+         {machine}: {} since {}.",
         record.state, record.since.0
     );
     match &provisioning.error {
@@ -87,9 +87,9 @@ fn aside(provisioning: &ProvisioningState, set: &str) -> String {
     let mut text = String::new();
     if provisioning.has_drifted {
         text = format!(
-            " What its config drive is made from has changed since: the host gets that only when it is \
-             provisioned again, which overwrites its disk and which nobody does by himself; see \
-             UpToDate of {set}."
+            " What its config drive is made from has changed since: the host gets that only when \
+             it is provisioned again, which overwrites its disk and which no operator does by \
+             itself; see UpToDate of {set}."
         );
     }
     if let Some(error) = &provisioning.error {

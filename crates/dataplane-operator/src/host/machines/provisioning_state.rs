@@ -209,15 +209,15 @@ fn is_unheard(set: &BaremetalSet) -> bool {
 /// Returns the fault that keeps all machines of a set from coming and that does not heal by itself.
 fn trouble(set: &BaremetalSet, now: Timestamp) -> Option<ProvisioningFault> {
     if is_terminating(set) {
-        let text = "is to be deleted, which nobody can take back. Its machines stay until every host \
-                    that has one is done with it: delete these hosts too; those that come after get a \
-                    new set.";
+        let text = "is to be deleted, which cannot be undone. Its machines stay until every host \
+                    that has one is done with it: delete these hosts too; those that come after \
+                    get a new set.";
         return Some(ProvisioningFault { text: text.into(), is_final: true });
     }
     let made = set.metadata.creation_timestamp.as_ref().map(|it| it.0);
     if is_unheard(set) && made.is_some_and(|it| it + ATTENTION <= now) {
-        let text = "was looked at by nobody since it was made: see in the log of dataplane-operator \
-                    whether it looks after sets, and restart it if it does not.";
+        let text = "was not reconciled by any operator since it was made: see in the log of \
+                    dataplane-operator whether it reconciles sets, and restart it if it does not.";
         return Some(ProvisioningFault { text: text.into(), is_final: false });
     }
     worst(set)

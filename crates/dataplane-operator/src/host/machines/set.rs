@@ -111,7 +111,7 @@ pub fn release_of(
     remove_finalizer(set, IN_USE, BECAUSE).filter(|_| !is_needed)
 }
 
-const BECAUSE: &str = "nobody needs its machines any more";
+const BECAUSE: &str = "its machines are not needed any more";
 
 /// Returns whether giving back a host's machine would undeploy it.
 fn would_be_wiped(set: &BaremetalSet, host: &str) -> bool {
@@ -194,7 +194,7 @@ pub fn fault(seen: &Seen, owner: &Target) -> Option<Problem> {
     let machine_request = format!("{} {}", owner.kind.kind, owner.name);
     if seen.is_missed {
         let text = format!(
-            "{machine_request} asks for machines, and the cluster does not know the kind \
+            "{machine_request} requests machines, and the cluster does not have the kind \
              OpenStackBaremetalSet: install its definition, which is in the chart."
         );
         return Some(Problem::new(&reasons::machines::MACHINES_NOT_SERVED, text));

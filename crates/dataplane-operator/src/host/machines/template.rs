@@ -44,7 +44,7 @@ impl Template {
         let wrong = |what: String| {
             let text = format!(
                 "{place} cannot be what an OpenStackBaremetalSet says: {what}. Correct it; kubectl \
-                 explain openstackbaremetalset.spec tells the fields."
+                 explain openstackbaremetalset.spec lists the fields."
             );
             Problem::new(&reasons::machines::TEMPLATE_INVALID, text)
         };

@@ -432,7 +432,7 @@ fn a_node_set_goes_after_its_inventory_and_after_whoever_deploys_it() {
     world.end("d", false, ["c1", "s1"]);
     Arc::make_mut(&mut world.seen.set).finalizers_mut().push("somebody/else".into());
     world.settle();
-    assert!(world.message("SetupReady").contains("finalizers: somebody/else."));
+    assert!(world.message("SetupReady").contains("finalizers remove them: somebody/else."));
     Arc::make_mut(&mut world.seen.set).finalizers_mut().pop();
     world.writes.clear();
     world.pass();

@@ -215,7 +215,7 @@ fn a_set_that_somebody_deletes_gives_nothing_back_while_the_node_set_has_hosts()
     let mut world = World::provisioned();
     world.seen.machines.deleted(world.now);
     assert!(!world.settle().iter().any(|it| it.contains("Baremetal")));
-    assert!(world.message(READY).contains("is to be deleted, which nobody can take back"));
+    assert!(world.message(READY).contains("is to be deleted, which cannot be undone"));
     world.edit("/nodes", json!({}));
     assert!(world.settle().contains(&"release OpenStackBaremetalSet compute".to_owned()));
 }

@@ -578,7 +578,7 @@ fn a_set_that_nobody_looks_at_is_told_after_a_while() {
     world.settle();
     assert_eq!(world.condition(0, "BaremetalReady"), is("False", "ProvisioningFailed"));
     let told = world.message(0, "BaremetalReady");
-    assert!(told.contains("was looked at by nobody since it was made"), "{told}");
+    assert!(told.contains("was not reconciled by any operator since it was made"), "{told}");
     world.seen.machines.say_state("n0", "deploying");
     world.settle();
     assert_eq!(world.condition(0, "BaremetalReady").1, "Provisioning");
@@ -593,7 +593,11 @@ fn a_set_that_somebody_deletes_gives_nothing_back_while_nodes_need_it() {
     assert!(!writes.iter().any(|it| it.contains("BaremetalSet") || it.starts_with("run")));
     assert_eq!(world.seen.machines.set_mut().finalizers(), [IN_USE]);
     assert_eq!(world.condition(0, "BaremetalReady"), is("False", "ProvisioningFailed"));
-    assert!(world.message(0, "BaremetalReady").contains("compute is to be deleted, which nobody"));
+    assert!(
+        world
+            .message(0, "BaremetalReady")
+            .contains("compute is to be deleted, which cannot be undone")
+    );
     world.remove("n0");
     world.remove("n1");
     assert!(!world.settle().iter().any(|it| it.contains("BaremetalSet")));

@@ -137,7 +137,7 @@ fn without_a_snippet_and_a_question_two_ends_are_said_to_be_unknown() {
     assert_eq!(unknown, ["snippet", "process"]);
     assert_eq!(all.len(), 12);
     let text = traced(&snapshot, &beside);
-    let words = "As far as the cluster knows, in force: cpu_models = Nehalem, from \
+    let words = "As far as the cluster shows, in force: cpu_models = Nehalem, from \
                  25-nova-extra.conf of ConfigMap openstack/nova-extra-config.\n";
     assert!(text.ends_with(words), "{text}");
 }

@@ -79,7 +79,7 @@ fn a_misspelt_option_is_told_with_what_may_have_been_meant() {
 
 #[test]
 fn a_misspelt_section_is_told_with_what_may_have_been_meant() {
-    let unknown = "is in a section that nova 34.0.0 does not know and therefore ignores:";
+    let unknown = "is in a section that is not known to nova 34.0.0 and therefore ignored:";
     let meant = format!("{unknown} did you mean [libvirt]?");
     check("[libvrit]\ncpu_mode = none\n", &[(2, "[libvrit] cpu_mode", &meant)]);
     let meant = format!("{unknown} did you mean [oslo_messaging_rabbit]?");
