@@ -117,7 +117,7 @@ pub fn desired(
                     match certificate(set, request, host, hosts, signer) {
                         Err(fault) => wanted.problems.push(fault),
                         Ok(spec) => {
-                            drop(specs.insert(name_of(request, host), (spec, request, host)))
+                            drop(specs.insert(name_of(request, host), (spec, request, host)));
                         }
                     }
                 }

@@ -115,7 +115,7 @@ fn requeue(
                 plan.requeue_in(observed::CRD_POLL_INTERVAL);
             }
             Some(Err(fault)) if !fault.needs_human() => {
-                plan.requeue_in(observed::CRD_POLL_INTERVAL)
+                plan.requeue_in(observed::CRD_POLL_INTERVAL);
             }
             Some(Ok(_) | Err(_)) | None => {}
         }

@@ -65,7 +65,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         SequenceState::Failed { retry_at: Some(at), .. } => plan.requeue_at(at, now),
         // A retry that waits for a slot: no watch event reports a free slot in time.
         SequenceState::Failed { .. } if evaluated.blocked.is_some() => {
-            plan.requeue_in(SLOT_RETRY_INTERVAL)
+            plan.requeue_in(SLOT_RETRY_INTERVAL);
         }
         SequenceState::Done
         | SequenceState::OutOfDate
