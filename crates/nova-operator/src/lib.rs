@@ -18,6 +18,7 @@ pub mod foreign_condition;
 pub mod fuzzing;
 pub mod images;
 pub mod indexes;
+pub mod nova_health;
 pub mod operator;
 pub mod probe;
 mod reasons;

@@ -1,0 +1,201 @@
+//! The readers of nova's APIs, one for all cells that use the same API in the same way.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use api::nova::ExternalCompute;
+use nova_config::conf::CellView;
+use openstack_client::keystone::{UserInProject, tokens_url};
+use openstack_client::{Compute, Error, Login};
+use operator_core::object_key::Key;
+use operator_runtime::metrics::Metrics;
+use operator_runtime::tls_stream::CaTrust;
+use operator_runtime::workqueue::WorkQueue;
+use parking_lot::Mutex;
+use tokio::time::{Instant, sleep_until};
+
+use crate::indexes::BY_CELL;
+use crate::nova_health::readings::{ApiHealth, HostHealth, Readings};
+use crate::shared_caches::SharedCaches;
+
+/// Pause after a refused login: Keystone may lock a user out who tries too often.
+const REFUSED: Duration = Duration::from_mins(5);
+
+/// What of a cell decides which reader it uses.
+#[derive(Clone, Eq, Ord, PartialEq, PartialOrd)]
+struct Access {
+    auth_url: String,
+    user: [String; 4],
+    password: String,
+    region: String,
+    ca_bundle: Option<String>,
+}
+
+/// The readers of nova's APIs, which run as long as a cell uses them.
+pub struct NovaMonitor {
+    interval: Duration,
+    metrics: Metrics,
+    caches: SharedCaches,
+    computes: Arc<WorkQueue>,
+    cells: Arc<WorkQueue>,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    readers: BTreeMap<Access, Arc<Reader>>,
+    of_cell: BTreeMap<Key, Access>,
+}
+
+/// What is read of one API.
+#[derive(Default)]
+struct Reader {
+    readings: Mutex<Readings>,
+    cells: Mutex<BTreeSet<Key>>,
+}
+
+impl NovaMonitor {
+    /// Creates a monitor that reads nothing yet. `computes` and `cells` are the queues of the
+    /// objects to reconcile when a reading changes what is known of them.
+    pub fn new(
+        interval: Duration,
+        metrics: Metrics,
+        caches: SharedCaches,
+        computes: Arc<WorkQueue>,
+        cells: Arc<WorkQueue>,
+    ) -> Arc<Self> {
+        let inner = Mutex::default();
+        Arc::new(Self { interval, metrics, caches, computes, cells, inner })
+    }
+
+    /// Reads for a cell from now on, as its inputs say; no longer without inputs. The first reading
+    /// begins at once, and nothing happens where the inputs are as before.
+    pub fn follow(self: &Arc<Self>, cell: &Key, view: Option<&CellView>) {
+        match view {
+            Some(view) => self.watch(cell, view),
+            None => self.inner.lock().leave(cell),
+        }
+    }
+
+    fn watch(self: &Arc<Self>, cell: &Key, view: &CellView) {
+        let access = Access::of(view);
+        let mut inner = self.inner.lock();
+        if inner.of_cell.get(cell) == Some(&access) {
+            return;
+        }
+        inner.leave(cell);
+        let reader = if let Some(reader) = inner.readers.get(&access) {
+            Arc::clone(reader)
+        } else {
+            // Inputs that cannot be used are reported by the cell's other conditions.
+            let Some(compute) = access.compute() else { return };
+            let reader = Arc::new(Reader::default());
+            let compute = compute.counted(self.metrics.clone());
+            tokio::spawn(read(Arc::downgrade(self), Arc::downgrade(&reader), compute));
+            inner.readers.insert(access.clone(), Arc::clone(&reader));
+            reader
+        };
+        reader.cells.lock().insert(cell.clone());
+        inner.of_cell.insert(cell.clone(), access);
+    }
+
+    /// Returns what is known of the API of a cell.
+    pub fn api(&self, cell: &Key) -> ApiHealth {
+        self.reader(cell).map(|it| it.readings.lock().api()).unwrap_or_default()
+    }
+
+    /// Returns what is known of a host of a cell, named as its service is registered.
+    pub fn host(&self, cell: &Key, host: &str) -> HostHealth {
+        self.reader(cell).map(|it| it.readings.lock().of_host(host)).unwrap_or_default()
+    }
+
+    fn reader(&self, cell: &Key) -> Option<Arc<Reader>> {
+        let inner = self.inner.lock();
+        inner.readers.get(inner.of_cell.get(cell)?).cloned()
+    }
+
+    /// Reads the API once, and enqueues the objects that the reading concerns. Returns the time
+    /// until the next reading.
+    async fn refresh(&self, reader: &Reader, compute: &Compute) -> Duration {
+        let (services, hypervisors) = tokio::join!(compute.services(), compute.hypervisors());
+        let is_refused = services.as_ref().is_err_and(|it| it.error == Error::Unauthorized);
+        let cells = reader.cells.lock().clone();
+        let hosts: Vec<(Key, String)> = cells
+            .iter()
+            .flat_map(|it| self.caches.computes.indexed(BY_CELL, it))
+            .filter_map(|it| Some((Key::of(&*it), registered_host(&it)?.to_owned())))
+            .collect();
+        let (changed, api_changed) = {
+            let mut readings = reader.readings.lock();
+            let before: Vec<HostHealth> = hosts.iter().map(|it| readings.of_host(&it.1)).collect();
+            let api_before = readings.api();
+            readings.take(services, hypervisors);
+            let is_changed = |(host, before): &(&(Key, String), HostHealth)| {
+                readings.of_host(&host.1) != *before
+            };
+            let changed: Vec<Key> =
+                hosts.iter().zip(before).filter(is_changed).map(|(it, _)| it.0.clone()).collect();
+            (changed, readings.api() != api_before)
+        };
+        changed.into_iter().for_each(|it| self.computes.push(it));
+        if api_changed {
+            cells.into_iter().for_each(|it| self.cells.push(it));
+        }
+        if is_refused { REFUSED.max(self.interval) } else { self.interval }
+    }
+}
+
+/// Returns the host under which a compute is registered; `None` before its first deployment.
+pub fn registered_host(compute: &ExternalCompute) -> Option<&str> {
+    compute.status.as_ref()?.host_name.as_deref()
+}
+
+/// Reads an API at its interval, as long as a cell uses it.
+async fn read(monitor: Weak<NovaMonitor>, reader: Weak<Reader>, compute: Compute) {
+    loop {
+        let begun = Instant::now();
+        let (Some(monitor), Some(reader)) = (monitor.upgrade(), reader.upgrade()) else { return };
+        let pause = monitor.refresh(&reader, &compute).await;
+        let next = begun + pause;
+        drop((monitor, reader));
+        sleep_until(next).await;
+    }
+}
+
+impl Inner {
+    fn leave(&mut self, cell: &Key) {
+        let Some(access) = self.of_cell.remove(cell) else { return };
+        let Some(reader) = self.readers.get(&access) else { return };
+        reader.cells.lock().remove(cell);
+        if reader.cells.lock().is_empty() {
+            self.readers.remove(&access);
+        }
+    }
+}
+
+impl Access {
+    fn of(view: &CellView) -> Self {
+        let text = |it: &nova_config::oslo::Value| it.text().to_owned();
+        Self {
+            auth_url: text(&view.keystone_auth_url),
+            user: [&view.service_user, &view.user_domain, &view.project, &view.project_domain]
+                .map(text),
+            password: text(&view.service_password),
+            region: text(&view.region),
+            ca_bundle: view.ca_bundle.clone(),
+        }
+    }
+
+    fn compute(&self) -> Option<Compute> {
+        let [user, user_domain, project, project_domain] = &self.user;
+        let identity =
+            UserInProject { user, user_domain, project, project_domain }.identity(&self.password);
+        let trust = CaTrust::new(self.ca_bundle.as_deref()).ok()?;
+        Some(Compute::new(Login::new(tokens_url(&self.auth_url)?, identity), trust, &self.region))
+    }
+}
+
+#[cfg(test)]
+#[path = "monitor_tests.rs"]
+mod tests;
