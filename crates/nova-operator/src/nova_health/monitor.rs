@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 
 use crate::indexes::BY_CELL;
-use crate::nova_health::readings::{ApiHealth, HostHealth, Readings};
+use crate::nova_health::readings::{ApiHealth, HostHealth, Readings, ServiceHealth};
 use crate::shared_caches::SharedCaches;
 
 /// Pause after a refused login: Keystone may lock a user out who tries too often.
@@ -74,7 +74,10 @@ impl NovaMonitor {
     pub fn follow(self: &Arc<Self>, cell: &Key, view: Option<&CellView>) {
         match view {
             Some(view) => self.watch(cell, view),
-            None => self.inner.lock().leave(cell),
+            None => {
+                self.inner.lock().leave(cell);
+                self.metrics.nova_computes(cell, None);
+            }
         }
     }
 
@@ -121,29 +124,62 @@ impl NovaMonitor {
         let (services, hypervisors) = tokio::join!(compute.services(), compute.hypervisors());
         let is_refused = services.as_ref().is_err_and(|it| it.error == Error::Unauthorized);
         let cells = reader.cells.lock().clone();
-        let hosts: Vec<(Key, String)> = cells
-            .iter()
-            .flat_map(|it| self.caches.computes.indexed(BY_CELL, it))
-            .filter_map(|it| Some((Key::of(&*it), registered_host(&it)?.to_owned())))
-            .collect();
-        let (changed, api_changed) = {
-            let mut readings = reader.readings.lock();
-            let before: Vec<HostHealth> = hosts.iter().map(|it| readings.of_host(&it.1)).collect();
-            let api_before = readings.api();
-            readings.take(services, hypervisors);
-            let is_changed = |(host, before): &(&(Key, String), HostHealth)| {
-                readings.of_host(&host.1) != *before
-            };
-            let changed: Vec<Key> =
-                hosts.iter().zip(before).filter(is_changed).map(|(it, _)| it.0.clone()).collect();
-            (changed, readings.api() != api_before)
+        let registered: Vec<Registered> = cells.iter().flat_map(|it| self.registered(it)).collect();
+        let mut readings = reader.readings.lock();
+        let health = |readings: &Readings| -> Vec<HostHealth> {
+            registered.iter().map(|it| readings.of_host(&it.host)).collect()
         };
-        changed.into_iter().for_each(|it| self.computes.push(it));
-        if api_changed {
-            cells.into_iter().for_each(|it| self.cells.push(it));
+        let (before, api_before) = (health(&readings), readings.api());
+        readings.take(services, hypervisors);
+        let (after, api_after) = (health(&readings), readings.api());
+        drop(readings);
+        for (compute, _) in registered
+            .iter()
+            .zip(before.iter().zip(&after))
+            .filter(|(_, (before, after))| before != after)
+        {
+            self.computes.push(compute.key.clone());
         }
+        if api_before != api_after {
+            cells.iter().for_each(|it| self.cells.push(it.clone()));
+        }
+        self.count(&cells, &registered, &after);
         if is_refused { REFUSED.max(self.interval) } else { self.interval }
     }
+
+    /// Returns the computes of a cell that have registered.
+    fn registered(&self, cell: &Key) -> Vec<Registered> {
+        let of_cell = self.caches.computes.indexed(BY_CELL, cell);
+        let registered = |it: Arc<ExternalCompute>| {
+            let host = registered_host(&it)?.to_owned();
+            Some(Registered { cell: cell.clone(), key: Key::of(&*it), host })
+        };
+        of_cell.into_iter().filter_map(registered).collect()
+    }
+
+    /// Counts the computes of each cell in the metrics.
+    fn count(&self, cells: &BTreeSet<Key>, registered: &[Registered], health: &[HostHealth]) {
+        for cell in cells {
+            let mut counts = [0; 3];
+            for (_, health) in registered.iter().zip(health).filter(|(it, _)| it.cell == *cell) {
+                counts[match health.service {
+                    ServiceHealth::Up { .. } => 0,
+                    ServiceHealth::Down { .. } | ServiceHealth::NotFound => 1,
+                    ServiceHealth::Pending
+                    | ServiceHealth::ApiFails
+                    | ServiceHealth::CellNotAnswering => 2,
+                }] += 1;
+            }
+            self.metrics.nova_computes(cell, Some(counts));
+        }
+    }
+}
+
+/// A compute that has registered.
+struct Registered {
+    cell: Key,
+    key: Key,
+    host: String,
 }
 
 /// Returns the host under which a compute is registered; `None` before its first deployment.
