@@ -18,8 +18,8 @@ use operator_runtime::manager::ManagerBuilder;
 use operator_runtime::source_cache::SourceCache;
 
 use crate::conflicting_service::{self, ConflictingService};
-use crate::event_mapping::Queues;
-use crate::nova_health::NovaMonitor;
+use crate::nova_monitor::NovaMonitor;
+use crate::queues::Queues;
 use crate::rollout_coordinator::RolloutCoordinator;
 use crate::shared_caches::SharedCaches;
 

@@ -66,7 +66,7 @@ pub struct KnownService {
     pub is_forced_down: bool,
     /// Whether the scheduler leaves it out.
     pub is_disabled: bool,
-    /// Why it is disabled, in the words of whoever disabled it.
+    /// Why it is disabled, in the administrator's words.
     pub disabled_reason: Option<String>,
     /// When its record was last written, in UTC: its last report, or a later change of the record.
     pub updated_at: Option<DateTime>,

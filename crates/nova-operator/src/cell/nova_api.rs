@@ -10,7 +10,7 @@ use openstack_client::{Error, Fault, Service};
 use crate::cell::credential_rotation::first_of;
 use crate::cell::observed::Observed;
 use crate::nova_health::ApiHealth;
-use crate::reasons::cell as reasons;
+use crate::reasons;
 
 /// Returns the conditions; none where nova's API is not read.
 pub fn conditions(seen: &Observed, previous: &[Condition]) -> Vec<ConditionDraft> {
@@ -21,13 +21,13 @@ pub fn conditions(seen: &Observed, previous: &[Condition]) -> Vec<ConditionDraft
 fn api(seen: &Observed, health: &ApiHealth, previous: &[Condition]) -> ConditionDraft {
     match health {
         ApiHealth::Answers => {
-            reasons::NOVA_ANSWERED.condition(NOVA_API_READY, "Nova's API answers.")
+            reasons::cell::NOVA_ANSWERED.condition(NOVA_API_READY, "Nova's API answers.")
         }
         ApiHealth::Pending => {
             let before = find(previous, NOVA_API_READY).map(ConditionDraft::repeated);
             before.unwrap_or_else(|| {
                 let text = "Nova's API is read once every input is there.";
-                reasons::NOVA_NOT_READ.condition(NOVA_API_READY, text)
+                reasons::cell::NOVA_NOT_READ.condition(NOVA_API_READY, text)
             })
         }
         ApiHealth::Fails(fault) => {
@@ -50,22 +50,22 @@ fn sentence(text: &str) -> String {
 
 fn reason(fault: &Fault) -> &'static Reason {
     match &fault.error {
-        Error::NotUrl => &reasons::INVALID_URL,
-        Error::Unreachable(_) => &reasons::UNREACHABLE,
-        Error::Untrusted(_) => &reasons::CERTIFICATE_NOT_TRUSTED,
+        Error::NotUrl => &reasons::cell::INVALID_URL,
+        Error::Unreachable(_) => &reasons::cell::UNREACHABLE,
+        Error::Untrusted(_) => &reasons::cell::CERTIFICATE_NOT_TRUSTED,
         Error::NotTheService | Error::NotFound if fault.service == Service::Identity => {
-            &reasons::NOT_KEYSTONE
+            &reasons::cell::NOT_KEYSTONE
         }
-        Error::NotTheService | Error::NotFound => &reasons::NOT_NOVA,
-        Error::TooLarge(_) => &reasons::ANSWER_TOO_LARGE,
-        Error::NoEndpoint { .. } => &reasons::ENDPOINT_NOT_FOUND,
-        Error::Version { .. } => &reasons::VERSION_NOT_SUPPORTED,
-        Error::Unauthorized => &reasons::CREDENTIALS_REFUSED,
-        Error::Forbidden(_) => &reasons::ROLE_MISSING,
-        Error::Conflict(_) => &reasons::NOVA_CONFLICT,
-        Error::Busy(_) => &reasons::NOVA_BUSY,
-        Error::Refused(_) => &reasons::REQUEST_REFUSED,
-        Error::Failed(..) => &reasons::NOVA_FAILED,
+        Error::NotTheService | Error::NotFound => &reasons::cell::NOT_NOVA,
+        Error::TooLarge(_) => &reasons::cell::ANSWER_TOO_LARGE,
+        Error::NoEndpoint { .. } => &reasons::cell::ENDPOINT_NOT_FOUND,
+        Error::Version { .. } => &reasons::cell::VERSION_NOT_SUPPORTED,
+        Error::Unauthorized => &reasons::cell::CREDENTIALS_REFUSED,
+        Error::Forbidden(_) => &reasons::cell::ROLE_MISSING,
+        Error::Conflict(_) => &reasons::cell::NOVA_CONFLICT,
+        Error::Busy(_) => &reasons::cell::NOVA_BUSY,
+        Error::Refused(_) => &reasons::cell::REQUEST_REFUSED,
+        Error::Failed(..) => &reasons::cell::NOVA_FAILED,
     }
 }
 
@@ -111,12 +111,12 @@ fn computes_up(seen: &Observed) -> ConditionDraft {
     let text = format!("{n_up} of {n_all} computes are up");
     if !down.is_empty() {
         let text = format!("{text}; down: {}.", first_of(&down));
-        return reasons::COMPUTES_DOWN.condition(COMPUTES_UP, text);
+        return reasons::cell::COMPUTES_DOWN.condition(COMPUTES_UP, text);
     }
     let unknown = named(ConditionStatus::Unknown);
     if !unknown.is_empty() {
         let text = format!("{text}; unknown: {}.", first_of(&unknown));
-        return reasons::COMPUTES_NOT_READ.condition(COMPUTES_UP, text);
+        return reasons::cell::COMPUTES_NOT_READ.condition(COMPUTES_UP, text);
     }
-    reasons::COMPUTES_UP.condition(COMPUTES_UP, format!("{text}."))
+    reasons::cell::COMPUTES_UP.condition(COMPUTES_UP, format!("{text}."))
 }

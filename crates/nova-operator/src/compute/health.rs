@@ -9,9 +9,9 @@ use crate::compute::messages::redeploy_command;
 use crate::compute::observed::Observed;
 use crate::compute::preconditions::previous;
 use crate::nova_health::{MappingHealth, ServiceHealth};
-use crate::reasons::compute as reasons;
+use crate::reasons;
 
-/// How long a new host may stay without a mapping before the user is told the command.
+/// How long a new host may stay without a mapping before the message has the command.
 const DISCOVERY: SignedDuration = SignedDuration::from_mins(2);
 /// Maximum length of an administrator's reason in a message, in bytes.
 const REASON_LIMIT: usize = 200;
@@ -32,7 +32,7 @@ impl Health {
         if !is_deployed {
             let condition = |type_| {
                 let text = "Nova is asked once the compute has registered.";
-                reasons::NOT_REGISTERED.condition(type_, text)
+                reasons::compute::NOT_REGISTERED.condition(type_, text)
             };
             return Self {
                 conditions: [SERVICE_UP, HOST_MAPPED].map(condition).into(),
@@ -51,9 +51,11 @@ impl Health {
 
 /// Returns what was reported before, or that nothing was read yet.
 fn as_before(seen: &Observed, type_: &str) -> ConditionDraft {
-    let before = previous(seen, type_).filter(|it| it.reason != reasons::NOT_REGISTERED.word);
+    let before =
+        previous(seen, type_).filter(|it| it.reason != reasons::compute::NOT_REGISTERED.word);
     before.unwrap_or_else(|| {
-        reasons::NOT_READ.condition(type_, "Nova's API has not been read often enough to say.")
+        reasons::compute::NOT_READ
+            .condition(type_, "Nova's API has not been read often enough to say.")
     })
 }
 
@@ -70,20 +72,19 @@ fn service(seen: &Observed, health: &ServiceHealth) -> ConditionDraft {
                 "Nova's API does not answer, so it is unknown whether nova-compute on host {host} \
                  is up; the cause is in condition {NOVA_API_READY} of NovaCell {cell}."
             );
-            reasons::NOVA_NOT_ANSWERING.condition(SERVICE_UP, text)
+            reasons::compute::NOVA_NOT_ANSWERING.condition(SERVICE_UP, text)
         }
         ServiceHealth::CellNotAnswering => {
             let text = format!(
                 "The database of NovaCell {cell} does not answer nova's API, so it is unknown \
                  whether nova-compute on host {host} is up: start that database."
             );
-            reasons::CELL_NOT_ANSWERING.condition(SERVICE_UP, text)
+            reasons::compute::CELL_NOT_ANSWERING.condition(SERVICE_UP, text)
         }
-        ServiceHealth::Up { disabled: None } => {
-            reasons::SERVICE_UP.condition(SERVICE_UP, format!("nova-compute on host {host} is up."))
-        }
+        ServiceHealth::Up { disabled: None } => reasons::compute::SERVICE_UP
+            .condition(SERVICE_UP, format!("nova-compute on host {host} is up.")),
         ServiceHealth::Up { disabled: Some(reason) } => {
-            reasons::SERVICE_DISABLED.condition(SERVICE_UP, disabled(host, reason))
+            reasons::compute::SERVICE_DISABLED.condition(SERVICE_UP, disabled(host, reason))
         }
         ServiceHealth::Down { since, is_forced: true } => {
             let text = format!(
@@ -91,7 +92,7 @@ fn service(seen: &Observed, health: &ServiceHealth) -> ConditionDraft {
                  well: openstack compute service set --up {host} nova-compute",
                 since_when(since.as_ref())
             );
-            reasons::FORCED_DOWN.condition(SERVICE_UP, text)
+            reasons::compute::FORCED_DOWN.condition(SERVICE_UP, text)
         }
         ServiceHealth::Down { since, is_forced: false } => {
             let text = format!(
@@ -99,7 +100,7 @@ fn service(seen: &Observed, health: &ServiceHealth) -> ConditionDraft {
                  systemctl status edpm_nova_compute; podman logs nova_compute",
                 since_when(since.as_ref())
             );
-            reasons::SERVICE_DOWN.condition(SERVICE_UP, text)
+            reasons::compute::SERVICE_DOWN.condition(SERVICE_UP, text)
         }
         ServiceHealth::NotFound => {
             let text = format!(
@@ -107,7 +108,7 @@ fn service(seen: &Observed, health: &ServiceHealth) -> ConditionDraft {
                  {}",
                 redeploy_command(&seen.compute)
             );
-            reasons::SERVICE_NOT_FOUND.condition(SERVICE_UP, text)
+            reasons::compute::SERVICE_NOT_FOUND.condition(SERVICE_UP, text)
         }
     }
 }
@@ -136,7 +137,7 @@ fn mapping(
         MappingHealth::Pending => (as_before(seen, HOST_MAPPED), None),
         MappingHealth::Mapped => {
             let text = format!("Host {host} is mapped to its cell, so nova schedules to it.");
-            (reasons::MAPPED.condition(HOST_MAPPED, text), None)
+            (reasons::compute::MAPPED.condition(HOST_MAPPED, text), None)
         }
         MappingHealth::NotMapped => {
             let escalates_at = unmapped_since(seen).unwrap_or(now) + DISCOVERY;
@@ -145,14 +146,17 @@ fn mapping(
                     "Host {host} is not mapped to its cell yet, so nova does not schedule to it: \
                      hosts are discovered by nova's administrator, or by its scheduler."
                 );
-                (reasons::WAITING_FOR_DISCOVERY.condition(HOST_MAPPED, text), Some(escalates_at))
+                (
+                    reasons::compute::WAITING_FOR_DISCOVERY.condition(HOST_MAPPED, text),
+                    Some(escalates_at),
+                )
             } else {
                 let text = format!(
                     "Host {host} is not mapped to its cell, so nova does not schedule to it. Run \
                      where nova-manage reaches nova's API database: nova-manage cell_v2 \
                      discover_hosts"
                 );
-                (reasons::NOT_MAPPED.condition(HOST_MAPPED, text), None)
+                (reasons::compute::NOT_MAPPED.condition(HOST_MAPPED, text), None)
             }
         }
     }

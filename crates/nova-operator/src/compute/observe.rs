@@ -26,7 +26,7 @@ use crate::finalizers;
 use crate::images::Images;
 use crate::indexes::{BY_OWNER, cell_key};
 use crate::nova_health::HostHealth;
-use crate::nova_health::monitor::registered_host;
+use crate::nova_monitor::registered_host;
 
 /// The Secrets and ConfigMaps of a compute.
 struct Named {

@@ -1,4 +1,6 @@
 //! The readers of nova's APIs, one for all cells that use the same API in the same way.
+//!
+//! Controllers never wait for a reading: they use the last ones, and are enqueued when these change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
@@ -16,7 +18,7 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 
 use crate::indexes::BY_CELL;
-use crate::nova_health::readings::{ApiHealth, HostHealth, Readings, ServiceHealth};
+use crate::nova_health::{ApiHealth, HostHealth, Readings, ServiceHealth};
 use crate::shared_caches::SharedCaches;
 
 /// Pause after a refused login: Keystone may lock a user out who tries too often.
@@ -233,5 +235,4 @@ impl Access {
 }
 
 #[cfg(test)]
-#[path = "monitor_tests.rs"]
 mod tests;
