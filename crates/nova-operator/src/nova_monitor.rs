@@ -74,12 +74,11 @@ impl NovaMonitor {
     /// Reads for a cell from now on, as its inputs say; no longer without inputs. The first reading
     /// begins at once, and nothing happens where the inputs are as before.
     pub fn follow(self: &Arc<Self>, cell: &Key, view: Option<&CellView>) {
-        match view {
-            Some(view) => self.watch(cell, view),
-            None => {
-                self.inner.lock().leave(cell);
-                self.metrics.nova_computes(cell, None);
-            }
+        if let Some(view) = view {
+            self.watch(cell, view);
+        } else {
+            self.inner.lock().leave(cell);
+            self.metrics.nova_computes(cell, None);
         }
     }
 
@@ -143,7 +142,9 @@ impl NovaMonitor {
             self.computes.push(compute.key.clone());
         }
         if api_before != api_after {
-            cells.iter().for_each(|it| self.cells.push(it.clone()));
+            for cell in &cells {
+                self.cells.push(cell.clone());
+            }
         }
         self.count(&cells, &registered, &after);
         if is_refused { REFUSED.max(self.interval) } else { self.interval }

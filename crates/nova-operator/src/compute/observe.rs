@@ -85,7 +85,8 @@ pub async fn observe(
     let rendered = rendered(sources, &named.rendered);
     let cell_secret = content(caches, named.cell_secret.as_ref()).await?;
     let message_bus = content(caches, named.message_bus.as_ref()).await?;
-    let health = health(caches, &compute, cell.as_deref(), &cell_secret, &message_bus);
+    let health =
+        health(caches, &compute, cell.as_deref(), cell_secret.as_ref(), message_bus.as_ref());
     Ok(Some(Observed {
         // Last, so that no other compute waits for a slot during the reads above.
         slot: caches.coordinator.slot(&compute, node.as_deref()).await,
@@ -118,15 +119,15 @@ fn health(
     caches: &Caches,
     compute: &ExternalCompute,
     cell: Option<&Cell>,
-    secret: &Option<Content>,
-    message_bus: &Option<Content>,
+    secret: Option<&Content>,
+    message_bus: Option<&Content>,
 ) -> Option<HostHealth> {
     let monitor = caches.nova.as_ref()?;
     let key = cell_key(compute);
     if let Some(cell) = cell.filter(|_| !caches.cells_are_ours) {
-        let named = |name: &str, content: &Option<Content>| NamedSecret {
+        let named = |name: &str, content: Option<&Content>| NamedSecret {
             name: name.to_owned(),
-            content: content.clone(),
+            content: content.cloned(),
         };
         let secret = named(&cell.spec.secret, secret);
         let message_bus = named(&cell.spec.cell_message_bus_secret_name, message_bus);
