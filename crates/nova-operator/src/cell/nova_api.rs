@@ -24,7 +24,10 @@ fn api(seen: &Observed, health: &ApiHealth, previous: &[Condition]) -> Condition
             reasons::cell::NOVA_ANSWERED.condition(NOVA_API_READY, "Nova's API answers.")
         }
         ApiHealth::Pending => {
-            let before = find(previous, NOVA_API_READY).map(ConditionDraft::repeated);
+            // Without its inputs the API is not read any more.
+            let is_read = seen.answers.is_some();
+            let before = find(previous, NOVA_API_READY).filter(|_| is_read);
+            let before = before.map(ConditionDraft::repeated);
             before.unwrap_or_else(|| {
                 let text = "Nova's API is read once every input is there.";
                 reasons::cell::NOVA_NOT_READ.condition(NOVA_API_READY, text)

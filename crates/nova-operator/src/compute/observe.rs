@@ -124,14 +124,17 @@ fn health(
 ) -> Option<HostHealth> {
     let monitor = caches.nova.as_ref()?;
     let key = cell_key(compute);
-    if let Some(cell) = cell.filter(|_| !caches.cells_are_ours) {
+    if !caches.cells_are_ours {
         let named = |name: &str, content: Option<&Content>| NamedSecret {
             name: name.to_owned(),
             content: content.cloned(),
         };
-        let secret = named(&cell.spec.secret, secret);
-        let message_bus = named(&cell.spec.cell_message_bus_secret_name, message_bus);
-        monitor.follow(&key, view(cell, &secret, &message_bus).and_then(Result::ok).as_ref());
+        let view = cell.and_then(|cell| {
+            let secret = named(&cell.spec.secret, secret);
+            let message_bus = named(&cell.spec.cell_message_bus_secret_name, message_bus);
+            view(cell, &secret, &message_bus)?.ok()
+        });
+        monitor.follow(&key, view.as_ref());
     }
     Some(registered_host(compute).map(|host| monitor.host(&key, host)).unwrap_or_default())
 }
