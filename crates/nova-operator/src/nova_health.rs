@@ -198,20 +198,20 @@ mod tests {
         })
     }
 
-    fn services(states: &[(&str, ServiceState)]) -> Result<Vec<ComputeService>, Fault> {
+    fn services(states: &[(&str, ServiceState)]) -> Vec<ComputeService> {
         let service = |(host, state): &(&str, ServiceState)| ComputeService {
             host: (*host).to_owned(),
             state: state.clone(),
         };
-        Ok(states.iter().map(service).collect())
+        states.iter().map(service).collect()
     }
 
-    fn hypervisors(hosts: &[&str]) -> Result<Vec<Hypervisor>, Fault> {
+    fn hypervisors(hosts: &[&str]) -> Vec<Hypervisor> {
         let hypervisor = |host: &&str| Hypervisor {
             id: "b0".into(),
             service: HypervisorService { host: (*host).to_owned() },
         };
-        Ok(hosts.iter().map(hypervisor).collect())
+        hosts.iter().map(hypervisor).collect()
     }
 
     fn unreachable() -> Fault {
@@ -226,24 +226,24 @@ mod tests {
     fn a_service_is_down_after_two_readings_and_up_after_one() {
         let mut readings = Readings::default();
         assert_eq!(service(&readings), ServiceHealth::Pending);
-        readings.take(services(&[("one", known(false))]), hypervisors(&["one"]));
+        readings.take(Ok(services(&[("one", known(false))])), Ok(hypervisors(&["one"])));
         assert_eq!(service(&readings), ServiceHealth::Pending);
-        readings.take(services(&[("one", known(false))]), hypervisors(&["one"]));
+        readings.take(Ok(services(&[("one", known(false))])), Ok(hypervisors(&["one"])));
         let since = "2026-11-26T02:00:00".parse().ok();
         assert_eq!(service(&readings), ServiceHealth::Down { since, is_forced: false });
-        readings.take(services(&[("one", known(true))]), hypervisors(&["one"]));
+        readings.take(Ok(services(&[("one", known(true))])), Ok(hypervisors(&["one"])));
         assert_eq!(service(&readings), ServiceHealth::Up { disabled: None });
-        readings.take(services(&[("one", known(false))]), hypervisors(&["one"]));
+        readings.take(Ok(services(&[("one", known(false))])), Ok(hypervisors(&["one"])));
         assert_eq!(service(&readings), ServiceHealth::Pending);
     }
 
     #[test]
     fn a_service_that_is_missing_twice_is_not_found() {
         let mut readings = Readings::default();
-        readings.take(services(&[("one", known(true))]), hypervisors(&["one"]));
-        readings.take(services(&[]), hypervisors(&[]));
+        readings.take(Ok(services(&[("one", known(true))])), Ok(hypervisors(&["one"])));
+        readings.take(Ok(services(&[])), Ok(hypervisors(&[])));
         assert_eq!(service(&readings), ServiceHealth::Pending);
-        readings.take(services(&[]), hypervisors(&[]));
+        readings.take(Ok(services(&[])), Ok(hypervisors(&[])));
         assert_eq!(service(&readings), ServiceHealth::NotFound);
     }
 
@@ -251,7 +251,7 @@ mod tests {
     fn a_cell_that_does_not_answer_concerns_its_hosts_alone() {
         let mut readings = Readings::default();
         let states = [("one", ServiceState::Unknown), ("two", known(true))];
-        readings.take(services(&states), hypervisors(&["two"]));
+        readings.take(Ok(services(&states)), Ok(hypervisors(&["two"])));
         assert_eq!(service(&readings), ServiceHealth::CellNotAnswering);
         assert_eq!(readings.of_host("one").mapping, MappingHealth::Pending);
         assert_eq!(readings.of_host("two").service, ServiceHealth::Up { disabled: None });
@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn an_api_that_does_not_answer_leaves_what_was_known_for_three_readings() {
         let mut readings = Readings::default();
-        readings.take(services(&[("one", known(true))]), hypervisors(&[]));
+        readings.take(Ok(services(&[("one", known(true))])), Ok(hypervisors(&[])));
         assert_eq!(readings.of_host("one").mapping, MappingHealth::NotMapped);
         for _ in 0..2 {
             readings.take(Err(unreachable()), Err(unreachable()));
@@ -271,7 +271,7 @@ mod tests {
         readings.take(Err(unreachable()), Err(unreachable()));
         assert_eq!(service(&readings), ServiceHealth::ApiFails);
         assert_eq!(readings.api(), ApiHealth::Fails(unreachable()));
-        readings.take(services(&[("one", known(true))]), Err(unreachable()));
+        readings.take(Ok(services(&[("one", known(true))])), Err(unreachable()));
         assert_eq!(service(&readings), ServiceHealth::Up { disabled: None });
         assert_eq!(readings.api(), ApiHealth::Answers);
         assert_eq!(readings.of_host("one").mapping, MappingHealth::Pending);

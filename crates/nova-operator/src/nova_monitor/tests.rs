@@ -159,7 +159,8 @@ async fn a_compute_is_enqueued_when_what_is_known_of_it_changes_and_not_otherwis
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     // The second change may have been enqueued after the first one was handed out.
-    let rest = tokio::time::timeout(Duration::ZERO, world.computes.next()).await;
-    rest.into_iter().for_each(|it| world.computes.done(&it));
+    if let Ok(key) = tokio::time::timeout(Duration::ZERO, world.computes.next()).await {
+        world.computes.done(&key);
+    }
     assert!(world.computes.is_empty(), "readings that say the same enqueue nothing");
 }
