@@ -22,7 +22,6 @@ pub mod plays;
 pub mod problem;
 mod reason;
 pub mod rollout_limits;
-pub mod secret;
 pub mod shared;
 pub mod terminal;
 pub mod yaml;

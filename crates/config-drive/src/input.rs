@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use api::secret::Secret;
+use crate::secret::Secret;
 
 /// A host that is to be deployed.
 #[derive(Clone, Debug, Default, Deserialize)]

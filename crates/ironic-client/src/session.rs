@@ -21,7 +21,6 @@ use tokio::sync::{Mutex as AsyncMutex, Semaphore, SemaphorePermit};
 
 use crate::answer::{DEADLINE, LARGEST_ANSWER, content, of_web, read};
 use crate::credentials::Credentials;
-use crate::keystone_error::of_keystone;
 use crate::timed::Timed;
 
 /// Limits of one list. A machine has some 4 KiB.
@@ -354,8 +353,7 @@ impl Session {
                 Credentials::None => sent,
                 Credentials::HttpBasic(basic) => sent.header(header::AUTHORIZATION, basic.expose()),
                 Credentials::Keystone(login) => {
-                    let token = login.token(&self.trust).await.map_err(of_keystone)?;
-                    sent.header("X-Auth-Token", token.text())
+                    sent.header("X-Auth-Token", login.token(&self.trust).await?.expose())
                 }
             };
         }

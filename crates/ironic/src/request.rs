@@ -1,7 +1,6 @@
 //! Requests to Ironic as data; the sender adds address, version and credentials.
 
-use api::secret::Secret;
-use config_drive::ApiVersion;
+use config_drive::{ApiVersion, Secret};
 use serde_json::{Map, Value, json};
 
 use crate::node::fields;

@@ -166,7 +166,6 @@ impl World {
             default_images: Images::default(),
             runs: self.runs.iter().filter(is_its).cloned().map(Arc::new).collect(),
             cells_are_ours: self.cells_are_ours,
-            health: None,
             slot: RolloutSlot::Free,
             keys: Keys::default(),
             ending: Some(Ending {
@@ -185,7 +184,6 @@ impl World {
             secret: secret("nova-cell1"),
             message_bus: secret("bus"),
             answers: None,
-            nova_api: None,
             ask_in: None,
             rendered: None,
             computes: self.compute.clone().map(Arc::new).into_iter().collect(),

@@ -36,7 +36,6 @@ mod again;
 mod cell_matches;
 mod digests;
 mod golden;
-mod health;
 mod phase_zero;
 mod restarts;
 mod rollout;
@@ -157,7 +156,6 @@ impl World {
             default_images: Images::default(),
             runs: Vec::new(),
             cells_are_ours: true,
-            health: None,
             slot: RolloutSlot::Free,
             ending: None,
             keys: Keys::default(),
