@@ -14,8 +14,10 @@ pub(crate) const NAMESPACE: &str = "openstack";
 /// The Secret with generated values, so that a second `up` changes nothing.
 const GENERATED: &str = "control-plane-generated";
 
-/// Cells: short name and the fixed address of the message bus.
+/// Cells with computes: short name and the fixed address of the message bus.
 const CELLS: &[(&str, &str)] = &[("cell1", "10.96.10.21"), ("cell2", "10.96.10.22")];
+/// The cell without computes, whose message bus the API and the scheduler use.
+const CELL0: (&str, &str) = ("cell0", "10.96.10.20");
 const PASSWORDS: &[&str] = &[
     "admin",
     "nova",
@@ -25,6 +27,7 @@ const PASSWORDS: &[&str] = &[
     "api-database",
     "cell1-database",
     "cell2-database",
+    "cell0-message-bus",
     "cell1-message-bus",
     "cell2-message-bus",
     "ironic",
@@ -62,10 +65,10 @@ pub(crate) fn up(env: &lab::Env, image: &str) -> Result<()> {
         apply(env, &parts(&values)?)
     })?;
     let mut waiting = vec!["mariadb".to_owned(), "keystone".to_owned(), "placement".to_owned()];
-    for (cell, _) in CELLS {
+    for (cell, _) in all_cells() {
         waiting.extend([format!("rabbitmq-{cell}"), format!("nova-conductor-{cell}")]);
     }
-    waiting.push("nova-manage".to_owned());
+    waiting.extend(["nova-manage", "nova-api", "nova-scheduler"].map(str::to_owned));
     for part in waiting {
         sh::step(&format!("wait for {part}"), || ready(env, &part))?;
     }
@@ -73,23 +76,30 @@ pub(crate) fn up(env: &lab::Env, image: &str) -> Result<()> {
 }
 
 fn secrets(values: &Values) -> Result<String> {
-    let mut text = template("secrets", values)?;
+    let mut texts = vec![template("secrets", values)?];
     for (cell, rabbitmq) in CELLS {
-        text += "\n---\n";
-        text += &template("cell-secrets", &of_cell(values, cell, rabbitmq))?;
+        texts.push(template("cell-secrets", &of_cell(values, cell, rabbitmq))?);
     }
-    Ok(text)
+    for (cell, rabbitmq) in all_cells() {
+        texts.push(template("rabbitmq-secrets", &of_cell(values, cell, rabbitmq))?);
+    }
+    Ok(texts.join("\n---\n"))
 }
 
 fn parts(values: &Values) -> Result<String> {
     let mut texts = Vec::new();
-    for name in ["mariadb", "keystone", "placement", "nova-manage"] {
+    for name in ["mariadb", "keystone", "placement", "nova-manage", "nova-api"] {
         texts.push(template(name, values)?);
     }
-    for (cell, rabbitmq) in CELLS {
-        texts.push(template("cell", &of_cell(values, cell, rabbitmq))?);
+    for (cell, rabbitmq) in all_cells() {
+        let values = of_cell(values, cell, rabbitmq);
+        texts.extend([template("rabbitmq", &values)?, template("conductor", &values)?]);
     }
     Ok(texts.join("\n---\n"))
+}
+
+fn all_cells() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    std::iter::once(&CELL0).chain(CELLS)
 }
 
 /// Returns the values, with those of one cell also under names without the cell.

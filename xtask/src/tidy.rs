@@ -17,7 +17,11 @@ const EDGES: &[(&str, &[&str])] = &[
     ("operator-core", &["api"]),
     ("config-drive", &["api", "operator-core"]),
     ("ironic", &["api", "config-drive", "operator-core"]),
-    ("ironic-client", &["api", "config-drive", "ironic", "operator-core", "operator-runtime"]),
+    ("openstack-client", &["api", "operator-runtime"]),
+    (
+        "ironic-client",
+        &["api", "config-drive", "ironic", "openstack-client", "operator-core", "operator-runtime"],
+    ),
     ("operator-runtime", &["api", "operator-core"]),
     ("ansibleee-operator", &["api", "operator-core", "operator-runtime"]),
     (
@@ -26,7 +30,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("dataplane-operator", &["api", "baremetal", "operator-core", "operator-runtime"]),
     ("nova-config", &["api", "operator-core"]),
-    ("nova-operator", &["api", "nova-config", "operator-core", "operator-runtime"]),
+    (
+        "nova-operator",
+        &["api", "nova-config", "openstack-client", "operator-core", "operator-runtime"],
+    ),
     // A program for users: it reads services and nova's options with the rules of the operators.
     ("kubectl-edpm", &["api", "nova-config", "operator-core"]),
     ("e2e", &["api", "operator-core"]),

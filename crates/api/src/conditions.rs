@@ -210,6 +210,14 @@ pub fn truncated(text: &str, limit: usize) -> String {
     format!("{}…", &text[..end])
 }
 
+/// Returns a text in one line of at most `limit` bytes: whitespace and control characters between
+/// words become one space.
+pub fn one_line(text: &str, limit: usize) -> String {
+    let words = text.split(|it: char| it.is_whitespace() || it.is_control());
+    let line = words.filter(|it| !it.is_empty()).collect::<Vec<_>>().join(" ");
+    truncated(&line, limit)
+}
+
 /// Returns a text without control characters except line breaks, and without bidirectional marks.
 ///
 /// Texts in messages come from hosts, servers and authors of objects, and a terminal would execute

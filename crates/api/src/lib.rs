@@ -22,6 +22,7 @@ pub mod plays;
 pub mod problem;
 mod reason;
 pub mod rollout_limits;
+pub mod secret;
 pub mod shared;
 pub mod terminal;
 pub mod yaml;

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::baremetal::{BaremetalHost, BaremetalSet, Provisioner, UNASSIGNED};
+use api::secret::Secret;
+use config_drive::ApiVersion;
 use config_drive::from_baremetal_set::Texts;
-use config_drive::{ApiVersion, Secret};
 use ironic::{Error, Node};
 use kube::ResourceExt;
 use operator_core::applied::APPLIED;

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use crate::fault::Fault;
 use crate::format::{self, ApiVersion, Form};
 use crate::input::Host;
-use crate::secret::Secret;
 use crate::{cloud_config, host, iso, json, meta_data, network, user_data};
+use api::secret::Secret;
 
 /// Maximum size of all files of a drive together, in bytes.
 ///

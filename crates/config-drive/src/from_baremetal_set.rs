@@ -10,8 +10,8 @@ use crate::drive::Drive;
 use crate::fault::Fault;
 use crate::format::ApiVersion;
 use crate::input::{Host, Link, LinkKind, Network, RootPassword, Subnet, User, UserTexts};
-use crate::secret::Secret;
 use crate::user_data;
+use api::secret::Secret;
 
 /// Texts of Secrets in the set's namespace: Secret name → key → text.
 pub type Texts = BTreeMap<String, BTreeMap<String, Secret<String>>>;

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::drive::{Drive, LIMIT};
 use crate::from_baremetal_set::{Member, Texts, secrets};
 use crate::input::Host;
-use crate::secret::Secret;
+use api::secret::Secret;
 
 /// A fuzz target: its name, and the function that takes an input.
 pub type Target = (&'static str, fn(&[u8]));

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::secret::Secret;
+use api::secret::Secret;
 
 /// A host that is to be deployed.
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -19,7 +19,6 @@ mod iso;
 mod json;
 mod meta_data;
 mod network;
-mod secret;
 mod set;
 mod user_data;
 
@@ -28,7 +27,6 @@ pub use drive::{Drive, LIMIT};
 pub use fault::Fault;
 pub use format::ApiVersion;
 pub use input::{Host, Link, LinkKind, Network, RootPassword, Route, Subnet, User, UserTexts};
-pub use secret::Secret;
 pub use set::faults_among;
 
 /// Returns all faults of a host's input, in the order of its fields; empty for a valid one.

@@ -4,7 +4,7 @@ use api::yaml;
 use serde_json::{Map, Value, json};
 
 use crate::fault::Fault;
-use crate::secret::Secret;
+use api::secret::Secret;
 
 /// The Ethernet MTU, for links of the user's network data without one.
 const ETHERNET_MTU: u64 = 1500;

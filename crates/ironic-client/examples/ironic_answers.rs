@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use api::baremetal::{Authentication, ConfigDriveFormat, DeprovisionPolicy, Machine};
-use config_drive::{Drive, Fault, Host, Secret};
+use api::secret::Secret;
+use config_drive::{Drive, Fault, Host};
 use ironic::{
     DesiredMachine, Error, Next, Node, Request, RequestValues, Step, Terms, assign, instance_uuid,
 };

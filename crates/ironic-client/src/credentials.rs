@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 
 use api::baremetal::Authentication;
+use api::secret::Secret;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use config_drive::Secret;
 use http::Uri;
 use ironic::Error;
+use openstack_client::keystone::{Login, UserInProject, tokens_url};
 use serde_json::{Value, json};
-
-use crate::keystone::Login;
 
 /// The credentials. Debug shows none of their content.
 #[derive(Clone, Debug)]
@@ -73,11 +72,7 @@ impl CredentialFields<'_> {
     }
 
     fn url(&self, key: &str) -> Result<Uri, Error> {
-        let fault = || self.lack(key, "is no http or https URL");
-        let base = self.line(key)?.trim_end_matches('/').trim_end_matches("/v3");
-        let url: Uri = format!("{base}/v3/auth/tokens").parse().map_err(|_| fault())?;
-        let is_http = matches!(url.scheme_str(), Some("http" | "https"));
-        if is_http && url.query().is_none() { Ok(url) } else { Err(fault()) }
+        tokens_url(self.line(key)?).ok_or_else(|| self.lack(key, "is no http or https URL"))
     }
 
     /// Returns the identity that Keystone's version 3 needs to issue a token.
@@ -89,17 +84,14 @@ impl CredentialFields<'_> {
                 "application_credential": {"id": id, "secret": secret},
             }}})));
         }
-        let domain = |key| json!({"name": self.optional(key).unwrap_or("Default")});
-        let user = json!({
-            "name": self.line("username")?, "password": self.line("password")?,
-            "domain": domain("userDomainName"),
-        });
-        let project =
-            json!({"name": self.line("projectName")?, "domain": domain("projectDomainName")});
-        Ok(Secret::new(json!({"auth": {
-            "identity": {"methods": ["password"], "password": {"user": user}},
-            "scope": {"project": project},
-        }})))
+        let domain = |key| self.optional(key).unwrap_or("Default");
+        let user = UserInProject {
+            user: self.line("username")?,
+            user_domain: domain("userDomainName"),
+            project: self.line("projectName")?,
+            project_domain: domain("projectDomainName"),
+        };
+        Ok(user.identity(self.line("password")?))
     }
 
     fn lack(&self, key: &str, what: &str) -> Error {

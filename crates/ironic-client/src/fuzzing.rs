@@ -16,7 +16,9 @@ use ironic::{
 use jiff::Timestamp;
 
 use crate::answer::{content, read};
-use crate::keystone::{Token, of_keystone};
+use openstack_client::Token;
+
+use crate::keystone_error::of_keystone;
 use crate::session::Page;
 
 /// A fuzz target: its name, and the function that takes an input.

@@ -6,7 +6,7 @@ mod answer;
 pub mod credentials;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
-mod keystone;
+mod keystone_error;
 pub mod pool;
 pub mod session;
 mod timed;

@@ -21,6 +21,7 @@ use tokio::sync::{Mutex as AsyncMutex, Semaphore, SemaphorePermit};
 
 use crate::answer::{DEADLINE, LARGEST_ANSWER, content, of_web, read};
 use crate::credentials::Credentials;
+use crate::keystone_error::of_keystone;
 use crate::timed::Timed;
 
 /// Limits of one list. A machine has some 4 KiB.
@@ -353,7 +354,8 @@ impl Session {
                 Credentials::None => sent,
                 Credentials::HttpBasic(basic) => sent.header(header::AUTHORIZATION, basic.expose()),
                 Credentials::Keystone(login) => {
-                    sent.header("X-Auth-Token", login.token(&self.trust).await?.expose())
+                    let token = login.token(&self.trust).await.map_err(of_keystone)?;
+                    sent.header("X-Auth-Token", token.text())
                 }
             };
         }

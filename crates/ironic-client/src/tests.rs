@@ -6,69 +6,18 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use api::baremetal::Authentication;
-use config_drive::Secret;
+use api::secret::Secret;
 use ironic::{Error, Request};
 use operator_runtime::metrics::Metrics;
 use operator_runtime::tls_stream::CaTrust;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use testkit::http_server::{Asked, ok, request, server};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpListener;
 
 use crate::session::Most;
 use crate::{Credentials, Pool, Session};
 
 const VERSIONS: &str = r#"{"default_version": {"min_version": "1.1", "version": "1.115"}}"#;
-
-/// The requests: first lines and headers, in lower case.
-type Asked = Arc<Mutex<Vec<String>>>;
-
-/// A server that answers each request by what `answer` returns for its text: status, headers and
-/// body.
-async fn server(
-    answer: impl Fn(&str) -> (u16, String, String) + Send + 'static,
-) -> (SocketAddr, Asked) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let (address, asked) = (listener.local_addr().unwrap(), Asked::default());
-    let seen = Arc::clone(&asked);
-    tokio::spawn(async move {
-        loop {
-            let (mut stream, _) = listener.accept().await.unwrap();
-            let text = request(&mut stream).await;
-            let (status, headers, body) = answer(&text);
-            seen.lock().unwrap().push(text);
-            let length = body.len();
-            let answer =
-                format!("HTTP/1.1 {status} x\r\ncontent-length: {length}\r\n{headers}\r\n{body}");
-            // The client may have closed the connection.
-            let _ = stream.write_all(answer.as_bytes()).await;
-        }
-    });
-    (address, asked)
-}
-
-/// Reads a whole request, in lower case.
-async fn request(stream: &mut TcpStream) -> String {
-    let mut text = String::new();
-    loop {
-        let mut part = vec![0; 64 * 1024];
-        let n = stream.read(&mut part).await.unwrap();
-        text += &String::from_utf8_lossy(&part[..n]).to_lowercase();
-        let Some((head, body)) = text.split_once("\r\n\r\n") else {
-            // A TLS handshake is not a request, and does not end like one.
-            if n == 0 || !text.starts_with(|it: char| it.is_ascii_lowercase()) {
-                return text;
-            }
-            continue;
-        };
-        let length = head.lines().find_map(|it| it.strip_prefix("content-length: "));
-        if body.len() >= length.map_or(0, |it| it.parse().unwrap()) {
-            return text;
-        }
-    }
-}
-
-fn ok(body: &str) -> (u16, String, String) {
-    (200, String::new(), body.to_owned())
-}
 
 fn trust() -> CaTrust {
     CaTrust::new(None).unwrap()
@@ -96,7 +45,7 @@ async fn those_who_look_together_share_one_list_of_all_pages() {
     let uuids: Vec<_> = first.unwrap().iter().map(|it| it.uuid.clone()).collect();
     assert_eq!(uuids, ["a", "b", "c"]);
     assert_eq!(second.unwrap().len(), 3);
-    let asked = asked.lock().unwrap().clone();
+    let asked = asked.lock().clone();
     assert_eq!(asked.len(), 3, "{asked:?}");
     assert!(asked[1].contains("x-openstack-ironic-api-version: 1.66"), "{}", asked[1]);
     assert!(asked[1].contains("connection: close"), "{}", asked[1]);
@@ -118,7 +67,7 @@ async fn a_list_without_an_end_ends_at_a_bound_and_says_so() {
         let session = Session::new(&format!("http://{address}"), Credentials::None, trust());
         let error = session.reading(most).nodes(Duration::ZERO).await.unwrap_err();
         assert_eq!(error.to_string(), format!("Ironic returns more than the limit: {words}"));
-        let mut asked = asked.lock().unwrap();
+        let mut asked = asked.lock();
         assert_eq!(asked.iter().filter(|it| it.contains("/v1/nodes?")).count(), n_pages, "{words}");
         asked.clear();
     }
@@ -137,7 +86,7 @@ async fn pages_that_cost_little_each_are_not_read_once_all_of_them_take_too_much
     let error = session.nodes(Duration::ZERO).await.unwrap_err();
     let words = "Ironic returns more than the limit: a list that takes more than 48 MiB in memory";
     assert_eq!(error.to_string(), words);
-    assert_eq!(asked.lock().unwrap().iter().filter(|it| it.contains("/v1/nodes?")).count(), 3);
+    assert_eq!(asked.lock().iter().filter(|it| it.contains("/v1/nodes?")).count(), 3);
     let honest: ironic::Node = serde_json::from_value(serde_json::json!({
         "uuid": "a", "traits": ["CUSTOM_A"], "instance_info": { "image_source": "x".repeat(100) },
         "properties": { "cpus": 8, "memory_mb": 1, "local_gb": 1, "capabilities": "a:b" },
@@ -177,7 +126,7 @@ async fn a_list_is_not_given_to_anybody_after_a_change_and_neither_is_an_error_a
     .await;
     let session = Session::new(&format!("http://{address}"), Credentials::None, trust());
     let minute = Duration::from_mins(1);
-    let lists = || asked.lock().unwrap().iter().filter(|it| it.contains("/v1/nodes?")).count();
+    let lists = || asked.lock().iter().filter(|it| it.contains("/v1/nodes?")).count();
     assert_eq!(session.nodes(minute).await.unwrap_err().reason().word, "IronicBusy");
     assert_eq!(session.nodes(minute).await.unwrap_err().reason().word, "IronicBusy");
     assert_eq!(lists(), 1);
@@ -208,7 +157,7 @@ fn two_machines(text: &str) -> (u16, String, String) {
 fn first_lines(asked: &Asked) -> Vec<String> {
     let first =
         |it: &String| it.split(['?', '\r']).next().unwrap().trim_end_matches(" http/1.1").into();
-    asked.lock().unwrap().iter().map(first).collect()
+    asked.lock().iter().map(first).collect()
 }
 
 #[tokio::test]
@@ -245,7 +194,7 @@ async fn a_change_that_is_given_up_is_not_forgotten() {
             let (mut stream, _) = listener.accept().await.unwrap();
             let text = request(&mut stream).await;
             let (status, _, body) = two_machines(&text);
-            seen.lock().unwrap().push(text.clone());
+            seen.lock().push(text.clone());
             let answer =
                 format!("HTTP/1.1 {status} x\r\ncontent-length: {}\r\n\r\n{body}", body.len());
             if text.starts_with("put ") {
@@ -295,7 +244,7 @@ async fn a_version_that_is_not_spoken_any_more_is_asked_for_anew() {
     *newest.lock().unwrap() = "1.58";
     assert_eq!(session.nodes(Duration::ZERO).await.unwrap().len(), 1);
     assert_eq!(session.version().await.unwrap().to_string(), "1.58");
-    let list = asked.lock().unwrap().last().unwrap().clone();
+    let list = asked.lock().last().unwrap().clone();
     assert!(!list.contains("retired"), "{list}");
     *newest.lock().unwrap() = "1.61";
     session.ask(&Request::power_on("a")).await.unwrap();
@@ -313,7 +262,7 @@ async fn an_ironic_that_was_upgraded_is_found_to_speak_a_newer_version() {
     }
     *newest.lock().unwrap() = "1.61";
     assert_eq!(fresh.version().await.unwrap().to_string(), "1.58");
-    assert_eq!(asked.lock().unwrap().len(), 2);
+    assert_eq!(asked.lock().len(), 2);
     assert_eq!(old.version().await.unwrap().to_string(), "1.61");
 }
 
@@ -358,7 +307,7 @@ async fn a_token_is_kept_and_asked_for_anew_when_it_is_refused() {
     session.node("a").await.unwrap();
     session.node("b").await.unwrap();
     assert_eq!(session.node("gone").await.unwrap_err(), Error::Unauthorized);
-    let asked = asked.lock().unwrap().clone();
+    let asked = asked.lock().clone();
     let lines: Vec<&str> =
         asked.iter().map(|it| it.split(['?', ' ']).nth(1).unwrap_or_default()).collect();
     let (tokens, gone) = ("/v3/auth/tokens", "/v1/nodes/gone");
@@ -377,7 +326,7 @@ async fn user_and_password_go_with_each_request_but_the_first() {
     let credentials = Credentials::of(Authentication::HttpBasic, "ironic", &data).unwrap();
     let session = Session::new(&format!("http://{address}"), credentials, trust());
     assert!(session.ask(&Request::power_on("a")).await.unwrap().is_null());
-    let asked = asked.lock().unwrap().clone();
+    let asked = asked.lock().clone();
     assert!(!asked[0].contains("authorization") && asked[1].contains("authorization: basic dtpw"));
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::baremetal::Image;
-use config_drive::Secret;
+use api::secret::Secret;
 use operator_core::keyed::Digest;
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use api::conditions::{Reason, truncated};
+use api::conditions::{Reason, one_line};
 use serde_json::Value;
 
 use crate::reasons;
@@ -153,9 +153,8 @@ fn words(status: u16, body: &[u8]) -> String {
     let words = words.unwrap_or_default();
     // A traceback follows if the server is configured to include it.
     let own = words.split("Traceback (most recent call last)").next().unwrap_or_default();
-    let one_line = own.split(|it: char| it.is_whitespace() || it.is_control());
-    let one_line = one_line.filter(|it| !it.is_empty()).collect::<Vec<_>>().join(" ");
-    truncated(if one_line.is_empty() { NO_WORDS } else { &one_line }, WORDS_LIMIT)
+    let line = one_line(own, WORDS_LIMIT);
+    if line.is_empty() { NO_WORDS.to_owned() } else { line }
 }
 
 /// How many bytes of an error response are parsed: it is one message.

@@ -6,7 +6,7 @@
 //! next replaces it in the same request, and the caller that released the machine removes it once it is
 //! clean.
 
-use config_drive::Secret;
+use api::secret::Secret;
 use operator_core::hash;
 use serde_json::{Value, json};
 

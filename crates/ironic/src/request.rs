@@ -1,6 +1,7 @@
 //! Requests to Ironic as data; the sender adds address, version and credentials.
 
-use config_drive::{ApiVersion, Secret};
+use api::secret::Secret;
+use config_drive::ApiVersion;
 use serde_json::{Map, Value, json};
 
 use crate::node::fields;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use api::baremetal::{DeprovisionPolicy, Image, Machine};
-use config_drive::Secret;
+use api::secret::Secret;
 use jiff::Timestamp;
 use operator_core::keyed::Digest;
 use proptest::prelude::*;

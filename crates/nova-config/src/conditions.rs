@@ -5,6 +5,8 @@
 
 /// Type of the condition that this operator writes on a node with a cell.
 pub const COMPUTE_CONDITION: &str = "nova.openstack.org/Compute";
+/// Type of the condition on a node that repeats [`SERVICE_UP`] of its compute.
+pub const NODE_SERVICE_UP: &str = "nova.openstack.org/ServiceUp";
 /// Type of the condition that this operator writes on a service of type nova.
 pub const CONFIG_CONDITION: &str = "nova.openstack.org/Config";
 
@@ -30,6 +32,10 @@ pub const DEPLOYMENT_READY: &str = "DeploymentReady";
 pub const UP_TO_DATE: &str = "UpToDate";
 /// The compute is in the cell that its node requests.
 pub const CELL_MATCHES: &str = "CellMatches";
+/// nova-compute reports to nova; absent where nova's API is not read.
+pub const SERVICE_UP: &str = "ServiceUp";
+/// Nova has mapped the host to its cell; absent where nova's API is not read.
+pub const HOST_MAPPED: &str = "HostMapped";
 /// The host is cleaned up; only on a compute that is being deleted.
 pub const HOST_CLEANED: &str = "HostCleaned";
 
@@ -39,6 +45,10 @@ pub const HOST_CLEANED: &str = "HostCleaned";
 pub const MESSAGE_BUS_READY: &str = "MessageBusReady";
 /// Keystone answers.
 pub const KEYSTONE_READY: &str = "KeystoneReady";
+/// Nova's API answers; it does not affect `Ready`, and is absent where that API is not read.
+pub const NOVA_API_READY: &str = "NovaAPIReady";
+/// Every compute reports to nova; it does not affect `Ready`.
+pub const COMPUTES_UP: &str = "ComputesUp";
 /// Every compute uses the cell's current credentials; it does not affect `Ready`.
 pub const COMPUTES_UP_TO_DATE: &str = "ComputesUpToDate";
 /// Present only while a compute got no response from a conductor; it does not affect `Ready`.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{Node, Role, Service};
@@ -17,6 +18,8 @@ use operator_runtime::manager::ManagerBuilder;
 use operator_runtime::source_cache::SourceCache;
 
 use crate::conflicting_service::{self, ConflictingService};
+use crate::nova_monitor::NovaMonitor;
+use crate::queues::Queues;
 use crate::rollout_coordinator::RolloutCoordinator;
 use crate::shared_caches::SharedCaches;
 
@@ -42,19 +45,23 @@ pub struct Caches {
     pub api: Arc<Api>,
     /// Whether this operator reconciles `NovaCell` objects.
     pub cells_are_ours: bool,
+    /// The readers of nova's APIs, or `None` where they are not read.
+    pub nova: Option<Arc<NovaMonitor>>,
 }
 
 impl Caches {
     /// Returns empty caches, whose informers `registry` starts.
     ///
     /// `manager` is the field manager by which a Secret is recognized as unchanged: it still owns
-    /// the fields it wrote. `keys` are the keys of the digests of Secret contents.
+    /// the fields it wrote. `keys` are the keys of the digests of Secret contents. `nova_api` is the
+    /// interval at which nova's API is read, and the queues that a change in it enters.
     pub fn new(
         builder: &ManagerBuilder,
         registry: &mut CacheRegistry,
         manager: &'static str,
         keys: &Keys,
         cells_are_ours: bool,
+        nova_api: Option<(Duration, &Queues)>,
     ) -> Arc<Self> {
         let shared = SharedCaches::new(registry);
         // A manual edit of a rendered Secret shows in the fields that our field manager still owns.
@@ -63,6 +70,10 @@ impl Caches {
         let sources = SourceCache::new(&[], keys, &secrets, &config_maps);
         let (services, cells) = (registry.cache(vec![]), registry.owned(vec![]));
         let coordinator = RolloutCoordinator::new(shared.clone());
+        let nova = nova_api.map(|(interval, queues)| {
+            let (computes, cells) = (Arc::clone(&queues.computes), Arc::clone(&queues.cells));
+            NovaMonitor::new(interval, builder.metrics(), shared.clone(), computes, cells)
+        });
         let SharedCaches { nodes, roles, computes, runs } = shared;
         let api = builder.api(registry);
         Arc::new(Self {
@@ -76,6 +87,7 @@ impl Caches {
             coordinator,
             api,
             cells_are_ours,
+            nova,
         })
     }
 

@@ -12,6 +12,7 @@ pub mod credential_rotation;
 pub mod credentials;
 pub mod decide;
 pub mod leftovers;
+pub mod nova_api;
 pub mod observe;
 pub mod observed;
 pub mod status;

@@ -11,6 +11,7 @@ pub mod config_inputs;
 pub mod decide;
 pub mod deploy_strategy;
 pub mod evaluation;
+pub mod health;
 pub mod inputs;
 pub mod messages;
 pub mod observe;

@@ -3,8 +3,9 @@
 
 use api::conditions::Reason;
 use nova_config::conditions::{
-    COMPUTE_CONDITION, COMPUTES_UP_TO_DATE, CONDUCTOR_ANSWERS, CONFIG_CONDITION, INPUT_READY,
-    KEYSTONE_READY, MESSAGE_BUS_READY, RELEASED, SERVICE_CONFIG_READY,
+    COMPUTE_CONDITION, COMPUTES_UP, COMPUTES_UP_TO_DATE, CONDUCTOR_ANSWERS, CONFIG_CONDITION,
+    INPUT_READY, KEYSTONE_READY, MESSAGE_BUS_READY, NODE_SERVICE_UP, NOVA_API_READY, RELEASED,
+    SERVICE_CONFIG_READY,
 };
 use operator_core::condition_catalog::{
     ConditionSpec, KindConditions, Repeats, WRITES, condition, summary,
@@ -52,6 +53,12 @@ const NODE: &[ConditionSpec] = &[condition(
         reasons::ALREADY_EXISTS,
     ],
 )
+.repeating(Repeats::Kind("NovaExternalCompute")), condition(
+    NODE_SERVICE_UP,
+    "nova-compute of the node reports to nova, as `ServiceUp` of its compute says; absent where the \
+     node has no compute or nova's API is not read, and without effect on the node's `Ready`.",
+    &[],
+)
 .repeating(Repeats::Kind("NovaExternalCompute"))];
 
 const CELL: &[ConditionSpec] = &[
@@ -91,6 +98,21 @@ const CELL: &[ConditionSpec] = &[
         CELL_COMPUTES,
     ),
     condition(
+        NOVA_API_READY,
+        "Nova's API answers; absent where it is not read. `Ready` ignores it.",
+        NOVA_API,
+    ),
+    condition(
+        COMPUTES_UP,
+        "nova-compute of every compute is up; absent where nova's API is not read. `Ready` ignores \
+         it.",
+        &[
+            reasons::cell::COMPUTES_UP,
+            reasons::cell::COMPUTES_DOWN,
+            reasons::cell::COMPUTES_NOT_READ,
+        ],
+    ),
+    condition(
         CONDUCTOR_ANSWERS,
         "Never said: the condition is there only while a compute got no answer; `Ready` ignores it.",
         &[reasons::cell::CONDUCTOR_SILENT],
@@ -101,6 +123,25 @@ const CELL: &[ConditionSpec] = &[
         &[reasons::cell::CELL_IN_USE],
     ),
     WRITES,
+];
+
+const NOVA_API: &[Reason] = &[
+    reasons::cell::NOVA_ANSWERED,
+    reasons::cell::NOVA_NOT_READ,
+    reasons::cell::UNREACHABLE,
+    reasons::cell::CERTIFICATE_NOT_TRUSTED,
+    reasons::cell::INVALID_URL,
+    reasons::cell::NOT_KEYSTONE,
+    reasons::cell::NOT_NOVA,
+    reasons::cell::ENDPOINT_NOT_FOUND,
+    reasons::cell::VERSION_NOT_SUPPORTED,
+    reasons::cell::CREDENTIALS_REFUSED,
+    reasons::cell::ROLE_MISSING,
+    reasons::cell::NOVA_CONFLICT,
+    reasons::cell::NOVA_BUSY,
+    reasons::cell::REQUEST_REFUSED,
+    reasons::cell::NOVA_FAILED,
+    reasons::cell::ANSWER_TOO_LARGE,
 ];
 
 const CELL_CONFIG: &[Reason] = &[

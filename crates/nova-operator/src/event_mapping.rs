@@ -9,31 +9,16 @@ use kube::{Resource, ResourceExt};
 use operator_core::object_key::Key;
 use operator_runtime::change_filter::ChangeFilter;
 use operator_runtime::event_mapping::EventMapping;
-use operator_runtime::workqueue::WorkQueue;
 
 use crate::caches::Caches;
 use crate::cleanup::labels::{self, cleans_up_after};
 use crate::controller_names::{CELL, COMPUTE, SERVICE_CONFIG};
 use crate::indexes::{BY_CELL, BY_NODE, BY_OWNER, BY_ROLE, cell_key};
+use crate::queues::Queues;
 use crate::relevant_fields::{RelevantFields, relevant_fields};
 
 /// Delay before a cell recounts its computes, so that a rollout over many causes few writes.
 const COUNT_PAUSE: Duration = Duration::from_secs(2);
-
-/// The work queue of each controller.
-#[derive(Default)]
-pub struct Queues {
-    /// Keys of nodes.
-    pub nodes: Arc<WorkQueue>,
-    /// Keys of computes.
-    pub computes: Arc<WorkQueue>,
-    /// Keys of cells.
-    pub cells: Arc<WorkQueue>,
-    /// Keys of cleanup runs.
-    pub cleanups: Arc<WorkQueue>,
-    /// Keys of services.
-    pub services: Arc<WorkQueue>,
-}
 
 /// Registers the event handlers: each change enqueues the objects that depend on it.
 pub fn map_events(caches: &Arc<Caches>, queues: &Queues) {

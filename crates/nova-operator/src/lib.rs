@@ -18,8 +18,12 @@ pub mod foreign_condition;
 pub mod fuzzing;
 pub mod images;
 pub mod indexes;
+pub mod nova_health;
+pub mod nova_monitor;
 pub mod operator;
 pub mod probe;
+pub mod queues;
+
 mod reasons;
 pub mod release_cache;
 pub mod relevant_fields;

@@ -1,6 +1,7 @@
 //! The process: its options, its RBAC rules, and its controllers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::nova::{Cell, ExternalCompute};
 use clap::{ArgAction, Parser};
@@ -22,8 +23,9 @@ use crate::cell::{CellHealth, Probes};
 use crate::cleanup::orphans::Orphans;
 use crate::compute::ComputeDeployment;
 use crate::compute_lifecycle::ComputeLifecycle;
-use crate::event_mapping::{Queues, map_events};
+use crate::event_mapping::map_events;
 use crate::images::Images;
+use crate::queues::Queues;
 use crate::release_cache::Releases;
 use crate::service_keys::ServiceConfig;
 use crate::shared_caches::SharedCaches;
@@ -59,6 +61,19 @@ pub struct Args {
         default_missing_value = "true"
     )]
     pub reconcile_novacell: bool,
+
+    /// Whether nova's API is read: whether each nova-compute service is up, and each host mapped.
+    #[arg(long, env = "READ_NOVA_API")]
+    pub read_nova_api: bool,
+
+    /// Seconds between two readings of nova's API.
+    #[arg(
+        long,
+        env = "NOVA_API_INTERVAL",
+        default_value_t = 30,
+        value_parser = clap::value_parser!(u64).range(5..=3600)
+    )]
+    pub nova_api_interval: u64,
 
     /// Release of OpenStack that options of computes are checked against when their `NovaCell`
     /// names none.
@@ -169,8 +184,10 @@ pub const DEFINITIONS: Rule =
 
 /// Runs the process until it receives a signal or fails.
 pub async fn run(args: Args) -> Result<()> {
-    let Args { common, digests, webhook, images, reconcile_novacell, nova_release } = args;
+    let Args { common, digests, webhook, images, nova_release, .. } = args;
     let images = Images::from(images);
+    let nova_api = args.read_nova_api.then_some(Duration::from_secs(args.nova_api_interval));
+    let reconcile_novacell = args.reconcile_novacell;
     let mut runtime = Runtime::start(NAME, &common).await?;
     let releases = Releases::new(nova_release);
     let builder = ManagerBuilder::of(&runtime, NAME, &common);
@@ -186,10 +203,20 @@ pub async fn run(args: Args) -> Result<()> {
     }
     let work = async move |builder: &ManagerBuilder, manager: Manager| {
         let keys = builder.keys(&digests).await?;
-        work(builder, manager, keys, known, images, releases, reconcile_novacell).await
+        let options = Options { images, releases, reconcile_novacell, nova_api };
+        work(builder, manager, keys, known, options).await
     };
     runtime.spawn("controllers", builder.lead(work));
     runtime.run().await
+}
+
+/// What the controllers are started with.
+struct Options {
+    images: Images,
+    releases: Releases,
+    reconcile_novacell: bool,
+    /// The interval at which nova's API is read, or `None` where it is not read.
+    nova_api: Option<Duration>,
 }
 
 /// Starts the informers and the controllers.
@@ -198,15 +225,15 @@ async fn work(
     mut manager: Manager,
     keys: Keys,
     known: AdmissionCaches,
-    images: Images,
-    releases: Releases,
-    reconcile_novacell: bool,
+    options: Options,
 ) -> Result<()> {
+    let Options { images, releases, reconcile_novacell, nova_api } = options;
     let drives_computes = builder.drives::<ExternalCompute>().await?;
     let drives_cells = reconcile_novacell && builder.drives::<Cell>().await?;
     let mut registry = CacheRegistry::default();
-    let caches = Caches::new(builder, &mut registry, NAME, &keys, drives_cells);
     let queues = Queues::default();
+    let nova_api = nova_api.map(|interval| (interval, &queues));
+    let caches = Caches::new(builder, &mut registry, NAME, &keys, drives_cells, nova_api);
     map_events(&caches, &queues);
     registry.watch(manager.informers());
     manager.ready().await;

@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use operator_core::object_key::Key;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text},
     metrics::{
@@ -40,6 +41,18 @@ struct IronicLabels {
     result: &'static str,
 }
 
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct NovaLabels {
+    result: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct ComputesLabels {
+    namespace: String,
+    cell: String,
+    state: &'static str,
+}
+
 /// All metrics of one process; clones share them.
 #[derive(Clone)]
 pub struct Metrics(Arc<Inner>);
@@ -51,6 +64,8 @@ struct Inner {
     failures: Family<FailureLabels, Counter>,
     queued: Family<KindLabels, Gauge>,
     ironic: Family<IronicLabels, Histogram, fn() -> Histogram>,
+    nova: Family<NovaLabels, Histogram, fn() -> Histogram>,
+    computes: Family<ComputesLabels, Gauge>,
     unreadable: Family<KindLabels, Gauge>,
     leader: Gauge,
 }
@@ -66,8 +81,9 @@ fn reconcile_histogram() -> Histogram {
     Histogram::new(exponential_buckets(0.001, 2.0, 15))
 }
 
-fn ironic_histogram() -> Histogram {
-    // 10 ms to 82 s: some verbs wait for a machine's management controller, for a minute at most.
+fn openstack_histogram() -> Histogram {
+    // 10 ms to 82 s: some verbs of Ironic wait for a machine's management controller, and nova waits
+    // for a cell that does not answer, for a minute at most.
     Histogram::new(exponential_buckets(0.01, 2.0, 14))
 }
 
@@ -79,8 +95,9 @@ impl Metrics {
         let reconciles = Family::new_with_constructor(reconcile_histogram as fn() -> Histogram);
         let failures = Family::default();
         let queued = Family::default();
-        let ironic = Family::new_with_constructor(ironic_histogram as fn() -> Histogram);
-        let unreadable = Family::default();
+        let ironic = Family::new_with_constructor(openstack_histogram as fn() -> Histogram);
+        let nova = Family::new_with_constructor(openstack_histogram as fn() -> Histogram);
+        let (unreadable, computes) = (Family::default(), Family::default());
         let leader = Gauge::default();
         registry.register("api_requests", "Requests to the API server", requests.clone());
         registry.register("reconcile_seconds", "Duration of reconciles", reconciles.clone());
@@ -88,6 +105,10 @@ impl Metrics {
         registry.register("workqueue_depth", "Objects that wait for a reconcile", queued.clone());
         let of_ironic = "Duration of requests to Ironic, by what came of them";
         registry.register("ironic_request_seconds", of_ironic, ironic.clone());
+        let of_nova = "Duration of requests to nova's API, by their result";
+        registry.register("nova_request_seconds", of_nova, nova.clone());
+        let of_computes = "Registered computes of a cell by what nova's API says of their services";
+        registry.register("nova_computes", of_computes, computes.clone());
         let of_unreadable = "Objects that exist and cannot be read, which are left as they are";
         registry.register("unreadable_objects", of_unreadable, unreadable.clone());
         registry.register("leader", "1 where this process may write, else 0", leader.clone());
@@ -101,6 +122,8 @@ impl Metrics {
             failures,
             queued,
             ironic,
+            nova,
+            computes,
             unreadable,
             leader,
         }))
@@ -139,6 +162,26 @@ impl Metrics {
     pub fn asked_ironic(&self, method: &'static str, result: &'static str, took: Duration) {
         let labels = IronicLabels { method, result };
         self.0.ironic.get_or_create(&labels).observe(took.as_secs_f64());
+    }
+
+    /// Records a request to nova's API; `result` is the error's word, or `Ok`.
+    pub fn asked_nova(&self, result: &'static str, took: Duration) {
+        self.0.nova.get_or_create(&NovaLabels { result }).observe(took.as_secs_f64());
+    }
+
+    /// Sets how many computes of a cell are up, down and unknown; `None` where they are not read
+    /// any more.
+    pub fn nova_computes(&self, cell: &Key, counts: Option<[usize; 3]>) {
+        for (idx, state) in ["up", "down", "unknown"].into_iter().enumerate() {
+            let (namespace, cell) = (cell.namespace.clone(), cell.name.clone());
+            let labels = ComputesLabels { namespace, cell, state };
+            let Some(counts) = counts else {
+                self.0.computes.remove(&labels);
+                continue;
+            };
+            let n = i64::try_from(counts[idx]).unwrap_or(i64::MAX);
+            self.0.computes.get_or_create(&labels).set(n);
+        }
     }
 
     /// Sets the number of objects of a kind that cannot be deserialized.

@@ -3,3 +3,4 @@
 pub mod crash;
 pub mod fake_api;
 pub mod golden;
+pub mod http_server;

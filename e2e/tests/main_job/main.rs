@@ -4,15 +4,15 @@
 mod plugin;
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{Node, RunState};
-use api::nova::ExternalCompute;
+use api::nova::{Cell, ExternalCompute};
 use e2e::demo::{Demo, HOSTS, conditions};
 use e2e::journey::RUN;
-use e2e::{run, says};
+use e2e::{holds, run, says};
 use tokio::sync::{Mutex, MutexGuard};
 
 /// One lock per host of the demo: a test holds the lock of its host, so the tests of the two hosts
@@ -118,6 +118,37 @@ async fn a_service_record_that_was_deleted_refutes_the_demo() -> Result<()> {
     reports(&demo, host, cell).await?;
     let text = text?;
     assert!(text.contains(&format!("{host}: services row is \"\"")), "{text}");
+    demo.settled_on(host).await
+}
+
+#[tokio::test]
+async fn a_nova_compute_that_stops_is_reported_on_the_objects_of_the_user() -> Result<()> {
+    let (host, _lock) = host(1).await;
+    let demo = Demo::ready_on(host).await?;
+    let is_healthy =
+        |it: &ExternalCompute| ["ServiceUp", "HostMapped"].iter().all(|t| holds(conditions(it), t));
+    demo.compute(host, "up and mapped", is_healthy).await?;
+    demo.on(host, "systemctl stop edpm_nova_compute").await?;
+    let stopped = Instant::now();
+    let words = ["has not reported to nova since", "systemctl status edpm_nova_compute"];
+    let is_down = |it: &ExternalCompute| says(conditions(it), "Ready", "ServiceDown", &words);
+    demo.compute(host, "reported as down", is_down).await?;
+    // Nova's own service_down_time, and two intervals with the time that a reading takes.
+    assert!(stopped.elapsed() < Duration::from_secs(60 + 2 * 35), "{:?}", stopped.elapsed());
+    let reports = |it: &Node| {
+        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
+        says(conditions, "nova.openstack.org/ServiceUp", "ServiceDown", &words)
+            && holds(conditions, "Ready")
+    };
+    demo.ns.wait::<Node>(host, "reporting that its compute is down", RUN, reports).await?;
+    demo.ns.event("OpenStackDataPlaneNode", host, "ServiceDown").await?;
+    let is_counted = |it: &Cell| {
+        let status = it.status.as_ref();
+        let conditions = status.map(|it| it.conditions.as_slice()).unwrap_or_default();
+        says(conditions, "ComputesUp", "ComputesDown", &[host])
+    };
+    demo.ns.wait::<Cell>("nova-cell2", "counting the compute as down", RUN, is_counted).await?;
+    demo.on(host, "systemctl start edpm_nova_compute").await?;
     demo.settled_on(host).await
 }
 

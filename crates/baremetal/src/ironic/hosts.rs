@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use api::baremetal::{BaremetalHost, HostStatus, Ironic, UNASSIGNED};
 use api::problem::Problem;
-use config_drive::Secret;
+use api::secret::Secret;
 use ironic::ramdisk::is_left;
 use ironic::{
     DeployRecord, DesiredMachine, Next, Node, Request, RequestValues, State, Step, Terms, assign,

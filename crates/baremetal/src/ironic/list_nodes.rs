@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::baremetal::{BaremetalSet, Ironic};
-use config_drive::Secret;
+use api::secret::Secret;
 use ironic::Error;
 use ironic_client::pool::Purpose;
 use ironic_client::{Credentials, Pool, Session};

@@ -97,7 +97,7 @@ async fn send_request(slot: &SessionSlot<'_>, order: &Order) -> Result<(), Error
 
 #[cfg(test)]
 mod tests {
-    use config_drive::Secret;
+    use api::secret::Secret;
     use ironic::{Request, State, Verb};
     use ironic_client::Credentials;
     use operator_runtime::tls_stream::CaTrust;

@@ -8,7 +8,7 @@ use operator_core::rejected_write::{RejectedWrite, WRITES_ACCEPTED};
 use crate::cell::credential_rotation::{self, RotationProgress};
 use crate::cell::credentials::of_cell;
 use crate::cell::observed::{Observed, view};
-use crate::cell::{conductor, config, leftovers, status};
+use crate::cell::{conductor, config, leftovers, nova_api, status};
 use crate::finalizers;
 
 /// Returns the plan for a cell.
@@ -31,6 +31,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
     let mut drafts = vec![config.condition, credential_rotation::condition(count.as_ref())];
     drafts.extend(conductor::condition(cell, &seen.computes));
+    drafts.extend(nova_api::conditions(seen, &previous));
     // Files that cannot be written do not affect computes, which have their own files.
     drafts.extend(rejected.map(|it| it.condition(WRITES_ACCEPTED, &previous)));
     drafts.extend(status::conditions(seen, view.as_ref()));

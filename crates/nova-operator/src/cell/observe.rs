@@ -62,6 +62,9 @@ pub async fn observe(caches: &Caches, probes: &Probes, key: &Key) -> Result<Opti
     let Some(cell) = caches.cells.get(key) else {
         caches.sources.depends(CELL, key, BTreeSet::new());
         probes.0.lock().remove(key);
+        if let Some(monitor) = &caches.nova {
+            monitor.follow(key, None);
+        }
         return Ok(None);
     };
     let source = |name: &str| SourceRef::secret(&key.namespace, name);
@@ -73,12 +76,17 @@ pub async fn observe(caches: &Caches, probes: &Probes, key: &Key) -> Result<Opti
     caches.sources.depends(CELL, key, all);
     let secret = named(caches, secret).await?;
     let message_bus = named(caches, message_bus).await?;
-    let (answers, ask_in) = match view(&cell, &secret, &message_bus) {
-        Some(Ok(view)) => {
+    let view = view(&cell, &secret, &message_bus).and_then(Result::ok);
+    let nova_api = caches.nova.as_ref().map(|monitor| {
+        monitor.follow(key, view.as_ref());
+        monitor.api(key)
+    });
+    let (answers, ask_in) = match view {
+        Some(view) => {
             let (answers, ask_in) = probes.probe(key, &cell, view).await;
             (Some(answers), Some(ask_in))
         }
-        _ => (None, None),
+        None => (None, None),
     };
     let rendered = rendered(caches, &files);
     if is_terminating(&*cell) {
@@ -94,6 +102,7 @@ pub async fn observe(caches: &Caches, probes: &Probes, key: &Key) -> Result<Opti
         secret,
         message_bus,
         answers,
+        nova_api,
         ask_in,
         rendered,
         computes,

@@ -11,6 +11,7 @@ use operator_runtime::managed_fields::ManagedFields;
 use operator_runtime::source_cache::Content;
 use operator_runtime::tls_stream::CaTrust;
 
+use crate::nova_health::ApiHealth;
 use crate::probe::amqp::outcome::HostOutcome;
 use crate::probe::keystone_fault::KeystoneFault;
 
@@ -58,6 +59,8 @@ pub struct Observed {
     pub message_bus: NamedSecret,
     /// The results of the probes, or `None` when the inputs for them are incomplete.
     pub answers: Option<Answers>,
+    /// What is known of nova's API, or `None` where that API is not read.
+    pub nova_api: Option<ApiHealth>,
     /// The time until the next probe.
     pub ask_in: Option<Duration>,
     /// The Secret with the files that the cell's computes share, or `None` when it does not exist.

@@ -100,6 +100,7 @@ fn seen() -> Observed {
             ],
             keystone: Ok(()),
         }),
+        nova_api: None,
         ask_in: Some(Duration::from_secs(30)),
         rendered: None,
         computes: vec![compute("n0"), compute("n1")],
@@ -475,3 +476,4 @@ fn a_rotation_is_told_in_one_write_for_each_change_of_the_count() {
 
 mod digests;
 mod held;
+mod nova_api;

@@ -166,6 +166,7 @@ impl World {
             default_images: Images::default(),
             runs: self.runs.iter().filter(is_its).cloned().map(Arc::new).collect(),
             cells_are_ours: self.cells_are_ours,
+            health: None,
             slot: RolloutSlot::Free,
             keys: Keys::default(),
             ending: Some(Ending {
@@ -184,6 +185,7 @@ impl World {
             secret: secret("nova-cell1"),
             message_bus: secret("bus"),
             answers: None,
+            nova_api: None,
             ask_in: None,
             rendered: None,
             computes: self.compute.clone().map(Arc::new).into_iter().collect(),

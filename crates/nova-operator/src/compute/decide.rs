@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use api::conditions::Severity;
+use api::dataplane::ServiceRun;
 use api::nova::ConfigFile;
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -28,6 +29,7 @@ use crate::compute::build::{connection, run_template, ssh, trust};
 use crate::compute::config::Files;
 use crate::compute::deploy_strategy::deploys;
 use crate::compute::evaluation::Evaluation;
+use crate::compute::health::Health;
 use crate::compute::inputs::{self, REDEPLOY_INPUT};
 use crate::compute::messages::redeploy_command;
 use crate::compute::observed::Observed;
@@ -61,6 +63,9 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         plan.steps.push(status);
     }
     plan.steps.extend(later);
+    if let Some(at) = evaluated.health.changes_at {
+        plan.requeue_at(at, now);
+    }
     match evaluated.sequence.state {
         SequenceState::Failed { retry_at: Some(at), .. } => plan.requeue_at(at, now),
         // A retry that waits for a slot: no watch event reports a free slot in time.
@@ -138,6 +143,7 @@ fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, O
         None => unknown(seen, config.severity == Some(Severity::Error)),
     };
     let (sequence, blocked) = held_chain(seen, runs, &desired, may_run, now);
+    let health = Health::of(seen, has_registered(&sequence.services), now);
     let evaluated = Evaluation {
         input,
         node: preconditions::node(seen),
@@ -151,6 +157,7 @@ fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, O
         renewing,
         desired,
         sequence,
+        health,
         blocked,
         is_untried,
     };
@@ -259,8 +266,12 @@ fn restarts(seen: &Observed, evaluated: &Evaluation) -> bool {
     let deployed = status.and_then(|it| it.deployed_inputs.get(REDEPLOY_INPUT).cloned());
     let asked = evaluated.inputs.as_ref().and_then(|it| Some(it.get(REDEPLOY_INPUT)?.text()));
     let is_asked = seen.compute.annotations().contains_key(REDEPLOY) && asked != deployed;
-    let mut services = evaluated.sequence.services.iter();
-    is_asked || !services.any(|it| it.name == NOVA_REGISTERED && it.deployed_hash.is_some())
+    is_asked || !has_registered(&evaluated.sequence.services)
+}
+
+/// Whether the compute has ever registered in its cell, as far as its records say.
+fn has_registered(services: &[ServiceRun]) -> bool {
+    services.iter().any(|it| it.name == NOVA_REGISTERED && it.deployed_hash.is_some())
 }
 
 fn new_run(seen: &Observed, need: &NeededRun, evaluated: &Evaluation) -> Vec<Step> {

@@ -8,6 +8,7 @@ use operator_core::run_engine::service_sequence::ServiceSequence;
 
 use crate::compute::blocked_rollout::BlockedRollout;
 use crate::compute::config::Renewing;
+use crate::compute::health::Health;
 
 /// The evaluation of a compute.
 pub struct Evaluation {
@@ -35,6 +36,8 @@ pub struct Evaluation {
     pub desired: Vec<DesiredService>,
     /// The state of the service sequence.
     pub sequence: ServiceSequence,
+    /// What nova's API says.
+    pub health: Health,
     /// Why the rollout blocks a deployment for which nothing is missing, or `None`.
     pub blocked: Option<BlockedRollout>,
     /// Whether the cell's current credentials have not been tried yet; until then nothing changes.

@@ -18,12 +18,15 @@ use operator_runtime::source_cache::Content;
 use operator_runtime::source_cache::SourceCache;
 
 use crate::caches::Caches;
+use crate::cell::observed::{NamedSecret, view};
 use crate::cell_immutability::owns;
 use crate::compute::observed::{DefaultConfig, Ending, Inventory, Observed, Rendered};
 use crate::controller_names::COMPUTE;
 use crate::finalizers;
 use crate::images::Images;
-use crate::indexes::BY_OWNER;
+use crate::indexes::{BY_OWNER, cell_key};
+use crate::nova_health::HostHealth;
+use crate::nova_monitor::registered_host;
 
 /// The Secrets and ConfigMaps of a compute.
 struct Named {
@@ -82,6 +85,8 @@ pub async fn observe(
     let rendered = rendered(sources, &named.rendered);
     let cell_secret = content(caches, named.cell_secret.as_ref()).await?;
     let message_bus = content(caches, named.message_bus.as_ref()).await?;
+    let health =
+        health(caches, &compute, cell.as_deref(), cell_secret.as_ref(), message_bus.as_ref());
     Ok(Some(Observed {
         // Last, so that no other compute waits for a slot during the reads above.
         slot: caches.coordinator.slot(&compute, node.as_deref()).await,
@@ -102,9 +107,36 @@ pub async fn observe(
         rendered,
         default_images: images.clone(),
         cells_are_ours: caches.cells_are_ours,
+        health,
         ending,
         keys: caches.sources.keys().clone(),
     }))
+}
+
+/// Returns what nova's API says of the host, and has it read from now on for a cell of another
+/// operator, whose controller would have done so.
+fn health(
+    caches: &Caches,
+    compute: &ExternalCompute,
+    cell: Option<&Cell>,
+    secret: Option<&Content>,
+    message_bus: Option<&Content>,
+) -> Option<HostHealth> {
+    let monitor = caches.nova.as_ref()?;
+    let key = cell_key(compute);
+    if !caches.cells_are_ours {
+        let named = |name: &str, content: Option<&Content>| NamedSecret {
+            name: name.to_owned(),
+            content: content.cloned(),
+        };
+        let view = cell.and_then(|cell| {
+            let secret = named(&cell.spec.secret, secret);
+            let message_bus = named(&cell.spec.cell_message_bus_secret_name, message_bus);
+            view(cell, &secret, &message_bus)?.ok()
+        });
+        monitor.follow(&key, view.as_ref());
+    }
+    Some(registered_host(compute).map(|host| monitor.host(&key, host)).unwrap_or_default())
 }
 
 /// Reads the metadata of the Secret with the rendered files; `None` if it does not exist.

@@ -13,6 +13,7 @@ use operator_runtime::source_cache::Digests;
 
 use crate::conflicting_service::ConflictingService;
 use crate::images::Images;
+use crate::nova_health::HostHealth;
 use crate::rollout_coordinator::RolloutSlot;
 
 /// The ConfigMap that a role's annotation names.
@@ -92,6 +93,8 @@ pub struct Observed {
     pub runs: Vec<Arc<AnsibleEe>>,
     /// Whether this operator reconciles the cell.
     pub cells_are_ours: bool,
+    /// What nova's API says of the host, or `None` where that API is not read.
+    pub health: Option<HostHealth>,
     /// Whether the compute may start; held until the decision is written.
     pub slot: RolloutSlot,
     /// What is needed only during deletion; `None` for a compute that is not terminating.

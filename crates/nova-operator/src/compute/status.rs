@@ -1,11 +1,15 @@
 //! The status of a compute, derived from its evaluation.
 
-use api::conditions::{self, ConditionDraft, READY, merge_conditions, truncated};
+use api::conditions::{
+    self, ConditionDraft, ConditionStatus, READY, find, merge_conditions, truncated,
+};
 use api::dataplane::ServiceRun;
 use api::nova::{ExternalCompute, ExternalComputeStatus};
 use jiff::Timestamp;
 use kube::ResourceExt;
-use nova_config::conditions::{CELL_MATCHES, DEPLOYMENT_READY, UP_TO_DATE};
+use nova_config::conditions::{
+    CELL_MATCHES, DEPLOYMENT_READY, HOST_MAPPED, SERVICE_UP, UP_TO_DATE,
+};
 use nova_config::services::{LIBVIRT, NOVA, NOVA_REGISTERED};
 use operator_core::keyed::{Renewal, kept};
 use operator_core::plan::{Step, Target};
@@ -123,8 +127,11 @@ fn conditions(seen: &Observed, evaluated: &Evaluation) -> Vec<ConditionDraft> {
     ];
     all.extend(evaluated.rejection.clone());
     all.push(deployment);
-    let ready =
-        if keeps_ready(seen, evaluated, stands) { good } else { conditions::ready(&all, good) };
+    let ready = if keeps_ready(seen, evaluated, stands) {
+        evaluated.health.problem().map_or(good, |it| it.clone().with_type(READY))
+    } else {
+        conditions::ready(&all, good)
+    };
     all.extend(conditions::kstatus(&ready));
     all.extend([
         ready,
@@ -132,6 +139,7 @@ fn conditions(seen: &Observed, evaluated: &Evaluation) -> Vec<ConditionDraft> {
         evaluated.warnings.clone(),
         cell_matches(seen),
     ]);
+    all.extend(evaluated.health.conditions.iter().cloned());
     all
 }
 
@@ -162,10 +170,20 @@ fn cell_matches(seen: &Observed) -> ConditionDraft {
     }
 }
 
-/// Whether it was Ready in its current generation before an input went missing.
+/// Whether it was Ready in its current generation before an input went missing, apart from what
+/// nova's API says.
 fn has_stood(seen: &Observed) -> bool {
     let conditions = seen.compute.status.as_ref().map(|it| it.conditions.as_slice());
-    conditions::has_held(conditions.unwrap_or_default(), READY, seen.compute.metadata.generation)
+    let conditions = conditions.unwrap_or_default();
+    let generation = seen.compute.metadata.generation;
+    let is_ready = conditions::has_held(conditions, READY, generation);
+    let cause = find(conditions, READY).map(|it| it.reason.as_str());
+    let is_unhealthy = [SERVICE_UP, HOST_MAPPED].into_iter().any(|type_| {
+        find(conditions, type_).is_some_and(|it| {
+            it.status == ConditionStatus::False && Some(it.reason.as_str()) == cause
+        })
+    });
+    is_ready || is_unhealthy
 }
 
 /// Whether the compute stays Ready: nothing has to be deployed, so a missing node, cell or Secret

@@ -36,6 +36,7 @@ mod again;
 mod cell_matches;
 mod digests;
 mod golden;
+mod health;
 mod phase_zero;
 mod restarts;
 mod rollout;
@@ -156,6 +157,7 @@ impl World {
             default_images: Images::default(),
             runs: Vec::new(),
             cells_are_ours: true,
+            health: None,
             slot: RolloutSlot::Free,
             ending: None,
             keys: Keys::default(),

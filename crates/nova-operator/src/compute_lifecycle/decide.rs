@@ -6,7 +6,7 @@ use api::dataplane::Node;
 use api::nova::ExternalCompute;
 use jiff::Timestamp;
 use kube::ResourceExt;
-use nova_config::conditions::COMPUTE_CONDITION;
+use nova_config::conditions::{COMPUTE_CONDITION, HOST_MAPPED, NODE_SERVICE_UP, SERVICE_UP};
 use operator_core::finalizers::is_terminating;
 use operator_core::plan::{Kind, Plan, Step, Target, Write};
 use operator_core::rejected_write::RejectedWrite;
@@ -15,7 +15,7 @@ use crate::cell_immutability::{CellBinding, binding, owns};
 use crate::compute_lifecycle::build::{differences, fields, fill_images, follow};
 use crate::compute_lifecycle::effective::{DesiredCompute, desired};
 use crate::compute_lifecycle::node_decision::Outcome;
-use crate::compute_lifecycle::observed::{Observed, own_condition};
+use crate::compute_lifecycle::observed::{Observed, own_conditions};
 use crate::compute_lifecycle::removal;
 use crate::foreign_condition;
 use crate::reasons;
@@ -30,7 +30,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         if let Some((steps, condition)) = removal::of_node(seen) {
             let is_released = condition.is_none();
             plan.steps = steps;
-            plan.steps.extend(condition_step(&seen.node, condition, now).filter(|_| !is_released));
+            plan.steps.extend(condition_step(seen, condition, now).filter(|_| !is_released));
         }
         return plan;
     }
@@ -39,7 +39,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let creates = steps.iter().any(|it| matches!(it.write, Write::Apply { manager: None, .. }));
     plan.steps.extend(removal::finalizer_step(seen, creates));
     plan.steps.extend(steps);
-    plan.steps.extend(condition_step(&seen.node, overruled(seen, condition), now));
+    plan.steps.extend(condition_step(seen, overruled(seen, condition), now));
     plan
 }
 
@@ -59,9 +59,8 @@ fn overruled(seen: &Observed, condition: Option<ConditionDraft>) -> Option<Condi
 
 /// Returns the node's condition after a write to its compute was rejected.
 fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
-    let previous: Vec<Condition> = own_condition(&seen.node).into_iter().cloned().collect();
-    let condition = rejected.condition(COMPUTE_CONDITION, &previous);
-    let steps = condition_step(&seen.node, Some(condition), now).into_iter().collect();
+    let condition = rejected.condition(COMPUTE_CONDITION, &own_conditions(&seen.node));
+    let steps = condition_step(seen, Some(condition), now).into_iter().collect();
     Plan { steps, ..Plan::default() }
 }
 
@@ -259,10 +258,11 @@ fn mirror(compute: &ExternalCompute) -> ConditionDraft {
     };
     match ready {
         Some(ready) if ready.status == ConditionStatus::True => {
-            let text = format!(
-                "NovaExternalCompute {name} is Ready in cell {cell}. Nova schedules to a new host \
-                 once it is discovered: nova-manage cell_v2 discover_hosts"
-            );
+            let is_read = find(conditions.unwrap_or_default(), HOST_MAPPED).is_some();
+            let discovery = " Nova schedules to a new host once it is discovered: nova-manage \
+                             cell_v2 discover_hosts";
+            let discovery = if is_read { "" } else { discovery };
+            let text = format!("NovaExternalCompute {name} is Ready in cell {cell}.{discovery}");
             reasons::node::READY.condition(COMPUTE_CONDITION, text)
         }
         Some(ready) if bad(&ready) => {
@@ -273,7 +273,21 @@ fn mirror(compute: &ExternalCompute) -> ConditionDraft {
     }
 }
 
-fn condition_step(node: &Node, condition: Option<ConditionDraft>, now: Timestamp) -> Option<Step> {
-    let because = "what the compute says differs from the node's condition";
-    foreign_condition::step(node, own_condition(node), condition, because, now)
+fn condition_step(
+    seen: &Observed,
+    condition: Option<ConditionDraft>,
+    now: Timestamp,
+) -> Option<Step> {
+    let because = "the conditions of the compute differ from those of the node";
+    let conditions = condition.into_iter().chain(service_up(seen)).collect();
+    foreign_condition::step(&*seen.node, &own_conditions(&seen.node), conditions, because, now)
+}
+
+/// Returns the node's condition that repeats whether its compute is up; `None` where that is not
+/// known, or the compute is being deleted.
+fn service_up(seen: &Observed) -> Option<ConditionDraft> {
+    let compute =
+        seen.compute.as_deref().filter(|it| owns(&seen.node, it) && !is_terminating(*it))?;
+    let found = find(&compute.status.as_ref()?.conditions, SERVICE_UP)?;
+    Some(ConditionDraft::repeated(found).with_type(NODE_SERVICE_UP))
 }

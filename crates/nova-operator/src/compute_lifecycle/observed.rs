@@ -5,7 +5,7 @@ use std::sync::Arc;
 use api::conditions::{Condition, find};
 use api::dataplane::{Node, Role};
 use api::nova::ExternalCompute;
-use nova_config::conditions::COMPUTE_CONDITION;
+use nova_config::conditions::{COMPUTE_CONDITION, NODE_SERVICE_UP};
 
 use crate::conflicting_service::ConflictingService;
 use crate::images::Images;
@@ -31,7 +31,14 @@ pub struct Observed {
     pub cells_are_ours: bool,
 }
 
-/// Returns this operator's condition on a node, or `None` without one.
+/// Returns this operator's conditions on a node.
+pub fn own_conditions(node: &Node) -> Vec<Condition> {
+    let conditions = node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
+    let is_own = |it: &&Condition| [COMPUTE_CONDITION, NODE_SERVICE_UP].contains(&&*it.type_);
+    conditions.iter().filter(is_own).cloned().collect()
+}
+
+/// Returns this operator's condition on a node's compute, or `None` without one.
 pub fn own_condition(node: &Node) -> Option<&Condition> {
     find(&node.status.as_ref()?.conditions, COMPUTE_CONDITION)
 }

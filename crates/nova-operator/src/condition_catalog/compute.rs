@@ -2,8 +2,8 @@
 
 use api::conditions::Reason;
 use nova_config::conditions::{
-    CELL_MATCHES, CONFIG_WARNINGS, DEPLOYMENT_READY, HOST_CLEANED, INPUT_READY, NODE_READY,
-    NOVA_CELL_READY, SERVICE_CONFIG_READY, UP_TO_DATE,
+    CELL_MATCHES, CONFIG_WARNINGS, DEPLOYMENT_READY, HOST_CLEANED, HOST_MAPPED, INPUT_READY,
+    NODE_READY, NOVA_CELL_READY, SERVICE_CONFIG_READY, SERVICE_UP, UP_TO_DATE,
 };
 use operator_core::condition_catalog::{ConditionSpec, Repeats, WRITES, condition, summary};
 use operator_core::run_engine::outcome::FailureReason;
@@ -48,6 +48,34 @@ pub(super) const CONDITIONS: &[ConditionSpec] = &[
             reasons::compute::CELL_MATCHES,
             reasons::compute::CELL_MISMATCH,
             reasons::compute::CELL_ROLE_NOT_FOUND,
+        ],
+    ),
+    condition(
+        SERVICE_UP,
+        "nova-compute reports to nova; absent where nova's API is not read. `Ready` follows it \
+         where it is False.",
+        &[
+            reasons::compute::SERVICE_UP,
+            reasons::compute::SERVICE_DISABLED,
+            reasons::compute::SERVICE_DOWN,
+            reasons::compute::FORCED_DOWN,
+            reasons::compute::SERVICE_NOT_FOUND,
+            reasons::compute::CELL_NOT_ANSWERING,
+            reasons::compute::NOVA_NOT_ANSWERING,
+            reasons::compute::NOT_READ,
+            reasons::compute::NOT_REGISTERED,
+        ],
+    ),
+    condition(
+        HOST_MAPPED,
+        "Nova has mapped the host to its cell; absent where nova's API is not read. `Ready` follows \
+         it where it is False.",
+        &[
+            reasons::compute::MAPPED,
+            reasons::compute::WAITING_FOR_DISCOVERY,
+            reasons::compute::NOT_MAPPED,
+            reasons::compute::NOT_READ,
+            reasons::compute::NOT_REGISTERED,
         ],
     ),
     WRITES,

@@ -111,3 +111,76 @@ pub(crate) const NOT_AMQP: Reason = Reason::warning(
     "Yes.",
     "Correct `transport_url`.",
 );
+pub(crate) const NOVA_ANSWERED: Reason = Reason::good("Answered", "Nova's API answers.");
+pub(crate) const NOVA_NOT_READ: Reason = Reason::unknown(
+    "NotRead",
+    "Nova's API has not been read yet.",
+    "Yes.",
+    "Wait; see `InputReady` where an input is missing.",
+);
+pub(crate) const NOT_NOVA: Reason = Reason::warning(
+    "NotNova",
+    "What answers at the endpoint of the catalog is not nova's API.",
+    "When the endpoint is corrected.",
+    "Correct the endpoint of type `compute` in Keystone's catalog.",
+);
+pub(crate) const ANSWER_TOO_LARGE: Reason = Reason::warning(
+    "AnswerTooLarge",
+    "An answer exceeds the limit: 16 MiB, 100,000 services or 50 pages of hypervisors.",
+    "When it returns less.",
+    "See the message.",
+);
+pub(crate) const ENDPOINT_NOT_FOUND: Reason = Reason::warning(
+    "EndpointNotFound",
+    "Keystone's catalog has no internal or public endpoint of nova in the region of the cell.",
+    "When the catalog or the region is corrected.",
+    "Correct `RegionName` of the cell's Secret, or the catalog.",
+);
+pub(crate) const VERSION_NOT_SUPPORTED: Reason = Reason::warning(
+    "VersionNotSupported",
+    "Nova's API does not support microversion 2.69.",
+    "When nova is upgraded.",
+    "Upgrade nova to Stein or newer.",
+);
+pub(crate) const CREDENTIALS_REFUSED: Reason = Reason::warning(
+    "CredentialsRefused",
+    "Keystone refuses user or password of the cell, or nova refuses Keystone's token.",
+    "When the Secret is corrected; a refused login is repeated every five minutes.",
+    "Correct `ServicePassword` of the cell's Secret.",
+);
+pub(crate) const ROLE_MISSING: Reason = Reason::warning(
+    "RoleMissing",
+    "The user of the cell lacks the role `admin` in its project.",
+    "When the role is assigned.",
+    "Assign the role with `openstack role add`.",
+);
+pub(crate) const NOVA_CONFLICT: Reason =
+    Reason::warning("NovaConflict", "Nova's API reports a conflict.", "Yes.", "See the message.");
+pub(crate) const NOVA_BUSY: Reason = Reason::warning(
+    "NovaBusy",
+    "Nova's API, or Keystone, asks to try later.",
+    "Yes.",
+    "Look at the load and the log of the service.",
+);
+pub(crate) const REQUEST_REFUSED: Reason =
+    Reason::warning("RequestRefused", "Nova's API rejects a request.", "Yes.", "See the message.");
+pub(crate) const NOVA_FAILED: Reason = Reason::warning(
+    "NovaFailed",
+    "Nova's API, or Keystone, fails with an HTTP status of 500 or more.",
+    "When it answers.",
+    "Read its log.",
+);
+pub(crate) const COMPUTES_UP: Reason =
+    Reason::good("ComputesUp", "No compute of the cell is down or unknown.");
+pub(crate) const COMPUTES_DOWN: Reason = Reason::warning(
+    "ComputesDown",
+    "The named computes are down; the message has the first five and the counts.",
+    "When they are up.",
+    "See `ServiceUp` of those computes.",
+);
+pub(crate) const COMPUTES_NOT_READ: Reason = Reason::unknown(
+    "ComputesUnknown",
+    "It is unknown whether the named computes are up.",
+    "Yes.",
+    "See `NovaAPIReady`, and `ServiceUp` of those computes.",
+);

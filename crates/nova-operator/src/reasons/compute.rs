@@ -207,3 +207,65 @@ pub(crate) const WAITING: Reason = Reason::waiting(
     "Yes.",
     "See the others.",
 );
+pub(crate) const SERVICE_UP: Reason = Reason::good("ServiceUp", "nova-compute reports to nova.");
+pub(crate) const SERVICE_DISABLED: Reason = Reason::good(
+    "ServiceDisabled",
+    "nova-compute reports to nova; its service is disabled, so nova schedules nothing to it.",
+);
+pub(crate) const SERVICE_DOWN: Reason = Reason::warning(
+    "ServiceDown",
+    "Nova found the service down twice in a row.",
+    "When nova-compute reports again.",
+    "Start nova-compute on the host; the message says since when it has not reported.",
+);
+pub(crate) const FORCED_DOWN: Reason = Reason::warning(
+    "ForcedDown",
+    "An administrator has forced the service down.",
+    "No.",
+    "Set it up again once the host is well; the message has the command.",
+);
+pub(crate) const SERVICE_NOT_FOUND: Reason = Reason::warning(
+    "ServiceNotFound",
+    "Nova had no service of the host twice in a row.",
+    "No.",
+    "Deploy the compute again; the message has the command.",
+);
+pub(crate) const CELL_NOT_ANSWERING: Reason = Reason::unknown(
+    "CellNotAnswering",
+    "The database of the cell does not answer nova's API.",
+    "When it answers.",
+    "Start the database of the cell.",
+);
+pub(crate) const NOVA_NOT_ANSWERING: Reason = Reason::unknown(
+    "NovaNotAnswering",
+    "Nova's API has not answered three times in a row.",
+    "When it answers.",
+    "See `NovaAPIReady` of the `NovaCell`.",
+);
+pub(crate) const NOT_READ: Reason = Reason::unknown(
+    "NotRead",
+    "Nova's API has not been read often enough to say.",
+    "Yes.",
+    "Wait for the next readings.",
+);
+pub(crate) const NOT_REGISTERED: Reason = Reason::unknown(
+    "NotRegistered",
+    "The compute has not registered yet, so nova is not asked.",
+    "Yes.",
+    "See `DeploymentReady`.",
+);
+pub(crate) const MAPPED: Reason =
+    Reason::good("Mapped", "The host is mapped to its cell; nova's scheduler knows it.");
+pub(crate) const WAITING_FOR_DISCOVERY: Reason = Reason::waiting(
+    "WaitingForDiscovery",
+    "Nova has the service of the host and has not mapped the host to its cell, for less than two \
+     minutes.",
+    "When the host is discovered.",
+    "Wait for nova's own discovery, or discover hosts with `nova-manage`.",
+);
+pub(crate) const NOT_MAPPED: Reason = Reason::warning(
+    "NotMapped",
+    "Nova has the service of the host and has not mapped the host to its cell for two minutes.",
+    "When the host is discovered.",
+    "Discover hosts with `nova-manage`; the message has the command.",
+);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use api::conditions::ConditionDraft;
+use api::conditions::{Condition, ConditionDraft};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use nova_config::conditions::CONFIG_CONDITION;
@@ -24,8 +24,9 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let mut plan = Plan::with_resync();
     if !is_terminating(&*seen.service) && rejected.is_none() {
         let (service, condition) = (&*seen.service, seen.is_nova.then(|| condition(seen)));
+        let previous: Vec<Condition> = own_condition(service).into_iter().cloned().collect();
         let because = "what its keys do differs from the service's condition";
-        plan.steps.extend(step(service, own_condition(service), condition, because, now));
+        plan.steps.extend(step(service, &previous, condition.into_iter().collect(), because, now));
     }
     plan
 }

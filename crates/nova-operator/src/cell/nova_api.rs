@@ -1,0 +1,125 @@
+//! The conditions of a cell that follow from nova's API: whether it answers, and how many computes
+//! are up.
+
+use api::conditions::{Condition, ConditionDraft, ConditionStatus, Reason, find};
+use api::nova::ExternalCompute;
+use kube::ResourceExt;
+use nova_config::conditions::{COMPUTES_UP, NOVA_API_READY, SERVICE_UP};
+use openstack_client::{Error, Fault, Service};
+
+use crate::cell::credential_rotation::first_of;
+use crate::cell::observed::Observed;
+use crate::nova_health::ApiHealth;
+use crate::reasons;
+
+/// Returns the conditions; none where nova's API is not read.
+pub fn conditions(seen: &Observed, previous: &[Condition]) -> Vec<ConditionDraft> {
+    let Some(health) = &seen.nova_api else { return vec![] };
+    vec![api(seen, health, previous), computes_up(seen)]
+}
+
+fn api(seen: &Observed, health: &ApiHealth, previous: &[Condition]) -> ConditionDraft {
+    match health {
+        ApiHealth::Answers => {
+            reasons::cell::NOVA_ANSWERED.condition(NOVA_API_READY, "Nova's API answers.")
+        }
+        ApiHealth::Pending => {
+            // Without its inputs the API is not read any more.
+            let is_read = seen.answers.is_some();
+            let before = find(previous, NOVA_API_READY).filter(|_| is_read);
+            let before = before.map(ConditionDraft::repeated);
+            before.unwrap_or_else(|| {
+                let text = "Nova's API is read once every input is there.";
+                reasons::cell::NOVA_NOT_READ.condition(NOVA_API_READY, text)
+            })
+        }
+        ApiHealth::Fails(fault) => {
+            let text = format!(
+                "{fault}. It is unknown whether the computes of NovaCell {} are up and mapped; \
+                 deployments go on. {} It is read again automatically.",
+                seen.cell.name_any(),
+                next_step(fault, &seen.cell.spec.secret)
+            );
+            reason(fault).condition(NOVA_API_READY, sentence(&text))
+        }
+    }
+}
+
+/// Returns the text with a capital letter at its begin.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|it| it.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+fn reason(fault: &Fault) -> &'static Reason {
+    match &fault.error {
+        Error::NotUrl => &reasons::cell::INVALID_URL,
+        Error::Unreachable(_) => &reasons::cell::UNREACHABLE,
+        Error::Untrusted(_) => &reasons::cell::CERTIFICATE_NOT_TRUSTED,
+        Error::NotTheService | Error::NotFound if fault.service == Service::Identity => {
+            &reasons::cell::NOT_KEYSTONE
+        }
+        Error::NotTheService | Error::NotFound => &reasons::cell::NOT_NOVA,
+        Error::TooLarge(_) => &reasons::cell::ANSWER_TOO_LARGE,
+        Error::NoEndpoint { .. } => &reasons::cell::ENDPOINT_NOT_FOUND,
+        Error::Version { .. } => &reasons::cell::VERSION_NOT_SUPPORTED,
+        Error::Unauthorized => &reasons::cell::CREDENTIALS_REFUSED,
+        Error::Forbidden(_) => &reasons::cell::ROLE_MISSING,
+        Error::Conflict(_) => &reasons::cell::NOVA_CONFLICT,
+        Error::Busy(_) => &reasons::cell::NOVA_BUSY,
+        Error::Refused(_) => &reasons::cell::REQUEST_REFUSED,
+        Error::Failed(..) => &reasons::cell::NOVA_FAILED,
+    }
+}
+
+fn next_step(fault: &Fault, secret: &str) -> String {
+    match &fault.error {
+        Error::Unauthorized => format!("Correct ServicePassword in Secret {secret}."),
+        Error::Forbidden(_) => {
+            "Give the user of the cell the role admin in its project, which reading services and \
+             hypervisors needs."
+                .to_owned()
+        }
+        Error::NoEndpoint { .. } => {
+            format!("Correct RegionName in Secret {secret}, or Keystone's catalog.")
+        }
+        Error::Untrusted(_) => format!("Correct CABundle in Secret {secret}."),
+        Error::NotUrl
+        | Error::Unreachable(_)
+        | Error::NotTheService
+        | Error::TooLarge(_)
+        | Error::Version { .. }
+        | Error::NotFound
+        | Error::Conflict(_)
+        | Error::Busy(_)
+        | Error::Refused(_)
+        | Error::Failed(..) => {
+            format!("Look at {} and its log.", fault.service.name())
+        }
+    }
+}
+
+/// Returns how many computes of the cell are up, and the first ones that are down.
+fn computes_up(seen: &Observed) -> ConditionDraft {
+    let status = |it: &ExternalCompute| {
+        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
+        find(conditions.unwrap_or_default(), SERVICE_UP).map(|it| it.status)
+    };
+    let named = |wanted: ConditionStatus| -> Vec<String> {
+        let found = seen.computes.iter().filter(|it| status(it) == Some(wanted));
+        found.map(|it| it.name_any()).collect()
+    };
+    let (down, n_up) = (named(ConditionStatus::False), named(ConditionStatus::True).len());
+    let n_all = seen.computes.len();
+    let text = format!("{n_up} of {n_all} computes are up");
+    if !down.is_empty() {
+        let text = format!("{text}; down: {}.", first_of(&down));
+        return reasons::cell::COMPUTES_DOWN.condition(COMPUTES_UP, text);
+    }
+    let unknown = named(ConditionStatus::Unknown);
+    if !unknown.is_empty() {
+        let text = format!("{text}; unknown: {}.", first_of(&unknown));
+        return reasons::cell::COMPUTES_NOT_READ.condition(COMPUTES_UP, text);
+    }
+    reasons::cell::COMPUTES_UP.condition(COMPUTES_UP, format!("{text}."))
+}

@@ -1,0 +1,101 @@
+//! What a cell says of nova's API and of how many of its computes are up.
+
+use openstack_client::{Error, Fault, Service};
+
+use super::*;
+use crate::nova_health::ApiHealth;
+
+fn said(seen: &Observed, type_: &str) -> (ConditionStatus, String, String) {
+    let found = condition(seen, type_);
+    (found.status, found.reason, found.message)
+}
+
+fn fails(service: Service, error: Error) -> Observed {
+    Observed { nova_api: Some(ApiHealth::Fails(Fault::of(service, error))), ..seen() }
+}
+
+/// A compute with that status of `ServiceUp`.
+fn with_service(name: &str, status: &str) -> Arc<ExternalCompute> {
+    let mut compute = compute(name);
+    let condition = json!({
+        "type": "ServiceUp", "status": status, "reason": "x", "message": "x",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    });
+    let status = Arc::make_mut(&mut compute).status.as_mut().unwrap();
+    status.conditions = vec![serde_json::from_value(condition).unwrap()];
+    compute
+}
+
+#[test]
+fn without_readings_the_cell_is_as_before() {
+    let status = status(&seen());
+    for type_ in ["NovaAPIReady", "ComputesUp"] {
+        assert!(find(&status.conditions, type_).is_none());
+    }
+}
+
+#[test]
+fn each_failure_of_nova_has_a_reason_and_a_next_step_and_takes_no_ready() {
+    let why = || "why".to_owned();
+    for (service, error, reason, step) in [
+        (Service::Compute, Error::Unreachable(why()), "Unreachable", "Look at nova's API"),
+        (Service::Identity, Error::Unreachable(why()), "Unreachable", "Look at Keystone"),
+        (Service::Compute, Error::Untrusted(why()), "CertificateNotTrusted", "CABundle"),
+        (Service::Compute, Error::NotTheService, "NotNova", "Look at nova's API"),
+        (Service::Identity, Error::NotTheService, "NotKeystone", "Look at Keystone"),
+        (Service::Identity, Error::Unauthorized, "CredentialsRefused", "ServicePassword"),
+        (Service::Compute, Error::Forbidden(why()), "RoleMissing", "the role admin"),
+        (Service::Compute, Error::Conflict(why()), "NovaConflict", "Look at"),
+        (Service::Compute, Error::Busy(why()), "NovaBusy", "Look at"),
+        (Service::Compute, Error::Failed(500, why()), "NovaFailed", "Look at"),
+        (
+            Service::Compute,
+            Error::NoEndpoint { region: "one".into() },
+            "EndpointNotFound",
+            "RegionName",
+        ),
+        (
+            Service::Compute,
+            Error::Version { needed: "2.69", supported: "2.1 to 2.60".into() },
+            "VersionNotSupported",
+            "Look at",
+        ),
+    ] {
+        let seen = fails(service, error);
+        let (status, word, message) = said(&seen, "NovaAPIReady");
+        assert_eq!((status, word.as_str()), (ConditionStatus::False, reason));
+        assert!(message.contains(step) && !message.contains(PASSWORD), "{message}");
+        assert!(message.starts_with(char::is_uppercase), "{message}");
+        assert_eq!(said(&seen, "Ready").0, ConditionStatus::True);
+    }
+}
+
+#[test]
+fn an_api_that_does_not_answer_for_a_moment_changes_nothing() {
+    let mut seen = Observed { nova_api: Some(ApiHealth::Pending), ..seen() };
+    assert_eq!(said(&seen, "NovaAPIReady").1, "NotRead");
+    seen.nova_api = Some(ApiHealth::Answers);
+    pass(&mut seen);
+    let conditions = &seen.cell.status.as_ref().unwrap().conditions;
+    assert_eq!(find(conditions, "NovaAPIReady").unwrap().reason, "Answered");
+    seen.nova_api = Some(ApiHealth::Pending);
+    assert!(!pass(&mut seen), "nothing is written");
+    seen.answers = None;
+    assert_eq!(said(&seen, "NovaAPIReady").1, "NotRead", "its inputs are incomplete");
+}
+
+#[test]
+fn computes_are_counted_and_the_first_that_are_down_are_named() {
+    let mut seen = Observed { nova_api: Some(ApiHealth::Answers), ..seen() };
+    let check = |seen: &Observed, status, reason: &str, message: &str| {
+        assert_eq!(said(seen, "ComputesUp"), (status, reason.to_owned(), message.to_owned()));
+    };
+    seen.computes = vec![with_service("n0", "True"), with_service("n1", "True")];
+    check(&seen, ConditionStatus::True, "ComputesUp", "2 of 2 computes are up.");
+    seen.computes.push(with_service("n2", "Unknown"));
+    let text = "2 of 3 computes are up; unknown: n2.";
+    check(&seen, ConditionStatus::Unknown, "ComputesUnknown", text);
+    seen.computes.push(with_service("n3", "False"));
+    let text = "2 of 4 computes are up; down: n3.";
+    check(&seen, ConditionStatus::False, "ComputesDown", text);
+}

@@ -1,0 +1,168 @@
+//! The conditions of a compute that follow from nova's API: `ServiceUp` and `HostMapped`.
+
+use api::conditions::{ConditionDraft, ConditionStatus, find, one_line};
+use jiff::civil::DateTime;
+use jiff::{SignedDuration, Timestamp};
+use nova_config::conditions::{HOST_MAPPED, NOVA_API_READY, SERVICE_UP};
+
+use crate::compute::messages::redeploy_command;
+use crate::compute::observed::Observed;
+use crate::compute::preconditions::previous;
+use crate::nova_health::{MappingHealth, ServiceHealth};
+use crate::reasons;
+
+/// How long a new host may stay without a mapping before the message has the command.
+const DISCOVERY: SignedDuration = SignedDuration::from_mins(2);
+/// Maximum length of an administrator's reason in a message, in bytes.
+const REASON_LIMIT: usize = 200;
+
+/// The conditions that follow from nova's API, and when they change although nothing else does.
+#[derive(Debug, Default)]
+pub struct Health {
+    /// The conditions; none where nova's API is not read.
+    pub conditions: Vec<ConditionDraft>,
+    /// When the message about a missing mapping changes.
+    pub changes_at: Option<Timestamp>,
+}
+
+impl Health {
+    /// Returns what nova's API says of the compute; `is_deployed` is whether it has registered.
+    pub fn of(seen: &Observed, is_deployed: bool, now: Timestamp) -> Self {
+        let Some(health) = &seen.health else { return Self::default() };
+        if !is_deployed {
+            let condition = |type_| {
+                let text = "Nova is asked once the compute has registered.";
+                reasons::compute::NOT_REGISTERED.condition(type_, text)
+            };
+            return Self {
+                conditions: [SERVICE_UP, HOST_MAPPED].map(condition).into(),
+                changes_at: None,
+            };
+        }
+        let (mapping, changes_at) = mapping(seen, &health.mapping, now);
+        Self { conditions: vec![service(seen, &health.service), mapping], changes_at }
+    }
+
+    /// Returns the first condition that is False, which makes a deployed compute not ready.
+    pub fn problem(&self) -> Option<&ConditionDraft> {
+        self.conditions.iter().find(|it| it.status == ConditionStatus::False)
+    }
+}
+
+/// Returns what was reported before, or that nothing was read yet.
+fn as_before(seen: &Observed, type_: &str) -> ConditionDraft {
+    let before =
+        previous(seen, type_).filter(|it| it.reason != reasons::compute::NOT_REGISTERED.word);
+    before.unwrap_or_else(|| {
+        reasons::compute::NOT_READ
+            .condition(type_, "Nova's API has not been read often enough to say.")
+    })
+}
+
+fn host(seen: &Observed) -> &str {
+    seen.compute.status.as_ref().and_then(|it| it.host_name.as_deref()).unwrap_or_default()
+}
+
+fn service(seen: &Observed, health: &ServiceHealth) -> ConditionDraft {
+    let (host, cell) = (host(seen), &seen.compute.spec.cell_name);
+    match health {
+        ServiceHealth::Pending => as_before(seen, SERVICE_UP),
+        ServiceHealth::ApiFails => {
+            let text = format!(
+                "Nova's API does not answer, so it is unknown whether nova-compute on host {host} \
+                 is up; the cause is in condition {NOVA_API_READY} of NovaCell {cell}."
+            );
+            reasons::compute::NOVA_NOT_ANSWERING.condition(SERVICE_UP, text)
+        }
+        ServiceHealth::CellNotAnswering => {
+            let text = format!(
+                "The database of NovaCell {cell} does not answer nova's API, so it is unknown \
+                 whether nova-compute on host {host} is up: start that database."
+            );
+            reasons::compute::CELL_NOT_ANSWERING.condition(SERVICE_UP, text)
+        }
+        ServiceHealth::Up { disabled: None } => reasons::compute::SERVICE_UP
+            .condition(SERVICE_UP, format!("nova-compute on host {host} is up.")),
+        ServiceHealth::Up { disabled: Some(reason) } => {
+            reasons::compute::SERVICE_DISABLED.condition(SERVICE_UP, disabled(host, reason))
+        }
+        ServiceHealth::Down { since, is_forced: true } => {
+            let text = format!(
+                "An administrator has forced down the service of host {host}{}. When the host is \
+                 well: openstack compute service set --up {host} nova-compute",
+                since_when(since.as_ref())
+            );
+            reasons::compute::FORCED_DOWN.condition(SERVICE_UP, text)
+        }
+        ServiceHealth::Down { since, is_forced: false } => {
+            let text = format!(
+                "nova-compute on host {host} has not reported to nova{}. Look on the host: \
+                 systemctl status edpm_nova_compute; podman logs nova_compute",
+                since_when(since.as_ref())
+            );
+            reasons::compute::SERVICE_DOWN.condition(SERVICE_UP, text)
+        }
+        ServiceHealth::NotFound => {
+            let text = format!(
+                "Nova has no compute service of host {host}: it was deleted. To register it again: \
+                 {}",
+                redeploy_command(&seen.compute)
+            );
+            reasons::compute::SERVICE_NOT_FOUND.condition(SERVICE_UP, text)
+        }
+    }
+}
+
+fn disabled(host: &str, reason: &str) -> String {
+    let reason = match one_line(reason, REASON_LIMIT) {
+        reason if reason.is_empty() => "without a reason".to_owned(),
+        reason => format!("with the reason: {reason}"),
+    };
+    format!("nova-compute on host {host} is up, and its service is disabled {reason}")
+}
+
+/// Returns since when a service has not reported, which stays the same while it does not.
+fn since_when(since: Option<&DateTime>) -> String {
+    since.map(|it| format!(" since {} UTC", it.strftime("%Y-%m-%d %H:%M:%S"))).unwrap_or_default()
+}
+
+/// Returns the condition of the mapping, and when its message changes.
+fn mapping(
+    seen: &Observed,
+    health: &MappingHealth,
+    now: Timestamp,
+) -> (ConditionDraft, Option<Timestamp>) {
+    let host = host(seen);
+    match health {
+        MappingHealth::Pending => (as_before(seen, HOST_MAPPED), None),
+        MappingHealth::Mapped => {
+            let text = format!("Host {host} is mapped to its cell, so nova schedules to it.");
+            (reasons::compute::MAPPED.condition(HOST_MAPPED, text), None)
+        }
+        MappingHealth::NotMapped => {
+            let escalates_at = unmapped_since(seen).unwrap_or(now) + DISCOVERY;
+            if now < escalates_at {
+                let text = format!(
+                    "Host {host} is not mapped to its cell yet, so nova does not schedule to it: \
+                     hosts are discovered by nova's administrator, or by its scheduler."
+                );
+                (
+                    reasons::compute::WAITING_FOR_DISCOVERY.condition(HOST_MAPPED, text),
+                    Some(escalates_at),
+                )
+            } else {
+                let text = format!(
+                    "Host {host} is not mapped to its cell, so nova does not schedule to it. Run \
+                     where nova-manage reaches nova's API database: nova-manage cell_v2 \
+                     discover_hosts"
+                );
+                (reasons::compute::NOT_MAPPED.condition(HOST_MAPPED, text), None)
+            }
+        }
+    }
+}
+
+fn unmapped_since(seen: &Observed) -> Option<Timestamp> {
+    let found = find(&seen.compute.status.as_ref()?.conditions, HOST_MAPPED)?;
+    (found.status == ConditionStatus::False).then_some(found.last_transition_time.0)
+}

@@ -1,0 +1,134 @@
+//! What nova's API says of a compute, and what that does to its readiness.
+
+use super::*;
+use crate::nova_health::{HostHealth, MappingHealth, ServiceHealth};
+
+const DOWN: ServiceHealth = ServiceHealth::Down { since: None, is_forced: false };
+const UP: ServiceHealth = ServiceHealth::Up { disabled: None };
+
+/// A deployed compute of which nova says this.
+fn world(service: ServiceHealth, mapping: MappingHealth) -> World {
+    let mut world = World::deployed();
+    read(&mut world, service, mapping);
+    world
+}
+
+/// Nova's API is read.
+fn read(world: &mut World, service: ServiceHealth, mapping: MappingHealth) {
+    world.seen.health = Some(HostHealth { service, mapping });
+    world.settle();
+}
+
+/// The status and the reason of a condition.
+fn said(world: &World, type_: &str) -> (ConditionStatus, String) {
+    let found = world.condition(type_);
+    (found.status, found.reason)
+}
+
+#[test]
+fn without_readings_of_nova_nothing_is_as_it_was_not() {
+    let world = World::deployed();
+    let status = world.seen.compute.status.as_ref().unwrap();
+    for type_ in ["ServiceUp", "HostMapped"] {
+        assert!(find(&status.conditions, type_).is_none());
+    }
+}
+
+#[test]
+fn a_compute_that_has_not_registered_is_not_looked_for_in_nova() {
+    let mut world = World::new();
+    read(&mut world, ServiceHealth::NotFound, MappingHealth::NotMapped);
+    for type_ in ["ServiceUp", "HostMapped"] {
+        let expected = (ConditionStatus::Unknown, "NotRegistered".to_owned());
+        assert_eq!(said(&world, type_), expected);
+    }
+    assert_eq!(world.reason("Ready"), "Deploying");
+}
+
+#[test]
+fn a_service_that_is_down_or_missing_takes_ready_and_gives_it_back() {
+    let forced = ServiceHealth::Down { since: None, is_forced: true };
+    for (health, reason) in [
+        (DOWN, "ServiceDown"),
+        (forced, "ForcedDown"),
+        (ServiceHealth::NotFound, "ServiceNotFound"),
+    ] {
+        let mut world = world(health, MappingHealth::Mapped);
+        let expected = (ConditionStatus::False, reason.to_owned());
+        assert_eq!(said(&world, "ServiceUp"), expected);
+        assert_eq!(said(&world, "Ready"), expected);
+        assert_eq!(world.reason("DeploymentReady"), "Deployed");
+        read(&mut world, UP, MappingHealth::Mapped);
+        assert_eq!(said(&world, "Ready"), (ConditionStatus::True, "Ready".to_owned()));
+        assert_eq!(world.n_runs(), 0);
+    }
+}
+
+#[test]
+fn what_cannot_be_asked_is_unknown_and_takes_no_ready() {
+    for (health, reason) in [
+        (ServiceHealth::ApiFails, "NovaNotAnswering"),
+        (ServiceHealth::CellNotAnswering, "CellNotAnswering"),
+        (ServiceHealth::Pending, "NotRead"),
+    ] {
+        let world = world(health, MappingHealth::Pending);
+        assert_eq!(said(&world, "ServiceUp"), (ConditionStatus::Unknown, reason.to_owned()));
+        assert_eq!(said(&world, "HostMapped"), (ConditionStatus::Unknown, "NotRead".to_owned()));
+        assert_eq!(world.reason("Ready"), "Ready");
+    }
+}
+
+#[test]
+fn a_reading_that_says_nothing_leaves_what_was_reported() {
+    let mut world = world(DOWN, MappingHealth::NotMapped);
+    let before = world.seen.compute.status.clone();
+    read(&mut world, ServiceHealth::Pending, MappingHealth::Pending);
+    assert_eq!(world.seen.compute.status, before);
+}
+
+#[test]
+fn a_disabled_service_is_up_and_its_reason_is_one_line() {
+    let disabled = Some("maintenance\n\u{1b}[31m of rack 7".to_owned());
+    let world = world(ServiceHealth::Up { disabled }, MappingHealth::Mapped);
+    assert_eq!(said(&world, "ServiceUp"), (ConditionStatus::True, "ServiceDisabled".to_owned()));
+    let message = world.condition("ServiceUp").message;
+    assert!(message.ends_with("with the reason: maintenance [31m of rack 7"), "{message}");
+}
+
+#[test]
+fn the_time_of_the_last_report_is_in_the_message() {
+    let since = "2026-11-26T02:00:00.5".parse().ok();
+    let world = world(ServiceHealth::Down { since, is_forced: false }, MappingHealth::Mapped);
+    let message = world.condition("ServiceUp").message;
+    assert!(
+        message.contains("has not reported to nova since 2026-11-26 02:00:00 UTC."),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_host_without_a_mapping_is_waited_for_two_minutes_and_then_the_command_is_there() {
+    let mut world = world(UP, MappingHealth::NotMapped);
+    let waiting = (ConditionStatus::False, "WaitingForDiscovery".to_owned());
+    assert_eq!(said(&world, "HostMapped"), waiting);
+    assert_eq!(said(&world, "Ready"), waiting);
+    let plan = world.pass();
+    assert!(plan.requeue_after.unwrap() <= std::time::Duration::from_secs(121));
+    world.now += SignedDuration::from_secs(121);
+    world.settle();
+    assert_eq!(said(&world, "Ready"), (ConditionStatus::False, "NotMapped".to_owned()));
+    let message = world.condition("Ready").message;
+    assert!(message.ends_with("nova-manage cell_v2 discover_hosts"), "{message}");
+    read(&mut world, UP, MappingHealth::Mapped);
+    assert_eq!(said(&world, "HostMapped"), (ConditionStatus::True, "Mapped".to_owned()));
+    assert_eq!(world.reason("Ready"), "Ready");
+}
+
+#[test]
+fn a_secret_that_goes_missing_does_not_undo_a_deployment_whose_service_is_down() {
+    let mut world = world(DOWN, MappingHealth::Mapped);
+    world.seen.cell_secret = None;
+    world.settle();
+    assert_eq!(world.reason("DeploymentReady"), "Deployed");
+    assert_eq!(world.reason("Ready"), "ServiceDown");
+}

@@ -1,0 +1,288 @@
+//! What follows from consecutive readings of nova's services and hypervisors.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::civil::DateTime;
+use openstack_client::error::Fault;
+use openstack_client::{ComputeService, Error, Hypervisor, ServiceState};
+
+/// How many readings in a row fail before nothing is known any more.
+const FAILED: u32 = 3;
+
+/// What is known of the API.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum ApiHealth {
+    /// Not enough was read to say: what was reported before stays.
+    #[default]
+    Pending,
+    /// It answers.
+    Answers,
+    /// It has not answered [`FAILED`] times in a row, or in a way that time alone does not change.
+    Fails(Fault),
+}
+
+/// What is known of the service of one host.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub enum ServiceHealth {
+    /// Not enough was read to say: what was reported before stays.
+    #[default]
+    Pending,
+    /// The API has not answered [`FAILED`] times in a row.
+    ApiFails,
+    /// The database of the host's cell does not answer.
+    CellNotAnswering,
+    /// It is up.
+    Up {
+        /// Why an administrator has disabled it; empty without a reason, `None` when it is enabled.
+        disabled: Option<String>,
+    },
+    /// It was down in both of the last two readings.
+    Down {
+        /// Its last report in UTC, as far as nova has it.
+        since: Option<DateTime>,
+        /// Whether an administrator has forced it down.
+        is_forced: bool,
+    },
+    /// Nova had no service of that host in the last two readings.
+    NotFound,
+}
+
+/// What is known of the mapping of one host to its cell.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub enum MappingHealth {
+    /// Not enough was read to say: what was reported before stays.
+    #[default]
+    Pending,
+    /// Nova lists its hypervisor, so the host is mapped.
+    Mapped,
+    /// Nova has the service of the host and does not list its hypervisor.
+    NotMapped,
+}
+
+/// What is known of one host.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct HostHealth {
+    /// Its service.
+    pub service: ServiceHealth,
+    /// Its mapping.
+    pub mapping: MappingHealth,
+}
+
+/// Host → what nova says of its service.
+type States = BTreeMap<String, ServiceState>;
+
+/// The last readings of one API.
+#[derive(Debug, Default)]
+pub struct Readings {
+    /// The last reading of the services that succeeded, and the one before it.
+    last: Option<States>,
+    before: Option<States>,
+    /// Why the readings since then failed, and how many did.
+    failure: Option<(Fault, u32)>,
+    /// The hosts of all hypervisors, `None` unless the last reading succeeded.
+    mapped: Option<BTreeSet<String>>,
+}
+
+impl Readings {
+    /// Takes in what was read.
+    pub fn take(
+        &mut self,
+        services: Result<Vec<ComputeService>, Fault>,
+        hypervisors: Result<Vec<Hypervisor>, Fault>,
+    ) {
+        let hosts = |all: Vec<Hypervisor>| all.into_iter().map(|it| it.service.host).collect();
+        self.mapped = hypervisors.ok().map(hosts);
+        match services {
+            Ok(services) => {
+                let states = services.into_iter().map(|it| (it.host, it.state)).collect();
+                self.before = self.last.replace(states);
+                self.failure = None;
+            }
+            Err(fault) => {
+                let n_failed = self.failure.as_ref().map_or(0, |it| it.1);
+                self.failure = Some((fault, n_failed.saturating_add(1)));
+            }
+        }
+    }
+
+    /// Returns what is known of the API.
+    pub fn api(&self) -> ApiHealth {
+        match &self.failure {
+            Some((fault, n)) if *n >= FAILED || is_lasting(&fault.error) => {
+                ApiHealth::Fails(fault.clone())
+            }
+            None if self.last.is_some() => ApiHealth::Answers,
+            Some(_) | None => ApiHealth::Pending,
+        }
+    }
+
+    /// Returns what is known of a host, which is named as its service is registered.
+    pub fn of_host(&self, host: &str) -> HostHealth {
+        let service = match (&self.failure, &self.last) {
+            (Some((_, n)), _) if *n >= FAILED => ServiceHealth::ApiFails,
+            (None, Some(last)) => self.service(host, last),
+            _ => ServiceHealth::Pending,
+        };
+        HostHealth { service, mapping: self.mapping(host) }
+    }
+
+    fn service(&self, host: &str, last: &States) -> ServiceHealth {
+        let was = |is: fn(Option<&ServiceState>) -> bool| {
+            self.before.as_ref().is_some_and(|it| is(it.get(host)))
+        };
+        match last.get(host) {
+            None if was(|it| it.is_none()) => ServiceHealth::NotFound,
+            Some(ServiceState::Unknown) => ServiceHealth::CellNotAnswering,
+            Some(ServiceState::Known(known)) if known.is_up => {
+                let reason = || known.disabled_reason.clone().unwrap_or_default();
+                ServiceHealth::Up { disabled: known.is_disabled.then(reason) }
+            }
+            Some(ServiceState::Known(known)) if was(is_down) => {
+                ServiceHealth::Down { since: known.updated_at, is_forced: known.is_forced_down }
+            }
+            Some(ServiceState::Known(_)) | None => ServiceHealth::Pending,
+        }
+    }
+
+    fn mapping(&self, host: &str) -> MappingHealth {
+        let Some(mapped) = &self.mapped else { return MappingHealth::Pending };
+        let last = self.last.as_ref().filter(|_| self.failure.is_none());
+        match last.and_then(|it| it.get(host)) {
+            _ if mapped.contains(host) => MappingHealth::Mapped,
+            Some(ServiceState::Known(_)) => MappingHealth::NotMapped,
+            // Hypervisors of a cell that does not answer are not listed.
+            Some(ServiceState::Unknown) | None => MappingHealth::Pending,
+        }
+    }
+}
+
+fn is_down(state: Option<&ServiceState>) -> bool {
+    matches!(state, Some(ServiceState::Known(known)) if !known.is_up)
+}
+
+/// Whether time alone does not end the failure: it is reported at once.
+fn is_lasting(error: &Error) -> bool {
+    match error {
+        Error::NotUrl
+        | Error::Untrusted(_)
+        | Error::NotTheService
+        | Error::TooLarge(_)
+        | Error::NoEndpoint { .. }
+        | Error::Version { .. }
+        | Error::Unauthorized
+        | Error::Forbidden(_)
+        | Error::NotFound => true,
+        Error::Unreachable(_)
+        | Error::Conflict(_)
+        | Error::Busy(_)
+        | Error::Refused(_)
+        | Error::Failed(..) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use openstack_client::Service;
+    use openstack_client::compute::{HypervisorService, KnownService};
+
+    use super::*;
+
+    fn known(is_up: bool) -> ServiceState {
+        ServiceState::Known(KnownService {
+            id: "a0".into(),
+            is_up,
+            is_forced_down: false,
+            is_disabled: false,
+            disabled_reason: None,
+            updated_at: "2026-11-26T02:00:00".parse().ok(),
+        })
+    }
+
+    fn services(states: &[(&str, ServiceState)]) -> Vec<ComputeService> {
+        let service = |(host, state): &(&str, ServiceState)| ComputeService {
+            host: (*host).to_owned(),
+            state: state.clone(),
+        };
+        states.iter().map(service).collect()
+    }
+
+    fn hypervisors(hosts: &[&str]) -> Vec<Hypervisor> {
+        let hypervisor = |host: &&str| Hypervisor {
+            id: "b0".into(),
+            service: HypervisorService { host: (*host).to_owned() },
+        };
+        hosts.iter().map(hypervisor).collect()
+    }
+
+    fn unreachable() -> Fault {
+        Fault::of(Service::Compute, Error::Unreachable("refused".into()))
+    }
+
+    fn service(readings: &Readings) -> ServiceHealth {
+        readings.of_host("one").service
+    }
+
+    #[test]
+    fn a_service_is_down_after_two_readings_and_up_after_one() {
+        let mut readings = Readings::default();
+        assert_eq!(service(&readings), ServiceHealth::Pending);
+        readings.take(Ok(services(&[("one", known(false))])), Ok(hypervisors(&["one"])));
+        assert_eq!(service(&readings), ServiceHealth::Pending);
+        readings.take(Ok(services(&[("one", known(false))])), Ok(hypervisors(&["one"])));
+        let since = "2026-11-26T02:00:00".parse().ok();
+        assert_eq!(service(&readings), ServiceHealth::Down { since, is_forced: false });
+        readings.take(Ok(services(&[("one", known(true))])), Ok(hypervisors(&["one"])));
+        assert_eq!(service(&readings), ServiceHealth::Up { disabled: None });
+        readings.take(Ok(services(&[("one", known(false))])), Ok(hypervisors(&["one"])));
+        assert_eq!(service(&readings), ServiceHealth::Pending);
+    }
+
+    #[test]
+    fn a_service_that_is_missing_twice_is_not_found() {
+        let mut readings = Readings::default();
+        readings.take(Ok(services(&[("one", known(true))])), Ok(hypervisors(&["one"])));
+        readings.take(Ok(services(&[])), Ok(hypervisors(&[])));
+        assert_eq!(service(&readings), ServiceHealth::Pending);
+        readings.take(Ok(services(&[])), Ok(hypervisors(&[])));
+        assert_eq!(service(&readings), ServiceHealth::NotFound);
+    }
+
+    #[test]
+    fn a_cell_that_does_not_answer_concerns_its_hosts_alone() {
+        let mut readings = Readings::default();
+        let states = [("one", ServiceState::Unknown), ("two", known(true))];
+        readings.take(Ok(services(&states)), Ok(hypervisors(&["two"])));
+        assert_eq!(service(&readings), ServiceHealth::CellNotAnswering);
+        assert_eq!(readings.of_host("one").mapping, MappingHealth::Pending);
+        assert_eq!(readings.of_host("two").service, ServiceHealth::Up { disabled: None });
+        assert_eq!(readings.of_host("two").mapping, MappingHealth::Mapped);
+    }
+
+    #[test]
+    fn an_api_that_does_not_answer_leaves_what_was_known_for_three_readings() {
+        let mut readings = Readings::default();
+        readings.take(Ok(services(&[("one", known(true))])), Ok(hypervisors(&[])));
+        assert_eq!(readings.of_host("one").mapping, MappingHealth::NotMapped);
+        for _ in 0..2 {
+            readings.take(Err(unreachable()), Err(unreachable()));
+            assert_eq!((service(&readings), readings.api()), <_>::default());
+            assert_eq!(readings.of_host("one").mapping, MappingHealth::Pending);
+        }
+        readings.take(Err(unreachable()), Err(unreachable()));
+        assert_eq!(service(&readings), ServiceHealth::ApiFails);
+        assert_eq!(readings.api(), ApiHealth::Fails(unreachable()));
+        readings.take(Ok(services(&[("one", known(true))])), Err(unreachable()));
+        assert_eq!(service(&readings), ServiceHealth::Up { disabled: None });
+        assert_eq!(readings.api(), ApiHealth::Answers);
+        assert_eq!(readings.of_host("one").mapping, MappingHealth::Pending);
+    }
+
+    #[test]
+    fn a_refusal_that_lasts_is_reported_at_once() {
+        let mut readings = Readings::default();
+        let refused = Fault::of(Service::Compute, Error::Forbidden("no".into()));
+        readings.take(Err(refused.clone()), Err(refused.clone()));
+        assert_eq!(readings.api(), ApiHealth::Fails(refused));
+        assert_eq!(service(&readings), ServiceHealth::Pending);
+    }
+}

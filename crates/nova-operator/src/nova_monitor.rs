@@ -1,0 +1,239 @@
+//! The readers of nova's APIs, one for all cells that use the same API in the same way.
+//!
+//! Controllers never wait for a reading: they use the last ones, and are enqueued when these change.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use api::nova::ExternalCompute;
+use nova_config::conf::CellView;
+use openstack_client::keystone::{UserInProject, tokens_url};
+use openstack_client::{Compute, Error, Login};
+use operator_core::object_key::Key;
+use operator_runtime::metrics::Metrics;
+use operator_runtime::tls_stream::CaTrust;
+use operator_runtime::workqueue::WorkQueue;
+use parking_lot::Mutex;
+use tokio::time::{Instant, sleep_until};
+
+use crate::indexes::BY_CELL;
+use crate::nova_health::{ApiHealth, HostHealth, Readings, ServiceHealth};
+use crate::shared_caches::SharedCaches;
+
+/// Pause after a refused login: Keystone may lock a user out who tries too often.
+const REFUSED: Duration = Duration::from_mins(5);
+
+/// What of a cell decides which reader it uses.
+#[derive(Clone, Eq, Ord, PartialEq, PartialOrd)]
+struct Access {
+    auth_url: String,
+    user: [String; 4],
+    password: String,
+    region: String,
+    ca_bundle: Option<String>,
+}
+
+/// The readers of nova's APIs, which run as long as a cell uses them.
+pub struct NovaMonitor {
+    interval: Duration,
+    metrics: Metrics,
+    caches: SharedCaches,
+    computes: Arc<WorkQueue>,
+    cells: Arc<WorkQueue>,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    readers: BTreeMap<Access, Arc<Reader>>,
+    of_cell: BTreeMap<Key, Access>,
+}
+
+/// What is read of one API.
+#[derive(Default)]
+struct Reader {
+    readings: Mutex<Readings>,
+    cells: Mutex<BTreeSet<Key>>,
+}
+
+impl NovaMonitor {
+    /// Creates a monitor that reads nothing yet. `computes` and `cells` are the queues of the
+    /// objects to reconcile when a reading changes what is known of them.
+    pub fn new(
+        interval: Duration,
+        metrics: Metrics,
+        caches: SharedCaches,
+        computes: Arc<WorkQueue>,
+        cells: Arc<WorkQueue>,
+    ) -> Arc<Self> {
+        let inner = Mutex::default();
+        Arc::new(Self { interval, metrics, caches, computes, cells, inner })
+    }
+
+    /// Reads for a cell from now on, as its inputs say; no longer without inputs. The first reading
+    /// begins at once, and nothing happens where the inputs are as before.
+    pub fn follow(self: &Arc<Self>, cell: &Key, view: Option<&CellView>) {
+        if let Some(view) = view {
+            self.watch(cell, view);
+        } else {
+            self.inner.lock().leave(cell);
+            self.metrics.nova_computes(cell, None);
+        }
+    }
+
+    fn watch(self: &Arc<Self>, cell: &Key, view: &CellView) {
+        let access = Access::of(view);
+        let mut inner = self.inner.lock();
+        if inner.of_cell.get(cell) == Some(&access) {
+            return;
+        }
+        inner.leave(cell);
+        let reader = if let Some(reader) = inner.readers.get(&access) {
+            Arc::clone(reader)
+        } else {
+            // Inputs that cannot be used are reported by the cell's other conditions.
+            let Some(compute) = access.compute() else { return };
+            let reader = Arc::new(Reader::default());
+            let compute = compute.counted(self.metrics.clone());
+            tokio::spawn(read(Arc::downgrade(self), Arc::downgrade(&reader), compute));
+            inner.readers.insert(access.clone(), Arc::clone(&reader));
+            reader
+        };
+        reader.cells.lock().insert(cell.clone());
+        inner.of_cell.insert(cell.clone(), access);
+    }
+
+    /// Returns what is known of the API of a cell.
+    pub fn api(&self, cell: &Key) -> ApiHealth {
+        self.reader(cell).map(|it| it.readings.lock().api()).unwrap_or_default()
+    }
+
+    /// Returns what is known of a host of a cell, named as its service is registered.
+    pub fn host(&self, cell: &Key, host: &str) -> HostHealth {
+        self.reader(cell).map(|it| it.readings.lock().of_host(host)).unwrap_or_default()
+    }
+
+    fn reader(&self, cell: &Key) -> Option<Arc<Reader>> {
+        let inner = self.inner.lock();
+        inner.readers.get(inner.of_cell.get(cell)?).cloned()
+    }
+
+    /// Reads the API once, and enqueues the objects that the reading concerns. Returns the time
+    /// until the next reading.
+    async fn refresh(&self, reader: &Reader, compute: &Compute) -> Duration {
+        let (services, hypervisors) = tokio::join!(compute.services(), compute.hypervisors());
+        let is_refused = services.as_ref().is_err_and(|it| it.error == Error::Unauthorized);
+        let cells = reader.cells.lock().clone();
+        let registered: Vec<Registered> = cells.iter().flat_map(|it| self.registered(it)).collect();
+        let mut readings = reader.readings.lock();
+        let health = |readings: &Readings| -> Vec<HostHealth> {
+            registered.iter().map(|it| readings.of_host(&it.host)).collect()
+        };
+        let (before, api_before) = (health(&readings), readings.api());
+        readings.take(services, hypervisors);
+        let (after, api_after) = (health(&readings), readings.api());
+        drop(readings);
+        for (compute, _) in registered
+            .iter()
+            .zip(before.iter().zip(&after))
+            .filter(|(_, (before, after))| before != after)
+        {
+            self.computes.push(compute.key.clone());
+        }
+        if api_before != api_after {
+            for cell in &cells {
+                self.cells.push(cell.clone());
+            }
+        }
+        self.count(&cells, &registered, &after);
+        if is_refused { REFUSED.max(self.interval) } else { self.interval }
+    }
+
+    /// Returns the computes of a cell that have registered.
+    fn registered(&self, cell: &Key) -> Vec<Registered> {
+        let of_cell = self.caches.computes.indexed(BY_CELL, cell);
+        let registered = |it: Arc<ExternalCompute>| {
+            let host = registered_host(&it)?.to_owned();
+            Some(Registered { cell: cell.clone(), key: Key::of(&*it), host })
+        };
+        of_cell.into_iter().filter_map(registered).collect()
+    }
+
+    /// Counts the computes of each cell in the metrics.
+    fn count(&self, cells: &BTreeSet<Key>, registered: &[Registered], health: &[HostHealth]) {
+        for cell in cells {
+            let mut counts = [0; 3];
+            for (_, health) in registered.iter().zip(health).filter(|(it, _)| it.cell == *cell) {
+                counts[match health.service {
+                    ServiceHealth::Up { .. } => 0,
+                    ServiceHealth::Down { .. } | ServiceHealth::NotFound => 1,
+                    ServiceHealth::Pending
+                    | ServiceHealth::ApiFails
+                    | ServiceHealth::CellNotAnswering => 2,
+                }] += 1;
+            }
+            self.metrics.nova_computes(cell, Some(counts));
+        }
+    }
+}
+
+/// A compute that has registered.
+struct Registered {
+    cell: Key,
+    key: Key,
+    host: String,
+}
+
+/// Returns the host under which a compute is registered; `None` before its first deployment.
+pub fn registered_host(compute: &ExternalCompute) -> Option<&str> {
+    compute.status.as_ref()?.host_name.as_deref()
+}
+
+/// Reads an API at its interval, as long as a cell uses it.
+async fn read(monitor: Weak<NovaMonitor>, reader: Weak<Reader>, compute: Compute) {
+    loop {
+        let begun = Instant::now();
+        let (Some(monitor), Some(reader)) = (monitor.upgrade(), reader.upgrade()) else { return };
+        let pause = monitor.refresh(&reader, &compute).await;
+        let next = begun + pause;
+        drop((monitor, reader));
+        sleep_until(next).await;
+    }
+}
+
+impl Inner {
+    fn leave(&mut self, cell: &Key) {
+        let Some(access) = self.of_cell.remove(cell) else { return };
+        let Some(reader) = self.readers.get(&access) else { return };
+        reader.cells.lock().remove(cell);
+        if reader.cells.lock().is_empty() {
+            self.readers.remove(&access);
+        }
+    }
+}
+
+impl Access {
+    fn of(view: &CellView) -> Self {
+        let text = |it: &nova_config::oslo::Value| it.text().to_owned();
+        Self {
+            auth_url: text(&view.keystone_auth_url),
+            user: [&view.service_user, &view.user_domain, &view.project, &view.project_domain]
+                .map(text),
+            password: text(&view.service_password),
+            region: text(&view.region),
+            ca_bundle: view.ca_bundle.clone(),
+        }
+    }
+
+    fn compute(&self) -> Option<Compute> {
+        let [user, user_domain, project, project_domain] = &self.user;
+        let identity =
+            UserInProject { user, user_domain, project, project_domain }.identity(&self.password);
+        let trust = CaTrust::new(self.ca_bundle.as_deref()).ok()?;
+        Some(Compute::new(Login::new(tokens_url(&self.auth_url)?, identity), trust, &self.region))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+//! Tests of the readers against a local Keystone and nova.
+
+use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use nova_config::conf::{CellInput, SecretView};
+use operator_runtime::cache::WriteThrough as _;
+use serde_json::json;
+use testkit::http_server::{Asked, server};
+
+use super::*;
+use crate::nova_health::{MappingHealth, ServiceHealth};
+
+const MICROVERSION: &str = "OpenStack-API-Version: compute 2.69\r\n";
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// A Keystone and a nova at one address; the service of host n0 is in the state that `state` says.
+async fn cloud(state: impl Fn() -> &'static str + Send + 'static) -> (SocketAddr, Asked) {
+    server(move |text| {
+        let host = text.lines().find_map(|it| it.strip_prefix("host: ")).unwrap_or_default();
+        if text.starts_with("post ") {
+            let endpoint = json!({
+                "interface": "internal", "region_id": "regionOne", "url": format!("http://{host}/v2.1"),
+            });
+            let token = json!({"token": {
+                "expires_at": "2999-01-01T00:00:00.000000Z",
+                "catalog": [{"type": "compute", "endpoints": [endpoint]}],
+            }});
+            return (201, "x-subject-token: t\r\n".to_owned(), token.to_string());
+        }
+        let body = if text.starts_with("get /v2.1/ ") {
+            json!({"version": {"version": "2.100", "min_version": "2.1"}})
+        } else if text.contains("/os-services") {
+            json!({"services": [
+                {"id": "a0", "host": "n0.example.org", "status": "enabled", "state": state()},
+            ]})
+        } else if text.contains("marker=") {
+            json!({"hypervisors": []})
+        } else {
+            json!({"hypervisors": [{"id": "b0", "service": {"host": "n0.example.org"}}]})
+        };
+        (200, MICROVERSION.to_owned(), body.to_string())
+    })
+    .await
+}
+
+fn view(address: SocketAddr, password: &str) -> CellView {
+    let secret = |name: &'static str, key: &'static str, value: &'static [u8]| SecretView {
+        namespace: "ns",
+        name,
+        data: [(key, value)].into(),
+    };
+    let password: &'static str = password.to_owned().leak();
+    CellView::read(&CellInput {
+        keystone_auth_url: &format!("http://{address}"),
+        service_user: "nova",
+        secret: secret("nova-cell1", "ServicePassword", password.as_bytes()),
+        message_bus: secret("bus", "transport_url", b"rabbit://nova:bus@192.0.2.2/v"),
+        is_ca_bundle: CaTrust::is_bundle,
+    })
+    .unwrap()
+}
+
+fn compute(name: &str, cell: &str) -> serde_json::Value {
+    json!({
+        "apiVersion": "nova.openstack.org/v1beta1",
+        "kind": "NovaExternalCompute",
+        "metadata": {"name": name, "namespace": "ns", "uid": name, "resourceVersion": "1"},
+        "spec": {"dataplaneNodeName": name, "cellName": cell},
+        "status": {"hostName": format!("{name}.example.org")},
+    })
+}
+
+struct World {
+    monitor: Arc<NovaMonitor>,
+    computes: Arc<WorkQueue>,
+    cells: Arc<WorkQueue>,
+}
+
+fn world(interval: Duration) -> World {
+    let caches = SharedCaches::default();
+    caches.computes.absorb(&compute("n0", "cell1"));
+    let (computes, cells) = (Arc::<WorkQueue>::default(), Arc::<WorkQueue>::default());
+    let metrics = Metrics::new("test");
+    let monitor =
+        NovaMonitor::new(interval, metrics, caches, Arc::clone(&computes), Arc::clone(&cells));
+    World { monitor, computes, cells }
+}
+
+async fn next(queue: &WorkQueue) -> Key {
+    let key = tokio::time::timeout(LIMIT, queue.next()).await.expect("something is enqueued");
+    queue.done(&key);
+    key
+}
+
+fn cell(name: &str) -> Key {
+    Key::new("ns", name)
+}
+
+fn requests(asked: &Asked, part: &str) -> usize {
+    asked.lock().iter().filter(|it| it.contains(part)).count()
+}
+
+#[tokio::test]
+async fn cells_that_use_the_same_api_share_one_login_and_one_reading() {
+    let (address, asked) = cloud(|| "up").await;
+    let world = world(Duration::from_mins(10));
+    for name in ["cell1", "cell2"] {
+        world.monitor.follow(&cell(name), Some(&view(address, "p")));
+        world.monitor.follow(&cell(name), Some(&view(address, "p")));
+    }
+    assert_eq!(next(&world.computes).await, Key::new("ns", "n0"));
+    let health = world.monitor.host(&cell("cell1"), "n0.example.org");
+    assert_eq!(health.service, ServiceHealth::Up { disabled: None });
+    assert_eq!(health.mapping, MappingHealth::Mapped);
+    let both = [next(&world.cells).await, next(&world.cells).await];
+    assert_eq!(both, [cell("cell1"), cell("cell2")]);
+    assert_eq!(world.monitor.api(&cell("cell2")), ApiHealth::Answers);
+    let counts = ["post /v3/auth/tokens", "get /v2.1/ ", "os-services", "os-hypervisors"]
+        .map(|it| requests(&asked, it));
+    assert_eq!(counts, [1, 1, 1, 2]);
+}
+
+#[tokio::test]
+async fn other_credentials_are_another_reader_and_an_unused_one_ends() {
+    let (address, asked) = cloud(|| "up").await;
+    let world = world(Duration::from_millis(10));
+    world.monitor.follow(&cell("cell1"), Some(&view(address, "p")));
+    next(&world.computes).await;
+    world.monitor.follow(&cell("cell1"), Some(&view(address, "q")));
+    assert_eq!(world.monitor.api(&cell("cell1")), ApiHealth::Pending);
+    next(&world.computes).await;
+    assert_eq!(requests(&asked, "\"password\":\"q\""), 1);
+    world.monitor.follow(&cell("cell1"), None);
+    assert!(world.monitor.inner.lock().readers.is_empty());
+    assert_eq!(world.monitor.host(&cell("cell1"), "n0.example.org"), HostHealth::default());
+}
+
+#[tokio::test]
+async fn a_compute_is_enqueued_when_what_is_known_of_it_changes_and_not_otherwise() {
+    let is_up = Arc::new(AtomicBool::new(true));
+    let state = Arc::clone(&is_up);
+    let (address, asked) = cloud(move || if state.load(Relaxed) { "up" } else { "down" }).await;
+    let world = world(Duration::from_millis(5));
+    world.monitor.follow(&cell("cell1"), Some(&view(address, "p")));
+    next(&world.computes).await;
+    let of_host = || world.monitor.host(&cell("cell1"), "n0.example.org").service;
+    assert_eq!(of_host(), ServiceHealth::Up { disabled: None });
+    is_up.store(false, Relaxed);
+    let down = ServiceHealth::Down { since: None, is_forced: false };
+    // First it is no longer known to be up, then it is known to be down.
+    while of_host() != down {
+        next(&world.computes).await;
+    }
+    let n_read = requests(&asked, "os-services");
+    while requests(&asked, "os-services") < n_read + 3 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    // The second change may have been enqueued after the first one was handed out.
+    if let Ok(key) = tokio::time::timeout(Duration::ZERO, world.computes.next()).await {
+        world.computes.done(&key);
+    }
+    assert!(world.computes.is_empty(), "readings that say the same enqueue nothing");
+}

@@ -1,0 +1,20 @@
+//! The work queues of the operator.
+
+use std::sync::Arc;
+
+use operator_runtime::workqueue::WorkQueue;
+
+/// The work queue of each controller.
+#[derive(Default)]
+pub struct Queues {
+    /// Keys of nodes.
+    pub nodes: Arc<WorkQueue>,
+    /// Keys of computes.
+    pub computes: Arc<WorkQueue>,
+    /// Keys of cells.
+    pub cells: Arc<WorkQueue>,
+    /// Keys of cleanup runs.
+    pub cleanups: Arc<WorkQueue>,
+    /// Keys of services.
+    pub services: Arc<WorkQueue>,
+}

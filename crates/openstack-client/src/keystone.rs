@@ -1,0 +1,179 @@
+//! Keystone tokens with their catalog, cached until shortly before they expire.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::secret::Secret;
+use http::{Request, Response, Uri, header};
+use hyper::body::Bytes;
+use jiff::{SignedDuration, Timestamp};
+use operator_runtime::tls_stream::CaTrust;
+use operator_runtime::{clock, http_client};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+
+use crate::catalog::{Catalog, Entry};
+use crate::error::Error;
+
+/// Time limit of one response.
+const DEADLINE: Duration = Duration::from_mins(1);
+/// How long before its expiry a token is no longer used.
+const MARGIN: SignedDuration = SignedDuration::from_mins(2);
+/// Maximum size of a response in bytes: a token's description lists roles and the catalog.
+const LARGEST_ANSWER: usize = 1024 * 1024;
+
+/// The fields of a token's description that are read.
+#[derive(Deserialize)]
+struct TokenResponse {
+    token: Described,
+}
+
+#[derive(Deserialize)]
+struct Described {
+    expires_at: Timestamp,
+    #[serde(default)]
+    catalog: Vec<Entry>,
+}
+
+/// A user with a password, and the project in which the user acts.
+#[derive(Clone, Copy, Debug)]
+pub struct UserInProject<'a> {
+    /// The user's name.
+    pub user: &'a str,
+    /// The name of the user's domain.
+    pub user_domain: &'a str,
+    /// The project's name.
+    pub project: &'a str,
+    /// The name of the project's domain.
+    pub project_domain: &'a str,
+}
+
+impl UserInProject<'_> {
+    /// Returns the request body by which version 3 of Keystone issues a token.
+    pub fn identity(&self, password: &str) -> Secret<Value> {
+        let domain = |name: &str| json!({ "name": name });
+        let user = json!({
+            "name": self.user, "password": password, "domain": domain(self.user_domain),
+        });
+        let project = json!({ "name": self.project, "domain": domain(self.project_domain) });
+        Secret::new(json!({"auth": {
+            "identity": {"methods": ["password"], "password": {"user": user}},
+            "scope": {"project": project},
+        }}))
+    }
+}
+
+/// The login, and the last token that Keystone issued for it.
+#[derive(Debug)]
+pub struct Login {
+    url: Uri,
+    identity: Secret<Value>,
+    token: Mutex<Option<Token>>,
+}
+
+/// A token, its expiry, and the catalog that came with it.
+#[derive(Clone, Debug)]
+pub struct Token {
+    text: Secret<String>,
+    ends: Timestamp,
+    catalog: Arc<Catalog>,
+}
+
+impl Clone for Login {
+    fn clone(&self) -> Self {
+        Self::new(self.url.clone(), self.identity.clone())
+    }
+}
+
+/// Returns where a Keystone issues tokens; `None` when the text is not an http or https URL.
+///
+/// `auth_url` is the URL of Keystone with or without its version, as OpenStack's clients take it.
+pub fn tokens_url(auth_url: &str) -> Option<Uri> {
+    let base = auth_url.trim_end_matches('/').trim_end_matches("/v3");
+    let url: Uri = format!("{base}/v3/auth/tokens").parse().ok()?;
+    let is_http = matches!(url.scheme_str(), Some("http" | "https"));
+    (is_http && url.query().is_none() && url.host().is_some()).then_some(url)
+}
+
+impl Login {
+    /// Creates a login without sending anything; `url` is from [`tokens_url`].
+    pub const fn new(url: Uri, identity: Secret<Value>) -> Self {
+        Self { url, identity, token: Mutex::const_new(None) }
+    }
+
+    /// Returns a token that is valid for a while. Concurrent callers share one request.
+    pub async fn token(&self, trust: &CaTrust) -> Result<Token, Error> {
+        let mut kept = self.token.lock().await;
+        if let Some(token) = kept.as_ref().filter(|it| it.is_good(clock::now())) {
+            return Ok(token.clone());
+        }
+        let token = self.ask(trust).await?;
+        Ok(kept.insert(token).clone())
+    }
+
+    /// Discards the cached token, because a server rejected it.
+    pub async fn forget(&self) {
+        *self.token.lock().await = None;
+    }
+
+    async fn ask(&self, trust: &CaTrust) -> Result<Token, Error> {
+        let request = Request::post(self.url.clone())
+            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::ACCEPT, "application/json")
+            .body(self.identity.expose().to_string().into())
+            .map_err(|_| Error::NotUrl)?;
+        let answer = http_client::send(request, trust, DEADLINE, LARGEST_ANSWER).await;
+        Token::of(&answer.map_err(|it| Error::of_http(it, LARGEST_ANSWER))?)
+    }
+}
+
+impl Token {
+    /// Reads the token of a response, or why there is none.
+    pub fn of(answer: &Response<Bytes>) -> Result<Self, Error> {
+        if let Some(error) = Error::of_response(answer.status(), answer.body()) {
+            return Err(error);
+        }
+        let text = answer.headers().get("x-subject-token").and_then(|it| it.to_str().ok());
+        let told = serde_json::from_slice(answer.body());
+        let (Some(text), Ok(TokenResponse { token })) = (text, told) else {
+            return Err(Error::NotTheService);
+        };
+        let catalog = Arc::new(Catalog::of(token.catalog));
+        Ok(Self { text: Secret::new(text.to_owned()), ends: token.expires_at, catalog })
+    }
+
+    /// Returns whether it is valid for a while.
+    pub fn is_good(&self, now: Timestamp) -> bool {
+        now + MARGIN < self.ends
+    }
+
+    /// Returns the text that goes into the header `X-Auth-Token`.
+    pub fn text(&self) -> &str {
+        self.text.expose()
+    }
+
+    /// Returns where the services answer.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_issued_below_the_auth_url() {
+        for (auth_url, expected) in [
+            ("http://k:5000", Some("http://k:5000/v3/auth/tokens")),
+            ("https://k/identity/v3/", Some("https://k/identity/v3/auth/tokens")),
+            ("ftp://k", None),
+            ("k:5000", None),
+            ("http://k/?a=b", None),
+        ] {
+            let found = tokens_url(auth_url).map(|it| it.to_string());
+            assert_eq!(found.as_deref(), expected, "{auth_url}");
+        }
+    }
+}

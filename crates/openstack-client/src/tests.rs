@@ -1,0 +1,185 @@
+//! Tests of the client against a local server: what is sent, how often, and what responses mean.
+
+use std::net::SocketAddr;
+
+use operator_runtime::tls_stream::CaTrust;
+use testkit::http_server::{Asked, ok, server};
+
+use crate::keystone::{UserInProject, tokens_url};
+use crate::{Compute, Error, Fault, Hypervisor, Login, Service, ServiceState};
+
+const VERSIONS: &str = r#"{"version": {"id": "v2.1", "version": "2.100", "min_version": "2.1"}}"#;
+const MICROVERSION: &str = "OpenStack-API-Version: compute 2.69\r\n";
+
+type Answer = (u16, String, String);
+
+fn nova(body: &str) -> Answer {
+    (200, MICROVERSION.to_owned(), body.to_owned())
+}
+
+/// A Keystone, whose catalog names the server itself as nova's API, and that nova.
+async fn cloud(nova: impl Fn(&str) -> Answer + Send + 'static) -> (Compute, Asked) {
+    let (address, asked) = server(move |text| {
+        let host = text.lines().find_map(|it| it.strip_prefix("host: ")).unwrap_or_default();
+        if text.starts_with("post /v3/auth/tokens ") {
+            token(host)
+        } else if text.starts_with("get /v2.1/ ") {
+            self::nova(VERSIONS)
+        } else {
+            nova(text)
+        }
+    })
+    .await;
+    (compute(address, "one"), asked)
+}
+
+fn token(host: &str) -> Answer {
+    let endpoint = format!(
+        r#"{{"interface": "internal", "region_id": "one", "url": "http://{host}/v2.1/0123"}}"#
+    );
+    let body = format!(
+        r#"{{"token": {{"expires_at": "2999-01-01T00:00:00.000000Z",
+            "catalog": [{{"type": "compute", "endpoints": [{endpoint}]}}]}}}}"#
+    );
+    (201, "x-subject-token: secret-token\r\n".to_owned(), body)
+}
+
+fn compute(address: SocketAddr, region: &str) -> Compute {
+    let user = UserInProject {
+        user: "nova",
+        user_domain: "Default",
+        project: "service",
+        project_domain: "Default",
+    };
+    let url = tokens_url(&format!("http://{address}")).unwrap();
+    let login = Login::new(url, user.identity("password"));
+    Compute::new(login, CaTrust::new(None).unwrap(), region)
+}
+
+fn paths(asked: &Asked) -> Vec<String> {
+    let asked = asked.lock();
+    asked.iter().map(|it| it.split(' ').nth(1).unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn services_are_read_in_one_request_after_one_login_and_one_negotiation() {
+    let services = r#"{"services": [
+        {"id": "a0", "host": "one", "binary": "nova-compute", "status": "enabled", "state": "up",
+         "forced_down": false, "disabled_reason": null, "zone": "nova",
+         "updated_at": "2026-11-26T02:00:00.000000"},
+        {"id": "a1", "host": "two", "status": "disabled", "state": "down", "forced_down": true,
+         "disabled_reason": "broken", "updated_at": null},
+        {"host": "three", "binary": "nova-compute", "status": "UNKNOWN"}]}"#;
+    let (compute, asked) = cloud(move |_| nova(services)).await;
+    for _ in 0..2 {
+        let found = compute.services().await.unwrap();
+        let hosts: Vec<&str> = found.iter().map(|it| it.host.as_str()).collect();
+        assert_eq!(hosts, ["one", "two", "three"]);
+        let ServiceState::Known(one) = &found[0].state else { panic!("{found:?}") };
+        assert!(one.is_up && !one.is_disabled && !one.is_forced_down);
+        assert_eq!(one.updated_at.unwrap().to_string(), "2026-11-26T02:00:00");
+        let ServiceState::Known(two) = &found[1].state else { panic!("{found:?}") };
+        assert!(!two.is_up && two.is_disabled && two.is_forced_down);
+        assert_eq!(two.disabled_reason.as_deref(), Some("broken"));
+        assert_eq!(found[2].state, ServiceState::Unknown);
+    }
+    let services = "/v2.1/os-services?binary=nova-compute";
+    assert_eq!(paths(&asked), ["/v3/auth/tokens", "/v2.1/", services, services]);
+    let last = asked.lock().last().unwrap().clone();
+    assert!(last.contains("x-auth-token: secret-token\r\n"), "{last}");
+    assert!(last.contains("openstack-api-version: compute 2.69\r\n"), "{last}");
+}
+
+#[tokio::test]
+async fn hypervisors_are_read_until_a_page_is_empty() {
+    let (compute, asked) = cloud(|text| {
+        nova(if text.contains("marker=b1") {
+            r#"{"hypervisors": []}"#
+        } else if text.contains("marker=b0") {
+            r#"{"hypervisors": [{"id": "b1", "service": {"host": "two", "id": "a1"}}]}"#
+        } else {
+            r#"{"hypervisors": [{"id": "b0", "service": {"host": "one", "id": "a0"}}],
+                "hypervisors_links": []}"#
+        })
+    })
+    .await;
+    let found = compute.hypervisors().await.unwrap();
+    let pairs: Vec<(&str, &str)> =
+        found.iter().map(|it: &Hypervisor| (it.id.as_str(), it.service.host.as_str())).collect();
+    assert_eq!(pairs, [("b0", "one"), ("b1", "two")]);
+    assert_eq!(paths(&asked).len(), 2 + 3);
+}
+
+#[tokio::test]
+async fn a_rejected_token_is_renewed_once() {
+    let (compute, asked) = cloud(|_| (401, String::new(), String::new())).await;
+    let fault = compute.services().await.unwrap_err();
+    assert_eq!(fault, Fault::of(Service::Compute, Error::Unauthorized));
+    let logins = paths(&asked).iter().filter(|it| it.contains("tokens")).count();
+    assert_eq!(logins, 2);
+}
+
+#[tokio::test]
+async fn each_refusal_has_its_own_error() {
+    let said = |status: u16| {
+        (status, String::new(), format!(r#"{{"error": {{"code": {status}, "message": "why"}}}}"#))
+    };
+    for (status, expected) in [
+        (403, Error::Forbidden("why".into())),
+        (404, Error::NotFound),
+        (409, Error::Conflict("why".into())),
+        (400, Error::Refused("why".into())),
+        (429, Error::Busy("why".into())),
+        (503, Error::Busy("why".into())),
+        (500, Error::Failed(500, "why".into())),
+    ] {
+        let (compute, _) = cloud(move |_| said(status)).await;
+        assert_eq!(compute.services().await.unwrap_err().error, expected, "{status}");
+    }
+}
+
+#[tokio::test]
+async fn garbage_and_unknown_words_are_not_novas() {
+    for body in [
+        "<html>",
+        "{}",
+        r#"{"services": [{"host": "a", "status": "enabled", "state": "sideways", "id": "a0"}]}"#,
+        r#"{"services": [{"host": "a", "status": "enabled", "state": "up", "id": "../x"}]}"#,
+        r#"{"services": [{"host": "a", "status": "on", "state": "up", "id": "a0"}]}"#,
+    ] {
+        let (compute, _) = cloud(move |_| nova(body)).await;
+        assert_eq!(compute.services().await.unwrap_err().error, Error::NotTheService, "{body}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_of_another_microversion_is_not_read() {
+    let (compute, _) = cloud(|_| ok(r#"{"services": []}"#)).await;
+    let error = compute.services().await.unwrap_err().error;
+    assert_eq!(error, Error::Version { needed: "2.69", supported: "none".into() });
+}
+
+#[tokio::test]
+async fn a_region_without_an_endpoint_is_named() {
+    let (address, _) = server(|_| token("nowhere")).await;
+    let fault = compute(address, "two").services().await.unwrap_err();
+    let expected =
+        "Keystone's catalog has no internal or public endpoint of type compute in region two";
+    assert_eq!(fault.to_string(), expected);
+}
+
+#[tokio::test]
+async fn a_refused_login_is_keystones_and_shows_no_password() {
+    let (address, _) = server(|_| {
+        (
+            401,
+            String::new(),
+            r#"{"error": {"code": 401, "title": "Unauthorized", "message": "x"}}"#.into(),
+        )
+    })
+    .await;
+    let compute = compute(address, "one");
+    let fault = compute.services().await.unwrap_err();
+    assert_eq!(fault.to_string(), "Keystone refuses the credentials");
+    assert!(!format!("{compute:?}").contains("password"));
+}
