@@ -12,3 +12,9 @@ pub const DEFAULT_CONFIG: &str = "nova.openstack.org/default-config";
 pub const RELEASE: &str = "nova.openstack.org/release";
 /// On a compute: any new value requests another attempt of every service.
 pub const REDEPLOY: &str = "nova.openstack.org/redeploy";
+/// On a node: `wait` or `migrate` drains its host.
+pub const DRAIN: &str = "nova.openstack.org/drain";
+/// On a node: why its host is drained, which becomes the reason of the disabled service.
+pub const DRAIN_REASON: &str = "nova.openstack.org/drain-reason";
+/// On a role or a node: how many servers of a drained host migrate at a time.
+pub const MAX_MIGRATIONS: &str = "nova.openstack.org/max-migrations";

@@ -7,6 +7,8 @@
 pub const COMPUTE_CONDITION: &str = "nova.openstack.org/Compute";
 /// Type of the condition on a node that repeats [`SERVICE_UP`] of its compute.
 pub const NODE_SERVICE_UP: &str = "nova.openstack.org/ServiceUp";
+/// Type of the condition on a node that repeats [`DRAINED`] of its compute.
+pub const NODE_DRAINED: &str = "nova.openstack.org/Drained";
 /// Type of the condition that this operator writes on a service of type nova.
 pub const CONFIG_CONDITION: &str = "nova.openstack.org/Config";
 
@@ -36,8 +38,16 @@ pub const CELL_MATCHES: &str = "CellMatches";
 pub const SERVICE_UP: &str = "ServiceUp";
 /// Nova has mapped the host to its cell; absent where nova's API is not read.
 pub const HOST_MAPPED: &str = "HostMapped";
+/// Nova schedules nothing to the host, which has no servers; only while a drain is requested.
+pub const DRAINED: &str = "Drained";
 /// The host is cleaned up; only on a compute that is being deleted.
 pub const HOST_CLEANED: &str = "HostCleaned";
+/// Nova has no service of the host; only on a compute whose deletion uses nova's API.
+pub const SERVICE_DELETED: &str = "ServiceDeleted";
+/// Placement has no provider of the host; only on a compute whose deletion uses nova's API.
+pub const PLACEMENT_CLEAN: &str = "PlacementClean";
+/// Neutron has no dead agents of the host; only on a compute whose deletion uses nova's API.
+pub const AGENTS_DELETED: &str = "AgentsDeleted";
 
 // NovaCell
 

@@ -19,6 +19,7 @@ use operator_runtime::source_cache::SourceCache;
 
 use crate::conflicting_service::{self, ConflictingService};
 use crate::nova_monitor::NovaMonitor;
+use crate::nova_orders::NovaOrders;
 use crate::queues::Queues;
 use crate::rollout_coordinator::RolloutCoordinator;
 use crate::shared_caches::SharedCaches;
@@ -47,6 +48,8 @@ pub struct Caches {
     pub cells_are_ours: bool,
     /// The readers of nova's APIs, or `None` where they are not read.
     pub nova: Option<Arc<NovaMonitor>>,
+    /// The orders about hosts of computes, or `None` where nova's API is not used.
+    pub orders: Option<Arc<NovaOrders>>,
 }
 
 impl Caches {
@@ -74,6 +77,9 @@ impl Caches {
             let (computes, cells) = (Arc::clone(&queues.computes), Arc::clone(&queues.cells));
             NovaMonitor::new(interval, builder.metrics(), shared.clone(), computes, cells)
         });
+        let orders = nova.as_ref().zip(nova_api).map(|(monitor, (_, queues))| {
+            NovaOrders::new(Arc::clone(monitor), Arc::clone(&queues.computes))
+        });
         let SharedCaches { nodes, roles, computes, runs } = shared;
         let api = builder.api(registry);
         Arc::new(Self {
@@ -88,6 +94,7 @@ impl Caches {
             api,
             cells_are_ours,
             nova,
+            orders,
         })
     }
 

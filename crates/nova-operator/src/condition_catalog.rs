@@ -4,8 +4,8 @@
 use api::conditions::Reason;
 use nova_config::conditions::{
     COMPUTE_CONDITION, COMPUTES_UP, COMPUTES_UP_TO_DATE, CONDUCTOR_ANSWERS, CONFIG_CONDITION,
-    INPUT_READY, KEYSTONE_READY, MESSAGE_BUS_READY, NODE_SERVICE_UP, NOVA_API_READY, RELEASED,
-    SERVICE_CONFIG_READY,
+    INPUT_READY, KEYSTONE_READY, MESSAGE_BUS_READY, NODE_DRAINED, NODE_SERVICE_UP, NOVA_API_READY,
+    RELEASED, SERVICE_CONFIG_READY,
 };
 use operator_core::condition_catalog::{
     ConditionSpec, KindConditions, Repeats, WRITES, condition, summary,
@@ -57,6 +57,12 @@ const NODE: &[ConditionSpec] = &[condition(
     NODE_SERVICE_UP,
     "nova-compute of the node reports to nova, as `ServiceUp` of its compute says; absent where the \
      node has no compute or nova's API is not read, and without effect on the node's `Ready`.",
+    &[],
+)
+.repeating(Repeats::Kind("NovaExternalCompute")), condition(
+    NODE_DRAINED,
+    "The host of the node is drained, as `Drained` of its compute says; absent where no drain is \
+     requested, and without effect on the node's `Ready`.",
     &[],
 )
 .repeating(Repeats::Kind("NovaExternalCompute"))];

@@ -1,13 +1,13 @@
 //! What follows from consecutive readings of nova's services and hypervisors.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use jiff::civil::DateTime;
 use openstack_client::error::Fault;
 use openstack_client::{ComputeService, Error, Hypervisor, ServiceState};
 
 /// How many readings in a row fail before nothing is known any more.
-const FAILED: u32 = 3;
+pub const FAILED: u32 = 3;
 
 /// What is known of the API.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -66,6 +66,10 @@ pub struct HostHealth {
     pub service: ServiceHealth,
     /// Its mapping.
     pub mapping: MappingHealth,
+    /// The reason of its service if that is disabled, as last read.
+    pub disabled: Option<String>,
+    /// The UUID of its compute node, or `None` unless its hypervisor was listed in the last reading.
+    pub compute_id: Option<String>,
 }
 
 /// Host → what nova says of its service.
@@ -79,8 +83,8 @@ pub struct Readings {
     before: Option<States>,
     /// Why the readings since then failed, and how many did.
     failure: Option<(Fault, u32)>,
-    /// The hosts of all hypervisors, `None` unless the last reading succeeded.
-    mapped: Option<BTreeSet<String>>,
+    /// Host of each hypervisor → its UUID, `None` unless the last reading succeeded.
+    mapped: Option<BTreeMap<String, String>>,
 }
 
 impl Readings {
@@ -90,7 +94,8 @@ impl Readings {
         services: Result<Vec<ComputeService>, Fault>,
         hypervisors: Result<Vec<Hypervisor>, Fault>,
     ) {
-        let hosts = |all: Vec<Hypervisor>| all.into_iter().map(|it| it.service.host).collect();
+        let hosts =
+            |all: Vec<Hypervisor>| all.into_iter().map(|it| (it.service.host, it.id)).collect();
         self.mapped = hypervisors.ok().map(hosts);
         match services {
             Ok(services) => {
@@ -123,7 +128,14 @@ impl Readings {
             (None, Some(last)) => self.service(host, last),
             _ => ServiceHealth::Pending,
         };
-        HostHealth { service, mapping: self.mapping(host) }
+        let compute_id = self.mapped.as_ref().and_then(|it| it.get(host).cloned());
+        let (mapping, disabled) = (self.mapping(host), self.disabled(host));
+        HostHealth { service, mapping, disabled, compute_id }
+    }
+
+    fn disabled(&self, host: &str) -> Option<String> {
+        let Some(ServiceState::Known(known)) = self.last.as_ref()?.get(host) else { return None };
+        known.is_disabled.then(|| known.disabled_reason.clone().unwrap_or_default())
     }
 
     fn service(&self, host: &str, last: &States) -> ServiceHealth {
@@ -148,7 +160,7 @@ impl Readings {
         let Some(mapped) = &self.mapped else { return MappingHealth::Pending };
         let last = self.last.as_ref().filter(|_| self.failure.is_none());
         match last.and_then(|it| it.get(host)) {
-            _ if mapped.contains(host) => MappingHealth::Mapped,
+            _ if mapped.contains_key(host) => MappingHealth::Mapped,
             Some(ServiceState::Known(_)) => MappingHealth::NotMapped,
             // Hypervisors of a cell that does not answer are not listed.
             Some(ServiceState::Unknown) | None => MappingHealth::Pending,
@@ -161,7 +173,7 @@ fn is_down(state: Option<&ServiceState>) -> bool {
 }
 
 /// Whether time alone does not end the failure: it is reported at once.
-fn is_lasting(error: &Error) -> bool {
+pub const fn is_lasting(error: &Error) -> bool {
     match error {
         Error::NotUrl
         | Error::Untrusted(_)

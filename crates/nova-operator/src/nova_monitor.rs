@@ -9,20 +9,25 @@ use std::time::Duration;
 use api::nova::ExternalCompute;
 use nova_config::conf::CellView;
 use openstack_client::keystone::{UserInProject, tokens_url};
-use openstack_client::{Compute, Error, Login};
+use openstack_client::{Compute, Error, Login, Network, Placement};
 use operator_core::object_key::Key;
 use operator_runtime::metrics::Metrics;
 use operator_runtime::tls_stream::CaTrust;
 use operator_runtime::workqueue::WorkQueue;
 use parking_lot::Mutex;
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until};
 
+use crate::drain::remove::Apis;
 use crate::indexes::BY_CELL;
 use crate::nova_health::{ApiHealth, HostHealth, Readings, ServiceHealth};
 use crate::shared_caches::SharedCaches;
 
 /// Pause after a refused login: Keystone may lock a user out who tries too often.
-const REFUSED: Duration = Duration::from_mins(5);
+pub const REFUSED: Duration = Duration::from_mins(5);
+
+/// How many hosts are drained or enabled at a time by one API.
+const HOSTS_AT_A_TIME: usize = 8;
 
 /// What of a cell decides which reader it uses.
 #[derive(Clone, Eq, Ord, PartialEq, PartialOrd)]
@@ -50,9 +55,18 @@ struct Inner {
     of_cell: BTreeMap<Key, Access>,
 }
 
+/// Nova's API as the tasks of several hosts share it.
+#[derive(Clone)]
+pub struct SharedApi {
+    /// Its clients.
+    pub apis: Arc<Apis>,
+    /// How many hosts may use it at a time.
+    pub permits: Arc<Semaphore>,
+}
+
 /// What is read of one API.
-#[derive(Default)]
 struct Reader {
+    api: SharedApi,
     readings: Mutex<Readings>,
     cells: Mutex<BTreeSet<Key>>,
 }
@@ -93,10 +107,9 @@ impl NovaMonitor {
             Arc::clone(reader)
         } else {
             // Inputs that cannot be used are reported by the cell's other conditions.
-            let Some(compute) = access.compute() else { return };
-            let reader = Arc::new(Reader::default());
-            let compute = compute.counted(self.metrics.clone());
-            tokio::spawn(read(Arc::downgrade(self), Arc::downgrade(&reader), compute));
+            let Some(apis) = access.apis(&self.metrics) else { return };
+            let reader = Arc::new(Reader::new(apis));
+            tokio::spawn(read(Arc::downgrade(self), Arc::downgrade(&reader)));
             inner.readers.insert(access.clone(), Arc::clone(&reader));
             reader
         };
@@ -114,6 +127,17 @@ impl NovaMonitor {
         self.reader(cell).map(|it| it.readings.lock().of_host(host)).unwrap_or_default()
     }
 
+    /// Returns the API of a cell for tasks of single hosts; `None` while the cell's inputs are
+    /// incomplete.
+    pub fn shared(&self, cell: &Key) -> Option<SharedApi> {
+        self.reader(cell).map(|it| it.api.clone())
+    }
+
+    /// Returns the time between two readings.
+    pub const fn interval(&self) -> Duration {
+        self.interval
+    }
+
     fn reader(&self, cell: &Key) -> Option<Arc<Reader>> {
         let inner = self.inner.lock();
         inner.readers.get(inner.of_cell.get(cell)?).cloned()
@@ -121,7 +145,8 @@ impl NovaMonitor {
 
     /// Reads the API once, and enqueues the objects that the reading concerns. Returns the time
     /// until the next reading.
-    async fn refresh(&self, reader: &Reader, compute: &Compute) -> Duration {
+    async fn refresh(&self, reader: &Reader) -> Duration {
+        let compute = &reader.api.apis.compute;
         let (services, hypervisors) = tokio::join!(compute.services(), compute.hypervisors());
         let is_refused = services.as_ref().is_err_and(|it| it.error == Error::Unauthorized);
         let cells = reader.cells.lock().clone();
@@ -191,14 +216,22 @@ pub fn registered_host(compute: &ExternalCompute) -> Option<&str> {
 }
 
 /// Reads an API at its interval, as long as a cell uses it.
-async fn read(monitor: Weak<NovaMonitor>, reader: Weak<Reader>, compute: Compute) {
+async fn read(monitor: Weak<NovaMonitor>, reader: Weak<Reader>) {
     loop {
         let begun = Instant::now();
         let (Some(monitor), Some(reader)) = (monitor.upgrade(), reader.upgrade()) else { return };
-        let pause = monitor.refresh(&reader, &compute).await;
+        let pause = monitor.refresh(&reader).await;
         let next = begun + pause;
         drop((monitor, reader));
         sleep_until(next).await;
+    }
+}
+
+impl Reader {
+    fn new(apis: Apis) -> Self {
+        let permits = Arc::new(Semaphore::new(HOSTS_AT_A_TIME));
+        let api = SharedApi { apis: Arc::new(apis), permits };
+        Self { api, readings: Mutex::default(), cells: Mutex::default() }
     }
 }
 
@@ -226,12 +259,18 @@ impl Access {
         }
     }
 
-    fn compute(&self) -> Option<Compute> {
+    fn apis(&self, metrics: &Metrics) -> Option<Apis> {
         let [user, user_domain, project, project_domain] = &self.user;
         let identity =
             UserInProject { user, user_domain, project, project_domain }.identity(&self.password);
         let trust = CaTrust::new(self.ca_bundle.as_deref()).ok()?;
-        Some(Compute::new(Login::new(tokens_url(&self.auth_url)?, identity), trust, &self.region))
+        let login = Arc::new(Login::new(tokens_url(&self.auth_url)?, identity));
+        let compute = Compute::new(Arc::clone(&login), trust.clone(), &self.region);
+        Some(Apis {
+            compute: compute.counted(metrics.clone()),
+            placement: Placement::new(Arc::clone(&login), trust.clone(), &self.region),
+            network: Network::new(login, trust, &self.region),
+        })
     }
 }
 

@@ -9,7 +9,9 @@ pub(crate) use operator_core::reasons::{
 pub(crate) mod cell;
 pub(crate) mod cleanup;
 pub(crate) mod compute;
+pub(crate) mod drain;
 pub(crate) mod node;
+pub(crate) mod removal;
 pub(crate) mod service;
 
 pub(crate) const NOVA_SERVICE_LISTED: Reason = Reason::warning(

@@ -151,6 +151,10 @@ pub struct ExternalComputeStatus {
     /// The host name under which the compute registers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_name: Option<String>,
+    /// The UUID of the host's compute node in nova, as nova's API has it; placement has the host's
+    /// resource provider under the same one.
+    #[serde(rename = "computeID", skip_serializing_if = "Option::is_none")]
+    pub compute_id: Option<String>,
     /// Where the last attempt reached the host, as `host:port`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,

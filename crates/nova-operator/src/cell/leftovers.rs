@@ -13,6 +13,7 @@ use operator_core::plan::EventDraft;
 use crate::cell::credential_rotation::first_of;
 use crate::cell::observed::Observed;
 use crate::cleanup::messages;
+use crate::cleanup::nova_removal::has_begun;
 use crate::cleanup::status::concluded;
 
 /// Returns the leftovers of a cell, the earliest first.
@@ -42,9 +43,10 @@ fn order(it: &Leftover) -> (jiff::Timestamp, &str) {
     (it.since.0, &it.uid)
 }
 
-/// Returns the leftover of a compute whose host cleanup has ended; `None` before that.
+/// Returns the leftover of a compute whose host cleanup has ended; `None` before that, and where
+/// the operator removes what nova has.
 fn leftover(compute: &ExternalCompute) -> Option<Leftover> {
-    let concluded = concluded(compute)?;
+    let concluded = concluded(compute).filter(|_| !has_begun(compute))?;
     Some(Leftover {
         host_name: messages::host(compute),
         compute: compute.name_any(),

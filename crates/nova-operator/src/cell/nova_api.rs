@@ -9,6 +9,7 @@ use openstack_client::{Error, Fault, Service};
 
 use crate::cell::credential_rotation::first_of;
 use crate::cell::observed::Observed;
+use crate::nova_fault::next_step;
 use crate::nova_health::ApiHealth;
 use crate::reasons;
 
@@ -69,33 +70,6 @@ fn reason(fault: &Fault) -> &'static Reason {
         Error::Busy(_) => &reasons::cell::NOVA_BUSY,
         Error::Refused(_) => &reasons::cell::REQUEST_REFUSED,
         Error::Failed(..) => &reasons::cell::NOVA_FAILED,
-    }
-}
-
-fn next_step(fault: &Fault, secret: &str) -> String {
-    match &fault.error {
-        Error::Unauthorized => format!("Correct ServicePassword in Secret {secret}."),
-        Error::Forbidden(_) => {
-            "Give the user of the cell the role admin in its project, which reading services and \
-             hypervisors needs."
-                .to_owned()
-        }
-        Error::NoEndpoint { .. } => {
-            format!("Correct RegionName in Secret {secret}, or Keystone's catalog.")
-        }
-        Error::Untrusted(_) => format!("Correct CABundle in Secret {secret}."),
-        Error::NotUrl
-        | Error::Unreachable(_)
-        | Error::NotTheService
-        | Error::TooLarge(_)
-        | Error::Version { .. }
-        | Error::NotFound
-        | Error::Conflict(_)
-        | Error::Busy(_)
-        | Error::Refused(_)
-        | Error::Failed(..) => {
-            format!("Look at {} and its log.", fault.service.name())
-        }
     }
 }
 

@@ -19,18 +19,29 @@ use crate::compute::observed::Observed;
 pub const NOVA_CLEANUP: &str = "nova-cleanup";
 /// The operator's own play, so that it works with any collection.
 const PLAY: &str = include_str!("../../plays/nova-cleanup.yaml");
+/// The play's variable that has nova's files and its container removed.
+const REMOVE_FILES: &str = "edpm_nova_remove_files";
 /// Time limit of one attempt: a host that hangs must not block the deletion of its compute.
 const DEADLINE_SECONDS: i64 = 600;
 
 /// Returns the step that creates the run of an attempt.
 ///
-/// The run has no owner: a run that the compute owned would be deleted together with it.
-pub fn cleanup(seen: &Observed, need: NeededRun, connection: HostConnection) -> Option<Step> {
+/// The run has no owner: a run that the compute owned would be deleted together with it. With
+/// `removes_files`, the host also loses nova's files and its container.
+pub fn cleanup(
+    seen: &Observed,
+    need: NeededRun,
+    connection: HostConnection,
+    removes_files: bool,
+) -> Option<Step> {
     let compute = &seen.compute;
     let host = compute.spec.dataplane_node_name.clone();
     let needs = BTreeMap::from([(host.clone(), need)]);
     let batch = batches(needs, 1, &BTreeSet::new()).into_iter().next()?;
-    let template = plain_run_template(seen, Play::Contents(PLAY.to_owned()), NOVA_TYPE);
+    let mut template = plain_run_template(seen, Play::Contents(PLAY.to_owned()), NOVA_TYPE);
+    if removes_files {
+        template.extra_vars.insert(REMOVE_FILES.to_owned(), json!(true));
+    }
     let mut step = run(&template, &batch, &BTreeMap::from([(host, connection)]));
     if let Write::Create { object, .. } = &mut step.write {
         object["spec"]["activeDeadlineSeconds"] = json!(DEADLINE_SECONDS);

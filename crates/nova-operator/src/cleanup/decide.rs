@@ -24,10 +24,12 @@ use crate::cell_immutability::{has_run, owns};
 use crate::cleanup::build::{NOVA_CLEANUP, cleanup};
 use crate::cleanup::labels::cleans_up_after;
 use crate::cleanup::messages;
+use crate::cleanup::nova_removal;
 use crate::cleanup::status::{self, cause, concluded, run_problem};
 use crate::compute::build::{self, ssh, trust};
 use crate::compute::inputs;
 use crate::compute::observed::{Ending, Observed};
+use crate::drain::order::HostOrder;
 use crate::finalizers;
 use crate::reasons;
 
@@ -57,7 +59,9 @@ struct Evaluation {
 ///
 /// # Guarantees
 /// The finalizer is removed after the host was cleaned up, or after a bounded number of attempts of
-/// bounded time; and only after the remaining work in nova is reported where a user finds it.
+/// bounded time; and only after nova has nothing of the host any more, or, where its API is not
+/// used, the remaining work in nova is reported where a user finds it. With that API, nothing is
+/// stopped on a host before it is empty.
 ///
 /// # Caveats
 /// The time that a run waits for another run or for a worker is not bounded, nor is the time that a
@@ -80,18 +84,60 @@ pub fn decide(
         plan.steps.extend(remove_finalizer(compute, finalizers::COMPUTE, because));
         return plan;
     }
-    let evaluated = evaluate(seen, ending, now);
-    plan.steps.extend(status::step(compute, &evaluated.condition, &evaluated.services, now));
+    let is_by_api = nova_removal::is_by_api(seen, is_skipped(seen));
+    let evaluated =
+        if is_by_api { in_order(seen, ending, now) } else { evaluate(seen, ending, now) };
+    let steps = if is_by_api { conditions(seen, &evaluated) } else { vec![evaluated.condition] };
+    plan.steps.extend(status::step(compute, &steps, &evaluated.services, now));
     match evaluated.next {
-        Next::Conclude if is_reported(seen, ending) => {
+        Next::Conclude if is_by_api && nova_removal::is_done(seen) => {
+            let because = "its host is done with, and nova has nothing of it";
+            plan.steps.extend(remove_finalizer(compute, finalizers::COMPUTE, because));
+        }
+        Next::Conclude if !is_by_api && is_reported(seen, ending) => {
             let because = "its host is done with, and what is left in nova is reported";
             plan.steps.extend(remove_finalizer(compute, finalizers::COMPUTE, because));
         }
         Next::Conclude | Next::Wait(None) => {}
         Next::Wait(Some(at)) => plan.requeue_at(at, now),
-        Next::Run(need, connection) => plan.steps.extend(runs(seen, need, connection)),
+        Next::Run(need, connection) => {
+            plan.steps.extend(runs(seen, need, connection, is_by_api));
+        }
     }
     plan
+}
+
+/// Returns what is to be done in nova about the host of a compute that is being deleted, or `None`
+/// for nothing.
+pub fn host_order(seen: &Observed, ending: &Ending) -> Option<HostOrder> {
+    let is_held = has_finalizer(&*seen.compute, finalizers::COMPUTE);
+    let is_needed = is_held && needs_nothing(seen, ending).is_none();
+    (is_needed && nova_removal::is_by_api(seen, is_skipped(seen)))
+        .then(|| nova_removal::order(seen))
+}
+
+/// Returns the evaluation, in which nothing is stopped on the host before it is empty.
+fn in_order(seen: &Observed, ending: &Ending, now: Timestamp) -> Evaluation {
+    let status = seen.compute.status.as_ref();
+    let services = status.map(|it| it.services.clone()).unwrap_or_default();
+    let has_begun = services.iter().any(|it| it.name == NOVA_CLEANUP);
+    if has_begun || concluded(&seen.compute).is_some() || nova_removal::is_empty(seen) {
+        return evaluate(seen, ending, now);
+    }
+    let text = "nova-compute is stopped once the host has no servers; see Drained.";
+    let condition = reasons::removal::WAITING_FOR_DRAIN.condition(HOST_CLEANED, text);
+    Evaluation { condition, services, next: Next::Wait(None) }
+}
+
+/// Returns the conditions of all steps, in their order.
+fn conditions(seen: &Observed, evaluated: &Evaluation) -> Vec<ConditionDraft> {
+    let mut steps = vec![evaluated.condition.clone()];
+    // Once the host is stopped, `Drained` has nothing to say any more.
+    if concluded(&seen.compute).is_none() {
+        steps.insert(0, nova_removal::drained(seen));
+    }
+    steps.extend(nova_removal::steps(seen));
+    steps
 }
 
 /// Returns the status writes after a rejected write; a final result is never changed.
@@ -104,7 +150,11 @@ fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -
     let previous = before.map(|it| it.conditions.as_slice()).unwrap_or_default();
     let condition = rejected.condition(HOST_CLEANED, previous);
     let services = before.map(|it| it.services.clone()).unwrap_or_default();
-    let steps = status::step(compute, &condition, &services, now).into_iter().collect();
+    let mut steps = vec![condition];
+    if nova_removal::has_begun(compute) {
+        steps.extend(nova_removal::steps(seen));
+    }
+    let steps = status::step(compute, &steps, &services, now).into_iter().collect();
     Plan { steps, ..Plan::default() }
 }
 
@@ -146,18 +196,27 @@ fn evaluate(seen: &Observed, ending: &Ending, now: Timestamp) -> Evaluation {
     let recorded = compute.status.as_ref().map(|it| it.services.clone()).unwrap_or_default();
     let conclude =
         |condition| Evaluation { condition, services: recorded.clone(), next: Next::Conclude };
+    let by_api = nova_removal::is_by_api(seen, is_skipped(seen));
     if let Some(before) = concluded(compute) {
-        return conclude(ConditionDraft::repeated(before));
+        let is_cleaned = before.reason == reasons::cleanup::HOST_CLEANED.word;
+        if by_api || !nova_removal::has_begun(compute) {
+            return conclude(ConditionDraft::repeated(before));
+        }
+        // The user lets the compute go during its removal from nova, where something may be left.
+        if is_cleaned {
+            let text = messages::cleaned(compute, false);
+            return conclude(reasons::cleanup::HOST_CLEANED.condition(HOST_CLEANED, text));
+        }
     }
     if is_skipped(seen) {
         let cause = format!("annotation {SKIP_CLEANUP} says so");
-        let text = messages::not_cleaned(compute, &cause);
+        let text = messages::not_cleaned(compute, &cause, false);
         return conclude(reasons::cleanup::CLEANUP_SKIPPED.condition(HOST_CLEANED, text));
     }
     match address(seen, ending) {
-        Ok(address) => attempt(seen, &address, now),
+        Ok(address) => attempt(seen, &address, by_api, now),
         Err(cause) => {
-            let text = messages::not_cleaned(compute, &cause);
+            let text = messages::not_cleaned(compute, &cause, by_api);
             conclude(reasons::cleanup::HOST_NOT_CLEANED.condition(HOST_CLEANED, text))
         }
     }
@@ -207,7 +266,7 @@ fn parted(seen: &Observed) -> (Vec<Run<'_>>, Vec<Run<'_>>) {
     all.partition(|it| cleans_up_after(it.object).is_some())
 }
 
-fn attempt(seen: &Observed, address: &str, now: Timestamp) -> Evaluation {
+fn attempt(seen: &Observed, address: &str, by_api: bool, now: Timestamp) -> Evaluation {
     let compute = &*seen.compute;
     let (runs, _) = parted(seen);
     let sequence = sequence(seen, &runs, now);
@@ -218,7 +277,7 @@ fn attempt(seen: &Observed, address: &str, now: Timestamp) -> Evaluation {
     let connection = HostConnection { address: address.to_owned(), ..connection };
     let (condition, next) = match sequence.state {
         SequenceState::Done => {
-            let text = messages::cleaned(compute);
+            let text = messages::cleaned(compute, by_api);
             (reasons::cleanup::HOST_CLEANED.condition(HOST_CLEANED, text), Next::Conclude)
         }
         SequenceState::InRun { waiting_for: Some(what), .. } => {
@@ -235,7 +294,7 @@ fn attempt(seen: &Observed, address: &str, now: Timestamp) -> Evaluation {
         }
         SequenceState::NeedsRun(need) if !is_spent => (in_progress(), Next::Run(need, connection)),
         SequenceState::NeedsRun(_) | SequenceState::Failed { .. } | SequenceState::OutOfDate => {
-            let text = messages::not_cleaned(compute, &cause(compute, record, &runs));
+            let text = messages::not_cleaned(compute, &cause(compute, record, &runs), by_api);
             (reasons::cleanup::HOST_NOT_CLEANED.condition(HOST_CLEANED, text), Next::Conclude)
         }
     };
@@ -284,13 +343,18 @@ fn sequence(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> ServiceSequenc
 
 /// Returns the steps that create the run and delete those that are no longer needed: these use the
 /// same host, so the new run waits for their pods.
-fn runs(seen: &Observed, need: NeededRun, connection: HostConnection) -> Vec<Step> {
+fn runs(
+    seen: &Observed,
+    need: NeededRun,
+    connection: HostConnection,
+    removes_files: bool,
+) -> Vec<Step> {
     let (_, earlier) = parted(seen);
     let unneeded = earlier
         .iter()
         .filter(|it| !it.is_finished() && !is_terminating(it.object))
         .map(|it| Step::delete(Target::of(it.object), "its compute is being deleted"));
-    unneeded.chain(cleanup(seen, need, connection)).collect()
+    unneeded.chain(cleanup(seen, need, connection, removes_files)).collect()
 }
 
 /// Whether the remaining work is reported where a user finds it after the compute is gone.

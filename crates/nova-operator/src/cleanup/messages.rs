@@ -19,20 +19,28 @@ pub fn cleaning(compute: &ExternalCompute) -> String {
     format!("nova-compute is being stopped and disabled on host {}.", host(compute))
 }
 
-/// Returns the message after the host was cleaned up.
-pub fn cleaned(compute: &ExternalCompute) -> String {
-    format!("nova-compute is stopped and disabled on host {}. {}", host(compute), nova(compute))
+/// Returns the message after the host was cleaned up; `by_api` is whether the operator removes what
+/// nova has of the host.
+pub fn cleaned(compute: &ExternalCompute, by_api: bool) -> String {
+    let host = host(compute);
+    if by_api {
+        return format!(
+            "nova-compute is stopped and disabled on host {host}, and its files are removed."
+        );
+    }
+    format!("nova-compute is stopped and disabled on host {host}. {}", nova(compute))
 }
 
-/// Returns the message after the cleanup has finally failed or was skipped.
-pub fn not_cleaned(compute: &ExternalCompute, cause: &str) -> String {
+/// Returns the message after the cleanup has finally failed or was skipped; `by_api` is whether the
+/// operator removes what nova has of the host.
+pub fn not_cleaned(compute: &ExternalCompute, cause: &str, by_api: bool) -> String {
     let cause = truncated(cause.trim_end_matches('.'), CAUSE_LIMIT);
-    format!(
+    let text = format!(
         "nova-compute was not stopped on host {}: {cause}. If the host still runs, stop it there \
-         with `systemctl disable --now edpm_nova_compute`, or it registers again. {}",
-        host(compute),
-        nova(compute)
-    )
+         with `systemctl disable --now edpm_nova_compute`, or it registers again.",
+        host(compute)
+    );
+    if by_api { text } else { format!("{text} {}", nova(compute)) }
 }
 
 /// Returns the command to proceed without the host.

@@ -94,19 +94,23 @@ pub fn cause(compute: &ExternalCompute, record: Option<&ServiceRun>, runs: &[Run
 }
 
 /// Returns the step that writes the status, or `None` when the status is up to date.
+///
+/// `steps` are the conditions of the deletion in their order; `Ready` repeats the first one that
+/// does not hold, or the last one.
 pub fn step(
     compute: &ExternalCompute,
-    condition: &ConditionDraft,
+    steps: &[ConditionDraft],
     services: &[ServiceRun],
     now: Timestamp,
 ) -> Option<Step> {
     let observed = compute.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
-    let mut ready = condition.clone().with_type(READY);
-    if condition.holds() {
+    let current = steps.iter().find(|it| !it.holds()).or(steps.last())?;
+    let mut ready = current.clone().with_type(READY);
+    if current.holds() {
         ready = ready.with_severity(Severity::Info);
     }
-    let mut all = vec![condition.clone()];
+    let mut all = steps.to_vec();
     all.extend(conditions::kstatus(&ready));
     all.push(ready);
     let mut expected = observed.cloned().unwrap_or_default();
@@ -117,10 +121,9 @@ pub fn step(
     let mut step =
         status_step(Target::of::<ExternalCompute>(compute), observed, &expected, &previous, &next)?;
     let was_cleaned = conditions::is_true(&previous, HOST_CLEANED);
-    if let (Write::Status { notices, .. }, true) =
-        (&mut step.write, condition.holds() && !was_cleaned)
-    {
-        let note = condition.message.clone();
+    let cleaned = steps.iter().find(|it| it.type_ == HOST_CLEANED && it.holds() && !was_cleaned);
+    if let (Write::Status { notices, .. }, Some(cleaned)) = (&mut step.write, cleaned) {
+        let note = cleaned.message.clone();
         notices.push(EventDraft { warning: false, reason: "HostCleaned".to_owned(), note });
     }
     Some(step)

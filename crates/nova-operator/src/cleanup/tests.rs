@@ -28,12 +28,14 @@ use super::orphans;
 use crate::cell::observed::NamedSecret;
 use crate::compute::observed::Ending;
 use crate::condition_catalog::KINDS;
+use crate::drain::progress::DrainProgress;
 use crate::images::Images;
 use crate::rollout_coordinator::RolloutSlot;
 use crate::{cell, compute, compute_lifecycle};
 
 mod cases;
 mod hosts;
+mod nova;
 
 /// The finalizer of dataplane-operator, which it removes when no other one is left.
 const INVENTORY: &str = "dataplane.openstack.org/inventory";
@@ -49,6 +51,8 @@ struct World {
     ssh: Option<Digests>,
     namespace_goes: bool,
     cells_are_ours: bool,
+    /// What a pass over nova's API found of the host, or `None` where it is not used.
+    nova: Option<DrainProgress>,
     now: Timestamp,
     writes: Vec<String>,
     events: Vec<String>,
@@ -119,6 +123,7 @@ impl World {
             }),
             namespace_goes: false,
             cells_are_ours: true,
+            nova: None,
             now: "2026-01-01T00:00:00Z".parse().unwrap(),
             writes: Vec::new(),
             events: Vec::new(),
@@ -167,6 +172,7 @@ impl World {
             runs: self.runs.iter().filter(is_its).cloned().map(Arc::new).collect(),
             cells_are_ours: self.cells_are_ours,
             health: None,
+            drain: self.nova.clone(),
             slot: RolloutSlot::Free,
             keys: Keys::default(),
             ending: Some(Ending {

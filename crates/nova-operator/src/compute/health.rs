@@ -8,6 +8,9 @@ use nova_config::conditions::{HOST_MAPPED, NOVA_API_READY, SERVICE_UP};
 use crate::compute::messages::redeploy_command;
 use crate::compute::observed::Observed;
 use crate::compute::preconditions::previous;
+use crate::drain::condition::Drained;
+use crate::drain::order::is_ours;
+use crate::drain::request::requested;
 use crate::nova_health::{MappingHealth, ServiceHealth};
 use crate::reasons;
 
@@ -21,6 +24,8 @@ const REASON_LIMIT: usize = 200;
 pub struct Health {
     /// The conditions; none where nova's API is not read.
     pub conditions: Vec<ConditionDraft>,
+    /// The condition of a drain; `None` where none is requested and none has to be undone.
+    pub drained: Option<ConditionDraft>,
     /// When the message about a missing mapping changes.
     pub changes_at: Option<Timestamp>,
 }
@@ -28,7 +33,8 @@ pub struct Health {
 impl Health {
     /// Returns what nova's API says of the compute; `is_deployed` is whether it has registered.
     pub fn of(seen: &Observed, is_deployed: bool, now: Timestamp) -> Self {
-        let Some(health) = &seen.health else { return Self::default() };
+        let drained = drained(seen);
+        let Some(health) = &seen.health else { return Self { drained, ..Self::default() } };
         if !is_deployed {
             let condition = |type_| {
                 let text = "Nova is asked once the compute has registered.";
@@ -36,17 +42,33 @@ impl Health {
             };
             return Self {
                 conditions: [SERVICE_UP, HOST_MAPPED].map(condition).into(),
+                drained,
                 changes_at: None,
             };
         }
         let (mapping, changes_at) = mapping(seen, &health.mapping, now);
-        Self { conditions: vec![service(seen, &health.service), mapping], changes_at }
+        Self { conditions: vec![service(seen, &health.service), mapping], drained, changes_at }
     }
 
     /// Returns the first condition that is False, which makes a deployed compute not ready.
     pub fn problem(&self) -> Option<&ConditionDraft> {
         self.conditions.iter().find(|it| it.status == ConditionStatus::False)
     }
+}
+
+fn drained(seen: &Observed) -> Option<ConditionDraft> {
+    let node = seen.node.as_deref()?;
+    let status = seen.compute.status.as_ref();
+    let disabled = seen.health.as_ref().and_then(|it| it.disabled.as_deref());
+    let drained = Drained {
+        request: &requested(seen.role.as_deref(), node),
+        progress: seen.drain.as_ref(),
+        is_marked: disabled.is_some_and(is_ours),
+        host: status.and_then(|it| it.host_name.as_deref()),
+        secret: seen.cell.as_ref().map(|it| it.spec.secret.as_str()).unwrap_or_default(),
+        previous: status.map(|it| it.conditions.as_slice()).unwrap_or_default(),
+    };
+    drained.condition()
 }
 
 /// Returns what was reported before, or that nothing was read yet.

@@ -1,6 +1,7 @@
 //! Reads everything that the decisions on a compute need.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use api::dataplane::Role;
 use api::nova::{Cell, ExternalCompute};
@@ -20,13 +21,16 @@ use operator_runtime::source_cache::SourceCache;
 use crate::caches::Caches;
 use crate::cell::observed::{NamedSecret, view};
 use crate::cell_immutability::owns;
+use crate::compute::host_order::host_order;
 use crate::compute::observed::{DefaultConfig, Ending, Inventory, Observed, Rendered};
 use crate::controller_names::COMPUTE;
+use crate::drain::progress::DrainProgress;
 use crate::finalizers;
 use crate::images::Images;
 use crate::indexes::{BY_OWNER, cell_key};
 use crate::nova_health::HostHealth;
 use crate::nova_monitor::registered_host;
+use crate::nova_orders::{NovaOrders, OrderOfHost};
 
 /// The Secrets and ConfigMaps of a compute.
 struct Named {
@@ -61,6 +65,9 @@ pub async fn observe(
 ) -> Result<Option<Observed>> {
     let Some(compute) = caches.computes.get(key) else {
         caches.sources.depends(COMPUTE, key, BTreeSet::new());
+        if let Some(orders) = &caches.orders {
+            orders.set(key, None);
+        }
         return Ok(None);
     };
     let at = |name: &str| Key::new(&key.namespace, name);
@@ -87,7 +94,7 @@ pub async fn observe(
     let message_bus = content(caches, named.message_bus.as_ref()).await?;
     let health =
         health(caches, &compute, cell.as_deref(), cell_secret.as_ref(), message_bus.as_ref());
-    Ok(Some(Observed {
+    let mut seen = Observed {
         // Last, so that no other compute waits for a slot during the reads above.
         slot: caches.coordinator.slot(&compute, node.as_deref()).await,
         runs: caches.runs.indexed(BY_OWNER, &at(&compute.uid().unwrap_or_default())),
@@ -108,9 +115,14 @@ pub async fn observe(
         default_images: images.clone(),
         cells_are_ours: caches.cells_are_ours,
         health,
+        drain: caches.orders.as_ref().map(|_| DrainProgress::Pending),
         ending,
         keys: caches.sources.keys().clone(),
-    }))
+    };
+    if let Some(orders) = &caches.orders {
+        seen.drain = Some(drain(orders, &seen));
+    }
+    Ok(Some(seen))
 }
 
 /// Returns what nova's API says of the host, and has it read from now on for a cell of another
@@ -137,6 +149,18 @@ fn health(
         monitor.follow(&key, view.as_ref());
     }
     Some(registered_host(compute).map(|host| monitor.host(&key, host)).unwrap_or_default())
+}
+
+/// Has done in nova about the host from now on what follows from what was observed; returns how far
+/// that is.
+fn drain(orders: &Arc<NovaOrders>, seen: &Observed) -> DrainProgress {
+    let host = registered_host(&seen.compute).map(str::to_owned);
+    let order = host.zip(host_order(seen)).map(|(host, order)| OrderOfHost {
+        cell: cell_key(&seen.compute),
+        host,
+        order,
+    });
+    orders.set(&Key::of(&*seen.compute), order)
 }
 
 /// Reads the metadata of the Secret with the rendered files; `None` if it does not exist.

@@ -104,6 +104,11 @@ fn desired_status(
         hash,
         config_files: evaluated.files.clone(),
         host_name: recorded_name.or(node.host_name),
+        compute_id: seen
+            .health
+            .as_ref()
+            .and_then(|it| it.compute_id.clone())
+            .or(observed.compute_id),
         address,
         host_instance: inputs::instance(compute, node.host_instance.as_deref()),
         services: evaluated.sequence.services.clone(),
@@ -140,6 +145,7 @@ fn conditions(seen: &Observed, evaluated: &Evaluation) -> Vec<ConditionDraft> {
         cell_matches(seen),
     ]);
     all.extend(evaluated.health.conditions.iter().cloned());
+    all.extend(evaluated.health.drained.clone());
     all
 }
 

@@ -35,6 +35,7 @@ use crate::rollout_coordinator::RolloutSlot;
 mod again;
 mod cell_matches;
 mod digests;
+mod drain;
 mod golden;
 mod health;
 mod phase_zero;
@@ -158,6 +159,7 @@ impl World {
             runs: Vec::new(),
             cells_are_ours: true,
             health: None,
+            drain: None,
             slot: RolloutSlot::Free,
             ending: None,
             keys: Keys::default(),

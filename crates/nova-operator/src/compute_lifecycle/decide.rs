@@ -6,7 +6,9 @@ use api::dataplane::Node;
 use api::nova::ExternalCompute;
 use jiff::Timestamp;
 use kube::ResourceExt;
-use nova_config::conditions::{COMPUTE_CONDITION, HOST_MAPPED, NODE_SERVICE_UP, SERVICE_UP};
+use nova_config::conditions::{
+    COMPUTE_CONDITION, DRAINED, HOST_MAPPED, NODE_DRAINED, NODE_SERVICE_UP, SERVICE_UP,
+};
 use operator_core::finalizers::is_terminating;
 use operator_core::plan::{Kind, Plan, Step, Target, Write};
 use operator_core::rejected_write::RejectedWrite;
@@ -279,15 +281,20 @@ fn condition_step(
     now: Timestamp,
 ) -> Option<Step> {
     let because = "the conditions of the compute differ from those of the node";
-    let conditions = condition.into_iter().chain(service_up(seen)).collect();
+    let conditions = condition.into_iter().chain(repeated(seen)).collect();
     foreign_condition::step(&*seen.node, &own_conditions(&seen.node), conditions, because, now)
 }
 
-/// Returns the node's condition that repeats whether its compute is up; `None` where that is not
-/// known, or the compute is being deleted.
-fn service_up(seen: &Observed) -> Option<ConditionDraft> {
-    let compute =
-        seen.compute.as_deref().filter(|it| owns(&seen.node, it) && !is_terminating(*it))?;
-    let found = find(&compute.status.as_ref()?.conditions, SERVICE_UP)?;
-    Some(ConditionDraft::repeated(found).with_type(NODE_SERVICE_UP))
+/// Conditions of a compute that its node repeats, and their types on the node.
+const REPEATED: [(&str, &str); 2] = [(SERVICE_UP, NODE_SERVICE_UP), (DRAINED, NODE_DRAINED)];
+
+/// Returns the node's conditions that repeat those of its compute; none of a compute that is being
+/// deleted.
+fn repeated(seen: &Observed) -> impl Iterator<Item = ConditionDraft> {
+    let own = seen.compute.as_deref().filter(|it| owns(&seen.node, it) && !is_terminating(*it));
+    let conditions = own.and_then(|it| it.status.as_ref()).map(|it| it.conditions.as_slice());
+    REPEATED.into_iter().filter_map(move |(type_, of_node)| {
+        let found = find(conditions.unwrap_or_default(), type_)?;
+        Some(ConditionDraft::repeated(found).with_type(of_node))
+    })
 }

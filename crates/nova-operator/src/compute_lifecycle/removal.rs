@@ -1,6 +1,6 @@
 //! The finalizer of a node, and what happens when a node with a compute is deleted.
 
-use api::conditions::{ConditionDraft, Severity, find};
+use api::conditions::{ConditionDraft, ConditionStatus, READY, Severity, find};
 use api::nova::ExternalCompute;
 use kube::ResourceExt;
 use nova_config::conditions::{COMPUTE_CONDITION, HOST_CLEANED};
@@ -9,6 +9,7 @@ use operator_core::plan::{Step, Target};
 
 use crate::cell_immutability::owns;
 use crate::cleanup::messages;
+use crate::cleanup::nova_removal::has_begun;
 use crate::cleanup::status::concluded;
 use crate::compute_lifecycle::node_decision::Outcome;
 use crate::compute_lifecycle::observed::{Observed, own_condition};
@@ -46,6 +47,9 @@ pub fn finalizer_step(seen: &Observed, creates: bool) -> Option<Step> {
 
 /// Returns the node's condition for a terminating compute; `next` is the cell of its successor.
 pub fn leaving(compute: &ExternalCompute, next: Option<&str>, why: &str) -> ConditionDraft {
+    if has_begun(compute) {
+        return of_nova(compute);
+    }
     if let Some(concluded) = concluded(compute) {
         let text = messages::left(compute, concluded);
         return reasons::node::LEFT_IN_NOVA.condition(COMPUTE_CONDITION, text);
@@ -62,6 +66,23 @@ pub fn leaving(compute: &ExternalCompute, next: Option<&str>, why: &str) -> Cond
         None => format!("NovaExternalCompute {name} is being deleted: {why}."),
     };
     reasons::node::COMPUTE_TERMINATING.condition(COMPUTE_CONDITION, text)
+}
+
+/// Returns the node's condition while the removal goes through nova's API: the present step of it.
+fn of_nova(compute: &ExternalCompute) -> ConditionDraft {
+    let conditions = compute.status.as_ref().map(|it| it.conditions.as_slice());
+    let name = compute.name_any();
+    match find(conditions.unwrap_or_default(), READY) {
+        Some(step) if step.status != ConditionStatus::True => {
+            let text = format!("NovaExternalCompute {name} is being deleted: {}", step.message);
+            ConditionDraft::repeated(step).with_type(COMPUTE_CONDITION).with_message(text)
+        }
+        _ => {
+            let text =
+                format!("NovaExternalCompute {name} is being deleted: nova has nothing of it.");
+            reasons::node::COMPUTE_TERMINATING.condition(COMPUTE_CONDITION, text)
+        }
+    }
 }
 
 /// Returns what blocks the cleanup of the host, or `None` when nothing does.

@@ -2,8 +2,9 @@
 
 use api::conditions::Reason;
 use nova_config::conditions::{
-    CELL_MATCHES, CONFIG_WARNINGS, DEPLOYMENT_READY, HOST_CLEANED, HOST_MAPPED, INPUT_READY,
-    NODE_READY, NOVA_CELL_READY, SERVICE_CONFIG_READY, SERVICE_UP, UP_TO_DATE,
+    AGENTS_DELETED, CELL_MATCHES, CONFIG_WARNINGS, DEPLOYMENT_READY, DRAINED, HOST_CLEANED,
+    HOST_MAPPED, INPUT_READY, NODE_READY, NOVA_CELL_READY, PLACEMENT_CLEAN, SERVICE_CONFIG_READY,
+    SERVICE_DELETED, SERVICE_UP, UP_TO_DATE,
 };
 use operator_core::condition_catalog::{ConditionSpec, Repeats, WRITES, condition, summary};
 use operator_core::run_engine::outcome::FailureReason;
@@ -78,6 +79,12 @@ pub(super) const CONDITIONS: &[ConditionSpec] = &[
             reasons::compute::NOT_REGISTERED,
         ],
     ),
+    condition(
+        DRAINED,
+        "Nova schedules nothing to the host, which has no servers; absent where no drain is \
+         requested. `Ready` ignores it.",
+        DRAIN,
+    ),
     WRITES,
     condition(
         HOST_CLEANED,
@@ -86,11 +93,59 @@ pub(super) const CONDITIONS: &[ConditionSpec] = &[
         HOST,
     )
     .repeating(Repeats::Attempts(&FailureReason::ALL)),
+    condition(
+        SERVICE_DELETED,
+        "Nova has no service of the host; said only of a compute that is being deleted, where nova's \
+         API is used.",
+        &[
+            reasons::removal::SERVICE_DELETED,
+            reasons::removal::WAITING,
+            reasons::removal::STILL_UP,
+            reasons::removal::SERVICE_KEPT,
+            reasons::drain::NOVA_NOT_ANSWERING,
+        ],
+    ),
+    condition(
+        PLACEMENT_CLEAN,
+        "Placement has no resource provider of the host, and no aggregate lists it; as above.",
+        &[
+            reasons::removal::PLACEMENT_CLEAN,
+            reasons::removal::WAITING,
+            reasons::removal::PROVIDER_KEPT,
+            reasons::removal::IN_AGGREGATES,
+            reasons::drain::NOVA_NOT_ANSWERING,
+        ],
+    ),
+    condition(
+        AGENTS_DELETED,
+        "Neutron has no agents of the host that are down; as above.",
+        &[
+            reasons::removal::AGENTS_DELETED,
+            reasons::removal::WAITING,
+            reasons::drain::NOVA_NOT_ANSWERING,
+        ],
+    ),
+];
+
+const DRAIN: &[Reason] = &[
+    reasons::drain::DRAINED,
+    reasons::drain::WAITING,
+    reasons::drain::MIGRATING,
+    reasons::drain::SERVERS_STUCK,
+    reasons::drain::ENABLING,
+    reasons::drain::NOT_READ,
+    reasons::drain::NOT_REGISTERED,
+    reasons::drain::SERVICE_NOT_FOUND,
+    reasons::drain::CELL_NOT_ANSWERING,
+    reasons::drain::NOVA_NOT_ANSWERING,
+    reasons::drain::NO_API,
+    reasons::drain::INVALID,
 ];
 
 const HOST: &[Reason] = &[
     reasons::cleanup::HOST_CLEANED,
     reasons::cleanup::CLEANING_HOST,
+    reasons::removal::WAITING_FOR_DRAIN,
     reasons::cleanup::QUEUED,
     reasons::cleanup::RUNNER_LOST,
     reasons::cleanup::UNSCHEDULABLE,

@@ -15,7 +15,7 @@ fn world(service: ServiceHealth, mapping: MappingHealth) -> World {
 
 /// Nova's API is read.
 fn read(world: &mut World, service: ServiceHealth, mapping: MappingHealth) {
-    world.seen.health = Some(HostHealth { service, mapping });
+    world.seen.health = Some(HostHealth { service, mapping, ..HostHealth::default() });
     world.settle();
 }
 

@@ -1,0 +1,221 @@
+//! Deletions that go through nova's API: drained, stopped, and removed from nova, in that order.
+
+use nova_config::annotations::{DRAIN, SKIP_CLEANUP};
+use openstack_client::{Error, Fault, Service};
+
+use super::*;
+use crate::cleanup::host_order;
+use crate::drain::order::{Drain, DrainMode, HostOrder, Remove};
+use crate::drain::progress::{AgentsRemoval, Occupied, PlacementRemoval, Removal, ServiceRemoval};
+
+fn world(found: DrainProgress) -> World {
+    let mut world = World::new();
+    world.nova = Some(found);
+    world
+}
+
+fn occupied() -> DrainProgress {
+    let servers = vec!["b0".to_owned()];
+    DrainProgress::Occupied(Occupied { servers, stuck: vec![], migrations: 0 })
+}
+
+fn removed() -> Removal {
+    Removal {
+        service: ServiceRemoval::Done,
+        placement: PlacementRemoval::Done,
+        agents: Some(AgentsRemoval::Done { n_alive: 1 }),
+    }
+}
+
+fn order(world: &World) -> Option<HostOrder> {
+    let seen = world.ending()?;
+    host_order(&seen, seen.ending.as_ref()?)
+}
+
+fn said(world: &World, type_: &str) -> (String, String) {
+    let status = world.compute.as_ref().unwrap().status.as_ref().unwrap();
+    let found = find(&status.conditions, type_);
+    found.map(|it| (it.reason.clone(), it.message.clone())).unwrap_or_default()
+}
+
+fn reasons(world: &World) -> [String; 5] {
+    ["Drained", "HostCleaned", "ServiceDeleted", "PlacementClean", "AgentsDeleted"]
+        .map(|it| said(world, it).0)
+}
+
+/// A host whose nova-compute was stopped, of which this was found afterwards.
+fn stopped(found: DrainProgress) -> World {
+    let mut world = world(DrainProgress::Drained);
+    world.delete_node(false);
+    world.settle();
+    world.end("Ok");
+    world.nova = Some(found);
+    world.settle();
+    world
+}
+
+#[test]
+fn a_host_is_drained_then_stopped_then_removed_from_nova_and_leaves_nothing() {
+    let mut world = world(occupied());
+    world.delete_node(false);
+    let writes = world.settle();
+    assert_eq!(n_cleanups(&writes), 0, "{writes:?}");
+    let waiting = ["ServersOnHost", "WaitingForDrain", "Waiting", "Waiting", "Waiting"];
+    assert_eq!(reasons(&world), waiting);
+    let reason = "NovaExternalCompute ns/n0 is being deleted".to_owned();
+    let drain = Drain { mode: DrainMode::Wait, reason };
+    assert_eq!(order(&world), Some(HostOrder::Drain(drain)));
+    let (reason, message) = world.told_by_node();
+    assert_eq!(reason, "ServersOnHost");
+    assert!(message.contains("has 1 server") && message.contains(SKIP_CLEANUP), "{message}");
+
+    world.nova = Some(DrainProgress::Drained);
+    assert_eq!(n_cleanups(&world.settle()), 1);
+    assert_eq!(said(&world, "HostCleaned").0, "CleaningHost");
+    let text = serde_json::to_string(&world.runs[0].spec).unwrap();
+    assert!(text.contains("edpm_nova_remove_files"), "{text}");
+    world.end("Ok");
+    world.settle();
+    let remove = HostOrder::Remove(Remove { compute_id: None, is_stopped: true });
+    assert_eq!(order(&world), Some(remove));
+    assert_eq!(reasons(&world), ["", "HostCleaned", "Waiting", "Waiting", "Waiting"]);
+
+    world.nova = Some(DrainProgress::Removing(removed()));
+    world.settle();
+    assert!(world.node.is_none() && world.compute.is_none());
+    assert!(world.leftovers().is_empty());
+    assert!(!world.events.iter().any(|it| it.contains("LeftInNova")), "{:?}", world.events);
+}
+
+#[test]
+fn servers_are_migrated_where_the_node_asks_for_it() {
+    let mut world = world(occupied());
+    world.node.as_mut().unwrap().annotations_mut().insert(DRAIN.to_owned(), "migrate".to_owned());
+    world.delete_node(false);
+    world.settle();
+    let Some(HostOrder::Drain(drain)) = order(&world) else { panic!("{:?}", order(&world)) };
+    assert!(matches!(drain.mode, DrainMode::Migrate(_)), "{drain:?}");
+}
+
+#[test]
+fn what_nova_does_not_say_holds_the_compute_and_stops_nothing() {
+    let denied = Fault::of(Service::Compute, Error::Forbidden("policy".to_owned()));
+    for found in
+        [DrainProgress::Pending, DrainProgress::CellNotAnswering, DrainProgress::Fails(denied)]
+    {
+        let mut world = world(found);
+        world.delete_node(false);
+        let writes = world.settle();
+        assert_eq!(n_cleanups(&writes), 0, "{writes:?}");
+        assert!(world.node.is_some() && world.compute.is_some());
+        world.node.as_mut().unwrap().annotations_mut().insert(SKIP_CLEANUP.into(), "true".into());
+        world.settle();
+        assert!(world.node.is_none() && world.compute.is_none());
+        assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), false)]);
+    }
+}
+
+#[test]
+fn each_step_after_the_stop_says_what_it_waits_for() {
+    let kept = ServiceRemoval::Kept {
+        servers: vec!["b0".to_owned()],
+        message: "it hosts instances".to_owned(),
+    };
+    let provider =
+        PlacementRemoval::Kept { provider: "c0".to_owned(), message: "in use".to_owned() };
+    let aggregates = PlacementRemoval::InAggregates(vec!["rack7".to_owned()]);
+    let of_service = |service| Removal { service, ..Removal::default() };
+    let of_placement = |placement| Removal { placement, agents: None, ..removed() };
+    for (removal, type_, reason, part) in [
+        (of_service(ServiceRemoval::StillUp), "ServiceDeleted", "StillUp", "systemctl disable"),
+        (
+            of_service(kept),
+            "ServiceDeleted",
+            "ServiceKept",
+            "it hosts instances. Servers on it: b0",
+        ),
+        (of_placement(provider), "PlacementClean", "ProviderKept", "provider c0"),
+        (of_placement(aggregates), "PlacementClean", "InAggregates", "rack7"),
+    ] {
+        let mut world = stopped(DrainProgress::Removing(removal));
+        let (found, message) = said(&world, type_);
+        assert!(found == reason && message.contains(part), "{found}: {message}");
+        assert_eq!((said(&world, "Ready").0, world.told_by_node().0), (found.clone(), found));
+        world.nova = Some(DrainProgress::Removing(removed()));
+        world.settle();
+        assert!(world.compute.is_none() && world.node.is_none());
+    }
+}
+
+#[test]
+fn a_fault_is_reported_on_the_step_that_it_holds() {
+    let busy = || DrainProgress::Fails(Fault::of(Service::Placement, Error::Busy("later".into())));
+    let mut world = stopped(busy());
+    assert_eq!(reasons(&world)[1..3], ["HostCleaned", "NovaNotAnswering"]);
+    let partly = Removal { placement: PlacementRemoval::Pending, agents: None, ..removed() };
+    world.nova = Some(DrainProgress::Removing(partly));
+    world.settle();
+    world.nova = Some(busy());
+    world.settle();
+    assert_eq!(reasons(&world)[2..], ["ServiceDeleted", "NovaNotAnswering", "Waiting"]);
+    let message = said(&world, "PlacementClean").1;
+    assert!(message.contains("later") && message.contains(SKIP_CLEANUP), "{message}");
+}
+
+#[test]
+fn a_removal_that_is_skipped_after_the_stop_records_what_is_left() {
+    let mut world = stopped(DrainProgress::CellNotAnswering);
+    assert!(world.compute.is_some() && world.leftovers().is_empty());
+    world.node.as_mut().unwrap().annotations_mut().insert(SKIP_CLEANUP.into(), "true".into());
+    world.settle();
+    assert!(world.compute.is_none());
+    assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), true)]);
+}
+
+#[test]
+fn a_deletion_that_began_without_nova_s_api_ends_without_it() {
+    let mut world = World::new();
+    world.delete_node(false);
+    world.settle();
+    world.nova = Some(occupied());
+    assert_eq!(order(&world), None);
+    world.end("Ok");
+    world.settle();
+    assert!(world.compute.is_none());
+    assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), true)]);
+}
+
+#[test]
+fn a_compute_that_never_ran_and_a_namespace_that_goes_ask_nova_for_nothing() {
+    let mut fresh = world(occupied());
+    fresh.compute.as_mut().unwrap().status = None;
+    fresh.delete_node(false);
+    assert_eq!(order(&fresh), None);
+    fresh.settle();
+    assert!(fresh.compute.is_none());
+    let mut gone = world(occupied());
+    gone.namespace_goes = true;
+    gone.delete_node(false);
+    assert_eq!(order(&gone), None);
+    gone.settle();
+    assert!(gone.compute.is_none());
+}
+
+#[test]
+fn a_host_that_cannot_be_reached_is_removed_once_nova_says_that_it_is_down() {
+    let mut world = world(DrainProgress::Drained);
+    world.delete_node(false);
+    for _ in 0..3 {
+        world.settle();
+        world.end("Unreachable");
+        world.settle();
+        world.wait(1);
+    }
+    world.settle();
+    let remove = HostOrder::Remove(Remove { compute_id: None, is_stopped: false });
+    assert_eq!(order(&world), Some(remove));
+    assert_eq!(said(&world, "HostCleaned").0, "HostNotCleaned");
+    world.nova = Some(DrainProgress::Removing(removed()));
+    world.settle();
+    assert!(world.compute.is_none() && world.node.is_none());
+}

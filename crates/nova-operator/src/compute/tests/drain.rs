@@ -1,0 +1,130 @@
+//! What a drain of the host does to the status of its compute.
+
+use nova_config::annotations::{DRAIN, MAX_MIGRATIONS};
+use openstack_client::{Error, Fault, Service};
+
+use super::*;
+use crate::drain::order::MARKER;
+use crate::drain::progress::{DrainProgress, Occupied, Stuck, StuckCause};
+use crate::nova_health::{HostHealth, MappingHealth, ServiceHealth};
+
+/// A deployed compute whose node has this annotation, and of which a pass found this.
+fn world(drain: Option<&str>, progress: Option<DrainProgress>) -> World {
+    let mut world = World::deployed();
+    annotate(&mut world, drain);
+    found(&mut world, progress);
+    world
+}
+
+fn annotate(world: &mut World, drain: Option<&str>) {
+    let annotations = world.node().annotations_mut();
+    annotations.remove(DRAIN);
+    annotations.extend(drain.map(|it| (DRAIN.to_owned(), it.to_owned())));
+}
+
+fn found(world: &mut World, progress: Option<DrainProgress>) {
+    let up = ServiceHealth::Up { disabled: None };
+    world.seen.health = progress.is_some().then(|| HostHealth {
+        service: up,
+        mapping: MappingHealth::Mapped,
+        ..HostHealth::default()
+    });
+    world.seen.drain = progress;
+    world.settle();
+}
+
+fn marked(world: &mut World) {
+    world.seen.health.as_mut().unwrap().disabled = Some(format!("{MARKER}: kernel"));
+    world.settle();
+}
+
+#[track_caller]
+fn check(world: &World, status: ConditionStatus, reason: &str, part: &str) {
+    let found = world.condition("Drained");
+    assert_eq!((found.status, found.reason.as_str()), (status, reason));
+    assert!(found.message.contains(part), "{}", found.message);
+    assert_eq!(world.reason("Ready"), "Ready", "a drain changes no Ready");
+}
+
+fn has_condition(world: &World) -> bool {
+    let status = world.seen.compute.status.as_ref().unwrap();
+    find(&status.conditions, "Drained").is_some()
+}
+
+#[test]
+fn without_a_request_there_is_no_condition() {
+    assert!(!has_condition(&world(None, None)));
+    let mut world = world(None, Some(DrainProgress::Pending));
+    assert!(!has_condition(&world));
+    marked(&mut world);
+    check(&world, ConditionStatus::False, "EnablingService", "n0.example.org is being enabled");
+}
+
+#[test]
+fn a_drain_is_reported_from_its_request_to_its_end() {
+    let mut world = world(Some("wait"), Some(DrainProgress::Pending));
+    check(&world, ConditionStatus::Unknown, "NotRead", "have not been read yet");
+    let servers = vec!["b0".to_owned(), "b1".to_owned()];
+    let occupied = Occupied { servers, stuck: vec![], migrations: 1 };
+    found(&mut world, Some(DrainProgress::Occupied(occupied.clone())));
+    let part = "has 2 servers and 1 open migration, and nova schedules nothing to it. Migrate or \
+                delete them: openstack server list --all-projects --host n0.example.org";
+    check(&world, ConditionStatus::False, "ServersOnHost", part);
+    found(&mut world, Some(DrainProgress::Pending));
+    check(&world, ConditionStatus::False, "ServersOnHost", part);
+    found(&mut world, Some(DrainProgress::Drained));
+    check(&world, ConditionStatus::True, "Drained", "no servers and no open migrations");
+    annotate(&mut world, Some("migrate"));
+    found(&mut world, Some(DrainProgress::Occupied(occupied)));
+    check(&world, ConditionStatus::False, "Migrating", "at most 2 at a time");
+    annotate(&mut world, None);
+    world.settle();
+    assert!(!has_condition(&world));
+}
+
+#[test]
+fn servers_that_cannot_move_are_named_with_the_cause() {
+    let stuck = |server: &str, cause| Stuck { server: server.to_owned(), cause };
+    let occupied = Occupied {
+        servers: vec![],
+        stuck: vec![
+            stuck("b0", StuckCause::Status("SHUTOFF".to_owned())),
+            stuck("b1", StuckCause::Refused("no valid host".to_owned())),
+            stuck("b2", StuckCause::Stayed),
+        ],
+        migrations: 0,
+    };
+    let world = world(Some("migrate"), Some(DrainProgress::Occupied(occupied)));
+    let part = "b0 (its status is SHUTOFF), b1 (nova refuses: no valid host), b2 (nova did not \
+                move it). Start, migrate or delete them";
+    check(&world, ConditionStatus::False, "ServersStuck", part);
+}
+
+#[test]
+fn what_nova_does_not_say_is_unknown() {
+    let denied = Fault::of(Service::Compute, Error::Forbidden("policy".to_owned()));
+    let cases = [
+        (DrainProgress::CellNotAnswering, "CellNotAnswering", "start that database"),
+        (DrainProgress::Fails(denied), "NovaNotAnswering", "the role admin in its project"),
+        (DrainProgress::NotFound, "ServiceNotFound", "no compute service of host"),
+    ];
+    for (progress, reason, part) in cases {
+        let world = world(Some("wait"), Some(progress));
+        check(&world, ConditionStatus::Unknown, reason, part);
+    }
+}
+
+#[test]
+fn a_request_that_is_not_understood_or_cannot_be_met_is_an_error() {
+    let progress = || Some(DrainProgress::Pending);
+    let world_of = |value| world(Some(value), progress());
+    for value in ["", "true", "Wait"] {
+        check(&world_of(value), ConditionStatus::False, "DrainInvalid", "wait or migrate");
+    }
+    let unread = world(Some("wait"), None);
+    check(&unread, ConditionStatus::False, "NovaAPINotUsed", "nova.api.enabled to true");
+    let mut limited = world(Some("migrate"), progress());
+    limited.node().annotations_mut().insert(MAX_MIGRATIONS.into(), "0".into());
+    limited.settle();
+    check(&limited, ConditionStatus::False, "DrainInvalid", "a number from 1 to 100");
+}

@@ -1,0 +1,159 @@
+//! The condition `Drained` of a compute.
+
+use api::conditions::{Condition, ConditionDraft, find, first_names};
+use nova_config::conditions::DRAINED;
+
+use crate::drain::order::{Drain, DrainMode};
+use crate::drain::progress::{DrainProgress, Occupied, Stuck, StuckCause};
+use crate::drain::request::DrainRequest;
+use crate::nova_fault::next_step;
+use crate::reasons;
+
+/// How many servers that cannot be migrated are named.
+const NAMED: usize = 5;
+
+/// What the condition follows from.
+pub struct Drained<'a> {
+    /// What is requested.
+    pub request: &'a DrainRequest,
+    /// What the last pass found, or `None` where nova's API is not read.
+    pub progress: Option<&'a DrainProgress>,
+    /// Whether the service carries the marker of this operator.
+    pub is_marked: bool,
+    /// The host, named as its service is registered; `None` before the first deployment.
+    pub host: Option<&'a str>,
+    /// The name of the cell's Secret.
+    pub secret: &'a str,
+    /// The present conditions of the compute.
+    pub previous: &'a [Condition],
+}
+
+impl Drained<'_> {
+    /// Returns the condition, or `None` where no drain is requested and none has to be undone.
+    pub fn condition(&self) -> Option<ConditionDraft> {
+        match self.request {
+            DrainRequest::Invalid(message) => {
+                Some(reasons::drain::INVALID.condition(DRAINED, message.clone()))
+            }
+            DrainRequest::Drain(drain) => Some(self.of_drain(drain)),
+            DrainRequest::Absent => self.is_marked.then(|| self.of_release()),
+        }
+    }
+
+    fn of_drain(&self, drain: &Drain) -> ConditionDraft {
+        let Some(progress) = self.progress else {
+            let text = "The drain has no effect, because nova's API is not used: set \
+                        nova.api.enabled to true in the values of the chart.";
+            return reasons::drain::NO_API.condition(DRAINED, text);
+        };
+        let Some(host) = self.host else {
+            let text = "The compute has not registered yet, so its host has no servers; it is \
+                        drained once it has.";
+            return reasons::drain::NOT_REGISTERED.condition(DRAINED, text);
+        };
+        match progress {
+            DrainProgress::Drained => {
+                let text = format!(
+                    "Host {host} has no servers and no open migrations, and nova schedules nothing \
+                     to it."
+                );
+                reasons::drain::DRAINED.condition(DRAINED, text)
+            }
+            DrainProgress::Occupied(found) => occupied(host, drain.mode, found),
+            DrainProgress::NotFound => {
+                let text = format!(
+                    "Nova has no compute service of host {host}, so it cannot be drained; see \
+                     ServiceUp."
+                );
+                reasons::drain::SERVICE_NOT_FOUND.condition(DRAINED, text)
+            }
+            DrainProgress::Pending | DrainProgress::Released | DrainProgress::Removing(_) => {
+                self.as_before(host)
+            }
+            DrainProgress::Fails(_) | DrainProgress::CellNotAnswering => {
+                self.unknown(host, progress)
+            }
+        }
+    }
+
+    fn of_release(&self) -> ConditionDraft {
+        let host = self.host.unwrap_or_default();
+        match self.progress {
+            Some(progress @ (DrainProgress::Fails(_) | DrainProgress::CellNotAnswering)) => {
+                self.unknown(host, progress)
+            }
+            _ => {
+                let text =
+                    format!("No drain is requested: the service of host {host} is being enabled.");
+                reasons::drain::ENABLING.condition(DRAINED, text)
+            }
+        }
+    }
+
+    fn unknown(&self, host: &str, progress: &DrainProgress) -> ConditionDraft {
+        if let DrainProgress::Fails(fault) = progress {
+            let text = format!(
+                "It is unknown whether host {host} has servers, because {fault}. {}",
+                next_step(fault, self.secret)
+            );
+            return reasons::drain::NOVA_NOT_ANSWERING.condition(DRAINED, text);
+        }
+        let text = format!(
+            "It is unknown whether host {host} has servers, because the database of its cell does \
+             not answer nova's API: start that database."
+        );
+        reasons::drain::CELL_NOT_ANSWERING.condition(DRAINED, text)
+    }
+
+    fn as_before(&self, host: &str) -> ConditionDraft {
+        let before = find(self.previous, DRAINED).map(ConditionDraft::repeated);
+        before.unwrap_or_else(|| {
+            let text = format!("The servers of host {host} have not been read yet.");
+            reasons::drain::NOT_READ.condition(DRAINED, text)
+        })
+    }
+}
+
+fn occupied(host: &str, mode: DrainMode, found: &Occupied) -> ConditionDraft {
+    let n_all = found.servers.len() + found.stuck.len();
+    let text = format!(
+        "Host {host} has {} and {}, and nova schedules nothing to it.",
+        counted(n_all, "server"),
+        counted(found.migrations, "open migration")
+    );
+    match mode {
+        DrainMode::Migrate(_) if !found.stuck.is_empty() => {
+            let stuck: Vec<String> = found.stuck.iter().map(named).collect();
+            let text = format!(
+                "{text} Not migrated live: {}. Start, migrate or delete them: openstack server \
+                 list --all-projects --host {host}",
+                first_names(&stuck, NAMED)
+            );
+            reasons::drain::SERVERS_STUCK.condition(DRAINED, text)
+        }
+        DrainMode::Migrate(most) => {
+            let text = format!("{text} They are migrated live, at most {most} at a time.");
+            reasons::drain::MIGRATING.condition(DRAINED, text)
+        }
+        DrainMode::Wait => {
+            let text = format!(
+                "{text} Migrate or delete them: openstack server list --all-projects --host {host}"
+            );
+            reasons::drain::WAITING.condition(DRAINED, text)
+        }
+    }
+}
+
+fn counted(n: usize, what: &str) -> String {
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{n} {what}{plural}")
+}
+
+fn named(stuck: &Stuck) -> String {
+    let server = &stuck.server;
+    match &stuck.cause {
+        StuckCause::Status(status) => format!("{server} (its status is {status})"),
+        StuckCause::Refused(why) => format!("{server} (nova refuses: {why})"),
+        StuckCause::Stayed => format!("{server} (nova did not move it)"),
+    }
+}

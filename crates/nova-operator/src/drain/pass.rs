@@ -1,0 +1,162 @@
+//! One pass over nova's API about one host.
+//!
+//! Everything that a pass decides follows from what it reads, so that an operator which was killed
+//! anywhere in between comes to the same end.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use openstack_client::compute::{KnownService, Migration, Server};
+use openstack_client::{Compute, Error, Fault};
+use tokio::time::Instant;
+
+use crate::drain::order::{Drain, DrainMode, HostOrder, is_ours};
+use crate::drain::progress::{DrainProgress, Occupied, StuckCause, can_migrate, is_busy};
+use crate::drain::remove::{Apis, remove};
+use crate::drain::service::{Found, service};
+
+/// Pause before a server's second migration, which doubles with each further one.
+const FIRST_PAUSE: Duration = Duration::from_mins(1);
+/// Maximum pause before a server is migrated again.
+const LONGEST_PAUSE: Duration = Duration::from_mins(30);
+
+/// The migrations of one host that this process started: server → its last one.
+#[derive(Debug, Default)]
+pub struct Moves(BTreeMap<String, Move>);
+
+#[derive(Debug)]
+struct Move {
+    n_started: u32,
+    again_at: Instant,
+    refused: Option<String>,
+}
+
+/// Carries out an order about a host as far as possible now.
+pub async fn pass(
+    apis: &Apis,
+    host: &str,
+    order: &HostOrder,
+    moves: &mut Moves,
+) -> Result<DrainProgress, Fault> {
+    let nova = &apis.compute;
+    let found = match service(nova, host).await? {
+        Found::Unknown => return Ok(DrainProgress::CellNotAnswering),
+        found => found,
+    };
+    match (order, found) {
+        (HostOrder::Enable, Found::Known(service)) => {
+            if service.is_disabled && is_ours(reason(&service)) {
+                nova.enable(&service.id).await?;
+            }
+            Ok(DrainProgress::Released)
+        }
+        (HostOrder::Drain(drain), Found::Known(service)) => {
+            drained(nova, host, &service, drain, moves).await
+        }
+        (HostOrder::Drain(_), _) => without_service(nova, host).await,
+        (HostOrder::Enable, _) => Ok(DrainProgress::NotFound),
+        (HostOrder::Remove(order), found) => {
+            Ok(DrainProgress::Removing(remove(apis, host, order, found).await?))
+        }
+    }
+}
+
+/// A service that is gone runs no server, but nova may still have records of servers on its host.
+async fn without_service(nova: &Compute, host: &str) -> Result<DrainProgress, Fault> {
+    let (servers, migrations) = tokio::try_join!(nova.servers_on(host), nova.migrations_on(host))?;
+    let occupied = Occupied::of(&servers, &migrations, |_| None);
+    let is_empty = occupied.is_empty();
+    Ok(if is_empty { DrainProgress::NotFound } else { DrainProgress::Occupied(occupied) })
+}
+
+fn reason(service: &KnownService) -> &str {
+    service.disabled_reason.as_deref().unwrap_or_default()
+}
+
+async fn drained(
+    nova: &Compute,
+    host: &str,
+    service: &KnownService,
+    drain: &Drain,
+    moves: &mut Moves,
+) -> Result<DrainProgress, Fault> {
+    let wanted = drain.disabled_reason();
+    let is_foreign = service.is_disabled && !is_ours(reason(service));
+    if !is_foreign && !(service.is_disabled && reason(service) == wanted) {
+        nova.disable(&service.id, &wanted).await?;
+    }
+    let (servers, mut migrations) =
+        tokio::try_join!(nova.servers_on(host), nova.migrations_on(host))?;
+    if let DrainMode::Migrate(most) = drain.mode {
+        if start(nova, &servers, &migrations, most, moves).await? {
+            migrations = nova.migrations_on(host).await?;
+        }
+    }
+    let occupied = Occupied::of(&servers, &migrations, |it| moves.cause(it));
+    // A server may have been scheduled to the host while its service was still enabled: only a pass
+    // that found it disabled can find the host empty.
+    if !occupied.is_empty() || !service.is_disabled {
+        return Ok(DrainProgress::Occupied(occupied));
+    }
+    // Nova leaves out the servers of a cell that does not answer, and does not say so.
+    Ok(match self::service(nova, host).await? {
+        Found::Known(after) if after.is_disabled => DrainProgress::Drained,
+        Found::Known(_) => DrainProgress::Occupied(occupied),
+        Found::Unknown => DrainProgress::CellNotAnswering,
+        Found::Absent => DrainProgress::NotFound,
+    })
+}
+
+/// Starts migrations as long as fewer than `most` are open; returns whether it started one.
+async fn start(
+    nova: &Compute,
+    servers: &[Server],
+    migrations: &[Migration],
+    most: NonZeroUsize,
+    moves: &mut Moves,
+) -> Result<bool, Fault> {
+    let is_free = |it: &&Server| {
+        let is_moving = migrations.iter().any(|open| open.server_id == it.id);
+        can_migrate(it) && !is_busy(it) && !is_moving
+    };
+    moves.0.retain(|server, _| servers.iter().any(|it| it.id == *server));
+    let now = Instant::now();
+    let due = servers.iter().filter(is_free).filter(|it| moves.is_due(&it.id, now));
+    let due: Vec<&Server> = due.take(most.get().saturating_sub(migrations.len())).collect();
+    for server in &due {
+        match nova.live_migrate(&server.id).await {
+            Ok(()) => moves.started(&server.id, now, None),
+            // The server is gone, which the next pass sees.
+            Err(Fault { error: Error::NotFound, .. }) => {}
+            Err(Fault { error: Error::Conflict(why) | Error::Refused(why), .. }) => {
+                moves.started(&server.id, now, Some(why));
+            }
+            Err(fault) => return Err(fault),
+        }
+    }
+    Ok(!due.is_empty())
+}
+
+impl Moves {
+    fn is_due(&self, server: &str, now: Instant) -> bool {
+        self.0.get(server).is_none_or(|it| it.again_at <= now)
+    }
+
+    fn started(&mut self, server: &str, now: Instant, refused: Option<String>) {
+        let n_before = self.0.get(server).map_or(0, |it| it.n_started);
+        let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(n_before)).min(LONGEST_PAUSE);
+        let started =
+            Move { n_started: n_before.saturating_add(1), again_at: now + pause, refused };
+        self.0.insert(server.to_owned(), started);
+    }
+
+    fn cause(&self, server: &str) -> Option<StuckCause> {
+        let started = self.0.get(server)?;
+        let refused = started.refused.clone().map(StuckCause::Refused);
+        Some(refused.unwrap_or(StuckCause::Stayed))
+    }
+}
+
+#[cfg(test)]
+mod tests;

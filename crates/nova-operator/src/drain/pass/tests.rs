@@ -1,0 +1,360 @@
+//! Passes against a local nova: what is written, and what is found.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use openstack_client::keystone::{UserInProject, tokens_url};
+use openstack_client::{Login, Network, Placement};
+use operator_runtime::tls_stream::CaTrust;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use testkit::http_server::server;
+use tokio::select;
+use tokio::sync::Notify;
+
+use super::*;
+use crate::drain::order::MARKER;
+use crate::drain::progress::Stuck;
+
+const HOST: &str = "n0.example.org";
+
+/// What nova has of the host.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct State {
+    disabled: Option<String>,
+    is_silent: bool,
+    /// Id, status and task of each server.
+    servers: Vec<(String, &'static str, Option<&'static str>)>,
+    /// The server of each open migration.
+    migrations: Vec<String>,
+    writes: Vec<String>,
+    /// What `os-migrateLive` answers, instead of beginning a migration.
+    refuses: Option<u16>,
+    /// The cell's database stops answering once the servers were listed.
+    goes_silent: bool,
+    /// When the client goes: at which request, and whether before it has an effect.
+    cut: Option<(usize, bool)>,
+    n_asked: usize,
+}
+
+#[derive(Clone)]
+struct Cloud {
+    state: Arc<Mutex<State>>,
+    cut: Arc<Notify>,
+    apis: Arc<Apis>,
+}
+
+impl Cloud {
+    async fn new(state: State) -> Self {
+        let (state, cut) = (Arc::new(Mutex::new(state)), Arc::new(Notify::new()));
+        let (of_server, cuts) = (Arc::clone(&state), Arc::clone(&cut));
+        let (address, _) = server(move |text| answer(&mut of_server.lock(), &cuts, text)).await;
+        let user = UserInProject {
+            user: "nova",
+            user_domain: "Default",
+            project: "service",
+            project_domain: "Default",
+        };
+        let url = tokens_url(&format!("http://{address}")).unwrap();
+        let login = Arc::new(Login::new(url, user.identity("password")));
+        let trust = || CaTrust::new(None).unwrap();
+        let apis = Apis {
+            compute: Compute::new(Arc::clone(&login), trust(), "one"),
+            placement: Placement::new(Arc::clone(&login), trust(), "one"),
+            network: Network::new(login, trust(), "one"),
+        };
+        Self { state, cut, apis: Arc::new(apis) }
+    }
+
+    async fn pass(&self, order: &HostOrder, moves: &mut Moves) -> DrainProgress {
+        pass(&self.apis, HOST, order, moves).await.unwrap()
+    }
+
+    fn writes(&self) -> Vec<String> {
+        std::mem::take(&mut self.state.lock().writes)
+    }
+}
+
+type Answer = (u16, String, String);
+
+fn said(status: u16, body: &Value) -> Answer {
+    let version = "OpenStack-API-Version: compute 2.69\r\n".to_owned();
+    (status, version, if body.is_null() { String::new() } else { body.to_string() })
+}
+
+fn answer(state: &mut State, cut: &Notify, text: &str) -> Answer {
+    if text.is_empty() {
+        // A client that went before it sent anything.
+        return said(400, &Value::Null);
+    }
+    let host = text.lines().find_map(|it| it.strip_prefix("host: ")).unwrap_or_default();
+    if text.starts_with("post /v3/auth/tokens ") {
+        let endpoint = json!({
+            "interface": "internal", "region_id": "one", "url": format!("http://{host}/v2.1"),
+        });
+        let token = json!({"token": {
+            "expires_at": "2999-01-01T00:00:00.000000Z",
+            "catalog": [{"type": "compute", "endpoints": [endpoint]}],
+        }});
+        return (201, "x-subject-token: t\r\n".to_owned(), token.to_string());
+    }
+    state.n_asked += 1;
+    if let Some((n, is_before)) = state.cut.filter(|it| it.0 == state.n_asked) {
+        cut.notify_one();
+        if is_before {
+            return said(500, &json!({"x": {"code": 500, "message": n}}));
+        }
+    }
+    let line = text.lines().next().unwrap_or_default();
+    let body = text.split_once("\r\n\r\n").map(|it| it.1).unwrap_or_default();
+    of_nova(state, line, body)
+}
+
+fn of_nova(state: &mut State, line: &str, body: &str) -> Answer {
+    if line.starts_with("get /v2.1/ ") {
+        return said(200, &json!({"version": {"version": "2.100", "min_version": "2.1"}}));
+    }
+    if line.starts_with("get /v2.1/os-services?") {
+        let mut service = json!({
+            "id": "a0", "host": HOST, "status": "enabled", "state": "up", "disabled_reason": null,
+        });
+        if let Some(reason) = &state.disabled {
+            service["status"] = "disabled".into();
+            service["disabled_reason"] = reason.clone().into();
+        }
+        if state.is_silent {
+            service = json!({"host": HOST, "binary": "nova-compute", "status": "UNKNOWN"});
+        }
+        return said(200, &json!({"services": [service]}));
+    }
+    if line.starts_with("get /v2.1/servers/detail?") {
+        let is_first = !line.contains("marker=");
+        let servers = state.servers.iter().filter(|_| is_first && !state.is_silent);
+        let servers: Vec<Value> = servers
+            .map(|(id, status, task)| {
+                json!({
+                    "id": id, "name": id, "status": status, "OS-EXT-STS:task_state": task,
+                    "OS-EXT-STS:vm_state": if *status == "ACTIVE" { "active" } else { "stopped" },
+                })
+            })
+            .collect();
+        state.is_silent |= state.goes_silent;
+        return said(200, &json!({"servers": servers}));
+    }
+    if line.starts_with("get /v2.1/os-migrations?") {
+        let is_first = !line.contains("marker=");
+        let open = state.migrations.iter().filter(|_| is_first).enumerate();
+        let open: Vec<Value> = open
+            .map(|(id, server)| {
+                json!({
+                    "id": id, "uuid": format!("c{id}"), "instance_uuid": server,
+                    "status": "running", "migration_type": "live-migration",
+                    "source_compute": HOST, "dest_compute": "n1.example.org",
+                })
+            })
+            .collect();
+        return said(200, &json!({"migrations": open}));
+    }
+    written(state, line, body)
+}
+
+fn written(state: &mut State, line: &str, body: &str) -> Answer {
+    let body: Value = serde_json::from_str(body).unwrap_or_default();
+    if line.starts_with("put /v2.1/os-services/a0 ") {
+        let is_disabled = body["status"] == "disabled";
+        state.disabled =
+            is_disabled.then(|| body["disabled_reason"].as_str().unwrap_or_default().to_owned());
+        state.writes.push(body["status"].as_str().unwrap_or_default().to_owned());
+        return said(200, &json!({"service": {}}));
+    }
+    let server = line.strip_prefix("post /v2.1/servers/").and_then(|it| it.split('/').next());
+    let server = server.expect("no other request is sent").to_owned();
+    state.writes.push(format!("move {server}"));
+    if let Some(status) = state.refuses {
+        return said(status, &json!({"x": {"code": status, "message": "no valid host"}}));
+    }
+    state.migrations.push(server);
+    said(202, &Value::Null)
+}
+
+fn drain(mode: DrainMode) -> HostOrder {
+    HostOrder::Drain(Drain { mode, reason: "kernel".to_owned() })
+}
+
+fn migrate(number: usize) -> HostOrder {
+    drain(DrainMode::Migrate(NonZeroUsize::new(number).unwrap()))
+}
+
+fn running(ids: &[&str]) -> State {
+    let servers = ids.iter().map(|it| ((*it).to_owned(), "ACTIVE", None)).collect();
+    State { servers, ..State::default() }
+}
+
+fn ours() -> Option<String> {
+    Some(format!("{MARKER}: kernel"))
+}
+
+fn occupied(servers: &[&str], migrations: usize) -> DrainProgress {
+    let servers = servers.iter().map(|it| (*it).to_owned()).collect();
+    DrainProgress::Occupied(Occupied { servers, stuck: vec![], migrations })
+}
+
+#[tokio::test]
+async fn an_empty_host_is_drained_by_the_pass_after_the_one_that_disabled_its_service() {
+    let (cloud, mut moves) = (Cloud::new(State::default()).await, Moves::default());
+    let order = drain(DrainMode::Wait);
+    assert_eq!(cloud.pass(&order, &mut moves).await, occupied(&[], 0));
+    assert_eq!(
+        (cloud.writes(), cloud.state.lock().disabled.clone()),
+        (vec!["disabled".into()], ours())
+    );
+    for _ in 0..2 {
+        assert_eq!(cloud.pass(&order, &mut moves).await, DrainProgress::Drained);
+    }
+    assert_eq!(cloud.writes(), [""; 0]);
+}
+
+#[tokio::test]
+async fn servers_and_open_migrations_keep_a_host_from_being_drained() {
+    let (cloud, mut moves) = (Cloud::new(running(&["b1", "b0"])).await, Moves::default());
+    let order = drain(DrainMode::Wait);
+    assert_eq!(cloud.pass(&order, &mut moves).await, occupied(&["b0", "b1"], 0));
+    cloud.state.lock().servers.clear();
+    cloud.state.lock().migrations.push("b9".to_owned());
+    assert_eq!(cloud.pass(&order, &mut moves).await, occupied(&[], 1));
+    cloud.state.lock().migrations.clear();
+    assert_eq!(cloud.pass(&order, &mut moves).await, DrainProgress::Drained);
+    assert_eq!(cloud.writes(), ["disabled"]);
+}
+
+#[tokio::test]
+async fn a_cell_that_stops_answering_between_the_readings_leaves_it_unknown() {
+    let state = State { disabled: ours(), goes_silent: true, ..State::default() };
+    let (cloud, mut moves) = (Cloud::new(state).await, Moves::default());
+    let order = drain(DrainMode::Wait);
+    for _ in 0..2 {
+        let found = cloud.pass(&order, &mut moves).await;
+        assert_eq!(found, DrainProgress::CellNotAnswering);
+    }
+    assert_eq!(cloud.writes(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_service_that_another_administrator_disabled_stays_as_it_is() {
+    let state = State { disabled: Some("broken fan".to_owned()), ..State::default() };
+    let (cloud, mut moves) = (Cloud::new(state.clone()).await, Moves::default());
+    assert_eq!(cloud.pass(&drain(DrainMode::Wait), &mut moves).await, DrainProgress::Drained);
+    assert_eq!(cloud.pass(&HostOrder::Enable, &mut moves).await, DrainProgress::Released);
+    assert_eq!(cloud.writes(), [""; 0]);
+    assert_eq!(cloud.state.lock().disabled, state.disabled);
+}
+
+#[tokio::test]
+async fn what_the_operator_disabled_is_enabled_again_once() {
+    let state = State { disabled: ours(), ..State::default() };
+    let (cloud, mut moves) = (Cloud::new(state).await, Moves::default());
+    for _ in 0..2 {
+        assert_eq!(cloud.pass(&HostOrder::Enable, &mut moves).await, DrainProgress::Released);
+    }
+    assert_eq!(cloud.writes(), ["enabled"]);
+}
+
+#[tokio::test]
+async fn servers_are_migrated_as_many_at_a_time_as_allowed() {
+    let (cloud, mut moves) = (Cloud::new(running(&["b0", "b1", "b2"])).await, Moves::default());
+    let all = ["b0", "b1", "b2"];
+    assert_eq!(cloud.pass(&migrate(2), &mut moves).await, occupied(&all, 2));
+    assert_eq!(cloud.pass(&migrate(2), &mut moves).await, occupied(&all, 2));
+    assert_eq!(cloud.writes(), ["disabled", "move b0", "move b1"]);
+    cloud.state.lock().servers.remove(0);
+    cloud.state.lock().migrations.remove(0);
+    assert_eq!(cloud.pass(&migrate(2), &mut moves).await, occupied(&["b1", "b2"], 2));
+    assert_eq!(cloud.writes(), ["move b2"]);
+}
+
+#[tokio::test]
+async fn what_cannot_move_is_named_and_refused_servers_are_not_asked_for_at_once_again() {
+    let mut state = running(&["b0", "b1"]);
+    state.servers.push(("b2".to_owned(), "SHUTOFF", None));
+    state.servers.push(("b3".to_owned(), "ACTIVE", Some("rebooting")));
+    state.refuses = Some(409);
+    let (cloud, mut moves) = (Cloud::new(state).await, Moves::default());
+    let stuck = |server: &str, cause| Stuck { server: server.to_owned(), cause };
+    let refused = || StuckCause::Refused("no valid host".to_owned());
+    let found = DrainProgress::Occupied(Occupied {
+        servers: vec!["b3".to_owned()],
+        stuck: vec![
+            stuck("b0", refused()),
+            stuck("b1", refused()),
+            stuck("b2", StuckCause::Status("SHUTOFF".to_owned())),
+        ],
+        migrations: 0,
+    });
+    for _ in 0..2 {
+        assert_eq!(cloud.pass(&migrate(5), &mut moves).await, found);
+    }
+    assert_eq!(cloud.writes(), ["disabled", "move b0", "move b1"]);
+}
+
+#[tokio::test]
+async fn a_server_that_nova_accepted_and_did_not_move_waits_longer_each_time() {
+    let (cloud, mut moves) = (Cloud::new(running(&["b0"])).await, Moves::default());
+    cloud.pass(&migrate(1), &mut moves).await;
+    cloud.state.lock().migrations.clear();
+    let found = cloud.pass(&migrate(1), &mut moves).await;
+    let DrainProgress::Occupied(found) = found else { panic!("{found:?}") };
+    assert_eq!(found.stuck, [Stuck { server: "b0".to_owned(), cause: StuckCause::Stayed }]);
+    for pause in [2, 4, 8, 16, 30, 30] {
+        let now = Instant::now();
+        moves.started("b0", now, None);
+        assert_eq!(moves.0["b0"].again_at, now + Duration::from_mins(pause));
+    }
+    assert_eq!(cloud.writes(), ["disabled", "move b0"]);
+}
+
+/// Runs passes of a new operator until the host is drained, with the servers moving away in between.
+async fn drain_to_the_end(cloud: &Cloud) {
+    let mut moves = Moves::default();
+    for _ in 0..10 {
+        if cloud.pass(&migrate(1), &mut moves).await == DrainProgress::Drained {
+            return;
+        }
+        let mut state = cloud.state.lock();
+        let moved = std::mem::take(&mut state.migrations);
+        state.servers.retain(|it| !moved.contains(&it.0));
+    }
+    panic!("it is never drained: {:?}", cloud.state.lock());
+}
+
+#[tokio::test]
+async fn an_operator_that_dies_before_or_after_any_request_comes_to_the_same_end() {
+    for order in [migrate(1), HostOrder::Enable] {
+        for cut in (1..=9).flat_map(|n| [(n, true), (n, false)]) {
+            let mut state = running(&["b0", "b1"]);
+            state.disabled = (order == HostOrder::Enable).then(ours).flatten();
+            state.cut = Some(cut);
+            let cloud = Cloud::new(state).await;
+            let mut moves = Moves::default();
+            select! {
+                () = cloud.cut.notified() => {}
+                _ = pass(&cloud.apis, HOST, &order, &mut moves) => {}
+            }
+            cloud.state.lock().cut = None;
+            if order == HostOrder::Enable {
+                cloud.pass(&order, &mut Moves::default()).await;
+                assert_eq!(cloud.state.lock().disabled, None, "{cut:?}");
+                continue;
+            }
+            drain_to_the_end(&cloud).await;
+            let end = cloud.state.lock().clone();
+            assert_eq!(
+                (end.disabled, end.servers, end.migrations),
+                (ours(), vec![], vec![]),
+                "{cut:?}"
+            );
+            for server in ["move b0", "move b1"] {
+                assert_eq!(end.writes.iter().filter(|it| *it == server).count(), 1, "{cut:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! How far a host is drained, as one pass over nova's API found it.
+
+use openstack_client::compute::{Migration, Server};
+use openstack_client::error::Fault;
+
+/// What the last pass found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum DrainProgress {
+    /// No pass has ended yet.
+    #[default]
+    Pending,
+    /// Nova's API cannot be used.
+    Fails(Fault),
+    /// The database of the host's cell does not answer, so the host's servers are unknown.
+    CellNotAnswering,
+    /// Nova has no service of the host.
+    NotFound,
+    /// The service is disabled, and the host has servers or open migrations, or had its service
+    /// enabled until this pass.
+    Occupied(Occupied),
+    /// The service is disabled, and the host has neither servers nor open migrations.
+    Drained,
+    /// The service is enabled again, or another administrator has disabled it.
+    Released,
+    /// How far what nova, placement and neutron have of the host is removed.
+    Removing(Removal),
+}
+
+/// What a host still has.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Occupied {
+    /// The UUIDs of the servers that can leave the host, sorted.
+    pub servers: Vec<String>,
+    /// The servers that cannot be migrated live as they are, sorted.
+    pub stuck: Vec<Stuck>,
+    /// How many migrations from or to the host are open.
+    pub migrations: usize,
+}
+
+/// A server that cannot be migrated live as it is.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Stuck {
+    /// Its UUID.
+    pub server: String,
+    /// Why it cannot.
+    pub cause: StuckCause,
+}
+
+/// Why a server cannot be migrated live.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum StuckCause {
+    /// It is not running; nova's word for its status.
+    Status(String),
+    /// Nova refuses the migration with this message.
+    Refused(String),
+    /// Nova accepted the migration, and the server is still there without an open migration.
+    Stayed,
+}
+
+impl Occupied {
+    /// Sorts what is on a host. `cause` returns why a running server cannot be migrated, if a
+    /// migration of it has failed.
+    pub fn of(
+        servers: &[Server],
+        migrations: &[Migration],
+        cause: impl Fn(&str) -> Option<StuckCause>,
+    ) -> Self {
+        let mut found = Self { migrations: migrations.len(), ..Self::default() };
+        for server in servers {
+            let id = server.id.clone();
+            let is_moving = migrations.iter().any(|it| it.server_id == id);
+            let status = (!can_migrate(server)).then(|| StuckCause::Status(server.status.clone()));
+            match status.or_else(|| cause(&id)).filter(|_| !is_moving && !is_busy(server)) {
+                Some(cause) => found.stuck.push(Stuck { server: id, cause }),
+                None => found.servers.push(id),
+            }
+        }
+        found.servers.sort();
+        found.stuck.sort();
+        found
+    }
+
+    /// Whether nothing is left.
+    pub fn is_empty(&self) -> bool {
+        self.servers.is_empty() && self.stuck.is_empty() && self.migrations == 0
+    }
+}
+
+/// Whether nova is doing something with the server, so that its state will change by itself.
+pub fn is_busy(server: &Server) -> bool {
+    server.task_state.is_some()
+}
+
+/// Whether a server is in the state in which it migrates live without a change for its guest.
+pub fn can_migrate(server: &Server) -> bool {
+    server.vm_state == "active"
+}
+
+/// How far what is left of a host is removed, in the order of the fields.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Removal {
+    /// Its service in nova, and with it the mapping of the host.
+    pub service: ServiceRemoval,
+    /// Its resource provider in placement, and its membership of aggregates.
+    pub placement: PlacementRemoval,
+    /// Its agents in neutron, or `None` before they were looked for.
+    pub agents: Option<AgentsRemoval>,
+}
+
+/// How far the service of a host is removed.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub enum ServiceRemoval {
+    /// It was not requested yet.
+    #[default]
+    Pending,
+    /// nova-compute still reports, and would register again.
+    StillUp,
+    /// Nova keeps it, and says why; these servers are on the host, by their UUIDs.
+    Kept {
+        /// The UUIDs of the servers.
+        servers: Vec<String>,
+        /// Nova's message.
+        message: String,
+    },
+    /// Nova has no service of the host.
+    Done,
+}
+
+/// How far the resource provider of a host is removed.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub enum PlacementRemoval {
+    /// It was not requested yet.
+    #[default]
+    Pending,
+    /// Placement keeps the provider with this UUID, and says why.
+    Kept {
+        /// Its UUID.
+        provider: String,
+        /// Placement's message.
+        message: String,
+    },
+    /// These aggregates still list the host.
+    InAggregates(Vec<String>),
+    /// Placement has no provider of the host, and no aggregate lists it.
+    Done,
+}
+
+/// What was found of a host's agents.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum AgentsRemoval {
+    /// The catalog has no neutron.
+    NoNeutron,
+    /// Those that were down are deleted; so many still report, and are those of the host.
+    Done {
+        /// How many report.
+        n_alive: usize,
+    },
+}
+
+impl Removal {
+    /// Whether nothing is left to do.
+    pub fn is_done(&self) -> bool {
+        self.service == ServiceRemoval::Done
+            && self.placement == PlacementRemoval::Done
+            && self.agents.is_some()
+    }
+}

@@ -1,0 +1,114 @@
+//! The removal of what nova, placement and neutron have of a host that is empty and stopped.
+
+use openstack_client::{Compute, Error, Fault, Network, Placement};
+
+use crate::drain::order::Remove;
+use crate::drain::progress::{AgentsRemoval, PlacementRemoval, Removal, ServiceRemoval};
+use crate::drain::service::{Found, service};
+
+/// The APIs of one cloud, as one user sees them in one region.
+pub struct Apis {
+    /// Nova.
+    pub compute: Compute,
+    /// Placement.
+    pub placement: Placement,
+    /// Neutron.
+    pub network: Network,
+}
+
+/// Removes as much as possible now, in nova's order; what is gone already counts as removed.
+pub async fn remove(
+    apis: &Apis,
+    host: &str,
+    order: &Remove,
+    found: Found,
+) -> Result<Removal, Fault> {
+    let mut removal =
+        Removal { service: of_service(apis, host, order, found).await?, ..<_>::default() };
+    if removal.service != ServiceRemoval::Done {
+        return Ok(removal);
+    }
+    removal.placement = of_placement(apis, host, order.compute_id.as_deref()).await?;
+    if removal.placement == PlacementRemoval::Done {
+        removal.agents = Some(of_agents(&apis.network, host).await?);
+    }
+    Ok(removal)
+}
+
+async fn of_service(
+    apis: &Apis,
+    host: &str,
+    order: &Remove,
+    found: Found,
+) -> Result<ServiceRemoval, Fault> {
+    let nova = &apis.compute;
+    let Found::Known(known) = found else { return Ok(ServiceRemoval::Done) };
+    if known.is_up && !order.is_stopped {
+        return Ok(ServiceRemoval::StillUp);
+    }
+    match nova.delete_service(&known.id).await {
+        Ok(()) => {}
+        Err(Fault { error: Error::Conflict(message), .. }) => {
+            let servers = nova.servers_on(host).await?.into_iter().map(|it| it.id);
+            let mut servers: Vec<String> = servers.collect();
+            servers.sort();
+            return Ok(ServiceRemoval::Kept { servers, message });
+        }
+        Err(fault) => return Err(fault),
+    }
+    // A nova-compute that still runs makes its service anew.
+    Ok(match service(nova, host).await? {
+        Found::Absent => ServiceRemoval::Done,
+        Found::Known(_) | Found::Unknown => ServiceRemoval::StillUp,
+    })
+}
+
+/// Nova deletes the provider with the service, and says nothing if placement refuses.
+async fn of_placement(
+    apis: &Apis,
+    host: &str,
+    compute_id: Option<&str>,
+) -> Result<PlacementRemoval, Fault> {
+    let placement = &apis.placement;
+    let provider = match compute_id {
+        Some(id) => placement.provider(id).await?,
+        None => placement.provider_named(host).await?,
+    };
+    if let Some(provider) = provider {
+        for consumer in placement.allocations_of(&provider.uuid).await? {
+            placement.drop_share(&consumer, &provider.uuid).await?;
+        }
+        match placement.delete_provider(&provider.uuid).await {
+            Ok(()) => {}
+            Err(Fault { error: Error::Conflict(message), .. }) => {
+                return Ok(PlacementRemoval::Kept { provider: provider.uuid, message });
+            }
+            Err(fault) => return Err(fault),
+        }
+    }
+    let mut aggregates = apis.compute.aggregates_with(host).await?;
+    aggregates.sort();
+    let is_in_none = aggregates.is_empty();
+    Ok(if is_in_none { PlacementRemoval::Done } else { PlacementRemoval::InAggregates(aggregates) })
+}
+
+/// An agent that reports is of a process on the host that is not nova's, and would be back.
+async fn of_agents(network: &Network, host: &str) -> Result<AgentsRemoval, Fault> {
+    let agents = match network.agents_on(host).await {
+        Ok(agents) => agents,
+        Err(Fault { error: Error::NoEndpoint { .. }, .. }) => return Ok(AgentsRemoval::NoNeutron),
+        Err(fault) => return Err(fault),
+    };
+    let mut n_alive = 0;
+    for agent in agents {
+        if agent.is_alive {
+            n_alive += 1;
+        } else {
+            network.delete_agent(&agent.id).await?;
+        }
+    }
+    Ok(AgentsRemoval::Done { n_alive })
+}
+
+#[cfg(test)]
+mod tests;

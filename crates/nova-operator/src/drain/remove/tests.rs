@@ -1,0 +1,338 @@
+//! Removals against a local nova, placement and neutron: what is deleted, and what is found.
+
+use std::sync::Arc;
+
+use openstack_client::Login;
+use openstack_client::keystone::{UserInProject, tokens_url};
+use operator_runtime::tls_stream::CaTrust;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use testkit::http_server::server;
+use tokio::select;
+use tokio::sync::Notify;
+
+use super::*;
+use crate::drain::order::HostOrder;
+use crate::drain::pass::{Moves, pass};
+use crate::drain::progress::DrainProgress;
+
+const HOST: &str = "n0.example.org";
+
+/// What the cloud has of the host; consumer `d0` has a share of another provider too.
+#[derive(Clone, Debug, PartialEq)]
+struct State {
+    has_service: bool,
+    is_up: bool,
+    /// Servers that keep nova from deleting the service.
+    servers: Vec<&'static str>,
+    has_provider: bool,
+    /// Whether placement refuses to delete the provider.
+    is_provider_kept: bool,
+    consumers: Vec<&'static str>,
+    aggregates: Vec<&'static str>,
+    /// Id of each agent, and whether it reports.
+    agents: Vec<(&'static str, bool)>,
+    has_neutron: bool,
+    writes: Vec<String>,
+    n_asked: usize,
+    /// At which request the client goes, and whether before it has an effect.
+    cut: Option<(usize, bool)>,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            has_service: true,
+            is_up: false,
+            servers: vec![],
+            has_provider: false,
+            is_provider_kept: false,
+            consumers: vec![],
+            aggregates: vec![],
+            agents: vec![],
+            has_neutron: true,
+            writes: vec![],
+            n_asked: 0,
+            cut: None,
+        }
+    }
+}
+
+struct Cloud {
+    state: Arc<Mutex<State>>,
+    cut: Arc<Notify>,
+    apis: Apis,
+}
+
+async fn cloud(state: State) -> Cloud {
+    let (state, cut) = (Arc::new(Mutex::new(state)), Arc::new(Notify::new()));
+    let (of_server, cuts) = (Arc::clone(&state), Arc::clone(&cut));
+    let (address, _) = server(move |text| answer(&mut of_server.lock(), &cuts, text)).await;
+    let user = UserInProject {
+        user: "nova",
+        user_domain: "Default",
+        project: "service",
+        project_domain: "Default",
+    };
+    let url = tokens_url(&format!("http://{address}")).unwrap();
+    let login = Arc::new(Login::new(url, user.identity("password")));
+    let trust = || CaTrust::new(None).unwrap();
+    let apis = Apis {
+        compute: Compute::new(Arc::clone(&login), trust(), "one"),
+        placement: Placement::new(Arc::clone(&login), trust(), "one"),
+        network: Network::new(login, trust(), "one"),
+    };
+    Cloud { state, cut, apis }
+}
+
+impl Cloud {
+    async fn remove(&self, is_stopped: bool) -> Removal {
+        match pass(&self.apis, HOST, &order(is_stopped), &mut Moves::default()).await {
+            Ok(DrainProgress::Removing(removal)) => removal,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn writes(&self) -> Vec<String> {
+        std::mem::take(&mut self.state.lock().writes)
+    }
+}
+
+fn order(is_stopped: bool) -> HostOrder {
+    HostOrder::Remove(Remove { compute_id: Some("c0".to_owned()), is_stopped })
+}
+
+type Answer = (u16, String, String);
+
+fn said(status: u16, body: &Value) -> Answer {
+    (status, String::new(), if body.is_null() { String::new() } else { body.to_string() })
+}
+
+fn answer(state: &mut State, cut: &Notify, text: &str) -> Answer {
+    if text.is_empty() {
+        // A client that went before it sent anything.
+        return said(400, &Value::Null);
+    }
+    let host = text.lines().find_map(|it| it.strip_prefix("host: ")).unwrap_or_default();
+    if text.starts_with("post /v3/auth/tokens ") {
+        let entry = |type_: &str, path: &str| {
+            json!({"type": type_, "endpoints": [{
+                "interface": "internal", "region_id": "one", "url": format!("http://{host}{path}"),
+            }]})
+        };
+        let mut catalog = vec![entry("compute", "/v2.1"), entry("placement", "/placement")];
+        if state.has_neutron {
+            catalog.push(entry("network", "/network"));
+        }
+        let token =
+            json!({"token": {"expires_at": "2999-01-01T00:00:00.000000Z", "catalog": catalog}});
+        return (201, "x-subject-token: t\r\n".to_owned(), token.to_string());
+    }
+    state.n_asked += 1;
+    if let Some((_, is_before)) = state.cut.filter(|it| it.0 == state.n_asked) {
+        cut.notify_one();
+        if is_before {
+            return said(500, &Value::Null);
+        }
+    }
+    let line = text.lines().next().unwrap_or_default().trim_end_matches(" http/1.1");
+    let body = text.split_once("\r\n\r\n").map(|it| it.1).unwrap_or_default();
+    let (status, _, body) =
+        if line.starts_with("get ") { read(state, line) } else { written(state, line, body) };
+    let version = if line.contains(" /placement/") { "placement 1.36" } else { "compute 2.69" };
+    (status, format!("OpenStack-API-Version: {version}\r\n"), body)
+}
+
+fn read(state: &State, line: &str) -> Answer {
+    let share = json!({"resources": {"VCPU": 1}});
+    match line.split('?').next().unwrap_or_default() {
+        "get /v2.1/" => said(200, &json!({"version": {"version": "2.100", "min_version": "2.1"}})),
+        "get /placement/" => said(
+            200,
+            &json!({"versions": [
+                {"id": "v1.0", "max_version": "1.39", "min_version": "1.0"},
+            ]}),
+        ),
+        "get /v2.1/os-services" => {
+            let service = json!({
+                "id": "a0", "host": HOST, "status": "disabled",
+                "state": if state.is_up { "up" } else { "down" },
+            });
+            let services: Vec<&Value> =
+                Some(&service).filter(|_| state.has_service).into_iter().collect();
+            said(200, &json!({"services": services}))
+        }
+        "get /v2.1/servers/detail" => {
+            let is_first = !line.contains("marker=");
+            let servers = state.servers.iter().filter(|_| is_first).map(|id| {
+                json!({
+                    "id": id, "name": id, "status": "ACTIVE", "OS-EXT-STS:task_state": null,
+                    "OS-EXT-STS:vm_state": "active",
+                })
+            });
+            said(200, &json!({"servers": servers.collect::<Vec<_>>()}))
+        }
+        "get /v2.1/os-aggregates" => {
+            let named = |it: &&str| json!({"name": it, "hosts": [HOST, "other"]});
+            let mut all: Vec<Value> = state.aggregates.iter().map(named).collect();
+            all.push(json!({"name": "others", "hosts": ["other"]}));
+            said(200, &json!({"aggregates": all}))
+        }
+        "get /placement/resource_providers/c0" if state.has_provider => {
+            said(200, &json!({"uuid": "c0", "name": HOST, "generation": 3}))
+        }
+        "get /placement/resource_providers/c0/allocations" => {
+            let shares = state.consumers.iter().map(|it| ((*it).to_owned(), share.clone()));
+            let shares = shares.collect::<serde_json::Map<_, _>>();
+            said(200, &json!({"allocations": shares, "resource_provider_generation": 3}))
+        }
+        "get /placement/allocations/d0" => said(
+            200,
+            &json!({
+                "allocations": {"c0": share, "c9": share}, "project_id": "p", "user_id": "u",
+                "consumer_generation": 7,
+            }),
+        ),
+        "get /network/v2.0/agents" => {
+            let agents = state.agents.iter().map(|(id, is_alive)| {
+                json!({
+                    "id": id, "agent_type": "OVN Metadata agent", "binary": "x", "alive": is_alive,
+                    "host": HOST,
+                })
+            });
+            said(200, &json!({"agents": agents.collect::<Vec<_>>()}))
+        }
+        _ => said(404, &Value::Null),
+    }
+}
+
+fn written(state: &mut State, line: &str, body: &str) -> Answer {
+    state.writes.push(line.to_owned());
+    match line {
+        "delete /v2.1/os-services/a0" if !state.servers.is_empty() => {
+            said(409, &json!({"conflictingRequest": {"code": 409, "message": "hosting instances"}}))
+        }
+        "delete /v2.1/os-services/a0" => {
+            state.has_service = state.is_up;
+            said(204, &Value::Null)
+        }
+        "put /placement/allocations/d0" => {
+            let body: Value = serde_json::from_str(body).unwrap();
+            assert_eq!(body["consumer_generation"], 7, "{body}");
+            let kept: Vec<&String> = body["allocations"].as_object().unwrap().keys().collect();
+            assert_eq!(kept, ["c9"], "the share of the other provider stays");
+            state.consumers.retain(|it| *it != "d0");
+            said(204, &Value::Null)
+        }
+        "delete /placement/resource_providers/c0" => {
+            if state.is_provider_kept || !state.consumers.is_empty() {
+                let error =
+                    json!({"errors": [{"status": 409, "title": "Conflict", "detail": "in use"}]});
+                return said(409, &error);
+            }
+            state.has_provider = false;
+            said(204, &Value::Null)
+        }
+        _ => {
+            let agent = line.strip_prefix("delete /network/v2.0/agents/");
+            let agent = agent.unwrap_or_else(|| panic!("unexpected: {line}"));
+            state.agents.retain(|it| it.0 != agent);
+            said(204, &Value::Null)
+        }
+    }
+}
+
+fn done(n_alive: usize) -> Removal {
+    Removal {
+        service: ServiceRemoval::Done,
+        placement: PlacementRemoval::Done,
+        agents: Some(AgentsRemoval::Done { n_alive }),
+    }
+}
+
+#[tokio::test]
+async fn a_host_goes_from_nova_placement_and_neutron_in_that_order_and_once() {
+    let state = State {
+        has_provider: true,
+        consumers: vec!["d0"],
+        agents: vec![("e0", false), ("e1", true)],
+        ..State::default()
+    };
+    let cloud = cloud(state).await;
+    assert_eq!(cloud.remove(true).await, done(1));
+    let order = [
+        "delete /v2.1/os-services/a0",
+        "put /placement/allocations/d0",
+        "delete /placement/resource_providers/c0",
+        "delete /network/v2.0/agents/e0",
+    ];
+    assert_eq!(cloud.writes(), order);
+    assert_eq!(cloud.remove(true).await, done(1));
+    assert_eq!(cloud.writes(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_service_with_servers_stays_and_they_are_named() {
+    let cloud =
+        cloud(State { servers: vec!["b1", "b0"], has_provider: true, ..State::default() }).await;
+    let servers = vec!["b0".to_owned(), "b1".to_owned()];
+    let kept = ServiceRemoval::Kept { servers, message: "hosting instances".to_owned() };
+    assert_eq!(cloud.remove(true).await, Removal { service: kept, ..Removal::default() });
+    assert_eq!(cloud.writes(), ["delete /v2.1/os-services/a0"], "nothing else is touched");
+}
+
+#[tokio::test]
+async fn a_nova_compute_that_was_not_stopped_must_be_down_first() {
+    let cloud = cloud(State { is_up: true, ..State::default() }).await;
+    let still_up = Removal { service: ServiceRemoval::StillUp, ..Removal::default() };
+    assert_eq!(cloud.remove(false).await, still_up);
+    assert_eq!(cloud.writes(), [""; 0]);
+    assert_eq!(cloud.remove(true).await, still_up, "it registers again");
+    cloud.state.lock().is_up = false;
+    assert_eq!(cloud.remove(false).await, done(0));
+}
+
+#[tokio::test]
+async fn what_placement_keeps_and_aggregates_that_list_the_host_are_reported() {
+    let state = State { has_provider: true, is_provider_kept: true, ..State::default() };
+    let kept = cloud(state).await;
+    let provider =
+        PlacementRemoval::Kept { provider: "c0".to_owned(), message: "in use".to_owned() };
+    let expected = Removal { placement: provider, agents: None, ..done(0) };
+    assert_eq!(kept.remove(true).await, expected);
+    let listed = cloud(State { aggregates: vec!["rack7"], ..State::default() }).await;
+    let aggregates = PlacementRemoval::InAggregates(vec!["rack7".to_owned()]);
+    let expected = Removal { placement: aggregates, agents: None, ..done(0) };
+    assert_eq!(listed.remove(true).await, expected);
+}
+
+#[tokio::test]
+async fn a_cloud_without_neutron_has_no_agents() {
+    let cloud = cloud(State { has_neutron: false, ..State::default() }).await;
+    let expected = Removal { agents: Some(AgentsRemoval::NoNeutron), ..done(0) };
+    assert_eq!(cloud.remove(true).await, expected);
+}
+
+#[tokio::test]
+async fn an_operator_that_dies_before_or_after_any_request_removes_the_same() {
+    for cut in (1..=16).flat_map(|n| [(n, true), (n, false)]) {
+        let state = State {
+            has_provider: true,
+            consumers: vec!["d0"],
+            agents: vec![("e0", false)],
+            cut: Some(cut),
+            ..State::default()
+        };
+        let cloud = cloud(state).await;
+        let mut moves = Moves::default();
+        let (order, is_cut) = (order(true), cloud.cut.notified());
+        select! {
+            () = is_cut => {}
+            _ = pass(&cloud.apis, HOST, &order, &mut moves) => {}
+        }
+        cloud.state.lock().cut = None;
+        assert!(cloud.remove(true).await.is_done(), "{cut:?}");
+        let end = cloud.state.lock().clone();
+        assert!(!end.has_service && !end.has_provider && end.agents.is_empty(), "{cut:?}: {end:?}");
+    }
+}

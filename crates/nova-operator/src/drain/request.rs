@@ -1,0 +1,119 @@
+//! What the annotations of a node and its role request for the servers of its host.
+
+use std::num::NonZeroUsize;
+
+use api::conditions::one_line;
+use api::dataplane::{Node, Role};
+use kube::ResourceExt;
+use nova_config::annotations::{DRAIN, DRAIN_REASON, MAX_MIGRATIONS};
+
+use crate::drain::order::{Drain, DrainMode};
+
+/// How many servers of a host migrate at a time where no annotation says it.
+const DEFAULT_MIGRATIONS: NonZeroUsize = NonZeroUsize::new(2).unwrap();
+/// The largest number that an annotation may name.
+const MOST_MIGRATIONS: usize = 100;
+/// Maximum length of a repeated annotation in a message, in bytes.
+const VALUE_LIMIT: usize = 80;
+
+/// What is requested.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum DrainRequest {
+    /// Nothing: servers may be scheduled to the host.
+    Absent,
+    /// A drain.
+    Drain(Drain),
+    /// Nothing that is understood; the message names the annotation, its value and the legal ones.
+    Invalid(String),
+}
+
+/// Returns what is requested. The drain itself is never inherited; the number of migrations at a
+/// time is, and the node's own takes precedence.
+pub fn requested(role: Option<&Role>, node: &Node) -> DrainRequest {
+    let of_node = format!("OpenStackDataPlaneNode {}", node.name_any());
+    let Some(mode) = node.annotations().get(DRAIN) else { return DrainRequest::Absent };
+    let own = node.annotations().get(MAX_MIGRATIONS).map(|it| (it, of_node.clone()));
+    let inherited = role.and_then(|role| {
+        let number = role.annotations().get(MAX_MIGRATIONS)?;
+        Some((number, format!("OpenStackDataPlaneRole {}", role.name_any())))
+    });
+    let mode = match mode.as_str() {
+        "wait" => DrainMode::Wait,
+        "migrate" => match own.or(inherited).map_or(Ok(DEFAULT_MIGRATIONS), migrations) {
+            Ok(number) => DrainMode::Migrate(number),
+            Err(message) => return DrainRequest::Invalid(message),
+        },
+        other => {
+            return DrainRequest::Invalid(format!(
+                "Annotation {DRAIN} of {of_node} is \"{}\", and nothing was changed: set it to \
+                 wait or migrate, or remove it.",
+                one_line(other, VALUE_LIMIT)
+            ));
+        }
+    };
+    let reason = node.annotations().get(DRAIN_REASON).cloned().unwrap_or_default();
+    DrainRequest::Drain(Drain { mode, reason })
+}
+
+fn migrations((text, origin): (&String, String)) -> Result<NonZeroUsize, String> {
+    let number = text.parse::<NonZeroUsize>().ok().filter(|it| it.get() <= MOST_MIGRATIONS);
+    number.ok_or_else(|| {
+        format!(
+            "Annotation {MAX_MIGRATIONS} of {origin} is \"{}\", and nothing was changed: set it to \
+             a number from 1 to {MOST_MIGRATIONS}, or remove it.",
+            one_line(text, VALUE_LIMIT)
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn annotated<K: ResourceExt>(mut object: K, annotations: &[(&str, &str)]) -> K {
+        let all = annotations.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        object.annotations_mut().extend(all);
+        object
+    }
+
+    fn of(role: &[(&str, &str)], node: &[(&str, &str)]) -> DrainRequest {
+        let role = annotated(Role::new("compute", <_>::default()), role);
+        requested(Some(&role), &annotated(Node::new("n0", <_>::default()), node))
+    }
+
+    fn migrate(number: usize) -> DrainRequest {
+        let mode = DrainMode::Migrate(NonZeroUsize::new(number).unwrap());
+        DrainRequest::Drain(Drain { mode, reason: String::new() })
+    }
+
+    #[test]
+    fn a_drain_is_that_of_the_node_alone() {
+        assert_eq!(of(&[(DRAIN, "wait")], &[]), DrainRequest::Absent);
+        let request = of(&[], &[(DRAIN, "wait"), (DRAIN_REASON, "new kernel")]);
+        let reason = "new kernel".to_owned();
+        assert_eq!(request, DrainRequest::Drain(Drain { mode: DrainMode::Wait, reason }));
+    }
+
+    #[test]
+    fn the_number_of_migrations_is_inherited_and_may_be_overridden() {
+        assert_eq!(of(&[], &[(DRAIN, "migrate")]), migrate(2));
+        assert_eq!(of(&[(MAX_MIGRATIONS, "5")], &[(DRAIN, "migrate")]), migrate(5));
+        let own = [(DRAIN, "migrate"), (MAX_MIGRATIONS, "1")];
+        assert_eq!(of(&[(MAX_MIGRATIONS, "5")], &own), migrate(1));
+    }
+
+    #[test]
+    fn any_other_value_is_refused_with_the_legal_ones() {
+        for value in ["", "true", "Wait", " wait", "evacuate"] {
+            let DrainRequest::Invalid(message) = of(&[], &[(DRAIN, value)]) else {
+                panic!("{value} is accepted")
+            };
+            assert!(message.contains("wait or migrate"), "{message}");
+        }
+        for value in ["", "0", "-1", "101", "two"] {
+            let request = of(&[(MAX_MIGRATIONS, value)], &[(DRAIN, "migrate")]);
+            let DrainRequest::Invalid(message) = request else { panic!("{value} is accepted") };
+            assert!(message.contains("OpenStackDataPlaneRole compute"), "{message}");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The tasks that carry out orders about hosts in nova, one for each host with an order.
+//!
+//! Controllers never wait for a task: they use what its last pass found, and are enqueued when that
+//! changes.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+
+use openstack_client::error::{Error, Fault};
+use operator_core::object_key::Key;
+use operator_runtime::workqueue::WorkQueue;
+use parking_lot::Mutex;
+use tokio::select;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+use crate::drain::order::HostOrder;
+use crate::drain::pass::{Moves, pass};
+use crate::drain::progress::DrainProgress;
+use crate::nova_health::{FAILED, is_lasting};
+use crate::nova_monitor::{NovaMonitor, REFUSED, SharedApi};
+
+/// An order about one host.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct OrderOfHost {
+    /// The cell whose credentials are used.
+    pub cell: Key,
+    /// The host, named as its service is registered.
+    pub host: String,
+    /// What is to be done.
+    pub order: HostOrder,
+}
+
+/// The tasks, by the object whose host they are about.
+pub struct NovaOrders {
+    monitor: Arc<NovaMonitor>,
+    queue: Arc<WorkQueue>,
+    tasks: Mutex<BTreeMap<Key, Arc<Task>>>,
+}
+
+#[derive(Default)]
+struct Task {
+    /// The present order, or `None` when the task is to end.
+    order: Mutex<Option<OrderOfHost>>,
+    progress: Mutex<DrainProgress>,
+    changed: Notify,
+}
+
+impl NovaOrders {
+    /// Creates it without tasks. `queue` is that of the objects to reconcile when a pass changes
+    /// what is known of their host.
+    pub fn new(monitor: Arc<NovaMonitor>, queue: Arc<WorkQueue>) -> Arc<Self> {
+        Arc::new(Self { monitor, queue, tasks: Mutex::default() })
+    }
+
+    /// Carries out an order about an object's host from now on, until it gets another one or none.
+    /// Returns what the last pass found; [`DrainProgress::Pending`] before the first one.
+    pub fn set(self: &Arc<Self>, object: &Key, order: Option<OrderOfHost>) -> DrainProgress {
+        let mut tasks = self.tasks.lock();
+        let Some(order) = order else {
+            if let Some(task) = tasks.get(object) {
+                task.replace(None);
+            }
+            return DrainProgress::Pending;
+        };
+        let task = tasks.entry(object.clone()).or_insert_with(|| {
+            let task = Arc::new(Task::default());
+            tokio::spawn(work(Arc::downgrade(self), object.clone(), Arc::clone(&task)));
+            task
+        });
+        task.replace(Some(order));
+        task.progress.lock().clone()
+    }
+
+    /// Carries out the task's order once; returns when to do so again, or `None` for a task that
+    /// has ended.
+    async fn step(&self, object: &Key, task: &Task, memory: &mut Memory) -> Option<Instant> {
+        let begun = Instant::now();
+        let Some(order) = self.order(object, task) else { return None };
+        let found = match self.monitor.shared(&order.cell) {
+            Some(api) => memory.pass(&api, &order).await,
+            // The inputs of the cell are incomplete, which its conditions report.
+            None => Some(DrainProgress::Pending),
+        };
+        let is_present = task.order.lock().as_ref() == Some(&order);
+        if let Some(found) = found.filter(|_| is_present) {
+            let mut known = task.progress.lock();
+            if *known != found {
+                *known = found;
+                drop(known);
+                self.queue.push(object.clone());
+            }
+        }
+        let pause = self.monitor.interval();
+        Some(begun + if memory.is_refused { pause.max(REFUSED) } else { pause })
+    }
+
+    /// Returns the present order; forgets the task without one.
+    fn order(&self, object: &Key, task: &Task) -> Option<OrderOfHost> {
+        let mut tasks = self.tasks.lock();
+        let order = task.order.lock().clone();
+        if order.is_none() {
+            tasks.remove(object);
+        }
+        order
+    }
+}
+
+impl Task {
+    fn replace(&self, order: Option<OrderOfHost>) {
+        let mut present = self.order.lock();
+        if *present != order {
+            *present = order;
+            *self.progress.lock() = DrainProgress::Pending;
+            self.changed.notify_one();
+        }
+    }
+}
+
+/// What a task remembers from pass to pass.
+#[derive(Default)]
+struct Memory {
+    moves: Moves,
+    n_failed: u32,
+    is_refused: bool,
+}
+
+impl Memory {
+    /// Returns what a pass found, or `None` if that says nothing new: an API that fails seldom.
+    async fn pass(&mut self, api: &SharedApi, order: &OrderOfHost) -> Option<DrainProgress> {
+        let Ok(_permit) = api.permits.acquire().await else { return None };
+        let found = pass(&api.apis, &order.host, &order.order, &mut self.moves).await;
+        self.is_refused = found.as_ref().is_err_and(|it| it.error == Error::Unauthorized);
+        match found {
+            Ok(found) => {
+                self.n_failed = 0;
+                Some(found)
+            }
+            Err(fault) => self.failed(fault),
+        }
+    }
+
+    fn failed(&mut self, fault: Fault) -> Option<DrainProgress> {
+        self.n_failed = self.n_failed.saturating_add(1);
+        let is_known = self.n_failed >= FAILED || is_lasting(&fault.error);
+        is_known.then_some(DrainProgress::Fails(fault))
+    }
+}
+
+/// Carries out the orders of a task, until it has none.
+async fn work(orders: Weak<NovaOrders>, object: Key, task: Arc<Task>) {
+    let mut memory = Memory::default();
+    loop {
+        let Some(present) = orders.upgrade() else { return };
+        let Some(next) = present.step(&object, &task, &mut memory).await else { return };
+        drop(present);
+        select! {
+            () = sleep_until(next) => {}
+            () = task.changed.notified() => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

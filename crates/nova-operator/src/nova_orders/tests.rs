@@ -1,0 +1,167 @@
+//! The tasks against a local Keystone and nova.
+
+use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use nova_config::conf::{CellInput, CellView, SecretView};
+use operator_runtime::metrics::Metrics;
+use operator_runtime::tls_stream::CaTrust;
+use serde_json::json;
+use testkit::http_server::{Asked, server};
+use tokio::time::timeout;
+
+use super::*;
+use crate::drain::order::{Drain, DrainMode, MARKER};
+use crate::shared_caches::SharedCaches;
+
+const MICROVERSION: &str = "OpenStack-API-Version: compute 2.69\r\n";
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// A Keystone and a nova with one host without servers, which fails while `fails` says so.
+async fn cloud(fails: Arc<AtomicBool>) -> (SocketAddr, Asked) {
+    let is_disabled = AtomicBool::new(false);
+    server(move |text| {
+        let host = text.lines().find_map(|it| it.strip_prefix("host: ")).unwrap_or_default();
+        if text.starts_with("post ") {
+            let endpoint = json!({
+                "interface": "internal", "region_id": "regionOne", "url": format!("http://{host}/v2.1"),
+            });
+            let token = json!({"token": {
+                "expires_at": "2999-01-01T00:00:00.000000Z",
+                "catalog": [{"type": "compute", "endpoints": [endpoint]}],
+            }});
+            return (201, "x-subject-token: t\r\n".to_owned(), token.to_string());
+        }
+        if fails.load(Relaxed) {
+            return (500, String::new(), String::new());
+        }
+        if text.starts_with("put ") {
+            is_disabled.store(text.contains("\"disabled\""), Relaxed);
+        }
+        let disabled = is_disabled.load(Relaxed);
+        let body = if text.starts_with("get /v2.1/ ") {
+            json!({"version": {"version": "2.100", "min_version": "2.1"}})
+        } else if text.contains("/os-services") {
+            json!({"services": [{
+                "id": "a0", "host": "n0", "state": "up",
+                "status": if disabled { "disabled" } else { "enabled" },
+                "disabled_reason": disabled.then_some(MARKER),
+            }]})
+        } else if text.contains("/os-hypervisors") {
+            json!({"hypervisors": []})
+        } else if text.contains("/os-migrations") {
+            json!({"migrations": []})
+        } else {
+            json!({"servers": []})
+        };
+        (200, MICROVERSION.to_owned(), body.to_string())
+    })
+    .await
+}
+
+fn view(address: SocketAddr) -> CellView {
+    let secret = |name: &'static str, key: &'static str, value: &'static [u8]| SecretView {
+        namespace: "ns",
+        name,
+        data: [(key, value)].into(),
+    };
+    CellView::read(&CellInput {
+        keystone_auth_url: &format!("http://{address}"),
+        service_user: "nova",
+        secret: secret("nova-cell1", "ServicePassword", b"p"),
+        message_bus: secret("bus", "transport_url", b"rabbit://nova:bus@192.0.2.2/v"),
+        is_ca_bundle: CaTrust::is_bundle,
+    })
+    .unwrap()
+}
+
+struct World {
+    orders: Arc<NovaOrders>,
+    queue: Arc<WorkQueue>,
+}
+
+fn world(address: SocketAddr) -> World {
+    let (queue, others) = (Arc::<WorkQueue>::default(), Arc::<WorkQueue>::default());
+    let interval = Duration::from_millis(20);
+    let metrics = Metrics::new("test");
+    let caches = SharedCaches::default();
+    let monitor = NovaMonitor::new(interval, metrics, caches, Arc::clone(&others), others);
+    monitor.follow(&cell(), Some(&view(address)));
+    World { orders: NovaOrders::new(monitor, Arc::clone(&queue)), queue }
+}
+
+fn cell() -> Key {
+    Key::new("ns", "cell1")
+}
+
+fn object() -> Key {
+    Key::new("ns", "n0")
+}
+
+fn of(order: HostOrder) -> Option<OrderOfHost> {
+    Some(OrderOfHost { cell: cell(), host: "n0".to_owned(), order })
+}
+
+fn drain() -> Option<OrderOfHost> {
+    of(HostOrder::Drain(Drain { mode: DrainMode::Wait, reason: String::new() }))
+}
+
+/// Waits until the object is enqueued and its host is found like that.
+async fn until(world: &World, order: &Option<OrderOfHost>, is: impl Fn(&DrainProgress) -> bool) {
+    loop {
+        let key = timeout(LIMIT, world.queue.next()).await.expect("the object is enqueued");
+        world.queue.done(&key);
+        if is(&world.orders.set(&object(), order.clone())) {
+            return;
+        }
+    }
+}
+
+fn puts(asked: &Asked) -> usize {
+    asked.lock().iter().filter(|it| it.starts_with("put ")).count()
+}
+
+#[tokio::test]
+async fn a_host_is_drained_and_enabled_with_one_write_each() {
+    let (address, asked) = cloud(Arc::default()).await;
+    let world = world(address);
+    assert_eq!(world.orders.set(&object(), drain()), DrainProgress::Pending);
+    until(&world, &drain(), |it| *it == DrainProgress::Drained).await;
+    assert_eq!(puts(&asked), 1);
+    let enable = of(HostOrder::Enable);
+    assert_eq!(world.orders.set(&object(), enable.clone()), DrainProgress::Pending);
+    until(&world, &enable, |it| *it == DrainProgress::Released).await;
+    assert_eq!(puts(&asked), 2);
+}
+
+#[tokio::test]
+async fn a_task_ends_without_an_order_and_begins_anew_with_one() {
+    let (address, _) = cloud(Arc::default()).await;
+    let world = world(address);
+    world.orders.set(&object(), drain());
+    until(&world, &drain(), |it| *it == DrainProgress::Drained).await;
+    assert_eq!(world.orders.set(&object(), None), DrainProgress::Pending);
+    let ended = async {
+        while !world.orders.tasks.lock().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(LIMIT, ended).await.expect("the task ends");
+    world.orders.set(&object(), drain());
+    until(&world, &drain(), |it| *it == DrainProgress::Drained).await;
+}
+
+#[tokio::test]
+async fn a_failure_is_known_after_three_passes_and_forgotten_after_one() {
+    let fails = Arc::new(AtomicBool::new(false));
+    let (address, _) = cloud(Arc::clone(&fails)).await;
+    let world = world(address);
+    world.orders.set(&object(), drain());
+    until(&world, &drain(), |it| *it == DrainProgress::Drained).await;
+    fails.store(true, Relaxed);
+    until(&world, &drain(), |it| matches!(it, DrainProgress::Fails(_))).await;
+    fails.store(false, Relaxed);
+    until(&world, &drain(), |it| *it == DrainProgress::Drained).await;
+}

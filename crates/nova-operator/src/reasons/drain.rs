@@ -1,0 +1,74 @@
+//! The reasons of the condition `Drained`.
+
+use api::conditions::Reason;
+
+pub(crate) const DRAINED: Reason = Reason::good(
+    "Drained",
+    "Nova schedules nothing to the host, and it has neither servers nor open migrations.",
+);
+pub(crate) const WAITING: Reason = Reason::waiting(
+    "ServersOnHost",
+    "The service is disabled, and the host still has servers or open migrations.",
+    "When they are gone.",
+    "Migrate or delete the servers; the message has the command that lists them.",
+);
+pub(crate) const MIGRATING: Reason = Reason::waiting(
+    "Migrating",
+    "The service is disabled, and the host's servers are being migrated live.",
+    "When they are gone.",
+    "Wait.",
+);
+pub(crate) const SERVERS_STUCK: Reason = Reason::warning(
+    "ServersStuck",
+    "Some servers are not migrated live: they do not run, or nova does not move them.",
+    "When they are gone; the migration of a running server is tried again.",
+    "Start, migrate or delete them; the message names them and why.",
+);
+pub(crate) const ENABLING: Reason = Reason::waiting(
+    "EnablingService",
+    "No drain is requested any more, and the service that the operator disabled is being enabled.",
+    "Yes.",
+    "Wait.",
+);
+pub(crate) const NOT_READ: Reason = Reason::unknown(
+    "NotRead",
+    "The servers of the host have not been read yet.",
+    "Yes.",
+    "Wait for the first pass.",
+);
+pub(crate) const NOT_REGISTERED: Reason = Reason::unknown(
+    "NotRegistered",
+    "The compute has not registered yet, so nova has nothing to drain.",
+    "Yes.",
+    "See `DeploymentReady`.",
+);
+pub(crate) const SERVICE_NOT_FOUND: Reason = Reason::unknown(
+    "ServiceNotFound",
+    "Nova has no service of the host.",
+    "When it registers again.",
+    "See `ServiceUp`.",
+);
+pub(crate) const CELL_NOT_ANSWERING: Reason = Reason::unknown(
+    "CellNotAnswering",
+    "The database of the cell does not answer nova's API, which then leaves out the host's servers.",
+    "When it answers.",
+    "Start the database of the cell.",
+);
+pub(crate) const NOVA_NOT_ANSWERING: Reason = Reason::unknown(
+    "NovaNotAnswering",
+    "Nova's API refuses or does not answer what a drain needs; the message has the cause.",
+    "When it answers.",
+    "Follow the message.",
+);
+pub(crate) const NO_API: Reason = Reason::error(
+    "NovaAPINotUsed",
+    "A drain is requested, and the operator does not use nova's API.",
+    "No.",
+    "Set `nova.api.enabled` of the chart to true, or remove the annotation.",
+);
+pub(crate) const INVALID: Reason = Reason::error(
+    "DrainInvalid",
+    "An annotation of the drain has no legal value; nothing was changed.",
+    "No.",
+    "Correct it; the message names the legal values.",
+);

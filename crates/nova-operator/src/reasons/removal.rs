@@ -1,0 +1,46 @@
+//! The reasons of the steps in nova of a compute that is being deleted.
+
+use api::conditions::Reason;
+
+pub(crate) const WAITING: Reason = Reason::waiting(
+    "Waiting",
+    "The step waits for the one before it.",
+    "Yes.",
+    "See the conditions before it: `Drained`, `HostCleaned`, `ServiceDeleted`, `PlacementClean`.",
+);
+pub(crate) const WAITING_FOR_DRAIN: Reason = Reason::waiting(
+    "WaitingForDrain",
+    "nova-compute is stopped once the host is empty.",
+    "When the host is drained.",
+    "See `Drained`.",
+);
+pub(crate) const SERVICE_DELETED: Reason =
+    Reason::good("ServiceDeleted", "Nova has no service of the host any more.");
+pub(crate) const STILL_UP: Reason = Reason::warning(
+    "StillUp",
+    "nova-compute on the host could not be stopped, and still reports to nova.",
+    "When it no longer reports.",
+    "Stop it on the host; the message has the command.",
+);
+pub(crate) const SERVICE_KEPT: Reason = Reason::warning(
+    "ServiceKept",
+    "Nova refuses to delete the service; the message has its words and the servers on the host.",
+    "When nova no longer refuses it.",
+    "Migrate or delete the servers.",
+);
+pub(crate) const PLACEMENT_CLEAN: Reason =
+    Reason::good("PlacementClean", "Placement has nothing of the host, and no aggregate lists it.");
+pub(crate) const PROVIDER_KEPT: Reason = Reason::warning(
+    "ProviderKept",
+    "Placement refuses to delete the resource provider of the host.",
+    "When placement no longer refuses it.",
+    "Look at the provider; the message has the command.",
+);
+pub(crate) const IN_AGGREGATES: Reason = Reason::warning(
+    "InAggregates",
+    "Aggregates of nova still list the host.",
+    "When they do not.",
+    "Remove the host from them; the message has the command.",
+);
+pub(crate) const AGENTS_DELETED: Reason =
+    Reason::good("AgentsDeleted", "Neutron has no agents of the host that are down.");
