@@ -42,11 +42,8 @@ impl Catalog {
     pub(crate) fn of(entries: Vec<Entry>) -> Self {
         let mut kept = Vec::new();
         for entry in entries {
-            let known = [Service::Identity, Service::Compute];
-            let Some(service) = known.into_iter().find(|it| it.catalog_type() == entry.type_)
-            else {
-                continue;
-            };
+            let service = Service::ALL.into_iter().find(|it| it.catalog_type() == entry.type_);
+            let Some(service) = service else { continue };
             for endpoint in entry.endpoints {
                 let interface = INTERFACES.into_iter().find(|it| *it == endpoint.interface);
                 let region = endpoint.region_id.or(endpoint.region);

@@ -14,14 +14,24 @@ pub enum Service {
     Identity,
     /// Nova's API.
     Compute,
+    /// Placement: resource providers and allocations.
+    Placement,
+    /// Neutron: agents.
+    Network,
 }
 
 impl Service {
+    /// All of them.
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Identity, Self::Compute, Self::Placement, Self::Network];
+
     /// Returns the name of the project, for messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Identity => "Keystone",
             Self::Compute => "nova's API",
+            Self::Placement => "placement",
+            Self::Network => "neutron",
         }
     }
 
@@ -30,6 +40,8 @@ impl Service {
         match self {
             Self::Identity => "identity",
             Self::Compute => "compute",
+            Self::Placement => "placement",
+            Self::Network => "network",
         }
     }
 }

@@ -1,19 +1,26 @@
-//! A client of OpenStack: tokens and catalog of Keystone, compute services and hypervisors of nova.
+//! A client of OpenStack: tokens and catalog of Keystone, and what the life of a compute needs of
+//! nova, placement and neutron.
 //!
 //! Every response has a time limit and a size limit, and what a server says is repeated only from
 //! where that service puts its messages.
 
 pub mod catalog;
+mod client;
 pub mod compute;
 pub mod error;
 pub mod keystone;
 mod message;
-pub mod microversion;
+mod microversion;
+pub mod network;
+pub mod placement;
 mod response;
+mod text;
 
-pub use compute::{Compute, ComputeService, Hypervisor, ServiceState};
+pub use compute::{Compute, ComputeService, Hypervisor, Migration, Server, ServiceState};
 pub use error::{Error, Fault, Service};
 pub use keystone::{Login, Token};
+pub use network::{Agent, Network};
+pub use placement::{Placement, Provider};
 
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;

@@ -13,8 +13,9 @@ const NO_MESSAGE: &str = "no reason";
 /// Returns a server's message in one line.
 ///
 /// Keystone answers `{"error": {"code", "title", "message"}}`, nova `{"<kind>": {"code",
-/// "message"}}`. A response of any other form comes from another kind of server, and nothing of it
-/// is repeated.
+/// "message"}}`, placement `{"errors": [{"status", "title", "detail"}]}`, neutron
+/// `{"NeutronError": {"type", "message", "detail"}}`. A response of any other form comes from
+/// another kind of server, and nothing of it is repeated.
 pub(crate) fn message(body: &[u8]) -> String {
     let packed: Option<Value> =
         (body.len() <= LARGEST_ERROR).then(|| serde_json::from_slice(body).ok()).flatten();
@@ -25,9 +26,22 @@ pub(crate) fn message(body: &[u8]) -> String {
 
 fn text_of(packed: &Value) -> Option<&str> {
     let fields = packed.as_object().filter(|it| it.len() == 1)?;
-    let error = fields.values().next()?;
-    error.get("code")?.as_u64()?;
-    error.get("message")?.as_str()
+    let (kind, error) = fields.iter().next()?;
+    match kind.as_str() {
+        "errors" => {
+            let first = error.get(0)?;
+            first.get("status")?.as_u64()?;
+            first.get("detail")?.as_str()
+        }
+        "NeutronError" => {
+            error.get("type")?.as_str()?;
+            error.get("message")?.as_str()
+        }
+        _ => {
+            error.get("code")?.as_u64()?;
+            error.get("message")?.as_str()
+        }
+    }
 }
 
 #[cfg(test)]
@@ -44,10 +58,29 @@ mod tests {
     }
 
     #[test]
+    fn messages_of_placement_and_neutron_are_found() {
+        let placement = br#"{"errors": [{"status": 409, "title": "Conflict",
+            "detail": "There was a conflict.\n\n Provider in use  ", "request_id": "req-1"}]}"#;
+        assert_eq!(message(placement), "There was a conflict. Provider in use");
+        let neutron = br#"{"NeutronError": {"type": "AgentNotFound",
+            "message": "Agent a0 could not be found", "detail": ""}}"#;
+        assert_eq!(message(neutron), "Agent a0 could not be found");
+    }
+
+    #[test]
     fn nothing_of_another_server_is_repeated() {
-        for body in
-            ["<html>secret</html>", "{}", r#"{"a": 1, "b": 2}"#, r#"{"a": {"message": "x"}}"#]
-        {
+        for body in [
+            "<html>secret</html>",
+            "{}",
+            r#"{"a": 1, "b": 2}"#,
+            r#"{"a": {"message": "x"}}"#,
+            r#"{"errors": []}"#,
+            r#"{"errors": [{"detail": "x"}]}"#,
+            r#"{"errors": "x"}"#,
+            r#"{"errors": [{"status": 404, "detail": 1}]}"#,
+            r#"{"NeutronError": "x"}"#,
+            r#"{"NeutronError": {"message": "x"}}"#,
+        ] {
             assert_eq!(message(body.as_bytes()), NO_MESSAGE);
         }
     }

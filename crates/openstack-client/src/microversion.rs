@@ -1,52 +1,83 @@
-//! Microversions of nova's API.
+//! Microversions: which one each service is used with, and whether an API supports it.
 
+use hyper::body::Bytes;
 use serde::Deserialize;
 
-/// The microversion of every request to nova.
+use crate::error::{Error, Service};
+use crate::response::parsed;
+
+/// The header by which both sides state the microversion.
+pub(crate) const HEADER: &str = "OpenStack-API-Version";
+
+/// The microversion of nova.
 ///
 /// From 2.53 on, services and hypervisors have UUIDs; from 2.69 on, the services of a cell whose
 /// database does not answer are listed as UNKNOWN. From 2.88 on, nova may ask each host for its
 /// uptime when hypervisors are listed, which takes too long for thousands.
-pub const NEEDED: &str = "2.69";
-const NEEDED_NUMBERS: (u32, u32) = (2, 69);
+const COMPUTE: Microversion =
+    Microversion { service: Service::Compute, text: "2.69", numbers: (2, 69) };
+/// The microversion of placement.
+///
+/// From 1.28 on, a consumer's allocations have a generation, and are emptied by an empty object;
+/// from 1.38 on, they have a type, which older releases do not have. Train to Wallaby end at 1.36.
+const PLACEMENT: Microversion =
+    Microversion { service: Service::Placement, text: "1.36", numbers: (1, 36) };
 
-/// The header by which both sides state the microversion.
-pub(crate) const HEADER: &str = "OpenStack-API-Version";
-/// The service type in that header.
-pub(crate) const SERVICE_TYPE: &str = "compute";
-
-/// The description of a version of nova's API.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Document {
-    version: Described,
+/// The microversion of every request to a service.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Microversion {
+    service: Service,
+    /// Both numbers with a dot.
+    pub text: &'static str,
+    numbers: (u32, u32),
 }
 
-#[derive(Debug, Deserialize)]
+/// The description of an API's versions: nova's of one version, placement's of all that it has.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Document {
+    One { version: Described },
+    All { versions: Vec<Described> },
+}
+
+#[derive(Deserialize)]
 struct Described {
     /// The newest microversion; empty where there are none.
-    version: String,
+    #[serde(alias = "version")]
+    max_version: String,
     min_version: String,
 }
 
-impl Document {
-    /// Returns whether the needed microversion is supported.
-    pub(crate) fn supports_needed(&self) -> bool {
-        let (min, max) = (numbers(&self.version.min_version), numbers(&self.version.version));
-        min.is_some_and(|it| it <= NEEDED_NUMBERS) && max.is_some_and(|it| it >= NEEDED_NUMBERS)
-    }
-
-    /// Returns the supported microversions for a message.
-    pub(crate) fn supported(&self) -> String {
-        match (numbers(&self.version.min_version), numbers(&self.version.version)) {
-            (Some(min), Some(max)) => format!("{}.{} to {}.{}", min.0, min.1, max.0, max.1),
-            _ => "none".to_owned(),
+impl Microversion {
+    /// Returns the microversion for a service; `None` for one that has none.
+    pub(crate) const fn of(service: Service) -> Option<Self> {
+        match service {
+            Service::Compute => Some(COMPUTE),
+            Service::Placement => Some(PLACEMENT),
+            Service::Identity | Service::Network => None,
         }
     }
-}
 
-/// Returns the header's value of a request.
-pub(crate) fn header_value() -> String {
-    format!("{SERVICE_TYPE} {NEEDED}")
+    /// Returns the header's value.
+    pub(crate) fn header_value(self) -> String {
+        format!("{} {}", self.service.catalog_type(), self.text)
+    }
+
+    /// Checks that the API that describes itself so supports the microversion.
+    pub(crate) fn check(self, document: &Bytes) -> Result<(), Error> {
+        let described = match parsed(document)? {
+            Document::One { version } => version,
+            Document::All { mut versions } if versions.len() == 1 => versions.remove(0),
+            Document::All { .. } => return Err(Error::NotTheService),
+        };
+        let (min, max) = (numbers(&described.min_version), numbers(&described.max_version));
+        let supported = match (min, max) {
+            (Some(min), Some(max)) if min <= self.numbers && max >= self.numbers => return Ok(()),
+            (Some(min), Some(max)) => format!("{}.{} to {}.{}", min.0, min.1, max.0, max.1),
+            _ => "none".to_owned(),
+        };
+        Err(Error::Version { needed: self.text, supported })
+    }
 }
 
 fn numbers(text: &str) -> Option<(u32, u32)> {
@@ -56,28 +87,53 @@ fn numbers(text: &str) -> Option<(u32, u32)> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[track_caller]
-    fn check(min: &str, max: &str, expected: (bool, &str)) {
-        let document = json!({"version": {"id": "v2.1", "version": max, "min_version": min}});
-        let document: Document = serde_json::from_value(document).unwrap();
-        assert_eq!((document.supports_needed(), document.supported().as_str()), expected);
+    fn check(service: Service, document: &str, supported: Option<&str>) {
+        let microversion = Microversion::of(service).unwrap();
+        let found = microversion.check(&Bytes::copy_from_slice(document.as_bytes()));
+        let expected = supported.map_or(Ok(()), |it| {
+            Err(Error::Version { needed: microversion.text, supported: it.to_owned() })
+        });
+        assert_eq!(found, expected, "{document}");
     }
 
     #[test]
     fn the_needed_microversion_is_between_the_oldest_and_the_newest() {
-        check("2.1", "2.100", (true, "2.1 to 2.100"));
-        check("2.69", "2.69", (true, "2.69 to 2.69"));
-        check("2.1", "2.60", (false, "2.1 to 2.60"));
-        check("2.70", "2.100", (false, "2.70 to 2.100"));
-        check("", "", (false, "none"));
+        for (min, max, supported) in [
+            ("2.1", "2.100", None),
+            ("2.69", "2.69", None),
+            ("2.1", "2.60", Some("2.1 to 2.60")),
+            ("2.70", "2.100", Some("2.70 to 2.100")),
+            ("", "", Some("none")),
+        ] {
+            let document = format!(
+                r#"{{"version": {{"id": "v2.1", "version": "{max}", "min_version": "{min}"}}}}"#
+            );
+            check(Service::Compute, &document, supported);
+        }
+    }
+
+    #[test]
+    fn placement_describes_its_only_version_in_a_list() {
+        let document = |max: &str| {
+            format!(
+                r#"{{"versions": [{{"id": "v1.0", "max_version": "{max}", "min_version": "1.0",
+                "status": "CURRENT", "links": []}}]}}"#
+            )
+        };
+        check(Service::Placement, &document("1.39"), None);
+        check(Service::Placement, &document("1.30"), Some("1.0 to 1.30"));
+        let microversion = Microversion::of(Service::Placement).unwrap();
+        let none = microversion.check(&Bytes::from_static(br#"{"versions": []}"#));
+        assert_eq!(none, Err(Error::NotTheService));
     }
 
     #[test]
     fn the_numbers_are_those_of_the_text() {
-        assert_eq!(numbers(NEEDED), Some(NEEDED_NUMBERS));
+        for microversion in [COMPUTE, PLACEMENT] {
+            assert_eq!(numbers(microversion.text), Some(microversion.numbers));
+        }
     }
 }

@@ -1,5 +1,9 @@
 //! Tests of the client against a local server: what is sent, how often, and what responses mean.
 
+mod drain;
+mod network;
+mod placement;
+
 use std::net::SocketAddr;
 
 use operator_runtime::tls_stream::CaTrust;
@@ -19,32 +23,46 @@ fn nova(body: &str) -> Answer {
 
 /// A Keystone, whose catalog names the server itself as nova's API, and that nova.
 async fn cloud(nova: impl Fn(&str) -> Answer + Send + 'static) -> (Compute, Asked) {
-    let (address, asked) = server(move |text| {
-        let host = text.lines().find_map(|it| it.strip_prefix("host: ")).unwrap_or_default();
-        if text.starts_with("post /v3/auth/tokens ") {
-            token(host)
-        } else if text.starts_with("get /v2.1/ ") {
-            self::nova(VERSIONS)
-        } else {
-            nova(text)
-        }
+    let (address, asked) = keystone_and(move |text| {
+        if text.starts_with("get /v2.1/ ") { self::nova(VERSIONS) } else { nova(text) }
     })
     .await;
     (compute(address, "one"), asked)
 }
 
+/// A Keystone, whose catalog names the server itself as each service, and these.
+async fn keystone_and(services: impl Fn(&str) -> Answer + Send + 'static) -> (SocketAddr, Asked) {
+    server(move |text| {
+        let host = text.lines().find_map(|it| it.strip_prefix("host: ")).unwrap_or_default();
+        if text.starts_with("post /v3/auth/tokens ") { token(host) } else { services(text) }
+    })
+    .await
+}
+
 fn token(host: &str) -> Answer {
-    let endpoint = format!(
-        r#"{{"interface": "internal", "region_id": "one", "url": "http://{host}/v2.1/0123"}}"#
-    );
+    let service = |type_: &str, path: &str| {
+        format!(
+            r#"{{"type": "{type_}", "endpoints": [
+                {{"interface": "internal", "region_id": "one", "url": "http://{host}{path}"}}]}}"#
+        )
+    };
+    let catalog = [
+        service("compute", "/v2.1/0123"),
+        service("placement", "/placement"),
+        service("network", "/network/"),
+    ];
     let body = format!(
-        r#"{{"token": {{"expires_at": "2999-01-01T00:00:00.000000Z",
-            "catalog": [{{"type": "compute", "endpoints": [{endpoint}]}}]}}}}"#
+        r#"{{"token": {{"expires_at": "2999-01-01T00:00:00.000000Z", "catalog": [{}]}}}}"#,
+        catalog.join(", ")
     );
     (201, "x-subject-token: secret-token\r\n".to_owned(), body)
 }
 
 fn compute(address: SocketAddr, region: &str) -> Compute {
+    Compute::new(login(address), CaTrust::new(None).unwrap(), region)
+}
+
+fn login(address: SocketAddr) -> Login {
     let user = UserInProject {
         user: "nova",
         user_domain: "Default",
@@ -52,8 +70,23 @@ fn compute(address: SocketAddr, region: &str) -> Compute {
         project_domain: "Default",
     };
     let url = tokens_url(&format!("http://{address}")).unwrap();
-    let login = Login::new(url, user.identity("password"));
-    Compute::new(login, CaTrust::new(None).unwrap(), region)
+    Login::new(url, user.identity("password"))
+}
+
+/// Method and path of each request, and the body if there is one.
+fn requests(asked: &Asked) -> Vec<String> {
+    let asked = asked.lock();
+    let of = |text: &String| {
+        let (line, _) = text.split_once(" http/1.1").unwrap();
+        let (_, body) = text.split_once("\r\n\r\n").unwrap();
+        format!("{line} {body}").trim_end().to_owned()
+    };
+    asked.iter().map(of).collect()
+}
+
+/// The requests after login and negotiation.
+fn after_negotiation(asked: &Asked) -> Vec<String> {
+    requests(asked).split_off(2)
 }
 
 fn paths(asked: &Asked) -> Vec<String> {
@@ -83,6 +116,8 @@ async fn services_are_read_in_one_request_after_one_login_and_one_negotiation() 
         assert_eq!(two.disabled_reason.as_deref(), Some("broken"));
         assert_eq!(found[2].state, ServiceState::Unknown);
     }
+    let negotiation = asked.lock()[1].clone();
+    assert!(!negotiation.contains("openstack-api-version"), "{negotiation}");
     let services = "/v2.1/os-services?binary=nova-compute";
     assert_eq!(paths(&asked), ["/v3/auth/tokens", "/v2.1/", services, services]);
     let last = asked.lock().last().unwrap().clone();

@@ -1,0 +1,235 @@
+//! Requests to one service in one region: token, endpoint, microversion, limits, counting.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use http::{HeaderMap, Method, Request, StatusCode, header};
+use hyper::body::Bytes;
+use operator_runtime::http_client;
+use operator_runtime::metrics::Metrics;
+use operator_runtime::tls_stream::CaTrust;
+use serde_json::Value;
+use tokio::sync::Mutex;
+
+use crate::error::{Error, Fault, Service};
+use crate::keystone::{Login, Token};
+use crate::microversion::{self, Microversion};
+use crate::response::{DEADLINE, LARGEST};
+
+/// Error word of a request that was abandoned.
+const GIVEN_UP: &str = "GivenUp";
+
+/// A service at the endpoint that the catalog has for a region.
+#[derive(Debug)]
+pub(crate) struct Client {
+    service: Service,
+    login: Arc<Login>,
+    trust: CaTrust,
+    region: String,
+    metrics: Option<Metrics>,
+    /// The endpoint whose microversions are known to suffice.
+    negotiated: Mutex<Option<Arc<str>>>,
+}
+
+/// A request, without what every request to the service has.
+#[derive(Clone, Copy)]
+struct Call<'a> {
+    method: &'a Method,
+    path: &'a str,
+    body: Option<&'a Value>,
+    microversion: Option<Microversion>,
+}
+
+impl Client {
+    /// Creates the client without sending anything.
+    pub(crate) fn new(service: Service, login: Arc<Login>, trust: CaTrust, region: &str) -> Self {
+        let negotiated = Mutex::const_new(None);
+        Self { service, login, trust, region: region.to_owned(), metrics: None, negotiated }
+    }
+
+    /// Counts each request in `metrics`.
+    #[must_use]
+    pub(crate) fn counted(self, metrics: Metrics) -> Self {
+        Self { metrics: Some(metrics), ..self }
+    }
+
+    /// Returns an error as a fault of the service.
+    pub(crate) const fn fault(&self, error: Error) -> Fault {
+        Fault::of(self.service, error)
+    }
+
+    /// Reads what is at a path, and parses it by `of`.
+    pub(crate) async fn get<T>(
+        &self,
+        path: &str,
+        of: impl FnOnce(&Bytes) -> Result<T, Error>,
+    ) -> Result<T, Fault> {
+        let body = self.send(&Method::GET, path, None).await?;
+        of(&body).map_err(|it| self.fault(it))
+    }
+
+    /// Deletes what is at a path; it is no error when nothing is there.
+    pub(crate) async fn delete(&self, path: &str) -> Result<(), Fault> {
+        match self.send(&Method::DELETE, path, None).await {
+            Ok(_) => Ok(()),
+            Err(fault) if fault == self.fault(Error::NotFound) => Ok(()),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Sends a request and returns the body of a successful response; once more with a new token if
+    /// the service rejects the cached one, because it has done nothing then.
+    pub(crate) async fn send(
+        &self,
+        method: &Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Bytes, Fault> {
+        let call = Call { method, path, body, microversion: Microversion::of(self.service) };
+        match self.attempt(call).await {
+            Err(fault) if fault == self.fault(Error::Unauthorized) => {
+                self.login.forget().await;
+                self.attempt(call).await
+            }
+            answer => answer,
+        }
+    }
+
+    async fn attempt(&self, call: Call<'_>) -> Result<Bytes, Fault> {
+        let token = self.login.token(&self.trust).await;
+        let token = token.map_err(|it| Fault::of(Service::Identity, it))?;
+        let of_service = |it| self.fault(it);
+        let endpoint = self.endpoint(&token).await.map_err(of_service)?;
+        let (headers, body) = self.exchange(&endpoint, call, &token).await.map_err(of_service)?;
+        let Some(microversion) = call.microversion else { return Ok(body) };
+        let used = headers.get(microversion::HEADER).and_then(|it| it.to_str().ok());
+        if used != Some(&microversion.header_value()) {
+            let supported = used.unwrap_or("none").to_owned();
+            return Err(self.fault(Error::Version { needed: microversion.text, supported }));
+        }
+        Ok(body)
+    }
+
+    /// Returns the endpoint of the API, whose microversions are checked once.
+    ///
+    /// Their description is requested without a microversion: an API that does not support the
+    /// needed one would reject the request instead of describing what it supports.
+    async fn endpoint(&self, token: &Token) -> Result<Arc<str>, Error> {
+        let url = token.catalog().endpoint(self.service, &self.region);
+        let url = url.ok_or_else(|| Error::NoEndpoint { region: self.region.clone() })?;
+        let url = base(self.service, url);
+        let Some(microversion) = Microversion::of(self.service) else { return Ok(url.into()) };
+        let mut negotiated = self.negotiated.lock().await;
+        if let Some(known) = negotiated.as_ref().filter(|it| ***it == *url) {
+            return Ok(Arc::clone(known));
+        }
+        let call = Call { method: &Method::GET, path: "/", body: None, microversion: None };
+        let (_, document) = self.exchange(url, call, token).await?;
+        microversion.check(&document)?;
+        Ok(Arc::clone(negotiated.insert(url.into())))
+    }
+
+    async fn exchange(
+        &self,
+        endpoint: &str,
+        call: Call<'_>,
+        token: &Token,
+    ) -> Result<(HeaderMap, Bytes), Error> {
+        let request = request(endpoint, call, token)?;
+        let timed = Timed::begin(self.metrics.as_ref());
+        let answer = http_client::send(request, &self.trust, DEADLINE, LARGEST).await;
+        let answer = answer.map_err(|it| Error::of_http(it, LARGEST)).and_then(|answer| {
+            let (parts, body) = answer.into_parts();
+            match Error::of_response(parts.status, &body) {
+                Some(error) => Err(error),
+                None if is_expected(call.method, parts.status) => Ok((parts.headers, body)),
+                None => Err(Error::NotTheService),
+            }
+        });
+        timed.end(answer.as_ref().err());
+        answer
+    }
+}
+
+fn request(endpoint: &str, call: Call<'_>, token: &Token) -> Result<Request<Bytes>, Error> {
+    let mut request = Request::builder()
+        .method(call.method)
+        .uri(format!("{endpoint}{}", call.path))
+        .header(header::ACCEPT, "application/json")
+        .header("X-Auth-Token", token.text());
+    if let Some(microversion) = call.microversion {
+        request = request.header(microversion::HEADER, microversion.header_value());
+    }
+    if call.body.is_some() {
+        request = request.header(header::CONTENT_TYPE, "application/json");
+    }
+    let body = call.body.map(|it| Bytes::from(it.to_string())).unwrap_or_default();
+    request.body(body).map_err(|_| Error::NotUrl)
+}
+
+/// Returns whether a successful status is one with which the services answer such a request.
+fn is_expected(method: &Method, status: StatusCode) -> bool {
+    match *method {
+        Method::GET => status == StatusCode::OK,
+        Method::DELETE => status == StatusCode::NO_CONTENT,
+        _ => matches!(status, StatusCode::OK | StatusCode::ACCEPTED | StatusCode::NO_CONTENT),
+    }
+}
+
+/// Returns the URL of an endpoint in the form to which paths are appended: nova's with the version,
+/// behind which an older catalog has the project's id; neutron's without, which some catalogs have.
+fn base(service: Service, url: &str) -> &str {
+    const COMPUTE: &str = "/v2.1";
+    let url = url.trim_end_matches('/');
+    match service {
+        Service::Compute => {
+            let end = url.find(COMPUTE).map_or(url.len(), |at| at + COMPUTE.len());
+            &url[..end]
+        }
+        Service::Network => url.strip_suffix("/v2.0").unwrap_or(url),
+        Service::Identity | Service::Placement => url,
+    }
+}
+
+/// A request in progress, which is counted however it ends.
+struct Timed<'a> {
+    metrics: Option<&'a Metrics>,
+    begun: Instant,
+    result: &'static str,
+}
+
+impl<'a> Timed<'a> {
+    fn begin(metrics: Option<&'a Metrics>) -> Self {
+        Self { metrics, begun: Instant::now(), result: GIVEN_UP }
+    }
+
+    fn end(mut self, error: Option<&Error>) {
+        self.result = error.map_or("Ok", Error::word);
+    }
+}
+
+impl Drop for Timed<'_> {
+    fn drop(&mut self) {
+        if let Some(metrics) = self.metrics {
+            metrics.asked_nova(self.result, self.begun.elapsed());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_appended_to_what_the_catalog_has() {
+        for (service, url, expected) in [
+            (Service::Compute, "http://n:8774/v2.1/0123", "http://n:8774/v2.1"),
+            (Service::Compute, "http://n/compute/v2.1/", "http://n/compute/v2.1"),
+            (Service::Placement, "http://p/placement/", "http://p/placement"),
+            (Service::Network, "http://q:9696/", "http://q:9696"),
+            (Service::Network, "http://q:9696/v2.0/", "http://q:9696"),
+        ] {
+            assert_eq!(base(service, url), expected);
+        }
+    }
+}

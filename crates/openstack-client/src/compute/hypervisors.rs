@@ -1,0 +1,50 @@
+//! Hypervisors: compute nodes of hosts that are mapped to a cell.
+
+use hyper::body::Bytes;
+use serde::Deserialize;
+
+use super::pages::{Entry, Page};
+use crate::error::Error;
+use crate::response::parsed;
+use crate::text::is_id;
+
+/// A hypervisor, which nova lists only after its host was mapped to a cell.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+pub struct Hypervisor {
+    /// The UUID of the compute node; placement has its resource provider under the same one.
+    pub id: String,
+    /// Its service.
+    pub service: HypervisorService,
+}
+
+/// The service of a hypervisor.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+pub struct HypervisorService {
+    /// The host under which it is registered.
+    pub host: String,
+}
+
+#[derive(Deserialize)]
+struct Hypervisors {
+    hypervisors: Vec<Hypervisor>,
+}
+
+impl Entry for Hypervisor {
+    const PLURAL: &'static str = "hypervisors";
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+/// Returns the hypervisors of a page.
+///
+/// A page may have fewer entries than were requested although another one follows, because nova
+/// leaves out hosts without a mapping afterwards; so the last page is the first empty one.
+pub(crate) fn hypervisors_of(body: &Bytes) -> Result<Page<Hypervisor>, Error> {
+    let entries = parsed::<Hypervisors>(body)?.hypervisors;
+    if entries.iter().all(|it| is_id(&it.id)) {
+        return Ok(Page { is_last: entries.is_empty(), entries });
+    }
+    Err(Error::NotTheService)
+}

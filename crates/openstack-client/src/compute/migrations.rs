@@ -1,0 +1,84 @@
+//! Migrations of servers from and to a host: live and cold ones, resizes, evacuations.
+
+use hyper::body::Bytes;
+use serde::Deserialize;
+
+use super::pages::{Entry, Page};
+use crate::error::Error;
+use crate::response::parsed;
+use crate::text::{is_id, shown};
+
+/// The statuses of migrations at their end, which are those that nova itself does not count as in
+/// progress. `finished` is none of them: a resize is to be confirmed or reverted then.
+const FINAL: [&str; 7] =
+    ["cancelled", "completed", "confirmed", "done", "error", "failed", "reverted"];
+
+/// A migration of a server.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Migration {
+    /// Its UUID.
+    pub id: String,
+    /// The UUID of its server.
+    pub server_id: String,
+    /// How far it is, in nova's words; empty where nova has none.
+    pub status: String,
+    /// Its kind: `live-migration`, `migration`, `resize` or `evacuation`.
+    pub type_: String,
+    /// The host that the server leaves; `None` where nova has none.
+    pub source: Option<String>,
+    /// The host to which the server goes; `None` while the scheduler has not chosen it.
+    pub dest: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Migrations {
+    migrations: Vec<ListedMigration>,
+}
+
+#[derive(Deserialize)]
+struct ListedMigration {
+    uuid: String,
+    instance_uuid: String,
+    status: Option<String>,
+    migration_type: String,
+    source_compute: Option<String>,
+    dest_compute: Option<String>,
+}
+
+impl Entry for Migration {
+    const PLURAL: &'static str = "migrations";
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+impl Migration {
+    /// Returns whether it is not at its end; an unknown status is none.
+    pub(super) fn is_open(&self) -> bool {
+        !FINAL.contains(&self.status.as_str())
+    }
+
+    /// Returns the migration; `None` when an id is none.
+    fn of(listed: ListedMigration) -> Option<Self> {
+        Some(Self {
+            id: Some(listed.uuid).filter(|it| is_id(it))?,
+            server_id: Some(listed.instance_uuid).filter(|it| is_id(it))?,
+            status: listed.status.map(|it| shown(&it)).unwrap_or_default(),
+            type_: shown(&listed.migration_type),
+            source: listed.source_compute.map(|it| shown(&it)),
+            dest: listed.dest_compute.map(|it| shown(&it)),
+        })
+    }
+}
+
+/// Returns the migrations of a page, open or not.
+///
+/// Nova leaves out hidden ones after it has cut a page, and links no next page then; so the last
+/// page is the first empty one.
+pub(crate) fn migrations_of(body: &Bytes) -> Result<Page<Migration>, Error> {
+    let listed = parsed::<Migrations>(body)?.migrations;
+    let entries = listed.into_iter().map(Migration::of).collect::<Option<Vec<_>>>();
+    let entries = entries.ok_or(Error::NotTheService)?;
+    Ok(Page { is_last: entries.is_empty(), entries })
+}

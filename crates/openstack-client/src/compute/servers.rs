@@ -1,0 +1,77 @@
+//! Servers on a host.
+
+use hyper::body::Bytes;
+use serde::Deserialize;
+
+use super::pages::{Entry, Page};
+use crate::error::Error;
+use crate::response::parsed;
+use crate::text::{is_id, shown};
+
+/// A server, of whatever project.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Server {
+    /// Its UUID.
+    pub id: String,
+    /// Its name, which its project chooses: one line of at most 255 bytes.
+    pub name: String,
+    /// Its status, as users see it: `ACTIVE`, `SHUTOFF`, `ERROR`.
+    pub status: String,
+    /// What is being done to it, for instance `migrating`; `None` when nothing is.
+    pub task_state: Option<String>,
+    /// What it is at rest: `active`, `stopped`, `paused`, `error`.
+    pub vm_state: String,
+}
+
+#[derive(Deserialize)]
+struct Servers {
+    servers: Vec<ListedServer>,
+    #[serde(default)]
+    servers_links: Vec<Link>,
+}
+
+#[derive(Deserialize)]
+struct Link {
+    rel: String,
+}
+
+#[derive(Deserialize)]
+struct ListedServer {
+    id: String,
+    name: String,
+    status: String,
+    #[serde(rename = "OS-EXT-STS:task_state")]
+    task_state: Option<String>,
+    #[serde(rename = "OS-EXT-STS:vm_state")]
+    vm_state: String,
+}
+
+impl Entry for Server {
+    const PLURAL: &'static str = "servers";
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+impl Server {
+    /// Returns the server; `None` when its id is none.
+    fn of(listed: ListedServer) -> Option<Self> {
+        Some(Self {
+            id: Some(listed.id).filter(|it| is_id(it))?,
+            name: shown(&listed.name),
+            status: shown(&listed.status),
+            task_state: listed.task_state.map(|it| shown(&it)),
+            vm_state: shown(&listed.vm_state),
+        })
+    }
+}
+
+/// Returns the servers of a page, which is the last one unless nova links the next one.
+pub(crate) fn servers_of(body: &Bytes) -> Result<Page<Server>, Error> {
+    let Servers { servers, servers_links } = parsed(body)?;
+    let entries = servers.into_iter().map(Server::of).collect::<Option<Vec<_>>>();
+    let entries = entries.ok_or(Error::NotTheService)?;
+    let has_next = servers_links.iter().any(|it| it.rel == "next");
+    Ok(Page { is_last: entries.is_empty() || !has_next, entries })
+}

@@ -1,0 +1,104 @@
+//! The services nova-compute, and what nova says of them.
+
+use hyper::body::Bytes;
+use jiff::civil::DateTime;
+use serde::Deserialize;
+
+use crate::error::Error;
+use crate::response::parsed;
+use crate::text::is_id;
+
+/// How many services are read.
+const SERVICES: usize = 100_000;
+
+/// A nova-compute service.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ComputeService {
+    /// The host under which it is registered: its option `host`.
+    pub host: String,
+    /// What nova says of it.
+    pub state: ServiceState,
+}
+
+/// What nova says of a service.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum ServiceState {
+    /// The database of the service's cell does not answer.
+    Unknown,
+    /// The service is known.
+    Known(KnownService),
+}
+
+/// A service of a cell that answers.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct KnownService {
+    /// Its UUID.
+    pub id: String,
+    /// Whether it has reported within nova's `service_down_time` and is not forced down.
+    pub is_up: bool,
+    /// Whether an administrator has forced it down.
+    pub is_forced_down: bool,
+    /// Whether the scheduler leaves it out.
+    pub is_disabled: bool,
+    /// Why it is disabled, in the administrator's words.
+    pub disabled_reason: Option<String>,
+    /// When its record was last written, in UTC: its last report, or a later change of the record.
+    pub updated_at: Option<DateTime>,
+}
+
+#[derive(Deserialize)]
+struct Services {
+    services: Vec<ListedService>,
+}
+
+/// A service in nova's list; a service of a cell that does not answer has only host and status.
+#[derive(Deserialize)]
+struct ListedService {
+    host: String,
+    status: String,
+    id: Option<String>,
+    state: Option<String>,
+    #[serde(default)]
+    forced_down: bool,
+    disabled_reason: Option<String>,
+    updated_at: Option<String>,
+}
+
+/// Returns the services of a response.
+pub(crate) fn services_of(body: &Bytes) -> Result<Vec<ComputeService>, Error> {
+    let listed = parsed::<Services>(body)?.services;
+    if listed.len() > SERVICES {
+        return Err(Error::TooLarge(format!("more than {SERVICES} services")));
+    }
+    let services = listed.into_iter().map(ComputeService::of).collect::<Option<_>>();
+    services.ok_or(Error::NotTheService)
+}
+
+impl ComputeService {
+    /// Returns the service; `None` when a field has no value that nova gives it.
+    fn of(listed: ListedService) -> Option<Self> {
+        let host = listed.host;
+        if listed.status == "UNKNOWN" {
+            return Some(Self { host, state: ServiceState::Unknown });
+        }
+        let is_disabled = match listed.status.as_str() {
+            "enabled" => false,
+            "disabled" => true,
+            _ => return None,
+        };
+        let is_up = match listed.state?.as_str() {
+            "up" => true,
+            "down" => false,
+            _ => return None,
+        };
+        let state = ServiceState::Known(KnownService {
+            id: listed.id.filter(|it| is_id(it))?,
+            is_up,
+            is_forced_down: listed.forced_down,
+            is_disabled,
+            disabled_reason: listed.disabled_reason.filter(|it| !it.is_empty()),
+            updated_at: listed.updated_at.and_then(|it| it.parse().ok()),
+        });
+        Some(Self { host, state })
+    }
+}

@@ -1,0 +1,89 @@
+//! Neutron: the agents of a host.
+
+use std::sync::Arc;
+
+use hyper::body::Bytes;
+use operator_runtime::tls_stream::CaTrust;
+use serde::Deserialize;
+
+use crate::client::Client;
+use crate::error::{Error, Fault, Service};
+use crate::keystone::Login;
+use crate::response::parsed;
+use crate::text::{is_segment, not_an_id, query_value, shown};
+
+/// Neutron's API at the endpoint that the catalog has for a region.
+#[derive(Debug)]
+pub struct Network(Client);
+
+/// An agent of a host.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Agent {
+    /// Its id: a UUID, or the name of its chassis with OVN.
+    pub id: String,
+    /// Its kind, for instance `OVN Controller agent`: one line of at most 255 bytes.
+    pub agent_type: String,
+    /// Its program, for instance `ovn-controller`: one line of at most 255 bytes.
+    pub binary: String,
+    /// Whether it has reported lately.
+    pub is_alive: bool,
+}
+
+#[derive(Deserialize)]
+struct Agents {
+    agents: Vec<ListedAgent>,
+}
+
+#[derive(Deserialize)]
+struct ListedAgent {
+    id: String,
+    agent_type: String,
+    binary: String,
+    alive: bool,
+}
+
+impl Network {
+    /// Creates the client without sending anything. Clients of several services may share a login.
+    pub fn new(login: impl Into<Arc<Login>>, trust: CaTrust, region: &str) -> Self {
+        Self(Client::new(Service::Network, login.into(), trust, region))
+    }
+
+    /// Returns the agents of a host.
+    ///
+    /// A neutron whose `pagination_max_limit` is less than a host's few agents leaves out some, so
+    /// agents that were deleted are to be listed again until there is none.
+    ///
+    /// # Errors
+    /// [`Error::NoEndpoint`] in a cloud without neutron.
+    pub async fn agents_on(&self, host: &str) -> Result<Vec<Agent>, Fault> {
+        self.0.get(&format!("/v2.0/agents?host={}", query_value(host)), agents_of).await
+    }
+
+    /// Deletes an agent; it is no error when there is none.
+    ///
+    /// An agent that still runs comes back with its next report.
+    pub async fn delete_agent(&self, id: &str) -> Result<(), Fault> {
+        if !is_segment(id) {
+            return Err(self.0.fault(not_an_id(id)));
+        }
+        self.0.delete(&format!("/v2.0/agents/{id}")).await
+    }
+}
+
+impl Agent {
+    /// Returns the agent; `None` when its id is none.
+    fn of(listed: ListedAgent) -> Option<Self> {
+        Some(Self {
+            id: Some(listed.id).filter(|it| is_segment(it))?,
+            agent_type: shown(&listed.agent_type),
+            binary: shown(&listed.binary),
+            is_alive: listed.alive,
+        })
+    }
+}
+
+/// Returns the agents of a response.
+pub(crate) fn agents_of(body: &Bytes) -> Result<Vec<Agent>, Error> {
+    let agents = parsed::<Agents>(body)?.agents;
+    agents.into_iter().map(Agent::of).collect::<Option<_>>().ok_or(Error::NotTheService)
+}
