@@ -76,7 +76,7 @@ impl NovaOrders {
     /// has ended.
     async fn step(&self, object: &Key, task: &Task, memory: &mut Memory) -> Option<Instant> {
         let begun = Instant::now();
-        let Some(order) = self.order(object, task) else { return None };
+        let order = self.order(object, task)?;
         let found = match self.monitor.shared(&order.cell) {
             Some(api) => memory.pass(&api, &order).await,
             // The inputs of the cell are incomplete, which its conditions report.

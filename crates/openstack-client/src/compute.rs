@@ -25,7 +25,7 @@ pub use hypervisors::{Hypervisor, HypervisorService};
 pub use migrations::Migration;
 pub(crate) use migrations::migrations_of;
 pub use servers::Server;
-pub(crate) use servers::servers_of;
+pub(crate) use servers::{server_ids_of, servers_of};
 pub(crate) use services::services_of;
 pub use services::{ComputeService, KnownService, ServiceState};
 
@@ -88,10 +88,21 @@ impl Compute {
         pages::read(&self.0, &list, hypervisors_of).await
     }
 
-    /// Returns the servers of all projects on a host, page by page.
+    /// Returns the UUIDs of the servers of all projects on a host, page by page. Nova needs no other
+    /// service for this list.
     ///
     /// Nova leaves out the servers of a cell whose database does not answer, without an error.
-    pub async fn servers_on(&self, host: &str) -> Result<Vec<Server>, Fault> {
+    pub async fn servers_on(&self, host: &str) -> Result<Vec<String>, Fault> {
+        let list = format!("/servers?all_tenants=1&host={}&limit={PAGE}", query_value(host));
+        let servers = pages::read(&self.0, &list, server_ids_of).await?;
+        Ok(servers.into_iter().map(|it| it.id).collect())
+    }
+
+    /// Returns the servers of all projects on a host with their states, page by page. Nova reads
+    /// their security groups from neutron for this list.
+    ///
+    /// Nova leaves out the servers of a cell whose database does not answer, without an error.
+    pub async fn server_states_on(&self, host: &str) -> Result<Vec<Server>, Fault> {
         let host = query_value(host);
         let list = format!("/servers/detail?all_tenants=1&host={host}&limit={PAGE}");
         pages::read(&self.0, &list, servers_of).await

@@ -105,7 +105,7 @@ pub fn step(
 ) -> Option<Step> {
     let observed = compute.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
-    let current = steps.iter().find(|it| !it.holds()).or(steps.last())?;
+    let current = steps.iter().find(|it| !it.holds()).or_else(|| steps.last())?;
     let mut ready = current.clone().with_type(READY);
     if current.holds() {
         ready = ready.with_severity(Severity::Info);

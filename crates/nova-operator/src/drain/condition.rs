@@ -78,16 +78,13 @@ impl Drained<'_> {
 
     fn of_release(&self) -> ConditionDraft {
         let host = self.host.unwrap_or_default();
-        match self.progress {
-            Some(progress @ (DrainProgress::Fails(_) | DrainProgress::CellNotAnswering)) => {
-                self.unknown(host, progress)
-            }
-            _ => {
-                let text =
-                    format!("No drain is requested: the service of host {host} is being enabled.");
-                reasons::drain::ENABLING.condition(DRAINED, text)
-            }
+        if let Some(progress @ (DrainProgress::Fails(_) | DrainProgress::CellNotAnswering)) =
+            self.progress
+        {
+            return self.unknown(host, progress);
         }
+        let text = format!("No drain is requested: the service of host {host} is being enabled.");
+        reasons::drain::ENABLING.condition(DRAINED, text)
     }
 
     fn unknown(&self, host: &str, progress: &DrainProgress) -> ConditionDraft {

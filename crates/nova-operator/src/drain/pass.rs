@@ -42,7 +42,7 @@ pub async fn pass(
     let nova = &apis.compute;
     let found = match service(nova, host).await? {
         Found::Unknown => return Ok(DrainProgress::CellNotAnswering),
-        found => found,
+        found @ (Found::Known(_) | Found::Absent) => found,
     };
     match (order, found) {
         (HostOrder::Enable, Found::Known(service)) => {
@@ -54,8 +54,8 @@ pub async fn pass(
         (HostOrder::Drain(drain), Found::Known(service)) => {
             drained(nova, host, &service, drain, moves).await
         }
-        (HostOrder::Drain(_), _) => without_service(nova, host).await,
-        (HostOrder::Enable, _) => Ok(DrainProgress::NotFound),
+        (HostOrder::Drain(_), Found::Absent | Found::Unknown) => without_service(nova, host).await,
+        (HostOrder::Enable, Found::Absent | Found::Unknown) => Ok(DrainProgress::NotFound),
         (HostOrder::Remove(order), found) => {
             Ok(DrainProgress::Removing(remove(apis, host, order, found).await?))
         }
@@ -64,8 +64,7 @@ pub async fn pass(
 
 /// A service that is gone runs no server, but nova may still have records of servers on its host.
 async fn without_service(nova: &Compute, host: &str) -> Result<DrainProgress, Fault> {
-    let (servers, migrations) = tokio::try_join!(nova.servers_on(host), nova.migrations_on(host))?;
-    let occupied = Occupied::of(&servers, &migrations, |_| None);
+    let occupied = unmoved(nova, host).await?;
     let is_empty = occupied.is_empty();
     Ok(if is_empty { DrainProgress::NotFound } else { DrainProgress::Occupied(occupied) })
 }
@@ -83,17 +82,14 @@ async fn drained(
 ) -> Result<DrainProgress, Fault> {
     let wanted = drain.disabled_reason();
     let is_foreign = service.is_disabled && !is_ours(reason(service));
-    if !is_foreign && !(service.is_disabled && reason(service) == wanted) {
+    let is_as_wanted = service.is_disabled && reason(service) == wanted;
+    if !is_foreign && !is_as_wanted {
         nova.disable(&service.id, &wanted).await?;
     }
-    let (servers, mut migrations) =
-        tokio::try_join!(nova.servers_on(host), nova.migrations_on(host))?;
-    if let DrainMode::Migrate(most) = drain.mode {
-        if start(nova, &servers, &migrations, most, moves).await? {
-            migrations = nova.migrations_on(host).await?;
-        }
-    }
-    let occupied = Occupied::of(&servers, &migrations, |it| moves.cause(it));
+    let occupied = match drain.mode {
+        DrainMode::Wait => unmoved(nova, host).await?,
+        DrainMode::Migrate(most) => moved(nova, host, most, moves).await?,
+    };
     // A server may have been scheduled to the host while its service was still enabled: only a pass
     // that found it disabled can find the host empty.
     if !occupied.is_empty() || !service.is_disabled {
@@ -106,6 +102,25 @@ async fn drained(
         Found::Unknown => DrainProgress::CellNotAnswering,
         Found::Absent => DrainProgress::NotFound,
     })
+}
+
+async fn unmoved(nova: &Compute, host: &str) -> Result<Occupied, Fault> {
+    let (servers, migrations) = tokio::try_join!(nova.servers_on(host), nova.migrations_on(host))?;
+    Ok(Occupied::unmoved(servers, &migrations))
+}
+
+async fn moved(
+    nova: &Compute,
+    host: &str,
+    most: NonZeroUsize,
+    moves: &mut Moves,
+) -> Result<Occupied, Fault> {
+    let (servers, mut migrations) =
+        tokio::try_join!(nova.server_states_on(host), nova.migrations_on(host))?;
+    if start(nova, &servers, &migrations, most, moves).await? {
+        migrations = nova.migrations_on(host).await?;
+    }
+    Ok(Occupied::of(&servers, &migrations, |it| moves.cause(it)))
 }
 
 /// Starts migrations as long as fewer than `most` are open; returns whether it started one.

@@ -58,6 +58,12 @@ pub enum StuckCause {
 }
 
 impl Occupied {
+    /// Returns what is on a host whose servers the operator does not migrate.
+    pub fn unmoved(mut servers: Vec<String>, migrations: &[Migration]) -> Self {
+        servers.sort();
+        Self { servers, stuck: vec![], migrations: migrations.len() }
+    }
+
     /// Sorts what is on a host. `cause` returns why a running server cannot be migrated, if a
     /// migration of it has failed.
     pub fn of(

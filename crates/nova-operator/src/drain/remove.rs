@@ -49,8 +49,7 @@ async fn of_service(
     match nova.delete_service(&known.id).await {
         Ok(()) => {}
         Err(Fault { error: Error::Conflict(message), .. }) => {
-            let servers = nova.servers_on(host).await?.into_iter().map(|it| it.id);
-            let mut servers: Vec<String> = servers.collect();
+            let mut servers = nova.servers_on(host).await?;
             servers.sort();
             return Ok(ServiceRemoval::Kept { servers, message });
         }

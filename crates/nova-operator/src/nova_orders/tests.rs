@@ -100,20 +100,20 @@ fn object() -> Key {
     Key::new("ns", "n0")
 }
 
-fn of(order: HostOrder) -> Option<OrderOfHost> {
-    Some(OrderOfHost { cell: cell(), host: "n0".to_owned(), order })
+fn of(order: HostOrder) -> OrderOfHost {
+    OrderOfHost { cell: cell(), host: "n0".to_owned(), order }
 }
 
-fn drain() -> Option<OrderOfHost> {
+fn drain() -> OrderOfHost {
     of(HostOrder::Drain(Drain { mode: DrainMode::Wait, reason: String::new() }))
 }
 
 /// Waits until the object is enqueued and its host is found like that.
-async fn until(world: &World, order: &Option<OrderOfHost>, is: impl Fn(&DrainProgress) -> bool) {
+async fn until(world: &World, order: &OrderOfHost, is: impl Fn(&DrainProgress) -> bool) {
     loop {
         let key = timeout(LIMIT, world.queue.next()).await.expect("the object is enqueued");
         world.queue.done(&key);
-        if is(&world.orders.set(&object(), order.clone())) {
+        if is(&world.orders.set(&object(), Some(order.clone()))) {
             return;
         }
     }
@@ -127,11 +127,11 @@ fn puts(asked: &Asked) -> usize {
 async fn a_host_is_drained_and_enabled_with_one_write_each() {
     let (address, asked) = cloud(Arc::default()).await;
     let world = world(address);
-    assert_eq!(world.orders.set(&object(), drain()), DrainProgress::Pending);
+    assert_eq!(world.orders.set(&object(), Some(drain())), DrainProgress::Pending);
     until(&world, &drain(), |it| *it == DrainProgress::Drained).await;
     assert_eq!(puts(&asked), 1);
     let enable = of(HostOrder::Enable);
-    assert_eq!(world.orders.set(&object(), enable.clone()), DrainProgress::Pending);
+    assert_eq!(world.orders.set(&object(), Some(enable.clone())), DrainProgress::Pending);
     until(&world, &enable, |it| *it == DrainProgress::Released).await;
     assert_eq!(puts(&asked), 2);
 }
@@ -140,7 +140,7 @@ async fn a_host_is_drained_and_enabled_with_one_write_each() {
 async fn a_task_ends_without_an_order_and_begins_anew_with_one() {
     let (address, _) = cloud(Arc::default()).await;
     let world = world(address);
-    world.orders.set(&object(), drain());
+    world.orders.set(&object(), Some(drain()));
     until(&world, &drain(), |it| *it == DrainProgress::Drained).await;
     assert_eq!(world.orders.set(&object(), None), DrainProgress::Pending);
     let ended = async {
@@ -149,7 +149,7 @@ async fn a_task_ends_without_an_order_and_begins_anew_with_one() {
         }
     };
     timeout(LIMIT, ended).await.expect("the task ends");
-    world.orders.set(&object(), drain());
+    world.orders.set(&object(), Some(drain()));
     until(&world, &drain(), |it| *it == DrainProgress::Drained).await;
 }
 
@@ -158,7 +158,7 @@ async fn a_failure_is_known_after_three_passes_and_forgotten_after_one() {
     let fails = Arc::new(AtomicBool::new(false));
     let (address, _) = cloud(Arc::clone(&fails)).await;
     let world = world(address);
-    world.orders.set(&object(), drain());
+    world.orders.set(&object(), Some(drain()));
     until(&world, &drain(), |it| *it == DrainProgress::Drained).await;
     fails.store(true, Relaxed);
     until(&world, &drain(), |it| matches!(it, DrainProgress::Fails(_))).await;

@@ -2,6 +2,7 @@
 
 use hyper::body::Bytes;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::pages::{Entry, Page};
 use crate::error::Error;
@@ -23,9 +24,15 @@ pub struct Server {
     pub vm_state: String,
 }
 
+/// A server of which only the id is read.
 #[derive(Deserialize)]
-struct Servers {
-    servers: Vec<ListedServer>,
+pub(crate) struct ServerId {
+    pub(crate) id: String,
+}
+
+#[derive(Deserialize)]
+struct Servers<T> {
+    servers: Vec<T>,
     #[serde(default)]
     servers_links: Vec<Link>,
 }
@@ -54,6 +61,14 @@ impl Entry for Server {
     }
 }
 
+impl Entry for ServerId {
+    const PLURAL: &'static str = "servers";
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+}
+
 impl Server {
     /// Returns the server; `None` when its id is none.
     fn of(listed: ListedServer) -> Option<Self> {
@@ -67,10 +82,23 @@ impl Server {
     }
 }
 
-/// Returns the servers of a page, which is the last one unless nova links the next one.
+/// Returns the servers of a page with their states.
 pub(crate) fn servers_of(body: &Bytes) -> Result<Page<Server>, Error> {
-    let Servers { servers, servers_links } = parsed(body)?;
-    let entries = servers.into_iter().map(Server::of).collect::<Option<Vec<_>>>();
+    page(body, Server::of)
+}
+
+/// Returns the ids of the servers of a page.
+pub(crate) fn server_ids_of(body: &Bytes) -> Result<Page<ServerId>, Error> {
+    page(body, |it: ServerId| Some(it).filter(|it| is_id(&it.id)))
+}
+
+/// Returns a page, which is the last one unless nova links the next one.
+fn page<T: DeserializeOwned, E>(
+    body: &Bytes,
+    entry: impl Fn(T) -> Option<E>,
+) -> Result<Page<E>, Error> {
+    let Servers { servers, servers_links } = parsed::<Servers<T>>(body)?;
+    let entries = servers.into_iter().map(entry).collect::<Option<Vec<_>>>();
     let entries = entries.ok_or(Error::NotTheService)?;
     let has_next = servers_links.iter().any(|it| it.rel == "next");
     Ok(Page { is_last: entries.is_empty() || !has_next, entries })

@@ -83,7 +83,7 @@ async fn servers_are_read_until_no_page_is_linked() {
         vm_state: vm.into(),
     };
     assert_eq!(
-        compute.servers_on("one.example").await.unwrap(),
+        compute.server_states_on("one.example").await.unwrap(),
         [
             server("c0", "one", "MIGRATING", Some("migrating"), "active"),
             server("c1", "two [2Jx", "ERROR", None, "error"),
@@ -97,7 +97,7 @@ async fn servers_are_read_until_no_page_is_linked() {
 async fn an_empty_page_of_servers_is_the_last_one() {
     let (compute, asked) =
         cloud(|_| nova(r#"{"servers": [], "servers_links": [{"rel": "next", "href": ""}]}"#)).await;
-    assert_eq!(compute.servers_on("one").await, Ok(Vec::new()));
+    assert_eq!(compute.server_states_on("one").await, Ok(Vec::new()));
     assert_eq!(after_negotiation(&asked).len(), 1);
 }
 
@@ -111,7 +111,7 @@ async fn a_list_that_never_ends_is_an_error() {
     })
     .await;
     let expected = of_nova(Error::TooLarge("more than 50 pages of servers".into()));
-    assert_eq!(compute.servers_on("one").await, Err(expected));
+    assert_eq!(compute.server_states_on("one").await, Err(expected));
     assert_eq!(after_negotiation(&asked).len(), 50);
 }
 
@@ -234,7 +234,7 @@ async fn garbage_in_lists_is_not_novas() {
         r#"{"servers": [{"id": "c0", "status": "UNKNOWN", "links": []}]}"#,
         r#"{"servers": [{"id": "../x", "name": "n", "status": "s", "OS-EXT-STS:vm_state": "v"}]}"#,
     ] {
-        check(body, async |it| it.servers_on("one").await.err()).await;
+        check(body, async |it| it.server_states_on("one").await.err()).await;
     }
     for body in [
         r#"{"servers": []}"#,

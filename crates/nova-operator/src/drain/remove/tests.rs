@@ -18,6 +18,7 @@ use crate::drain::progress::DrainProgress;
 
 const HOST: &str = "n0.example.org";
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of the cloud on its own")]
 /// What the cloud has of the host; consumer `d0` has a share of another provider too.
 #[derive(Clone, Debug, PartialEq)]
 struct State {
@@ -162,7 +163,7 @@ fn read(state: &State, line: &str) -> Answer {
                 Some(&service).filter(|_| state.has_service).into_iter().collect();
             said(200, &json!({"services": services}))
         }
-        "get /v2.1/servers/detail" => {
+        "get /v2.1/servers" => {
             let is_first = !line.contains("marker=");
             let servers = state.servers.iter().filter(|_| is_first).map(|id| {
                 json!({
