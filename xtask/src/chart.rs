@@ -2,7 +2,9 @@
 //! result.
 
 mod invariants;
+mod monitoring;
 mod network_policies;
+mod nova_api;
 mod webhooks;
 
 use std::process::Command;
@@ -32,7 +34,7 @@ const KINDS: [&str; 10] = [
 /// A check with its name.
 type Check = (&'static str, fn() -> Result<()>);
 
-const CHECKS: [Check; 13] = [
+const CHECKS: [Check; 19] = [
     ("helm lint is content", lint),
     ("the defaults render, restricted and without a wildcard", defaults),
     ("a webhook blocks nothing but a change of cell or role", webhooks::blocking),
@@ -48,6 +50,15 @@ const CHECKS: [Check; 13] = [
         "network policies leave the webhook open, and the rest to the values",
         network_policies::of_operators,
     ),
+    ("rights about nova's API are granted only where it is read", nova_api::rights),
+    ("nothing of the monitoring is rendered without its switches", monitoring::off),
+    (
+        "a Prometheus parses the alerts, and evaluates each on what operators publish",
+        monitoring::alerts,
+    ),
+    ("an alert names the namespace of its cell", monitoring::namespaces),
+    ("no alert fires while all is well", monitoring::quiet),
+    ("a Prometheus evaluates each query of the dashboard", monitoring::dashboard),
     ("OpenShift chooses the users where they are left empty", platform_users),
     ("values reach the operators", values),
     ("typos and wrong types are refused by name", typos),
@@ -287,6 +298,8 @@ fn typos() -> Result<()> {
         ("runner.uid=root", "uid"),
         ("webhooks.enabled=yes", "enabled"),
         ("secretDigests.rewriteUnkeyed=no", "rewriteUnkeyed"),
+        ("metrics.prometheusRule.enable=true", "enable"),
+        ("metrics.dashboard.enabled=on", "enabled"),
         ("webhooks.certificates=me", "certificates"),
         ("dataplane.serviceNetworks={10.0.0.0/33}", "serviceNetworks"),
         ("dataplane.serviceNetworks={fd00::/129}", "serviceNetworks"),

@@ -178,6 +178,14 @@
 - apiGroups: ["events.k8s.io"]
   resources: ["events"]
   verbs: ["create", "patch"]
+{{- if .Values.nova.api.enabled }}
+- apiGroups: ["dataplane.openstack.org"]
+  resources: ["openstackdataplanenodesets"]
+  verbs: ["get", "list", "watch"]
+- apiGroups: ["dataplane.openstack.org"]
+  resources: ["openstackdataplanenodesets/status", "openstackdataplaneroles/status"]
+  verbs: ["patch"]
+{{- end }}
 {{- end }}
 
 {{- define "edpm.election.nova-operator" -}}

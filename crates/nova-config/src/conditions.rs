@@ -1,7 +1,7 @@
 //! The types of the conditions that nova-operator writes, besides `Ready`, by the kind of the
 //! object.
 
-// OpenStackDataPlaneNode and OpenStackDataPlaneService
+// OpenStackDataPlaneNode, Role, NodeSet and Service
 
 /// Type of the condition that this operator writes on a node with a cell.
 pub const COMPUTE_CONDITION: &str = "nova.openstack.org/Compute";
@@ -9,6 +9,9 @@ pub const COMPUTE_CONDITION: &str = "nova.openstack.org/Compute";
 pub const NODE_SERVICE_UP: &str = "nova.openstack.org/ServiceUp";
 /// Type of the condition on a node that repeats [`DRAINED`] of its compute.
 pub const NODE_DRAINED: &str = "nova.openstack.org/Drained";
+/// Type of the condition on a role or a node set: every compute of its hosts reports to nova; absent
+/// where there is none, or nova's API is not read.
+pub const HOSTS_COMPUTES_UP: &str = "nova.openstack.org/ComputesUp";
 /// Type of the condition that this operator writes on a service of type nova.
 pub const CONFIG_CONDITION: &str = "nova.openstack.org/Config";
 

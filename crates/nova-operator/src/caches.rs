@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::ansibleee::AnsibleEe;
-use api::dataplane::{Node, Role, Service};
+use api::dataplane::{Node, NodeSet, Role, Service};
 use api::nova::{Cell, ExternalCompute};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
@@ -18,7 +18,7 @@ use operator_runtime::manager::ManagerBuilder;
 use operator_runtime::source_cache::SourceCache;
 
 use crate::conflicting_service::{self, ConflictingService};
-use crate::nova_monitor::NovaMonitor;
+use crate::nova_monitor::{MonitorQueues, NovaMonitor};
 use crate::nova_orders::NovaOrders;
 use crate::queues::Queues;
 use crate::rollout_coordinator::RolloutCoordinator;
@@ -50,6 +50,8 @@ pub struct Caches {
     pub nova: Option<Arc<NovaMonitor>>,
     /// The orders about hosts of computes, or `None` where nova's API is not used.
     pub orders: Option<Arc<NovaOrders>>,
+    /// All node sets, or `None` where nova's API is not read.
+    pub node_sets: Option<Arc<Cache<NodeSet>>>,
 }
 
 impl Caches {
@@ -73,9 +75,10 @@ impl Caches {
         let sources = SourceCache::new(&[], keys, &secrets, &config_maps);
         let (services, cells) = (registry.cache(vec![]), registry.owned(vec![]));
         let coordinator = RolloutCoordinator::new(shared.clone());
-        let nova = nova_api.map(|(interval, queues)| {
-            let (computes, cells) = (Arc::clone(&queues.computes), Arc::clone(&queues.cells));
-            NovaMonitor::new(interval, builder.metrics(), shared.clone(), computes, cells)
+        let node_sets = nova_api.map(|_| registry.cache(vec![]));
+        let nova = nova_api.zip(node_sets.clone()).map(|((interval, queues), node_sets)| {
+            let queues = MonitorQueues::of(queues);
+            NovaMonitor::new(interval, builder.metrics(), shared.clone(), node_sets, queues)
         });
         let orders = nova.as_ref().zip(nova_api).map(|(monitor, (_, queues))| {
             NovaOrders::new(Arc::clone(monitor), Arc::clone(&queues.computes))
@@ -95,6 +98,7 @@ impl Caches {
             cells_are_ours,
             nova,
             orders,
+            node_sets,
         })
     }
 
@@ -120,6 +124,18 @@ impl Caches {
             .filter_map(|it| Some((it.as_str(), self.services.get(&Key::new(&namespace, it))?)))
             .collect();
         conflicting_service::conflicting_service(role, node, |name| known.get(name).map(|it| &**it))
+    }
+
+    /// Returns the cells of a namespace.
+    pub fn cells_of(&self, namespace: &str) -> Vec<Key> {
+        let all = self.cells.all().into_iter();
+        Key::of_each(all.filter(|it| it.metadata.namespace.as_deref() == Some(namespace)))
+    }
+
+    /// Returns the node sets of a namespace; none where nova's API is not read.
+    pub fn node_sets_of(&self, namespace: &str) -> Vec<Arc<NodeSet>> {
+        let all = self.node_sets.as_ref().map(|it| it.all()).unwrap_or_default().into_iter();
+        all.filter(|it| it.metadata.namespace.as_deref() == Some(namespace)).collect()
     }
 
     /// Returns the nodes that list a service.

@@ -4,8 +4,8 @@
 use api::conditions::Reason;
 use nova_config::conditions::{
     COMPUTE_CONDITION, COMPUTES_UP, COMPUTES_UP_TO_DATE, CONDUCTOR_ANSWERS, CONFIG_CONDITION,
-    INPUT_READY, KEYSTONE_READY, MESSAGE_BUS_READY, NODE_DRAINED, NODE_SERVICE_UP, NOVA_API_READY,
-    RELEASED, SERVICE_CONFIG_READY,
+    HOSTS_COMPUTES_UP, INPUT_READY, KEYSTONE_READY, MESSAGE_BUS_READY, NODE_DRAINED,
+    NODE_SERVICE_UP, NOVA_API_READY, RELEASED, SERVICE_CONFIG_READY,
 };
 use operator_core::condition_catalog::{
     ConditionSpec, KindConditions, Repeats, WRITES, condition, summary,
@@ -18,6 +18,8 @@ mod compute;
 /// The kinds and their conditions, in reading order.
 pub const KINDS: &[KindConditions] = &[
     KindConditions { name: "OpenStackDataPlaneNode", conditions: NODE },
+    KindConditions { name: "OpenStackDataPlaneRole", conditions: ROLE },
+    KindConditions { name: "OpenStackDataPlaneNodeSet", conditions: NODE_SET },
     KindConditions { name: "NovaExternalCompute", conditions: compute::CONDITIONS },
     KindConditions { name: "NovaCell", conditions: CELL },
     KindConditions { name: "OpenStackDataPlaneService", conditions: SERVICE },
@@ -67,6 +69,28 @@ const NODE: &[ConditionSpec] = &[condition(
 )
 .repeating(Repeats::Kind("NovaExternalCompute"))];
 
+/// The condition on roles, so that the object that the user wrote also reports its computes.
+const ROLE: &[ConditionSpec] = &[condition(
+    HOSTS_COMPUTES_UP,
+    "nova-compute of every compute of the role's nodes is up; absent where there is none or nova's \
+     API is not read, and without effect on the role's `Ready`.",
+    &[reasons::COMPUTES_UP, reasons::COMPUTES_DOWN, reasons::COMPUTES_NOT_READ],
+)];
+
+/// The same on node sets.
+const NODE_SET: &[ConditionSpec] = &[condition(
+    HOSTS_COMPUTES_UP,
+    "nova-compute of every host is up in a cell of the namespace; absent where the node set lists \
+     no service of type nova or nova's API is not read, and without effect on the node set's \
+     `Ready`.",
+    &[
+        reasons::COMPUTES_UP,
+        reasons::COMPUTES_DOWN,
+        reasons::COMPUTES_NOT_REGISTERED,
+        reasons::COMPUTES_NOT_READ,
+    ],
+)];
+
 const CELL: &[ConditionSpec] = &[
     summary("The cell can be used by computes.", &[reasons::cell::READY]),
     condition(
@@ -112,11 +136,7 @@ const CELL: &[ConditionSpec] = &[
         COMPUTES_UP,
         "nova-compute of every compute is up; absent where nova's API is not read. `Ready` ignores \
          it.",
-        &[
-            reasons::cell::COMPUTES_UP,
-            reasons::cell::COMPUTES_DOWN,
-            reasons::cell::COMPUTES_NOT_READ,
-        ],
+        &[reasons::COMPUTES_UP, reasons::COMPUTES_DOWN, reasons::COMPUTES_NOT_READ],
     ),
     condition(
         CONDUCTOR_ANSWERS,

@@ -22,18 +22,19 @@ pub fn listed<'a>(role: Option<&'a Role>, node: &'a Node) -> &'a [String] {
     }
 }
 
+/// Whether a service is of type nova; one that does not exist yet, or names no type, is assumed to
+/// have the type of its name.
+pub fn is_nova(name: &str, service: Option<&Service>) -> bool {
+    service.and_then(|it| it.spec.edpm_service_type.as_deref()).unwrap_or(name) == NOVA_TYPE
+}
+
 /// Returns the first service of type nova of a node; `find` looks up the services that exist.
 pub fn conflicting_service<'a>(
     role: Option<&Role>,
     node: &Node,
     find: impl Fn(&str) -> Option<&'a Service>,
 ) -> Option<ConflictingService> {
-    // A service that does not exist yet is assumed to have the type of its name.
-    let is_nova = |name: &&String| {
-        let given = find(name).and_then(|it| it.spec.edpm_service_type.as_deref());
-        given.unwrap_or(name) == NOVA_TYPE
-    };
-    let service = listed(role, node).iter().find(is_nova)?.clone();
+    let service = listed(role, node).iter().find(|it| is_nova(it, find(it)))?.clone();
     let lister = match role.filter(|_| node.spec.role.is_some()) {
         Some(role) => format!("OpenStackDataPlaneRole {}", role.name_any()),
         None => format!("OpenStackDataPlaneNode {}", node.name_any()),

@@ -4,18 +4,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::ansibleee::AnsibleEe;
+use api::dataplane::{NodeSet, Role};
 use api::nova::ExternalCompute;
 use kube::{Resource, ResourceExt};
 use operator_core::object_key::Key;
+use operator_runtime::cache::Cache;
 use operator_runtime::change_filter::ChangeFilter;
 use operator_runtime::event_mapping::EventMapping;
 
 use crate::caches::Caches;
 use crate::cleanup::labels::{self, cleans_up_after};
+use crate::computes_up::service_up;
 use crate::controller_names::{CELL, COMPUTE, SERVICE_CONFIG};
-use crate::indexes::{BY_CELL, BY_NODE, BY_OWNER, BY_ROLE, cell_key};
+use crate::indexes::{BY_CELL, BY_NODE, BY_OWNER, BY_ROLE, cell_key, node_key, role_key};
 use crate::queues::Queues;
-use crate::relevant_fields::{RelevantFields, relevant_fields};
+use crate::relevant_fields::{
+    RelevantFields, RelevantMetadata, relevant_fields, relevant_metadata,
+};
+use crate::shared_caches::SharedCaches;
 
 /// Delay before a cell recounts its computes, so that a rollout over many causes few writes.
 const COUNT_PAUSE: Duration = Duration::from_secs(2);
@@ -27,6 +33,11 @@ pub fn map_events(caches: &Arc<Caches>, queues: &Queues) {
     map_computes(caches, &EventMapping::new(&queues.computes, caches));
     map_cells(caches, &EventMapping::new(&queues.cells, caches));
     map_rollouts(caches, queues);
+    if let Some(node_sets) = &all.node_sets {
+        map_node_sets(all, node_sets, &EventMapping::new(&queues.node_sets, caches));
+        let shared = Arc::new(all.watched());
+        map_roles(&shared, &EventMapping::new(&queues.roles, &shared).delayed(COUNT_PAUSE));
+    }
     let services = EventMapping::new(&queues.services, caches);
     services.watches(&all.services, |_, service| [Key::of(service)]);
     all.sources.on_change(SERVICE_CONFIG, services.handler(|_, reader| [reader]));
@@ -41,9 +52,8 @@ pub fn map_events(caches: &Arc<Caches>, queues: &Queues) {
 fn map_nodes(all: &Caches, nodes: &EventMapping<Caches>) {
     nodes.watches(&all.nodes, |_, node| [Key::of(node)]);
     nodes.watches(&all.computes, |_, compute| [Key::of(compute)]);
-    nodes.watches(&all.roles, |caches, role| {
-        Key::of_each(caches.nodes.indexed(BY_ROLE, &Key::of(role)))
-    });
+    let changes = ChangeFilter::default();
+    nodes.watches(&all.roles, move |caches, role| changed_role(caches, &changes, role));
     // A service of type nova conflicts with the computes of the nodes that list it.
     nodes.watches(&all.services, |caches, service| Key::of_each(caches.listing(service)));
 }
@@ -51,8 +61,9 @@ fn map_nodes(all: &Caches, nodes: &EventMapping<Caches>) {
 fn map_computes(all: &Caches, computes: &EventMapping<Caches>) {
     computes.watches(&all.computes, |_, compute| [Key::of(compute)]);
     computes.watches(&all.nodes, |caches, node| computes_of(caches, [Key::of(node)]));
-    computes.watches(&all.roles, |caches, role| {
-        computes_of(caches, Key::of_each(caches.nodes.indexed(BY_ROLE, &Key::of(role))))
+    let changes = ChangeFilter::default();
+    computes.watches(&all.roles, move |caches, role| {
+        computes_of(caches, changed_role(caches, &changes, role))
     });
     computes.watches(&all.services, |caches, service| {
         computes_of(caches, Key::of_each(caches.listing(service)))
@@ -76,6 +87,56 @@ fn map_cells(all: &Caches, cells: &EventMapping<Caches>) {
         compute.metadata.deletion_timestamp.as_ref().map(|_| cell_key(compute))
     });
     all.sources.on_change(CELL, cells.handler(|_, reader| [reader]));
+}
+
+/// Maps what the count of a node set depends on, besides nova's API: its own hosts and services, and
+/// the cells of its namespace.
+fn map_node_sets(all: &Caches, node_sets: &Arc<Cache<NodeSet>>, queue: &EventMapping<Caches>) {
+    queue.watches(node_sets, |_, set| [Key::of(set)]);
+    queue.watches(&all.services, |caches, service| {
+        let all = caches.node_sets_of(&Key::of(service).namespace).into_iter();
+        Key::of_each(all.filter(|it| it.spec.services.contains(&service.name_any())))
+    });
+    let changes = ChangeFilter::default();
+    queue.watches(&all.cells, move |caches, cell| {
+        let key = Key::of(cell);
+        let node_sets = || Key::of_each(caches.node_sets_of(&key.namespace));
+        if is_relevant(caches, &changes, &key) { node_sets() } else { Vec::new() }
+    });
+}
+
+/// Maps what the count of a role depends on: which nodes it has, and whether their computes are up.
+fn map_roles(all: &SharedCaches, roles: &EventMapping<SharedCaches>) {
+    roles.watches(&all.roles, |_, role| [Key::of(role)]);
+    let changes = ChangeFilter::default();
+    roles.watches(&all.nodes, move |caches, node| {
+        let now = caches.nodes.get(&Key::of(node)).and_then(|it| role_key(&it));
+        let is_moved = changes.changes(&Key::of(node), || now.clone());
+        // Of a node that changes its role, both roles.
+        role_key(node).into_iter().chain(now).filter(|_| is_moved).collect::<Vec<_>>()
+    });
+    let changes = ChangeFilter::default();
+    roles.watches(&all.computes, move |caches, compute| {
+        let key = Key::of(compute);
+        let now = || caches.computes.get(&key).map(|it| service_up(&it));
+        let node = changes.changes(&key, now).then(|| caches.nodes.get(&node_key(compute)));
+        node.flatten().and_then(|it| role_key(&it))
+    });
+}
+
+/// Returns the nodes of a role that has changed in something else than its status, which no node and
+/// no compute depends on.
+fn changed_role(
+    caches: &Caches,
+    changes: &ChangeFilter<RelevantMetadata>,
+    role: &Role,
+) -> Vec<Key> {
+    let key = Key::of(role);
+    if changes.changes(&key, || caches.roles.get(&key).map(|it| relevant_metadata(&*it))) {
+        Key::of_each(caches.nodes.indexed(BY_ROLE, &key))
+    } else {
+        Vec::new()
+    }
 }
 
 /// Refreshes the rollout state of changed computes, and enqueues the computes and cells that
@@ -117,4 +178,68 @@ fn compute_of(run: &AnsibleEe) -> Option<Key> {
     let owner = run.owner_references().iter().find(|it| it.kind == kind);
     let owner = owner.map(|it| Key::new(run.namespace().unwrap_or_default(), &it.name));
     owner.or_else(|| labels::compute_of(run))
+}
+
+#[cfg(test)]
+mod tests {
+    use operator_runtime::cache::WriteThrough as _;
+    use operator_runtime::workqueue::WorkQueue;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn object(api: &str, kind: &str, version: u32, spec: &Value, status: &Value) -> Value {
+        json!({
+            "apiVersion": format!("{api}.openstack.org/v1beta1"),
+            "kind": kind,
+            "metadata": {
+                "name": "n0", "namespace": "ns", "uid": "u", "resourceVersion": version.to_string(),
+            },
+            "spec": spec,
+            "status": status,
+        })
+    }
+
+    fn node(version: u32, role: &str) -> Value {
+        let spec = json!({"ansibleHost": "192.0.2.7", "role": role});
+        object("dataplane", "OpenStackDataPlaneNode", version, &spec, &json!({}))
+    }
+
+    /// A compute with that status of `ServiceUp` and that message of it.
+    fn compute(version: u32, service_up: &str, message: &str) -> Value {
+        let condition = json!({
+            "type": "ServiceUp", "status": service_up, "reason": "x", "message": message,
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        });
+        let spec = json!({"dataplaneNodeName": "n0", "cellName": "cell1"});
+        let status = json!({"conditions": [condition]});
+        object("nova", "NovaExternalCompute", version, &spec, &status)
+    }
+
+    async fn enqueued(queue: &WorkQueue) -> Vec<String> {
+        let mut names = Vec::new();
+        while !queue.is_empty() {
+            let key = queue.next().await;
+            queue.done(&key);
+            names.push(key.name);
+        }
+        names
+    }
+
+    #[tokio::test]
+    async fn a_role_is_enqueued_when_a_compute_goes_up_or_down_or_a_node_joins_and_not_otherwise() {
+        let (caches, queue) = (Arc::new(SharedCaches::default()), Arc::<WorkQueue>::default());
+        map_roles(&caches, &EventMapping::new(&queue, &caches));
+        caches.nodes.absorb(&node(1, "one"));
+        assert_eq!(enqueued(&queue).await, ["one"]);
+        caches.computes.absorb(&compute(2, "True", "x"));
+        assert_eq!(enqueued(&queue).await, ["one"]);
+        caches.computes.absorb(&compute(3, "True", "y"));
+        caches.nodes.absorb(&node(4, "one"));
+        assert_eq!(enqueued(&queue).await, [""; 0], "nothing that counts has changed");
+        caches.computes.absorb(&compute(5, "False", "y"));
+        assert_eq!(enqueued(&queue).await, ["one"]);
+        caches.nodes.absorb(&node(6, "two"));
+        assert_eq!(enqueued(&queue).await, ["one", "two"]);
+    }
 }

@@ -72,6 +72,26 @@ pub struct HostHealth {
     pub compute_id: Option<String>,
 }
 
+impl HostHealth {
+    /// Returns what is known of a host whose API cannot be read.
+    pub fn unread() -> Self {
+        Self { service: ServiceHealth::ApiFails, ..Self::default() }
+    }
+
+    /// Returns which of several cells counts for a host, the smallest first: one that has its
+    /// service, else one that may have it.
+    pub fn rank(&self) -> u8 {
+        match self.service {
+            ServiceHealth::Up { .. }
+            | ServiceHealth::Down { .. }
+            | ServiceHealth::CellNotAnswering => 0,
+            ServiceHealth::Pending => 1,
+            ServiceHealth::ApiFails => 2,
+            ServiceHealth::NotFound => 3,
+        }
+    }
+}
+
 /// Host → what nova says of its service.
 type States = BTreeMap<String, ServiceState>;
 

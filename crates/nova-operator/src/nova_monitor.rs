@@ -6,11 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use api::dataplane::NodeSet;
 use api::nova::ExternalCompute;
+use kube::ResourceExt;
 use nova_config::conf::CellView;
 use openstack_client::keystone::{UserInProject, tokens_url};
 use openstack_client::{Compute, Error, Login, Network, Placement};
+use operator_core::node_set_host::{Host, canonical_host_name, hosts};
 use operator_core::object_key::Key;
+use operator_runtime::cache::Cache;
 use operator_runtime::metrics::Metrics;
 use operator_runtime::tls_stream::CaTrust;
 use operator_runtime::workqueue::WorkQueue;
@@ -21,6 +25,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::drain::remove::Apis;
 use crate::indexes::BY_CELL;
 use crate::nova_health::{ApiHealth, HostHealth, Readings, ServiceHealth};
+use crate::queues::Queues;
 use crate::shared_caches::SharedCaches;
 
 /// Pause after a refused login: Keystone may lock a user out who tries too often.
@@ -39,13 +44,34 @@ struct Access {
     ca_bundle: Option<String>,
 }
 
+/// The queues of the objects to reconcile when a reading changes what is known of them.
+pub struct MonitorQueues {
+    /// The queue of computes.
+    pub computes: Arc<WorkQueue>,
+    /// The queue of cells.
+    pub cells: Arc<WorkQueue>,
+    /// The queue of node sets.
+    pub node_sets: Arc<WorkQueue>,
+}
+
+impl MonitorQueues {
+    /// Returns those among all queues of the operator.
+    pub fn of(queues: &Queues) -> Self {
+        Self {
+            computes: Arc::clone(&queues.computes),
+            cells: Arc::clone(&queues.cells),
+            node_sets: Arc::clone(&queues.node_sets),
+        }
+    }
+}
+
 /// The readers of nova's APIs, which run as long as a cell uses them.
 pub struct NovaMonitor {
     interval: Duration,
     metrics: Metrics,
     caches: SharedCaches,
-    computes: Arc<WorkQueue>,
-    cells: Arc<WorkQueue>,
+    queues: MonitorQueues,
+    node_sets: Arc<Cache<NodeSet>>,
     inner: Mutex<Inner>,
 }
 
@@ -53,6 +79,8 @@ pub struct NovaMonitor {
 struct Inner {
     readers: BTreeMap<Access, Arc<Reader>>,
     of_cell: BTreeMap<Key, Access>,
+    /// The cells whose API cannot be read, because an input is missing or wrong.
+    unread: BTreeSet<Key>,
 }
 
 /// Nova's API as the tasks of several hosts share it.
@@ -72,17 +100,16 @@ struct Reader {
 }
 
 impl NovaMonitor {
-    /// Creates a monitor that reads nothing yet. `computes` and `cells` are the queues of the
-    /// objects to reconcile when a reading changes what is known of them.
+    /// Creates a monitor that reads nothing yet.
     pub fn new(
         interval: Duration,
         metrics: Metrics,
         caches: SharedCaches,
-        computes: Arc<WorkQueue>,
-        cells: Arc<WorkQueue>,
+        node_sets: Arc<Cache<NodeSet>>,
+        queues: MonitorQueues,
     ) -> Arc<Self> {
         let inner = Mutex::default();
-        Arc::new(Self { interval, metrics, caches, computes, cells, inner })
+        Arc::new(Self { interval, metrics, caches, queues, node_sets, inner })
     }
 
     /// Reads for a cell from now on, as its inputs say; no longer without inputs. The first reading
@@ -91,7 +118,10 @@ impl NovaMonitor {
         if let Some(view) = view {
             self.watch(cell, view);
         } else {
-            self.inner.lock().leave(cell);
+            let mut inner = self.inner.lock();
+            inner.leave(cell);
+            inner.unread.insert(cell.clone());
+            drop(inner);
             self.metrics.nova_computes(cell, None);
         }
     }
@@ -107,13 +137,17 @@ impl NovaMonitor {
             Arc::clone(reader)
         } else {
             // Inputs that cannot be used are reported by the cell's other conditions.
-            let Some(apis) = access.apis(&self.metrics) else { return };
+            let Some(apis) = access.apis(&self.metrics) else {
+                inner.unread.insert(cell.clone());
+                return;
+            };
             let reader = Arc::new(Reader::new(apis));
             tokio::spawn(read(Arc::downgrade(self), Arc::downgrade(&reader)));
             inner.readers.insert(access.clone(), Arc::clone(&reader));
             reader
         };
         reader.cells.lock().insert(cell.clone());
+        inner.unread.remove(cell);
         inner.of_cell.insert(cell.clone(), access);
     }
 
@@ -138,6 +172,18 @@ impl NovaMonitor {
         self.interval
     }
 
+    /// Returns what is known of a host that is in one of these cells, named as its service is
+    /// registered: what the cell says that has it, `NotFound` where every cell was read and none has
+    /// it, and `Pending` until all of them were read.
+    pub fn host_in(&self, cells: &[Key], host: &str) -> HostHealth {
+        let read = cells.iter().map(|cell| match self.reader(cell) {
+            Some(reader) => reader.readings.lock().of_host(host),
+            None if self.inner.lock().unread.contains(cell) => HostHealth::unread(),
+            None => HostHealth::default(),
+        });
+        read.min_by_key(HostHealth::rank).unwrap_or_default()
+    }
+
     fn reader(&self, cell: &Key) -> Option<Arc<Reader>> {
         let inner = self.inner.lock();
         inner.readers.get(inner.of_cell.get(cell)?).cloned()
@@ -150,7 +196,9 @@ impl NovaMonitor {
         let (services, hypervisors) = tokio::join!(compute.services(), compute.hypervisors());
         let is_refused = services.as_ref().is_err_and(|it| it.error == Error::Unauthorized);
         let cells = reader.cells.lock().clone();
-        let registered: Vec<Registered> = cells.iter().flat_map(|it| self.registered(it)).collect();
+        let mut registered: Vec<Registered> =
+            cells.iter().flat_map(|it| self.registered(it)).collect();
+        registered.extend(self.of_node_sets(&cells));
         let mut readings = reader.readings.lock();
         let health = |readings: &Readings| -> Vec<HostHealth> {
             registered.iter().map(|it| readings.of_host(&it.host)).collect()
@@ -159,16 +207,18 @@ impl NovaMonitor {
         readings.take(services, hypervisors);
         let (after, api_after) = (health(&readings), readings.api());
         drop(readings);
-        for (compute, _) in registered
+        for (changed, _) in registered
             .iter()
             .zip(before.iter().zip(&after))
             .filter(|(_, (before, after))| before != after)
         {
-            self.computes.push(compute.key.clone());
+            let queues = &self.queues;
+            let queue = if changed.cell.is_some() { &queues.computes } else { &queues.node_sets };
+            queue.push(changed.key.clone());
         }
         if api_before != api_after {
             for cell in &cells {
-                self.cells.push(cell.clone());
+                self.queues.cells.push(cell.clone());
             }
         }
         self.count(&cells, &registered, &after);
@@ -180,16 +230,35 @@ impl NovaMonitor {
         let of_cell = self.caches.computes.indexed(BY_CELL, cell);
         let registered = |it: Arc<ExternalCompute>| {
             let host = registered_host(&it)?.to_owned();
-            Some(Registered { cell: cell.clone(), key: Key::of(&*it), host })
+            Some(Registered { cell: Some(cell.clone()), key: Key::of(&*it), host })
         };
         of_cell.into_iter().filter_map(registered).collect()
+    }
+
+    /// Returns the hosts of all node sets in the namespaces of cells.
+    fn of_node_sets(&self, cells: &BTreeSet<Key>) -> Vec<Registered> {
+        let namespaces: BTreeSet<&String> = cells.iter().map(|it| &it.namespace).collect();
+        let of_set = |set: &NodeSet| {
+            let key = Key::of(set);
+            let host = |it: &Host<'_>| Registered {
+                cell: None,
+                key: key.clone(),
+                host: canonical_host_name(set, it),
+            };
+            hosts(set).iter().map(host).collect::<Vec<_>>()
+        };
+        let sets = self.node_sets.all();
+        let here = |it: &&Arc<NodeSet>| it.namespace().is_some_and(|it| namespaces.contains(&it));
+        sets.iter().filter(here).flat_map(|it| of_set(it)).collect()
     }
 
     /// Counts the computes of each cell in the metrics.
     fn count(&self, cells: &BTreeSet<Key>, registered: &[Registered], health: &[HostHealth]) {
         for cell in cells {
             let mut counts = [0; 3];
-            for (_, health) in registered.iter().zip(health).filter(|(it, _)| it.cell == *cell) {
+            for (_, health) in
+                registered.iter().zip(health).filter(|(it, _)| it.cell.as_ref() == Some(cell))
+            {
                 counts[match health.service {
                     ServiceHealth::Up { .. } => 0,
                     ServiceHealth::Down { .. } | ServiceHealth::NotFound => 1,
@@ -203,10 +272,13 @@ impl NovaMonitor {
     }
 }
 
-/// A compute that has registered.
+/// A compute that has registered, or a host of a node set.
 struct Registered {
-    cell: Key,
+    /// The cell of a compute; `None` for a host of a node set.
+    cell: Option<Key>,
+    /// The compute, or the node set.
     key: Key,
+    /// The name under which its service is registered.
     host: String,
 }
 

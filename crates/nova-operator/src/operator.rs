@@ -25,8 +25,10 @@ use crate::compute::ComputeDeployment;
 use crate::compute_lifecycle::ComputeLifecycle;
 use crate::event_mapping::map_events;
 use crate::images::Images;
+use crate::node_set_computes::NodeSetComputes;
 use crate::queues::Queues;
 use crate::release_cache::Releases;
+use crate::role_computes::RoleComputes;
 use crate::service_keys::ServiceConfig;
 use crate::shared_caches::SharedCaches;
 
@@ -178,6 +180,21 @@ pub const RULES: &[Rule] = &[
     EVENTS,
 ];
 
+/// RBAC rules in the watched namespaces that the operator has only where it reads nova's API.
+pub const NOVA_API_RULES: &[Rule] = &[
+    Rule::of(
+        &["dataplane.openstack.org"],
+        &["openstackdataplanenodesets"],
+        &["get", "list", "watch"],
+    ),
+    // One condition of this operator on each.
+    Rule::of(
+        &["dataplane.openstack.org"],
+        &["openstackdataplanenodesets/status", "openstackdataplaneroles/status"],
+        &["patch"],
+    ),
+];
+
 /// The right to read the definitions of the kinds that this operator reconciles.
 pub const DEFINITIONS: Rule =
     definitions(&["novacells.nova.openstack.org", "novaexternalcomputes.nova.openstack.org"]);
@@ -251,9 +268,23 @@ async fn work(
         let services = ServiceConfig { caches: Arc::clone(&caches) };
         manager.run(services, api(), Arc::clone(&queues.services)).await;
     }
+    if drives_computes {
+        count(&mut manager, &caches, &queues).await;
+    }
     if drives_cells {
         let cells = CellHealth { caches: Arc::clone(&caches), probes: Probes::default() };
         manager.run(cells, api(), Arc::clone(&queues.cells)).await;
     }
     manager.finish().await
+}
+
+/// Starts the controllers that count computes, where nova's API is read.
+async fn count(manager: &mut Manager, caches: &Arc<Caches>, queues: &Queues) {
+    let read = caches.nova.as_ref().zip(caches.node_sets.as_ref());
+    let Some((monitor, node_sets)) = read else { return };
+    let roles = RoleComputes { caches: Arc::clone(caches) };
+    manager.run(roles, Arc::clone(&caches.api), Arc::clone(&queues.roles)).await;
+    let (monitor, node_sets) = (Arc::clone(monitor), Arc::clone(node_sets));
+    let counted = NodeSetComputes { caches: Arc::clone(caches), node_sets, monitor };
+    manager.run(counted, Arc::clone(&caches.api), Arc::clone(&queues.node_sets)).await;
 }

@@ -17,4 +17,8 @@ pub struct Queues {
     pub cleanups: Arc<WorkQueue>,
     /// Keys of services.
     pub services: Arc<WorkQueue>,
+    /// Keys of roles.
+    pub roles: Arc<WorkQueue>,
+    /// Keys of node sets.
+    pub node_sets: Arc<WorkQueue>,
 }

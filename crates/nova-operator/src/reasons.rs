@@ -14,6 +14,25 @@ pub(crate) mod node;
 pub(crate) mod removal;
 pub(crate) mod service;
 
+pub(crate) const COMPUTES_UP: Reason = Reason::good("ComputesUp", "No compute is down or unknown.");
+pub(crate) const COMPUTES_DOWN: Reason = Reason::warning(
+    "ComputesDown",
+    "The named computes are down; the message has the first five and the counts.",
+    "When they are up.",
+    "See `ServiceUp` of those computes.",
+);
+pub(crate) const COMPUTES_NOT_REGISTERED: Reason = Reason::waiting(
+    "ComputesNotRegistered",
+    "No cell of the namespace has a service of the named hosts; the message has the first five.",
+    "When they are deployed.",
+    "Deploy the node set; where that was done, look on the host at the log of nova-compute.",
+);
+pub(crate) const COMPUTES_NOT_READ: Reason = Reason::unknown(
+    "ComputesUnknown",
+    "It is unknown whether some computes are up; the message has their number.",
+    "Yes.",
+    "See `NovaAPIReady` of their cells, and `ServiceUp` of the computes.",
+);
 pub(crate) const NOVA_SERVICE_LISTED: Reason = Reason::warning(
     "NovaServiceListed",
     "A service of type nova is listed for the node, and would write the compute's files: the \

@@ -1,19 +1,37 @@
-//! The fields of a cell that its computes depend on, so that its counters do not enqueue them.
+//! The fields of cells and roles that others depend on, so that their statuses do not enqueue those.
 
 use std::collections::BTreeMap;
 
 use api::conditions::{ConditionStatus, READY, find};
 use api::nova::Cell;
+use kube::Resource;
 
 use crate::cell::credentials::CREDENTIALS;
 
-/// The fields of a cell that its computes depend on.
+/// What changes of an object when something else than its status does.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RelevantFields {
+pub struct RelevantMetadata {
     uid: Option<String>,
     generation: Option<i64>,
     annotations: Option<BTreeMap<String, String>>,
     is_terminating: bool,
+}
+
+/// Returns what changes when the spec or the annotations of an object do.
+pub fn relevant_metadata<K: Resource>(object: &K) -> RelevantMetadata {
+    let meta = object.meta();
+    RelevantMetadata {
+        uid: meta.uid.clone(),
+        generation: meta.generation,
+        annotations: meta.annotations.clone(),
+        is_terminating: meta.deletion_timestamp.is_some(),
+    }
+}
+
+/// The fields of a cell that its computes depend on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RelevantFields {
+    metadata: RelevantMetadata,
     observed_generation: Option<i64>,
     ready: Option<(ConditionStatus, String, String)>,
     credentials: Option<String>,
@@ -21,14 +39,10 @@ pub struct RelevantFields {
 
 /// Returns the fields that computes depend on: neither counters nor other conditions than `Ready`.
 pub fn relevant_fields(cell: &Cell) -> RelevantFields {
-    let meta = &cell.metadata;
     let status = cell.status.as_ref();
     let ready = status.and_then(|it| find(&it.conditions, READY));
     RelevantFields {
-        uid: meta.uid.clone(),
-        generation: meta.generation,
-        annotations: meta.annotations.clone(),
-        is_terminating: meta.deletion_timestamp.is_some(),
+        metadata: relevant_metadata(cell),
         observed_generation: status.and_then(|it| it.observed_generation),
         ready: ready.map(|it| (it.status, it.reason.clone(), it.message.clone())),
         credentials: status.and_then(|it| it.hash.get(CREDENTIALS).cloned()),
@@ -38,6 +52,7 @@ pub fn relevant_fields(cell: &Cell) -> RelevantFields {
 #[cfg(test)]
 mod tests {
     use api::conditions::merge_conditions;
+    use api::dataplane::{Role, RoleStatus};
     use api::nova::CellStatus;
     use jiff::Timestamp;
     use operator_core::object_key::Key;
@@ -57,6 +72,17 @@ mod tests {
             ..CellStatus::default()
         };
         Cell { status: Some(status), ..Cell::default() }
+    }
+
+    #[test]
+    fn a_role_with_another_status_is_no_change_for_its_nodes() {
+        let mut role = Role::default();
+        let before = relevant_metadata(&role);
+        role.status = Some(RoleStatus::default());
+        role.metadata.resource_version = Some("2".into());
+        assert_eq!(relevant_metadata(&role), before);
+        role.metadata.generation = Some(2);
+        assert_ne!(relevant_metadata(&role), before);
     }
 
     #[test]

@@ -90,6 +90,23 @@ fn host<'a>(
     Host { key, node, host_name, name, ansible_host, ansible_port: port(set, node) }
 }
 
+/// Returns the host's `canonical_hostname`, under which its services register: with the domain of
+/// the control plane network where addresses are reserved there, else as the host's own variable
+/// says.
+///
+/// A variable that is a template, or comes from a Secret or ConfigMap, is not looked at.
+pub fn canonical_host_name(set: &NodeSet, host: &Host<'_>) -> String {
+    let reserved = set.status.as_ref().and_then(|it| it.all_hostnames.get(&host.host_name));
+    if let Some(name) = reserved.and_then(|it| it.get(CTLPLANE)) {
+        return match name.split_once('.') {
+            Some((_, domain)) if *name != host.host_name => format!("{}.{domain}", host.host_name),
+            _ => host.host_name.clone(),
+        };
+    }
+    let own = host.node.ansible.as_ref().and_then(|it| it.ansible_vars.get("canonical_hostname"));
+    own.and_then(plain_host).unwrap_or(&host.host_name).to_owned()
+}
+
 /// Returns the host's own name; a provisioned machine gets the domain of its machine template.
 fn host_name(set: &NodeSet, key: &str, node: &NodeSetNode) -> String {
     let own = node.host_name.as_deref().filter(|it| !it.is_empty()).unwrap_or(key);

@@ -214,6 +214,8 @@ impl Metrics {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -226,6 +228,30 @@ mod tests {
         assert!(text.contains(r#"edpm_reconcile_seconds_count{kind="Node"} 2"#), "{text}");
         let failed = r#"edpm_reconcile_errors_total{kind="Node",reason="Timeout"} 1"#;
         assert!(text.contains(failed), "{text}");
+    }
+
+    /// Every metric of an operator in which everything fails that can; the alerts and the dashboard
+    /// of the chart are tested with this text.
+    #[test]
+    fn the_example_has_every_metric_as_it_is_published() {
+        let metrics = Metrics::new("nova-operator");
+        let call = Call { verb: "get", resource: "nodes".into(), streams: false };
+        metrics.count_request(&call, "200");
+        metrics.reconciled("Node", Duration::from_millis(3));
+        metrics.reconcile_failed("Node", "Timeout");
+        metrics.queue_depth("Node", 1);
+        metrics.asked_ironic("GET", "Ok", Duration::from_millis(30));
+        metrics.asked_ironic("GET", "Unreachable", Duration::from_millis(30));
+        metrics.asked_nova("Ok", Duration::from_millis(30));
+        metrics.asked_nova("Unreachable", Duration::from_millis(30));
+        metrics.nova_computes(&Key::new("openstack", "cell1"), Some([2, 1, 1]));
+        metrics.unreadable("Node", 1);
+        let version = env!("CARGO_PKG_VERSION");
+        let text = metrics.encode().replace(version, "VERSION");
+        // The order of a metric's series differs from process to process.
+        let lines = |text: &str| -> BTreeSet<String> { text.lines().map(str::to_owned).collect() };
+        let example = include_str!("metrics/example.txt");
+        assert_eq!(lines(&text), lines(example), "write into metrics/example.txt:\n{text}");
     }
 
     #[test]

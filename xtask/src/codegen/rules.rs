@@ -31,6 +31,10 @@ const OPERATORS: [(&str, &[Rule], Rule); 3] = [
     ),
 ];
 
+/// The rules that an operator has only where a value of the chart is true: operator, value, rules.
+const OPTIONAL: [(&str, &str, &[Rule]); 1] =
+    [(nova_operator::operator::NAME, "nova.api.enabled", nova_operator::operator::NOVA_API_RULES)];
+
 /// The paths of the operators' webhooks, and their match conditions.
 const ADMISSION: [(&str, &str); 9] = [
     ("edpm.path.mutate", admission::MUTATE),
@@ -51,7 +55,11 @@ fn template() -> Generated {
                     edit. */}}\n"
             .to_owned();
     for (operator, rules, definitions) in OPERATORS {
-        define(&mut text, &format!("edpm.rules.{operator}"), &listed(rules));
+        define(
+            &mut text,
+            &format!("edpm.rules.{operator}"),
+            &(listed(rules) + &optional(operator)),
+        );
         define(&mut text, &format!("edpm.election.{operator}"), &election(operator));
         define(&mut text, &format!("edpm.keys.{operator}"), &digest_key(rules));
         define(&mut text, &format!("edpm.definitions.{operator}"), &listed(&[definitions]));
@@ -69,6 +77,15 @@ fn define(text: &mut String, name: &str, content: &str) {
 
 fn listed(rules: &[Rule]) -> String {
     rules.iter().map(|it| listed_one(it, it.verbs, it.resource_names)).collect()
+}
+
+/// Returns an operator's rules that values of the chart decide on.
+fn optional(operator: &str) -> String {
+    let of_operator = OPTIONAL.iter().filter(|it| it.0 == operator);
+    let guarded = of_operator.map(|(_, value, rules)| {
+        format!("{{{{- if .Values.{value} }}}}\n{}{{{{- end }}}}\n", listed(rules))
+    });
+    guarded.collect()
 }
 
 /// Returns the rule for the operator's own Lease; a create cannot be restricted by name.
@@ -105,7 +122,8 @@ fn the_charts_rules_are_what_the_operators_declare() {
 
 #[test]
 fn no_operator_may_do_everything_to_anything() {
-    for (operator, rules, _) in OPERATORS {
+    let of_operators = OPERATORS.map(|(operator, rules, _)| (operator, rules));
+    for (operator, rules) in of_operators.into_iter().chain(OPTIONAL.map(|it| (it.0, it.2))) {
         for rule in rules {
             let mut words = [rule.groups, rule.resources, rule.verbs].concat().into_iter();
             assert!(words.all(|it| it != "*"), "{operator}: {rule:?}");

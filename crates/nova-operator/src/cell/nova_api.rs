@@ -1,14 +1,13 @@
 //! The conditions of a cell that follow from nova's API: whether it answers, and how many computes
 //! are up.
 
-use api::conditions::{Condition, ConditionDraft, ConditionStatus, Reason, find};
-use api::nova::ExternalCompute;
+use api::conditions::{Condition, ConditionDraft, Reason, find};
 use kube::ResourceExt;
-use nova_config::conditions::{COMPUTES_UP, NOVA_API_READY, SERVICE_UP};
+use nova_config::conditions::{COMPUTES_UP, NOVA_API_READY};
 use openstack_client::{Error, Fault, Service};
 
-use crate::cell::credential_rotation::first_of;
 use crate::cell::observed::Observed;
+use crate::computes_up;
 use crate::nova_fault::next_step;
 use crate::nova_health::ApiHealth;
 use crate::reasons;
@@ -75,25 +74,5 @@ fn reason(fault: &Fault) -> &'static Reason {
 
 /// Returns how many computes of the cell are up, and the first ones that are down.
 fn computes_up(seen: &Observed) -> ConditionDraft {
-    let status = |it: &ExternalCompute| {
-        let conditions = it.status.as_ref().map(|it| it.conditions.as_slice());
-        find(conditions.unwrap_or_default(), SERVICE_UP).map(|it| it.status)
-    };
-    let named = |wanted: ConditionStatus| -> Vec<String> {
-        let found = seen.computes.iter().filter(|it| status(it) == Some(wanted));
-        found.map(|it| it.name_any()).collect()
-    };
-    let (down, n_up) = (named(ConditionStatus::False), named(ConditionStatus::True).len());
-    let n_all = seen.computes.len();
-    let text = format!("{n_up} of {n_all} computes are up");
-    if !down.is_empty() {
-        let text = format!("{text}; down: {}.", first_of(&down));
-        return reasons::cell::COMPUTES_DOWN.condition(COMPUTES_UP, text);
-    }
-    let unknown = named(ConditionStatus::Unknown);
-    if !unknown.is_empty() {
-        let text = format!("{text}; unknown: {}.", first_of(&unknown));
-        return reasons::cell::COMPUTES_NOT_READ.condition(COMPUTES_UP, text);
-    }
-    reasons::cell::COMPUTES_UP.condition(COMPUTES_UP, format!("{text}."))
+    computes_up::condition(COMPUTES_UP, &computes_up::states(&seen.computes))
 }

@@ -73,20 +73,36 @@ fn compute(name: &str, cell: &str) -> serde_json::Value {
     })
 }
 
+/// A node set with host n0, under the name with which it is registered.
+fn node_set() -> serde_json::Value {
+    json!({
+        "apiVersion": "dataplane.openstack.org/v1beta1",
+        "kind": "OpenStackDataPlaneNodeSet",
+        "metadata": {"name": "set", "namespace": "ns", "uid": "set", "resourceVersion": "1"},
+        "spec": {
+            "services": ["nova"],
+            "nodes": {"n0": {"hostName": "n0.example.org"}},
+            "nodeTemplate": {"ansibleSSHPrivateKeySecret": "ssh"},
+        },
+    })
+}
+
 struct World {
     monitor: Arc<NovaMonitor>,
     computes: Arc<WorkQueue>,
     cells: Arc<WorkQueue>,
+    node_sets: Arc<WorkQueue>,
 }
 
 fn world(interval: Duration) -> World {
     let caches = SharedCaches::default();
     caches.computes.absorb(&compute("n0", "cell1"));
-    let (computes, cells) = (Arc::<WorkQueue>::default(), Arc::<WorkQueue>::default());
     let metrics = Metrics::new("test");
+    let (queues, node_sets) = (Queues::default(), Cache::new(vec![]));
+    node_sets.absorb(&node_set());
     let monitor =
-        NovaMonitor::new(interval, metrics, caches, Arc::clone(&computes), Arc::clone(&cells));
-    World { monitor, computes, cells }
+        NovaMonitor::new(interval, metrics, caches, node_sets, MonitorQueues::of(&queues));
+    World { monitor, computes: queues.computes, cells: queues.cells, node_sets: queues.node_sets }
 }
 
 async fn next(queue: &WorkQueue) -> Key {
@@ -121,6 +137,28 @@ async fn cells_that_use_the_same_api_share_one_login_and_one_reading() {
     let counts = ["post /v3/auth/tokens", "get /v2.1/ ", "os-services", "os-hypervisors"]
         .map(|it| requests(&asked, it));
     assert_eq!(counts, [1, 1, 1, 2]);
+}
+
+#[tokio::test]
+async fn a_host_of_a_node_set_is_found_in_the_cell_that_has_it() {
+    let (address, _) = cloud(|| "up").await;
+    let world = world(Duration::from_millis(5));
+    let cells = [cell("cell1"), cell("cell2")];
+    let of = |host: &str| world.monitor.host_in(&cells, host).service;
+    world.monitor.follow(&cells[0], Some(&view(address, "p")));
+    assert_eq!(of("n0.example.org"), ServiceHealth::Pending);
+    assert_eq!(next(&world.node_sets).await, Key::new("ns", "set"));
+    assert_eq!(of("n0.example.org"), ServiceHealth::Up { disabled: None });
+    assert_eq!(of("other"), ServiceHealth::Pending, "the second cell may have it");
+    world.monitor.follow(&cells[1], None);
+    assert_eq!(of("other"), ServiceHealth::ApiFails, "it is unknown what the second cell has");
+    world.monitor.follow(&cells[1], Some(&view(address, "p")));
+    let missing = async {
+        while of("other") != ServiceHealth::NotFound {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(LIMIT, missing).await.expect("both cells were read twice");
 }
 
 #[tokio::test]

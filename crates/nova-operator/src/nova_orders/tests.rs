@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use nova_config::conf::{CellInput, CellView, SecretView};
+use operator_runtime::cache::Cache;
 use operator_runtime::metrics::Metrics;
 use operator_runtime::tls_stream::CaTrust;
 use serde_json::json;
@@ -14,6 +15,8 @@ use tokio::time::timeout;
 
 use super::*;
 use crate::drain::order::{Drain, DrainMode, MARKER};
+use crate::nova_monitor::MonitorQueues;
+use crate::queues::Queues;
 use crate::shared_caches::SharedCaches;
 
 const MICROVERSION: &str = "OpenStack-API-Version: compute 2.69\r\n";
@@ -83,11 +86,12 @@ struct World {
 }
 
 fn world(address: SocketAddr) -> World {
-    let (queue, others) = (Arc::<WorkQueue>::default(), Arc::<WorkQueue>::default());
+    let (queue, others) = (Arc::<WorkQueue>::default(), Queues::default());
     let interval = Duration::from_millis(20);
     let metrics = Metrics::new("test");
     let caches = SharedCaches::default();
-    let monitor = NovaMonitor::new(interval, metrics, caches, Arc::clone(&others), others);
+    let monitor =
+        NovaMonitor::new(interval, metrics, caches, Cache::new(vec![]), MonitorQueues::of(&others));
     monitor.follow(&cell(), Some(&view(address)));
     World { orders: NovaOrders::new(monitor, Arc::clone(&queue)), queue }
 }

@@ -170,17 +170,3 @@ pub(crate) const NOVA_FAILED: Reason = Reason::warning(
     "When it answers.",
     "Read its log.",
 );
-pub(crate) const COMPUTES_UP: Reason =
-    Reason::good("ComputesUp", "No compute of the cell is down or unknown.");
-pub(crate) const COMPUTES_DOWN: Reason = Reason::warning(
-    "ComputesDown",
-    "The named computes are down; the message has the first five and the counts.",
-    "When they are up.",
-    "See `ServiceUp` of those computes.",
-);
-pub(crate) const COMPUTES_NOT_READ: Reason = Reason::unknown(
-    "ComputesUnknown",
-    "It is unknown whether the named computes are up.",
-    "Yes.",
-    "See `NovaAPIReady`, and `ServiceUp` of those computes.",
-);

@@ -2,21 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use api::dataplane::{Service, ServiceSpec};
+use api::dataplane::ServiceSpec;
 use kube::ResourceExt;
-use nova_config::services::NOVA_TYPE;
 use operator_core::data_sources::{SourceRef, sources_of};
 use operator_core::object_key::Key;
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
+use crate::conflicting_service::is_nova;
 use crate::controller_names::SERVICE_CONFIG;
 use crate::service_keys::observed::{Observed, own_condition};
 
 /// Reads a service; returns `None` when it is not of type nova and has no condition of ours.
 pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let service = caches.services.get(key);
-    let is_nova = service.as_ref().is_some_and(|it| is_nova(it));
+    let is_nova = service.as_ref().is_some_and(|it| is_nova(&key.name, Some(it)));
     let named = service.as_ref().filter(|_| is_nova).map(|it| references(&it.spec, key));
     let named = named.unwrap_or_default();
     // Registered before reading, so that a change in between enqueues the service again.
@@ -33,11 +33,6 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         }
     }
     Ok(Some(Observed { service, is_nova, has_cell, sources }))
-}
-
-/// Whether a service is of type nova; without a type, its name counts as the type.
-fn is_nova(service: &Service) -> bool {
-    service.spec.edpm_service_type.as_deref().unwrap_or(&service.name_any()) == NOVA_TYPE
 }
 
 /// Returns the objects that a service names.

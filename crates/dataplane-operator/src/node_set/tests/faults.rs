@@ -16,6 +16,21 @@ fn edited(pointer: &str, value: Value) -> World {
 }
 
 #[test]
+fn a_condition_of_another_operator_counts_for_nothing_and_stays() {
+    let mut world = World::new();
+    world.settle();
+    let before = world.condition("Ready");
+    let foreign = json!({
+        "type": "example.org/Service", "status": "False", "severity": "Error", "reason": "Broken",
+        "message": "x", "lastTransitionTime": "2026-01-01T00:00:00Z",
+    });
+    let status = Arc::make_mut(&mut world.seen.set).status.as_mut().unwrap();
+    status.conditions.push(serde_json::from_value(foreign).unwrap());
+    assert_eq!(world.settle(), [""; 0]);
+    assert_eq!(world.condition("Ready"), before);
+}
+
+#[test]
 fn what_is_wrong_with_the_spec_is_told_and_nothing_is_written_for_deployments() {
     let host = |it: Value| json!({ "n0": it });
     let at = |it: &str| json!({ "ansible": { "ansibleHost": it } });

@@ -2,6 +2,7 @@
 
 use api::cert_manager::Certificate;
 use api::infra::{DnsData, DnsMasq, IpSet, NetConfig};
+use operator_core::node_set_host::{Host, canonical_host_name, hosts};
 use operator_core::rejected_write::RejectedWrite;
 
 use super::*;
@@ -244,6 +245,33 @@ fn a_host_is_deployed_at_the_addresses_that_were_reserved_for_it() {
     assert_eq!(status["allHostnames"]["n1.example.org"]["ctlplane"], "n1.example.org");
     assert_eq!(status["ctlplaneSearchDomain"], "ctl.example.com");
     assert_eq!(status["dnsClusterAddresses"], json!(["198.51.100.80"]));
+}
+
+/// Other operators find a host's services by this name.
+#[test]
+fn the_canonical_name_of_a_host_is_that_of_its_inventory() {
+    let names = |world: &World| -> Vec<String> {
+        let set = &world.seen.set;
+        let check = |host: &Host<'_>| {
+            let name = canonical_host_name(set, host);
+            assert_eq!(world.host(&host.name)["canonical_hostname"], json!(name));
+            name
+        };
+        hosts(set).iter().map(check).collect()
+    };
+    let mut world = World::served();
+    assert_eq!(names(&world), ["n0.ctl.example.com", "n1.example.org"]);
+    let own = json!({ "canonical_hostname": "own.example.org" });
+    world.edit("/nodes/n0/ansible/ansibleVars", own.clone());
+    world.settle();
+    assert_eq!(names(&world)[0], "n0.ctl.example.com", "a reservation wins");
+    let mut world = World::new();
+    world.settle();
+    let before = names(&world);
+    world.edit("/nodes/n0/ansible/ansibleVars", own);
+    world.settle();
+    assert_eq!(names(&world)[0], "own.example.org");
+    assert_eq!(names(&world)[1..], before[1..]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Objects beside a group's own: conditions of other operators, hosts that join, objects of equal
 //! names, and fields that users leave out or add.
 
+use api::conditions::Condition;
 use api::dataplane::NodeSet;
 
 use super::*;
@@ -44,8 +45,9 @@ fn a_condition_of_another_operator_counts_for_nothing_and_stays() {
         "type": "example.org/Service", "status": "False", "severity": "Error", "reason": "Broken",
         "message": "x", "lastTransitionTime": "2026-01-01T00:00:00Z",
     });
-    let status = host(&mut world, 0).status.as_mut().unwrap();
-    status.conditions.push(serde_json::from_value(foreign).unwrap());
+    let foreign: Condition = serde_json::from_value(foreign).unwrap();
+    host(&mut world, 0).status.as_mut().unwrap().conditions.push(foreign.clone());
+    role(&mut world).status.as_mut().unwrap().conditions.push(foreign);
     assert_eq!(world.settle(), [""; 0]);
     assert_eq!(world.condition(0, "Ready"), is("True", "Ready"));
 }

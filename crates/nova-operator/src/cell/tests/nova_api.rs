@@ -93,9 +93,9 @@ fn computes_are_counted_and_the_first_that_are_down_are_named() {
     seen.computes = vec![with_service("n0", "True"), with_service("n1", "True")];
     check(&seen, ConditionStatus::True, "ComputesUp", "2 of 2 computes are up.");
     seen.computes.push(with_service("n2", "Unknown"));
-    let text = "2 of 3 computes are up; unknown: n2.";
+    let text = "2 of 3 computes are up; 1 unknown.";
     check(&seen, ConditionStatus::Unknown, "ComputesUnknown", text);
     seen.computes.push(with_service("n3", "False"));
-    let text = "2 of 4 computes are up; down: n3.";
+    let text = "2 of 4 computes are up; down: n3; 1 unknown.";
     check(&seen, ConditionStatus::False, "ComputesDown", text);
 }
