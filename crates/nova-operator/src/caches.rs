@@ -7,6 +7,7 @@ use std::time::Duration;
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{Node, Role, Service};
 use api::nova::{Cell, ExternalCompute};
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
 use operator_core::keyed::Keys;
@@ -17,7 +18,9 @@ use operator_runtime::cache_registry::CacheRegistry;
 use operator_runtime::manager::ManagerBuilder;
 use operator_runtime::source_cache::SourceCache;
 
+use crate::cell::discovery;
 use crate::conflicting_service::{self, ConflictingService};
+use crate::indexes::BY_CELL_UID;
 use crate::nova_monitor::NovaMonitor;
 use crate::queues::Queues;
 use crate::rollout_coordinator::RolloutCoordinator;
@@ -47,6 +50,8 @@ pub struct Caches {
     pub cells_are_ours: bool,
     /// The readers of nova's APIs, or `None` where they are not read.
     pub nova: Option<Arc<NovaMonitor>>,
+    /// The Jobs that discover hosts, indexed [`BY_CELL_UID`]; `None` where nova's API is not read.
+    pub discovery_jobs: Option<Arc<Cache<Job>>>,
 }
 
 impl Caches {
@@ -70,6 +75,7 @@ impl Caches {
         let sources = SourceCache::new(&[], keys, &secrets, &config_maps);
         let (services, cells) = (registry.cache(vec![]), registry.owned(vec![]));
         let coordinator = RolloutCoordinator::new(shared.clone());
+        let discovery_jobs = nova_api.is_some().then(|| discovery_jobs(registry));
         let nova = nova_api.map(|(interval, queues)| {
             let (computes, cells) = (Arc::clone(&queues.computes), Arc::clone(&queues.cells));
             NovaMonitor::new(interval, builder.metrics(), shared.clone(), computes, cells)
@@ -88,6 +94,7 @@ impl Caches {
             api,
             cells_are_ours,
             nova,
+            discovery_jobs,
         })
     }
 
@@ -130,4 +137,9 @@ impl Caches {
         let here = |it: &Arc<Node>| it.namespace() == namespace;
         self.nodes.all().into_iter().filter(|it| here(it) && lists(it)).collect()
     }
+}
+
+fn discovery_jobs(registry: &mut CacheRegistry) -> Arc<Cache<Job>> {
+    let of_cell = |it: &Job| discovery::observed::owner_key(it).into_iter().collect();
+    registry.labelled(discovery::build::LABEL, vec![(BY_CELL_UID, Box::new(of_cell))])
 }

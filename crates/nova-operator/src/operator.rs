@@ -178,6 +178,15 @@ pub const RULES: &[Rule] = &[
     EVENTS,
 ];
 
+/// RBAC rules of the operator in the watched namespaces where nova's API is read, in addition to
+/// [`RULES`].
+pub const NOVA_API_RULES: &[Rule] = &[
+    // The Jobs that discover hosts of cells.
+    Rule::of(&["batch"], &["jobs"], &["create", "delete", "get", "list", "watch"]),
+    // The termination message of such a Job.
+    Rule::of(&[""], &["pods"], &["list"]),
+];
+
 /// The right to read the definitions of the kinds that this operator reconciles.
 pub const DEFINITIONS: Rule =
     definitions(&["novacells.nova.openstack.org", "novaexternalcomputes.nova.openstack.org"]);
