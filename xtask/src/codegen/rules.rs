@@ -51,7 +51,7 @@ fn template() -> Generated {
                     edit. */}}\n"
             .to_owned();
     for (operator, rules, definitions) in OPERATORS {
-        define(&mut text, &format!("edpm.rules.{operator}"), &listed(rules));
+        define(&mut text, &format!("edpm.rules.{operator}"), &rules_of(operator, rules));
         define(&mut text, &format!("edpm.election.{operator}"), &election(operator));
         define(&mut text, &format!("edpm.keys.{operator}"), &digest_key(rules));
         define(&mut text, &format!("edpm.definitions.{operator}"), &listed(&[definitions]));
@@ -60,6 +60,16 @@ fn template() -> Generated {
         define(&mut text, name, content);
     }
     (PathBuf::from(format!("{CHART}/templates/_generated.tpl")), text)
+}
+
+/// Returns the rules of an operator; those that only reading nova's API needs depend on that switch.
+fn rules_of(operator: &str, rules: &[Rule]) -> String {
+    let always = listed(rules);
+    if operator != nova_operator::operator::NAME {
+        return always;
+    }
+    let with_nova = listed(nova_operator::operator::NOVA_API_RULES);
+    format!("{always}{{{{- if .Values.nova.api.enabled }}}}\n{with_nova}{{{{- end }}}}\n")
 }
 
 fn define(text: &mut String, name: &str, content: &str) {
@@ -105,7 +115,9 @@ fn the_charts_rules_are_what_the_operators_declare() {
 
 #[test]
 fn no_operator_may_do_everything_to_anything() {
-    for (operator, rules, _) in OPERATORS {
+    let of_nova_api = (nova_operator::operator::NAME, nova_operator::operator::NOVA_API_RULES);
+    let always = OPERATORS.map(|(operator, rules, _)| (operator, rules));
+    for (operator, rules) in always.into_iter().chain([of_nova_api]) {
         for rule in rules {
             let mut words = [rule.groups, rule.resources, rule.verbs].concat().into_iter();
             assert!(words.all(|it| it != "*"), "{operator}: {rule:?}");
