@@ -11,8 +11,6 @@ use nova_config::conditions::HOST_MAPPED;
 use operator_core::finalizers::is_terminating;
 use operator_core::object_key::Key;
 
-use crate::nova_monitor::registered_host;
-
 /// The Jobs of a cell, and its Secret.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
@@ -69,10 +67,10 @@ pub struct Unmapped {
 /// Returns the host of a compute that nova reports as not mapped, or `None` when it is mapped, that
 /// is unknown, or the compute is terminating.
 pub fn unmapped(compute: &ExternalCompute) -> Option<Unmapped> {
-    let conditions = &compute.status.as_ref()?.conditions;
-    let mapped = find(conditions, HOST_MAPPED)?;
+    let status = compute.status.as_ref()?;
+    let mapped = find(&status.conditions, HOST_MAPPED)?;
     let is_unmapped = mapped.status == ConditionStatus::False && !is_terminating(compute);
-    let host = registered_host(compute).filter(|_| is_unmapped)?.to_owned();
+    let host = status.host_name.clone().filter(|_| is_unmapped)?;
     Some(Unmapped { host, since: mapped.last_transition_time.0 })
 }
 
