@@ -40,7 +40,7 @@ pub struct Outcome {
     pub next: Option<Timestamp>,
 }
 
-/// Returns what follows for a cell; nothing where nova's API is not read.
+/// Returns what follows for a cell; an empty outcome if nova's API is not read.
 pub fn decide(seen: &Observed, now: Timestamp) -> Outcome {
     let Some(found) = &seen.discovery else { return Outcome::default() };
     let cell = &*seen.cell;
