@@ -50,7 +50,10 @@ pub(crate) fn show(cluster: &Choice, scene: &Scene) -> Result<()> {
     report.time("control plane", || controlplane::up(&env, images.reference("openstack")?))?;
     report.time("hosts", || scene.prepare(&env, &images))?;
     report.time("operators", || install(&env, &paths::repo(), &values(&images, "values")?))?;
-    report.time("example", || apply_example(&env, &paths::repo(), scene))?;
+    report.time("example", || {
+        apply_example(&env, &paths::repo(), scene)?;
+        name_discovery_image(&env, scene, images.reference("openstack")?)
+    })?;
     let plugin = Plugin::begin()?;
     report.time("deployment", || {
         sh::step("wait until both computes are ready", || facts::wait_until_ready(&env, scene))
@@ -107,6 +110,16 @@ pub(crate) fn apply_example(env: &lab::Env, root: &Path, scene: &Scene) -> Resul
     // Server-side, because an operator may create a compute while kubectl does.
     apply.args(["apply", "--server-side", "--force-conflicts", "-k"]).arg(root.join(scene.example));
     sh::step("apply the example", || sh::run(&mut apply).map(drop))
+}
+
+/// Names the image with which the operator discovers the hosts of the example's cells: its tag is a
+/// hash of what it is built from, so the example cannot name it.
+fn name_discovery_image(env: &lab::Env, scene: &Scene, image: &str) -> Result<()> {
+    let mut annotate = env.kubectl();
+    annotate.args(["-n", controlplane::NAMESPACE, "annotate", "--overwrite", "novacells"]);
+    annotate.args(scene.hosts.iter().map(|it| it.cell));
+    annotate.arg(format!("nova.openstack.org/host-discovery-image={image}"));
+    sh::step("name the image of nova-manage", || sh::run(&mut annotate).map(drop))
 }
 
 /// Returns one object as JSON, by `kubectl get`.

@@ -33,7 +33,15 @@ pub(crate) fn prepare(env: &lab::Env) -> Result<()> {
     println!("the release before: {}", before.root.display());
     demo::install(env, &before.root, &demo::values(&its_images, "values-before")?)?;
     demo::apply_example(env, &before.root, &MAIN)?;
-    sh::step("wait until both computes are ready", || facts::wait_until_ready(env, &MAIN))
+    sh::step("wait until both computes are ready", || facts::wait_until_ready(env, &MAIN))?;
+    sh::step("discover the hosts, as that release asks its user to", || discover_hosts(env))
+}
+
+/// Maps the hosts in nova: the lab's scheduler does not, nor does the previous release.
+fn discover_hosts(env: &lab::Env) -> Result<()> {
+    let mut exec = env.kubectl();
+    exec.args(["-n", controlplane::NAMESPACE, "exec", "deployment/nova-manage", "--"]);
+    sh::run(exec.args(["nova-manage", "cell_v2", "discover_hosts"])).map(drop)
 }
 
 /// Removes what an earlier run left: the previous release must find no objects of this one.

@@ -10,6 +10,13 @@ pub const SKIP_CLEANUP: &str = "nova.openstack.org/skip-cleanup";
 pub const DEFAULT_CONFIG: &str = "nova.openstack.org/default-config";
 /// On a `NovaCell`: the release of OpenStack whose options its computes know.
 pub const RELEASE: &str = "nova.openstack.org/release";
+/// On a `NovaCell`: who maps its hosts, `external` (the default) or `operator`.
+pub const HOST_DISCOVERY: &str = "nova.openstack.org/host-discovery";
+/// On a `NovaCell` with discovery by the operator: name of the Secret in its namespace whose keys are
+/// files of nova's configuration, with the access to the API database.
+pub const HOST_DISCOVERY_SECRET: &str = "nova.openstack.org/host-discovery-secret";
+/// On a `NovaCell` with discovery by the operator: an image with `nova-manage`.
+pub const HOST_DISCOVERY_IMAGE: &str = "nova.openstack.org/host-discovery-image";
 /// On a compute: any new value requests another attempt of every service.
 pub const REDEPLOY: &str = "nova.openstack.org/redeploy";
 /// On a node: `wait` or `migrate` drains its host.

@@ -62,6 +62,9 @@ pub const KEYSTONE_READY: &str = "KeystoneReady";
 pub const NOVA_API_READY: &str = "NovaAPIReady";
 /// Every compute reports to nova; it does not affect `Ready`.
 pub const COMPUTES_UP: &str = "ComputesUp";
+/// The hosts of the cell are discovered; present only where the operator discovers them, and it does
+/// not affect `Ready`.
+pub const HOST_DISCOVERED: &str = "HostDiscovery";
 /// Every compute uses the cell's current credentials; it does not affect `Ready`.
 pub const COMPUTES_UP_TO_DATE: &str = "ComputesUpToDate";
 /// Present only while a compute got no response from a conductor; it does not affect `Ready`.

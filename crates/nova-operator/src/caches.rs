@@ -7,6 +7,7 @@ use std::time::Duration;
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{Node, NodeSet, Role, Service};
 use api::nova::{Cell, ExternalCompute};
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
 use operator_core::keyed::Keys;
@@ -17,7 +18,9 @@ use operator_runtime::cache_registry::CacheRegistry;
 use operator_runtime::manager::ManagerBuilder;
 use operator_runtime::source_cache::SourceCache;
 
+use crate::cell::discovery;
 use crate::conflicting_service::{self, ConflictingService};
+use crate::indexes::BY_CELL_UID;
 use crate::nova_monitor::{MonitorQueues, NovaMonitor};
 use crate::nova_orders::NovaOrders;
 use crate::queues::Queues;
@@ -52,6 +55,8 @@ pub struct Caches {
     pub orders: Option<Arc<NovaOrders>>,
     /// All node sets, or `None` where nova's API is not read.
     pub node_sets: Option<Arc<Cache<NodeSet>>>,
+    /// The Jobs that discover hosts, indexed [`BY_CELL_UID`]; `None` where nova's API is not read.
+    pub discovery_jobs: Option<Arc<Cache<Job>>>,
 }
 
 impl Caches {
@@ -75,6 +80,7 @@ impl Caches {
         let sources = SourceCache::new(&[], keys, &secrets, &config_maps);
         let (services, cells) = (registry.cache(vec![]), registry.owned(vec![]));
         let coordinator = RolloutCoordinator::new(shared.clone());
+        let discovery_jobs = nova_api.is_some().then(|| discovery_jobs(registry));
         let node_sets = nova_api.map(|_| registry.cache(vec![]));
         let nova = nova_api.zip(node_sets.clone()).map(|((interval, queues), node_sets)| {
             let queues = MonitorQueues::of(queues);
@@ -99,6 +105,7 @@ impl Caches {
             nova,
             orders,
             node_sets,
+            discovery_jobs,
         })
     }
 
@@ -153,4 +160,9 @@ impl Caches {
         let here = |it: &Arc<Node>| it.namespace() == namespace;
         self.nodes.all().into_iter().filter(|it| here(it) && lists(it)).collect()
     }
+}
+
+fn discovery_jobs(registry: &mut CacheRegistry) -> Arc<Cache<Job>> {
+    let of_cell = |it: &Job| discovery::observed::owner_key(it).into_iter().collect();
+    registry.labelled(discovery::build::LABEL, vec![(BY_CELL_UID, Box::new(of_cell))])
 }

@@ -4,13 +4,15 @@
 //! The controller watches cells, the Secrets that they name, the Secret that it renders, and
 //! computes. A finalizer holds a cell that has computes, and the status lists the records that
 //! deleted computes leave in nova. This is the only controller that queries services other than the
-//! API server: RabbitMQ and Keystone.
+//! API server: RabbitMQ and Keystone. Where the cell's annotations say so, Jobs map its
+//! hosts in nova.
 
 pub mod conductor;
 pub mod config;
 pub mod credential_rotation;
 pub mod credentials;
 pub mod decide;
+pub mod discovery;
 pub mod leftovers;
 pub mod nova_api;
 pub mod observe;

@@ -4,8 +4,8 @@
 use api::conditions::Reason;
 use nova_config::conditions::{
     COMPUTE_CONDITION, COMPUTES_UP, COMPUTES_UP_TO_DATE, CONDUCTOR_ANSWERS, CONFIG_CONDITION,
-    HOSTS_COMPUTES_UP, INPUT_READY, KEYSTONE_READY, MESSAGE_BUS_READY, NODE_DRAINED,
-    NODE_SERVICE_UP, NOVA_API_READY, RELEASED, SERVICE_CONFIG_READY,
+    HOST_DISCOVERED, HOSTS_COMPUTES_UP, INPUT_READY, KEYSTONE_READY, MESSAGE_BUS_READY,
+    NODE_DRAINED, NODE_SERVICE_UP, NOVA_API_READY, RELEASED, SERVICE_CONFIG_READY,
 };
 use operator_core::condition_catalog::{
     ConditionSpec, KindConditions, Repeats, WRITES, condition, summary,
@@ -137,6 +137,20 @@ const CELL: &[ConditionSpec] = &[
         "nova-compute of every compute is up; absent where nova's API is not read. `Ready` ignores \
          it.",
         &[reasons::COMPUTES_UP, reasons::COMPUTES_DOWN, reasons::COMPUTES_NOT_READ],
+    ),
+    condition(
+        HOST_DISCOVERED,
+        "Nova has mapped the hosts of the cell; absent where annotation \
+         `nova.openstack.org/host-discovery` leaves that to others, or nova's API is not read. `Ready` \
+         ignores it.",
+        &[
+            reasons::cell::HOSTS_MAPPED,
+            reasons::cell::HOSTS_DISCOVERED,
+            reasons::cell::DISCOVERING,
+            reasons::cell::DISCOVERY_FAILED,
+            reasons::cell::HOSTS_STILL_UNMAPPED,
+            reasons::cell::DISCOVERY_INPUT_MISSING,
+        ],
     ),
     condition(
         CONDUCTOR_ANSWERS,

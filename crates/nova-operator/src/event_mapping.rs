@@ -13,6 +13,7 @@ use operator_runtime::change_filter::ChangeFilter;
 use operator_runtime::event_mapping::EventMapping;
 
 use crate::caches::Caches;
+use crate::cell::discovery::observed::{cell_of, unmapped};
 use crate::cleanup::labels::{self, cleans_up_after};
 use crate::computes_up::service_up;
 use crate::controller_names::{CELL, COMPUTE, SERVICE_CONFIG};
@@ -86,6 +87,16 @@ fn map_cells(all: &Caches, cells: &EventMapping<Caches>) {
     cells.watches(&all.computes, |_, compute| {
         compute.metadata.deletion_timestamp.as_ref().map(|_| cell_key(compute))
     });
+    // A batch of new hosts has one discovery.
+    let mappings = ChangeFilter::default();
+    cells.delayed(COUNT_PAUSE).watches(&all.computes, move |caches, compute| {
+        let key = Key::of(compute);
+        let is_unmapped = || caches.computes.get(&key).map(|it| unmapped(&it));
+        mappings.changes(&key, is_unmapped).then(|| cell_key(compute))
+    });
+    if let Some(jobs) = &all.discovery_jobs {
+        cells.watches(jobs, |_, job| cell_of(job));
+    }
     all.sources.on_change(CELL, cells.handler(|_, reader| [reader]));
 }
 

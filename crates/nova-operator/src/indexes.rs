@@ -14,6 +14,8 @@ pub const BY_ROLE: &str = "role";
 pub const BY_NODE: &str = "node";
 /// Index of computes by the cell that they name.
 pub const BY_CELL: &str = "cell";
+/// Index of Jobs by the UID of the cell that owns them.
+pub const BY_CELL_UID: &str = "cell-uid";
 /// Index of runs by the UID of their owner, or of the compute that they clean up after.
 pub const BY_OWNER: &str = "owner";
 

@@ -193,6 +193,10 @@ pub const NOVA_API_RULES: &[Rule] = &[
         &["openstackdataplanenodesets/status", "openstackdataplaneroles/status"],
         &["patch"],
     ),
+    // The Jobs that discover hosts of cells.
+    Rule::of(&["batch"], &["jobs"], &["create", "delete", "get", "list", "watch"]),
+    // The termination message of such a Job.
+    Rule::of(&[""], &["pods"], &["list"]),
 ];
 
 /// The right to read the definitions of the kinds that this operator reconciles.

@@ -137,6 +137,39 @@ pub struct CellStatus {
     #[x_kube(merge_strategy = ListMerge::Map(vec!["uid".into()]))]
     #[schemars(length(max = 50))]
     pub leftovers: Vec<Leftover>,
+    /// The newest attempt to discover hosts; only where the operator discovers them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub discovery: Option<DiscoveryAttempt>,
+}
+
+/// An attempt to map the hosts of a cell, which is recorded before its Job exists.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DiscoveryAttempt {
+    /// Name of its Job.
+    pub job: String,
+    /// How many attempts there were for the same hosts with the same inputs, with this one; from 1.
+    pub attempt: i64,
+    /// Digest of the names and versions of what the Job was made from.
+    pub inputs: String,
+    /// What became of it.
+    pub state: DiscoveryState,
+    /// Why it failed, in one line; empty unless it did.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// When it was recorded.
+    pub since: Time,
+}
+
+/// What became of an attempt to discover hosts.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+pub enum DiscoveryState {
+    /// Its Job is to be created, or has not ended.
+    Running,
+    /// Its Job has succeeded.
+    Succeeded,
+    /// Its Job has failed.
+    Failed,
 }
 
 /// How many leftovers a cell remembers.

@@ -3,7 +3,7 @@
 pub mod cell;
 pub mod external_compute;
 
-pub use cell::{Cell, CellSpec, CellStatus, Leftover};
+pub use cell::{Cell, CellSpec, CellStatus, DiscoveryAttempt, DiscoveryState, Leftover};
 pub use external_compute::{
     ConfigFile, ExternalCompute, ExternalComputeSpec, ExternalComputeStatus,
 };

@@ -8,7 +8,7 @@ use operator_core::rejected_write::{RejectedWrite, WRITES_ACCEPTED};
 use crate::cell::credential_rotation::{self, RotationProgress};
 use crate::cell::credentials::of_cell;
 use crate::cell::observed::{Observed, view};
-use crate::cell::{conductor, config, leftovers, nova_api, status};
+use crate::cell::{conductor, config, discovery, leftovers, nova_api, status};
 use crate::finalizers;
 
 /// Returns the plan for a cell.
@@ -32,12 +32,18 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let mut drafts = vec![config.condition, credential_rotation::condition(count.as_ref())];
     drafts.extend(conductor::condition(cell, &seen.computes));
     drafts.extend(nova_api::conditions(seen, &previous));
+    let discovery = discovery::decide::decide(seen, now);
+    drafts.extend(discovery.condition);
+    if let Some(next) = discovery.next {
+        plan.requeue_at(next, now);
+    }
     // Files that cannot be written do not affect computes, which have their own files.
     drafts.extend(rejected.map(|it| it.condition(WRITES_ACCEPTED, &previous)));
     drafts.extend(status::conditions(seen, view.as_ref()));
     let digests = status::digests(seen, &present, config.hash);
     let up_to_date = count.map(|it| it.up_to_date());
-    let desired = status::desired(seen, drafts, &digests, up_to_date, now);
+    let mut desired = status::desired(seen, drafts, &digests, up_to_date, now);
+    desired.discovery = discovery.record;
     // A terminating cell deletes its files with it.
     plan.steps.extend(config.step.filter(|_| !is_terminating(&**cell)));
     let step = status::step(seen, &desired, &digests);
@@ -45,6 +51,8 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     plan.steps.extend(renewing);
     plan.steps.extend(step.map(|it| noticed(it, leftovers::notice(cell, &desired.leftovers))));
     plan.steps.extend(finalizer_step(seen));
+    // After the status: an attempt is recorded before its Job exists, and a result before it goes.
+    plan.steps.extend(discovery.steps);
     plan
 }
 

@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::caches::Caches;
+use crate::cell::discovery;
 use crate::cell::observed::{Answers, NamedSecret, Observed, Rendered, view};
 use crate::controller_names::CELL;
 use crate::finalizers;
@@ -72,7 +73,9 @@ pub async fn observe(caches: &Caches, probes: &Probes, key: &Key) -> Result<Opti
         (source(&cell.spec.secret), source(&cell.spec.cell_message_bus_secret_name));
     let files = source(&cell_secret_name(&key.name));
     // Registered before reading, so that a change in between enqueues the cell again.
-    let all = BTreeSet::from([secret.clone(), message_bus.clone(), files.clone()]);
+    let configuration = discovery::observe::secret(&cell, key);
+    let mut all = BTreeSet::from([secret.clone(), message_bus.clone(), files.clone()]);
+    all.extend(configuration.clone());
     caches.sources.depends(CELL, key, all);
     let secret = named(caches, secret).await?;
     let message_bus = named(caches, message_bus).await?;
@@ -89,6 +92,7 @@ pub async fn observe(caches: &Caches, probes: &Probes, key: &Key) -> Result<Opti
         None => (None, None),
     };
     let rendered = rendered(caches, &files);
+    let discovery = discovery::observe::observe(caches, &cell, key, configuration.as_ref()).await?;
     if is_terminating(&*cell) {
         // A terminating cell is held even by computes that cannot be deserialized.
         caches.computes.check_readable(&key.namespace)?;
@@ -103,6 +107,7 @@ pub async fn observe(caches: &Caches, probes: &Probes, key: &Key) -> Result<Opti
         message_bus,
         answers,
         nova_api,
+        discovery,
         ask_in,
         rendered,
         computes,

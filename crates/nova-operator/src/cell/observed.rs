@@ -11,6 +11,7 @@ use operator_runtime::managed_fields::ManagedFields;
 use operator_runtime::source_cache::Content;
 use operator_runtime::tls_stream::CaTrust;
 
+use crate::cell::discovery;
 use crate::nova_health::ApiHealth;
 use crate::probe::amqp::outcome::HostOutcome;
 use crate::probe::keystone_fault::KeystoneFault;
@@ -61,6 +62,8 @@ pub struct Observed {
     pub answers: Option<Answers>,
     /// What is known of nova's API, or `None` where that API is not read.
     pub nova_api: Option<ApiHealth>,
+    /// What was seen of the discovery of its hosts, or `None` where nova's API is not read.
+    pub discovery: Option<discovery::observed::Seen>,
     /// The time until the next probe.
     pub ask_in: Option<Duration>,
     /// The Secret with the files that the cell's computes share, or `None` when it does not exist.

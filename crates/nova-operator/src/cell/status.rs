@@ -40,6 +40,7 @@ pub fn desired(
         computes: number(seen.computes.len()),
         up_to_date_computes: up_to_date.and_then(number),
         leftovers: leftovers::cell_leftovers(seen),
+        discovery: None,
     }
 }
 

@@ -101,6 +101,7 @@ fn seen() -> Observed {
             keystone: Ok(()),
         }),
         nova_api: None,
+        discovery: None,
         ask_in: Some(Duration::from_secs(30)),
         rendered: None,
         computes: vec![compute("n0"), compute("n1")],
@@ -475,5 +476,6 @@ fn a_rotation_is_told_in_one_write_for_each_change_of_the_count() {
 }
 
 mod digests;
+mod discovery;
 mod held;
 mod nova_api;

@@ -192,6 +192,7 @@ impl World {
             message_bus: secret("bus"),
             answers: None,
             nova_api: None,
+            discovery: None,
             ask_in: None,
             rendered: None,
             computes: self.compute.clone().map(Arc::new).into_iter().collect(),

@@ -3,8 +3,9 @@
 use api::conditions::{ConditionDraft, ConditionStatus, find, one_line};
 use jiff::civil::DateTime;
 use jiff::{SignedDuration, Timestamp};
-use nova_config::conditions::{HOST_MAPPED, NOVA_API_READY, SERVICE_UP};
+use nova_config::conditions::{HOST_DISCOVERED, HOST_MAPPED, NOVA_API_READY, SERVICE_UP};
 
+use crate::cell::discovery::settings::{self, Discovery};
 use crate::compute::messages::redeploy_command;
 use crate::compute::observed::Observed;
 use crate::compute::preconditions::previous;
@@ -163,10 +164,11 @@ fn mapping(
         }
         MappingHealth::NotMapped => {
             let escalates_at = unmapped_since(seen).unwrap_or(now) + DISCOVERY;
+            let (who, next_step) = discovery(seen);
             if now < escalates_at {
                 let text = format!(
                     "Host {host} is not mapped to its cell yet, so nova does not schedule to it: \
-                     hosts are discovered by nova's administrator, or by its scheduler."
+                     {who}."
                 );
                 (
                     reasons::compute::WAITING_FOR_DISCOVERY.condition(HOST_MAPPED, text),
@@ -174,14 +176,30 @@ fn mapping(
                 )
             } else {
                 let text = format!(
-                    "Host {host} is not mapped to its cell, so nova does not schedule to it. Run \
-                     where nova-manage reaches nova's API database: nova-manage cell_v2 \
-                     discover_hosts"
+                    "Host {host} is not mapped to its cell, so nova does not schedule to it. \
+                     {next_step}"
                 );
                 (reasons::compute::NOT_MAPPED.condition(HOST_MAPPED, text), None)
             }
         }
     }
+}
+
+/// Returns who discovers hosts, and what to do about one that is not discovered.
+fn discovery(seen: &Observed) -> (&'static str, String) {
+    let cell = seen.cell.as_deref().filter(|_| seen.cells_are_ours);
+    if cell.map(settings::discovery).is_none_or(|it| it == Discovery::External) {
+        let command = "Run where nova-manage reaches nova's API database: nova-manage cell_v2 \
+                       discover_hosts";
+        let who = "hosts are discovered by nova's administrator, or by its scheduler";
+        return (who, command.to_owned());
+    }
+    let look = format!(
+        "nova-operator discovers hosts; how far it is, and what it misses, is in condition \
+         {HOST_DISCOVERED} of NovaCell {}.",
+        seen.compute.spec.cell_name
+    );
+    ("nova-operator discovers it", look)
 }
 
 fn unmapped_since(seen: &Observed) -> Option<Timestamp> {

@@ -170,3 +170,34 @@ pub(crate) const NOVA_FAILED: Reason = Reason::warning(
     "When it answers.",
     "Read its log.",
 );
+pub(crate) const HOSTS_MAPPED: Reason =
+    Reason::good("HostsMapped", "Nova's API reports no registered host of the cell as not mapped.");
+pub(crate) const HOSTS_DISCOVERED: Reason = Reason::good(
+    "HostsDiscovered",
+    "The first Job has succeeded; nova's API has not reported the hosts as mapped yet.",
+);
+pub(crate) const DISCOVERING: Reason = Reason::waiting(
+    "Discovering",
+    "The named Job discovers hosts.",
+    "Yes.",
+    "Wait; look at the Job's pod where it does not start.",
+);
+pub(crate) const DISCOVERY_FAILED: Reason = Reason::warning(
+    "DiscoveryFailed",
+    "The named Job has failed.",
+    "When a further Job succeeds: it is tried again after 1, 2, 4 … 30 minutes, and at once when \
+     an input is corrected.",
+    "As the message says; it has the command for the log.",
+);
+pub(crate) const HOSTS_STILL_UNMAPPED: Reason = Reason::warning(
+    "HostsStillUnmapped",
+    "Jobs succeed, and nova's API still reports the named hosts as not mapped.",
+    "When nova's API reports the hosts as mapped.",
+    "Compare the API database of the Secret with that of nova, and nova's cells with the cell.",
+);
+pub(crate) const DISCOVERY_INPUT_MISSING: Reason = Reason::unknown(
+    "InputMissing",
+    "An annotation is missing or invalid, or the Secret that one names does not exist.",
+    "When it is corrected.",
+    "Correct it; the message names annotation or Secret, and the legal values.",
+);

@@ -261,11 +261,11 @@ pub(crate) const WAITING_FOR_DISCOVERY: Reason = Reason::waiting(
     "Nova has the service of the host and has not mapped the host to its cell, for less than two \
      minutes.",
     "When the host is discovered.",
-    "Wait for nova's own discovery, or discover hosts with `nova-manage`.",
+    "Wait; discover hosts with `nova-manage` where neither an operator nor nova does.",
 );
 pub(crate) const NOT_MAPPED: Reason = Reason::warning(
     "NotMapped",
     "Nova has the service of the host and has not mapped the host to its cell for two minutes.",
     "When the host is discovered.",
-    "Discover hosts with `nova-manage`; the message has the command.",
+    "As the message says: see `HostDiscovery` of the cell, or discover hosts with `nova-manage`.",
 );

@@ -125,6 +125,26 @@ fn a_host_without_a_mapping_is_waited_for_two_minutes_and_then_the_command_is_th
 }
 
 #[test]
+fn where_the_operator_discovers_hosts_no_command_is_asked_for() {
+    let mut world = world(UP, MappingHealth::NotMapped);
+    let annotation = ("nova.openstack.org/host-discovery".to_owned(), "operator".to_owned());
+    let cell = Arc::make_mut(world.seen.cell.as_mut().unwrap());
+    cell.metadata.annotations.get_or_insert_default().extend([annotation]);
+    world.settle();
+    let message = world.condition("HostMapped").message;
+    assert!(message.ends_with("nova-operator discovers it."), "{message}");
+    world.now += SignedDuration::from_secs(121);
+    world.settle();
+    let message = world.condition("HostMapped").message;
+    assert!(message.contains("condition HostDiscovery of NovaCell"), "{message}");
+    assert!(!message.contains("nova-manage"), "{message}");
+    world.seen.cells_are_ours = false;
+    world.settle();
+    let message = world.condition("HostMapped").message;
+    assert!(message.ends_with("nova-manage cell_v2 discover_hosts"), "{message}");
+}
+
+#[test]
 fn a_secret_that_goes_missing_does_not_undo_a_deployment_whose_service_is_down() {
     let mut world = world(DOWN, MappingHealth::Mapped);
     world.seen.cell_secret = None;

@@ -1,0 +1,238 @@
+//! The decisions on the discovery of a cell's hosts: the next attempt, its record, its Job, and the
+//! condition.
+
+use api::conditions::{Condition, ConditionDraft, ConditionStatus, find, one_line};
+use api::nova::{Cell, DiscoveryAttempt, DiscoveryState};
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt;
+use nova_config::annotations::{HOST_DISCOVERY, HOST_DISCOVERY_SECRET};
+use nova_config::conditions::HOST_DISCOVERED;
+use operator_core::finalizers::is_terminating;
+use operator_core::plan::{Step, Target};
+
+use crate::cell::credential_rotation::first_of;
+use crate::cell::discovery::build::{inputs, job, job_name};
+use crate::cell::discovery::failure::last_line;
+use crate::cell::discovery::observed::{End, Seen, Unmapped, all_unmapped, end};
+use crate::cell::discovery::settings::{Discovery, Settings, discovery};
+use crate::cell::observed::Observed;
+use crate::reasons;
+
+/// The pause after the first attempt; it doubles with each further one.
+const FIRST_PAUSE: SignedDuration = SignedDuration::from_mins(1);
+/// The longest pause between two attempts.
+const LONGEST_PAUSE: SignedDuration = SignedDuration::from_mins(30);
+/// Maximum length of the Job controller's own words, in bytes.
+const END_LIMIT: usize = 200;
+
+/// What follows for a cell.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// The condition; `None` where the operator does not discover hosts.
+    pub condition: Option<ConditionDraft>,
+    /// The attempt to record in the status.
+    pub record: Option<DiscoveryAttempt>,
+    /// Writes of Jobs, to be made after the record is written.
+    pub steps: Vec<Step>,
+    /// When the next attempt is due; `None` when that depends on a change.
+    pub next: Option<Timestamp>,
+}
+
+/// Returns what follows for a cell; an empty outcome if nova's API is not read.
+pub fn decide(seen: &Observed, now: Timestamp) -> Outcome {
+    let Some(found) = &seen.discovery else { return Outcome::default() };
+    let cell = &*seen.cell;
+    let record = result(cell, found);
+    let mut outcome = match discovery(cell) {
+        Discovery::External => {
+            Outcome { record: record.filter(|_| !found.jobs.is_empty()), ..Outcome::default() }
+        }
+        Discovery::Invalid(text) => held(found, record, text),
+        Discovery::Operator(settings) => match &found.secret_version {
+            Some(version) => attempts(seen, found, record, &settings, version, now),
+            None => held(found, record, missing(cell, &settings.secret)),
+        },
+    };
+    let is_ours = !matches!(discovery(cell), Discovery::External);
+    let ended = ended(found, outcome.record.as_ref().filter(|_| is_ours));
+    outcome.steps.extend(ended.map(|it| Step::delete(Target::of(it), "its result is recorded")));
+    outcome
+}
+
+/// Returns the recorded attempt with the result of its Job.
+fn result(cell: &Cell, found: &Seen) -> Option<DiscoveryAttempt> {
+    let mut record = cell.status.as_ref()?.discovery.clone()?;
+    if record.state != DiscoveryState::Running {
+        return Some(record);
+    }
+    let ended = found.jobs.iter().find(|it| it.name_any() == record.job);
+    match ended.and_then(|it| end(it)) {
+        Some(End::Succeeded) => record.state = DiscoveryState::Succeeded,
+        Some(End::Failed(words)) => {
+            record.state = DiscoveryState::Failed;
+            let line = found.termination_message.as_deref().and_then(last_line);
+            record.message = line.unwrap_or_else(|| one_line(&words, END_LIMIT));
+        }
+        None => {}
+    }
+    Some(record)
+}
+
+/// Returns the outcome for a cell whose inputs are incomplete: no attempt begins.
+fn held(found: &Seen, record: Option<DiscoveryAttempt>, text: String) -> Outcome {
+    let condition = reasons::cell::DISCOVERY_INPUT_MISSING.condition(HOST_DISCOVERED, text);
+    Outcome { condition: Some(condition), record: begun(found, record), ..Outcome::default() }
+}
+
+/// Returns the record without an attempt that has no Job yet: it is not to begin any more.
+fn begun(found: &Seen, record: Option<DiscoveryAttempt>) -> Option<DiscoveryAttempt> {
+    let exists = |name: &str| found.jobs.iter().any(|it| it.name_any() == name);
+    record.filter(|it| it.state != DiscoveryState::Running || exists(&it.job))
+}
+
+fn missing(cell: &Cell, secret: &str) -> String {
+    let (name, namespace) = (cell.name_any(), cell.namespace().unwrap_or_default());
+    format!(
+        "Secret {secret}, named in annotation {HOST_DISCOVERY_SECRET} of NovaCell {name}, does not \
+         exist, so its hosts are not discovered: create it with kubectl create secret generic -n \
+         {namespace} {secret} --from-file=nova.conf."
+    )
+}
+
+fn attempts(
+    seen: &Observed,
+    found: &Seen,
+    record: Option<DiscoveryAttempt>,
+    settings: &Settings,
+    secret_version: &str,
+    now: Timestamp,
+) -> Outcome {
+    let cell = &*seen.cell;
+    let hosts = all_unmapped(&seen.computes);
+    if hosts.is_empty() || is_terminating(cell) {
+        let record = begun(found, record);
+        let condition = condition(cell, &hosts, record.as_ref());
+        return Outcome { condition: Some(condition), record, ..Outcome::default() };
+    }
+    let is_busy = found.jobs.iter().any(|it| end(it).is_none());
+    let inputs = inputs(settings, secret_version);
+    let (attempt, due) = next(record.as_ref(), &hosts, &inputs, now);
+    if is_busy || due > now {
+        let condition = Some(condition(cell, &hosts, record.as_ref()));
+        let next = (!is_busy).then_some(due);
+        return Outcome { condition, record, next, ..Outcome::default() };
+    }
+    let is_begun = |it: &DiscoveryAttempt| it.state == DiscoveryState::Running;
+    let record = record.filter(is_begun).unwrap_or_else(|| DiscoveryAttempt {
+        job: job_name(cell, &hosts, attempt, now),
+        attempt,
+        inputs,
+        state: DiscoveryState::Running,
+        message: String::new(),
+        since: Time(now),
+    });
+    let steps = vec![job(cell, settings, &record.job)];
+    let condition = Some(condition(cell, &hosts, Some(&record)));
+    Outcome { condition, record: Some(record), steps, next: None }
+}
+
+/// Returns the number of the next attempt, and when it is due.
+///
+/// A host that nova reports as not mapped since the last attempt, and a corrected input, are no
+/// reason to wait.
+fn next(
+    record: Option<&DiscoveryAttempt>,
+    hosts: &[Unmapped],
+    inputs: &str,
+    now: Timestamp,
+) -> (i64, Timestamp) {
+    let Some(last) = record else { return (1, now) };
+    if last.state == DiscoveryState::Running {
+        return (last.attempt, now);
+    }
+    let is_new = hosts.iter().any(|it| it.since > last.since.0);
+    if is_new || last.inputs != inputs {
+        return (1, now);
+    }
+    (
+        last.attempt.saturating_add(1),
+        last.since.0.saturating_add(pause(last.attempt)).unwrap_or(now),
+    )
+}
+
+/// Returns the pause after the n-th attempt (n ≥ 1): 1, 2, 4 … 30 minutes.
+pub(crate) fn pause(attempt: i64) -> SignedDuration {
+    let doublings = u32::try_from(attempt.saturating_sub(1).clamp(0, 5)).unwrap_or_default();
+    (FIRST_PAUSE * (1_i32 << doublings)).min(LONGEST_PAUSE)
+}
+
+/// Returns the Jobs that have ended and are not needed any more: all but the one whose failure is
+/// recorded, and none while the next one runs, because the condition still names the failed one.
+fn ended<'a>(
+    found: &'a Seen,
+    record: Option<&'a DiscoveryAttempt>,
+) -> impl Iterator<Item = &'a Job> {
+    let is_kept = move |job: &Job| {
+        record.is_some_and(|it| match it.state {
+            DiscoveryState::Running => true,
+            DiscoveryState::Succeeded => false,
+            DiscoveryState::Failed => it.job == job.name_any(),
+        })
+    };
+    let jobs = found.jobs.iter().map(|it| &**it);
+    jobs.filter(move |it| end(it).is_some() && !is_terminating(*it) && !is_kept(it))
+}
+
+fn condition(cell: &Cell, hosts: &[Unmapped], record: Option<&DiscoveryAttempt>) -> ConditionDraft {
+    let name = cell.name_any();
+    let Some(record) = record.filter(|_| !hosts.is_empty()) else {
+        let text = format!("No registered host of NovaCell {name} is without a mapping.");
+        return reasons::cell::HOSTS_MAPPED.condition(HOST_DISCOVERED, text);
+    };
+    match record.state {
+        DiscoveryState::Running => running(cell, record),
+        DiscoveryState::Failed => failed(cell, record),
+        DiscoveryState::Succeeded if record.attempt <= 1 => {
+            let text = format!(
+                "Job {} has discovered hosts of NovaCell {name}; HostMapped of its computes \
+                 reports what nova's API says next.",
+                record.job
+            );
+            reasons::cell::HOSTS_DISCOVERED.condition(HOST_DISCOVERED, text)
+        }
+        DiscoveryState::Succeeded => {
+            let hosts: Vec<&str> = hosts.iter().map(|it| it.host.as_str()).collect();
+            let text = format!(
+                "Jobs succeed, and nova's API lists hosts of NovaCell {name} still as not mapped: \
+                 {}. Look whether the Secret that annotation {HOST_DISCOVERY_SECRET} names has the \
+                 API database of this nova, and whether nova-manage cell_v2 list_cells names the \
+                 database of the cell. It is tried again automatically.",
+                first_of(&hosts)
+            );
+            reasons::cell::HOSTS_STILL_UNMAPPED.condition(HOST_DISCOVERED, text)
+        }
+    }
+}
+
+/// Returns the condition while a Job runs: after a failure that one, until it is known better.
+fn running(cell: &Cell, record: &DiscoveryAttempt) -> ConditionDraft {
+    let text = format!("Job {} discovers hosts of NovaCell {}.", record.job, cell.name_any());
+    let previous = cell.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
+    let is_failure = |it: &&Condition| it.status == ConditionStatus::False && record.attempt > 1;
+    let failure = find(previous, HOST_DISCOVERED).filter(is_failure).map(ConditionDraft::repeated);
+    failure.unwrap_or_else(|| reasons::cell::DISCOVERING.condition(HOST_DISCOVERED, text))
+}
+
+fn failed(cell: &Cell, record: &DiscoveryAttempt) -> ConditionDraft {
+    let (namespace, job) = (cell.namespace().unwrap_or_default(), &record.job);
+    let text = format!(
+        "Job {job}, which discovers hosts of NovaCell {}, has failed: {}. Look at its log: kubectl \
+         logs -n {namespace} job/{job}. Correct what annotations {HOST_DISCOVERY}-* name; it is \
+         tried again automatically.",
+        cell.name_any(),
+        record.message.trim_end_matches('.')
+    );
+    reasons::cell::DISCOVERY_FAILED.condition(HOST_DISCOVERED, text)
+}
