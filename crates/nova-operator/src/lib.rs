@@ -18,6 +18,7 @@ pub mod foreign_condition;
 pub mod fuzzing;
 pub mod images;
 pub mod indexes;
+pub mod node_set_readiness;
 pub mod nova_health;
 pub mod nova_monitor;
 pub mod operator;
