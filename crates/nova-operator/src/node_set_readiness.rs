@@ -73,9 +73,9 @@ fn spec(
     let before = found.filter(is_current).map(|it| &it.spec.not_ready);
     let entry = |(host, health): (&String, &HostHealth)| {
         let entry = match judged(host, health) {
-            Judgement::Ready => None,
-            Judgement::NotReady(entry) => Some(entry),
-            Judgement::Unknown(entry) => match before {
+            Readiness::Ready => None,
+            Readiness::NotReady(entry) => Some(entry),
+            Readiness::Unknown(entry) => match before {
                 Some(before) => before.get(host).cloned(),
                 None => Some(entry),
             },
@@ -92,28 +92,27 @@ fn spec(
 }
 
 /// What follows for one host.
-enum Judgement {
+enum Readiness {
     /// nova-compute is up, and the host is mapped to its cell.
     Ready,
     /// One of both is not so.
     NotReady(HostNotReady),
-    /// It is not known: what was reported since the last deployment stays, else there is this entry.
+    /// It is not known: what was reported since the last deployment stays, else this entry holds.
     Unknown(HostNotReady),
 }
 
-fn judged(host: &str, health: &HostHealth) -> Judgement {
+fn judged(host: &str, health: &HostHealth) -> Readiness {
     let not_read = || {
-        let text =
-            format!("Nova's API has not been read often enough to say whether {host} is up.");
-        Judgement::Unknown(HostNotReady::new(reasons::compute::NOT_READ.word, &text))
+        let text = format!("Nova's API has not been read often enough to judge host {host}.");
+        Readiness::Unknown(HostNotReady::new(reasons::compute::NOT_READ.word, &text))
     };
-    let not_ready = |word, text: String| Judgement::NotReady(HostNotReady::new(word, &text));
+    let not_ready = |word, text: String| Readiness::NotReady(HostNotReady::new(word, &text));
     match (&health.service, &health.mapping) {
-        (ServiceHealth::Up { .. }, MappingHealth::Mapped) => Judgement::Ready,
+        (ServiceHealth::Up { .. }, MappingHealth::Mapped) => Readiness::Ready,
         (ServiceHealth::Up { .. }, MappingHealth::NotMapped) => {
             let text = format!(
-                "Host {host} is not mapped to its cell, so nova does not schedule to it: nova-manage \
-                 cell_v2 discover_hosts"
+                "Host {host} is not mapped to its cell, so nova does not schedule to it: \
+                 nova-manage cell_v2 discover_hosts"
             );
             not_ready(reasons::compute::NOT_MAPPED.word, text)
         }
@@ -140,11 +139,11 @@ fn judged(host: &str, health: &HostHealth) -> Judgement {
         }
         (ServiceHealth::ApiFails, _) => {
             let text = "Nova's API does not answer; the cause is in NovaAPIReady of the NovaCell.";
-            Judgement::Unknown(HostNotReady::new(reasons::compute::NOVA_NOT_ANSWERING.word, text))
+            Readiness::Unknown(HostNotReady::new(reasons::compute::NOVA_NOT_ANSWERING.word, text))
         }
         (ServiceHealth::CellNotAnswering, _) => {
             let text = format!("The database of the cell of host {host} does not answer nova.");
-            Judgement::Unknown(HostNotReady::new(reasons::compute::CELL_NOT_ANSWERING.word, &text))
+            Readiness::Unknown(HostNotReady::new(reasons::compute::CELL_NOT_ANSWERING.word, &text))
         }
     }
 }

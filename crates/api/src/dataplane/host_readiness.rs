@@ -1,4 +1,4 @@
-//! `OpenStackDataPlaneHostReadiness`: which hosts of a node set do not satisfy a readiness gate yet.
+//! `OpenStackDataPlaneHostReadiness`: the hosts of a node set that do not satisfy a readiness gate.
 
 use std::collections::BTreeMap;
 

@@ -176,8 +176,10 @@ impl GatedHosts<'_> {
         GateState::Waiting(first_texts(texts, n_waiting.saturating_sub(NAMED)))
     }
 
-    /// Returns whether a report was made after the deployments. Each edit of the node set needs
-    /// one to reach a host, so its generation need not be compared: an edit leaves `Ready` as it is.
+    /// Returns whether a report was made after the deployments.
+    ///
+    /// The node set's generation is not compared: an edit reaches no host without a deployment, so
+    /// it leaves `Ready` as it is.
     fn is_current(&self, report: &HostReadiness) -> bool {
         self.deployments.iter().all(|it| report.spec.observed_deployments.contains(it))
     }
