@@ -18,11 +18,12 @@ use crate::{lab, paths, sh, yaml};
 /// The chart, from the root of the repository.
 const CHART: &str = "charts/edpm-operators";
 const IMAGE: &str = "image.repository=registry.example/operators";
-const KINDS: [&str; 10] = [
+const KINDS: [&str; 11] = [
     "OpenStackAnsibleEE",
     "OpenStackBaremetalSet",
     "OpenStackDataPlane",
     "OpenStackDataPlaneDeployment",
+    "OpenStackDataPlaneHostReadiness",
     "OpenStackDataPlaneNode",
     "OpenStackDataPlaneNodeSet",
     "OpenStackDataPlaneRole",

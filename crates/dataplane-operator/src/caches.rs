@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
 use api::baremetal::BaremetalSet;
-use api::dataplane::{DataPlane, Deployment, Service};
+use api::dataplane::{DataPlane, Deployment, HostReadiness, Service};
 use baremetal::metal3::{Metal3, list_hosts};
 use ipnet::IpNet;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service as CoreService};
@@ -26,7 +26,7 @@ use crate::host::conflicts::ClaimCaches;
 use crate::host::machines::observe::Machines;
 use crate::indexes::{
     BY_HOST_KEY, BY_LABEL, BY_NAMESPACE, BY_NODE_SET, BY_OWNER, addresses_with_keys, namespace_of,
-    node_sets_of, owner_of,
+    node_set_of_report, node_sets_of, owner_of,
 };
 use crate::node_set::external_apis::ExternalApis;
 use crate::node_set::tls::node_set_of;
@@ -39,6 +39,8 @@ pub struct Caches {
     pub hosts: ClaimCaches,
     /// All deployments, indexed [`BY_NODE_SET`].
     pub deployments: Arc<Cache<Deployment>>,
+    /// What other operators report of hosts, indexed [`BY_NODE_SET`].
+    pub readiness: Arc<Cache<HostReadiness>>,
     /// All services.
     pub services: Arc<Cache<Service>>,
     /// All runs, indexed [`BY_OWNER`] and [`BY_HOST_KEY`].
@@ -84,6 +86,7 @@ impl Caches {
         let hosts = ClaimCaches::new(registry);
         let data_planes = registry.owned(vec![(BY_NAMESPACE, Box::new(namespace_of))]);
         let deployments = registry.owned(vec![(BY_NODE_SET, Box::new(node_sets_of))]);
+        let readiness = registry.cache(vec![(BY_NODE_SET, Box::new(node_set_of_report))]);
         let services = registry.owned(vec![]);
         let runs = registry.cache(vec![
             (BY_OWNER, Box::new(owner_of)),
@@ -109,6 +112,7 @@ impl Caches {
             data_planes,
             hosts,
             deployments,
+            readiness,
             services,
             runs,
             exposed,

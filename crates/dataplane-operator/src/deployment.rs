@@ -9,6 +9,7 @@ pub mod evaluate;
 pub mod event_mapping;
 pub mod faults;
 pub mod finalizer;
+pub mod gates;
 pub mod hosts;
 pub mod messages;
 pub mod node_set_part;

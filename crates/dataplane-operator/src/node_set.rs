@@ -19,6 +19,7 @@ pub mod ipam;
 pub mod machine_request;
 pub mod observe;
 pub mod observed;
+pub mod readiness_gates;
 pub mod resolve;
 pub mod status;
 pub mod tls;

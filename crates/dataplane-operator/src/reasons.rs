@@ -11,5 +11,6 @@ pub(crate) mod external;
 pub(crate) mod inputs;
 pub(crate) mod machines;
 pub(crate) mod node_set;
+pub(crate) mod readiness_gates;
 pub(crate) mod role;
 pub(crate) mod service;

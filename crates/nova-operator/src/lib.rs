@@ -21,6 +21,7 @@ pub mod fuzzing;
 pub mod images;
 pub mod indexes;
 pub mod node_set_computes;
+pub mod node_set_readiness;
 pub mod nova_fault;
 pub mod nova_health;
 pub mod nova_monitor;

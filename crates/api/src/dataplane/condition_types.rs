@@ -9,5 +9,8 @@ pub const DEPLOYMENT_READY: &str = "DeploymentReady";
 /// The last deployment used the present inputs.
 pub const UP_TO_DATE: &str = "UpToDate";
 
+/// Every host satisfies each readiness gate of its services.
+pub const READINESS_GATES_READY: &str = "ReadinessGatesReady";
+
 /// There is an inventory that deployments can begin with.
 pub const SETUP_READY: &str = "SetupReady";

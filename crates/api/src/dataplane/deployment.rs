@@ -8,6 +8,7 @@ use kube::{CustomResource, KubeSchema, ResourceExt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::condition_types::READINESS_GATES_READY;
 use super::execution_summary::ExecutionSummary;
 use super::node_section::max_unavailable_schema;
 use super::node_set::NodeSet;
@@ -217,6 +218,14 @@ impl Deployment {
         status.deployed == Some(true) || has_failed
     }
 
+    /// Whether nothing of it runs any more: it has ended, or only readiness gates keep it open, which
+    /// have their condition once every service has succeeded on every host.
+    pub fn has_run(&self) -> bool {
+        let conditions = self.status.as_ref().map(|it| it.conditions.as_slice());
+        let gates = find(conditions.unwrap_or_default(), READINESS_GATES_READY);
+        self.has_ended() || gates.is_some()
+    }
+
     /// How far it is with a node set; `None` if it has not begun there, or began with another one
     /// of that name.
     pub fn progress_of(&self, node_set: &NodeSet) -> Option<&NodeSetProgress> {
@@ -248,6 +257,16 @@ pub struct NodeSetProgress {
 }
 
 impl NodeSetProgress {
+    /// Whether every service has succeeded on every host that takes part.
+    pub fn is_done(&self) -> bool {
+        self.hosts.values().all(|it| self.is_done_on(it))
+    }
+
+    /// Whether every service has succeeded on a host.
+    pub fn is_done_on(&self, host: &HostProgress) -> bool {
+        usize::try_from(host.done).is_ok_and(|it| it >= self.services.len())
+    }
+
     /// Whether it is about this node set, and not about one that had its name before.
     pub fn is_of(&self, node_set: &NodeSet) -> bool {
         node_set.uid().is_some_and(|it| it == self.uid)

@@ -7,6 +7,7 @@ pub mod data_plane;
 pub mod deployment;
 pub mod execution_summary;
 pub mod host_machine;
+pub mod host_readiness;
 pub mod node;
 pub mod node_section;
 pub mod node_set;
@@ -22,6 +23,7 @@ pub use deployment::{
 };
 pub use execution_summary::ExecutionSummary;
 pub use host_machine::HostMachine;
+pub use host_readiness::{HostNotReady, HostReadiness, HostReadinessSpec};
 pub use node::{Node, NodeSpec, NodeStatus, ObservedRole};
 pub use node_section::{DeployStrategy, NodeSection};
 pub use node_set::{
@@ -29,5 +31,5 @@ pub use node_set::{
     NodeTemplate,
 };
 pub use role::{Role, RoleSpec, RoleStatus};
-pub use service::{Service, ServiceSpec, ServiceStatus};
+pub use service::{ReadinessGate, Service, ServiceSpec, ServiceStatus};
 pub use service_run::{RunState, ServiceRun};

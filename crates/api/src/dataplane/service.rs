@@ -6,6 +6,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::host_readiness::QUALIFIED_NAME;
 use crate::conditions::Condition;
 use crate::facts;
 use crate::shared::{DNS_SUBDOMAIN, DataSource};
@@ -156,6 +157,11 @@ pub struct ServiceSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(max = 253)))]
     pub secrets: Vec<String>,
+    /// Types of conditions that other operators report for each host of a node set: its `Ready`, and
+    /// the end of a deployment, wait for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    pub readiness_gates: Vec<ReadinessGate>,
     /// Ports of the hosts that are exposed as Kubernetes Services, over the nodes of all roles that
     /// list this service.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -219,6 +225,15 @@ pub struct TlsCert {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub edpm_role_service_name: Option<String>,
+}
+
+/// A type of condition that another operator reports for each host, as a Pod has it.
+#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReadinessGate {
+    /// The type of condition, for example `nova.openstack.org/ServiceUp`.
+    #[schemars(length(min = 1, max = 317), regex(pattern = QUALIFIED_NAME))]
+    pub condition_type: String,
 }
 
 /// A port of the hosts.

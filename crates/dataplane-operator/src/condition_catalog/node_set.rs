@@ -7,7 +7,7 @@ use operator_core::run_engine::host_key_checking;
 use operator_core::run_engine::outcome::FailureReason;
 
 use super::external::{CERTIFICATES, DNS_DATA, IP_RESERVATION};
-use super::machines;
+use super::{READINESS_GATES, machines};
 use crate::host::conflicts::shared_keys;
 use crate::node_set::status::SERVICE_ACCOUNT_READY;
 use crate::reasons;
@@ -38,6 +38,7 @@ pub(super) const NODE_SET: &[ConditionSpec] = &[
     machines::NODE_SET,
     condition(DEPLOYMENT_READY, "The last deployment succeeded on every host.", DEPLOYMENT)
         .repeating(Repeats::Attempts(&FailureReason::ALL)),
+    READINESS_GATES,
     condition(
         UP_TO_DATE,
         "The last deployment used the present inputs.",

@@ -21,7 +21,7 @@ use crate::deployment::node_set_part::{Blocked, NodeSetPart};
 use crate::deployment::observed::Observed;
 use crate::deployment::services::{List, Listed};
 use crate::deployment::status::{End, Evaluation, has_begun};
-use crate::deployment::{faults, rollout, services};
+use crate::deployment::{faults, gates, rollout, services};
 use crate::host::networks;
 use crate::host::ssh_trust::Offers;
 
@@ -67,6 +67,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         inputs: &inputs,
         parts: &parts,
         begins: is_new && !parts.is_empty(),
+        gates: gates::evaluate(seen, &parts, now),
         made: new.iter().map(|it| it.service.as_str()).collect(),
         blocked: rollout::blocked_hosts(seen, &parts),
         deletion: finalizer::condition(deployment, &runs),
@@ -84,7 +85,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         }
     }
     plan.steps.extend(judgement.step(now));
-    requeue(&mut plan, &parts, &inputs, now);
+    requeue(&mut plan, &judgement, now);
     plan.steps.extend(new.into_iter().map(|it| it.step));
     plan
 }
@@ -187,16 +188,17 @@ fn machines_missing(seen: &Observed, part: &NodeSetPart) -> Option<Problem> {
 }
 
 /// Requeues the deployment for changes that no informer reports.
-fn requeue(plan: &mut Plan, parts: &[NodeSetPart], inputs: &[Problem], now: Timestamp) {
-    for at in parts.iter().filter_map(|it| it.report_at) {
+fn requeue(plan: &mut Plan, judged: &Evaluation<'_>, now: Timestamp) {
+    let deadline = judged.gates.as_ref().and_then(|it| it.deadline);
+    for at in judged.parts.iter().filter_map(|it| it.report_at).chain(deadline) {
         plan.requeue_at(at, now);
     }
-    for host in parts.iter().flat_map(|it| &it.hosts) {
+    for host in judged.parts.iter().flat_map(|it| &it.hosts) {
         if let SequenceState::Failed { retry_at: Some(at), .. } = &host.sequence.state {
             plan.requeue_at(*at, now);
         }
     }
-    if networks::are_unserved(inputs) {
+    if networks::are_unserved(judged.inputs) {
         plan.requeue_in(networks::CRD_POLL_INTERVAL);
     }
 }

@@ -12,7 +12,7 @@ use crate::caches::Caches;
 use crate::controller_names::DEPLOYMENT;
 use crate::controller_ref::owner_keys;
 use crate::deployment::finalizer::is_open;
-use crate::indexes::{BY_NODE_SET, node_sets_of};
+use crate::indexes::{BY_NODE_SET, node_set_of_report, node_sets_of};
 
 /// Registers the event handlers that enqueue deployments in `queue`.
 pub fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
@@ -37,6 +37,11 @@ pub fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
     }));
     let debounced = deployments.debounced();
     debounced.watches(&caches.deployments, others);
+    debounced.watches(&caches.readiness, |caches, report| {
+        let keys = node_set_of_report(report);
+        let all = keys.iter().flat_map(|it| caches.deployments.indexed(BY_NODE_SET, it));
+        Key::of_each(all.filter(|it| !it.has_ended()))
+    });
     // The status of a deployment is not updated for each run.
     debounced.watches(&caches.runs, |caches, run| {
         let owners =

@@ -80,6 +80,8 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         concurrent_deployments::begun_hosts(&beside, &deployment, set, is_for_all)
     };
     let others = node_sets.iter().map(|(name, set)| (name.clone(), others_of(set))).collect();
+    let reports = |it: &String| caches.readiness.indexed(BY_NODE_SET, &Key::new(&namespace, it));
+    let readiness = node_sets.keys().map(|it| (it.clone(), reports(it))).collect();
     Ok(Some(Observed {
         deployment,
         namespace,
@@ -91,6 +93,7 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         inventories,
         networks,
         runs,
+        readiness,
         others,
     }))
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
-use api::dataplane::{Deployment, NodeSet, Service};
+use api::dataplane::{Deployment, HostReadiness, NodeSet, Service};
 use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
 use operator_runtime::source_cache::Digests;
@@ -38,6 +38,8 @@ pub struct Observed {
     pub networks: Networks,
     /// The runs that the deployment owns.
     pub runs: Vec<Arc<AnsibleEe>>,
+    /// Node set → what other operators report of its hosts.
+    pub readiness: BTreeMap<String, Vec<Arc<HostReadiness>>>,
     /// Node set → its hosts that other deployments have begun and not finished.
     pub others: BTreeMap<String, BTreeMap<String, Begun>>,
 }

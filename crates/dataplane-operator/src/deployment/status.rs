@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::conditions::{self, Condition, ConditionDraft, READY, Reason, Severity, merge_conditions};
-use api::dataplane::condition_types::SETUP_READY;
+use api::dataplane::condition_types::{READINESS_GATES_READY, SETUP_READY};
 use api::dataplane::{Deployment, DeploymentFailure, DeploymentStatus, HostProgress, RunState};
 use api::problem::Problem;
 use jiff::Timestamp;
@@ -19,6 +19,7 @@ use crate::deployment::node_set_part::NodeSetPart;
 use crate::deployment::observed::Observed;
 use crate::deployment::rollout::BlockedHosts;
 use crate::deployment::{messages, usage};
+use crate::node_set::readiness_gates::Gates;
 use crate::reasons;
 
 pub use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY};
@@ -53,6 +54,8 @@ pub struct Evaluation<'a> {
     pub made: BTreeSet<&'a str>,
     /// The effect of the disruption budget.
     pub blocked: BlockedHosts,
+    /// The readiness gates; `None` without any, and before every service has succeeded.
+    pub gates: Option<Gates>,
     /// The condition of a deployment that is to be deleted.
     pub deletion: Option<ConditionDraft>,
     /// The condition of a rejected write.
@@ -64,7 +67,9 @@ pub struct Evaluation<'a> {
 pub enum End {
     /// It has not begun, or a host is not done.
     Open,
-    /// Every service succeeded on every host.
+    /// Every service succeeded on every host, and a readiness gate of one does not hold.
+    AwaitsGates,
+    /// Every service succeeded on every host, and every readiness gate holds.
     Deployed,
     /// No progress is possible any more, and some hosts have failed for good.
     Failed,
@@ -82,6 +87,8 @@ impl Evaluation<'_> {
             End::Open
         } else if hosts().any(|it| is_given_up(it, attempts)) {
             End::Failed
+        } else if self.gates.as_ref().is_some_and(|it| !it.condition.holds()) {
+            End::AwaitsGates
         } else {
             End::Deployed
         }
@@ -158,13 +165,15 @@ impl Evaluation<'_> {
         );
         let deployment = self.deployment(failures);
         let mut all = vec![setup, input, deployment];
+        all.extend(self.gates.as_ref().map(|it| it.condition.clone()));
         all.extend(self.rejection.clone());
         let is_any = self.parts.iter().any(|it| !it.shown.hosts.is_empty());
         let text = if is_any { EVERYWHERE } else { NO_HOST };
         let good = reasons::deployment::READY.condition(READY, text);
         // Inputs that go missing after the end do not affect its result.
         let is_over = self.end() != End::Open;
-        let counts = |it: &&ConditionDraft| !is_over || it.type_ == DEPLOYMENT_READY;
+        let of_end = [DEPLOYMENT_READY, READINESS_GATES_READY];
+        let counts = |it: &&ConditionDraft| !is_over || of_end.contains(&it.type_.as_str());
         let blocking: Vec<ConditionDraft> = all.iter().filter(counts).cloned().collect();
         let ready = conditions::ready(&blocking, good);
         all.extend(conditions::kstatus(&ready));
@@ -183,7 +192,7 @@ impl Evaluation<'_> {
         let hosts = || self.parts.iter().flat_map(|it| it.shown.hosts.values());
         let attempts = attempts(self.seen);
         match self.end() {
-            End::Deployed => {
+            End::Deployed | End::AwaitsGates => {
                 let text = match hosts().count() {
                     0 => NO_HOST.to_owned(),
                     n_hosts => format!("Every service succeeded on {n_hosts} hosts."),

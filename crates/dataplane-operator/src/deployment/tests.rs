@@ -28,6 +28,7 @@ mod certificates;
 mod deaths;
 mod digests;
 mod ends;
+mod gates;
 mod inputs;
 mod machines;
 mod node_sets;
@@ -140,6 +141,7 @@ impl World {
             )]),
             networks: Networks::NotNamed,
             runs: Vec::new(),
+            readiness: BTreeMap::new(),
             others: BTreeMap::new(),
         };
         Self {

@@ -59,6 +59,9 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let previous = seen.set.status.as_ref().map(|it| it.conditions.as_slice());
     let rejected = rejected_write::condition(rejected, previous.unwrap_or_default(), false);
     plan.steps.extend(status::step(seen, &resolved, rejected, now));
+    if let Some(at) = resolved.gates.as_ref().and_then(|it| it.deadline) {
+        plan.requeue_at(at, now);
+    }
     if networks::are_unserved(&resolved.service_faults) {
         plan.requeue_in(networks::CRD_POLL_INTERVAL);
     }

@@ -65,9 +65,10 @@ pub struct DeploymentHistory {
 /// Hosts whose machines replaced others: since when, and whether that is new.
 pub type Replaced<'a> = BTreeMap<&'a str, (Timestamp, bool)>;
 
-/// Returns whether a deployment has begun with a node set and has not ended.
+/// Returns whether a deployment has begun with a node set and may still run something. One that
+/// only awaits readiness gates needs its inventory no more.
 pub fn is_under_way(deployment: &Deployment, node_set: &NodeSet) -> bool {
-    deployment.progress_of(node_set).is_some() && !deployment.has_ended()
+    deployment.progress_of(node_set).is_some() && !deployment.has_run()
 }
 
 /// Merges the recorded status with the statuses of the deployments that began with the node set.
@@ -98,7 +99,7 @@ pub fn merge(
             continue;
         }
         outcome.follow(&node_set.name_any(), deployment, progress, replaced);
-        if deployment.has_ended() {
+        if deployment.has_run() {
             outcome.settled.push(uid);
             let known = (recorded, present);
             outcome.settle(&node_set.name_any(), deployment, progress, known, versions);
@@ -188,7 +189,7 @@ impl DeploymentHistory {
         for host in self.hosts.iter_mut().filter(|it| !is_another(&it.name)) {
             let Some(at) = progress.hosts.get(&host.name) else { continue };
             follow_host(host, at, &deployment.spec, progress, is_over);
-            if host.state == HostState::Deployed && is_done(at, progress) {
+            if host.state == HostState::Deployed && progress.is_done_on(at) {
                 self.succeeded_with.insert(host.name.clone(), progress.config_hash.clone());
             }
         }
@@ -215,7 +216,7 @@ impl DeploymentHistory {
         versions: &BTreeSet<&str>,
     ) {
         let Some(status) = &deployment.status else { return };
-        let has_succeeded = progress.hosts.values().all(|it| is_done(it, progress));
+        let has_succeeded = progress.is_done();
         if !has_succeeded || is_partial(&deployment.spec) {
             return;
         }
@@ -307,14 +308,14 @@ fn follow_host(
     }
     if is_partial(spec) {
         // A partial deployment completes no host, but it may break one.
-        if is_over && !is_done(at, progress) {
+        if is_over && !progress.is_done_on(at) {
             host.state = ended(at);
         }
         return;
     }
     if at.state == RunState::Failed && is_over {
         host.state = HostState::Failed;
-    } else if !is_done(at, progress) {
+    } else if !progress.is_done_on(at) {
         host.state = if is_over { ended(at) } else { HostState::Deploying };
     } else {
         host.state = HostState::Deployed;
@@ -329,11 +330,6 @@ fn follow_host(
 fn ended(at: &HostProgress) -> HostState {
     let has_failed = at.state != RunState::Pending || at.reason.is_some();
     if has_failed { HostState::Failed } else { HostState::Undeployed }
-}
-
-/// Returns whether all services succeeded on a host.
-fn is_done(at: &HostProgress, progress: &NodeSetProgress) -> bool {
-    usize::try_from(at.done).is_ok_and(|it| it >= progress.services.len())
 }
 
 /// Returns whether only tasks with some tags ran, or on hosts that only Ansible can determine. Such

@@ -13,7 +13,7 @@ use operator_runtime::workqueue::WorkQueue;
 use crate::caches::Caches;
 use crate::controller_names::NODE_SET;
 use crate::host::conflicts::Claim;
-use crate::indexes::{BY_HOST, BY_NODE_SET, node_sets_of};
+use crate::indexes::{BY_HOST, BY_NODE_SET, node_set_of_report, node_sets_of};
 use crate::node_set::tls::{certificate_source, node_set_of};
 
 /// Registers the event handlers that enqueue node sets in `queue`.
@@ -34,6 +34,7 @@ pub fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
     // These change host by host, or for each run.
     let debounced = node_sets.debounced();
     debounced.watches(&caches.deployments, |_, deployment| node_sets_of(deployment));
+    debounced.watches(&caches.readiness, |_, report| node_set_of_report(report));
     debounced.watches(&caches.secrets, |_, secret| node_set_of(secret));
     caches.machines.on_change(debounced.handler(|_, set| [set]));
     caches.external_apis.on_change(

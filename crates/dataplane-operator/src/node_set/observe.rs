@@ -76,6 +76,7 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         networks,
         deployments,
         unreadable_deployments,
+        readiness: caches.readiness.indexed(BY_NODE_SET, key),
         runs,
         neighbours,
         inventory,

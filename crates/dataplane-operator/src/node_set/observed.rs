@@ -7,7 +7,7 @@ use std::time::Duration;
 use api::ansibleee::AnsibleEe;
 use api::baremetal::BaremetalSet;
 use api::cert_manager::{Certificate, Issuer};
-use api::dataplane::{Deployment, NodeSet, Service};
+use api::dataplane::{Deployment, HostReadiness, NodeSet, Service};
 use operator_core::data_sources::{NamedSource, SourceRef};
 use operator_core::keyed::Keys;
 use operator_core::plan::Target;
@@ -44,6 +44,8 @@ pub struct Observed {
     pub deployments: Vec<Arc<Deployment>>,
     /// Deployments that cannot be parsed and, by the node set's own status, are or may be its.
     pub unreadable_deployments: Vec<UnreadableDeployment>,
+    /// What other operators report of its hosts.
+    pub readiness: Vec<Arc<HostReadiness>>,
     /// Runs that reported the host key of one of its hosts.
     pub runs: Vec<Arc<AnsibleEe>>,
     /// The claims of all objects that may describe one of its hosts, including its own.

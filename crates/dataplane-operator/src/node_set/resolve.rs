@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use api::dataplane::Service;
+use api::dataplane::{HostState, Service};
 use api::problem::Problem;
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -18,6 +18,7 @@ use crate::node_set::external_resources::{self, ExternalResources};
 use crate::node_set::host_key_trust::{self, Trusts};
 use crate::node_set::machine_request::{self, Machines};
 use crate::node_set::observed::Observed;
+use crate::node_set::readiness_gates::{self, GatedHosts, Gates};
 use crate::node_set::{faults, inputs, inventory};
 use crate::reasons;
 
@@ -45,6 +46,9 @@ pub struct Resolved<'a> {
     pub asked_of_machines: Option<Step>,
     /// What deployments have done to its hosts.
     pub outcome: DeploymentHistory,
+    /// The readiness gates of its services; `None` without any, and before the last deployment has
+    /// succeeded on every host.
+    pub gates: Option<Gates>,
     /// What external operators provide for it.
     pub served: ExternalResources,
     /// The desired content of its inventory Secret; `None` while it cannot be determined.
@@ -95,6 +99,7 @@ pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
         inputs,
         machines,
         asked_of_machines,
+        gates: gates(seen, &outcome, now),
         outcome,
         hosts,
         problems,
@@ -127,4 +132,20 @@ fn outcome(
         (&present, &versions),
         &machines.replaced(),
     )
+}
+
+fn gates(seen: &Observed, outcome: &DeploymentHistory, now: Timestamp) -> Option<Gates> {
+    let is_deployed = outcome.hosts.iter().all(|it| it.state == HostState::Deployed);
+    if !is_deployed || !outcome.under_way.is_empty() {
+        return None;
+    }
+    let all = GatedHosts {
+        set: &seen.set,
+        services: seen.services.iter().map(|(name, it)| (name.as_str(), &**it)).collect(),
+        hosts: outcome.hosts.iter().map(|it| it.name.as_str()).collect(),
+        deployments: &outcome.settled,
+        reports: &seen.readiness,
+    };
+    let previous = seen.set.status.as_ref().map(|it| it.conditions.as_slice());
+    readiness_gates::evaluate(&[all], previous.unwrap_or_default(), now)
 }

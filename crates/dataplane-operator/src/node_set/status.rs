@@ -168,6 +168,7 @@ fn conditions(
     drafts.push(input(&all_faults));
     drafts.extend(resolved.served.conditions.clone());
     drafts.extend([setup(seen, resolved, recorded), deployment]);
+    drafts.extend(resolved.gates.as_ref().map(|it| it.condition.clone()));
     drafts.extend(rejected);
     // Missing inputs of a deployment do not affect hosts that need none. An edit whose inputs were
     // never complete, however, has no earlier state to keep.

@@ -32,6 +32,7 @@ mod crashes;
 mod deployments;
 mod digests;
 mod faults;
+mod gates;
 mod inventories;
 mod machines;
 mod served;

@@ -20,6 +20,12 @@ pub const RULES: &[Rule] = &[
         &["openstackdataplanenodesets", "openstackdataplanedeployments"],
         &["get", "list", "patch", "watch"],
     ),
+    // What other operators report of the hosts of node sets, for the readiness gates of services.
+    Rule::of(
+        &["dataplane.openstack.org"],
+        &["openstackdataplanehostreadinesses"],
+        &["get", "list", "watch"],
+    ),
     Rule::of(
         &["dataplane.openstack.org"],
         &["openstackdataplaneservices"],

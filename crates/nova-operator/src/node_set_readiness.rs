@@ -1,0 +1,152 @@
+//! Reports which hosts of a node set do not satisfy the readiness gate that a service of type nova
+//! lists.
+
+use std::collections::BTreeMap;
+
+use api::dataplane::{HostNotReady, HostReadiness, HostReadinessSpec, NodeSet, Service};
+use kube::{Resource, ResourceExt};
+use nova_config::conditions::NODE_SERVICE_UP;
+use operator_core::plan::{Step, Target};
+use serde_json::{Value, json};
+
+use crate::nova_health::{HostHealth, MappingHealth, ServiceHealth};
+use crate::reasons;
+
+/// Returns whether a service lists the readiness gate that this operator reports.
+pub fn lists_gate(service: &Service) -> bool {
+    service.spec.readiness_gates.iter().any(|it| it.condition_type == NODE_SERVICE_UP)
+}
+
+/// Returns the name of the report about a node set.
+pub fn report_name(set: &NodeSet) -> String {
+    format!("{}-nova", set.name_any())
+}
+
+/// Returns the step that writes the report about a node set with a service that lists the gate;
+/// `None` when `found`, the present report, is up to date.
+///
+/// `hosts` has each host of the node set by its name in the inventory, with what is known of it.
+pub fn step(
+    set: &NodeSet,
+    hosts: &BTreeMap<String, HostHealth>,
+    found: Option<&HostReadiness>,
+) -> Option<Step> {
+    let spec = spec(set, hosts, found);
+    let owned = |it: &HostReadiness| {
+        it.owner_references().iter().any(|it| Some(&it.uid) == set.uid().as_ref())
+    };
+    if found.is_some_and(|it| it.spec == spec && owned(it)) {
+        return None;
+    }
+    let target =
+        Target::named::<HostReadiness>(set.namespace().unwrap_or_default(), report_name(set));
+    let object = json!({ "metadata": { "ownerReferences": [owner(set)] }, "spec": spec });
+    Some(Step::apply(target, object, "what is known of the hosts has changed"))
+}
+
+/// Returns the step that deletes the report about a node set of which no service lists the gate.
+pub fn removal(found: &HostReadiness) -> Step {
+    Step::delete(Target::of(found), "no service of the node set lists the readiness gate")
+}
+
+/// Returns an owner reference that blocks no deletion, for which no further right is needed.
+fn owner(set: &NodeSet) -> Value {
+    json!({
+        "apiVersion": NodeSet::api_version(&()),
+        "kind": NodeSet::kind(&()),
+        "name": set.name_any(),
+        "uid": set.uid(),
+    })
+}
+
+fn spec(
+    set: &NodeSet,
+    hosts: &BTreeMap<String, HostHealth>,
+    found: Option<&HostReadiness>,
+) -> HostReadinessSpec {
+    let deployments =
+        set.status.as_ref().map(|it| it.settled_deployments.clone()).unwrap_or_default();
+    // What was reported before a deployment says nothing of what that has left.
+    let is_current = |it: &&HostReadiness| {
+        deployments.iter().all(|uid| it.spec.observed_deployments.contains(uid))
+    };
+    let before = found.filter(is_current).map(|it| &it.spec.not_ready);
+    let entry = |(host, health): (&String, &HostHealth)| {
+        let entry = match judged(host, health) {
+            Readiness::Ready => None,
+            Readiness::NotReady(entry) => Some(entry),
+            Readiness::Unknown(entry) => match before {
+                Some(before) => before.get(host).cloned(),
+                None => Some(entry),
+            },
+        };
+        Some((host.clone(), entry?))
+    };
+    let not_ready = hosts.iter().filter_map(entry).collect();
+    HostReadinessSpec {
+        node_set: set.name_any(),
+        condition_type: NODE_SERVICE_UP.to_owned(),
+        observed_deployments: deployments,
+        not_ready,
+    }
+}
+
+/// What follows for one host.
+enum Readiness {
+    /// nova-compute is up, and the host is mapped to its cell.
+    Ready,
+    /// One of both is not so.
+    NotReady(HostNotReady),
+    /// It is not known: what was reported since the last deployment stays, else this entry holds.
+    Unknown(HostNotReady),
+}
+
+fn judged(host: &str, health: &HostHealth) -> Readiness {
+    let not_read = || {
+        let text = format!("Nova's API has not been read often enough to judge host {host}.");
+        Readiness::Unknown(HostNotReady::new(reasons::compute::NOT_READ.word, &text))
+    };
+    let not_ready = |word, text: String| Readiness::NotReady(HostNotReady::new(word, &text));
+    match (&health.service, &health.mapping) {
+        (ServiceHealth::Up { .. }, MappingHealth::Mapped) => Readiness::Ready,
+        (ServiceHealth::Up { .. }, MappingHealth::NotMapped) => {
+            let text = format!(
+                "Host {host} is not mapped to its cell, so nova does not schedule to it: \
+                 nova-manage cell_v2 discover_hosts"
+            );
+            not_ready(reasons::compute::NOT_MAPPED.word, text)
+        }
+        (ServiceHealth::Up { .. }, MappingHealth::Pending) | (ServiceHealth::Pending, _) => {
+            not_read()
+        }
+        (ServiceHealth::Down { is_forced: true, .. }, _) => {
+            let text = format!(
+                "The service of host {host} is forced down. When the host is well: openstack \
+                 compute service set --up"
+            );
+            not_ready(reasons::compute::FORCED_DOWN.word, text)
+        }
+        (ServiceHealth::Down { .. }, _) => {
+            let text = format!(
+                "nova-compute on host {host} has not reported to nova. Look on the host: systemctl \
+                 status edpm_nova_compute; podman logs nova_compute"
+            );
+            not_ready(reasons::compute::SERVICE_DOWN.word, text)
+        }
+        (ServiceHealth::NotFound, _) => {
+            let text = format!("No cell of the namespace has a compute service of host {host}.");
+            not_ready(reasons::compute::SERVICE_NOT_FOUND.word, text)
+        }
+        (ServiceHealth::ApiFails, _) => {
+            let text = "Nova's API does not answer; the cause is in NovaAPIReady of the NovaCell.";
+            Readiness::Unknown(HostNotReady::new(reasons::compute::NOVA_NOT_ANSWERING.word, text))
+        }
+        (ServiceHealth::CellNotAnswering, _) => {
+            let text = format!("The database of the cell of host {host} does not answer nova.");
+            Readiness::Unknown(HostNotReady::new(reasons::compute::CELL_NOT_ANSWERING.word, &text))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

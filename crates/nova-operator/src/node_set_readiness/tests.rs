@@ -1,0 +1,129 @@
+//! The report about a node set: which hosts have entries, and when it is written.
+
+use operator_core::plan::Write;
+
+use super::*;
+
+const UP: HostHealth =
+    HostHealth { service: ServiceHealth::Up { disabled: None }, mapping: MappingHealth::Mapped };
+
+fn with(service: ServiceHealth, mapping: MappingHealth) -> HostHealth {
+    HostHealth { service, mapping }
+}
+
+fn down() -> HostHealth {
+    with(ServiceHealth::Down { since: None, is_forced: false }, MappingHealth::Mapped)
+}
+
+/// A node set on which these deployments have run.
+fn node_set(deployments: &[&str]) -> NodeSet {
+    serde_json::from_value(json!({
+        "apiVersion": "dataplane.openstack.org/v1beta1",
+        "kind": "OpenStackDataPlaneNodeSet",
+        "metadata": { "name": "compute", "namespace": "openstack", "uid": "u" },
+        "spec": { "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" }, "nodes": {} },
+        "status": { "settledDeployments": deployments },
+    }))
+    .unwrap()
+}
+
+/// Returns the report as it is written, if it is.
+fn written(
+    set: &NodeSet,
+    hosts: &[(&str, HostHealth)],
+    found: Option<&HostReadiness>,
+) -> Option<HostReadiness> {
+    let hosts = hosts.iter().map(|(name, it)| ((*name).to_owned(), it.clone())).collect();
+    let Write::Apply { object, .. } = step(set, &hosts, found)?.write else { panic!("no apply") };
+    Some(serde_json::from_value(object).unwrap())
+}
+
+fn entries(report: &HostReadiness) -> Vec<(&str, &str)> {
+    report.spec.not_ready.iter().map(|(host, it)| (host.as_str(), it.reason.as_str())).collect()
+}
+
+#[test]
+fn only_hosts_that_are_up_and_mapped_have_no_entry() {
+    let forced = ServiceHealth::Down { since: None, is_forced: true };
+    let disabled = ServiceHealth::Up { disabled: Some("for repair".into()) };
+    let enabled = ServiceHealth::Up { disabled: None };
+    let hosts = [
+        ("a-up", UP),
+        ("b-disabled", with(disabled, MappingHealth::Mapped)),
+        ("c-unmapped", with(enabled.clone(), MappingHealth::NotMapped)),
+        ("d-unread", with(enabled, MappingHealth::Pending)),
+        ("e-down", down()),
+        ("f-forced", with(forced, MappingHealth::Mapped)),
+        ("g-missing", with(ServiceHealth::NotFound, MappingHealth::Pending)),
+        ("h-pending", HostHealth::default()),
+        ("i-api", with(ServiceHealth::ApiFails, MappingHealth::Mapped)),
+        ("j-cell", with(ServiceHealth::CellNotAnswering, MappingHealth::Mapped)),
+    ];
+    let report = written(&node_set(&["d"]), &hosts, None).unwrap();
+    let expected = [
+        ("c-unmapped", "NotMapped"),
+        ("d-unread", "NotRead"),
+        ("e-down", "ServiceDown"),
+        ("f-forced", "ForcedDown"),
+        ("g-missing", "ServiceNotFound"),
+        ("h-pending", "NotRead"),
+        ("i-api", "NovaNotAnswering"),
+        ("j-cell", "CellNotAnswering"),
+    ];
+    assert_eq!(entries(&report), expected);
+    assert_eq!(report.name_any(), "compute-nova");
+    assert_eq!(report.spec.node_set, "compute");
+    assert_eq!(report.spec.condition_type, "nova.openstack.org/ServiceUp");
+    assert_eq!(report.spec.observed_deployments, ["d"]);
+    assert_eq!(report.owner_references()[0].block_owner_deletion, None);
+}
+
+#[test]
+fn nothing_is_written_while_nothing_changes() {
+    let set = node_set(&["d"]);
+    let hosts = [("n0", UP), ("n1", down())];
+    let report = written(&set, &hosts, None).unwrap();
+    assert_eq!(written(&set, &hosts, Some(&report)), None);
+    let report = written(&set, &[("n0", UP), ("n1", UP)], Some(&report)).unwrap();
+    assert_eq!(entries(&report), []);
+    // A host that was removed, and a deployment, change the report too.
+    let report = written(&set, &[("n0", down()), ("n1", UP)], Some(&report)).unwrap();
+    let report = written(&set, &[("n1", UP)], Some(&report)).unwrap();
+    assert_eq!(entries(&report), []);
+    let report = written(&node_set(&["d", "e"]), &[("n1", UP)], Some(&report)).unwrap();
+    assert_eq!(report.spec.observed_deployments, ["d", "e"]);
+    let mut another = node_set(&["d", "e"]);
+    another.metadata.uid = Some("another".into());
+    assert!(written(&another, &[("n1", UP)], Some(&report)).is_some());
+}
+
+#[test]
+fn what_is_not_known_leaves_what_was_reported_since_the_last_deployment() {
+    let set = node_set(&["d"]);
+    let report = written(&set, &[("n0", UP), ("n1", down())], None).unwrap();
+    for unknown in [ServiceHealth::Pending, ServiceHealth::ApiFails] {
+        let unknown = with(unknown, MappingHealth::Pending);
+        let hosts = [("n0", unknown.clone()), ("n1", unknown)];
+        assert_eq!(written(&set, &hosts, Some(&report)), None);
+        let later = written(&node_set(&["d", "e"]), &hosts, Some(&report)).unwrap();
+        assert_eq!(entries(&later).len(), 2);
+    }
+}
+
+#[test]
+fn a_service_lists_the_gate_by_its_type_of_condition() {
+    let listing = |type_: &str| -> Service {
+        let spec = json!({ "playbook": "a.b.c", "readinessGates": [{ "conditionType": type_ }] });
+        Service::new("nova", serde_json::from_value(spec).unwrap())
+    };
+    assert!(lists_gate(&listing("nova.openstack.org/ServiceUp")));
+    assert!(!lists_gate(&listing("example.org/ServiceUp")));
+    let set = node_set(&[]);
+    let report = written(&set, &[("n0", UP)], None).unwrap();
+    let removal = removal(&report);
+    assert_eq!(
+        (removal.target.name.as_str(), report_name(&set).as_str()),
+        ("compute-nova", "compute-nova")
+    );
+    assert!(matches!(removal.write, Write::Delete { .. }));
+}
