@@ -182,9 +182,9 @@ impl Nova {
     /// Waits until `n` more requests have arrived whose line begins so.
     pub async fn wait_for_requests(&self, line: &str, n: usize) -> Result<()> {
         let mut changes = self.shared.changes.subscribe();
-        let wanted = self.count(line) + n;
+        let target = self.count(line) + n;
         let reached = async {
-            while self.count(line) < wanted {
+            while self.count(line) < target {
                 changes.changed().await?;
             }
             Ok(())

@@ -7,7 +7,7 @@ use std::time::Instant;
 pub enum NovaFault {
     /// They are rejected with this HTTP status, in the service's own format, and have no effect.
     Status(u16),
-    /// They get the page of another server, and have no effect.
+    /// They get an answer of the right microversion that is not JSON, and have no effect.
     Garbage,
     /// Their answer does not come before [`Nova::heal`](super::Nova::heal), and they have no effect
     /// until then.

@@ -33,13 +33,12 @@ impl State {
                 let agents: Vec<Value> = agents.map(|(id, it)| it.shown(id)).collect();
                 Ok(Answer::of(200, json!({ "agents": agents })))
             }
-            ("DELETE", ["agents", id]) => match self.agents.remove(*id) {
-                Some(_) => Ok(Answer::of(204, Value::Null)),
-                None => {
-                    let words = format!("Agent {id} could not be found.");
-                    Err(refused(404, "AgentNotFound", &words))
-                }
-            },
+            ("DELETE", ["agents", id]) => {
+                let missing =
+                    || refused(404, "AgentNotFound", &format!("Agent {id} could not be found."));
+                self.agents.remove(*id).ok_or_else(missing)?;
+                Ok(Answer::of(204, Value::Null))
+            }
             _ => Err(refused(404, "HTTPNotFound", "The resource could not be found.")),
         }
     }

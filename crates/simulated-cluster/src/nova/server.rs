@@ -66,7 +66,7 @@ async fn answer(
             let words = "This is what the test has set.";
             return service.refused(status, words).into_response();
         }
-        Some(NovaFault::Garbage) => return "<html>another server</html>".into_response(),
+        Some(NovaFault::Garbage) => return with_version("<html>".into_response(), &headers),
         Some(NovaFault::Silence) => shared.healed(n_heals).await,
         Some(NovaFault::LostAnswer) | None => {}
     }

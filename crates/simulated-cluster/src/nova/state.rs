@@ -11,6 +11,7 @@ use crate::clock;
 
 /// A host with nova-compute: its service, its compute node, and the mapping to its cell.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "they are columns of nova's tables")]
 pub(crate) struct Host {
     pub(crate) cell: String,
     /// UUID of the service.

@@ -104,7 +104,7 @@ async fn each_fault_is_what_the_client_reports() -> Result<()> {
         nova.heal();
     }
     nova.fail("GET /v2.1/os-services", NovaFault::Garbage);
-    assert!(compute.services().await.is_err());
+    assert_eq!(compute.services().await.unwrap_err().error, Error::NotTheService);
     nova.heal();
     let before = nova.count("GET /v2.1/os-services");
     nova.fail_next("GET", 1, NovaFault::Status(401));
@@ -132,12 +132,12 @@ async fn a_silent_request_has_its_answer_and_its_effect_when_the_fault_is_remove
     for (fault, is_done) in [(NovaFault::Silence, false), (NovaFault::LostAnswer, true)] {
         nova.ask("PUT", &path, Some(json!({ "status": "enabled" })))?;
         nova.fail("PUT", fault);
-        let arrives = nova.wait_for_requests("PUT", 1);
+        let request = nova.wait_for_requests("PUT", 1);
         let body = json!({ "status": "disabled", "disabled_reason": "why" });
         let mut change = std::pin::pin!(send(&nova, "PUT", &path, ("compute 2.69", &token), &body));
         let waiting = timeout(std::time::Duration::from_secs(5), async {
             tokio::select! {
-                arrived = arrives => arrived,
+                arrived = request => arrived,
                 _ = &mut change => anyhow::bail!("{fault:?}: it is answered"),
             }
         });
