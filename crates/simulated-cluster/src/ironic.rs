@@ -18,7 +18,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use answer::Answer;
 use anyhow::{Context as _, Result, ensure};
 use machine::Machine;
 use parking_lot::MutexGuard;
@@ -26,6 +25,7 @@ use serde_json::{Value, json};
 use shared::Shared;
 use state::{Login, PASSWORD, State, USER};
 
+use crate::answer::Answer;
 use crate::keystone::Keystone;
 use crate::player::host::Host;
 use crate::ports;

@@ -1,4 +1,4 @@
-//! A fake Keystone limited to its version document and password tokens.
+//! A fake Keystone limited to its version document, password tokens, and the catalog in these.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,6 +25,8 @@ struct People {
     passwords: BTreeMap<String, String>,
     /// The issued tokens.
     tokens: BTreeSet<String>,
+    /// Type of a service → its endpoints, as a catalog has them.
+    catalog: BTreeMap<String, Vec<Value>>,
 }
 
 impl Keystone {
@@ -53,6 +55,15 @@ impl Keystone {
     /// Adds a user with a password, or changes the password.
     pub fn admit(&self, user: &str, password: &str) {
         self.people().passwords.insert(user.to_owned(), password.to_owned());
+    }
+
+    /// Adds the endpoint of a service in a region to the catalog of each token from now on.
+    pub(crate) fn publish(&self, type_: &str, region: &str, url: &str) {
+        let endpoint = json!({
+            "id": format!("{type_}-{region}"), "interface": "internal", "region": region,
+            "region_id": region, "url": url,
+        });
+        self.people().catalog.entry(type_.to_owned()).or_default().push(endpoint);
     }
 
     /// Returns whether a token was issued by this Keystone.
@@ -107,7 +118,11 @@ impl Keystone {
         }
         let token = format!("token-{}-of-{}", people.tokens.len(), name.unwrap_or_default());
         people.tokens.insert(token.clone());
-        let response = json!({ "token": { "expires_at": "2999-01-01T00:00:00.000000Z" } });
+        let service = |(type_, endpoints): (&String, &Vec<Value>)| json!({ "type": type_, "name": type_, "endpoints": endpoints });
+        let catalog: Vec<Value> = people.catalog.iter().map(service).collect();
+        let response = json!({ "token": {
+            "expires_at": "2999-01-01T00:00:00.000000Z", "catalog": catalog,
+        } });
         ("201 CREATED", format!("X-Subject-Token: {token}\r\n"), response)
     }
 }

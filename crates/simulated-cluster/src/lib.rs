@@ -4,6 +4,7 @@
 //! Control logic is tested against it. Behaviour that depends on a real kubelet, host, nova or
 //! Ironic is tested in the lab.
 
+mod answer;
 mod broker;
 mod clock;
 mod control_plane;
@@ -11,6 +12,7 @@ mod folder;
 mod helm_release;
 mod ironic;
 mod keystone;
+mod nova;
 mod operator;
 mod operators;
 pub mod player;
@@ -22,6 +24,7 @@ mod simulation;
 pub use broker::Broker;
 pub use ironic::{Ironic, Trouble};
 pub use keystone::Keystone;
+pub use nova::{Nova, NovaFault, NovaRequest};
 pub use operator::Operator;
 pub use operators::Operators;
 pub use player::host::{Behaviour, Host};

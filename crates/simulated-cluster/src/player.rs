@@ -7,6 +7,7 @@ mod inventory;
 pub(crate) mod ledger;
 mod message;
 mod pod;
+mod registration;
 mod shared;
 mod state;
 
@@ -28,6 +29,7 @@ use host::Host;
 use ledger::Ledger;
 use shared::{Shared, WORKER};
 
+use crate::nova::Nova;
 use crate::ports;
 
 /// Label selector of the pods of runs.
@@ -82,6 +84,12 @@ impl Player {
     /// Sets the fate of the matching runs from now on; the last matching call applies.
     pub fn decide(&self, matching: Matching, fate: Fate) {
         self.shared.decide(matching, fate);
+    }
+
+    /// Lets computes whose configuration names that region register in this nova when they are
+    /// deployed.
+    pub(crate) fn registers_in(&self, region: &str, nova: &Nova) {
+        self.shared.registrations().add(region, nova);
     }
 
     /// Watches all pods; each is played by a task of its own, which is aborted when the pod is

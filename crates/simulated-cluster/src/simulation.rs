@@ -15,11 +15,15 @@ use crate::control_plane::ControlPlane;
 use crate::folder::Folder;
 use crate::helm_release::{self, Rendered, apply};
 use crate::keystone::Keystone;
+use crate::nova::Nova;
 use crate::operator::Operator;
 use crate::operators::Operators;
 use crate::player::Player;
 use crate::processes::Processes;
 use crate::{ports, programs};
+
+/// The region of cells whose Secret names none.
+const REGION: &str = "regionOne";
 
 static NUMBER: AtomicUsize = AtomicUsize::new(0);
 
@@ -47,8 +51,11 @@ pub struct Simulation {
     pub player: Player,
     /// The message bus of each cell, whose users are `nova-cell1` and `nova-cell2`.
     pub brokers: [Broker; 2],
-    /// The Keystone of all cells.
+    /// The Keystone of all cells. It lets no user in before a test admits one, so that an operator
+    /// which reads nova's API gets no answer from [`Simulation::nova`] in other tests.
     pub keystone: Keystone,
+    /// The nova of the default region, where computes register when they are deployed.
+    pub nova: Nova,
     rendered: Rendered,
     values: Vec<String>,
     // Dropped last: the folder is removed when no process writes there any more.
@@ -82,6 +89,8 @@ impl Simulation {
         let broker = async |cell: &str| Broker::start(cell, &format!("bus-of-{cell}"), cell).await;
         let brokers = [broker("nova-cell1").await?, broker("nova-cell2").await?];
         let keystone = Keystone::start().await?;
+        let nova = Nova::start(&keystone, REGION).await?;
+        player.registers_in(REGION, &nova);
         let operators = Operators::new(
             programs::of_operators()?,
             (&folder, &processes),
@@ -105,11 +114,20 @@ impl Simulation {
             player,
             brokers,
             keystone,
+            nova,
             rendered,
             values: options.values.clone(),
             _plane: plane,
             _folder: folder,
         })
+    }
+
+    /// Starts the nova of one more region, where the computes of cells in that region register when
+    /// they are deployed.
+    pub async fn nova_of(&self, region: &str) -> Result<Nova> {
+        let nova = Nova::start(&self.keystone, region).await?;
+        self.player.registers_in(region, &nova);
+        Ok(nova)
     }
 
     /// Returns the objects of a kind as the chart renders them.

@@ -2,23 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::answer::{Answer, Outcome};
 use super::machine::{CONDUCTOR, Machine};
 use super::patch;
 use super::state::State;
+use crate::answer::{Answer, Outcome, Query};
 
 /// Maximum number of machines in one response.
 const PAGE: usize = 1000;
-
-/// The query string of a request.
-struct Query<'a>(&'a str);
-
-impl<'a> Query<'a> {
-    fn get(&self, name: &str) -> Option<&'a str> {
-        let pairs = self.0.split('&').filter_map(|it| it.split_once('='));
-        pairs.into_iter().find(|(it, _)| *it == name).map(|(_, value)| value)
-    }
-}
 
 impl State {
     /// Handles a request; also returns the UUIDs of the machines whose transition it began.

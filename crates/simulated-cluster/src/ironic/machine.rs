@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Map, Value, json};
 
-use super::answer::{Answer, Outcome};
 use super::door::Door;
 use super::way::{self, Stop};
+use crate::answer::{Answer, Outcome};
 use crate::clock;
 use crate::player::host::Host;
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::answer::Answer;
+use crate::answer::Answer;
 
 /// Returns the fields after the patch, or the rejection.
 pub(crate) fn applied(

@@ -14,9 +14,9 @@ use http::{HeaderMap, Method, StatusCode, Uri, header};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use super::answer::Answer;
 use super::shared::Shared;
 use super::state::{Login, PASSWORD, State, Trouble, USER};
+use crate::answer::Answer;
 
 /// The header with which client and server negotiate the API version.
 const VERSION: &str = "X-OpenStack-Ironic-API-Version";
@@ -64,7 +64,7 @@ async fn answer(
     }
     match trouble {
         Some(Trouble::Refusal(status, words)) => {
-            return response(Answer::refused(status, &words));
+            return Answer::refused(status, &words).into_response();
         }
         Some(Trouble::Page(page)) => return page.into_response(),
         Some(Trouble::Silence) => std::future::pending::<()>().await,
@@ -73,19 +73,11 @@ async fn answer(
     if uri.path() != "/" {
         let refusal = shared.state().rejection(&headers);
         if let Some(refusal) = refusal {
-            return response(refusal);
+            return refusal.into_response();
         }
     }
     let path = uri.path_and_query().map_or("/", |it| it.as_str());
-    response(shared.act(method.as_str(), path, serde_json::from_slice(&body).ok()))
-}
-
-fn response(Answer { status, body }: Answer) -> Response {
-    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    if body.is_null() {
-        return status.into_response();
-    }
-    (status, [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+    shared.act(method.as_str(), path, serde_json::from_slice(&body).ok()).into_response()
 }
 
 impl State {

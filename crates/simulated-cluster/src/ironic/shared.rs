@@ -8,9 +8,9 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::answer::Answer;
 use super::machine::Machine;
 use super::state::State;
+use crate::answer::Answer;
 
 /// The shared part of one Ironic.
 #[derive(Debug)]

@@ -338,6 +338,9 @@ impl Life {
         };
         let is_done = matches!(behaviour, Behaviour::Done | Behaviour::Unchanged);
         self.shared.ledger.ends(visit, is_done);
+        if is_done {
+            self.shared.registrations().deployed(&self.service, address, &files);
+        }
         Told::of(&behaviour, name, address)
     }
 

@@ -10,6 +10,7 @@ use parking_lot::{Mutex, MutexGuard};
 use super::fate::{Fate, Matching};
 use super::host::Host;
 use super::ledger::Ledger;
+use super::registration::Registrations;
 
 /// The name of the cluster's only worker node.
 pub(crate) const WORKER: &str = "player";
@@ -21,6 +22,7 @@ pub(crate) struct Shared {
     /// `address:port` → host.
     hosts: Mutex<BTreeMap<String, Host>>,
     fates: Mutex<Vec<(Matching, Fate)>>,
+    registrations: Mutex<Registrations>,
     /// Whether addresses without a described host accept every login.
     is_everywhere: AtomicBool,
 }
@@ -33,6 +35,7 @@ impl Shared {
             ledger: Arc::default(),
             hosts: Mutex::default(),
             fates: Mutex::default(),
+            registrations: Mutex::default(),
             is_everywhere: AtomicBool::new(false),
         }
     }
@@ -62,6 +65,11 @@ impl Shared {
     /// Returns the hosts by `address:port`.
     pub(crate) fn hosts(&self) -> MutexGuard<'_, BTreeMap<String, Host>> {
         self.hosts.lock()
+    }
+
+    /// Returns the computes that have registered.
+    pub(crate) fn registrations(&self) -> MutexGuard<'_, Registrations> {
+        self.registrations.lock()
     }
 
     fn fates(&self) -> MutexGuard<'_, Vec<(Matching, Fate)>> {

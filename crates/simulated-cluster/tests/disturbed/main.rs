@@ -1,4 +1,5 @@
-//! Operators that are killed, stopped or replaced: each test has a simulated cluster of its own.
+//! Operators that are killed, stopped or replaced, and their neighbours that fail: each test has a
+//! simulated cluster of its own.
 
 #[path = "../sim/computes.rs"]
 mod computes;
@@ -8,6 +9,7 @@ mod ends;
 #[path = "../sim/journey.rs"]
 mod journey;
 mod namespaces;
+mod nova_api;
 mod own;
 mod poison;
 mod removal;

@@ -33,8 +33,14 @@ impl Deref for Own {
 impl Own {
     /// Starts it, with an empty namespace.
     pub(crate) async fn start(test: &str) -> Result<Self> {
+        Self::start_with(test, &[]).await
+    }
+
+    /// The same with values of the chart.
+    pub(crate) async fn start_with(test: &str, values: &[&str]) -> Result<Self> {
+        let values = values.iter().map(|it| (*it).to_owned()).collect();
         // Tests wait for new leaders: the shortest Lease that a busy machine renews in time.
-        let options = Options { lease_seconds: Some(9), ..Options::default() };
+        let options = Options { values, lease_seconds: Some(9) };
         let sim = Simulation::start(&options).await?;
         let ns = Namespace::of(sim.client.clone(), test).await?;
         Ok(Self { ns, sim })

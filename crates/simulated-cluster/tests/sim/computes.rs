@@ -9,13 +9,15 @@ use api::dataplane::{Node, Role, Service};
 use api::nova::{Cell, ExternalCompute};
 use e2e::journey::{ROLE, SERVICE, SSH_SECRET, role};
 use e2e::{Namespace, holds};
-use serde_json::json;
+use serde_json::{Value, json};
 use simulated_cluster::{Broker, Host, Simulation};
 
 /// Time limit for a deployment of a compute: three runs.
 pub(crate) const DEPLOYED: Duration = Duration::from_mins(3);
 /// The cell of these computes.
 pub(crate) const CELL: &str = "nova-cell1";
+/// The password of nova's user in each cell; a fake Keystone refuses it before it is admitted.
+pub(crate) const PASSWORD: &str = "password of nova";
 /// The Secret with its message bus.
 pub(crate) const BUS: &str = "nova-cell1-transport";
 
@@ -32,18 +34,19 @@ pub(crate) async fn cell_of(
     bus: &str,
 ) -> Result<Broker> {
     let broker = Broker::start(name, "first", name).await?;
-    cell_at(ns, sim, (name, bus), &broker).await?;
+    cell_at(ns, sim, (name, bus), &broker, &[]).await?;
     Ok(broker)
 }
 
-/// The same with an existing broker.
+/// The same with an existing broker, and further keys of the cell's Secret.
 pub(crate) async fn cell_at(
     ns: &Namespace,
     sim: &Simulation,
     (name, bus): (&str, &str),
     broker: &Broker,
+    more: &[(&str, &str)],
 ) -> Result<()> {
-    ns.secret(name, &[("ServicePassword", "password of nova")]).await?;
+    ns.secret(name, &[&[("ServicePassword", PASSWORD)], more].concat()).await?;
     ns.secret(bus, &[("transport_url", &broker.transport_url())]).await?;
     let spec = json!({
         "cellName": name.trim_start_matches("nova-"), "secret": name,
@@ -62,23 +65,37 @@ pub(crate) async fn deploy(ns: &Namespace, hosts: &[&Host]) -> Result<()> {
 
 /// The same, each in its cell: those of the first one's inherit it from their role.
 pub(crate) async fn deploy_in(ns: &Namespace, hosts: &[(&Host, &str)]) -> Result<()> {
-    let (first, cell) = hosts.first().context("no host")?;
-    let key = first.ssh_secret()[0].1.clone();
-    let known: String = hosts.iter().map(|(it, _)| it.ssh_secret()[1].1.clone()).collect();
-    ns.secret(SSH_SECRET, &[("ssh-privatekey", &key), ("known_hosts", &known)]).await?;
-    let service = json!({ "playbookContents": "- hosts: all\n  tasks: []\n" });
-    ns.create::<Service>(SERVICE, service).await?;
-    let annotated = |cell: &str| json!({ "annotations": { "nova.openstack.org/cell": cell } });
-    ns.create_with::<Role>(ROLE, role(), annotated(cell)).await?;
+    let (_, cell) = hosts.first().context("no host")?;
+    let all: Vec<&Host> = hosts.iter().map(|(it, _)| *it).collect();
+    admit(ns, &all, cell).await?;
     for (host, own) in hosts {
-        let spec = json!({ "role": ROLE, "hostName": host.name, "ansibleHost": host.address });
-        let metadata = if own == cell { json!({}) } else { annotated(own) };
-        ns.create_with::<Node>(&host.name, spec, metadata).await?;
+        join(ns, host, Some(*own).filter(|it| it != cell)).await?;
     }
     for (host, _) in hosts {
         settled(ns, host).await?;
     }
     Ok(())
+}
+
+/// Creates a role in a cell, with the Secret by which all these hosts are reached.
+pub(crate) async fn admit(ns: &Namespace, hosts: &[&Host], cell: &str) -> Result<()> {
+    let key = hosts.first().context("no host")?.ssh_secret()[0].1.clone();
+    let known: String = hosts.iter().map(|it| it.ssh_secret()[1].1.clone()).collect();
+    ns.secret(SSH_SECRET, &[("ssh-privatekey", &key), ("known_hosts", &known)]).await?;
+    let service = json!({ "playbookContents": "- hosts: all\n  tasks: []\n" });
+    ns.create::<Service>(SERVICE, service).await?;
+    ns.create_with::<Role>(ROLE, role(), in_cell(cell)).await.map(drop)
+}
+
+/// Adds a host to the role; `cell` is its own one, or `None` when it inherits that of the role.
+pub(crate) async fn join(ns: &Namespace, host: &Host, cell: Option<&str>) -> Result<()> {
+    let spec = json!({ "role": ROLE, "hostName": host.name, "ansibleHost": host.address });
+    let metadata = cell.map_or_else(|| json!({}), in_cell);
+    ns.create_with::<Node>(&host.name, spec, metadata).await.map(drop)
+}
+
+fn in_cell(cell: &str) -> Value {
+    json!({ "annotations": { "nova.openstack.org/cell": cell } })
 }
 
 /// Returns the conditions of a compute.

@@ -44,8 +44,8 @@ async fn looked_at() -> Result<()> {
         let second = ns.host_like(&first, HOSTS[1], "192.0.2.121");
         // Brokers that must outlive the first test.
         let [broker, other] = &ns.sim.brokers;
-        computes::cell_at(&ns, ns.sim, (CELL, BUS), broker).await?;
-        computes::cell_at(&ns, ns.sim, (OTHER_CELL, "nova-cell2-transport"), other).await?;
+        computes::cell_at(&ns, ns.sim, (CELL, BUS), broker, &[]).await?;
+        computes::cell_at(&ns, ns.sim, (OTHER_CELL, "nova-cell2-transport"), other, &[]).await?;
         computes::deploy_in(&ns, &[(&first, CELL), (&second, OTHER_CELL)]).await?;
         configure(&ns, &first, OPTIONS).await?;
         settled(&ns, &first).await.map(drop)

@@ -1,0 +1,211 @@
+//! A fake nova with its placement and neutron, as far as operators and tests use them: the answers
+//! of nova 34 at microversion 2.69, checked against what `openstack-client` reads.
+
+mod compute;
+mod fault;
+mod network;
+mod paging;
+mod placement;
+mod server;
+mod servers;
+mod shared;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use network::Agent;
+use parking_lot::MutexGuard;
+use serde_json::Value;
+use servers::OWNER;
+use shared::Shared;
+use state::{Server, State};
+
+use crate::answer::Answer;
+use crate::keystone::Keystone;
+use crate::ports;
+
+pub use fault::{NovaFault, NovaRequest};
+
+/// Time limit of waiting for requests.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A fake nova on a port of the loopback address, which accepts the tokens of one Keystone; it ends
+/// with its last handle.
+#[derive(Clone, Debug)]
+pub struct Nova {
+    shared: Arc<Shared>,
+}
+
+impl Nova {
+    /// Starts a nova without hosts, whose endpoints Keystone's catalog has in a region from now on.
+    pub async fn start(keystone: &Keystone, region: &str) -> Result<Self> {
+        let address = SocketAddr::from(([127, 0, 0, 1], ports::free()?));
+        let nova = Self { shared: Arc::new(Shared::new(address, keystone.clone())) };
+        nova.listen().await?;
+        for (type_, path) in
+            [("compute", "v2.1"), ("placement", "placement"), ("network", "network")]
+        {
+            keystone.publish(type_, region, &format!("http://{address}/{path}"));
+        }
+        Ok(nova)
+    }
+
+    /// Registers a compute in a cell: its service is up, and its host is mapped. A service that is
+    /// known is up again and stays as it is otherwise.
+    pub fn register(&self, host: &str, cell: &str) {
+        self.state().register(host, cell);
+    }
+
+    /// Sets whether nova-compute on a host reports; nothing happens without its service.
+    pub fn report(&self, host: &str, reports: bool) {
+        self.state().report(host, reports);
+    }
+
+    /// Sets whether a host is mapped to its cell.
+    pub fn map(&self, host: &str, is_mapped: bool) -> Result<()> {
+        self.state().host(host)?.is_mapped = is_mapped;
+        Ok(())
+    }
+
+    /// Sets whether the database of a cell answers. Without it, the services of the cell are
+    /// UNKNOWN, and its hypervisors, servers and migrations are left out.
+    pub fn answer_for_cell(&self, cell: &str, answers: bool) {
+        let mut state = self.state();
+        if answers {
+            state.silent_cells.remove(cell);
+        } else {
+            state.silent_cells.insert(cell.to_owned());
+        }
+    }
+
+    /// Creates an active server on a host, which has a share of the host's provider; returns its
+    /// UUID.
+    pub fn boot(&self, name: &str, host: &str) -> Result<String> {
+        let mut state = self.state();
+        let node = state.host(host)?.node.clone();
+        let id = state.new_id();
+        state.placement.allocate(&id, &node, OWNER);
+        let (name, host) = (name.to_owned(), host.to_owned());
+        let server = Server { name, host, vm_state: "active".to_owned(), task_state: None };
+        state.servers.insert(id.clone(), server);
+        Ok(id)
+    }
+
+    /// Sets the state of a server: `active`, `stopped`, `paused`, `resized` or `error`.
+    pub fn set_vm_state(&self, server: &str, vm_state: &str) -> Result<()> {
+        let mut state = self.state();
+        let server = state.servers.get_mut(server).context("no such server")?;
+        vm_state.clone_into(&mut server.vm_state);
+        Ok(())
+    }
+
+    /// Deletes a server with its allocation.
+    pub fn delete_server(&self, server: &str) {
+        let mut state = self.state();
+        state.servers.remove(server);
+        state.placement.free(server);
+    }
+
+    /// Gives a consumer a share of a host's provider that no server accounts for.
+    pub fn allocate(&self, consumer: &str, host: &str) -> Result<()> {
+        let mut state = self.state();
+        let node = state.host(host)?.node.clone();
+        state.placement.allocate(consumer, &node, OWNER);
+        Ok(())
+    }
+
+    /// Sets whether live migrations stay in progress until [`Nova::finish_migrations`]; else they
+    /// end at once.
+    pub fn hold_migrations(&self, are_held: bool) {
+        self.state().holds_migrations = are_held;
+    }
+
+    /// Ends all live migrations in progress: each server is on its new host.
+    pub fn finish_migrations(&self) {
+        self.state().finish_migrations();
+    }
+
+    /// Adds a host to an aggregate, which is created with its first host.
+    pub fn aggregate(&self, name: &str, host: &str) {
+        self.state().aggregates.entry(name.to_owned()).or_default().insert(host.to_owned());
+    }
+
+    /// Adds an agent of neutron on a host; returns its UUID.
+    pub fn add_agent(&self, host: &str, binary: &str) -> String {
+        let mut state = self.state();
+        let (id, host) = (state.new_id(), host.to_owned());
+        state.agents.insert(id.clone(), Agent { host, binary: binary.to_owned() });
+        id
+    }
+
+    /// Sends a request with full permissions, past token, microversion and faults, and returns the
+    /// body; the paths begin with `/v2.1`, `/placement` or `/network/v2.0`.
+    pub fn ask(&self, method: &str, path: &str, body: Option<Value>) -> Result<Value> {
+        let Answer { status, body } = self.shared.act(method, path, body);
+        ensure!((200..300).contains(&status), "{method} {path}: {status}: {body}");
+        Ok(body)
+    }
+
+    /// Lets all requests whose line begins so have a fault from now on, for example
+    /// `GET /v2.1/os-services`; the last matching call applies.
+    pub fn fail(&self, line: &str, fault: NovaFault) {
+        self.fail_next(line, usize::MAX, fault);
+    }
+
+    /// The same for the next `n` of them alone.
+    pub fn fail_next(&self, line: &str, n: usize, fault: NovaFault) {
+        self.shared.traffic().fail(line, n, fault);
+    }
+
+    /// Removes all faults; requests without an answer get theirs now.
+    pub fn heal(&self) {
+        self.shared.traffic().heal();
+        self.shared.changes.send_replace(());
+    }
+
+    /// Returns all requests, in the order in which they arrived.
+    pub fn requests(&self) -> Vec<NovaRequest> {
+        self.shared.traffic().requests.clone()
+    }
+
+    /// Returns how many requests arrived whose line begins so.
+    pub fn count(&self, line: &str) -> usize {
+        let traffic = self.shared.traffic();
+        traffic.requests.iter().filter(|it| it.line.starts_with(line)).count()
+    }
+
+    /// Waits until `n` more requests have arrived whose line begins so.
+    pub async fn wait_for_requests(&self, line: &str, n: usize) -> Result<()> {
+        let mut changes = self.shared.changes.subscribe();
+        let target = self.count(line) + n;
+        let reached = async {
+            while self.count(line) < target {
+                changes.changed().await?;
+            }
+            Ok(())
+        };
+        let waited = tokio::time::timeout(PATIENCE, reached).await;
+        waited.with_context(|| format!("{line}: fewer than {n} requests"))?
+    }
+
+    /// Stops listening; the state is kept.
+    pub fn stop(&self) {
+        if let Some(server) = self.shared.server.lock().take() {
+            server.abort();
+        }
+    }
+
+    /// Starts listening again.
+    pub async fn listen(&self) -> Result<()> {
+        server::listen(&self.shared).await
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.shared.state()
+    }
+}

@@ -1,0 +1,60 @@
+//! What tests let requests be answered with instead, and the record of all requests.
+
+use std::time::Instant;
+
+/// What requests are answered with instead of nova's own answers.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum NovaFault {
+    /// They are rejected with this HTTP status, in the service's own format, and have no effect.
+    Status(u16),
+    /// They get an answer of the right microversion that is not JSON, and have no effect.
+    Garbage,
+    /// Their answer does not come before [`Nova::heal`](super::Nova::heal), and they have no effect
+    /// until then.
+    Silence,
+    /// They have their effect, and their answer does not come before
+    /// [`Nova::heal`](super::Nova::heal).
+    LostAnswer,
+}
+
+/// A request that has arrived.
+#[derive(Clone, Debug)]
+pub struct NovaRequest {
+    /// Method and path with the query, for example `GET /v2.1/os-services?binary=nova-compute`.
+    pub line: String,
+    /// When it arrived.
+    pub at: Instant,
+}
+
+/// The faults that are set, and the requests that arrived.
+#[derive(Debug, Default)]
+pub(crate) struct Traffic {
+    /// Begin of the line, fault, and to how many more requests it happens.
+    faults: Vec<(String, NovaFault, usize)>,
+    pub(crate) requests: Vec<NovaRequest>,
+    /// How often all faults were removed.
+    pub(crate) n_heals: usize,
+}
+
+impl Traffic {
+    /// Lets the next `n` requests whose line begins so have a fault; the last matching call applies.
+    pub(crate) fn fail(&mut self, line: &str, n: usize, fault: NovaFault) {
+        self.faults.push((line.to_owned(), fault, n));
+    }
+
+    /// Removes all faults.
+    pub(crate) fn heal(&mut self) {
+        self.faults.clear();
+        self.n_heals += 1;
+    }
+
+    /// Records a request, and returns what happens to it, or `None` when it is answered.
+    pub(crate) fn arrived(&mut self, line: &str) -> Option<NovaFault> {
+        self.requests.push(NovaRequest { line: line.to_owned(), at: Instant::now() });
+        let is_for_it =
+            |(begin, _, n): &&mut (String, NovaFault, usize)| line.starts_with(&**begin) && *n > 0;
+        let (_, fault, n) = self.faults.iter_mut().rev().find(is_for_it)?;
+        *n -= 1;
+        Some(*fault)
+    }
+}

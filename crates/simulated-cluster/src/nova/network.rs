@@ -1,0 +1,54 @@
+//! A fake neutron, limited to its agents.
+
+use serde_json::{Value, json};
+
+use super::state::State;
+use crate::answer::{Answer, Outcome, Query};
+
+/// An agent of neutron.
+#[derive(Clone, Debug)]
+pub(crate) struct Agent {
+    pub(crate) host: String,
+    pub(crate) binary: String,
+}
+
+/// Creates an error response in neutron's format.
+pub(crate) fn refused(status: u16, type_: &str, message: &str) -> Answer {
+    let error = json!({ "type": type_, "message": message, "detail": "" });
+    Answer::of(status, json!({ "NeutronError": error }))
+}
+
+impl State {
+    /// Answers a request to neutron; `parts` are those of the path after `/network/v2.0`.
+    pub(crate) fn network(
+        &mut self,
+        (method, parts): (&str, &[&str]),
+        query: &Query<'_>,
+    ) -> Outcome {
+        match (method, parts) {
+            ("GET", ["agents"]) => {
+                let host = query.get("host");
+                let agents = self.agents.iter();
+                let agents = agents.filter(|(_, it)| host.is_none_or(|host| it.host == host));
+                let agents: Vec<Value> = agents.map(|(id, it)| it.shown(id)).collect();
+                Ok(Answer::of(200, json!({ "agents": agents })))
+            }
+            ("DELETE", ["agents", id]) => {
+                let missing =
+                    || refused(404, "AgentNotFound", &format!("Agent {id} could not be found."));
+                self.agents.remove(*id).ok_or_else(missing)?;
+                Ok(Answer::of(204, Value::Null))
+            }
+            _ => Err(refused(404, "HTTPNotFound", "The resource could not be found.")),
+        }
+    }
+}
+
+impl Agent {
+    fn shown(&self, id: &str) -> Value {
+        json!({
+            "id": id, "host": self.host, "binary": self.binary, "agent_type": self.binary,
+            "alive": true, "admin_state_up": true,
+        })
+    }
+}

@@ -1,0 +1,146 @@
+//! The HTTP server of the fake nova: token, microversion, and the faults that tests set.
+
+use std::sync::{Arc, Weak};
+
+use anyhow::{Context as _, Result};
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State as Extension;
+use axum::response::{IntoResponse as _, Response};
+use http::{HeaderMap, HeaderName, Method, StatusCode, Uri};
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use super::fault::NovaFault;
+use super::shared::Shared;
+use super::{compute, network, placement};
+use crate::answer::Answer;
+
+/// The header with which client and server negotiate the microversion.
+const VERSION: HeaderName = HeaderName::from_static("openstack-api-version");
+/// The header with the token.
+const TOKEN: HeaderName = HeaderName::from_static("x-auth-token");
+/// The oldest microversion of nova in whose forms the fake answers: older ones have no UNKNOWN.
+const OLDEST: u32 = 69;
+/// The oldest microversion of placement in whose forms the fake answers: older ones have no
+/// generation of consumers.
+const OLDEST_OF_PLACEMENT: u32 = 28;
+
+/// The services that share the server.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Service {
+    Compute,
+    Placement,
+    Network,
+}
+
+/// Listens at the address until it is stopped.
+pub(crate) async fn listen(shared: &Arc<Shared>) -> Result<()> {
+    let listener = TcpListener::bind(shared.address).await.context("listen as nova")?;
+    let router = Router::new().fallback(answer).with_state(Arc::downgrade(shared));
+    let serve = async move {
+        // It serves until it is aborted.
+        let _ = axum::serve(listener, router).await;
+    };
+    *shared.server.lock() = Some(tokio::spawn(serve));
+    Ok(())
+}
+
+async fn answer(
+    Extension(shared): Extension<Weak<Shared>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let Some(shared) = shared.upgrade() else {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    };
+    let path = uri.path_and_query().map_or("/", |it| it.as_str());
+    let Some(service) = Service::of(uri.path()) else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    let (fault, n_heals) = shared.arrived(&format!("{method} {path}"));
+    match fault {
+        Some(NovaFault::Status(status)) => {
+            let words = "This is what the test has set.";
+            return service.refused(status, words).into_response();
+        }
+        Some(NovaFault::Garbage) => return with_version("<html>".into_response(), &headers),
+        Some(NovaFault::Silence) => shared.healed(n_heals).await,
+        Some(NovaFault::LostAnswer) | None => {}
+    }
+    if let Some(refusal) = rejection(&shared, service, uri.path(), &headers) {
+        return refusal.into_response();
+    }
+    let answer = shared.act(method.as_str(), path, serde_json::from_slice(&body).ok());
+    if fault == Some(NovaFault::LostAnswer) {
+        shared.healed(n_heals).await;
+    }
+    with_version(answer.into_response(), &headers)
+}
+
+/// Returns the response with the microversion of the request, which was used.
+fn with_version(mut response: Response, headers: &HeaderMap) -> Response {
+    let version = headers.get(VERSION).cloned();
+    response.headers_mut().extend(version.map(|it| (VERSION, it)));
+    response
+}
+
+/// Returns the rejection of a request without a token of Keystone, or with a microversion that is
+/// not supported; `None` when there is none.
+fn rejection(shared: &Shared, service: Service, path: &str, headers: &HeaderMap) -> Option<Answer> {
+    let text = |name: HeaderName| headers.get(name).and_then(|it| it.to_str().ok());
+    // The description of a version needs no token.
+    if path.trim_end_matches('/') == "/v2.1" {
+        return None;
+    }
+    if !text(TOKEN).is_some_and(|it| shared.keystone.has_given(it)) {
+        let words = "The request you have made requires authentication.";
+        let error = json!({ "code": 401, "title": "Unauthorized", "message": words });
+        return Some(Answer::of(401, json!({ "error": error })));
+    }
+    let (name, major, range) = service.versions()?;
+    let asked = text(VERSION).and_then(|it| it.strip_prefix(name)).unwrap_or_default().trim();
+    let minor = asked.strip_prefix(major).and_then(|it| it.parse::<u32>().ok());
+    if minor.is_some_and(|it| range.contains(&it)) {
+        return None;
+    }
+    let words = format!(
+        "Version {asked} is not supported by the API. Minimum is {major}{} and maximum is {major}{}.",
+        range.start(),
+        range.end()
+    );
+    Some(service.refused(406, &words))
+}
+
+impl Service {
+    /// Returns the service at a path; `None` when there is none.
+    fn of(path: &str) -> Option<Self> {
+        match path.split('/').nth(1)? {
+            "v2.1" => Some(Self::Compute),
+            "placement" => Some(Self::Placement),
+            "network" => Some(Self::Network),
+            _ => None,
+        }
+    }
+
+    /// Returns the service's name in the header of the microversion, the first part of its
+    /// microversions, and the second parts that are supported; `None` where there are none.
+    fn versions(self) -> Option<(&'static str, &'static str, std::ops::RangeInclusive<u32>)> {
+        match self {
+            Self::Compute => Some(("compute", "2.", OLDEST..=compute::NEWEST)),
+            Self::Placement => Some(("placement", "1.", OLDEST_OF_PLACEMENT..=placement::NEWEST)),
+            Self::Network => None,
+        }
+    }
+
+    /// Creates an error response in the service's format.
+    fn refused(self, status: u16, words: &str) -> Answer {
+        match self {
+            Self::Compute => compute::refused(status, words),
+            Self::Placement => placement::refused(status, "placement.undefined_code", words),
+            Self::Network => network::refused(status, "Fault", words),
+        }
+    }
+}

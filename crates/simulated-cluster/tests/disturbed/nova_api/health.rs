@@ -1,0 +1,71 @@
+//! Computes whose service is up, down, and up again, and an operator that is killed meanwhile.
+
+use anyhow::Result;
+use api::dataplane::Node;
+use api::nova::{Cell, ExternalCompute};
+use e2e::{holds, says};
+use kube::ResourceExt;
+use simulated_cluster::{Host, Operator};
+
+use super::{READ, SERVICES, cell_reaches, is_up, reaches, start};
+use crate::computes::{self, CELL, conditions};
+use crate::own::Own;
+
+/// Deploys a host with a compute, until node and cell show that it is up, too.
+async fn deployed(test: &str) -> Result<(Own, Host)> {
+    let own = start(test).await?;
+    let host = own.sim.player.host(test, "192.0.2.10");
+    let _broker = computes::cell(&own, &own.sim).await?;
+    computes::deploy(&own, &[&host]).await?;
+    is_up(&own, &host).await?;
+    cell_reaches(&own, CELL, "ComputesUp", "ComputesUp", &["1 of 1 computes are up"]).await?;
+    let is_up = |it: &Node| holds(e2e::journey::conditions(it), "nova.openstack.org/ServiceUp");
+    own.wait::<Node>(&host.name, "up", READ, is_up).await?;
+    Ok((own, host))
+}
+
+#[tokio::test]
+async fn a_deployed_compute_is_up_and_mapped_until_two_readings_find_it_down() -> Result<()> {
+    let (own, host) = deployed("api-health").await?;
+    let nova = &own.sim.nova;
+    nova.report(&host.name, false);
+    let n_readings = nova.count(SERVICES);
+    reaches(&own, &host, "ServiceUp", "ServiceDown").await?;
+    assert!(nova.count(SERVICES) >= n_readings + 2, "one reading was enough");
+    reaches(&own, &host, "Ready", "ServiceDown").await?;
+    own.event("NovaExternalCompute", &host.name, "ServiceDown").await?;
+    let is_down = |it: &Node| {
+        let conditions = e2e::journey::conditions(it);
+        let type_ = "nova.openstack.org/ServiceUp";
+        holds(conditions, "Ready") && says(conditions, type_, "ServiceDown", &[])
+    };
+    own.wait::<Node>(&host.name, "ready, with a service that is down", READ, is_down).await?;
+    nova.report(&host.name, true);
+    let compute = is_up(&own, &host).await?;
+    assert!(holds(conditions(&compute), "Ready"), "{compute:?}");
+    own.done()
+}
+
+/// Returns the resource versions of what the operator writes.
+async fn versions(own: &Own, host: &Host) -> Result<[Option<String>; 3]> {
+    Ok([
+        own.api::<ExternalCompute>().get(&host.name).await?.resource_version(),
+        own.api::<Node>().get(&host.name).await?.resource_version(),
+        own.api::<Cell>().get(CELL).await?.resource_version(),
+    ])
+}
+
+#[tokio::test]
+async fn an_operator_that_is_killed_between_two_readings_writes_nothing_when_it_is_back()
+-> Result<()> {
+    let (own, host) = deployed("api-killed").await?;
+    let nova = &own.sim.nova;
+    nova.wait_for_requests(SERVICES, 1).await?;
+    let before = versions(&own, &host).await?;
+    own.replace(&[Operator::Nova]).await?;
+    nova.wait_for_requests(SERVICES, 3).await?;
+    assert_eq!(versions(&own, &host).await?, before);
+    nova.report(&host.name, false);
+    reaches(&own, &host, "ServiceUp", "ServiceDown").await?;
+    own.done()
+}

@@ -1,0 +1,65 @@
+//! What operators read of a nova: each test has a simulated cluster whose nova-operator reads its
+//! API as often as it can.
+
+mod health;
+mod scale;
+
+use std::time::Duration;
+
+use anyhow::Result;
+use api::conditions::Condition;
+use api::nova::{Cell, ExternalCompute};
+use e2e::{Namespace, says};
+use simulated_cluster::Host;
+
+use crate::computes::{PASSWORD, conditions};
+use crate::own::Own;
+
+/// The list of services, which each reading requests once.
+const SERVICES: &str = "GET /v2.1/os-services";
+/// The list of hypervisors, which each reading requests page by page.
+const HYPERVISORS: &str = "GET /v2.1/os-hypervisors/detail";
+/// Time limit for what the third reading shows.
+const READ: Duration = Duration::from_mins(1);
+
+/// Starts a simulated cluster whose nova-operator reads nova's API every five seconds.
+async fn start(test: &str) -> Result<Own> {
+    let own = Own::start_with(test, &["nova.api.enabled=true", "nova.api.interval=5"]).await?;
+    own.sim.keystone.admit("nova", PASSWORD);
+    Ok(own)
+}
+
+/// Waits until a condition of a compute has this reason.
+async fn reaches(
+    ns: &Namespace,
+    host: &Host,
+    type_: &str,
+    reason: &str,
+) -> Result<ExternalCompute> {
+    let what = format!("{type_} {reason}");
+    let is_there = |it: &ExternalCompute| says(conditions(it), type_, reason, &[]);
+    ns.wait(&host.name, &what, READ, is_there).await
+}
+
+/// Waits until nova has shown a compute as up and mapped.
+async fn is_up(ns: &Namespace, host: &Host) -> Result<ExternalCompute> {
+    reaches(ns, host, "HostMapped", "Mapped").await?;
+    reaches(ns, host, "ServiceUp", "ServiceUp").await
+}
+
+/// Waits until a condition of a cell has this reason and these words.
+async fn cell_reaches(
+    ns: &Namespace,
+    cell: &str,
+    type_: &str,
+    reason: &str,
+    words: &[&str],
+) -> Result<Cell> {
+    let what = format!("{type_} {reason} with {words:?}");
+    let is_there = |it: &Cell| says(conditions_of(it), type_, reason, words);
+    ns.wait(cell, &what, READ, is_there).await
+}
+
+fn conditions_of(cell: &Cell) -> &[Condition] {
+    cell.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
+}
