@@ -1,0 +1,99 @@
+//! Nova's API answering with each kind of failure, and not at all.
+
+use anyhow::{Context as _, Result};
+use api::conditions::{ConditionStatus, find};
+use api::nova::ExternalCompute;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use simulated_cluster::{Broker, Host, Nova, NovaFault};
+
+use super::{SERVICES, cell_reaches, is_up, start};
+use crate::computes::{self, conditions};
+use crate::own::Own;
+
+/// Region → what its nova does from some time on; `None` stands for one that listens no more → the
+/// reason of the cell's condition then.
+const FAULTS: [(&str, Option<NovaFault>, &str); 9] = [
+    ("r401", Some(NovaFault::Status(401)), "CredentialsRefused"),
+    ("r403", Some(NovaFault::Status(403)), "RoleMissing"),
+    ("r409", Some(NovaFault::Status(409)), "NovaConflict"),
+    ("r429", Some(NovaFault::Status(429)), "NovaBusy"),
+    ("r500", Some(NovaFault::Status(500)), "NovaFailed"),
+    ("r503", Some(NovaFault::Status(503)), "NovaBusy"),
+    ("garbage", Some(NovaFault::Garbage), "NotNova"),
+    ("gone", None, "Unreachable"),
+    // One that accepts requests and answers none is waited for.
+    ("silent", Some(NovaFault::Silence), "Answered"),
+];
+
+/// The region of the compute that is deployed while the novas fail.
+const FAILING: &str = "r503";
+
+fn cell(region: &str) -> String {
+    format!("nova-{region}")
+}
+
+/// Creates a cell in a region of its own, and the nova there.
+async fn add_region(own: &Own, region: &str) -> Result<Nova> {
+    let (name, nova) = (cell(region), own.sim.nova_of(region).await?);
+    let broker = Broker::start(&name, "first", &name).await?;
+    let names = (name.as_str(), &*format!("{name}-transport"));
+    computes::cell_at(own, &own.sim, names, &broker, &[("RegionName", region)]).await?;
+    Ok(nova)
+}
+
+/// Returns since when a compute is ready.
+fn ready_since(compute: &ExternalCompute) -> Result<Time> {
+    let ready = find(conditions(compute), "Ready");
+    let ready = ready.filter(|it| it.status == ConditionStatus::True);
+    let since = ready.map(|it| it.last_transition_time.clone());
+    since.with_context(|| format!("not ready: {compute:?}"))
+}
+
+#[tokio::test]
+async fn an_api_that_fails_is_named_on_its_cell_and_holds_no_compute_back() -> Result<()> {
+    let own = start("api-faults").await?;
+    let mut novas = Vec::new();
+    for (region, ..) in FAULTS {
+        novas.push(add_region(&own, region).await?);
+    }
+    let (address, mut hosts) = (|idx: usize| format!("192.0.2.{}", 10 + idx), Vec::new());
+    for (idx, name) in FAULTS.map(|it| it.0).into_iter().chain(["late"]).enumerate() {
+        let host = own.sim.player.host(name, &address(idx));
+        hosts.push(host);
+        let key = hosts[0].ssh_secret()[0].1.clone();
+        hosts[idx].accept(&key);
+    }
+    let late = hosts.last().context("no host")?;
+    computes::admit(&own, &hosts.iter().collect::<Vec<&Host>>(), &cell(FAILING)).await?;
+    for (host, (region, ..)) in hosts.iter().zip(FAULTS) {
+        computes::join(&own, host, Some(&cell(region))).await?;
+    }
+    let mut ready = Vec::new();
+    for (host, _) in hosts.iter().zip(FAULTS) {
+        computes::settled(&own, host).await?;
+        ready.push(ready_since(&is_up(&own, host).await?)?);
+    }
+
+    for (nova, (_, fault, _)) in novas.iter().zip(FAULTS) {
+        match fault {
+            Some(fault) => nova.fail("GET /v2.1/os-", fault),
+            None => nova.stop(),
+        }
+    }
+    let silent = novas.last().context("no nova")?;
+    silent.wait_for_requests(SERVICES, 1).await?;
+    let n_readings = silent.count(SERVICES);
+    let failing = FAULTS.iter().zip(&novas).find(|(it, _)| it.0 == FAILING);
+    failing.context("no such region")?.1.wait_for_requests(SERVICES, 1).await?;
+    computes::join(&own, late, None).await?;
+    computes::settled(&own, late).await?;
+    for (region, _, reason) in FAULTS {
+        cell_reaches(&own, &cell(region), "NovaAPIReady", reason, &[]).await?;
+    }
+    assert_eq!(silent.count(SERVICES), n_readings, "a silent nova gets one request at a time");
+    for (host, since) in hosts.iter().zip(&ready) {
+        let compute = own.api::<ExternalCompute>().get(&host.name).await?;
+        assert_eq!(ready_since(&compute)?, *since, "{}", host.name);
+    }
+    own.done()
+}
