@@ -4,11 +4,15 @@ use operator_core::plan::Write;
 
 use super::*;
 
-const UP: HostHealth =
-    HostHealth { service: ServiceHealth::Up { disabled: None }, mapping: MappingHealth::Mapped };
+const UP: HostHealth = HostHealth {
+    service: ServiceHealth::Up { disabled: None },
+    mapping: MappingHealth::Mapped,
+    disabled: None,
+    compute_id: None,
+};
 
 fn with(service: ServiceHealth, mapping: MappingHealth) -> HostHealth {
-    HostHealth { service, mapping }
+    HostHealth { service, mapping, ..HostHealth::default() }
 }
 
 fn down() -> HostHealth {
