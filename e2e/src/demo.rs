@@ -102,6 +102,14 @@ impl Demo {
         run("kubectl", &[&exec[..], &query].concat()).await
     }
 
+    /// Keeps a record of a server on a host in nova, or deletes it: see the program `nova-server` of
+    /// the lab's image. Returns what it prints.
+    pub async fn server(&self, arguments: &[&str]) -> Result<String> {
+        let exec = ["exec", "-n", &self.ns.name, "deployment/nova-api", "--", "nova-server"];
+        let said = run("kubectl", &[&exec[..], arguments].concat()).await?;
+        Ok(said.trim().to_owned())
+    }
+
     /// Returns name, ID and start time of each container on a host.
     pub async fn containers(&self, host: &str) -> Result<String> {
         let format = "{{.Names}} {{.ID}} {{.StartedAt}}";

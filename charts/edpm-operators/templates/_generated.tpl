@@ -137,7 +137,7 @@
 {{- define "edpm.definitions.dataplane-operator" -}}
 - apiGroups: ["apiextensions.k8s.io"]
   resources: ["customresourcedefinitions"]
-  resourceNames: ["openstackbaremetalsets.baremetal.openstack.org", "openstackdataplanedeployments.dataplane.openstack.org", "openstackdataplanenodes.dataplane.openstack.org", "openstackdataplanenodesets.dataplane.openstack.org", "openstackdataplaneroles.dataplane.openstack.org", "openstackdataplanes.dataplane.openstack.org", "openstackdataplaneservices.dataplane.openstack.org"]
+  resourceNames: ["openstackbaremetalsets.baremetal.openstack.org", "openstackdataplanedeployments.dataplane.openstack.org", "openstackdataplanehostreadinesses.dataplane.openstack.org", "openstackdataplanenodes.dataplane.openstack.org", "openstackdataplanenodesets.dataplane.openstack.org", "openstackdataplaneroles.dataplane.openstack.org", "openstackdataplanes.dataplane.openstack.org", "openstackdataplaneservices.dataplane.openstack.org"]
   verbs: ["get"]
 {{- end }}
 
@@ -188,6 +188,12 @@
 - apiGroups: ["dataplane.openstack.org"]
   resources: ["openstackdataplanenodesets/status", "openstackdataplaneroles/status"]
   verbs: ["patch"]
+- apiGroups: ["batch"]
+  resources: ["jobs"]
+  verbs: ["create", "delete", "get", "list", "watch"]
+- apiGroups: [""]
+  resources: ["pods"]
+  verbs: ["list"]
 {{- end }}
 {{- end }}
 

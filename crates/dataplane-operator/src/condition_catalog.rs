@@ -1,9 +1,7 @@
 //! Every condition and reason that dataplane-operator writes, as the table in the docs lists them.
 
 use api::conditions::Reason;
-use api::dataplane::condition_types::{
-    DEPLOYMENT_READY, INPUT_READY, READINESS_GATES_READY, SETUP_READY, UP_TO_DATE,
-};
+use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
 use baremetal::condition_catalog::BAREMETAL_SET;
 use operator_core::condition_catalog::{
     ConditionSpec, KindConditions, Repeats, WRITES, condition, summary,
@@ -24,6 +22,7 @@ mod deployment;
 mod external;
 mod machines;
 mod node_set;
+mod readiness_gates;
 
 /// The kinds and their conditions, in the order in which the docs list them.
 pub const KINDS: &[KindConditions] = &[
@@ -150,19 +149,6 @@ const SERVICE: &[ConditionSpec] = &[
     ),
     WRITES,
 ];
-
-/// The condition about readiness gates, of node sets and deployments.
-const READINESS_GATES: ConditionSpec = condition(
-    READINESS_GATES_READY,
-    "Every host satisfies each readiness gate of its services; absent where no service lists one, \
-     and until every service has succeeded.",
-    &[
-        reasons::readiness_gates::READY,
-        reasons::readiness_gates::HOSTS_NOT_READY,
-        reasons::readiness_gates::GATE_AWAITED,
-        reasons::readiness_gates::GATE_NOT_REPORTED,
-    ],
-);
 
 const INPUTS: &[Reason] = &[
     reasons::inputs::INPUT_COMPLETE,

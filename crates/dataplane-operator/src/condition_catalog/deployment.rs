@@ -4,7 +4,7 @@ use api::dataplane::condition_types::SETUP_READY;
 use operator_core::condition_catalog::{ConditionSpec, Repeats, WRITES, condition, summary};
 use operator_core::run_engine::outcome::FailureReason;
 
-use super::READINESS_GATES;
+use super::readiness_gates::READINESS_GATES;
 use crate::deployment::status::{DEPLOYMENT_READY, INPUT_READY};
 use crate::reasons;
 

@@ -7,7 +7,8 @@ use operator_core::run_engine::host_key_checking;
 use operator_core::run_engine::outcome::FailureReason;
 
 use super::external::{CERTIFICATES, DNS_DATA, IP_RESERVATION};
-use super::{READINESS_GATES, machines};
+use super::machines;
+use super::readiness_gates::READINESS_GATES;
 use crate::host::conflicts::shared_keys;
 use crate::node_set::status::SERVICE_ACCOUNT_READY;
 use crate::reasons;

@@ -93,10 +93,11 @@ pub const RULES: &[Rule] = &[
     EVENTS,
 ];
 
-/// Rule for the CRDs that the operator reconciles.
+/// Rule for the CRDs that the operator reconciles, or that it alone reads.
 pub const DEFINITIONS: Rule = definitions(&[
     "openstackbaremetalsets.baremetal.openstack.org",
     "openstackdataplanedeployments.dataplane.openstack.org",
+    "openstackdataplanehostreadinesses.dataplane.openstack.org",
     "openstackdataplanenodes.dataplane.openstack.org",
     "openstackdataplanenodesets.dataplane.openstack.org",
     "openstackdataplaneroles.dataplane.openstack.org",

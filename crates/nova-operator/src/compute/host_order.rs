@@ -2,8 +2,8 @@
 
 use crate::cleanup;
 use crate::compute::observed::Observed;
-use crate::drain::order::{HostOrder, order};
-use crate::drain::request::requested;
+use crate::drain::order::{HostOrder, is_ours};
+use crate::drain::request::{DrainRequest, requested};
 
 /// Returns what is to be done, or `None` for nothing.
 ///
@@ -14,4 +14,37 @@ pub fn host_order(seen: &Observed) -> Option<HostOrder> {
     }
     let disabled = seen.health.as_ref().and_then(|it| it.disabled.as_deref());
     order(&requested(seen.role.as_deref(), seen.node.as_deref()?), disabled)
+}
+
+/// Returns what is to be done, or `None` for nothing; `disabled` is the reason of the service if it
+/// is disabled.
+///
+/// A request that is not valid changes nothing.
+fn order(request: &DrainRequest, disabled: Option<&str>) -> Option<HostOrder> {
+    match request {
+        DrainRequest::Drain(drain) => Some(HostOrder::Drain(drain.clone())),
+        DrainRequest::Absent => disabled.is_some_and(is_ours).then_some(HostOrder::Enable),
+        DrainRequest::Invalid(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drain::order::{Drain, DrainMode, MARKER};
+
+    fn drain(reason: &str) -> Drain {
+        Drain { mode: DrainMode::Wait, reason: reason.to_owned() }
+    }
+
+    #[test]
+    fn only_a_service_that_the_operator_disabled_is_enabled() {
+        assert_eq!(order(&DrainRequest::Absent, Some(MARKER)), Some(HostOrder::Enable));
+        assert_eq!(order(&DrainRequest::Absent, Some("broken")), None);
+        assert_eq!(order(&DrainRequest::Absent, None), None);
+        let request = DrainRequest::Drain(drain("x"));
+        for disabled in [None, Some("broken"), Some(MARKER)] {
+            assert_eq!(order(&request, disabled), Some(HostOrder::Drain(drain("x"))));
+        }
+    }
 }

@@ -1,7 +1,6 @@
 //! Reads everything that the decisions on a compute need.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use api::dataplane::Role;
 use api::nova::{Cell, ExternalCompute};
@@ -30,7 +29,7 @@ use crate::images::Images;
 use crate::indexes::{BY_OWNER, cell_key};
 use crate::nova_health::HostHealth;
 use crate::nova_monitor::registered_host;
-use crate::nova_orders::{NovaOrders, OrderOfHost};
+use crate::nova_orders::OrderOfHost;
 
 /// The Secrets and ConfigMaps of a compute.
 struct Named {
@@ -64,10 +63,7 @@ pub async fn observe(
     key: &Key,
 ) -> Result<Option<Observed>> {
     let Some(compute) = caches.computes.get(key) else {
-        caches.sources.depends(COMPUTE, key, BTreeSet::new());
-        if let Some(orders) = &caches.orders {
-            orders.set(key, None);
-        }
+        forget(caches, key);
         return Ok(None);
     };
     let at = |name: &str| Key::new(&key.namespace, name);
@@ -94,7 +90,7 @@ pub async fn observe(
     let message_bus = content(caches, named.message_bus.as_ref()).await?;
     let health =
         health(caches, &compute, cell.as_deref(), cell_secret.as_ref(), message_bus.as_ref());
-    let mut seen = Observed {
+    let seen = Observed {
         // Last, so that no other compute waits for a slot during the reads above.
         slot: caches.coordinator.slot(&compute, node.as_deref()).await,
         runs: caches.runs.indexed(BY_OWNER, &at(&compute.uid().unwrap_or_default())),
@@ -119,10 +115,15 @@ pub async fn observe(
         ending,
         keys: caches.sources.keys().clone(),
     };
+    Ok(Some(with_drain(caches, seen)))
+}
+
+/// Nothing is done any more for a compute that does not exist.
+fn forget(caches: &Caches, compute: &Key) {
+    caches.sources.depends(COMPUTE, compute, BTreeSet::new());
     if let Some(orders) = &caches.orders {
-        seen.drain = Some(drain(orders, &seen));
+        orders.set(compute, None);
     }
-    Ok(Some(seen))
 }
 
 /// Returns what nova's API says of the host, and has it read from now on for a cell of another
@@ -151,16 +152,18 @@ fn health(
     Some(registered_host(compute).map(|host| monitor.host(&key, host)).unwrap_or_default())
 }
 
-/// Has done in nova about the host from now on what follows from what was observed; returns how far
-/// that is.
-fn drain(orders: &Arc<NovaOrders>, seen: &Observed) -> DrainProgress {
+/// Has done in nova about the host from now on what follows from what was observed; adds how far that
+/// is.
+fn with_drain(caches: &Caches, seen: Observed) -> Observed {
+    let Some(orders) = &caches.orders else { return seen };
     let host = registered_host(&seen.compute).map(str::to_owned);
-    let order = host.zip(host_order(seen)).map(|(host, order)| OrderOfHost {
+    let order = host.zip(host_order(&seen)).map(|(host, order)| OrderOfHost {
         cell: cell_key(&seen.compute),
         host,
         order,
     });
-    orders.set(&Key::of(&*seen.compute), order)
+    let drain = Some(orders.set(&Key::of(&*seen.compute), order));
+    Observed { drain, ..seen }
 }
 
 /// Reads the metadata of the Secret with the rendered files; `None` if it does not exist.

@@ -4,8 +4,6 @@ use std::num::NonZeroUsize;
 
 use api::conditions::one_line;
 
-use crate::drain::request::DrainRequest;
-
 /// The beginning of the reason of each service that this operator disabled.
 pub const MARKER: &str = "nova.openstack.org/drain";
 /// How many bytes nova stores of the reason of a disabled service.
@@ -63,18 +61,6 @@ pub fn is_ours(disabled_reason: &str) -> bool {
     rest.is_some_and(|it| it.is_empty() || it.starts_with(": "))
 }
 
-/// Returns what is to be done, or `None` for nothing; `disabled` is the reason of the service if it
-/// is disabled.
-///
-/// A request that is not valid changes nothing.
-pub fn order(request: &DrainRequest, disabled: Option<&str>) -> Option<HostOrder> {
-    match request {
-        DrainRequest::Drain(drain) => Some(HostOrder::Drain(drain.clone())),
-        DrainRequest::Absent => disabled.is_some_and(is_ours).then_some(HostOrder::Enable),
-        DrainRequest::Invalid(_) => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,17 +78,6 @@ mod tests {
         }
         for other in ["", "broken", "nova.openstack.org/drainage", "x nova.openstack.org/drain"] {
             assert!(!is_ours(other), "{other}");
-        }
-    }
-
-    #[test]
-    fn only_a_service_that_the_operator_disabled_is_enabled() {
-        assert_eq!(order(&DrainRequest::Absent, Some(MARKER)), Some(HostOrder::Enable));
-        assert_eq!(order(&DrainRequest::Absent, Some("broken")), None);
-        assert_eq!(order(&DrainRequest::Absent, None), None);
-        let request = DrainRequest::Drain(drain("x"));
-        for disabled in [None, Some("broken"), Some(MARKER)] {
-            assert_eq!(order(&request, disabled), Some(HostOrder::Drain(drain("x"))));
         }
     }
 }
