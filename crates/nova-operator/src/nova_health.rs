@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use jiff::civil::DateTime;
 use openstack_client::error::Fault;
 use openstack_client::{ComputeService, Error, Hypervisor, ServiceState};
@@ -43,7 +44,8 @@ pub enum ServiceHealth {
         /// Whether an administrator has forced it down.
         is_forced: bool,
     },
-    /// Nova had no service of that host in the last two readings.
+    /// Nova had no service of that host in the last two readings, see
+    /// [`HostHealth::missing_since`].
     NotFound,
 }
 
@@ -70,6 +72,9 @@ pub struct HostHealth {
     pub disabled: Option<String>,
     /// The UUID of its compute node, or `None` unless its hypervisor was listed in the last reading.
     pub compute_id: Option<String>,
+    /// When the earlier of the last two readings began, of a host that is in neither: one that has
+    /// registered since then is not missing.
+    pub missing_since: Option<Timestamp>,
 }
 
 impl HostHealth {
@@ -95,12 +100,19 @@ impl HostHealth {
 /// Host → what nova says of its service.
 type States = BTreeMap<String, ServiceState>;
 
+/// The services as they were read at one time.
+#[derive(Debug)]
+struct Reading {
+    begun: Timestamp,
+    states: States,
+}
+
 /// The last readings of one API.
 #[derive(Debug, Default)]
 pub struct Readings {
     /// The last reading of the services that succeeded, and the one before it.
-    last: Option<States>,
-    before: Option<States>,
+    last: Option<Reading>,
+    before: Option<Reading>,
     /// Why the readings since then failed, and how many did.
     failure: Option<(Fault, u32)>,
     /// Host of each hypervisor → its UUID, `None` unless the last reading succeeded.
@@ -108,11 +120,15 @@ pub struct Readings {
 }
 
 impl Readings {
-    /// Takes in what was read.
+    /// Takes in what was read since `begun`. `n_intervals` is how many times the interval between
+    /// readings fits into that time: a failure that lasted so long counts as so many, and at least
+    /// as one.
     pub fn take(
         &mut self,
         services: Result<Vec<ComputeService>, Fault>,
         hypervisors: Result<Vec<Hypervisor>, Fault>,
+        begun: Timestamp,
+        n_intervals: u32,
     ) {
         let hosts =
             |all: Vec<Hypervisor>| all.into_iter().map(|it| (it.service.host, it.id)).collect();
@@ -120,12 +136,12 @@ impl Readings {
         match services {
             Ok(services) => {
                 let states = services.into_iter().map(|it| (it.host, it.state)).collect();
-                self.before = self.last.replace(states);
+                self.before = self.last.replace(Reading { begun, states });
                 self.failure = None;
             }
             Err(fault) => {
                 let n_failed = self.failure.as_ref().map_or(0, |it| it.1);
-                self.failure = Some((fault, n_failed.saturating_add(1)));
+                self.failure = Some((fault, n_failed.saturating_add(n_intervals.max(1))));
             }
         }
     }
@@ -145,22 +161,26 @@ impl Readings {
     pub fn of_host(&self, host: &str) -> HostHealth {
         let service = match (&self.failure, &self.last) {
             (Some((_, n)), _) if *n >= FAILED => ServiceHealth::ApiFails,
-            (None, Some(last)) => self.service(host, last),
+            (None, Some(last)) => self.service(host, &last.states),
             _ => ServiceHealth::Pending,
         };
         let compute_id = self.mapped.as_ref().and_then(|it| it.get(host).cloned());
         let (mapping, disabled) = (self.mapping(host), self.disabled(host));
-        HostHealth { service, mapping, disabled, compute_id }
+        let is_missing = service == ServiceHealth::NotFound;
+        let missing_since = self.before.as_ref().filter(|_| is_missing).map(|it| it.begun);
+        HostHealth { service, mapping, disabled, compute_id, missing_since }
     }
 
     fn disabled(&self, host: &str) -> Option<String> {
-        let Some(ServiceState::Known(known)) = self.last.as_ref()?.get(host) else { return None };
+        let Some(ServiceState::Known(known)) = self.last.as_ref()?.states.get(host) else {
+            return None;
+        };
         known.is_disabled.then(|| known.disabled_reason.clone().unwrap_or_default())
     }
 
     fn service(&self, host: &str, last: &States) -> ServiceHealth {
         let was = |is: fn(Option<&ServiceState>) -> bool| {
-            self.before.as_ref().is_some_and(|it| is(it.get(host)))
+            self.before.as_ref().is_some_and(|it| is(it.states.get(host)))
         };
         match last.get(host) {
             None if was(|it| it.is_none()) => ServiceHealth::NotFound,
@@ -179,7 +199,7 @@ impl Readings {
     fn mapping(&self, host: &str) -> MappingHealth {
         let Some(mapped) = &self.mapped else { return MappingHealth::Pending };
         let last = self.last.as_ref().filter(|_| self.failure.is_none());
-        match last.and_then(|it| it.get(host)) {
+        match last.and_then(|it| it.states.get(host)) {
             _ if mapped.contains_key(host) => MappingHealth::Mapped,
             Some(ServiceState::Known(_)) => MappingHealth::NotMapped,
             // Hypervisors of a cell that does not answer are not listed.
@@ -250,6 +270,14 @@ mod tests {
         Fault::of(Service::Compute, Error::Unreachable("refused".into()))
     }
 
+    fn take(
+        readings: &mut Readings,
+        services: Result<Vec<ComputeService>, Fault>,
+        hypervisors: Result<Vec<Hypervisor>, Fault>,
+    ) {
+        readings.take(services, hypervisors, Timestamp::UNIX_EPOCH, 0);
+    }
+
     fn service(readings: &Readings) -> ServiceHealth {
         readings.of_host("one").service
     }
@@ -258,24 +286,24 @@ mod tests {
     fn a_service_is_down_after_two_readings_and_up_after_one() {
         let mut readings = Readings::default();
         assert_eq!(service(&readings), ServiceHealth::Pending);
-        readings.take(Ok(services(&[("one", known(false))])), Ok(hypervisors(&["one"])));
+        take(&mut readings, Ok(services(&[("one", known(false))])), Ok(hypervisors(&["one"])));
         assert_eq!(service(&readings), ServiceHealth::Pending);
-        readings.take(Ok(services(&[("one", known(false))])), Ok(hypervisors(&["one"])));
+        take(&mut readings, Ok(services(&[("one", known(false))])), Ok(hypervisors(&["one"])));
         let since = "2026-11-26T02:00:00".parse().ok();
         assert_eq!(service(&readings), ServiceHealth::Down { since, is_forced: false });
-        readings.take(Ok(services(&[("one", known(true))])), Ok(hypervisors(&["one"])));
+        take(&mut readings, Ok(services(&[("one", known(true))])), Ok(hypervisors(&["one"])));
         assert_eq!(service(&readings), ServiceHealth::Up { disabled: None });
-        readings.take(Ok(services(&[("one", known(false))])), Ok(hypervisors(&["one"])));
+        take(&mut readings, Ok(services(&[("one", known(false))])), Ok(hypervisors(&["one"])));
         assert_eq!(service(&readings), ServiceHealth::Pending);
     }
 
     #[test]
     fn a_service_that_is_missing_twice_is_not_found() {
         let mut readings = Readings::default();
-        readings.take(Ok(services(&[("one", known(true))])), Ok(hypervisors(&["one"])));
-        readings.take(Ok(services(&[])), Ok(hypervisors(&[])));
+        take(&mut readings, Ok(services(&[("one", known(true))])), Ok(hypervisors(&["one"])));
+        take(&mut readings, Ok(services(&[])), Ok(hypervisors(&[])));
         assert_eq!(service(&readings), ServiceHealth::Pending);
-        readings.take(Ok(services(&[])), Ok(hypervisors(&[])));
+        take(&mut readings, Ok(services(&[])), Ok(hypervisors(&[])));
         assert_eq!(service(&readings), ServiceHealth::NotFound);
     }
 
@@ -283,7 +311,7 @@ mod tests {
     fn a_cell_that_does_not_answer_concerns_its_hosts_alone() {
         let mut readings = Readings::default();
         let states = [("one", ServiceState::Unknown), ("two", known(true))];
-        readings.take(Ok(services(&states)), Ok(hypervisors(&["two"])));
+        take(&mut readings, Ok(services(&states)), Ok(hypervisors(&["two"])));
         assert_eq!(service(&readings), ServiceHealth::CellNotAnswering);
         assert_eq!(readings.of_host("one").mapping, MappingHealth::Pending);
         assert_eq!(readings.of_host("two").service, ServiceHealth::Up { disabled: None });
@@ -293,17 +321,17 @@ mod tests {
     #[test]
     fn an_api_that_does_not_answer_leaves_what_was_known_for_three_readings() {
         let mut readings = Readings::default();
-        readings.take(Ok(services(&[("one", known(true))])), Ok(hypervisors(&[])));
+        take(&mut readings, Ok(services(&[("one", known(true))])), Ok(hypervisors(&[])));
         assert_eq!(readings.of_host("one").mapping, MappingHealth::NotMapped);
         for _ in 0..2 {
-            readings.take(Err(unreachable()), Err(unreachable()));
+            take(&mut readings, Err(unreachable()), Err(unreachable()));
             assert_eq!((service(&readings), readings.api()), <_>::default());
             assert_eq!(readings.of_host("one").mapping, MappingHealth::Pending);
         }
-        readings.take(Err(unreachable()), Err(unreachable()));
+        take(&mut readings, Err(unreachable()), Err(unreachable()));
         assert_eq!(service(&readings), ServiceHealth::ApiFails);
         assert_eq!(readings.api(), ApiHealth::Fails(unreachable()));
-        readings.take(Ok(services(&[("one", known(true))])), Err(unreachable()));
+        take(&mut readings, Ok(services(&[("one", known(true))])), Err(unreachable()));
         assert_eq!(service(&readings), ServiceHealth::Up { disabled: None });
         assert_eq!(readings.api(), ApiHealth::Answers);
         assert_eq!(readings.of_host("one").mapping, MappingHealth::Pending);
@@ -313,8 +341,29 @@ mod tests {
     fn a_refusal_that_lasts_is_reported_at_once() {
         let mut readings = Readings::default();
         let refused = Fault::of(Service::Compute, Error::Forbidden("no".into()));
-        readings.take(Err(refused.clone()), Err(refused.clone()));
+        take(&mut readings, Err(refused.clone()), Err(refused.clone()));
         assert_eq!(readings.api(), ApiHealth::Fails(refused));
         assert_eq!(service(&readings), ServiceHealth::Pending);
+    }
+
+    #[test]
+    fn a_failure_that_lasts_several_intervals_counts_as_so_many() {
+        let mut readings = Readings::default();
+        take(&mut readings, Ok(services(&[("one", known(true))])), Ok(hypervisors(&["one"])));
+        readings.take(Err(unreachable()), Err(unreachable()), Timestamp::UNIX_EPOCH, 3);
+        assert_eq!(service(&readings), ServiceHealth::ApiFails);
+    }
+
+    #[test]
+    fn a_missing_host_has_the_time_of_the_earlier_reading() {
+        let mut readings = Readings::default();
+        let at = |second| Timestamp::from_second(second).unwrap();
+        for second in 1..=3 {
+            readings.take(Ok(services(&[])), Ok(hypervisors(&[])), at(second), 0);
+            let since = (second > 1).then(|| at(second - 1));
+            assert_eq!(readings.of_host("one").missing_since, since);
+        }
+        readings.take(Ok(services(&[("one", known(true))])), Ok(vec![]), at(4), 0);
+        assert_eq!(readings.of_host("one").missing_since, None);
     }
 }

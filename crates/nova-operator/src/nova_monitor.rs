@@ -15,6 +15,7 @@ use openstack_client::{Compute, Error, Login, Network, Placement};
 use operator_core::node_set_host::{Host, canonical_host_name, hosts};
 use operator_core::object_key::Key;
 use operator_runtime::cache::Cache;
+use operator_runtime::clock;
 use operator_runtime::metrics::Metrics;
 use operator_runtime::tls_stream::CaTrust;
 use operator_runtime::workqueue::WorkQueue;
@@ -193,6 +194,7 @@ impl NovaMonitor {
     /// until the next reading.
     async fn refresh(&self, reader: &Reader) -> Duration {
         let compute = &reader.api.apis.compute;
+        let (begun, started) = (clock::now(), Instant::now());
         let (services, hypervisors) = tokio::join!(compute.services(), compute.hypervisors());
         let is_refused = services.as_ref().is_err_and(|it| it.error == Error::Unauthorized);
         let cells = reader.cells.lock().clone();
@@ -204,7 +206,7 @@ impl NovaMonitor {
             registered.iter().map(|it| readings.of_host(&it.host)).collect()
         };
         let (before, api_before) = (health(&readings), readings.api());
-        readings.take(services, hypervisors);
+        readings.take(services, hypervisors, begun, intervals(started, self.interval));
         let (after, api_after) = (health(&readings), readings.api());
         drop(readings);
         for (changed, _) in registered
@@ -280,6 +282,12 @@ struct Registered {
     key: Key,
     /// The name under which its service is registered.
     host: String,
+}
+
+/// Returns how many times an interval fits into the time since then.
+pub fn intervals(since: Instant, interval: Duration) -> u32 {
+    let n = since.elapsed().as_millis() / interval.as_millis().max(1);
+    u32::try_from(n).unwrap_or(u32::MAX)
 }
 
 /// Returns the host under which a compute is registered; `None` before its first deployment.

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use openstack_client::error::{Error, Fault};
 use operator_core::object_key::Key;
@@ -18,7 +19,7 @@ use crate::drain::order::HostOrder;
 use crate::drain::pass::{Moves, pass};
 use crate::drain::progress::DrainProgress;
 use crate::nova_health::{FAILED, is_lasting};
-use crate::nova_monitor::{NovaMonitor, REFUSED, SharedApi};
+use crate::nova_monitor::{NovaMonitor, REFUSED, SharedApi, intervals};
 
 /// An order about one host.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -78,7 +79,7 @@ impl NovaOrders {
         let begun = Instant::now();
         let order = self.order(object, task)?;
         let found = match self.monitor.shared(&order.cell) {
-            Some(api) => memory.pass(&api, &order).await,
+            Some(api) => memory.pass(&api, &order, self.monitor.interval()).await,
             // The inputs of the cell are incomplete, which its conditions report.
             None => Some(DrainProgress::Pending),
         };
@@ -127,8 +128,14 @@ struct Memory {
 
 impl Memory {
     /// Returns what a pass found, or `None` if that says nothing new: an API that fails seldom.
-    async fn pass(&mut self, api: &SharedApi, order: &OrderOfHost) -> Option<DrainProgress> {
+    async fn pass(
+        &mut self,
+        api: &SharedApi,
+        order: &OrderOfHost,
+        interval: Duration,
+    ) -> Option<DrainProgress> {
         let Ok(_permit) = api.permits.acquire().await else { return None };
+        let begun = Instant::now();
         let found = pass(&api.apis, &order.host, &order.order, &mut self.moves).await;
         self.is_refused = found.as_ref().is_err_and(|it| it.error == Error::Unauthorized);
         match found {
@@ -136,12 +143,12 @@ impl Memory {
                 self.n_failed = 0;
                 Some(found)
             }
-            Err(fault) => self.failed(fault),
+            Err(fault) => self.failed(fault, intervals(begun, interval)),
         }
     }
 
-    fn failed(&mut self, fault: Fault) -> Option<DrainProgress> {
-        self.n_failed = self.n_failed.saturating_add(1);
+    fn failed(&mut self, fault: Fault, n_intervals: u32) -> Option<DrainProgress> {
+        self.n_failed = self.n_failed.saturating_add(n_intervals.max(1));
         let is_known = self.n_failed >= FAILED || is_lasting(&fault.error);
         is_known.then_some(DrainProgress::Fails(fault))
     }

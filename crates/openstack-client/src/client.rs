@@ -103,11 +103,14 @@ impl Client {
         let (headers, body) = self.exchange(&endpoint, call, &token).await.map_err(of_service)?;
         let Some(microversion) = call.microversion else { return Ok(body) };
         let used = headers.get(microversion::HEADER).and_then(|it| it.to_str().ok());
-        if used != Some(&microversion.header_value()) {
-            let supported = used.unwrap_or("none").to_owned();
-            return Err(self.fault(Error::Version { needed: microversion.text, supported }));
+        match used {
+            Some(used) if used == microversion.header_value() => Ok(body),
+            Some(used) => {
+                let (needed, supported) = (microversion.text, used.to_owned());
+                Err(self.fault(Error::Version { needed, supported }))
+            }
+            None => Err(self.fault(Error::NotTheService)),
         }
-        Ok(body)
     }
 
     /// Returns the endpoint of the API, whose microversions are checked once.

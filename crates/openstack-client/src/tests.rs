@@ -188,10 +188,15 @@ async fn garbage_and_unknown_words_are_not_novas() {
 }
 
 #[tokio::test]
-async fn an_answer_of_another_microversion_is_not_read() {
-    let (compute, _) = cloud(|_| ok(r#"{"services": []}"#)).await;
+async fn an_answer_of_another_microversion_or_of_none_is_not_read() {
+    let header = "OpenStack-API-Version: compute 2.1\r\n";
+    let body = r#"{"services": []}"#;
+    let (compute, _) = cloud(move |_| (200, header.to_owned(), body.to_owned())).await;
     let error = compute.services().await.unwrap_err().error;
-    assert_eq!(error, Error::Version { needed: "2.69", supported: "none".into() });
+    assert_eq!(error, Error::Version { needed: "2.69", supported: "compute 2.1".into() });
+    let (compute, _) = cloud(move |_| ok(body)).await;
+    let error = compute.services().await.unwrap_err().error;
+    assert_eq!(error, Error::NotTheService, "no nova omits the header");
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! One simulated cluster from start to end.
 
 use std::collections::BTreeMap;
+use std::iter;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -30,7 +31,8 @@ static NUMBER: AtomicUsize = AtomicUsize::new(0);
 /// Deviations of a simulated cluster from the chart's defaults.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Values of the chart, as Helm's `--set` takes them.
+    /// Values of the chart, as Helm's `--set` takes them. Nova's API is not used unless they say so:
+    /// most tests have no nova.
     pub values: Vec<String>,
     /// Lease duration in seconds, after which another process takes over from a killed leader;
     /// `None` keeps the operators' default.
@@ -69,12 +71,14 @@ impl Simulation {
         // An error means that a provider is already installed.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let bin = programs::of_cluster()?;
+        let values: Vec<String> =
+            iter::once("nova.api.enabled=false".to_owned()).chain(options.values.clone()).collect();
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = Folder::new(&format!("{}-{number}", std::process::id()))?;
         let processes = Processes::new();
         let (plane, rendered) = tokio::try_join!(
             ControlPlane::start(&bin, &folder, &processes),
-            Rendered::new(&bin, &options.values),
+            Rendered::new(&bin, &values),
         )?;
         let client = plane.client().await?;
         let mut webhooks = BTreeMap::new();
@@ -116,7 +120,7 @@ impl Simulation {
             keystone,
             nova,
             rendered,
-            values: options.values.clone(),
+            values,
             _plane: plane,
             _folder: folder,
         })

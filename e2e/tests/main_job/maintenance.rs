@@ -113,9 +113,10 @@ async fn removed(demo: &Demo, host: &str) -> Result<()> {
     ] {
         assert_eq!(count(demo, database, &from).await?, "0", "{from}");
     }
-    let left = "systemctl is-active edpm_nova_compute; podman container exists nova_compute && \
-                echo container; ls -d /var/lib/openstack/config/nova; true";
-    assert_eq!(demo.on(host, left).await?.trim(), "inactive");
+    let left = "systemctl is-active --quiet edpm_nova_compute && echo running; \
+                podman container exists nova_compute && echo container; \
+                ls -d /var/lib/openstack/config/nova 2>/dev/null; true";
+    assert_eq!(demo.on(host, left).await?.trim(), "");
     let status = demo.ns.api::<Cell>().get(CELL).await?.status.unwrap_or_default();
     assert!(status.leftovers.iter().all(|it| it.host_name != host), "{:?}", status.leftovers);
     Ok(())

@@ -4,6 +4,7 @@ use api::conditions::{ConditionDraft, ConditionStatus, find, one_line};
 use jiff::civil::DateTime;
 use jiff::{SignedDuration, Timestamp};
 use nova_config::conditions::{HOST_DISCOVERED, HOST_MAPPED, NOVA_API_READY, SERVICE_UP};
+use nova_config::services::NOVA_REGISTERED;
 
 use crate::cell::discovery::settings::{self, Discovery};
 use crate::compute::messages::redeploy_command;
@@ -12,7 +13,7 @@ use crate::compute::preconditions::previous;
 use crate::drain::condition::Drained;
 use crate::drain::order::is_ours;
 use crate::drain::request::requested;
-use crate::nova_health::{MappingHealth, ServiceHealth};
+use crate::nova_health::{HostHealth, MappingHealth, ServiceHealth};
 use crate::reasons;
 
 /// How long a new host may stay without a mapping before the message has the command.
@@ -48,7 +49,7 @@ impl Health {
             };
         }
         let (mapping, changes_at) = mapping(seen, &health.mapping, now);
-        Self { conditions: vec![service(seen, &health.service), mapping], drained, changes_at }
+        Self { conditions: vec![service(seen, health), mapping], drained, changes_at }
     }
 
     /// Returns the first condition that is False, which makes a deployed compute not ready.
@@ -86,10 +87,13 @@ fn host(seen: &Observed) -> &str {
     seen.compute.status.as_ref().and_then(|it| it.host_name.as_deref()).unwrap_or_default()
 }
 
-fn service(seen: &Observed, health: &ServiceHealth) -> ConditionDraft {
+fn service(seen: &Observed, health: &HostHealth) -> ConditionDraft {
     let (host, cell) = (host(seen), &seen.compute.spec.cell_name);
-    match health {
+    match &health.service {
         ServiceHealth::Pending => as_before(seen, SERVICE_UP),
+        ServiceHealth::NotFound if has_registered_since(seen, health.missing_since) => {
+            as_before(seen, SERVICE_UP)
+        }
         ServiceHealth::ApiFails => {
             let text = format!(
                 "Nova's API does not answer, so it is unknown whether nova-compute on host {host} \
@@ -134,6 +138,13 @@ fn service(seen: &Observed, health: &ServiceHealth) -> ConditionDraft {
             reasons::compute::SERVICE_NOT_FOUND.condition(SERVICE_UP, text)
         }
     }
+}
+
+/// Whether the compute registered after the readings that miss it began.
+fn has_registered_since(seen: &Observed, missing_since: Option<Timestamp>) -> bool {
+    let records = seen.compute.status.as_ref().map(|it| it.services.as_slice());
+    let record = records.unwrap_or_default().iter().find(|it| it.name == NOVA_REGISTERED);
+    record.zip(missing_since).is_some_and(|(record, since)| record.since.0 >= since)
 }
 
 fn disabled(host: &str, reason: &str) -> String {

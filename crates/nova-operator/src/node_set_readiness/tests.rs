@@ -9,6 +9,7 @@ const UP: HostHealth = HostHealth {
     mapping: MappingHealth::Mapped,
     disabled: None,
     compute_id: None,
+    missing_since: None,
 };
 
 fn with(service: ServiceHealth, mapping: MappingHealth) -> HostHealth {

@@ -222,7 +222,7 @@ async fn a_placement_of_another_microversion_is_not_used() {
     assert_eq!(placement.delete_provider("b0").await, Err(of_placement(error)));
     assert_eq!(requests(&asked).len(), 2);
     let (placement, _) = cloud(|_| (200, String::new(), "{}".to_owned())).await;
-    let error = Error::Version { needed: "1.36", supported: "none".into() };
+    let error = Error::NotTheService;
     assert_eq!(placement.provider("b0").await, Err(of_placement(error)));
 }
 

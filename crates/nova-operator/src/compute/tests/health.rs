@@ -65,6 +65,25 @@ fn a_service_that_is_down_or_missing_takes_ready_and_gives_it_back() {
 }
 
 #[test]
+fn readings_from_before_a_compute_registered_do_not_miss_it() {
+    let mut world = World::deployed();
+    let registered = world.now;
+    let mut missing = |since: Timestamp| {
+        world.seen.health = Some(HostHealth {
+            service: ServiceHealth::NotFound,
+            missing_since: Some(since),
+            ..HostHealth::default()
+        });
+        world.settle();
+        (said(&world, "ServiceUp"), world.reason("Ready"))
+    };
+    let (up, ready) = missing(registered - SignedDuration::from_hours(1));
+    assert_eq!((up.1.as_str(), ready.as_str()), ("NotRead", "Ready"));
+    let (up, ready) = missing(registered + SignedDuration::from_hours(1));
+    assert_eq!((up.1.as_str(), ready.as_str()), ("ServiceNotFound", "ServiceNotFound"));
+}
+
+#[test]
 fn what_cannot_be_asked_is_unknown_and_takes_no_ready() {
     for (health, reason) in [
         (ServiceHealth::ApiFails, "NovaNotAnswering"),
