@@ -6,6 +6,7 @@ mod fault;
 mod network;
 mod paging;
 mod placement;
+mod rejection;
 mod server;
 mod servers;
 mod shared;
@@ -18,12 +19,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use network::Agent;
 use parking_lot::MutexGuard;
 use serde_json::Value;
 use servers::OWNER;
 use shared::Shared;
-use state::{Server, State};
+use state::{Agent, Server, State};
 
 use crate::answer::Answer;
 use crate::keystone::Keystone;

@@ -3,36 +3,12 @@
 use serde_json::{Value, json};
 
 use super::paging::Page;
+use super::rejection::{refused, unexpected};
 use super::state::{Host, State};
 use crate::answer::{Answer, Outcome, Query};
 
 /// The newest microversion.
 pub(crate) const NEWEST: u32 = 100;
-
-/// Creates an error response in nova's format.
-pub(crate) fn refused(status: u16, message: &str) -> Answer {
-    let kind = match status {
-        400 => "badRequest",
-        401 => "unauthorized",
-        403 => "forbidden",
-        404 => "itemNotFound",
-        406 => "notAcceptable",
-        409 => "conflictingRequest",
-        429 => "overLimit",
-        503 => "serviceUnavailable",
-        _ => "computeFault",
-    };
-    Answer::of(status, json!({ kind: { "code": status, "message": message } }))
-}
-
-/// Creates the response about a cell whose database does not answer a request that needs it.
-pub(crate) fn unexpected() -> Answer {
-    refused(
-        500,
-        "Unexpected API Error. Please report this at http://bugs.launchpad.net/nova/ and attach the \
-         Nova API log if possible.",
-    )
-}
 
 impl State {
     /// Answers a request to nova; `parts` are those of the path after `/v2.1`.
@@ -48,7 +24,8 @@ impl State {
             ("PUT", ["os-services", id]) => self.update_service(id, body),
             ("DELETE", ["os-services", id]) => self.delete_service(id),
             ("GET", ["os-hypervisors", "detail"]) => self.hypervisors(query),
-            ("GET", ["servers", "detail"]) => self.list_servers(query),
+            ("GET", ["servers"]) => self.list_servers(query, false),
+            ("GET", ["servers", "detail"]) => self.list_servers(query, true),
             ("POST", ["servers", id, "action"]) => self.act_on_server(id, body),
             ("GET", ["os-migrations"]) => self.list_migrations(query),
             ("GET", ["os-aggregates"]) => Ok(Answer::of(200, self.list_aggregates())),

@@ -2,15 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::state::State;
+use super::state::{Agent, State};
 use crate::answer::{Answer, Outcome, Query};
-
-/// An agent of neutron.
-#[derive(Clone, Debug)]
-pub(crate) struct Agent {
-    pub(crate) host: String,
-    pub(crate) binary: String,
-}
 
 /// Creates an error response in neutron's format.
 pub(crate) fn refused(status: u16, type_: &str, message: &str) -> Answer {

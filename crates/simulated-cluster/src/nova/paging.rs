@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::compute::refused;
+use super::rejection::refused;
 use crate::answer::{Answer, Query};
 
 /// The largest number of entries in one page: nova's default of `max_limit`.

@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 
 use super::fault::NovaFault;
 use super::shared::Shared;
-use super::{compute, network, placement};
+use super::{compute, network, placement, rejection};
 use crate::answer::Answer;
 
 /// The header with which client and server negotiate the microversion.
@@ -138,7 +138,7 @@ impl Service {
     /// Creates an error response in the service's format.
     fn refused(self, status: u16, words: &str) -> Answer {
         match self {
-            Self::Compute => compute::refused(status, words),
+            Self::Compute => rejection::refused(status, words),
             Self::Placement => placement::refused(status, "placement.undefined_code", words),
             Self::Network => network::refused(status, "Fault", words),
         }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::compute::{refused, unexpected};
 use super::paging::Page;
+use super::rejection::{refused, unexpected};
 use super::state::{COMPLETED, ERROR, Migration, RUNNING, Server, State};
 use crate::answer::{Answer, Outcome, Query};
 
@@ -12,8 +12,9 @@ pub(crate) const OWNER: &str = "00000000000040008000000000000001";
 
 impl State {
     /// Lists the servers of all projects; those of cells that do not answer are left out silently,
-    /// and without `all_tenants` there are none, because the caller's project has none.
-    pub(crate) fn list_servers(&self, query: &Query<'_>) -> Outcome {
+    /// and without `all_tenants` there are none, because the caller's project has none. Without
+    /// `in_detail`, a server has only its id and its name.
+    pub(crate) fn list_servers(&self, query: &Query<'_>, in_detail: bool) -> Outcome {
         let is_of_all =
             query.get("all_tenants").is_some_and(|it| ["1", "True", "true"].contains(&it));
         let host = query.get("host");
@@ -22,12 +23,13 @@ impl State {
             .iter()
             .filter(|(_, it)| is_of_all && host.is_none_or(|host| it.host == host))
             .filter(|(_, it)| self.answers_for(&it.host))
-            .map(|(id, it)| (id.clone(), Some(self.server(id, it))));
+            .map(|(id, it)| {
+                let shown = || json!({ "id": id, "name": it.name });
+                (id.clone(), Some(if in_detail { self.server(id, it) } else { shown() }))
+            });
         let page = Page::of(listed.collect(), query)?;
-        Ok(Answer::of(
-            200,
-            page.listed("servers", &format!("{}/v2.1/servers/detail", self.endpoint)),
-        ))
+        let path = if in_detail { "servers/detail" } else { "servers" };
+        Ok(Answer::of(200, page.listed("servers", &format!("{}/v2.1/{path}", self.endpoint))))
     }
 
     fn server(&self, id: &str, server: &Server) -> Value {

@@ -7,8 +7,8 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::compute::refused;
 use super::fault::{NovaFault, Traffic};
+use super::rejection::refused;
 use super::state::State;
 use crate::answer::{Answer, Query};
 use crate::keystone::Keystone;

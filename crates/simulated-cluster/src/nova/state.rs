@@ -5,9 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
 
-use super::network::Agent;
 use super::placement::Placement;
 use crate::clock;
+
+/// An agent of neutron.
+#[derive(Clone, Debug)]
+pub(crate) struct Agent {
+    pub(crate) host: String,
+    pub(crate) binary: String,
+}
 
 /// A host with nova-compute: its service, its compute node, and the mapping to its cell.
 #[derive(Clone, Debug)]

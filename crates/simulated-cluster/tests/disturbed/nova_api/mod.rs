@@ -1,7 +1,7 @@
 //! What operators read of a nova: each test has a simulated cluster whose nova-operator reads its
 //! API as often as it can.
 
-mod faults;
+mod failing_api;
 mod health;
 mod scale;
 

@@ -1,0 +1,30 @@
+//! Error responses of nova.
+
+use serde_json::json;
+
+use crate::answer::Answer;
+
+/// Creates an error response in nova's format.
+pub(crate) fn refused(status: u16, message: &str) -> Answer {
+    let kind = match status {
+        400 => "badRequest",
+        401 => "unauthorized",
+        403 => "forbidden",
+        404 => "itemNotFound",
+        406 => "notAcceptable",
+        409 => "conflictingRequest",
+        429 => "overLimit",
+        503 => "serviceUnavailable",
+        _ => "computeFault",
+    };
+    Answer::of(status, json!({ kind: { "code": status, "message": message } }))
+}
+
+/// Creates the response about a cell whose database does not answer a request that needs it.
+pub(crate) fn unexpected() -> Answer {
+    refused(
+        500,
+        "Unexpected API Error. Please report this at http://bugs.launchpad.net/nova/ and attach the \
+         Nova API log if possible.",
+    )
+}
