@@ -23,7 +23,7 @@ impl State {
                 let host = query.get("host");
                 let agents = self.agents.iter();
                 let agents = agents.filter(|(_, it)| host.is_none_or(|host| it.host == host));
-                let agents: Vec<Value> = agents.map(|(id, it)| it.shown(id)).collect();
+                let agents: Vec<Value> = agents.map(|(id, it)| self.agent(id, it)).collect();
                 Ok(Answer::of(200, json!({ "agents": agents })))
             }
             ("DELETE", ["agents", id]) => {
@@ -35,13 +35,13 @@ impl State {
             _ => Err(refused(404, "HTTPNotFound", "The resource could not be found.")),
         }
     }
-}
 
-impl Agent {
-    fn shown(&self, id: &str) -> Value {
+    /// An agent reports as long as nova-compute of its host does.
+    fn agent(&self, id: &str, agent: &Agent) -> Value {
+        let is_alive = self.hosts.get(&agent.host).is_some_and(|it| it.reports);
         json!({
-            "id": id, "host": self.host, "binary": self.binary, "agent_type": self.binary,
-            "alive": true, "admin_state_up": true,
+            "id": id, "host": agent.host, "binary": agent.binary, "agent_type": agent.binary,
+            "alive": is_alive, "admin_state_up": true,
         })
     }
 }

@@ -12,7 +12,7 @@ use crate::computes::{self, CELL, conditions};
 use crate::own::Own;
 
 /// Deploys a host with a compute, until node and cell show that it is up, too.
-async fn deployed(test: &str) -> Result<(Own, Host)> {
+pub(super) async fn deployed(test: &str) -> Result<(Own, Host)> {
     let own = start(test).await?;
     let host = own.sim.player.host(test, "192.0.2.10");
     let _broker = computes::cell(&own, &own.sim).await?;

@@ -3,6 +3,7 @@
 
 mod failing_api;
 mod health;
+mod maintenance;
 mod scale;
 
 use std::time::Duration;

@@ -1,0 +1,115 @@
+//! Hosts that are drained and removed, with an operator that is killed at its writes to nova.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use api::dataplane::Node;
+use e2e::{holds, says};
+use kube::api::PropagationPolicy;
+use serde_json::{Value, json};
+use simulated_cluster::{Host, Nova, NovaFault, Operator};
+use tokio::time::{interval, timeout};
+
+use super::READ;
+use super::health::deployed;
+use crate::computes::CELL;
+use crate::ends::{GOES, cleaned, delete, gone, leftovers};
+use crate::own::{Own, PATIENCE};
+
+const SERVICE: &str = "PUT /v2.1/os-services/";
+const DRAINED: &str = "nova.openstack.org/Drained";
+/// The writes of a removal, in nova's order.
+const WRITES: [&str; 4] = [
+    "DELETE /v2.1/os-services/",
+    "PUT /placement/allocations/",
+    "DELETE /placement/resource_providers/",
+    "DELETE /network/v2.0/agents/",
+];
+
+/// Waits until a request has arrived whose line begins so.
+async fn arrives(nova: &Nova, line: &str) -> Result<()> {
+    let mut tick = interval(Duration::from_millis(50));
+    let arrived = async {
+        while nova.count(line) == 0 {
+            tick.tick().await;
+        }
+    };
+    timeout(PATIENCE, arrived).await.with_context(|| format!("{line} is not requested"))
+}
+
+async fn says_of_node(
+    own: &Own,
+    host: &Host,
+    type_: &str,
+    reason: &str,
+    words: &[&str],
+) -> Result<()> {
+    let is_there = |it: &Node| says(e2e::journey::conditions(it), type_, reason, words);
+    own.wait::<Node>(&host.name, reason, READ, is_there).await.map(drop)
+}
+
+async fn annotate(own: &Own, host: &Host, drain: Value) -> Result<()> {
+    let change = json!({ "metadata": { "annotations": { "nova.openstack.org/drain": drain } } });
+    own.merge::<Node>(&host.name, change).await.map(drop)
+}
+
+#[tokio::test]
+async fn a_host_is_drained_by_live_migration_and_given_back() -> Result<()> {
+    let (own, host) = deployed("api-drain").await?;
+    let nova = &own.sim.nova;
+    nova.register("elsewhere.example.org", CELL);
+    let names = ["one", "two"];
+    for name in names {
+        nova.boot(name, &host.name)?;
+    }
+    nova.hold_migrations(true);
+    // Its answer is lost with the operator that has sent it.
+    nova.fail_next(SERVICE, 1, NovaFault::LostAnswer);
+    annotate(&own, &host, json!("migrate")).await?;
+    arrives(nova, SERVICE).await?;
+    own.replace(&[Operator::Nova]).await?;
+    nova.heal();
+    let words = ["2 servers and 2 open migrations", "at most 2 at a time"];
+    says_of_node(&own, &host, DRAINED, "Migrating", &words).await?;
+    nova.finish_migrations();
+    let is_drained = |it: &Node| holds(e2e::journey::conditions(it), DRAINED);
+    own.wait::<Node>(&host.name, "drained", READ, is_drained).await?;
+    assert_eq!((nova.count(SERVICE), nova.count("POST /v2.1/servers/")), (1, names.len()));
+    nova.answer_for_cell(CELL, false);
+    says_of_node(&own, &host, DRAINED, "CellNotAnswering", &["start that database"]).await?;
+    nova.answer_for_cell(CELL, true);
+    own.wait::<Node>(&host.name, "drained", READ, is_drained).await?;
+    annotate(&own, &host, Value::Null).await?;
+    let is_quiet = |it: &Node| e2e::journey::conditions(it).iter().all(|it| it.type_ != DRAINED);
+    own.wait::<Node>(&host.name, "given back", READ, is_quiet).await?;
+    assert_eq!(nova.count(SERVICE), 2, "disabled once and enabled once");
+    own.done()
+}
+
+#[tokio::test]
+async fn a_host_is_removed_in_novas_order_although_the_operator_dies_at_each_write() -> Result<()> {
+    let (own, host) = deployed("api-removal").await?;
+    let nova = &own.sim.nova;
+    let server = nova.boot("one", &host.name)?;
+    nova.add_agent(&host.name, "neutron-ovn-metadata-agent");
+    nova.allocate("00000000-0000-4000-8000-00000000000a", &host.name)?;
+    delete(&own, &host.name, PropagationPolicy::Background).await?;
+    let compute = "nova.openstack.org/Compute";
+    says_of_node(&own, &host, compute, "ServersOnHost", &["1 server and", "skip-cleanup"]).await?;
+    assert_eq!(cleaned(&host), 0, "nothing is stopped under a server");
+    for line in WRITES {
+        nova.fail_next(line, 1, NovaFault::LostAnswer);
+    }
+    nova.delete_server(&server);
+    for line in WRITES {
+        arrives(nova, line).await?;
+        own.replace(&[Operator::Nova]).await?;
+    }
+    gone(&own, &host.name, GOES).await?;
+    assert_eq!(leftovers(&own).await?, []);
+    assert_eq!((cleaned(&host), WRITES.map(|it| nova.count(it))), (1, [1; 4]));
+    let requests = nova.requests();
+    let at = WRITES.map(|line| requests.iter().position(|it| it.line.starts_with(line)));
+    assert!(at.is_sorted(), "{at:?}");
+    own.done()
+}
