@@ -1,7 +1,6 @@
 //! The caches of node sets and of the reports about them, whose definitions a cluster may lack.
 
 use std::future::pending;
-use std::time::Duration;
 
 use api::dataplane::{HostReadiness, NodeSet};
 use operator_runtime::api::Api;
@@ -10,8 +9,7 @@ use operator_runtime::error::Result;
 use operator_runtime::manager::ManagerBuilder;
 use operator_runtime::optional_informer::{OptionalInformer, appears};
 
-/// The pause before a cluster is examined again for a kind that it lacks.
-pub const CRD_POLL_INTERVAL: Duration = Duration::from_mins(1);
+use crate::node_set_computes::observed::CRD_POLL_INTERVAL;
 
 /// Node sets, and the reports about them; each is watched once the cluster serves the kind.
 pub struct NodeSetCaches {

@@ -12,8 +12,7 @@ use operator_core::plan::{Kind, Plan, Step};
 use operator_core::rejected_write::RejectedWrite;
 
 use crate::computes_up::{ComputeState, condition, own_condition, plan};
-use crate::node_set_caches::CRD_POLL_INTERVAL;
-use crate::node_set_computes::observed::{HostReading, Observed, Report};
+use crate::node_set_computes::observed::{CRD_POLL_INTERVAL, HostReading, Observed, Report};
 use crate::node_set_readiness;
 use crate::nova_health::{HostHealth, ServiceHealth};
 

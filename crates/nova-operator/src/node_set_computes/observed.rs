@@ -1,10 +1,14 @@
 //! What was observed of the hosts of a node set, as plain data.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::dataplane::{HostReadiness, NodeSet};
 
 use crate::nova_health::HostHealth;
+
+/// The pause before a cluster is examined again for a kind that it lacks.
+pub const CRD_POLL_INTERVAL: Duration = Duration::from_mins(1);
 
 /// A host of a node set, and what the cells of its namespace say of it.
 #[derive(Clone, Debug, Eq, PartialEq)]

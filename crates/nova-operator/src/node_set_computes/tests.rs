@@ -13,11 +13,10 @@ use operator_core::rejected_write::RejectedWrite;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
 
-use super::observed::{HostReading, Report};
+use super::observed::{CRD_POLL_INTERVAL, HostReading, Report};
 use super::{Observed, decide};
 use crate::computes_up::own_condition;
 use crate::condition_catalog::KINDS;
-use crate::node_set_caches::CRD_POLL_INTERVAL;
 use crate::nova_health::{HostHealth, MappingHealth, ServiceHealth};
 
 const UP: ServiceHealth = ServiceHealth::Up { disabled: None };
