@@ -35,7 +35,7 @@ const KINDS: [&str; 11] = [
 /// A check with its name.
 type Check = (&'static str, fn() -> Result<()>);
 
-const CHECKS: [Check; 19] = [
+const CHECKS: [Check; 20] = [
     ("helm lint is content", lint),
     ("the defaults render, restricted and without a wildcard", defaults),
     ("a webhook blocks nothing but a change of cell or role", webhooks::blocking),
@@ -52,6 +52,7 @@ const CHECKS: [Check; 19] = [
         network_policies::of_operators,
     ),
     ("rights about nova's API are granted only where it is read", nova_api::rights),
+    ("the readiness gate of nova is listed where it is switched on", nova_api::readiness),
     ("nothing of the monitoring is rendered without its switches", monitoring::off),
     (
         "a Prometheus parses the alerts, and evaluates each on what operators publish",
@@ -299,6 +300,7 @@ fn typos() -> Result<()> {
         ("runner.uid=root", "uid"),
         ("webhooks.enabled=yes", "enabled"),
         ("secretDigests.rewriteUnkeyed=no", "rewriteUnkeyed"),
+        ("nova.nodeSetReadiness=yes", "nodeSetReadiness"),
         ("metrics.prometheusRule.enable=true", "enable"),
         ("metrics.dashboard.enabled=on", "enabled"),
         ("webhooks.certificates=me", "certificates"),

@@ -20,6 +20,7 @@ use operator_runtime::cache_registry::CacheRegistry;
 use operator_runtime::manager::ManagerBuilder;
 use operator_runtime::source_cache::SourceCache;
 
+use crate::default_services::DefaultServices;
 use crate::endpoints::build::LABEL;
 use crate::host::attachments::Attachments;
 use crate::host::conflicts::ClaimCaches;
@@ -67,6 +68,8 @@ pub struct Caches {
     pub external_apis: ExternalApis,
     /// The networks whose addresses may become endpoints; empty allows all.
     pub service_networks: Vec<IpNet>,
+    /// The content of the default services.
+    pub defaults: DefaultServices,
     /// The API client.
     pub api: Arc<Api>,
 }
@@ -81,7 +84,7 @@ impl Caches {
         registry: &mut CacheRegistry,
         manager: &'static str,
         keys: &Keys,
-        service_networks: Vec<IpNet>,
+        (service_networks, defaults): (Vec<IpNet>, DefaultServices),
     ) -> Arc<Self> {
         let hosts = ClaimCaches::new(registry);
         let data_planes = registry.owned(vec![(BY_NAMESPACE, Box::new(namespace_of))]);
@@ -125,8 +128,14 @@ impl Caches {
             metal3,
             external_apis,
             service_networks,
+            defaults,
             api: builder.api(registry),
         })
+    }
+
+    /// Returns what [`Found`](crate::default_services::Found) is looked up with: all services, and the content of the default ones.
+    pub fn known_services(&self) -> (&Cache<Service>, &DefaultServices) {
+        (&self.services, &self.defaults)
     }
 
     /// Returns the runs to which a host at one of the addresses presented its ssh host key, each

@@ -2,7 +2,6 @@
 //! permissions.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use api::baremetal::BaremetalSet;
 use api::dataplane::{DataPlane, Deployment, Node, NodeSet, Role, Service};
@@ -16,6 +15,7 @@ use operator_runtime::args::{CommonArgs, DigestArgs, WebhookArgs};
 use operator_runtime::cache_registry::CacheRegistry;
 use operator_runtime::error::Result;
 use operator_runtime::manager::{Manager, ManagerBuilder};
+use operator_runtime::optional_informer::appears;
 use operator_runtime::runtime::Runtime;
 use operator_runtime::webhook::stand_by;
 use operator_runtime::workqueue::WorkQueue;
@@ -23,6 +23,7 @@ use operator_runtime::workqueue::WorkQueue;
 use crate::admission::{self, AdmissionCaches};
 use crate::caches::Caches;
 use crate::controllers::{DataPlanes, Deployments, NodeGroups, NodeSets};
+use crate::default_services::{DefaultGate, DefaultServices};
 use crate::host::conflicts::ClaimCaches;
 use crate::host::machines::observed::CRD_POLL_INTERVAL;
 use crate::service::Services;
@@ -52,11 +53,16 @@ pub struct Args {
     /// commas; every address is allowed when it is not set.
     #[arg(long, env = "SERVICE_NETWORKS", value_delimiter = ',', value_name = "CIDRS")]
     pub service_networks: Vec<IpNet>,
+    /// Readiness gates that default services list beyond what is shipped, as
+    /// SERVICE=TYPE, separated by commas.
+    #[arg(long, env = "DEFAULT_SERVICE_GATES", value_delimiter = ',', value_name = "GATES")]
+    pub default_service_gates: Vec<DefaultGate>,
 }
 
 /// Runs until the process is asked to shut down.
 pub async fn run(args: Args) -> Result<()> {
-    let Args { common, webhook, digests, service_networks } = args;
+    let Args { common, webhook, digests, service_networks, default_service_gates } = args;
+    let defaults = DefaultServices::with_gates(&default_service_gates);
     let mut runtime = Runtime::start(NAME, &common).await?;
     let builder = ManagerBuilder::of(&runtime, NAME, &common);
     let known = AdmissionCaches::default();
@@ -70,7 +76,7 @@ pub async fn run(args: Args) -> Result<()> {
     }
     let work = async move |builder: &ManagerBuilder, manager: Manager| {
         let keys = builder.keys(&digests).await?;
-        work(builder, manager, (keys, known, service_networks)).await
+        work(builder, manager, (keys, known), (service_networks, defaults)).await
     };
     runtime.spawn("controllers", builder.lead(work));
     runtime.run().await
@@ -91,10 +97,11 @@ struct Queues {
 async fn work(
     builder: &ManagerBuilder,
     mut manager: Manager,
-    (keys, known, networks): (Keys, AdmissionCaches, Vec<IpNet>),
+    (keys, known): (Keys, AdmissionCaches),
+    settings: (Vec<IpNet>, DefaultServices),
 ) -> Result<()> {
     let mut registry = CacheRegistry::default();
-    let caches = Caches::new(builder, &mut registry, NAME, &keys, networks);
+    let caches = Caches::new(builder, &mut registry, NAME, &keys, settings);
     let machines = Arc::new(baremetal::Caches {
         sets: Arc::clone(&caches.baremetal_sets),
         sources: Arc::clone(&caches.sources),
@@ -166,34 +173,4 @@ async fn run_machines(
 
 async fn is_served(api: &Api) -> Result<bool> {
     api.serves::<BaremetalSet>().await
-}
-
-/// Resolves when `is_there` returns true; an error counts as false and is logged.
-async fn appears<Answer: Future<Output = Result<bool>>>(
-    is_there: impl Fn() -> Answer,
-    pause: Duration,
-) {
-    while !is_there().await.unwrap_or_else(|error| {
-        tracing::warn!(error = error.chain(), "it is unknown whether a kind exists");
-        false
-    }) {
-        tokio::time::sleep(pause).await;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Mutex;
-
-    use operator_runtime::error::Error;
-
-    use super::*;
-
-    #[tokio::test]
-    async fn a_kind_that_appears_later_is_found_whatever_went_wrong_before() {
-        let away = || Err(Error::Process { what: "the API server is away".into(), source: None });
-        let answers = Mutex::new(vec![Ok(true), Ok(false), away(), Ok(false)]);
-        appears(async || answers.lock().unwrap().pop().unwrap(), Duration::ZERO).await;
-        assert!(answers.lock().unwrap().is_empty());
-    }
 }

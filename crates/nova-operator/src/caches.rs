@@ -21,6 +21,7 @@ use operator_runtime::source_cache::SourceCache;
 use crate::cell::discovery;
 use crate::conflicting_service::{self, ConflictingService};
 use crate::indexes::BY_CELL_UID;
+use crate::node_set_caches::NodeSetCaches;
 use crate::nova_monitor::{MonitorQueues, NovaMonitor};
 use crate::nova_orders::NovaOrders;
 use crate::queues::Queues;
@@ -53,8 +54,8 @@ pub struct Caches {
     pub nova: Option<Arc<NovaMonitor>>,
     /// The orders about hosts of computes, or `None` where nova's API is not used.
     pub orders: Option<Arc<NovaOrders>>,
-    /// All node sets, or `None` where nova's API is not read.
-    pub node_sets: Option<Arc<Cache<NodeSet>>>,
+    /// All node sets and the reports about them, or `None` where nova's API is not read.
+    pub node_sets: Option<Arc<NodeSetCaches>>,
     /// The Jobs that discover hosts, indexed [`BY_CELL_UID`]; `None` where nova's API is not read.
     pub discovery_jobs: Option<Arc<Cache<Job>>>,
 }
@@ -81,9 +82,10 @@ impl Caches {
         let (services, cells) = (registry.cache(vec![]), registry.owned(vec![]));
         let coordinator = RolloutCoordinator::new(shared.clone());
         let discovery_jobs = nova_api.is_some().then(|| discovery_jobs(registry));
-        let node_sets = nova_api.map(|_| registry.cache(vec![]));
-        let nova = nova_api.zip(node_sets.clone()).map(|((interval, queues), node_sets)| {
-            let queues = MonitorQueues::of(queues);
+        let node_sets = nova_api.map(|_| Arc::new(NodeSetCaches::new(builder, registry)));
+        let nova = nova_api.zip(node_sets.as_ref()).map(|((interval, queues), of_sets)| {
+            let (queues, node_sets) = (MonitorQueues::of(queues), of_sets.node_sets.cache());
+            let node_sets = Arc::clone(node_sets);
             NovaMonitor::new(interval, builder.metrics(), shared.clone(), node_sets, queues)
         });
         let orders = nova.as_ref().zip(nova_api).map(|(monitor, (_, queues))| {
@@ -141,7 +143,8 @@ impl Caches {
 
     /// Returns the node sets of a namespace; none where nova's API is not read.
     pub fn node_sets_of(&self, namespace: &str) -> Vec<Arc<NodeSet>> {
-        let all = self.node_sets.as_ref().map(|it| it.all()).unwrap_or_default().into_iter();
+        let all = self.node_sets.as_ref().map(|it| it.node_sets.cache().all()).unwrap_or_default();
+        let all = all.into_iter();
         all.filter(|it| it.metadata.namespace.as_deref() == Some(namespace)).collect()
     }
 

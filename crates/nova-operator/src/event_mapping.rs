@@ -4,11 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::ansibleee::AnsibleEe;
-use api::dataplane::{NodeSet, Role};
+use api::dataplane::{HostReadiness, Role};
 use api::nova::ExternalCompute;
 use kube::{Resource, ResourceExt};
 use operator_core::object_key::Key;
-use operator_runtime::cache::Cache;
 use operator_runtime::change_filter::ChangeFilter;
 use operator_runtime::event_mapping::EventMapping;
 
@@ -18,6 +17,8 @@ use crate::cleanup::labels::{self, cleans_up_after};
 use crate::computes_up::service_up;
 use crate::controller_names::{CELL, COMPUTE, SERVICE_CONFIG};
 use crate::indexes::{BY_CELL, BY_NODE, BY_OWNER, BY_ROLE, cell_key, node_key, role_key};
+use crate::node_set_caches::NodeSetCaches;
+use crate::node_set_readiness::is_ours;
 use crate::queues::Queues;
 use crate::relevant_fields::{
     RelevantFields, RelevantMetadata, relevant_fields, relevant_metadata,
@@ -100,10 +101,11 @@ fn map_cells(all: &Caches, cells: &EventMapping<Caches>) {
     all.sources.on_change(CELL, cells.handler(|_, reader| [reader]));
 }
 
-/// Maps what the count of a node set depends on, besides nova's API: its own hosts and services, and
-/// the cells of its namespace.
-fn map_node_sets(all: &Caches, node_sets: &Arc<Cache<NodeSet>>, queue: &EventMapping<Caches>) {
-    queue.watches(node_sets, |_, set| [Key::of(set)]);
+/// Maps what the count of a node set and the report about it depend on, besides nova's API: its own
+/// hosts and services, the cells of its namespace, and the present report.
+fn map_node_sets(all: &Caches, of_sets: &NodeSetCaches, queue: &EventMapping<Caches>) {
+    queue.watches(of_sets.node_sets.cache(), |_, set| [Key::of(set)]);
+    queue.watches(of_sets.reports.cache(), |_, report| reported_set(report));
     queue.watches(&all.services, |caches, service| {
         let all = caches.node_sets_of(&Key::of(service).namespace).into_iter();
         Key::of_each(all.filter(|it| it.spec.services.contains(&service.name_any())))
@@ -133,6 +135,11 @@ fn map_roles(all: &SharedCaches, roles: &EventMapping<SharedCaches>) {
         let node = changes.changes(&key, now).then(|| caches.nodes.get(&node_key(compute)));
         node.flatten().and_then(|it| role_key(&it))
     });
+}
+
+/// Returns the node set that a report of this operator is about; `None` for one of another operator.
+fn reported_set(report: &HostReadiness) -> Option<Key> {
+    is_ours(report).then(|| Key::new(report.namespace().unwrap_or_default(), &report.spec.node_set))
 }
 
 /// Returns the nodes of a role that has changed in something else than its status, which no node and
@@ -193,7 +200,8 @@ fn compute_of(run: &AnsibleEe) -> Option<Key> {
 
 #[cfg(test)]
 mod tests {
-    use operator_runtime::cache::WriteThrough as _;
+    use nova_config::conditions::NODE_SERVICE_UP;
+    use operator_runtime::cache::{Cache, WriteThrough as _};
     use operator_runtime::workqueue::WorkQueue;
     use serde_json::{Value, json};
 
@@ -225,6 +233,25 @@ mod tests {
         let spec = json!({"dataplaneNodeName": "n0", "cellName": "cell1"});
         let status = json!({"conditions": [condition]});
         object("nova", "NovaExternalCompute", version, &spec, &status)
+    }
+
+    /// A report about node set `set` of a gate of that type.
+    fn report(version: u32, condition_type: &str) -> Value {
+        let spec = json!({"nodeSet": "set", "conditionType": condition_type, "notReady": {}});
+        object("dataplane", "OpenStackDataPlaneHostReadiness", version, &spec, &json!({}))
+    }
+
+    #[tokio::test]
+    async fn a_node_set_is_enqueued_by_the_report_of_this_operator_and_by_no_other() {
+        let (caches, queue) = (Arc::new(Cache::new(vec![])), Arc::<WorkQueue>::default());
+        let reports = EventMapping::new(&queue, &caches);
+        reports.watches(&caches, |_, report| reported_set(report));
+        caches.absorb(&report(1, "example.org/Other"));
+        assert_eq!(enqueued(&queue).await, [""; 0]);
+        caches.absorb(&report(2, NODE_SERVICE_UP));
+        assert_eq!(enqueued(&queue).await, ["set"]);
+        caches.absorb(&report(3, "example.org/Other"));
+        assert_eq!(enqueued(&queue).await, ["set"], "somebody has changed the report");
     }
 
     async fn enqueued(queue: &WorkQueue) -> Vec<String> {

@@ -20,6 +20,7 @@ pub mod foreign_condition;
 pub mod fuzzing;
 pub mod images;
 pub mod indexes;
+pub mod node_set_caches;
 pub mod node_set_computes;
 pub mod node_set_readiness;
 pub mod nova_fault;

@@ -1,4 +1,5 @@
-//! Reports on a node set that lists a service of type nova how many of its hosts are up as computes.
+//! Reports on a node set that lists a service of type nova how many of its hosts are up as computes,
+//! and which of them do not satisfy the readiness gate if that service lists it.
 //!
 //! The controller runs only where nova's API is read. A host is found by the name under which
 //! nova-compute registers there, among the services of the namespace's cells.
@@ -15,24 +16,23 @@ pub use observed::Observed;
 
 use std::sync::Arc;
 
-use api::dataplane::NodeSet;
 use jiff::Timestamp;
 use operator_core::object_key::Key;
 use operator_core::plan::Plan;
 use operator_core::rejected_write::RejectedWrite;
-use operator_runtime::cache::Cache;
 use operator_runtime::controller::Controller;
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
+use crate::node_set_caches::NodeSetCaches;
 use crate::nova_monitor::NovaMonitor;
 
 /// The controller of node sets.
 pub struct NodeSetComputes {
     /// All caches of the operator.
     pub caches: Arc<Caches>,
-    /// All node sets.
-    pub node_sets: Arc<Cache<NodeSet>>,
+    /// All node sets, and the reports about them.
+    pub node_sets: Arc<NodeSetCaches>,
     /// The readers of nova's APIs.
     pub monitor: Arc<NovaMonitor>,
 }
@@ -43,7 +43,7 @@ impl Controller for NodeSetComputes {
     const NAME: &'static str = "node-set-computes";
 
     async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
-        Ok(observe::observe(&self.caches, &self.node_sets, &self.monitor, key))
+        observe::observe(&self.caches, &self.node_sets, &self.monitor, key).await
     }
 
     fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {

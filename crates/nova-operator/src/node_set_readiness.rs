@@ -22,6 +22,11 @@ pub fn report_name(set: &NodeSet) -> String {
     format!("{}-nova", set.name_any())
 }
 
+/// Returns whether a report is one of this operator.
+pub fn is_ours(report: &HostReadiness) -> bool {
+    report.spec.condition_type == NODE_SERVICE_UP
+}
+
 /// Returns the step that writes the report about a node set with a service that lists the gate;
 /// `None` when `found`, the present report, is up to date.
 ///
@@ -103,7 +108,10 @@ enum Readiness {
 
 fn judged(host: &str, health: &HostHealth) -> Readiness {
     let not_read = || {
-        let text = format!("Nova's API has not been read often enough to judge host {host}.");
+        let text = format!(
+            "Nova's API has not been read often enough to judge host {host}. If that lasts, the \
+             namespace has no NovaCell, or NovaAPIReady of one has the cause."
+        );
         Readiness::Unknown(HostNotReady::new(reasons::compute::NOT_READ.word, &text))
     };
     let not_ready = |word, text: String| Readiness::NotReady(HostNotReady::new(word, &text));

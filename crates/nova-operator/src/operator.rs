@@ -187,6 +187,12 @@ pub const NOVA_API_RULES: &[Rule] = &[
         &["openstackdataplanenodesets"],
         &["get", "list", "watch"],
     ),
+    // The report for the readiness gate of a service, one for each node set.
+    Rule::of(
+        &["dataplane.openstack.org"],
+        &["openstackdataplanehostreadinesses"],
+        &["create", "delete", "list", "patch", "watch"],
+    ),
     // One condition of this operator on each.
     Rule::of(
         &["dataplane.openstack.org"],
@@ -285,10 +291,12 @@ async fn work(
 /// Starts the controllers that count computes, where nova's API is read.
 async fn count(manager: &mut Manager, caches: &Arc<Caches>, queues: &Queues) {
     let read = caches.nova.as_ref().zip(caches.node_sets.as_ref());
-    let Some((monitor, node_sets)) = read else { return };
+    let Some((monitor, of_sets)) = read else { return };
     let roles = RoleComputes { caches: Arc::clone(caches) };
     manager.run(roles, Arc::clone(&caches.api), Arc::clone(&queues.roles)).await;
-    let (monitor, node_sets) = (Arc::clone(monitor), Arc::clone(node_sets));
+    let (monitor, node_sets) = (Arc::clone(monitor), Arc::clone(of_sets));
     let counted = NodeSetComputes { caches: Arc::clone(caches), node_sets, monitor };
     manager.run(counted, Arc::clone(&caches.api), Arc::clone(&queues.node_sets)).await;
+    let (of_sets, api) = (Arc::clone(of_sets), Arc::clone(&caches.api));
+    manager.spawn(async move { of_sets.follow(&api).await });
 }

@@ -41,6 +41,12 @@ impl<K: Watchable> OptionalInformer<K> {
         Self { cache, opening, is_watched: OnceLock::new() }
     }
 
+    /// Returns the cache, which stays empty until the watch is open: for event handlers, and for
+    /// reads that cannot wait.
+    pub const fn cache(&self) -> &Arc<Cache<K>> {
+        &self.cache
+    }
+
     /// Calls `enqueue` with the key of each object that is added, changed or deleted.
     pub fn on_change(&self, enqueue: impl Fn(Key) + Send + Sync + 'static) {
         self.cache.on_change(move |it| enqueue(Key::of(it)));
@@ -61,7 +67,7 @@ impl<K: Watchable> OptionalInformer<K> {
     /// Returns the objects of all watched namespaces, sorted by namespace and name, or `None` when
     /// the cluster lacks the kind.
     pub async fn all(&self, api: &Api) -> Result<Option<Vec<Arc<K>>>> {
-        if self.is_watched.get().is_none() && !self.open(api).await? {
+        if !self.open(api).await? {
             return Ok(None);
         }
         let mut all = self.cache.all();
@@ -70,9 +76,12 @@ impl<K: Watchable> OptionalInformer<K> {
         Ok(Some(all))
     }
 
-    /// Waits up to [`PATIENCE`] for the first list. Returns `false` when the cluster lacks the
-    /// kind.
-    async fn open(&self, api: &Api) -> Result<bool> {
+    /// Opens the watch and waits up to [`PATIENCE`] for the first list; does nothing once that is
+    /// there. Returns `false` when the cluster lacks the kind.
+    pub async fn open(&self, api: &Api) -> Result<bool> {
+        if self.is_watched.get().is_some() {
+            return Ok(true);
+        }
         within(PATIENCE, &K::plural(&()), self.opened(api)).await
     }
 
@@ -91,6 +100,19 @@ impl<K: Watchable> OptionalInformer<K> {
     }
 }
 
+/// Resolves when `is_there` returns true; an error counts as false and is logged.
+pub async fn appears<Answer: Future<Output = Result<bool>>>(
+    is_there: impl Fn() -> Answer,
+    pause: Duration,
+) {
+    while !is_there().await.unwrap_or_else(|error| {
+        tracing::warn!(error = error.chain(), "it is unknown whether a kind exists");
+        false
+    }) {
+        tokio::time::sleep(pause).await;
+    }
+}
+
 /// Returns the result of `asked`, or [`Error::Timeout`] after `patience`.
 async fn within<T>(
     patience: Duration,
@@ -103,7 +125,17 @@ async fn within<T>(
 
 #[cfg(test)]
 mod tests {
+    use parking_lot::Mutex as SyncMutex;
+
     use super::*;
+
+    #[tokio::test]
+    async fn a_kind_that_appears_later_is_found_whatever_went_wrong_before() {
+        let away = || Err(Error::Process { what: "the API server is away".into(), source: None });
+        let answers = SyncMutex::new(vec![Ok(true), Ok(false), away(), Ok(false)]);
+        appears(async || answers.lock().pop().unwrap(), Duration::ZERO).await;
+        assert!(answers.lock().is_empty());
+    }
 
     #[tokio::test]
     async fn a_kind_that_never_lists_ends_the_pass_and_says_which_it_is() {

@@ -11,7 +11,6 @@ use operator_core::rejected_write::{self, RejectedWrite};
 use operator_core::run_engine::host_progress::position;
 use operator_core::run_engine::{Run, SequenceState, run_gc};
 
-use crate::default_services;
 use crate::deployment::build::new_runs;
 use crate::deployment::evaluate::{self, Common};
 use crate::deployment::faults::MissingInputs;
@@ -119,7 +118,7 @@ fn missing_services(seen: &Observed) -> Vec<Step> {
     let listed = seen.named().into_iter().flat_map(|it| seen.listed(it).to_vec());
     let listed: BTreeSet<String> = listed.collect();
     let listed: Vec<String> = listed.into_iter().collect();
-    default_services::missing(&seen.namespace, &listed, &seen.services, &seen.unreadable)
+    seen.defaults.missing(&seen.namespace, &listed, &seen.services, &seen.unreadable)
 }
 
 /// The node sets of a deployment, as recorded or at its beginning; none while it cannot begin.

@@ -30,12 +30,13 @@ fn services_and_sources(
     deployment: &Deployment,
     node_sets: &BTreeMap<String, Arc<NodeSet>>,
 ) -> (Found, BTreeSet<SourceRef>) {
-    let mut found = Found::of(&caches.services, namespace, service_names(deployment, node_sets));
+    let mut found =
+        Found::of(caches.known_services(), namespace, service_names(deployment, node_sets));
     let mut desired = wanted_sources(namespace, node_sets, &found.services);
     if found.services.values().any(|it| brings_certificates(it)) {
         // Such a service also mounts the certificates and CA bundles of all others.
         let all = node_sets.values().flat_map(|it| it.spec.services.clone());
-        found.lookup(&caches.services, namespace, all);
+        found.lookup(caches.known_services(), namespace, all);
         let bundles = found.services.values().filter_map(|it| Some(ca_bundle(it)?.0.to_owned()));
         let certificates = node_sets.values().flat_map(|it| certificate_secrets(it).cloned());
         let secrets = bundles.chain(certificates).map(|it| SourceRef::secret(namespace, &it));
@@ -45,7 +46,7 @@ fn services_and_sources(
         found.services.values().filter_map(|it| certificate_source(it).map(str::to_owned));
     let certificate_sources: Vec<String> =
         certificate_sources.filter(|it| !found.services.contains_key(it)).collect();
-    found.lookup(&caches.services, namespace, certificate_sources);
+    found.lookup(caches.known_services(), namespace, certificate_sources);
     (found, desired)
 }
 
@@ -88,6 +89,7 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         node_sets,
         unreadable_sets,
         services,
+        defaults: caches.defaults.clone(),
         unreadable,
         sources,
         inventories,

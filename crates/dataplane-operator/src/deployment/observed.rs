@@ -9,7 +9,7 @@ use kube::ResourceExt;
 use operator_core::data_sources::SourceRef;
 use operator_runtime::source_cache::Digests;
 
-use crate::default_services;
+use crate::default_services::{self, DefaultServices};
 use crate::host::networks::Networks;
 
 /// The Secret with the CA bundle of a user's service that names none; upstream's default.
@@ -28,6 +28,8 @@ pub struct Observed {
     pub unreadable_sets: BTreeMap<String, String>,
     /// The existing services that may be deployed, and those whose certificates they use.
     pub services: BTreeMap<String, Arc<Service>>,
+    /// The content of the default services.
+    pub defaults: DefaultServices,
     /// Those of them that cannot be parsed: which field, and why.
     pub unreadable: BTreeMap<String, String>,
     /// The existing ConfigMaps and Secrets that are referred to.
@@ -80,7 +82,7 @@ pub fn ca_bundle(service: &Service) -> Option<(&str, bool)> {
     if let Some(name) = service.spec.ca_certs.as_deref() {
         return (!name.is_empty()).then_some((name, true));
     }
-    let is_default = default_services::find(&service.name_any()).is_some();
+    let is_default = default_services::is_default(&service.name_any());
     (!is_default).then_some((CA_BUNDLE, false))
 }
 

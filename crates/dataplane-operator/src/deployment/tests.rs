@@ -21,6 +21,7 @@ use testkit::golden::recorded;
 use super::finalizer::RUNNING;
 use super::{Observed, decide};
 use crate::condition_catalog::KINDS;
+use crate::default_services::DefaultServices;
 use crate::host::networks::Networks;
 use crate::reasons;
 
@@ -134,6 +135,7 @@ impl World {
             node_sets: names.into_iter().zip(node_sets).collect(),
             services,
             unreadable_sets: BTreeMap::new(),
+            defaults: DefaultServices::default(),
             unreadable: BTreeMap::new(),
             sources: BTreeMap::from([(
                 SourceRef::secret(NAMESPACE, "key"),

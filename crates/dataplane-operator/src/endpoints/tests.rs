@@ -19,6 +19,7 @@ use testkit::golden::recorded;
 use super::build::ExposedAddresses;
 use super::observed::Observed;
 use crate::condition_catalog::KINDS;
+use crate::default_services::DefaultServices;
 use crate::reasons;
 use crate::service;
 use crate::service::decide::decide;
@@ -103,6 +104,7 @@ impl World {
             namespace: "ns".into(),
             name: "exporter".into(),
             service: Some(Arc::clone(&self.seen.service)),
+            defaults: DefaultServices::default(),
             sources: BTreeMap::new(),
             ports: Some(self.seen.clone()),
         }

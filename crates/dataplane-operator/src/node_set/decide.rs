@@ -7,7 +7,6 @@ use operator_core::finalizers::{
 use operator_core::plan::{Plan, Step};
 use operator_core::rejected_write::{self, RejectedWrite};
 
-use crate::default_services;
 use crate::finalizers::INVENTORY_FINALIZER;
 use crate::host::machines::{observed, provisioning_state, set};
 use crate::host::networks;
@@ -35,7 +34,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         return plan;
     }
     let (listed, known) = (&seen.set.spec.services, &seen.services);
-    let missing = default_services::missing(&seen.namespace, listed, known, &seen.unreadable);
+    let missing = seen.defaults.missing(&seen.namespace, listed, known, &seen.unreadable);
     if !missing.is_empty() && rejected.is_none() {
         plan.steps.extend(missing);
         // Their creation enqueues this node set again; until then its services are incomplete.

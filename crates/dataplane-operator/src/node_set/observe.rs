@@ -66,10 +66,11 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let are_named = all.any(|it| !it.spec.tls_certs.is_empty());
     let issued = issued(caches, key, &set, are_named).await?;
     let machines = machines(caches, key, &set).await?;
-    let mut seen = Observed {
+    let seen = Observed {
         set,
         namespace,
         services,
+        defaults: caches.defaults.clone(),
         unreadable,
         sources,
         objects,
@@ -88,21 +89,20 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         written,
         keys: caches.sources.keys().clone(),
     };
-    complete(caches, &mut seen).await?;
-    Ok(Some(seen))
+    complete(caches, seen).await.map(Some)
 }
 
-/// Reads what depends on the rest of the observation: whether machines answer over ssh, and the
+/// Adds what depends on the rest of the observation: whether machines answer over ssh, and the
 /// Secrets of certificates.
-async fn complete(caches: &Caches, seen: &mut Observed) -> Result<()> {
-    seen.machines.answering = caches.machines.answering(&awaited(seen)).await;
-    for labels in external_resources::needed_secrets(seen) {
+async fn complete(caches: &Caches, mut seen: Observed) -> Result<Observed> {
+    seen.machines.answering = caches.machines.answering(&awaited(&seen)).await;
+    for labels in external_resources::needed_secrets(&seen) {
         let read: Vec<Secret> = caches.api.list(&seen.namespace, &labels).await?;
         let content =
             |it: Secret| (it.name_any(), Content::from(Values::of_secret(it, &seen.keys)));
         seen.issued.files.extend(read.into_iter().map(content));
     }
-    Ok(())
+    Ok(seen)
 }
 
 /// The services of a node set, by the reason why it needs them.
@@ -124,15 +124,15 @@ fn known_services(
     deployments: &[Arc<Deployment>],
 ) -> KnownServices {
     let Found { services, mut unreadable } =
-        Found::of(&caches.services, namespace, set.spec.services.clone());
+        Found::of(caches.known_services(), namespace, set.spec.services.clone());
     let brought = deployments.iter().flat_map(|it| &it.spec.services_override);
     let brought: BTreeSet<_> = brought.filter(|it| !services.contains_key(*it)).cloned().collect();
-    let mut further = Found::of(&caches.services, namespace, brought);
+    let mut further = Found::of(caches.known_services(), namespace, brought);
     let brought = further.services;
     unreadable.append(&mut further.unreadable);
     let mut lent = Found::default();
     let get = |name: &str| {
-        lent.lookup(&caches.services, namespace, [name.to_owned()]);
+        lent.lookup(caches.known_services(), namespace, [name.to_owned()]);
         lent.services.get(name).cloned()
     };
     let certificate_sources = external_resources::certificate_sources(

@@ -14,6 +14,7 @@ use operator_core::plan::Target;
 use operator_runtime::source_cache::Content;
 use operator_runtime::source_cache::Digests;
 
+use crate::default_services::DefaultServices;
 use crate::host::conflicts::Claim;
 use crate::host::inventory_metadata::Inventory;
 use crate::host::machines::Seen;
@@ -31,6 +32,8 @@ pub struct Observed {
     pub namespace: String,
     /// The services that it lists, as far as they exist.
     pub services: BTreeMap<String, Arc<Service>>,
+    /// The content of the default services.
+    pub defaults: DefaultServices,
     /// Services that cannot be parsed, with the field and the reason: listed services, those that
     /// its deployments bring, and those that provide certificates.
     pub unreadable: BTreeMap<String, String>,

@@ -13,7 +13,6 @@ use operator_core::run_engine::rollout::DisruptionBudget;
 use operator_core::run_engine::service_sequence::NeededRun;
 use operator_core::run_engine::{Run, SequenceState, run_gc};
 
-use crate::default_services;
 use crate::host::effective_spec::role_strategy;
 use crate::host::machines::{observed, provisioning_state};
 use crate::host::{networks, runs};
@@ -57,7 +56,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         return plan;
     }
     let missing =
-        default_services::missing(&seen.namespace, seen.listed(), &seen.services, &seen.unreadable);
+        seen.defaults.missing(&seen.namespace, seen.listed(), &seen.services, &seen.unreadable);
     if !missing.is_empty() && rejected.is_none() {
         plan.steps.extend(missing);
         // Their creation enqueues this group again; until then its services are incomplete.

@@ -40,7 +40,7 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let owner = role.as_ref().and_then(|it| it.uid()).or_else(|| alone?.uid()).unwrap_or_default();
     let data_plane = data_plane(caches, &namespace, role.as_deref(), alone)?;
     let listed = listed(&group, role.as_deref(), &nodes).iter().cloned();
-    let Found { services, unreadable } = Found::of(&caches.services, &namespace, listed);
+    let Found { services, unreadable } = Found::of(caches.known_services(), &namespace, listed);
     // A data plane does not affect a host's connection.
     let effective = |it: &Arc<Node>| EffectiveSpec::of(None, role.as_deref(), it, &Objects::new());
     let (ssh_secrets, addresses): (Vec<_>, Vec<_>) =
@@ -72,6 +72,7 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         data_plane,
         nodes,
         services,
+        defaults: caches.defaults.clone(),
         unreadable,
         sources,
         objects,

@@ -13,6 +13,7 @@ use operator_core::object_key::Key;
 use operator_core::plan::Target;
 use operator_runtime::source_cache::Digests;
 
+use crate::default_services::DefaultServices;
 use crate::host::conflicts::Claim;
 use crate::host::effective_spec::{EffectiveSpec, role_strategy};
 use crate::host::inventory_metadata::Inventory;
@@ -71,6 +72,8 @@ pub struct Observed {
     pub nodes: Vec<Arc<Node>>,
     /// The listed services that exist.
     pub services: BTreeMap<String, Arc<Service>>,
+    /// The content of the default services.
+    pub defaults: DefaultServices,
     /// The listed services that cannot be parsed: which field, and why.
     pub unreadable: BTreeMap<String, String>,
     /// The existing ConfigMaps and Secrets that are referred to.

@@ -20,7 +20,7 @@ use testkit::golden::recorded;
 
 use super::{NodeGroup, Observed, decide};
 use crate::condition_catalog::KINDS;
-use crate::default_services;
+use crate::default_services::DefaultServices;
 use crate::finalizers::INVENTORY_FINALIZER;
 use crate::host::inventory_metadata::{INVENTORY_HASH, Inventory};
 use crate::host::machines::Seen;
@@ -78,8 +78,9 @@ impl World {
             }),
         );
         role.metadata.finalizers = Some(vec![INVENTORY_FINALIZER.to_owned()]);
-        let services = ["install-os", "run-os"]
-            .map(|it| (it.to_owned(), Arc::new(default_services::find(it).unwrap().clone())));
+        let services = ["install-os", "run-os"].map(|it| {
+            (it.to_owned(), Arc::new(DefaultServices::default().find(it).unwrap().clone()))
+        });
         let keys = ["ssh-privatekey", "known_hosts"].map(|it| (it.to_owned(), "d".into()));
         let (keys, texts) = (keys.into_iter().collect(), host_keys::all_known());
         let digests = Digests { version: "1".into(), keys, texts, ..Digests::default() };
@@ -90,6 +91,7 @@ impl World {
             data_plane: None,
             nodes: vec![node("n0", "192.0.2.10"), node("n1", "192.0.2.11")],
             services: services.into_iter().collect(),
+            defaults: DefaultServices::default(),
             unreadable: BTreeMap::new(),
             sources: BTreeMap::from([(SourceRef::secret(NAMESPACE, "key"), digests)]),
             objects: Objects::new(),

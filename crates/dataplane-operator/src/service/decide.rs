@@ -9,7 +9,6 @@ use operator_core::finalizers::is_terminating;
 use operator_core::plan::{EventDraft, Plan, Step, Target, Write, status_step};
 use operator_core::rejected_write::RejectedWrite;
 
-use crate::default_services;
 use crate::endpoints::decide::{NAME_POLL_INTERVAL, writes};
 use crate::service::observed::Observed;
 use crate::service::status::conditions;
@@ -19,13 +18,13 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let mut plan = Plan::with_resync();
     let Some(service) = &seen.service else {
         let because = "hosts of this namespace may get it";
-        plan.steps.extend(default_services::step(&seen.namespace, &seen.name, because));
+        plan.steps.extend(seen.defaults.step(&seen.namespace, &seen.name, because));
         return plan;
     };
     if is_terminating(&**service) {
         return plan;
     }
-    let restoration = default_services::restoration(service);
+    let restoration = seen.defaults.restoration(service);
     let (restoring, event) = restoration.unzip();
     // Ports that a user added to a default service disappear once it is restored.
     if let Some(ports) = seen.ports.as_ref().filter(|_| restoring.is_none()) {
@@ -57,7 +56,7 @@ fn status(
 ) -> Option<Step> {
     let observed = service.status.as_ref();
     let previous = observed.map(|it| it.conditions.clone()).unwrap_or_default();
-    let held = default_services::as_it_holds(Arc::clone(service));
+    let held = seen.defaults.as_it_holds(Arc::clone(service));
     let conditions = conditions(seen, &held, rejection, &previous);
     let generation = service.metadata.generation;
     let desired = ServiceStatus {

@@ -17,20 +17,21 @@ use crate::{default_services, endpoints};
 /// Reads a service; `None` if it neither exists nor is to be created.
 pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let Key { namespace, name } = key.clone();
+    let defaults = caches.defaults.clone();
     let Some(service) = caches.services.get(key) else {
         caches.sources.depends(SERVICE, key, BTreeSet::new());
         let (sources, ports) = (BTreeMap::new(), None);
-        let missing = Observed { namespace, name, service: None, sources, ports };
+        let missing = Observed { namespace, name, service: None, defaults, sources, ports };
         return Ok(is_to_be_made(caches, key).then_some(missing));
     };
-    let held = default_services::as_it_holds(Arc::clone(&service));
+    let held = defaults.as_it_holds(Arc::clone(&service));
     let named: BTreeSet<SourceRef> =
         sources_of(&held.spec).iter().map(|it| it.source(&namespace)).collect();
     // Registered before reading, so that a change in between enqueues the service again.
     caches.sources.depends(SERVICE, key, named.clone());
     let sources = sources(caches, named).await?;
     let ports = endpoints::observe::observe(caches, &service).await?;
-    Ok(Some(Observed { namespace, name, service: Some(service), sources, ports }))
+    Ok(Some(Observed { namespace, name, service: Some(service), defaults, sources, ports }))
 }
 
 async fn sources(
@@ -51,7 +52,7 @@ async fn sources(
 ///
 /// An object that lists a default service creates it itself, so that it can report a rejection.
 fn is_to_be_made(caches: &Caches, key: &Key) -> bool {
-    if default_services::find(&key.name).is_none() {
+    if !default_services::is_default(&key.name) {
         return false;
     }
     let roles = caches.hosts.roles.all();

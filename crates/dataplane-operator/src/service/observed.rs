@@ -6,6 +6,7 @@ use std::sync::Arc;
 use api::dataplane::Service;
 use operator_core::data_sources::SourceRef;
 
+use crate::default_services::DefaultServices;
 use crate::endpoints::observed as ports;
 
 /// Plain copies of everything that was observed.
@@ -17,6 +18,8 @@ pub struct Observed {
     pub name: String,
     /// The service; `None` for a default service that is to be created.
     pub service: Option<Arc<Service>>,
+    /// The content of the default services.
+    pub defaults: DefaultServices,
     /// Its existing data sources with their keys. A single source is not read, because its keys
     /// cannot clash with others.
     pub sources: BTreeMap<SourceRef, Vec<String>>,

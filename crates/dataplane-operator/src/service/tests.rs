@@ -17,7 +17,7 @@ use testkit::golden::recorded;
 use super::decide::decide;
 use super::observed::Observed;
 use crate::condition_catalog::KINDS;
-use crate::default_services;
+use crate::default_services::DefaultServices;
 use crate::reasons;
 
 /// A service as the API server would hold it, and the writes to it.
@@ -41,6 +41,7 @@ impl World {
             namespace: "ns".into(),
             name: name.into(),
             service: None,
+            defaults: DefaultServices::default(),
             sources: BTreeMap::new(),
             ports: None,
         };
@@ -180,7 +181,7 @@ fn an_edited_default_service_is_restored_with_one_event_and_keeps_the_humans_lab
     let reasons: Vec<&str> = world.notices.iter().map(|it| it.reason.as_str()).collect();
     assert_eq!(reasons, ["DefaultServiceRestored"]);
     let service = world.service();
-    assert_eq!(service.spec, default_services::find("run-os").unwrap().spec);
+    assert_eq!(service.spec, DefaultServices::default().find("run-os").unwrap().spec);
     assert_eq!(service.labels()["mine"], "x");
     let status = service.status.as_ref().unwrap();
     assert_eq!(status.observed_generation, Some(3));

@@ -1,30 +1,64 @@
-//! The decision on a node set: one condition on the computes of its hosts.
+//! The decision on a node set: one condition on the computes of its hosts, and the report for the
+//! readiness gate.
+
+use std::collections::BTreeMap;
 
 use api::conditions::ConditionDraft;
+use api::dataplane::HostReadiness;
 use jiff::Timestamp;
 use nova_config::conditions::HOSTS_COMPUTES_UP;
-use operator_core::plan::Plan;
+use operator_core::finalizers::is_terminating;
+use operator_core::plan::{Kind, Plan, Step};
 use operator_core::rejected_write::RejectedWrite;
 
 use crate::computes_up::{ComputeState, condition, own_condition, plan};
-use crate::node_set_computes::observed::{HostReading, Observed};
-use crate::nova_health::ServiceHealth;
+use crate::node_set_computes::observed::{CRD_POLL_INTERVAL, HostReading, Observed, Report};
+use crate::node_set_readiness;
+use crate::nova_health::{HostHealth, ServiceHealth};
 
 /// Returns the plan for a node set; the condition is absent where nothing is counted.
+///
+/// A report that is rejected does not keep the condition back.
 pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
     let previous = own_condition(seen.set.status.as_ref().map(|it| &it.conditions));
-    let draft = seen.hosts.as_ref().filter(|it| !it.is_empty()).and_then(|hosts| {
+    let counted = seen.hosts.as_ref().filter(|it| seen.has_cells && !it.is_empty());
+    let draft = counted.and_then(|hosts| {
         let states: Option<Vec<_>> = hosts.iter().map(state).collect();
         // What was reported before stays until each host was read.
         let before = || previous.map(ConditionDraft::repeated);
         states.map(|it| condition(HOSTS_COMPUTES_UP, &it)).or_else(before)
     });
-    plan(&*seen.set, previous, draft, rejected, now)
+    let of_status = rejected.filter(|it| it.target.kind != Kind::of::<HostReadiness>());
+    let mut plan = plan(&*seen.set, previous, draft, of_status, now);
+    if !is_terminating(&*seen.set) {
+        plan.independent.extend(report_step(seen));
+        if seen.has_gate && matches!(seen.report, Report::NotServed) {
+            plan.requeue_in(CRD_POLL_INTERVAL);
+        }
+    }
+    plan
+}
+
+/// Returns the step that writes the report of a gate, or removes it where no service lists the gate.
+fn report_step(seen: &Observed) -> Option<Step> {
+    let found = match &seen.report {
+        Report::NotServed => return None,
+        Report::Missing => None,
+        Report::Found(found) => Some(&**found),
+    };
+    if seen.has_gate {
+        let hosts = seen.hosts.iter().flatten();
+        let hosts: BTreeMap<String, HostHealth> =
+            hosts.map(|it| (it.name.clone(), it.health.clone())).collect();
+        return node_set_readiness::step(&seen.set, &hosts, found);
+    }
+    let ours = found.filter(|it| node_set_readiness::is_ours(it) && !is_terminating(*it));
+    ours.map(node_set_readiness::removal)
 }
 
 /// Returns a host with its state; `None` while not enough was read to say.
 fn state(host: &HostReading) -> Option<(String, ComputeState)> {
-    let state = match host.health {
+    let state = match host.health.service {
         ServiceHealth::Pending => return None,
         ServiceHealth::Up { .. } => ComputeState::Up,
         ServiceHealth::Down { .. } => ComputeState::Down,

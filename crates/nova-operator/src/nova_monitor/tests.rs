@@ -16,8 +16,17 @@ use crate::nova_health::{MappingHealth, ServiceHealth};
 const MICROVERSION: &str = "OpenStack-API-Version: compute 2.69\r\n";
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// A Keystone and a nova at one address; the service of host n0 is in the state that `state` says.
+/// A Keystone and a nova at one address; the service of host n0 is in the state that `state` says,
+/// and mapped.
 async fn cloud(state: impl Fn() -> &'static str + Send + 'static) -> (SocketAddr, Asked) {
+    mapping_cloud(state, || true).await
+}
+
+/// The same, where `is_mapped` says whether host n0 is mapped.
+async fn mapping_cloud(
+    state: impl Fn() -> &'static str + Send + 'static,
+    is_mapped: impl Fn() -> bool + Send + 'static,
+) -> (SocketAddr, Asked) {
     server(move |text| {
         let host = text.lines().find_map(|it| it.strip_prefix("host: ")).unwrap_or_default();
         if text.starts_with("post ") {
@@ -36,7 +45,7 @@ async fn cloud(state: impl Fn() -> &'static str + Send + 'static) -> (SocketAddr
             json!({"services": [
                 {"id": "a0", "host": "n0.example.org", "status": "enabled", "state": state()},
             ]})
-        } else if text.contains("marker=") {
+        } else if text.contains("marker=") || !is_mapped() {
             json!({"hypervisors": []})
         } else {
             json!({"hypervisors": [{"id": "b0", "service": {"host": "n0.example.org"}}]})
@@ -201,4 +210,20 @@ async fn a_compute_is_enqueued_when_what_is_known_of_it_changes_and_not_otherwis
         world.computes.done(&key);
     }
     assert!(world.computes.is_empty(), "readings that say the same enqueue nothing");
+}
+
+#[tokio::test]
+async fn a_node_set_is_enqueued_when_one_of_its_hosts_is_mapped() {
+    let is_mapped = Arc::new(AtomicBool::new(false));
+    let mapped = Arc::clone(&is_mapped);
+    let (address, _) = mapping_cloud(|| "up", move || mapped.load(Relaxed)).await;
+    let world = world(Duration::from_millis(5));
+    world.monitor.follow(&cell("cell1"), Some(&view(address, "p")));
+    let of_host = || world.monitor.host_in(&[cell("cell1")], "n0.example.org");
+    next(&world.node_sets).await;
+    assert_eq!(of_host().service, ServiceHealth::Up { disabled: None });
+    assert_eq!(of_host().mapping, MappingHealth::NotMapped);
+    is_mapped.store(true, Relaxed);
+    assert_eq!(next(&world.node_sets).await, Key::new("ns", "set"));
+    assert_eq!(of_host().mapping, MappingHealth::Mapped);
 }
