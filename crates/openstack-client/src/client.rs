@@ -127,7 +127,12 @@ impl Client {
             return Ok(Arc::clone(known));
         }
         let call = Call { method: &Method::GET, path: "/", body: None, microversion: None };
-        let (_, document) = self.exchange(url, call, token).await?;
+        // What has no description of its versions is another server: its 404 says of no object that
+        // it is gone.
+        let (_, document) = self
+            .exchange(url, call, token)
+            .await
+            .map_err(|it| if it == Error::NotFound { Error::NotTheService } else { it })?;
         microversion.check(&document)?;
         Ok(Arc::clone(negotiated.insert(url.into())))
     }

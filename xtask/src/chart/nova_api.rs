@@ -72,8 +72,8 @@ mod tests {
     #[test]
     fn the_gate_of_the_chart_is_the_one_that_nova_operator_reports() {
         let gated = DefaultServices::with_gates(&[GATE.parse().unwrap()]);
-        let gates = &gated.find("nova").unwrap().spec.readiness_gates;
-        let types: Vec<&str> = gates.iter().map(|it| it.condition_type.as_str()).collect();
+        let listed = &gated.find("nova").unwrap().spec.readiness_gates;
+        let types: Vec<&str> = listed.iter().map(|it| it.condition_type.as_str()).collect();
         assert_eq!(types, [NODE_SERVICE_UP]);
     }
 

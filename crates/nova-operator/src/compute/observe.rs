@@ -14,8 +14,7 @@ use operator_core::finalizers::{has_finalizer, is_terminating};
 use operator_core::object_key::Key;
 use operator_core::run_engine::inventory::INVENTORY_KEY;
 use operator_runtime::error::Result;
-use operator_runtime::source_cache::Content;
-use operator_runtime::source_cache::SourceCache;
+use operator_runtime::source_cache::{Content, Digests, SourceCache};
 
 use crate::caches::Caches;
 use crate::cell::observed::{NamedSecret, view};
@@ -78,10 +77,7 @@ pub async fn observe(
     let sources = &caches.sources;
     // Registered before reading, so that a change in between enqueues the compute again.
     sources.depends(COMPUTE, key, named.all());
-    let ssh = match &named.ssh {
-        Some(source) => sources.digests(&caches.api, source).await?,
-        None => None,
-    };
+    let ssh = digests(caches, named.ssh.as_ref()).await?;
     let default_config = default_config(caches, named.default_config.as_ref()).await?;
     let inventory = inventory(caches, named.inventory.as_ref()).await?;
     let ending = ending(caches, &compute).await?;
@@ -229,6 +225,13 @@ fn named(key: &Key, compute: &ExternalCompute, role: Option<&Role>, cell: Option
             .as_deref()
             .map(|it| SourceRef::config_map(&key.namespace, it)),
         rendered: secret(&compute_secret_name(&key.name)),
+    }
+}
+
+async fn digests(caches: &Caches, source: Option<&SourceRef>) -> Result<Option<Digests>> {
+    match source {
+        Some(source) => caches.sources.digests(&caches.api, source).await,
+        None => Ok(None),
     }
 }
 

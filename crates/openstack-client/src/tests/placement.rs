@@ -267,3 +267,11 @@ async fn a_region_without_placement_is_named() {
     let fault = compute(address, "two").services().await.unwrap_err();
     assert_eq!(fault.service, Service::Compute);
 }
+
+#[tokio::test]
+async fn a_server_that_knows_no_path_is_no_placement_without_the_provider() {
+    let (address, _) = keystone_and(|_| answer(404, "{}")).await;
+    let placement = Placement::new(login(address), CaTrust::new(None).unwrap(), "one");
+    assert_eq!(placement.provider("b0").await, Err(of_placement(Error::NotTheService)));
+    assert_eq!(placement.delete_provider("b0").await, Err(of_placement(Error::NotTheService)));
+}

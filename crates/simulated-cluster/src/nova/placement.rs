@@ -96,6 +96,14 @@ impl Placement {
         body: &Value,
     ) -> Outcome {
         match (method, parts) {
+            ("GET", []) => {
+                let max = format!("1.{NEWEST}");
+                let version = json!({
+                    "id": "v1.0", "max_version": max, "min_version": "1.0", "status": "CURRENT",
+                    "links": [{ "rel": "self", "href": "" }],
+                });
+                Ok(Answer::of(200, json!({ "versions": [version] })))
+            }
             ("GET", ["resource_providers"]) => Ok(Answer::of(200, self.list(query))),
             ("GET", ["resource_providers", uuid]) => {
                 let provider = self.provider(uuid)?;

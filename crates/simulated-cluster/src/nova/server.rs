@@ -91,8 +91,8 @@ fn with_version(mut response: Response, headers: &HeaderMap) -> Response {
 /// not supported; `None` when there is none.
 fn rejection(shared: &Shared, service: Service, path: &str, headers: &HeaderMap) -> Option<Answer> {
     let text = |name: HeaderName| headers.get(name).and_then(|it| it.to_str().ok());
-    // The description of a version needs no token.
-    if path.trim_end_matches('/') == "/v2.1" {
+    // The description of the versions needs no token.
+    if ["/v2.1", "/placement"].contains(&path.trim_end_matches('/')) {
         return None;
     }
     if !text(TOKEN).is_some_and(|it| shared.keystone.has_given(it)) {

@@ -1,10 +1,12 @@
 //! Checks the fake: what `openstack-client` reads of it, and the answers to the requests that change
 //! something.
 
+use std::sync::Arc;
+
 use anyhow::{Context as _, Result, ensure};
 use openstack_client::compute::KnownService;
 use openstack_client::keystone::{UserInProject, tokens_url};
-use openstack_client::{Compute, Error, Login, ServiceState};
+use openstack_client::{Compute, Error, Login, Network, Placement, ServiceState};
 use operator_runtime::tls_stream::CaTrust;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -356,5 +358,41 @@ async fn agents_are_listed_by_host_and_deleted_once() -> Result<()> {
     let path = format!("/network/v2.0/agents/{agent}");
     nova.ask("DELETE", &path, None)?;
     assert_eq!(rejected(nova.ask("DELETE", &path, None)), "404");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_clients_remove_a_host_with_a_share_that_is_left_and_its_agents() -> Result<()> {
+    let (nova, compute, keystone) = cloud().await?;
+    let user = UserInProject {
+        user: "nova",
+        user_domain: "Default",
+        project: "service",
+        project_domain: "Default",
+    };
+    let url = tokens_url(&keystone.url()).context("no URL")?;
+    let login = Arc::new(Login::new(url, user.identity("right")));
+    let trust = || CaTrust::new(None).ok().context("no trust");
+    let placement = Placement::new(Arc::clone(&login), trust()?, "one");
+    let network = Network::new(login, trust()?, "one");
+    nova.register("one", CELL);
+    let server = nova.boot("server", "one")?;
+    assert_eq!(compute.servers_on("one").await?, [server.as_str()]);
+    nova.delete_server(&server);
+    nova.allocate("00000000-0000-4000-8000-00000000000a", "one")?;
+    nova.add_agent("one", "neutron-ovn-metadata-agent");
+    nova.report("one", false);
+    compute.delete_service(&known(&compute, "one").await?.id).await?;
+    let provider = placement.provider_named("one").await?.context("its provider is kept")?;
+    for consumer in placement.allocations_of(&provider.uuid).await? {
+        placement.drop_share(&consumer, &provider.uuid).await?;
+    }
+    placement.delete_provider(&provider.uuid).await?;
+    ensure!(placement.provider(&provider.uuid).await?.is_none(), "it is deleted");
+    for agent in network.agents_on("one").await? {
+        ensure!(!agent.is_alive, "its host is down");
+        network.delete_agent(&agent.id).await?;
+    }
+    ensure!(network.agents_on("one").await?.is_empty(), "they are deleted");
     Ok(())
 }

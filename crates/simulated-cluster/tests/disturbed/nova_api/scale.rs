@@ -51,7 +51,7 @@ async fn many_computes_cost_one_reading_and_a_silent_cell_holds_no_other_one_bac
     }
 
     nova.answer_for_cell(CELL, false);
-    let unknown = [&*format!("0 of {half} computes are up; 250 unknown")];
+    let unknown = [&*format!("0 of {half} computes are up; {half} unknown")];
     cell_reaches(&own, CELL, "ComputesUp", "ComputesUnknown", &unknown).await?;
     nova.report("n1", false);
     let down = [&*format!("{} of {half} computes are up; down: n1", half - 1)];
