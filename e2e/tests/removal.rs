@@ -42,7 +42,8 @@ async fn world(test: &str, address: &str) -> Result<(Namespace, Host)> {
     host.ssh(&unit).await?;
     assert_eq!(states(&host).await?, "enabled active");
     // Only the play of the removal is to run.
-    ns.merge::<Node>(&host.name, json!({ "spec": { "deployStrategy": { "deploy": false } } })).await?;
+    ns.merge::<Node>(&host.name, json!({ "spec": { "deployStrategy": { "deploy": false } } }))
+        .await?;
     cells::create_secrets(&ns).await?;
     cells::create(&ns).await?;
     ns.merge::<Node>(&host.name, annotations("nova.openstack.org/cell", CELL)).await?;
