@@ -65,12 +65,16 @@ pub async fn wait_until_reachable(ns: &Namespace, compute: &str, within: Duratio
     ns.wait::<ExternalCompute>(compute, what, within, is_known).await.map(drop)
 }
 
-/// Records in its status that a compute has run, as the operator does before a first run.
+/// Records in its status that a compute has run and registered, as the operator does.
 pub async fn record_run(ns: &Namespace, compute: &str) -> Result<()> {
-    let record: Value = json!({ "status": { "services": [{
-        "name": "libvirt", "state": "Succeeded", "hash": "h", "deployedHash": "h", "attempt": 1,
-        "since": "2026-01-01T00:00:00Z",
-    }] } });
+    let succeeded = |service: &str| {
+        json!({
+            "name": service, "state": "Succeeded", "hash": "h", "deployedHash": "h", "attempt": 1,
+            "since": "2026-01-01T00:00:00Z",
+        })
+    };
+    let services = ["libvirt", "nova-registered"].map(succeeded);
+    let record: Value = json!({ "status": { "services": services } });
     let computes = ns.api::<ExternalCompute>();
     let written =
         computes.patch_status(compute, &PatchParams::default(), &Patch::Merge(&record)).await;

@@ -32,6 +32,7 @@ pub mod probe;
 pub mod queues;
 
 mod reasons;
+pub mod registration;
 pub mod release_cache;
 pub mod relevant_fields;
 pub mod rendered_secret;

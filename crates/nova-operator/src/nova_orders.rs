@@ -83,17 +83,22 @@ impl NovaOrders {
             // The inputs of the cell are incomplete, which its conditions report.
             None => Some(DrainProgress::Pending),
         };
-        let is_present = task.order.lock().as_ref() == Some(&order);
-        if let Some(found) = found.filter(|_| is_present) {
-            let mut known = task.progress.lock();
-            if *known != found {
-                *known = found;
-                drop(known);
-                self.queue.push(object.clone());
-            }
+        if let Some(found) = found {
+            self.report(object, task, &order, found);
         }
         let pause = self.monitor.interval();
         Some(begun + if memory.is_refused { pause.max(REFUSED) } else { pause })
+    }
+
+    /// Records what a pass found, unless the order has changed meanwhile.
+    fn report(&self, object: &Key, task: &Task, order: &OrderOfHost, found: DrainProgress) {
+        // Held until the end, so that a new order never has the findings of an old one.
+        let present = task.order.lock();
+        let mut known = task.progress.lock();
+        if present.as_ref() == Some(order) && *known != found {
+            *known = found;
+            self.queue.push(object.clone());
+        }
     }
 
     /// Returns the present order; forgets the task without one.

@@ -111,8 +111,10 @@ async fn a_service_record_that_was_deleted_refutes_the_demo() -> Result<()> {
     let (host, _lock) = host(1).await;
     let demo = Demo::ready_on(host).await?;
     let cell = "nova-cell2";
-    // nova deletes likewise: the row stays and is marked.
-    let mark = |it: &str| format!("UPDATE services SET deleted={it} WHERE host='{host}'");
+    // nova deletes likewise: the row stays and is marked, so one of an earlier compute may be there.
+    let present = format!("SELECT id FROM services WHERE host='{host}' AND deleted=0");
+    let id = demo.sql(cell, &present).await?.trim().to_owned();
+    let mark = |it: &str| format!("UPDATE services SET deleted={it} WHERE id={id}");
     demo.sql(cell, &mark("id")).await?;
     let text = demo.refuted().await;
     demo.sql(cell, &mark("0")).await?;

@@ -116,17 +116,23 @@ pub fn host_order(seen: &Observed, ending: &Ending) -> Option<HostOrder> {
         .then(|| nova_removal::order(seen))
 }
 
-/// Returns the evaluation, in which nothing is stopped on the host before it is empty.
+/// Returns the evaluation, in which no attempt to stop the host begins unless it is empty now.
 fn in_order(seen: &Observed, ending: &Ending, now: Timestamp) -> Evaluation {
+    let evaluated = evaluate(seen, ending, now);
+    if concluded(&seen.compute).is_some() || nova_removal::is_empty(seen) {
+        return evaluated;
+    }
     let status = seen.compute.status.as_ref();
     let services = status.map(|it| it.services.clone()).unwrap_or_default();
     let has_begun = services.iter().any(|it| it.name == NOVA_CLEANUP);
-    if has_begun || concluded(&seen.compute).is_some() || nova_removal::is_empty(seen) {
-        return evaluate(seen, ending, now);
+    match evaluated.next {
+        Next::Conclude | Next::Wait(_) if has_begun => evaluated,
+        Next::Conclude | Next::Wait(_) | Next::Run(..) => {
+            let text = "nova-compute is stopped once the host has no servers; see Drained.";
+            let condition = reasons::removal::WAITING_FOR_DRAIN.condition(HOST_CLEANED, text);
+            Evaluation { condition, services, next: Next::Wait(None) }
+        }
     }
-    let text = "nova-compute is stopped once the host has no servers; see Drained.";
-    let condition = reasons::removal::WAITING_FOR_DRAIN.condition(HOST_CLEANED, text);
-    Evaluation { condition, services, next: Next::Wait(None) }
 }
 
 /// Returns the conditions of all steps, in their order.

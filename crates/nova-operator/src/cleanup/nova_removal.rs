@@ -1,13 +1,12 @@
 //! The part of a compute's removal that happens through nova's API: its host is drained before it
 //! is stopped, and what nova, placement and neutron have of it is removed afterwards.
 
-use api::conditions::{ConditionDraft, find, first_names};
+use api::conditions::{ConditionDraft, Reason, find, first_names};
 use api::nova::ExternalCompute;
 use kube::ResourceExt;
 use nova_config::conditions::{
     AGENTS_DELETED, DRAINED, HOST_CLEANED, PLACEMENT_CLEAN, SERVICE_DELETED,
 };
-use openstack_client::Fault;
 
 use crate::cleanup::messages::{host, skip};
 use crate::cleanup::status::concluded;
@@ -20,6 +19,7 @@ use crate::drain::progress::{
 use crate::drain::request::{DrainRequest, requested};
 use crate::nova_fault::next_step;
 use crate::reasons;
+use crate::registration::has_registered;
 
 /// How many servers or aggregates are named.
 const NAMED: usize = 5;
@@ -27,11 +27,11 @@ const NAMED: usize = 5;
 /// Whether the removal goes through nova's API; `is_skipped` is whether the user asked to let the
 /// compute go without its cleanup.
 ///
-/// A removal that began without that API ends without it.
+/// A removal that began without that API ends without it, and of a compute that is not known to have
+/// registered, nova may have nothing, or the records of another one.
 pub fn is_by_api(seen: &Observed, is_skipped: bool) -> bool {
     let compute = &*seen.compute;
-    let status = compute.status.as_ref();
-    let is_registered = status.is_some_and(|it| it.host_name.is_some());
+    let is_registered = has_begun(compute) || has_registered(compute);
     seen.drain.is_some() && is_registered && !is_skipped && !began_by_hand(compute)
 }
 
@@ -136,23 +136,29 @@ pub fn steps(seen: &Observed) -> [ConditionDraft; 3] {
             [of_service(seen, removal), of_placement(seen, removal), of_agents(seen, removal)]
         }
         Some(DrainProgress::Fails(fault)) if concluded(&seen.compute).is_some() => {
-            failed(seen, types, fault)
+            let cause = format!("{fault}. {}", next_step(fault, secret(seen)));
+            held(seen, types, &reasons::drain::NOVA_NOT_ANSWERING, &cause)
+        }
+        Some(DrainProgress::CellNotAnswering) if concluded(&seen.compute).is_some() => {
+            let cause = "the database of its cell does not answer nova's API: start that database.";
+            held(seen, types, &reasons::drain::CELL_NOT_ANSWERING, cause)
         }
         _ => types.map(|it| previous(seen, it)),
     }
 }
 
-/// The first step that is not done reports the fault.
-fn failed(seen: &Observed, types: [&str; 3], fault: &Fault) -> [ConditionDraft; 3] {
+/// The first step that is not done reports what holds it.
+fn held(
+    seen: &Observed,
+    types: [&str; 3],
+    reason: &'static Reason,
+    cause: &str,
+) -> [ConditionDraft; 3] {
     let mut steps = types.map(|it| previous(seen, it));
     if let Some(first) = steps.iter_mut().find(|it| !it.holds()) {
-        let text = format!(
-            "What is left of host {} cannot be removed, because {fault}. {} {}",
-            host(&seen.compute),
-            next_step(fault, secret(seen)),
-            skip(&seen.compute)
-        );
-        *first = reasons::drain::NOVA_NOT_ANSWERING.condition(&first.type_, text);
+        let (host, skip) = (host(&seen.compute), skip(&seen.compute));
+        let text = format!("What is left of host {host} cannot be removed, because {cause} {skip}");
+        *first = reason.condition(&first.type_, text);
     }
     steps
 }
@@ -204,7 +210,7 @@ fn of_placement(seen: &Observed, removal: &Removal) -> ConditionDraft {
             let names = first_names(aggregates, NAMED);
             let text = format!(
                 "Aggregates still list host {host}: {names}. Remove it from each: openstack \
-                 aggregate remove host AGGREGATE {host}"
+                 aggregate remove host AGGREGATE {host} {skip}"
             );
             reasons::removal::IN_AGGREGATES.condition(PLACEMENT_CLEAN, text)
         }

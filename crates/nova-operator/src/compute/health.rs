@@ -15,6 +15,7 @@ use crate::drain::order::is_ours;
 use crate::drain::request::requested;
 use crate::nova_health::{HostHealth, MappingHealth, ServiceHealth};
 use crate::reasons;
+use crate::registration::has_registered;
 
 /// How long a new host may stay without a mapping before the message has the command.
 const DISCOVERY: SignedDuration = SignedDuration::from_mins(2);
@@ -66,7 +67,9 @@ fn drained(seen: &Observed) -> Option<ConditionDraft> {
         request: &requested(seen.role.as_deref(), node),
         progress: seen.drain.as_ref(),
         is_marked: disabled.is_some_and(is_ours),
-        host: status.and_then(|it| it.host_name.as_deref()),
+        host: status
+            .filter(|_| has_registered(&seen.compute))
+            .and_then(|it| it.host_name.as_deref()),
         secret: seen.cell.as_ref().map(|it| it.spec.secret.as_str()).unwrap_or_default(),
         previous: status.map(|it| it.conditions.as_slice()).unwrap_or_default(),
     };

@@ -4,6 +4,7 @@ use crate::cleanup;
 use crate::compute::observed::Observed;
 use crate::drain::order::{HostOrder, is_ours};
 use crate::drain::request::{DrainRequest, requested};
+use crate::registration::has_registered;
 
 /// Returns what is to be done, or `None` for nothing.
 ///
@@ -11,6 +12,9 @@ use crate::drain::request::{DrainRequest, requested};
 pub fn host_order(seen: &Observed) -> Option<HostOrder> {
     if let Some(ending) = &seen.ending {
         return cleanup::host_order(seen, ending);
+    }
+    if !has_registered(&seen.compute) {
+        return None;
     }
     let disabled = seen.health.as_ref().and_then(|it| it.disabled.as_deref());
     order(&requested(seen.role.as_deref(), seen.node.as_deref()?), disabled)

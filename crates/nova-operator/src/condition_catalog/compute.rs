@@ -102,6 +102,7 @@ pub(super) const CONDITIONS: &[ConditionSpec] = &[
             reasons::removal::WAITING,
             reasons::removal::STILL_UP,
             reasons::removal::SERVICE_KEPT,
+            reasons::drain::CELL_NOT_ANSWERING,
             reasons::drain::NOVA_NOT_ANSWERING,
         ],
     ),
@@ -113,6 +114,7 @@ pub(super) const CONDITIONS: &[ConditionSpec] = &[
             reasons::removal::WAITING,
             reasons::removal::PROVIDER_KEPT,
             reasons::removal::IN_AGGREGATES,
+            reasons::drain::CELL_NOT_ANSWERING,
             reasons::drain::NOVA_NOT_ANSWERING,
         ],
     ),
@@ -122,6 +124,7 @@ pub(super) const CONDITIONS: &[ConditionSpec] = &[
         &[
             reasons::removal::AGENTS_DELETED,
             reasons::removal::WAITING,
+            reasons::drain::CELL_NOT_ANSWERING,
             reasons::drain::NOVA_NOT_ANSWERING,
         ],
     ),

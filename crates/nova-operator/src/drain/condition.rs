@@ -122,7 +122,7 @@ fn occupied(host: &str, mode: DrainMode, found: &Occupied) -> ConditionDraft {
         DrainMode::Migrate(_) if !found.stuck.is_empty() => {
             let stuck: Vec<String> = found.stuck.iter().map(named).collect();
             let text = format!(
-                "{text} Not migrated live: {}. Start, migrate or delete them: openstack server \
+                "{text} Not migrated live: {}. Start, confirm, migrate or delete them: openstack server \
                  list --all-projects --host {host}",
                 first_names(&stuck, NAMED)
             );

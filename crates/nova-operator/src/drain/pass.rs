@@ -12,7 +12,9 @@ use openstack_client::{Compute, Error, Fault};
 use tokio::time::Instant;
 
 use crate::drain::order::{Drain, DrainMode, HostOrder, is_ours};
-use crate::drain::progress::{DrainProgress, Occupied, StuckCause, can_migrate, is_busy};
+use crate::drain::progress::{
+    DrainProgress, Occupied, StuckCause, can_migrate, is_busy, is_moving,
+};
 use crate::drain::remove::{Apis, remove};
 use crate::drain::service::{Found, service};
 
@@ -131,6 +133,7 @@ async fn start(
     most: NonZeroUsize,
     moves: &mut Moves,
 ) -> Result<bool, Fault> {
+    let migrations: Vec<&Migration> = migrations.iter().filter(|it| is_moving(it)).collect();
     let is_free = |it: &&Server| {
         let is_moving = migrations.iter().any(|open| open.server_id == it.id);
         can_migrate(it) && !is_busy(it) && !is_moving
@@ -144,9 +147,15 @@ async fn start(
             Ok(()) => moves.started(&server.id, now, None),
             // The server is gone, which the next pass sees.
             Err(Fault { error: Error::NotFound, .. }) => {}
-            Err(Fault { error: Error::Conflict(why) | Error::Refused(why), .. }) => {
-                moves.started(&server.id, now, Some(why));
-            }
+            // What nova says of one server holds back none of the others.
+            Err(Fault {
+                error:
+                    Error::Conflict(why)
+                    | Error::Refused(why)
+                    | Error::Busy(why)
+                    | Error::Failed(_, why),
+                ..
+            }) => moves.started(&server.id, now, Some(why)),
             Err(fault) => return Err(fault),
         }
     }

@@ -74,7 +74,7 @@ impl Occupied {
         let mut found = Self { migrations: migrations.len(), ..Self::default() };
         for server in servers {
             let id = server.id.clone();
-            let is_moving = migrations.iter().any(|it| it.server_id == id);
+            let is_moving = migrations.iter().any(|it| it.server_id == id && is_moving(it));
             let status = (!can_migrate(server)).then(|| StuckCause::Status(server.status.clone()));
             match status.or_else(|| cause(&id)).filter(|_| !is_moving && !is_busy(server)) {
                 Some(cause) => found.stuck.push(Stuck { server: id, cause }),
@@ -90,6 +90,12 @@ impl Occupied {
     pub fn is_empty(&self) -> bool {
         self.servers.is_empty() && self.stuck.is_empty() && self.migrations == 0
     }
+}
+
+/// Whether an open migration goes on by itself: one that has `finished` waits until a user confirms
+/// or reverts it.
+pub fn is_moving(migration: &Migration) -> bool {
+    migration.status != "finished"
 }
 
 /// Whether nova is doing something with the server, so that its state will change by itself.

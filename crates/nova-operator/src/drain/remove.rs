@@ -74,7 +74,12 @@ async fn of_placement(
         None => placement.provider_named(host).await?,
     };
     if let Some(provider) = provider {
-        for consumer in placement.allocations_of(&provider.uuid).await? {
+        let consumers = placement.allocations_of(&provider.uuid).await?;
+        if !consumers.is_empty() && !is_empty(apis, host).await? {
+            let message = "nova still has servers or migrations on the host".to_owned();
+            return Ok(PlacementRemoval::Kept { provider: provider.uuid, message });
+        }
+        for consumer in consumers {
             placement.drop_share(&consumer, &provider.uuid).await?;
         }
         match placement.delete_provider(&provider.uuid).await {
@@ -89,6 +94,14 @@ async fn of_placement(
     aggregates.sort();
     let is_in_none = aggregates.is_empty();
     Ok(if is_in_none { PlacementRemoval::Done } else { PlacementRemoval::InAggregates(aggregates) })
+}
+
+/// Whether nova has no server and no open migration on the host now: only then is a share of its
+/// provider one that was left.
+async fn is_empty(apis: &Apis, host: &str) -> Result<bool, Fault> {
+    let nova = &apis.compute;
+    let (servers, migrations) = tokio::try_join!(nova.servers_on(host), nova.migrations_on(host))?;
+    Ok(servers.is_empty() && migrations.is_empty())
 }
 
 /// An agent that reports is of a process on the host that is not nova's, and would be back.

@@ -11,7 +11,14 @@ use crate::drain::progress::{AgentsRemoval, Occupied, PlacementRemoval, Removal,
 fn world(found: DrainProgress) -> World {
     let mut world = World::new();
     world.nova = Some(found);
+    let status = world.compute.as_mut().unwrap().status.as_mut().unwrap();
+    status.compute_id = Some("c0".to_owned());
     world
+}
+
+/// The UUID that the compute of these tests has.
+fn id() -> Option<String> {
+    Some("c0".to_owned())
 }
 
 fn occupied() -> DrainProgress {
@@ -76,7 +83,7 @@ fn a_host_is_drained_then_stopped_then_removed_from_nova_and_leaves_nothing() {
     assert!(text.contains("edpm_nova_remove_files"), "{text}");
     world.end("Ok");
     world.settle();
-    let remove = HostOrder::Remove(Remove { compute_id: None, is_stopped: true });
+    let remove = HostOrder::Remove(Remove { compute_id: id(), is_stopped: true });
     assert_eq!(order(&world), Some(remove));
     assert_eq!(reasons(&world), ["", "HostCleaned", "Waiting", "Waiting", "Waiting"]);
 
@@ -212,10 +219,42 @@ fn a_host_that_cannot_be_reached_is_removed_once_nova_says_that_it_is_down() {
         world.wait(1);
     }
     world.settle();
-    let remove = HostOrder::Remove(Remove { compute_id: None, is_stopped: false });
+    let remove = HostOrder::Remove(Remove { compute_id: id(), is_stopped: false });
     assert_eq!(order(&world), Some(remove));
     assert_eq!(said(&world, "HostCleaned").0, "HostNotCleaned");
     world.nova = Some(DrainProgress::Removing(removed()));
     world.settle();
     assert!(world.compute.is_none() && world.node.is_none());
+}
+
+#[test]
+fn no_further_attempt_stops_a_host_that_has_servers_again() {
+    let mut world = world(DrainProgress::Drained);
+    world.delete_node(false);
+    world.settle();
+    world.end("Unreachable");
+    world.nova = Some(occupied());
+    world.settle();
+    world.wait(5);
+    assert_eq!(n_cleanups(&world.settle()), 0);
+    assert_eq!(reasons(&world)[..2], ["ServersOnHost", "WaitingForDrain"]);
+    world.nova = Some(DrainProgress::Drained);
+    assert_eq!(n_cleanups(&world.settle()), 1);
+}
+
+#[test]
+fn a_cell_that_does_not_answer_after_the_stop_is_named_on_the_step_that_it_holds() {
+    let world = stopped(DrainProgress::CellNotAnswering);
+    let (reason, message) = said(&world, "ServiceDeleted");
+    assert_eq!(reason, "CellNotAnswering");
+    assert!(message.contains("start that database") && message.contains(SKIP_CLEANUP), "{message}");
+}
+
+#[test]
+fn a_compute_that_is_not_known_to_have_registered_touches_nothing_in_nova() {
+    let mut world = World::new();
+    world.nova = Some(occupied());
+    world.delete_node(false);
+    assert_eq!(order(&world), None);
+    assert_eq!(n_cleanups(&world.settle()), 1);
 }

@@ -96,7 +96,7 @@ fn servers_that_cannot_move_are_named_with_the_cause() {
     };
     let world = world(Some("migrate"), Some(DrainProgress::Occupied(occupied)));
     let part = "b0 (its status is SHUTOFF), b1 (nova refuses: no valid host), b2 (nova did not \
-                move it). Start, migrate or delete them";
+                move it). Start, confirm, migrate or delete them";
     check(&world, ConditionStatus::False, "ServersStuck", part);
 }
 

@@ -27,6 +27,8 @@ struct State {
     servers: Vec<(String, &'static str, Option<&'static str>)>,
     /// The server of each open migration.
     migrations: Vec<String>,
+    /// The server of each migration that waits for its confirmation.
+    finished: Vec<String>,
     writes: Vec<String>,
     /// What `os-migrateLive` answers, instead of beginning a migration.
     refuses: Option<u16>,
@@ -143,12 +145,15 @@ fn of_nova(state: &mut State, line: &str, body: &str) -> Answer {
     }
     if line.starts_with("get /v2.1/os-migrations?") {
         let is_first = !line.contains("marker=");
-        let open = state.migrations.iter().filter(|_| is_first).enumerate();
-        let open: Vec<Value> = open
-            .map(|(id, server)| {
+        let running = state.migrations.iter().map(|it| (it, "running"));
+        let all = running.chain(state.finished.iter().map(|it| (it, "finished")));
+        let open: Vec<Value> = all
+            .filter(|_| is_first)
+            .enumerate()
+            .map(|(id, (server, status))| {
                 json!({
                     "id": id, "uuid": format!("c{id}"), "instance_uuid": server,
-                    "status": "running", "migration_type": "live-migration",
+                    "status": status, "migration_type": "live-migration",
                     "source_compute": HOST, "dest_compute": "n1.example.org",
                 })
             })
@@ -357,4 +362,28 @@ async fn an_operator_that_dies_before_or_after_any_request_comes_to_the_same_end
             }
         }
     }
+}
+
+#[tokio::test]
+async fn a_resize_that_waits_for_its_confirmation_is_named_and_takes_no_place() {
+    let mut state = running(&["b0", "b1"]);
+    state.servers.push(("b9".to_owned(), "VERIFY_RESIZE", None));
+    state.finished = vec!["b9".to_owned(), "b8".to_owned()];
+    let (cloud, mut moves) = (Cloud::new(state).await, Moves::default());
+    let found = cloud.pass(&migrate(1), &mut moves).await;
+    let DrainProgress::Occupied(found) = found else { panic!("{found:?}") };
+    let cause = StuckCause::Status("VERIFY_RESIZE".to_owned());
+    assert_eq!(found.stuck, [Stuck { server: "b9".to_owned(), cause }]);
+    assert_eq!((found.migrations, cloud.writes()), (3, vec!["disabled".into(), "move b0".into()]));
+}
+
+#[tokio::test]
+async fn a_server_that_nova_fails_to_migrate_holds_back_no_other_one() {
+    let mut state = running(&["b0", "b1"]);
+    state.refuses = Some(500);
+    let (cloud, mut moves) = (Cloud::new(state).await, Moves::default());
+    let found = cloud.pass(&migrate(2), &mut moves).await;
+    let DrainProgress::Occupied(found) = found else { panic!("{found:?}") };
+    assert_eq!(found.stuck.len(), 2);
+    assert_eq!(cloud.writes(), ["disabled", "move b0", "move b1"]);
 }

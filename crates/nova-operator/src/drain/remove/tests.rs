@@ -173,6 +173,7 @@ fn read(state: &State, line: &str) -> Answer {
             });
             said(200, &json!({"servers": servers.collect::<Vec<_>>()}))
         }
+        "get /v2.1/os-migrations" => said(200, &json!({"migrations": []})),
         "get /v2.1/os-aggregates" => {
             let named = |it: &&str| json!({"name": it, "hosts": [HOST, "other"]});
             let mut all: Vec<Value> = state.aggregates.iter().map(named).collect();
@@ -305,6 +306,23 @@ async fn what_placement_keeps_and_aggregates_that_list_the_host_are_reported() {
     let aggregates = PlacementRemoval::InAggregates(vec!["rack7".to_owned()]);
     let expected = Removal { placement: aggregates, agents: None, ..done(0) };
     assert_eq!(listed.remove(true).await, expected);
+}
+
+#[tokio::test]
+async fn shares_of_a_provider_are_dropped_only_when_nova_has_nothing_on_the_host() {
+    let state = State {
+        has_service: false,
+        has_provider: true,
+        servers: vec!["b0"],
+        consumers: vec!["d0"],
+        ..State::default()
+    };
+    let cloud = cloud(state).await;
+    let found = cloud.remove(true).await;
+    assert!(matches!(found.placement, PlacementRemoval::Kept { .. }), "{found:?}");
+    assert_eq!(cloud.writes(), [""; 0]);
+    cloud.state.lock().servers.clear();
+    assert_eq!(cloud.remove(true).await, done(0));
 }
 
 #[tokio::test]
