@@ -12,13 +12,13 @@ fn world(found: DrainProgress) -> World {
     let mut world = World::new();
     world.nova = Some(found);
     let status = world.compute.as_mut().unwrap().status.as_mut().unwrap();
-    status.compute_id = Some("c0".to_owned());
+    status.compute_id = Some(id());
     world
 }
 
 /// The UUID that the compute of these tests has.
-fn id() -> Option<String> {
-    Some("c0".to_owned())
+fn id() -> String {
+    "c0".to_owned()
 }
 
 fn occupied() -> DrainProgress {
@@ -83,7 +83,7 @@ fn a_host_is_drained_then_stopped_then_removed_from_nova_and_leaves_nothing() {
     assert!(text.contains("edpm_nova_remove_files"), "{text}");
     world.end("Ok");
     world.settle();
-    let remove = HostOrder::Remove(Remove { compute_id: id(), is_stopped: true });
+    let remove = HostOrder::Remove(Remove { compute_id: Some(id()), is_stopped: true });
     assert_eq!(order(&world), Some(remove));
     assert_eq!(reasons(&world), ["", "HostCleaned", "Waiting", "Waiting", "Waiting"]);
 
@@ -219,7 +219,7 @@ fn a_host_that_cannot_be_reached_is_removed_once_nova_says_that_it_is_down() {
         world.wait(1);
     }
     world.settle();
-    let remove = HostOrder::Remove(Remove { compute_id: id(), is_stopped: false });
+    let remove = HostOrder::Remove(Remove { compute_id: Some(id()), is_stopped: false });
     assert_eq!(order(&world), Some(remove));
     assert_eq!(said(&world, "HostCleaned").0, "HostNotCleaned");
     world.nova = Some(DrainProgress::Removing(removed()));
