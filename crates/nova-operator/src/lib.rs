@@ -40,3 +40,5 @@ pub mod role_computes;
 pub mod rollout_coordinator;
 pub mod service_keys;
 pub mod shared_caches;
+#[cfg(test)]
+mod test_cloud;

@@ -212,7 +212,7 @@ impl NovaMonitor {
         for (changed, _) in registered
             .iter()
             .zip(before.iter().zip(&after))
-            .filter(|(_, (before, after))| before != after)
+            .filter(|(it, (before, after))| it.is_concerned(before, after))
         {
             let queues = &self.queues;
             let queue = if changed.cell.is_some() { &queues.computes } else { &queues.node_sets };
@@ -282,6 +282,15 @@ struct Registered {
     key: Key,
     /// The name under which its service is registered.
     host: String,
+}
+
+impl Registered {
+    /// Whether a change of what is known of the host concerns the object. Since when a host is missing
+    /// changes with each reading, and a node set does not use it.
+    fn is_concerned(&self, before: &HostHealth, after: &HostHealth) -> bool {
+        let used = |it: &HostHealth| (it.service.clone(), it.mapping.clone());
+        if self.cell.is_some() { before != after } else { used(before) != used(after) }
+    }
 }
 
 /// Returns how many times an interval fits into the time since then.

@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::drain::order::HostOrder;
 use crate::drain::pass::{Moves, pass};
-use crate::drain::progress::DrainProgress;
+use crate::drain::progress::HostProgress;
 use crate::nova_health::{FAILED, is_lasting};
 use crate::nova_monitor::{NovaMonitor, REFUSED, SharedApi, intervals};
 
@@ -43,7 +43,7 @@ pub struct NovaOrders {
 struct Task {
     /// The present order, or `None` when the task is to end.
     order: Mutex<Option<OrderOfHost>>,
-    progress: Mutex<DrainProgress>,
+    progress: Mutex<HostProgress>,
     changed: Notify,
 }
 
@@ -55,14 +55,14 @@ impl NovaOrders {
     }
 
     /// Carries out an order about an object's host from now on, until it gets another one or none.
-    /// Returns what the last pass found; [`DrainProgress::Pending`] before the first one.
-    pub fn set(self: &Arc<Self>, object: &Key, order: Option<OrderOfHost>) -> DrainProgress {
+    /// Returns what the last pass found; [`HostProgress::Pending`] before the first one.
+    pub fn set(self: &Arc<Self>, object: &Key, order: Option<OrderOfHost>) -> HostProgress {
         let mut tasks = self.tasks.lock();
         let Some(order) = order else {
             if let Some(task) = tasks.get(object) {
                 task.replace(None);
             }
-            return DrainProgress::Pending;
+            return HostProgress::Pending;
         };
         let task = tasks.entry(object.clone()).or_insert_with(|| {
             let task = Arc::new(Task::default());
@@ -81,7 +81,7 @@ impl NovaOrders {
         let found = match self.monitor.shared(&order.cell) {
             Some(api) => memory.pass(&api, &order, self.monitor.interval()).await,
             // The inputs of the cell are incomplete, which its conditions report.
-            None => Some(DrainProgress::Pending),
+            None => Some(HostProgress::Pending),
         };
         if let Some(found) = found {
             self.report(object, task, &order, found);
@@ -91,7 +91,7 @@ impl NovaOrders {
     }
 
     /// Records what a pass found, unless the order has changed meanwhile.
-    fn report(&self, object: &Key, task: &Task, order: &OrderOfHost, found: DrainProgress) {
+    fn report(&self, object: &Key, task: &Task, order: &OrderOfHost, found: HostProgress) {
         // Held until the end, so that a new order never has the findings of an old one.
         let present = task.order.lock();
         let mut known = task.progress.lock();
@@ -117,7 +117,7 @@ impl Task {
         let mut present = self.order.lock();
         if *present != order {
             *present = order;
-            *self.progress.lock() = DrainProgress::Pending;
+            *self.progress.lock() = HostProgress::Pending;
             self.changed.notify_one();
         }
     }
@@ -138,7 +138,7 @@ impl Memory {
         api: &SharedApi,
         order: &OrderOfHost,
         interval: Duration,
-    ) -> Option<DrainProgress> {
+    ) -> Option<HostProgress> {
         let Ok(_permit) = api.permits.acquire().await else { return None };
         let begun = Instant::now();
         let found = pass(&api.apis, &order.host, &order.order, &mut self.moves).await;
@@ -152,10 +152,10 @@ impl Memory {
         }
     }
 
-    fn failed(&mut self, fault: Fault, n_intervals: u32) -> Option<DrainProgress> {
+    fn failed(&mut self, fault: Fault, n_intervals: u32) -> Option<HostProgress> {
         self.n_failed = self.n_failed.saturating_add(n_intervals.max(1));
         let is_known = self.n_failed >= FAILED || is_lasting(&fault.error);
-        is_known.then_some(DrainProgress::Fails(fault))
+        is_known.then_some(HostProgress::Fails(fault))
     }
 }
 

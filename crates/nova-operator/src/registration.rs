@@ -1,5 +1,6 @@
 //! Whether a compute has registered in nova under its host's name.
 
+use api::dataplane::ServiceRun;
 use api::nova::ExternalCompute;
 use nova_config::services::NOVA_REGISTERED;
 
@@ -8,8 +9,11 @@ use nova_config::services::NOVA_REGISTERED;
 pub fn has_registered(compute: &ExternalCompute) -> bool {
     compute.status.as_ref().is_some_and(|status| {
         let is_deployed = !status.deployed_inputs.is_empty();
-        let mut records = status.services.iter().filter(|it| it.name == NOVA_REGISTERED);
-        let is_recorded = records.any(|it| it.deployed_hash.is_some());
-        status.compute_id.is_some() || is_deployed || is_recorded
+        status.compute_id.is_some() || is_deployed || is_recorded(&status.services)
     })
+}
+
+/// Returns whether the compute has ever registered in its cell, as far as its records say.
+pub fn is_recorded(services: &[ServiceRun]) -> bool {
+    services.iter().any(|it| it.name == NOVA_REGISTERED && it.deployed_hash.is_some())
 }

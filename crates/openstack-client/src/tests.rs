@@ -7,13 +7,17 @@ mod placement;
 use std::net::SocketAddr;
 
 use operator_runtime::tls_stream::CaTrust;
-use testkit::http_server::{Asked, ok, server};
+use testkit::http_server::{Asked, ok, server, token};
 
 use crate::keystone::{UserInProject, tokens_url};
 use crate::{Compute, Error, Fault, Hypervisor, Login, Service, ServiceState};
 
 const VERSIONS: &str = r#"{"version": {"id": "v2.1", "version": "2.100", "min_version": "2.1"}}"#;
 const MICROVERSION: &str = "OpenStack-API-Version: compute 2.69\r\n";
+
+/// The services of the catalog, by type and path.
+const LISTED: &[(&str, &str)] =
+    &[("compute", "/v2.1/0123"), ("placement", "/placement"), ("network", "/network/")];
 
 type Answer = (u16, String, String);
 
@@ -33,29 +37,10 @@ async fn cloud(nova: impl Fn(&str) -> Answer + Send + 'static) -> (Compute, Aske
 /// A Keystone, whose catalog names the server itself as each service, and these.
 async fn keystone_and(services: impl Fn(&str) -> Answer + Send + 'static) -> (SocketAddr, Asked) {
     server(move |text| {
-        let host = text.lines().find_map(|it| it.strip_prefix("host: ")).unwrap_or_default();
-        if text.starts_with("post /v3/auth/tokens ") { token(host) } else { services(text) }
+        let is_login = text.starts_with("post /v3/auth/tokens ");
+        if is_login { token(text, "one", LISTED) } else { services(text) }
     })
     .await
-}
-
-fn token(host: &str) -> Answer {
-    let service = |type_: &str, path: &str| {
-        format!(
-            r#"{{"type": "{type_}", "endpoints": [
-                {{"interface": "internal", "region_id": "one", "url": "http://{host}{path}"}}]}}"#
-        )
-    };
-    let catalog = [
-        service("compute", "/v2.1/0123"),
-        service("placement", "/placement"),
-        service("network", "/network/"),
-    ];
-    let body = format!(
-        r#"{{"token": {{"expires_at": "2999-01-01T00:00:00.000000Z", "catalog": [{}]}}}}"#,
-        catalog.join(", ")
-    );
-    (201, "x-subject-token: secret-token\r\n".to_owned(), body)
 }
 
 fn compute(address: SocketAddr, region: &str) -> Compute {
@@ -201,7 +186,7 @@ async fn an_answer_of_another_microversion_or_of_none_is_not_read() {
 
 #[tokio::test]
 async fn a_region_without_an_endpoint_is_named() {
-    let (address, _) = server(|_| token("nowhere")).await;
+    let (address, _) = server(|_| token("host: nowhere", "one", LISTED)).await;
     let fault = compute(address, "two").services().await.unwrap_err();
     let expected =
         "Keystone's catalog has no internal or public endpoint of type compute in region two";

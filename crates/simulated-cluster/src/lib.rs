@@ -10,6 +10,7 @@ mod clock;
 mod control_plane;
 mod folder;
 mod helm_release;
+mod http_service;
 mod ironic;
 mod keystone;
 mod nova;

@@ -181,16 +181,20 @@ impl Nova {
 
     /// Waits until `n` more requests have arrived whose line begins so.
     pub async fn wait_for_requests(&self, line: &str, n: usize) -> Result<()> {
+        self.wait_for_total(line, self.count(line) + n, PATIENCE).await
+    }
+
+    /// Waits until `total` requests have arrived in all whose line begins so.
+    pub async fn wait_for_total(&self, line: &str, total: usize, within: Duration) -> Result<()> {
         let mut changes = self.shared.changes.subscribe();
-        let target = self.count(line) + n;
         let reached = async {
-            while self.count(line) < target {
+            while self.count(line) < total {
                 changes.changed().await?;
             }
             Ok(())
         };
-        let waited = tokio::time::timeout(PATIENCE, reached).await;
-        waited.with_context(|| format!("{line}: fewer than {n} requests"))?
+        let waited = tokio::time::timeout(within, reached).await;
+        waited.with_context(|| format!("{line}: fewer than {total} requests"))?
     }
 
     /// Stops listening; the state is kept.

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -53,6 +54,21 @@ pub async fn request(stream: &mut TcpStream) -> String {
             return text;
         }
     }
+}
+
+/// Returns Keystone's response to a login: a token, and a catalog in which the server that received
+/// `request` has these services, by type and path, in a region.
+pub fn token(request: &str, region: &str, services: &[(&str, &str)]) -> (u16, String, String) {
+    let host = request.lines().find_map(|it| it.strip_prefix("host: ")).unwrap_or_default();
+    let entry = |(type_, path): &(&str, &str)| {
+        json!({ "type": type_, "endpoints": [{
+            "interface": "internal", "region_id": region, "url": format!("http://{host}{path}"),
+        }] })
+    };
+    let catalog: Vec<Value> = services.iter().map(entry).collect();
+    let token =
+        json!({ "token": { "expires_at": "2999-01-01T00:00:00.000000Z", "catalog": catalog } });
+    (201, "x-subject-token: secret-token\r\n".to_owned(), token.to_string())
 }
 
 /// Returns a response of status 200 with this body and no further headers.

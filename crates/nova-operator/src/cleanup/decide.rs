@@ -86,7 +86,7 @@ pub fn decide(
     }
     let is_by_api = nova_removal::is_by_api(seen, is_skipped(seen));
     let evaluated =
-        if is_by_api { in_order(seen, ending, now) } else { evaluate(seen, ending, now) };
+        if is_by_api { in_order(seen, ending, now) } else { evaluate(seen, ending, false, now) };
     let steps = if is_by_api { conditions(seen, &evaluated) } else { vec![evaluated.condition] };
     plan.steps.extend(status::step(compute, &steps, &evaluated.services, now));
     match evaluated.next {
@@ -118,7 +118,7 @@ pub fn host_order(seen: &Observed, ending: &Ending) -> Option<HostOrder> {
 
 /// Returns the evaluation, in which no attempt to stop the host begins unless it is empty now.
 fn in_order(seen: &Observed, ending: &Ending, now: Timestamp) -> Evaluation {
-    let evaluated = evaluate(seen, ending, now);
+    let evaluated = evaluate(seen, ending, true, now);
     if concluded(&seen.compute).is_some() || nova_removal::is_empty(seen) {
         return evaluated;
     }
@@ -197,12 +197,12 @@ fn may_have_started(seen: &Observed) -> bool {
         || seen.runs.iter().filter_map(|it| Run::of(it)).any(|it| it.service != LIBVIRT)
 }
 
-fn evaluate(seen: &Observed, ending: &Ending, now: Timestamp) -> Evaluation {
+/// Returns the evaluation; `by_api` is whether the removal goes through nova's API.
+fn evaluate(seen: &Observed, ending: &Ending, by_api: bool, now: Timestamp) -> Evaluation {
     let compute = &*seen.compute;
     let recorded = compute.status.as_ref().map(|it| it.services.clone()).unwrap_or_default();
     let conclude =
         |condition| Evaluation { condition, services: recorded.clone(), next: Next::Conclude };
-    let by_api = nova_removal::is_by_api(seen, is_skipped(seen));
     if let Some(before) = concluded(compute) {
         let is_cleaned = before.reason == reasons::cleanup::HOST_CLEANED.word;
         if by_api || !nova_removal::has_begun(compute) {

@@ -14,7 +14,7 @@ use crate::compute::observed::Observed;
 use crate::drain::condition::Drained;
 use crate::drain::order::{Drain, DrainMode, HostOrder, Remove};
 use crate::drain::progress::{
-    AgentsRemoval, DrainProgress, PlacementRemoval, Removal, ServiceRemoval,
+    AgentsRemoval, HostProgress, PlacementRemoval, Removal, ServiceRemoval,
 };
 use crate::drain::request::{DrainRequest, requested};
 use crate::nova_fault::next_step;
@@ -73,12 +73,12 @@ fn drain(seen: &Observed) -> Drain {
 
 /// Whether nova has nothing on the host any more that stopping it would end.
 pub fn is_empty(seen: &Observed) -> bool {
-    matches!(seen.drain, Some(DrainProgress::Drained | DrainProgress::NotFound))
+    matches!(seen.drain, Some(HostProgress::Drained | HostProgress::NotFound))
 }
 
 /// Whether nothing is left in nova, placement and neutron.
 pub fn is_done(seen: &Observed) -> bool {
-    matches!(&seen.drain, Some(DrainProgress::Removing(removal)) if removal.is_done())
+    matches!(&seen.drain, Some(HostProgress::Removing(removal)) if removal.is_done())
 }
 
 /// Returns the condition `Drained`, while the host is not stopped yet.
@@ -132,14 +132,14 @@ fn waiting(type_: &str) -> ConditionDraft {
 pub fn steps(seen: &Observed) -> [ConditionDraft; 3] {
     let types = [SERVICE_DELETED, PLACEMENT_CLEAN, AGENTS_DELETED];
     match &seen.drain {
-        Some(DrainProgress::Removing(removal)) => {
+        Some(HostProgress::Removing(removal)) => {
             [of_service(seen, removal), of_placement(seen, removal), of_agents(seen, removal)]
         }
-        Some(DrainProgress::Fails(fault)) if concluded(&seen.compute).is_some() => {
+        Some(HostProgress::Fails(fault)) if concluded(&seen.compute).is_some() => {
             let cause = format!("{fault}. {}", next_step(fault, secret(seen)));
             held(seen, types, &reasons::drain::NOVA_NOT_ANSWERING, &cause)
         }
-        Some(DrainProgress::CellNotAnswering) if concluded(&seen.compute).is_some() => {
+        Some(HostProgress::CellNotAnswering) if concluded(&seen.compute).is_some() => {
             let cause = "the database of its cell does not answer nova's API: start that database.";
             held(seen, types, &reasons::drain::CELL_NOT_ANSWERING, cause)
         }
@@ -166,7 +166,6 @@ fn held(
 fn of_service(seen: &Observed, removal: &Removal) -> ConditionDraft {
     let (host, skip) = (host(&seen.compute), skip(&seen.compute));
     match &removal.service {
-        ServiceRemoval::Pending => previous(seen, SERVICE_DELETED),
         ServiceRemoval::Done => {
             let text = format!("Nova has no service of host {host} any more.");
             reasons::removal::SERVICE_DELETED.condition(SERVICE_DELETED, text)
@@ -202,15 +201,15 @@ fn of_placement(seen: &Observed, removal: &Removal) -> ConditionDraft {
         PlacementRemoval::Kept { provider, message } => {
             let text = format!(
                 "Placement keeps resource provider {provider} of host {host}: {message}. Look at \
-                 it: openstack resource provider show --allocations {provider} {skip}"
+                 it with `openstack resource provider show --allocations {provider}`. {skip}"
             );
             reasons::removal::PROVIDER_KEPT.condition(PLACEMENT_CLEAN, text)
         }
         PlacementRemoval::InAggregates(aggregates) => {
             let names = first_names(aggregates, NAMED);
             let text = format!(
-                "Aggregates still list host {host}: {names}. Remove it from each: openstack \
-                 aggregate remove host AGGREGATE {host} {skip}"
+                "Aggregates still list host {host}: {names}. Remove it from each with \
+                 `openstack aggregate remove host AGGREGATE {host}`. {skip}"
             );
             reasons::removal::IN_AGGREGATES.condition(PLACEMENT_CLEAN, text)
         }

@@ -28,7 +28,7 @@ use super::orphans;
 use crate::cell::observed::NamedSecret;
 use crate::compute::observed::Ending;
 use crate::condition_catalog::KINDS;
-use crate::drain::progress::DrainProgress;
+use crate::drain::progress::HostProgress;
 use crate::images::Images;
 use crate::rollout_coordinator::RolloutSlot;
 use crate::{cell, compute, compute_lifecycle};
@@ -52,7 +52,7 @@ struct World {
     namespace_goes: bool,
     cells_are_ours: bool,
     /// What a pass over nova's API found of the host, or `None` where it is not used.
-    nova: Option<DrainProgress>,
+    nova: Option<HostProgress>,
     now: Timestamp,
     writes: Vec<String>,
     events: Vec<String>,

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use api::conditions::Severity;
-use api::dataplane::ServiceRun;
 use api::nova::ConfigFile;
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -34,6 +33,7 @@ use crate::compute::inputs::{self, REDEPLOY_INPUT};
 use crate::compute::messages::redeploy_command;
 use crate::compute::observed::Observed;
 use crate::compute::{config, preconditions, status, warnings};
+use crate::registration::is_recorded;
 use crate::{cleanup, finalizers};
 
 /// How long a failed compute waits before it requests a slot for a retry again.
@@ -143,7 +143,7 @@ fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, O
         None => unknown(seen, config.severity == Some(Severity::Error)),
     };
     let (sequence, blocked) = held_chain(seen, runs, &desired, may_run, now);
-    let health = Health::of(seen, has_registered(&sequence.services), now);
+    let health = Health::of(seen, is_recorded(&sequence.services), now);
     let evaluated = Evaluation {
         input,
         node: preconditions::node(seen),
@@ -266,12 +266,7 @@ fn restarts(seen: &Observed, evaluated: &Evaluation) -> bool {
     let deployed = status.and_then(|it| it.deployed_inputs.get(REDEPLOY_INPUT).cloned());
     let asked = evaluated.inputs.as_ref().and_then(|it| Some(it.get(REDEPLOY_INPUT)?.text()));
     let is_asked = seen.compute.annotations().contains_key(REDEPLOY) && asked != deployed;
-    is_asked || !has_registered(&evaluated.sequence.services)
-}
-
-/// Whether the compute has ever registered in its cell, as far as its records say.
-fn has_registered(services: &[ServiceRun]) -> bool {
-    services.iter().any(|it| it.name == NOVA_REGISTERED && it.deployed_hash.is_some())
+    is_asked || !is_recorded(&evaluated.sequence.services)
 }
 
 fn new_run(seen: &Observed, need: &NeededRun, evaluated: &Evaluation) -> Vec<Step> {

@@ -22,7 +22,7 @@ use crate::cell_immutability::owns;
 use crate::compute::host_order::host_order;
 use crate::compute::observed::{DefaultConfig, Ending, Inventory, Observed, Rendered};
 use crate::controller_names::COMPUTE;
-use crate::drain::progress::DrainProgress;
+use crate::drain::progress::HostProgress;
 use crate::finalizers;
 use crate::images::Images;
 use crate::indexes::{BY_OWNER, cell_key};
@@ -107,7 +107,7 @@ pub async fn observe(
         default_images: images.clone(),
         cells_are_ours: caches.cells_are_ours,
         health,
-        drain: caches.orders.as_ref().map(|_| DrainProgress::Pending),
+        drain: caches.orders.as_ref().map(|_| HostProgress::Pending),
         ending,
         keys: caches.sources.keys().clone(),
     };

@@ -12,7 +12,7 @@ use operator_runtime::source_cache::Content;
 use operator_runtime::source_cache::Digests;
 
 use crate::conflicting_service::ConflictingService;
-use crate::drain::progress::DrainProgress;
+use crate::drain::progress::HostProgress;
 use crate::images::Images;
 use crate::nova_health::HostHealth;
 use crate::rollout_coordinator::RolloutSlot;
@@ -97,7 +97,7 @@ pub struct Observed {
     /// What nova's API says of the host, or `None` where that API is not read.
     pub health: Option<HostHealth>,
     /// How far the host is drained or enabled again, or `None` where nova's API is not used.
-    pub drain: Option<DrainProgress>,
+    pub drain: Option<HostProgress>,
     /// Whether the compute may start; held until the decision is written.
     pub slot: RolloutSlot,
     /// What is needed only during deletion; `None` for a compute that is not terminating.

@@ -4,7 +4,7 @@ use api::conditions::{Condition, ConditionDraft, find, first_names};
 use nova_config::conditions::DRAINED;
 
 use crate::drain::order::{Drain, DrainMode};
-use crate::drain::progress::{DrainProgress, Occupied, Stuck, StuckCause};
+use crate::drain::progress::{HostProgress, Occupied, Stuck, StuckCause};
 use crate::drain::request::DrainRequest;
 use crate::nova_fault::next_step;
 use crate::reasons;
@@ -17,7 +17,7 @@ pub struct Drained<'a> {
     /// What is requested.
     pub request: &'a DrainRequest,
     /// What the last pass found, or `None` where nova's API is not read.
-    pub progress: Option<&'a DrainProgress>,
+    pub progress: Option<&'a HostProgress>,
     /// Whether the service carries the marker of this operator.
     pub is_marked: bool,
     /// The host, named as its service is registered; `None` before the first deployment.
@@ -52,33 +52,31 @@ impl Drained<'_> {
             return reasons::drain::NOT_REGISTERED.condition(DRAINED, text);
         };
         match progress {
-            DrainProgress::Drained => {
+            HostProgress::Drained => {
                 let text = format!(
                     "Host {host} has no servers and no open migrations, and nova schedules nothing \
                      to it."
                 );
                 reasons::drain::DRAINED.condition(DRAINED, text)
             }
-            DrainProgress::Occupied(found) => occupied(host, drain.mode, found),
-            DrainProgress::NotFound => {
+            HostProgress::Occupied(found) => occupied(host, drain.mode, found),
+            HostProgress::NotFound => {
                 let text = format!(
                     "Nova has no compute service of host {host}, so it cannot be drained; see \
                      ServiceUp."
                 );
                 reasons::drain::SERVICE_NOT_FOUND.condition(DRAINED, text)
             }
-            DrainProgress::Pending | DrainProgress::Released | DrainProgress::Removing(_) => {
+            HostProgress::Pending | HostProgress::Released | HostProgress::Removing(_) => {
                 self.as_before(host)
             }
-            DrainProgress::Fails(_) | DrainProgress::CellNotAnswering => {
-                self.unknown(host, progress)
-            }
+            HostProgress::Fails(_) | HostProgress::CellNotAnswering => self.unknown(host, progress),
         }
     }
 
     fn of_release(&self) -> ConditionDraft {
         let host = self.host.unwrap_or_default();
-        if let Some(progress @ (DrainProgress::Fails(_) | DrainProgress::CellNotAnswering)) =
+        if let Some(progress @ (HostProgress::Fails(_) | HostProgress::CellNotAnswering)) =
             self.progress
         {
             return self.unknown(host, progress);
@@ -87,8 +85,8 @@ impl Drained<'_> {
         reasons::drain::ENABLING.condition(DRAINED, text)
     }
 
-    fn unknown(&self, host: &str, progress: &DrainProgress) -> ConditionDraft {
-        if let DrainProgress::Fails(fault) = progress {
+    fn unknown(&self, host: &str, progress: &HostProgress) -> ConditionDraft {
+        if let HostProgress::Fails(fault) = progress {
             let text = format!(
                 "It is unknown whether host {host} has servers, because {fault}. {}",
                 next_step(fault, self.secret)

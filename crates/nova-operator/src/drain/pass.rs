@@ -12,9 +12,7 @@ use openstack_client::{Compute, Error, Fault};
 use tokio::time::Instant;
 
 use crate::drain::order::{Drain, DrainMode, HostOrder, is_ours};
-use crate::drain::progress::{
-    DrainProgress, Occupied, StuckCause, can_migrate, is_busy, is_moving,
-};
+use crate::drain::progress::{HostProgress, Occupied, StuckCause, can_migrate, is_busy, is_moving};
 use crate::drain::remove::{Apis, remove};
 use crate::drain::service::{Found, service};
 
@@ -40,10 +38,10 @@ pub async fn pass(
     host: &str,
     order: &HostOrder,
     moves: &mut Moves,
-) -> Result<DrainProgress, Fault> {
+) -> Result<HostProgress, Fault> {
     let nova = &apis.compute;
     let found = match service(nova, host).await? {
-        Found::Unknown => return Ok(DrainProgress::CellNotAnswering),
+        Found::Unknown => return Ok(HostProgress::CellNotAnswering),
         found @ (Found::Known(_) | Found::Absent) => found,
     };
     match (order, found) {
@@ -51,24 +49,24 @@ pub async fn pass(
             if service.is_disabled && is_ours(reason(&service)) {
                 nova.enable(&service.id).await?;
             }
-            Ok(DrainProgress::Released)
+            Ok(HostProgress::Released)
         }
         (HostOrder::Drain(drain), Found::Known(service)) => {
             drained(nova, host, &service, drain, moves).await
         }
         (HostOrder::Drain(_), Found::Absent | Found::Unknown) => without_service(nova, host).await,
-        (HostOrder::Enable, Found::Absent | Found::Unknown) => Ok(DrainProgress::NotFound),
+        (HostOrder::Enable, Found::Absent | Found::Unknown) => Ok(HostProgress::NotFound),
         (HostOrder::Remove(order), found) => {
-            Ok(DrainProgress::Removing(remove(apis, host, order, found).await?))
+            Ok(HostProgress::Removing(remove(apis, host, order, found).await?))
         }
     }
 }
 
 /// A service that is gone runs no server, but nova may still have records of servers on its host.
-async fn without_service(nova: &Compute, host: &str) -> Result<DrainProgress, Fault> {
+async fn without_service(nova: &Compute, host: &str) -> Result<HostProgress, Fault> {
     let occupied = unmoved(nova, host).await?;
     let is_empty = occupied.is_empty();
-    Ok(if is_empty { DrainProgress::NotFound } else { DrainProgress::Occupied(occupied) })
+    Ok(if is_empty { HostProgress::NotFound } else { HostProgress::Occupied(occupied) })
 }
 
 fn reason(service: &KnownService) -> &str {
@@ -81,7 +79,7 @@ async fn drained(
     service: &KnownService,
     drain: &Drain,
     moves: &mut Moves,
-) -> Result<DrainProgress, Fault> {
+) -> Result<HostProgress, Fault> {
     let wanted = drain.disabled_reason();
     let is_foreign = service.is_disabled && !is_ours(reason(service));
     let is_as_wanted = service.is_disabled && reason(service) == wanted;
@@ -95,14 +93,14 @@ async fn drained(
     // A server may have been scheduled to the host while its service was still enabled: only a pass
     // that found it disabled can find the host empty.
     if !occupied.is_empty() || !service.is_disabled {
-        return Ok(DrainProgress::Occupied(occupied));
+        return Ok(HostProgress::Occupied(occupied));
     }
     // Nova leaves out the servers of a cell that does not answer, and does not say so.
     Ok(match self::service(nova, host).await? {
-        Found::Known(after) if after.is_disabled => DrainProgress::Drained,
-        Found::Known(_) => DrainProgress::Occupied(occupied),
-        Found::Unknown => DrainProgress::CellNotAnswering,
-        Found::Absent => DrainProgress::NotFound,
+        Found::Known(after) if after.is_disabled => HostProgress::Drained,
+        Found::Known(_) => HostProgress::Occupied(occupied),
+        Found::Unknown => HostProgress::CellNotAnswering,
+        Found::Absent => HostProgress::NotFound,
     })
 }
 

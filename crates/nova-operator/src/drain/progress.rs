@@ -1,11 +1,11 @@
-//! How far a host is drained, as one pass over nova's API found it.
+//! How far an order about a host is carried out, as one pass over nova's API found it.
 
 use openstack_client::compute::{Migration, Server};
 use openstack_client::error::Fault;
 
 /// What the last pass found.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum DrainProgress {
+pub enum HostProgress {
     /// No pass has ended yet.
     #[default]
     Pending,
@@ -109,7 +109,7 @@ pub fn can_migrate(server: &Server) -> bool {
 }
 
 /// How far what is left of a host is removed, in the order of the fields.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Removal {
     /// Its service in nova, and with it the mapping of the host.
     pub service: ServiceRemoval,
@@ -120,11 +120,8 @@ pub struct Removal {
 }
 
 /// How far the service of a host is removed.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ServiceRemoval {
-    /// It was not requested yet.
-    #[default]
-    Pending,
     /// nova-compute still reports, and would register again.
     StillUp,
     /// Nova keeps it, and says why; these servers are on the host, by their UUIDs.
@@ -139,10 +136,9 @@ pub enum ServiceRemoval {
 }
 
 /// How far the resource provider of a host is removed.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub enum PlacementRemoval {
-    /// It was not requested yet.
-    #[default]
+    /// It was not looked at yet.
     Pending,
     /// Placement keeps the provider with this UUID, and says why.
     Kept {
@@ -170,6 +166,11 @@ pub enum AgentsRemoval {
 }
 
 impl Removal {
+    /// Returns a removal that goes no further than the service.
+    pub const fn of_service(service: ServiceRemoval) -> Self {
+        Self { service, placement: PlacementRemoval::Pending, agents: None }
+    }
+
     /// Whether nothing is left to do.
     pub fn is_done(&self) -> bool {
         self.service == ServiceRemoval::Done

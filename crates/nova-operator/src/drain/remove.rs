@@ -23,8 +23,7 @@ pub async fn remove(
     order: &Remove,
     found: Found,
 ) -> Result<Removal, Fault> {
-    let mut removal =
-        Removal { service: of_service(apis, host, order, found).await?, ..<_>::default() };
+    let mut removal = Removal::of_service(of_service(apis, host, order, found).await?);
     if removal.service != ServiceRemoval::Done {
         return Ok(removal);
     }

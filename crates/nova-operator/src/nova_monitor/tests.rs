@@ -5,13 +5,13 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use nova_config::conf::{CellInput, SecretView};
 use operator_runtime::cache::WriteThrough as _;
 use serde_json::json;
 use testkit::http_server::{Asked, server};
 
 use super::*;
 use crate::nova_health::{MappingHealth, ServiceHealth};
+use crate::test_cloud::{token, view};
 
 const MICROVERSION: &str = "OpenStack-API-Version: compute 2.69\r\n";
 const LIMIT: Duration = Duration::from_secs(30);
@@ -28,16 +28,8 @@ async fn mapping_cloud(
     is_mapped: impl Fn() -> bool + Send + 'static,
 ) -> (SocketAddr, Asked) {
     server(move |text| {
-        let host = text.lines().find_map(|it| it.strip_prefix("host: ")).unwrap_or_default();
         if text.starts_with("post ") {
-            let endpoint = json!({
-                "interface": "internal", "region_id": "regionOne", "url": format!("http://{host}/v2.1"),
-            });
-            let token = json!({"token": {
-                "expires_at": "2999-01-01T00:00:00.000000Z",
-                "catalog": [{"type": "compute", "endpoints": [endpoint]}],
-            }});
-            return (201, "x-subject-token: t\r\n".to_owned(), token.to_string());
+            return token(text, &[("compute", "/v2.1")]);
         }
         let body = if text.starts_with("get /v2.1/ ") {
             json!({"version": {"version": "2.100", "min_version": "2.1"}})
@@ -53,23 +45,6 @@ async fn mapping_cloud(
         (200, MICROVERSION.to_owned(), body.to_string())
     })
     .await
-}
-
-fn view(address: SocketAddr, password: &str) -> CellView {
-    let secret = |name: &'static str, key: &'static str, value: &'static [u8]| SecretView {
-        namespace: "ns",
-        name,
-        data: [(key, value)].into(),
-    };
-    let password: &'static str = password.to_owned().leak();
-    CellView::read(&CellInput {
-        keystone_auth_url: &format!("http://{address}"),
-        service_user: "nova",
-        secret: secret("nova-cell1", "ServicePassword", password.as_bytes()),
-        message_bus: secret("bus", "transport_url", b"rabbit://nova:bus@192.0.2.2/v"),
-        is_ca_bundle: CaTrust::is_bundle,
-    })
-    .unwrap()
 }
 
 fn compute(name: &str, cell: &str) -> serde_json::Value {
@@ -226,4 +201,18 @@ async fn a_node_set_is_enqueued_when_one_of_its_hosts_is_mapped() {
     is_mapped.store(true, Relaxed);
     assert_eq!(next(&world.node_sets).await, Key::new("ns", "set"));
     assert_eq!(of_host().mapping, MappingHealth::Mapped);
+}
+
+#[test]
+fn a_host_that_stays_missing_concerns_its_node_set_no_more() {
+    let missing = |second| HostHealth {
+        service: ServiceHealth::NotFound,
+        missing_since: jiff::Timestamp::from_second(second).ok(),
+        ..HostHealth::default()
+    };
+    let of = |cell| Registered { cell, key: Key::new("ns", "x"), host: "n0".to_owned() };
+    let up = || HostHealth { service: ServiceHealth::Up { disabled: None }, ..missing(1) };
+    assert!(!of(None).is_concerned(&missing(1), &missing(2)));
+    assert!(of(None).is_concerned(&up(), &missing(1)));
+    assert!(of(Some(cell("cell1"))).is_concerned(&missing(1), &missing(2)));
 }

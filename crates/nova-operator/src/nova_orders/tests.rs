@@ -5,10 +5,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use nova_config::conf::{CellInput, CellView, SecretView};
 use operator_runtime::cache::Cache;
 use operator_runtime::metrics::Metrics;
-use operator_runtime::tls_stream::CaTrust;
 use serde_json::json;
 use testkit::http_server::{Asked, server};
 use tokio::time::timeout;
@@ -18,6 +16,7 @@ use crate::drain::order::{Drain, DrainMode, MARKER};
 use crate::nova_monitor::MonitorQueues;
 use crate::queues::Queues;
 use crate::shared_caches::SharedCaches;
+use crate::test_cloud::{token, view};
 
 const MICROVERSION: &str = "OpenStack-API-Version: compute 2.69\r\n";
 const LIMIT: Duration = Duration::from_secs(30);
@@ -26,16 +25,8 @@ const LIMIT: Duration = Duration::from_secs(30);
 async fn cloud(fails: Arc<AtomicBool>) -> (SocketAddr, Asked) {
     let is_disabled = AtomicBool::new(false);
     server(move |text| {
-        let host = text.lines().find_map(|it| it.strip_prefix("host: ")).unwrap_or_default();
         if text.starts_with("post ") {
-            let endpoint = json!({
-                "interface": "internal", "region_id": "regionOne", "url": format!("http://{host}/v2.1"),
-            });
-            let token = json!({"token": {
-                "expires_at": "2999-01-01T00:00:00.000000Z",
-                "catalog": [{"type": "compute", "endpoints": [endpoint]}],
-            }});
-            return (201, "x-subject-token: t\r\n".to_owned(), token.to_string());
+            return token(text, &[("compute", "/v2.1")]);
         }
         if fails.load(Relaxed) {
             return (500, String::new(), String::new());
@@ -64,22 +55,6 @@ async fn cloud(fails: Arc<AtomicBool>) -> (SocketAddr, Asked) {
     .await
 }
 
-fn view(address: SocketAddr) -> CellView {
-    let secret = |name: &'static str, key: &'static str, value: &'static [u8]| SecretView {
-        namespace: "ns",
-        name,
-        data: [(key, value)].into(),
-    };
-    CellView::read(&CellInput {
-        keystone_auth_url: &format!("http://{address}"),
-        service_user: "nova",
-        secret: secret("nova-cell1", "ServicePassword", b"p"),
-        message_bus: secret("bus", "transport_url", b"rabbit://nova:bus@192.0.2.2/v"),
-        is_ca_bundle: CaTrust::is_bundle,
-    })
-    .unwrap()
-}
-
 struct World {
     orders: Arc<NovaOrders>,
     queue: Arc<WorkQueue>,
@@ -92,7 +67,7 @@ fn world(address: SocketAddr) -> World {
     let caches = SharedCaches::default();
     let monitor =
         NovaMonitor::new(interval, metrics, caches, Cache::new(vec![]), MonitorQueues::of(&others));
-    monitor.follow(&cell(), Some(&view(address)));
+    monitor.follow(&cell(), Some(&view(address, "p")));
     World { orders: NovaOrders::new(monitor, Arc::clone(&queue)), queue }
 }
 
@@ -113,7 +88,7 @@ fn drain() -> OrderOfHost {
 }
 
 /// Waits until the object is enqueued and its host is found like that.
-async fn until(world: &World, order: &OrderOfHost, is: impl Fn(&DrainProgress) -> bool) {
+async fn until(world: &World, order: &OrderOfHost, is: impl Fn(&HostProgress) -> bool) {
     loop {
         let key = timeout(LIMIT, world.queue.next()).await.expect("the object is enqueued");
         world.queue.done(&key);
@@ -131,12 +106,12 @@ fn puts(asked: &Asked) -> usize {
 async fn a_host_is_drained_and_enabled_with_one_write_each() {
     let (address, asked) = cloud(Arc::default()).await;
     let world = world(address);
-    assert_eq!(world.orders.set(&object(), Some(drain())), DrainProgress::Pending);
-    until(&world, &drain(), |it| *it == DrainProgress::Drained).await;
+    assert_eq!(world.orders.set(&object(), Some(drain())), HostProgress::Pending);
+    until(&world, &drain(), |it| *it == HostProgress::Drained).await;
     assert_eq!(puts(&asked), 1);
     let enable = of(HostOrder::Enable);
-    assert_eq!(world.orders.set(&object(), Some(enable.clone())), DrainProgress::Pending);
-    until(&world, &enable, |it| *it == DrainProgress::Released).await;
+    assert_eq!(world.orders.set(&object(), Some(enable.clone())), HostProgress::Pending);
+    until(&world, &enable, |it| *it == HostProgress::Released).await;
     assert_eq!(puts(&asked), 2);
 }
 
@@ -145,8 +120,8 @@ async fn a_task_ends_without_an_order_and_begins_anew_with_one() {
     let (address, _) = cloud(Arc::default()).await;
     let world = world(address);
     world.orders.set(&object(), Some(drain()));
-    until(&world, &drain(), |it| *it == DrainProgress::Drained).await;
-    assert_eq!(world.orders.set(&object(), None), DrainProgress::Pending);
+    until(&world, &drain(), |it| *it == HostProgress::Drained).await;
+    assert_eq!(world.orders.set(&object(), None), HostProgress::Pending);
     let ended = async {
         while !world.orders.tasks.lock().is_empty() {
             tokio::task::yield_now().await;
@@ -154,7 +129,7 @@ async fn a_task_ends_without_an_order_and_begins_anew_with_one() {
     };
     timeout(LIMIT, ended).await.expect("the task ends");
     world.orders.set(&object(), Some(drain()));
-    until(&world, &drain(), |it| *it == DrainProgress::Drained).await;
+    until(&world, &drain(), |it| *it == HostProgress::Drained).await;
 }
 
 #[tokio::test]
@@ -163,9 +138,9 @@ async fn a_failure_is_known_after_three_passes_and_forgotten_after_one() {
     let (address, _) = cloud(Arc::clone(&fails)).await;
     let world = world(address);
     world.orders.set(&object(), Some(drain()));
-    until(&world, &drain(), |it| *it == DrainProgress::Drained).await;
+    until(&world, &drain(), |it| *it == HostProgress::Drained).await;
     fails.store(true, Relaxed);
-    until(&world, &drain(), |it| matches!(it, DrainProgress::Fails(_))).await;
+    until(&world, &drain(), |it| matches!(it, HostProgress::Fails(_))).await;
     fails.store(false, Relaxed);
-    until(&world, &drain(), |it| *it == DrainProgress::Drained).await;
+    until(&world, &drain(), |it| *it == HostProgress::Drained).await;
 }

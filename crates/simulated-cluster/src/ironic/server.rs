@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, State as Extension};
@@ -12,11 +12,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, Method, StatusCode, Uri, header};
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 
 use super::shared::Shared;
 use super::state::{Login, PASSWORD, State, Trouble, USER};
 use crate::answer::Answer;
+use crate::http_service::serve;
 
 /// The header with which client and server negotiate the API version.
 const VERSION: &str = "X-OpenStack-Ironic-API-Version";
@@ -31,17 +31,12 @@ pub(crate) fn stop(shared: &Shared) {
 
 /// Listens at the Ironic's address until it is stopped.
 pub(crate) async fn listen(shared: &Arc<Shared>) -> Result<()> {
-    let listener = TcpListener::bind(shared.address).await.context("listen as Ironic")?;
     let router = Router::new()
         .fallback(answer)
         .layer(DefaultBodyLimit::disable())
         .with_state(Arc::downgrade(shared));
-    let serve = async move {
-        // It serves until it is aborted.
-        let _ = axum::serve(listener, router).await;
-    };
-    let mut server = shared.server.lock();
-    *server = Some(tokio::spawn(serve));
+    let server = serve(shared.address, router, "Ironic").await?;
+    *shared.server.lock() = Some(server);
     Ok(())
 }
 

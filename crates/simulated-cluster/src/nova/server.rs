@@ -2,19 +2,19 @@
 
 use std::sync::{Arc, Weak};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State as Extension;
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, HeaderName, Method, StatusCode, Uri};
 use serde_json::json;
-use tokio::net::TcpListener;
 
 use super::fault::NovaFault;
 use super::shared::Shared;
 use super::{compute, network, placement, rejection};
 use crate::answer::Answer;
+use crate::http_service::serve;
 
 /// The header with which client and server negotiate the microversion.
 const VERSION: HeaderName = HeaderName::from_static("openstack-api-version");
@@ -36,13 +36,9 @@ enum Service {
 
 /// Listens at the address until it is stopped.
 pub(crate) async fn listen(shared: &Arc<Shared>) -> Result<()> {
-    let listener = TcpListener::bind(shared.address).await.context("listen as nova")?;
     let router = Router::new().fallback(answer).with_state(Arc::downgrade(shared));
-    let serve = async move {
-        // It serves until it is aborted.
-        let _ = axum::serve(listener, router).await;
-    };
-    *shared.server.lock() = Some(tokio::spawn(serve));
+    let server = serve(shared.address, router, "nova").await?;
+    *shared.server.lock() = Some(server);
     Ok(())
 }
 

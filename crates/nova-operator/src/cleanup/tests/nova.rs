@@ -8,7 +8,7 @@ use crate::cleanup::host_order;
 use crate::drain::order::{Drain, DrainMode, HostOrder, Remove};
 use crate::drain::progress::{AgentsRemoval, Occupied, PlacementRemoval, Removal, ServiceRemoval};
 
-fn world(found: DrainProgress) -> World {
+fn world(found: HostProgress) -> World {
     let mut world = World::new();
     world.nova = Some(found);
     let status = world.compute.as_mut().unwrap().status.as_mut().unwrap();
@@ -21,9 +21,9 @@ fn id() -> String {
     "c0".to_owned()
 }
 
-fn occupied() -> DrainProgress {
+fn occupied() -> HostProgress {
     let servers = vec!["b0".to_owned()];
-    DrainProgress::Occupied(Occupied { servers, stuck: vec![], migrations: 0 })
+    HostProgress::Occupied(Occupied { servers, stuck: vec![], migrations: 0 })
 }
 
 fn removed() -> Removal {
@@ -51,8 +51,8 @@ fn reasons(world: &World) -> [String; 5] {
 }
 
 /// A host whose nova-compute was stopped, of which this was found afterwards.
-fn stopped(found: DrainProgress) -> World {
-    let mut world = world(DrainProgress::Drained);
+fn stopped(found: HostProgress) -> World {
+    let mut world = world(HostProgress::Drained);
     world.delete_node(false);
     world.settle();
     world.end("Ok");
@@ -76,7 +76,7 @@ fn a_host_is_drained_then_stopped_then_removed_from_nova_and_leaves_nothing() {
     assert_eq!(reason, "ServersOnHost");
     assert!(message.contains("has 1 server") && message.contains(SKIP_CLEANUP), "{message}");
 
-    world.nova = Some(DrainProgress::Drained);
+    world.nova = Some(HostProgress::Drained);
     assert_eq!(n_cleanups(&world.settle()), 1);
     assert_eq!(said(&world, "HostCleaned").0, "CleaningHost");
     let text = serde_json::to_string(&world.runs[0].spec).unwrap();
@@ -87,7 +87,7 @@ fn a_host_is_drained_then_stopped_then_removed_from_nova_and_leaves_nothing() {
     assert_eq!(order(&world), Some(remove));
     assert_eq!(reasons(&world), ["", "HostCleaned", "Waiting", "Waiting", "Waiting"]);
 
-    world.nova = Some(DrainProgress::Removing(removed()));
+    world.nova = Some(HostProgress::Removing(removed()));
     world.settle();
     assert!(world.node.is_none() && world.compute.is_none());
     assert!(world.leftovers().is_empty());
@@ -108,7 +108,7 @@ fn servers_are_migrated_where_the_node_asks_for_it() {
 fn what_nova_does_not_say_holds_the_compute_and_stops_nothing() {
     let denied = Fault::of(Service::Compute, Error::Forbidden("policy".to_owned()));
     for found in
-        [DrainProgress::Pending, DrainProgress::CellNotAnswering, DrainProgress::Fails(denied)]
+        [HostProgress::Pending, HostProgress::CellNotAnswering, HostProgress::Fails(denied)]
     {
         let mut world = world(found);
         world.delete_node(false);
@@ -131,12 +131,16 @@ fn each_step_after_the_stop_says_what_it_waits_for() {
     let provider =
         PlacementRemoval::Kept { provider: "c0".to_owned(), message: "in use".to_owned() };
     let aggregates = PlacementRemoval::InAggregates(vec!["rack7".to_owned()]);
-    let of_service = |service| Removal { service, ..Removal::default() };
     let of_placement = |placement| Removal { placement, agents: None, ..removed() };
     for (removal, type_, reason, part) in [
-        (of_service(ServiceRemoval::StillUp), "ServiceDeleted", "StillUp", "systemctl disable"),
         (
-            of_service(kept),
+            Removal::of_service(ServiceRemoval::StillUp),
+            "ServiceDeleted",
+            "StillUp",
+            "systemctl disable",
+        ),
+        (
+            Removal::of_service(kept),
             "ServiceDeleted",
             "ServiceKept",
             "it hosts instances. Servers on it: b0",
@@ -144,11 +148,11 @@ fn each_step_after_the_stop_says_what_it_waits_for() {
         (of_placement(provider), "PlacementClean", "ProviderKept", "provider c0"),
         (of_placement(aggregates), "PlacementClean", "InAggregates", "rack7"),
     ] {
-        let mut world = stopped(DrainProgress::Removing(removal));
+        let mut world = stopped(HostProgress::Removing(removal));
         let (found, message) = said(&world, type_);
         assert!(found == reason && message.contains(part), "{found}: {message}");
         assert_eq!((said(&world, "Ready").0, world.told_by_node().0), (found.clone(), found));
-        world.nova = Some(DrainProgress::Removing(removed()));
+        world.nova = Some(HostProgress::Removing(removed()));
         world.settle();
         assert!(world.compute.is_none() && world.node.is_none());
     }
@@ -156,11 +160,11 @@ fn each_step_after_the_stop_says_what_it_waits_for() {
 
 #[test]
 fn a_fault_is_reported_on_the_step_that_it_holds() {
-    let busy = || DrainProgress::Fails(Fault::of(Service::Placement, Error::Busy("later".into())));
+    let busy = || HostProgress::Fails(Fault::of(Service::Placement, Error::Busy("later".into())));
     let mut world = stopped(busy());
     assert_eq!(reasons(&world)[1..3], ["HostCleaned", "NovaNotAnswering"]);
     let partly = Removal { placement: PlacementRemoval::Pending, agents: None, ..removed() };
-    world.nova = Some(DrainProgress::Removing(partly));
+    world.nova = Some(HostProgress::Removing(partly));
     world.settle();
     world.nova = Some(busy());
     world.settle();
@@ -171,7 +175,7 @@ fn a_fault_is_reported_on_the_step_that_it_holds() {
 
 #[test]
 fn a_removal_that_is_skipped_after_the_stop_records_what_is_left() {
-    let mut world = stopped(DrainProgress::CellNotAnswering);
+    let mut world = stopped(HostProgress::CellNotAnswering);
     assert!(world.compute.is_some() && world.leftovers().is_empty());
     world.node.as_mut().unwrap().annotations_mut().insert(SKIP_CLEANUP.into(), "true".into());
     world.settle();
@@ -210,7 +214,7 @@ fn a_compute_that_never_ran_and_a_namespace_that_goes_ask_nova_for_nothing() {
 
 #[test]
 fn a_host_that_cannot_be_reached_is_removed_once_nova_says_that_it_is_down() {
-    let mut world = world(DrainProgress::Drained);
+    let mut world = world(HostProgress::Drained);
     world.delete_node(false);
     for _ in 0..3 {
         world.settle();
@@ -222,14 +226,14 @@ fn a_host_that_cannot_be_reached_is_removed_once_nova_says_that_it_is_down() {
     let remove = HostOrder::Remove(Remove { compute_id: Some(id()), is_stopped: false });
     assert_eq!(order(&world), Some(remove));
     assert_eq!(said(&world, "HostCleaned").0, "HostNotCleaned");
-    world.nova = Some(DrainProgress::Removing(removed()));
+    world.nova = Some(HostProgress::Removing(removed()));
     world.settle();
     assert!(world.compute.is_none() && world.node.is_none());
 }
 
 #[test]
 fn no_further_attempt_stops_a_host_that_has_servers_again() {
-    let mut world = world(DrainProgress::Drained);
+    let mut world = world(HostProgress::Drained);
     world.delete_node(false);
     world.settle();
     world.end("Unreachable");
@@ -238,13 +242,13 @@ fn no_further_attempt_stops_a_host_that_has_servers_again() {
     world.wait(5);
     assert_eq!(n_cleanups(&world.settle()), 0);
     assert_eq!(reasons(&world)[..2], ["ServersOnHost", "WaitingForDrain"]);
-    world.nova = Some(DrainProgress::Drained);
+    world.nova = Some(HostProgress::Drained);
     assert_eq!(n_cleanups(&world.settle()), 1);
 }
 
 #[test]
 fn a_cell_that_does_not_answer_after_the_stop_is_named_on_the_step_that_it_holds() {
-    let world = stopped(DrainProgress::CellNotAnswering);
+    let world = stopped(HostProgress::CellNotAnswering);
     let (reason, message) = said(&world, "ServiceDeleted");
     assert_eq!(reason, "CellNotAnswering");
     assert!(message.contains("start that database") && message.contains(SKIP_CLEANUP), "{message}");

@@ -5,11 +5,11 @@ use openstack_client::{Error, Fault, Service};
 
 use super::*;
 use crate::drain::order::MARKER;
-use crate::drain::progress::{DrainProgress, Occupied, Stuck, StuckCause};
+use crate::drain::progress::{HostProgress, Occupied, Stuck, StuckCause};
 use crate::nova_health::{HostHealth, MappingHealth, ServiceHealth};
 
 /// A deployed compute whose node has this annotation, and of which a pass found this.
-fn world(drain: Option<&str>, progress: Option<DrainProgress>) -> World {
+fn world(drain: Option<&str>, progress: Option<HostProgress>) -> World {
     let mut world = World::deployed();
     annotate(&mut world, drain);
     found(&mut world, progress);
@@ -22,7 +22,7 @@ fn annotate(world: &mut World, drain: Option<&str>) {
     annotations.extend(drain.map(|it| (DRAIN.to_owned(), it.to_owned())));
 }
 
-fn found(world: &mut World, progress: Option<DrainProgress>) {
+fn found(world: &mut World, progress: Option<HostProgress>) {
     let up = ServiceHealth::Up { disabled: None };
     world.seen.health = progress.is_some().then(|| HostHealth {
         service: up,
@@ -54,7 +54,7 @@ fn has_condition(world: &World) -> bool {
 #[test]
 fn without_a_request_there_is_no_condition() {
     assert!(!has_condition(&world(None, None)));
-    let mut world = world(None, Some(DrainProgress::Pending));
+    let mut world = world(None, Some(HostProgress::Pending));
     assert!(!has_condition(&world));
     marked(&mut world);
     check(&world, ConditionStatus::False, "EnablingService", "n0.example.org is being enabled");
@@ -62,20 +62,20 @@ fn without_a_request_there_is_no_condition() {
 
 #[test]
 fn a_drain_is_reported_from_its_request_to_its_end() {
-    let mut world = world(Some("wait"), Some(DrainProgress::Pending));
+    let mut world = world(Some("wait"), Some(HostProgress::Pending));
     check(&world, ConditionStatus::Unknown, "NotRead", "have not been read yet");
     let servers = vec!["b0".to_owned(), "b1".to_owned()];
     let occupied = Occupied { servers, stuck: vec![], migrations: 1 };
-    found(&mut world, Some(DrainProgress::Occupied(occupied.clone())));
+    found(&mut world, Some(HostProgress::Occupied(occupied.clone())));
     let part = "has 2 servers and 1 open migration, and nova schedules nothing to it. Migrate or \
                 delete them: openstack server list --all-projects --host n0.example.org";
     check(&world, ConditionStatus::False, "ServersOnHost", part);
-    found(&mut world, Some(DrainProgress::Pending));
+    found(&mut world, Some(HostProgress::Pending));
     check(&world, ConditionStatus::False, "ServersOnHost", part);
-    found(&mut world, Some(DrainProgress::Drained));
+    found(&mut world, Some(HostProgress::Drained));
     check(&world, ConditionStatus::True, "Drained", "no servers and no open migrations");
     annotate(&mut world, Some("migrate"));
-    found(&mut world, Some(DrainProgress::Occupied(occupied)));
+    found(&mut world, Some(HostProgress::Occupied(occupied)));
     check(&world, ConditionStatus::False, "Migrating", "at most 2 at a time");
     annotate(&mut world, None);
     world.settle();
@@ -94,7 +94,7 @@ fn servers_that_cannot_move_are_named_with_the_cause() {
         ],
         migrations: 0,
     };
-    let world = world(Some("migrate"), Some(DrainProgress::Occupied(occupied)));
+    let world = world(Some("migrate"), Some(HostProgress::Occupied(occupied)));
     let part = "b0 (its status is SHUTOFF), b1 (nova refuses: no valid host), b2 (nova did not \
                 move it). Start, confirm, migrate or delete them";
     check(&world, ConditionStatus::False, "ServersStuck", part);
@@ -104,9 +104,9 @@ fn servers_that_cannot_move_are_named_with_the_cause() {
 fn what_nova_does_not_say_is_unknown() {
     let denied = Fault::of(Service::Compute, Error::Forbidden("policy".to_owned()));
     let cases = [
-        (DrainProgress::CellNotAnswering, "CellNotAnswering", "start that database"),
-        (DrainProgress::Fails(denied), "NovaNotAnswering", "the role admin in its project"),
-        (DrainProgress::NotFound, "ServiceNotFound", "no compute service of host"),
+        (HostProgress::CellNotAnswering, "CellNotAnswering", "start that database"),
+        (HostProgress::Fails(denied), "NovaNotAnswering", "the role admin in its project"),
+        (HostProgress::NotFound, "ServiceNotFound", "no compute service of host"),
     ];
     for (progress, reason, part) in cases {
         let world = world(Some("wait"), Some(progress));
@@ -116,7 +116,7 @@ fn what_nova_does_not_say_is_unknown() {
 
 #[test]
 fn a_request_that_is_not_understood_or_cannot_be_met_is_an_error() {
-    let progress = || Some(DrainProgress::Pending);
+    let progress = || Some(HostProgress::Pending);
     let world_of = |value| world(Some(value), progress());
     for value in ["", "true", "Wait"] {
         check(&world_of(value), ConditionStatus::False, "DrainInvalid", "wait or migrate");

@@ -3,9 +3,6 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use openstack_client::keystone::{UserInProject, tokens_url};
-use openstack_client::{Login, Network, Placement};
-use operator_runtime::tls_stream::CaTrust;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use testkit::http_server::server;
@@ -15,6 +12,7 @@ use tokio::sync::Notify;
 use super::*;
 use crate::drain::order::MARKER;
 use crate::drain::progress::Stuck;
+use crate::test_cloud::{apis, token};
 
 const HOST: &str = "n0.example.org";
 
@@ -51,24 +49,10 @@ impl Cloud {
         let (state, cut) = (Arc::new(Mutex::new(state)), Arc::new(Notify::new()));
         let (of_server, cuts) = (Arc::clone(&state), Arc::clone(&cut));
         let (address, _) = server(move |text| answer(&mut of_server.lock(), &cuts, text)).await;
-        let user = UserInProject {
-            user: "nova",
-            user_domain: "Default",
-            project: "service",
-            project_domain: "Default",
-        };
-        let url = tokens_url(&format!("http://{address}")).unwrap();
-        let login = Arc::new(Login::new(url, user.identity("password")));
-        let trust = || CaTrust::new(None).unwrap();
-        let apis = Apis {
-            compute: Compute::new(Arc::clone(&login), trust(), "one"),
-            placement: Placement::new(Arc::clone(&login), trust(), "one"),
-            network: Network::new(login, trust(), "one"),
-        };
-        Self { state, cut, apis: Arc::new(apis) }
+        Self { state, cut, apis: Arc::new(apis(address)) }
     }
 
-    async fn pass(&self, order: &HostOrder, moves: &mut Moves) -> DrainProgress {
+    async fn pass(&self, order: &HostOrder, moves: &mut Moves) -> HostProgress {
         pass(&self.apis, HOST, order, moves).await.unwrap()
     }
 
@@ -89,16 +73,8 @@ fn answer(state: &mut State, cut: &Notify, text: &str) -> Answer {
         // A client that went before it sent anything.
         return said(400, &Value::Null);
     }
-    let host = text.lines().find_map(|it| it.strip_prefix("host: ")).unwrap_or_default();
     if text.starts_with("post /v3/auth/tokens ") {
-        let endpoint = json!({
-            "interface": "internal", "region_id": "one", "url": format!("http://{host}/v2.1"),
-        });
-        let token = json!({"token": {
-            "expires_at": "2999-01-01T00:00:00.000000Z",
-            "catalog": [{"type": "compute", "endpoints": [endpoint]}],
-        }});
-        return (201, "x-subject-token: t\r\n".to_owned(), token.to_string());
+        return token(text, &[("compute", "/v2.1")]);
     }
     state.n_asked += 1;
     if let Some((n, is_before)) = state.cut.filter(|it| it.0 == state.n_asked) {
@@ -199,9 +175,9 @@ fn ours() -> String {
     format!("{MARKER}: kernel")
 }
 
-fn occupied(servers: &[&str], migrations: usize) -> DrainProgress {
+fn occupied(servers: &[&str], migrations: usize) -> HostProgress {
     let servers = servers.iter().map(|it| (*it).to_owned()).collect();
-    DrainProgress::Occupied(Occupied { servers, stuck: vec![], migrations })
+    HostProgress::Occupied(Occupied { servers, stuck: vec![], migrations })
 }
 
 #[tokio::test]
@@ -214,7 +190,7 @@ async fn an_empty_host_is_drained_by_the_pass_after_the_one_that_disabled_its_se
         (vec!["disabled".into()], Some(ours()))
     );
     for _ in 0..2 {
-        assert_eq!(cloud.pass(&order, &mut moves).await, DrainProgress::Drained);
+        assert_eq!(cloud.pass(&order, &mut moves).await, HostProgress::Drained);
     }
     assert_eq!(cloud.writes(), [""; 0]);
 }
@@ -228,7 +204,7 @@ async fn servers_and_open_migrations_keep_a_host_from_being_drained() {
     cloud.state.lock().migrations.push("b9".to_owned());
     assert_eq!(cloud.pass(&order, &mut moves).await, occupied(&[], 1));
     cloud.state.lock().migrations.clear();
-    assert_eq!(cloud.pass(&order, &mut moves).await, DrainProgress::Drained);
+    assert_eq!(cloud.pass(&order, &mut moves).await, HostProgress::Drained);
     assert_eq!(cloud.writes(), ["disabled"]);
 }
 
@@ -239,7 +215,7 @@ async fn a_cell_that_stops_answering_between_the_readings_leaves_it_unknown() {
     let order = drain(DrainMode::Wait);
     for _ in 0..2 {
         let found = cloud.pass(&order, &mut moves).await;
-        assert_eq!(found, DrainProgress::CellNotAnswering);
+        assert_eq!(found, HostProgress::CellNotAnswering);
     }
     assert_eq!(cloud.writes(), [""; 0]);
 }
@@ -248,8 +224,8 @@ async fn a_cell_that_stops_answering_between_the_readings_leaves_it_unknown() {
 async fn a_service_that_another_administrator_disabled_stays_as_it_is() {
     let state = State { disabled: Some("broken fan".to_owned()), ..State::default() };
     let (cloud, mut moves) = (Cloud::new(state.clone()).await, Moves::default());
-    assert_eq!(cloud.pass(&drain(DrainMode::Wait), &mut moves).await, DrainProgress::Drained);
-    assert_eq!(cloud.pass(&HostOrder::Enable, &mut moves).await, DrainProgress::Released);
+    assert_eq!(cloud.pass(&drain(DrainMode::Wait), &mut moves).await, HostProgress::Drained);
+    assert_eq!(cloud.pass(&HostOrder::Enable, &mut moves).await, HostProgress::Released);
     assert_eq!(cloud.writes(), [""; 0]);
     assert_eq!(cloud.state.lock().disabled, state.disabled);
 }
@@ -259,7 +235,7 @@ async fn what_the_operator_disabled_is_enabled_again_once() {
     let state = State { disabled: Some(ours()), ..State::default() };
     let (cloud, mut moves) = (Cloud::new(state).await, Moves::default());
     for _ in 0..2 {
-        assert_eq!(cloud.pass(&HostOrder::Enable, &mut moves).await, DrainProgress::Released);
+        assert_eq!(cloud.pass(&HostOrder::Enable, &mut moves).await, HostProgress::Released);
     }
     assert_eq!(cloud.writes(), ["enabled"]);
 }
@@ -286,7 +262,7 @@ async fn what_cannot_move_is_named_and_refused_servers_are_not_asked_for_at_once
     let (cloud, mut moves) = (Cloud::new(state).await, Moves::default());
     let stuck = |server: &str, cause| Stuck { server: server.to_owned(), cause };
     let refused = || StuckCause::Refused("no valid host".to_owned());
-    let found = DrainProgress::Occupied(Occupied {
+    let found = HostProgress::Occupied(Occupied {
         servers: vec!["b3".to_owned()],
         stuck: vec![
             stuck("b0", refused()),
@@ -307,7 +283,7 @@ async fn a_server_that_nova_accepted_and_did_not_move_waits_longer_each_time() {
     cloud.pass(&migrate(1), &mut moves).await;
     cloud.state.lock().migrations.clear();
     let found = cloud.pass(&migrate(1), &mut moves).await;
-    let DrainProgress::Occupied(found) = found else { panic!("{found:?}") };
+    let HostProgress::Occupied(found) = found else { panic!("{found:?}") };
     assert_eq!(found.stuck, [Stuck { server: "b0".to_owned(), cause: StuckCause::Stayed }]);
     for pause in [2, 4, 8, 16, 30, 30] {
         let now = Instant::now();
@@ -321,7 +297,7 @@ async fn a_server_that_nova_accepted_and_did_not_move_waits_longer_each_time() {
 async fn drain_to_the_end(cloud: &Cloud) {
     let mut moves = Moves::default();
     for _ in 0..10 {
-        if cloud.pass(&migrate(1), &mut moves).await == DrainProgress::Drained {
+        if cloud.pass(&migrate(1), &mut moves).await == HostProgress::Drained {
             return;
         }
         let mut seen = cloud.state.lock();
@@ -371,7 +347,7 @@ async fn a_resize_that_waits_for_its_confirmation_is_named_and_takes_no_place() 
     state.finished = vec!["b9".to_owned(), "b8".to_owned()];
     let (cloud, mut moves) = (Cloud::new(state).await, Moves::default());
     let found = cloud.pass(&migrate(1), &mut moves).await;
-    let DrainProgress::Occupied(found) = found else { panic!("{found:?}") };
+    let HostProgress::Occupied(found) = found else { panic!("{found:?}") };
     let cause = StuckCause::Status("VERIFY_RESIZE".to_owned());
     assert_eq!(found.stuck, [Stuck { server: "b9".to_owned(), cause }]);
     assert_eq!((found.migrations, cloud.writes()), (3, vec!["disabled".into(), "move b0".into()]));
@@ -383,7 +359,7 @@ async fn a_server_that_nova_fails_to_migrate_holds_back_no_other_one() {
     state.refuses = Some(500);
     let (cloud, mut moves) = (Cloud::new(state).await, Moves::default());
     let found = cloud.pass(&migrate(2), &mut moves).await;
-    let DrainProgress::Occupied(found) = found else { panic!("{found:?}") };
+    let HostProgress::Occupied(found) = found else { panic!("{found:?}") };
     assert_eq!(found.stuck.len(), 2);
     assert_eq!(cloud.writes(), ["disabled", "move b0", "move b1"]);
 }

@@ -2,9 +2,6 @@
 
 use std::sync::Arc;
 
-use openstack_client::Login;
-use openstack_client::keystone::{UserInProject, tokens_url};
-use operator_runtime::tls_stream::CaTrust;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use testkit::http_server::server;
@@ -14,7 +11,8 @@ use tokio::sync::Notify;
 use super::*;
 use crate::drain::order::HostOrder;
 use crate::drain::pass::{Moves, pass};
-use crate::drain::progress::DrainProgress;
+use crate::drain::progress::HostProgress;
+use crate::test_cloud::{apis, token};
 
 const HOST: &str = "n0.example.org";
 
@@ -69,27 +67,13 @@ async fn cloud(state: State) -> Cloud {
     let (state, cut) = (Arc::new(Mutex::new(state)), Arc::new(Notify::new()));
     let (of_server, cuts) = (Arc::clone(&state), Arc::clone(&cut));
     let (address, _) = server(move |text| answer(&mut of_server.lock(), &cuts, text)).await;
-    let user = UserInProject {
-        user: "nova",
-        user_domain: "Default",
-        project: "service",
-        project_domain: "Default",
-    };
-    let url = tokens_url(&format!("http://{address}")).unwrap();
-    let login = Arc::new(Login::new(url, user.identity("password")));
-    let trust = || CaTrust::new(None).unwrap();
-    let apis = Apis {
-        compute: Compute::new(Arc::clone(&login), trust(), "one"),
-        placement: Placement::new(Arc::clone(&login), trust(), "one"),
-        network: Network::new(login, trust(), "one"),
-    };
-    Cloud { state, cut, apis }
+    Cloud { state, cut, apis: apis(address) }
 }
 
 impl Cloud {
     async fn remove(&self, is_stopped: bool) -> Removal {
         match pass(&self.apis, HOST, &order(is_stopped), &mut Moves::default()).await {
-            Ok(DrainProgress::Removing(removal)) => removal,
+            Ok(HostProgress::Removing(removal)) => removal,
             other => panic!("{other:?}"),
         }
     }
@@ -114,20 +98,10 @@ fn answer(state: &mut State, cut: &Notify, text: &str) -> Answer {
         // A client that went before it sent anything.
         return said(400, &Value::Null);
     }
-    let host = text.lines().find_map(|it| it.strip_prefix("host: ")).unwrap_or_default();
     if text.starts_with("post /v3/auth/tokens ") {
-        let entry = |type_: &str, path: &str| {
-            json!({"type": type_, "endpoints": [{
-                "interface": "internal", "region_id": "one", "url": format!("http://{host}{path}"),
-            }]})
-        };
-        let mut catalog = vec![entry("compute", "/v2.1"), entry("placement", "/placement")];
-        if state.has_neutron {
-            catalog.push(entry("network", "/network"));
-        }
-        let token =
-            json!({"token": {"expires_at": "2999-01-01T00:00:00.000000Z", "catalog": catalog}});
-        return (201, "x-subject-token: t\r\n".to_owned(), token.to_string());
+        let mut listed = vec![("compute", "/v2.1"), ("placement", "/placement")];
+        listed.extend(state.has_neutron.then_some(("network", "/network")));
+        return token(text, &listed);
     }
     state.n_asked += 1;
     if let Some((_, is_before)) = state.cut.filter(|it| it.0 == state.n_asked) {
@@ -279,14 +253,14 @@ async fn a_service_with_servers_stays_and_they_are_named() {
         cloud(State { servers: vec!["b1", "b0"], has_provider: true, ..State::default() }).await;
     let servers = vec!["b0".to_owned(), "b1".to_owned()];
     let kept = ServiceRemoval::Kept { servers, message: "hosting instances".to_owned() };
-    assert_eq!(cloud.remove(true).await, Removal { service: kept, ..Removal::default() });
+    assert_eq!(cloud.remove(true).await, Removal::of_service(kept));
     assert_eq!(cloud.writes(), ["delete /v2.1/os-services/a0"], "nothing else is touched");
 }
 
 #[tokio::test]
 async fn a_nova_compute_that_was_not_stopped_must_be_down_first() {
     let cloud = cloud(State { is_up: true, ..State::default() }).await;
-    let still_up = Removal { service: ServiceRemoval::StillUp, ..Removal::default() };
+    let still_up = Removal::of_service(ServiceRemoval::StillUp);
     assert_eq!(cloud.remove(false).await, still_up);
     assert_eq!(cloud.writes(), [""; 0]);
     assert_eq!(cloud.remove(true).await, still_up, "it registers again");

@@ -1,14 +1,11 @@
 //! Hosts that are drained and removed, with an operator that is killed at its writes to nova.
 
-use std::time::Duration;
-
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use api::dataplane::Node;
 use e2e::{holds, says};
 use kube::api::PropagationPolicy;
 use serde_json::{Value, json};
-use simulated_cluster::{Host, Nova, NovaFault, Operator};
-use tokio::time::{interval, timeout};
+use simulated_cluster::{Host, NovaFault, Operator};
 
 use super::READ;
 use super::health::deployed;
@@ -25,17 +22,6 @@ const WRITES: [&str; 4] = [
     "DELETE /placement/resource_providers/",
     "DELETE /network/v2.0/agents/",
 ];
-
-/// Waits until a request has arrived whose line begins so.
-async fn arrives(nova: &Nova, line: &str) -> Result<()> {
-    let mut tick = interval(Duration::from_millis(50));
-    let arrived = async {
-        while nova.count(line) == 0 {
-            tick.tick().await;
-        }
-    };
-    timeout(PATIENCE, arrived).await.with_context(|| format!("{line} is not requested"))
-}
 
 async fn says_of_node(
     own: &Own,
@@ -66,7 +52,7 @@ async fn a_host_is_drained_by_live_migration_and_given_back() -> Result<()> {
     // Its answer is lost with the operator that has sent it.
     nova.fail_next(SERVICE, 1, NovaFault::LostAnswer);
     annotate(&own, &host, json!("migrate")).await?;
-    arrives(nova, SERVICE).await?;
+    nova.wait_for_total(SERVICE, 1, PATIENCE).await?;
     own.replace(&[Operator::Nova]).await?;
     nova.heal();
     let words = ["2 servers and 2 open migrations", "at most 2 at a time"];
@@ -102,7 +88,7 @@ async fn a_host_is_removed_in_novas_order_although_the_operator_dies_at_each_wri
     }
     nova.delete_server(&server);
     for line in WRITES {
-        arrives(nova, line).await?;
+        nova.wait_for_total(line, 1, PATIENCE).await?;
         own.replace(&[Operator::Nova]).await?;
     }
     gone(&own, &host.name, GOES).await?;
