@@ -17,6 +17,8 @@ use crate::{Namespace, cluster, kstatus, run, transcript};
 const SOON: Duration = Duration::from_secs(5);
 /// The same for machines, because Ironic is polled every minute.
 const ASKED: Duration = Duration::from_secs(75);
+/// The same for what nova's API shows, because operators report it after up to three readings.
+const READ: Duration = Duration::from_secs(60);
 /// How many faults all tests together check at once; their pods share one machine.
 const MAX_CONCURRENT: usize = 4;
 
@@ -42,6 +44,15 @@ pub async fn judge_machines(
     inject: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
 ) -> Result<()> {
     judge_within((ASKED, &TURNS), faults, before, inject).await
+}
+
+/// The same for what operators read of nova's API.
+pub async fn judge_readings(
+    faults: &[Fault],
+    before: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
+    inject: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
+) -> Result<()> {
+    judge_within((READ, &TURNS), faults, before, inject).await
 }
 
 /// The same for faults whose injection waits until they are reported; these have their own limit.

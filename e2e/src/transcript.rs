@@ -42,6 +42,7 @@ fn replaced(text: &str, shape: &str, by: &str) -> String {
 pub fn normalised(text: &str, namespace: &str) -> String {
     let text = text.replace(namespace, NAMESPACE);
     let text = replaced(&text, "dddd-dd-ddTdd:dd:ddZ", "TIME");
+    let text = replaced(&text, "dddd-dd-dd dd:dd:dd UTC", "TIME");
     let text = replaced(&text, "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", "UID");
     // Names of runs, Jobs and pods.
     let text = replaced(&text, "-xxxxxxxxxx", "-HASH");
@@ -89,6 +90,7 @@ mod tests {
         let cases = [
             ("-n e2e-fault-x run", "-n NAMESPACE run"),
             ("since 2026-01-01T00:00:09Z.", "since TIME."),
+            ("since 2026-01-01 00:00:09 UTC.", "since TIME."),
             ("2026-01-01T00:00:09Zulu", "2026-01-01T00:00:09Zulu"),
             ("uid 01234567-89ab-cdef-0123-456789abcdef", "uid UID"),
             ("Job run-0123456789 (", "Job run-HASH ("),

@@ -7,17 +7,20 @@ pub mod cells;
 pub mod hosts;
 pub mod machines;
 pub mod nodes;
+pub mod nova;
 pub mod runs;
 
 use std::fmt;
 
 /// All faults, grouped by what they affect.
-pub const GROUPS: [(&str, &[Fault]); 6] = [
+pub const GROUPS: [(&str, &[Fault]); 8] = [
     ("What a node, a role or a data plane is described by", nodes::FAULTS),
     ("Between a run and its host", hosts::FAULTS),
     ("Machines: what is asked for", machines::ASKED),
     ("Machines: what becomes of them", machines::FATES),
     ("Cells and computes", cells::FAULTS),
+    ("Nova's API", nova::API),
+    ("What nova reports of hosts, their drain and their removal", nova::HOSTS),
     ("Runs made by hand", runs::FAULTS),
 ];
 

@@ -26,8 +26,13 @@ pub(crate) fn cleaned(host: &Host) -> usize {
 
 /// Waits until everything that the compute's removal needs exists.
 pub(crate) async fn held(ns: &Namespace, name: &str) -> Result<()> {
+    held_in(ns, name, CELL).await
+}
+
+/// The same for a compute of that cell.
+pub(crate) async fn held_in(ns: &Namespace, name: &str, cell: &str) -> Result<()> {
     e2e::cells::wait_until_reachable(ns, name, SOON).await?;
-    ns.wait::<Cell>(CELL, "held", SOON, |it| it.finalizers().len() == 1).await?;
+    ns.wait::<Cell>(cell, "held", SOON, |it| it.finalizers().len() == 1).await?;
     let is_held_by_both = |it: &Node| it.finalizers().len() == 2;
     ns.wait::<Node>(name, "held by both operators", SOON, is_held_by_both).await.map(drop)
 }

@@ -28,12 +28,13 @@ const FAULTS: [(&str, Option<NovaFault>, &str); 9] = [
 /// The region of the compute that is deployed while the novas fail.
 const FAILING: &str = "r503";
 
-fn cell(region: &str) -> String {
+/// Returns the name of the cell in a region.
+pub(super) fn cell(region: &str) -> String {
     format!("nova-{region}")
 }
 
 /// Creates a cell in a region of its own, and the nova there.
-async fn add_region(own: &Own, region: &str) -> Result<Nova> {
+pub(super) async fn add_region(own: &Own, region: &str) -> Result<Nova> {
     let (name, nova) = (cell(region), own.sim.nova_of(region).await?);
     let broker = Broker::start(&name, "first", &name).await?;
     let names = (name.as_str(), &*format!("{name}-transport"));

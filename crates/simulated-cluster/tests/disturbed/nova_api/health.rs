@@ -47,11 +47,11 @@ async fn a_deployed_compute_is_up_and_mapped_until_two_readings_find_it_down() -
 }
 
 /// Returns the resource versions of what the operator writes.
-async fn versions(own: &Own, host: &Host) -> Result<[Option<String>; 3]> {
+pub(super) async fn versions(own: &Own, host: &str, cell: &str) -> Result<[Option<String>; 3]> {
     Ok([
-        own.api::<ExternalCompute>().get(&host.name).await?.resource_version(),
-        own.api::<Node>().get(&host.name).await?.resource_version(),
-        own.api::<Cell>().get(CELL).await?.resource_version(),
+        own.api::<ExternalCompute>().get(host).await?.resource_version(),
+        own.api::<Node>().get(host).await?.resource_version(),
+        own.api::<Cell>().get(cell).await?.resource_version(),
     ])
 }
 
@@ -61,10 +61,10 @@ async fn an_operator_that_is_killed_between_two_readings_writes_nothing_when_it_
     let (own, host) = deployed("api-killed").await?;
     let nova = &own.sim.nova;
     nova.wait_for_requests(SERVICES, 1).await?;
-    let before = versions(&own, &host).await?;
+    let before = versions(&own, &host.name, CELL).await?;
     own.replace(&[Operator::Nova]).await?;
     nova.wait_for_requests(SERVICES, 3).await?;
-    assert_eq!(versions(&own, &host).await?, before);
+    assert_eq!(versions(&own, &host.name, CELL).await?, before);
     nova.report(&host.name, false);
     reaches(&own, &host, "ServiceUp", "ServiceDown").await?;
     own.done()

@@ -2,7 +2,9 @@
 //! API as often as it can.
 
 mod failing_api;
+mod faults;
 mod health;
+mod killed;
 mod maintenance;
 mod scale;
 
