@@ -6,7 +6,9 @@ import unittest
 
 from support import ANSIBLE, BIN, COLLECTION, TemporaryDirectoryTest, collections_path
 
-PLAYBOOKS = ["configure_network", "validate_network", "install_os", "configure_os", "run_os", "libvirt", "nova"]
+PLAYBOOKS = [
+    "configure_network", "validate_network", "install_os", "configure_os", "run_os", "libvirt", "nova", "reboot",
+]
 
 
 class Playbooks(TemporaryDirectoryTest):
