@@ -231,6 +231,9 @@ fn is_deployed(services: &[ServiceRun]) -> bool {
 
 fn deployment(seen: &Observed, evaluated: &Evaluation, stands: bool) -> ConditionDraft {
     let services = &evaluated.sequence.services;
+    if let Some(held) = held_by_identity(evaluated) {
+        return held.clone();
+    }
     match &evaluated.sequence.state {
         // The services are assumed unchanged, but the unknown inputs may contain a change.
         SequenceState::Done if evaluated.inputs.is_none() && !stands => {
@@ -247,6 +250,14 @@ fn deployment(seen: &Observed, evaluated: &Evaluation, stands: bool) -> Conditio
             reason.reason().condition(DEPLOYMENT_READY, message.clone())
         }
     }
+}
+
+/// Returns what keeps the identity of the host from being free, where an attempt is wanted and waits
+/// for that.
+fn held_by_identity(evaluated: &Evaluation) -> Option<&ConditionDraft> {
+    let is_waiting =
+        matches!(evaluated.sequence.state, SequenceState::Failed { .. } | SequenceState::OutOfDate);
+    evaluated.identity.as_ref().filter(|_| is_waiting && is_wanted(evaluated))
 }
 
 fn not_running(seen: &Observed, evaluated: &Evaluation) -> ConditionDraft {
