@@ -132,9 +132,12 @@ async fn hypervisors_are_read_until_a_page_is_empty() {
 
 #[tokio::test]
 async fn a_hypervisor_is_found_by_its_uuid_or_is_none() {
-    let (compute, asked) = cloud(|text| match text.contains("/b0 ") {
-        true => nova(r#"{"hypervisor": {"id": "b0", "service": {"host": "one", "id": "a0"}}}"#),
-        false => (404, String::new(), String::new()),
+    let (compute, asked) = cloud(|text| {
+        if text.contains("/b0 ") {
+            nova(r#"{"hypervisor": {"id": "b0", "service": {"host": "one", "id": "a0"}}}"#)
+        } else {
+            (404, String::new(), String::new())
+        }
     })
     .await;
     let found = compute.hypervisor("b0").await.unwrap().map(|it| it.service.host);

@@ -15,7 +15,6 @@ use crate::drain::progress::{HostProgress, IdentityUse, Occupied};
 use crate::drain::request::DrainRequest;
 use crate::nova_fault::next_step;
 use crate::reasons;
-use crate::registration::is_recorded;
 
 /// How many servers are named.
 const NAMED: usize = 5;
@@ -24,10 +23,7 @@ const NAMED: usize = 5;
 /// not used, because it is not known then whether the host has servers.
 pub fn recorded(seen: &Observed) -> Option<&str> {
     seen.drain.as_ref()?;
-    let status = seen.compute.status.as_ref()?;
-    // What nova had under the name of the host before that is another's.
-    let has_registered = is_recorded(&status.services) || !status.deployed_inputs.is_empty();
-    status.compute_id.as_deref().filter(|_| has_registered)
+    seen.compute.status.as_ref()?.compute_id.as_deref()
 }
 
 /// Returns what has to be free before the compute can be deployed, as its last run found.
@@ -103,7 +99,14 @@ pub fn condition(seen: &Observed) -> Option<ConditionDraft> {
             let text = format!("{fault}. {}", next_step(fault, secret));
             (&reasons::identity::NOT_CHECKED, unchecked(seen, &text))
         }
-        _ => return previous(seen, DEPLOYMENT_READY).filter(is_of_identity),
+        HostProgress::Pending
+        | HostProgress::NotFound
+        | HostProgress::Occupied(_)
+        | HostProgress::Drained
+        | HostProgress::Released
+        | HostProgress::Removing(_) => {
+            return previous(seen, DEPLOYMENT_READY).filter(is_of_identity);
+        }
     };
     Some(reason.condition(DEPLOYMENT_READY, text))
 }

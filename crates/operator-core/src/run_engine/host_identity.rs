@@ -35,9 +35,8 @@ pub fn reason(failure: &HostFailure) -> Option<&'static Reason> {
     match failure.task.strip_prefix(prefix) {
         Some(MISSING) if file.ends_with(role) => Some(&reasons::IDENTITY_MISSING),
         Some(MISMATCH) if file.ends_with(role) => Some(&reasons::IDENTITY_MISMATCH),
-        Some(_) => None,
         None if file == PLAYBOOK => of_playbook(&failure.task),
-        None => None,
+        Some(_) | None => None,
     }
 }
 

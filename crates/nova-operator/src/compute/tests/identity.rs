@@ -102,6 +102,13 @@ fn what_nova_had_under_the_name_before_the_compute_registered_is_given_to_no_run
     world.end("Ok");
     world.settle();
     assert_eq!(given(&world), (Value::Null, Value::Null));
+    let recorded = |it: &World| it.seen.compute.status.as_ref().unwrap().compute_id.clone();
+    assert_eq!(recorded(&world), None);
+    for _ in 0..2 {
+        world.end("Ok");
+        world.settle();
+    }
+    assert_eq!(recorded(&world).as_deref(), Some(ID), "the compute has registered");
 }
 
 #[test]

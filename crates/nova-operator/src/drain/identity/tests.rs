@@ -29,7 +29,8 @@ struct State {
     hypervisors: Vec<(&'static str, &'static str)>,
     /// The UUID of the provider with the host's name.
     provider: Option<&'static str>,
-    has_share: bool,
+    /// The consumers that have a share of it.
+    consumers: Vec<&'static str>,
     is_kept: bool,
     writes: Vec<String>,
 }
@@ -94,7 +95,8 @@ fn read(state: &State, line: &str) -> Answer {
             said(200, &json!({"resource_providers": all.collect::<Vec<_>>()}))
         }
         "get /placement/resource_providers/c1/allocations" => {
-            let shares = if state.has_share { json!({"d0": share}) } else { json!({}) };
+            let shares = state.consumers.iter().map(|it| ((*it).to_owned(), share.clone()));
+            let shares = shares.collect::<serde_json::Map<_, _>>();
             said(200, &json!({"allocations": shares, "resource_provider_generation": 3}))
         }
         "get /placement/allocations/d0" => said(
@@ -116,7 +118,7 @@ fn written(state: &mut State, line: &str, body: &str) -> Answer {
             let kept: Vec<&String> = body["allocations"].as_object().unwrap().keys().collect();
             assert_eq!(kept, ["c9"], "the share of the other provider stays");
             assert_eq!(body["consumer_generation"], 7);
-            state.has_share = false;
+            state.consumers.clear();
             said(204, &Value::Null)
         }
         "put /v2.1/os-services/a0" => said(200, &json!({"service": {}})),
@@ -180,12 +182,13 @@ async fn a_host_with_servers_or_in_a_silent_cell_has_nothing_freed() {
 
 #[tokio::test]
 async fn a_stale_provider_of_the_hosts_name_is_deleted_and_its_consumers_keep_other_shares() {
-    let stale = State { is_up: true, provider: Some(STALE), has_share: true, ..State::default() };
+    let stale =
+        State { is_up: true, provider: Some(STALE), consumers: vec!["d0"], ..State::default() };
     let (progress, writes) = found(&stale, IdentityGoal::Name).await;
     assert_eq!(progress, free());
     let expected = ["put /placement/allocations/d0", "delete /placement/resource_providers/c1"];
     assert_eq!(writes, expected);
-    let kept = State { is_kept: true, has_share: false, ..stale };
+    let kept = State { is_kept: true, consumers: vec![], ..stale };
     let (progress, _) = found(&kept, IdentityGoal::Name).await;
     let message = "in use".to_owned();
     let expected = IdentityUse::ProviderKept { provider: STALE.to_owned(), message };
