@@ -10,6 +10,7 @@ pub(crate) mod cell;
 pub(crate) mod cleanup;
 pub(crate) mod compute;
 pub(crate) mod drain;
+pub(crate) mod identity;
 pub(crate) mod node;
 pub(crate) mod removal;
 pub(crate) mod service;

@@ -131,6 +131,23 @@ async fn hypervisors_are_read_until_a_page_is_empty() {
 }
 
 #[tokio::test]
+async fn a_hypervisor_is_found_by_its_uuid_or_is_none() {
+    let (compute, asked) = cloud(|text| {
+        if text.contains("/b0 ") {
+            nova(r#"{"hypervisor": {"id": "b0", "service": {"host": "one", "id": "a0"}}}"#)
+        } else {
+            (404, String::new(), String::new())
+        }
+    })
+    .await;
+    let found = compute.hypervisor("b0").await.unwrap().map(|it| it.service.host);
+    assert_eq!(found.as_deref(), Some("one"));
+    assert_eq!(compute.hypervisor("b1").await.unwrap(), None);
+    assert_eq!(paths(&asked)[2..], ["/v2.1/os-hypervisors/b0", "/v2.1/os-hypervisors/b1"]);
+    compute.hypervisor("../b0").await.unwrap_err();
+}
+
+#[tokio::test]
 async fn a_rejected_token_is_renewed_once() {
     let (compute, asked) = cloud(|_| (401, String::new(), String::new())).await;
     let fault = compute.services().await.unwrap_err();

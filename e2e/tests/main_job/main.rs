@@ -3,6 +3,7 @@
 
 mod maintenance;
 mod plugin;
+mod reinstall;
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};

@@ -16,6 +16,7 @@ use operator_core::run_engine::run_template::{
 use operator_core::run_engine::ssh_secret::KNOWN_HOSTS;
 use serde_json::{Value, json};
 
+use crate::compute::identity;
 use crate::compute::observed::Observed;
 
 /// The operator's own play that checks the registration, so that it works with any collection.
@@ -93,10 +94,20 @@ fn extra_vars(seen: &Observed, service: &str, restarts: bool) -> BTreeMap<String
             ("edpm_nova_compute_image", json!(spec.nova_compute_container_image)),
             ("edpm_nova_config_src", json!(format!("/var/lib/openstack/configs/{NOVA_TYPE}"))),
             ("edpm_nova_restart", json!(restarts)),
-        ],
+        ]
+        .into_iter()
+        .chain(identity_vars(seen))
+        .collect(),
         _ => vec![],
     };
     vars.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// They are in no hash: an identity that is recorded later deploys nothing.
+fn identity_vars(seen: &Observed) -> Vec<(&'static str, Value)> {
+    let Some(id) = identity::recorded(seen) else { return vec![] };
+    let restores = json!(identity::restores(seen));
+    vec![("edpm_nova_compute_id", json!(id)), ("edpm_nova_restore_compute_id", restores)]
 }
 
 /// Returns the host connection; `was_key_refused` says whether the last attempt failed because of

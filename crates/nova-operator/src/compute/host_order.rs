@@ -1,6 +1,7 @@
 //! What is to be done in nova about the host of a compute.
 
 use crate::cleanup;
+use crate::compute::identity;
 use crate::compute::observed::Observed;
 use crate::drain::order::{HostOrder, is_ours};
 use crate::drain::request::{DrainRequest, requested};
@@ -17,7 +18,12 @@ pub fn host_order(seen: &Observed) -> Option<HostOrder> {
         return None;
     }
     let disabled = seen.health.as_ref().and_then(|it| it.disabled.as_deref());
-    order(&requested(seen.role.as_deref(), seen.node.as_deref()?), disabled)
+    let request = requested(seen.role.as_deref(), seen.node.as_deref()?);
+    let order = order(&request, disabled);
+    if order == Some(HostOrder::Enable) {
+        return order;
+    }
+    identity::order(seen, &request).map(HostOrder::Identity).or(order)
 }
 
 /// Returns what is to be done, or `None` for nothing; `disabled` is the reason of the service if it

@@ -26,6 +26,7 @@ use crate::compute::observed::Observed;
 use crate::compute::preconditions::previous;
 use crate::compute_lifecycle::effective::desired;
 use crate::reasons;
+use crate::registration::{has_registered, is_recorded};
 
 /// Key in `status.hash`: the digest of all inputs.
 const INPUT: &str = "input";
@@ -104,16 +105,18 @@ fn desired_status(
         hash,
         config_files: evaluated.files.clone(),
         host_name: recorded_name.or(node.host_name),
-        compute_id: seen
-            .health
-            .as_ref()
-            .and_then(|it| it.compute_id.clone())
-            .or(observed.compute_id),
+        compute_id: compute_id(seen, evaluated).or(observed.compute_id),
         address,
         host_instance: inputs::instance(compute, node.host_instance.as_deref()),
         services: evaluated.sequence.services.clone(),
         deployed_inputs,
     }
+}
+
+/// Before a compute has registered, what nova has under the name of its host is another's.
+fn compute_id(seen: &Observed, evaluated: &Evaluation) -> Option<String> {
+    let has_registered = is_recorded(&evaluated.sequence.services) || has_registered(&seen.compute);
+    seen.health.as_ref().filter(|_| has_registered)?.compute_id.clone()
 }
 
 fn conditions(seen: &Observed, evaluated: &Evaluation) -> Vec<ConditionDraft> {
@@ -231,6 +234,9 @@ fn is_deployed(services: &[ServiceRun]) -> bool {
 
 fn deployment(seen: &Observed, evaluated: &Evaluation, stands: bool) -> ConditionDraft {
     let services = &evaluated.sequence.services;
+    if let Some(held) = held_by_identity(evaluated) {
+        return held.clone();
+    }
     match &evaluated.sequence.state {
         // The services are assumed unchanged, but the unknown inputs may contain a change.
         SequenceState::Done if evaluated.inputs.is_none() && !stands => {
@@ -247,6 +253,14 @@ fn deployment(seen: &Observed, evaluated: &Evaluation, stands: bool) -> Conditio
             reason.reason().condition(DEPLOYMENT_READY, message.clone())
         }
     }
+}
+
+/// Returns what keeps the identity of the host from being free, where an attempt is wanted and waits
+/// for that.
+fn held_by_identity(evaluated: &Evaluation) -> Option<&ConditionDraft> {
+    let is_waiting =
+        matches!(evaluated.sequence.state, SequenceState::Failed { .. } | SequenceState::OutOfDate);
+    evaluated.identity.as_ref().filter(|_| is_waiting && is_wanted(evaluated))
 }
 
 fn not_running(seen: &Observed, evaluated: &Evaluation) -> ConditionDraft {

@@ -38,6 +38,7 @@ mod digests;
 mod drain;
 mod golden;
 mod health;
+mod identity;
 mod phase_zero;
 mod restarts;
 mod rollout;

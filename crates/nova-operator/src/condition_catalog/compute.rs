@@ -211,4 +211,8 @@ const DEPLOYMENT: &[Reason] = &[
     reasons::compute::WAITING_FOR_TURN,
     reasons::compute::PAUSED,
     reasons::compute::WAITING,
+    reasons::identity::SERVERS,
+    reasons::identity::IN_USE,
+    reasons::identity::NOT_CHECKED,
+    reasons::removal::PROVIDER_KEPT,
 ];

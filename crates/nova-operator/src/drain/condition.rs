@@ -52,7 +52,7 @@ impl Drained<'_> {
             return reasons::drain::NOT_REGISTERED.condition(DRAINED, text);
         };
         match progress {
-            HostProgress::Drained => {
+            HostProgress::Drained | HostProgress::Identity(_) => {
                 let text = format!(
                     "Host {host} has no servers and no open migrations, and nova schedules nothing \
                      to it."

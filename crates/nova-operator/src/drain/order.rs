@@ -36,6 +36,28 @@ pub enum HostOrder {
     Enable,
     /// Remove what is left of a host that was drained and on which nova-compute was stopped.
     Remove(Remove),
+    /// Free the identity of a host that is empty.
+    Identity(IdentityOrder),
+}
+
+/// What is to be freed of the identity of a host, once the host is empty.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct IdentityOrder {
+    /// The UUID of its compute node.
+    pub compute_id: String,
+    /// What is to be free.
+    pub goal: IdentityGoal,
+    /// The drain that is requested at the same time, or `None` without one.
+    pub drain: Option<Drain>,
+}
+
+/// What is to be free of the identity of a host.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum IdentityGoal {
+    /// Its UUID, so that it can be restored on the host: nothing is changed.
+    Restore,
+    /// Its name in placement: a provider of that name under another UUID is deleted.
+    Name,
 }
 
 /// What is known of a host that is removed.

@@ -11,10 +11,11 @@ use openstack_client::compute::{KnownService, Migration, Server};
 use openstack_client::{Compute, Error, Fault};
 use tokio::time::Instant;
 
+use crate::drain::identity::identity;
 use crate::drain::order::{Drain, DrainMode, HostOrder, is_ours};
 use crate::drain::progress::{HostProgress, Occupied, StuckCause, can_migrate, is_busy, is_moving};
 use crate::drain::remove::{Apis, remove};
-use crate::drain::service::{Found, service};
+use crate::drain::service::{Found, occupied, service};
 
 /// Pause before a server's second migration, which doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_mins(1);
@@ -51,20 +52,39 @@ pub async fn pass(
             }
             Ok(HostProgress::Released)
         }
-        (HostOrder::Drain(drain), Found::Known(service)) => {
-            drained(nova, host, &service, drain, moves).await
-        }
-        (HostOrder::Drain(_), Found::Absent | Found::Unknown) => without_service(nova, host).await,
+        (HostOrder::Drain(drain), found) => of_drain(nova, host, drain, &found, moves).await,
         (HostOrder::Enable, Found::Absent | Found::Unknown) => Ok(HostProgress::NotFound),
         (HostOrder::Remove(order), found) => {
             Ok(HostProgress::Removing(remove(apis, host, order, found).await?))
         }
+        (HostOrder::Identity(order), found) => {
+            if let Some(drain) = &order.drain {
+                let drained = of_drain(nova, host, drain, &found, moves).await?;
+                if !matches!(drained, HostProgress::Drained | HostProgress::NotFound) {
+                    return Ok(drained);
+                }
+            }
+            identity(apis, host, order).await
+        }
+    }
+}
+
+async fn of_drain(
+    nova: &Compute,
+    host: &str,
+    drain: &Drain,
+    found: &Found,
+    moves: &mut Moves,
+) -> Result<HostProgress, Fault> {
+    match found {
+        Found::Known(service) => drained(nova, host, service, drain, moves).await,
+        Found::Absent | Found::Unknown => without_service(nova, host).await,
     }
 }
 
 /// A service that is gone runs no server, but nova may still have records of servers on its host.
 async fn without_service(nova: &Compute, host: &str) -> Result<HostProgress, Fault> {
-    let occupied = unmoved(nova, host).await?;
+    let occupied = occupied(nova, host).await?;
     let is_empty = occupied.is_empty();
     Ok(if is_empty { HostProgress::NotFound } else { HostProgress::Occupied(occupied) })
 }
@@ -87,7 +107,7 @@ async fn drained(
         nova.disable(&service.id, &wanted).await?;
     }
     let occupied = match drain.mode {
-        DrainMode::Wait => unmoved(nova, host).await?,
+        DrainMode::Wait => occupied(nova, host).await?,
         DrainMode::Migrate(most) => moved(nova, host, most, moves).await?,
     };
     // A server may have been scheduled to the host while its service was still enabled: only a pass
@@ -102,11 +122,6 @@ async fn drained(
         Found::Unknown => HostProgress::CellNotAnswering,
         Found::Absent => HostProgress::NotFound,
     })
-}
-
-async fn unmoved(nova: &Compute, host: &str) -> Result<Occupied, Fault> {
-    let (servers, migrations) = tokio::try_join!(nova.servers_on(host), nova.migrations_on(host))?;
-    Ok(Occupied::unmoved(servers, &migrations))
 }
 
 async fn moved(

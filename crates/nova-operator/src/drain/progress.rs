@@ -15,8 +15,8 @@ pub enum HostProgress {
     CellNotAnswering,
     /// Nova has no service of the host.
     NotFound,
-    /// The service is disabled, and the host has servers or open migrations, or had its service
-    /// enabled until this pass.
+    /// The host has servers or open migrations, or is to be drained and had its service enabled until
+    /// this pass.
     Occupied(Occupied),
     /// The service is disabled, and the host has neither servers nor open migrations.
     Drained,
@@ -24,6 +24,31 @@ pub enum HostProgress {
     Released,
     /// How far what nova, placement and neutron have of the host is removed.
     Removing(Removal),
+    /// The host has neither servers nor open migrations; what uses its identity.
+    Identity(IdentityUse),
+}
+
+/// What uses the UUID of a host's compute node, or its name in placement.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum IdentityUse {
+    /// Nothing else.
+    Free,
+    /// A nova-compute that reports under the name of the host.
+    Reporting,
+    /// The compute node with this UUID is of that host.
+    OtherHost {
+        /// Its UUID.
+        compute_id: String,
+        /// The other host, named as its service is registered.
+        host: String,
+    },
+    /// Placement keeps the provider with this UUID, and says why.
+    ProviderKept {
+        /// Its UUID.
+        provider: String,
+        /// Placement's message.
+        message: String,
+    },
 }
 
 /// What a host still has.

@@ -78,21 +78,31 @@ async fn of_placement(
             let message = "nova still has servers or migrations on the host".to_owned();
             return Ok(PlacementRemoval::Kept { provider: provider.uuid, message });
         }
-        for consumer in consumers {
-            placement.drop_share(&consumer, &provider.uuid).await?;
-        }
-        match placement.delete_provider(&provider.uuid).await {
-            Ok(()) => {}
-            Err(Fault { error: Error::Conflict(message), .. }) => {
-                return Ok(PlacementRemoval::Kept { provider: provider.uuid, message });
-            }
-            Err(fault) => return Err(fault),
+        if let Some(message) = delete_provider(placement, &provider.uuid, &consumers).await? {
+            return Ok(PlacementRemoval::Kept { provider: provider.uuid, message });
         }
     }
     let mut aggregates = apis.compute.aggregates_with(host).await?;
     aggregates.sort();
     let is_in_none = aggregates.is_empty();
     Ok(if is_in_none { PlacementRemoval::Done } else { PlacementRemoval::InAggregates(aggregates) })
+}
+
+/// Deletes the provider of a host without servers, after the shares of it that these consumers still
+/// have. Returns placement's message where placement keeps it.
+pub async fn delete_provider(
+    placement: &Placement,
+    provider: &str,
+    consumers: &[String],
+) -> Result<Option<String>, Fault> {
+    for consumer in consumers {
+        placement.drop_share(consumer, provider).await?;
+    }
+    match placement.delete_provider(provider).await {
+        Ok(()) => Ok(None),
+        Err(Fault { error: Error::Conflict(message), .. }) => Ok(Some(message)),
+        Err(fault) => Err(fault),
+    }
 }
 
 /// Whether nova has no server and no open migration on the host now: only then is a share of its

@@ -1,7 +1,9 @@
-//! The service of one host in nova.
+//! The service of one host in nova, and what is on the host.
 
 use openstack_client::compute::{KnownService, ServiceState};
 use openstack_client::{Compute, Fault};
+
+use crate::drain::progress::Occupied;
 
 /// What nova has of the service of a host.
 pub enum Found {
@@ -11,6 +13,12 @@ pub enum Found {
     Unknown,
     /// None.
     Absent,
+}
+
+/// Reads what is on a host whose servers the operator does not migrate.
+pub async fn occupied(nova: &Compute, host: &str) -> Result<Occupied, Fault> {
+    let (servers, migrations) = tokio::try_join!(nova.servers_on(host), nova.migrations_on(host))?;
+    Ok(Occupied::unmoved(servers, &migrations))
 }
 
 /// Reads the service of a host.

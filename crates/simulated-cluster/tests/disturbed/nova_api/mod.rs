@@ -3,6 +3,7 @@
 
 mod failing_api;
 mod health;
+mod identity;
 mod maintenance;
 mod scale;
 
