@@ -28,7 +28,7 @@ pub enum ServiceHealth {
     /// Not enough was read to say: what was reported before stays.
     #[default]
     Pending,
-    /// The API has not answered [`FAILED`] times in a row.
+    /// The API cannot be read, or has not answered [`FAILED`] times in a row.
     ApiFails,
     /// The database of the host's cell does not answer.
     CellNotAnswering,
@@ -55,6 +55,8 @@ pub enum MappingHealth {
     /// Not enough was read to say: what was reported before stays.
     #[default]
     Pending,
+    /// The API cannot be read, or has not answered [`FAILED`] times in a row.
+    ApiFails,
     /// Nova lists its hypervisor, so the host is mapped.
     Mapped,
     /// Nova has the service of the host and does not list its hypervisor.
@@ -77,10 +79,21 @@ pub struct HostHealth {
     pub missing_since: Option<Timestamp>,
 }
 
+impl ServiceHealth {
+    /// Whether the last reading has the service of the host, from a cell that answers.
+    pub const fn is_known(&self) -> bool {
+        match self {
+            Self::Up { .. } | Self::Down { .. } => true,
+            Self::Pending | Self::ApiFails | Self::CellNotAnswering | Self::NotFound => false,
+        }
+    }
+}
+
 impl HostHealth {
     /// Returns what is known of a host whose API cannot be read.
     pub fn unread() -> Self {
-        Self { service: ServiceHealth::ApiFails, ..Self::default() }
+        let (service, mapping) = (ServiceHealth::ApiFails, MappingHealth::ApiFails);
+        Self { service, mapping, ..Self::default() }
     }
 
     /// Returns which of several cells counts for a host, the smallest first: one that has its
@@ -165,7 +178,11 @@ impl Readings {
             _ => ServiceHealth::Pending,
         };
         let compute_id = self.mapped.as_ref().and_then(|it| it.get(host).cloned());
-        let (mapping, disabled) = (self.mapping(host), self.disabled(host));
+        let mapping = match service {
+            ServiceHealth::ApiFails => MappingHealth::ApiFails,
+            _ => self.mapping(host),
+        };
+        let disabled = self.disabled(host);
         let is_missing = service == ServiceHealth::NotFound;
         let missing_since = self.before.as_ref().filter(|_| is_missing).map(|it| it.begun);
         HostHealth { service, mapping, disabled, compute_id, missing_since }
@@ -329,7 +346,7 @@ mod tests {
             assert_eq!(readings.of_host("one").mapping, MappingHealth::Pending);
         }
         take(&mut readings, Err(unreachable()), Err(unreachable()));
-        assert_eq!(service(&readings), ServiceHealth::ApiFails);
+        assert_eq!(readings.of_host("one"), HostHealth::unread());
         assert_eq!(readings.api(), ApiHealth::Fails(unreachable()));
         take(&mut readings, Ok(services(&[("one", known(true))])), Err(unreachable()));
         assert_eq!(service(&readings), ServiceHealth::Up { disabled: None });

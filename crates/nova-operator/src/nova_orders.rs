@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use openstack_client::error::{Error, Fault};
+use openstack_client::error::Fault;
 use operator_core::object_key::Key;
 use operator_runtime::workqueue::WorkQueue;
 use parking_lot::Mutex;
@@ -19,7 +19,11 @@ use crate::drain::order::HostOrder;
 use crate::drain::pass::{Moves, pass};
 use crate::drain::progress::HostProgress;
 use crate::nova_health::{FAILED, is_lasting};
-use crate::nova_monitor::{NovaMonitor, REFUSED, SharedApi, intervals};
+use crate::nova_monitor::{NovaMonitor, SharedApi, intervals};
+
+/// How long a drained host counts as drained while the readings of nova have its service disabled;
+/// then its servers are read again.
+const DRAINED: Duration = Duration::from_mins(10);
 
 /// An order about one host.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -78,16 +82,43 @@ impl NovaOrders {
     async fn step(&self, object: &Key, task: &Task, memory: &mut Memory) -> Option<Instant> {
         let begun = Instant::now();
         let order = self.order(object, task)?;
-        let found = match self.monitor.shared(&order.cell) {
-            Some(api) => memory.pass(&api, &order, self.monitor.interval()).await,
-            // The inputs of the cell are incomplete, which its conditions report.
-            None => Some(HostProgress::Pending),
-        };
-        if let Some(found) = found {
-            self.report(object, task, &order, found);
+        if !self.is_settled(task, &order, memory) {
+            let found = self.found(&order, memory).await;
+            memory.drained_at = (found == Some(HostProgress::Drained)).then_some(begun);
+            if let Some(found) = found {
+                self.report(object, task, &order, found);
+            }
         }
-        let pause = self.monitor.interval();
-        Some(begun + if memory.is_refused { pause.max(REFUSED) } else { pause })
+        Some(begun + self.monitor.interval())
+    }
+
+    /// Returns what a pass finds, or `None` if that says nothing new.
+    async fn found(&self, order: &OrderOfHost, memory: &mut Memory) -> Option<HostProgress> {
+        let cell = &order.cell;
+        match self.monitor.shared(cell) {
+            Some(api) => {
+                let witness = self.monitor.witness(cell, &order.host);
+                memory.pass(&api, order, witness.as_deref(), self.monitor.interval()).await
+            }
+            None if self.monitor.is_unread(cell) => {
+                Some(HostProgress::Unread { cell: cell.name.clone() })
+            }
+            None => Some(HostProgress::Pending),
+        }
+    }
+
+    /// Whether the host was found drained a short while ago, and the last reading, which costs no
+    /// further request, has its service disabled.
+    ///
+    /// A host that is to be removed is always read anew, because it is stopped when it is empty.
+    fn is_settled(&self, task: &Task, order: &OrderOfHost, memory: &Memory) -> bool {
+        let is_recent = memory.drained_at.is_some_and(|it| it.elapsed() < DRAINED);
+        let is_drain = matches!(order.order, HostOrder::Drain(_));
+        if !is_recent || !is_drain || *task.progress.lock() != HostProgress::Drained {
+            return false;
+        }
+        let health = self.monitor.host(&order.cell, &order.host);
+        health.service.is_known() && health.disabled.is_some()
     }
 
     /// Records what a pass found, unless the order has changed meanwhile.
@@ -128,7 +159,8 @@ impl Task {
 struct Memory {
     moves: Moves,
     n_failed: u32,
-    is_refused: bool,
+    /// When the last pass began, if it found the host drained.
+    drained_at: Option<Instant>,
 }
 
 impl Memory {
@@ -137,12 +169,12 @@ impl Memory {
         &mut self,
         api: &SharedApi,
         order: &OrderOfHost,
+        witness: Option<&str>,
         interval: Duration,
     ) -> Option<HostProgress> {
         let Ok(_permit) = api.permits.acquire().await else { return None };
         let begun = Instant::now();
-        let found = pass(&api.apis, &order.host, &order.order, &mut self.moves).await;
-        self.is_refused = found.as_ref().is_err_and(|it| it.error == Error::Unauthorized);
+        let found = pass(&api.apis, &order.host, &order.order, witness, &mut self.moves).await;
         match found {
             Ok(found) => {
                 self.n_failed = 0;

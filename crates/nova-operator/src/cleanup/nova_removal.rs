@@ -11,7 +11,7 @@ use nova_config::conditions::{
 use crate::cleanup::messages::{host, skip};
 use crate::cleanup::status::concluded;
 use crate::compute::observed::Observed;
-use crate::drain::condition::Drained;
+use crate::drain::condition::{CELL_NOT_ANSWERING, Drained, unread};
 use crate::drain::order::{Drain, DrainMode, HostOrder, Remove};
 use crate::drain::progress::{
     AgentsRemoval, HostProgress, PlacementRemoval, Removal, ServiceRemoval,
@@ -55,7 +55,7 @@ pub fn order(seen: &Observed) -> HostOrder {
             is_stopped: concluded.reason == reasons::cleanup::HOST_CLEANED.word,
         });
     }
-    HostOrder::Drain(drain(seen))
+    HostOrder::DrainForRemoval(drain(seen))
 }
 
 /// The servers are migrated only where the node asks for it.
@@ -139,9 +139,11 @@ pub fn steps(seen: &Observed) -> [ConditionDraft; 3] {
             let cause = format!("{fault}. {}", next_step(fault, secret(seen)));
             held(seen, types, &reasons::drain::NOVA_NOT_ANSWERING, &cause)
         }
+        Some(HostProgress::Unread { cell }) if concluded(&seen.compute).is_some() => {
+            held(seen, types, &reasons::drain::NOVA_NOT_ANSWERING, &unread(cell))
+        }
         Some(HostProgress::CellNotAnswering) if concluded(&seen.compute).is_some() => {
-            let cause = "the database of its cell does not answer nova's API: start that database.";
-            held(seen, types, &reasons::drain::CELL_NOT_ANSWERING, cause)
+            held(seen, types, &reasons::drain::CELL_NOT_ANSWERING, CELL_NOT_ANSWERING)
         }
         _ => types.map(|it| previous(seen, it)),
     }
@@ -182,6 +184,7 @@ fn of_service(seen: &Observed, removal: &Removal) -> ConditionDraft {
                 names if names.is_empty() => String::new(),
                 names => format!(" Servers on it: {names}. Migrate or delete them."),
             };
+            let message = message.trim_end_matches('.');
             let text = format!("Nova keeps the service of host {host}: {message}.{servers} {skip}");
             reasons::removal::SERVICE_KEPT.condition(SERVICE_DELETED, text)
         }

@@ -11,7 +11,7 @@ use openstack_client::compute::{KnownService, Migration, Server};
 use openstack_client::{Compute, Error, Fault};
 use tokio::time::Instant;
 
-use crate::drain::order::{Drain, DrainMode, HostOrder, is_ours};
+use crate::drain::order::{Drain, DrainMode, HostOrder, MARKER, REMOVAL_MARKER, is_ours};
 use crate::drain::progress::{HostProgress, Occupied, StuckCause, can_migrate, is_busy, is_moving};
 use crate::drain::remove::{Apis, remove};
 use crate::drain::service::{Found, service};
@@ -32,11 +32,14 @@ struct Move {
     refused: Option<String>,
 }
 
-/// Carries out an order about a host as far as possible now.
+/// Carries out an order about a host as far as possible now. `witness` is another host of its cell, of
+/// which nova has the service, or `None` where there is none: it shows whether the cell answers where
+/// nova has no service of the host.
 pub async fn pass(
     apis: &Apis,
     host: &str,
     order: &HostOrder,
+    witness: Option<&str>,
     moves: &mut Moves,
 ) -> Result<HostProgress, Fault> {
     let nova = &apis.compute;
@@ -52,11 +55,27 @@ pub async fn pass(
             Ok(HostProgress::Released)
         }
         (HostOrder::Drain(drain), Found::Known(service)) => {
-            drained(nova, host, &service, drain, moves).await
+            drained(nova, host, &service, (drain, MARKER), moves).await
+        }
+        (HostOrder::DrainForRemoval(drain), Found::Known(service)) => {
+            drained(nova, host, &service, (drain, REMOVAL_MARKER), moves).await
         }
         (HostOrder::Drain(_), Found::Absent | Found::Unknown) => without_service(nova, host).await,
+        (HostOrder::DrainForRemoval(_), Found::Absent | Found::Unknown) => {
+            match without_service(nova, host).await? {
+                HostProgress::NotFound => of_cell(nova, witness).await,
+                occupied => Ok(occupied),
+            }
+        }
         (HostOrder::Enable, Found::Absent | Found::Unknown) => Ok(HostProgress::NotFound),
         (HostOrder::Remove(order), found) => {
+            // The host was found empty before it was stopped, so a cell without a witness holds
+            // nothing up any more.
+            if matches!(found, Found::Absent)
+                && of_cell(nova, witness).await? == HostProgress::CellNotAnswering
+            {
+                return Ok(HostProgress::CellNotAnswering);
+            }
             Ok(HostProgress::Removing(remove(apis, host, order, found).await?))
         }
     }
@@ -69,6 +88,17 @@ async fn without_service(nova: &Compute, host: &str) -> Result<HostProgress, Fau
     Ok(if is_empty { HostProgress::NotFound } else { HostProgress::Occupied(occupied) })
 }
 
+/// Returns what is known of a host whose service is absent and which nova's lists have nothing on:
+/// they leave out what is in a cell that does not answer.
+async fn of_cell(nova: &Compute, witness: Option<&str>) -> Result<HostProgress, Fault> {
+    let Some(witness) = witness else { return Ok(HostProgress::CellNotConfirmed) };
+    Ok(match service(nova, witness).await? {
+        Found::Known(_) => HostProgress::NotFound,
+        Found::Unknown => HostProgress::CellNotAnswering,
+        Found::Absent => HostProgress::CellNotConfirmed,
+    })
+}
+
 fn reason(service: &KnownService) -> &str {
     service.disabled_reason.as_deref().unwrap_or_default()
 }
@@ -77,10 +107,10 @@ async fn drained(
     nova: &Compute,
     host: &str,
     service: &KnownService,
-    drain: &Drain,
+    (drain, marker): (&Drain, &str),
     moves: &mut Moves,
 ) -> Result<HostProgress, Fault> {
-    let wanted = drain.disabled_reason();
+    let wanted = drain.disabled_reason(marker);
     let is_foreign = service.is_disabled && !is_ours(reason(service));
     let is_as_wanted = service.is_disabled && reason(service) == wanted;
     if !is_foreign && !is_as_wanted {
