@@ -1,9 +1,10 @@
 //! What follows from consecutive readings of nova's services and hypervisors.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
+use openstack_client::compute::KnownService;
 use openstack_client::error::Fault;
 use openstack_client::{ComputeService, Error, Hypervisor, ServiceState};
 
@@ -72,6 +73,8 @@ pub struct HostHealth {
     pub mapping: MappingHealth,
     /// The reason of its service if that is disabled, as last read.
     pub disabled: Option<String>,
+    /// The UUID of its service as last read, or `None` where the last reading has none.
+    pub service_id: Option<String>,
     /// The UUID of its compute node, or `None` unless its hypervisor was listed in the last reading.
     pub compute_id: Option<String>,
     /// When the earlier of the last two readings began, of a host that is in neither: one that has
@@ -182,17 +185,26 @@ impl Readings {
             ServiceHealth::ApiFails => MappingHealth::ApiFails,
             _ => self.mapping(host),
         };
-        let disabled = self.disabled(host);
+        let known = self.known(host);
+        let service_id = known.map(|it| it.id.clone());
+        let disabled = known.filter(|it| it.is_disabled);
+        let disabled = disabled.map(|it| it.disabled_reason.clone().unwrap_or_default());
         let is_missing = service == ServiceHealth::NotFound;
         let missing_since = self.before.as_ref().filter(|_| is_missing).map(|it| it.begun);
-        HostHealth { service, mapping, disabled, compute_id, missing_since }
+        HostHealth { service, mapping, disabled, service_id, compute_id, missing_since }
     }
 
-    fn disabled(&self, host: &str) -> Option<String> {
-        let Some(ServiceState::Known(known)) = self.last.as_ref()?.states.get(host) else {
-            return None;
-        };
-        known.is_disabled.then(|| known.disabled_reason.clone().unwrap_or_default())
+    /// Returns the hosts of all services; `None` unless the last reading succeeded.
+    pub fn hosts(&self) -> Option<BTreeSet<String>> {
+        let last = self.last.as_ref().filter(|_| self.failure.is_none())?;
+        Some(last.states.keys().cloned().collect())
+    }
+
+    fn known(&self, host: &str) -> Option<&KnownService> {
+        match self.last.as_ref()?.states.get(host)? {
+            ServiceState::Known(known) => Some(known),
+            ServiceState::Unknown => None,
+        }
     }
 
     fn service(&self, host: &str, last: &States) -> ServiceHealth {
@@ -252,7 +264,7 @@ pub const fn is_lasting(error: &Error) -> bool {
 #[cfg(test)]
 mod tests {
     use openstack_client::Service;
-    use openstack_client::compute::{HypervisorService, KnownService};
+    use openstack_client::compute::HypervisorService;
 
     use super::*;
 
@@ -346,7 +358,8 @@ mod tests {
             assert_eq!(readings.of_host("one").mapping, MappingHealth::Pending);
         }
         take(&mut readings, Err(unreachable()), Err(unreachable()));
-        assert_eq!(readings.of_host("one"), HostHealth::unread());
+        let (health, unread) = (readings.of_host("one"), HostHealth::unread());
+        assert_eq!((health.service, health.mapping), (unread.service, unread.mapping));
         assert_eq!(readings.api(), ApiHealth::Fails(unreachable()));
         take(&mut readings, Ok(services(&[("one", known(true))])), Err(unreachable()));
         assert_eq!(service(&readings), ServiceHealth::Up { disabled: None });

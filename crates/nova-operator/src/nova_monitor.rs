@@ -86,6 +86,17 @@ struct Inner {
     unread: BTreeSet<Key>,
 }
 
+/// The hosts that the API of a cell has services of.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum ApiHosts {
+    /// Other cells are read from the same API, and nova does not say in which one a host is.
+    OfSeveralCells,
+    /// They are not known.
+    Unknown,
+    /// Those of the last reading, which are the cell's.
+    OfCell(BTreeSet<String>),
+}
+
 /// Nova's API as the tasks of the hosts of one cell share it.
 #[derive(Clone)]
 pub struct SharedApi {
@@ -192,6 +203,18 @@ impl NovaMonitor {
     /// Whether the API of a cell is not read because an input of the cell is missing or wrong.
     pub fn is_unread(&self, cell: &Key) -> bool {
         self.inner.lock().unread.contains(cell)
+    }
+
+    /// Returns the hosts that the API of a cell has services of.
+    pub fn hosts(&self, cell: &Key) -> ApiHosts {
+        let inner = self.inner.lock();
+        let Some(access) = inner.of_cell.get(cell) else { return ApiHosts::Unknown };
+        let is_other = |(key, of): (&Key, &Access)| key != cell && of.has_api_of(access);
+        if inner.of_cell.iter().any(is_other) {
+            return ApiHosts::OfSeveralCells;
+        }
+        let hosts = inner.readers.get(access).and_then(|it| it.readings.lock().hosts());
+        hosts.map_or(ApiHosts::Unknown, ApiHosts::OfCell)
     }
 
     /// Returns another host of a cell, by which a task finds out whether the cell's database
@@ -380,6 +403,11 @@ impl Access {
             region: text(&view.region),
             ca_bundle: view.ca_bundle.clone(),
         }
+    }
+
+    /// Whether both use the same API, as any users.
+    fn has_api_of(&self, other: &Self) -> bool {
+        (&self.auth_url, &self.region) == (&other.auth_url, &other.region)
     }
 
     fn apis(&self, metrics: &Metrics) -> Option<Apis> {

@@ -98,17 +98,15 @@ fn desired_status(
         Some(recorded) if has_attempts && !is_beginning => Some(recorded),
         recorded => node.address.or(recorded),
     };
+    let health = seen.health.as_ref();
     ExternalComputeStatus {
         observed_generation: compute.metadata.generation,
         conditions,
         hash,
         config_files: evaluated.files.clone(),
         host_name: recorded_name.or(node.host_name),
-        compute_id: seen
-            .health
-            .as_ref()
-            .and_then(|it| it.compute_id.clone())
-            .or(observed.compute_id),
+        compute_id: health.and_then(|it| it.compute_id.clone()).or(observed.compute_id),
+        service_id: health.and_then(|it| it.service_id.clone()).or(observed.service_id),
         address,
         host_instance: inputs::instance(compute, node.host_instance.as_deref()),
         services: evaluated.sequence.services.clone(),

@@ -67,9 +67,11 @@ impl Drained<'_> {
                 );
                 reasons::drain::SERVICE_NOT_FOUND.condition(DRAINED, text)
             }
-            HostProgress::Pending | HostProgress::Released | HostProgress::Removing(_) => {
-                self.as_before(host)
-            }
+            HostProgress::Pending
+            | HostProgress::Released
+            | HostProgress::Empty
+            | HostProgress::OtherService { .. }
+            | HostProgress::Removing(_) => self.as_before(host),
             HostProgress::Fails(_)
             | HostProgress::Unread { .. }
             | HostProgress::CellNotAnswering
@@ -99,10 +101,7 @@ impl Drained<'_> {
             }
             HostProgress::Unread { cell } => (&reasons::drain::NOVA_NOT_ANSWERING, unread(cell)),
             HostProgress::CellNotConfirmed => {
-                let cause = "nova has no service of it, and no other host shows that the database \
-                             of its cell answers: look whether it runs."
-                    .to_owned();
-                (&reasons::drain::CELL_NOT_ANSWERING, cause)
+                (&reasons::drain::CELL_NOT_ANSWERING, NOT_CONFIRMED.to_owned())
             }
             _ => (&reasons::drain::CELL_NOT_ANSWERING, CELL_NOT_ANSWERING.to_owned()),
         };
@@ -122,6 +121,10 @@ impl Drained<'_> {
 /// Why a cell that does not answer leaves something unknown, and what to do about it.
 pub const CELL_NOT_ANSWERING: &str =
     "the database of its cell does not answer nova's API: start that database.";
+
+/// The same of a cell of which nothing shows whether it answers.
+pub const NOT_CONFIRMED: &str = "nova has no service of it, and no other host shows that the \
+                                 database of its cell answers: look whether it runs.";
 
 /// Returns why an API that is not read leaves something unknown, and what to do about it.
 pub fn unread(cell: &str) -> String {
@@ -162,7 +165,8 @@ fn occupied(host: &str, mode: DrainMode, found: &Occupied) -> ConditionDraft {
     }
 }
 
-fn counted(n: usize, what: &str) -> String {
+/// Returns a number of things, as in `2 servers`.
+pub fn counted(n: usize, what: &str) -> String {
     let plural = if n == 1 { "" } else { "s" };
     format!("{n} {what}{plural}")
 }

@@ -41,6 +41,19 @@ pub enum HostOrder {
     Enable,
     /// Remove what is left of a host that was drained and on which nova-compute was stopped.
     Remove(Remove),
+    /// Delete what a compute that was let go has left in nova and placement.
+    DeleteLeftover(LeftBehind),
+    /// Change nothing: whether the host has servers or open migrations is to be known.
+    Inspect,
+}
+
+/// The UUIDs of what a compute has left; nothing else may be deleted.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct LeftBehind {
+    /// That of its service, or `None` if it was never read.
+    pub service_id: Option<String>,
+    /// That of its compute node and its resource provider, or `None` if it was never read.
+    pub compute_id: Option<String>,
 }
 
 /// What is known of a host that is removed.

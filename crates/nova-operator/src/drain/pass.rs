@@ -11,10 +11,11 @@ use openstack_client::compute::{KnownService, Migration, Server};
 use openstack_client::{Compute, Error, Fault};
 use tokio::time::Instant;
 
+use crate::drain::leftover::leftover;
 use crate::drain::order::{Drain, DrainMode, HostOrder, MARKER, REMOVAL_MARKER, is_ours};
 use crate::drain::progress::{HostProgress, Occupied, StuckCause, can_migrate, is_busy, is_moving};
 use crate::drain::remove::{Apis, remove};
-use crate::drain::service::{Found, service};
+use crate::drain::service::{Found, of_cell, service};
 
 /// Pause before a server's second migration, which doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_mins(1);
@@ -60,7 +61,13 @@ pub async fn pass(
         (HostOrder::DrainForRemoval(drain), Found::Known(service)) => {
             drained(nova, host, &service, (drain, REMOVAL_MARKER), moves).await
         }
-        (HostOrder::Drain(_), Found::Absent | Found::Unknown) => without_service(nova, host).await,
+        (HostOrder::Inspect, Found::Known(_)) => inspected(nova, host).await,
+        (HostOrder::DeleteLeftover(left), found) => {
+            leftover(apis, host, left, found, witness).await
+        }
+        (HostOrder::Drain(_) | HostOrder::Inspect, Found::Absent | Found::Unknown) => {
+            without_service(nova, host).await
+        }
         (HostOrder::DrainForRemoval(_), Found::Absent | Found::Unknown) => {
             match without_service(nova, host).await? {
                 HostProgress::NotFound => of_cell(nova, witness).await,
@@ -88,14 +95,16 @@ async fn without_service(nova: &Compute, host: &str) -> Result<HostProgress, Fau
     Ok(if is_empty { HostProgress::NotFound } else { HostProgress::Occupied(occupied) })
 }
 
-/// Returns what is known of a host whose service is absent and which nova's lists have nothing on:
-/// they leave out what is in a cell that does not answer.
-async fn of_cell(nova: &Compute, witness: Option<&str>) -> Result<HostProgress, Fault> {
-    let Some(witness) = witness else { return Ok(HostProgress::CellNotConfirmed) };
-    Ok(match service(nova, witness).await? {
-        Found::Known(_) => HostProgress::NotFound,
+/// Returns what a host has, in lists between two readings that show that its cell answers.
+async fn inspected(nova: &Compute, host: &str) -> Result<HostProgress, Fault> {
+    let occupied = unmoved(nova, host).await?;
+    if !occupied.is_empty() {
+        return Ok(HostProgress::Occupied(occupied));
+    }
+    Ok(match service(nova, host).await? {
+        Found::Known(_) => HostProgress::Empty,
         Found::Unknown => HostProgress::CellNotAnswering,
-        Found::Absent => HostProgress::CellNotConfirmed,
+        Found::Absent => HostProgress::NotFound,
     })
 }
 

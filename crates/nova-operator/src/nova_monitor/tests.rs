@@ -229,6 +229,21 @@ async fn a_cell_whose_hosts_hang_leaves_the_places_of_another_one_free() {
     assert!(other.permits.try_acquire().is_ok());
 }
 
+#[tokio::test]
+async fn the_hosts_of_an_api_are_those_of_a_cell_that_uses_it_alone() {
+    let (address, _) = cloud(|| "up").await;
+    let world = world(Duration::from_mins(10));
+    let hosts = || world.monitor.hosts(&cell("cell1"));
+    assert_eq!(hosts(), ApiHosts::Unknown);
+    world.monitor.follow(&cell("cell1"), Some(&view(address, "p")));
+    next(&world.computes).await;
+    assert_eq!(hosts(), ApiHosts::OfCell(["n0.example.org".to_owned()].into()));
+    world.monitor.follow(&cell("cell2"), Some(&view(address, "q")));
+    assert_eq!(hosts(), ApiHosts::OfSeveralCells, "another user reads the same API");
+    world.monitor.follow(&cell("cell1"), None);
+    assert_eq!(hosts(), ApiHosts::Unknown);
+}
+
 #[test]
 fn a_compute_that_has_never_registered_is_not_counted() {
     let world = world(Duration::from_mins(10));

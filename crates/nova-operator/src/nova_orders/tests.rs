@@ -197,3 +197,30 @@ async fn a_drained_host_costs_no_requests_until_its_service_is_enabled_or_unknow
     timeout(LIMIT, again).await.expect("a service that was enabled is disabled again");
     assert!(puts(&asked) >= 3);
 }
+
+#[tokio::test]
+async fn hosts_of_one_object_have_a_task_each_and_those_that_are_not_kept_end() {
+    let (address, asked) = cloud(Arc::default()).await;
+    let world = world(address);
+    let found = |part| {
+        world.orders.set_part(&object(), part, Some(of(HostOrder::Inspect))) == HostProgress::Empty
+    };
+    let both = async {
+        while !found("a") || !found("b") {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(LIMIT, both).await.expect("both hosts are found empty");
+    assert_eq!(puts(&asked), 0, "nothing is changed");
+    world.orders.keep(&object(), &["b".to_owned()].into());
+    let parts = || -> Vec<String> {
+        let tasks = world.orders.tasks.lock();
+        tasks.keys().map(|(_, part)| part.clone()).collect()
+    };
+    let one = async {
+        while parts() != ["b"] {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(LIMIT, one).await.expect("the other task ends");
+}

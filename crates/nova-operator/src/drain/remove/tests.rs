@@ -1,5 +1,7 @@
 //! Removals against a local nova, placement and neutron: what is deleted, and what is found.
 
+mod leftovers;
+
 use std::sync::Arc;
 
 use parking_lot::Mutex;

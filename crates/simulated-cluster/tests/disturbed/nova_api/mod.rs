@@ -3,6 +3,7 @@
 
 mod failing_api;
 mod health;
+mod leftovers;
 mod maintenance;
 mod scale;
 
