@@ -17,6 +17,7 @@ use operator_runtime::cache::Cache;
 use operator_runtime::cache_registry::CacheRegistry;
 use operator_runtime::manager::ManagerBuilder;
 use operator_runtime::source_cache::SourceCache;
+use operator_runtime::workqueue::WorkQueue;
 
 use crate::cell::discovery;
 use crate::conflicting_service::{self, ConflictingService};
@@ -54,6 +55,8 @@ pub struct Caches {
     pub nova: Option<Arc<NovaMonitor>>,
     /// The orders about hosts of computes, or `None` where nova's API is not used.
     pub orders: Option<Arc<NovaOrders>>,
+    /// The orders about other hosts of cells, or `None` where nova's API is not used.
+    pub cell_orders: Option<Arc<NovaOrders>>,
     /// All node sets and the reports about them, or `None` where nova's API is not read.
     pub node_sets: Option<Arc<NodeSetCaches>>,
     /// The Jobs that discover hosts, indexed [`BY_CELL_UID`]; `None` where nova's API is not read.
@@ -88,9 +91,11 @@ impl Caches {
             let node_sets = Arc::clone(node_sets);
             NovaMonitor::new(interval, builder.metrics(), shared.clone(), node_sets, queues)
         });
-        let orders = nova.as_ref().zip(nova_api).map(|(monitor, (_, queues))| {
-            NovaOrders::new(Arc::clone(monitor), Arc::clone(&queues.computes))
-        });
+        let orders_of = |queue: fn(&Queues) -> &Arc<WorkQueue>| {
+            let (monitor, (_, queues)) = nova.as_ref().zip(nova_api)?;
+            Some(NovaOrders::new(Arc::clone(monitor), Arc::clone(queue(queues))))
+        };
+        let (orders, cell_orders) = (orders_of(|it| &it.computes), orders_of(|it| &it.cells));
         let SharedCaches { nodes, roles, computes, runs } = shared;
         let api = builder.api(registry);
         Arc::new(Self {
@@ -106,6 +111,7 @@ impl Caches {
             cells_are_ours,
             nova,
             orders,
+            cell_orders,
             node_sets,
             discovery_jobs,
         })

@@ -159,8 +159,13 @@ const CELL: &[ConditionSpec] = &[
     ),
     condition(
         RELEASED,
-        "Never said: the condition is there only while the cell is being deleted and has computes.",
-        &[reasons::cell::CELL_IN_USE],
+        "Never said: the condition is there only while the cell is being deleted and held, by its \
+         computes or by servers on its hosts.",
+        &[
+            reasons::cell::CELL_IN_USE,
+            reasons::cell::SERVERS_IN_CELL,
+            reasons::cell::SERVERS_UNKNOWN,
+        ],
     ),
     WRITES,
 ];

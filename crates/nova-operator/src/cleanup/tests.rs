@@ -193,6 +193,7 @@ impl World {
             answers: None,
             nova_api: None,
             discovery: None,
+            hosts: None,
             ask_in: None,
             rendered: None,
             computes: self.compute.clone().map(Arc::new).into_iter().collect(),

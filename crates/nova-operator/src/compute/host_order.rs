@@ -41,7 +41,7 @@ fn order(request: &DrainRequest, disabled: Option<&str>) -> Option<HostOrder> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drain::order::{Drain, DrainMode, MARKER};
+    use crate::drain::order::{Drain, DrainMode, MARKER, REMOVAL_MARKER};
 
     fn drain(reason: &str) -> Drain {
         Drain { mode: DrainMode::Wait, reason: reason.to_owned() }
@@ -50,6 +50,9 @@ mod tests {
     #[test]
     fn only_a_service_that_the_operator_disabled_is_enabled() {
         assert_eq!(order(&DrainRequest::Absent, Some(MARKER)), Some(HostOrder::Enable));
+        let of_removal = drain("NovaExternalCompute ns/n0 is being deleted");
+        let left = of_removal.disabled_reason(REMOVAL_MARKER);
+        assert_eq!(order(&DrainRequest::Absent, Some(&left)), Some(HostOrder::Enable));
         assert_eq!(order(&DrainRequest::Absent, Some("broken")), None);
         assert_eq!(order(&DrainRequest::Absent, None), None);
         let request = DrainRequest::Drain(drain("x"));

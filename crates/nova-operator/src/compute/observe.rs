@@ -27,8 +27,8 @@ use crate::finalizers;
 use crate::images::Images;
 use crate::indexes::{BY_OWNER, cell_key};
 use crate::nova_health::HostHealth;
-use crate::nova_monitor::registered_host;
 use crate::nova_orders::OrderOfHost;
+use crate::registration::registered_host;
 
 /// The Secrets and ConfigMaps of a compute.
 struct Named {
@@ -152,7 +152,8 @@ fn health(
 /// is.
 fn with_drain(caches: &Caches, seen: Observed) -> Observed {
     let Some(orders) = &caches.orders else { return seen };
-    let host = registered_host(&seen.compute).map(str::to_owned);
+    // Also of a compute whose records its removal has replaced.
+    let host = seen.compute.status.as_ref().and_then(|it| it.host_name.clone());
     let order = host.zip(host_order(&seen)).map(|(host, order)| OrderOfHost {
         cell: cell_key(&seen.compute),
         host,

@@ -25,6 +25,7 @@ use crate::compute::messages::redeploy_command;
 use crate::compute::observed::Observed;
 use crate::compute::preconditions::previous;
 use crate::compute_lifecycle::effective::desired;
+use crate::nova_health::HostHealth;
 use crate::reasons;
 use crate::registration::{has_registered, is_recorded};
 
@@ -99,13 +100,15 @@ fn desired_status(
         Some(recorded) if has_attempts && !is_beginning => Some(recorded),
         recorded => node.address.or(recorded),
     };
+    let health = registered_health(seen, evaluated);
     ExternalComputeStatus {
         observed_generation: compute.metadata.generation,
         conditions,
         hash,
         config_files: evaluated.files.clone(),
         host_name: recorded_name.or(node.host_name),
-        compute_id: compute_id(seen, evaluated).or(observed.compute_id),
+        compute_id: health.and_then(|it| it.compute_id.clone()).or(observed.compute_id),
+        service_id: health.and_then(|it| it.service_id.clone()).or(observed.service_id),
         address,
         host_instance: inputs::instance(compute, node.host_instance.as_deref()),
         services: evaluated.sequence.services.clone(),
@@ -114,9 +117,9 @@ fn desired_status(
 }
 
 /// Before a compute has registered, what nova has under the name of its host is another's.
-fn compute_id(seen: &Observed, evaluated: &Evaluation) -> Option<String> {
+fn registered_health<'a>(seen: &'a Observed, evaluated: &Evaluation) -> Option<&'a HostHealth> {
     let has_registered = is_recorded(&evaluated.sequence.services) || has_registered(&seen.compute);
-    seen.health.as_ref().filter(|_| has_registered)?.compute_id.clone()
+    seen.health.as_ref().filter(|_| has_registered)
 }
 
 fn conditions(seen: &Observed, evaluated: &Evaluation) -> Vec<ConditionDraft> {

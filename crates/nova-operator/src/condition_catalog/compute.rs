@@ -75,6 +75,7 @@ pub(super) const CONDITIONS: &[ConditionSpec] = &[
             reasons::compute::MAPPED,
             reasons::compute::WAITING_FOR_DISCOVERY,
             reasons::compute::NOT_MAPPED,
+            reasons::compute::NOVA_NOT_ANSWERING,
             reasons::compute::NOT_READ,
             reasons::compute::NOT_REGISTERED,
         ],

@@ -12,10 +12,11 @@ use openstack_client::{Compute, Error, Fault};
 use tokio::time::Instant;
 
 use crate::drain::identity::identity;
-use crate::drain::order::{Drain, DrainMode, HostOrder, is_ours};
+use crate::drain::leftover::leftover;
+use crate::drain::order::{Drain, DrainMode, HostOrder, MARKER, REMOVAL_MARKER, is_ours};
 use crate::drain::progress::{HostProgress, Occupied, StuckCause, can_migrate, is_busy, is_moving};
 use crate::drain::remove::{Apis, remove};
-use crate::drain::service::{Found, occupied, service};
+use crate::drain::service::{Found, occupied, of_cell, service};
 
 /// Pause before a server's second migration, which doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_mins(1);
@@ -33,11 +34,14 @@ struct Move {
     refused: Option<String>,
 }
 
-/// Carries out an order about a host as far as possible now.
+/// Carries out an order about a host as far as possible now. `witness` is another host of its cell, of
+/// which nova has the service, or `None` where there is none: it shows whether the cell answers where
+/// nova has no service of the host.
 pub async fn pass(
     apis: &Apis,
     host: &str,
     order: &HostOrder,
+    witness: Option<&str>,
     moves: &mut Moves,
 ) -> Result<HostProgress, Fault> {
     let nova = &apis.compute;
@@ -53,8 +57,29 @@ pub async fn pass(
             Ok(HostProgress::Released)
         }
         (HostOrder::Drain(drain), found) => of_drain(nova, host, drain, &found, moves).await,
+        (HostOrder::DrainForRemoval(drain), Found::Known(service)) => {
+            drained(nova, host, &service, (drain, REMOVAL_MARKER), moves).await
+        }
+        (HostOrder::Inspect, Found::Known(_)) => inspected(nova, host).await,
+        (HostOrder::DeleteLeftover(left), found) => {
+            leftover(apis, host, left, found, witness).await
+        }
+        (HostOrder::Inspect, Found::Absent | Found::Unknown) => without_service(nova, host).await,
+        (HostOrder::DrainForRemoval(_), Found::Absent | Found::Unknown) => {
+            match without_service(nova, host).await? {
+                HostProgress::NotFound => of_cell(nova, witness).await,
+                occupied => Ok(occupied),
+            }
+        }
         (HostOrder::Enable, Found::Absent | Found::Unknown) => Ok(HostProgress::NotFound),
         (HostOrder::Remove(order), found) => {
+            // The host was found empty before it was stopped, so a cell without a witness holds
+            // nothing up any more.
+            if matches!(found, Found::Absent)
+                && of_cell(nova, witness).await? == HostProgress::CellNotAnswering
+            {
+                return Ok(HostProgress::CellNotAnswering);
+            }
             Ok(HostProgress::Removing(remove(apis, host, order, found).await?))
         }
         (HostOrder::Identity(order), found) => {
@@ -77,7 +102,7 @@ async fn of_drain(
     moves: &mut Moves,
 ) -> Result<HostProgress, Fault> {
     match found {
-        Found::Known(service) => drained(nova, host, service, drain, moves).await,
+        Found::Known(service) => drained(nova, host, service, (drain, MARKER), moves).await,
         Found::Absent | Found::Unknown => without_service(nova, host).await,
     }
 }
@@ -89,6 +114,19 @@ async fn without_service(nova: &Compute, host: &str) -> Result<HostProgress, Fau
     Ok(if is_empty { HostProgress::NotFound } else { HostProgress::Occupied(occupied) })
 }
 
+/// Returns what a host has, in lists between two readings that show that its cell answers.
+async fn inspected(nova: &Compute, host: &str) -> Result<HostProgress, Fault> {
+    let occupied = occupied(nova, host).await?;
+    if !occupied.is_empty() {
+        return Ok(HostProgress::Occupied(occupied));
+    }
+    Ok(match service(nova, host).await? {
+        Found::Known(_) => HostProgress::Empty,
+        Found::Unknown => HostProgress::CellNotAnswering,
+        Found::Absent => HostProgress::NotFound,
+    })
+}
+
 fn reason(service: &KnownService) -> &str {
     service.disabled_reason.as_deref().unwrap_or_default()
 }
@@ -97,10 +135,10 @@ async fn drained(
     nova: &Compute,
     host: &str,
     service: &KnownService,
-    drain: &Drain,
+    (drain, marker): (&Drain, &str),
     moves: &mut Moves,
 ) -> Result<HostProgress, Fault> {
-    let wanted = drain.disabled_reason();
+    let wanted = drain.disabled_reason(marker);
     let is_foreign = service.is_disabled && !is_ours(reason(service));
     let is_as_wanted = service.is_disabled && reason(service) == wanted;
     if !is_foreign && !is_as_wanted {

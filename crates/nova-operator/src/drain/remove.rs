@@ -1,5 +1,6 @@
 //! The removal of what nova, placement and neutron have of a host that is empty and stopped.
 
+use openstack_client::compute::KnownService;
 use openstack_client::{Compute, Error, Fault, Network, Placement};
 
 use crate::drain::order::Remove;
@@ -40,11 +41,20 @@ async fn of_service(
     order: &Remove,
     found: Found,
 ) -> Result<ServiceRemoval, Fault> {
-    let nova = &apis.compute;
     let Found::Known(known) = found else { return Ok(ServiceRemoval::Done) };
     if known.is_up && !order.is_stopped {
         return Ok(ServiceRemoval::StillUp);
     }
+    delete_service(apis, host, &known).await
+}
+
+/// Deletes the service of a host; nova refuses that while it has servers or migrations.
+pub async fn delete_service(
+    apis: &Apis,
+    host: &str,
+    known: &KnownService,
+) -> Result<ServiceRemoval, Fault> {
+    let nova = &apis.compute;
     match nova.delete_service(&known.id).await {
         Ok(()) => {}
         Err(Fault { error: Error::Conflict(message), .. }) => {
@@ -61,8 +71,17 @@ async fn of_service(
     })
 }
 
+/// Whether servers or migrations have a share of a provider, which may be gone.
+pub async fn has_consumers(placement: &Placement, provider_uuid: &str) -> Result<bool, Fault> {
+    let Some(provider) = placement.provider(provider_uuid).await? else { return Ok(false) };
+    Ok(!placement.allocations_of(&provider.uuid).await?.is_empty())
+}
+
+/// Deletes the provider of a host, that with the UUID `compute_id` where it is known, and looks for
+/// aggregates that list the host.
+///
 /// Nova deletes the provider with the service, and says nothing if placement refuses.
-async fn of_placement(
+pub async fn of_placement(
     apis: &Apis,
     host: &str,
     compute_id: Option<&str>,

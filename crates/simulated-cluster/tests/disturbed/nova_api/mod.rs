@@ -4,6 +4,7 @@
 mod failing_api;
 mod health;
 mod identity;
+mod leftovers;
 mod maintenance;
 mod scale;
 
