@@ -1,6 +1,7 @@
 //! What nova-operator does in nova about single hosts: it drains, enables and removes them.
 
 pub mod condition;
+pub mod hosts_request;
 pub mod order;
 pub mod pass;
 pub mod progress;

@@ -171,6 +171,11 @@ impl Readings {
         HostHealth { service, mapping, disabled, compute_id, missing_since }
     }
 
+    /// Returns whether nova had a service of a host in the last reading that succeeded.
+    pub fn has_service(&self, host: &str) -> bool {
+        self.last.as_ref().is_some_and(|it| it.states.contains_key(host))
+    }
+
     fn disabled(&self, host: &str) -> Option<String> {
         let Some(ServiceState::Known(known)) = self.last.as_ref()?.states.get(host) else {
             return None;
@@ -329,6 +334,7 @@ mod tests {
             assert_eq!(readings.of_host("one").mapping, MappingHealth::Pending);
         }
         take(&mut readings, Err(unreachable()), Err(unreachable()));
+        assert!(readings.has_service("one") && !readings.has_service("two"));
         assert_eq!(service(&readings), ServiceHealth::ApiFails);
         assert_eq!(readings.api(), ApiHealth::Fails(unreachable()));
         take(&mut readings, Ok(services(&[("one", known(true))])), Err(unreachable()));

@@ -32,11 +32,20 @@ pub struct OrderOfHost {
     pub order: HostOrder,
 }
 
-/// The tasks, by the object whose host they are about.
+/// The tasks, by what they are about.
 pub struct NovaOrders {
     monitor: Arc<NovaMonitor>,
     queue: Arc<WorkQueue>,
-    tasks: Mutex<BTreeMap<Key, Arc<Task>>>,
+    tasks: Mutex<BTreeMap<Subject, Arc<Task>>>,
+}
+
+/// What a task is about.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct Subject {
+    /// The object that is enqueued when a pass changes what is known of the host.
+    object: Key,
+    /// The host, named as its service is registered.
+    host: String,
 }
 
 #[derive(Default)]
@@ -54,37 +63,56 @@ impl NovaOrders {
         Arc::new(Self { monitor, queue, tasks: Mutex::default() })
     }
 
-    /// Carries out an order about an object's host from now on, until it gets another one or none.
-    /// Returns what the last pass found; [`HostProgress::Pending`] before the first one.
+    /// Carries out an order about the only host of an object from now on, until it gets another one
+    /// or none. Returns what the last pass found; [`HostProgress::Pending`] before the first one.
     pub fn set(self: &Arc<Self>, object: &Key, order: Option<OrderOfHost>) -> HostProgress {
+        self.set_each(object, order).into_values().next().unwrap_or_default()
+    }
+
+    /// Carries out these orders, and no others, about hosts of an object from now on; of several
+    /// about one host, the last one counts. Returns by host what the last pass found;
+    /// [`HostProgress::Pending`] before the first one.
+    pub fn set_each(
+        self: &Arc<Self>,
+        object: &Key,
+        orders: impl IntoIterator<Item = OrderOfHost>,
+    ) -> BTreeMap<String, HostProgress> {
+        let orders: BTreeMap<String, OrderOfHost> =
+            orders.into_iter().map(|it| (it.host.clone(), it)).collect();
         let mut tasks = self.tasks.lock();
-        let Some(order) = order else {
-            if let Some(task) = tasks.get(object) {
-                task.replace(None);
-            }
-            return HostProgress::Pending;
+        let first = Subject { object: object.clone(), host: String::new() };
+        for (_, task) in tasks
+            .range(first..)
+            .take_while(|(it, _)| it.object == *object)
+            .filter(|(it, _)| !orders.contains_key(&it.host))
+        {
+            task.replace(None);
+        }
+        let of_host = |(host, order): (String, OrderOfHost)| {
+            let subject = Subject { object: object.clone(), host: host.clone() };
+            let task = tasks.entry(subject.clone()).or_insert_with(|| {
+                let task = Arc::new(Task::default());
+                tokio::spawn(work(Arc::downgrade(self), subject, Arc::clone(&task)));
+                task
+            });
+            task.replace(Some(order));
+            (host, task.progress.lock().clone())
         };
-        let task = tasks.entry(object.clone()).or_insert_with(|| {
-            let task = Arc::new(Task::default());
-            tokio::spawn(work(Arc::downgrade(self), object.clone(), Arc::clone(&task)));
-            task
-        });
-        task.replace(Some(order));
-        task.progress.lock().clone()
+        orders.into_iter().map(of_host).collect()
     }
 
     /// Carries out the task's order once; returns when to do so again, or `None` for a task that
     /// has ended.
-    async fn step(&self, object: &Key, task: &Task, memory: &mut Memory) -> Option<Instant> {
+    async fn step(&self, subject: &Subject, task: &Task, memory: &mut Memory) -> Option<Instant> {
         let begun = Instant::now();
-        let order = self.order(object, task)?;
+        let order = self.order(subject, task)?;
         let found = match self.monitor.shared(&order.cell) {
             Some(api) => memory.pass(&api, &order, self.monitor.interval()).await,
             // The inputs of the cell are incomplete, which its conditions report.
             None => Some(HostProgress::Pending),
         };
         if let Some(found) = found {
-            self.report(object, task, &order, found);
+            self.report(&subject.object, task, &order, found);
         }
         let pause = self.monitor.interval();
         Some(begun + if memory.is_refused { pause.max(REFUSED) } else { pause })
@@ -102,11 +130,11 @@ impl NovaOrders {
     }
 
     /// Returns the present order; forgets the task without one.
-    fn order(&self, object: &Key, task: &Task) -> Option<OrderOfHost> {
+    fn order(&self, subject: &Subject, task: &Task) -> Option<OrderOfHost> {
         let mut tasks = self.tasks.lock();
         let order = task.order.lock().clone();
         if order.is_none() {
-            tasks.remove(object);
+            tasks.remove(subject);
         }
         order
     }
@@ -160,11 +188,11 @@ impl Memory {
 }
 
 /// Carries out the orders of a task, until it has none.
-async fn work(orders: Weak<NovaOrders>, object: Key, task: Arc<Task>) {
+async fn work(orders: Weak<NovaOrders>, subject: Subject, task: Arc<Task>) {
     let mut memory = Memory::default();
     loop {
         let Some(present) = orders.upgrade() else { return };
-        let Some(next) = present.step(&object, &task, &mut memory).await else { return };
+        let Some(next) = present.step(&subject, &task, &mut memory).await else { return };
         drop(present);
         select! {
             () = sleep_until(next) => {}

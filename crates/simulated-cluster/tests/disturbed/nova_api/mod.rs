@@ -4,6 +4,7 @@
 mod failing_api;
 mod health;
 mod maintenance;
+mod node_sets;
 mod scale;
 
 use std::time::Duration;
