@@ -22,7 +22,11 @@ pub const HOST_DISCOVERY_IMAGE: &str = "nova.openstack.org/host-discovery-image"
 pub const REDEPLOY: &str = "nova.openstack.org/redeploy";
 /// On a node: `wait` or `migrate` drains its host.
 pub const DRAIN: &str = "nova.openstack.org/drain";
-/// On a node: why its host is drained, which becomes the reason of the disabled service.
+/// On a node set: JSON object of hosts, each by its key in `spec.nodes` or one of its names, with
+/// `wait` or `migrate`: these are drained.
+pub const DRAIN_HOSTS: &str = "nova.openstack.org/drain-hosts";
+/// On a node or a node set: why its hosts are drained, which becomes the reason of the disabled
+/// service.
 pub const DRAIN_REASON: &str = "nova.openstack.org/drain-reason";
-/// On a role or a node: how many servers of a drained host migrate at a time.
+/// On a role, a node or a node set: how many servers of a drained host migrate at a time.
 pub const MAX_MIGRATIONS: &str = "nova.openstack.org/max-migrations";

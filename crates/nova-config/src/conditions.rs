@@ -7,7 +7,8 @@
 pub const COMPUTE_CONDITION: &str = "nova.openstack.org/Compute";
 /// Type of the condition on a node that repeats [`SERVICE_UP`] of its compute.
 pub const NODE_SERVICE_UP: &str = "nova.openstack.org/ServiceUp";
-/// Type of the condition on a node that repeats [`DRAINED`] of its compute.
+/// Type of the condition on a node that repeats [`DRAINED`] of its compute; on a node set: every
+/// host that its annotation names is drained.
 pub const NODE_DRAINED: &str = "nova.openstack.org/Drained";
 /// Type of the condition on a role or a node set: every compute of its hosts reports to nova; absent
 /// where there is none, or nova's API is not read.

@@ -77,19 +77,39 @@ const ROLE: &[ConditionSpec] = &[condition(
     &[reasons::COMPUTES_UP, reasons::COMPUTES_DOWN, reasons::COMPUTES_NOT_READ],
 )];
 
-/// The same on node sets.
-const NODE_SET: &[ConditionSpec] = &[condition(
-    HOSTS_COMPUTES_UP,
-    "nova-compute of every host is up in a cell of the namespace; absent where the node set lists \
-     no service of type nova or nova's API is not read, and without effect on the node set's \
-     `Ready`.",
-    &[
-        reasons::COMPUTES_UP,
-        reasons::COMPUTES_DOWN,
-        reasons::COMPUTES_NOT_REGISTERED,
-        reasons::COMPUTES_NOT_READ,
-    ],
-)];
+/// The same on node sets, and what they request of their hosts.
+const NODE_SET: &[ConditionSpec] = &[
+    condition(
+        HOSTS_COMPUTES_UP,
+        "nova-compute of every host is up in a cell of the namespace; absent where the node set \
+         lists no service of type nova or nova's API is not read, and without effect on the node \
+         set's `Ready`.",
+        &[
+            reasons::COMPUTES_UP,
+            reasons::COMPUTES_DOWN,
+            reasons::COMPUTES_NOT_REGISTERED,
+            reasons::COMPUTES_NOT_READ,
+        ],
+    ),
+    condition(
+        NODE_DRAINED,
+        "Every host that annotation `nova.openstack.org/drain-hosts` names is drained; absent \
+         where it names none and none has to be enabled again, and without effect on the node set's \
+         `Ready`.",
+        &[
+            reasons::drain::DRAINED,
+            reasons::drain::WAITING,
+            reasons::drain::MIGRATING,
+            reasons::drain::SERVERS_STUCK,
+            reasons::drain::ENABLING,
+            reasons::drain::NOT_READ,
+            reasons::drain::SERVICE_NOT_FOUND,
+            reasons::drain::CELL_NOT_ANSWERING,
+            reasons::drain::NOVA_NOT_ANSWERING,
+            reasons::drain::INVALID,
+        ],
+    ),
+];
 
 const CELL: &[ConditionSpec] = &[
     summary("The cell can be used by computes.", &[reasons::cell::READY]),

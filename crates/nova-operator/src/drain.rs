@@ -3,6 +3,7 @@
 
 pub mod condition;
 pub mod held;
+pub mod hosts_request;
 pub mod identity;
 pub mod leftover;
 pub mod order;

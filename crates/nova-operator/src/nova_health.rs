@@ -194,6 +194,11 @@ impl Readings {
         HostHealth { service, mapping, disabled, service_id, compute_id, missing_since }
     }
 
+    /// Returns whether nova had a service of a host in the last reading that succeeded.
+    pub fn has_service(&self, host: &str) -> bool {
+        self.last.as_ref().is_some_and(|it| it.states.contains_key(host))
+    }
+
     /// Returns the hosts of all services; `None` unless the last reading succeeded.
     pub fn hosts(&self) -> Option<BTreeSet<String>> {
         let last = self.last.as_ref().filter(|_| self.failure.is_none())?;
@@ -360,6 +365,8 @@ mod tests {
         take(&mut readings, Err(unreachable()), Err(unreachable()));
         let (health, unread) = (readings.of_host("one"), HostHealth::unread());
         assert_eq!((health.service, health.mapping), (unread.service, unread.mapping));
+        assert!(readings.has_service("one") && !readings.has_service("two"));
+        assert_eq!(service(&readings), ServiceHealth::ApiFails);
         assert_eq!(readings.api(), ApiHealth::Fails(unreachable()));
         take(&mut readings, Ok(services(&[("one", known(true))])), Err(unreachable()));
         assert_eq!(service(&readings), ServiceHealth::Up { disabled: None });

@@ -243,6 +243,22 @@ impl NovaMonitor {
         read.min_by_key(HostHealth::rank).unwrap_or_default()
     }
 
+    /// Returns the first of these cells whose nova had a service of the host in the last reading
+    /// that succeeded; `None` where none had.
+    pub fn cell_with(&self, cells: &[Key], host: &str) -> Option<Key> {
+        let has =
+            |cell: &&Key| self.reader(cell).is_some_and(|it| it.readings.lock().has_service(host));
+        cells.iter().find(has).cloned()
+    }
+
+    /// Returns the compute that has registered under a host's name in the nova of a cell; `None`
+    /// without one.
+    pub fn compute_on(&self, cell: &Key, host: &str) -> Option<Key> {
+        let cells = self.reader(cell)?.cells.lock().clone();
+        let mut registered = cells.iter().flat_map(|it| self.registered(it));
+        registered.find(|it| it.host == host).map(|it| it.key)
+    }
+
     fn reader(&self, cell: &Key) -> Option<Arc<Reader>> {
         let inner = self.inner.lock();
         inner.readers.get(inner.of_cell.get(cell)?).cloned()
@@ -346,7 +362,7 @@ impl Registered {
     /// changes with each reading; only whether a compute has registered since then counts.
     fn is_concerned(&self, before: &HostHealth, after: &HostHealth) -> bool {
         if self.cell.is_none() {
-            let used = |it: &HostHealth| (it.service.clone(), it.mapping.clone());
+            let used = |it: &HostHealth| (it.service.clone(), it.mapping.clone(), it.disabled.clone());
             return used(before) != used(after);
         }
         let used = |it: &HostHealth| {

@@ -63,8 +63,8 @@ impl NovaOrders {
         Arc::new(Self { monitor, queue, tasks: Mutex::default() })
     }
 
-    /// Carries out an order about an object's host from now on, until it gets another one or none.
-    /// Returns what the last pass found; [`HostProgress::Pending`] before the first one.
+    /// Carries out an order about the only host of an object from now on, until it gets another one
+    /// or none. Returns what the last pass found; [`HostProgress::Pending`] before the first one.
     pub fn set(self: &Arc<Self>, object: &Key, order: Option<OrderOfHost>) -> HostProgress {
         self.set_part(object, "", order)
     }
@@ -91,6 +91,24 @@ impl NovaOrders {
         });
         task.replace(Some(order));
         task.progress.lock().clone()
+    }
+
+    /// Carries out these orders, and no others, about hosts of an object from now on; of several
+    /// about one host, the last one counts. Returns by host what the last pass found;
+    /// [`HostProgress::Pending`] before the first one.
+    pub fn set_each(
+        self: &Arc<Self>,
+        object: &Key,
+        orders: impl IntoIterator<Item = OrderOfHost>,
+    ) -> BTreeMap<String, HostProgress> {
+        let orders: BTreeMap<String, OrderOfHost> =
+            orders.into_iter().map(|it| (it.host.clone(), it)).collect();
+        self.keep(object, &orders.keys().cloned().collect());
+        let of_host = |(host, order)| {
+            let progress = self.set_part(object, &host, Some(order));
+            (host, progress)
+        };
+        orders.into_iter().map(of_host).collect()
     }
 
     /// Gives no order any more about the parts of an object but these.

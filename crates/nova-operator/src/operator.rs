@@ -26,6 +26,7 @@ use crate::compute_lifecycle::ComputeLifecycle;
 use crate::event_mapping::map_events;
 use crate::images::Images;
 use crate::node_set_computes::NodeSetComputes;
+use crate::nova_orders::NovaOrders;
 use crate::queues::Queues;
 use crate::release_cache::Releases;
 use crate::role_computes::RoleComputes;
@@ -295,7 +296,8 @@ async fn count(manager: &mut Manager, caches: &Arc<Caches>, queues: &Queues) {
     let roles = RoleComputes { caches: Arc::clone(caches) };
     manager.run(roles, Arc::clone(&caches.api), Arc::clone(&queues.roles)).await;
     let (monitor, node_sets) = (Arc::clone(monitor), Arc::clone(of_sets));
-    let counted = NodeSetComputes { caches: Arc::clone(caches), node_sets, monitor };
+    let orders = NovaOrders::new(Arc::clone(&monitor), Arc::clone(&queues.node_sets));
+    let counted = NodeSetComputes { caches: Arc::clone(caches), node_sets, monitor, orders };
     manager.run(counted, Arc::clone(&caches.api), Arc::clone(&queues.node_sets)).await;
     let (of_sets, api) = (Arc::clone(of_sets), Arc::clone(&caches.api));
     manager.spawn(async move { of_sets.follow(&api).await });

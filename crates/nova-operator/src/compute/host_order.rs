@@ -30,7 +30,7 @@ pub fn host_order(seen: &Observed) -> Option<HostOrder> {
 /// is disabled.
 ///
 /// A request that is not valid changes nothing.
-fn order(request: &DrainRequest, disabled: Option<&str>) -> Option<HostOrder> {
+pub fn order(request: &DrainRequest, disabled: Option<&str>) -> Option<HostOrder> {
     match request {
         DrainRequest::Drain(drain) => Some(HostOrder::Drain(drain.clone())),
         DrainRequest::Absent => disabled.is_some_and(is_ours).then_some(HostOrder::Enable),

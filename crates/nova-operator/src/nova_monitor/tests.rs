@@ -152,6 +152,22 @@ async fn a_host_of_a_node_set_is_found_in_the_cell_that_has_it() {
 }
 
 #[tokio::test]
+async fn the_cell_of_a_host_is_the_one_that_has_it_and_its_compute_is_found_there() {
+    let (address, _) = cloud(|| "up").await;
+    let world = world(Duration::from_mins(10));
+    let (monitor, cells) = (&world.monitor, [cell("cell0"), cell("cell1")]);
+    monitor.follow(&cells[1], Some(&view(address, "p")));
+    assert_eq!(monitor.cell_with(&cells, "n0.example.org"), None, "nothing was read yet");
+    next(&world.node_sets).await;
+    assert_eq!(monitor.cell_with(&cells, "n0.example.org"), Some(cell("cell1")));
+    assert_eq!(monitor.cell_with(&cells, "other"), None);
+    let compute = Some(Key::new("ns", "n0"));
+    assert_eq!(monitor.compute_on(&cell("cell1"), "n0.example.org"), compute);
+    assert_eq!(monitor.compute_on(&cell("cell1"), "other"), None);
+    assert_eq!(monitor.compute_on(&cell("cell0"), "n0.example.org"), None, "it is not read");
+}
+
+#[tokio::test]
 async fn other_credentials_are_another_reader_and_an_unused_one_ends() {
     let (address, asked) = cloud(|| "up").await;
     let world = world(Duration::from_millis(10));
@@ -319,4 +335,10 @@ fn a_host_that_stays_missing_concerns_nothing_any_more() {
     assert!(!compute.is_concerned(&missing(1), &missing(2)));
     assert!(compute.is_concerned(&missing(5), &missing(6)), "it registered before, and is missing");
     assert!(!compute.is_concerned(&missing(6), &missing(7)));
+    let down = |disabled: Option<&str>| HostHealth {
+        service: ServiceHealth::Down { since: None, is_forced: false },
+        disabled: disabled.map(str::to_owned),
+        ..HostHealth::default()
+    };
+    assert!(of(None).is_concerned(&down(None), &down(Some("x"))), "it may have to be enabled");
 }

@@ -224,3 +224,33 @@ async fn hosts_of_one_object_have_a_task_each_and_those_that_are_not_kept_end() 
     };
     timeout(LIMIT, one).await.expect("the other task ends");
 }
+
+#[tokio::test]
+async fn each_host_of_an_object_has_an_order_of_its_own() {
+    let (address, asked) = cloud(Arc::default()).await;
+    let world = world(address);
+    let on = |host: &str| OrderOfHost { host: host.to_owned(), ..drain() };
+    let until = async |hosts: &[&str], is: fn(&BTreeMap<String, HostProgress>) -> bool| loop {
+        let found = world.orders.set_each(&object(), hosts.iter().map(|it| on(it)));
+        if is(&found) {
+            return found.into_keys().collect::<Vec<_>>();
+        }
+        let key = timeout(LIMIT, world.queue.next()).await.expect("the object is enqueued");
+        world.queue.done(&key);
+    };
+    // The second host has no service.
+    let both = until(&["n0", "n1"], |it| {
+        let progress = [HostProgress::Drained, HostProgress::NotFound];
+        it.values().eq(&progress)
+    });
+    assert_eq!(both.await, ["n0", "n1"]);
+    assert_eq!(puts(&asked), 1);
+    let one = until(&["n1"], |it| it.values().eq([&HostProgress::NotFound]));
+    assert_eq!(one.await, ["n1"]);
+    let ended = async {
+        while world.orders.tasks.lock().len() > 1 {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(LIMIT, ended).await.expect("the task of the first host ends");
+}

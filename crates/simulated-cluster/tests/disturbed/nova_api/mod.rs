@@ -6,6 +6,7 @@ mod health;
 mod identity;
 mod leftovers;
 mod maintenance;
+mod node_sets;
 mod scale;
 
 use std::time::Duration;
