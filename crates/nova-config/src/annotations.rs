@@ -23,5 +23,9 @@ pub const REDEPLOY: &str = "nova.openstack.org/redeploy";
 pub const DRAIN: &str = "nova.openstack.org/drain";
 /// On a node: why its host is drained, which becomes the reason of the disabled service.
 pub const DRAIN_REASON: &str = "nova.openstack.org/drain-reason";
+/// On a role or a node: the interval at which its hosts are compared with what was deployed.
+pub const AUDIT: &str = "nova.openstack.org/audit";
+/// On a role or a node: `true` deploys a host again that an audit found out of sync.
+pub const AUDIT_REPAIR: &str = "nova.openstack.org/audit-repair";
 /// On a role or a node: how many servers of a drained host migrate at a time.
 pub const MAX_MIGRATIONS: &str = "nova.openstack.org/max-migrations";
