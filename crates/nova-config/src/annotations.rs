@@ -28,5 +28,9 @@ pub const DRAIN_HOSTS: &str = "nova.openstack.org/drain-hosts";
 /// On a node or a node set: why its hosts are drained, which becomes the reason of the disabled
 /// service.
 pub const DRAIN_REASON: &str = "nova.openstack.org/drain-reason";
+/// On a role or a node: the interval at which its hosts are compared with what was deployed.
+pub const AUDIT: &str = "nova.openstack.org/audit";
+/// On a role or a node: `true` deploys a host again that an audit found out of sync.
+pub const AUDIT_REPAIR: &str = "nova.openstack.org/audit-repair";
 /// On a role, a node or a node set: how many servers of a drained host migrate at a time.
 pub const MAX_MIGRATIONS: &str = "nova.openstack.org/max-migrations";

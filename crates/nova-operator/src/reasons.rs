@@ -6,6 +6,7 @@ pub(crate) use operator_core::reasons::{
     UP_TO_DATE,
 };
 
+pub(crate) mod audit;
 pub(crate) mod cell;
 pub(crate) mod cleanup;
 pub(crate) mod compute;

@@ -263,14 +263,16 @@ fn sequence(
 }
 
 /// Whether a process that runs with the right files is to be restarted: a redeploy of the compute
-/// was requested since the last deployment, or it is not known to have registered. A redeploy of
+/// or a repair was requested since the last deployment, or it is not known to have registered. A redeploy of
 /// its node alone does not restart it.
 fn restarts(seen: &Observed, evaluated: &Evaluation) -> bool {
     let status = seen.compute.status.as_ref();
     let deployed = status.and_then(|it| it.deployed_inputs.get(REDEPLOY_INPUT).cloned());
     let asked = evaluated.inputs.as_ref().and_then(|it| Some(it.get(REDEPLOY_INPUT)?.text()));
-    let is_asked = seen.compute.annotations().contains_key(REDEPLOY) && asked != deployed;
-    is_asked || !is_recorded(&evaluated.sequence.services)
+    let compute = &seen.compute;
+    let may_ask =
+        compute.annotations().contains_key(REDEPLOY) || seen.audited.repair(compute).is_some();
+    may_ask && asked != deployed || !is_recorded(&evaluated.sequence.services)
 }
 
 fn new_run(seen: &Observed, need: &NeededRun, evaluated: &Evaluation) -> Vec<Step> {

@@ -16,6 +16,7 @@ use operator_core::run_engine::inventory::INVENTORY_KEY;
 use operator_runtime::error::Result;
 use operator_runtime::source_cache::{Content, Digests, SourceCache};
 
+use crate::audit::observe::audited;
 use crate::caches::Caches;
 use crate::cell::observed::{NamedSecret, view};
 use crate::cell_immutability::owns;
@@ -86,6 +87,10 @@ pub async fn observe(
     let message_bus = content(caches, named.message_bus.as_ref()).await?;
     let health =
         health(caches, &compute, cell.as_deref(), cell_secret.as_ref(), message_bus.as_ref());
+    let audited = node
+        .as_deref()
+        .map(|it| audited(&caches.watched(), role.as_deref(), it, caches.least_audit_interval))
+        .unwrap_or_default();
     let seen = Observed {
         // Last, so that no other compute waits for a slot during the reads above.
         slot: caches.coordinator.slot(&compute, node.as_deref()).await,
@@ -108,6 +113,7 @@ pub async fn observe(
         cells_are_ours: caches.cells_are_ours,
         health,
         drain: caches.orders.as_ref().map(|_| HostProgress::Pending),
+        audited,
         ending,
         keys: caches.sources.keys().clone(),
     };

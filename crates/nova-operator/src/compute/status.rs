@@ -110,7 +110,7 @@ fn desired_status(
         compute_id: health.and_then(|it| it.compute_id.clone()).or(observed.compute_id),
         service_id: health.and_then(|it| it.service_id.clone()).or(observed.service_id),
         address,
-        host_instance: inputs::instance(compute, node.host_instance.as_deref()),
+        host_instance: inputs::instance(seen, node.host_instance.as_deref()),
         services: evaluated.sequence.services.clone(),
         deployed_inputs,
     }
@@ -152,6 +152,7 @@ fn conditions(seen: &Observed, evaluated: &Evaluation) -> Vec<ConditionDraft> {
     ]);
     all.extend(evaluated.health.conditions.iter().cloned());
     all.extend(evaluated.health.drained.clone());
+    all.extend(seen.audited.condition(&seen.compute, &redeploy_command(&seen.compute)));
     all
 }
 
