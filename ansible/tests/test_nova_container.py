@@ -35,6 +35,7 @@ PLAY = """
   tasks:
     - ansible.builtin.set_fact:
         edpm_nova_fixed: {changed: false}
+        edpm_nova_identified: {changed: false}
         edpm_nova_files: "{{ query('ansible.builtin.fileglob', edpm_nova_config_src ~ '/*') | sort }}"
     - ansible.builtin.include_role:
         name: osp.edpm.edpm_nova

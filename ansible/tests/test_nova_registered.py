@@ -45,6 +45,10 @@ STOPPED = f"false {MEANWHILE}"
 REFUSED = "CRITICAL nova hunter2 amqp.exceptions.AccessRefused: (0, 0): (403) ACCESS_REFUSED - Login was refused"
 NO_VHOST = "CRITICAL nova hunter2 amqp.exceptions.NotAllowed: Connection.open: (530) NOT_ALLOWED - vhost x not found"
 OTHER = "CRITICAL nova hunter2 METHOD_NOT_ALLOWED libvirt.libvirtError: no such socket"
+LOST = "CRITICAL nova hunter2 InvalidConfiguration: No local node identity found, but this is not our first startup on this host."
+DUPLICATE = "ERROR nova hunter2 InvalidConfiguration: Duplicate compute node record found for host h node h"
+CONFLICT = 'ERROR hunter2 Got 409: {"detail": "There was a conflict. Conflicting resource provider name: h already exists."}'
+CREATED = "INFO hunter2 [req-1] Created resource provider record via placement API for resource provider with UUID u and name h."
 REGISTERED = '{"state": "registered", "host": "h", "last_seen_up": "%s"}'
 UNREGISTERED = '{"state": "unregistered", "host": "h"}'
 REFUSAL = (
@@ -84,6 +88,7 @@ class NovaRegistered(TemporaryDirectoryTest):
         self.assertIn("changed=0", done.stdout)
         self.assertFalse((self.directory / "bin" / "changed").exists(), done.stdout)
         self.assertNotIn("hunter2", done.stdout + done.stderr, "the log is nobody's business")
+        self.task_that_failed = done.stdout[: done.stdout.rindex("fatal: ")].rpartition("TASK [")[2]
 
     def test_a_report_that_moves_while_the_play_lasts_counts(self):
         done = self.play(REGISTERED % "10:00:00", REGISTERED % "10:00:10")
@@ -149,6 +154,28 @@ class NovaRegistered(TemporaryDirectoryTest):
 
     def test_a_missing_container_is_told(self):
         self.fails("The container nova_compute does not exist", inspect=None, exec_fails=True)
+
+
+    def test_what_nova_says_of_its_identity_fails_a_compute_that_still_reports(self):
+        moving = (REGISTERED % "10:00:00", REGISTERED % "10:00:10")
+        for line, task, words in (
+            (LOST, "nova-compute must find its identity", "nova-compute refuses to start, because it finds no"),
+            (DUPLICATE, "The host must have one compute node", "nova-compute refuses to start, because nova has"),
+            (CONFLICT, "The name of the resource provider must be free", "placement has a resource provider of this"),
+        ):
+            for answers in (moving, moving[:1]):
+                self.fails(words, *answers, log=[(BEFORE, line), (MEANWHILE, OTHER)])
+                self.assertIn(task, self.task_that_failed)
+
+    def test_what_nova_said_before_it_started_again_or_until_its_provider_was_created_is_over(self):
+        moving = (REGISTERED % "10:00:00", REGISTERED % "10:00:10")
+        for inspect, log in (
+            ("true 5", [(BEFORE, LOST), (BEFORE, DUPLICATE), (BEFORE, CONFLICT)]),
+            (RUNNING, [(BEFORE, CONFLICT), (MEANWHILE, CREATED)]),
+            (RUNNING, [(MEANWHILE, LOST.replace("No local", "A local"))]),
+        ):
+            done = self.play(*moving, inspect=inspect, log=log)
+            self.assertEqual(done.returncode, 0, done.stdout)
 
 
 if __name__ == "__main__":

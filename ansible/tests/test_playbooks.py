@@ -6,7 +6,11 @@ import unittest
 
 from support import ANSIBLE, BIN, COLLECTION, TemporaryDirectoryTest, collections_path
 
-PLAYBOOKS = ["configure_network", "validate_network", "install_os", "configure_os", "run_os", "libvirt", "nova"]
+PLAYBOOKS = [
+    "configure_network", "validate_network", "install_os", "configure_os", "run_os", "libvirt", "nova", "reboot",
+]
+# Those that upstream has under no name.
+OWN_PLAYBOOKS = ["nova_audit"]
 
 
 class Playbooks(TemporaryDirectoryTest):
@@ -16,18 +20,18 @@ class Playbooks(TemporaryDirectoryTest):
             env={"ANSIBLE_COLLECTIONS_PATH": collections_path(self.directory)},
         )
 
-    def test_the_playbooks_are_those_of_upstream(self):
+    def test_the_playbooks_are_those_of_upstream_and_our_own_audit(self):
         found = {path.stem for path in (COLLECTION / "playbooks").glob("*.yml")}
-        self.assertEqual(found, set(PLAYBOOKS))
+        self.assertEqual(found, {*PLAYBOOKS, *OWN_PLAYBOOKS})
 
     def test_each_playbook_is_understood(self):
-        for name in PLAYBOOKS:
+        for name in PLAYBOOKS + OWN_PLAYBOOKS:
             with self.subTest(name):
                 done = self.ansible("--syntax-check", f"osp.edpm.{name}")
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_each_playbook_obeys_the_variables_of_its_keywords(self):
-        for name in PLAYBOOKS:
+        for name in PLAYBOOKS + OWN_PLAYBOOKS:
             with self.subTest(name):
                 text = (COLLECTION / "playbooks" / f"{name}.yml").read_text()
                 for variable in ("edpm_override_hosts", "edpm_any_errors_fatal", "edpm_max_fail_percentage"):

@@ -17,7 +17,9 @@ use operator_core::run_engine::ssh_secret::KNOWN_HOSTS;
 use operator_runtime::api::Api;
 use operator_runtime::cache::{Cache, MetadataCache};
 use operator_runtime::cache_registry::CacheRegistry;
+use operator_runtime::error::Result;
 use operator_runtime::manager::ManagerBuilder;
+use operator_runtime::optional_informer::OptionalInformer;
 use operator_runtime::source_cache::SourceCache;
 
 use crate::default_services::DefaultServices;
@@ -40,8 +42,8 @@ pub struct Caches {
     pub hosts: ClaimCaches,
     /// All deployments, indexed [`BY_NODE_SET`].
     pub deployments: Arc<Cache<Deployment>>,
-    /// What other operators report of hosts, indexed [`BY_NODE_SET`].
-    pub readiness: Arc<Cache<HostReadiness>>,
+    /// What other operators report of hosts, indexed [`BY_NODE_SET`], if the cluster serves the kind.
+    pub readiness: OptionalInformer<HostReadiness>,
     /// All services.
     pub services: Arc<Cache<Service>>,
     /// All runs, indexed [`BY_OWNER`] and [`BY_HOST_KEY`].
@@ -89,7 +91,9 @@ impl Caches {
         let hosts = ClaimCaches::new(registry);
         let data_planes = registry.owned(vec![(BY_NAMESPACE, Box::new(namespace_of))]);
         let deployments = registry.owned(vec![(BY_NODE_SET, Box::new(node_sets_of))]);
-        let readiness = registry.cache(vec![(BY_NODE_SET, Box::new(node_set_of_report))]);
+        let of_report = Box::new(node_set_of_report);
+        let readiness =
+            OptionalInformer::indexed(builder, registry, vec![(BY_NODE_SET, of_report)]);
         let services = registry.owned(vec![]);
         let runs = registry.cache(vec![
             (BY_OWNER, Box::new(owner_of)),
@@ -136,6 +140,20 @@ impl Caches {
     /// Returns what [`Found`](crate::default_services::Found) is looked up with: all services, and the content of the default ones.
     pub fn known_services(&self) -> (&Cache<Service>, &DefaultServices) {
         (&self.services, &self.defaults)
+    }
+
+    /// Returns what other operators report of the hosts of a node set. The kind is looked for only
+    /// where one of the services lists a readiness gate; a cluster that lacks it has no reports.
+    pub async fn reports_of<'a>(
+        &self,
+        node_set: &Key,
+        services: impl IntoIterator<Item = &'a Arc<Service>>,
+    ) -> Result<Vec<Arc<HostReadiness>>> {
+        let has_gates = services.into_iter().any(|it| !it.spec.readiness_gates.is_empty());
+        if !has_gates || !self.readiness.open(&self.api).await? {
+            return Ok(vec![]);
+        }
+        Ok(self.readiness.cache().indexed(BY_NODE_SET, node_set))
     }
 
     /// Returns the runs to which a host at one of the addresses presented its ssh host key, each

@@ -4,7 +4,8 @@
 pub const CELL: &str = "nova.openstack.org/cell";
 /// On a node: `true` allows that its compute is deleted when the node has no cell any more.
 pub const ALLOW_REMOVAL: &str = "nova.openstack.org/allow-removal";
-/// On a compute or its node: `true` lets the compute be deleted without a cleanup of its host.
+/// On a compute or its node: `true` lets the compute be deleted without a cleanup of its host; on a
+/// `NovaCell`: lets the cell be deleted although its hosts have servers, or may have.
 pub const SKIP_CLEANUP: &str = "nova.openstack.org/skip-cleanup";
 /// On a role: name of the ConfigMap that becomes `02-nova-default.conf` of its computes.
 pub const DEFAULT_CONFIG: &str = "nova.openstack.org/default-config";
@@ -21,7 +22,15 @@ pub const HOST_DISCOVERY_IMAGE: &str = "nova.openstack.org/host-discovery-image"
 pub const REDEPLOY: &str = "nova.openstack.org/redeploy";
 /// On a node: `wait` or `migrate` drains its host.
 pub const DRAIN: &str = "nova.openstack.org/drain";
-/// On a node: why its host is drained, which becomes the reason of the disabled service.
+/// On a node set: JSON object of hosts, each by its key in `spec.nodes` or one of its names, with
+/// `wait` or `migrate`: these are drained.
+pub const DRAIN_HOSTS: &str = "nova.openstack.org/drain-hosts";
+/// On a node or a node set: why its hosts are drained, which becomes the reason of the disabled
+/// service.
 pub const DRAIN_REASON: &str = "nova.openstack.org/drain-reason";
-/// On a role or a node: how many servers of a drained host migrate at a time.
+/// On a role or a node: the interval at which its hosts are compared with what was deployed.
+pub const AUDIT: &str = "nova.openstack.org/audit";
+/// On a role or a node: `true` deploys a host again that an audit found out of sync.
+pub const AUDIT_REPAIR: &str = "nova.openstack.org/audit-repair";
+/// On a role, a node or a node set: how many servers of a drained host migrate at a time.
 pub const MAX_MIGRATIONS: &str = "nova.openstack.org/max-migrations";

@@ -7,8 +7,11 @@
 pub const COMPUTE_CONDITION: &str = "nova.openstack.org/Compute";
 /// Type of the condition on a node that repeats [`SERVICE_UP`] of its compute.
 pub const NODE_SERVICE_UP: &str = "nova.openstack.org/ServiceUp";
-/// Type of the condition on a node that repeats [`DRAINED`] of its compute.
+/// Type of the condition on a node that repeats [`DRAINED`] of its compute; on a node set: every
+/// host that its annotation names is drained.
 pub const NODE_DRAINED: &str = "nova.openstack.org/Drained";
+/// Type of the condition on a node that repeats [`CONFIGURATION_IN_SYNC`] of its compute.
+pub const NODE_CONFIGURATION_IN_SYNC: &str = "nova.openstack.org/ConfigurationInSync";
 /// Type of the condition on a role or a node set: every compute of its hosts reports to nova; absent
 /// where there is none, or nova's API is not read.
 pub const HOSTS_COMPUTES_UP: &str = "nova.openstack.org/ComputesUp";
@@ -43,6 +46,8 @@ pub const SERVICE_UP: &str = "ServiceUp";
 pub const HOST_MAPPED: &str = "HostMapped";
 /// Nova schedules nothing to the host, which has no servers; only while a drain is requested.
 pub const DRAINED: &str = "Drained";
+/// The host is as it was deployed, says the last audit; only while audits are requested.
+pub const CONFIGURATION_IN_SYNC: &str = "ConfigurationInSync";
 /// The host is cleaned up; only on a compute that is being deleted.
 pub const HOST_CLEANED: &str = "HostCleaned";
 /// Nova has no service of the host; only on a compute whose deletion uses nova's API.

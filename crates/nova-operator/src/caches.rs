@@ -7,6 +7,7 @@ use std::time::Duration;
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{Node, NodeSet, Role, Service};
 use api::nova::{Cell, ExternalCompute};
+use jiff::SignedDuration;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
@@ -17,6 +18,7 @@ use operator_runtime::cache::Cache;
 use operator_runtime::cache_registry::CacheRegistry;
 use operator_runtime::manager::ManagerBuilder;
 use operator_runtime::source_cache::SourceCache;
+use operator_runtime::workqueue::WorkQueue;
 
 use crate::cell::discovery;
 use crate::conflicting_service::{self, ConflictingService};
@@ -50,10 +52,14 @@ pub struct Caches {
     pub api: Arc<Api>,
     /// Whether this operator reconciles `NovaCell` objects.
     pub cells_are_ours: bool,
+    /// The shortest legal interval of audits.
+    pub least_audit_interval: SignedDuration,
     /// The readers of nova's APIs, or `None` where they are not read.
     pub nova: Option<Arc<NovaMonitor>>,
     /// The orders about hosts of computes, or `None` where nova's API is not used.
     pub orders: Option<Arc<NovaOrders>>,
+    /// The orders about other hosts of cells, or `None` where nova's API is not used.
+    pub cell_orders: Option<Arc<NovaOrders>>,
     /// All node sets and the reports about them, or `None` where nova's API is not read.
     pub node_sets: Option<Arc<NodeSetCaches>>,
     /// The Jobs that discover hosts, indexed [`BY_CELL_UID`]; `None` where nova's API is not read.
@@ -66,6 +72,7 @@ impl Caches {
     /// `manager` is the field manager by which a Secret is recognized as unchanged: it still owns
     /// the fields it wrote. `keys` are the keys of the digests of Secret contents. `nova_api` is the
     /// interval at which nova's API is read, and the queues that a change in it enters.
+    /// `least_audit_interval` is the shortest legal interval of audits.
     pub fn new(
         builder: &ManagerBuilder,
         registry: &mut CacheRegistry,
@@ -73,6 +80,7 @@ impl Caches {
         keys: &Keys,
         cells_are_ours: bool,
         nova_api: Option<(Duration, &Queues)>,
+        least_audit_interval: SignedDuration,
     ) -> Arc<Self> {
         let shared = SharedCaches::new(registry);
         // A manual edit of a rendered Secret shows in the fields that our field manager still owns.
@@ -88,9 +96,11 @@ impl Caches {
             let node_sets = Arc::clone(node_sets);
             NovaMonitor::new(interval, builder.metrics(), shared.clone(), node_sets, queues)
         });
-        let orders = nova.as_ref().zip(nova_api).map(|(monitor, (_, queues))| {
-            NovaOrders::new(Arc::clone(monitor), Arc::clone(&queues.computes))
-        });
+        let orders_of = |queue: fn(&Queues) -> &Arc<WorkQueue>| {
+            let (monitor, (_, queues)) = nova.as_ref().zip(nova_api)?;
+            Some(NovaOrders::new(Arc::clone(monitor), Arc::clone(queue(queues))))
+        };
+        let (orders, cell_orders) = (orders_of(|it| &it.computes), orders_of(|it| &it.cells));
         let SharedCaches { nodes, roles, computes, runs } = shared;
         let api = builder.api(registry);
         Arc::new(Self {
@@ -104,8 +114,10 @@ impl Caches {
             coordinator,
             api,
             cells_are_ours,
+            least_audit_interval,
             nova,
             orders,
+            cell_orders,
             node_sets,
             discovery_jobs,
         })

@@ -2,8 +2,8 @@
 //! many of its computes use its current credentials.
 //!
 //! The controller watches cells, the Secrets that they name, the Secret that it renders, and
-//! computes. A finalizer holds a cell that has computes, and the status lists the records that
-//! deleted computes leave in nova. This is the only controller that queries services other than the
+//! computes. A finalizer holds a cell that has computes, and where nova's API is used one whose hosts
+//! have servers; the status lists the records that deleted computes leave in nova. This is the only controller that queries services other than the
 //! API server: RabbitMQ and Keystone. Where the cell's annotations say so, Jobs map its
 //! hosts in nova.
 
@@ -13,6 +13,7 @@ pub mod credential_rotation;
 pub mod credentials;
 pub mod decide;
 pub mod discovery;
+pub mod hosts;
 pub mod leftovers;
 pub mod nova_api;
 pub mod observe;

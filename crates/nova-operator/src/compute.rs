@@ -13,6 +13,7 @@ pub mod deploy_strategy;
 pub mod evaluation;
 pub mod health;
 pub mod host_order;
+pub mod identity;
 pub mod inputs;
 pub mod messages;
 pub mod observe;

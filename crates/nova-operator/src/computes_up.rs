@@ -83,12 +83,13 @@ pub fn own_condition(conditions: Option<&Vec<Condition>>) -> Option<&Condition> 
     find(conditions?, HOSTS_COMPUTES_UP)
 }
 
-/// Returns the plan that makes `draft` this operator's only condition on a role or node set, where
-/// `previous` is the present one. The only write is that condition, so a rejection is not reported.
+/// Returns the plan that makes `drafts` this operator's only conditions on a role or node set,
+/// where `previous` are the present ones. The only write is that of the conditions, so a rejection
+/// is not reported.
 pub fn plan<K>(
     object: &K,
-    previous: Option<&Condition>,
-    draft: Option<ConditionDraft>,
+    previous: &[&Condition],
+    drafts: Vec<ConditionDraft>,
     rejected: Option<&RejectedWrite>,
     now: Timestamp,
 ) -> Plan
@@ -97,9 +98,8 @@ where
 {
     let mut plan = Plan::with_resync();
     if !is_terminating(object) && rejected.is_none() {
-        let previous: Vec<Condition> = previous.into_iter().cloned().collect();
-        let because = "how many computes are up differs from the condition";
-        let drafts = draft.into_iter().collect();
+        let previous: Vec<Condition> = previous.iter().copied().cloned().collect();
+        let because = "what nova reports of the hosts differs from the conditions";
         plan.steps.extend(step(object, &previous, drafts, because, now));
     }
     plan

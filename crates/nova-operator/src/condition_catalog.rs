@@ -5,7 +5,8 @@ use api::conditions::Reason;
 use nova_config::conditions::{
     COMPUTE_CONDITION, COMPUTES_UP, COMPUTES_UP_TO_DATE, CONDUCTOR_ANSWERS, CONFIG_CONDITION,
     HOST_DISCOVERED, HOSTS_COMPUTES_UP, INPUT_READY, KEYSTONE_READY, MESSAGE_BUS_READY,
-    NODE_DRAINED, NODE_SERVICE_UP, NOVA_API_READY, RELEASED, SERVICE_CONFIG_READY,
+    NODE_CONFIGURATION_IN_SYNC, NODE_DRAINED, NODE_SERVICE_UP, NOVA_API_READY, RELEASED,
+    SERVICE_CONFIG_READY,
 };
 use operator_core::condition_catalog::{
     ConditionSpec, KindConditions, Repeats, WRITES, condition, summary,
@@ -67,6 +68,12 @@ const NODE: &[ConditionSpec] = &[condition(
      requested, and without effect on the node's `Ready`.",
     &[],
 )
+.repeating(Repeats::Kind("NovaExternalCompute")), condition(
+    NODE_CONFIGURATION_IN_SYNC,
+    "The host of the node is as it was deployed, as `ConfigurationInSync` of its compute says; \
+     absent where no audits are requested, and without effect on the node's `Ready`.",
+    &[],
+)
 .repeating(Repeats::Kind("NovaExternalCompute"))];
 
 /// The condition on roles, so that the object that the user wrote also reports its computes.
@@ -77,19 +84,39 @@ const ROLE: &[ConditionSpec] = &[condition(
     &[reasons::COMPUTES_UP, reasons::COMPUTES_DOWN, reasons::COMPUTES_NOT_READ],
 )];
 
-/// The same on node sets.
-const NODE_SET: &[ConditionSpec] = &[condition(
-    HOSTS_COMPUTES_UP,
-    "nova-compute of every host is up in a cell of the namespace; absent where the node set lists \
-     no service of type nova or nova's API is not read, and without effect on the node set's \
-     `Ready`.",
-    &[
-        reasons::COMPUTES_UP,
-        reasons::COMPUTES_DOWN,
-        reasons::COMPUTES_NOT_REGISTERED,
-        reasons::COMPUTES_NOT_READ,
-    ],
-)];
+/// The same on node sets, and what they request of their hosts.
+const NODE_SET: &[ConditionSpec] = &[
+    condition(
+        HOSTS_COMPUTES_UP,
+        "nova-compute of every host is up in a cell of the namespace; absent where the node set \
+         lists no service of type nova or nova's API is not read, and without effect on the node \
+         set's `Ready`.",
+        &[
+            reasons::COMPUTES_UP,
+            reasons::COMPUTES_DOWN,
+            reasons::COMPUTES_NOT_REGISTERED,
+            reasons::COMPUTES_NOT_READ,
+        ],
+    ),
+    condition(
+        NODE_DRAINED,
+        "Every host that annotation `nova.openstack.org/drain-hosts` names is drained; absent \
+         where it names none and none has to be enabled again, and without effect on the node set's \
+         `Ready`.",
+        &[
+            reasons::drain::DRAINED,
+            reasons::drain::WAITING,
+            reasons::drain::MIGRATING,
+            reasons::drain::SERVERS_STUCK,
+            reasons::drain::ENABLING,
+            reasons::drain::NOT_READ,
+            reasons::drain::SERVICE_NOT_FOUND,
+            reasons::drain::CELL_NOT_ANSWERING,
+            reasons::drain::NOVA_NOT_ANSWERING,
+            reasons::drain::INVALID,
+        ],
+    ),
+];
 
 const CELL: &[ConditionSpec] = &[
     summary("The cell can be used by computes.", &[reasons::cell::READY]),
@@ -159,8 +186,13 @@ const CELL: &[ConditionSpec] = &[
     ),
     condition(
         RELEASED,
-        "Never said: the condition is there only while the cell is being deleted and has computes.",
-        &[reasons::cell::CELL_IN_USE],
+        "Never said: the condition is there only while the cell is being deleted and held, by its \
+         computes or by servers on its hosts.",
+        &[
+            reasons::cell::CELL_IN_USE,
+            reasons::cell::SERVERS_IN_CELL,
+            reasons::cell::SERVERS_UNKNOWN,
+        ],
     ),
     WRITES,
 ];

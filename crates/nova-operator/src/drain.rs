@@ -1,6 +1,11 @@
-//! What nova-operator does in nova about single hosts: it drains, enables and removes them.
+//! What nova-operator does in nova about single hosts: it drains, enables and removes them, and
+//! deletes what removed ones have left.
 
 pub mod condition;
+pub mod held;
+pub mod hosts_request;
+pub mod identity;
+pub mod leftover;
 pub mod order;
 pub mod pass;
 pub mod progress;

@@ -11,12 +11,17 @@ use operator_core::object_key::Key;
 use operator_runtime::change_filter::ChangeFilter;
 use operator_runtime::event_mapping::EventMapping;
 
+use crate::audit::run::{audited_nodes, is_audit, is_open, open_addresses};
+use crate::audit::scope::Scope;
+use crate::audit_runs::observed::{is_compute_settled, is_node_settled};
 use crate::caches::Caches;
 use crate::cell::discovery::observed::{cell_of, unmapped};
 use crate::cleanup::labels::{self, cleans_up_after};
 use crate::computes_up::service_up;
 use crate::controller_names::{CELL, COMPUTE, SERVICE_CONFIG};
-use crate::indexes::{BY_CELL, BY_NODE, BY_OWNER, BY_ROLE, cell_key, node_key, role_key};
+use crate::indexes::{
+    BY_CELL, BY_NODE, BY_OPEN_ADDRESS, BY_OWNER, BY_ROLE, cell_key, node_key, role_key,
+};
 use crate::node_set_caches::NodeSetCaches;
 use crate::node_set_readiness::is_ours;
 use crate::queues::Queues;
@@ -40,6 +45,7 @@ pub fn map_events(caches: &Arc<Caches>, queues: &Queues) {
         let shared = Arc::new(all.watched());
         map_roles(&shared, &EventMapping::new(&queues.roles, &shared).delayed(COUNT_PAUSE));
     }
+    map_audits(all, &EventMapping::new(&queues.audits, caches));
     let services = EventMapping::new(&queues.services, caches);
     services.watches(&all.services, |_, service| [Key::of(service)]);
     all.sources.on_change(SERVICE_CONFIG, services.handler(|_, reader| [reader]));
@@ -71,6 +77,10 @@ fn map_computes(all: &Caches, computes: &EventMapping<Caches>) {
         computes_of(caches, Key::of_each(caches.listing(service)))
     });
     computes.watches(&all.runs, |_, run| compute_of(run));
+    computes.watches(&all.runs, |caches, run| {
+        let nodes = if is_open(run) { Vec::new() } else { audited_nodes(run) };
+        computes_of(caches, nodes)
+    });
     let changes = ChangeFilter::default();
     computes.watches(&all.cells, move |caches, cell| {
         let key = Key::of(cell);
@@ -99,6 +109,46 @@ fn map_cells(all: &Caches, cells: &EventMapping<Caches>) {
         cells.watches(jobs, |_, job| cell_of(job));
     }
     all.sources.on_change(CELL, cells.handler(|_, reader| [reader]));
+}
+
+/// Maps what audits depend on: who requests them, whether hosts are being deployed, and the runs on
+/// these hosts.
+fn map_audits(all: &Caches, audits: &EventMapping<Caches>) {
+    let changes = ChangeFilter::default();
+    audits.watches(&all.roles, move |caches, role| {
+        let key = Key::of(role);
+        let now = || caches.roles.get(&key).map(|it| relevant_metadata(&*it));
+        changes.changes(&key, now).then(|| Scope::Role(key.clone()).key())
+    });
+    let changes = ChangeFilter::default();
+    audits.watches(&all.nodes, move |caches, node| {
+        let key = Key::of(node);
+        let now =
+            || caches.nodes.get(&key).map(|it| (relevant_metadata(&*it), is_node_settled(&it)));
+        changes.changes(&key, now).then(|| Scope::of_node(node).key())
+    });
+    let changes = ChangeFilter::default();
+    audits.watches(&all.computes, move |caches, compute| {
+        let key = Key::of(compute);
+        let now = || {
+            let it = caches.computes.get(&key)?;
+            Some((relevant_metadata(&*it), is_compute_settled(&it)))
+        };
+        let node = changes.changes(&key, now).then(|| caches.nodes.get(&node_key(compute)));
+        node.flatten().map(|it| Scope::of_node(&it).key())
+    });
+    audits.watches(&all.runs, |caches, run| scopes_of(caches, run));
+}
+
+/// Returns the scope of an audit; of another run those whose audits use its hosts now.
+fn scopes_of(caches: &Caches, run: &AnsibleEe) -> Vec<Key> {
+    if is_audit(run) {
+        return Scope::of_run(run).map(|it| it.key()).into_iter().collect();
+    }
+    let addresses = open_addresses(run).into_iter();
+    let beside = addresses.flat_map(|it| caches.runs.indexed(BY_OPEN_ADDRESS, &it));
+    let audits = beside.filter(|it| is_audit(it));
+    audits.filter_map(|it| Scope::of_run(&it)).map(|it| it.key()).collect()
 }
 
 /// Maps what the count of a node set and the report about it depend on, besides nova's API: its own

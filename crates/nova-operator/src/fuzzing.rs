@@ -7,7 +7,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use api::conditions::printable;
+use api::nova::{ExternalCompute, ExternalComputeSpec};
 use futures::FutureExt as _;
+use jiff::{SignedDuration, Timestamp};
 use kube::core::DynamicObject;
 use kube::core::admission::AdmissionReview;
 use nova_config::oslo::{self, Entry, LIST_LIMIT, Release, Text};
@@ -19,6 +21,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use crate::admission::caches::AdmissionCaches;
 use crate::admission::cell::{of_node, of_role};
 use crate::admission::{defaulted, validate_compute};
+use crate::audit::condition::Audited;
+use crate::audit::report::{self, LastAudit};
+use crate::audit::request::{AuditPolicy, AuditRequest};
 use crate::images::Images;
 use crate::probe::HostOutcome;
 use crate::probe::amqp::login::login;
@@ -32,6 +37,7 @@ pub type Target = (&'static str, fn(&[u8]));
 pub const TARGETS: &[Target] = &[
     ("admission", admission),
     ("amqp", amqp),
+    ("audit", audit_report),
     ("nova_keystone", nova_keystone),
     ("oslo", oslo_text),
     ("transport_url", transport_url),
@@ -42,6 +48,20 @@ const MESSAGE: usize = 2048;
 
 /// Maximum number of options to evaluate in one input.
 const JUDGED: usize = 16;
+
+/// Reads what an audit reports of a host, and makes the condition from it.
+pub fn audit_report(data: &[u8]) {
+    let verdict = report::read(&String::from_utf8_lossy(data), "n0");
+    let compute = ExternalCompute::new("n0", ExternalComputeSpec::default());
+    let policy = AuditPolicy { interval: SignedDuration::from_hours(1), repairs: false };
+    let (uid, created) = (String::new(), Timestamp::UNIX_EPOCH);
+    let last = LastAudit { uid, created, is_after_deployment: false, verdict };
+    let audited = Audited { request: AuditRequest::Audit(policy), last: Some(last) };
+    let condition = audited.condition(&compute, "kubectl").expect("audits are requested");
+    assert!(condition.message.len() <= MESSAGE);
+    assert_eq!(printable(&condition.message), condition.message);
+    assert!(!condition.message.contains('\n'));
+}
 
 /// Parses the options of a compute, renders and parses them again, and evaluates them.
 pub fn oslo_text(data: &[u8]) {

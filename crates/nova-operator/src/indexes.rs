@@ -16,6 +16,12 @@ pub const BY_NODE: &str = "node";
 pub const BY_CELL: &str = "cell";
 /// Index of Jobs by the UID of the cell that owns them.
 pub const BY_CELL_UID: &str = "cell-uid";
+/// Index of runs that have not ended by the addresses of their hosts, of all namespaces.
+pub const BY_OPEN_ADDRESS: &str = "open-address";
+/// Index of audits that have not ended, under one key.
+pub const BY_OPEN_AUDIT: &str = "open-audit";
+/// Index of audits by the nodes of their hosts.
+pub const BY_AUDITED_NODE: &str = "audited-node";
 /// Index of runs by the UID of their owner, or of the compute that they clean up after.
 pub const BY_OWNER: &str = "owner";
 

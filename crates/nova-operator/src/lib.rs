@@ -2,6 +2,8 @@
 //! computes register in.
 
 pub mod admission;
+pub mod audit;
+pub mod audit_runs;
 pub mod caches;
 pub mod cell;
 pub mod cell_immutability;

@@ -1,10 +1,12 @@
-//! Reports on a node set that lists a service of type nova how many of its hosts are up as computes,
-//! and which of them do not satisfy the readiness gate if that service lists it.
+//! Reports on a node set that lists a service of type nova how many of its hosts are up as
+//! computes, and which of them do not satisfy the readiness gate if that service lists it; and
+//! drains the hosts that an annotation names.
 //!
 //! The controller runs only where nova's API is read. A host is found by the name under which
 //! nova-compute registers there, among the services of the namespace's cells.
 
 pub mod decide;
+pub mod drain;
 pub mod observe;
 pub mod observed;
 
@@ -26,6 +28,7 @@ use operator_runtime::error::Result;
 use crate::caches::Caches;
 use crate::node_set_caches::NodeSetCaches;
 use crate::nova_monitor::NovaMonitor;
+use crate::nova_orders::NovaOrders;
 
 /// The controller of node sets.
 pub struct NodeSetComputes {
@@ -35,6 +38,8 @@ pub struct NodeSetComputes {
     pub node_sets: Arc<NodeSetCaches>,
     /// The readers of nova's APIs.
     pub monitor: Arc<NovaMonitor>,
+    /// The orders about hosts of node sets.
+    pub orders: Arc<NovaOrders>,
 }
 
 impl Controller for NodeSetComputes {
@@ -43,7 +48,7 @@ impl Controller for NodeSetComputes {
     const NAME: &'static str = "node-set-computes";
 
     async fn observe(&self, key: &Key) -> Result<Option<Observed>> {
-        observe::observe(&self.caches, &self.node_sets, &self.monitor, key).await
+        observe::observe(&self.caches, &self.node_sets, &self.monitor, &self.orders, key).await
     }
 
     fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {

@@ -124,9 +124,8 @@ fn judged(host: &str, health: &HostHealth) -> Readiness {
             );
             not_ready(reasons::compute::NOT_MAPPED.word, text)
         }
-        (ServiceHealth::Up { .. }, MappingHealth::Pending) | (ServiceHealth::Pending, _) => {
-            not_read()
-        }
+        (ServiceHealth::Up { .. }, MappingHealth::Pending | MappingHealth::ApiFails)
+        | (ServiceHealth::Pending, _) => not_read(),
         (ServiceHealth::Down { is_forced: true, .. }, _) => {
             let text = format!(
                 "The service of host {host} is forced down. When the host is well: openstack \

@@ -1,9 +1,10 @@
 //! What follows from consecutive readings of nova's services and hypervisors.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
+use openstack_client::compute::KnownService;
 use openstack_client::error::Fault;
 use openstack_client::{ComputeService, Error, Hypervisor, ServiceState};
 
@@ -28,7 +29,7 @@ pub enum ServiceHealth {
     /// Not enough was read to say: what was reported before stays.
     #[default]
     Pending,
-    /// The API has not answered [`FAILED`] times in a row.
+    /// The API cannot be read, or has not answered [`FAILED`] times in a row.
     ApiFails,
     /// The database of the host's cell does not answer.
     CellNotAnswering,
@@ -55,6 +56,8 @@ pub enum MappingHealth {
     /// Not enough was read to say: what was reported before stays.
     #[default]
     Pending,
+    /// The API cannot be read, or has not answered [`FAILED`] times in a row.
+    ApiFails,
     /// Nova lists its hypervisor, so the host is mapped.
     Mapped,
     /// Nova has the service of the host and does not list its hypervisor.
@@ -70,6 +73,8 @@ pub struct HostHealth {
     pub mapping: MappingHealth,
     /// The reason of its service if that is disabled, as last read.
     pub disabled: Option<String>,
+    /// The UUID of its service as last read, or `None` where the last reading has none.
+    pub service_id: Option<String>,
     /// The UUID of its compute node, or `None` unless its hypervisor was listed in the last reading.
     pub compute_id: Option<String>,
     /// When the earlier of the last two readings began, of a host that is in neither: one that has
@@ -77,10 +82,21 @@ pub struct HostHealth {
     pub missing_since: Option<Timestamp>,
 }
 
+impl ServiceHealth {
+    /// Whether the last reading has the service of the host, from a cell that answers.
+    pub const fn is_known(&self) -> bool {
+        match self {
+            Self::Up { .. } | Self::Down { .. } => true,
+            Self::Pending | Self::ApiFails | Self::CellNotAnswering | Self::NotFound => false,
+        }
+    }
+}
+
 impl HostHealth {
     /// Returns what is known of a host whose API cannot be read.
     pub fn unread() -> Self {
-        Self { service: ServiceHealth::ApiFails, ..Self::default() }
+        let (service, mapping) = (ServiceHealth::ApiFails, MappingHealth::ApiFails);
+        Self { service, mapping, ..Self::default() }
     }
 
     /// Returns which of several cells counts for a host, the smallest first: one that has its
@@ -165,17 +181,35 @@ impl Readings {
             _ => ServiceHealth::Pending,
         };
         let compute_id = self.mapped.as_ref().and_then(|it| it.get(host).cloned());
-        let (mapping, disabled) = (self.mapping(host), self.disabled(host));
+        let mapping = match service {
+            ServiceHealth::ApiFails => MappingHealth::ApiFails,
+            _ => self.mapping(host),
+        };
+        let known = self.known(host);
+        let service_id = known.map(|it| it.id.clone());
+        let disabled = known.filter(|it| it.is_disabled);
+        let disabled = disabled.map(|it| it.disabled_reason.clone().unwrap_or_default());
         let is_missing = service == ServiceHealth::NotFound;
         let missing_since = self.before.as_ref().filter(|_| is_missing).map(|it| it.begun);
-        HostHealth { service, mapping, disabled, compute_id, missing_since }
+        HostHealth { service, mapping, disabled, service_id, compute_id, missing_since }
     }
 
-    fn disabled(&self, host: &str) -> Option<String> {
-        let Some(ServiceState::Known(known)) = self.last.as_ref()?.states.get(host) else {
-            return None;
-        };
-        known.is_disabled.then(|| known.disabled_reason.clone().unwrap_or_default())
+    /// Returns whether nova had a service of a host in the last reading that succeeded.
+    pub fn has_service(&self, host: &str) -> bool {
+        self.last.as_ref().is_some_and(|it| it.states.contains_key(host))
+    }
+
+    /// Returns the hosts of all services; `None` unless the last reading succeeded.
+    pub fn hosts(&self) -> Option<BTreeSet<String>> {
+        let last = self.last.as_ref().filter(|_| self.failure.is_none())?;
+        Some(last.states.keys().cloned().collect())
+    }
+
+    fn known(&self, host: &str) -> Option<&KnownService> {
+        match self.last.as_ref()?.states.get(host)? {
+            ServiceState::Known(known) => Some(known),
+            ServiceState::Unknown => None,
+        }
     }
 
     fn service(&self, host: &str, last: &States) -> ServiceHealth {
@@ -235,7 +269,7 @@ pub const fn is_lasting(error: &Error) -> bool {
 #[cfg(test)]
 mod tests {
     use openstack_client::Service;
-    use openstack_client::compute::{HypervisorService, KnownService};
+    use openstack_client::compute::HypervisorService;
 
     use super::*;
 
@@ -329,6 +363,9 @@ mod tests {
             assert_eq!(readings.of_host("one").mapping, MappingHealth::Pending);
         }
         take(&mut readings, Err(unreachable()), Err(unreachable()));
+        let (health, unread) = (readings.of_host("one"), HostHealth::unread());
+        assert_eq!((health.service, health.mapping), (unread.service, unread.mapping));
+        assert!(readings.has_service("one") && !readings.has_service("two"));
         assert_eq!(service(&readings), ServiceHealth::ApiFails);
         assert_eq!(readings.api(), ApiHealth::Fails(unreachable()));
         take(&mut readings, Ok(services(&[("one", known(true))])), Err(unreachable()));

@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use api::dataplane::NodeSet;
 use api::nova::ExternalCompute;
+use jiff::Timestamp;
 use kube::ResourceExt;
 use nova_config::conf::CellView;
 use openstack_client::keystone::{UserInProject, tokens_url};
-use openstack_client::{Compute, Error, Login, Network, Placement};
+use openstack_client::{Compute, Login, Network, Placement};
 use operator_core::node_set_host::{Host, canonical_host_name, hosts};
 use operator_core::object_key::Key;
 use operator_runtime::cache::Cache;
@@ -27,12 +28,13 @@ use crate::drain::remove::Apis;
 use crate::indexes::BY_CELL;
 use crate::nova_health::{ApiHealth, HostHealth, Readings, ServiceHealth};
 use crate::queues::Queues;
+use crate::registration::{has_registered_since, registered_at, registered_host};
 use crate::shared_caches::SharedCaches;
 
-/// Pause after a refused login: Keystone may lock a user out who tries too often.
-pub const REFUSED: Duration = Duration::from_mins(5);
+/// Pause after a refused login, for all that use the API.
+const REFUSED: Duration = Duration::from_mins(5);
 
-/// How many hosts are drained or enabled at a time by one API.
+/// How many hosts of a cell are drained, enabled or removed at a time.
 const HOSTS_AT_A_TIME: usize = 8;
 
 /// What of a cell decides which reader it uses.
@@ -84,20 +86,32 @@ struct Inner {
     unread: BTreeSet<Key>,
 }
 
-/// Nova's API as the tasks of several hosts share it.
+/// The hosts that the API of a cell has services of.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum ApiHosts {
+    /// Other cells are read from the same API, and nova does not say in which one a host is.
+    OfSeveralCells,
+    /// They are not known.
+    Unknown,
+    /// Those of the last reading, which are the cell's.
+    OfCell(BTreeSet<String>),
+}
+
+/// Nova's API as the tasks of the hosts of one cell share it.
 #[derive(Clone)]
 pub struct SharedApi {
-    /// Its clients.
+    /// Its clients, which cells share.
     pub apis: Arc<Apis>,
-    /// How many hosts may use it at a time.
+    /// How many hosts of the cell may use it at a time: a cell that hangs holds no other one back.
     pub permits: Arc<Semaphore>,
 }
 
 /// What is read of one API.
 struct Reader {
-    api: SharedApi,
+    apis: Arc<Apis>,
     readings: Mutex<Readings>,
-    cells: Mutex<BTreeSet<Key>>,
+    /// The cells that use it, each with its permits.
+    cells: Mutex<BTreeMap<Key, Arc<Semaphore>>>,
 }
 
 impl NovaMonitor {
@@ -119,12 +133,28 @@ impl NovaMonitor {
         if let Some(view) = view {
             self.watch(cell, view);
         } else {
-            let mut inner = self.inner.lock();
-            inner.leave(cell);
-            inner.unread.insert(cell.clone());
-            drop(inner);
-            self.metrics.nova_computes(cell, None);
+            self.lose(cell);
         }
+    }
+
+    /// Reads no longer for a cell, and enqueues the objects whose hosts are unknown from now on.
+    fn lose(&self, cell: &Key) {
+        let mut inner = self.inner.lock();
+        inner.leave(cell);
+        let is_new = inner.unread.insert(cell.clone());
+        drop(inner);
+        self.metrics.nova_computes(cell, None);
+        if is_new {
+            let mut concerned = self.registered(cell);
+            concerned.extend(self.of_node_sets([cell]));
+            concerned.iter().for_each(|it| self.enqueue(it));
+        }
+    }
+
+    fn enqueue(&self, concerned: &Registered) {
+        let queues = &self.queues;
+        let queue = if concerned.cell.is_some() { &queues.computes } else { &queues.node_sets };
+        queue.push(concerned.key.clone());
     }
 
     fn watch(self: &Arc<Self>, cell: &Key, view: &CellView) {
@@ -139,15 +169,16 @@ impl NovaMonitor {
         } else {
             // Inputs that cannot be used are reported by the cell's other conditions.
             let Some(apis) = access.apis(&self.metrics) else {
-                inner.unread.insert(cell.clone());
-                return;
+                drop(inner);
+                return self.lose(cell);
             };
             let reader = Arc::new(Reader::new(apis));
             tokio::spawn(read(Arc::downgrade(self), Arc::downgrade(&reader)));
             inner.readers.insert(access.clone(), Arc::clone(&reader));
             reader
         };
-        reader.cells.lock().insert(cell.clone());
+        let permits = Arc::new(Semaphore::new(HOSTS_AT_A_TIME));
+        reader.cells.lock().insert(cell.clone(), permits);
         inner.unread.remove(cell);
         inner.of_cell.insert(cell.clone(), access);
     }
@@ -159,13 +190,40 @@ impl NovaMonitor {
 
     /// Returns what is known of a host of a cell, named as its service is registered.
     pub fn host(&self, cell: &Key, host: &str) -> HostHealth {
-        self.reader(cell).map(|it| it.readings.lock().of_host(host)).unwrap_or_default()
+        self.host_in(std::slice::from_ref(cell), host)
     }
 
-    /// Returns the API of a cell for tasks of single hosts; `None` while the cell's inputs are
-    /// incomplete.
+    /// Returns the API of a cell for tasks of single hosts; `None` while it is not read.
     pub fn shared(&self, cell: &Key) -> Option<SharedApi> {
-        self.reader(cell).map(|it| it.api.clone())
+        let reader = self.reader(cell)?;
+        let permits = Arc::clone(reader.cells.lock().get(cell)?);
+        Some(SharedApi { apis: Arc::clone(&reader.apis), permits })
+    }
+
+    /// Whether the API of a cell is not read because an input of the cell is missing or wrong.
+    pub fn is_unread(&self, cell: &Key) -> bool {
+        self.inner.lock().unread.contains(cell)
+    }
+
+    /// Returns the hosts that the API of a cell has services of.
+    pub fn hosts(&self, cell: &Key) -> ApiHosts {
+        let inner = self.inner.lock();
+        let Some(access) = inner.of_cell.get(cell) else { return ApiHosts::Unknown };
+        let is_other = |(key, of): (&Key, &Access)| key != cell && of.has_api_of(access);
+        if inner.of_cell.iter().any(is_other) {
+            return ApiHosts::OfSeveralCells;
+        }
+        let hosts = inner.readers.get(access).and_then(|it| it.readings.lock().hosts());
+        hosts.map_or(ApiHosts::Unknown, ApiHosts::OfCell)
+    }
+
+    /// Returns another host of a cell, by which a task finds out whether the cell's database
+    /// answers: one whose service the last reading has; `None` without one.
+    pub fn witness(&self, cell: &Key, host: &str) -> Option<String> {
+        let reader = self.reader(cell)?;
+        let others = self.registered(cell).into_iter().map(|it| it.host);
+        let readings = reader.readings.lock();
+        others.filter(|it| it != host).find(|it| readings.of_host(it).service.is_known())
     }
 
     /// Returns the time between two readings.
@@ -179,10 +237,26 @@ impl NovaMonitor {
     pub fn host_in(&self, cells: &[Key], host: &str) -> HostHealth {
         let read = cells.iter().map(|cell| match self.reader(cell) {
             Some(reader) => reader.readings.lock().of_host(host),
-            None if self.inner.lock().unread.contains(cell) => HostHealth::unread(),
+            None if self.is_unread(cell) => HostHealth::unread(),
             None => HostHealth::default(),
         });
         read.min_by_key(HostHealth::rank).unwrap_or_default()
+    }
+
+    /// Returns the first of these cells whose nova had a service of the host in the last reading
+    /// that succeeded; `None` where none had.
+    pub fn cell_with(&self, cells: &[Key], host: &str) -> Option<Key> {
+        let has =
+            |cell: &&Key| self.reader(cell).is_some_and(|it| it.readings.lock().has_service(host));
+        cells.iter().find(has).cloned()
+    }
+
+    /// Returns the compute that has registered under a host's name in the nova of a cell; `None`
+    /// without one.
+    pub fn compute_on(&self, cell: &Key, host: &str) -> Option<Key> {
+        let cells = self.reader(cell)?.cells.lock().clone();
+        let mut registered = cells.iter().flat_map(|it| self.registered(it));
+        registered.find(|it| it.host == host).map(|it| it.key)
     }
 
     fn reader(&self, cell: &Key) -> Option<Arc<Reader>> {
@@ -190,14 +264,12 @@ impl NovaMonitor {
         inner.readers.get(inner.of_cell.get(cell)?).cloned()
     }
 
-    /// Reads the API once, and enqueues the objects that the reading concerns. Returns the time
-    /// until the next reading.
-    async fn refresh(&self, reader: &Reader) -> Duration {
-        let compute = &reader.api.apis.compute;
+    /// Reads the API once, and enqueues the objects that the reading concerns.
+    async fn refresh(&self, reader: &Reader) {
+        let compute = &reader.apis.compute;
         let (begun, started) = (clock::now(), Instant::now());
         let (services, hypervisors) = tokio::join!(compute.services(), compute.hypervisors());
-        let is_refused = services.as_ref().is_err_and(|it| it.error == Error::Unauthorized);
-        let cells = reader.cells.lock().clone();
+        let cells: BTreeSet<Key> = reader.cells.lock().keys().cloned().collect();
         let mut registered: Vec<Registered> =
             cells.iter().flat_map(|it| self.registered(it)).collect();
         registered.extend(self.of_node_sets(&cells));
@@ -214,9 +286,7 @@ impl NovaMonitor {
             .zip(before.iter().zip(&after))
             .filter(|(it, (before, after))| it.is_concerned(before, after))
         {
-            let queues = &self.queues;
-            let queue = if changed.cell.is_some() { &queues.computes } else { &queues.node_sets };
-            queue.push(changed.key.clone());
+            self.enqueue(changed);
         }
         if api_before != api_after {
             for cell in &cells {
@@ -224,7 +294,6 @@ impl NovaMonitor {
             }
         }
         self.count(&cells, &registered, &after);
-        if is_refused { REFUSED.max(self.interval) } else { self.interval }
     }
 
     /// Returns the computes of a cell that have registered.
@@ -232,20 +301,22 @@ impl NovaMonitor {
         let of_cell = self.caches.computes.indexed(BY_CELL, cell);
         let registered = |it: Arc<ExternalCompute>| {
             let host = registered_host(&it)?.to_owned();
-            Some(Registered { cell: Some(cell.clone()), key: Key::of(&*it), host })
+            let (key, at) = (Key::of(&*it), registered_at(&it));
+            Some(Registered { cell: Some(cell.clone()), key, host, at })
         };
         of_cell.into_iter().filter_map(registered).collect()
     }
 
     /// Returns the hosts of all node sets in the namespaces of cells.
-    fn of_node_sets(&self, cells: &BTreeSet<Key>) -> Vec<Registered> {
-        let namespaces: BTreeSet<&String> = cells.iter().map(|it| &it.namespace).collect();
+    fn of_node_sets<'a>(&self, cells: impl IntoIterator<Item = &'a Key>) -> Vec<Registered> {
+        let namespaces: BTreeSet<&String> = cells.into_iter().map(|it| &it.namespace).collect();
         let of_set = |set: &NodeSet| {
             let key = Key::of(set);
             let host = |it: &Host<'_>| Registered {
                 cell: None,
                 key: key.clone(),
                 host: canonical_host_name(set, it),
+                at: None,
             };
             hosts(set).iter().map(host).collect::<Vec<_>>()
         };
@@ -282,14 +353,23 @@ struct Registered {
     key: Key,
     /// The name under which its service is registered.
     host: String,
+    /// When a compute has last registered, as far as its records say.
+    at: Option<Timestamp>,
 }
 
 impl Registered {
     /// Whether a change of what is known of the host concerns the object. Since when a host is missing
-    /// changes with each reading, and a node set does not use it.
+    /// changes with each reading; only whether a compute has registered since then counts.
     fn is_concerned(&self, before: &HostHealth, after: &HostHealth) -> bool {
-        let used = |it: &HostHealth| (it.service.clone(), it.mapping.clone());
-        if self.cell.is_some() { before != after } else { used(before) != used(after) }
+        if self.cell.is_none() {
+            let used = |it: &HostHealth| (it.service.clone(), it.mapping.clone(), it.disabled.clone());
+            return used(before) != used(after);
+        }
+        let used = |it: &HostHealth| {
+            let has_registered_since = has_registered_since(self.at, it.missing_since);
+            (HostHealth { missing_since: None, ..it.clone() }, has_registered_since)
+        };
+        used(before) != used(after)
     }
 }
 
@@ -299,18 +379,13 @@ pub fn intervals(since: Instant, interval: Duration) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// Returns the host under which a compute is registered; `None` before its first deployment.
-pub fn registered_host(compute: &ExternalCompute) -> Option<&str> {
-    compute.status.as_ref()?.host_name.as_deref()
-}
-
 /// Reads an API at its interval, as long as a cell uses it.
 async fn read(monitor: Weak<NovaMonitor>, reader: Weak<Reader>) {
     loop {
         let begun = Instant::now();
         let (Some(monitor), Some(reader)) = (monitor.upgrade(), reader.upgrade()) else { return };
-        let pause = monitor.refresh(&reader).await;
-        let next = begun + pause;
+        monitor.refresh(&reader).await;
+        let next = begun + monitor.interval;
         drop((monitor, reader));
         sleep_until(next).await;
     }
@@ -318,9 +393,7 @@ async fn read(monitor: Weak<NovaMonitor>, reader: Weak<Reader>) {
 
 impl Reader {
     fn new(apis: Apis) -> Self {
-        let permits = Arc::new(Semaphore::new(HOSTS_AT_A_TIME));
-        let api = SharedApi { apis: Arc::new(apis), permits };
-        Self { api, readings: Mutex::default(), cells: Mutex::default() }
+        Self { apis: Arc::new(apis), readings: Mutex::default(), cells: Mutex::default() }
     }
 }
 
@@ -348,12 +421,18 @@ impl Access {
         }
     }
 
+    /// Whether both use the same API, as any users.
+    fn has_api_of(&self, other: &Self) -> bool {
+        (&self.auth_url, &self.region) == (&other.auth_url, &other.region)
+    }
+
     fn apis(&self, metrics: &Metrics) -> Option<Apis> {
         let [user, user_domain, project, project_domain] = &self.user;
         let identity =
             UserInProject { user, user_domain, project, project_domain }.identity(&self.password);
         let trust = CaTrust::new(self.ca_bundle.as_deref()).ok()?;
-        let login = Arc::new(Login::new(tokens_url(&self.auth_url)?, identity));
+        let login = Login::new(tokens_url(&self.auth_url)?, identity).pausing(REFUSED);
+        let login = Arc::new(login);
         let compute = Compute::new(Arc::clone(&login), trust.clone(), &self.region);
         Some(Apis {
             compute: compute.counted(metrics.clone()),

@@ -3,11 +3,11 @@
 //! Controllers never wait for a task: they use what its last pass found, and are enqueued when that
 //! changes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use openstack_client::error::{Error, Fault};
+use openstack_client::error::Fault;
 use operator_core::object_key::Key;
 use operator_runtime::workqueue::WorkQueue;
 use parking_lot::Mutex;
@@ -19,7 +19,13 @@ use crate::drain::order::HostOrder;
 use crate::drain::pass::{Moves, pass};
 use crate::drain::progress::HostProgress;
 use crate::nova_health::{FAILED, is_lasting};
-use crate::nova_monitor::{NovaMonitor, REFUSED, SharedApi, intervals};
+use crate::nova_monitor::{NovaMonitor, SharedApi, intervals};
+
+/// How long a drained host counts as drained while the readings of nova have its service disabled;
+/// then its servers are read again.
+const DRAINED: Duration = Duration::from_mins(10);
+/// How long an empty host of a cell that is being deleted counts as empty.
+const INSPECTED: Duration = Duration::from_mins(1);
 
 /// An order about one host.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -32,11 +38,14 @@ pub struct OrderOfHost {
     pub order: HostOrder,
 }
 
-/// The tasks, by the object whose host they are about.
+/// What a task is about: an object, and the part of it where an object has several hosts.
+type Subject = (Key, String);
+
+/// The tasks, by what they are about.
 pub struct NovaOrders {
     monitor: Arc<NovaMonitor>,
     queue: Arc<WorkQueue>,
-    tasks: Mutex<BTreeMap<Key, Arc<Task>>>,
+    tasks: Mutex<BTreeMap<Subject, Arc<Task>>>,
 }
 
 #[derive(Default)]
@@ -54,40 +63,108 @@ impl NovaOrders {
         Arc::new(Self { monitor, queue, tasks: Mutex::default() })
     }
 
-    /// Carries out an order about an object's host from now on, until it gets another one or none.
-    /// Returns what the last pass found; [`HostProgress::Pending`] before the first one.
+    /// Carries out an order about the only host of an object from now on, until it gets another one
+    /// or none. Returns what the last pass found; [`HostProgress::Pending`] before the first one.
     pub fn set(self: &Arc<Self>, object: &Key, order: Option<OrderOfHost>) -> HostProgress {
+        self.set_part(object, "", order)
+    }
+
+    /// The same for one of several hosts of an object: `part` is any name of it.
+    pub fn set_part(
+        self: &Arc<Self>,
+        object: &Key,
+        part: &str,
+        order: Option<OrderOfHost>,
+    ) -> HostProgress {
+        let subject = (object.clone(), part.to_owned());
         let mut tasks = self.tasks.lock();
         let Some(order) = order else {
-            if let Some(task) = tasks.get(object) {
+            if let Some(task) = tasks.get(&subject) {
                 task.replace(None);
             }
             return HostProgress::Pending;
         };
-        let task = tasks.entry(object.clone()).or_insert_with(|| {
+        let task = tasks.entry(subject.clone()).or_insert_with(|| {
             let task = Arc::new(Task::default());
-            tokio::spawn(work(Arc::downgrade(self), object.clone(), Arc::clone(&task)));
+            tokio::spawn(work(Arc::downgrade(self), subject, Arc::clone(&task)));
             task
         });
         task.replace(Some(order));
         task.progress.lock().clone()
     }
 
+    /// Carries out these orders, and no others, about hosts of an object from now on; of several
+    /// about one host, the last one counts. Returns by host what the last pass found;
+    /// [`HostProgress::Pending`] before the first one.
+    pub fn set_each(
+        self: &Arc<Self>,
+        object: &Key,
+        orders: impl IntoIterator<Item = OrderOfHost>,
+    ) -> BTreeMap<String, HostProgress> {
+        let orders: BTreeMap<String, OrderOfHost> =
+            orders.into_iter().map(|it| (it.host.clone(), it)).collect();
+        self.keep(object, &orders.keys().cloned().collect());
+        let of_host = |(host, order)| {
+            let progress = self.set_part(object, &host, Some(order));
+            (host, progress)
+        };
+        orders.into_iter().map(of_host).collect()
+    }
+
+    /// Gives no order any more about the parts of an object but these.
+    pub fn keep(&self, object: &Key, parts: &BTreeSet<String>) {
+        let tasks = self.tasks.lock();
+        let first = (object.clone(), String::new());
+        let of_object = tasks.range(first..).take_while(|((of, _), _)| of == object);
+        for (_, task) in of_object.filter(|((_, part), _)| !parts.contains(part)) {
+            task.replace(None);
+        }
+    }
+
     /// Carries out the task's order once; returns when to do so again, or `None` for a task that
     /// has ended.
-    async fn step(&self, object: &Key, task: &Task, memory: &mut Memory) -> Option<Instant> {
+    async fn step(&self, subject: &Subject, task: &Task, memory: &mut Memory) -> Option<Instant> {
         let begun = Instant::now();
-        let order = self.order(object, task)?;
-        let found = match self.monitor.shared(&order.cell) {
-            Some(api) => memory.pass(&api, &order, self.monitor.interval()).await,
-            // The inputs of the cell are incomplete, which its conditions report.
-            None => Some(HostProgress::Pending),
-        };
-        if let Some(found) = found {
-            self.report(object, task, &order, found);
+        let order = self.order(subject, task)?;
+        if !self.is_settled(task, &order, memory) {
+            memory.read_at = begun;
+            if let Some(found) = self.found(&order, memory).await {
+                self.report(&subject.0, task, &order, found);
+            }
         }
-        let pause = self.monitor.interval();
-        Some(begun + if memory.is_refused { pause.max(REFUSED) } else { pause })
+        Some(begun + self.monitor.interval())
+    }
+
+    /// Returns what a pass finds, or `None` if that says nothing new.
+    async fn found(&self, order: &OrderOfHost, memory: &mut Memory) -> Option<HostProgress> {
+        let cell = &order.cell;
+        match self.monitor.shared(cell) {
+            Some(api) => {
+                let witness = self.monitor.witness(cell, &order.host);
+                memory.pass(&api, order, witness.as_deref(), self.monitor.interval()).await
+            }
+            None if self.monitor.is_unread(cell) => {
+                Some(HostProgress::Unread { cell: cell.name.clone() })
+            }
+            None => Some(HostProgress::Pending),
+        }
+    }
+
+    /// Whether the host was found empty a short while ago, and the last reading, which costs no
+    /// further request, has its service as it was.
+    ///
+    /// A host that is to be removed is always read anew, because it is stopped when it is empty.
+    fn is_settled(&self, task: &Task, order: &OrderOfHost, memory: &Memory) -> bool {
+        let health = self.monitor.host(&order.cell, &order.host);
+        let age = memory.read_at.elapsed();
+        health.service.is_known()
+            && match (&order.order, &*task.progress.lock()) {
+                (HostOrder::Drain(_), HostProgress::Drained) => {
+                    health.disabled.is_some() && age < DRAINED
+                }
+                (HostOrder::Inspect, HostProgress::Empty) => age < INSPECTED,
+                _ => false,
+            }
     }
 
     /// Records what a pass found, unless the order has changed meanwhile.
@@ -102,11 +179,11 @@ impl NovaOrders {
     }
 
     /// Returns the present order; forgets the task without one.
-    fn order(&self, object: &Key, task: &Task) -> Option<OrderOfHost> {
+    fn order(&self, subject: &Subject, task: &Task) -> Option<OrderOfHost> {
         let mut tasks = self.tasks.lock();
         let order = task.order.lock().clone();
         if order.is_none() {
-            tasks.remove(object);
+            tasks.remove(subject);
         }
         order
     }
@@ -124,11 +201,11 @@ impl Task {
 }
 
 /// What a task remembers from pass to pass.
-#[derive(Default)]
 struct Memory {
     moves: Moves,
     n_failed: u32,
-    is_refused: bool,
+    /// When the last pass began.
+    read_at: Instant,
 }
 
 impl Memory {
@@ -137,12 +214,12 @@ impl Memory {
         &mut self,
         api: &SharedApi,
         order: &OrderOfHost,
+        witness: Option<&str>,
         interval: Duration,
     ) -> Option<HostProgress> {
         let Ok(_permit) = api.permits.acquire().await else { return None };
         let begun = Instant::now();
-        let found = pass(&api.apis, &order.host, &order.order, &mut self.moves).await;
-        self.is_refused = found.as_ref().is_err_and(|it| it.error == Error::Unauthorized);
+        let found = pass(&api.apis, &order.host, &order.order, witness, &mut self.moves).await;
         match found {
             Ok(found) => {
                 self.n_failed = 0;
@@ -160,11 +237,11 @@ impl Memory {
 }
 
 /// Carries out the orders of a task, until it has none.
-async fn work(orders: Weak<NovaOrders>, object: Key, task: Arc<Task>) {
-    let mut memory = Memory::default();
+async fn work(orders: Weak<NovaOrders>, subject: Subject, task: Arc<Task>) {
+    let mut memory = Memory { moves: Moves::default(), n_failed: 0, read_at: Instant::now() };
     loop {
         let Some(present) = orders.upgrade() else { return };
-        let Some(next) = present.step(&object, &task, &mut memory).await else { return };
+        let Some(next) = present.step(&subject, &task, &mut memory).await else { return };
         drop(present);
         select! {
             () = sleep_until(next) => {}

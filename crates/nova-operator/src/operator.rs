@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use api::nova::{Cell, ExternalCompute};
 use clap::{ArgAction, Parser};
+use jiff::SignedDuration;
 use nova_config::oslo::Release;
 use nova_config::release;
 use operator_core::keyed::Keys;
@@ -18,6 +19,7 @@ use operator_runtime::webhook::stand_by;
 
 use crate::admission;
 use crate::admission::caches::AdmissionCaches;
+use crate::audit_runs::AuditRuns;
 use crate::caches::Caches;
 use crate::cell::{CellHealth, Probes};
 use crate::cleanup::orphans::Orphans;
@@ -26,6 +28,7 @@ use crate::compute_lifecycle::ComputeLifecycle;
 use crate::event_mapping::map_events;
 use crate::images::Images;
 use crate::node_set_computes::NodeSetComputes;
+use crate::nova_orders::NovaOrders;
 use crate::queues::Queues;
 use crate::release_cache::Releases;
 use crate::role_computes::RoleComputes;
@@ -76,6 +79,15 @@ pub struct Args {
         value_parser = clap::value_parser!(u64).range(5..=3600)
     )]
     pub nova_api_interval: u64,
+
+    /// The shortest interval of audits that an annotation may request, in seconds.
+    #[arg(
+        long,
+        env = "LEAST_AUDIT_INTERVAL",
+        default_value_t = 600,
+        value_parser = clap::value_parser!(i64).range(1..=86_400)
+    )]
+    pub least_audit_interval: i64,
 
     /// Release of OpenStack that options of computes are checked against when their `NovaCell`
     /// names none.
@@ -215,6 +227,7 @@ pub async fn run(args: Args) -> Result<()> {
     let images = Images::from(images);
     let nova_api = args.read_nova_api.then_some(Duration::from_secs(args.nova_api_interval));
     let reconcile_novacell = args.reconcile_novacell;
+    let least_audit_interval = SignedDuration::from_secs(args.least_audit_interval);
     let mut runtime = Runtime::start(NAME, &common).await?;
     let releases = Releases::new(nova_release);
     let builder = ManagerBuilder::of(&runtime, NAME, &common);
@@ -230,7 +243,8 @@ pub async fn run(args: Args) -> Result<()> {
     }
     let work = async move |builder: &ManagerBuilder, manager: Manager| {
         let keys = builder.keys(&digests).await?;
-        let options = Options { images, releases, reconcile_novacell, nova_api };
+        let options =
+            Options { images, releases, reconcile_novacell, nova_api, least_audit_interval };
         work(builder, manager, keys, known, options).await
     };
     runtime.spawn("controllers", builder.lead(work));
@@ -244,6 +258,7 @@ struct Options {
     reconcile_novacell: bool,
     /// The interval at which nova's API is read, or `None` where it is not read.
     nova_api: Option<Duration>,
+    least_audit_interval: SignedDuration,
 }
 
 /// Starts the informers and the controllers.
@@ -254,13 +269,21 @@ async fn work(
     known: AdmissionCaches,
     options: Options,
 ) -> Result<()> {
-    let Options { images, releases, reconcile_novacell, nova_api } = options;
+    let Options { images, releases, reconcile_novacell, nova_api, least_audit_interval } = options;
     let drives_computes = builder.drives::<ExternalCompute>().await?;
     let drives_cells = reconcile_novacell && builder.drives::<Cell>().await?;
     let mut registry = CacheRegistry::default();
     let queues = Queues::default();
     let nova_api = nova_api.map(|interval| (interval, &queues));
-    let caches = Caches::new(builder, &mut registry, NAME, &keys, drives_cells, nova_api);
+    let caches = Caches::new(
+        builder,
+        &mut registry,
+        NAME,
+        &keys,
+        drives_cells,
+        nova_api,
+        least_audit_interval,
+    );
     map_events(&caches, &queues);
     registry.watch(manager.informers());
     manager.ready().await;
@@ -277,6 +300,8 @@ async fn work(
         manager.run(orphans, api(), Arc::clone(&queues.cleanups)).await;
         let services = ServiceConfig { caches: Arc::clone(&caches) };
         manager.run(services, api(), Arc::clone(&queues.services)).await;
+        let audits = AuditRuns { caches: Arc::clone(&caches) };
+        manager.run(audits, api(), Arc::clone(&queues.audits)).await;
     }
     if drives_computes {
         count(&mut manager, &caches, &queues).await;
@@ -295,7 +320,8 @@ async fn count(manager: &mut Manager, caches: &Arc<Caches>, queues: &Queues) {
     let roles = RoleComputes { caches: Arc::clone(caches) };
     manager.run(roles, Arc::clone(&caches.api), Arc::clone(&queues.roles)).await;
     let (monitor, node_sets) = (Arc::clone(monitor), Arc::clone(of_sets));
-    let counted = NodeSetComputes { caches: Arc::clone(caches), node_sets, monitor };
+    let orders = NovaOrders::new(Arc::clone(&monitor), Arc::clone(&queues.node_sets));
+    let counted = NodeSetComputes { caches: Arc::clone(caches), node_sets, monitor, orders };
     manager.run(counted, Arc::clone(&caches.api), Arc::clone(&queues.node_sets)).await;
     let (of_sets, api) = (Arc::clone(of_sets), Arc::clone(&caches.api));
     manager.spawn(async move { of_sets.follow(&api).await });

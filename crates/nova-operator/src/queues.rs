@@ -19,6 +19,8 @@ pub struct Queues {
     pub services: Arc<WorkQueue>,
     /// Keys of roles.
     pub roles: Arc<WorkQueue>,
+    /// Keys of scopes of audits.
+    pub audits: Arc<WorkQueue>,
     /// Keys of node sets.
     pub node_sets: Arc<WorkQueue>,
 }

@@ -6,10 +6,12 @@ pub(crate) use operator_core::reasons::{
     UP_TO_DATE,
 };
 
+pub(crate) mod audit;
 pub(crate) mod cell;
 pub(crate) mod cleanup;
 pub(crate) mod compute;
 pub(crate) mod drain;
+pub(crate) mod identity;
 pub(crate) mod node;
 pub(crate) mod removal;
 pub(crate) mod service;

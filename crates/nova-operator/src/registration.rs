@@ -2,6 +2,7 @@
 
 use api::dataplane::ServiceRun;
 use api::nova::ExternalCompute;
+use jiff::Timestamp;
 use nova_config::services::NOVA_REGISTERED;
 
 /// Returns whether the compute is known to have registered: only then is what nova has under its
@@ -11,6 +12,23 @@ pub fn has_registered(compute: &ExternalCompute) -> bool {
         let is_deployed = !status.deployed_inputs.is_empty();
         status.compute_id.is_some() || is_deployed || is_recorded(&status.services)
     })
+}
+
+/// Returns the host under which a compute is registered; `None` unless it is known to have
+/// registered.
+pub fn registered_host(compute: &ExternalCompute) -> Option<&str> {
+    compute.status.as_ref().filter(|_| has_registered(compute))?.host_name.as_deref()
+}
+
+/// Returns when a compute has last registered, or `None` where no record says it.
+pub fn registered_at(compute: &ExternalCompute) -> Option<Timestamp> {
+    let services = &compute.status.as_ref()?.services;
+    Some(services.iter().find(|it| it.name == NOVA_REGISTERED)?.since.0)
+}
+
+/// Whether a compute that registered at this time did so after the readings that miss it began.
+pub fn has_registered_since(at: Option<Timestamp>, missing_since: Option<Timestamp>) -> bool {
+    at.zip(missing_since).is_some_and(|(at, since)| at >= since)
 }
 
 /// Returns whether the compute has ever registered in its cell, as far as its records say.

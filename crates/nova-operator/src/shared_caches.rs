@@ -10,8 +10,10 @@ use operator_core::object_key::Key;
 use operator_runtime::cache::Cache;
 use operator_runtime::cache_registry::CacheRegistry;
 
+use crate::audit::run::{audited_nodes, open_addresses, open_audits};
 use crate::indexes::{
-    BY_CELL, BY_NODE, BY_OWNER, BY_ROLE, cell_key, node_key, owner_keys, role_key,
+    BY_AUDITED_NODE, BY_CELL, BY_NODE, BY_OPEN_ADDRESS, BY_OPEN_AUDIT, BY_OWNER, BY_ROLE, cell_key,
+    node_key, owner_keys, role_key,
 };
 
 /// Caches of nodes, roles, computes and runs; clones share them.
@@ -23,7 +25,8 @@ pub struct SharedCaches {
     pub roles: Arc<Cache<Role>>,
     /// All computes, indexed [`BY_NODE`] and [`BY_CELL`].
     pub computes: Arc<Cache<ExternalCompute>>,
-    /// All runs, indexed [`BY_OWNER`].
+    /// All runs, indexed [`BY_OWNER`], [`BY_OPEN_ADDRESS`], [`BY_OPEN_AUDIT`] and
+    /// [`BY_AUDITED_NODE`].
     pub runs: Arc<Cache<AnsibleEe>>,
 }
 
@@ -38,7 +41,12 @@ impl SharedCaches {
                 (BY_NODE, Box::new(|it: &ExternalCompute| vec![node_key(it)])),
                 (BY_CELL, Box::new(|it: &ExternalCompute| vec![cell_key(it)])),
             ]),
-            runs: registry.cache(vec![(BY_OWNER, Box::new(owner_keys))]),
+            runs: registry.cache(vec![
+                (BY_OWNER, Box::new(owner_keys)),
+                (BY_OPEN_ADDRESS, Box::new(open_addresses)),
+                (BY_OPEN_AUDIT, Box::new(open_audits)),
+                (BY_AUDITED_NODE, Box::new(audited_nodes)),
+            ]),
         }
     }
 

@@ -15,13 +15,13 @@ use operator_runtime::tls_stream::CaTrust;
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::error::{Fault, Service};
+use crate::error::{Error, Fault, Service};
 use crate::keystone::Login;
 use crate::text::{checked_id, query_value};
 
 pub(crate) use aggregates::aggregates_with;
-pub(crate) use hypervisors::hypervisors_of;
 pub use hypervisors::{Hypervisor, HypervisorService};
+pub(crate) use hypervisors::{hypervisor_of, hypervisors_of};
 pub use migrations::Migration;
 pub(crate) use migrations::migrations_of;
 pub use servers::Server;
@@ -86,6 +86,16 @@ impl Compute {
     pub async fn hypervisors(&self) -> Result<Vec<Hypervisor>, Fault> {
         let list = format!("/os-hypervisors/detail?limit={PAGE}");
         pages::read(&self.0, &list, hypervisors_of).await
+    }
+
+    /// Returns the hypervisor with this UUID; `None` when nova lists none, as for a host that is not
+    /// mapped to a cell.
+    pub async fn hypervisor(&self, id: &str) -> Result<Option<Hypervisor>, Fault> {
+        match self.0.get(&format!("/os-hypervisors/{}", self.id(id)?), hypervisor_of).await {
+            Ok(hypervisor) => Ok(Some(hypervisor)),
+            Err(fault) if fault == self.0.fault(Error::NotFound) => Ok(None),
+            Err(fault) => Err(fault),
+        }
     }
 
     /// Returns the UUIDs of the servers of all projects on a host, page by page. Nova needs no other

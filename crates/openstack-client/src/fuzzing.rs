@@ -55,6 +55,7 @@ fn lists_of_nova(body: &Bytes) -> impl Iterator<Item = Error> {
     let errors = [
         compute::services_of(body).err(),
         compute::hypervisors_of(body).err(),
+        compute::hypervisor_of(body).map(|it| assert!(is_id(&it.id), "{}", it.id)).err(),
         servers.err(),
         migrations.err(),
         compute::aggregates_with(body, "one").map(words_are_short).err(),

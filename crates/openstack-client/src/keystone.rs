@@ -1,7 +1,7 @@
 //! Keystone tokens with their catalog, cached until shortly before they expire.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use api::secret::Secret;
 use http::{Request, Response, Uri, header};
@@ -64,12 +64,25 @@ impl UserInProject<'_> {
     }
 }
 
-/// The login, and the last token that Keystone issued for it.
+/// The login, and what Keystone last said to it.
 #[derive(Debug)]
 pub struct Login {
     url: Uri,
     identity: Secret<Value>,
-    token: Mutex<Option<Token>>,
+    /// How long no other login is tried after a refused one.
+    pause: Duration,
+    last: Mutex<Last>,
+}
+
+/// What Keystone last said to a login.
+#[derive(Debug)]
+enum Last {
+    /// Nothing, or a token that a server rejected since.
+    Nothing,
+    /// It issued a token.
+    Issued(Token),
+    /// It refused the credentials at this time.
+    Refused(Instant),
 }
 
 /// A token, its expiry, and the catalog that came with it.
@@ -82,7 +95,7 @@ pub struct Token {
 
 impl Clone for Login {
     fn clone(&self) -> Self {
-        Self::new(self.url.clone(), self.identity.clone())
+        Self::new(self.url.clone(), self.identity.clone()).pausing(self.pause)
     }
 }
 
@@ -97,24 +110,46 @@ pub fn tokens_url(auth_url: &str) -> Option<Uri> {
 }
 
 impl Login {
-    /// Creates a login without sending anything; `url` is from [`tokens_url`].
+    /// Creates a login without sending anything; `url` is from [`tokens_url`]. A refused login is
+    /// tried again with the next call.
     pub const fn new(url: Uri, identity: Secret<Value>) -> Self {
-        Self { url, identity, token: Mutex::const_new(None) }
+        Self { url, identity, pause: Duration::ZERO, last: Mutex::const_new(Last::Nothing) }
+    }
+
+    /// Tries no other login for so long after a refused one, because Keystone may lock a user out
+    /// who tries too often; all callers are refused until then.
+    #[must_use]
+    pub fn pausing(self, pause: Duration) -> Self {
+        Self { pause, ..self }
     }
 
     /// Returns a token that is valid for a while. Concurrent callers share one request.
+    ///
+    /// # Errors
+    /// [`Error::Unauthorized`] when Keystone refuses the credentials, or has refused them a while
+    /// ago, see [`Login::pausing`].
     pub async fn token(&self, trust: &CaTrust) -> Result<Token, Error> {
-        let mut kept = self.token.lock().await;
-        if let Some(token) = kept.as_ref().filter(|it| it.is_good(clock::now())) {
-            return Ok(token.clone());
+        let mut last = self.last.lock().await;
+        match &*last {
+            Last::Issued(token) if token.is_good(clock::now()) => return Ok(token.clone()),
+            Last::Refused(at) if at.elapsed() < self.pause => return Err(Error::Unauthorized),
+            Last::Issued(_) | Last::Refused(_) | Last::Nothing => {}
         }
-        let token = self.ask(trust).await?;
-        Ok(kept.insert(token).clone())
+        let answer = self.ask(trust).await;
+        *last = match &answer {
+            Ok(token) => Last::Issued(token.clone()),
+            Err(Error::Unauthorized) => Last::Refused(Instant::now()),
+            Err(_) => Last::Nothing,
+        };
+        answer
     }
 
     /// Discards the cached token, because a server rejected it.
     pub async fn forget(&self) {
-        *self.token.lock().await = None;
+        let mut last = self.last.lock().await;
+        if matches!(*last, Last::Issued(_)) {
+            *last = Last::Nothing;
+        }
     }
 
     async fn ask(&self, trust: &CaTrust) -> Result<Token, Error> {

@@ -5,12 +5,14 @@ mod network;
 mod placement;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
 
 use operator_runtime::tls_stream::CaTrust;
 use testkit::http_server::{Asked, ok, server, token};
 
 use crate::keystone::{UserInProject, tokens_url};
-use crate::{Compute, Error, Fault, Hypervisor, Login, Service, ServiceState};
+use crate::{Compute, Error, Fault, Hypervisor, Login, Placement, Service, ServiceState};
 
 const VERSIONS: &str = r#"{"version": {"id": "v2.1", "version": "2.100", "min_version": "2.1"}}"#;
 const MICROVERSION: &str = "OpenStack-API-Version: compute 2.69\r\n";
@@ -131,6 +133,23 @@ async fn hypervisors_are_read_until_a_page_is_empty() {
 }
 
 #[tokio::test]
+async fn a_hypervisor_is_found_by_its_uuid_or_is_none() {
+    let (compute, asked) = cloud(|text| {
+        if text.contains("/b0 ") {
+            nova(r#"{"hypervisor": {"id": "b0", "service": {"host": "one", "id": "a0"}}}"#)
+        } else {
+            (404, String::new(), String::new())
+        }
+    })
+    .await;
+    let found = compute.hypervisor("b0").await.unwrap().map(|it| it.service.host);
+    assert_eq!(found.as_deref(), Some("one"));
+    assert_eq!(compute.hypervisor("b1").await.unwrap(), None);
+    assert_eq!(paths(&asked)[2..], ["/v2.1/os-hypervisors/b0", "/v2.1/os-hypervisors/b1"]);
+    compute.hypervisor("../b0").await.unwrap_err();
+}
+
+#[tokio::test]
 async fn a_rejected_token_is_renewed_once() {
     let (compute, asked) = cloud(|_| (401, String::new(), String::new())).await;
     let fault = compute.services().await.unwrap_err();
@@ -207,4 +226,21 @@ async fn a_refused_login_is_keystones_and_shows_no_password() {
     let fault = compute.services().await.unwrap_err();
     assert_eq!(fault.to_string(), "Keystone refuses the credentials");
     assert!(!format!("{compute:?}").contains("password"));
+}
+
+#[tokio::test]
+async fn a_refused_login_is_tried_again_after_its_pause_by_whichever_service() {
+    for (pause, n_logins) in [(Duration::from_hours(1), 1), (Duration::ZERO, 4)] {
+        let (address, asked) = server(|_| (401, String::new(), String::new())).await;
+        let login = Arc::new(login(address).pausing(pause));
+        let trust = || CaTrust::new(None).unwrap();
+        let compute = Compute::new(Arc::clone(&login), trust(), "one");
+        let placement = Placement::new(login, trust(), "one");
+        for _ in 0..2 {
+            let expected = Fault::of(Service::Identity, Error::Unauthorized);
+            assert_eq!(compute.services().await.unwrap_err(), expected);
+            assert_eq!(placement.provider("a0").await.unwrap_err(), expected);
+        }
+        assert_eq!(asked.lock().len(), n_logins);
+    }
 }

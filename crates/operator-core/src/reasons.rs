@@ -106,6 +106,40 @@ pub const HOST_NOT_OWNED: Reason = Reason::warning(
     "Correct the address; or delete the object that has the host, and take the host over with \
      the command in the message.",
 );
+pub const IDENTITY_MISSING: Reason = Reason::warning(
+    "IdentityMissing",
+    "The host has no `/var/lib/nova/compute_id`, and nova has it under the recorded UUID: \
+     nova-compute was not started.",
+    "Yes, once nova has no servers on the host.",
+    "Wait; or, for a host with servers, put the UUID into the file and redeploy.",
+);
+pub const IDENTITY_MISMATCH: Reason = Reason::error(
+    "IdentityMismatch",
+    "`/var/lib/nova/compute_id` has another UUID than the host's compute node in nova: \
+     nova-compute was not touched.",
+    "No.",
+    "Put the UUID in the message into the file, or correct the address, then redeploy.",
+);
+pub const IDENTITY_NOT_FOUND: Reason = Reason::error(
+    "IdentityNotFound",
+    "nova-compute refuses to start on a host that it has been on, because it finds no identity.",
+    "No.",
+    "Redeploy the compute, which restores the identity where nova has no servers on the host.",
+);
+pub const DUPLICATE_COMPUTE_NODE: Reason = Reason::error(
+    "DuplicateComputeNode",
+    "nova-compute refuses to start, because nova has a compute node of the host with another UUID.",
+    "No.",
+    "Put that UUID into `/var/lib/nova/compute_id`, or delete the host's service in nova where it \
+     has no servers; then redeploy.",
+);
+pub const PROVIDER_NAME_TAKEN: Reason = Reason::warning(
+    "ProviderNameTaken",
+    "Placement has a resource provider of the host's name with another UUID, so nova schedules \
+     nothing to the host.",
+    "Yes, once that provider is deleted.",
+    "Wait where nova's API is used and the host is empty; else delete that provider.",
+);
 pub const POD_EVICTED: Reason = Reason::warning(
     "PodEvicted",
     "The runner's pod was evicted, preempted or killed, or its worker went away.",

@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use crate::api::Api;
-use crate::cache::{Cache, Watchable};
+use crate::cache::{Cache, Index, IndexName, Watchable};
 use crate::cache_registry::CacheRegistry;
 use crate::error::{Error, Result};
 use crate::informers::Informers;
@@ -35,8 +35,17 @@ struct Opening {
 impl<K: Watchable> OptionalInformer<K> {
     /// Creates an informer that is not watching yet.
     pub fn new(builder: &ManagerBuilder, registry: &mut CacheRegistry) -> Self {
+        Self::indexed(builder, registry, vec![])
+    }
+
+    /// The same with indexes of the cache.
+    pub fn indexed(
+        builder: &ManagerBuilder,
+        registry: &mut CacheRegistry,
+        indexes: Vec<(IndexName, Index<K>)>,
+    ) -> Self {
         let opening = Mutex::new(Opening { watches: builder.informers(), is_open: false });
-        let cache = Cache::new(vec![]);
+        let cache = Cache::new(indexes);
         registry.register_write_through(Arc::<Cache<K>>::clone(&cache));
         Self { cache, opening, is_watched: OnceLock::new() }
     }

@@ -169,6 +169,14 @@ pub struct NodeStatus {
     /// mounted beside the inventory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inventory_secret_name: Option<String>,
+    /// The ConfigMap with the inventory of hosts of the node's role, this one among them, for runs on
+    /// several of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared_inventory_config_map_name: Option<String>,
+    /// The Secret with those of their variables that come from Secrets, where there are any; it is
+    /// mounted beside that inventory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared_inventory_secret_name: Option<String>,
     /// The Secret with the ssh key that is in effect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ssh_key_secret_name: Option<String>,

@@ -157,6 +157,11 @@ pub struct ServiceSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(max = 253)))]
     pub secrets: Vec<String>,
+    /// Name or path of a playbook that says what this service leaves on a host, for the audits of other
+    /// operators; it is a part of no deployment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024), regex(pattern = r"^[A-Za-z0-9_/][A-Za-z0-9_./-]*$"))]
+    pub audit_playbook: Option<String>,
     /// Types of conditions that other operators report for each host of a node set: its `Ready`, and
     /// the end of a deployment, wait for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

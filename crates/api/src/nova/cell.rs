@@ -189,4 +189,14 @@ pub struct Leftover {
     pub stopped: bool,
     /// When the host was done with.
     pub since: Time,
+    /// UUID of its service in nova; absent where it was never read.
+    #[serde(rename = "serviceID", default, skip_serializing_if = "Option::is_none")]
+    pub service_id: Option<String>,
+    /// UUID of its compute node in nova, under which placement has its resource provider too; absent
+    /// where it was never read. With a UUID, the operator deletes what is left.
+    #[serde(rename = "computeID", default, skip_serializing_if = "Option::is_none")]
+    pub compute_id: Option<String>,
+    /// Why what is left is not deleted yet; empty until nova's API was asked, and without UUIDs.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
 }

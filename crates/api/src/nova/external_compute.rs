@@ -155,6 +155,9 @@ pub struct ExternalComputeStatus {
     /// resource provider under the same one.
     #[serde(rename = "computeID", skip_serializing_if = "Option::is_none")]
     pub compute_id: Option<String>,
+    /// The UUID of the host's service in nova, as nova's API has it.
+    #[serde(rename = "serviceID", skip_serializing_if = "Option::is_none")]
+    pub service_id: Option<String>,
     /// Where the last attempt reached the host, as `host:port`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,

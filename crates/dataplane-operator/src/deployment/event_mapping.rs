@@ -37,7 +37,7 @@ pub fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
     }));
     let debounced = deployments.debounced();
     debounced.watches(&caches.deployments, others);
-    debounced.watches(&caches.readiness, |caches, report| {
+    debounced.watches(caches.readiness.cache(), |caches, report| {
         let keys = node_set_of_report(report);
         let all = keys.iter().flat_map(|it| caches.deployments.indexed(BY_NODE_SET, it));
         Key::of_each(all.filter(|it| !it.has_ended()))

@@ -81,8 +81,11 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         concurrent_deployments::begun_hosts(&beside, &deployment, set, is_for_all)
     };
     let others = node_sets.iter().map(|(name, set)| (name.clone(), others_of(set))).collect();
-    let reports = |it: &String| caches.readiness.indexed(BY_NODE_SET, &Key::new(&namespace, it));
-    let readiness = node_sets.keys().map(|it| (it.clone(), reports(it))).collect();
+    let mut readiness = BTreeMap::new();
+    for name in node_sets.keys() {
+        let reports = caches.reports_of(&Key::new(&namespace, name), services.values()).await?;
+        readiness.insert(name.clone(), reports);
+    }
     Ok(Some(Observed {
         deployment,
         namespace,

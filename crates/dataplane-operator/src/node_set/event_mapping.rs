@@ -34,7 +34,7 @@ pub fn map_events(queue: &Arc<WorkQueue>, caches: &Arc<Caches>) {
     // These change host by host, or for each run.
     let debounced = node_sets.debounced();
     debounced.watches(&caches.deployments, |_, deployment| node_sets_of(deployment));
-    debounced.watches(&caches.readiness, |_, report| node_set_of_report(report));
+    debounced.watches(caches.readiness.cache(), |_, report| node_set_of_report(report));
     debounced.watches(&caches.secrets, |_, secret| node_set_of(secret));
     caches.machines.on_change(debounced.handler(|_, set| [set]));
     caches.external_apis.on_change(

@@ -66,6 +66,7 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let are_named = all.any(|it| !it.spec.tls_certs.is_empty());
     let issued = issued(caches, key, &set, are_named).await?;
     let machines = machines(caches, key, &set).await?;
+    let readiness = caches.reports_of(key, services.values()).await?;
     let seen = Observed {
         set,
         namespace,
@@ -77,7 +78,7 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         networks,
         deployments,
         unreadable_deployments,
-        readiness: caches.readiness.indexed(BY_NODE_SET, key),
+        readiness,
         runs,
         neighbours,
         inventory,

@@ -170,7 +170,7 @@ pub fn removal(seen: &Observed, name: &str) -> Vec<Step> {
 }
 
 /// Returns the name of the inventory object that the group's runs on the hosts of a shard mount.
-fn inventory_name(seen: &Observed, shard: usize) -> String {
+pub fn inventory_name(seen: &Observed, shard: usize) -> String {
     match &seen.group {
         NodeGroup::Role(name) => inventory_shards::name(name, shard, inventory_shards::count(seen)),
         NodeGroup::Node(name) => node_inventory_name(name),

@@ -17,6 +17,7 @@ use crate::host::inputs;
 use crate::host::machines::set;
 use crate::host::services::lack_services;
 use crate::reasons;
+use crate::role::build::inventory_name;
 use crate::role::evaluate::EvaluatedHost;
 use crate::role::inventory_shards::node_inventory_name;
 use crate::role::machine_request::MachineRequest;
@@ -249,12 +250,15 @@ pub fn node_step(seen: &Observed, findings: &NodeFindings<'_>, now: Timestamp) -
     let deployed = observed.map(|it| it.deployed_inputs.clone()).unwrap_or_default();
     let is_complete = findings.up_to_date.status == ConditionStatus::True;
     let (generation, limits) = (node.metadata.generation, seen.limits());
+    let shared = seen.role.as_ref().map(|_| inventory_name(seen, host.shard));
     let desired = NodeStatus {
         observed_generation: generation,
         observed_role: seen.role.as_deref().map(observed_role),
         conditions: merge_conditions(&previous, findings.all.clone(), generation, now),
         inventory_config_map_name: Some(node_inventory_name(&node.name_any())),
         inventory_secret_name: inventory_secret_name(host),
+        shared_inventory_secret_name: shared.clone().filter(|it| secret_vars::is_filled(seen, it)),
+        shared_inventory_config_map_name: shared,
         ssh_key_secret_name: host.effective.ssh_secret.clone(),
         network_attachments: host.effective.network_attachments.clone(),
         deploy: Some(host.effective.deploy),

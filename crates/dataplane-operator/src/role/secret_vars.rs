@@ -29,6 +29,12 @@ fn has_secret_vars(host: &EffectiveSpec) -> bool {
     !host.group_secrets.is_empty() || host.host_secrets().next().is_some()
 }
 
+/// Returns whether a Secret beside an inventory exists and has variables.
+pub fn is_filled(seen: &Observed, name: &str) -> bool {
+    let is_filled = |it: &Inventory| it.managed_fields.has([INVENTORY_HASH], [GROUP_KEY]);
+    seen.inventory_secrets.get(name).is_some_and(is_filled)
+}
+
 /// Returns the step that writes the Secret beside an inventory; `None` when it is up to date.
 ///
 /// It is deleted only together with the inventory, because an earlier run may still mount it. A

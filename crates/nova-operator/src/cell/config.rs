@@ -40,11 +40,15 @@ impl Config {
     }
 }
 
+/// Whether a cell is a cell0, which never has computes: the same rule rejects them.
+pub fn is_cell_zero(cell: &Cell) -> bool {
+    cell.name_any().ends_with("cell0") || cell.spec.cell_name == "cell0"
+}
+
 /// Renders the files of a cell; `view` is `None` when its inputs are incomplete.
 pub fn render(seen: &Observed, view: Option<&CellView>) -> Config {
     let name = cell_secret_name(&seen.cell.name_any());
-    // The same rule rejects computes in a cell0.
-    if seen.cell.name_any().ends_with("cell0") || seen.cell.spec.cell_name == "cell0" {
+    if is_cell_zero(&seen.cell) {
         let text = "cell0 never has computes, so there is nothing to give them.";
         return Config::without(reasons::cell::NOT_NEEDED.condition(SERVICE_CONFIG_READY, text));
     }

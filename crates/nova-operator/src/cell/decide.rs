@@ -7,6 +7,7 @@ use operator_core::rejected_write::{RejectedWrite, WRITES_ACCEPTED};
 
 use crate::cell::credential_rotation::{self, RotationProgress};
 use crate::cell::credentials::of_cell;
+use crate::cell::hosts::release;
 use crate::cell::observed::{Observed, view};
 use crate::cell::{conductor, config, discovery, leftovers, nova_api, status};
 use crate::finalizers;
@@ -49,35 +50,36 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let step = status::step(seen, &desired, &digests);
     let renewing = config.renewing.filter(|_| step.is_some() && !is_terminating(&**cell));
     plan.steps.extend(renewing);
-    plan.steps.extend(step.map(|it| noticed(it, leftovers::notice(cell, &desired.leftovers))));
+    plan.steps.extend(step.map(|it| noticed(it, leftovers::notices(seen, &desired.leftovers))));
     plan.steps.extend(finalizer_step(seen));
     // After the status: an attempt is recorded before its Job exists, and a result before it goes.
     plan.steps.extend(discovery.steps);
     plan
 }
 
-fn noticed(mut step: Step, notice: Option<EventDraft>) -> Step {
+fn noticed(mut step: Step, new: Vec<EventDraft>) -> Step {
     if let Write::Status { notices, .. } = &mut step.write {
-        notices.extend(notice);
+        notices.extend(new);
     }
     step
 }
 
 /// Returns why the finalizer of a terminating cell can be removed, or `None` while it must stay.
 fn goes(seen: &Observed) -> Option<&'static str> {
-    let why = match (seen.namespace_goes, seen.computes.is_empty()) {
+    let is_empty = seen.computes.is_empty() && release::is_free(seen);
+    let why = match (seen.namespace_goes, is_empty) {
         (true, _) => "its namespace is being deleted",
-        (false, true) => "it has no computes any more",
+        (false, true) => "it has no computes any more, and nothing on its hosts holds it",
         (false, false) => return None,
     };
     is_terminating(&*seen.cell).then_some(why)
 }
 
 /// The finalizer holds a cell that has computes: without it they could not be deployed, and their
-/// leftovers could not be recorded.
+/// leftovers could not be recorded. Where nova's API is used, it holds any cell that may have hosts.
 fn finalizer_step(seen: &Observed) -> Option<Step> {
-    if seen.computes.is_empty() {
+    if seen.computes.is_empty() && seen.hosts.is_none() {
         return remove_finalizer(&*seen.cell, finalizers::CELL, "it has no computes any more");
     }
-    add_finalizer(&*seen.cell, finalizers::CELL, "it has computes")
+    add_finalizer(&*seen.cell, finalizers::CELL, "it may have hosts")
 }

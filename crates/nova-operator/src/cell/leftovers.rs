@@ -1,20 +1,25 @@
 //! Records of removed computes that remain in nova, listed in the status of their cell, which is
-//! the last object to know them.
+//! the last object to know them. Those with UUIDs are worked off where nova's API is used.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::conditions::ConditionStatus;
 use api::nova::cell::LEFTOVERS;
-use api::nova::{Cell, ExternalCompute, Leftover};
+use api::nova::{ExternalCompute, Leftover};
 use kube::ResourceExt;
 use operator_core::finalizers::is_terminating;
 use operator_core::plan::EventDraft;
 
 use crate::cell::credential_rotation::first_of;
+use crate::cell::hosts::observed::{LeftoverSeen, has_ids};
 use crate::cell::observed::Observed;
 use crate::cleanup::messages;
 use crate::cleanup::nova_removal::has_begun;
 use crate::cleanup::status::concluded;
+use crate::drain::condition::{CELL_NOT_ANSWERING, NOT_CONFIRMED, unread};
+use crate::drain::held;
+use crate::drain::progress::{HostProgress, PlacementRemoval, Removal, ServiceRemoval};
+use crate::nova_fault::next_step;
 
 /// Returns the leftovers of a cell, the earliest first.
 ///
@@ -22,21 +27,22 @@ use crate::cleanup::status::concluded;
 /// The list is bounded. Computes that still wait to be recorded come first; the entries of computes
 /// that are already gone are dropped for them, the earliest first.
 pub fn cell_leftovers(seen: &Observed) -> Vec<Leftover> {
-    let known = seen.cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default();
     let mut waiting: Vec<Leftover> = seen.computes.iter().filter_map(|it| leftover(it)).collect();
     waiting.sort_by(|a, b| order(a).cmp(&order(b)));
     waiting.truncate(LEFTOVERS);
     let is_waiting: BTreeSet<&str> = waiting.iter().map(|it| it.uid.as_str()).collect();
-    let registered: BTreeSet<&str> = seen.computes.iter().filter_map(|it| registered(it)).collect();
-    let is_left = |it: &&Leftover| {
-        !is_waiting.contains(it.uid.as_str()) && !registered.contains(it.host_name.as_str())
-    };
-    let mut gone: Vec<Leftover> = known.iter().filter(is_left).cloned().collect();
+    let is_gone = |it: &&Leftover| !is_waiting.contains(it.uid.as_str());
+    let known = known(seen).iter().filter(is_gone);
+    let mut gone: Vec<Leftover> = known.filter_map(|it| remaining(seen, it)).collect();
     gone.sort_by(|a, b| order(b).cmp(&order(a)));
     gone.truncate(LEFTOVERS - waiting.len());
     let mut all: Vec<Leftover> = waiting.into_iter().chain(gone).collect();
     all.sort_by(|a, b| order(a).cmp(&order(b)));
     all
+}
+
+fn known(seen: &Observed) -> &[Leftover] {
+    seen.cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default()
 }
 
 fn order(it: &Leftover) -> (jiff::Timestamp, &str) {
@@ -47,37 +53,136 @@ fn order(it: &Leftover) -> (jiff::Timestamp, &str) {
 /// the operator removes what nova has.
 fn leftover(compute: &ExternalCompute) -> Option<Leftover> {
     let concluded = concluded(compute).filter(|_| !has_begun(compute))?;
+    let status = compute.status.as_ref()?;
     Some(Leftover {
         host_name: messages::host(compute),
         compute: compute.name_any(),
         uid: compute.uid()?,
         stopped: concluded.status == ConditionStatus::True,
         since: concluded.last_transition_time.clone(),
+        service_id: status.service_id.clone(),
+        compute_id: status.compute_id.clone(),
+        message: String::new(),
     })
 }
 
-/// Returns the host name of a compute that is not terminating: its records in nova are in use
-/// again.
-fn registered(compute: &ExternalCompute) -> Option<&str> {
-    let status = compute.status.as_ref().filter(|it| !it.services.is_empty())?;
-    status.host_name.as_deref().filter(|_| !is_terminating(compute))
+/// Returns an entry as it stays in the list; `None` once nothing is left, or a compute uses again
+/// what is left.
+fn remaining(seen: &Observed, entry: &Leftover) -> Option<Leftover> {
+    let mut users = seen.computes.iter().filter(|it| has_host(it, &entry.host_name));
+    let Some(of_hosts) = seen.hosts.as_ref().filter(|_| has_ids(entry)) else {
+        return users.next().is_none().then(|| entry.clone());
+    };
+    let has_same_ids = |it: &ExternalCompute| {
+        let status = it.status.as_ref();
+        status.is_some_and(|it| {
+            it.service_id == entry.service_id && it.compute_id == entry.compute_id
+        })
+    };
+    if users.any(|it| has_same_ids(it)) {
+        return None;
+    }
+    let message = match of_hosts.leftovers.get(&entry.uid) {
+        Some(found) if is_deleted(found) => return None,
+        Some(found) => held(seen, entry, found).unwrap_or_else(|| entry.message.clone()),
+        None => entry.message.clone(),
+    };
+    Some(Leftover { message, ..entry.clone() })
 }
 
-/// Returns the Event that names new entries of the list, or `None` without any.
-pub fn notice(cell: &Cell, leftovers: &[Leftover]) -> Option<EventDraft> {
-    let known = cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default();
-    let known: BTreeMap<&str, &Leftover> = known.iter().map(|it| (it.uid.as_str(), it)).collect();
-    let new: Vec<&str> = leftovers
-        .iter()
-        .filter(|it| !known.contains_key(it.uid.as_str()))
-        .map(|it| it.host_name.as_str())
-        .collect();
-    let first = new.first()?;
+/// Whether a compute that is not terminating is registered under a host name: what nova has of it is
+/// in use again.
+fn has_host(compute: &ExternalCompute, host: &str) -> bool {
+    let status = compute.status.as_ref().filter(|it| !it.services.is_empty());
+    let name = status.and_then(|it| it.host_name.as_deref());
+    !is_terminating(compute) && name == Some(host)
+}
+
+fn is_deleted(found: &LeftoverSeen) -> bool {
+    let LeftoverSeen::Progress(HostProgress::Removing(removal)) = found else { return false };
+    removal.service == ServiceRemoval::Done && removal.placement == PlacementRemoval::Done
+}
+
+/// Returns why a leftover is not deleted yet, and what to do about it; `None` where what was found
+/// says nothing new.
+fn held(seen: &Observed, entry: &Leftover, found: &LeftoverSeen) -> Option<String> {
+    let host = &entry.host_name;
+    let compare = format!(
+        "Compare the UUIDs with those of `openstack compute service list --host {host}` and \
+         `openstack resource provider list --name {host}`, and delete what is not in use."
+    );
+    let progress = match found {
+        LeftoverSeen::InUse(user) => {
+            let text = format!("The host name belongs to {user} again, so nothing is deleted.");
+            return Some(format!("{text} {compare}"));
+        }
+        LeftoverSeen::OtherNode(id) => {
+            let text = format!("Nova has compute node {id} on the host, so nothing is deleted.");
+            return Some(format!("{text} {compare}"));
+        }
+        LeftoverSeen::Progress(progress) => progress,
+    };
+    match progress {
+        HostProgress::Removing(Removal { service, placement, .. }) => {
+            held::service(host, service).or_else(|| held::provider(host, placement))
+        }
+        HostProgress::OtherService { id } => Some(format!(
+            "Nova has service {id} of the host, which is not the recorded one, so nothing is \
+             deleted. {compare}"
+        )),
+        HostProgress::Fails(fault) => {
+            let next_step = next_step(fault, &seen.cell.spec.secret);
+            Some(unknown(&format!("{fault}. {next_step}")))
+        }
+        HostProgress::Unread { cell } => Some(unknown(&unread(cell))),
+        HostProgress::CellNotAnswering => Some(unknown(CELL_NOT_ANSWERING)),
+        HostProgress::CellNotConfirmed => Some(unknown(NOT_CONFIRMED)),
+        _ => None,
+    }
+}
+
+fn unknown(cause: &str) -> String {
+    format!("It is unknown what nova has of the host, because {cause}")
+}
+
+/// Returns the Events about new entries of the list, and about those that are worked off.
+pub fn notices(seen: &Observed, leftovers: &[Leftover]) -> Vec<EventDraft> {
+    let known: BTreeMap<&str, &Leftover> =
+        known(seen).iter().map(|it| (it.uid.as_str(), it)).collect();
+    let new: Vec<&Leftover> =
+        leftovers.iter().filter(|it| !known.contains_key(it.uid.as_str())).collect();
+    let is_deleted = |it: &&&Leftover| {
+        let found = seen.hosts.as_ref().and_then(|of| of.leftovers.get(&it.uid));
+        found.is_some_and(is_deleted)
+    };
+    let deleted: Vec<&str> =
+        known.values().filter(is_deleted).map(|it| it.host_name.as_str()).collect();
+    let of_deleted = (!deleted.is_empty()).then(|| {
+        let note = format!(
+            "What nova and placement had of hosts whose computes were let go is deleted: {}.",
+            first_of(&deleted)
+        );
+        EventDraft { warning: false, reason: "LeftoverDeleted".to_owned(), note }
+    });
+    of_new(seen, &new).into_iter().chain(of_deleted).collect()
+}
+
+fn of_new(seen: &Observed, new: &[&Leftover]) -> Option<EventDraft> {
+    let hosts: Vec<&str> = new.iter().map(|it| it.host_name.as_str()).collect();
+    let first = hosts.first()?;
+    let next_step = if seen.hosts.is_some() && new.iter().all(|it| has_ids(it)) {
+        "They are deleted once nova's API shows that the hosts are empty; status.leftovers says \
+         what they wait for."
+            .to_owned()
+    } else {
+        format!(
+            "When no instances are left on a host, `openstack compute service list --service \
+             nova-compute --host {first}` shows the id for `openstack compute service delete`."
+        )
+    };
     let note = format!(
-        "Nova keeps its records of hosts whose computes were removed: {}. When no instances are \
-         left on a host, `openstack compute service list --service nova-compute --host {first}` \
-         shows the id for `openstack compute service delete`.",
-        first_of(&new)
+        "Nova keeps its records of hosts whose computes were removed: {}. {next_step}",
+        first_of(&hosts)
     );
     Some(EventDraft { warning: true, reason: "LeftInNova".to_owned(), note })
 }

@@ -14,8 +14,8 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::caches::Caches;
-use crate::cell::discovery;
 use crate::cell::observed::{Answers, NamedSecret, Observed, Rendered, view};
+use crate::cell::{discovery, hosts};
 use crate::controller_names::CELL;
 use crate::finalizers;
 use crate::indexes::BY_CELL;
@@ -66,6 +66,7 @@ pub async fn observe(caches: &Caches, probes: &Probes, key: &Key) -> Result<Opti
         if let Some(monitor) = &caches.nova {
             monitor.follow(key, None);
         }
+        hosts::observe::forget(caches, key);
         return Ok(None);
     };
     let source = |name: &str| SourceRef::secret(&key.namespace, name);
@@ -98,6 +99,7 @@ pub async fn observe(caches: &Caches, probes: &Probes, key: &Key) -> Result<Opti
         caches.computes.check_readable(&key.namespace)?;
     }
     let computes = caches.computes.indexed(BY_CELL, key);
+    let hosts = hosts::observe::observe(caches, &cell, key, &computes).await?;
     let namespace_goes = is_terminating(&*cell)
         && has_finalizer(&*cell, finalizers::CELL)
         && caches.api.is_namespace_terminating(&key.namespace).await?;
@@ -108,6 +110,7 @@ pub async fn observe(caches: &Caches, probes: &Probes, key: &Key) -> Result<Opti
         answers,
         nova_api,
         discovery,
+        hosts,
         ask_in,
         rendered,
         computes,

@@ -12,6 +12,7 @@ use operator_runtime::source_cache::Content;
 use operator_runtime::tls_stream::CaTrust;
 
 use crate::cell::discovery;
+use crate::cell::hosts::observed::HostsSeen;
 use crate::nova_health::ApiHealth;
 use crate::probe::amqp::outcome::HostOutcome;
 use crate::probe::keystone_fault::KeystoneFault;
@@ -64,6 +65,8 @@ pub struct Observed {
     pub nova_api: Option<ApiHealth>,
     /// What was seen of the discovery of its hosts, or `None` where nova's API is not read.
     pub discovery: Option<discovery::observed::Seen>,
+    /// What was observed in nova of its hosts, or `None` where it has none or nova's API is not used.
+    pub hosts: Option<HostsSeen>,
     /// The time until the next probe.
     pub ask_in: Option<Duration>,
     /// The Secret with the files that the cell's computes share, or `None` when it does not exist.

@@ -16,6 +16,7 @@ use operator_core::plan::{Step, Target};
 
 use crate::cell::credential_rotation::first_of;
 use crate::cell::credentials::CREDENTIALS;
+use crate::cell::hosts::release;
 use crate::cell::leftovers;
 use crate::cell::observed::{Answers, NamedSecret, Observed};
 use crate::reasons;
@@ -86,12 +87,16 @@ pub fn conditions(
     let ready = conditions::ready(&all, reasons::cell::READY.condition(READY, text));
     all.extend(conditions::kstatus(&ready));
     all.push(ready);
-    all.extend(is_terminating(&*seen.cell).then(|| in_use(seen)));
+    all.extend(is_terminating(&*seen.cell).then(|| held(seen)));
     all
 }
 
-/// Returns the condition that names what holds a terminating cell: the first computes and their
-/// count.
+/// Returns the condition that names what holds a terminating cell: its computes, else its hosts.
+fn held(seen: &Observed) -> ConditionDraft {
+    if seen.computes.is_empty() { release::condition(seen) } else { in_use(seen) }
+}
+
+/// Returns the condition of a cell that computes hold: the first of them and their count.
 fn in_use(seen: &Observed) -> ConditionDraft {
     let names: Vec<String> = seen.computes.iter().map(|it| it.name_any()).collect();
     let text = format!(

@@ -102,6 +102,7 @@ fn seen() -> Observed {
         }),
         nova_api: None,
         discovery: None,
+        hosts: None,
         ask_in: Some(Duration::from_secs(30)),
         rendered: None,
         computes: vec![compute("n0"), compute("n1")],
@@ -478,4 +479,6 @@ fn a_rotation_is_told_in_one_write_for_each_change_of_the_count() {
 mod digests;
 mod discovery;
 mod held;
+mod leftovers;
 mod nova_api;
+mod release;

@@ -1,7 +1,7 @@
 //! The part of a compute's removal that happens through nova's API: its host is drained before it
 //! is stopped, and what nova, placement and neutron have of it is removed afterwards.
 
-use api::conditions::{ConditionDraft, Reason, find, first_names};
+use api::conditions::{ConditionDraft, Reason, find};
 use api::nova::ExternalCompute;
 use kube::ResourceExt;
 use nova_config::conditions::{
@@ -11,7 +11,8 @@ use nova_config::conditions::{
 use crate::cleanup::messages::{host, skip};
 use crate::cleanup::status::concluded;
 use crate::compute::observed::Observed;
-use crate::drain::condition::Drained;
+use crate::drain::condition::{CELL_NOT_ANSWERING, Drained, unread};
+use crate::drain::held;
 use crate::drain::order::{Drain, DrainMode, HostOrder, Remove};
 use crate::drain::progress::{
     AgentsRemoval, HostProgress, PlacementRemoval, Removal, ServiceRemoval,
@@ -20,9 +21,6 @@ use crate::drain::request::{DrainRequest, requested};
 use crate::nova_fault::next_step;
 use crate::reasons;
 use crate::registration::has_registered;
-
-/// How many servers or aggregates are named.
-const NAMED: usize = 5;
 
 /// Whether the removal goes through nova's API; `is_skipped` is whether the user asked to let the
 /// compute go without its cleanup.
@@ -55,7 +53,7 @@ pub fn order(seen: &Observed) -> HostOrder {
             is_stopped: concluded.reason == reasons::cleanup::HOST_CLEANED.word,
         });
     }
-    HostOrder::Drain(drain(seen))
+    HostOrder::DrainForRemoval(drain(seen))
 }
 
 /// The servers are migrated only where the node asks for it.
@@ -137,18 +135,20 @@ pub fn steps(seen: &Observed) -> [ConditionDraft; 3] {
         }
         Some(HostProgress::Fails(fault)) if concluded(&seen.compute).is_some() => {
             let cause = format!("{fault}. {}", next_step(fault, secret(seen)));
-            held(seen, types, &reasons::drain::NOVA_NOT_ANSWERING, &cause)
+            stopped_at(seen, types, &reasons::drain::NOVA_NOT_ANSWERING, &cause)
+        }
+        Some(HostProgress::Unread { cell }) if concluded(&seen.compute).is_some() => {
+            stopped_at(seen, types, &reasons::drain::NOVA_NOT_ANSWERING, &unread(cell))
         }
         Some(HostProgress::CellNotAnswering) if concluded(&seen.compute).is_some() => {
-            let cause = "the database of its cell does not answer nova's API: start that database.";
-            held(seen, types, &reasons::drain::CELL_NOT_ANSWERING, cause)
+            stopped_at(seen, types, &reasons::drain::CELL_NOT_ANSWERING, CELL_NOT_ANSWERING)
         }
         _ => types.map(|it| previous(seen, it)),
     }
 }
 
 /// The first step that is not done reports what holds it.
-fn held(
+fn stopped_at(
     seen: &Observed,
     types: [&str; 3],
     reason: &'static Reason,
@@ -164,56 +164,33 @@ fn held(
 }
 
 fn of_service(seen: &Observed, removal: &Removal) -> ConditionDraft {
-    let (host, skip) = (host(&seen.compute), skip(&seen.compute));
-    match &removal.service {
-        ServiceRemoval::Done => {
-            let text = format!("Nova has no service of host {host} any more.");
-            reasons::removal::SERVICE_DELETED.condition(SERVICE_DELETED, text)
-        }
-        ServiceRemoval::StillUp => {
-            let text = format!(
-                "nova-compute on host {host} still reports to nova, and would register again: stop \
-                 it there with `systemctl disable --now edpm_nova_compute`. {skip}"
-            );
-            reasons::removal::STILL_UP.condition(SERVICE_DELETED, text)
-        }
-        ServiceRemoval::Kept { servers, message } => {
-            let servers = match first_names(servers, NAMED) {
-                names if names.is_empty() => String::new(),
-                names => format!(" Servers on it: {names}. Migrate or delete them."),
-            };
-            let text = format!("Nova keeps the service of host {host}: {message}.{servers} {skip}");
-            reasons::removal::SERVICE_KEPT.condition(SERVICE_DELETED, text)
-        }
-    }
+    let host = host(&seen.compute);
+    let Some(held) = held::service(&host, &removal.service) else {
+        let text = format!("Nova has no service of host {host} any more.");
+        return reasons::removal::SERVICE_DELETED.condition(SERVICE_DELETED, text);
+    };
+    let reason = match removal.service {
+        ServiceRemoval::StillUp => &reasons::removal::STILL_UP,
+        ServiceRemoval::Kept { .. } | ServiceRemoval::Done => &reasons::removal::SERVICE_KEPT,
+    };
+    reason.condition(SERVICE_DELETED, format!("{held} {}", skip(&seen.compute)))
 }
 
 fn of_placement(seen: &Observed, removal: &Removal) -> ConditionDraft {
-    let (host, skip) = (host(&seen.compute), skip(&seen.compute));
-    match &removal.placement {
-        PlacementRemoval::Pending => previous(seen, PLACEMENT_CLEAN),
-        PlacementRemoval::Done => {
-            let text = format!(
-                "Placement has no resource provider of host {host}, and no aggregate lists it."
-            );
-            reasons::removal::PLACEMENT_CLEAN.condition(PLACEMENT_CLEAN, text)
+    let host = host(&seen.compute);
+    let reason = match removal.placement {
+        PlacementRemoval::Pending => return previous(seen, PLACEMENT_CLEAN),
+        PlacementRemoval::Done => &reasons::removal::PLACEMENT_CLEAN,
+        PlacementRemoval::Kept { .. } => &reasons::removal::PROVIDER_KEPT,
+        PlacementRemoval::InAggregates(_) => &reasons::removal::IN_AGGREGATES,
+    };
+    let text = match held::provider(&host, &removal.placement) {
+        Some(held) => format!("{held} {}", skip(&seen.compute)),
+        None => {
+            format!("Placement has no resource provider of host {host}, and no aggregate lists it.")
         }
-        PlacementRemoval::Kept { provider, message } => {
-            let text = format!(
-                "Placement keeps resource provider {provider} of host {host}: {message}. Look at \
-                 it with `openstack resource provider show --allocations {provider}`. {skip}"
-            );
-            reasons::removal::PROVIDER_KEPT.condition(PLACEMENT_CLEAN, text)
-        }
-        PlacementRemoval::InAggregates(aggregates) => {
-            let names = first_names(aggregates, NAMED);
-            let text = format!(
-                "Aggregates still list host {host}: {names}. Remove it from each with \
-                 `openstack aggregate remove host AGGREGATE {host}`. {skip}"
-            );
-            reasons::removal::IN_AGGREGATES.condition(PLACEMENT_CLEAN, text)
-        }
-    }
+    };
+    reason.condition(PLACEMENT_CLEAN, text)
 }
 
 fn of_agents(seen: &Observed, removal: &Removal) -> ConditionDraft {

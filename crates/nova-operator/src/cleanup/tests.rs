@@ -25,6 +25,7 @@ use testkit::golden::recorded;
 
 use super::labels::cleans_up_after;
 use super::orphans;
+use crate::audit::condition::Audited;
 use crate::cell::observed::NamedSecret;
 use crate::compute::observed::Ending;
 use crate::condition_catalog::KINDS;
@@ -172,6 +173,7 @@ impl World {
             runs: self.runs.iter().filter(is_its).cloned().map(Arc::new).collect(),
             cells_are_ours: self.cells_are_ours,
             health: None,
+            audited: Audited::default(),
             drain: self.nova.clone(),
             slot: RolloutSlot::Free,
             keys: Keys::default(),
@@ -193,6 +195,7 @@ impl World {
             answers: None,
             nova_api: None,
             discovery: None,
+            hosts: None,
             ask_in: None,
             rendered: None,
             computes: self.compute.clone().map(Arc::new).into_iter().collect(),

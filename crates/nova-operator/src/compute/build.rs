@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use api::nova::ConfigFile;
+use api::dataplane::Node;
+use api::nova::{ConfigFile, ExternalCompute};
 use api::shared::SourceKind;
 use kube::ResourceExt;
 use nova_config::rendered_secret::compute_secret_name;
@@ -14,8 +15,10 @@ use operator_core::run_engine::run_template::{
     AnsibleOptions, DeploymentOptions, HostConnection, MountedSource, Play, RunTemplate,
 };
 use operator_core::run_engine::ssh_secret::KNOWN_HOSTS;
+use operator_runtime::source_cache::Digests;
 use serde_json::{Value, json};
 
+use crate::compute::identity;
 use crate::compute::observed::Observed;
 
 /// The operator's own play that checks the registration, so that it works with any collection.
@@ -44,8 +47,23 @@ pub fn run_template(
 /// Returns the run template for the compute's host as in its spec, without files or variables.
 pub fn plain_run_template(seen: &Observed, play: Play, service_type: &str) -> RunTemplate {
     let spec = &seen.compute.spec;
+    let layout = Layout::Parent {
+        inventory: spec.inventory_config_map_name.clone().unwrap_or_default(),
+        beside: inventory_secret(seen),
+    };
+    host_run_template(&seen.compute, layout, play, service_type)
+}
+
+/// Returns the run template for hosts with the pods of this compute's spec, which owns the runs.
+pub fn host_run_template(
+    compute: &ExternalCompute,
+    layout: Layout,
+    play: Play,
+    service_type: &str,
+) -> RunTemplate {
+    let spec = &compute.spec;
     RunTemplate {
-        parent: Target::of(&*seen.compute),
+        parent: Target::of(compute),
         play,
         service_type: service_type.to_owned(),
         image: spec.ansible_ee_container_image.clone().filter(|it| !it.is_empty()),
@@ -53,10 +71,7 @@ pub fn plain_run_template(seen: &Observed, play: Play, service_type: &str) -> Ru
         extra_mounts: spec.extra_mounts.clone(),
         network_attachments: spec.network_attachments.clone(),
         dns_config: spec.dns_config.clone(),
-        layout: Layout::Parent {
-            inventory: spec.inventory_config_map_name.clone().unwrap_or_default(),
-            beside: inventory_secret(seen),
-        },
+        layout,
         sources: vec![],
         options: AnsibleOptions::default(),
         fact_variables: Vec::new(),
@@ -93,23 +108,42 @@ fn extra_vars(seen: &Observed, service: &str, restarts: bool) -> BTreeMap<String
             ("edpm_nova_compute_image", json!(spec.nova_compute_container_image)),
             ("edpm_nova_config_src", json!(format!("/var/lib/openstack/configs/{NOVA_TYPE}"))),
             ("edpm_nova_restart", json!(restarts)),
-        ],
+        ]
+        .into_iter()
+        .chain(identity_vars(seen))
+        .collect(),
         _ => vec![],
     };
     vars.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
+/// They are in no hash: an identity that is recorded later deploys nothing.
+fn identity_vars(seen: &Observed) -> Vec<(&'static str, Value)> {
+    let Some(id) = identity::recorded(seen) else { return vec![] };
+    let restores = json!(identity::restores(seen));
+    vec![("edpm_nova_compute_id", json!(id)), ("edpm_nova_restore_compute_id", restores)]
+}
+
 /// Returns the host connection; `was_key_refused` says whether the last attempt failed because of
 /// the host key.
 pub fn connection(seen: &Observed, was_key_refused: bool) -> HostConnection {
-    let status = seen.node.as_ref().and_then(|it| it.status.clone()).unwrap_or_default();
-    let (ssh_secret, ssh_version) = ssh(seen);
-    let trust = trust(seen);
+    let (ssh_secret, _) = ssh(seen);
+    host_connection(seen.node.as_deref(), ssh_secret, seen.ssh.as_ref(), was_key_refused)
+}
+
+/// Returns the connection to the host of a node, with the ssh Secret of that name and its digests.
+pub fn host_connection(
+    node: Option<&Node>,
+    ssh_secret: String,
+    ssh: Option<&Digests>,
+    was_key_refused: bool,
+) -> HostConnection {
+    let trust = trust_of(node);
     HostConnection {
-        address: status.address.unwrap_or_default(),
+        address: node.and_then(|it| it.status.as_ref()?.address.clone()).unwrap_or_default(),
         ssh_secret,
-        ssh_version,
-        has_known_hosts: seen.ssh.as_ref().is_some_and(|it| it.keys.contains_key(KNOWN_HOSTS)),
+        ssh_version: ssh.map(|it| it.version.clone()).unwrap_or_default(),
+        has_known_hosts: ssh.is_some_and(|it| it.keys.contains_key(KNOWN_HOSTS)),
         scan: trust.scan(was_key_refused),
         trusted: trust.token(),
     }
@@ -120,9 +154,13 @@ pub fn connection(seen: &Observed, was_key_refused: bool) -> HostConnection {
 /// No key is learned here: a host that is Ready was reached before. A scan runs only for a new key
 /// that the user accepts, and the operator of the node then records it.
 pub fn trust(seen: &Observed) -> HostKeyTrust {
-    let recorded = seen.node.as_ref().and_then(|it| it.status.as_ref()?.host_key.as_deref());
+    trust_of(seen.node.as_deref())
+}
+
+fn trust_of(node: Option<&Node>) -> HostKeyTrust {
+    let recorded = node.and_then(|it| it.status.as_ref()?.host_key.as_deref());
     let Some(key) = recorded.and_then(HostKey::parse) else { return HostKeyTrust::default() };
-    let annotation = seen.node.as_ref().and_then(|it| it.annotations().get(ACCEPT));
+    let annotation = node.and_then(|it| it.annotations().get(ACCEPT));
     HostKeyTrust::learned(Some(key), host_key::accepted(annotation), &[])
 }
 

@@ -32,7 +32,7 @@ use crate::compute::health::Health;
 use crate::compute::inputs::{self, REDEPLOY_INPUT};
 use crate::compute::messages::redeploy_command;
 use crate::compute::observed::Observed;
-use crate::compute::{config, preconditions, status, warnings};
+use crate::compute::{config, identity, preconditions, status, warnings};
 use crate::registration::is_recorded;
 use crate::{cleanup, finalizers};
 
@@ -132,16 +132,12 @@ fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, O
         _ => Files { listed: recorded_files(seen), step: None, renewing: None },
     };
     let deploy = deploys(&seen.compute, seen.node.as_deref());
-    let may_run = deploy
-        && usable.is_some()
-        && config.holds()
-        && input.holds()
-        && preconditions::is_node_usable(seen)
-        && preconditions::is_cell_usable(seen);
     let desired = match &of_services {
         Some(inputs) => desired_services(inputs),
         None => unknown(seen, config.severity == Some(Severity::Error)),
     };
+    let is_complete = usable.is_some() && config.holds() && input.holds();
+    let may_run = deploy && is_complete && is_possible(seen, &desired);
     let (sequence, blocked) = held_chain(seen, runs, &desired, may_run, now);
     let health = Health::of(seen, is_recorded(&sequence.services), now);
     let evaluated = Evaluation {
@@ -158,10 +154,18 @@ fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, O
         desired,
         sequence,
         health,
+        identity: identity::condition(seen),
         blocked,
         is_untried,
     };
     (evaluated, rendering)
+}
+
+/// Whether node, cell and the identity of the host allow a run.
+fn is_possible(seen: &Observed, desired: &[DesiredService]) -> bool {
+    preconditions::is_node_usable(seen)
+        && preconditions::is_cell_usable(seen)
+        && !identity::is_held(seen, desired)
 }
 
 /// Returns the service sequence, and why a run that is possible now has to wait.
@@ -259,14 +263,16 @@ fn sequence(
 }
 
 /// Whether a process that runs with the right files is to be restarted: a redeploy of the compute
-/// was requested since the last deployment, or it is not known to have registered. A redeploy of
+/// or a repair was requested since the last deployment, or it is not known to have registered. A redeploy of
 /// its node alone does not restart it.
 fn restarts(seen: &Observed, evaluated: &Evaluation) -> bool {
     let status = seen.compute.status.as_ref();
     let deployed = status.and_then(|it| it.deployed_inputs.get(REDEPLOY_INPUT).cloned());
     let asked = evaluated.inputs.as_ref().and_then(|it| Some(it.get(REDEPLOY_INPUT)?.text()));
-    let is_asked = seen.compute.annotations().contains_key(REDEPLOY) && asked != deployed;
-    is_asked || !is_recorded(&evaluated.sequence.services)
+    let compute = &seen.compute;
+    let may_ask =
+        compute.annotations().contains_key(REDEPLOY) || seen.audited.repair(compute).is_some();
+    may_ask && asked != deployed || !is_recorded(&evaluated.sequence.services)
 }
 
 fn new_run(seen: &Observed, need: &NeededRun, evaluated: &Evaluation) -> Vec<Step> {

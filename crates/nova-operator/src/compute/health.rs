@@ -4,7 +4,6 @@ use api::conditions::{ConditionDraft, ConditionStatus, find, one_line};
 use jiff::civil::DateTime;
 use jiff::{SignedDuration, Timestamp};
 use nova_config::conditions::{HOST_DISCOVERED, HOST_MAPPED, NOVA_API_READY, SERVICE_UP};
-use nova_config::services::NOVA_REGISTERED;
 
 use crate::cell::discovery::settings::{self, Discovery};
 use crate::compute::messages::redeploy_command;
@@ -15,7 +14,7 @@ use crate::drain::order::is_ours;
 use crate::drain::request::requested;
 use crate::nova_health::{HostHealth, MappingHealth, ServiceHealth};
 use crate::reasons;
-use crate::registration::has_registered;
+use crate::registration::{has_registered_since, registered_at, registered_host};
 
 /// How long a new host may stay without a mapping before the message has the command.
 const DISCOVERY: SignedDuration = SignedDuration::from_mins(2);
@@ -67,9 +66,7 @@ fn drained(seen: &Observed) -> Option<ConditionDraft> {
         request: &requested(seen.role.as_deref(), node),
         progress: seen.drain.as_ref(),
         is_marked: disabled.is_some_and(is_ours),
-        host: status
-            .filter(|_| has_registered(&seen.compute))
-            .and_then(|it| it.host_name.as_deref()),
+        host: registered_host(&seen.compute),
         secret: seen.cell.as_ref().map(|it| it.spec.secret.as_str()).unwrap_or_default(),
         previous: status.map(|it| it.conditions.as_slice()).unwrap_or_default(),
     };
@@ -94,7 +91,9 @@ fn service(seen: &Observed, health: &HostHealth) -> ConditionDraft {
     let (host, cell) = (host(seen), &seen.compute.spec.cell_name);
     match &health.service {
         ServiceHealth::Pending => as_before(seen, SERVICE_UP),
-        ServiceHealth::NotFound if has_registered_since(seen, health.missing_since) => {
+        ServiceHealth::NotFound
+            if has_registered_since(registered_at(&seen.compute), health.missing_since) =>
+        {
             as_before(seen, SERVICE_UP)
         }
         ServiceHealth::ApiFails => {
@@ -143,13 +142,6 @@ fn service(seen: &Observed, health: &HostHealth) -> ConditionDraft {
     }
 }
 
-/// Whether the compute registered after the readings that miss it began.
-fn has_registered_since(seen: &Observed, missing_since: Option<Timestamp>) -> bool {
-    let records = seen.compute.status.as_ref().map(|it| it.services.as_slice());
-    let record = records.unwrap_or_default().iter().find(|it| it.name == NOVA_REGISTERED);
-    record.zip(missing_since).is_some_and(|(record, since)| record.since.0 >= since)
-}
-
 fn disabled(host: &str, reason: &str) -> String {
     let reason = match one_line(reason, REASON_LIMIT) {
         reason if reason.is_empty() => "without a reason".to_owned(),
@@ -172,6 +164,14 @@ fn mapping(
     let host = host(seen);
     match health {
         MappingHealth::Pending => (as_before(seen, HOST_MAPPED), None),
+        MappingHealth::ApiFails => {
+            let text = format!(
+                "Nova's API does not answer, so it is unknown whether host {host} is mapped to its \
+                 cell; the cause is in condition {NOVA_API_READY} of NovaCell {}.",
+                seen.compute.spec.cell_name
+            );
+            (reasons::compute::NOVA_NOT_ANSWERING.condition(HOST_MAPPED, text), None)
+        }
         MappingHealth::Mapped => {
             let text = format!("Host {host} is mapped to its cell, so nova schedules to it.");
             (reasons::compute::MAPPED.condition(HOST_MAPPED, text), None)

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use api::nova::ExternalCompute;
 use kube::ResourceExt;
 use nova_config::annotations::REDEPLOY;
 use operator_core::hash;
@@ -65,7 +64,7 @@ pub fn service_inputs(seen: &Observed, complete: &Complete) -> OfServices {
 fn of_host(seen: &Observed) -> Inputs {
     let spec = &seen.compute.spec;
     let status = seen.node.as_ref().and_then(|it| it.status.clone()).unwrap_or_default();
-    let instance = instance(&seen.compute, status.host_instance.as_deref());
+    let instance = instance(seen, status.host_instance.as_deref());
     let mut inputs = Inputs::new();
     let fields = [
         ("address", json!(status.address)),
@@ -82,21 +81,25 @@ fn of_host(seen: &Observed) -> Inputs {
     inputs
 }
 
-/// Returns the installation of the host and the last redeploy value of the compute, or `None`
-/// without both.
+/// Returns the installation of the host, the last redeploy value of the compute and the last audit
+/// that was repaired, or `None` without all three.
 ///
-/// A redeploy value stays in force after the annotation is removed: its removal must not cause a
-/// deployment.
-pub fn instance(compute: &ExternalCompute, of_node: Option<&str>) -> Option<String> {
-    let recorded = compute.status.as_ref().and_then(|it| it.host_instance.clone());
+/// A redeploy value stays in force after the annotation is removed, and so does a repair after its
+/// audit is gone: neither must cause a deployment.
+pub fn instance(seen: &Observed, of_node: Option<&str>) -> Option<String> {
+    let compute = &seen.compute;
+    let recorded = compute.status.as_ref().and_then(|it| it.host_instance.as_deref());
+    let last = recorded.and_then(|it| it.rsplit_once('+')).map(|(_, it)| it);
     let given = compute.annotations().get(REDEPLOY).map(hash::short);
-    let last = || Some(recorded.as_deref()?.rsplit_once('+')?.1.to_owned());
-    match (of_node, given.or_else(last)) {
-        (None, None) => None,
-        (of_node, redeploy) => {
-            Some(format!("{}+{}", of_node.unwrap_or_default(), redeploy.unwrap_or_default()))
-        }
+    let repaired = seen.audited.repair(compute).map(hash::short);
+    if of_node.is_none() && last.is_none() && given.is_none() && repaired.is_none() {
+        return None;
     }
+    let (last, last_repaired) = last.map(|it| it.split_once('-').unwrap_or((it, ""))).unzip();
+    let redeploy = given.as_deref().or(last).unwrap_or_default();
+    let repaired = repaired.as_deref().or(last_repaired).unwrap_or_default();
+    let separator = if repaired.is_empty() { "" } else { "-" };
+    Some(format!("{}+{redeploy}{separator}{repaired}", of_node.unwrap_or_default()))
 }
 
 /// Returns the hash of a service over its inputs.

@@ -16,6 +16,7 @@ use operator_core::run_engine::inventory::INVENTORY_KEY;
 use operator_runtime::error::Result;
 use operator_runtime::source_cache::{Content, Digests, SourceCache};
 
+use crate::audit::observe::audited;
 use crate::caches::Caches;
 use crate::cell::observed::{NamedSecret, view};
 use crate::cell_immutability::owns;
@@ -27,8 +28,8 @@ use crate::finalizers;
 use crate::images::Images;
 use crate::indexes::{BY_OWNER, cell_key};
 use crate::nova_health::HostHealth;
-use crate::nova_monitor::registered_host;
 use crate::nova_orders::OrderOfHost;
+use crate::registration::registered_host;
 
 /// The Secrets and ConfigMaps of a compute.
 struct Named {
@@ -86,6 +87,10 @@ pub async fn observe(
     let message_bus = content(caches, named.message_bus.as_ref()).await?;
     let health =
         health(caches, &compute, cell.as_deref(), cell_secret.as_ref(), message_bus.as_ref());
+    let audited = node
+        .as_deref()
+        .map(|it| audited(&caches.watched(), role.as_deref(), it, caches.least_audit_interval))
+        .unwrap_or_default();
     let seen = Observed {
         // Last, so that no other compute waits for a slot during the reads above.
         slot: caches.coordinator.slot(&compute, node.as_deref()).await,
@@ -108,6 +113,7 @@ pub async fn observe(
         cells_are_ours: caches.cells_are_ours,
         health,
         drain: caches.orders.as_ref().map(|_| HostProgress::Pending),
+        audited,
         ending,
         keys: caches.sources.keys().clone(),
     };
@@ -152,7 +158,8 @@ fn health(
 /// is.
 fn with_drain(caches: &Caches, seen: Observed) -> Observed {
     let Some(orders) = &caches.orders else { return seen };
-    let host = registered_host(&seen.compute).map(str::to_owned);
+    // Also of a compute whose records its removal has replaced.
+    let host = seen.compute.status.as_ref().and_then(|it| it.host_name.clone());
     let order = host.zip(host_order(&seen)).map(|(host, order)| OrderOfHost {
         cell: cell_key(&seen.compute),
         host,

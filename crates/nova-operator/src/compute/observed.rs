@@ -11,6 +11,7 @@ use operator_runtime::managed_fields::ManagedFields;
 use operator_runtime::source_cache::Content;
 use operator_runtime::source_cache::Digests;
 
+use crate::audit::condition::Audited;
 use crate::conflicting_service::ConflictingService;
 use crate::drain::progress::HostProgress;
 use crate::images::Images;
@@ -98,6 +99,8 @@ pub struct Observed {
     pub health: Option<HostHealth>,
     /// How far the host is drained or enabled again, or `None` where nova's API is not used.
     pub drain: Option<HostProgress>,
+    /// What is known of the audits of the host.
+    pub audited: Audited,
     /// Whether the compute may start; held until the decision is written.
     pub slot: RolloutSlot,
     /// What is needed only during deletion; `None` for a compute that is not terminating.

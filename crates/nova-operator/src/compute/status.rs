@@ -25,7 +25,9 @@ use crate::compute::messages::redeploy_command;
 use crate::compute::observed::Observed;
 use crate::compute::preconditions::previous;
 use crate::compute_lifecycle::effective::desired;
+use crate::nova_health::HostHealth;
 use crate::reasons;
+use crate::registration::{has_registered, is_recorded};
 
 /// Key in `status.hash`: the digest of all inputs.
 const INPUT: &str = "input";
@@ -98,22 +100,26 @@ fn desired_status(
         Some(recorded) if has_attempts && !is_beginning => Some(recorded),
         recorded => node.address.or(recorded),
     };
+    let health = registered_health(seen, evaluated);
     ExternalComputeStatus {
         observed_generation: compute.metadata.generation,
         conditions,
         hash,
         config_files: evaluated.files.clone(),
         host_name: recorded_name.or(node.host_name),
-        compute_id: seen
-            .health
-            .as_ref()
-            .and_then(|it| it.compute_id.clone())
-            .or(observed.compute_id),
+        compute_id: health.and_then(|it| it.compute_id.clone()).or(observed.compute_id),
+        service_id: health.and_then(|it| it.service_id.clone()).or(observed.service_id),
         address,
-        host_instance: inputs::instance(compute, node.host_instance.as_deref()),
+        host_instance: inputs::instance(seen, node.host_instance.as_deref()),
         services: evaluated.sequence.services.clone(),
         deployed_inputs,
     }
+}
+
+/// Before a compute has registered, what nova has under the name of its host is another's.
+fn registered_health<'a>(seen: &'a Observed, evaluated: &Evaluation) -> Option<&'a HostHealth> {
+    let has_registered = is_recorded(&evaluated.sequence.services) || has_registered(&seen.compute);
+    seen.health.as_ref().filter(|_| has_registered)
 }
 
 fn conditions(seen: &Observed, evaluated: &Evaluation) -> Vec<ConditionDraft> {
@@ -146,6 +152,7 @@ fn conditions(seen: &Observed, evaluated: &Evaluation) -> Vec<ConditionDraft> {
     ]);
     all.extend(evaluated.health.conditions.iter().cloned());
     all.extend(evaluated.health.drained.clone());
+    all.extend(seen.audited.condition(&seen.compute, &redeploy_command(&seen.compute)));
     all
 }
 
@@ -231,6 +238,9 @@ fn is_deployed(services: &[ServiceRun]) -> bool {
 
 fn deployment(seen: &Observed, evaluated: &Evaluation, stands: bool) -> ConditionDraft {
     let services = &evaluated.sequence.services;
+    if let Some(held) = held_by_identity(evaluated) {
+        return held.clone();
+    }
     match &evaluated.sequence.state {
         // The services are assumed unchanged, but the unknown inputs may contain a change.
         SequenceState::Done if evaluated.inputs.is_none() && !stands => {
@@ -247,6 +257,14 @@ fn deployment(seen: &Observed, evaluated: &Evaluation, stands: bool) -> Conditio
             reason.reason().condition(DEPLOYMENT_READY, message.clone())
         }
     }
+}
+
+/// Returns what keeps the identity of the host from being free, where an attempt is wanted and waits
+/// for that.
+fn held_by_identity(evaluated: &Evaluation) -> Option<&ConditionDraft> {
+    let is_waiting =
+        matches!(evaluated.sequence.state, SequenceState::Failed { .. } | SequenceState::OutOfDate);
+    evaluated.identity.as_ref().filter(|_| is_waiting && is_wanted(evaluated))
 }
 
 fn not_running(seen: &Observed, evaluated: &Evaluation) -> ConditionDraft {

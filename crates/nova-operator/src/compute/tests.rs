@@ -26,6 +26,7 @@ use testkit::golden::recorded;
 
 use super::observed::{DefaultConfig, Inventory, Rendered};
 use super::{Observed, decide, inputs};
+use crate::audit::condition::Audited;
 use crate::cell::credentials::CREDENTIALS;
 use crate::condition_catalog::KINDS;
 use crate::finalizers;
@@ -33,11 +34,13 @@ use crate::images::Images;
 use crate::rollout_coordinator::RolloutSlot;
 
 mod again;
+mod audit;
 mod cell_matches;
 mod digests;
 mod drain;
 mod golden;
 mod health;
+mod identity;
 mod phase_zero;
 mod restarts;
 mod rollout;
@@ -160,6 +163,7 @@ impl World {
             cells_are_ours: true,
             health: None,
             drain: None,
+            audited: Audited::default(),
             slot: RolloutSlot::Free,
             ending: None,
             keys: Keys::default(),

@@ -7,7 +7,8 @@ use api::nova::ExternalCompute;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use nova_config::conditions::{
-    COMPUTE_CONDITION, DRAINED, HOST_MAPPED, NODE_DRAINED, NODE_SERVICE_UP, SERVICE_UP,
+    COMPUTE_CONDITION, CONFIGURATION_IN_SYNC, DRAINED, HOST_MAPPED, NODE_CONFIGURATION_IN_SYNC,
+    NODE_DRAINED, NODE_SERVICE_UP, SERVICE_UP,
 };
 use operator_core::finalizers::is_terminating;
 use operator_core::plan::{Kind, Plan, Step, Target, Write};
@@ -286,7 +287,11 @@ fn condition_step(
 }
 
 /// Conditions of a compute that its node repeats, and their types on the node.
-const REPEATED: [(&str, &str); 2] = [(SERVICE_UP, NODE_SERVICE_UP), (DRAINED, NODE_DRAINED)];
+const REPEATED: [(&str, &str); 3] = [
+    (SERVICE_UP, NODE_SERVICE_UP),
+    (DRAINED, NODE_DRAINED),
+    (CONFIGURATION_IN_SYNC, NODE_CONFIGURATION_IN_SYNC),
+];
 
 /// Returns the node's conditions that repeat those of its compute; none of a compute that is being
 /// deleted.

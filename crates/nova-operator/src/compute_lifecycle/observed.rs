@@ -5,7 +5,9 @@ use std::sync::Arc;
 use api::conditions::{Condition, find};
 use api::dataplane::{Node, Role};
 use api::nova::ExternalCompute;
-use nova_config::conditions::{COMPUTE_CONDITION, NODE_DRAINED, NODE_SERVICE_UP};
+use nova_config::conditions::{
+    COMPUTE_CONDITION, NODE_CONFIGURATION_IN_SYNC, NODE_DRAINED, NODE_SERVICE_UP,
+};
 
 use crate::conflicting_service::ConflictingService;
 use crate::images::Images;
@@ -34,8 +36,8 @@ pub struct Observed {
 /// Returns this operator's conditions on a node.
 pub fn own_conditions(node: &Node) -> Vec<Condition> {
     let conditions = node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
-    let is_own =
-        |it: &&Condition| [COMPUTE_CONDITION, NODE_SERVICE_UP, NODE_DRAINED].contains(&&*it.type_);
+    let own = [COMPUTE_CONDITION, NODE_SERVICE_UP, NODE_DRAINED, NODE_CONFIGURATION_IN_SYNC];
+    let is_own = |it: &&Condition| own.contains(&&*it.type_);
     conditions.iter().filter(is_own).cloned().collect()
 }
 

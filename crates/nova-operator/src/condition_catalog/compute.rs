@@ -2,9 +2,9 @@
 
 use api::conditions::Reason;
 use nova_config::conditions::{
-    AGENTS_DELETED, CELL_MATCHES, CONFIG_WARNINGS, DEPLOYMENT_READY, DRAINED, HOST_CLEANED,
-    HOST_MAPPED, INPUT_READY, NODE_READY, NOVA_CELL_READY, PLACEMENT_CLEAN, SERVICE_CONFIG_READY,
-    SERVICE_DELETED, SERVICE_UP, UP_TO_DATE,
+    AGENTS_DELETED, CELL_MATCHES, CONFIG_WARNINGS, CONFIGURATION_IN_SYNC, DEPLOYMENT_READY,
+    DRAINED, HOST_CLEANED, HOST_MAPPED, INPUT_READY, NODE_READY, NOVA_CELL_READY, PLACEMENT_CLEAN,
+    SERVICE_CONFIG_READY, SERVICE_DELETED, SERVICE_UP, UP_TO_DATE,
 };
 use operator_core::condition_catalog::{ConditionSpec, Repeats, WRITES, condition, summary};
 use operator_core::run_engine::outcome::FailureReason;
@@ -75,6 +75,7 @@ pub(super) const CONDITIONS: &[ConditionSpec] = &[
             reasons::compute::MAPPED,
             reasons::compute::WAITING_FOR_DISCOVERY,
             reasons::compute::NOT_MAPPED,
+            reasons::compute::NOVA_NOT_ANSWERING,
             reasons::compute::NOT_READ,
             reasons::compute::NOT_REGISTERED,
         ],
@@ -84,6 +85,20 @@ pub(super) const CONDITIONS: &[ConditionSpec] = &[
         "Nova schedules nothing to the host, which has no servers; absent where no drain is \
          requested. `Ready` ignores it.",
         DRAIN,
+    ),
+    condition(
+        CONFIGURATION_IN_SYNC,
+        "The host is as it was deployed, says the last audit; absent where no audits are requested. \
+         `Ready` ignores it.",
+        &[
+            reasons::audit::IN_SYNC,
+            reasons::audit::OUT_OF_SYNC,
+            reasons::audit::DEPLOYED_SINCE,
+            reasons::audit::NOT_AUDITED,
+            reasons::audit::HOST_NOT_ANSWERING,
+            reasons::audit::AUDIT_FAILED,
+            reasons::audit::AUDIT_INVALID,
+        ],
     ),
     WRITES,
     condition(
@@ -211,4 +226,8 @@ const DEPLOYMENT: &[Reason] = &[
     reasons::compute::WAITING_FOR_TURN,
     reasons::compute::PAUSED,
     reasons::compute::WAITING,
+    reasons::identity::SERVERS,
+    reasons::identity::IN_USE,
+    reasons::identity::NOT_CHECKED,
+    reasons::removal::PROVIDER_KEPT,
 ];

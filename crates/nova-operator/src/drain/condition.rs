@@ -52,7 +52,7 @@ impl Drained<'_> {
             return reasons::drain::NOT_REGISTERED.condition(DRAINED, text);
         };
         match progress {
-            HostProgress::Drained => {
+            HostProgress::Drained | HostProgress::Identity(_) => {
                 let text = format!(
                     "Host {host} has no servers and no open migrations, and nova schedules nothing \
                      to it."
@@ -67,17 +67,25 @@ impl Drained<'_> {
                 );
                 reasons::drain::SERVICE_NOT_FOUND.condition(DRAINED, text)
             }
-            HostProgress::Pending | HostProgress::Released | HostProgress::Removing(_) => {
-                self.as_before(host)
-            }
-            HostProgress::Fails(_) | HostProgress::CellNotAnswering => self.unknown(host, progress),
+            HostProgress::Pending
+            | HostProgress::Released
+            | HostProgress::Empty
+            | HostProgress::OtherService { .. }
+            | HostProgress::Removing(_) => self.as_before(host),
+            HostProgress::Fails(_)
+            | HostProgress::Unread { .. }
+            | HostProgress::CellNotAnswering
+            | HostProgress::CellNotConfirmed => self.unknown(host, progress),
         }
     }
 
     fn of_release(&self) -> ConditionDraft {
         let host = self.host.unwrap_or_default();
-        if let Some(progress @ (HostProgress::Fails(_) | HostProgress::CellNotAnswering)) =
-            self.progress
+        if let Some(
+            progress @ (HostProgress::Fails(_)
+            | HostProgress::Unread { .. }
+            | HostProgress::CellNotAnswering),
+        ) = self.progress
         {
             return self.unknown(host, progress);
         }
@@ -86,18 +94,19 @@ impl Drained<'_> {
     }
 
     fn unknown(&self, host: &str, progress: &HostProgress) -> ConditionDraft {
-        if let HostProgress::Fails(fault) = progress {
-            let text = format!(
-                "It is unknown whether host {host} has servers, because {fault}. {}",
-                next_step(fault, self.secret)
-            );
-            return reasons::drain::NOVA_NOT_ANSWERING.condition(DRAINED, text);
-        }
-        let text = format!(
-            "It is unknown whether host {host} has servers, because the database of its cell does \
-             not answer nova's API: start that database."
-        );
-        reasons::drain::CELL_NOT_ANSWERING.condition(DRAINED, text)
+        let (reason, cause) = match progress {
+            HostProgress::Fails(fault) => {
+                let cause = format!("{fault}. {}", next_step(fault, self.secret));
+                (&reasons::drain::NOVA_NOT_ANSWERING, cause)
+            }
+            HostProgress::Unread { cell } => (&reasons::drain::NOVA_NOT_ANSWERING, unread(cell)),
+            HostProgress::CellNotConfirmed => {
+                (&reasons::drain::CELL_NOT_ANSWERING, NOT_CONFIRMED.to_owned())
+            }
+            _ => (&reasons::drain::CELL_NOT_ANSWERING, CELL_NOT_ANSWERING.to_owned()),
+        };
+        let text = format!("It is unknown whether host {host} has servers, because {cause}");
+        reason.condition(DRAINED, text)
     }
 
     fn as_before(&self, host: &str) -> ConditionDraft {
@@ -107,6 +116,22 @@ impl Drained<'_> {
             reasons::drain::NOT_READ.condition(DRAINED, text)
         })
     }
+}
+
+/// Why a cell that does not answer leaves something unknown, and what to do about it.
+pub const CELL_NOT_ANSWERING: &str =
+    "the database of its cell does not answer nova's API: start that database.";
+
+/// The same of a cell of which nothing shows whether it answers.
+pub const NOT_CONFIRMED: &str = "nova has no service of it, and no other host shows that the \
+                                 database of its cell answers: look whether it runs.";
+
+/// Returns why an API that is not read leaves something unknown, and what to do about it.
+pub fn unread(cell: &str) -> String {
+    format!(
+        "nova's API cannot be read without all inputs of NovaCell {cell}: see its condition \
+         InputReady."
+    )
 }
 
 fn occupied(host: &str, mode: DrainMode, found: &Occupied) -> ConditionDraft {
@@ -120,8 +145,8 @@ fn occupied(host: &str, mode: DrainMode, found: &Occupied) -> ConditionDraft {
         DrainMode::Migrate(_) if !found.stuck.is_empty() => {
             let stuck: Vec<String> = found.stuck.iter().map(named).collect();
             let text = format!(
-                "{text} Not migrated live: {}. Start, confirm, migrate or delete them: openstack server \
-                 list --all-projects --host {host}",
+                "{text} Not migrated live: {}. Start, confirm, migrate or delete them; `openstack \
+                 server list --all-projects --host {host}` lists them.",
                 first_names(&stuck, NAMED)
             );
             reasons::drain::SERVERS_STUCK.condition(DRAINED, text)
@@ -132,14 +157,16 @@ fn occupied(host: &str, mode: DrainMode, found: &Occupied) -> ConditionDraft {
         }
         DrainMode::Wait => {
             let text = format!(
-                "{text} Migrate or delete them: openstack server list --all-projects --host {host}"
+                "{text} Migrate or delete them; `openstack server list --all-projects --host {host}` \
+                 lists them."
             );
             reasons::drain::WAITING.condition(DRAINED, text)
         }
     }
 }
 
-fn counted(n: usize, what: &str) -> String {
+/// Returns a number of things, as in `2 servers`.
+pub fn counted(n: usize, what: &str) -> String {
     let plural = if n == 1 { "" } else { "s" };
     format!("{n} {what}{plural}")
 }

@@ -1,11 +1,14 @@
-//! What the operator does in nova about one host, and the marker of services that it disabled.
+//! What the operator does in nova about one host, and the markers of services that it disabled.
 
 use std::num::NonZeroUsize;
 
 use api::conditions::one_line;
 
-/// The beginning of the reason of each service that this operator disabled.
+/// The beginning of the reason of each service that this operator disabled for a drain.
 pub const MARKER: &str = "nova.openstack.org/drain";
+/// The beginning of the reason of each service that this operator disabled for a removal. One that a
+/// removal left is enabled by the next compute of its host, unless that one is to be drained.
+pub const REMOVAL_MARKER: &str = "nova.openstack.org/removal";
 /// How many bytes nova stores of the reason of a disabled service.
 const NOVA_LIMIT: usize = 255;
 
@@ -32,10 +35,47 @@ pub struct Drain {
 pub enum HostOrder {
     /// Disable the service, and have the servers leave.
     Drain(Drain),
+    /// The same for a host that is removed when it is empty.
+    DrainForRemoval(Drain),
     /// Enable the service if this operator disabled it.
     Enable,
     /// Remove what is left of a host that was drained and on which nova-compute was stopped.
     Remove(Remove),
+    /// Free the identity of a host that is empty.
+    Identity(IdentityOrder),
+    /// Delete what a compute that was let go has left in nova and placement.
+    DeleteLeftover(LeftBehind),
+    /// Change nothing: whether the host has servers or open migrations is to be known.
+    Inspect,
+}
+
+/// What is to be freed of the identity of a host, once the host is empty.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct IdentityOrder {
+    /// The UUID of its compute node.
+    pub compute_id: String,
+    /// What is to be free.
+    pub goal: IdentityGoal,
+    /// The drain that is requested at the same time, or `None` without one.
+    pub drain: Option<Drain>,
+}
+
+/// What is to be free of the identity of a host.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum IdentityGoal {
+    /// Its UUID, so that it can be restored on the host: nothing is changed.
+    Restore,
+    /// Its name in placement: a provider of that name under another UUID is deleted.
+    Name,
+}
+
+/// The UUIDs of what a compute has left; nothing else may be deleted.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct LeftBehind {
+    /// That of its service, or `None` if it was never read.
+    pub service_id: Option<String>,
+    /// That of its compute node and its resource provider, or `None` if it was never read.
+    pub compute_id: Option<String>,
 }
 
 /// What is known of a host that is removed.
@@ -48,17 +88,21 @@ pub struct Remove {
 }
 
 impl Drain {
-    /// Returns the reason with which the service is disabled: the marker and the user's reason.
-    pub fn disabled_reason(&self) -> String {
-        let reason = one_line(&self.reason, NOVA_LIMIT - MARKER.len() - 2);
-        if reason.is_empty() { MARKER.to_owned() } else { format!("{MARKER}: {reason}") }
+    /// Returns the reason with which the service is disabled: the marker, one of [`MARKER`] and
+    /// [`REMOVAL_MARKER`], and the reason of the drain.
+    pub fn disabled_reason(&self, marker: &str) -> String {
+        let reason = one_line(&self.reason, NOVA_LIMIT - marker.len() - 2);
+        if reason.is_empty() { marker.to_owned() } else { format!("{marker}: {reason}") }
     }
 }
 
 /// Returns whether a service with this reason was disabled by this operator.
 pub fn is_ours(disabled_reason: &str) -> bool {
-    let rest = disabled_reason.strip_prefix(MARKER);
-    rest.is_some_and(|it| it.is_empty() || it.starts_with(": "))
+    let is_behind = |marker| {
+        let rest = disabled_reason.strip_prefix(marker);
+        rest.is_some_and(|it: &str| it.is_empty() || it.starts_with(": "))
+    };
+    [MARKER, REMOVAL_MARKER].into_iter().any(is_behind)
 }
 
 #[cfg(test)]
@@ -70,13 +114,16 @@ mod tests {
     }
 
     #[test]
-    fn the_marker_is_recognized_and_nothing_like_it() {
+    fn the_markers_are_recognized_and_nothing_like_them() {
         for reason in ["", "new kernel", "line\nbreak", &"long ".repeat(100)] {
-            let written = drain(reason).disabled_reason();
-            assert!(is_ours(&written) && written.len() <= NOVA_LIMIT, "{written}");
-            assert!(!written.contains('\n'));
+            for marker in [MARKER, REMOVAL_MARKER] {
+                let written = drain(reason).disabled_reason(marker);
+                assert!(is_ours(&written) && written.len() <= NOVA_LIMIT, "{written}");
+                assert!(written.starts_with(marker), "{written}");
+                assert!(!written.contains('\n'));
+            }
         }
-        for other in ["", "broken", "nova.openstack.org/drainage", "x nova.openstack.org/drain"] {
+        for other in ["", "broken", "nova.openstack.org/drainage", "x nova.openstack.org/removal"] {
             assert!(!is_ours(other), "{other}");
         }
     }

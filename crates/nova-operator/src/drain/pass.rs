@@ -11,10 +11,12 @@ use openstack_client::compute::{KnownService, Migration, Server};
 use openstack_client::{Compute, Error, Fault};
 use tokio::time::Instant;
 
-use crate::drain::order::{Drain, DrainMode, HostOrder, is_ours};
+use crate::drain::identity::identity;
+use crate::drain::leftover::leftover;
+use crate::drain::order::{Drain, DrainMode, HostOrder, MARKER, REMOVAL_MARKER, is_ours};
 use crate::drain::progress::{HostProgress, Occupied, StuckCause, can_migrate, is_busy, is_moving};
 use crate::drain::remove::{Apis, remove};
-use crate::drain::service::{Found, service};
+use crate::drain::service::{Found, occupied, of_cell, service};
 
 /// Pause before a server's second migration, which doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_mins(1);
@@ -32,11 +34,14 @@ struct Move {
     refused: Option<String>,
 }
 
-/// Carries out an order about a host as far as possible now.
+/// Carries out an order about a host as far as possible now. `witness` is another host of its cell, of
+/// which nova has the service, or `None` where there is none: it shows whether the cell answers where
+/// nova has no service of the host.
 pub async fn pass(
     apis: &Apis,
     host: &str,
     order: &HostOrder,
+    witness: Option<&str>,
     moves: &mut Moves,
 ) -> Result<HostProgress, Fault> {
     let nova = &apis.compute;
@@ -51,22 +56,75 @@ pub async fn pass(
             }
             Ok(HostProgress::Released)
         }
-        (HostOrder::Drain(drain), Found::Known(service)) => {
-            drained(nova, host, &service, drain, moves).await
+        (HostOrder::Drain(drain), found) => of_drain(nova, host, drain, &found, moves).await,
+        (HostOrder::DrainForRemoval(drain), Found::Known(service)) => {
+            drained(nova, host, &service, (drain, REMOVAL_MARKER), moves).await
         }
-        (HostOrder::Drain(_), Found::Absent | Found::Unknown) => without_service(nova, host).await,
+        (HostOrder::Inspect, Found::Known(_)) => inspected(nova, host).await,
+        (HostOrder::DeleteLeftover(left), found) => {
+            leftover(apis, host, left, found, witness).await
+        }
+        (HostOrder::Inspect, Found::Absent | Found::Unknown) => without_service(nova, host).await,
+        (HostOrder::DrainForRemoval(_), Found::Absent | Found::Unknown) => {
+            match without_service(nova, host).await? {
+                HostProgress::NotFound => of_cell(nova, witness).await,
+                occupied => Ok(occupied),
+            }
+        }
         (HostOrder::Enable, Found::Absent | Found::Unknown) => Ok(HostProgress::NotFound),
         (HostOrder::Remove(order), found) => {
+            // The host was found empty before it was stopped, so a cell without a witness holds
+            // nothing up any more.
+            if matches!(found, Found::Absent)
+                && of_cell(nova, witness).await? == HostProgress::CellNotAnswering
+            {
+                return Ok(HostProgress::CellNotAnswering);
+            }
             Ok(HostProgress::Removing(remove(apis, host, order, found).await?))
         }
+        (HostOrder::Identity(order), found) => {
+            if let Some(drain) = &order.drain {
+                let drained = of_drain(nova, host, drain, &found, moves).await?;
+                if !matches!(drained, HostProgress::Drained | HostProgress::NotFound) {
+                    return Ok(drained);
+                }
+            }
+            identity(apis, host, order).await
+        }
+    }
+}
+
+async fn of_drain(
+    nova: &Compute,
+    host: &str,
+    drain: &Drain,
+    found: &Found,
+    moves: &mut Moves,
+) -> Result<HostProgress, Fault> {
+    match found {
+        Found::Known(service) => drained(nova, host, service, (drain, MARKER), moves).await,
+        Found::Absent | Found::Unknown => without_service(nova, host).await,
     }
 }
 
 /// A service that is gone runs no server, but nova may still have records of servers on its host.
 async fn without_service(nova: &Compute, host: &str) -> Result<HostProgress, Fault> {
-    let occupied = unmoved(nova, host).await?;
+    let occupied = occupied(nova, host).await?;
     let is_empty = occupied.is_empty();
     Ok(if is_empty { HostProgress::NotFound } else { HostProgress::Occupied(occupied) })
+}
+
+/// Returns what a host has, in lists between two readings that show that its cell answers.
+async fn inspected(nova: &Compute, host: &str) -> Result<HostProgress, Fault> {
+    let occupied = occupied(nova, host).await?;
+    if !occupied.is_empty() {
+        return Ok(HostProgress::Occupied(occupied));
+    }
+    Ok(match service(nova, host).await? {
+        Found::Known(_) => HostProgress::Empty,
+        Found::Unknown => HostProgress::CellNotAnswering,
+        Found::Absent => HostProgress::NotFound,
+    })
 }
 
 fn reason(service: &KnownService) -> &str {
@@ -77,17 +135,17 @@ async fn drained(
     nova: &Compute,
     host: &str,
     service: &KnownService,
-    drain: &Drain,
+    (drain, marker): (&Drain, &str),
     moves: &mut Moves,
 ) -> Result<HostProgress, Fault> {
-    let wanted = drain.disabled_reason();
+    let wanted = drain.disabled_reason(marker);
     let is_foreign = service.is_disabled && !is_ours(reason(service));
     let is_as_wanted = service.is_disabled && reason(service) == wanted;
     if !is_foreign && !is_as_wanted {
         nova.disable(&service.id, &wanted).await?;
     }
     let occupied = match drain.mode {
-        DrainMode::Wait => unmoved(nova, host).await?,
+        DrainMode::Wait => occupied(nova, host).await?,
         DrainMode::Migrate(most) => moved(nova, host, most, moves).await?,
     };
     // A server may have been scheduled to the host while its service was still enabled: only a pass
@@ -102,11 +160,6 @@ async fn drained(
         Found::Unknown => HostProgress::CellNotAnswering,
         Found::Absent => HostProgress::NotFound,
     })
-}
-
-async fn unmoved(nova: &Compute, host: &str) -> Result<Occupied, Fault> {
-    let (servers, migrations) = tokio::try_join!(nova.servers_on(host), nova.migrations_on(host))?;
-    Ok(Occupied::unmoved(servers, &migrations))
 }
 
 async fn moved(

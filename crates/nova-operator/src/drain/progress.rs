@@ -9,21 +9,62 @@ pub enum HostProgress {
     /// No pass has ended yet.
     #[default]
     Pending,
+    /// Nova's API is not read, because an input of the cell is missing or wrong.
+    Unread {
+        /// The name of the cell.
+        cell: String,
+    },
     /// Nova's API cannot be used.
     Fails(Fault),
     /// The database of the host's cell does not answer, so the host's servers are unknown.
     CellNotAnswering,
-    /// Nova has no service of the host.
+    /// Nova has neither a service of the host nor servers on it, and no other host shows whether its
+    /// cell's database answers, so the host's servers are unknown.
+    CellNotConfirmed,
+    /// Nova has no service of the host; where the host is to be removed, it has no servers either,
+    /// and where it is inspected, nova lists none.
     NotFound,
-    /// The service is disabled, and the host has servers or open migrations, or had its service
-    /// enabled until this pass.
+    /// The host has servers or open migrations, or is to be drained and had its service enabled until
+    /// this pass.
     Occupied(Occupied),
     /// The service is disabled, and the host has neither servers nor open migrations.
     Drained,
+    /// The host has neither servers nor open migrations; its service may be enabled.
+    Empty,
+    /// Nova has another service of the host than the one to delete.
+    OtherService {
+        /// Its UUID.
+        id: String,
+    },
     /// The service is enabled again, or another administrator has disabled it.
     Released,
     /// How far what nova, placement and neutron have of the host is removed.
     Removing(Removal),
+    /// The host has neither servers nor open migrations; what uses its identity.
+    Identity(IdentityUse),
+}
+
+/// What uses the UUID of a host's compute node, or its name in placement.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum IdentityUse {
+    /// Nothing else.
+    Free,
+    /// A nova-compute that reports under the name of the host.
+    Reporting,
+    /// The compute node with this UUID is of that host.
+    OtherHost {
+        /// Its UUID.
+        compute_id: String,
+        /// The other host, named as its service is registered.
+        host: String,
+    },
+    /// Placement keeps the provider with this UUID, and says why.
+    ProviderKept {
+        /// Its UUID.
+        provider: String,
+        /// Placement's message.
+        message: String,
+    },
 }
 
 /// What a host still has.

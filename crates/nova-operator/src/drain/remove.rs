@@ -1,5 +1,6 @@
 //! The removal of what nova, placement and neutron have of a host that is empty and stopped.
 
+use openstack_client::compute::KnownService;
 use openstack_client::{Compute, Error, Fault, Network, Placement};
 
 use crate::drain::order::Remove;
@@ -40,11 +41,20 @@ async fn of_service(
     order: &Remove,
     found: Found,
 ) -> Result<ServiceRemoval, Fault> {
-    let nova = &apis.compute;
     let Found::Known(known) = found else { return Ok(ServiceRemoval::Done) };
     if known.is_up && !order.is_stopped {
         return Ok(ServiceRemoval::StillUp);
     }
+    delete_service(apis, host, &known).await
+}
+
+/// Deletes the service of a host; nova refuses that while it has servers or migrations.
+pub async fn delete_service(
+    apis: &Apis,
+    host: &str,
+    known: &KnownService,
+) -> Result<ServiceRemoval, Fault> {
+    let nova = &apis.compute;
     match nova.delete_service(&known.id).await {
         Ok(()) => {}
         Err(Fault { error: Error::Conflict(message), .. }) => {
@@ -61,8 +71,17 @@ async fn of_service(
     })
 }
 
+/// Whether servers or migrations have a share of a provider, which may be gone.
+pub async fn has_consumers(placement: &Placement, provider_uuid: &str) -> Result<bool, Fault> {
+    let Some(provider) = placement.provider(provider_uuid).await? else { return Ok(false) };
+    Ok(!placement.allocations_of(&provider.uuid).await?.is_empty())
+}
+
+/// Deletes the provider of a host, that with the UUID `compute_id` where it is known, and looks for
+/// aggregates that list the host.
+///
 /// Nova deletes the provider with the service, and says nothing if placement refuses.
-async fn of_placement(
+pub async fn of_placement(
     apis: &Apis,
     host: &str,
     compute_id: Option<&str>,
@@ -78,21 +97,31 @@ async fn of_placement(
             let message = "nova still has servers or migrations on the host".to_owned();
             return Ok(PlacementRemoval::Kept { provider: provider.uuid, message });
         }
-        for consumer in consumers {
-            placement.drop_share(&consumer, &provider.uuid).await?;
-        }
-        match placement.delete_provider(&provider.uuid).await {
-            Ok(()) => {}
-            Err(Fault { error: Error::Conflict(message), .. }) => {
-                return Ok(PlacementRemoval::Kept { provider: provider.uuid, message });
-            }
-            Err(fault) => return Err(fault),
+        if let Some(message) = delete_provider(placement, &provider.uuid, &consumers).await? {
+            return Ok(PlacementRemoval::Kept { provider: provider.uuid, message });
         }
     }
     let mut aggregates = apis.compute.aggregates_with(host).await?;
     aggregates.sort();
     let is_in_none = aggregates.is_empty();
     Ok(if is_in_none { PlacementRemoval::Done } else { PlacementRemoval::InAggregates(aggregates) })
+}
+
+/// Deletes the provider of a host without servers, after the shares of it that these consumers still
+/// have. Returns placement's message where placement keeps it.
+pub async fn delete_provider(
+    placement: &Placement,
+    provider: &str,
+    consumers: &[String],
+) -> Result<Option<String>, Fault> {
+    for consumer in consumers {
+        placement.drop_share(consumer, provider).await?;
+    }
+    match placement.delete_provider(provider).await {
+        Ok(()) => Ok(None),
+        Err(Fault { error: Error::Conflict(message), .. }) => Ok(Some(message)),
+        Err(fault) => Err(fault),
+    }
 }
 
 /// Whether nova has no server and no open migration on the host now: only then is a share of its

@@ -39,7 +39,7 @@ pub fn requested(role: Option<&Role>, node: &Node) -> DrainRequest {
     });
     let mode = match mode.as_str() {
         "wait" => DrainMode::Wait,
-        "migrate" => match own.or(inherited).map_or(Ok(DEFAULT_MIGRATIONS), migrations) {
+        "migrate" => match most_migrations(own.or(inherited)) {
             Ok(number) => DrainMode::Migrate(number),
             Err(message) => return DrainRequest::Invalid(message),
         },
@@ -55,7 +55,10 @@ pub fn requested(role: Option<&Role>, node: &Node) -> DrainRequest {
     DrainRequest::Drain(Drain { mode, reason })
 }
 
-fn migrations((text, origin): (&String, String)) -> Result<NonZeroUsize, String> {
+/// Returns how many servers of a host migrate at a time, from an annotation and the object that has
+/// it, or without one; an error is the message about an illegal value.
+pub fn most_migrations(annotation: Option<(&String, String)>) -> Result<NonZeroUsize, String> {
+    let Some((text, origin)) = annotation else { return Ok(DEFAULT_MIGRATIONS) };
     let number = text.parse::<NonZeroUsize>().ok().filter(|it| it.get() <= MOST_MIGRATIONS);
     number.ok_or_else(|| {
         format!(

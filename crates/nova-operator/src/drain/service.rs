@@ -1,7 +1,9 @@
-//! The service of one host in nova.
+//! The service of one host in nova, and what is on the host.
 
 use openstack_client::compute::{KnownService, ServiceState};
 use openstack_client::{Compute, Fault};
+
+use crate::drain::progress::{HostProgress, Occupied};
 
 /// What nova has of the service of a host.
 pub enum Found {
@@ -13,6 +15,12 @@ pub enum Found {
     Absent,
 }
 
+/// Reads what is on a host whose servers the operator does not migrate.
+pub async fn occupied(nova: &Compute, host: &str) -> Result<Occupied, Fault> {
+    let (servers, migrations) = tokio::try_join!(nova.servers_on(host), nova.migrations_on(host))?;
+    Ok(Occupied::unmoved(servers, &migrations))
+}
+
 /// Reads the service of a host.
 pub async fn service(nova: &Compute, host: &str) -> Result<Found, Fault> {
     let found = nova.services_on(host).await?.into_iter().find(|it| it.host == host);
@@ -20,5 +28,20 @@ pub async fn service(nova: &Compute, host: &str) -> Result<Found, Fault> {
         Some(ServiceState::Known(service)) => Found::Known(service),
         Some(ServiceState::Unknown) => Found::Unknown,
         None => Found::Absent,
+    })
+}
+
+/// Returns what is known of a host whose service is absent and which nova's lists have nothing on:
+/// they leave out what is in a cell that does not answer, and a service of another host of the cell
+/// shows whether it does.
+///
+/// It is `NotFound` where the cell answers, else `CellNotAnswering`, or `CellNotConfirmed` where
+/// nova has no service of `witness`, or there is none.
+pub async fn of_cell(nova: &Compute, witness: Option<&str>) -> Result<HostProgress, Fault> {
+    let Some(witness) = witness else { return Ok(HostProgress::CellNotConfirmed) };
+    Ok(match service(nova, witness).await? {
+        Found::Known(_) => HostProgress::NotFound,
+        Found::Unknown => HostProgress::CellNotAnswering,
+        Found::Absent => HostProgress::CellNotConfirmed,
     })
 }

@@ -1,26 +1,30 @@
-//! The decision on a node set: one condition on the computes of its hosts, and the report for the
-//! readiness gate.
+//! The decision on a node set: one condition on the computes of its hosts, one on those that are
+//! drained, and the report for the readiness gate.
 
 use std::collections::BTreeMap;
 
-use api::conditions::ConditionDraft;
+use api::conditions::{ConditionDraft, find};
 use api::dataplane::HostReadiness;
 use jiff::Timestamp;
-use nova_config::conditions::HOSTS_COMPUTES_UP;
+use nova_config::conditions::{HOSTS_COMPUTES_UP, NODE_DRAINED};
 use operator_core::finalizers::is_terminating;
 use operator_core::plan::{Kind, Plan, Step};
 use operator_core::rejected_write::RejectedWrite;
 
 use crate::computes_up::{ComputeState, condition, own_condition, plan};
+use crate::node_set_computes::drain;
 use crate::node_set_computes::observed::{CRD_POLL_INTERVAL, HostReading, Observed, Report};
 use crate::node_set_readiness;
 use crate::nova_health::{HostHealth, ServiceHealth};
 
-/// Returns the plan for a node set; the condition is absent where nothing is counted.
+/// Returns the plan for a node set; the condition on computes is absent where nothing is counted,
+/// and that on drained hosts where no host is to be drained or enabled.
 ///
-/// A report that is rejected does not keep the condition back.
+/// A report that is rejected does not keep the conditions back.
 pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
-    let previous = own_condition(seen.set.status.as_ref().map(|it| &it.conditions));
+    let conditions = seen.set.status.as_ref().map(|it| &it.conditions);
+    let previous = own_condition(conditions);
+    let drained = conditions.and_then(|it| find(it, NODE_DRAINED));
     let counted = seen.hosts.as_ref().filter(|it| seen.has_cells && !it.is_empty());
     let draft = counted.and_then(|hosts| {
         let states: Option<Vec<_>> = hosts.iter().map(state).collect();
@@ -29,7 +33,9 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         states.map(|it| condition(HOSTS_COMPUTES_UP, &it)).or_else(before)
     });
     let of_status = rejected.filter(|it| it.target.kind != Kind::of::<HostReadiness>());
-    let mut plan = plan(&*seen.set, previous, draft, of_status, now);
+    let drafts = draft.into_iter().chain(drain::condition(&seen.drains, drained)).collect();
+    let previous: Vec<_> = previous.into_iter().chain(drained).collect();
+    let mut plan = plan(&*seen.set, &previous, drafts, of_status, now);
     if !is_terminating(&*seen.set) {
         plan.independent.extend(report_step(seen));
         if seen.has_gate && matches!(seen.report, Report::NotServed) {

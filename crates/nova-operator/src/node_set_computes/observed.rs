@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use api::dataplane::{HostReadiness, NodeSet};
 
+use crate::drain::progress::HostProgress;
+use crate::drain::request::DrainRequest;
 use crate::nova_health::HostHealth;
 
 /// The pause before a cluster is examined again for a kind that it lacks.
@@ -19,6 +21,35 @@ pub struct HostReading {
     pub health: HostHealth,
 }
 
+/// A host of a node set that is to be drained, or that was drained and is to be enabled again.
+#[derive(Clone, Debug)]
+pub struct HostDrain {
+    /// Its name in the inventory.
+    pub name: String,
+    /// The name under which its service is registered.
+    pub host: String,
+    /// What is requested for it: a drain, or nothing for one whose service has the marker of this
+    /// operator.
+    pub request: DrainRequest,
+    /// What is known of it.
+    pub health: HostHealth,
+    /// Whether something is done about it in nova.
+    pub access: HostAccess,
+    /// How far that is.
+    pub progress: HostProgress,
+}
+
+/// Whether a node set decides what is done in nova about a host.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum HostAccess {
+    /// It does, through the cell with this Secret.
+    Cell(String),
+    /// No cell is known to have its service.
+    NoCell,
+    /// This object does, which has the host too.
+    Other(String),
+}
+
 /// A snapshot of everything that the decision on a node set uses.
 #[derive(Clone, Debug)]
 pub struct Observed {
@@ -26,6 +57,9 @@ pub struct Observed {
     pub set: Arc<NodeSet>,
     /// Its hosts by name; `None` where it lists no service of type nova.
     pub hosts: Option<Vec<HostReading>>,
+    /// The hosts that are to be drained or enabled, or the message about the annotation that is not
+    /// valid.
+    pub drains: Result<Vec<HostDrain>, String>,
     /// Whether its namespace has a cell; the hosts are counted only there.
     pub has_cells: bool,
     /// Whether a listed service of type nova lists the readiness gate of this operator.

@@ -13,6 +13,8 @@ use operator_core::rejected_write::RejectedWrite;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
 
+mod drains;
+
 use super::observed::{CRD_POLL_INTERVAL, HostReading, Report};
 use super::{Observed, decide};
 use crate::computes_up::own_condition;
@@ -37,6 +39,7 @@ fn seen(hosts: &[(&str, ServiceHealth)]) -> Observed {
     Observed {
         set: Arc::new(set),
         hosts: Some(hosts.iter().map(reading).collect()),
+        drains: Ok(vec![]),
         has_cells: true,
         has_gate: false,
         report: Report::Missing,

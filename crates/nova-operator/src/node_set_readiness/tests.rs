@@ -8,6 +8,7 @@ const UP: HostHealth = HostHealth {
     service: ServiceHealth::Up { disabled: None },
     mapping: MappingHealth::Mapped,
     disabled: None,
+    service_id: None,
     compute_id: None,
     missing_since: None,
 };

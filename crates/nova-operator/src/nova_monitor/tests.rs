@@ -53,7 +53,13 @@ fn compute(name: &str, cell: &str) -> serde_json::Value {
         "kind": "NovaExternalCompute",
         "metadata": {"name": name, "namespace": "ns", "uid": name, "resourceVersion": "1"},
         "spec": {"dataplaneNodeName": name, "cellName": cell},
-        "status": {"hostName": format!("{name}.example.org")},
+        "status": {
+            "hostName": format!("{name}.example.org"), "deployedInputs": {"bus": "a"},
+            "services": [{
+                "name": "nova-registered", "state": "Succeeded", "hash": "a", "deployedHash": "a",
+                "attempt": 1, "since": "2026-01-01T00:00:00Z",
+            }],
+        },
     })
 }
 
@@ -146,6 +152,22 @@ async fn a_host_of_a_node_set_is_found_in_the_cell_that_has_it() {
 }
 
 #[tokio::test]
+async fn the_cell_of_a_host_is_the_one_that_has_it_and_its_compute_is_found_there() {
+    let (address, _) = cloud(|| "up").await;
+    let world = world(Duration::from_mins(10));
+    let (monitor, cells) = (&world.monitor, [cell("cell0"), cell("cell1")]);
+    monitor.follow(&cells[1], Some(&view(address, "p")));
+    assert_eq!(monitor.cell_with(&cells, "n0.example.org"), None, "nothing was read yet");
+    next(&world.node_sets).await;
+    assert_eq!(monitor.cell_with(&cells, "n0.example.org"), Some(cell("cell1")));
+    assert_eq!(monitor.cell_with(&cells, "other"), None);
+    let compute = Some(Key::new("ns", "n0"));
+    assert_eq!(monitor.compute_on(&cell("cell1"), "n0.example.org"), compute);
+    assert_eq!(monitor.compute_on(&cell("cell1"), "other"), None);
+    assert_eq!(monitor.compute_on(&cell("cell0"), "n0.example.org"), None, "it is not read");
+}
+
+#[tokio::test]
 async fn other_credentials_are_another_reader_and_an_unused_one_ends() {
     let (address, asked) = cloud(|| "up").await;
     let world = world(Duration::from_millis(10));
@@ -157,7 +179,96 @@ async fn other_credentials_are_another_reader_and_an_unused_one_ends() {
     assert_eq!(requests(&asked, "\"password\":\"q\""), 1);
     world.monitor.follow(&cell("cell1"), None);
     assert!(world.monitor.inner.lock().readers.is_empty());
-    assert_eq!(world.monitor.host(&cell("cell1"), "n0.example.org"), HostHealth::default());
+    assert_eq!(world.monitor.host(&cell("cell1"), "n0.example.org"), HostHealth::unread());
+}
+
+#[tokio::test]
+async fn a_cell_that_loses_its_inputs_leaves_nothing_known_of_its_hosts() {
+    let (address, _) = cloud(|| "up").await;
+    let world = world(Duration::from_millis(10));
+    let (cell, of_host) = (cell("cell1"), |it: &Key| world.monitor.host(it, "n0.example.org"));
+    assert_eq!(of_host(&cell), HostHealth::default(), "the cell was not reconciled yet");
+    world.monitor.follow(&cell, Some(&view(address, "p")));
+    next(&world.computes).await;
+    assert!(of_host(&cell).service.is_known());
+    world.monitor.follow(&cell, None);
+    assert_eq!(next(&world.computes).await, Key::new("ns", "n0"));
+    assert_eq!(of_host(&cell), HostHealth::unread());
+    world.monitor.follow(&cell, None);
+    assert!(world.computes.is_empty(), "nothing has changed");
+    world.monitor.follow(&cell, Some(&view(address, "p")));
+    assert_eq!(of_host(&cell).service, ServiceHealth::Pending);
+    next(&world.computes).await;
+    assert!(of_host(&cell).service.is_known());
+}
+
+#[tokio::test]
+async fn a_refused_login_is_sent_once_and_leaves_the_hosts_unknown_after_three_readings() {
+    let (address, asked) = server(|_| (401, String::new(), String::new())).await;
+    let world = world(Duration::from_millis(5));
+    world.monitor.follow(&cell("cell1"), Some(&view(address, "p")));
+    assert_eq!(next(&world.computes).await, Key::new("ns", "n0"));
+    let health = world.monitor.host(&cell("cell1"), "n0.example.org");
+    assert_eq!(health, HostHealth::unread());
+    assert_eq!(requests(&asked, "post /v3/auth/tokens"), 1);
+    let shared = world.monitor.shared(&cell("cell1")).unwrap();
+    assert!(shared.apis.placement.provider("a0").await.is_err());
+    assert_eq!(requests(&asked, "post /v3/auth/tokens"), 1, "tasks of hosts share the pause");
+}
+
+#[tokio::test]
+async fn a_host_of_the_cell_that_nova_has_shows_whether_the_cell_answers() {
+    let (address, _) = cloud(|| "up").await;
+    let world = world(Duration::from_mins(10));
+    world.monitor.follow(&cell("cell1"), Some(&view(address, "p")));
+    next(&world.computes).await;
+    let witness = |cell: &Key, host| world.monitor.witness(cell, host);
+    assert_eq!(witness(&cell("cell1"), "gone").as_deref(), Some("n0.example.org"));
+    assert_eq!(witness(&cell("cell1"), "n0.example.org"), None, "it is no other one");
+    world.monitor.follow(&cell("cell2"), Some(&view(address, "p")));
+    assert_eq!(witness(&cell("cell2"), "gone"), None, "it is in another cell");
+}
+
+#[tokio::test]
+async fn a_cell_whose_hosts_hang_leaves_the_places_of_another_one_free() {
+    let (address, _) = cloud(|| "up").await;
+    let world = world(Duration::from_mins(10));
+    let shared = |name: &str| {
+        world.monitor.follow(&cell(name), Some(&view(address, "p")));
+        world.monitor.shared(&cell(name)).unwrap()
+    };
+    let (hanging, other) = (shared("cell1"), shared("cell2"));
+    assert!(Arc::ptr_eq(&hanging.apis, &other.apis), "they share the API");
+    let all = u32::try_from(HOSTS_AT_A_TIME).unwrap();
+    let _held = hanging.permits.try_acquire_many(all).unwrap();
+    assert!(hanging.permits.try_acquire().is_err());
+    assert!(other.permits.try_acquire().is_ok());
+}
+
+#[tokio::test]
+async fn the_hosts_of_an_api_are_those_of_a_cell_that_uses_it_alone() {
+    let (address, _) = cloud(|| "up").await;
+    let world = world(Duration::from_mins(10));
+    let hosts = || world.monitor.hosts(&cell("cell1"));
+    assert_eq!(hosts(), ApiHosts::Unknown);
+    world.monitor.follow(&cell("cell1"), Some(&view(address, "p")));
+    next(&world.computes).await;
+    assert_eq!(hosts(), ApiHosts::OfCell(["n0.example.org".to_owned()].into()));
+    world.monitor.follow(&cell("cell2"), Some(&view(address, "q")));
+    assert_eq!(hosts(), ApiHosts::OfSeveralCells, "another user reads the same API");
+    world.monitor.follow(&cell("cell1"), None);
+    assert_eq!(hosts(), ApiHosts::Unknown);
+}
+
+#[test]
+fn a_compute_that_has_never_registered_is_not_counted() {
+    let world = world(Duration::from_mins(10));
+    let mut unregistered = compute("n1", "cell1");
+    unregistered["status"] = json!({"hostName": "n1.example.org"});
+    world.monitor.caches.computes.absorb(&unregistered);
+    let counted = world.monitor.registered(&cell("cell1"));
+    let hosts: Vec<&str> = counted.iter().map(|it| it.host.as_str()).collect();
+    assert_eq!(hosts, ["n0.example.org"]);
 }
 
 #[tokio::test]
@@ -204,15 +315,30 @@ async fn a_node_set_is_enqueued_when_one_of_its_hosts_is_mapped() {
 }
 
 #[test]
-fn a_host_that_stays_missing_concerns_its_node_set_no_more() {
+fn a_host_that_stays_missing_concerns_nothing_any_more() {
     let missing = |second| HostHealth {
         service: ServiceHealth::NotFound,
         missing_since: jiff::Timestamp::from_second(second).ok(),
         ..HostHealth::default()
     };
-    let of = |cell| Registered { cell, key: Key::new("ns", "x"), host: "n0".to_owned() };
+    let of = |cell| Registered {
+        cell,
+        key: Key::new("ns", "x"),
+        host: "n0".to_owned(),
+        at: jiff::Timestamp::from_second(5).ok(),
+    };
     let up = || HostHealth { service: ServiceHealth::Up { disabled: None }, ..missing(1) };
     assert!(!of(None).is_concerned(&missing(1), &missing(2)));
     assert!(of(None).is_concerned(&up(), &missing(1)));
-    assert!(of(Some(cell("cell1"))).is_concerned(&missing(1), &missing(2)));
+    let compute = of(Some(cell("cell1")));
+    assert!(compute.is_concerned(&up(), &missing(1)));
+    assert!(!compute.is_concerned(&missing(1), &missing(2)));
+    assert!(compute.is_concerned(&missing(5), &missing(6)), "it registered before, and is missing");
+    assert!(!compute.is_concerned(&missing(6), &missing(7)));
+    let down = |disabled: Option<&str>| HostHealth {
+        service: ServiceHealth::Down { since: None, is_forced: false },
+        disabled: disabled.map(str::to_owned),
+        ..HostHealth::default()
+    };
+    assert!(of(None).is_concerned(&down(None), &down(Some("x"))), "it may have to be enabled");
 }

@@ -56,6 +56,7 @@ async fn cloud(fails: Arc<AtomicBool>) -> (SocketAddr, Asked) {
 }
 
 struct World {
+    monitor: Arc<NovaMonitor>,
     orders: Arc<NovaOrders>,
     queue: Arc<WorkQueue>,
 }
@@ -68,7 +69,7 @@ fn world(address: SocketAddr) -> World {
     let monitor =
         NovaMonitor::new(interval, metrics, caches, Cache::new(vec![]), MonitorQueues::of(&others));
     monitor.follow(&cell(), Some(&view(address, "p")));
-    World { orders: NovaOrders::new(monitor, Arc::clone(&queue)), queue }
+    World { orders: NovaOrders::new(Arc::clone(&monitor), Arc::clone(&queue)), monitor, queue }
 }
 
 fn cell() -> Key {
@@ -143,4 +144,113 @@ async fn a_failure_is_known_after_three_passes_and_forgotten_after_one() {
     until(&world, &drain(), |it| matches!(it, HostProgress::Fails(_))).await;
     fails.store(false, Relaxed);
     until(&world, &drain(), |it| *it == HostProgress::Drained).await;
+}
+
+#[tokio::test]
+async fn a_cell_that_loses_its_inputs_leaves_the_progress_unknown() {
+    let (address, _) = cloud(Arc::default()).await;
+    let world = world(address);
+    world.orders.set(&object(), Some(drain()));
+    until(&world, &drain(), |it| *it == HostProgress::Drained).await;
+    world.monitor.follow(&cell(), None);
+    let unread = HostProgress::Unread { cell: "cell1".to_owned() };
+    until(&world, &drain(), |it| *it == unread).await;
+    world.monitor.follow(&cell(), Some(&view(address, "p")));
+    until(&world, &drain(), |it| *it == HostProgress::Drained).await;
+}
+
+/// Waits until the services were listed so many more times.
+async fn readings(asked: &Asked, n: usize) {
+    let count = || requests(asked, "/os-services?binary=nova-compute ");
+    let n = count() + n;
+    let read = async {
+        while count() < n {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(LIMIT, read).await.expect("the services are listed");
+}
+
+fn requests(asked: &Asked, part: &str) -> usize {
+    asked.lock().iter().filter(|it| it.contains(part)).count()
+}
+
+#[tokio::test]
+async fn a_drained_host_costs_no_requests_until_its_service_is_enabled_or_unknown() {
+    let fails = Arc::new(AtomicBool::new(false));
+    let (address, asked) = cloud(Arc::clone(&fails)).await;
+    let world = world(address);
+    world.orders.set(&object(), Some(drain()));
+    until(&world, &drain(), |it| *it == HostProgress::Drained).await;
+    // The reading that has the service disabled, and a pass that may have begun before it.
+    readings(&asked, 3).await;
+    let n_lists = requests(&asked, "/servers?");
+    readings(&asked, 10).await;
+    assert_eq!(requests(&asked, "/servers?"), n_lists);
+    let nova = world.monitor.shared(&cell()).unwrap();
+    nova.apis.compute.enable("a0").await.unwrap();
+    let again = async {
+        while requests(&asked, "/servers?") < n_lists + 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(LIMIT, again).await.expect("a service that was enabled is disabled again");
+    assert!(puts(&asked) >= 3);
+}
+
+#[tokio::test]
+async fn hosts_of_one_object_have_a_task_each_and_those_that_are_not_kept_end() {
+    let (address, asked) = cloud(Arc::default()).await;
+    let world = world(address);
+    let found = |part| {
+        world.orders.set_part(&object(), part, Some(of(HostOrder::Inspect))) == HostProgress::Empty
+    };
+    let both = async {
+        while !found("a") || !found("b") {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(LIMIT, both).await.expect("both hosts are found empty");
+    assert_eq!(puts(&asked), 0, "nothing is changed");
+    world.orders.keep(&object(), &["b".to_owned()].into());
+    let parts = || -> Vec<String> {
+        let tasks = world.orders.tasks.lock();
+        tasks.keys().map(|(_, part)| part.clone()).collect()
+    };
+    let one = async {
+        while parts() != ["b"] {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(LIMIT, one).await.expect("the other task ends");
+}
+
+#[tokio::test]
+async fn each_host_of_an_object_has_an_order_of_its_own() {
+    let (address, asked) = cloud(Arc::default()).await;
+    let world = world(address);
+    let on = |host: &str| OrderOfHost { host: host.to_owned(), ..drain() };
+    let until = async |hosts: &[&str], is: fn(&BTreeMap<String, HostProgress>) -> bool| loop {
+        let found = world.orders.set_each(&object(), hosts.iter().map(|it| on(it)));
+        if is(&found) {
+            return found.into_keys().collect::<Vec<_>>();
+        }
+        let key = timeout(LIMIT, world.queue.next()).await.expect("the object is enqueued");
+        world.queue.done(&key);
+    };
+    // The second host has no service.
+    let both = until(&["n0", "n1"], |it| {
+        let progress = [HostProgress::Drained, HostProgress::NotFound];
+        it.values().eq(&progress)
+    });
+    assert_eq!(both.await, ["n0", "n1"]);
+    assert_eq!(puts(&asked), 1);
+    let one = until(&["n1"], |it| it.values().eq([&HostProgress::NotFound]));
+    assert_eq!(one.await, ["n1"]);
+    let ended = async {
+        while world.orders.tasks.lock().len() > 1 {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(LIMIT, ended).await.expect("the task of the first host ends");
 }

@@ -62,6 +62,18 @@ pub(crate) const CELL_IN_USE: Reason = Reason::warning(
     "When they are gone.",
     "Delete their nodes, or let the computes go.",
 );
+pub(crate) const SERVERS_IN_CELL: Reason = Reason::warning(
+    "ServersOnHosts",
+    "Hosts of the cell have servers or open migrations; the first five are in the message.",
+    "When they have none.",
+    "Migrate or delete the servers; the message has the command that lists them.",
+);
+pub(crate) const SERVERS_UNKNOWN: Reason = Reason::unknown(
+    "ServersUnknown",
+    "It is unknown whether hosts of the cell have servers; the message has the cause.",
+    "When nova's API and the database of the cell answer.",
+    "Follow the message.",
+);
 pub(crate) const RENDERED: Reason = Reason::good("Rendered", "The files are in the named Secret.");
 pub(crate) const NOT_NEEDED: Reason = Reason::good("NotNeeded", "A cell0 never has computes.");
 pub(crate) const UP_TO_DATE: Reason =

@@ -238,7 +238,7 @@ pub(crate) const CELL_NOT_ANSWERING: Reason = Reason::unknown(
 );
 pub(crate) const NOVA_NOT_ANSWERING: Reason = Reason::unknown(
     "NovaNotAnswering",
-    "Nova's API has not answered three times in a row.",
+    "Nova's API has not answered three times in a row, or an input of the cell is missing or wrong.",
     "When it answers.",
     "See `NovaAPIReady` of the `NovaCell`.",
 );

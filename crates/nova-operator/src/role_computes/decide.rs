@@ -12,5 +12,6 @@ use crate::role_computes::observed::Observed;
 pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
     let draft = (!seen.states.is_empty()).then(|| condition(HOSTS_COMPUTES_UP, &seen.states));
     let previous = own_condition(seen.role.status.as_ref().map(|it| &it.conditions));
-    plan(&*seen.role, previous, draft, rejected, now)
+    let previous: Vec<_> = previous.into_iter().collect();
+    plan(&*seen.role, &previous, draft.into_iter().collect(), rejected, now)
 }

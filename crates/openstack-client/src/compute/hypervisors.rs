@@ -29,12 +29,23 @@ struct Hypervisors {
     hypervisors: Vec<Hypervisor>,
 }
 
+#[derive(Deserialize)]
+struct One {
+    hypervisor: Hypervisor,
+}
+
 impl Entry for Hypervisor {
     const PLURAL: &'static str = "hypervisors";
 
     fn id(&self) -> &str {
         &self.id
     }
+}
+
+/// Returns the hypervisor of a response.
+pub(crate) fn hypervisor_of(body: &Bytes) -> Result<Hypervisor, Error> {
+    let hypervisor = parsed::<One>(body)?.hypervisor;
+    if is_id(&hypervisor.id) { Ok(hypervisor) } else { Err(Error::NotTheService) }
 }
 
 /// Returns the hypervisors of a page.

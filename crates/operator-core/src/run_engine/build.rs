@@ -54,7 +54,7 @@ pub fn run(
             },
             "ownerReferences": [owner(&template.parent)],
         },
-        "spec": spec(template, batch, connection),
+        "spec": run_spec(template, batch, connection),
     });
     for (name, value) in &template.deployed.labels {
         object["metadata"]["labels"][name] = json!(value);
@@ -123,7 +123,10 @@ fn run_hosts(
     reached(template, batch, connection).map(&mut host).collect()
 }
 
-fn spec(
+/// Returns the spec of a batch's run.
+///
+/// `connection` has the hosts that can be reached, by name.
+pub fn run_spec(
     template: &RunTemplate,
     batch: &Batch,
     connection: &BTreeMap<String, HostConnection>,

@@ -24,6 +24,7 @@ impl State {
             ("PUT", ["os-services", id]) => self.update_service(id, body),
             ("DELETE", ["os-services", id]) => self.delete_service(id),
             ("GET", ["os-hypervisors", "detail"]) => self.hypervisors(query),
+            ("GET", ["os-hypervisors", id]) => self.show_hypervisor(id),
             ("GET", ["servers"]) => self.list_servers(query, false),
             ("GET", ["servers", "detail"]) => self.list_servers(query, true),
             ("POST", ["servers", id, "action"]) => self.act_on_server(id, body),
@@ -129,19 +130,19 @@ impl State {
             self.hosts.iter().filter(|(_, it)| self.answers(&it.cell)).collect();
         nodes.sort_by_key(|(_, host)| &host.node);
         let shown = |(name, host): (&String, &Host)| {
-            let hypervisor = json!({
-                "id": host.node, "hypervisor_hostname": name, "state": host.state(),
-                "status": host.status(), "hypervisor_type": "QEMU", "hypervisor_version": 7_002_000,
-                "host_ip": "192.0.2.1", "vcpus": 4, "vcpus_used": 0, "running_vms": 0,
-                "service": {
-                    "id": host.service, "host": name, "disabled_reason": host.disabled_reason,
-                },
-            });
-            (host.node.clone(), host.is_mapped.then_some(hypervisor))
+            (host.node.clone(), host.is_mapped.then(|| hypervisor(name, host)))
         };
         let page = Page::of(nodes.into_iter().map(shown).collect(), query)?;
         let path = format!("{}/v2.1/os-hypervisors/detail", self.endpoint);
         Ok(Answer::of(200, page.listed("hypervisors", &path)))
+    }
+
+    fn show_hypervisor(&self, id: &str) -> Outcome {
+        let is_it =
+            |(_, it): &(&String, &Host)| it.node == id && it.is_mapped && self.answers(&it.cell);
+        let missing = || refused(404, &format!("Compute host {id} could not be found."));
+        let (name, host) = self.hosts.iter().find(is_it).ok_or_else(missing)?;
+        Ok(Answer::of(200, json!({ "hypervisor": hypervisor(name, host) })))
     }
 
     fn list_aggregates(&self) -> Value {
@@ -154,6 +155,16 @@ impl State {
         let all: Vec<Value> = self.aggregates.iter().enumerate().map(aggregate).collect();
         json!({ "aggregates": all })
     }
+}
+
+/// Returns a compute node as nova shows it.
+fn hypervisor(name: &str, host: &Host) -> Value {
+    json!({
+        "id": host.node, "hypervisor_hostname": name, "state": host.state(),
+        "status": host.status(), "hypervisor_type": "QEMU", "hypervisor_version": 7_002_000,
+        "host_ip": "192.0.2.1", "vcpus": 4, "vcpus_used": 0, "running_vms": 0,
+        "service": { "id": host.service, "host": name, "disabled_reason": host.disabled_reason },
+    })
 }
 
 /// Returns a service as nova shows it.

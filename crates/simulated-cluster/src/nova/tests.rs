@@ -256,7 +256,9 @@ async fn a_service_is_disabled_enabled_and_deleted_once_its_host_is_empty() -> R
     assert_eq!(rejected(nova.ask("DELETE", &path, None)), "500");
     nova.answer_for_cell(CELL, true);
     let node = compute.hypervisors().await?.remove(0).id;
+    assert_eq!(compute.hypervisor(&node).await?.map(|it| it.service.host).as_deref(), Some("one"));
     nova.ask("DELETE", &path, None)?;
+    assert_eq!(compute.hypervisor(&node).await?, None);
     assert_eq!(rejected(nova.ask("DELETE", &path, None)), "404");
     assert_eq!(rejected(put(json!({ "status": "enabled" }))), "404");
     assert!(mapped(&compute).await?.is_empty() && compute.services().await?.is_empty());

@@ -4,6 +4,7 @@
 #[path = "../sim/computes.rs"]
 mod computes;
 mod crashes;
+mod definitions;
 #[path = "../sim/ends.rs"]
 mod ends;
 #[path = "../sim/journey.rs"]

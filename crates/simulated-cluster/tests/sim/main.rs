@@ -1,5 +1,6 @@
 //! Control logic against one simulated cluster that all of these tests share.
 
+mod audit;
 mod baremetal;
 mod cell_inputs;
 mod cell_set_once;

@@ -198,6 +198,21 @@ fn an_object_that_is_lost_undoes_nothing_and_its_return_runs_nothing() {
 }
 
 #[test]
+fn a_node_names_the_inventory_that_it_shares_and_the_secret_beside_it_where_there_is_one() {
+    let named = |world: &World| {
+        let status = world.seen.nodes[0].status.clone().unwrap();
+        (status.shared_inventory_config_map_name, status.shared_inventory_secret_name)
+    };
+    let shared = Some("dataplanerole-compute".to_owned());
+    let mut plain = World::new();
+    plain.deploy();
+    assert_eq!(named(&plain), (shared.clone(), None));
+    let mut world = world();
+    world.deploy();
+    assert_eq!(named(&world), (shared.clone(), shared));
+}
+
+#[test]
 fn a_key_that_is_no_text_is_named() {
     let mut world = World::new();
     world.role_takes(&json!([{ "secretRef": { "name": "role" } }]));

@@ -67,11 +67,13 @@ fn a_host_is_drained_then_stopped_then_removed_from_nova_and_leaves_nothing() {
     world.delete_node(false);
     let writes = world.settle();
     assert_eq!(n_cleanups(&writes), 0, "{writes:?}");
+    let message = said(&world, "Drained").1;
+    assert!(message.contains("lists them. To let the compute go"), "{message}");
     let waiting = ["ServersOnHost", "WaitingForDrain", "Waiting", "Waiting", "Waiting"];
     assert_eq!(reasons(&world), waiting);
     let reason = "NovaExternalCompute ns/n0 is being deleted".to_owned();
     let drain = Drain { mode: DrainMode::Wait, reason };
-    assert_eq!(order(&world), Some(HostOrder::Drain(drain)));
+    assert_eq!(order(&world), Some(HostOrder::DrainForRemoval(drain)));
     let (reason, message) = world.told_by_node();
     assert_eq!(reason, "ServersOnHost");
     assert!(message.contains("has 1 server") && message.contains(SKIP_CLEANUP), "{message}");
@@ -100,16 +102,22 @@ fn servers_are_migrated_where_the_node_asks_for_it() {
     world.node.as_mut().unwrap().annotations_mut().insert(DRAIN.to_owned(), "migrate".to_owned());
     world.delete_node(false);
     world.settle();
-    let Some(HostOrder::Drain(drain)) = order(&world) else { panic!("{:?}", order(&world)) };
+    let Some(HostOrder::DrainForRemoval(drain)) = order(&world) else {
+        panic!("{:?}", order(&world))
+    };
     assert!(matches!(drain.mode, DrainMode::Migrate(_)), "{drain:?}");
 }
 
 #[test]
 fn what_nova_does_not_say_holds_the_compute_and_stops_nothing() {
     let denied = Fault::of(Service::Compute, Error::Forbidden("policy".to_owned()));
-    for found in
-        [HostProgress::Pending, HostProgress::CellNotAnswering, HostProgress::Fails(denied)]
-    {
+    for found in [
+        HostProgress::Pending,
+        HostProgress::CellNotAnswering,
+        HostProgress::CellNotConfirmed,
+        HostProgress::Unread { cell: "nova-cell1".to_owned() },
+        HostProgress::Fails(denied),
+    ] {
         let mut world = world(found);
         world.delete_node(false);
         let writes = world.settle();
@@ -126,7 +134,7 @@ fn what_nova_does_not_say_holds_the_compute_and_stops_nothing() {
 fn each_step_after_the_stop_says_what_it_waits_for() {
     let kept = ServiceRemoval::Kept {
         servers: vec!["b0".to_owned()],
-        message: "it hosts instances".to_owned(),
+        message: "it hosts instances.".to_owned(),
     };
     let provider =
         PlacementRemoval::Kept { provider: "c0".to_owned(), message: "in use".to_owned() };
@@ -143,7 +151,7 @@ fn each_step_after_the_stop_says_what_it_waits_for() {
             Removal::of_service(kept),
             "ServiceDeleted",
             "ServiceKept",
-            "it hosts instances. Servers on it: b0",
+            "it hosts instances. Servers on it: b0. Migrate",
         ),
         (of_placement(provider), "PlacementClean", "ProviderKept", "provider c0"),
         (of_placement(aggregates), "PlacementClean", "InAggregates", "rack7"),

@@ -68,7 +68,8 @@ fn a_drain_is_reported_from_its_request_to_its_end() {
     let occupied = Occupied { servers, stuck: vec![], migrations: 1 };
     found(&mut world, Some(HostProgress::Occupied(occupied.clone())));
     let part = "has 2 servers and 1 open migration, and nova schedules nothing to it. Migrate or \
-                delete them: openstack server list --all-projects --host n0.example.org";
+                delete them; `openstack server list --all-projects --host n0.example.org` lists \
+                them.";
     check(&world, ConditionStatus::False, "ServersOnHost", part);
     found(&mut world, Some(HostProgress::Pending));
     check(&world, ConditionStatus::False, "ServersOnHost", part);
@@ -105,6 +106,11 @@ fn what_nova_does_not_say_is_unknown() {
     let denied = Fault::of(Service::Compute, Error::Forbidden("policy".to_owned()));
     let cases = [
         (HostProgress::CellNotAnswering, "CellNotAnswering", "start that database"),
+        (
+            HostProgress::Unread { cell: "nova-cell1".to_owned() },
+            "NovaNotAnswering",
+            "all inputs of NovaCell nova-cell1: see its condition InputReady.",
+        ),
         (HostProgress::Fails(denied), "NovaNotAnswering", "the role admin in its project"),
         (HostProgress::NotFound, "ServiceNotFound", "no compute service of host"),
     ];

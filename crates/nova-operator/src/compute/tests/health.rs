@@ -98,6 +98,20 @@ fn what_cannot_be_asked_is_unknown_and_takes_no_ready() {
 }
 
 #[test]
+fn a_compute_whose_cell_loses_its_inputs_is_unknown_and_stays_ready() {
+    let mut world = world(UP, MappingHealth::Mapped);
+    world.seen.health = Some(HostHealth::unread());
+    world.settle();
+    for type_ in ["ServiceUp", "HostMapped"] {
+        let expected = (ConditionStatus::Unknown, "NovaNotAnswering".to_owned());
+        assert_eq!(said(&world, type_), expected);
+        let message = world.condition(type_).message;
+        assert!(message.contains("condition NovaAPIReady of NovaCell"), "{message}");
+    }
+    assert_eq!(world.reason("Ready"), "Ready");
+}
+
+#[test]
 fn a_reading_that_says_nothing_leaves_what_was_reported() {
     let mut world = world(DOWN, MappingHealth::NotMapped);
     let before = world.seen.compute.status.clone();

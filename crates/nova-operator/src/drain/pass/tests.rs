@@ -53,7 +53,7 @@ impl Cloud {
     }
 
     async fn pass(&self, order: &HostOrder, moves: &mut Moves) -> HostProgress {
-        pass(&self.apis, HOST, order, moves).await.unwrap()
+        pass(&self.apis, HOST, order, None, moves).await.unwrap()
     }
 
     fn writes(&self) -> Vec<String> {
@@ -241,6 +241,19 @@ async fn what_the_operator_disabled_is_enabled_again_once() {
 }
 
 #[tokio::test]
+async fn a_removal_has_a_marker_of_its_own_which_a_drain_replaces() {
+    let (cloud, mut moves) = (Cloud::new(State::default()).await, Moves::default());
+    let removal = Drain { mode: DrainMode::Wait, reason: "it goes".to_owned() };
+    cloud.pass(&HostOrder::DrainForRemoval(removal), &mut moves).await;
+    let disabled = || cloud.state.lock().disabled.clone();
+    assert_eq!(disabled().as_deref(), Some("nova.openstack.org/removal: it goes"));
+    cloud.pass(&drain(DrainMode::Wait), &mut moves).await;
+    assert_eq!(disabled(), Some(ours()));
+    assert_eq!(cloud.pass(&HostOrder::Enable, &mut moves).await, HostProgress::Released);
+    assert_eq!(cloud.writes(), ["disabled", "disabled", "enabled"]);
+}
+
+#[tokio::test]
 async fn servers_are_migrated_as_many_at_a_time_as_allowed() {
     let (cloud, mut moves) = (Cloud::new(running(&["b0", "b1", "b2"])).await, Moves::default());
     let all = ["b0", "b1", "b2"];
@@ -318,7 +331,7 @@ async fn an_operator_that_dies_before_or_after_any_request_comes_to_the_same_end
             let mut moves = Moves::default();
             select! {
                 () = cloud.cut.notified() => {}
-                _ = pass(&cloud.apis, HOST, &order, &mut moves) => {}
+                _ = pass(&cloud.apis, HOST, &order, None, &mut moves) => {}
             }
             cloud.state.lock().cut = None;
             if order == HostOrder::Enable {

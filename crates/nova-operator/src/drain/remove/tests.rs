@@ -1,5 +1,7 @@
 //! Removals against a local nova, placement and neutron: what is deleted, and what is found.
 
+mod leftovers;
+
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -9,12 +11,13 @@ use tokio::select;
 use tokio::sync::Notify;
 
 use super::*;
-use crate::drain::order::HostOrder;
+use crate::drain::order::{Drain, DrainMode, HostOrder};
 use crate::drain::pass::{Moves, pass};
 use crate::drain::progress::HostProgress;
 use crate::test_cloud::{apis, token};
 
 const HOST: &str = "n0.example.org";
+const WITNESS: &str = "n1.example.org";
 
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of the cloud on its own")]
 /// What the cloud has of the host; consumer `d0` has a share of another provider too.
@@ -32,6 +35,8 @@ struct State {
     /// Id of each agent, and whether it reports.
     agents: Vec<(&'static str, bool)>,
     has_neutron: bool,
+    /// Whether the cell answers, as another host of it shows; `None` without such a host.
+    witness: Option<bool>,
     writes: Vec<String>,
     n_asked: usize,
     /// At which request the client goes, and whether before it has an effect.
@@ -50,6 +55,7 @@ impl Default for State {
             aggregates: vec![],
             agents: vec![],
             has_neutron: true,
+            witness: None,
             writes: vec![],
             n_asked: 0,
             cut: None,
@@ -72,10 +78,14 @@ async fn cloud(state: State) -> Cloud {
 
 impl Cloud {
     async fn remove(&self, is_stopped: bool) -> Removal {
-        match pass(&self.apis, HOST, &order(is_stopped), &mut Moves::default()).await {
-            Ok(HostProgress::Removing(removal)) => removal,
+        match self.pass(&order(is_stopped), None).await {
+            HostProgress::Removing(removal) => removal,
             other => panic!("{other:?}"),
         }
+    }
+
+    async fn pass(&self, order: &HostOrder, witness: Option<&str>) -> HostProgress {
+        pass(&self.apis, HOST, order, witness, &mut Moves::default()).await.unwrap()
     }
 
     fn writes(&self) -> Vec<String> {
@@ -133,9 +143,12 @@ fn read(state: &State, line: &str) -> Answer {
                 "id": "a0", "host": HOST, "status": "disabled",
                 "state": if state.is_up { "up" } else { "down" },
             });
-            let services: Vec<&Value> =
-                Some(&service).filter(|_| state.has_service).into_iter().collect();
-            said(200, &json!({"services": services}))
+            let witness = state.witness.map(|answers| match answers {
+                true => json!({"id": "a1", "host": WITNESS, "status": "enabled", "state": "up"}),
+                false => json!({"host": WITNESS, "status": "UNKNOWN"}),
+            });
+            let services = Some(service).filter(|_| state.has_service).into_iter().chain(witness);
+            said(200, &json!({"services": services.collect::<Vec<_>>()}))
         }
         "get /v2.1/servers" => {
             let is_first = !line.contains("marker=");
@@ -300,6 +313,43 @@ async fn shares_of_a_provider_are_dropped_only_when_nova_has_nothing_on_the_host
 }
 
 #[tokio::test]
+async fn without_a_service_a_host_is_empty_only_if_another_one_shows_that_the_cell_answers() {
+    let gone = |witness| State { has_service: false, witness, ..State::default() };
+    let drain = || {
+        let drain = Drain { mode: DrainMode::Wait, reason: String::new() };
+        HostOrder::DrainForRemoval(drain)
+    };
+    for (witness, named, expected) in [
+        (Some(true), Some(WITNESS), HostProgress::NotFound),
+        (Some(false), Some(WITNESS), HostProgress::CellNotAnswering),
+        (None, Some(WITNESS), HostProgress::CellNotConfirmed),
+        (Some(true), None, HostProgress::CellNotConfirmed),
+    ] {
+        let cloud = cloud(gone(witness)).await;
+        assert_eq!(cloud.pass(&drain(), named).await, expected, "{witness:?} {named:?}");
+    }
+    let servers = State { servers: vec!["b0"], ..gone(Some(false)) };
+    let found = cloud(servers).await.pass(&drain(), Some(WITNESS)).await;
+    assert!(matches!(found, HostProgress::Occupied(_)), "{found:?}");
+}
+
+#[tokio::test]
+async fn nothing_is_removed_without_a_service_while_the_cell_is_silent() {
+    let state = State {
+        has_service: false,
+        has_provider: true,
+        consumers: vec!["d0"],
+        witness: Some(false),
+        ..State::default()
+    };
+    let cloud = cloud(state).await;
+    let found = cloud.pass(&order(true), Some(WITNESS)).await;
+    assert_eq!((found, cloud.writes()), (HostProgress::CellNotAnswering, vec![]));
+    cloud.state.lock().witness = Some(true);
+    assert_eq!(cloud.pass(&order(true), Some(WITNESS)).await, HostProgress::Removing(done(0)));
+}
+
+#[tokio::test]
 async fn a_cloud_without_neutron_has_no_agents() {
     let cloud = cloud(State { has_neutron: false, ..State::default() }).await;
     let expected = Removal { agents: Some(AgentsRemoval::NoNeutron), ..done(0) };
@@ -321,7 +371,7 @@ async fn an_operator_that_dies_before_or_after_any_request_removes_the_same() {
         let (order, is_cut) = (order(true), cloud.cut.notified());
         select! {
             () = is_cut => {}
-            _ = pass(&cloud.apis, HOST, &order, &mut moves) => {}
+            _ = pass(&cloud.apis, HOST, &order, None, &mut moves) => {}
         }
         cloud.state.lock().cut = None;
         assert!(cloud.remove(true).await.is_done(), "{cut:?}");

@@ -4,8 +4,11 @@
 mod failing_api;
 mod faults;
 mod health;
+mod identity;
 mod killed;
+mod leftovers;
 mod maintenance;
+mod node_sets;
 mod scale;
 
 use std::time::Duration;

@@ -1,0 +1,157 @@
+"""The role that restarts a host, against a machine behind a real sshd that goes away and may come back."""
+
+import json
+import sys
+import threading
+import unittest
+
+from support import BIN, TemporaryDirectoryTest, collections_path, wait_for
+
+SUDO = """\
+#!/bin/sh
+while [ "$1" != /bin/sh ]; do shift; done
+exec "$@"
+"""
+
+
+class Reboot(TemporaryDirectoryTest):
+    def setUp(self):
+        super().setUp()
+        self.boot_id = self.write("boot_id", "first\n")
+        self.asked = self.directory / "asked"
+        self.key = self.make_key("user_key")
+        self.write("authorized", self.key.with_suffix(".pub").read_text()).chmod(0o600)
+        (self.directory / "home").mkdir()
+        self.host_key = self.make_key("host_key")
+        self.write("sudo", SUDO).chmod(0o755)
+        self.write("processes", "/usr/bin/vim qemu-system-guest=notes\n")
+        self.write("bin/ps", f"#!/bin/sh\ncat {self.directory}/processes\n").chmod(0o755)
+        self.port = self.serve()
+
+    def serve(self, port=None):
+        return self.start_sshd(
+            self.host_key, f"AuthorizedKeysFile={self.directory}/authorized", "StrictModes=no", "PermitRootLogin=yes",
+            "PasswordAuthentication=no", user=f"edpm-user:x:0:0::{self.directory}/home:/bin/sh", port=port,
+        )
+
+    def run_guest(self):
+        """Has the machine's processes be those of a host with a guest g1."""
+        self.write("processes", "/usr/sbin/libvirtd\n/usr/bin/qemu-system-x86_64 -name guest=g1,debug-threads=on -S\n")
+
+    def machine(self, comes_back):
+        """Goes away once it is asked to, and may come back as another start of its system."""
+        def restart():
+            if wait_for(self.asked):
+                self.stop_sshd()
+                self.boot_id.write_text("second\n")
+                if comes_back:
+                    self.serve(self.port)
+
+        thread = threading.Thread(target=restart)
+        thread.start()
+        # Called in the opposite order: a machine that was never asked ends as well.
+        self.addCleanup(thread.join)
+        self.addCleanup(self.asked.touch)
+
+    def play(self, **more):
+        """Runs the playbook; returns how it ended and all it said in one line."""
+        given = {
+            "ansible_host": "127.0.0.1", "ansible_port": self.port, "ansible_user": "edpm-user",
+            "ansible_ssh_private_key_file": str(self.key), "ansible_become_exe": str(self.directory / "sudo"),
+            "ansible_python_interpreter": sys.executable, "ansible_ssh_retries": 0,
+            "ansible_ssh_common_args": "-F /dev/null -o IdentityAgent=none -o IdentitiesOnly=yes -o BatchMode=yes"
+            " -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o ControlMaster=no -o ControlPath=none",
+            "edpm_reboot_edpm_node_config_dir": str(self.directory / "deployed"),
+            "edpm_reboot_required_files": [str(self.directory / "required")],
+            "edpm_reboot_required_dir": str(self.directory / "requests"),
+            "edpm_reboot_boot_id_command": f"cat {self.boot_id}",
+            "edpm_reboot_command": f"/usr/bin/touch {self.asked}",
+            "edpm_reboot_timeout_reboot": 60,
+            "edpm_playbook_environment": {"PATH": f"{self.directory}/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+            **more,
+        }
+        done = self.command(
+            BIN / "ansible-playbook", "-i", "n0,", "-e", json.dumps(given), "osp.edpm.reboot",
+            env={"ANSIBLE_COLLECTIONS_PATH": collections_path(self.directory)},
+        )
+        return done.returncode, " ".join((done.stdout + done.stderr).split())
+
+    def restarts(self, **more):
+        """Runs the playbook against a machine that does restart; returns what it said."""
+        self.machine(comes_back=True)
+        code, said = self.play(**more)
+        self.assertEqual(code, 0, said)
+        self.assertEqual(self.boot_id.read_text(), "second\n", said)
+        return said
+
+    def stays(self, **more):
+        """Runs the playbook where nothing may be done; returns what it said."""
+        code, said = self.play(**more)
+        self.assertEqual(code, 0, said)
+        self.assertIn("changed=0", said)
+        self.assertFalse(self.asked.exists(), said)
+        return said
+
+    def test_a_host_that_needs_no_restart_is_left_alone(self):
+        self.assertNotIn("The host needs a restart", self.stays())
+
+    def test_a_host_that_needs_a_restart_comes_back_as_another_start_and_its_requests_go(self):
+        request = self.write("requests/kernel-arguments", "")
+        self.restarts()
+        self.assertFalse(request.parent.exists())
+        self.asked.unlink()
+        self.stays()
+
+    def test_needs_restarting_counts_too(self):
+        tool = self.write("bin/needs-restarting", '#!/bin/sh\n[ "$1" != -r ]\n')
+        tool.chmod(0o755)
+        self.restarts()
+
+    def test_a_deployed_host_restarts_only_once_it_is_drained(self):
+        self.write("required", "")
+        (self.directory / "deployed").mkdir()
+        said = self.stays()
+        self.assertIn(f"The host needs a restart ({self.directory}/required), which was not begun: nova is deployed", said)
+        self.restarts(edpm_reboot_drained=True)
+
+    def test_a_host_on_which_a_guest_runs_is_not_restarted_and_the_guest_is_named(self):
+        self.write("required", "")
+        self.run_guest()
+        code, said = self.play(edpm_reboot_drained=True)
+        self.assertNotEqual(code, 0)
+        self.assertIn("Guests run on this host, so it is not restarted: g1. Migrate or stop them", said)
+        self.assertFalse(self.asked.exists(), said)
+
+    def test_force_restarts_a_host_that_needs_none_and_never_leaves_one_alone_that_does(self):
+        self.run_guest()
+        (self.directory / "deployed").mkdir()
+        self.write("required", "")
+        self.assertIn("which was not begun: edpm_reboot_strategy is never", self.stays(edpm_reboot_strategy="never"))
+        (self.directory / "required").unlink()
+        self.restarts(edpm_reboot_strategy="force")
+
+    def test_another_strategy_is_refused_by_name(self):
+        code, said = self.play(edpm_reboot_strategy="sometimes")
+        self.assertNotEqual(code, 0)
+        self.assertIn("edpm_reboot_strategy must be auto, force or never, not sometimes.", said)
+
+    def test_a_host_that_answers_with_the_boot_id_of_before_has_not_restarted(self):
+        code, said = self.play(edpm_reboot_strategy="force", edpm_reboot_timeout_reboot=2)
+        self.assertNotEqual(code, 0)
+        self.assertIn("The host answers with the boot id of before, so it did not restart within 2 s: Timed out waiting", said)
+
+    def test_a_command_that_fails_is_reported(self):
+        code, said = self.play(edpm_reboot_strategy="force", edpm_reboot_command="/usr/bin/false")
+        self.assertNotEqual(code, 0)
+        self.assertIn("The host answers with the boot id of before", said)
+        self.assertIn("Reboot command failed", said)
+
+    def test_a_host_that_does_not_come_back_is_reported_with_the_limit(self):
+        self.machine(comes_back=False)
+        code, said = self.play(edpm_reboot_strategy="force", edpm_reboot_timeout_reboot=3)
+        self.assertNotEqual(code, 0)
+        self.assertIn("The host did not come back within 3 s after its restart: look at its console", said)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,144 @@
+//! The condition of a compute that says whether its host is as it was deployed.
+
+use api::ansibleee::HostOutcome;
+use api::conditions::{Condition, ConditionDraft, append_more, find};
+use api::dataplane::RunState;
+use api::nova::ExternalCompute;
+use jiff::Timestamp;
+use kube::ResourceExt;
+use nova_config::conditions::CONFIGURATION_IN_SYNC;
+use nova_config::services::NOVA_REGISTERED;
+
+use crate::audit::report::{Differences, LastAudit, Verdict};
+use crate::audit::request::AuditRequest;
+use crate::audit::run::LABEL;
+use crate::reasons;
+
+/// How many differences a message names.
+const NAMED: usize = 3;
+
+/// What is known of the audits of a compute's host.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Audited {
+    /// What is requested.
+    pub request: AuditRequest,
+    /// The last audit that has ended; `None` where none has, or its run is gone.
+    pub last: Option<LastAudit>,
+}
+
+impl Audited {
+    /// Returns the UID of the audit whose result is to be repaired now; `None` where nothing is.
+    pub fn repair(&self, compute: &ExternalCompute) -> Option<&str> {
+        let last = self.last.as_ref()?;
+        let repairs = self.request.policy()?.repairs;
+        (repairs && is_out_of_sync(compute, last)).then_some(last.uid.as_str())
+    }
+
+    /// Returns the condition; `None` where no audits are requested. `redeploy` is the command that
+    /// deploys the compute again.
+    pub fn condition(&self, compute: &ExternalCompute, redeploy: &str) -> Option<ConditionDraft> {
+        let policy = match &self.request {
+            AuditRequest::Absent => return None,
+            AuditRequest::Invalid(message) => {
+                let reason = &reasons::audit::AUDIT_INVALID;
+                return Some(reason.condition(CONFIGURATION_IN_SYNC, message.clone()));
+            }
+            AuditRequest::Audit(policy) => policy,
+        };
+        let node = &compute.spec.dataplane_node_name;
+        let Some(last) = &self.last else { return Some(without_result(compute, node)) };
+        Some(match &last.verdict {
+            Verdict::InSync => {
+                let text = format!("Host {node} is as it was deployed.");
+                reasons::audit::IN_SYNC.condition(CONFIGURATION_IN_SYNC, text)
+            }
+            Verdict::Differs(_) if !is_out_of_sync(compute, last) => {
+                let text = format!(
+                    "Host {node} was deployed again after an audit had found differences: it is \
+                     audited once more."
+                );
+                reasons::audit::DEPLOYED_SINCE.condition(CONFIGURATION_IN_SYNC, text)
+            }
+            Verdict::Differs(found) => {
+                let way_on = if policy.repairs {
+                    "It is deployed again as soon as its role's maxUnavailable allows it."
+                        .to_owned()
+                } else {
+                    format!("To deploy it again: {redeploy}")
+                };
+                let text = format!(
+                    "Host {node} differs from what was deployed: {}. {way_on}",
+                    names(found)
+                );
+                reasons::audit::OUT_OF_SYNC.condition(CONFIGURATION_IN_SYNC, text)
+            }
+            Verdict::NoResult(outcome) => no_result(compute, node, *outcome),
+            Verdict::Unreadable => failed(compute, node, "its report cannot be read"),
+        })
+    }
+}
+
+/// Returns whether the differences of an audit are still those of the host: it was not deployed
+/// successfully since.
+pub fn is_out_of_sync(compute: &ExternalCompute, last: &LastAudit) -> bool {
+    let differs = matches!(last.verdict, Verdict::Differs(_));
+    differs && deployed_at(compute).is_none_or(|it| it <= last.created)
+}
+
+/// Returns when the last deployment of a compute ended well; `None` while none has.
+fn deployed_at(compute: &ExternalCompute) -> Option<Timestamp> {
+    let services = &compute.status.as_ref()?.services;
+    let last = services.iter().find(|it| it.name == NOVA_REGISTERED)?;
+    (last.state == RunState::Succeeded).then_some(last.since.0)
+}
+
+/// The condition stays as it was where the run of the last audit is gone.
+fn without_result(compute: &ExternalCompute, node: &str) -> ConditionDraft {
+    let conditions = compute.status.as_ref().map(|it| it.conditions.as_slice());
+    let before = find(conditions.unwrap_or_default(), CONFIGURATION_IN_SYNC);
+    let is_result = |it: &&Condition| it.reason != reasons::audit::AUDIT_INVALID.word;
+    before.filter(is_result).map_or_else(
+        || {
+            let text = format!("No audit of host {node} has ended yet.");
+            reasons::audit::NOT_AUDITED.condition(CONFIGURATION_IN_SYNC, text)
+        },
+        ConditionDraft::repeated,
+    )
+}
+
+fn names(found: &Differences) -> String {
+    let shown: Vec<&str> = found.named.iter().take(NAMED).map(String::as_str).collect();
+    let n_more = found.total - shown.len();
+    if shown.is_empty() {
+        return format!("{n_more} differences");
+    }
+    append_more(shown.join(", "), n_more)
+}
+
+fn no_result(compute: &ExternalCompute, node: &str, outcome: HostOutcome) -> ConditionDraft {
+    let what = match outcome {
+        HostOutcome::Unreachable => "is unreachable",
+        HostOutcome::KeyRefused => "refuses the ssh key",
+        HostOutcome::HostKeyMismatch => "has another ssh key of its own",
+        HostOutcome::Ok | HostOutcome::Failed | HostOutcome::NotReached | HostOutcome::Unknown => {
+            return failed(compute, node, "it did not come to its end");
+        }
+    };
+    let text = format!(
+        "Host {node} {what}, so it is unknown whether it is as it was deployed. Log of the audit: {}",
+        find_command(compute)
+    );
+    reasons::audit::HOST_NOT_ANSWERING.condition(CONFIGURATION_IN_SYNC, text)
+}
+
+fn failed(compute: &ExternalCompute, node: &str, why: &str) -> ConditionDraft {
+    let text = format!(
+        "The last audit has no result of host {node}: {why}. Its run: {}",
+        find_command(compute)
+    );
+    reasons::audit::AUDIT_FAILED.condition(CONFIGURATION_IN_SYNC, text)
+}
+
+fn find_command(compute: &ExternalCompute) -> String {
+    format!("kubectl describe -n {} osaee -l {LABEL}", compute.namespace().unwrap_or_default())
+}

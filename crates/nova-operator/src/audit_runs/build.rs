@@ -1,0 +1,181 @@
+//! The run that audits hosts.
+
+use std::collections::BTreeMap;
+
+use api::ansibleee::AnsibleEe;
+use api::shared::VolMounts;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{
+    KeyToPath, ProjectedVolumeSource, SecretProjection, Volume, VolumeMount, VolumeProjection,
+};
+use kube::ResourceExt;
+use nova_config::rendered_secret::compute_secret_name;
+use nova_config::services::NOVA_TYPE;
+use operator_core::hash;
+use operator_core::plan::{Step, Target};
+use operator_core::run_engine::batches::Batch;
+use operator_core::run_engine::build::{run_name, run_spec};
+use operator_core::run_engine::layout::Layout;
+use operator_core::run_engine::run::{Attempt, SERVICE_LABEL};
+use operator_core::run_engine::run_template::{
+    DeploymentOptions, HostConnection, Play, RunTemplate,
+};
+use serde_json::{Value, json};
+
+use crate::audit::run::LABEL;
+use crate::audit_runs::observed::AuditedHost;
+use crate::compute::build::{host_connection, host_run_template};
+
+/// The playbook.
+const PLAYBOOK: &str = "osp.edpm.nova_audit";
+/// The name of the service in names of runs.
+const SERVICE: &str = "nova-audit";
+/// How long an audit may take in seconds.
+const DEADLINE: i64 = 900;
+/// The volume with the rendered files, and where it is mounted: a folder for each host.
+const FILES_VOLUME: &str = "edpm-audited-files";
+const FILES_DIR: &str = "/var/lib/openstack/audited";
+/// The mode of the files, for the group of the pod.
+const FILE_MODE: i32 = 0o440;
+
+/// Returns what hosts that share a run have in common; equal for hosts that may.
+pub fn group(host: &AuditedHost) -> String {
+    let spec = &host.compute.spec;
+    let pod = (
+        &spec.ansible_ee_container_image,
+        &spec.env,
+        &spec.extra_mounts,
+        &spec.network_attachments,
+        &spec.dns_config,
+    );
+    let images = (&spec.nova_compute_container_image, &spec.nova_libvirt_container_image);
+    hash::digest(&(inventory(host), pod, images, &host.playbooks))
+}
+
+/// Returns the inventory object of a host, and the Secret beside it: those that it shares with others
+/// of its role where its compute uses the node's own.
+fn inventory(host: &AuditedHost) -> (String, Option<String>) {
+    let status = host.node.status.clone().unwrap_or_default();
+    let named = host.compute.spec.inventory_config_map_name.clone();
+    if named != status.inventory_config_map_name {
+        return (named.unwrap_or_default(), None);
+    }
+    match status.shared_inventory_config_map_name {
+        Some(shared) => (shared, status.shared_inventory_secret_name),
+        None => (named.unwrap_or_default(), status.inventory_secret_name),
+    }
+}
+
+/// Returns the step that creates the audit of hosts of one group; `None` without hosts.
+///
+/// Its name has the minute: one that was deleted for a deployment is not taken for its successor.
+/// `kind` is the value of its label.
+pub fn run(owner: &Target, hosts: &[&AuditedHost], kind: &str, now: Timestamp) -> Option<Step> {
+    let template = template(owner, hosts)?;
+    let name = |it: &AuditedHost| it.node.name_any();
+    let attempt = Attempt { hash: String::new(), attempt: 1 };
+    let batch = Batch {
+        service: SERVICE.to_owned(),
+        group: (now.as_second() / 60).to_string(),
+        attempts: hosts.iter().map(|it| (name(it), attempt.clone())).collect(),
+    };
+    let connections = hosts.iter().map(|it| (name(it), connection(it))).collect();
+    let target = Target::named::<AnsibleEe>(&owner.namespace, run_name(&template, &batch));
+    let mut spec = run_spec(&template, &batch, &connections);
+    spec["activeDeadlineSeconds"] = json!(DEADLINE);
+    let object = json!({
+        "metadata": {
+            "labels": { LABEL: kind, SERVICE_LABEL: SERVICE },
+            // It goes with its owner; the owner's own runs are those that it controls.
+            "ownerReferences": [{
+                "apiVersion": owner.kind.api_version(),
+                "kind": owner.kind.kind,
+                "name": owner.name,
+                "uid": owner.uid,
+            }],
+        },
+        "spec": spec,
+    });
+    let because = format!("{} hosts are to be audited", hosts.len());
+    Some(Step::create(target, object, "/spec/inputHash", because))
+}
+
+fn template(owner: &Target, hosts: &[&AuditedHost]) -> Option<RunTemplate> {
+    let first = hosts.first()?;
+    let (inventory, beside) = inventory(first);
+    let layout = Layout::Parent { inventory, beside };
+    let play = play(&first.playbooks);
+    let mut template = host_run_template(&first.compute, layout, play, NOVA_TYPE);
+    template.parent = owner.clone();
+    template.extra_mounts.push(files(hosts));
+    template.extra_vars = extra_vars(first);
+    template.deployed = DeploymentOptions { lets_jobs_go: true, ..DeploymentOptions::default() };
+    Some(template)
+}
+
+/// Returns the playbooks of the services, which add to what is expected of the hosts, before the one
+/// that compares all of it.
+fn play(of_services: &[String]) -> Play {
+    if of_services.is_empty() {
+        return Play::Playbook(PLAYBOOK.to_owned());
+    }
+    let all = of_services.iter().map(String::as_str).chain([PLAYBOOK]);
+    let import = |it: &str| format!("- import_playbook: {}\n", Value::from(it));
+    Play::Contents(all.map(import).collect())
+}
+
+fn extra_vars(host: &AuditedHost) -> BTreeMap<String, Value> {
+    let spec = &host.compute.spec;
+    let vars = [
+        ("edpm_nova_compute_image", json!(spec.nova_compute_container_image)),
+        ("edpm_nova_libvirt_image", json!(spec.nova_libvirt_container_image)),
+        ("edpm_nova_config_src", json!(format!("{FILES_DIR}/{{{{ inventory_hostname }}}}"))),
+    ];
+    vars.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// Returns the mount of the rendered files: the same that the deployments of the hosts had.
+fn files(hosts: &[&AuditedHost]) -> VolMounts {
+    let source = |it: &&AuditedHost| VolumeProjection {
+        secret: Some(SecretProjection {
+            name: compute_secret_name(&it.compute.name_any()),
+            items: Some(items(it)),
+            // A host that has just been removed does not keep the others from their audit.
+            optional: Some(true),
+        }),
+        ..VolumeProjection::default()
+    };
+    let projected = ProjectedVolumeSource {
+        default_mode: Some(FILE_MODE),
+        sources: Some(hosts.iter().map(source).collect()),
+    };
+    let volume =
+        Volume { name: FILES_VOLUME.into(), projected: Some(projected), ..Volume::default() };
+    let mount = VolumeMount {
+        name: FILES_VOLUME.into(),
+        mount_path: FILES_DIR.into(),
+        read_only: Some(true),
+        ..VolumeMount::default()
+    };
+    VolMounts { volumes: vec![volume], mounts: vec![mount], ..VolMounts::default() }
+}
+
+fn items(host: &AuditedHost) -> Vec<KeyToPath> {
+    let node = host.node.name_any();
+    let files = host.compute.status.as_ref().map(|it| it.config_files.as_slice());
+    let item = |name: &str| KeyToPath {
+        key: name.to_owned(),
+        path: format!("{node}/{name}"),
+        ..KeyToPath::default()
+    };
+    files.unwrap_or_default().iter().map(|it| item(&it.name)).collect()
+}
+
+fn connection(host: &AuditedHost) -> HostConnection {
+    let secret = host.compute.spec.ssh_key_secret_name.clone().unwrap_or_default();
+    HostConnection {
+        // Keys are learned by deployments alone.
+        scan: None,
+        ..host_connection(Some(&host.node), secret, host.ssh.as_ref(), false)
+    }
+}

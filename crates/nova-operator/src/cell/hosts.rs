@@ -1,0 +1,6 @@
+//! What a cell has to do with hosts in nova: leftovers are worked off, and a cell that is being
+//! deleted is held while its hosts have servers.
+
+pub mod observe;
+pub mod observed;
+pub mod release;

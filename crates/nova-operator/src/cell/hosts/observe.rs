@@ -1,0 +1,171 @@
+//! Reads in nova what concerns the hosts of a cell, and has its leftovers worked off.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use api::dataplane::NodeSet;
+use api::nova::{Cell, ExternalCompute, Leftover};
+use kube::ResourceExt;
+use nova_config::rendered_secret::cell_secret_name;
+use operator_core::data_sources::{SourceRef, sources_of};
+use operator_core::finalizers::is_terminating;
+use operator_core::node_set_host::{canonical_host_name, hosts};
+use operator_core::object_key::Key;
+use operator_runtime::error::Result;
+
+use crate::caches::Caches;
+use crate::cell::config::is_cell_zero;
+use crate::cell::hosts::observed::{HostsSeen, LeftoverSeen, has_ids, user};
+use crate::cell::hosts::release::is_empty;
+use crate::conflicting_service::is_nova;
+use crate::drain::order::{HostOrder, LeftBehind};
+use crate::drain::progress::HostProgress;
+use crate::nova_monitor::{ApiHosts, NovaMonitor};
+use crate::nova_orders::{NovaOrders, OrderOfHost};
+
+/// How many hosts of a cell that is being deleted are read beside those that were found empty.
+const READ_AT_A_TIME: usize = 8;
+
+/// The orders of a cell, with the parts that were given one in this pass.
+struct Orders<'a> {
+    orders: &'a Arc<NovaOrders>,
+    monitor: &'a NovaMonitor,
+    cell: &'a Key,
+    parts: BTreeSet<String>,
+}
+
+/// Returns what is observed in nova of a cell's hosts; `None` for a cell0, which has none, and where
+/// nova's API is not used. `computes` are those of the cell.
+pub async fn observe(
+    caches: &Caches,
+    cell: &Cell,
+    key: &Key,
+    computes: &[Arc<ExternalCompute>],
+) -> Result<Option<HostsSeen>> {
+    let used = caches.nova.as_deref().zip(caches.cell_orders.as_ref());
+    let Some((monitor, orders)) = used.filter(|_| !is_cell_zero(cell)) else { return Ok(None) };
+    let mut orders = Orders { orders, monitor, cell: key, parts: BTreeSet::new() };
+    let leftovers = cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default();
+    let is_releasing = is_terminating(cell) && computes.is_empty();
+    if is_releasing || leftovers.iter().any(has_ids) {
+        all_node_sets(caches).await?;
+    }
+    let seen = HostsSeen {
+        leftovers: orders.work_off(caches, leftovers),
+        hosts: is_releasing.then(|| orders.inspect(caches, leftovers)).flatten(),
+    };
+    orders.orders.keep(key, &orders.parts);
+    Ok(Some(seen))
+}
+
+/// Waits until all node sets are in their cache, unless the cluster lacks the kind: hosts of one that
+/// is not there yet would count as unused.
+async fn all_node_sets(caches: &Caches) -> Result<()> {
+    if let Some(of_sets) = &caches.node_sets {
+        of_sets.node_sets.open(&caches.api).await?;
+    }
+    Ok(())
+}
+
+/// Ends all tasks of a cell that does not exist.
+pub fn forget(caches: &Caches, key: &Key) {
+    if let Some(orders) = &caches.cell_orders {
+        orders.keep(key, &BTreeSet::new());
+    }
+}
+
+impl Orders<'_> {
+    fn set(&mut self, part: String, host: &str, order: HostOrder) -> HostProgress {
+        let order = OrderOfHost { cell: self.cell.clone(), host: host.to_owned(), order };
+        let progress = self.orders.set_part(self.cell, &part, Some(order));
+        self.parts.insert(part);
+        progress
+    }
+
+    fn work_off(
+        &mut self,
+        caches: &Caches,
+        leftovers: &[Leftover],
+    ) -> BTreeMap<String, LeftoverSeen> {
+        let leftovers: Vec<&Leftover> = leftovers.iter().filter(|it| has_ids(it)).collect();
+        if leftovers.is_empty() {
+            return <_>::default();
+        }
+        let namespace = &self.cell.namespace;
+        let mut computes = caches.computes.all();
+        computes.retain(|it| it.metadata.namespace.as_ref() == Some(namespace));
+        let is_there =
+            |it: &&&Leftover| computes.iter().any(|of| of.uid().as_ref() == Some(&it.uid));
+        let of_sets = caches.node_sets_of(namespace);
+        let of_sets = of_sets.iter().flat_map(|it| named(it, &it.name_any())).collect();
+        let gone: Vec<&&Leftover> = leftovers.iter().filter(|it| !is_there(it)).collect();
+        gone.into_iter()
+            .map(|it| {
+                let seen = match user(it, &computes, &of_sets) {
+                    Some(user) => LeftoverSeen::InUse(user),
+                    None => self.leftover(it),
+                };
+                (it.uid.clone(), seen)
+            })
+            .collect()
+    }
+
+    fn leftover(&mut self, leftover: &Leftover) -> LeftoverSeen {
+        let node = self.monitor.host(self.cell, &leftover.host_name).compute_id;
+        let is_other = |it: &String| leftover.compute_id.as_ref().is_some_and(|id| id != it);
+        if let Some(other) = node.filter(is_other) {
+            return LeftoverSeen::OtherNode(other);
+        }
+        let left = LeftBehind {
+            service_id: leftover.service_id.clone(),
+            compute_id: leftover.compute_id.clone(),
+        };
+        let (part, host) = (format!("leftover {}", leftover.uid), &leftover.host_name);
+        LeftoverSeen::Progress(self.set(part, host, HostOrder::DeleteLeftover(left)))
+    }
+
+    /// Reads the hosts of the cell, a few at a time; `None` where it is unknown which it has.
+    fn inspect(
+        &mut self,
+        caches: &Caches,
+        leftovers: &[Leftover],
+    ) -> Option<Vec<(String, HostProgress)>> {
+        let mut all: BTreeSet<String> = leftovers.iter().map(|it| it.host_name.clone()).collect();
+        let sets = caches.node_sets_of(&self.cell.namespace);
+        let of_cell = sets.iter().filter(|it| uses_cell(caches, it, self.cell));
+        all.extend(of_cell.flat_map(|it| named(it, "").into_iter().map(|it| it.0)));
+        match self.monitor.hosts(self.cell) {
+            ApiHosts::OfSeveralCells => {}
+            ApiHosts::Unknown => return None,
+            ApiHosts::OfCell(hosts) => all.extend(hosts),
+        }
+        let (mut seen, mut n_left) = (Vec::new(), 0);
+        for host in all {
+            let progress = if n_left < READ_AT_A_TIME {
+                self.set(format!("host {host}"), &host, HostOrder::Inspect)
+            } else {
+                HostProgress::Pending
+            };
+            n_left += usize::from(!is_empty(&progress));
+            seen.push((host, progress));
+        }
+        Some(seen)
+    }
+}
+
+/// Returns the hosts of a node set as they are registered, each with `text`.
+fn named(set: &NodeSet, text: &str) -> Vec<(String, String)> {
+    hosts(set).iter().map(|it| (canonical_host_name(set, it), text.to_owned())).collect()
+}
+
+/// Whether a node set lists a service of type nova that takes its files from the Secret of a cell.
+fn uses_cell(caches: &Caches, set: &NodeSet, cell: &Key) -> bool {
+    let files = SourceRef::secret(&cell.namespace, &cell_secret_name(&cell.name));
+    set.spec.services.iter().any(|name| {
+        let service = caches.services.get(&Key::new(&cell.namespace, name));
+        service.is_some_and(|it| {
+            let sources = sources_of(&it.spec);
+            is_nova(name, Some(&it)) && sources.iter().any(|it| it.source(&cell.namespace) == files)
+        })
+    })
+}

@@ -1,0 +1,90 @@
+//! Whether a cell that is being deleted is held by what nova has on its hosts.
+
+use api::conditions::{ConditionDraft, first_names};
+use kube::ResourceExt;
+use nova_config::annotations::SKIP_CLEANUP;
+use nova_config::conditions::{NOVA_API_READY, RELEASED};
+
+use crate::cell::hosts::observed::HostsSeen;
+use crate::cell::observed::Observed;
+use crate::drain::condition::{CELL_NOT_ANSWERING, counted, unread};
+use crate::drain::progress::{HostProgress, Occupied};
+use crate::nova_fault::next_step;
+use crate::reasons;
+
+/// How many hosts are named, and how many servers of each.
+const NAMED: usize = 5;
+
+/// Whether no host holds the cell: nova was asked of each and has nothing on it, nova's API is not
+/// used, or the user lets the cell go.
+pub fn is_free(seen: &Observed) -> bool {
+    let Some(HostsSeen { hosts, .. }) = &seen.hosts else { return true };
+    let is_skipped = seen.cell.annotations().get(SKIP_CLEANUP).is_some_and(|it| it == "true");
+    is_skipped || hosts.as_ref().is_some_and(|all| all.iter().all(|(_, it)| is_empty(it)))
+}
+
+/// Whether nova has neither servers nor open migrations on a host.
+pub const fn is_empty(progress: &HostProgress) -> bool {
+    matches!(progress, HostProgress::Empty | HostProgress::NotFound)
+}
+
+/// Returns the condition of a cell that its hosts hold, which names them and their servers.
+pub fn condition(seen: &Observed) -> ConditionDraft {
+    let hosts = seen.hosts.as_ref().and_then(|it| it.hosts.as_deref());
+    let occupied: Vec<String> = hosts.unwrap_or_default().iter().filter_map(occupied).collect();
+    let cell = seen.cell.name_any();
+    let skip = skip(seen);
+    if !occupied.is_empty() {
+        let text = format!(
+            "NovaCell {cell} goes when its hosts have no servers and no open migrations any more: \
+             {}. Migrate or delete them; `openstack server list --all-projects --host HOST` lists \
+             them. {skip}",
+            first_names(&occupied, NAMED)
+        );
+        return reasons::cell::SERVERS_IN_CELL.condition(RELEASED, text);
+    }
+    let cause = match hosts {
+        Some(hosts) => unknown(hosts, &seen.cell.spec.secret),
+        None => format!(
+            "nova's API has not been read; see its condition {NOVA_API_READY}, and keep its \
+             Secrets until it is gone."
+        ),
+    };
+    let text =
+        format!("It is unknown whether hosts of NovaCell {cell} have servers: {cause} {skip}");
+    reasons::cell::SERVERS_UNKNOWN.condition(RELEASED, text)
+}
+
+fn skip(seen: &Observed) -> String {
+    format!(
+        "To let it go all the same: kubectl annotate --overwrite -n {} novacell/{} \
+         {SKIP_CLEANUP}=true",
+        seen.cell.namespace().unwrap_or_default(),
+        seen.cell.name_any()
+    )
+}
+
+/// Returns what a host has, if it has something.
+fn occupied((host, progress): &(String, HostProgress)) -> Option<String> {
+    let HostProgress::Occupied(Occupied { servers, migrations, .. }) = progress else {
+        return None;
+    };
+    let servers = match first_names(servers, NAMED) {
+        names if names.is_empty() => "no servers".to_owned(),
+        names => format!("servers {names}"),
+    };
+    Some(format!("{host} ({servers}, {})", counted(*migrations, "open migration")))
+}
+
+/// Returns why it is unknown what the first host has that was not found empty.
+fn unknown(hosts: &[(String, HostProgress)], secret: &str) -> String {
+    let Some((host, progress)) = hosts.iter().find(|(_, it)| !is_empty(it)) else {
+        return "they are being read.".to_owned();
+    };
+    match progress {
+        HostProgress::Fails(fault) => format!("{fault}. {}", next_step(fault, secret)),
+        HostProgress::Unread { cell } => unread(cell),
+        HostProgress::CellNotAnswering => format!("of host {host}, {CELL_NOT_ANSWERING}"),
+        _ => format!("host {host} has not been read yet."),
+    }
+}

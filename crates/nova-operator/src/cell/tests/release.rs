@@ -1,0 +1,106 @@
+//! A cell that is being deleted is held while its hosts have servers, or while that is unknown.
+
+use kube::ResourceExt;
+use nova_config::annotations::SKIP_CLEANUP;
+use openstack_client::{Error, Fault, Service};
+
+use super::*;
+use crate::cell::hosts::observed::HostsSeen;
+use crate::drain::progress::{HostProgress, Occupied};
+
+/// A cell that is being deleted, without computes, of whose hosts this was found.
+fn deleted(hosts: Option<Vec<(&str, HostProgress)>>) -> Observed {
+    let named = |all: Vec<(&str, HostProgress)>| {
+        all.into_iter().map(|(host, it)| (host.to_owned(), it)).collect()
+    };
+    let hosts = HostsSeen { hosts: hosts.map(named), ..HostsSeen::default() };
+    let mut seen = Observed { hosts: Some(hosts), ..seen() };
+    seen.computes.clear();
+    let cell = Arc::make_mut(&mut seen.cell);
+    cell.metadata.deletion_timestamp =
+        serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
+    seen
+}
+
+fn occupied(servers: &[&str], migrations: usize) -> HostProgress {
+    let servers = servers.iter().map(|it| (*it).to_owned()).collect();
+    HostProgress::Occupied(Occupied { servers, stuck: vec![], migrations })
+}
+
+fn goes(seen: &Observed) -> bool {
+    let plan = recorded(decide(seen, None, Timestamp::UNIX_EPOCH));
+    plan.steps.iter().any(|it| matches!(it.write, Write::RemoveFinalizer { .. }))
+}
+
+#[track_caller]
+fn check(seen: &Observed, status: ConditionStatus, reason: &str, part: &str) {
+    assert!(!goes(seen));
+    let found = condition(seen, "Released");
+    assert_eq!((found.status, found.reason.as_str()), (status, reason), "{}", found.message);
+    assert!(found.message.contains(part), "{}", found.message);
+    assert!(found.message.contains(SKIP_CLEANUP), "{}", found.message);
+}
+
+#[test]
+fn servers_and_open_migrations_hold_a_cell_and_are_named_by_host() {
+    let hosts = vec![
+        ("h0", HostProgress::Empty),
+        ("h1", occupied(&["b0", "b1"], 0)),
+        ("h2", occupied(&[], 1)),
+        ("h3", HostProgress::Pending),
+    ];
+    let part = "any more: h1 (servers b0, b1, 0 open migrations), h2 (no servers, 1 open \
+                migration). Migrate";
+    check(&deleted(Some(hosts)), ConditionStatus::False, "ServersOnHosts", part);
+}
+
+#[test]
+fn what_cannot_be_asked_holds_a_cell_with_the_cause() {
+    let busy = Fault::of(Service::Compute, Error::Busy("later".to_owned()));
+    let unread = HostProgress::Unread { cell: "nova-cell1".to_owned() };
+    for (hosts, part) in [
+        (None, "see its condition NovaAPIReady"),
+        (Some(vec![("h0", HostProgress::Pending)]), "host h0 has not been read yet"),
+        (Some(vec![("h0", HostProgress::CellNotAnswering)]), "start that database"),
+        (Some(vec![("h0", HostProgress::Fails(busy))]), "later"),
+        (Some(vec![("h0", unread)]), "inputs of NovaCell nova-cell1"),
+    ] {
+        check(&deleted(hosts), ConditionStatus::Unknown, "ServersUnknown", part);
+    }
+}
+
+#[test]
+fn a_cell_goes_when_its_hosts_are_empty_or_it_has_none() {
+    let empty = vec![("h0", HostProgress::Empty), ("h1", HostProgress::NotFound)];
+    assert!(goes(&deleted(Some(empty))));
+    assert!(goes(&deleted(Some(vec![]))));
+    let without_api = Observed { hosts: None, ..deleted(None) };
+    assert!(goes(&without_api), "nova's API is not used");
+}
+
+#[test]
+fn a_namespace_that_goes_and_the_annotation_let_a_cell_go_with_servers() {
+    let held = deleted(Some(vec![("h0", occupied(&["b0"], 0))]));
+    assert!(!goes(&held));
+    assert!(goes(&Observed { namespace_goes: true, ..held.clone() }));
+    let mut skipped = held.clone();
+    let cell = Arc::make_mut(&mut skipped.cell);
+    cell.annotations_mut().insert(SKIP_CLEANUP.to_owned(), "true".to_owned());
+    assert!(goes(&skipped));
+    skipped.computes = vec![compute("n0")];
+    assert!(!goes(&skipped), "its computes hold it all the same");
+}
+
+#[test]
+fn a_cell_gets_its_finalizer_before_it_has_computes_where_nova_is_asked() {
+    let mut seen = deleted(None);
+    let cell = Arc::make_mut(&mut seen.cell);
+    (cell.metadata.deletion_timestamp, cell.metadata.finalizers) = (None, None);
+    let adds = |seen: &Observed| {
+        let plan = recorded(decide(seen, None, Timestamp::UNIX_EPOCH));
+        plan.steps.iter().any(|it| matches!(it.write, Write::AddFinalizer { .. }))
+    };
+    assert!(adds(&seen));
+    seen.hosts = None;
+    assert!(!adds(&seen));
+}

@@ -1,0 +1,184 @@
+//! The identity of a compute's host in nova: what runs are given of it, and what holds them back.
+
+use api::conditions::{ConditionDraft, Reason, first_names};
+use api::nova::ExternalCompute;
+use nova_config::conditions::DEPLOYMENT_READY;
+use nova_config::services::{NOVA, NOVA_REGISTERED};
+use operator_core::run_engine::DesiredService;
+use operator_core::run_engine::outcome::FailureReason;
+
+use crate::compute::messages::redeploy_command;
+use crate::compute::observed::Observed;
+use crate::compute::preconditions::previous;
+use crate::drain::order::{IdentityGoal, IdentityOrder};
+use crate::drain::progress::{HostProgress, IdentityUse, Occupied};
+use crate::drain::request::DrainRequest;
+use crate::nova_fault::next_step;
+use crate::reasons;
+
+/// How many servers are named.
+const NAMED: usize = 5;
+
+/// Returns the UUID of the compute node of a compute that has registered; `None` where nova's API is
+/// not used, because it is not known then whether the host has servers.
+pub fn recorded(seen: &Observed) -> Option<&str> {
+    seen.drain.as_ref()?;
+    seen.compute.status.as_ref()?.compute_id.as_deref()
+}
+
+/// Returns what has to be free before the compute can be deployed, as its last run found.
+fn goal(compute: &ExternalCompute) -> Option<IdentityGoal> {
+    let services = &compute.status.as_ref()?.services;
+    let has_failed = |service: &str, reason: FailureReason| {
+        let mut found = services.iter().filter(|it| it.name == service);
+        found.any(|it| it.reason.as_deref() == Some(reason.as_str()))
+    };
+    if has_failed(NOVA, FailureReason::IdentityMissing) {
+        Some(IdentityGoal::Restore)
+    } else if has_failed(NOVA_REGISTERED, FailureReason::ProviderNameTaken) {
+        Some(IdentityGoal::Name)
+    } else {
+        None
+    }
+}
+
+/// Returns what is to be found out and freed, or `None` where the last run missed no identity.
+pub fn order(seen: &Observed, request: &DrainRequest) -> Option<IdentityOrder> {
+    let goal = goal(&seen.compute)?;
+    let compute_id = match goal {
+        IdentityGoal::Restore => recorded(seen)?,
+        // What is recorded may be the UUID from before: nova lists the new one once it is mapped.
+        IdentityGoal::Name => seen.health.as_ref()?.compute_id.as_deref()?,
+    };
+    let drain = match request {
+        DrainRequest::Drain(drain) => Some(drain.clone()),
+        DrainRequest::Absent | DrainRequest::Invalid(_) => None,
+    };
+    Some(IdentityOrder { compute_id: compute_id.to_owned(), goal, drain })
+}
+
+fn is_free(seen: &Observed) -> bool {
+    seen.drain == Some(HostProgress::Identity(IdentityUse::Free))
+}
+
+/// Whether a run may write the recorded identity on a host that has none: the last one missed it,
+/// and nova has neither servers nor a nova-compute that reports under the host's name.
+pub fn restores(seen: &Observed) -> bool {
+    goal(&seen.compute) == Some(IdentityGoal::Restore) && is_free(seen)
+}
+
+/// Whether the attempt that missed the identity must not be tried again yet. An attempt with other
+/// inputs may: it finds out whether the host has its identity by now.
+pub fn is_held(seen: &Observed, desired: &[DesiredService]) -> bool {
+    let is_same = |it: &DesiredService| {
+        let services = seen.compute.status.as_ref().map(|it| it.services.as_slice());
+        let mut records = services.unwrap_or_default().iter().filter(|seen| seen.name == NOVA);
+        it.service == NOVA && records.any(|record| it.run_hash.is(&record.hash))
+    };
+    goal(&seen.compute) == Some(IdentityGoal::Restore)
+        && recorded(seen).is_some()
+        && !is_free(seen)
+        && desired.iter().any(is_same)
+}
+
+/// Returns what keeps the identity of the host from being free; `None` where it is free, or the last
+/// run missed none.
+pub fn condition(seen: &Observed) -> Option<ConditionDraft> {
+    let goal = goal(&seen.compute)?;
+    let (reason, text) = match seen.drain.as_ref()? {
+        HostProgress::Occupied(found) if !found.is_empty() => {
+            (&reasons::identity::SERVERS, occupied(seen, goal, found))
+        }
+        HostProgress::Identity(found) => used(seen, found)?,
+        HostProgress::CellNotAnswering => {
+            let text = "the database of its cell does not answer nova's API: start that database.";
+            (&reasons::identity::NOT_CHECKED, unchecked(seen, text))
+        }
+        HostProgress::Fails(fault) => {
+            let secret = seen.cell.as_ref().map(|it| it.spec.secret.as_str()).unwrap_or_default();
+            let text = format!("{fault}. {}", next_step(fault, secret));
+            (&reasons::identity::NOT_CHECKED, unchecked(seen, &text))
+        }
+        HostProgress::Pending
+        | HostProgress::NotFound
+        | HostProgress::Occupied(_)
+        | HostProgress::Drained
+        | HostProgress::Released
+        | HostProgress::Removing(_) => {
+            return previous(seen, DEPLOYMENT_READY).filter(is_of_identity);
+        }
+    };
+    Some(reason.condition(DEPLOYMENT_READY, text))
+}
+
+fn is_of_identity(draft: &ConditionDraft) -> bool {
+    let all = [
+        &reasons::identity::SERVERS,
+        &reasons::identity::IN_USE,
+        &reasons::identity::NOT_CHECKED,
+        &reasons::removal::PROVIDER_KEPT,
+    ];
+    all.iter().any(|it| it.word == draft.reason)
+}
+
+fn host(seen: &Observed) -> &str {
+    seen.compute.status.as_ref().and_then(|it| it.host_name.as_deref()).unwrap_or_default()
+}
+
+fn unchecked(seen: &Observed, cause: &str) -> String {
+    format!("It is unknown whether host {} has servers, because {cause}", host(seen))
+}
+
+fn occupied(seen: &Observed, goal: IdentityGoal, found: &Occupied) -> String {
+    let host = host(seen);
+    let mut servers = found.servers.clone();
+    servers.extend(found.stuck.iter().map(|it| it.server.clone()));
+    servers.sort();
+    let what = match first_names(&servers, NAMED) {
+        names if names.is_empty() => "open migrations".to_owned(),
+        names => format!("servers {names}"),
+    };
+    match goal {
+        IdentityGoal::Restore => format!(
+            "Host {host} has lost its identity, and nova has {what} there, so nova-compute is not \
+             started: delete or evacuate them, or put {} into /var/lib/nova/compute_id on the host \
+             that has them and give the command: {}",
+            recorded(seen).unwrap_or_default(),
+            redeploy_command(&seen.compute)
+        ),
+        IdentityGoal::Name => format!(
+            "Placement has a resource provider of the name of host {host} with another UUID, and \
+             nova has {what} there, so that provider is not deleted: migrate or delete them."
+        ),
+    }
+}
+
+fn used(seen: &Observed, found: &IdentityUse) -> Option<(&'static Reason, String)> {
+    let (this, reason) = (host(seen), &reasons::identity::IN_USE);
+    match found {
+        IdentityUse::Free => None,
+        IdentityUse::Reporting => Some((
+            reason,
+            format!(
+                "Host {this} has lost its identity, and a nova-compute still reports to nova under \
+                 its name: stop it where it runs with `systemctl stop edpm_nova_compute`, or wait \
+                 until nova finds that it is down."
+            ),
+        )),
+        IdentityUse::OtherHost { compute_id, host } => Some((
+            reason,
+            format!(
+                "Nova has compute node {compute_id} on host {host}, so it is not given to host \
+                 {this}: correct /var/lib/nova/compute_id on host {host}."
+            ),
+        )),
+        IdentityUse::ProviderKept { provider, message } => Some((
+            &reasons::removal::PROVIDER_KEPT,
+            format!(
+                "Placement keeps resource provider {provider}, which has the name of host {this}: \
+                 {message}. Look at it with `openstack resource provider show --allocations \
+                 {provider}`."
+            ),
+        )),
+    }
+}

@@ -1,0 +1,152 @@
+//! What audits of the host do to the status of its compute, and to its deployment.
+
+use api::ansibleee::HostOutcome;
+
+use super::*;
+use crate::audit::report::{Differences, LastAudit, Verdict};
+use crate::audit::request::{AuditPolicy, AuditRequest};
+
+const HOUR: SignedDuration = SignedDuration::from_hours(1);
+
+/// A deployed compute whose host is audited.
+fn world(repairs: bool) -> World {
+    let mut world = World::deployed();
+    world.seen.audited.request = AuditRequest::Audit(AuditPolicy { interval: HOUR, repairs });
+    world
+}
+
+/// Ends an audit an hour later; returns what follows.
+fn audited(world: &mut World, verdict: Verdict) -> Vec<String> {
+    world.now += HOUR;
+    let (uid, created) = (format!("audit-{}", world.now), world.now);
+    let last = LastAudit { uid, created, is_after_deployment: false, verdict };
+    world.seen.audited.last = Some(last);
+    world.now += SignedDuration::from_mins(1);
+    world.settle()
+}
+
+fn differs() -> Verdict {
+    let named = ["file /a/01-nova.conf: content", "container nova_compute: not running"];
+    Verdict::Differs(Differences { total: 5, named: named.map(str::to_owned).into() })
+}
+
+#[track_caller]
+fn check(world: &World, status: ConditionStatus, reason: &str, part: &str) {
+    let found = world.condition("ConfigurationInSync");
+    assert_eq!((found.status, found.reason.as_str()), (status, reason));
+    assert!(found.message.contains(part), "{}", found.message);
+    assert_eq!(world.reason("Ready"), "Ready", "an audit changes no Ready");
+}
+
+fn has_condition(world: &World) -> bool {
+    let status = world.seen.compute.status.as_ref().unwrap();
+    find(&status.conditions, "ConfigurationInSync").is_some()
+}
+
+/// Lets every run succeed; returns how many there were.
+fn deploy(world: &mut World) -> usize {
+    let mut n_runs = 0;
+    while world.seen.runs.iter().any(is_open) {
+        world.now += SignedDuration::from_mins(1);
+        world.end("Ok");
+        n_runs += 1;
+        world.settle();
+    }
+    n_runs
+}
+
+#[test]
+fn the_condition_says_what_the_last_audit_found_and_is_written_once_for_each_result() {
+    use ConditionStatus::{False, True, Unknown};
+    let mut world = world(false);
+    assert_eq!(world.settle(), ["status"]);
+    check(&world, Unknown, "NotAudited", "host n0");
+    let no_result = Verdict::NoResult;
+    let named = "file /a/01-nova.conf: content, container nova_compute: not running and 3 more. To \
+                 deploy it again: kubectl annotate";
+    for (verdict, status, reason, part) in [
+        (Verdict::InSync, True, "InSync", "Host n0 is as it was deployed."),
+        (differs(), False, "OutOfSync", named),
+        (no_result(HostOutcome::Unreachable), Unknown, "HostNotAnswering", "is unreachable"),
+        (no_result(HostOutcome::KeyRefused), Unknown, "HostNotAnswering", "refuses the ssh key"),
+        (no_result(HostOutcome::Failed), Unknown, "AuditFailed", "did not come to its end"),
+        (Verdict::Unreadable, Unknown, "AuditFailed", "cannot be read"),
+    ] {
+        assert_eq!(audited(&mut world, verdict.clone()), ["status"], "{reason}");
+        check(&world, status, reason, part);
+        assert_eq!(audited(&mut world, verdict), [""; 0], "{reason}: the result is the same");
+    }
+    world.seen.audited.last = None;
+    assert_eq!(world.settle(), [""; 0], "the run of the last audit is gone, its result is not");
+    world.seen.audited.request = AuditRequest::Absent;
+    assert_eq!(world.settle(), ["status"]);
+    assert!(!has_condition(&world));
+}
+
+#[test]
+fn an_annotation_that_is_not_understood_is_a_condition_and_changes_nothing_else() {
+    let mut world = world(true);
+    audited(&mut world, Verdict::InSync);
+    world.seen.audited.request = AuditRequest::Invalid("Annotation x is wrong.".into());
+    assert_eq!(audited(&mut world, differs()), ["status"]);
+    check(&world, ConditionStatus::False, "AuditInvalid", "Annotation x is wrong.");
+}
+
+#[test]
+fn a_host_that_is_out_of_sync_is_deployed_again_once_for_each_result() {
+    let mut world = world(true);
+    assert!(audited(&mut world, differs()).contains(&"run libvirt".to_owned()));
+    let running = world.condition("ConfigurationInSync");
+    assert_eq!(running.reason, "OutOfSync", "{}", running.message);
+    assert!(running.message.contains("maxUnavailable"), "{}", running.message);
+    assert_eq!(deploy(&mut world), 3);
+    check(&world, ConditionStatus::Unknown, "DeployedSince", "audited once more");
+    assert_eq!(world.settle(), [""; 0]);
+    audited(&mut world, Verdict::InSync);
+    check(&world, ConditionStatus::True, "InSync", "n0");
+    audited(&mut world, differs());
+    assert_eq!(deploy(&mut world), 3, "another result is repaired again");
+    audited(&mut world, differs());
+    assert_eq!(deploy(&mut world), 3, "and so is the next one");
+}
+
+#[test]
+fn a_repair_restarts_nova_compute_as_a_redeploy_does() {
+    let mut world = world(true);
+    audited(&mut world, differs());
+    world.end("Ok");
+    world.settle();
+    let run = world.seen.runs.iter().find(|it| is_open(it)).unwrap();
+    assert_eq!(run.spec.extra_vars["edpm_nova_restart"], true);
+}
+
+#[test]
+fn nothing_is_repaired_where_that_is_not_requested_or_the_host_did_not_answer() {
+    let mut host = world(false);
+    audited(&mut host, differs());
+    assert_eq!((host.n_runs(), deploy(&mut host)), (0, 0));
+    let mut host = world(true);
+    for verdict in [Verdict::NoResult(HostOutcome::Unreachable), Verdict::Unreadable] {
+        audited(&mut host, verdict);
+    }
+    assert_eq!(host.n_runs(), 0);
+}
+
+#[test]
+fn neither_the_end_of_the_audits_nor_an_earlier_redeploy_deploys_a_repaired_host_once_more() {
+    let mut world = world(true);
+    world.compute().annotations_mut().insert(REDEPLOY.into(), "1".into());
+    world.settle();
+    deploy(&mut world);
+    audited(&mut world, differs());
+    assert_eq!(deploy(&mut world), 3);
+    world.writes.clear();
+    world.compute().annotations_mut().clear();
+    world.seen.audited = Audited::default();
+    world.settle();
+    assert_eq!(world.n_runs(), 0);
+    assert_eq!(world.condition("UpToDate").status, ConditionStatus::True);
+    world.compute().annotations_mut().insert(REDEPLOY.into(), "2".into());
+    world.settle();
+    assert_eq!(deploy(&mut world), 3, "a redeploy that is requested later still works");
+}

@@ -1,0 +1,47 @@
+//! Why nova or placement keeps something of a host, in the words of conditions and leftovers.
+
+use api::conditions::first_names;
+
+use crate::drain::progress::{PlacementRemoval, ServiceRemoval};
+
+/// How many servers or aggregates are named.
+const NAMED: usize = 5;
+
+/// Returns what holds the service of a host, and what to do about it; `None` once it is deleted.
+pub fn service(host: &str, removal: &ServiceRemoval) -> Option<String> {
+    match removal {
+        ServiceRemoval::Done => None,
+        ServiceRemoval::StillUp => Some(format!(
+            "nova-compute on host {host} still reports to nova, and would register again: stop it \
+             there with `systemctl disable --now edpm_nova_compute`."
+        )),
+        ServiceRemoval::Kept { servers, message } => {
+            let servers = match first_names(servers, NAMED) {
+                names if names.is_empty() => String::new(),
+                names => format!(" Servers on it: {names}. Migrate or delete them."),
+            };
+            let message = message.trim_end_matches('.');
+            Some(format!("Nova keeps the service of host {host}: {message}.{servers}"))
+        }
+    }
+}
+
+/// Returns what holds the resource provider of a host, and what to do about it; `None` where it was
+/// not looked at yet, and once it is gone.
+pub fn provider(host: &str, removal: &PlacementRemoval) -> Option<String> {
+    match removal {
+        PlacementRemoval::Pending | PlacementRemoval::Done => None,
+        PlacementRemoval::Kept { provider, message } => {
+            let message = message.trim_end_matches('.');
+            Some(format!(
+                "Placement keeps resource provider {provider} of host {host}: {message}. Look at \
+                 it with `openstack resource provider show --allocations {provider}`."
+            ))
+        }
+        PlacementRemoval::InAggregates(aggregates) => Some(format!(
+            "Aggregates still list host {host}: {}. Remove it from each with `openstack aggregate \
+             remove host AGGREGATE {host}`.",
+            first_names(aggregates, NAMED)
+        )),
+    }
+}

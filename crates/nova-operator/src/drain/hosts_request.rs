@@ -1,0 +1,159 @@
+//! What the annotations of a node set request for the servers of its hosts.
+
+use std::collections::BTreeMap;
+
+use api::conditions::one_line;
+use api::dataplane::NodeSet;
+use kube::ResourceExt;
+use nova_config::annotations::{DRAIN_HOSTS, DRAIN_REASON, MAX_MIGRATIONS};
+use operator_core::node_set_host::{Host, canonical_host_name};
+use serde_json::Value;
+
+use crate::drain::order::{Drain, DrainMode};
+use crate::drain::request::most_migrations;
+
+/// Maximum length of what is repeated of the annotation in a message, in bytes.
+const VALUE_LIMIT: usize = 80;
+
+/// Returns the drains that are requested, by the names of the hosts in the inventory.
+///
+/// An entry names a host by its key in `spec.nodes`, or by its name in the inventory, its own name
+/// or the name under which it registers. With any entry that is not valid, nothing is requested,
+/// and the error is the message about it.
+pub fn requested(set: &NodeSet, hosts: &[Host<'_>]) -> Result<BTreeMap<String, Drain>, String> {
+    let Some(text) = set.annotations().get(DRAIN_HOSTS) else { return Ok(BTreeMap::new()) };
+    let of_set = format!("OpenStackDataPlaneNodeSet {}", set.name_any());
+    let wrong = |what: &str, next_step: &str| {
+        format!("Annotation {DRAIN_HOSTS} of {of_set} {what}, and nothing was changed: {next_step}")
+    };
+    let entries: BTreeMap<String, Value> = serde_json::from_str(text).map_err(|_| {
+        let what = format!("is \"{}\"", one_line(text, VALUE_LIMIT));
+        let form = r#"{"compute-0": "wait"}"#;
+        wrong(&what, &format!("set it to a JSON object of hosts like {form}, or remove it."))
+    })?;
+    let number = set.annotations().get(MAX_MIGRATIONS);
+    let most = || most_migrations(number.map(|it| (it, of_set.clone())));
+    let reason = set.annotations().get(DRAIN_REASON).cloned().unwrap_or_default();
+    let mut drains = BTreeMap::new();
+    for (named, value) in &entries {
+        let mode = match value.as_str() {
+            Some("wait") => DrainMode::Wait,
+            Some("migrate") => DrainMode::Migrate(most()?),
+            _ => {
+                let value = one_line(&value.to_string(), VALUE_LIMIT);
+                let what = format!("has {value} for host {}", quoted(named));
+                return Err(wrong(&what, "set it to \"wait\" or \"migrate\", or remove it."));
+            }
+        };
+        let name = named_by(set, hosts, named).map_err(|it| {
+            let what = format!("names host {}, which {it}", quoted(named));
+            wrong(&what, "use the key of a host in spec.nodes, or remove it.")
+        })?;
+        if drains.insert(name.to_owned(), Drain { mode, reason: reason.clone() }).is_some() {
+            let what = format!("names host {name} more than once");
+            return Err(wrong(&what, "keep one of its entries."));
+        }
+    }
+    Ok(drains)
+}
+
+fn quoted(named: &str) -> String {
+    format!("\"{}\"", one_line(named, VALUE_LIMIT))
+}
+
+/// Returns the host that an entry names, by its name in the inventory; an error says what is wrong.
+fn named_by<'a>(
+    set: &NodeSet,
+    hosts: &'a [Host<'_>],
+    named: &str,
+) -> Result<&'a str, &'static str> {
+    let is_it = |host: &&Host<'_>| {
+        [host.key, &host.name, &host.host_name].contains(&named)
+            || canonical_host_name(set, host) == named
+    };
+    let mut found = hosts.iter().filter(is_it);
+    match (found.next(), found.next()) {
+        (Some(host), None) => Ok(&host.name),
+        (Some(_), Some(_)) => Err("is a name of several hosts"),
+        (None, _) => Err("the node set does not have"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroUsize;
+
+    use operator_core::node_set_host::hosts;
+    use serde_json::json;
+
+    use super::*;
+
+    fn set(annotations: &[(&str, &str)]) -> NodeSet {
+        let annotations: BTreeMap<&str, &str> = annotations.iter().copied().collect();
+        serde_json::from_value(json!({
+            "metadata": {"name": "set", "annotations": annotations},
+            "spec": {
+                "nodes": {"c0": {"hostName": "compute-0.example.org"}, "c1": {}},
+                "nodeTemplate": {"ansibleSSHPrivateKeySecret": "ssh"},
+            },
+            "status": {"allHostnames": {"c1": {"ctlplane": "c1.ctlplane.example.org"}}},
+        }))
+        .unwrap()
+    }
+
+    fn of(annotations: &[(&str, &str)]) -> Result<BTreeMap<String, Drain>, String> {
+        let set = set(annotations);
+        requested(&set, &hosts(&set))
+    }
+
+    fn drain(mode: DrainMode) -> Drain {
+        Drain { mode, reason: String::new() }
+    }
+
+    #[test]
+    fn a_host_is_named_by_its_key_or_by_any_of_its_names() {
+        for name in ["c0", "compute-0", "compute-0.example.org"] {
+            let drains = of(&[(DRAIN_HOSTS, &format!(r#"{{"{name}": "wait"}}"#))]).unwrap();
+            assert_eq!(drains, [("compute-0".to_owned(), drain(DrainMode::Wait))].into());
+        }
+        let drains = of(&[(DRAIN_HOSTS, r#"{"c1.ctlplane.example.org": "wait"}"#)]).unwrap();
+        assert_eq!(drains, [("c1".to_owned(), drain(DrainMode::Wait))].into());
+    }
+
+    #[test]
+    fn reason_and_number_of_migrations_are_those_of_the_node_set() {
+        assert_eq!(of(&[(MAX_MIGRATIONS, "0")]), Ok(BTreeMap::new()));
+        assert_eq!(of(&[(DRAIN_HOSTS, "{}")]), Ok(BTreeMap::new()));
+        let drains = of(&[
+            (DRAIN_HOSTS, r#"{"c0": "migrate", "c1": "wait"}"#),
+            (MAX_MIGRATIONS, "5"),
+            (DRAIN_REASON, "new kernel"),
+        ]);
+        let with = |mode| Drain { mode, reason: "new kernel".to_owned() };
+        let migrate = DrainMode::Migrate(NonZeroUsize::new(5).unwrap());
+        let expected = [("compute-0", with(migrate)), ("c1", with(DrainMode::Wait))];
+        assert_eq!(drains, Ok(expected.map(|(name, it)| (name.to_owned(), it)).into()));
+    }
+
+    #[test]
+    fn anything_else_is_refused_as_a_whole() {
+        for (text, words) in [
+            ("", r#"is """#),
+            ("wait", "JSON object"),
+            (r#"["c0"]"#, "JSON object"),
+            (r#"{"c0": "wait", "c2": "wait"}"#, r#"names host "c2", which the node set does not"#),
+            (r#"{"c0": "wait", "c1": "evacuate"}"#, r#"has "evacuate" for host "c1""#),
+            (r#"{"c1": true}"#, r#"has true for host "c1""#),
+            (r#"{"c1": ""}"#, r#"has "" for host "c1""#),
+            (r#"{"c0": "wait", "compute-0": "wait"}"#, "names host compute-0 more than once"),
+        ] {
+            let message = of(&[(DRAIN_HOSTS, text)]).unwrap_err();
+            assert!(
+                message.contains(words) && message.contains("nothing was changed"),
+                "{message}"
+            );
+        }
+        let message = of(&[(DRAIN_HOSTS, r#"{"c0": "migrate"}"#), (MAX_MIGRATIONS, "0")]);
+        assert!(message.unwrap_err().contains("OpenStackDataPlaneNodeSet set is \"0\""));
+    }
+}

@@ -1,0 +1,61 @@
+//! What uses the identity of a host that has neither servers nor open migrations.
+
+use openstack_client::Fault;
+
+use crate::drain::order::{IdentityGoal, IdentityOrder};
+use crate::drain::progress::{HostProgress, IdentityUse};
+use crate::drain::remove::{Apis, delete_provider};
+use crate::drain::service::{Found, occupied, service};
+
+/// Finds out whether the identity of a host is free, and frees its name in placement where that is
+/// ordered. Nothing is changed of a host with servers or open migrations.
+pub async fn identity(
+    apis: &Apis,
+    host: &str,
+    order: &IdentityOrder,
+) -> Result<HostProgress, Fault> {
+    let nova = &apis.compute;
+    let occupied = occupied(nova, host).await?;
+    if !occupied.is_empty() {
+        return Ok(HostProgress::Occupied(occupied));
+    }
+    // Nova leaves out the servers of a cell that does not answer, and does not say so.
+    let is_up = match service(nova, host).await? {
+        Found::Unknown => return Ok(HostProgress::CellNotAnswering),
+        Found::Known(after) => after.is_up,
+        Found::Absent => false,
+    };
+    Ok(HostProgress::Identity(match order.goal {
+        IdentityGoal::Restore if is_up => IdentityUse::Reporting,
+        IdentityGoal::Restore => of_uuid(apis, host, &order.compute_id).await?,
+        IdentityGoal::Name => of_name(apis, host, &order.compute_id).await?,
+    }))
+}
+
+/// The UUID of a host may be restored there alone.
+async fn of_uuid(apis: &Apis, host: &str, compute_id: &str) -> Result<IdentityUse, Fault> {
+    let found = apis.compute.hypervisor(compute_id).await?.map(|it| it.service.host);
+    Ok(match found.filter(|it| it != host) {
+        Some(host) => IdentityUse::OtherHost { compute_id: compute_id.to_owned(), host },
+        None => IdentityUse::Free,
+    })
+}
+
+/// A provider of the host's name is a stale one where it is not the host's own, and nova has no
+/// compute node of it.
+async fn of_name(apis: &Apis, host: &str, compute_id: &str) -> Result<IdentityUse, Fault> {
+    let placement = &apis.placement;
+    let found = placement.provider_named(host).await?;
+    let Some(provider) = found.map(|it| it.uuid).filter(|it| it != compute_id) else {
+        return Ok(IdentityUse::Free);
+    };
+    if let Some(other) = apis.compute.hypervisor(&provider).await? {
+        return Ok(IdentityUse::OtherHost { compute_id: provider, host: other.service.host });
+    }
+    let consumers = placement.allocations_of(&provider).await?;
+    let kept = delete_provider(placement, &provider, &consumers).await?;
+    Ok(kept.map_or(IdentityUse::Free, |message| IdentityUse::ProviderKept { provider, message }))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,223 @@
+//! Identities against a local nova and placement: what is found, and what is deleted.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use testkit::http_server::server;
+
+use super::*;
+use crate::drain::order::{Drain, DrainMode, HostOrder};
+use crate::drain::pass::{Moves, pass};
+use crate::drain::progress::Occupied;
+use crate::test_cloud::{apis, token};
+
+const HOST: &str = "n0.example.org";
+/// The identity of the host.
+const OWN: &str = "c0";
+/// The UUID of a provider that has the name of the host.
+const STALE: &str = "c1";
+
+/// What the cloud has; consumer `d0` has a share of the stale provider and one of another.
+#[derive(Clone, Debug, Default)]
+struct State {
+    is_up: bool,
+    /// Whether the cell's database answers; the servers of one that does not are left out.
+    is_silent: bool,
+    servers: Vec<&'static str>,
+    /// UUID and host of each hypervisor.
+    hypervisors: Vec<(&'static str, &'static str)>,
+    /// The UUID of the provider with the host's name.
+    provider: Option<&'static str>,
+    /// The consumers that have a share of it.
+    consumers: Vec<&'static str>,
+    is_kept: bool,
+    writes: Vec<String>,
+}
+
+type Answer = (u16, String, String);
+
+fn said(status: u16, body: &Value) -> Answer {
+    (status, String::new(), if body.is_null() { String::new() } else { body.to_string() })
+}
+
+fn answer(state: &mut State, text: &str) -> Answer {
+    if text.starts_with("post /v3/auth/tokens ") {
+        return token(text, &[("compute", "/v2.1"), ("placement", "/placement")]);
+    }
+    let line = text.lines().next().unwrap_or_default().trim_end_matches(" http/1.1");
+    let body = text.split_once("\r\n\r\n").map(|it| it.1).unwrap_or_default();
+    let (status, _, body) =
+        if line.starts_with("get ") { read(state, line) } else { written(state, line, body) };
+    let version = if line.contains(" /placement/") { "placement 1.36" } else { "compute 2.69" };
+    (status, format!("OpenStack-API-Version: {version}\r\n"), body)
+}
+
+fn read(state: &State, line: &str) -> Answer {
+    let (line, query) = line.split_once('?').unwrap_or((line, ""));
+    let share = json!({"resources": {"VCPU": 1}});
+    if let Some(id) = line.strip_prefix("get /v2.1/os-hypervisors/") {
+        let found = state.hypervisors.iter().find(|it| it.0 == id);
+        return found.map_or_else(
+            || said(404, &json!({"itemNotFound": {"code": 404, "message": "none"}})),
+            |(id, host)| said(200, &json!({"hypervisor": {"id": id, "service": {"host": host}}})),
+        );
+    }
+    match line {
+        "get /v2.1/" => said(200, &json!({"version": {"version": "2.100", "min_version": "2.1"}})),
+        "get /placement/" => {
+            let v1 = json!({"id": "v1.0", "max_version": "1.39", "min_version": "1.0"});
+            said(200, &json!({"versions": [v1]}))
+        }
+        "get /v2.1/os-services" if state.is_silent => {
+            let service = json!({"host": HOST, "binary": "nova-compute", "status": "UNKNOWN"});
+            said(200, &json!({"services": [service]}))
+        }
+        "get /v2.1/os-services" => {
+            let is = if state.is_up { "up" } else { "down" };
+            let service = json!({"id": "a0", "host": HOST, "status": "enabled", "state": is});
+            said(200, &json!({"services": [service]}))
+        }
+        "get /v2.1/servers" => {
+            let all = state.servers.iter().filter(|_| !query.contains("marker="));
+            let server = |id: &&str| {
+                json!({
+                    "id": id, "name": id, "status": "ACTIVE", "OS-EXT-STS:task_state": null,
+                    "OS-EXT-STS:vm_state": "active",
+                })
+            };
+            said(200, &json!({"servers": all.map(server).collect::<Vec<_>>()}))
+        }
+        "get /v2.1/os-migrations" => said(200, &json!({"migrations": []})),
+        "get /placement/resource_providers" => {
+            let provider = state.provider.iter();
+            let all = provider.map(|id| json!({"uuid": id, "name": HOST, "generation": 3}));
+            said(200, &json!({"resource_providers": all.collect::<Vec<_>>()}))
+        }
+        "get /placement/resource_providers/c1/allocations" => {
+            let shares = state.consumers.iter().map(|it| ((*it).to_owned(), share.clone()));
+            let shares = shares.collect::<serde_json::Map<_, _>>();
+            said(200, &json!({"allocations": shares, "resource_provider_generation": 3}))
+        }
+        "get /placement/allocations/d0" => said(
+            200,
+            &json!({
+                "allocations": {"c1": share, "c9": share}, "project_id": "p", "user_id": "u",
+                "consumer_generation": 7,
+            }),
+        ),
+        _ => panic!("unexpected: {line}"),
+    }
+}
+
+fn written(state: &mut State, line: &str, body: &str) -> Answer {
+    state.writes.push(line.to_owned());
+    match line {
+        "put /placement/allocations/d0" => {
+            let body: Value = serde_json::from_str(body).unwrap();
+            let kept: Vec<&String> = body["allocations"].as_object().unwrap().keys().collect();
+            assert_eq!(kept, ["c9"], "the share of the other provider stays");
+            assert_eq!(body["consumer_generation"], 7);
+            state.consumers.clear();
+            said(204, &Value::Null)
+        }
+        "put /v2.1/os-services/a0" => said(200, &json!({"service": {}})),
+        "delete /placement/resource_providers/c1" if state.is_kept => {
+            said(409, &json!({"errors": [{"status": 409, "title": "x", "detail": "in use"}]}))
+        }
+        "delete /placement/resource_providers/c1" => {
+            state.provider = None;
+            said(204, &Value::Null)
+        }
+        _ => panic!("unexpected: {line}"),
+    }
+}
+
+/// Returns what a pass with the order finds, and what it writes.
+async fn found_by(state: &State, order: IdentityOrder) -> (HostProgress, Vec<String>) {
+    let state = Arc::new(Mutex::new(state.clone()));
+    let of_server = Arc::clone(&state);
+    let (address, _) = server(move |text| answer(&mut of_server.lock(), text)).await;
+    let order = HostOrder::Identity(order);
+    let found = pass(&apis(address), HOST, &order, &mut Moves::default()).await.unwrap();
+    let writes = state.lock().writes.clone();
+    (found, writes)
+}
+
+async fn found(state: &State, goal: IdentityGoal) -> (HostProgress, Vec<String>) {
+    found_by(state, IdentityOrder { compute_id: OWN.to_owned(), goal, drain: None }).await
+}
+
+fn free() -> HostProgress {
+    HostProgress::Identity(IdentityUse::Free)
+}
+
+#[tokio::test]
+async fn an_identity_is_free_on_an_empty_host_of_which_nothing_reports() {
+    let down = State { hypervisors: vec![(OWN, HOST)], ..State::default() };
+    for state in [State::default(), down] {
+        assert_eq!(found(&state, IdentityGoal::Restore).await, (free(), vec![]));
+    }
+    let up = State { is_up: true, ..State::default() };
+    let reporting = HostProgress::Identity(IdentityUse::Reporting);
+    assert_eq!(found(&up, IdentityGoal::Restore).await, (reporting, vec![]));
+    let moved = State { hypervisors: vec![(OWN, "n1.example.org")], ..State::default() };
+    let other = IdentityUse::OtherHost { compute_id: OWN.into(), host: "n1.example.org".into() };
+    let other = HostProgress::Identity(other);
+    assert_eq!(found(&moved, IdentityGoal::Restore).await, (other, vec![]));
+}
+
+#[tokio::test]
+async fn a_host_with_servers_or_in_a_silent_cell_has_nothing_freed() {
+    let provider = State { provider: Some(STALE), ..State::default() };
+    let servers = State { servers: vec!["b1", "b0"], ..provider.clone() };
+    let silent = State { is_silent: true, ..provider };
+    for goal in [IdentityGoal::Restore, IdentityGoal::Name] {
+        let (progress, writes) = found(&servers, goal).await;
+        let HostProgress::Occupied(occupied) = progress else { panic!("{progress:?}") };
+        assert_eq!((occupied.servers, writes), (vec!["b0".into(), "b1".into()], vec![]));
+        assert_eq!(found(&silent, goal).await, (HostProgress::CellNotAnswering, vec![]));
+    }
+}
+
+#[tokio::test]
+async fn a_stale_provider_of_the_hosts_name_is_deleted_and_its_consumers_keep_other_shares() {
+    let stale =
+        State { is_up: true, provider: Some(STALE), consumers: vec!["d0"], ..State::default() };
+    let (progress, writes) = found(&stale, IdentityGoal::Name).await;
+    assert_eq!(progress, free());
+    let expected = ["put /placement/allocations/d0", "delete /placement/resource_providers/c1"];
+    assert_eq!(writes, expected);
+    let kept = State { is_kept: true, consumers: vec![], ..stale };
+    let (progress, _) = found(&kept, IdentityGoal::Name).await;
+    let message = "in use".to_owned();
+    let expected = IdentityUse::ProviderKept { provider: STALE.to_owned(), message };
+    assert_eq!(progress, HostProgress::Identity(expected));
+}
+
+#[tokio::test]
+async fn the_hosts_own_provider_and_that_of_another_compute_node_stay() {
+    for provider in [None, Some(OWN)] {
+        let state = State { is_up: true, provider, ..State::default() };
+        assert_eq!(found(&state, IdentityGoal::Name).await, (free(), vec![]));
+    }
+    let hypervisors = vec![(STALE, "n1.example.org")];
+    let state = State { provider: Some(STALE), hypervisors, ..State::default() };
+    let other = IdentityUse::OtherHost { compute_id: STALE.into(), host: "n1.example.org".into() };
+    let other = HostProgress::Identity(other);
+    assert_eq!(found(&state, IdentityGoal::Name).await, (other, vec![]));
+}
+
+#[tokio::test]
+async fn a_drain_that_is_requested_at_the_same_time_goes_first() {
+    let drain = Drain { mode: DrainMode::Wait, reason: "memory".to_owned() };
+    let order = IdentityOrder {
+        compute_id: OWN.to_owned(),
+        goal: IdentityGoal::Restore,
+        drain: Some(drain),
+    };
+    // Its service is enabled, so this pass disables it, and a later one may find the host drained.
+    let (progress, writes) = found_by(&State::default(), order).await;
+    assert_eq!(progress, HostProgress::Occupied(Occupied::default()));
+    assert_eq!(writes, ["put /v2.1/os-services/a0"]);
+}

@@ -1,0 +1,44 @@
+//! The reasons of the condition `ConfigurationInSync`.
+
+use api::conditions::Reason;
+
+pub(crate) const IN_SYNC: Reason =
+    Reason::good("InSync", "The last audit found nothing that differs from what was deployed.");
+pub(crate) const OUT_OF_SYNC: Reason = Reason::warning(
+    "OutOfSync",
+    "Files, containers, units or firewall rules of the host differ from what was deployed; the \
+     message has their number and the first three.",
+    "When an audit finds no difference; with `nova.openstack.org/audit-repair` the host is deployed \
+     again once for each result.",
+    "Deploy it again; the message has the command.",
+);
+pub(crate) const DEPLOYED_SINCE: Reason = Reason::unknown(
+    "DeployedSince",
+    "The last audit found differences, and the host was deployed again since.",
+    "Yes.",
+    "Wait for the next audit.",
+);
+pub(crate) const NOT_AUDITED: Reason = Reason::unknown(
+    "NotAudited",
+    "No audit of the host has ended yet.",
+    "Yes, once the host is deployed.",
+    "Wait for the first audit.",
+);
+pub(crate) const HOST_NOT_ANSWERING: Reason = Reason::unknown(
+    "HostNotAnswering",
+    "The host gave the last audit no answer.",
+    "At the next audit that it answers.",
+    "See whether ssh to the host answers, and the log of the run.",
+);
+pub(crate) const AUDIT_FAILED: Reason = Reason::unknown(
+    "AuditFailed",
+    "The last audit has no result of the host, or one that cannot be read.",
+    "At the next audit that comes to its end.",
+    "Read the log of the run; the message has the command that finds it.",
+);
+pub(crate) const AUDIT_INVALID: Reason = Reason::error(
+    "AuditInvalid",
+    "An annotation of the audits has no legal value; nothing is audited.",
+    "No.",
+    "Correct it; the message names the legal values.",
+);

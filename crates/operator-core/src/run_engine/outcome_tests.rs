@@ -1,0 +1,110 @@
+//! What the result of a run means for one host.
+
+use super::*;
+
+#[test]
+fn every_reason_is_known_by_its_word() {
+    for reason in FailureReason::ALL {
+        assert_eq!(FailureReason::parse(reason.as_str()), reason);
+    }
+    assert_eq!(FailureReason::parse("Succeeded"), FailureReason::ResultUnknown);
+}
+
+/// Returns the message for a host whose key was refused.
+fn rejected(key: &str, said: &str, accept: Option<&str>) -> String {
+    let status = serde_json::json!({
+        "JobStatus": "Failed",
+        "hosts": [{ "name": "n0", "result": "HostKeyMismatch" }],
+        "hostKeys": [serde_json::from_str::<serde_json::Value>(key).unwrap()],
+        "failures": [{ "host": "n0", "message": said }],
+    });
+    let attempts = [("n0", crate::run_engine::test_runs::attempt("A", 1))];
+    let object = crate::run_engine::test_runs::run("r", &attempts, &status);
+    let remediation = Remediation { retries: Retries::Healing("redeploy"), accept, take_over: "" };
+    match host_outcome(&Run::of(&object).unwrap(), "n0", false, remediation) {
+        Outcome::Failed { reason, message } => {
+            assert_eq!(reason, FailureReason::HostKeyMismatch);
+            message
+        }
+        Outcome::Succeeded | Outcome::LeftOut => panic!("not failed"),
+    }
+}
+
+#[test]
+fn a_user_whom_sudo_asks_for_a_password_is_told_with_the_rule_that_is_missing() {
+    for (said, is_named) in [("Missing sudo password", true), ("no sudo here", false)] {
+        let status = serde_json::json!({
+            "JobStatus": "Failed",
+            "hosts": [{ "name": "n0", "result": "Failed" }],
+            "failures": [{ "host": "n0", "task": "t", "path": "p:1", "message": said }],
+        });
+        let attempts = [("n0", crate::run_engine::test_runs::attempt("A", 1))];
+        let object = crate::run_engine::test_runs::run("r", &attempts, &status);
+        let remediation =
+            Remediation { retries: Retries::Healing("redeploy"), accept: None, take_over: "" };
+        let Outcome::Failed { message, .. } =
+            host_outcome(&Run::of(&object).unwrap(), "n0", false, remediation)
+        else {
+            panic!("not failed");
+        };
+        assert_eq!(message.contains("NOPASSWD: ALL`. It runs again"), is_named, "{message}");
+        assert!(message.ends_with("or with: redeploy"), "{message}");
+    }
+}
+
+const CHANGED: &str = "Failed to connect to the host via ssh: @@@@@@@@@@@@@@\n\
+    @    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\n\
+    IT IS POSSIBLE THAT SOMEONE IS DOING SOMETHING NASTY!\n\
+    The fingerprint for the ED25519 key sent by the remote host is\n\
+    SHA256:qfjns8u+mffg5thVDh//jqSmjYPM9ckImYjORFeaUdc.\nPlease contact";
+
+#[test]
+fn a_refused_host_key_is_told_with_the_command_that_accepts_it() {
+    const OFFERED: &str = r#"{"name": "n0", "key": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+"}"#;
+    let problem = |it: &str| format!(r#"{{"name": "n0", "problem": "{it}"}}"#);
+    let other = r#"{"name": "n1"}"#;
+    let accept = Some("kubectl annotate x=");
+    let offered = "kubectl annotate x=SHA256:we3NhHv6qoWDZyJEgGkUdR8Wt3uFq2IQZFuEdYnEPQg";
+    let said = "kubectl annotate x=SHA256:qfjns8u+mffg5thVDh//jqSmjYPM9ckImYjORFeaUdc";
+    let cases = [
+        (OFFERED, "x", accept, offered),
+        (OFFERED, CHANGED, accept, offered),
+        (other, CHANGED, accept, said),
+        (other, &CHANGED[..CHANGED.len() - 25], accept, "kubectl annotate x=SHA256:…"),
+        (other, "Host key verification failed.", accept, "kubectl annotate x=SHA256:…"),
+        (other, "The SHA256:a; rm -rf /", accept, "kubectl annotate x=SHA256:…"),
+        (&problem("NoAnswer"), CHANGED, accept, said),
+        (&problem("NoEd25519Key"), "x", accept, "no key of type ed25519"),
+        (&problem("NoEd25519Key"), "x", accept, "into known_hosts of the ssh Secret"),
+        (&problem("NoScanner"), "x", accept, "no ssh-keyscan"),
+        (OFFERED, CHANGED, None, "correct known_hosts of the ssh Secret"),
+    ];
+    for (key, text, accept, expected) in cases {
+        let message = rejected(key, text, accept);
+        assert!(message.contains(expected), "{message}\nlacks {expected}");
+    }
+    assert!(!rejected(OFFERED, CHANGED, None).contains("kubectl"));
+    assert!(!rejected(&problem("NoEd25519Key"), CHANGED, accept).contains("kubectl"));
+}
+
+#[test]
+fn what_does_not_heal_by_itself_prints_the_command_that_does() {
+    for reason in FailureReason::ALL {
+        let step = reason.next_step(Retries::Healing("kubectl annotate x"), 1);
+        assert_eq!(step.contains("kubectl annotate x"), !reason.heals_by_itself(), "{reason:?}");
+    }
+}
+
+#[test]
+fn where_attempts_are_counted_everything_is_tried_again_until_the_last_one() {
+    let retries = Retries::Limited { attempts: 3, way_on: "do that" };
+    for reason in FailureReason::ALL.into_iter().filter(|it| !it.is_final()) {
+        let step = |attempt| reason.next_step(retries, attempt);
+        assert!(step(2).to_lowercase().ends_with("it is retried automatically."), "{reason:?}");
+        assert!(step(3).ends_with("hat was the last of 3 attempts, so then do that."));
+    }
+    let step = FailureReason::PodEvicted.next_step(retries, 1);
+    assert_eq!(step, "It is retried automatically.");
+    let step = FailureReason::InvalidSpec.next_step(retries, 1);
+    assert_eq!(step, "Another attempt would be refused as well, so do that.");
+}

@@ -1,0 +1,105 @@
+//! Audits of the hosts of a role: one run for all, a repair of what differs, and none beside a
+//! deployment.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use api::ansibleee::AnsibleEe;
+use api::conditions::Condition;
+use api::dataplane::{Node, Role};
+use api::nova::ExternalCompute;
+use e2e::journey::ROLE;
+use e2e::{holds, says};
+use kube::ResourceExt as _;
+use serde_json::{Value, json};
+use simulated_cluster::{Fate, Host, Matching};
+
+use crate::computes::{DEPLOYED, cell, deploy, join, of_nova, settled};
+use crate::world::World;
+
+const IN_SYNC: &str = "nova.openstack.org/ConfigurationInSync";
+const FILE: &str = "file /var/lib/openstack/config/nova/01-nova.conf: content";
+/// How long an audit may stand in the way of a deployment.
+const YIELDS: Duration = Duration::from_secs(10);
+
+/// How an audit ends that found this on these hosts.
+fn found(n_hosts: usize, audit: &Value) -> Fate {
+    let report = json!({ "audit": audit }).to_string();
+    let message = json!({
+        "v": 1, "hosts": "o".repeat(n_hosts), "changed": vec![0; n_hosts], "failures": [],
+        "report": report,
+    });
+    Fate::Ends { code: 0, message: message.to_string() }
+}
+
+fn decide(world: &World, fate: Fate) {
+    world.sim.player.decide(Matching::service(&world.ns.name, "nova-audit"), fate);
+}
+
+async fn annotate(world: &World, annotations: Value) -> Result<()> {
+    let change = json!({ "metadata": { "annotations": annotations } });
+    world.merge::<Role>(ROLE, change).await.map(drop)
+}
+
+async fn wait_for(
+    world: &World,
+    host: &Host,
+    what: &str,
+    is: fn(&[Condition]) -> bool,
+) -> Result<()> {
+    let conditions = |it: &Node| it.status.clone().map(|it| it.conditions).unwrap_or_default();
+    world.wait::<Node>(&host.name, what, DEPLOYED, |it| is(&conditions(it))).await.map(drop)
+}
+
+fn is_audit(run: &AnsibleEe) -> bool {
+    run.labels().contains_key("nova.openstack.org/audit")
+}
+
+/// The hosts of each audit.
+async fn audits(world: &World) -> Result<Vec<Vec<String>>> {
+    let runs = world.list::<AnsibleEe>().await?.into_iter();
+    let audits = runs.filter(is_audit);
+    let hosts = |it: &AnsibleEe| it.spec.hosts.iter().map(|it| it.name.clone()).collect();
+    Ok(audits.map(|it| hosts(&it)).collect())
+}
+
+#[tokio::test]
+async fn hosts_share_an_audit_one_that_differs_is_repaired_and_a_deployment_ends_an_audit()
+-> Result<()> {
+    let world = World::new("audit").await?;
+    let _broker = cell(&world.ns, world.sim).await?;
+    let one = world.host("audit-1", "192.0.2.231");
+    let two = world.host_like(&one, "audit-2", "192.0.2.232");
+    let three = world.host_like(&one, "audit-3", "192.0.2.233");
+    deploy(&world.ns, &[&one, &two]).await?;
+    decide(&world, found(2, &json!({ "audit-1": [1, [FILE]] })));
+    annotate(&world, json!({ "nova.openstack.org/audit": "10m" })).await?;
+    let is_found = |it: &[Condition]| says(it, IN_SYNC, "OutOfSync", &[FILE, "redeploy="]);
+    wait_for(&world, &one, "found", is_found).await?;
+    wait_for(&world, &two, "in sync", |it| holds(it, IN_SYNC)).await?;
+    assert_eq!(audits(&world).await?, [["audit-1", "audit-2"]]);
+
+    decide(&world, found(1, &json!({})));
+    annotate(&world, json!({ "nova.openstack.org/audit-repair": "true" })).await?;
+    wait_for(&world, &one, "mended", |it| holds(it, IN_SYNC)).await?;
+    let services = of_nova(&one);
+    assert_eq!(services.iter().filter(|it| *it == "nova").count(), 2, "{services:?}");
+    assert_eq!(of_nova(&two).iter().filter(|it| *it == "nova").count(), 1);
+
+    decide(&world, Fate::Hangs);
+    join(&world.ns, &three, None).await?;
+    settled(&world.ns, &three).await?;
+    let begun = |it: &AnsibleEe| {
+        is_audit(it)
+            && it.spec.hosts[0].name == "audit-3"
+            && it.status.as_ref().is_some_and(|it| it.start_time.is_some())
+    };
+    let audit = world.wait_any::<AnsibleEe>(DEPLOYED, "an audit that has begun", begun).await?;
+    decide(&world, found(1, &json!({})));
+    let again = json!({ "metadata": { "annotations": { "nova.openstack.org/redeploy": "1" } } });
+    world.merge::<ExternalCompute>(&three.name, again).await?;
+    world.gone::<AnsibleEe>(&audit.name_any(), YIELDS).await?;
+    wait_for(&world, &three, "audited after its deployment", |it| holds(it, IN_SYNC)).await?;
+    assert_eq!(of_nova(&three).iter().filter(|it| *it == "nova").count(), 2);
+    world.done().await
+}
