@@ -15,6 +15,11 @@ const SET: &str = "edpm";
 const SERVICE: &str = "PUT /v2.1/os-services/";
 const DRAINED: &str = "nova.openstack.org/Drained";
 
+fn host(name: &str, address: &str) -> Value {
+    let ansible = json!({ "ansibleHost": address });
+    json!({ "hostName": format!("{name}.example.org"), "ansible": ansible })
+}
+
 /// Creates a node set of two hosts that have registered; nothing is deployed to them.
 async fn registered(own: &Own) -> Result<()> {
     for host in ["compute-0", "compute-1"] {
@@ -25,8 +30,8 @@ async fn registered(own: &Own) -> Result<()> {
         "services": ["nova"],
         "nodeTemplate": { "ansibleSSHPrivateKeySecret": SSH_SECRET },
         "nodes": {
-            "compute-0": { "hostName": "compute-0.example.org" },
-            "compute-1": { "hostName": "compute-1.example.org" },
+            "compute-0": host("compute-0", "192.0.2.10"),
+            "compute-1": host("compute-1", "192.0.2.11"),
         },
     });
     own.create::<NodeSet>(SET, spec).await.map(drop)
