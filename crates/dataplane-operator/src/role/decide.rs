@@ -27,7 +27,7 @@ use crate::role::resolve::{Resolved, resolve};
 use crate::role::resolved::{ResolvedHost, recorded_services};
 use crate::role::rollout::{counts, failing};
 use crate::role::status::role_step;
-use crate::role::{deletion, finalizer};
+use crate::role::{deletion, finalizer, secret_vars};
 
 /// Evaluates a group.
 ///
@@ -82,7 +82,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let role = seen.role.as_deref();
     let findings = hosts.into_iter().map(|it| node_findings(it, role, request, rejected.as_ref()));
     let findings: Vec<NodeFindings<'_>> = findings.collect();
-    plan.steps.extend(findings.iter().filter_map(|it| node_step(seen, it, now)));
+    plan.steps.extend(node_steps(seen, &present, &findings, now));
     plan.steps.extend(superseded);
     // A new run enqueues the group again, and the role then names it: one write instead of two.
     if new_runs.is_empty() || rejected.is_some() {
@@ -93,6 +93,16 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     plan.steps.extend(asks);
     requeue(&mut plan, &resolved, &findings, now);
     plan
+}
+
+fn node_steps(
+    seen: &Observed,
+    present: &[&ResolvedHost<'_>],
+    findings: &[NodeFindings<'_>],
+    now: Timestamp,
+) -> Vec<Step> {
+    let shards = secret_vars::mounted_shards(present);
+    findings.iter().filter_map(|it| node_step(seen, it, &shards, now)).collect()
 }
 
 /// Requeues the group for changes that no informer reports.

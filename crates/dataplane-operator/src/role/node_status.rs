@@ -1,5 +1,7 @@
 //! The conditions and the status of a node, from the evaluation of its host.
 
+use std::collections::BTreeSet;
+
 use api::conditions::{self, Condition, ConditionDraft, ConditionStatus, READY, merge_conditions};
 use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
 use api::dataplane::{Node, NodeStatus, ObservedRole, Role, RunState, ServiceRun};
@@ -242,7 +244,14 @@ fn up_to_date(evaluated: &EvaluatedHost<'_>) -> ConditionDraft {
 }
 
 /// Returns the step that writes the status of a node; `None` when it is up to date.
-pub fn node_step(seen: &Observed, findings: &NodeFindings<'_>, now: Timestamp) -> Option<Step> {
+///
+/// `shards_with_secret` are the parts of the role's inventory with variables from Secrets.
+pub fn node_step(
+    seen: &Observed,
+    findings: &NodeFindings<'_>,
+    shards_with_secret: &BTreeSet<usize>,
+    now: Timestamp,
+) -> Option<Step> {
     let EvaluatedHost { host, sequence, .. } = &findings.evaluated;
     let node = host.node;
     let observed = node.status.as_ref();
@@ -250,15 +259,14 @@ pub fn node_step(seen: &Observed, findings: &NodeFindings<'_>, now: Timestamp) -
     let deployed = observed.map(|it| it.deployed_inputs.clone()).unwrap_or_default();
     let is_complete = findings.up_to_date.status == ConditionStatus::True;
     let (generation, limits) = (node.metadata.generation, seen.limits());
-    let shared = seen.role.as_ref().map(|_| inventory_name(seen, host.shard));
     let desired = NodeStatus {
         observed_generation: generation,
         observed_role: seen.role.as_deref().map(observed_role),
         conditions: merge_conditions(&previous, findings.all.clone(), generation, now),
         inventory_config_map_name: Some(node_inventory_name(&node.name_any())),
         inventory_secret_name: inventory_secret_name(host),
-        shared_inventory_secret_name: shared.clone().filter(|it| secret_vars::is_filled(seen, it)),
-        shared_inventory_config_map_name: shared,
+        shared_inventory_config_map_name: shared_inventory_name(seen, host),
+        shared_inventory_secret_name: shared_secret_name(seen, host, shards_with_secret),
         ssh_key_secret_name: host.effective.ssh_secret.clone(),
         network_attachments: host.effective.network_attachments.clone(),
         deploy: Some(host.effective.deploy),
@@ -309,6 +317,24 @@ fn inventory_secret_name(host: &ResolvedHost<'_>) -> Option<String> {
         return host.node.status.as_ref()?.inventory_secret_name.clone();
     }
     secret_vars::is_mounted(&[host]).then(|| node_inventory_name(&host.node.name_any()))
+}
+
+/// Returns the name of the inventory that the host shares with others of its role; `None` without a
+/// role.
+fn shared_inventory_name(seen: &Observed, host: &ResolvedHost<'_>) -> Option<String> {
+    seen.role.as_ref().map(|_| inventory_name(seen, host.shard))
+}
+
+/// Returns the name of the Secret beside that inventory; while variables are unknown, the recorded one.
+fn shared_secret_name(
+    seen: &Observed,
+    host: &ResolvedHost<'_>,
+    shards_with_secret: &BTreeSet<usize>,
+) -> Option<String> {
+    if host.has_unknown_vars {
+        return host.node.status.as_ref()?.shared_inventory_secret_name.clone();
+    }
+    shared_inventory_name(seen, host).filter(|_| shards_with_secret.contains(&host.shard))
 }
 
 /// Returns our own conditions: other operators use types with a domain.

@@ -1,6 +1,6 @@
 //! The Secrets with the variables of a group's hosts, which runs mount beside its inventory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -29,10 +29,9 @@ fn has_secret_vars(host: &EffectiveSpec) -> bool {
     !host.group_secrets.is_empty() || host.host_secrets().next().is_some()
 }
 
-/// Returns whether a Secret beside an inventory exists and has variables.
-pub fn is_filled(seen: &Observed, name: &str) -> bool {
-    let is_filled = |it: &Inventory| it.managed_fields.has([INVENTORY_HASH], [GROUP_KEY]);
-    seen.inventory_secrets.get(name).is_some_and(is_filled)
+/// Returns the parts of the role's inventory with variables from Secrets, as [`is_mounted`] judges.
+pub fn mounted_shards(hosts: &[&ResolvedHost<'_>]) -> BTreeSet<usize> {
+    hosts.iter().filter(|it| is_mounted(&[**it])).map(|it| it.shard).collect()
 }
 
 /// Returns the step that writes the Secret beside an inventory; `None` when it is up to date.

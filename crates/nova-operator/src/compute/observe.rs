@@ -16,6 +16,7 @@ use operator_core::run_engine::inventory::INVENTORY_KEY;
 use operator_runtime::error::Result;
 use operator_runtime::source_cache::{Content, Digests, SourceCache};
 
+use crate::audit::condition::Audited;
 use crate::audit::observe::audited;
 use crate::caches::Caches;
 use crate::cell::observed::{NamedSecret, view};
@@ -87,10 +88,6 @@ pub async fn observe(
     let message_bus = content(caches, named.message_bus.as_ref()).await?;
     let health =
         health(caches, &compute, cell.as_deref(), cell_secret.as_ref(), message_bus.as_ref());
-    let audited = node
-        .as_deref()
-        .map(|it| audited(&caches.watched(), role.as_deref(), it, caches.least_audit_interval))
-        .unwrap_or_default();
     let seen = Observed {
         // Last, so that no other compute waits for a slot during the reads above.
         slot: caches.coordinator.slot(&compute, node.as_deref()).await,
@@ -113,11 +110,11 @@ pub async fn observe(
         cells_are_ours: caches.cells_are_ours,
         health,
         drain: caches.orders.as_ref().map(|_| HostProgress::Pending),
-        audited,
+        audited: Audited::default(),
         ending,
         keys: caches.sources.keys().clone(),
     };
-    Ok(Some(with_drain(caches, seen)))
+    Ok(Some(with_audits(caches, with_drain(caches, seen))))
 }
 
 /// Nothing is done any more for a compute that does not exist.
@@ -167,6 +164,14 @@ fn with_drain(caches: &Caches, seen: Observed) -> Observed {
     });
     let drain = Some(orders.set(&Key::of(&*seen.compute), order));
     Observed { drain, ..seen }
+}
+
+/// Adds what is known of the audits of the host.
+fn with_audits(caches: &Caches, seen: Observed) -> Observed {
+    let Some(node) = &seen.node else { return seen };
+    let least = caches.least_audit_interval;
+    let audited = audited(&caches.watched(), seen.role.as_deref(), node, least);
+    Observed { audited, ..seen }
 }
 
 /// Reads the metadata of the Secret with the rendered files; `None` if it does not exist.
