@@ -23,5 +23,8 @@ pub const REDEPLOY: &str = "nova.openstack.org/redeploy";
 pub const DRAIN: &str = "nova.openstack.org/drain";
 /// On a node: why its host is drained, which becomes the reason of the disabled service.
 pub const DRAIN_REASON: &str = "nova.openstack.org/drain-reason";
+/// On a role or a node: `true` drains a host before a deployment of its compute, reboots it
+/// afterwards where that is needed, and gives it back; `false` on a node takes that back for it.
+pub const DRAIN_BEFORE: &str = "nova.openstack.org/drain-before";
 /// On a role or a node: how many servers of a drained host migrate at a time.
 pub const MAX_MIGRATIONS: &str = "nova.openstack.org/max-migrations";

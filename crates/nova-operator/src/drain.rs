@@ -1,5 +1,6 @@
 //! What nova-operator does in nova about single hosts: it drains, enables and removes them.
 
+pub mod before;
 pub mod condition;
 pub mod order;
 pub mod pass;

@@ -36,6 +36,8 @@ mod again;
 mod cell_matches;
 mod digests;
 mod drain;
+mod drain_before;
+mod drained_rollout;
 mod golden;
 mod health;
 mod phase_zero;

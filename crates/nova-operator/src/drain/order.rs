@@ -6,6 +6,8 @@ use api::conditions::one_line;
 
 /// The beginning of the reason of each service that this operator disabled.
 pub const MARKER: &str = "nova.openstack.org/drain";
+/// What follows the marker where a rollout drains the host, without a request of the user.
+pub const ROLLOUT: &str = "rollout";
 /// How many bytes nova stores of the reason of a disabled service.
 const NOVA_LIMIT: usize = 255;
 
@@ -34,6 +36,8 @@ pub enum HostOrder {
     Drain(Drain),
     /// Enable the service if this operator disabled it.
     Enable,
+    /// The same, once nova has the service as up: what is read after the order was given counts.
+    EnableOnceUp,
     /// Remove what is left of a host that was drained and on which nova-compute was stopped.
     Remove(Remove),
 }
@@ -61,6 +65,11 @@ pub fn is_ours(disabled_reason: &str) -> bool {
     rest.is_some_and(|it| it.is_empty() || it.starts_with(": "))
 }
 
+/// Returns whether a service with this reason was disabled by a rollout.
+pub fn is_of_rollout(disabled_reason: &str) -> bool {
+    is_ours(disabled_reason) && disabled_reason.strip_prefix(MARKER) == Some(": rollout")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,6 +84,11 @@ mod tests {
             let written = drain(reason).disabled_reason();
             assert!(is_ours(&written) && written.len() <= NOVA_LIMIT, "{written}");
             assert!(!written.contains('\n'));
+        }
+        let by_rollout = drain(ROLLOUT).disabled_reason();
+        assert!(is_ours(&by_rollout) && is_of_rollout(&by_rollout), "{by_rollout}");
+        for other in ["", MARKER, &drain("new kernel").disabled_reason(), ": rollout"] {
+            assert!(!is_of_rollout(other), "{other}");
         }
         for other in ["", "broken", "nova.openstack.org/drainage", "x nova.openstack.org/drain"] {
             assert!(!is_ours(other), "{other}");

@@ -45,21 +45,34 @@ pub async fn pass(
         found @ (Found::Known(_) | Found::Absent) => found,
     };
     match (order, found) {
-        (HostOrder::Enable, Found::Known(service)) => {
-            if service.is_disabled && is_ours(reason(&service)) {
-                nova.enable(&service.id).await?;
-            }
-            Ok(HostProgress::Released)
+        (HostOrder::Enable, Found::Known(service)) => released(nova, &service).await,
+        (HostOrder::EnableOnceUp, Found::Known(service)) => {
+            let waits = !service.is_up && is_disabled_by_us(&service);
+            if waits { Ok(HostProgress::NotReporting) } else { released(nova, &service).await }
         }
         (HostOrder::Drain(drain), Found::Known(service)) => {
             drained(nova, host, &service, drain, moves).await
         }
         (HostOrder::Drain(_), Found::Absent | Found::Unknown) => without_service(nova, host).await,
-        (HostOrder::Enable, Found::Absent | Found::Unknown) => Ok(HostProgress::NotFound),
+        (HostOrder::Enable | HostOrder::EnableOnceUp, Found::Absent | Found::Unknown) => {
+            Ok(HostProgress::NotFound)
+        }
         (HostOrder::Remove(order), found) => {
             Ok(HostProgress::Removing(remove(apis, host, order, found).await?))
         }
     }
+}
+
+/// Enables the service if this operator disabled it.
+async fn released(nova: &Compute, service: &KnownService) -> Result<HostProgress, Fault> {
+    if is_disabled_by_us(service) {
+        nova.enable(&service.id).await?;
+    }
+    Ok(HostProgress::Released)
+}
+
+fn is_disabled_by_us(service: &KnownService) -> bool {
+    service.is_disabled && is_ours(reason(service))
 }
 
 /// A service that is gone runs no server, but nova may still have records of servers on its host.

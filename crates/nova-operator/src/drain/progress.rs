@@ -20,6 +20,8 @@ pub enum HostProgress {
     Occupied(Occupied),
     /// The service is disabled, and the host has neither servers nor open migrations.
     Drained,
+    /// The service is to be enabled once it is up, and it is not.
+    NotReporting,
     /// The service is enabled again, or another administrator has disabled it.
     Released,
     /// How far what nova, placement and neutron have of the host is removed.
