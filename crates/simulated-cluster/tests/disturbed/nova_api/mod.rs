@@ -4,6 +4,7 @@
 mod failing_api;
 mod health;
 mod maintenance;
+mod rollout;
 mod scale;
 
 use std::time::Duration;
