@@ -18,7 +18,7 @@ const SOON: Duration = Duration::from_secs(5);
 /// The same for machines, because Ironic is polled every minute.
 const ASKED: Duration = Duration::from_secs(75);
 /// The same for what nova's API shows, because operators report it after up to three readings.
-const READ: Duration = Duration::from_secs(60);
+const READ: Duration = Duration::from_mins(1);
 /// How many faults all tests together check at once; their pods share one machine.
 const MAX_CONCURRENT: usize = 4;
 

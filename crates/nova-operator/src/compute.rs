@@ -12,6 +12,7 @@ pub mod decide;
 pub mod deploy_strategy;
 pub mod evaluation;
 pub mod health;
+pub mod host_drain;
 pub mod host_order;
 pub mod identity;
 pub mod inputs;

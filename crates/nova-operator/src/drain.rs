@@ -1,6 +1,7 @@
 //! What nova-operator does in nova about single hosts: it drains, enables and removes them, and
 //! deletes what removed ones have left.
 
+pub mod before;
 pub mod condition;
 pub mod held;
 pub mod hosts_request;

@@ -137,7 +137,7 @@ fn map_audits(all: &Caches, audits: &EventMapping<Caches>) {
         let node = changes.changes(&key, now).then(|| caches.nodes.get(&node_key(compute)));
         node.flatten().map(|it| Scope::of_node(&it).key())
     });
-    audits.watches(&all.runs, |caches, run| scopes_of(caches, run));
+    audits.watches(&all.runs, scopes_of);
 }
 
 /// Returns the scope of an audit; of another run those whose audits use its hosts now.

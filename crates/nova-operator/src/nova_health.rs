@@ -181,10 +181,8 @@ impl Readings {
             _ => ServiceHealth::Pending,
         };
         let compute_id = self.mapped.as_ref().and_then(|it| it.get(host).cloned());
-        let mapping = match service {
-            ServiceHealth::ApiFails => MappingHealth::ApiFails,
-            _ => self.mapping(host),
-        };
+        let api_fails = service == ServiceHealth::ApiFails;
+        let mapping = if api_fails { MappingHealth::ApiFails } else { self.mapping(host) };
         let known = self.known(host);
         let service_id = known.map(|it| it.id.clone());
         let disabled = known.filter(|it| it.is_disabled);

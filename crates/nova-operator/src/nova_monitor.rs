@@ -147,7 +147,9 @@ impl NovaMonitor {
         if is_new {
             let mut concerned = self.registered(cell);
             concerned.extend(self.of_node_sets([cell]));
-            concerned.iter().for_each(|it| self.enqueue(it));
+            for it in &concerned {
+                self.enqueue(it);
+            }
         }
     }
 
@@ -255,7 +257,7 @@ impl NovaMonitor {
     /// without one.
     pub fn compute_on(&self, cell: &Key, host: &str) -> Option<Key> {
         let cells = self.reader(cell)?.cells.lock().clone();
-        let mut registered = cells.iter().flat_map(|it| self.registered(it));
+        let mut registered = cells.keys().flat_map(|it| self.registered(it));
         registered.find(|it| it.host == host).map(|it| it.key)
     }
 
@@ -362,7 +364,8 @@ impl Registered {
     /// changes with each reading; only whether a compute has registered since then counts.
     fn is_concerned(&self, before: &HostHealth, after: &HostHealth) -> bool {
         if self.cell.is_none() {
-            let used = |it: &HostHealth| (it.service.clone(), it.mapping.clone(), it.disabled.clone());
+            let used =
+                |it: &HostHealth| (it.service.clone(), it.mapping.clone(), it.disabled.clone());
             return used(before) != used(after);
         }
         let used = |it: &HostHealth| {

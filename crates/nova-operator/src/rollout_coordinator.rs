@@ -16,12 +16,16 @@ use parking_lot::Mutex;
 use tokio::sync::OwnedMutexGuard;
 
 use crate::compute::blocked_rollout::BlockedRollout;
+use crate::drain::before::{DrainBefore, drain_before};
 use crate::indexes::role_key;
 use crate::shared_caches::SharedCaches;
 
+mod compute_state;
 mod rollout_index;
 
-use rollout_index::{Member, RolloutIndex, is_trying, state};
+pub use compute_state::{deployment_state, is_under_way};
+use compute_state::{is_trying, state};
+use rollout_index::{Member, RolloutIndex};
 
 /// The rollout states of all computes, by role.
 pub struct RolloutCoordinator {
@@ -82,7 +86,7 @@ impl RolloutCoordinator {
             let limits = |waiting: &Key| {
                 let compute = self.shared_caches.computes.get(waiting);
                 let node = compute.and_then(|it| self.shared_caches.node_of(&it));
-                node.map(|it| limits(&it)).unwrap_or_default()
+                node.map(|it| self.limits(&it)).unwrap_or_default()
             };
             requeue.computes.extend(states.next(&role, pending, limits));
         }
@@ -101,7 +105,7 @@ impl RolloutCoordinator {
         let Some((node, role)) = node.and_then(|it| Some((it, role_key(it)?))) else {
             return RolloutSlot::Free;
         };
-        let (limits, state) = (limits(node), state(compute, Some(node)));
+        let (limits, state) = (self.limits(node), state(compute, Some(node)));
         // A failed compute is checked before each retry, and not again while that attempt is
         // running.
         let is_next_try = state.is_retry() && !is_trying(compute, Some(node), state);
@@ -111,7 +115,10 @@ impl RolloutCoordinator {
         if !self.states.lock().limited(&role, &limits) {
             return RolloutSlot::Free;
         }
-        let held = || self.states.lock().blocked(&role, &limits, state);
+        let held = || {
+            let blocked = self.states.lock().blocked(&role, &limits, state)?;
+            Some(if pauses(node) { blocked } else { blocked.by_drain() })
+        };
         // When no slot is free there is nothing to wait for: a freed slot enqueues the compute.
         if let Some(held) = held() {
             return RolloutSlot::Held(held);
@@ -124,15 +131,22 @@ impl RolloutCoordinator {
         let slot = slot.lock_owned().await;
         held().map_or_else(|| RolloutSlot::Taken(Arc::new(slot)), RolloutSlot::Held)
     }
+
+    /// Returns the rollout limits of the role, as the node's status publishes them. A rollout that
+    /// drains hosts first stops at the first failure in any case.
+    fn limits(&self, node: &Node) -> Limits {
+        let role = self.shared_caches.role_of(node);
+        let drains = drain_before(role.as_deref(), node) == DrainBefore::Yes;
+        Limits {
+            max_unavailable: node.status.as_ref().and_then(|it| it.max_unavailable.clone()),
+            pause_on_failure: pauses(node) || drains,
+        }
+    }
 }
 
-/// Returns the rollout limits of the role, as the node's status publishes them.
-fn limits(node: &Node) -> Limits {
-    let status = node.status.as_ref();
-    Limits {
-        max_unavailable: status.and_then(|it| it.max_unavailable.clone()),
-        pause_on_failure: status.and_then(|it| it.pause_on_failure).unwrap_or(false),
-    }
+/// Whether the node's status publishes that a rollout of its role pauses at the first failure.
+fn pauses(node: &Node) -> bool {
+    node.status.as_ref().and_then(|it| it.pause_on_failure).unwrap_or(false)
 }
 
 #[cfg(test)]

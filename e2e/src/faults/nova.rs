@@ -29,7 +29,15 @@ const fn of_cell(
 
 /// What nova reports of a host that is in service.
 const fn of_node(name: &'static str, done: &'static str, words: [&'static str; 3]) -> Fault {
-    Fault { name, done, kind: NODE, object: "compute-0", also: None, words, kstatus: Kstatus::Current }
+    Fault {
+        name,
+        done,
+        kind: NODE,
+        object: "compute-0",
+        also: None,
+        words,
+        kstatus: Kstatus::Current,
+    }
 }
 
 /// The faults of nova's API.

@@ -74,6 +74,7 @@ fn counted(
         RolloutState::New => RolloutState::Started,
         RolloutState::Started
         | RolloutState::FailedNew
+        | RolloutState::Down
         | RolloutState::Disturbed
         | RolloutState::Failed
         | RolloutState::Corrected => state,

@@ -64,6 +64,7 @@ impl EvaluatedHost<'_> {
             | RolloutState::Started
             | RolloutState::FailedNew
             | RolloutState::Ready
+            | RolloutState::Down
             | RolloutState::Disturbed
             | RolloutState::Failed
             | RolloutState::Corrected => state,

@@ -137,7 +137,14 @@ fn held(seen: &Observed, entry: &Leftover, found: &LeftoverSeen) -> Option<Strin
         HostProgress::Unread { cell } => Some(unknown(&unread(cell))),
         HostProgress::CellNotAnswering => Some(unknown(CELL_NOT_ANSWERING)),
         HostProgress::CellNotConfirmed => Some(unknown(NOT_CONFIRMED)),
-        _ => None,
+        HostProgress::Pending
+        | HostProgress::NotFound
+        | HostProgress::Occupied(_)
+        | HostProgress::Drained
+        | HostProgress::Empty
+        | HostProgress::NotReporting
+        | HostProgress::Released
+        | HostProgress::Identity(_) => None,
     }
 }
 

@@ -18,11 +18,15 @@ use operator_core::run_engine::ssh_secret::KNOWN_HOSTS;
 use operator_runtime::source_cache::Digests;
 use serde_json::{Value, json};
 
+use crate::compute::host_drain::drains_before;
 use crate::compute::identity;
 use crate::compute::observed::Observed;
 
 /// The operator's own play that checks the registration, so that it works with any collection.
 const REGISTERED_PLAY: &str = include_str!("../../plays/nova-registered.yaml");
+/// Reboots the host where that is needed. It comes before the check of the registration, which then
+/// shows that nova-compute reports after the reboot.
+const REBOOT_PLAY: &str = "- import_playbook: osp.edpm.reboot\n";
 
 /// Returns the run template of a service. With `restarts`, nova-compute is restarted even when none
 /// of its files and images has changed.
@@ -35,6 +39,9 @@ pub fn run_template(
     let (play, service_type) = match service {
         LIBVIRT => (Play::Playbook("osp.edpm.libvirt".to_owned()), LIBVIRT),
         NOVA => (Play::Playbook("osp.edpm.nova".to_owned()), NOVA_TYPE),
+        _ if drains_before(seen) => {
+            (Play::Contents(format!("{REBOOT_PLAY}{REGISTERED_PLAY}")), NOVA_TYPE)
+        }
         _ => (Play::Contents(REGISTERED_PLAY.to_owned()), NOVA_TYPE),
     };
     RunTemplate {

@@ -32,7 +32,7 @@ use crate::compute::health::Health;
 use crate::compute::inputs::{self, REDEPLOY_INPUT};
 use crate::compute::messages::redeploy_command;
 use crate::compute::observed::Observed;
-use crate::compute::{config, identity, preconditions, status, warnings};
+use crate::compute::{config, host_drain, identity, preconditions, status, warnings};
 use crate::registration::is_recorded;
 use crate::{cleanup, finalizers};
 
@@ -103,8 +103,9 @@ fn withdrawn(seen: &Observed, evaluated: &Evaluation, runs: &[Run<'_>]) -> Vec<S
 /// Returns the steps for the run that is needed now, and those that delete superseded runs.
 fn after_status(seen: &Observed, evaluated: &Evaluation, runs: &[Run<'_>]) -> Vec<Step> {
     let mut steps = match &evaluated.sequence.state {
-        SequenceState::NeedsRun(need) => new_run(seen, need, evaluated),
-        SequenceState::Done
+        SequenceState::NeedsRun(need) if !evaluated.awaits_drain => new_run(seen, need, evaluated),
+        SequenceState::NeedsRun(_)
+        | SequenceState::Done
         | SequenceState::OutOfDate
         | SequenceState::InRun { .. }
         | SequenceState::Failed { .. } => vec![],
@@ -140,6 +141,9 @@ fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, O
     let may_run = deploy && is_complete && is_possible(seen, &desired);
     let (sequence, blocked) = held_chain(seen, runs, &desired, may_run, now);
     let health = Health::of(seen, is_recorded(&sequence.services), now);
+    // The attempt is recorded before the drain begins, so that its host counts as unavailable.
+    let awaits_drain =
+        matches!(sequence.state, SequenceState::NeedsRun(_)) && host_drain::awaits_drain(seen);
     let evaluated = Evaluation {
         input,
         node: preconditions::node(seen),
@@ -155,6 +159,7 @@ fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, O
         sequence,
         health,
         identity: identity::condition(seen),
+        awaits_drain,
         blocked,
         is_untried,
     };

@@ -6,12 +6,11 @@ use jiff::{SignedDuration, Timestamp};
 use nova_config::conditions::{HOST_DISCOVERED, HOST_MAPPED, NOVA_API_READY, SERVICE_UP};
 
 use crate::cell::discovery::settings::{self, Discovery};
+use crate::compute::host_drain::{may_be_disabled, request};
 use crate::compute::messages::redeploy_command;
 use crate::compute::observed::Observed;
 use crate::compute::preconditions::previous;
 use crate::drain::condition::Drained;
-use crate::drain::order::is_ours;
-use crate::drain::request::requested;
 use crate::nova_health::{HostHealth, MappingHealth, ServiceHealth};
 use crate::reasons;
 use crate::registration::{has_registered_since, registered_at, registered_host};
@@ -59,13 +58,11 @@ impl Health {
 }
 
 fn drained(seen: &Observed) -> Option<ConditionDraft> {
-    let node = seen.node.as_deref()?;
     let status = seen.compute.status.as_ref();
-    let disabled = seen.health.as_ref().and_then(|it| it.disabled.as_deref());
     let drained = Drained {
-        request: &requested(seen.role.as_deref(), node),
+        request: &request(seen)?,
         progress: seen.drain.as_ref(),
-        is_marked: disabled.is_some_and(is_ours),
+        is_marked: may_be_disabled(seen),
         host: registered_host(&seen.compute),
         secret: seen.cell.as_ref().map(|it| it.spec.secret.as_str()).unwrap_or_default(),
         previous: status.map(|it| it.conditions.as_slice()).unwrap_or_default(),

@@ -99,10 +99,19 @@ pub fn condition(seen: &Observed) -> Option<ConditionDraft> {
             let text = format!("{fault}. {}", next_step(fault, secret));
             (&reasons::identity::NOT_CHECKED, unchecked(seen, &text))
         }
+        HostProgress::Unread { cell } => {
+            let text =
+                format!("inputs of NovaCell {cell} are missing; see its condition InputReady.");
+            (&reasons::identity::NOT_CHECKED, unchecked(seen, &text))
+        }
         HostProgress::Pending
         | HostProgress::NotFound
+        | HostProgress::NotReporting
+        | HostProgress::CellNotConfirmed
         | HostProgress::Occupied(_)
         | HostProgress::Drained
+        | HostProgress::Empty
+        | HostProgress::OtherService { .. }
         | HostProgress::Released
         | HostProgress::Removing(_) => {
             return previous(seen, DEPLOYMENT_READY).filter(is_of_identity);

@@ -7,7 +7,7 @@ use api::dataplane::Node;
 use api::nova::Cell;
 use api::problem::Problem;
 use kube::ResourceExt;
-use nova_config::annotations::{CELL, DEFAULT_CONFIG};
+use nova_config::annotations::{CELL, DEFAULT_CONFIG, DRAIN_BEFORE};
 use nova_config::conditions::{INPUT_READY, NODE_READY, NOVA_CELL_READY};
 use nova_config::conf::{
     CellInput, CellView, HostView, SERVICE_PASSWORD, SecretView, TRANSPORT_URL,
@@ -21,8 +21,10 @@ use operator_runtime::tls_stream::CaTrust;
 use crate::cell::credentials::{CREDENTIALS, of_cell};
 use crate::cell_immutability::owns;
 use crate::compute::config_inputs::{self, Complete};
+use crate::compute::host_drain::drains_before;
 use crate::compute::observed::{Inventory, Observed};
 use crate::compute_lifecycle::effective::{DesiredCompute, desired};
+use crate::drain::before::{DrainBefore, drain_before};
 use crate::reasons;
 
 /// Returns whether every input is present, and the inputs of the configuration.
@@ -42,6 +44,7 @@ pub fn input(seen: &Observed) -> (ConditionDraft, Option<Complete>) {
         _ => None,
     };
     faults.extend(ssh_faults(seen));
+    faults.extend(drain_fault(seen));
     if complete.is_some() && faults.is_empty() {
         let condition =
             reasons::compute::INPUT_COMPLETE.condition(INPUT_READY, "Every input is there.");
@@ -137,6 +140,23 @@ fn conflict_fault(seen: &Observed) -> Option<Problem> {
     let reported =
         seen.conflicting_service.as_ref()?.message(&seen.compute.spec.dataplane_node_name);
     Some(Problem::new(&reasons::NOVA_SERVICE_LISTED, reported))
+}
+
+/// Where a drain is to come first, nothing is deployed without one.
+fn drain_fault(seen: &Observed) -> Option<Problem> {
+    if let DrainBefore::Invalid(message) = drain_before(seen.role.as_deref(), seen.node.as_deref()?)
+    {
+        return Some(Problem::new(&reasons::compute::DRAIN_BEFORE_INVALID, message));
+    }
+    (drains_before(seen) && seen.drain.is_none()).then(|| {
+        let text = format!(
+            "Annotation {DRAIN_BEFORE} of OpenStackDataPlaneNode {} or its role is true, and no host \
+             can be drained, because nova's API is not used: set nova.api.enabled to true in the \
+             values of the chart, or the annotation to false.",
+            seen.compute.spec.dataplane_node_name
+        );
+        Problem::new(&reasons::compute::DRAIN_WITHOUT_API, text)
+    })
 }
 
 /// The values that a missing role gave to its computes are unknown, so nothing changes until it

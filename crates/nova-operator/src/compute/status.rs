@@ -7,6 +7,7 @@ use api::dataplane::ServiceRun;
 use api::nova::{ExternalCompute, ExternalComputeStatus};
 use jiff::Timestamp;
 use kube::ResourceExt;
+use nova_config::annotations::DRAIN_BEFORE;
 use nova_config::conditions::{
     CELL_MATCHES, DEPLOYMENT_READY, HOST_MAPPED, SERVICE_UP, UP_TO_DATE,
 };
@@ -20,6 +21,7 @@ use operator_core::run_engine::{SequenceState, changed_text};
 use crate::cell_immutability::{CellBinding, binding, owns};
 use crate::compute::blocked_rollout::BlockedRollout;
 use crate::compute::evaluation::Evaluation;
+use crate::compute::host_drain::{drains_before, may_be_disabled};
 use crate::compute::inputs;
 use crate::compute::messages::redeploy_command;
 use crate::compute::observed::Observed;
@@ -251,10 +253,12 @@ fn deployment(seen: &Observed, evaluated: &Evaluation, stands: bool) -> Conditio
             reasons::compute::DEPLOYED.condition(DEPLOYMENT_READY, text)
         }
         SequenceState::OutOfDate => not_running(seen, evaluated),
+        SequenceState::NeedsRun(_) if evaluated.awaits_drain => waiting_for_drain(seen),
         SequenceState::NeedsRun(_) => going_on(services, None),
         SequenceState::InRun { waiting_for, .. } => going_on(services, waiting_for.as_deref()),
         SequenceState::Failed { reason, message, .. } => {
-            reason.reason().condition(DEPLOYMENT_READY, message.clone())
+            let text = format!("{message}{}", stays_drained(seen));
+            reason.reason().condition(DEPLOYMENT_READY, text)
         }
     }
 }
@@ -265,6 +269,28 @@ fn held_by_identity(evaluated: &Evaluation) -> Option<&ConditionDraft> {
     let is_waiting =
         matches!(evaluated.sequence.state, SequenceState::Failed { .. } | SequenceState::OutOfDate);
     evaluated.identity.as_ref().filter(|_| is_waiting && is_wanted(evaluated))
+}
+
+fn waiting_for_drain(seen: &Observed) -> ConditionDraft {
+    let node = &seen.compute.spec.dataplane_node_name;
+    let text = format!(
+        "The change is deployed once the host is drained; see Drained. To deploy it without a drain, \
+         set annotation {DRAIN_BEFORE} of OpenStackDataPlaneNode {node} to false."
+    );
+    reasons::compute::WAITING_FOR_DRAIN.condition(DEPLOYMENT_READY, text)
+}
+
+/// Returns what follows the cause of a failure on a host that a rollout has drained.
+fn stays_drained(seen: &Observed) -> String {
+    if !drains_before(seen) || !may_be_disabled(seen) {
+        return String::new();
+    }
+    format!(
+        " The host stays drained, and the rollout stops here. When the cause is corrected, it goes \
+         on; to give the host back as it is, set annotation {DRAIN_BEFORE} of OpenStackDataPlaneNode \
+         {} to false.",
+        seen.compute.spec.dataplane_node_name
+    )
 }
 
 fn not_running(seen: &Observed, evaluated: &Evaluation) -> ConditionDraft {

@@ -38,6 +38,8 @@ mod audit;
 mod cell_matches;
 mod digests;
 mod drain;
+mod drain_before;
+mod drained_rollout;
 mod golden;
 mod health;
 mod identity;

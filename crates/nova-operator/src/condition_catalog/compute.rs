@@ -151,6 +151,7 @@ const DRAIN: &[Reason] = &[
     reasons::drain::MIGRATING,
     reasons::drain::SERVERS_STUCK,
     reasons::drain::ENABLING,
+    reasons::drain::WAITING_FOR_SERVICE,
     reasons::drain::NOT_READ,
     reasons::drain::NOT_REGISTERED,
     reasons::drain::SERVICE_NOT_FOUND,
@@ -194,6 +195,8 @@ const INPUTS: &[Reason] = &[
     reasons::compute::IMAGES_NOT_FILLED,
     reasons::compute::IMAGE_NOT_SET,
     reasons::compute::HOST_NAME_CHANGED,
+    reasons::compute::DRAIN_BEFORE_INVALID,
+    reasons::compute::DRAIN_WITHOUT_API,
 ];
 
 const NODE: &[Reason] = &[
@@ -225,6 +228,7 @@ const DEPLOYMENT: &[Reason] = &[
     reasons::NOT_REQUESTED,
     reasons::compute::WAITING_FOR_TURN,
     reasons::compute::PAUSED,
+    reasons::compute::WAITING_FOR_DRAIN,
     reasons::compute::WAITING,
     reasons::identity::SERVERS,
     reasons::identity::IN_USE,

@@ -18,7 +18,8 @@ pub struct Drained<'a> {
     pub request: &'a DrainRequest,
     /// What the last pass found, or `None` where nova's API is not read.
     pub progress: Option<&'a HostProgress>,
-    /// Whether the service carries the marker of this operator.
+    /// Whether the service carries the marker of this operator, or is not known to be without it
+    /// since the last drain.
     pub is_marked: bool,
     /// The host, named as its service is registered; `None` before the first deployment.
     pub host: Option<&'a str>,
@@ -68,6 +69,7 @@ impl Drained<'_> {
                 reasons::drain::SERVICE_NOT_FOUND.condition(DRAINED, text)
             }
             HostProgress::Pending
+            | HostProgress::NotReporting
             | HostProgress::Released
             | HostProgress::Empty
             | HostProgress::OtherService { .. }
@@ -89,6 +91,13 @@ impl Drained<'_> {
         {
             return self.unknown(host, progress);
         }
+        if self.progress == Some(&HostProgress::NotReporting) {
+            let text = format!(
+                "No drain is requested any more: the service of host {host} is enabled once \
+                 nova-compute reports to nova; see ServiceUp."
+            );
+            return reasons::drain::WAITING_FOR_SERVICE.condition(DRAINED, text);
+        }
         let text = format!("No drain is requested: the service of host {host} is being enabled.");
         reasons::drain::ENABLING.condition(DRAINED, text)
     }
@@ -103,7 +112,19 @@ impl Drained<'_> {
             HostProgress::CellNotConfirmed => {
                 (&reasons::drain::CELL_NOT_ANSWERING, NOT_CONFIRMED.to_owned())
             }
-            _ => (&reasons::drain::CELL_NOT_ANSWERING, CELL_NOT_ANSWERING.to_owned()),
+            HostProgress::Pending
+            | HostProgress::CellNotAnswering
+            | HostProgress::NotFound
+            | HostProgress::Occupied(_)
+            | HostProgress::Drained
+            | HostProgress::Empty
+            | HostProgress::OtherService { .. }
+            | HostProgress::NotReporting
+            | HostProgress::Released
+            | HostProgress::Removing(_)
+            | HostProgress::Identity(_) => {
+                (&reasons::drain::CELL_NOT_ANSWERING, CELL_NOT_ANSWERING.to_owned())
+            }
         };
         let text = format!("It is unknown whether host {host} has servers, because {cause}");
         reason.condition(DRAINED, text)

@@ -9,6 +9,8 @@ pub const MARKER: &str = "nova.openstack.org/drain";
 /// The beginning of the reason of each service that this operator disabled for a removal. One that a
 /// removal left is enabled by the next compute of its host, unless that one is to be drained.
 pub const REMOVAL_MARKER: &str = "nova.openstack.org/removal";
+/// What follows the marker where a rollout drains the host, without a request of the user.
+pub const ROLLOUT: &str = "rollout";
 /// How many bytes nova stores of the reason of a disabled service.
 const NOVA_LIMIT: usize = 255;
 
@@ -39,6 +41,8 @@ pub enum HostOrder {
     DrainForRemoval(Drain),
     /// Enable the service if this operator disabled it.
     Enable,
+    /// The same, once nova has the service as up: what is read after the order was given counts.
+    EnableOnceUp,
     /// Remove what is left of a host that was drained and on which nova-compute was stopped.
     Remove(Remove),
     /// Free the identity of a host that is empty.
@@ -105,6 +109,11 @@ pub fn is_ours(disabled_reason: &str) -> bool {
     [MARKER, REMOVAL_MARKER].into_iter().any(is_behind)
 }
 
+/// Returns whether a service with this reason was disabled by a rollout.
+pub fn is_of_rollout(disabled_reason: &str) -> bool {
+    is_ours(disabled_reason) && disabled_reason.strip_prefix(MARKER) == Some(": rollout")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,6 +131,11 @@ mod tests {
                 assert!(written.starts_with(marker), "{written}");
                 assert!(!written.contains('\n'));
             }
+        }
+        let by_rollout = drain(ROLLOUT).disabled_reason(MARKER);
+        assert!(is_ours(&by_rollout) && is_of_rollout(&by_rollout), "{by_rollout}");
+        for other in ["", MARKER, &drain("new kernel").disabled_reason(MARKER), ": rollout"] {
+            assert!(!is_of_rollout(other), "{other}");
         }
         for other in ["", "broken", "nova.openstack.org/drainage", "x nova.openstack.org/removal"] {
             assert!(!is_ours(other), "{other}");

@@ -50,11 +50,10 @@ pub async fn pass(
         found @ (Found::Known(_) | Found::Absent) => found,
     };
     match (order, found) {
-        (HostOrder::Enable, Found::Known(service)) => {
-            if service.is_disabled && is_ours(reason(&service)) {
-                nova.enable(&service.id).await?;
-            }
-            Ok(HostProgress::Released)
+        (HostOrder::Enable, Found::Known(service)) => released(nova, &service).await,
+        (HostOrder::EnableOnceUp, Found::Known(service)) => {
+            let waits = !service.is_up && is_disabled_by_us(&service);
+            if waits { Ok(HostProgress::NotReporting) } else { released(nova, &service).await }
         }
         (HostOrder::Drain(drain), found) => of_drain(nova, host, drain, &found, moves).await,
         (HostOrder::DrainForRemoval(drain), Found::Known(service)) => {
@@ -66,23 +65,24 @@ pub async fn pass(
         }
         (HostOrder::Inspect, Found::Absent | Found::Unknown) => without_service(nova, host).await,
         (HostOrder::DrainForRemoval(_), Found::Absent | Found::Unknown) => {
-            match without_service(nova, host).await? {
-                HostProgress::NotFound => of_cell(nova, witness).await,
-                occupied => Ok(occupied),
-            }
+            let found = without_service(nova, host).await?;
+            if found == HostProgress::NotFound { of_cell(nova, witness).await } else { Ok(found) }
         }
-        (HostOrder::Enable, Found::Absent | Found::Unknown) => Ok(HostProgress::NotFound),
+        (HostOrder::Enable | HostOrder::EnableOnceUp, Found::Absent | Found::Unknown) => {
+            Ok(HostProgress::NotFound)
+        }
         (HostOrder::Remove(order), found) => {
             // The host was found empty before it was stopped, so a cell without a witness holds
             // nothing up any more.
-            if matches!(found, Found::Absent)
-                && of_cell(nova, witness).await? == HostProgress::CellNotAnswering
-            {
+            if is_silent(nova, &found, witness).await? {
                 return Ok(HostProgress::CellNotAnswering);
             }
             Ok(HostProgress::Removing(remove(apis, host, order, found).await?))
         }
         (HostOrder::Identity(order), found) => {
+            if is_silent(nova, &found, witness).await? {
+                return Ok(HostProgress::CellNotAnswering);
+            }
             if let Some(drain) = &order.drain {
                 let drained = of_drain(nova, host, drain, &found, moves).await?;
                 if !matches!(drained, HostProgress::Drained | HostProgress::NotFound) {
@@ -92,6 +92,12 @@ pub async fn pass(
             identity(apis, host, order).await
         }
     }
+}
+
+/// Whether the cell of a host without a service is known not to answer.
+async fn is_silent(nova: &Compute, found: &Found, witness: Option<&str>) -> Result<bool, Fault> {
+    let is_absent = matches!(found, Found::Absent);
+    Ok(is_absent && of_cell(nova, witness).await? == HostProgress::CellNotAnswering)
 }
 
 async fn of_drain(
@@ -105,6 +111,18 @@ async fn of_drain(
         Found::Known(service) => drained(nova, host, service, (drain, MARKER), moves).await,
         Found::Absent | Found::Unknown => without_service(nova, host).await,
     }
+}
+
+/// Enables the service if this operator disabled it.
+async fn released(nova: &Compute, service: &KnownService) -> Result<HostProgress, Fault> {
+    if is_disabled_by_us(service) {
+        nova.enable(&service.id).await?;
+    }
+    Ok(HostProgress::Released)
+}
+
+fn is_disabled_by_us(service: &KnownService) -> bool {
+    service.is_disabled && is_ours(reason(service))
 }
 
 /// A service that is gone runs no server, but nova may still have records of servers on its host.

@@ -36,6 +36,8 @@ pub enum HostProgress {
         /// Its UUID.
         id: String,
     },
+    /// The service is to be enabled once it is up, and it is not.
+    NotReporting,
     /// The service is enabled again, or another administrator has disabled it.
     Released,
     /// How far what nova, placement and neutron have of the host is removed.

@@ -7,7 +7,7 @@ use api::dataplane::{Node, Role};
 use kube::ResourceExt;
 use nova_config::annotations::{DRAIN, DRAIN_REASON, MAX_MIGRATIONS};
 
-use crate::drain::order::{Drain, DrainMode};
+use crate::drain::order::{Drain, DrainMode, HostOrder};
 
 /// How many servers of a host migrate at a time where no annotation says it.
 const DEFAULT_MIGRATIONS: NonZeroUsize = NonZeroUsize::new(2).unwrap();
@@ -27,22 +27,29 @@ pub enum DrainRequest {
     Invalid(String),
 }
 
+impl DrainRequest {
+    /// Returns what is to be done, or `None` for nothing; `enabling` is how a service is enabled again
+    /// that this operator may have disabled.
+    ///
+    /// A request that is not valid changes nothing.
+    pub fn order(&self, enabling: Option<HostOrder>) -> Option<HostOrder> {
+        match self {
+            Self::Drain(drain) => Some(HostOrder::Drain(drain.clone())),
+            Self::Absent => enabling,
+            Self::Invalid(_) => None,
+        }
+    }
+}
+
 /// Returns what is requested. The drain itself is never inherited; the number of migrations at a
 /// time is, and the node's own takes precedence.
 pub fn requested(role: Option<&Role>, node: &Node) -> DrainRequest {
     let of_node = format!("OpenStackDataPlaneNode {}", node.name_any());
     let Some(mode) = node.annotations().get(DRAIN) else { return DrainRequest::Absent };
-    let own = node.annotations().get(MAX_MIGRATIONS).map(|it| (it, of_node.clone()));
-    let inherited = role.and_then(|role| {
-        let number = role.annotations().get(MAX_MIGRATIONS)?;
-        Some((number, format!("OpenStackDataPlaneRole {}", role.name_any())))
-    });
+    let reason = node.annotations().get(DRAIN_REASON).cloned().unwrap_or_default();
     let mode = match mode.as_str() {
         "wait" => DrainMode::Wait,
-        "migrate" => match most_migrations(own.or(inherited)) {
-            Ok(number) => DrainMode::Migrate(number),
-            Err(message) => return DrainRequest::Invalid(message),
-        },
+        "migrate" => return migrated(role, node, reason),
         other => {
             return DrainRequest::Invalid(format!(
                 "Annotation {DRAIN} of {of_node} is \"{}\", and nothing was changed: set it to \
@@ -51,8 +58,32 @@ pub fn requested(role: Option<&Role>, node: &Node) -> DrainRequest {
             ));
         }
     };
-    let reason = node.annotations().get(DRAIN_REASON).cloned().unwrap_or_default();
     DrainRequest::Drain(Drain { mode, reason })
+}
+
+/// Returns a drain by live migration with this reason, as many servers at a time as the annotations
+/// say; `Invalid` where they name no legal number.
+pub fn migrated(role: Option<&Role>, node: &Node, reason: String) -> DrainRequest {
+    match most_migrations(annotation(role, node, MAX_MIGRATIONS)) {
+        Ok(number) => DrainRequest::Drain(Drain { mode: DrainMode::Migrate(number), reason }),
+        Err(message) => DrainRequest::Invalid(message),
+    }
+}
+
+/// Returns an annotation and the object that has it; the node's own takes precedence over its
+/// role's.
+pub fn annotation<'a>(
+    role: Option<&'a Role>,
+    node: &'a Node,
+    name: &str,
+) -> Option<(&'a String, String)> {
+    let own = node.annotations().get(name);
+    let own = own.map(|it| (it, format!("OpenStackDataPlaneNode {}", node.name_any())));
+    own.or_else(|| {
+        let role = role?;
+        let value = role.annotations().get(name)?;
+        Some((value, format!("OpenStackDataPlaneRole {}", role.name_any())))
+    })
 }
 
 /// Returns how many servers of a host migrate at a time, from an annotation and the object that has

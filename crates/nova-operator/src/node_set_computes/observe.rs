@@ -13,10 +13,9 @@ use operator_runtime::api::Api;
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
-use crate::compute::host_order::order;
 use crate::conflicting_service::is_nova;
 use crate::drain::hosts_request::requested;
-use crate::drain::order::is_ours;
+use crate::drain::order::{HostOrder, is_ours};
 use crate::drain::progress::HostProgress;
 use crate::drain::request::DrainRequest;
 use crate::node_set_caches::NodeSetCaches;
@@ -140,7 +139,8 @@ fn with_progress(
     drains: std::result::Result<Vec<Located>, String>,
 ) -> std::result::Result<Vec<HostDrain>, String> {
     let of_host = |(drain, cell): &Located| {
-        let order = order(&drain.request, drain.health.disabled.as_deref())?;
+        let is_marked = drain.health.disabled.as_deref().is_some_and(is_ours);
+        let order = drain.request.order(is_marked.then_some(HostOrder::Enable))?;
         Some(OrderOfHost { cell: cell.clone()?, host: drain.host.clone(), order })
     };
     let wanted: Vec<OrderOfHost> = drains.iter().flatten().filter_map(of_host).collect();

@@ -191,15 +191,35 @@ pub(crate) const DEPLOYING: Reason =
     Reason::waiting("Deploying", "They are being deployed.", "Yes.", "Wait.");
 pub(crate) const WAITING_FOR_TURN: Reason = reasons::WAITING_FOR_TURN.described(
     "As many computes of the role that were in service as `maxUnavailable` allows are being \
-     deployed or fail.",
+     deployed, fail or are down (`ServiceUp`).",
     "When one of them is in service again.",
-    "Wait; where computes that fail are named, correct their cause, raise `maxUnavailable`, or set \
-     `deploy: false` on their nodes.",
+    "Wait; where computes that fail or are down are named, correct their cause, raise \
+     `maxUnavailable`, or set `deploy: false` on their nodes.",
 );
 pub(crate) const PAUSED: Reason = reasons::PAUSED.described(
-    "`pauseOnFailure` is set, and the named compute of the role fails.",
+    "`pauseOnFailure` is set, or `nova.openstack.org/drain-before` is true, and the named compute of \
+     the role fails.",
     "When no compute of the role fails.",
-    "Correct its cause, or set `pauseOnFailure: false` on the role.",
+    "Correct its cause, or follow the message.",
+);
+pub(crate) const WAITING_FOR_DRAIN: Reason = Reason::waiting(
+    "WaitingForDrain",
+    "`nova.openstack.org/drain-before` is true, and the host is not drained yet.",
+    "When it is drained.",
+    "See `Drained`; without a drain, set the annotation of the node to `false`.",
+);
+pub(crate) const DRAIN_BEFORE_INVALID: Reason = Reason::warning(
+    "DrainBeforeInvalid",
+    "The annotation `nova.openstack.org/drain-before` has no legal value; nothing is deployed.",
+    "No.",
+    "Set it to `true` or `false`, or remove it.",
+);
+pub(crate) const DRAIN_WITHOUT_API: Reason = Reason::warning(
+    "NovaAPINotUsed",
+    "`nova.openstack.org/drain-before` is true, and the operator does not use nova's API, so no host \
+     can be drained and nothing is deployed to computes that were deployed before.",
+    "No.",
+    "Set `nova.api.enabled` of the chart to true, or the annotation to `false`.",
 );
 pub(crate) const WAITING: Reason = Reason::waiting(
     "Waiting",

@@ -30,6 +30,13 @@ pub(crate) const ENABLING: Reason = Reason::waiting(
     "Yes.",
     "Wait.",
 );
+pub(crate) const WAITING_FOR_SERVICE: Reason = Reason::waiting(
+    "WaitingForService",
+    "A deployment with `nova.openstack.org/drain-before` has ended, and the service that the \
+     operator disabled is enabled once nova has it as up.",
+    "When nova-compute reports.",
+    "See `ServiceUp`.",
+);
 pub(crate) const NOT_READ: Reason = Reason::unknown(
     "NotRead",
     "The servers of the host have not been read yet.",

@@ -3,24 +3,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use api::conditions;
-use api::dataplane::{Node, RunState};
-use api::nova::{ExternalCompute, ExternalComputeStatus};
+use api::dataplane::Node;
+use api::nova::ExternalCompute;
 use api::rollout_limits::Limits;
-use nova_config::conditions::{
-    DEPLOYMENT_READY, INPUT_READY, NODE_READY, NOVA_CELL_READY, SERVICE_CONFIG_READY, UP_TO_DATE,
-};
-use operator_core::finalizers::is_terminating;
 use operator_core::hash;
 use operator_core::object_key::Key;
 use operator_core::run_engine::rollout::{
     BlockReason, DisruptionBudget, RolloutCounts, RolloutState, named,
 };
-use operator_core::run_engine::service_sequence::has_begun;
 
+use super::compute_state::{is_trying, state, waits};
 use crate::cell::credentials::of_cell_among;
 use crate::compute::blocked_rollout::BlockedRollout;
-use crate::compute::deploy_strategy::{deploys, is_left_out};
+use crate::compute::deploy_strategy::is_left_out;
 use crate::indexes::{cell_key, role_key};
 
 /// The rollout state of a compute, as far as its peers depend on it.
@@ -63,82 +58,22 @@ impl Member {
     /// own, or the one that it was enqueued for and does not take.
     fn gives_up(&self, next: Option<&Self>) -> bool {
         let Some(next) = next.filter(|it| it.role == self.role) else { return true };
-        let was_next_try = self.waits && self.state.is_retry();
+        let was_next_try = self.waits && self.state.holds_place();
         if !next.tries && (self.tries || was_next_try && !next.waits) {
             return true;
         }
         match self.state {
             // Waiting computes yield to the retry of a corrected compute.
             RolloutState::Corrected => next.state != self.state,
-            RolloutState::Disturbed | RolloutState::Failed => !next.state.counts_as_unavailable(),
+            RolloutState::Down | RolloutState::Disturbed | RolloutState::Failed => {
+                !next.state.counts_as_unavailable()
+            }
             RolloutState::New | RolloutState::Ready => {
                 self.waits && !next.waits && next.state.starts_now()
             }
             RolloutState::Started | RolloutState::FailedNew => false,
         }
     }
-}
-
-/// Returns the rollout state of a compute.
-pub(super) fn state(compute: &ExternalCompute, node: Option<&Node>) -> RolloutState {
-    let status = compute.status.as_ref();
-    let recorded = status.map(|it| it.services.as_slice()).unwrap_or_default();
-    let state = RolloutState::of(recorded, status.is_some_and(|it| !it.deployed_inputs.is_empty()));
-    let holds_back = matches!(state, RolloutState::Corrected | RolloutState::Disturbed);
-    if !holds_back || is_at_work(compute) || may_run(compute, node) {
-        return state;
-    }
-    // It cannot be retried now, and no other compute waits for that. If it did not fail, its run
-    // was withdrawn or never created, so it is still in service.
-    if state == RolloutState::Corrected { RolloutState::Failed } else { RolloutState::Ready }
-}
-
-/// Whether one of its runs has started.
-fn is_at_work(compute: &ExternalCompute) -> bool {
-    compute.status.as_ref().is_some_and(|it| has_begun(&it.services))
-}
-
-/// Whether no condition in its status keeps it from a run.
-fn may_run(compute: &ExternalCompute, node: Option<&Node>) -> bool {
-    let Some(status) = &compute.status else { return false };
-    let holds = |it: &&str| conditions::is_true(&status.conditions, it);
-    deploys(compute, node)
-        && [INPUT_READY, NODE_READY, NOVA_CELL_READY, SERVICE_CONFIG_READY].iter().all(holds)
-}
-
-/// Whether it waits for nothing but a slot.
-fn waits(compute: &ExternalCompute, node: Option<&Node>, state: RolloutState) -> bool {
-    let is_up_to_date =
-        |it: &ExternalComputeStatus| conditions::is_true(&it.conditions, UP_TO_DATE);
-    let is_due = if state.is_retry() {
-        reports_waiting(compute)
-    } else {
-        state.starts_now() && !compute.status.as_ref().is_some_and(is_up_to_date)
-    };
-    is_due && may_run(compute, node)
-}
-
-/// Whether its status reports that a retry waits for a slot, instead of the failure.
-fn reports_waiting(compute: &ExternalCompute) -> bool {
-    let conditions = compute.status.iter().flat_map(|it| &it.conditions);
-    let mut reported = conditions.filter(|it| it.type_ == DEPLOYMENT_READY);
-    reported.any(|it| it.reason == BlockReason::LimitReached.reason().word)
-}
-
-/// Whether an unavailable compute has an attempt in progress: it is recorded, and nothing keeps it
-/// from a run. Computes that did not fail count as well, because a failure is no longer known once
-/// the failed service has succeeded. A terminating compute is not retried.
-pub(super) fn is_trying(
-    compute: &ExternalCompute,
-    node: Option<&Node>,
-    state: RolloutState,
-) -> bool {
-    let services = compute.status.iter().flat_map(|it| &it.services);
-    // The first service that has not succeeded decides; later ones are recorded together with it.
-    let due = services.map(|it| it.state).find(|it| *it != RunState::Succeeded);
-    let is_under_way = matches!(due, Some(RunState::Pending | RunState::Running));
-    let may_go_on = || is_at_work(compute) || may_run(compute, node) && !reports_waiting(compute);
-    state.counts_as_unavailable() && is_under_way && !is_terminating(compute) && may_go_on()
 }
 
 /// The computes of one role.
@@ -151,8 +86,11 @@ struct Group {
     waiting: BTreeSet<Key>,
     /// New computes that wait, which take no slot.
     new: BTreeSet<Key>,
-    /// Failed computes that wait for a slot to be retried.
+    /// Computes that are unavailable already, and wait until as few others have a run that they
+    /// may have one.
     next_tries: BTreeSet<Key>,
+    /// The computes that are down, each of which holds a slot.
+    down: BTreeSet<Key>,
     /// The number of attempts in progress among the computes that hold a slot.
     n_tries: usize,
 }
@@ -171,8 +109,11 @@ impl Group {
         if waits && state == RolloutState::New {
             self.new.insert(key.clone());
         }
-        if waits && state.is_retry() {
+        if waits && state.holds_place() {
             self.next_tries.insert(key.clone());
+        }
+        if state == RolloutState::Down {
+            self.down.insert(key.clone());
         }
     }
 
@@ -180,7 +121,7 @@ impl Group {
         self.counts.remove(member.state);
         self.n_tries = self.n_tries.saturating_sub(usize::from(member.tries));
         self.failing.remove(key);
-        for set in [&mut self.waiting, &mut self.new, &mut self.next_tries] {
+        for set in [&mut self.waiting, &mut self.new, &mut self.next_tries, &mut self.down] {
             set.remove(key);
         }
     }
@@ -189,14 +130,16 @@ impl Group {
         DisruptionBudget::of(limits, &self.counts.with_trying(self.n_tries))
     }
 
-    /// Returns the first failed computes that hold a slot.
+    /// Returns the first computes that hold a slot because they fail or are down.
     fn named(&self) -> String {
-        let holds = self.failing.iter().filter(|(_, holds)| **holds);
-        let names: Vec<&str> = holds.map(|(key, _)| key.name.as_str()).collect();
+        let failing = self.failing.iter().filter(|(_, holds)| **holds).map(|(key, _)| key);
+        let all: BTreeSet<&Key> = failing.chain(&self.down).collect();
+        let names: Vec<&str> = all.into_iter().map(|it| it.name.as_str()).collect();
         named(&names)
     }
 
-    /// Returns the computes that hold all used slots when only failed computes do; else `None`.
+    /// Returns the computes that hold all used slots when none of these is being deployed; else
+    /// `None`.
     fn at_rest(&self) -> Option<String> {
         let names = (!self.counts.is_moving()).then(|| self.named());
         names.filter(|it| !it.is_empty())
@@ -208,8 +151,8 @@ impl Group {
 pub(super) enum News {
     /// A slot is free.
     Place,
-    /// The first compute failed, or the last failure was corrected; or other failed computes than
-    /// before hold the slots.
+    /// The first compute failed, or the last failure was corrected; or other computes than before
+    /// hold the slots because they fail or are down.
     Failing,
 }
 
@@ -364,6 +307,7 @@ mod tests {
             Just(RolloutState::New),
             Just(RolloutState::Started),
             Just(RolloutState::Ready),
+            Just(RolloutState::Down),
             Just(RolloutState::FailedNew),
             Just(RolloutState::Disturbed),
             Just(RolloutState::Failed),
@@ -377,7 +321,7 @@ mod tests {
                 role: role.map(|it| Key::new("ns", it)),
                 state,
                 waits: waits && (state.starts_now() || state.is_retry() && !tries),
-                tries: tries && state.counts_as_unavailable(),
+                tries: tries && state.counts_as_unavailable() && state != RolloutState::Down,
                 cell: Key::new("ns", cell),
                 credentials,
             }),

@@ -21,6 +21,8 @@ pub enum RolloutState {
     FailedNew,
     /// It is in service; a run would disturb it.
     Ready,
+    /// It was deployed, and is down all the same, as its group's owner observes it.
+    Down,
     /// It was in service, and is being deployed again.
     Disturbed,
     /// It was in service and fails, or was unreachable in its last run; a retry may be in progress.
@@ -54,12 +56,12 @@ impl RolloutState {
 
     /// Returns whether a run now would begin the host's deployment, not continue one.
     pub fn starts_now(self) -> bool {
-        matches!(self, Self::New | Self::Ready)
+        matches!(self, Self::New | Self::Ready | Self::Down)
     }
 
     /// Returns whether it was in service and is out of it now.
     pub fn counts_as_unavailable(self) -> bool {
-        matches!(self, Self::Disturbed | Self::Failed | Self::Corrected)
+        matches!(self, Self::Down | Self::Disturbed | Self::Failed | Self::Corrected)
     }
 
     /// Returns whether it was ever in service; percentage limits are shares of such hosts.
@@ -70,6 +72,12 @@ impl RolloutState {
     /// Returns whether it was in service and has failed, so that a run is a retry.
     pub fn is_retry(self) -> bool {
         matches!(self, Self::Failed | Self::Corrected)
+    }
+
+    /// Returns whether it is unavailable before a run begins, so that the run takes no further
+    /// place, and is bounded only by how many such hosts have a run at once.
+    pub fn holds_place(self) -> bool {
+        self == Self::Down || self.is_retry()
     }
 
     /// Returns whether it fails.
@@ -83,7 +91,7 @@ impl RolloutState {
 pub enum BlockReason {
     /// As many hosts as allowed are out of service, and some of them are being deployed.
     LimitReached,
-    /// As many hosts as allowed are out of service, and all of them fail.
+    /// As many hosts as allowed are out of service, and all of them fail or are down.
     Stuck,
     /// A host of the group fails.
     Paused,
@@ -121,6 +129,7 @@ pub struct RolloutCounts {
     total: usize,
     in_service: usize,
     trying: usize,
+    down: usize,
     disturbed: usize,
     corrected: usize,
     failed: usize,
@@ -167,6 +176,7 @@ impl RolloutCounts {
         match rollout_state {
             RolloutState::New | RolloutState::Started | RolloutState::Ready => None,
             RolloutState::FailedNew => Some(&mut self.failed_new),
+            RolloutState::Down => Some(&mut self.down),
             RolloutState::Disturbed => Some(&mut self.disturbed),
             RolloutState::Failed => Some(&mut self.failed),
             RolloutState::Corrected => Some(&mut self.corrected),
@@ -206,7 +216,7 @@ pub struct DisruptionBudget {
 impl DisruptionBudget {
     /// Creates the disruption budget of a group with these limits and counts.
     pub fn of(limits: &Limits, counts: &RolloutCounts) -> Self {
-        let held = counts.disturbed + counts.corrected + counts.failed;
+        let held = counts.down + counts.disturbed + counts.corrected + counts.failed;
         // A correction must first succeed on hosts that have failed, before other hosts begin.
         let is_tried = counts.corrected > 0 && limits.bounds(counts.in_service);
         let allowed = limits.allowed(counts.in_service);
@@ -242,7 +252,9 @@ impl DisruptionBudget {
     /// Returns why the host has to wait.
     pub fn admit(&mut self, rollout_state: RolloutState) -> Result<(), BlockReason> {
         match rollout_state {
-            RolloutState::New | RolloutState::Ready if self.is_paused => Err(BlockReason::Paused),
+            RolloutState::New | RolloutState::Ready | RolloutState::Down if self.is_paused => {
+                Err(BlockReason::Paused)
+            }
             RolloutState::Ready if self.left == 0 && self.is_moving => {
                 Err(BlockReason::LimitReached)
             }
@@ -253,7 +265,7 @@ impl DisruptionBudget {
                 Ok(())
             }
             // Many may have failed: under a wider limit, or in a deployment that was deleted.
-            RolloutState::Failed | RolloutState::Corrected => {
+            RolloutState::Down | RolloutState::Failed | RolloutState::Corrected => {
                 self.tries_left =
                     self.tries_left.checked_sub(1).ok_or(BlockReason::LimitReached)?;
                 Ok(())
@@ -315,6 +327,18 @@ mod tests {
         assert_eq!(budget.admit(RolloutState::Ready), Err(BlockReason::Stuck));
         assert_eq!(budget.admit(RolloutState::Failed), Ok(()), "it may always run again");
         assert_eq!(BlockReason::Stuck.reason(), BlockReason::LimitReached.reason());
+    }
+
+    #[test]
+    fn hosts_that_are_down_hold_their_places_and_may_begin_themselves() {
+        let states = [RolloutState::Down, RolloutState::Ready, RolloutState::Down];
+        let mut budget = gate(&limits(IntOrString::Int(2), false), &states);
+        assert_eq!(budget.admit(RolloutState::Ready), Err(BlockReason::Stuck));
+        let admitted = [budget.admit(RolloutState::Down), budget.admit(RolloutState::Down)];
+        assert_eq!(admitted, [Ok(()), Ok(())]);
+        assert_eq!(budget.admit(RolloutState::Down), Err(BlockReason::LimitReached));
+        let mut wider = gate(&limits(IntOrString::Int(3), false), &states);
+        assert_eq!(wider.admit(RolloutState::Ready), Ok(()));
     }
 
     #[test]

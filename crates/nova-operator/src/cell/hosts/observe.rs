@@ -28,7 +28,7 @@ const READ_AT_A_TIME: usize = 8;
 
 /// The orders of a cell, with the parts that were given one in this pass.
 struct Orders<'a> {
-    orders: &'a Arc<NovaOrders>,
+    tasks: &'a Arc<NovaOrders>,
     monitor: &'a NovaMonitor,
     cell: &'a Key,
     parts: BTreeSet<String>,
@@ -44,7 +44,7 @@ pub async fn observe(
 ) -> Result<Option<HostsSeen>> {
     let used = caches.nova.as_deref().zip(caches.cell_orders.as_ref());
     let Some((monitor, orders)) = used.filter(|_| !is_cell_zero(cell)) else { return Ok(None) };
-    let mut orders = Orders { orders, monitor, cell: key, parts: BTreeSet::new() };
+    let mut orders = Orders { tasks: orders, monitor, cell: key, parts: BTreeSet::new() };
     let leftovers = cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default();
     let is_releasing = is_terminating(cell) && computes.is_empty();
     if is_releasing || leftovers.iter().any(has_ids) {
@@ -54,7 +54,7 @@ pub async fn observe(
         leftovers: orders.work_off(caches, leftovers),
         hosts: is_releasing.then(|| orders.inspect(caches, leftovers)).flatten(),
     };
-    orders.orders.keep(key, &orders.parts);
+    orders.tasks.keep(key, &orders.parts);
     Ok(Some(seen))
 }
 
@@ -77,7 +77,7 @@ pub fn forget(caches: &Caches, key: &Key) {
 impl Orders<'_> {
     fn set(&mut self, part: String, host: &str, order: HostOrder) -> HostProgress {
         let order = OrderOfHost { cell: self.cell.clone(), host: host.to_owned(), order };
-        let progress = self.orders.set_part(self.cell, &part, Some(order));
+        let progress = self.tasks.set_part(self.cell, &part, Some(order));
         self.parts.insert(part);
         progress
     }

@@ -85,6 +85,16 @@ fn unknown(hosts: &[(String, HostProgress)], secret: &str) -> String {
         HostProgress::Fails(fault) => format!("{fault}. {}", next_step(fault, secret)),
         HostProgress::Unread { cell } => unread(cell),
         HostProgress::CellNotAnswering => format!("of host {host}, {CELL_NOT_ANSWERING}"),
-        _ => format!("host {host} has not been read yet."),
+        HostProgress::Pending
+        | HostProgress::CellNotConfirmed
+        | HostProgress::NotFound
+        | HostProgress::Occupied(_)
+        | HostProgress::Drained
+        | HostProgress::Empty
+        | HostProgress::OtherService { .. }
+        | HostProgress::NotReporting
+        | HostProgress::Released
+        | HostProgress::Removing(_)
+        | HostProgress::Identity(_) => format!("host {host} has not been read yet."),
     }
 }

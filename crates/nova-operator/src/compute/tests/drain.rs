@@ -4,7 +4,8 @@ use nova_config::annotations::{DRAIN, MAX_MIGRATIONS};
 use openstack_client::{Error, Fault, Service};
 
 use super::*;
-use crate::drain::order::MARKER;
+use crate::compute::host_order::host_order;
+use crate::drain::order::{HostOrder, MARKER};
 use crate::drain::progress::{HostProgress, Occupied, Stuck, StuckCause};
 use crate::nova_health::{HostHealth, MappingHealth, ServiceHealth};
 
@@ -79,8 +80,42 @@ fn a_drain_is_reported_from_its_request_to_its_end() {
     found(&mut world, Some(HostProgress::Occupied(occupied)));
     check(&world, ConditionStatus::False, "Migrating", "at most 2 at a time");
     annotate(&mut world, None);
-    world.settle();
+    found(&mut world, Some(HostProgress::Pending));
+    check(&world, ConditionStatus::False, "EnablingService", "n0.example.org is being enabled");
+    found(&mut world, Some(HostProgress::Released));
     assert!(!has_condition(&world));
+}
+
+#[test]
+fn only_a_service_that_the_operator_disabled_is_enabled() {
+    let mut world = world(None, Some(HostProgress::Pending));
+    let disable = |world: &mut World, reason: Option<&str>| {
+        world.seen.health.as_mut().unwrap().disabled = reason.map(str::to_owned);
+    };
+    for (reason, order) in
+        [(Some(MARKER), Some(HostOrder::Enable)), (Some("broken"), None), (None, None)]
+    {
+        disable(&mut world, reason);
+        assert_eq!(host_order(&world.seen), order);
+    }
+    annotate(&mut world, Some("wait"));
+    for reason in [None, Some("broken"), Some(MARKER)] {
+        disable(&mut world, reason);
+        assert!(matches!(host_order(&world.seen), Some(HostOrder::Drain(_))));
+    }
+    annotate(&mut world, Some("evacuate"));
+    assert_eq!(host_order(&world.seen), None);
+}
+
+#[test]
+fn a_service_is_enabled_although_no_reading_has_shown_the_marker_yet() {
+    let mut world = world(Some("wait"), Some(HostProgress::Drained));
+    annotate(&mut world, None);
+    world.seen.drain = Some(HostProgress::Pending);
+    assert_eq!(host_order(&world.seen), Some(HostOrder::Enable));
+    found(&mut world, Some(HostProgress::NotFound));
+    assert!(!has_condition(&world));
+    assert_eq!(host_order(&world.seen), None);
 }
 
 #[test]

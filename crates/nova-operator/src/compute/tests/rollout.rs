@@ -182,7 +182,7 @@ async fn a_bad_change_on_fifty_computes_stops_by_itself_at_a_fifth_of_them() {
     assert_eq!(fleet.not_ready(), failed);
     let message = fleet.message("n030");
     for words in [
-        "held by computes that fail: n000, n001, n002 and 7 more",
+        "held by computes that fail or are down: n000, n001, n002 and 7 more",
         "raise deployStrategy.maxUnavailable",
         "deployStrategy.deploy: false on their nodes",
     ] {

@@ -20,6 +20,7 @@ const HOST: &str = "n0.example.org";
 #[derive(Clone, Debug, Default, PartialEq)]
 struct State {
     disabled: Option<String>,
+    is_down: bool,
     is_silent: bool,
     /// Id, status and task of each server.
     servers: Vec<(String, &'static str, Option<&'static str>)>,
@@ -94,7 +95,8 @@ fn of_nova(state: &mut State, line: &str, body: &str) -> Answer {
     }
     if line.starts_with("get /v2.1/os-services?") {
         let mut service = json!({
-            "id": "a0", "host": HOST, "status": "enabled", "state": "up", "disabled_reason": null,
+            "id": "a0", "host": HOST, "status": "enabled", "disabled_reason": null,
+            "state": if state.is_down { "down" } else { "up" },
         });
         if let Some(reason) = &state.disabled {
             service["status"] = "disabled".into();
@@ -251,6 +253,26 @@ async fn a_removal_has_a_marker_of_its_own_which_a_drain_replaces() {
     assert_eq!(disabled(), Some(ours()));
     assert_eq!(cloud.pass(&HostOrder::Enable, &mut moves).await, HostProgress::Released);
     assert_eq!(cloud.writes(), ["disabled", "disabled", "enabled"]);
+}
+
+#[tokio::test]
+async fn what_a_rollout_disabled_is_enabled_once_it_is_up() {
+    let state = State { disabled: Some(ours()), is_down: true, ..State::default() };
+    let (cloud, mut moves) = (Cloud::new(state).await, Moves::default());
+    let order = HostOrder::EnableOnceUp;
+    assert_eq!(cloud.pass(&order, &mut moves).await, HostProgress::NotReporting);
+    assert_eq!(cloud.writes(), [""; 0]);
+    cloud.state.lock().is_down = false;
+    for _ in 0..2 {
+        assert_eq!(cloud.pass(&order, &mut moves).await, HostProgress::Released);
+    }
+    assert_eq!(cloud.writes(), ["enabled"]);
+    // A service that is down and that nobody disabled, or another administrator, is left alone.
+    for disabled in [None, Some("broken fan".to_owned())] {
+        *cloud.state.lock() = State { disabled, is_down: true, ..State::default() };
+        assert_eq!(cloud.pass(&order, &mut moves).await, HostProgress::Released);
+        assert_eq!(cloud.writes(), [""; 0]);
+    }
 }
 
 #[tokio::test]

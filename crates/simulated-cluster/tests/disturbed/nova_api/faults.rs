@@ -53,17 +53,11 @@ impl Regions {
         computes::cell_at(ns, sim, (CELL, BUS), &broker, &region).await?;
         cell_reaches(ns, CELL, "NovaAPIReady", "Answered", &[]).await?;
         if with_host {
-            let host = sim.player.host(HOST, &self.address(fault)?);
+            let host = sim.player.host(HOST, &address(fault)?);
             computes::deploy(ns, &[&host]).await?;
             is_up(ns, &host).await?;
         }
         Ok(())
-    }
-
-    /// Returns an address that no other fault uses.
-    fn address(&self, fault: &Fault) -> Result<String> {
-        let at = HOSTS.iter().position(|it| it.name == fault.name).context("not of a host")?;
-        Ok(format!("192.0.2.{}", 10 + at))
     }
 
     async fn inject(&self, ns: &Namespace, fault: &Fault) -> Result<()> {
@@ -94,6 +88,12 @@ impl Regions {
         }
         Ok(())
     }
+}
+
+/// Returns an address that no other fault uses.
+fn address(fault: &Fault) -> Result<String> {
+    let at = HOSTS.iter().position(|it| it.name == fault.name).context("not of a host")?;
+    Ok(format!("192.0.2.{}", 10 + at))
 }
 
 /// Injects the faults of hosts that are drained or removed.

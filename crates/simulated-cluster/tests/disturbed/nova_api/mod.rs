@@ -9,6 +9,7 @@ mod killed;
 mod leftovers;
 mod maintenance;
 mod node_sets;
+mod rollout;
 mod scale;
 
 use std::time::Duration;

@@ -1,0 +1,97 @@
+//! What the user and the rollout of its role request for the servers of a compute's host.
+//!
+//! All of it follows from what was observed before the present decision, so that an operator which
+//! was killed anywhere comes to the same end: a host belongs to a rollout from the recorded attempt
+//! on until its service is known to be enabled again.
+
+use api::conditions::find;
+use api::nova::ExternalCompute;
+use nova_config::conditions::DRAINED;
+use operator_core::run_engine::rollout::RolloutState;
+
+use crate::compute::observed::Observed;
+use crate::drain::before::{DrainBefore, drain_before, of_rollout};
+use crate::drain::order::{HostOrder, is_of_rollout, is_ours};
+use crate::drain::progress::HostProgress;
+use crate::drain::request::{DrainRequest, requested};
+use crate::registration::has_registered;
+use crate::rollout_coordinator::{deployment_state, is_under_way};
+
+/// Returns what is requested: by the user, else by the rollout; a rollout's annotation that is not
+/// valid changes nothing either. Returns `None` when it is unknown, because the node does not exist,
+/// or the role whose rollout has drained the host: nothing is enabled because of that.
+pub fn request(seen: &Observed) -> Option<DrainRequest> {
+    let (role, node) = (seen.role.as_deref(), seen.node.as_deref()?);
+    let request = requested(role, node);
+    if request != DrainRequest::Absent {
+        return Some(request);
+    }
+    if role.is_none() && node.spec.role.is_some() && disabled(seen).is_some_and(is_of_rollout) {
+        return None;
+    }
+    Some(match drain_before(role, node) {
+        _ if belongs_to_rollout(seen) => of_rollout(role, node),
+        DrainBefore::Invalid(message) if may_be_disabled(seen) => DrainRequest::Invalid(message),
+        DrainBefore::No | DrainBefore::Yes | DrainBefore::Invalid(_) => request,
+    })
+}
+
+/// Whether a run on the host begins only when it is drained. The first deployment of a host waits
+/// for nothing.
+pub fn drains_before(seen: &Observed) -> bool {
+    let asked = seen.node.as_deref().map(|it| drain_before(seen.role.as_deref(), it));
+    asked == Some(DrainBefore::Yes) && was_deployed(&seen.compute)
+}
+
+/// Whether a run has to wait for the drain.
+pub fn awaits_drain(seen: &Observed) -> bool {
+    let is_empty = matches!(
+        seen.drain,
+        Some(HostProgress::Drained | HostProgress::NotFound | HostProgress::Identity(_))
+    );
+    drains_before(seen) && !is_empty
+}
+
+/// Whether every service of the compute has succeeded once.
+fn was_deployed(compute: &ExternalCompute) -> bool {
+    compute.status.as_ref().is_some_and(|it| !it.deployed_inputs.is_empty())
+}
+
+/// Whether the service may carry the marker of this operator, and so be disabled without a request:
+/// it was read so, or a drain was reported since which no pass has found it without.
+pub fn may_be_disabled(seen: &Observed) -> bool {
+    let status = seen.compute.status.as_ref();
+    let was_drained = status.is_some_and(|it| find(&it.conditions, DRAINED).is_some());
+    let is_known =
+        matches!(seen.drain, None | Some(HostProgress::Released | HostProgress::NotFound));
+    let is_marked = disabled(seen).is_some_and(is_ours);
+    is_marked || (was_drained && !is_known && has_registered(&seen.compute))
+}
+
+/// Returns how the service is enabled again: after a rollout only once it is up.
+pub fn enabling(seen: &Observed) -> HostOrder {
+    let is_after_rollout = drains_before(seen) || disabled(seen).is_some_and(is_of_rollout);
+    if is_after_rollout { HostOrder::EnableOnceUp } else { HostOrder::Enable }
+}
+
+/// Returns the reason of the service, if it is disabled.
+fn disabled(seen: &Observed) -> Option<&str> {
+    seen.health.as_ref()?.disabled.as_deref()
+}
+
+/// Whether the rollout drains the host, or keeps it drained because its deployment fails.
+fn belongs_to_rollout(seen: &Observed) -> bool {
+    if !drains_before(seen) {
+        return false;
+    }
+    match deployment_state(&seen.compute, seen.node.as_deref()) {
+        RolloutState::Disturbed | RolloutState::Corrected => true,
+        // One that failed without a drain is drained when its next attempt is due.
+        RolloutState::Failed => may_be_disabled(seen) || is_under_way(&seen.compute),
+        RolloutState::New
+        | RolloutState::Started
+        | RolloutState::FailedNew
+        | RolloutState::Ready
+        | RolloutState::Down => false,
+    }
+}

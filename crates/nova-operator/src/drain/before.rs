@@ -1,0 +1,84 @@
+//! Whether a deployment of a compute drains its host first.
+
+use api::conditions::one_line;
+use api::dataplane::{Node, Role};
+use nova_config::annotations::DRAIN_BEFORE;
+
+use crate::drain::order::ROLLOUT;
+use crate::drain::request::{DrainRequest, annotation, migrated};
+
+/// Maximum length of a repeated annotation in a message, in bytes.
+const VALUE_LIMIT: usize = 80;
+
+/// What the annotations of a node and its role say.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum DrainBefore {
+    /// Deployments wait for no drain.
+    No,
+    /// A deployment begins once the host is drained.
+    Yes,
+    /// Nothing that is understood; the message names the annotation, its value and the legal ones.
+    Invalid(String),
+}
+
+/// Returns what the annotations say; the node's own takes precedence over its role's.
+///
+/// `role` is the one that the node names, or `None` when it does not exist.
+pub fn drain_before(role: Option<&Role>, node: &Node) -> DrainBefore {
+    let Some((value, origin)) = annotation(role, node, DRAIN_BEFORE) else {
+        return DrainBefore::No;
+    };
+    match value.as_str() {
+        "true" => DrainBefore::Yes,
+        "false" => DrainBefore::No,
+        other => DrainBefore::Invalid(format!(
+            "Annotation {DRAIN_BEFORE} of {origin} is \"{}\", so nothing is deployed: set it to true \
+             or false, or remove it.",
+            one_line(other, VALUE_LIMIT)
+        )),
+    }
+}
+
+/// Returns the drain by which a deployment begins where the user requests none.
+pub fn of_rollout(role: Option<&Role>, node: &Node) -> DrainRequest {
+    migrated(role, node, ROLLOUT.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::ResourceExt;
+
+    use super::*;
+
+    fn of(role: Option<&str>, node: Option<&str>) -> DrainBefore {
+        let annotate = |annotations: &mut std::collections::BTreeMap<_, _>, value: Option<&str>| {
+            annotations.extend(value.map(|it| (DRAIN_BEFORE.to_owned(), it.to_owned())));
+        };
+        let mut of_role = Role::new("compute", <_>::default());
+        annotate(of_role.annotations_mut(), role);
+        let mut of_node = Node::new("n0", <_>::default());
+        annotate(of_node.annotations_mut(), node);
+        drain_before(Some(&of_role), &of_node)
+    }
+
+    #[test]
+    fn it_is_inherited_and_a_node_may_take_it_back() {
+        assert_eq!(of(None, None), DrainBefore::No);
+        assert_eq!(of(Some("true"), None), DrainBefore::Yes);
+        assert_eq!(of(Some("true"), Some("false")), DrainBefore::No);
+        assert_eq!(of(Some("false"), Some("true")), DrainBefore::Yes);
+    }
+
+    #[test]
+    fn any_other_value_is_refused_with_the_legal_ones_and_its_origin() {
+        for value in ["", "True", " true", "yes", "migrate"] {
+            let DrainBefore::Invalid(message) = of(Some(value), None) else {
+                panic!("{value} is accepted")
+            };
+            assert!(message.contains("OpenStackDataPlaneRole compute"), "{message}");
+            assert!(message.contains("true or false"), "{message}");
+        }
+        let DrainBefore::Invalid(message) = of(Some("true"), Some("")) else { panic!("accepted") };
+        assert!(message.contains("OpenStackDataPlaneNode n0"), "{message}");
+    }
+}

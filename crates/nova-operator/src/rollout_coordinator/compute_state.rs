@@ -1,0 +1,120 @@
+//! The rollout state of one compute, as its status and its node show it.
+
+use api::conditions::{self, ConditionStatus, find};
+use api::dataplane::{Node, RunState};
+use api::nova::ExternalCompute;
+use kube::ResourceExt;
+use nova_config::annotations::DRAIN;
+use nova_config::conditions::{
+    DEPLOYMENT_READY, DRAINED, INPUT_READY, NODE_READY, NOVA_CELL_READY, SERVICE_CONFIG_READY,
+    SERVICE_UP, UP_TO_DATE,
+};
+use operator_core::finalizers::is_terminating;
+use operator_core::run_engine::rollout::{BlockReason, RolloutState};
+use operator_core::run_engine::service_sequence::has_begun;
+
+use crate::compute::deploy_strategy::deploys;
+
+/// Returns the rollout state of a compute.
+///
+/// A host that a rollout drained belongs to that rollout until its service is enabled again; one
+/// that a user drains, or whose service an administrator disabled, is in service.
+pub(super) fn state(compute: &ExternalCompute, node: Option<&Node>) -> RolloutState {
+    let state = deployment_state(compute, node);
+    if state != RolloutState::Ready || is_terminating(compute) {
+        return state;
+    }
+    match is_given_back(compute, node) {
+        true if is_up_to_date(compute) => RolloutState::Disturbed,
+        // With a further change it needs a slot, as a compute that is down does: its drain may have
+        // been its user's.
+        true => RolloutState::Down,
+        false if is_down(compute) => RolloutState::Down,
+        false => RolloutState::Ready,
+    }
+}
+
+fn condition_status(compute: &ExternalCompute, type_: &str) -> Option<ConditionStatus> {
+    Some(find(&compute.status.as_ref()?.conditions, type_)?.status)
+}
+
+fn is_up_to_date(compute: &ExternalCompute) -> bool {
+    condition_status(compute, UP_TO_DATE) == Some(ConditionStatus::True)
+}
+
+/// Whether its service is down, or gone; not so while that is unknown.
+fn is_down(compute: &ExternalCompute) -> bool {
+    condition_status(compute, SERVICE_UP) == Some(ConditionStatus::False)
+}
+
+/// Whether its host is drained although its user does not request that, so that its service is yet
+/// to be enabled.
+fn is_given_back(compute: &ExternalCompute, node: Option<&Node>) -> bool {
+    let is_requested = node.is_some_and(|it| it.annotations().contains_key(DRAIN));
+    condition_status(compute, DRAINED).is_some() && !is_requested
+}
+
+/// Returns the rollout state of a compute as far as its runs decide it.
+pub fn deployment_state(compute: &ExternalCompute, node: Option<&Node>) -> RolloutState {
+    let status = compute.status.as_ref();
+    let recorded = status.map(|it| it.services.as_slice()).unwrap_or_default();
+    let state = RolloutState::of(recorded, status.is_some_and(|it| !it.deployed_inputs.is_empty()));
+    let holds_back = matches!(state, RolloutState::Corrected | RolloutState::Disturbed);
+    if !holds_back || is_at_work(compute) || may_run(compute, node) {
+        return state;
+    }
+    // It cannot be retried now, and no other compute waits for that. If it did not fail, its run
+    // was withdrawn or never created, so it is still in service.
+    if state == RolloutState::Corrected { RolloutState::Failed } else { RolloutState::Ready }
+}
+
+/// Whether one of its runs has started.
+fn is_at_work(compute: &ExternalCompute) -> bool {
+    compute.status.as_ref().is_some_and(|it| has_begun(&it.services))
+}
+
+/// Whether no condition in its status keeps it from a run.
+fn may_run(compute: &ExternalCompute, node: Option<&Node>) -> bool {
+    let Some(status) = &compute.status else { return false };
+    let holds = |it: &&str| conditions::is_true(&status.conditions, it);
+    deploys(compute, node)
+        && [INPUT_READY, NODE_READY, NOVA_CELL_READY, SERVICE_CONFIG_READY].iter().all(holds)
+}
+
+/// Whether it waits for nothing but a slot.
+pub(super) fn waits(compute: &ExternalCompute, node: Option<&Node>, state: RolloutState) -> bool {
+    let is_due = if state.is_retry() {
+        reports_waiting(compute)
+    } else {
+        state.starts_now() && !is_up_to_date(compute)
+    };
+    is_due && may_run(compute, node)
+}
+
+/// Whether its status reports that a retry waits for a slot, instead of the failure.
+fn reports_waiting(compute: &ExternalCompute) -> bool {
+    let conditions = compute.status.iter().flat_map(|it| &it.conditions);
+    let mut reported = conditions.filter(|it| it.type_ == DEPLOYMENT_READY);
+    reported.any(|it| it.reason == BlockReason::LimitReached.reason().word)
+}
+
+/// Whether an unavailable compute has an attempt in progress: it is recorded, and nothing keeps it
+/// from a run. Computes that did not fail count as well, because a failure is no longer known once
+/// the failed service has succeeded. A terminating compute is not retried.
+pub(super) fn is_trying(
+    compute: &ExternalCompute,
+    node: Option<&Node>,
+    state: RolloutState,
+) -> bool {
+    let may_go_on = || is_at_work(compute) || may_run(compute, node) && !reports_waiting(compute);
+    let may_be_tried = is_under_way(compute) && !is_terminating(compute);
+    state.counts_as_unavailable() && may_be_tried && may_go_on()
+}
+
+/// Returns whether an attempt is recorded that has neither succeeded nor failed.
+pub fn is_under_way(compute: &ExternalCompute) -> bool {
+    let services = compute.status.iter().flat_map(|it| &it.services);
+    // The first service that has not succeeded decides; later ones are recorded together with it.
+    let due = services.map(|it| it.state).find(|it| *it != RunState::Succeeded);
+    matches!(due, Some(RunState::Pending | RunState::Running))
+}
