@@ -1,6 +1,7 @@
 //! Tests of the main job on the demo's hosts: configuration, verification, queries and
 //! interruptions.
 
+mod guests;
 mod maintenance;
 mod plugin;
 
