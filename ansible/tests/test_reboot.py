@@ -58,7 +58,7 @@ class Reboot(TemporaryDirectoryTest):
         given = {
             "ansible_host": "127.0.0.1", "ansible_port": self.port, "ansible_user": "edpm-user",
             "ansible_ssh_private_key_file": str(self.key), "ansible_become_exe": str(self.directory / "sudo"),
-            "ansible_python_interpreter": sys.executable, "ansible_ssh_retries": 0,
+            "ansible_python_interpreter": sys.executable, "ansible_ssh_retries": 0, "ansible_pipelining": True,
             "ansible_ssh_common_args": "-F /dev/null -o IdentityAgent=none -o IdentitiesOnly=yes -o BatchMode=yes"
             " -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o ControlMaster=no -o ControlPath=none",
             "edpm_reboot_edpm_node_config_dir": str(self.directory / "deployed"),

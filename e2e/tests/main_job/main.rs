@@ -2,6 +2,7 @@
 //! interruptions.
 
 mod audit;
+mod guests;
 mod maintenance;
 mod plugin;
 mod reinstall;

@@ -105,7 +105,14 @@ impl Cloud {
                 self.disabled = None;
                 HostProgress::Released
             }
-            Some(HostOrder::Remove(_)) | None => HostProgress::Pending,
+            Some(
+                HostOrder::DrainForRemoval(_)
+                | HostOrder::Remove(_)
+                | HostOrder::Identity(_)
+                | HostOrder::DeleteLeftover(_)
+                | HostOrder::Inspect,
+            )
+            | None => HostProgress::Pending,
         };
     }
 

@@ -1,0 +1,160 @@
+"""The role that runs libvirt, against a podman and a systemd that only take notes: guests outlive the container."""
+
+import json
+import pathlib
+import subprocess
+import unittest
+
+from support import BIN, TemporaryDirectoryTest, collections_path
+
+PODMAN = r"""#!/bin/bash
+here=$(dirname "$0")
+echo "podman $*" >>"$here/notes"
+case "$1 $2" in
+"image exists" | "rm "*) ;;
+"create "*) for word; do case $word in edpm_identity=*) echo "${word#*=}" >"$here/identity" ;; esac; done ;;
+"container inspect")
+    [ -e "$here/identity" ] || exit 125
+    case $4 in
+    *Running*) echo "true $(cat "$here/identity")" ;;
+    *.Id*) cat "$here/id" ;;
+    *) cat "$here/identity" ;;
+    esac ;;
+*) exit 1 ;;
+esac
+"""
+
+SYSTEMCTL = r"""#!/bin/bash
+here=$(dirname "$0")
+case $1 in
+show) printf 'LoadState=loaded\nActiveState=active\n' ;;
+is-enabled | is-active) echo enabled ;;
+*) echo "systemctl $*" >>"$here/notes" ;;
+esac
+"""
+
+PLAY = """
+- hosts: localhost
+  gather_facts: false
+  tasks:
+    - ansible.builtin.include_role:
+        name: osp.edpm.edpm_libvirt
+        tasks_from: configure.yml
+    - ansible.builtin.set_fact:
+        edpm_libvirt_optional: {stdout_lines: []}
+    - ansible.builtin.include_role:
+        name: osp.edpm.edpm_libvirt
+        tasks_from: daemon.yml
+      loop: "{{ edpm_libvirt_daemons }}"
+      loop_control:
+        loop_var: edpm_libvirt_daemon
+"""
+
+# What the role writes outside of its variables' paths stays in a mount namespace of its own.
+START = 'mount -t tmpfs none /etc/systemd && mkdir /etc/systemd/system && mount --bind "$0" /etc/systemd/system && exec "$@"'
+GUEST = 'exec -a "/usr/bin/qemu-system-x86_64 -name guest=g1,debug-threads=on" sleep 600'
+MODULAR = ["virtlogd", "virtqemud"]
+
+
+class LibvirtContainer(TemporaryDirectoryTest):
+    def setUp(self):
+        super().setUp()
+        for name, text in (("podman", PODMAN), ("systemctl", SYSTEMCTL), ("pgrep", "#!/bin/sh\nexit 1\n")):
+            self.write(f"bin/{name}", text).chmod(0o755)
+        self.write("bin/id", "0123456789abcdef\n")
+        self.write("play.yml", PLAY)
+        for name in ("dest", "units", "given"):
+            (self.directory / name).mkdir()
+
+    def run_role(self, **more):
+        """Runs the role; its exit code, what it said in one line, and what podman and systemd were given."""
+        notes = self.directory / "bin" / "notes"
+        notes.write_text("")
+        given = {
+            "edpm_nova_libvirt_image": "libvirt:1",
+            "edpm_libvirt_daemons": ["libvirtd"],
+            "edpm_libvirt_config_src": f"{self.directory}/given",
+            "edpm_libvirt_config_dest": f"{self.directory}/dest",
+            "edpm_container_kolla_file": f"{self.directory}/kolla/libvirt.json",
+            **more,
+        }
+        done = self.command(
+            "unshare", "--mount", "sh", "-c", START, self.directory / "units",
+            BIN / "ansible-playbook", "-i", "localhost,", "-c", "local", "-e", json.dumps(given), "play.yml",
+            env={
+                "PATH": f"{self.directory}/bin:{BIN}:/usr/sbin:/usr/bin:/sbin:/bin",
+                "ANSIBLE_COLLECTIONS_PATH": collections_path(self.directory),
+                "ANSIBLE_PIPELINING": "True",
+            },
+        )
+        return done.returncode, " ".join((done.stdout + done.stderr).split()), notes.read_text().splitlines()
+
+    def deploy(self, **more):
+        """Runs the role, which must succeed; what podman and systemd were given."""
+        code, said, lines = self.run_role(**more)
+        self.assertEqual(code, 0, said)
+        return lines
+
+    def qemu_conf(self):
+        return (self.directory / "dest" / "qemu.conf").read_text()
+
+    def run_guest(self):
+        """Starts a process that looks like a guest, and has podman name its control group as the container's."""
+        guest = subprocess.Popen(["bash", "-c", GUEST])
+        self.addCleanup(guest.wait)
+        self.addCleanup(guest.kill)
+        own = pathlib.Path("/proc/self/cgroup").read_text().splitlines()
+        is_v2 = pathlib.Path("/sys/fs/cgroup/cgroup.controllers").exists()
+        line = next(line for line in own if (line.startswith("0::") if is_v2 else ":memory:" in line))
+        self.write("bin/id", f"{line.rsplit(':', 1)[1]}\n")
+        self.write("bin/pgrep", f"#!/bin/sh\necho {guest.pid}\n")
+
+    def test_guests_are_started_in_the_control_groups_and_among_the_processes_of_the_host(self):
+        for daemons in (["libvirtd"], MODULAR):
+            with self.subTest(daemons):
+                created = [line for line in self.deploy(edpm_libvirt_daemons=daemons) if line.startswith("podman create")]
+                self.assertEqual(len(created), len(daemons))
+                for line in created:
+                    for words in (
+                        "--privileged", "--pid host", "--cgroupns host", "--volume=/sys/fs/cgroup:/sys/fs/cgroup",
+                        "--volume=/run/libvirt:/run/libvirt:shared", "--volume=/etc/libvirt/qemu:/etc/libvirt/qemu",
+                    ):
+                        self.assertIn(f" {words} ", line)
+                (self.directory / "bin" / "identity").unlink()
+                # Without a virtlogd no guest would start, unless its output goes to a file.
+                self.assertEqual('\nstdio_handler = "file"\n' in self.qemu_conf(), daemons != MODULAR)
+
+    def test_a_users_own_handler_of_output_counts(self):
+        self.deploy(edpm_libvirt_qemu_options={"stdio_handler": '"logd"'})
+        self.assertEqual(self.qemu_conf().count("stdio_handler"), 1)
+
+    def test_a_configuration_that_keeps_guests_in_the_containers_group_is_refused(self):
+        code, said, lines = self.run_role(edpm_libvirt_qemu_options={"cgroup_controllers": "[]"})
+        self.assertNotEqual(code, 0, said)
+        self.assertIn("qemu.conf has cgroup_controllers = []: guests would then run in the control group", said)
+        self.assertEqual(lines, [])
+        self.write("given/qemu.conf", 'user = "qemu"\ncgroup_controllers=[\n]\n')
+        self.assertNotEqual(self.run_role()[0], 0)
+        self.write("given/qemu.conf", '# cgroup_controllers = []\ncgroup_controllers = ["cpu", "memory"]\n')
+        self.deploy()
+
+    def test_a_container_with_guests_in_its_group_is_not_stopped(self):
+        self.deploy()
+        self.run_guest()
+        self.assertFalse([line for line in self.deploy() if "stop" in line], "nothing has to be restarted")
+        change = {"edpm_libvirt_qemu_options": {"max_core": 0}}
+        code, said, lines = self.run_role(**change)
+        self.assertNotEqual(code, 0, said)
+        self.assertIn("Guests run in the control group of container libvirt and would end with it: g1. Migrate", said)
+        self.assertFalse([line for line in lines if "stop" in line or "create" in line or " rm " in line])
+        self.assertTrue([line for line in self.deploy(**change, edpm_container_ends_guests=True) if "create" in line])
+
+    def test_a_container_whose_guests_are_elsewhere_is_made_anew(self):
+        self.deploy()
+        self.run_guest()
+        self.write("bin/id", "0123456789abcdef\n")
+        self.assertTrue([line for line in self.deploy(edpm_libvirt_qemu_options={"max_core": 0}) if "create" in line])
+
+
+if __name__ == "__main__":
+    unittest.main()
