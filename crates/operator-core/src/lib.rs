@@ -8,6 +8,7 @@ pub mod finalizers;
 pub mod fuzzing;
 pub mod hash;
 pub mod host_address;
+pub mod host_identity;
 pub mod keyed;
 pub mod node_set_host;
 pub mod object_key;

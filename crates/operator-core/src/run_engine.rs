@@ -9,7 +9,6 @@ pub mod batches;
 pub mod build;
 pub mod connection_vars;
 pub mod host;
-pub mod host_identity;
 pub mod host_key;
 pub mod host_key_checking;
 pub mod host_owner;

@@ -168,9 +168,9 @@ fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, O
 
 /// Whether node, cell and the identity of the host allow a run.
 fn is_possible(seen: &Observed, desired: &[DesiredService]) -> bool {
-    preconditions::is_node_usable(seen)
+    !identity::is_held(seen, desired)
+        && preconditions::is_node_usable(seen)
         && preconditions::is_cell_usable(seen)
-        && !identity::is_held(seen, desired)
 }
 
 /// Returns the service sequence, and why a run that is possible now has to wait.

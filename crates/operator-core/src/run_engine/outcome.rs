@@ -4,8 +4,8 @@ use api::ansibleee::{AnsibleEeStatus, HostFailure, HostKeyProblem, HostOutcome};
 use api::conditions::{ConditionDraft, Reason, Severity};
 use api::dataplane::service_run::ServiceRun;
 
+use crate::host_identity;
 use crate::reasons;
-use crate::run_engine::host_identity;
 use crate::run_engine::host_key::HostKey;
 use crate::run_engine::host_owner;
 use crate::run_engine::retry::Retries;
@@ -22,15 +22,15 @@ pub enum FailureReason {
     HostKeyMismatch,
     /// The host records another owner than the object that owns the run.
     HostNotOwned,
-    /// The host has lost the identity under which nova has it.
+    /// The host has lost its recorded identity.
     IdentityMissing,
-    /// The host has another identity than the one under which nova has it.
+    /// The host has another identity than the recorded one.
     IdentityMismatch,
-    /// nova-compute refuses to start without an identity.
+    /// The service refuses to start without an identity.
     IdentityNotFound,
-    /// nova-compute refuses to start with another identity than that of the host's compute node.
+    /// The service refuses to start, because its host is registered under another identity.
     DuplicateComputeNode,
-    /// Another resource provider in placement has the name of the host's own.
+    /// Something else is registered under the name of the host.
     ProviderNameTaken,
     /// A task failed on the host.
     TaskFailed,
@@ -162,9 +162,9 @@ impl FailureReason {
                 "Correct the address, or delete the object that has the host; a file that names no \
                  owner may be removed from the host"
             }
-            Self::IdentityMissing => "It is restored once nova has no servers on the host",
+            Self::IdentityMissing => "It is restored once the host has no servers",
             Self::ProviderNameTaken => {
-                "That provider is to be deleted once nova has no servers on the host"
+                "That provider is to be deleted once the host has no servers"
             }
             Self::ImagePullFailed => "Correct the image's name or its registry",
             Self::InputMissing => "Create what is missing",
@@ -291,9 +291,9 @@ fn message(
         FailureReason::KeyRefused => "refuses the ssh key",
         FailureReason::HostKeyMismatch => "shows a host key that is not the known one",
         FailureReason::HostNotOwned => "was not touched",
-        FailureReason::IdentityMissing => "has lost its identity in nova",
-        FailureReason::IdentityMismatch => "has another identity than in nova",
-        FailureReason::IdentityNotFound => "has no identity in nova",
+        FailureReason::IdentityMissing => "has lost its identity",
+        FailureReason::IdentityMismatch => "has another identity than the recorded one",
+        FailureReason::IdentityNotFound => "has no identity",
         FailureReason::DuplicateComputeNode => "has a compute node under another identity",
         FailureReason::ProviderNameTaken => "has no resource provider of its own",
         FailureReason::TaskFailed => "failed",

@@ -1,8 +1,6 @@
 //! A compute whose host has lost its identity in nova: what its runs are given, and what holds them.
 
-use operator_core::run_engine::host_identity::{
-    DUPLICATE, MISMATCH, MISSING, NAME_TAKEN, NOT_FOUND,
-};
+use operator_core::host_identity::{DUPLICATE, MISMATCH, MISSING, NAME_TAKEN, NOT_FOUND};
 
 use super::*;
 use crate::compute::host_order::host_order;
@@ -114,7 +112,7 @@ fn what_nova_had_under_the_name_before_the_compute_registered_is_given_to_no_run
 #[test]
 fn a_host_without_its_identity_gets_it_back_once_nova_has_nothing_there() {
     let mut world = reinstalled();
-    says(&world, "IdentityMissing", "has lost its identity in nova");
+    says(&world, "IdentityMissing", "has lost its identity (service nova");
     let order =
         IdentityOrder { compute_id: ID.to_owned(), goal: IdentityGoal::Restore, drain: None };
     assert_eq!(host_order(&world.seen), Some(HostOrder::Identity(order)));
@@ -172,7 +170,7 @@ fn a_host_with_another_identity_waits_for_a_user() {
     world.settle();
     fail(&mut world, ROLE, &format!("osp.edpm.edpm_nova : {MISMATCH}"));
     world.writes.clear();
-    says(&world, "IdentityMismatch", "has another identity than in nova");
+    says(&world, "IdentityMismatch", "has another identity than the recorded one");
     found(&mut world, free());
     assert_eq!((world.n_runs(), host_order(&world.seen)), (0, None));
 }

@@ -5,7 +5,7 @@ use api::ansibleee::{AnsibleEe, HostFailure};
 use api::nova::ExternalCompute;
 use e2e::{holds, says};
 use kube::ResourceExt;
-use operator_core::run_engine::host_identity::MISSING;
+use operator_core::host_identity::MISSING;
 use serde_json::json;
 use simulated_cluster::{Behaviour, Host, Operator};
 
