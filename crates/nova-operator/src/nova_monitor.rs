@@ -254,7 +254,7 @@ impl NovaMonitor {
     /// Returns the compute that has registered under a host's name in the nova of a cell; `None`
     /// without one.
     pub fn compute_on(&self, cell: &Key, host: &str) -> Option<Key> {
-        let cells = self.reader(cell)?.cells.lock().clone();
+        let cells: Vec<Key> = self.reader(cell)?.cells.lock().keys().cloned().collect();
         let mut registered = cells.iter().flat_map(|it| self.registered(it));
         registered.find(|it| it.host == host).map(|it| it.key)
     }
@@ -362,7 +362,8 @@ impl Registered {
     /// changes with each reading; only whether a compute has registered since then counts.
     fn is_concerned(&self, before: &HostHealth, after: &HostHealth) -> bool {
         if self.cell.is_none() {
-            let used = |it: &HostHealth| (it.service.clone(), it.mapping.clone(), it.disabled.clone());
+            let used =
+                |it: &HostHealth| (it.service.clone(), it.mapping.clone(), it.disabled.clone());
             return used(before) != used(after);
         }
         let used = |it: &HostHealth| {

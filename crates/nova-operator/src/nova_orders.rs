@@ -104,7 +104,7 @@ impl NovaOrders {
         let orders: BTreeMap<String, OrderOfHost> =
             orders.into_iter().map(|it| (it.host.clone(), it)).collect();
         self.keep(object, &orders.keys().cloned().collect());
-        let of_host = |(host, order)| {
+        let of_host = |(host, order): (String, OrderOfHost)| {
             let progress = self.set_part(object, &host, Some(order));
             (host, progress)
         };

@@ -139,7 +139,7 @@ async fn found_by(state: &State, order: IdentityOrder) -> (HostProgress, Vec<Str
     let of_server = Arc::clone(&state);
     let (address, _) = server(move |text| answer(&mut of_server.lock(), text)).await;
     let order = HostOrder::Identity(order);
-    let found = pass(&apis(address), HOST, &order, &mut Moves::default()).await.unwrap();
+    let found = pass(&apis(address), HOST, &order, None, &mut Moves::default()).await.unwrap();
     let writes = state.lock().writes.clone();
     (found, writes)
 }
