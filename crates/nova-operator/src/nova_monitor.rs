@@ -256,8 +256,8 @@ impl NovaMonitor {
     /// Returns the compute that has registered under a host's name in the nova of a cell; `None`
     /// without one.
     pub fn compute_on(&self, cell: &Key, host: &str) -> Option<Key> {
-        let cells = self.reader(cell)?.cells.lock().clone();
-        let mut registered = cells.keys().flat_map(|it| self.registered(it));
+        let cells: Vec<Key> = self.reader(cell)?.cells.lock().keys().cloned().collect();
+        let mut registered = cells.iter().flat_map(|it| self.registered(it));
         registered.find(|it| it.host == host).map(|it| it.key)
     }
 

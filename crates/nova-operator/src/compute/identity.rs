@@ -10,6 +10,7 @@ use operator_core::run_engine::outcome::FailureReason;
 use crate::compute::messages::redeploy_command;
 use crate::compute::observed::Observed;
 use crate::compute::preconditions::previous;
+use crate::drain::condition::{CELL_NOT_ANSWERING, NOT_CONFIRMED, unread};
 use crate::drain::order::{IdentityGoal, IdentityOrder};
 use crate::drain::progress::{HostProgress, IdentityUse, Occupied};
 use crate::drain::request::DrainRequest;
@@ -91,8 +92,13 @@ pub fn condition(seen: &Observed) -> Option<ConditionDraft> {
         }
         HostProgress::Identity(found) => used(seen, found)?,
         HostProgress::CellNotAnswering => {
-            let text = "the database of its cell does not answer nova's API: start that database.";
-            (&reasons::identity::NOT_CHECKED, unchecked(seen, text))
+            (&reasons::identity::NOT_CHECKED, unchecked(seen, CELL_NOT_ANSWERING))
+        }
+        HostProgress::CellNotConfirmed => {
+            (&reasons::identity::NOT_CHECKED, unchecked(seen, NOT_CONFIRMED))
+        }
+        HostProgress::Unread { cell } => {
+            (&reasons::identity::NOT_CHECKED, unchecked(seen, &unread(cell)))
         }
         HostProgress::Fails(fault) => {
             let secret = seen.cell.as_ref().map(|it| it.spec.secret.as_str()).unwrap_or_default();
