@@ -35,7 +35,9 @@ impl BlockedRollout {
     pub fn by_drain(self) -> Self {
         match self {
             Self::Paused { failing } => Self::DrainPaused { failing },
-            other => other,
+            other @ (Self::Turn | Self::Try | Self::Stuck { .. } | Self::DrainPaused { .. }) => {
+                other
+            }
         }
     }
 
