@@ -24,22 +24,17 @@ pub(super) fn state(compute: &ExternalCompute, node: Option<&Node>) -> RolloutSt
     if state != RolloutState::Ready || is_terminating(compute) {
         return state;
     }
-    match is_given_back(compute, node) {
-        true if is_up_to_date(compute) => RolloutState::Disturbed,
+    if is_given_back(compute, node) {
         // With a further change it needs a slot, as a compute that is down does: its drain may have
         // been its user's.
-        true => RolloutState::Down,
-        false if is_down(compute) => RolloutState::Down,
-        false => RolloutState::Ready,
+        let is_done = condition_status(compute, UP_TO_DATE) == Some(ConditionStatus::True);
+        return if is_done { RolloutState::Disturbed } else { RolloutState::Down };
     }
+    if is_down(compute) { RolloutState::Down } else { RolloutState::Ready }
 }
 
 fn condition_status(compute: &ExternalCompute, type_: &str) -> Option<ConditionStatus> {
     Some(find(&compute.status.as_ref()?.conditions, type_)?.status)
-}
-
-fn is_up_to_date(compute: &ExternalCompute) -> bool {
-    condition_status(compute, UP_TO_DATE) == Some(ConditionStatus::True)
 }
 
 /// Whether its service is down, or gone; not so while that is unknown.
@@ -86,7 +81,7 @@ pub(super) fn waits(compute: &ExternalCompute, node: Option<&Node>, state: Rollo
     let is_due = if state.is_retry() {
         reports_waiting(compute)
     } else {
-        state.starts_now() && !is_up_to_date(compute)
+        state.starts_now() && condition_status(compute, UP_TO_DATE) != Some(ConditionStatus::True)
     };
     is_due && may_run(compute, node)
 }
