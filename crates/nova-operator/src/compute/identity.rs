@@ -105,15 +105,9 @@ pub fn condition(seen: &Observed) -> Option<ConditionDraft> {
             let text = format!("{fault}. {}", next_step(fault, secret));
             (&reasons::identity::NOT_CHECKED, unchecked(seen, &text))
         }
-        HostProgress::Unread { cell } => {
-            let text =
-                format!("inputs of NovaCell {cell} are missing; see its condition InputReady.");
-            (&reasons::identity::NOT_CHECKED, unchecked(seen, &text))
-        }
         HostProgress::Pending
         | HostProgress::NotFound
         | HostProgress::NotReporting
-        | HostProgress::CellNotConfirmed
         | HostProgress::Occupied(_)
         | HostProgress::Drained
         | HostProgress::Empty

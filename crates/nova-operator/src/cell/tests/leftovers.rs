@@ -53,9 +53,9 @@ fn message(seen: &Observed) -> String {
 /// The Events of the plan about leftovers, by reason.
 fn events(seen: &Observed) -> Vec<(String, String)> {
     let plan = recorded(decide(seen, None, Timestamp::UNIX_EPOCH));
-    let notices = plan.steps.into_iter().filter_map(|it| match it.write {
-        Write::Status { notices, .. } => Some(notices),
-        _ => None,
+    let notices = plan.steps.into_iter().filter_map(|it| {
+        let Write::Status { notices, .. } = it.write else { return None };
+        Some(notices)
     });
     let of_leftovers = notices.flatten().filter(|it| it.reason.starts_with("Left"));
     of_leftovers.map(|it| (it.reason, it.note)).collect()

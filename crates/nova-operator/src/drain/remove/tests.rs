@@ -78,10 +78,9 @@ async fn cloud(state: State) -> Cloud {
 
 impl Cloud {
     async fn remove(&self, is_stopped: bool) -> Removal {
-        match self.pass(&order(is_stopped), None).await {
-            HostProgress::Removing(removal) => removal,
-            other => panic!("{other:?}"),
-        }
+        let found = self.pass(&order(is_stopped), None).await;
+        let HostProgress::Removing(removal) = found else { panic!("{found:?}") };
+        removal
     }
 
     async fn pass(&self, order: &HostOrder, witness: Option<&str>) -> HostProgress {
@@ -143,9 +142,12 @@ fn read(state: &State, line: &str) -> Answer {
                 "id": "a0", "host": HOST, "status": "disabled",
                 "state": if state.is_up { "up" } else { "down" },
             });
-            let witness = state.witness.map(|answers| match answers {
-                true => json!({"id": "a1", "host": WITNESS, "status": "enabled", "state": "up"}),
-                false => json!({"host": WITNESS, "status": "UNKNOWN"}),
+            let witness = state.witness.map(|answers| {
+                if answers {
+                    json!({"id": "a1", "host": WITNESS, "status": "enabled", "state": "up"})
+                } else {
+                    json!({"host": WITNESS, "status": "UNKNOWN"})
+                }
             });
             let services = Some(service).filter(|_| state.has_service).into_iter().chain(witness);
             said(200, &json!({"services": services.collect::<Vec<_>>()}))
