@@ -45,11 +45,11 @@ pub fn drains_before(seen: &Observed) -> bool {
 
 /// Whether a run has to wait for the drain.
 pub fn awaits_drain(seen: &Observed) -> bool {
-    let is_empty = matches!(
-        seen.drain,
-        Some(HostProgress::Drained | HostProgress::NotFound | HostProgress::Identity(_))
-    );
-    drains_before(seen) && !is_empty
+    let is_empty = matches!(seen.drain, Some(HostProgress::Drained | HostProgress::NotFound));
+    // What is found of the identity comes after the drain, where one is requested.
+    let is_identified = matches!(seen.drain, Some(HostProgress::Identity(_)))
+        && matches!(request(seen), Some(DrainRequest::Drain(_)));
+    drains_before(seen) && !is_empty && !is_identified
 }
 
 /// Whether every service of the compute has succeeded once.

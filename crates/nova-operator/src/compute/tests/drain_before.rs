@@ -4,10 +4,10 @@ use nova_config::annotations::{DRAIN, DRAIN_BEFORE};
 use operator_core::plan::Write as PlanWrite;
 
 use super::*;
-use crate::compute::host_drain::drains_before;
+use crate::compute::host_drain::{awaits_drain, drains_before};
 use crate::compute::host_order::host_order;
 use crate::drain::order::{HostOrder, MARKER};
-use crate::drain::progress::{HostProgress, Occupied};
+use crate::drain::progress::{HostProgress, IdentityUse, Occupied};
 use crate::nova_health::{HostHealth, MappingHealth, ServiceHealth};
 
 const MARKED: &str = "nova.openstack.org/drain: rollout";
@@ -231,6 +231,11 @@ fn a_request_of_the_user_that_is_not_valid_holds_the_deployment() {
     cloud.settle();
     assert_eq!(cloud.world.reason("Ready"), "WaitingForDrain");
     assert_eq!((cloud.world.reason("Drained").as_str(), cloud.runs()), ("DrainInvalid", vec![]));
+    // What is found of the identity of the host follows no drain then.
+    cloud.world.seen.drain = Some(HostProgress::Identity(IdentityUse::Free));
+    assert!(awaits_drain(&cloud.world.seen));
+    annotate(&mut cloud.world, DRAIN, Some("wait"));
+    assert!(!awaits_drain(&cloud.world.seen));
 }
 
 #[test]

@@ -267,7 +267,7 @@ async fn what_a_rollout_disabled_is_enabled_once_it_is_up() {
         assert_eq!(cloud.pass(&order, &mut moves).await, HostProgress::Released);
     }
     assert_eq!(cloud.writes(), ["enabled"]);
-    // A service that is down and that nobody disabled, or another administrator, is left alone.
+    // A service that is down and enabled, or disabled by an administrator, is left alone.
     for disabled in [None, Some("broken fan".to_owned())] {
         *cloud.state.lock() = State { disabled, is_down: true, ..State::default() };
         assert_eq!(cloud.pass(&order, &mut moves).await, HostProgress::Released);
