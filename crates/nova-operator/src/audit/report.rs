@@ -85,10 +85,10 @@ pub fn verdict(run: &AnsibleEe, host: &str) -> Verdict {
     let Some(status) = &run.status else { return Verdict::NoResult(HostOutcome::Unknown) };
     let is_its = |it: &&HostResult| it.name == host;
     let outcome = status.hosts.iter().find(is_its).map_or(HostOutcome::Unknown, |it| it.result);
-    match outcome {
-        HostOutcome::Ok => read(status.report.as_deref().unwrap_or_default(), host),
-        other => Verdict::NoResult(other),
+    if outcome != HostOutcome::Ok {
+        return Verdict::NoResult(outcome);
     }
+    read(status.report.as_deref().unwrap_or_default(), host)
 }
 
 /// Returns what a report says of a host that the audit came to its end on.

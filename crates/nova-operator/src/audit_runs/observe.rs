@@ -42,11 +42,10 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     Ok(Some(Observed { owner, hosts, audits: audits.collect(), n_open }))
 }
 
-/// Returns the object of a scope, the role where it is one, and the nodes.
-fn members(
-    caches: &SharedCaches,
-    scope: &Scope,
-) -> Option<(Target, Option<Arc<Role>>, Vec<Arc<Node>>)> {
+/// The object of a scope, the role where it is one, and the nodes.
+type Members = (Target, Option<Arc<Role>>, Vec<Arc<Node>>);
+
+fn members(caches: &SharedCaches, scope: &Scope) -> Option<Members> {
     match scope {
         Scope::Role(key) => {
             let role = caches.roles.get(key)?;
