@@ -30,7 +30,8 @@ use crate::relevant_fields::{
 };
 use crate::shared_caches::SharedCaches;
 
-/// Delay before a cell recounts its computes, so that a rollout over many causes few writes.
+/// Delay before the computes of a cell or role are counted, or its hosts are looked at for an audit, so
+/// that a rollout over many causes few passes.
 const COUNT_PAUSE: Duration = Duration::from_secs(2);
 
 /// Registers the event handlers: each change enqueues the objects that depend on it.
@@ -121,14 +122,16 @@ fn map_audits(all: &Caches, audits: &EventMapping<Caches>) {
         changes.changes(&key, now).then(|| Scope::Role(key.clone()).key())
     });
     let changes = ChangeFilter::default();
-    audits.watches(&all.nodes, move |caches, node| {
+    // A rollout over many hosts changes each of them.
+    let paused = audits.delayed(COUNT_PAUSE);
+    paused.watches(&all.nodes, move |caches, node| {
         let key = Key::of(node);
         let now =
             || caches.nodes.get(&key).map(|it| (relevant_metadata(&*it), is_node_settled(&it)));
         changes.changes(&key, now).then(|| Scope::of_node(node).key())
     });
     let changes = ChangeFilter::default();
-    audits.watches(&all.computes, move |caches, compute| {
+    paused.watches(&all.computes, move |caches, compute| {
         let key = Key::of(compute);
         let now = || {
             let it = caches.computes.get(&key)?;

@@ -6,7 +6,7 @@ use operator_core::object_key::Key;
 
 use crate::audit::condition::Audited;
 use crate::audit::report::last;
-use crate::audit::request::requested;
+use crate::audit::request::{AuditRequest, requested};
 use crate::indexes::BY_AUDITED_NODE;
 use crate::shared_caches::SharedCaches;
 
@@ -18,7 +18,11 @@ pub fn audited(
     node: &Node,
     least: SignedDuration,
 ) -> Audited {
+    let request = requested(role, node, least);
+    if request == AuditRequest::Absent {
+        return Audited::default();
+    }
     let key = Key::of(node);
     let runs = caches.runs.indexed(BY_AUDITED_NODE, &key);
-    Audited { request: requested(role, node, least), last: last(&runs, &key.name) }
+    Audited { request, last: last(&runs, &key.name) }
 }

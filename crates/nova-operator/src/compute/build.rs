@@ -119,6 +119,8 @@ fn extra_vars(seen: &Observed, service: &str, restarts: bool) -> BTreeMap<String
         .into_iter()
         .chain(identity_vars(seen))
         .collect(),
+        // Without it, the playbook leaves a deployed host as it is.
+        _ if drains_before(seen) => vec![("edpm_reboot_drained", json!(true))],
         _ => vec![],
     };
     vars.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
