@@ -66,8 +66,8 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let are_named = all.any(|it| !it.spec.tls_certs.is_empty());
     let issued = issued(caches, key, &set, are_named).await?;
     let machines = machines(caches, key, &set).await?;
-    let readiness = caches.reports_of(key, services.values()).await?;
     let seen = Observed {
+        readiness: caches.reports_of(key, services.values()).await?,
         set,
         namespace,
         services,
@@ -78,7 +78,6 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         networks,
         deployments,
         unreadable_deployments,
-        readiness,
         runs,
         neighbours,
         inventory,
