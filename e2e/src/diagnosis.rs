@@ -144,9 +144,11 @@ async fn agree(ns: &Namespace, fault: &Fault, (kind, object): (&str, &str)) -> R
     let of_tools = kstatus::kstatus(&found);
     ensure!(of_tools == fault.kstatus, "kstatus says {of_tools}: {found}");
     let is_ready = kstatus::is_ready(&found);
-    if of_tools != Kstatus::Terminating {
-        ensure!(is_ready == (of_tools == Kstatus::Current), "Ready is {is_ready}: {found}");
+    // Its generation is that of its deletion, which `Ready` need not have observed.
+    if of_tools == Kstatus::Terminating {
+        return Ok(());
     }
+    ensure!(is_ready == (of_tools == Kstatus::Current), "Ready is {is_ready}: {found}");
     let wait = ["wait", "--for=condition=Ready", "--timeout=1s", "-n"];
     let waited = run("kubectl", &[&wait[..], &object].concat()).await;
     ensure!(waited.is_ok() == is_ready, "Ready is {is_ready}, kubectl wait says {waited:?}");

@@ -2,6 +2,17 @@
 
 use openstack_client::{Error, Fault};
 
+/// Returns the cause and what a user does about it, as sentences; `secret` is the cell's Secret with
+/// the credentials.
+pub fn explained(fault: &Fault, secret: &str) -> String {
+    format!("{}. {}", cause(fault), next_step(fault, secret))
+}
+
+/// Returns the cause without a full stop, which a service may have put there.
+pub fn cause(fault: &Fault) -> String {
+    fault.to_string().trim_end_matches('.').to_owned()
+}
+
 /// Returns what a user does about a fault; `secret` is the cell's Secret with the credentials.
 pub fn next_step(fault: &Fault, secret: &str) -> String {
     match &fault.error {

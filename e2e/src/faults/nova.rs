@@ -73,7 +73,7 @@ pub const HOSTS: &[Fault] = &[
     of_node(
         "service-down",
         "nova-compute on a host does not report to nova any more.",
-        ["nova-compute on host compute-0", "has not reported to nova", "podman logs nova_compute"],
+        ["host compute-0 has not reported", "reported to nova", "podman logs nova_compute"],
     ),
     of_node(
         "service-forced-down",
@@ -135,8 +135,8 @@ pub const HOSTS: &[Fault] = &[
             "removal-service-kept",
             "A node is deleted, and nova refuses to delete the service of its host.",
             [
-                "Nova keeps the service of host compute-0",
-                "reports a conflict",
+                "the service of host compute-0",
+                "Nova keeps the service",
                 "nova.openstack.org/skip-cleanup=true",
             ],
         )
@@ -147,7 +147,7 @@ pub const HOSTS: &[Fault] = &[
             "removal-provider-kept",
             "A node is deleted, and placement refuses to delete the provider of its host.",
             [
-                "of host compute-0",
+                "of host compute-0: ",
                 "Placement keeps resource provider",
                 "openstack resource provider show --allocations",
             ],

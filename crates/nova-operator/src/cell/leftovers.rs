@@ -19,7 +19,7 @@ use crate::cleanup::status::concluded;
 use crate::drain::condition::{CELL_NOT_ANSWERING, NOT_CONFIRMED, unread};
 use crate::drain::held;
 use crate::drain::progress::{HostProgress, PlacementRemoval, Removal, ServiceRemoval};
-use crate::nova_fault::next_step;
+use crate::nova_fault::explained;
 
 /// Returns the leftovers of a cell, the earliest first.
 ///
@@ -130,10 +130,7 @@ fn held(seen: &Observed, entry: &Leftover, found: &LeftoverSeen) -> Option<Strin
             "Nova has service {id} of the host, which is not the recorded one, so nothing is \
              deleted. {compare}"
         )),
-        HostProgress::Fails(fault) => {
-            let next_step = next_step(fault, &seen.cell.spec.secret);
-            Some(unknown(&format!("{fault}. {next_step}")))
-        }
+        HostProgress::Fails(fault) => Some(unknown(&explained(fault, &seen.cell.spec.secret))),
         HostProgress::Unread { cell } => Some(unknown(&unread(cell))),
         HostProgress::CellNotAnswering => Some(unknown(CELL_NOT_ANSWERING)),
         HostProgress::CellNotConfirmed => Some(unknown(NOT_CONFIRMED)),

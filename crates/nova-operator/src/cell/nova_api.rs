@@ -8,7 +8,7 @@ use openstack_client::{Error, Fault, Service};
 
 use crate::cell::observed::Observed;
 use crate::computes_up;
-use crate::nova_fault::next_step;
+use crate::nova_fault::{cause, next_step};
 use crate::nova_health::ApiHealth;
 use crate::reasons;
 
@@ -35,8 +35,9 @@ fn api(seen: &Observed, health: &ApiHealth, previous: &[Condition]) -> Condition
         }
         ApiHealth::Fails(fault) => {
             let text = format!(
-                "{fault}. It is unknown whether the computes of NovaCell {} are up and mapped; \
+                "{}. It is unknown whether the computes of NovaCell {} are up and mapped; \
                  deployments go on. {} It is read again automatically.",
+                cause(fault),
                 seen.cell.name_any(),
                 next_step(fault, &seen.cell.spec.secret)
             );

@@ -18,7 +18,7 @@ use crate::drain::progress::{
     AgentsRemoval, HostProgress, PlacementRemoval, Removal, ServiceRemoval,
 };
 use crate::drain::request::{DrainRequest, requested};
-use crate::nova_fault::next_step;
+use crate::nova_fault::explained;
 use crate::reasons;
 use crate::registration::has_registered;
 
@@ -134,7 +134,7 @@ pub fn steps(seen: &Observed) -> [ConditionDraft; 3] {
             [of_service(seen, removal), of_placement(seen, removal), of_agents(seen, removal)]
         }
         Some(HostProgress::Fails(fault)) if concluded(&seen.compute).is_some() => {
-            let cause = format!("{fault}. {}", next_step(fault, secret(seen)));
+            let cause = explained(fault, secret(seen));
             stopped_at(seen, types, &reasons::drain::NOVA_NOT_ANSWERING, &cause)
         }
         Some(HostProgress::Unread { cell }) if concluded(&seen.compute).is_some() => {

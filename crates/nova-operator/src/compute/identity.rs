@@ -14,7 +14,7 @@ use crate::drain::condition::{CELL_NOT_ANSWERING, NOT_CONFIRMED, unread};
 use crate::drain::order::{IdentityGoal, IdentityOrder};
 use crate::drain::progress::{HostProgress, IdentityUse, Occupied};
 use crate::drain::request::DrainRequest;
-use crate::nova_fault::next_step;
+use crate::nova_fault::explained;
 use crate::reasons;
 
 /// How many servers are named.
@@ -102,8 +102,7 @@ pub fn condition(seen: &Observed) -> Option<ConditionDraft> {
         }
         HostProgress::Fails(fault) => {
             let secret = seen.cell.as_ref().map(|it| it.spec.secret.as_str()).unwrap_or_default();
-            let text = format!("{fault}. {}", next_step(fault, secret));
-            (&reasons::identity::NOT_CHECKED, unchecked(seen, &text))
+            (&reasons::identity::NOT_CHECKED, unchecked(seen, &explained(fault, secret)))
         }
         HostProgress::Pending
         | HostProgress::NotFound

@@ -6,7 +6,7 @@ use nova_config::conditions::DRAINED;
 use crate::drain::order::{Drain, DrainMode};
 use crate::drain::progress::{HostProgress, Occupied, Stuck, StuckCause};
 use crate::drain::request::DrainRequest;
-use crate::nova_fault::next_step;
+use crate::nova_fault::explained;
 use crate::reasons;
 
 /// How many servers that cannot be migrated are named.
@@ -105,8 +105,7 @@ impl Drained<'_> {
     fn unknown(&self, host: &str, progress: &HostProgress) -> ConditionDraft {
         let (reason, cause) = match progress {
             HostProgress::Fails(fault) => {
-                let cause = format!("{fault}. {}", next_step(fault, self.secret));
-                (&reasons::drain::NOVA_NOT_ANSWERING, cause)
+                (&reasons::drain::NOVA_NOT_ANSWERING, explained(fault, self.secret))
             }
             HostProgress::Unread { cell } => (&reasons::drain::NOVA_NOT_ANSWERING, unread(cell)),
             HostProgress::CellNotConfirmed => {
@@ -196,7 +195,9 @@ fn named(stuck: &Stuck) -> String {
     let server = &stuck.server;
     match &stuck.cause {
         StuckCause::Status(status) => format!("{server} (its status is {status})"),
-        StuckCause::Refused(why) => format!("{server} (nova refuses: {why})"),
+        StuckCause::Refused(why) => {
+            format!("{server} (nova refuses: {})", why.trim_end_matches('.'))
+        }
         StuckCause::Stayed => format!("{server} (nova did not move it)"),
     }
 }

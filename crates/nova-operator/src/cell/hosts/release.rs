@@ -9,7 +9,7 @@ use crate::cell::hosts::observed::HostsSeen;
 use crate::cell::observed::Observed;
 use crate::drain::condition::{CELL_NOT_ANSWERING, counted, unread};
 use crate::drain::progress::{HostProgress, Occupied};
-use crate::nova_fault::next_step;
+use crate::nova_fault::explained;
 use crate::reasons;
 
 /// How many hosts are named, and how many servers of each.
@@ -82,7 +82,7 @@ fn unknown(hosts: &[(String, HostProgress)], secret: &str) -> String {
         return "they are being read.".to_owned();
     };
     match progress {
-        HostProgress::Fails(fault) => format!("{fault}. {}", next_step(fault, secret)),
+        HostProgress::Fails(fault) => explained(fault, secret),
         HostProgress::Unread { cell } => unread(cell),
         HostProgress::CellNotAnswering => format!("of host {host}, {CELL_NOT_ANSWERING}"),
         HostProgress::Pending
