@@ -27,11 +27,13 @@ pub struct Audited {
 }
 
 impl Audited {
-    /// Returns the UID of the audit whose result is to be repaired now; `None` where nothing is.
+    /// Returns the UID of the audit whose result is to be repaired now; `None` where nothing is: what a
+    /// deployment has just left as it was waits for the next interval.
     pub fn repair(&self, compute: &ExternalCompute) -> Option<&str> {
         let last = self.last.as_ref()?;
         let repairs = self.request.policy()?.repairs;
-        (repairs && is_out_of_sync(compute, last)).then_some(last.uid.as_str())
+        let is_due = repairs && !last.is_after_deployment && is_out_of_sync(compute, last);
+        is_due.then_some(last.uid.as_str())
     }
 
     /// Returns the condition; `None` where no audits are requested. `redeploy` is the command that
@@ -60,7 +62,11 @@ impl Audited {
                 reasons::audit::DEPLOYED_SINCE.condition(CONFIGURATION_IN_SYNC, text)
             }
             Verdict::Differs(found) => {
-                let way_on = if policy.repairs {
+                let way_on = if policy.repairs && last.is_after_deployment {
+                    "Its last deployment did not mend that; it is deployed again if the next audit \
+                     finds it too. Look at it on the host."
+                        .to_owned()
+                } else if policy.repairs {
                     "It is deployed again as soon as its role's maxUnavailable allows it."
                         .to_owned()
                 } else {

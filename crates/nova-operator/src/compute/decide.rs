@@ -103,7 +103,9 @@ fn withdrawn(seen: &Observed, evaluated: &Evaluation, runs: &[Run<'_>]) -> Vec<S
 /// Returns the steps for the run that is needed now, and those that delete superseded runs.
 fn after_status(seen: &Observed, evaluated: &Evaluation, runs: &[Run<'_>]) -> Vec<Step> {
     let mut steps = match &evaluated.sequence.state {
-        SequenceState::NeedsRun(need) if !evaluated.awaits_drain => new_run(seen, need, evaluated),
+        SequenceState::NeedsRun(need) if !evaluated.waits_for_drain => {
+            new_run(seen, need, evaluated)
+        }
         SequenceState::NeedsRun(_)
         | SequenceState::Done
         | SequenceState::OutOfDate
@@ -142,8 +144,8 @@ fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, O
     let (sequence, blocked) = held_chain(seen, runs, &desired, may_run, now);
     let health = Health::of(seen, is_recorded(&sequence.services), now);
     // The attempt is recorded before the drain begins, so that its host counts as unavailable.
-    let awaits_drain =
-        matches!(sequence.state, SequenceState::NeedsRun(_)) && host_drain::awaits_drain(seen);
+    let waits_for_drain =
+        matches!(sequence.state, SequenceState::NeedsRun(_)) && host_drain::waits_for_drain(seen);
     let evaluated = Evaluation {
         input,
         node: preconditions::node(seen),
@@ -159,7 +161,7 @@ fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, O
         sequence,
         health,
         identity: identity::condition(seen),
-        awaits_drain,
+        waits_for_drain,
         blocked,
         is_untried,
     };

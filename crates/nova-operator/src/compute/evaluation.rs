@@ -41,7 +41,7 @@ pub struct Evaluation {
     /// What keeps the identity of the host from being free, or `None`.
     pub identity: Option<ConditionDraft>,
     /// Whether the run that is needed waits until the host is drained.
-    pub awaits_drain: bool,
+    pub waits_for_drain: bool,
     /// Why the rollout blocks a deployment for which nothing is missing, or `None`.
     pub blocked: Option<BlockedRollout>,
     /// Whether the cell's current credentials have not been tried yet; until then nothing changes.

@@ -44,7 +44,7 @@ pub fn drains_before(seen: &Observed) -> bool {
 }
 
 /// Whether a run has to wait for the drain.
-pub fn awaits_drain(seen: &Observed) -> bool {
+pub fn waits_for_drain(seen: &Observed) -> bool {
     let is_empty = matches!(seen.drain, Some(HostProgress::Drained | HostProgress::NotFound));
     // What is found of the identity comes after the drain, where one is requested.
     let is_identified = matches!(seen.drain, Some(HostProgress::Identity(_)))

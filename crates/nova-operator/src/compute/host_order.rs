@@ -4,7 +4,7 @@ use crate::cleanup;
 use crate::compute::host_drain::{enabling, may_be_disabled, request};
 use crate::compute::identity;
 use crate::compute::observed::Observed;
-use crate::drain::order::HostOrder;
+use crate::drain::order::{HostOrder, IdentityGoal};
 use crate::registration::has_registered;
 
 /// Returns what is to be done, or `None` for nothing.
@@ -19,8 +19,9 @@ pub fn host_order(seen: &Observed) -> Option<HostOrder> {
     }
     let request = request(seen)?;
     let order = request.order(may_be_disabled(seen).then(|| enabling(seen)));
-    if matches!(order, Some(HostOrder::Enable | HostOrder::EnableOnceUp)) {
-        return order;
-    }
-    identity::order(seen, &request).map(HostOrder::Identity).or(order)
+    let is_released = matches!(order, Some(HostOrder::Enable | HostOrder::EnableOnceUp));
+    // A nova-compute that has lost its identity does not report before that is restored.
+    let identity = identity::order(seen, &request)
+        .filter(|it| !is_released || it.goal == IdentityGoal::Restore);
+    identity.map(HostOrder::Identity).or(order)
 }

@@ -253,7 +253,7 @@ fn deployment(seen: &Observed, evaluated: &Evaluation, stands: bool) -> Conditio
             reasons::compute::DEPLOYED.condition(DEPLOYMENT_READY, text)
         }
         SequenceState::OutOfDate => not_running(seen, evaluated),
-        SequenceState::NeedsRun(_) if evaluated.awaits_drain => waiting_for_drain(seen),
+        SequenceState::NeedsRun(_) if evaluated.waits_for_drain => waiting_for_drain(seen),
         SequenceState::NeedsRun(_) => going_on(services, None),
         SequenceState::InRun { waiting_for, .. } => going_on(services, waiting_for.as_deref()),
         SequenceState::Failed { reason, message, .. } => {

@@ -21,7 +21,7 @@ const KINDS: [(&str, &str); 3] = [
 ];
 
 /// Fields that upstream does not have.
-const OURS: [&str; 22] = [
+const OURS: [&str; 23] = [
     "Deployment.spec.maxUnavailable",
     "Deployment.spec.pauseOnFailure",
     "Deployment.status.failures",
@@ -40,6 +40,7 @@ const OURS: [&str; 22] = [
     "Service.spec.factVariables",
     "Service.spec.label",
     "Service.spec.play",
+    "Service.spec.auditPlaybook",
     "Service.spec.readinessGates",
     "Service.spec.secrets",
     "Service.spec.services",

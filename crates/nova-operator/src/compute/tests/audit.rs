@@ -150,3 +150,24 @@ fn neither_the_end_of_the_audits_nor_an_earlier_redeploy_deploys_a_repaired_host
     world.settle();
     assert_eq!(deploy(&mut world), 3, "a redeploy that is requested later still works");
 }
+
+#[test]
+fn what_a_deployment_did_not_mend_waits_for_the_next_audit() {
+    let mut world = world(true);
+    audited(&mut world, differs());
+    assert!(deploy(&mut world) > 0);
+    world.now += HOUR;
+    let last = LastAudit {
+        uid: "after".to_owned(),
+        created: world.now,
+        is_after_deployment: true,
+        verdict: differs(),
+    };
+    world.seen.audited.last = Some(last);
+    world.now += SignedDuration::from_mins(1);
+    world.settle();
+    assert!(!world.seen.runs.iter().any(is_open), "it is deployed without end");
+    check(&world, ConditionStatus::False, "OutOfSync", "did not mend that");
+    audited(&mut world, differs());
+    assert!(world.seen.runs.iter().any(is_open), "the next audit is repaired again");
+}

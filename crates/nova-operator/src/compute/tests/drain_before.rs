@@ -4,7 +4,7 @@ use nova_config::annotations::{DRAIN, DRAIN_BEFORE};
 use operator_core::plan::Write as PlanWrite;
 
 use super::*;
-use crate::compute::host_drain::{awaits_drain, drains_before};
+use crate::compute::host_drain::{drains_before, waits_for_drain};
 use crate::compute::host_order::host_order;
 use crate::drain::order::{HostOrder, MARKER};
 use crate::drain::progress::{HostProgress, IdentityUse, Occupied};
@@ -233,9 +233,9 @@ fn a_request_of_the_user_that_is_not_valid_holds_the_deployment() {
     assert_eq!((cloud.world.reason("Drained").as_str(), cloud.runs()), ("DrainInvalid", vec![]));
     // What is found of the identity of the host follows no drain then.
     cloud.world.seen.drain = Some(HostProgress::Identity(IdentityUse::Free));
-    assert!(awaits_drain(&cloud.world.seen));
+    assert!(waits_for_drain(&cloud.world.seen));
     annotate(&mut cloud.world, DRAIN, Some("wait"));
-    assert!(!awaits_drain(&cloud.world.seen));
+    assert!(!waits_for_drain(&cloud.world.seen));
 }
 
 #[test]

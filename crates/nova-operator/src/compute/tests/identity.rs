@@ -211,3 +211,12 @@ fn the_tasks_that_are_recognized_are_those_of_the_plays() {
         }
     }
 }
+
+#[test]
+fn an_identity_is_restored_before_a_service_is_enabled_that_a_rollout_disabled() {
+    let mut world = reinstalled();
+    let disabled = Some("nova.openstack.org/drain: rollout".to_owned());
+    world.seen.health.as_mut().unwrap().disabled = disabled;
+    let Some(HostOrder::Identity(order)) = host_order(&world.seen) else { panic!("no identity") };
+    assert_eq!((order.goal, order.drain), (IdentityGoal::Restore, None));
+}
