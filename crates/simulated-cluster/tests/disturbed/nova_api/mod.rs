@@ -1,8 +1,8 @@
 //! What operators read of a nova: each test has a simulated cluster whose nova-operator reads its
 //! API as often as it can.
 
+mod described;
 mod failing_api;
-mod faults;
 mod health;
 mod identity;
 mod killed;
