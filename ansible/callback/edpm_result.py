@@ -287,13 +287,14 @@ class CallbackModule(CallbackBase):
         for host in sorted(set(hosts) | set(stats.processed) | set(self.stopped)):
             states[host], found = self._state(host, stats)
             entries.extend(found)
-        text = _fit(
+        text = _fit_with_report(
+            self.said.custom.get("_run", {}).get("edpm_report"),
             "".join(states[host] for host in hosts),
             [stats.changed.get(host, 0) for host in hosts],
             _varied_first(entries),
             **self._unchecked(),
         )
-        _write(_with_report(text, self.said.custom.get("_run", {}).get("edpm_report")))
+        _write(text)
 
     def _stop_with_others(self, stats):
         """Older versions of Ansible do not tell whom any_errors_fatal stopped."""
@@ -510,33 +511,37 @@ def _varied_first(entries):
     return first + repeated
 
 
-def _fit(hosts, changed, entries, **marks):
-    """The message in at most LIMIT bytes: entries go first, then the last one's text, then counts."""
+def _fit(hosts, changed, entries, limit=LIMIT, **marks):
+    """The message in at most `limit` bytes: entries go first, then the last one's text, then counts."""
     for kept in range(len(entries), 0, -1):
         text = _encode(hosts, changed, entries[:kept], len(entries) - kept, **marks)
-        if len(text) <= LIMIT:
+        if len(text) <= limit:
             return text
     if entries:
         for length in range(MESSAGE_CHARS, SHORTEST_MESSAGE - 1, -20):
             shorter = dict(entries[0], message=_cut(entries[0]["message"], length))
             text = _encode(hosts, changed, [shorter], len(entries) - 1, **marks)
-            if len(text) <= LIMIT:
+            if len(text) <= limit:
                 return text
     for letters, counts in ((hosts, changed), (hosts, []), ("", [])):
         text = _encode(letters, counts, [], len(entries), **marks)
-        if len(text) <= LIMIT:
+        if len(text) <= limit:
             break
     return text
 
 
-def _with_report(text, report):
-    """The message and what a play itself says; nothing of it where all of it does not fit."""
-    if report is None:
-        return text
-    # Older versions of Ansible make a dictionary of a text that looks like one.
-    told = _printable(report if isinstance(report, str) else _json(report))
-    longer = _json({**json.loads(text), "report": told}).encode("utf-8", errors="replace")
-    return longer if len(longer) <= LIMIT else text
+def _fit_with_report(report, hosts, changed, entries, **marks):
+    """The message and what a play itself says, for which failures of hosts yield; it is left out where
+    it does not fit beside the letters and counts of all hosts."""
+    if report is not None:
+        # Older versions of Ansible make a dictionary of a text that looks like one.
+        told = _printable(report if isinstance(report, str) else _json(report))
+        room = len(_json({"report": told}).encode("utf-8", errors="replace")) - 1
+        fewest = _encode(hosts, changed, [], len(entries), **marks)
+        if len(fewest) + room <= LIMIT:
+            text = _fit(hosts, changed, entries, LIMIT - room, **marks)
+            return _json({**json.loads(text), "report": told}).encode("utf-8", errors="replace")
+    return _fit(hosts, changed, entries, **marks)
 
 
 def _json(value):

@@ -31,11 +31,14 @@ class Reports(CallbackTest):
         report = self.said('{"a": ["b", 1, null]}')["report"]
         self.assertEqual(json.loads(report), {"a": ["b", 1, None]})
 
-    def test_words_for_which_there_is_no_room_are_left_out_and_nothing_else_is(self):
+    def test_failures_yield_to_a_plays_words_which_are_left_out_where_they_do_not_fit(self):
         short, long = self.said("y" * 2000), self.said("y" * 3500)
-        self.assertEqual(short.pop("report"), "y" * 2000)
-        self.assertEqual(long, short)
         self.assertLessEqual(len(self.raw), 4096)
+        self.assertEqual((short.pop("report"), long.pop("report")), ("y" * 2000, "y" * 3500))
+        self.assertTrue(long["failures"][0].pop("message").endswith("…"), "it is cut")
+        self.assertEqual(self.said("y" * 4100), short)
+        self.assertEqual(short["failures"][0].pop("message"), "x" * 700)
+        self.assertEqual(long, short)
 
     def test_the_play_of_nova_reports_the_files_of_the_pod(self):
         self.assertEqual(self.reported({"01-nova.conf": "[DEFAULT]\n", "my.conf": "x", "ssh-privatekey": "k"}),

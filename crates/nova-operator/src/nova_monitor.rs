@@ -261,6 +261,14 @@ impl NovaMonitor {
         registered.find(|it| it.host == host).map(|it| it.key)
     }
 
+    /// Returns the node set with a host of that name, among those in the namespaces of all cells that
+    /// share the nova of a cell; `None` without one.
+    pub fn node_set_on(&self, cell: &Key, host: &str) -> Option<Key> {
+        let cells: Vec<Key> = self.reader(cell)?.cells.lock().keys().cloned().collect();
+        let mut of_sets = self.of_node_sets(&cells).into_iter();
+        of_sets.find(|it| it.host == host).map(|it| it.key)
+    }
+
     fn reader(&self, cell: &Key) -> Option<Arc<Reader>> {
         let inner = self.inner.lock();
         inner.readers.get(inner.of_cell.get(cell)?).cloned()

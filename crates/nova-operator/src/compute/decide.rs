@@ -278,7 +278,7 @@ fn restarts(seen: &Observed, evaluated: &Evaluation) -> bool {
     let asked = evaluated.inputs.as_ref().and_then(|it| Some(it.get(REDEPLOY_INPUT)?.text()));
     let compute = &seen.compute;
     let may_ask =
-        compute.annotations().contains_key(REDEPLOY) || seen.audited.repair(compute).is_some();
+        compute.annotations().contains_key(REDEPLOY) || inputs::repaired(seen).is_some();
     may_ask && asked != deployed || !is_recorded(&evaluated.sequence.services)
 }
 

@@ -14,6 +14,7 @@ use crate::drain::before::{DrainBefore, drain_before, of_rollout};
 use crate::drain::order::{HostOrder, is_of_rollout, is_ours};
 use crate::drain::progress::HostProgress;
 use crate::drain::request::{DrainRequest, requested};
+use crate::nova_health::ServiceHealth;
 use crate::registration::has_registered;
 use crate::rollout_coordinator::{deployment_state, is_under_way};
 
@@ -79,6 +80,13 @@ fn disabled(seen: &Observed) -> Option<&str> {
     seen.health.as_ref()?.disabled.as_deref()
 }
 
+/// Whether the rollout has disabled the service, as far as the reason is known: before the first
+/// reading, it is any drain that was reported.
+fn is_disabled_by_rollout(seen: &Observed) -> bool {
+    let is_unread = || seen.health.as_ref().is_none_or(|it| it.service == ServiceHealth::Pending);
+    disabled(seen).map_or_else(|| is_unread() && may_be_disabled(seen), is_of_rollout)
+}
+
 /// Whether the rollout drains the host, or keeps it drained because its deployment fails.
 fn belongs_to_rollout(seen: &Observed) -> bool {
     if !drains_before(seen) {
@@ -87,7 +95,7 @@ fn belongs_to_rollout(seen: &Observed) -> bool {
     match deployment_state(&seen.compute, seen.node.as_deref()) {
         RolloutState::Disturbed | RolloutState::Corrected => true,
         // One that failed without a drain is drained when its next attempt is due.
-        RolloutState::Failed => may_be_disabled(seen) || is_under_way(&seen.compute),
+        RolloutState::Failed => is_disabled_by_rollout(seen) || is_under_way(&seen.compute),
         RolloutState::New
         | RolloutState::Started
         | RolloutState::FailedNew

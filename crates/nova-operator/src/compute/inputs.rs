@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::cell::credentials::of_cell;
 use crate::compute::config_inputs::Complete;
+use crate::compute::deploy_strategy::deploys;
 use crate::compute::observed::Observed;
 
 /// Version of the list of fields below. A new version would change the hash of every compute, so it
@@ -91,7 +92,7 @@ pub fn instance(seen: &Observed, of_node: Option<&str>) -> Option<String> {
     let recorded = compute.status.as_ref().and_then(|it| it.host_instance.as_deref());
     let last = recorded.and_then(|it| it.rsplit_once('+')).map(|(_, it)| it);
     let given = compute.annotations().get(REDEPLOY).map(hash::short);
-    let repaired = seen.audited.repair(compute).map(hash::short);
+    let repaired = repaired(seen).map(hash::short);
     if of_node.is_none() && last.is_none() && given.is_none() && repaired.is_none() {
         return None;
     }
@@ -100,6 +101,12 @@ pub fn instance(seen: &Observed, of_node: Option<&str>) -> Option<String> {
     let repaired = repaired.as_deref().or(last_repaired).unwrap_or_default();
     let separator = if repaired.is_empty() { "" } else { "-" };
     Some(format!("{}+{redeploy}{separator}{repaired}", of_node.unwrap_or_default()))
+}
+
+/// Returns the UID of the audit that is repaired now; `None` where none is, or nothing is deployed.
+pub fn repaired(seen: &Observed) -> Option<&str> {
+    let compute = &seen.compute;
+    seen.audited.repair(compute).filter(|_| deploys(compute, seen.node.as_deref()))
 }
 
 /// Returns the hash of a service over its inputs.

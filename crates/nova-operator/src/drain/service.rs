@@ -21,14 +21,17 @@ pub async fn occupied(nova: &Compute, host: &str) -> Result<Occupied, Fault> {
     Ok(Occupied::unmoved(servers, &migrations))
 }
 
-/// Reads the service of a host.
+/// Reads the service of a host. Of several cells that have one, each must answer.
 pub async fn service(nova: &Compute, host: &str) -> Result<Found, Fault> {
-    let found = nova.services_on(host).await?.into_iter().find(|it| it.host == host);
-    Ok(match found.map(|it| it.state) {
-        Some(ServiceState::Known(service)) => Found::Known(service),
-        Some(ServiceState::Unknown) => Found::Unknown,
-        None => Found::Absent,
-    })
+    let mut first = Found::Absent;
+    for found in nova.services_on(host).await?.into_iter().filter(|it| it.host == host) {
+        match (found.state, &first) {
+            (ServiceState::Unknown, _) => return Ok(Found::Unknown),
+            (ServiceState::Known(service), Found::Absent) => first = Found::Known(service),
+            (ServiceState::Known(_), Found::Known(_) | Found::Unknown) => {}
+        }
+    }
+    Ok(first)
 }
 
 /// Returns what is known of a host whose service is absent and which nova's lists have nothing on:

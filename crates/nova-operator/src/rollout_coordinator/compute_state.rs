@@ -43,10 +43,11 @@ fn is_down(compute: &ExternalCompute) -> bool {
 }
 
 /// Whether its host is drained although its user does not request that, so that its service is yet
-/// to be enabled.
+/// to be enabled; not so while that is unknown, because nova's API holds no deployment.
 fn is_given_back(compute: &ExternalCompute, node: Option<&Node>) -> bool {
     let is_requested = node.is_some_and(|it| it.annotations().contains_key(DRAIN));
-    condition_status(compute, DRAINED).is_some() && !is_requested
+    let drained = condition_status(compute, DRAINED);
+    drained.is_some_and(|it| it != ConditionStatus::Unknown) && !is_requested
 }
 
 /// Returns the rollout state of a compute as far as its runs decide it.

@@ -101,13 +101,23 @@ impl Orders<'_> {
         let gone: Vec<&&Leftover> = leftovers.iter().filter(|it| !is_there(it)).collect();
         gone.into_iter()
             .map(|it| {
-                let seen = match user(it, &computes, &of_sets) {
+                let user = user(it, &computes, &of_sets);
+                let seen = match user.or_else(|| self.other_user(it)) {
                     Some(user) => LeftoverSeen::InUse(user),
                     None => self.leftover(it),
                 };
                 (it.uid.clone(), seen)
             })
             .collect()
+    }
+
+    /// Returns the object of another namespace that has the host of a leftover in the same nova.
+    fn other_user(&self, leftover: &Leftover) -> Option<String> {
+        let host = &leftover.host_name;
+        let compute = self.monitor.compute_on(self.cell, host);
+        let compute = compute.map(|it| format!("NovaExternalCompute {it}"));
+        let of_set = || self.monitor.node_set_on(self.cell, host);
+        compute.or_else(|| of_set().map(|it| format!("OpenStackDataPlaneNodeSet {it}")))
     }
 
     fn leftover(&mut self, leftover: &Leftover) -> LeftoverSeen {
