@@ -51,9 +51,9 @@ impl Broker {
     pub async fn start(user: &str, password: &str, virtual_host: &str) -> Result<Self> {
         let [user, password, virtual_host] = [user, password, virtual_host].map(str::to_owned);
         let state = State { login: Login { user, password, virtual_host }, server: None };
-        let address = SocketAddr::from(([127, 0, 0, 1], ports::free()?));
+        let (address, listener) = ports::listener().await?;
         let broker = Self { state: Arc::new(Mutex::new(state)), address };
-        broker.listen().await?;
+        broker.serve_at(listener);
         Ok(broker)
     }
 
@@ -85,7 +85,11 @@ impl Broker {
 
     /// Starts listening again.
     pub async fn listen(&self) -> Result<()> {
-        let listener = TcpListener::bind(self.address).await.context("listen as a broker")?;
+        self.serve_at(TcpListener::bind(self.address).await.context("listen as a broker")?);
+        Ok(())
+    }
+
+    fn serve_at(&self, listener: TcpListener) {
         let broker = self.clone();
         let server = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -95,7 +99,6 @@ impl Broker {
             }
         });
         self.state().server = Some(server);
-        Ok(())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

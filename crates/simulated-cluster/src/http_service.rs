@@ -7,15 +7,15 @@ use axum::Router;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// Serves at an address until the returned task is aborted; `name` is that of the service, for errors.
-pub(crate) async fn serve(
-    address: SocketAddr,
-    router: Router,
-    name: &str,
-) -> Result<JoinHandle<()>> {
-    let listener = TcpListener::bind(address).await.with_context(|| format!("listen as {name}"))?;
-    Ok(tokio::spawn(async move {
+/// Listens at an address; `name` is that of the service, for errors.
+pub(crate) async fn bind(address: SocketAddr, name: &str) -> Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| format!("listen as {name}"))
+}
+
+/// Serves until the returned task is aborted.
+pub(crate) fn serve(listener: TcpListener, router: Router) -> JoinHandle<()> {
+    tokio::spawn(async move {
         // It serves until it is aborted.
         let _ = axum::serve(listener, router).await;
-    }))
+    })
 }

@@ -14,7 +14,6 @@ mod tests;
 mod way;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,7 +46,7 @@ pub struct Ironic {
 impl Ironic {
     /// Starts an Ironic that requires user and password.
     pub async fn start() -> Result<Self> {
-        let address = SocketAddr::from(([127, 0, 0, 1], ports::free()?));
+        let (address, listener) = ports::listener().await?;
         let state = State {
             machines: BTreeMap::new(),
             login: Login::Basic,
@@ -60,7 +59,7 @@ impl Ironic {
             n_lists: 0,
         };
         let ironic = Self { shared: Arc::new(Shared::new(address, state)) };
-        ironic.listen().await?;
+        server::serve_at(&ironic.shared, listener);
         Ok(ironic)
     }
 

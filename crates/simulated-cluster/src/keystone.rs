@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 
 use crate::ports;
 
@@ -32,10 +32,8 @@ struct People {
 impl Keystone {
     /// Starts a Keystone without users.
     pub async fn start() -> Result<Self> {
-        let port = ports::free()?;
-        let listener =
-            TcpListener::bind(("127.0.0.1", port)).await.context("listen as Keystone")?;
-        let keystone = Self { port, people: Arc::default() };
+        let (address, listener) = ports::listener().await?;
+        let keystone = Self { port: address.port(), people: Arc::default() };
         let server = keystone.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {

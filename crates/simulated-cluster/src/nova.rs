@@ -14,7 +14,6 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,9 +43,9 @@ pub struct Nova {
 impl Nova {
     /// Starts a nova without hosts, whose endpoints Keystone's catalog has in a region from now on.
     pub async fn start(keystone: &Keystone, region: &str) -> Result<Self> {
-        let address = SocketAddr::from(([127, 0, 0, 1], ports::free()?));
+        let (address, listener) = ports::listener().await?;
         let nova = Self { shared: Arc::new(Shared::new(address, keystone.clone())) };
-        nova.listen().await?;
+        server::serve_at(&nova.shared, listener);
         for (type_, path) in
             [("compute", "v2.1"), ("placement", "placement"), ("network", "network")]
         {

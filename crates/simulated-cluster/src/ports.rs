@@ -1,7 +1,7 @@
 //! Free ports on the loopback address.
 
 use std::collections::BTreeSet;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 
 use anyhow::{Result, bail};
 use parking_lot::Mutex;
@@ -12,20 +12,41 @@ const RANGE: std::ops::Range<u16> = 20_000..32_000;
 
 static TAKEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
 
-/// Returns a port without a listener; this process never returns it again.
+/// Returns a port without a listener, for another process; this process never returns it again.
+///
+/// A process that is started meanwhile may hold the port for a moment, so what listens in this process
+/// takes a [`listener`].
 pub(crate) fn free() -> Result<u16> {
+    loop {
+        let port = untried()?;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return Ok(port);
+        }
+    }
+}
+
+/// Returns a listener on such a port, and its address.
+pub(crate) async fn listener() -> Result<(SocketAddr, tokio::net::TcpListener)> {
+    loop {
+        let address = SocketAddr::from(([127, 0, 0, 1], untried()?));
+        if let Ok(listener) = tokio::net::TcpListener::bind(address).await {
+            return Ok((address, listener));
+        }
+    }
+}
+
+/// Returns a port that this process has not tried yet.
+fn untried() -> Result<u16> {
     let mut taken = TAKEN.lock();
     // Simulated clusters of other processes start their search elsewhere.
     let size = RANGE.end - RANGE.start;
     let offset = u16::try_from(std::process::id() * 97 % u32::from(size)).unwrap_or_default();
-    for step in 0..size {
-        let port = RANGE.start + (offset + step) % size;
-        if !taken.contains(&port) && TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            taken.insert(port);
-            return Ok(port);
-        }
-    }
-    bail!("no port of {RANGE:?} is free on 127.0.0.1")
+    let mut all = (0..size).map(|step| RANGE.start + (offset + step) % size);
+    let Some(port) = all.find(|it| !taken.contains(it)) else {
+        bail!("no port of {RANGE:?} is free on 127.0.0.1")
+    };
+    taken.insert(port);
+    Ok(port)
 }
 
 #[cfg(test)]

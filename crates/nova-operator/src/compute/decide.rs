@@ -277,8 +277,7 @@ fn restarts(seen: &Observed, evaluated: &Evaluation) -> bool {
     let deployed = status.and_then(|it| it.deployed_inputs.get(REDEPLOY_INPUT).cloned());
     let asked = evaluated.inputs.as_ref().and_then(|it| Some(it.get(REDEPLOY_INPUT)?.text()));
     let compute = &seen.compute;
-    let may_ask =
-        compute.annotations().contains_key(REDEPLOY) || inputs::repaired(seen).is_some();
+    let may_ask = compute.annotations().contains_key(REDEPLOY) || inputs::repaired(seen).is_some();
     may_ask && asked != deployed || !is_recorded(&evaluated.sequence.services)
 }
 

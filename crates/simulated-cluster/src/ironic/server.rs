@@ -12,11 +12,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, Method, StatusCode, Uri, header};
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 
 use super::shared::Shared;
 use super::state::{Login, PASSWORD, State, Trouble, USER};
 use crate::answer::Answer;
-use crate::http_service::serve;
+use crate::http_service::{bind, serve};
 
 /// The header with which client and server negotiate the API version.
 const VERSION: &str = "X-OpenStack-Ironic-API-Version";
@@ -31,13 +32,17 @@ pub(crate) fn stop(shared: &Shared) {
 
 /// Listens at the Ironic's address until it is stopped.
 pub(crate) async fn listen(shared: &Arc<Shared>) -> Result<()> {
+    serve_at(shared, bind(shared.address, "Ironic").await?);
+    Ok(())
+}
+
+/// The same with an existing listener.
+pub(crate) fn serve_at(shared: &Arc<Shared>, listener: TcpListener) {
     let router = Router::new()
         .fallback(answer)
         .layer(DefaultBodyLimit::disable())
         .with_state(Arc::downgrade(shared));
-    let server = serve(shared.address, router, "Ironic").await?;
-    *shared.server.lock() = Some(server);
-    Ok(())
+    *shared.server.lock() = Some(serve(listener, router));
 }
 
 async fn answer(

@@ -9,12 +9,13 @@ use axum::extract::State as Extension;
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, HeaderName, Method, StatusCode, Uri};
 use serde_json::json;
+use tokio::net::TcpListener;
 
 use super::fault::NovaFault;
 use super::shared::Shared;
 use super::{compute, network, placement, rejection};
 use crate::answer::Answer;
-use crate::http_service::serve;
+use crate::http_service::{bind, serve};
 
 /// The header with which client and server negotiate the microversion.
 const VERSION: HeaderName = HeaderName::from_static("openstack-api-version");
@@ -36,10 +37,14 @@ enum Service {
 
 /// Listens at the address until it is stopped.
 pub(crate) async fn listen(shared: &Arc<Shared>) -> Result<()> {
-    let router = Router::new().fallback(answer).with_state(Arc::downgrade(shared));
-    let server = serve(shared.address, router, "nova").await?;
-    *shared.server.lock() = Some(server);
+    serve_at(shared, bind(shared.address, "nova").await?);
     Ok(())
+}
+
+/// The same with an existing listener.
+pub(crate) fn serve_at(shared: &Arc<Shared>, listener: TcpListener) {
+    let router = Router::new().fallback(answer).with_state(Arc::downgrade(shared));
+    *shared.server.lock() = Some(serve(listener, router));
 }
 
 async fn answer(
