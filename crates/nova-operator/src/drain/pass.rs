@@ -64,16 +64,18 @@ pub async fn pass(
             leftover(apis, host, left, found, witness).await
         }
         (HostOrder::Inspect, Found::Absent | Found::Unknown) => without_service(nova, host).await,
-        (HostOrder::DrainForRemoval(_), Found::Absent | Found::Unknown) => {
-            let found = without_service(nova, host).await?;
-            if found == HostProgress::NotFound { of_cell(nova, witness).await } else { Ok(found) }
+        (HostOrder::DrainForRemoval(_), found) => {
+            // Of a mapped host in a silent cell nova has a service that is unknown, so without another
+            // host that shows the contrary a service that is absent is gone.
+            let progress = without_service(nova, host).await?;
+            let is_silent =
+                progress == HostProgress::NotFound && is_silent(nova, &found, witness).await?;
+            Ok(if is_silent { HostProgress::CellNotAnswering } else { progress })
         }
         (HostOrder::Enable | HostOrder::EnableOnceUp, Found::Absent | Found::Unknown) => {
             Ok(HostProgress::NotFound)
         }
         (HostOrder::Remove(order), found) => {
-            // The host was found empty before it was stopped, so a cell without a witness holds
-            // nothing up any more.
             if is_silent(nova, &found, witness).await? {
                 return Ok(HostProgress::CellNotAnswering);
             }

@@ -315,7 +315,7 @@ async fn shares_of_a_provider_are_dropped_only_when_nova_has_nothing_on_the_host
 }
 
 #[tokio::test]
-async fn without_a_service_a_host_is_empty_only_if_another_one_shows_that_the_cell_answers() {
+async fn without_a_service_a_host_is_empty_unless_another_one_shows_that_the_cell_is_silent() {
     let gone = |witness| State { has_service: false, witness, ..State::default() };
     let drain = || {
         let drain = Drain { mode: DrainMode::Wait, reason: String::new() };
@@ -324,8 +324,8 @@ async fn without_a_service_a_host_is_empty_only_if_another_one_shows_that_the_ce
     for (witness, named, expected) in [
         (Some(true), Some(WITNESS), HostProgress::NotFound),
         (Some(false), Some(WITNESS), HostProgress::CellNotAnswering),
-        (None, Some(WITNESS), HostProgress::CellNotConfirmed),
-        (Some(true), None, HostProgress::CellNotConfirmed),
+        (None, Some(WITNESS), HostProgress::NotFound),
+        (Some(true), None, HostProgress::NotFound),
     ] {
         let cloud = cloud(gone(witness)).await;
         assert_eq!(cloud.pass(&drain(), named).await, expected, "{witness:?} {named:?}");
