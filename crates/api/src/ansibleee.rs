@@ -352,6 +352,16 @@ pub enum JobStatus {
     Failed,
 }
 
+impl JobStatus {
+    /// Returns whether the run has ended.
+    pub const fn is_final(self) -> bool {
+        match self {
+            Self::Succeeded | Self::Failed => true,
+            Self::Pending | Self::Running => false,
+        }
+    }
+}
+
 /// The decision that a run may start.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use api::ansibleee::{AnsibleEe, JobStatus};
+use api::ansibleee::AnsibleEe;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, Preconditions};
 use kube::runtime::wait::await_condition;
@@ -200,7 +200,7 @@ async fn answer(
 }
 
 fn has_ended(run: &AnsibleEe) -> bool {
-    matches!(job_status(run), JobStatus::Succeeded | JobStatus::Failed)
+    job_status(run).is_final()
 }
 
 /// Returns the answer of a run that has ended, or why it has none.

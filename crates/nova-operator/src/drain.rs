@@ -13,3 +13,4 @@ pub mod progress;
 pub mod remove;
 pub mod request;
 pub mod service;
+pub mod unknown;

@@ -22,6 +22,7 @@ pub mod foreign_condition;
 pub mod fuzzing;
 pub mod images;
 pub mod indexes;
+mod inherited_annotation;
 pub mod node_set_caches;
 pub mod node_set_computes;
 pub mod node_set_readiness;

@@ -40,7 +40,7 @@ pub fn admitted_identity(run: &AnsibleEe) -> Option<&str> {
 pub fn result(run: &AnsibleEe) -> Option<JobStatus> {
     admitted_identity(run)?;
     let recorded = run.status.as_ref()?.job_status;
-    recorded.filter(|it| matches!(it, JobStatus::Succeeded | JobStatus::Failed))
+    recorded.filter(|it| it.is_final())
 }
 
 /// Returns the condition of a spec that can be run.

@@ -1,15 +1,13 @@
 //! What the annotations of a node and its role request: audits, how often, and repairs.
 
-use api::conditions::one_line;
 use api::dataplane::{Node, Role};
 use jiff::SignedDuration;
-use kube::ResourceExt;
 use nova_config::annotations::{AUDIT, AUDIT_REPAIR};
+
+use crate::inherited_annotation::{annotation, repeated};
 
 /// The longest interval.
 const LONGEST: SignedDuration = SignedDuration::from_hours(24 * 366);
-/// Maximum length of a repeated annotation in a message, in bytes.
-const VALUE_LIMIT: usize = 80;
 
 /// Audits of a host.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -55,7 +53,7 @@ pub fn requested(role: Option<&Role>, node: &Node, least: SignedDuration) -> Aud
         return AuditRequest::Invalid(format!(
             "Annotation {AUDIT} of {origin} is \"{}\", and nothing is audited: set it to a number \
              with m, h or d, as 30m, 6h or 1d, of at least {} minutes, or remove it.",
-            one_line(text, VALUE_LIMIT),
+            repeated(text),
             (least.as_secs() + 59) / 60
         ));
     };
@@ -66,21 +64,11 @@ pub fn requested(role: Option<&Role>, node: &Node, least: SignedDuration) -> Aud
             return AuditRequest::Invalid(format!(
                 "Annotation {AUDIT_REPAIR} of {origin} is \"{}\", and nothing is audited: set it to \
                  true or false, or remove it.",
-                one_line(other, VALUE_LIMIT)
+                repeated(other)
             ));
         }
     };
     AuditRequest::Audit(AuditPolicy { interval, repairs })
-}
-
-/// Returns the effective value of an annotation, and the object that has it.
-fn annotation<'a>(role: Option<&'a Role>, node: &'a Node, name: &str) -> Option<(&'a str, String)> {
-    if let Some(own) = node.annotations().get(name) {
-        return Some((own, format!("OpenStackDataPlaneNode {}", node.name_any())));
-    }
-    let role = role?;
-    let inherited = role.annotations().get(name)?;
-    Some((inherited, format!("OpenStackDataPlaneRole {}", role.name_any())))
 }
 
 /// Returns the interval that a text like `30m` names, or `None` for any other text.
@@ -100,6 +88,8 @@ fn interval(text: &str) -> Option<SignedDuration> {
 
 #[cfg(test)]
 mod tests {
+    use kube::ResourceExt;
+
     use super::*;
 
     const LEAST: SignedDuration = SignedDuration::from_mins(10);

@@ -25,7 +25,7 @@ pub fn is_after_deployment(run: &AnsibleEe) -> bool {
 /// Returns whether a run has not ended.
 pub fn is_open(run: &AnsibleEe) -> bool {
     let status = run.status.as_ref().and_then(|it| it.job_status);
-    !matches!(status, Some(JobStatus::Succeeded | JobStatus::Failed))
+    !status.is_some_and(JobStatus::is_final)
 }
 
 /// Returns the key of an address in the index of open runs, for all namespaces.

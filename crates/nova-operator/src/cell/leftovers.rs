@@ -16,10 +16,9 @@ use crate::cell::observed::Observed;
 use crate::cleanup::messages;
 use crate::cleanup::nova_removal::has_begun;
 use crate::cleanup::status::concluded;
-use crate::drain::condition::{CELL_NOT_ANSWERING, NOT_CONFIRMED, unread};
 use crate::drain::held;
 use crate::drain::progress::{HostProgress, PlacementRemoval, Removal, ServiceRemoval};
-use crate::nova_fault::explained;
+use crate::drain::unknown::unknown;
 
 /// Returns the leftovers of a cell, the earliest first.
 ///
@@ -122,31 +121,17 @@ fn held(seen: &Observed, entry: &Leftover, found: &LeftoverSeen) -> Option<Strin
         }
         LeftoverSeen::Progress(progress) => progress,
     };
-    match progress {
-        HostProgress::Removing(Removal { service, placement, .. }) => {
-            held::service(host, service).or_else(|| held::provider(host, placement))
-        }
-        HostProgress::OtherService { id } => Some(format!(
+    if let HostProgress::Removing(Removal { service, placement, .. }) = progress {
+        return held::service(host, service).or_else(|| held::provider(host, placement));
+    }
+    if let HostProgress::OtherService { id } = progress {
+        return Some(format!(
             "Nova has service {id} of the host, which is not the recorded one, so nothing is \
              deleted. {compare}"
-        )),
-        HostProgress::Fails(fault) => Some(unknown(&explained(fault, &seen.cell.spec.secret))),
-        HostProgress::Unread { cell } => Some(unknown(&unread(cell))),
-        HostProgress::CellNotAnswering => Some(unknown(CELL_NOT_ANSWERING)),
-        HostProgress::CellNotConfirmed => Some(unknown(NOT_CONFIRMED)),
-        HostProgress::Pending
-        | HostProgress::NotFound
-        | HostProgress::Occupied(_)
-        | HostProgress::Drained
-        | HostProgress::Empty
-        | HostProgress::NotReporting
-        | HostProgress::Released
-        | HostProgress::Identity(_) => None,
+        ));
     }
-}
-
-fn unknown(cause: &str) -> String {
-    format!("It is unknown what nova has of the host, because {cause}")
+    let (_, cause) = unknown(progress, &seen.cell.spec.secret)?;
+    Some(format!("It is unknown what nova has of the host, because {cause}"))
 }
 
 /// Returns the Events about new entries of the list, and about those that are worked off.

@@ -11,14 +11,14 @@ use nova_config::conditions::{
 use crate::cleanup::messages::{host, skip};
 use crate::cleanup::status::concluded;
 use crate::compute::observed::Observed;
-use crate::drain::condition::{CELL_NOT_ANSWERING, Drained, unread};
+use crate::drain::condition::Drained;
 use crate::drain::held;
 use crate::drain::order::{Drain, DrainMode, HostOrder, Remove};
 use crate::drain::progress::{
     AgentsRemoval, HostProgress, PlacementRemoval, Removal, ServiceRemoval,
 };
 use crate::drain::request::{DrainRequest, requested};
-use crate::nova_fault::explained;
+use crate::drain::unknown::unknown;
 use crate::reasons;
 use crate::registration::has_registered;
 
@@ -129,21 +129,13 @@ fn waiting(type_: &str) -> ConditionDraft {
 /// Returns the conditions of the steps after the host was stopped, in their order.
 pub fn steps(seen: &Observed) -> [ConditionDraft; 3] {
     let types = [SERVICE_DELETED, PLACEMENT_CLEAN, AGENTS_DELETED];
-    match &seen.drain {
-        Some(HostProgress::Removing(removal)) => {
-            [of_service(seen, removal), of_placement(seen, removal), of_agents(seen, removal)]
-        }
-        Some(HostProgress::Fails(fault)) if concluded(&seen.compute).is_some() => {
-            let cause = explained(fault, secret(seen));
-            stopped_at(seen, types, &reasons::drain::NOVA_NOT_ANSWERING, &cause)
-        }
-        Some(HostProgress::Unread { cell }) if concluded(&seen.compute).is_some() => {
-            stopped_at(seen, types, &reasons::drain::NOVA_NOT_ANSWERING, &unread(cell))
-        }
-        Some(HostProgress::CellNotAnswering) if concluded(&seen.compute).is_some() => {
-            stopped_at(seen, types, &reasons::drain::CELL_NOT_ANSWERING, CELL_NOT_ANSWERING)
-        }
-        _ => types.map(|it| previous(seen, it)),
+    if let Some(HostProgress::Removing(removal)) = &seen.drain {
+        return [of_service(seen, removal), of_placement(seen, removal), of_agents(seen, removal)];
+    }
+    let progress = seen.drain.as_ref().filter(|_| concluded(&seen.compute).is_some());
+    match progress.and_then(|it| unknown(it, secret(seen))) {
+        Some((reason, cause)) => stopped_at(seen, types, reason, &cause),
+        None => types.map(|it| previous(seen, it)),
     }
 }
 

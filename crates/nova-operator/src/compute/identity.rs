@@ -10,11 +10,10 @@ use operator_core::run_engine::outcome::FailureReason;
 use crate::compute::messages::redeploy_command;
 use crate::compute::observed::Observed;
 use crate::compute::preconditions::previous;
-use crate::drain::condition::{CELL_NOT_ANSWERING, NOT_CONFIRMED, unread};
 use crate::drain::order::{IdentityGoal, IdentityOrder};
 use crate::drain::progress::{HostProgress, IdentityUse, Occupied};
 use crate::drain::request::DrainRequest;
-use crate::nova_fault::explained;
+use crate::drain::unknown::unknown;
 use crate::reasons;
 
 /// How many servers are named.
@@ -86,35 +85,20 @@ pub fn is_held(seen: &Observed, desired: &[DesiredService]) -> bool {
 /// run missed none.
 pub fn condition(seen: &Observed) -> Option<ConditionDraft> {
     let goal = goal(&seen.compute)?;
-    let (reason, text) = match seen.drain.as_ref()? {
-        HostProgress::Occupied(found) if !found.is_empty() => {
-            (&reasons::identity::SERVERS, occupied(seen, goal, found))
-        }
-        HostProgress::Identity(found) => used(seen, found)?,
-        HostProgress::CellNotAnswering => {
-            (&reasons::identity::NOT_CHECKED, unchecked(seen, CELL_NOT_ANSWERING))
-        }
-        HostProgress::CellNotConfirmed => {
-            (&reasons::identity::NOT_CHECKED, unchecked(seen, NOT_CONFIRMED))
-        }
-        HostProgress::Unread { cell } => {
-            (&reasons::identity::NOT_CHECKED, unchecked(seen, &unread(cell)))
-        }
-        HostProgress::Fails(fault) => {
-            let secret = seen.cell.as_ref().map(|it| it.spec.secret.as_str()).unwrap_or_default();
-            (&reasons::identity::NOT_CHECKED, unchecked(seen, &explained(fault, secret)))
-        }
-        HostProgress::Pending
-        | HostProgress::NotFound
-        | HostProgress::NotReporting
-        | HostProgress::Occupied(_)
-        | HostProgress::Drained
-        | HostProgress::Empty
-        | HostProgress::OtherService { .. }
-        | HostProgress::Released
-        | HostProgress::Removing(_) => {
-            return previous(seen, DEPLOYMENT_READY).filter(is_of_identity);
-        }
+    let progress = seen.drain.as_ref()?;
+    let secret = seen.cell.as_ref().map(|it| it.spec.secret.as_str()).unwrap_or_default();
+    let (reason, text) = if let HostProgress::Occupied(found) = progress
+        && !found.is_empty()
+    {
+        (&reasons::identity::SERVERS, occupied(seen, goal, found))
+    } else if let HostProgress::Identity(found) = progress {
+        used(seen, found)?
+    } else if let Some((_, cause)) = unknown(progress, secret) {
+        let text =
+            format!("It is unknown whether host {} has servers, because {cause}", host(seen));
+        (&reasons::identity::NOT_CHECKED, text)
+    } else {
+        return previous(seen, DEPLOYMENT_READY).filter(is_of_identity);
     };
     Some(reason.condition(DEPLOYMENT_READY, text))
 }
@@ -131,10 +115,6 @@ fn is_of_identity(draft: &ConditionDraft) -> bool {
 
 fn host(seen: &Observed) -> &str {
     seen.compute.status.as_ref().and_then(|it| it.host_name.as_deref()).unwrap_or_default()
-}
-
-fn unchecked(seen: &Observed, cause: &str) -> String {
-    format!("It is unknown whether host {} has servers, because {cause}", host(seen))
 }
 
 fn occupied(seen: &Observed, goal: IdentityGoal, found: &Occupied) -> String {

@@ -1,14 +1,11 @@
 //! Whether a deployment of a compute drains its host first.
 
-use api::conditions::one_line;
 use api::dataplane::{Node, Role};
 use nova_config::annotations::DRAIN_BEFORE;
 
 use crate::drain::order::ROLLOUT;
-use crate::drain::request::{DrainRequest, annotation, migrated};
-
-/// Maximum length of a repeated annotation in a message, in bytes.
-const VALUE_LIMIT: usize = 80;
+use crate::drain::request::{DrainRequest, migrated};
+use crate::inherited_annotation::{annotation, repeated};
 
 /// What the annotations of a node and its role say.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -28,13 +25,13 @@ pub fn drain_before(role: Option<&Role>, node: &Node) -> DrainBefore {
     let Some((value, origin)) = annotation(role, node, DRAIN_BEFORE) else {
         return DrainBefore::No;
     };
-    match value.as_str() {
+    match value {
         "true" => DrainBefore::Yes,
         "false" => DrainBefore::No,
         other => DrainBefore::Invalid(format!(
             "Annotation {DRAIN_BEFORE} of {origin} is \"{}\", so nothing is deployed: set it to true \
              or false, or remove it.",
-            one_line(other, VALUE_LIMIT)
+            repeated(other)
         )),
     }
 }

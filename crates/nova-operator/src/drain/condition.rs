@@ -6,7 +6,7 @@ use nova_config::conditions::DRAINED;
 use crate::drain::order::{Drain, DrainMode};
 use crate::drain::progress::{HostProgress, Occupied, Stuck, StuckCause};
 use crate::drain::request::DrainRequest;
-use crate::nova_fault::explained;
+use crate::drain::unknown::unknown;
 use crate::reasons;
 
 /// How many servers that cannot be migrated are named.
@@ -52,44 +52,28 @@ impl Drained<'_> {
                         drained once it has.";
             return reasons::drain::NOT_REGISTERED.condition(DRAINED, text);
         };
-        match progress {
-            HostProgress::Drained | HostProgress::Identity(_) => {
-                let text = format!(
-                    "Host {host} has no servers and no open migrations, and nova schedules nothing \
-                     to it."
-                );
-                reasons::drain::DRAINED.condition(DRAINED, text)
-            }
-            HostProgress::Occupied(found) => occupied(host, drain.mode, found),
-            HostProgress::NotFound => {
-                let text = format!(
-                    "Nova has no compute service of host {host}, so it cannot be drained; see \
-                     ServiceUp."
-                );
-                reasons::drain::SERVICE_NOT_FOUND.condition(DRAINED, text)
-            }
-            HostProgress::Pending
-            | HostProgress::NotReporting
-            | HostProgress::Released
-            | HostProgress::Empty
-            | HostProgress::OtherService { .. }
-            | HostProgress::Removing(_) => self.as_before(host),
-            HostProgress::Fails(_)
-            | HostProgress::Unread { .. }
-            | HostProgress::CellNotAnswering
-            | HostProgress::CellNotConfirmed => self.unknown(host, progress),
+        if matches!(progress, HostProgress::Drained | HostProgress::Identity(_)) {
+            let text = format!(
+                "Host {host} has no servers and no open migrations, and nova schedules nothing to it."
+            );
+            return reasons::drain::DRAINED.condition(DRAINED, text);
         }
+        if let HostProgress::Occupied(found) = progress {
+            return occupied(host, drain.mode, found);
+        }
+        if *progress == HostProgress::NotFound {
+            let text = format!(
+                "Nova has no compute service of host {host}, so it cannot be drained; see ServiceUp."
+            );
+            return reasons::drain::SERVICE_NOT_FOUND.condition(DRAINED, text);
+        }
+        self.unknown(host, progress).unwrap_or_else(|| self.as_before(host))
     }
 
     fn of_release(&self) -> ConditionDraft {
         let host = self.host.unwrap_or_default();
-        if let Some(
-            progress @ (HostProgress::Fails(_)
-            | HostProgress::Unread { .. }
-            | HostProgress::CellNotAnswering),
-        ) = self.progress
-        {
-            return self.unknown(host, progress);
+        if let Some(unknown) = self.progress.and_then(|it| self.unknown(host, it)) {
+            return unknown;
         }
         if self.progress == Some(&HostProgress::NotReporting) {
             let text = format!(
@@ -102,31 +86,10 @@ impl Drained<'_> {
         reasons::drain::ENABLING.condition(DRAINED, text)
     }
 
-    fn unknown(&self, host: &str, progress: &HostProgress) -> ConditionDraft {
-        let (reason, cause) = match progress {
-            HostProgress::Fails(fault) => {
-                (&reasons::drain::NOVA_NOT_ANSWERING, explained(fault, self.secret))
-            }
-            HostProgress::Unread { cell } => (&reasons::drain::NOVA_NOT_ANSWERING, unread(cell)),
-            HostProgress::CellNotConfirmed => {
-                (&reasons::drain::CELL_NOT_ANSWERING, NOT_CONFIRMED.to_owned())
-            }
-            HostProgress::Pending
-            | HostProgress::CellNotAnswering
-            | HostProgress::NotFound
-            | HostProgress::Occupied(_)
-            | HostProgress::Drained
-            | HostProgress::Empty
-            | HostProgress::OtherService { .. }
-            | HostProgress::NotReporting
-            | HostProgress::Released
-            | HostProgress::Removing(_)
-            | HostProgress::Identity(_) => {
-                (&reasons::drain::CELL_NOT_ANSWERING, CELL_NOT_ANSWERING.to_owned())
-            }
-        };
+    fn unknown(&self, host: &str, progress: &HostProgress) -> Option<ConditionDraft> {
+        let (reason, cause) = unknown(progress, self.secret)?;
         let text = format!("It is unknown whether host {host} has servers, because {cause}");
-        reason.condition(DRAINED, text)
+        Some(reason.condition(DRAINED, text))
     }
 
     fn as_before(&self, host: &str) -> ConditionDraft {
@@ -136,22 +99,6 @@ impl Drained<'_> {
             reasons::drain::NOT_READ.condition(DRAINED, text)
         })
     }
-}
-
-/// Why a cell that does not answer leaves something unknown, and what to do about it.
-pub const CELL_NOT_ANSWERING: &str =
-    "the database of its cell does not answer nova's API: start that database.";
-
-/// The same of a cell of which nothing shows whether it answers.
-pub const NOT_CONFIRMED: &str = "nova has no service of it, and no other host shows that the \
-                                 database of its cell answers: look whether it runs.";
-
-/// Returns why an API that is not read leaves something unknown, and what to do about it.
-pub fn unread(cell: &str) -> String {
-    format!(
-        "nova's API cannot be read without all inputs of NovaCell {cell}: see its condition \
-         InputReady."
-    )
 }
 
 fn occupied(host: &str, mode: DrainMode, found: &Occupied) -> ConditionDraft {

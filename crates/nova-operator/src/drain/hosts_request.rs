@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use api::conditions::one_line;
 use api::dataplane::NodeSet;
 use kube::ResourceExt;
 use nova_config::annotations::{DRAIN_HOSTS, DRAIN_REASON, MAX_MIGRATIONS};
@@ -11,9 +10,7 @@ use serde_json::Value;
 
 use crate::drain::order::{Drain, DrainMode};
 use crate::drain::request::most_migrations;
-
-/// Maximum length of what is repeated of the annotation in a message, in bytes.
-const VALUE_LIMIT: usize = 80;
+use crate::inherited_annotation::repeated;
 
 /// Returns the drains that are requested, by the names of the hosts in the inventory.
 ///
@@ -27,12 +24,12 @@ pub fn requested(set: &NodeSet, hosts: &[Host<'_>]) -> Result<BTreeMap<String, D
         format!("Annotation {DRAIN_HOSTS} of {of_set} {what}, and nothing was changed: {next_step}")
     };
     let entries: BTreeMap<String, Value> = serde_json::from_str(text).map_err(|_| {
-        let what = format!("is \"{}\"", one_line(text, VALUE_LIMIT));
+        let what = format!("is \"{}\"", repeated(text));
         let form = r#"{"compute-0": "wait"}"#;
         wrong(&what, &format!("set it to a JSON object of hosts like {form}, or remove it."))
     })?;
     let number = set.annotations().get(MAX_MIGRATIONS);
-    let most = || most_migrations(number.map(|it| (it, of_set.clone())));
+    let most = || most_migrations(number.map(|it| (it.as_str(), of_set.clone())));
     let reason = set.annotations().get(DRAIN_REASON).cloned().unwrap_or_default();
     let mut drains = BTreeMap::new();
     for (named, value) in &entries {
@@ -40,7 +37,7 @@ pub fn requested(set: &NodeSet, hosts: &[Host<'_>]) -> Result<BTreeMap<String, D
             Some("wait") => DrainMode::Wait,
             Some("migrate") => DrainMode::Migrate(most()?),
             _ => {
-                let value = one_line(&value.to_string(), VALUE_LIMIT);
+                let value = repeated(&value.to_string());
                 let what = format!("has {value} for host {}", quoted(named));
                 return Err(wrong(&what, "set it to \"wait\" or \"migrate\", or remove it."));
             }
@@ -58,7 +55,7 @@ pub fn requested(set: &NodeSet, hosts: &[Host<'_>]) -> Result<BTreeMap<String, D
 }
 
 fn quoted(named: &str) -> String {
-    format!("\"{}\"", one_line(named, VALUE_LIMIT))
+    format!("\"{}\"", repeated(named))
 }
 
 /// Returns the host that an entry names, by its name in the inventory; an error says what is wrong.

@@ -2,19 +2,17 @@
 
 use std::num::NonZeroUsize;
 
-use api::conditions::one_line;
 use api::dataplane::{Node, Role};
 use kube::ResourceExt;
 use nova_config::annotations::{DRAIN, DRAIN_REASON, MAX_MIGRATIONS};
 
 use crate::drain::order::{Drain, DrainMode, HostOrder};
+use crate::inherited_annotation::{annotation, repeated};
 
 /// How many servers of a host migrate at a time where no annotation says it.
 const DEFAULT_MIGRATIONS: NonZeroUsize = NonZeroUsize::new(2).unwrap();
 /// The largest number that an annotation may name.
 const MOST_MIGRATIONS: usize = 100;
-/// Maximum length of a repeated annotation in a message, in bytes.
-const VALUE_LIMIT: usize = 80;
 
 /// What is requested.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -54,7 +52,7 @@ pub fn requested(role: Option<&Role>, node: &Node) -> DrainRequest {
             return DrainRequest::Invalid(format!(
                 "Annotation {DRAIN} of {of_node} is \"{}\", and nothing was changed: set it to \
                  wait or migrate, or remove it.",
-                one_line(other, VALUE_LIMIT)
+                repeated(other)
             ));
         }
     };
@@ -70,32 +68,16 @@ pub fn migrated(role: Option<&Role>, node: &Node, reason: String) -> DrainReques
     }
 }
 
-/// Returns an annotation and the object that has it; the node's own takes precedence over its
-/// role's.
-pub fn annotation<'a>(
-    role: Option<&'a Role>,
-    node: &'a Node,
-    name: &str,
-) -> Option<(&'a String, String)> {
-    let own = node.annotations().get(name);
-    let own = own.map(|it| (it, format!("OpenStackDataPlaneNode {}", node.name_any())));
-    own.or_else(|| {
-        let role = role?;
-        let value = role.annotations().get(name)?;
-        Some((value, format!("OpenStackDataPlaneRole {}", role.name_any())))
-    })
-}
-
 /// Returns how many servers of a host migrate at a time, from an annotation and the object that has
 /// it, or without one; an error is the message about an illegal value.
-pub fn most_migrations(annotation: Option<(&String, String)>) -> Result<NonZeroUsize, String> {
+pub fn most_migrations(annotation: Option<(&str, String)>) -> Result<NonZeroUsize, String> {
     let Some((text, origin)) = annotation else { return Ok(DEFAULT_MIGRATIONS) };
     let number = text.parse::<NonZeroUsize>().ok().filter(|it| it.get() <= MOST_MIGRATIONS);
     number.ok_or_else(|| {
         format!(
             "Annotation {MAX_MIGRATIONS} of {origin} is \"{}\", and nothing was changed: set it to \
              a number from 1 to {MOST_MIGRATIONS}, or remove it.",
-            one_line(text, VALUE_LIMIT)
+            repeated(text)
         )
     })
 }

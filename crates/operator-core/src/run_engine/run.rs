@@ -69,7 +69,7 @@ impl<'a> Run<'a> {
 
     /// Returns whether its result is final.
     pub fn is_finished(&self) -> bool {
-        matches!(self.status(), Some(JobStatus::Succeeded | JobStatus::Failed))
+        self.status().is_some_and(JobStatus::is_final)
     }
 
     /// Returns whether it may have changed a host: it was admitted or is past admission.

@@ -7,9 +7,9 @@ use nova_config::conditions::{NOVA_API_READY, RELEASED};
 
 use crate::cell::hosts::observed::HostsSeen;
 use crate::cell::observed::Observed;
-use crate::drain::condition::{CELL_NOT_ANSWERING, counted, unread};
+use crate::drain::condition::counted;
 use crate::drain::progress::{HostProgress, Occupied};
-use crate::nova_fault::explained;
+use crate::drain::unknown::unknown;
 use crate::reasons;
 
 /// How many hosts are named, and how many servers of each.
@@ -44,7 +44,7 @@ pub fn condition(seen: &Observed) -> ConditionDraft {
         return reasons::cell::SERVERS_IN_CELL.condition(RELEASED, text);
     }
     let cause = match hosts {
-        Some(hosts) => unknown(hosts, &seen.cell.spec.secret),
+        Some(hosts) => cause(hosts, &seen.cell.spec.secret),
         None => format!(
             "nova's API has not been read; see its condition {NOVA_API_READY}, and keep its \
              Secrets until it is gone."
@@ -77,24 +77,15 @@ fn occupied((host, progress): &(String, HostProgress)) -> Option<String> {
 }
 
 /// Returns why it is unknown what the first host has that was not found empty.
-fn unknown(hosts: &[(String, HostProgress)], secret: &str) -> String {
+fn cause(hosts: &[(String, HostProgress)], secret: &str) -> String {
     let Some((host, progress)) = hosts.iter().find(|(_, it)| !is_empty(it)) else {
         return "they are being read.".to_owned();
     };
-    match progress {
-        HostProgress::Fails(fault) => explained(fault, secret),
-        HostProgress::Unread { cell } => unread(cell),
-        HostProgress::CellNotAnswering => format!("of host {host}, {CELL_NOT_ANSWERING}"),
-        HostProgress::Pending
-        | HostProgress::CellNotConfirmed
-        | HostProgress::NotFound
-        | HostProgress::Occupied(_)
-        | HostProgress::Drained
-        | HostProgress::Empty
-        | HostProgress::OtherService { .. }
-        | HostProgress::NotReporting
-        | HostProgress::Released
-        | HostProgress::Removing(_)
-        | HostProgress::Identity(_) => format!("host {host} has not been read yet."),
+    match unknown(progress, secret) {
+        Some((_, cause)) if *progress == HostProgress::CellNotAnswering => {
+            format!("of host {host}, {cause}")
+        }
+        Some((_, cause)) => cause,
+        None => format!("host {host} has not been read yet."),
     }
 }
