@@ -5,7 +5,7 @@ import pathlib
 import subprocess
 import unittest
 
-from support import BIN, TemporaryDirectoryTest, collections_path
+from support import BIN, NOTING_SYSTEMCTL, OWN_UNITS, TemporaryDirectoryTest, collections_path
 
 PODMAN = r"""#!/bin/bash
 here=$(dirname "$0")
@@ -21,15 +21,6 @@ case "$1 $2" in
     *) cat "$here/identity" ;;
     esac ;;
 *) exit 1 ;;
-esac
-"""
-
-SYSTEMCTL = r"""#!/bin/bash
-here=$(dirname "$0")
-case $1 in
-show) printf 'LoadState=loaded\nActiveState=active\n' ;;
-is-enabled | is-active) echo enabled ;;
-*) echo "systemctl $*" >>"$here/notes" ;;
 esac
 """
 
@@ -50,8 +41,6 @@ PLAY = """
         loop_var: edpm_libvirt_daemon
 """
 
-# What the role writes outside of its variables' paths stays in a mount namespace of its own.
-START = 'mount -t tmpfs none /etc/systemd && mkdir /etc/systemd/system && mount --bind "$0" /etc/systemd/system && exec "$@"'
 GUEST = 'exec -a "/usr/bin/qemu-system-x86_64 -name guest=g1,debug-threads=on" sleep 600'
 MODULAR = ["virtlogd", "virtqemud"]
 
@@ -59,7 +48,7 @@ MODULAR = ["virtlogd", "virtqemud"]
 class LibvirtContainer(TemporaryDirectoryTest):
     def setUp(self):
         super().setUp()
-        for name, text in (("podman", PODMAN), ("systemctl", SYSTEMCTL), ("pgrep", "#!/bin/sh\nexit 1\n")):
+        for name, text in (("podman", PODMAN), ("systemctl", NOTING_SYSTEMCTL), ("pgrep", "#!/bin/sh\nexit 1\n")):
             self.write(f"bin/{name}", text).chmod(0o755)
         self.write("bin/id", "0123456789abcdef\n")
         self.write("play.yml", PLAY)
@@ -79,7 +68,7 @@ class LibvirtContainer(TemporaryDirectoryTest):
             **more,
         }
         done = self.command(
-            "unshare", "--mount", "sh", "-c", START, self.directory / "units",
+            "unshare", "--mount", "sh", "-c", OWN_UNITS, self.directory / "units",
             BIN / "ansible-playbook", "-i", "localhost,", "-c", "local", "-e", json.dumps(given), "play.yml",
             env={
                 "PATH": f"{self.directory}/bin:{BIN}:/usr/sbin:/usr/bin:/sbin:/bin",

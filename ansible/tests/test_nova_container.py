@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from support import BIN, TemporaryDirectoryTest, collections_path
+from support import BIN, NOTING_SYSTEMCTL, OWN_UNITS, TemporaryDirectoryTest, collections_path
 
 PODMAN = r"""#!/bin/bash
 here=$(dirname "$0")
@@ -17,15 +17,6 @@ case "$1 $2" in
 "exec nova_compute") cd "$here/../dest" && sha256sum -- *nova*.conf | sort -k 2 ;;
 "top nova_compute") echo nova-compute ;;
 *) exit 1 ;;
-esac
-"""
-
-SYSTEMCTL = r"""#!/bin/bash
-here=$(dirname "$0")
-case $1 in
-show) printf 'LoadState=loaded\nActiveState=active\n' ;;
-is-enabled | is-active) echo enabled ;;
-*) echo "systemctl $*" >>"$here/notes" ;;
 esac
 """
 
@@ -43,15 +34,13 @@ PLAY = """
       loop: [files.yml, compute.yml]
 """
 
-# What the role writes outside of its variables' paths stays in a mount namespace of its own.
-START = 'mount -t tmpfs none /etc/systemd && mkdir /etc/systemd/system && mount --bind "$0" /etc/systemd/system && exec "$@"'
 
 
 class NovaContainer(TemporaryDirectoryTest):
     def setUp(self):
         super().setUp()
         self.write("bin/podman", PODMAN).chmod(0o755)
-        self.write("bin/systemctl", SYSTEMCTL).chmod(0o755)
+        self.write("bin/systemctl", NOTING_SYSTEMCTL).chmod(0o755)
         self.write("play.yml", PLAY)
         for name in ("dest", "units"):
             (self.directory / name).mkdir()
@@ -75,7 +64,7 @@ class NovaContainer(TemporaryDirectoryTest):
             **more,
         }
         done = self.command(
-            "unshare", "--mount", "sh", "-c", START, self.directory / "units",
+            "unshare", "--mount", "sh", "-c", OWN_UNITS, self.directory / "units",
             BIN / "ansible-playbook", "-i", "localhost,", "-c", "local", "-e", json.dumps(given), "play.yml",
             env={
                 "PATH": f"{self.directory}/bin:{BIN}:/usr/sbin:/usr/bin:/sbin:/bin",

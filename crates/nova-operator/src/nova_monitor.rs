@@ -114,6 +114,13 @@ struct Reader {
     cells: Mutex<BTreeMap<Key, Arc<Semaphore>>>,
 }
 
+impl Reader {
+    /// Returns the cells that use it.
+    fn cells(&self) -> BTreeSet<Key> {
+        self.cells.lock().keys().cloned().collect()
+    }
+}
+
 impl NovaMonitor {
     /// Creates a monitor that reads nothing yet.
     pub fn new(
@@ -256,7 +263,7 @@ impl NovaMonitor {
     /// Returns the compute that has registered under a host's name in the nova of a cell; `None`
     /// without one.
     pub fn compute_on(&self, cell: &Key, host: &str) -> Option<Key> {
-        let cells: Vec<Key> = self.reader(cell)?.cells.lock().keys().cloned().collect();
+        let cells = self.reader(cell)?.cells();
         let mut registered = cells.iter().flat_map(|it| self.registered(it));
         registered.find(|it| it.host == host).map(|it| it.key)
     }
@@ -264,7 +271,7 @@ impl NovaMonitor {
     /// Returns the node set with a host of that name, among those in the namespaces of all cells that
     /// share the nova of a cell; `None` without one.
     pub fn node_set_on(&self, cell: &Key, host: &str) -> Option<Key> {
-        let cells: Vec<Key> = self.reader(cell)?.cells.lock().keys().cloned().collect();
+        let cells = self.reader(cell)?.cells();
         let mut of_sets = self.of_node_sets(&cells).into_iter();
         of_sets.find(|it| it.host == host).map(|it| it.key)
     }
@@ -279,7 +286,7 @@ impl NovaMonitor {
         let compute = &reader.apis.compute;
         let (begun, started) = (clock::now(), Instant::now());
         let (services, hypervisors) = tokio::join!(compute.services(), compute.hypervisors());
-        let cells: BTreeSet<Key> = reader.cells.lock().keys().cloned().collect();
+        let cells = reader.cells();
         let mut registered: Vec<Registered> =
             cells.iter().flat_map(|it| self.registered(it)).collect();
         registered.extend(self.of_node_sets(&cells));

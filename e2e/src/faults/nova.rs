@@ -73,7 +73,11 @@ pub const HOSTS: &[Fault] = &[
     of_node(
         "service-down",
         "nova-compute on a host does not report to nova any more.",
-        ["host compute-0 has not reported", "reported to nova", "podman logs nova_compute"],
+        [
+            "nova-compute on host compute-0 has",
+            "not reported to nova since",
+            "podman logs nova_compute",
+        ],
     ),
     of_node(
         "service-forced-down",

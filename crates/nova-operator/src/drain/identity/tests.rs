@@ -10,7 +10,10 @@ use super::*;
 use crate::drain::order::{Drain, DrainMode, HostOrder};
 use crate::drain::pass::{Moves, pass};
 use crate::drain::progress::Occupied;
-use crate::test_cloud::{apis, token};
+use crate::test_cloud::{
+    Answer, apis, assert_other_share_stays, consumer, line_and_body, said, servers, shares, token,
+    versions, with_version,
+};
 
 const HOST: &str = "n0.example.org";
 /// The identity of the host.
@@ -35,27 +38,18 @@ struct State {
     writes: Vec<String>,
 }
 
-type Answer = (u16, String, String);
-
-fn said(status: u16, body: &Value) -> Answer {
-    (status, String::new(), if body.is_null() { String::new() } else { body.to_string() })
-}
-
 fn answer(state: &mut State, text: &str) -> Answer {
     if text.starts_with("post /v3/auth/tokens ") {
         return token(text, &[("compute", "/v2.1"), ("placement", "/placement")]);
     }
-    let line = text.lines().next().unwrap_or_default().trim_end_matches(" http/1.1");
-    let body = text.split_once("\r\n\r\n").map(|it| it.1).unwrap_or_default();
-    let (status, _, body) =
+    let (line, body) = line_and_body(text);
+    let answer =
         if line.starts_with("get ") { read(state, line) } else { written(state, line, body) };
-    let version = if line.contains(" /placement/") { "placement 1.36" } else { "compute 2.69" };
-    (status, format!("OpenStack-API-Version: {version}\r\n"), body)
+    with_version(line, answer)
 }
 
 fn read(state: &State, line: &str) -> Answer {
     let (line, query) = line.split_once('?').unwrap_or((line, ""));
-    let share = json!({"resources": {"VCPU": 1}});
     if let Some(id) = line.strip_prefix("get /v2.1/os-hypervisors/") {
         let found = state.hypervisors.iter().find(|it| it.0 == id);
         return found.map_or_else(
@@ -63,12 +57,10 @@ fn read(state: &State, line: &str) -> Answer {
             |(id, host)| said(200, &json!({"hypervisor": {"id": id, "service": {"host": host}}})),
         );
     }
+    if let Some(versions) = versions(line) {
+        return versions;
+    }
     match line {
-        "get /v2.1/" => said(200, &json!({"version": {"version": "2.100", "min_version": "2.1"}})),
-        "get /placement/" => {
-            let v1 = json!({"id": "v1.0", "max_version": "1.39", "min_version": "1.0"});
-            said(200, &json!({"versions": [v1]}))
-        }
         "get /v2.1/os-services" if state.is_silent => {
             let service = json!({"host": HOST, "binary": "nova-compute", "status": "UNKNOWN"});
             said(200, &json!({"services": [service]}))
@@ -78,34 +70,15 @@ fn read(state: &State, line: &str) -> Answer {
             let service = json!({"id": "a0", "host": HOST, "status": "enabled", "state": is});
             said(200, &json!({"services": [service]}))
         }
-        "get /v2.1/servers" => {
-            let all = state.servers.iter().filter(|_| !query.contains("marker="));
-            let server = |id: &&str| {
-                json!({
-                    "id": id, "name": id, "status": "ACTIVE", "OS-EXT-STS:task_state": null,
-                    "OS-EXT-STS:vm_state": "active",
-                })
-            };
-            said(200, &json!({"servers": all.map(server).collect::<Vec<_>>()}))
-        }
+        "get /v2.1/servers" => servers(&state.servers, query),
         "get /v2.1/os-migrations" => said(200, &json!({"migrations": []})),
         "get /placement/resource_providers" => {
             let provider = state.provider.iter();
             let all = provider.map(|id| json!({"uuid": id, "name": HOST, "generation": 3}));
             said(200, &json!({"resource_providers": all.collect::<Vec<_>>()}))
         }
-        "get /placement/resource_providers/c1/allocations" => {
-            let shares = state.consumers.iter().map(|it| ((*it).to_owned(), share.clone()));
-            let shares = shares.collect::<serde_json::Map<_, _>>();
-            said(200, &json!({"allocations": shares, "resource_provider_generation": 3}))
-        }
-        "get /placement/allocations/d0" => said(
-            200,
-            &json!({
-                "allocations": {"c1": share, "c9": share}, "project_id": "p", "user_id": "u",
-                "consumer_generation": 7,
-            }),
-        ),
+        "get /placement/resource_providers/c1/allocations" => shares(&state.consumers),
+        "get /placement/allocations/d0" => consumer("c1"),
         _ => panic!("unexpected: {line}"),
     }
 }
@@ -114,10 +87,7 @@ fn written(state: &mut State, line: &str, body: &str) -> Answer {
     state.writes.push(line.to_owned());
     match line {
         "put /placement/allocations/d0" => {
-            let body: Value = serde_json::from_str(body).unwrap();
-            let kept: Vec<&String> = body["allocations"].as_object().unwrap().keys().collect();
-            assert_eq!(kept, ["c9"], "the share of the other provider stays");
-            assert_eq!(body["consumer_generation"], 7);
+            assert_other_share_stays(body);
             state.consumers.clear();
             said(204, &Value::Null)
         }

@@ -14,7 +14,10 @@ use super::*;
 use crate::drain::order::{Drain, DrainMode, HostOrder};
 use crate::drain::pass::{Moves, pass};
 use crate::drain::progress::HostProgress;
-use crate::test_cloud::{apis, token};
+use crate::test_cloud::{
+    Answer, apis, assert_other_share_stays, consumer, line_and_body, said, servers, shares, token,
+    versions, with_version,
+};
 
 const HOST: &str = "n0.example.org";
 const WITNESS: &str = "n1.example.org";
@@ -96,12 +99,6 @@ fn order(is_stopped: bool) -> HostOrder {
     HostOrder::Remove(Remove { compute_id: Some("c0".to_owned()), is_stopped })
 }
 
-type Answer = (u16, String, String);
-
-fn said(status: u16, body: &Value) -> Answer {
-    (status, String::new(), if body.is_null() { String::new() } else { body.to_string() })
-}
-
 fn answer(state: &mut State, cut: &Notify, text: &str) -> Answer {
     if text.is_empty() {
         // A client that went before it sent anything.
@@ -119,24 +116,17 @@ fn answer(state: &mut State, cut: &Notify, text: &str) -> Answer {
             return said(500, &Value::Null);
         }
     }
-    let line = text.lines().next().unwrap_or_default().trim_end_matches(" http/1.1");
-    let body = text.split_once("\r\n\r\n").map(|it| it.1).unwrap_or_default();
-    let (status, _, body) =
+    let (line, body) = line_and_body(text);
+    let answer =
         if line.starts_with("get ") { read(state, line) } else { written(state, line, body) };
-    let version = if line.contains(" /placement/") { "placement 1.36" } else { "compute 2.69" };
-    (status, format!("OpenStack-API-Version: {version}\r\n"), body)
+    with_version(line, answer)
 }
 
 fn read(state: &State, line: &str) -> Answer {
-    let share = json!({"resources": {"VCPU": 1}});
+    if let Some(versions) = versions(line) {
+        return versions;
+    }
     match line.split('?').next().unwrap_or_default() {
-        "get /v2.1/" => said(200, &json!({"version": {"version": "2.100", "min_version": "2.1"}})),
-        "get /placement/" => said(
-            200,
-            &json!({"versions": [
-                {"id": "v1.0", "max_version": "1.39", "min_version": "1.0"},
-            ]}),
-        ),
         "get /v2.1/os-services" => {
             let service = json!({
                 "id": "a0", "host": HOST, "status": "disabled",
@@ -152,16 +142,7 @@ fn read(state: &State, line: &str) -> Answer {
             let services = Some(service).filter(|_| state.has_service).into_iter().chain(witness);
             said(200, &json!({"services": services.collect::<Vec<_>>()}))
         }
-        "get /v2.1/servers" => {
-            let is_first = !line.contains("marker=");
-            let servers = state.servers.iter().filter(|_| is_first).map(|id| {
-                json!({
-                    "id": id, "name": id, "status": "ACTIVE", "OS-EXT-STS:task_state": null,
-                    "OS-EXT-STS:vm_state": "active",
-                })
-            });
-            said(200, &json!({"servers": servers.collect::<Vec<_>>()}))
-        }
+        "get /v2.1/servers" => servers(&state.servers, line),
         "get /v2.1/os-migrations" => said(200, &json!({"migrations": []})),
         "get /v2.1/os-aggregates" => {
             let named = |it: &&str| json!({"name": it, "hosts": [HOST, "other"]});
@@ -172,18 +153,8 @@ fn read(state: &State, line: &str) -> Answer {
         "get /placement/resource_providers/c0" if state.has_provider => {
             said(200, &json!({"uuid": "c0", "name": HOST, "generation": 3}))
         }
-        "get /placement/resource_providers/c0/allocations" => {
-            let shares = state.consumers.iter().map(|it| ((*it).to_owned(), share.clone()));
-            let shares = shares.collect::<serde_json::Map<_, _>>();
-            said(200, &json!({"allocations": shares, "resource_provider_generation": 3}))
-        }
-        "get /placement/allocations/d0" => said(
-            200,
-            &json!({
-                "allocations": {"c0": share, "c9": share}, "project_id": "p", "user_id": "u",
-                "consumer_generation": 7,
-            }),
-        ),
+        "get /placement/resource_providers/c0/allocations" => shares(&state.consumers),
+        "get /placement/allocations/d0" => consumer("c0"),
         "get /network/v2.0/agents" => {
             let agents = state.agents.iter().map(|(id, is_alive)| {
                 json!({
@@ -208,10 +179,7 @@ fn written(state: &mut State, line: &str, body: &str) -> Answer {
             said(204, &Value::Null)
         }
         "put /placement/allocations/d0" => {
-            let body: Value = serde_json::from_str(body).unwrap();
-            assert_eq!(body["consumer_generation"], 7, "{body}");
-            let kept: Vec<&String> = body["allocations"].as_object().unwrap().keys().collect();
-            assert_eq!(kept, ["c9"], "the share of the other provider stays");
+            assert_other_share_stays(body);
             state.consumers.retain(|it| *it != "d0");
             said(204, &Value::Null)
         }
