@@ -213,6 +213,14 @@ impl<'a> Member<'a> {
                     .or_else(|| deployment.and_then(|it| self.failing(it)))
                     .unwrap_or_else(gone)
             }
+            HostState::Terminating => {
+                let text = format!(
+                    "{} was taken out of {}, and stays until what it leaves behind is cleaned up.",
+                    self.name,
+                    self.set_name()
+                );
+                reasons::NODE_SET_HOST_TERMINATING.condition(READY, text)
+            }
             HostState::Undeployed => self.undeployed(),
         }
     }
@@ -369,6 +377,7 @@ mod tests {
             state: HostState::Undeployed,
             hash: Some("01234567".to_owned()),
             address: None,
+            disruption_target: None,
         };
         snapshot.node_sets[0].status.as_mut().unwrap().hosts.push(half_changed);
         let host = snapshot.host("openstack", "edpm-compute-5").unwrap();

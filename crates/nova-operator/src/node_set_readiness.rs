@@ -93,6 +93,7 @@ fn spec(
         condition_type: NODE_SERVICE_UP.to_owned(),
         observed_deployments: deployments,
         not_ready,
+        ..HostReadinessSpec::default()
     }
 }
 

@@ -78,6 +78,12 @@ pub const NODE_SET_DEPLOYMENT_GONE: Reason = Reason::error(
     "No.",
     "Create another one.",
 );
+pub const NODE_SET_HOST_TERMINATING: Reason = Reason::waiting(
+    "Terminating",
+    "The host was taken out of the node set, and a service is removed from it first.",
+    "Yes.",
+    "Wait; the condition of that service on the node set has the progress.",
+);
 pub const HOST_UNREACHABLE: Reason = Reason::warning(
     "HostUnreachable",
     "No ssh connection to the host, or it did not end a task within the limit of tasks.",

@@ -53,6 +53,23 @@ pub struct HostReadinessSpec {
     #[serde(default)]
     #[schemars(extend("x-kubernetes-map-type" = "atomic", "maxProperties" = 500))]
     pub not_ready: BTreeMap<String, HostNotReady>,
+    /// The hosts that have something to be cleaned up after them: each by its name in the inventory,
+    /// with the name under which the writer has it. One that is taken out of the node set keeps its
+    /// entry in the inventory, its machine and its addresses, and a node set that is deleted stays,
+    /// until the writer has removed the entry.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(
+        extend("x-kubernetes-map-type" = "atomic", "maxProperties" = 500),
+        inner(length(min = 1, max = 253))
+    )]
+    pub host_finalizers: BTreeMap<String, String>,
+    /// The hosts that may be disturbed: each by its name in the inventory, with the UID of the
+    /// deployment that may. While the field is there, a deployment begins only on such a host if the
+    /// host is in service, and each host that is listed counts as unavailable; without it, no
+    /// deployment waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic", "maxProperties" = 500))]
+    pub disruption_allowed: Option<BTreeMap<String, String>>,
 }
 
 /// Why a host does not satisfy a readiness gate yet.
@@ -79,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_object_with_an_entry_for_each_of_500_hosts_stays_below_256_kib() {
+    fn an_object_with_an_entry_for_each_of_500_hosts_stays_below_512_kib() {
         let host = |n: usize| format!("{n:h>63}").replace(' ', "h");
         let entry = HostNotReady::new(&"R".repeat(64), &"ä".repeat(MESSAGE));
         let spec = HostReadinessSpec {
@@ -87,10 +104,12 @@ mod tests {
             condition_type: "c".repeat(317),
             observed_deployments: vec!["00000000-0000-0000-0000-000000000000".into(); 200],
             not_ready: (0..500).map(|it| (host(it), entry.clone())).collect(),
+            host_finalizers: (0..500).map(|it| (host(it), "c".repeat(253))).collect(),
+            disruption_allowed: Some((0..500).map(|it| (host(it), "u".repeat(36))).collect()),
         };
         assert_eq!((spec.not_ready.len(), entry.message.len()), (500, 255));
         let size = serde_json::to_vec(&HostReadiness::new("n", spec)).unwrap().len();
-        assert!(size < 256 * 1024, "{size}");
+        assert!(size < 512 * 1024, "{size}");
     }
 
     #[test]

@@ -375,6 +375,10 @@ pub struct NodeSetHost {
     /// The first eight digits of the digest of the address at which a deployment last succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
+    /// The UID of the deployment that begins here once `disruptionAllowed` of each
+    /// `OpenStackDataPlaneHostReadiness` that has it lists the host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disruption_target: Option<String>,
 }
 
 /// How far a host of a node set is.
@@ -391,6 +395,9 @@ pub enum HostState {
     Deployed,
     /// The last deployment failed there.
     Failed,
+    /// It was taken out of the node set, and stays in the inventory until no
+    /// `OpenStackDataPlaneHostReadiness` lists it in `hostFinalizers`.
+    Terminating,
 }
 
 /// The certificates of all hosts that one entry of a service's `tlsCerts` asks for.

@@ -312,6 +312,7 @@ fn a_host_takes_at_most_a_hundred_bytes_in_either_status() {
         state: HostState::Undeployed,
         hash: Some("01234567".into()),
         address: Some("01234567".into()),
+        disruption_target: None,
     };
     assert!(serde_json::to_string(&host).unwrap().len() <= 100);
     let waiting = HostProgress {

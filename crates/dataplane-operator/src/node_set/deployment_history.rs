@@ -124,7 +124,13 @@ impl DeploymentHistory {
             recorded.hosts.iter().map(|it| (it.name.as_str(), it)).collect();
         let host = |name: &&str| {
             let (name_of, state) = ((*name).to_owned(), HostState::Undeployed);
-            let new = NodeSetHost { name: name_of, state, hash: None, address: None };
+            let new = NodeSetHost {
+                name: name_of,
+                state,
+                hash: None,
+                address: None,
+                disruption_target: None,
+            };
             let is_another = replaced.get(name).is_some_and(|(_, is_new)| *is_new);
             let known = known.get(name).filter(|_| !is_another);
             let mut host = known.map_or(new, |it| (*it).clone());

@@ -15,6 +15,7 @@ fn report(not_ready: &[&str]) -> Arc<HostReadiness> {
         condition_type: TYPE.into(),
         observed_deployments: vec!["edpm".into()],
         not_ready: not_ready.iter().map(entry).collect(),
+        ..HostReadinessSpec::default()
     };
     Arc::new(HostReadiness::new("compute-first", spec))
 }

@@ -23,6 +23,7 @@ fn deployed(count: usize, services: &[&str]) -> Arc<NodeSet> {
         state: HostState::Deployed,
         hash: Some("01234567".into()),
         address: None,
+        disruption_target: None,
     };
     Arc::make_mut(&mut set).status.as_mut().unwrap().hosts = names.into_iter().map(host).collect();
     set

@@ -15,6 +15,7 @@ fn report(deployments: &[&str], not_ready: &[&str]) -> Arc<HostReadiness> {
         condition_type: TYPE.into(),
         observed_deployments: deployments.iter().map(|it| (*it).to_owned()).collect(),
         not_ready: not_ready.iter().map(entry).collect(),
+        ..HostReadinessSpec::default()
     };
     Arc::new(HostReadiness::new("compute-web", spec))
 }
