@@ -26,7 +26,7 @@ async fn wait_for(demo: &Demo, node: &str, what: &str, is: fn(&[Condition]) -> b
 #[tokio::test]
 async fn an_audit_finds_an_edited_file_and_a_stopped_container_and_a_repair_mends_both()
 -> Result<()> {
-    let (host, _lock) = host(1).await;
+    let (host, _lock) = host(0).await;
     let demo = Demo::ready_on(host).await?;
     demo.use_present_runner(host).await?;
     let damage = format!("echo '# edited' >>{FILE} && systemctl stop edpm_nova_compute");

@@ -65,7 +65,7 @@ async fn a_host_that_is_installed_anew_gets_its_identity_back_once_it_has_no_ser
 
 #[tokio::test]
 async fn a_host_with_the_identity_of_another_one_keeps_it_and_is_refused() -> Result<()> {
-    let (host, _lock) = host(1).await;
+    let (host, _lock) = host(0).await;
     let demo = Demo::ready_on(host).await?;
     demo.use_present_runner(host).await?;
     let id = compute_id(&demo, host).await?;
