@@ -6,11 +6,13 @@
 //! The decision uses only current objects: the compute being deleted, its recorded attempts, its
 //! runs. So an operator that was down meanwhile does the same after its restart.
 
+pub mod attempts;
 pub mod build;
 pub mod decide;
 pub mod labels;
 pub mod messages;
 pub mod nova_removal;
+pub mod nova_steps;
 pub mod orphans;
 pub mod status;
 
