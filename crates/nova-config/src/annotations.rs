@@ -5,7 +5,7 @@ pub const CELL: &str = "nova.openstack.org/cell";
 /// On a node: `true` allows that its compute is deleted when the node has no cell any more.
 pub const ALLOW_REMOVAL: &str = "nova.openstack.org/allow-removal";
 /// On a compute or its node: `true` lets the compute be deleted without a cleanup of its host; on a
-/// `NovaCell`: lets the cell be deleted although its hosts have servers, or may have.
+/// node set: lets hosts leave it without their removal from nova; on a `NovaCell`: lets the cell be deleted although its hosts have servers, or may have.
 pub const SKIP_CLEANUP: &str = "nova.openstack.org/skip-cleanup";
 /// On a role: name of the ConfigMap that becomes `02-nova-default.conf` of its computes.
 pub const DEFAULT_CONFIG: &str = "nova.openstack.org/default-config";

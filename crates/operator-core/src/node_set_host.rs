@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::dataplane::{AnsibleOpts, HostState, NodeSet, NodeSetHost, NodeSetMachines, NodeSetNode};
+use k8s_openapi::api::core::v1::PodDNSConfig;
 use serde_json::Value;
 
 use crate::run_engine::connection_vars::{
@@ -220,6 +221,17 @@ pub fn connection(
 ) -> HostConnection {
     let is_in_inventory = recorded_trust(set, name).key == trust.key;
     HostConnection::new(address.to_owned(), ssh, trust, was_key_refused || !is_in_inventory)
+}
+
+/// Returns the control plane's DNS; `None` while the node set's status lacks servers or domain.
+pub fn dns_config(node_set: &NodeSet) -> Option<PodDNSConfig> {
+    let status = node_set.status.as_ref()?;
+    let domain = status.ctlplane_search_domain.clone().filter(|it| !it.is_empty())?;
+    (!status.dns_cluster_addresses.is_empty()).then(|| PodDNSConfig {
+        nameservers: Some(status.dns_cluster_addresses.clone()),
+        searches: Some(vec![domain]),
+        ..PodDNSConfig::default()
+    })
 }
 
 /// How many characters of a digest a host's state contains.

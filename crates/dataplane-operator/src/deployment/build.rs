@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
-use api::dataplane::NodeSet;
 use api::dataplane::node_section::DEFAULT_BATCH_SIZE;
-use k8s_openapi::api::core::v1::PodDNSConfig;
 use kube::ResourceExt;
 use operator_core::data_sources::service_type;
+use operator_core::node_set_host::dns_config;
 use operator_core::node_set_host;
 use operator_core::plan::Target;
 use operator_core::run_engine::batches::Batch;
@@ -230,13 +229,3 @@ fn deployed(seen: &Observed, node_set: &str, service: &str, is_global: bool) -> 
     }
 }
 
-/// Returns the control plane's DNS; `None` while the node set's status lacks servers or domain.
-fn dns_config(node_set: &NodeSet) -> Option<PodDNSConfig> {
-    let status = node_set.status.as_ref()?;
-    let domain = status.ctlplane_search_domain.clone().filter(|it| !it.is_empty())?;
-    (!status.dns_cluster_addresses.is_empty()).then(|| PodDNSConfig {
-        nameservers: Some(status.dns_cluster_addresses.clone()),
-        searches: Some(vec![domain]),
-        ..PodDNSConfig::default()
-    })
-}

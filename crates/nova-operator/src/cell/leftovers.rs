@@ -27,6 +27,7 @@ use crate::drain::unknown::unknown;
 /// that are already gone are dropped for them, the earliest first.
 pub fn cell_leftovers(seen: &Observed) -> Vec<Leftover> {
     let mut waiting: Vec<Leftover> = seen.computes.iter().filter_map(|it| leftover(it)).collect();
+    waiting.extend(seen.hosts.iter().flat_map(|it| it.let_go.iter().cloned()));
     waiting.sort_by(|a, b| order(a).cmp(&order(b)));
     waiting.truncate(LEFTOVERS);
     let is_waiting: BTreeSet<&str> = waiting.iter().map(|it| it.uid.as_str()).collect();
