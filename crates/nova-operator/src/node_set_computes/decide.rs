@@ -45,9 +45,11 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let previous: Vec<_> = previous.into_iter().chain(drained).chain(own(HOSTS_REMOVED)).collect();
     let rejected = rejected.filter(is_status);
     // Of a node set that is being deleted, only the removal of its hosts is reported.
-    let mut plan = match is_terminating(&*seen.set) && removal.held.is_empty() {
-        true => Plan::with_resync(),
-        false => plan(&*seen.set, &previous, drafts.collect(), rejected, now),
+    let is_over = is_terminating(&*seen.set) && removal.held.is_empty();
+    let mut plan = if is_over {
+        Plan::with_resync()
+    } else {
+        plan(&*seen.set, &previous, drafts.collect(), rejected, now)
     };
     plan.independent.extend(report_step(seen, &removal));
     plan.independent.extend(removal.steps);

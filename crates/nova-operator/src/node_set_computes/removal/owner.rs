@@ -45,8 +45,8 @@ fn is_host(node: &Node, name: &str, host: &str) -> bool {
     let short = |it: &str| it.split('.').next() == Some(name);
     let reported = node.status.as_ref().and_then(|it| it.host_name.as_deref());
     let own = node.spec.host_name.as_deref();
-    let named = node.name_any();
-    let mut names = reported.into_iter().chain(own).chain([named.as_str()]);
+    let of_object = node.name_any();
+    let mut names = reported.into_iter().chain(own).chain([of_object.as_str()]);
     !is_terminating(node) && names.any(|it| it == host || short(it))
 }
 
