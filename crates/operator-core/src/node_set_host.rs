@@ -8,6 +8,9 @@ use serde_json::Value;
 use crate::run_engine::connection_vars::{
     CLOUD_USER, HOST_VAR, PORT_VAR, SSH_PORT, plain_host, plain_port,
 };
+use crate::run_engine::host_key::{HostKey, HostKeyTrust};
+use crate::run_engine::run_template::HostConnection;
+use crate::run_engine::ssh_secret::SshSecret;
 use crate::{hash, host_address};
 
 /// The control plane network, over which hosts are managed, as variables and statuses name it.
@@ -159,6 +162,32 @@ pub fn user(set: &NodeSet) -> String {
     let opts = set.spec.node_template.ansible.as_ref();
     let own = || opts.and_then(|it| it.ansible_user.clone());
     provisioned.or_else(own).unwrap_or_else(|| CLOUD_USER.to_owned())
+}
+
+/// Returns the trust in the key of a host, by its inventory name, as the status records it.
+///
+/// Nothing is trusted of a host without a recorded key: the user's known hosts or ssh options
+/// decide, or no run has reached it yet.
+pub fn recorded_trust(set: &NodeSet, host: &str) -> HostKeyTrust {
+    let recorded = set.status.as_ref().and_then(|it| it.host_keys.get(host));
+    let key = recorded.and_then(|it| HostKey::parse(it));
+    key.map(|it| HostKeyTrust::learned(Some(it), None, &[])).unwrap_or_default()
+}
+
+/// Returns how a run connects to the host of that inventory name at an address (`host:port`), with
+/// the node set's ssh Secret.
+///
+/// A key that an earlier run learned is scanned again, pinned to that key, until the node set's
+/// status reports it. From then on the inventory contains it; before, ssh uses the run's own file.
+pub fn connection(
+    set: &NodeSet,
+    (name, address): (&str, &str),
+    ssh: SshSecret<'_>,
+    trust: &HostKeyTrust,
+    was_key_refused: bool,
+) -> HostConnection {
+    let is_in_inventory = recorded_trust(set, name).key == trust.key;
+    HostConnection::new(address.to_owned(), ssh, trust, was_key_refused || !is_in_inventory)
 }
 
 /// How many characters of a digest a host's state contains.

@@ -9,6 +9,7 @@ use api::dataplane::node_section::DEFAULT_BATCH_SIZE;
 use k8s_openapi::api::core::v1::PodDNSConfig;
 use kube::ResourceExt;
 use operator_core::data_sources::service_type;
+use operator_core::node_set_host;
 use operator_core::plan::Target;
 use operator_core::run_engine::batches::Batch;
 use operator_core::run_engine::host_progress::position;
@@ -19,14 +20,16 @@ use operator_core::run_engine::run_template::{
 };
 use operator_core::run_engine::service_sequence::NeededRun;
 use operator_core::run_engine::{SequenceState, build};
+use operator_runtime::source_cache::Digests;
 use serde_json::json;
 
 use crate::deployment::evaluate::{NODE_SET_LABEL, attempts, is_ended};
+use crate::deployment::hosts::ssh_digests;
 use crate::deployment::node_set_part::{EvaluatedHost, NodeSetPart};
 use crate::deployment::observed::Observed;
 use crate::deployment::service_schedule::hash_of;
 use crate::deployment::services::is_global;
-use crate::deployment::{hosts, tls};
+use crate::deployment::tls;
 use crate::host::runs::{self, NewRun};
 use crate::host::services::{play, sources};
 
@@ -138,7 +141,9 @@ fn connection<'a>(
             let (set, address) = (part.node_set.as_deref()?, host.address.as_deref()?);
             let was_refused = host.sequence.was_key_refused();
             let named = (host.name.as_str(), address);
-            let connection = hosts::connection(seen, set, named, &host.trust, was_refused);
+            let secret = &set.spec.node_template.ansible_ssh_private_key_secret;
+            let ssh = Digests::ssh_secret(secret, ssh_digests(seen, set));
+            let connection = node_set_host::connection(set, named, ssh, &host.trust, was_refused);
             Some((host.name.clone(), connection))
         };
         part.hosts.iter().filter_map(of_host).collect::<Vec<_>>()

@@ -176,6 +176,6 @@ fn connection(host: &AuditedHost) -> HostConnection {
     HostConnection {
         // Keys are learned by deployments alone.
         scan: None,
-        ..host_connection(Some(&host.node), secret, host.ssh.as_ref(), false)
+        ..host_connection(Some(&host.node), &secret, host.ssh.as_ref(), false)
     }
 }
