@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use api::dataplane::{AnsibleOpts, NodeSet, NodeSetMachines, NodeSetNode};
+use api::dataplane::{AnsibleOpts, HostState, NodeSet, NodeSetHost, NodeSetMachines, NodeSetNode};
 use serde_json::Value;
 
 use crate::run_engine::connection_vars::{
@@ -93,6 +93,34 @@ fn host<'a>(
     Host { key, node, host_name, name, ansible_host, ansible_port: port(set, node) }
 }
 
+/// Returns the hosts that were taken out of `spec.nodes` and are still terminating, by their
+/// inventory names, each with its entry in the status.
+pub fn taken_out(set: &NodeSet) -> BTreeMap<&str, &NodeSetHost> {
+    let recorded = set.status.iter().flat_map(|it| &it.hosts);
+    let recorded = recorded.filter(|it| it.state == HostState::Terminating);
+    let mut found: BTreeMap<&str, &NodeSetHost> =
+        recorded.map(|it| (it.name.as_str(), it)).collect();
+    if !found.is_empty() {
+        for host in hosts(set) {
+            found.remove(host.name.as_str());
+        }
+    }
+    found
+}
+
+/// Returns the address (`host:port`) of the host of that inventory name, also while it is
+/// terminating; `None` if it is not known.
+pub fn address_of(set: &NodeSet, host: &str) -> Option<String> {
+    let own = hosts(set).into_iter().find(|it| it.name == host).map(|it| it.address());
+    own.or_else(|| set.status.as_ref()?.terminating_addresses.get(host).cloned())
+}
+
+/// Returns the addresses (`host:port`) of all hosts, and of those that are still terminating.
+pub fn addresses(set: &NodeSet) -> Vec<String> {
+    let terminating = set.status.iter().flat_map(|it| it.terminating_addresses.values().cloned());
+    hosts(set).iter().map(Host::address).chain(terminating).collect()
+}
+
 /// Returns the host's `canonical_hostname`, under which its services register: with the domain of
 /// the control plane network where addresses are reserved there, else as the host's own variable
 /// says.
@@ -130,8 +158,12 @@ fn host_of(node: &NodeSetNode) -> Option<String> {
 }
 
 fn port(set: &NodeSet, node: &NodeSetNode) -> i32 {
-    let levels = [node.ansible.as_ref(), set.spec.node_template.ansible.as_ref()];
-    levels.into_iter().flatten().find_map(port_of).unwrap_or(SSH_PORT)
+    node.ansible.as_ref().and_then(port_of).unwrap_or_else(|| template_port(set))
+}
+
+/// Returns the port of the ssh servers of hosts that set none themselves.
+pub fn template_port(set: &NodeSet) -> i32 {
+    set.spec.node_template.ansible.as_ref().and_then(port_of).unwrap_or(SSH_PORT)
 }
 
 fn port_of(opts: &AnsibleOpts) -> Option<i32> {

@@ -64,6 +64,7 @@ pub fn step(
         hosts: with_addresses(resolved, outcome.hosts),
         failures: outcome.failures,
         host_keys: host_key_trust::learned_keys(&resolved.trusts),
+        terminating_addresses: BTreeMap::new(),
         inventory_secret_name: is_written.then(|| inventory_name(&set.name_any())),
         config_hash,
         inputs,
