@@ -170,6 +170,8 @@ fn run_template(
     }
     let type_ = service_type(&service.spec, name);
     let touched = parts.iter().filter_map(|it| it.node_set.as_deref());
+    let terminating = touched.clone().flat_map(|it| node_set_host::taken_out(it).into_keys());
+    let left_out = terminating.map(str::to_owned).collect();
     let ssh_secret = |it: &&NodeSetPart| {
         let secret = &it.node_set.as_ref()?.spec.node_template.ansible_ssh_private_key_secret;
         Some((it.name.clone(), secret.clone()))
@@ -193,7 +195,7 @@ fn run_template(
         options: options(seen),
         fact_variables: service.spec.fact_variables.clone(),
         extra_vars,
-        deployed: deployed(seen, &part.name, name, is_global),
+        deployed: deployed(seen, (&part.name, name), is_global, left_out),
     })
 }
 
@@ -208,7 +210,12 @@ fn options(seen: &Observed) -> AnsibleOptions {
     }
 }
 
-fn deployed(seen: &Observed, node_set: &str, service: &str, is_global: bool) -> DeploymentOptions {
+fn deployed(
+    seen: &Observed,
+    (node_set, service): (&str, &str),
+    is_global: bool,
+    left_out: BTreeSet<String>,
+) -> DeploymentOptions {
     let (spec, deployment) = (&seen.deployment.spec, seen.deployment.name_any());
     let labels = [
         APP,
@@ -227,6 +234,7 @@ fn deployed(seen: &Observed, node_set: &str, service: &str, is_global: bool) -> 
             .filter(|it| !it.is_empty()),
         lets_jobs_go: !spec.preserve_jobs,
         is_everywhere: is_global,
+        left_out,
     }
 }
 
