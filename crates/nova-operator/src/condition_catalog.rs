@@ -120,7 +120,7 @@ const NODE_SET: &[ConditionSpec] = &[
     condition(
         HOSTS_REMOVED,
         "Never said: the condition is there only while hosts that leave the node set are being \
-         removed from nova, and says what each waits for; it has no effect on the node set's `Ready`.",
+         removed from nova, and says what each waits for; without effect on the node set's `Ready`.",
         HOSTS,
     )
     .repeating(Repeats::Attempts(&FailureReason::ALL)),

@@ -1,4 +1,5 @@
-//! Names of the controllers that read Secrets and ConfigMaps, in logs, metrics and the source cache.
+//! Names of the controllers that read Secrets and ConfigMaps, in logs, metrics and the source
+//! cache.
 
 /// The controller of cells.
 pub const CELL: &str = "cell";

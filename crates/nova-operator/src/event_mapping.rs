@@ -34,8 +34,8 @@ use crate::relevant_fields::{
 };
 use crate::shared_caches::SharedCaches;
 
-/// Delay before the computes of a cell or role are counted, or its hosts are looked at for an audit, so
-/// that a rollout over many causes few passes.
+/// Delay before the computes of a cell or role are counted, or its hosts are looked at for an
+/// audit, so that a rollout over many causes few passes.
 const COUNT_PAUSE: Duration = Duration::from_secs(2);
 
 /// Registers the event handlers: each change enqueues the objects that depend on it.
@@ -211,8 +211,8 @@ fn on_record(cell: &Cell) -> Vec<String> {
     leftovers.iter().map(|it| it.uid.clone()).collect()
 }
 
-/// Maps what the removal of hosts that leave a node set depends on: the runs that clean them up, the
-/// ssh Secret, and the objects that may have them from now on.
+/// Maps what the removal of hosts that leave a node set depends on: the runs that clean them up,
+/// the ssh Secret, and the objects that may have them from now on.
 fn map_removals(all: &Caches, of_sets: &NodeSetCaches, queue: &EventMapping<Caches>) {
     queue.watches(&all.runs, |_, run| node_set_of(run));
     all.sources.on_change(NODE_SET, queue.handler(|_, reader| [reader]));
@@ -269,13 +269,14 @@ fn map_roles(all: &SharedCaches, roles: &EventMapping<SharedCaches>) {
     });
 }
 
-/// Returns the node set that a report of this operator is about; `None` for one of another operator.
+/// Returns the node set that a report of this operator is about; `None` for one of another
+/// operator.
 fn reported_set(report: &HostReadiness) -> Option<Key> {
     is_ours(report).then(|| Key::new(report.namespace().unwrap_or_default(), &report.spec.node_set))
 }
 
-/// Returns the nodes of a role that has changed in something else than its status, which no node and
-/// no compute depends on.
+/// Returns the nodes of a role that has changed in something else than its status, which no node
+/// and no compute depends on.
 fn changed_role(
     caches: &Caches,
     changes: &ChangeFilter<RelevantMetadata>,

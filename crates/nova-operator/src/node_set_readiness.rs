@@ -36,8 +36,8 @@ pub fn is_ours(report: &HostReadiness) -> bool {
     report.spec.condition_type == NODE_SERVICE_UP
 }
 
-/// Returns the step that writes the report about a node set; `None` when `found`, the present report,
-/// is up to date.
+/// Returns the step that writes the report about a node set; `None` when `found`, the present
+/// report, is up to date.
 ///
 /// `hosts` has each host of the node set by its name in the inventory, with what is known of it; it
 /// is `None` where no service lists the gate. Of a node set that is being deleted, only host
@@ -74,8 +74,8 @@ pub fn step(
     Some(Step::apply(target, object, "what is known of the hosts has changed"))
 }
 
-/// Returns the step that deletes the report about a node set of which no service lists the gate, and
-/// no host has a host finalizer.
+/// Returns the step that deletes the report about a node set of which no service lists the gate,
+/// and no host has a host finalizer.
 pub fn removal(found: &HostReadiness) -> Step {
     Step::delete(Target::of(found), "neither a readiness gate nor a host finalizer needs it")
 }

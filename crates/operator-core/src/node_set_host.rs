@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use api::dataplane::{AnsibleOpts, HostState, NodeSet, NodeSetHost, NodeSetMachines, NodeSetNode};
+use api::dataplane::{AnsibleOpts, NodeSet, NodeSetHost, NodeSetMachines, NodeSetNode};
 use k8s_openapi::api::core::v1::PodDNSConfig;
 use serde_json::Value;
 
@@ -94,17 +94,15 @@ fn host<'a>(
     Host { key, node, host_name, name, ansible_host, ansible_port: port(set, node) }
 }
 
-/// Returns the hosts that were taken out of `spec.nodes` and are still terminating, by their
-/// inventory names, each with its entry in the status.
+/// Returns the hosts that were taken out of `spec.nodes` and that the status still has, by their
+/// inventory names, each with its entry in the status: those that are terminating, and those whose
+/// removal was not observed yet.
 pub fn taken_out(set: &NodeSet) -> BTreeMap<&str, &NodeSetHost> {
     let recorded = set.status.iter().flat_map(|it| &it.hosts);
-    let recorded = recorded.filter(|it| it.state == HostState::Terminating);
     let mut found: BTreeMap<&str, &NodeSetHost> =
         recorded.map(|it| (it.name.as_str(), it)).collect();
-    if !found.is_empty() {
-        for host in hosts(set) {
-            found.remove(host.name.as_str());
-        }
+    for host in hosts(set) {
+        found.remove(host.name.as_str());
     }
     found
 }

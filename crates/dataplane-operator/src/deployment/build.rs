@@ -7,8 +7,7 @@ use api::ansibleee::AnsibleEe;
 use api::dataplane::node_section::DEFAULT_BATCH_SIZE;
 use kube::ResourceExt;
 use operator_core::data_sources::service_type;
-use operator_core::node_set_host::dns_config;
-use operator_core::node_set_host;
+use operator_core::node_set_host::{self, dns_config};
 use operator_core::plan::Target;
 use operator_core::run_engine::batches::Batch;
 use operator_core::run_engine::host_progress::position;
@@ -169,6 +168,8 @@ fn run_template(
     }
     let type_ = service_type(&service.spec, name);
     let touched = parts.iter().filter_map(|it| it.node_set.as_deref());
+    let terminating = touched.clone().flat_map(|it| node_set_host::taken_out(it).into_keys());
+    let left_out = terminating.map(str::to_owned).collect();
     let ssh_secret = |it: &&NodeSetPart| {
         let secret = &it.node_set.as_ref()?.spec.node_template.ansible_ssh_private_key_secret;
         Some((it.name.clone(), secret.clone()))
@@ -192,7 +193,7 @@ fn run_template(
         options: options(seen),
         fact_variables: service.spec.fact_variables.clone(),
         extra_vars,
-        deployed: deployed(seen, &part.name, name, is_global),
+        deployed: deployed(seen, (&part.name, name), is_global, left_out),
     })
 }
 
@@ -207,7 +208,12 @@ fn options(seen: &Observed) -> AnsibleOptions {
     }
 }
 
-fn deployed(seen: &Observed, node_set: &str, service: &str, is_global: bool) -> DeploymentOptions {
+fn deployed(
+    seen: &Observed,
+    (node_set, service): (&str, &str),
+    is_global: bool,
+    left_out: BTreeSet<String>,
+) -> DeploymentOptions {
     let (spec, deployment) = (&seen.deployment.spec, seen.deployment.name_any());
     let labels = [
         APP,
@@ -226,6 +232,6 @@ fn deployed(seen: &Observed, node_set: &str, service: &str, is_global: bool) -> 
             .filter(|it| !it.is_empty()),
         lets_jobs_go: !spec.preserve_jobs,
         is_everywhere: is_global,
+        left_out,
     }
 }
-

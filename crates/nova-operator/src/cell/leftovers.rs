@@ -90,8 +90,8 @@ fn remaining(seen: &Observed, entry: &Leftover) -> Option<Leftover> {
     Some(Leftover { message, ..entry.clone() })
 }
 
-/// Whether a compute that is not terminating is registered under a host name: what nova has of it is
-/// in use again.
+/// Whether a compute that is not terminating is registered under a host name: what nova has of it
+/// is in use again.
 fn has_host(compute: &ExternalCompute, host: &str) -> bool {
     let status = compute.status.as_ref().filter(|it| !it.services.is_empty());
     let name = status.and_then(|it| it.host_name.as_deref());

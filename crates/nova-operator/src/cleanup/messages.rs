@@ -30,8 +30,8 @@ pub fn cleaned(host: &str, left: &str) -> String {
     format!("nova-compute is stopped and disabled on host {host}. {left}")
 }
 
-/// Returns the message after the cleanup has finally failed or was skipped; `left` is what nova still
-/// records of the host, and empty where the operator removes that.
+/// Returns the message after the cleanup has finally failed or was skipped; `left` is what nova
+/// still records of the host, and empty where the operator removes that.
 pub fn not_cleaned(host: &str, cause: &str, left: &str) -> String {
     let cause = truncated(cause.trim_end_matches('.'), CAUSE_LIMIT);
     let text = format!(

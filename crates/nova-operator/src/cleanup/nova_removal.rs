@@ -18,8 +18,8 @@ use crate::registration::has_registered;
 /// Whether the removal goes through nova's API; `is_skipped` is whether the user asked to let the
 /// compute go without its cleanup.
 ///
-/// A removal that began without that API ends without it, and of a compute that is not known to have
-/// registered, nova may have nothing, or the records of another one.
+/// A removal that began without that API ends without it, and of a compute that is not known to
+/// have registered, nova may have nothing, or the records of another one.
 pub fn is_by_api(seen: &Observed, is_skipped: bool) -> bool {
     let compute = &*seen.compute;
     let is_registered = has_begun(compute) || has_registered(compute);
@@ -62,8 +62,8 @@ fn drain(seen: &Observed) -> Drain {
     Drain { mode, reason }
 }
 
-/// Returns the conditions of the steps, in their order: `Drained` while the host is not stopped yet,
-/// and those after it was stopped, between which that of the host itself belongs.
+/// Returns the conditions of the steps, in their order: `Drained` while the host is not stopped
+/// yet, and those after it was stopped, between which that of the host itself belongs.
 pub fn conditions(seen: &Observed) -> (Option<ConditionDraft>, [ConditionDraft; 3]) {
     let compute = &*seen.compute;
     let status = compute.status.as_ref();

@@ -15,9 +15,9 @@ use crate::inherited_annotation::repeated;
 /// Returns the drains that are requested, by the names of the hosts in the inventory.
 ///
 /// An entry names a host by its key in `spec.nodes`, or by its name in the inventory, its own name
-/// or the name under which it registers. `leaving` are hosts that leave the node set, by their names
-/// in the inventory, each with its other names. With any entry that is not valid, nothing is requested,
-/// and the error is the message about it.
+/// or the name under which it registers. `leaving` are hosts that leave the node set, by their
+/// names in the inventory, each with its other names. With any entry that is not valid, nothing is
+/// requested, and the error is the message about it.
 pub fn requested(
     set: &NodeSet,
     hosts: &[Host<'_>],

@@ -21,8 +21,8 @@ use crate::node_set_readiness;
 use crate::nova_health::{HostHealth, ServiceHealth};
 
 /// Returns the plan for a node set; the condition on computes is absent where nothing is counted,
-/// that on drained hosts where no host is to be drained or enabled, and that on hosts that leave where
-/// none does.
+/// that on drained hosts where no host is to be drained or enabled, and that on hosts that leave
+/// where none does.
 ///
 /// A report or a run that is rejected does not keep the conditions back.
 pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {

@@ -1,6 +1,6 @@
 //! What the runs of one service and group have in common, and how each of their hosts is reached.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use api::ansibleee::HostKeyScan;
 use api::shared::{SourceKind, VolMounts};
@@ -126,6 +126,8 @@ pub struct DeploymentOptions {
     /// run
     /// carries.
     pub is_everywhere: bool,
+    /// Hosts of the inventory that such a play leaves out.
+    pub left_out: BTreeSet<String>,
 }
 
 /// How one host of a run is reached: its address and its ssh Secret.

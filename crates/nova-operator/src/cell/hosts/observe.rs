@@ -40,8 +40,8 @@ struct Orders<'a> {
     parts: BTreeSet<String>,
 }
 
-/// Returns what is observed in nova of a cell's hosts; `None` for a cell0, which has none, and where
-/// nova's API is not used. `computes` are those of the cell.
+/// Returns what is observed in nova of a cell's hosts; `None` for a cell0, which has none, and
+/// where nova's API is not used. `computes` are those of the cell.
 pub async fn observe(
     caches: &Caches,
     cell: &Cell,
@@ -105,8 +105,8 @@ fn let_go_of(
     terminating(set, report).into_iter().filter_map(leftover).collect()
 }
 
-/// Waits until all node sets are in their cache, unless the cluster lacks the kind: hosts of one that
-/// is not there yet would count as unused.
+/// Waits until all node sets are in their cache, unless the cluster lacks the kind: hosts of one
+/// that is not there yet would count as unused.
 async fn all_node_sets(caches: &Caches) -> Result<()> {
     if let Some(of_sets) = &caches.node_sets {
         of_sets.node_sets.open(&caches.api).await?;

@@ -30,8 +30,8 @@ pub struct Reached<'a> {
 
 /// Returns the step that creates the run of an attempt.
 ///
-/// The run belongs to the report with the host finalizer, which has it deleted when it goes; the node
-/// set may go before.
+/// The run belongs to the report with the host finalizer, which has it deleted when it goes; the
+/// node set may go before.
 pub fn cleanup(
     set: &NodeSet,
     report: &HostReadiness,

@@ -1,10 +1,11 @@
-//! The decisions on hosts that leave a node set: what is done next about each, and which are let go.
+//! The decisions on hosts that leave a node set: what is done next about each, and which are let
+//! go.
 
 use std::collections::BTreeSet;
 
 use api::conditions::ConditionDraft;
 use api::dataplane::service_run::{RunState, ServiceRun};
-use api::dataplane::{HostReadiness, NodeSet};
+use api::dataplane::{HostReadiness, HostState, NodeSet};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
@@ -175,7 +176,8 @@ fn run(
 ) -> Option<Step> {
     let name = of.name.as_str();
     // The inventory has lost a host without an address: then the run fails, and says so.
-    let lost = || taken_out(set).contains_key(name).then(|| of.host.clone());
+    let state = || taken_out(set).get(name).map(|it| it.state);
+    let lost = || (state() == Some(HostState::Terminating)).then(|| of.host.clone());
     let address = address_of(set, name).or_else(lost)?;
     let secret = &set.spec.node_template.ansible_ssh_private_key_secret;
     let ssh = Digests::ssh_secret(secret, removals.ssh.as_ref());

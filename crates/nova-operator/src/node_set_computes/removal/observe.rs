@@ -37,8 +37,8 @@ pub struct Sources<'a> {
     pub cells: &'a [Key],
 }
 
-/// Returns what is observed of the hosts that leave a node set; `deployed` are those that get a host
-/// finalizer, and `drains` those that are to be drained, by their names in the inventory.
+/// Returns what is observed of the hosts that leave a node set; `deployed` are those that get a
+/// host finalizer, and `drains` those that are to be drained, by their names in the inventory.
 pub async fn observe(
     from: Sources<'_>,
     set: &NodeSet,

@@ -20,15 +20,15 @@ use crate::nova_health::HostHealth;
 #[derive(Clone, Debug, Default)]
 pub struct Removals {
     /// The hosts of `spec.nodes` that get a host finalizer, or have one, by their names in the
-    /// inventory: deployed at least once, with a service in a cell of the namespace, and of no other
-    /// object; each with the name under which its service is registered.
+    /// inventory: deployed at least once, with a service in a cell of the namespace, and of no
+    /// other object; each with the name under which its service is registered.
     pub deployed: BTreeMap<String, (String, HostRecord)>,
     /// The hosts that leave, by their names in the inventory.
     pub terminating: Vec<TerminatingHost>,
     /// Runs that clean up hosts which do not leave any more.
     pub unneeded_runs: Vec<Arc<AnsibleEe>>,
-    /// The digests of the ssh Secret of the node set, or `None` where that does not exist, or no host
-    /// leaves.
+    /// The digests of the ssh Secret of the node set, or `None` where that does not exist, or no
+    /// host leaves.
     pub ssh: Option<Digests>,
     /// Whether the user lets hosts go without their removal.
     pub is_skipped: bool,
@@ -45,8 +45,8 @@ pub struct TerminatingHost {
     pub host: String,
     /// What is recorded of it.
     pub record: HostRecord,
-    /// The cell that has its service, and the name of the cell's Secret; `None` where no cell of the
-    /// namespace is known to have it.
+    /// The cell that has its service, and the name of the cell's Secret; `None` where no cell of
+    /// the namespace is known to have it.
     pub cell: Option<(Key, String)>,
     /// The object that has the host from now on, as in `NovaExternalCompute n0`.
     pub owner: Option<String>,
@@ -62,9 +62,9 @@ pub struct TerminatingHost {
     pub is_on_record: bool,
 }
 
-/// Returns the hosts of a report that leave their node set: those that `spec.nodes` does not have any
-/// more, or all of a node set that is being deleted; each with the name under which its service is
-/// registered.
+/// Returns the hosts of a report that leave their node set: those that `spec.nodes` does not have
+/// any more, or all of a node set that is being deleted; each with the name under which its service
+/// is registered.
 pub fn terminating<'a>(set: &NodeSet, report: &'a HostReadiness) -> BTreeMap<&'a str, &'a str> {
     let present: Vec<String> = hosts(set).into_iter().map(|it| it.name).collect();
     let stays = |name: &String| !is_terminating(set) && present.contains(name);

@@ -11,8 +11,8 @@ use operator_core::node_set_host::{canonical_host_name, hosts};
 use crate::caches::Caches;
 use crate::compute_lifecycle::effective::{DesiredCompute, desired};
 
-/// Returns the object of the namespace of a node set that has a host too, as in `NovaExternalCompute
-/// n0`; `None` without one.
+/// Returns the object of the namespace of a node set that has a host too, as in
+/// `NovaExternalCompute n0`; `None` without one.
 ///
 /// `name` is the host's name in the inventory, `host` the one under which its service is registered.
 /// The other object is looked for in the specs, because its status may say that the host is taken.

@@ -111,7 +111,9 @@ fn reconcile(seen: &mut Observed, now: Timestamp) -> Vec<String> {
                 "run".to_owned()
             }
             Write::Delete { .. } => format!("delete {}", step.target.name),
-            other => panic!("{other:?}"),
+            other @ (Write::AddFinalizer { .. } | Write::RemoveFinalizer { .. }) => {
+                panic!("{other:?}")
+            }
         });
     }
     words
@@ -143,7 +145,7 @@ fn removed() -> HostProgress {
 
 fn said(seen: &Observed) -> Option<(String, String)> {
     let found = find(&seen.set.status.as_ref()?.conditions, HOSTS_REMOVED)?;
-    assert_eq!(found.status == ConditionStatus::True, false);
+    assert_ne!(found.status, ConditionStatus::True);
     Some((found.reason.clone(), found.message.clone()))
 }
 
