@@ -150,7 +150,13 @@ impl Caches {
         services: impl IntoIterator<Item = &'a Arc<Service>>,
     ) -> Result<Vec<Arc<HostReadiness>>> {
         let has_gates = services.into_iter().any(|it| !it.spec.readiness_gates.is_empty());
-        if !has_gates || !self.readiness.open(&self.api).await? {
+        if has_gates { self.all_reports_of(node_set).await } else { Ok(vec![]) }
+    }
+
+    /// Returns the same whatever gates the services list, for host finalizers: a report has them
+    /// without any gate.
+    pub async fn all_reports_of(&self, node_set: &Key) -> Result<Vec<Arc<HostReadiness>>> {
+        if !self.readiness.open(&self.api).await? {
             return Ok(vec![]);
         }
         Ok(self.readiness.cache().indexed(BY_NODE_SET, node_set))

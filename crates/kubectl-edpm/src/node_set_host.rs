@@ -31,7 +31,7 @@ use crate::stage::{Phase, Stage};
 pub struct Member<'a> {
     /// The node set.
     pub node_set: &'a NodeSet,
-    /// Its key in `spec.nodes`.
+    /// Its key in `spec.nodes`; its name in the inventory when it was taken out.
     pub key: &'a str,
     /// Its host name, with its domain if it has one.
     pub host_name: String,
@@ -44,8 +44,8 @@ pub struct Member<'a> {
 }
 
 impl<'a> Member<'a> {
-    /// Returns the hosts of a node set. `deployments` are those that name the node set, oldest
-    /// first.
+    /// Returns the hosts of a node set, also those that were taken out and are still terminating.
+    /// `deployments` are those that name the node set, oldest first.
     pub fn all(node_set: &'a NodeSet, deployments: &[&'a Deployment]) -> Vec<Self> {
         let member = |it: node_set_host::Host<'a>| Self {
             node_set,
@@ -55,7 +55,16 @@ impl<'a> Member<'a> {
             host_name: it.host_name,
             name: it.name,
         };
-        node_set_host::hosts(node_set).into_iter().map(member).collect()
+        let terminating = |host: &'a str| Self {
+            node_set,
+            key: host,
+            address: node_set_host::address_of(node_set, host).unwrap_or_default(),
+            deployments: concerning(node_set, host, deployments),
+            host_name: host.to_owned(),
+            name: host.to_owned(),
+        };
+        let own = node_set_host::hosts(node_set).into_iter().map(member);
+        own.chain(node_set_host::taken_out(node_set).into_keys().map(terminating)).collect()
     }
 
     /// Whether the user may refer to the host by this name: its key, host name or inventory name.
@@ -215,7 +224,8 @@ impl<'a> Member<'a> {
             }
             HostState::Terminating => {
                 let text = format!(
-                    "{} was taken out of {}, and stays until what it leaves behind is cleaned up.",
+                    "{} was taken out of {}, or that is being deleted; it stays until what it leaves \
+                     behind is cleaned up.",
                     self.name,
                     self.set_name()
                 );

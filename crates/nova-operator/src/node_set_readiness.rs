@@ -1,14 +1,18 @@
 //! Reports which hosts of a node set do not satisfy the readiness gate that a service of type nova
-//! lists.
+//! lists, and which have to be removed from nova before they leave.
 
 use std::collections::BTreeMap;
 
 use api::dataplane::{HostNotReady, HostReadiness, HostReadinessSpec, NodeSet, Service};
 use kube::{Resource, ResourceExt};
 use nova_config::conditions::NODE_SERVICE_UP;
+use operator_core::finalizers::is_terminating;
+use operator_core::object_key::Key;
 use operator_core::plan::{Step, Target};
 use serde_json::{Value, json};
 
+use crate::node_set_computes::removal::finalizers::HostFinalizers;
+use crate::node_set_computes::removal::record::{HOSTS, records, text};
 use crate::nova_health::{HostHealth, MappingHealth, ServiceHealth};
 use crate::reasons;
 
@@ -22,36 +26,58 @@ pub fn report_name(set: &NodeSet) -> String {
     format!("{}-nova", set.name_any())
 }
 
+/// Returns the key of the report about a node set.
+pub fn report_key(set: &NodeSet) -> Key {
+    Key::new(set.namespace().unwrap_or_default(), report_name(set))
+}
+
 /// Returns whether a report is one of this operator.
 pub fn is_ours(report: &HostReadiness) -> bool {
     report.spec.condition_type == NODE_SERVICE_UP
 }
 
-/// Returns the step that writes the report about a node set with a service that lists the gate;
-/// `None` when `found`, the present report, is up to date.
+/// Returns the step that writes the report about a node set; `None` when `found`, the present
+/// report, is up to date.
 ///
-/// `hosts` has each host of the node set by its name in the inventory, with what is known of it.
+/// `hosts` has each host of the node set by its name in the inventory, with what is known of it; it
+/// is `None` where no service lists the gate. Of a node set that is being deleted, only host
+/// finalizers change.
 pub fn step(
     set: &NodeSet,
-    hosts: &BTreeMap<String, HostHealth>,
+    hosts: Option<&BTreeMap<String, HostHealth>>,
+    finalizers: &HostFinalizers,
     found: Option<&HostReadiness>,
 ) -> Option<Step> {
-    let spec = spec(set, hosts, found);
+    let mut spec = match (hosts, found.filter(|_| is_terminating(set))) {
+        (_, Some(found)) => found.spec.clone(),
+        (Some(hosts), None) => spec(set, hosts, found),
+        (None, None) => HostReadinessSpec {
+            node_set: set.name_any(),
+            condition_type: NODE_SERVICE_UP.to_owned(),
+            ..HostReadinessSpec::default()
+        },
+    };
+    spec.host_finalizers.clone_from(&finalizers.hosts);
+    let is_recorded = |it: &HostReadiness| records(it) == finalizers.records;
     let owned = |it: &HostReadiness| {
         it.owner_references().iter().any(|it| Some(&it.uid) == set.uid().as_ref())
     };
-    if found.is_some_and(|it| it.spec == spec && owned(it)) {
+    if found.is_some_and(|it| it.spec == spec && owned(it) && is_recorded(it)) {
         return None;
     }
     let target =
         Target::named::<HostReadiness>(set.namespace().unwrap_or_default(), report_name(set));
-    let object = json!({ "metadata": { "ownerReferences": [owner(set)] }, "spec": spec });
+    let mut object = json!({ "metadata": { "ownerReferences": [owner(set)] }, "spec": spec });
+    if !finalizers.records.is_empty() {
+        object["metadata"]["annotations"] = json!({ HOSTS: text(&finalizers.records) });
+    }
     Some(Step::apply(target, object, "what is known of the hosts has changed"))
 }
 
-/// Returns the step that deletes the report about a node set of which no service lists the gate.
+/// Returns the step that deletes the report about a node set of which no service lists the gate,
+/// and no host has a host finalizer.
 pub fn removal(found: &HostReadiness) -> Step {
-    Step::delete(Target::of(found), "no service of the node set lists the readiness gate")
+    Step::delete(Target::of(found), "neither a readiness gate nor a host finalizer needs it")
 }
 
 /// Returns an owner reference that blocks no deletion, for which no further right is needed.

@@ -34,6 +34,8 @@ pub const FAILURES: usize = 5;
 pub struct DeploymentHistory {
     /// Each host, sorted by name.
     pub hosts: Vec<NodeSetHost>,
+    /// Each host that was taken out of the node set and is still terminating.
+    pub terminating: Vec<NodeSetHost>,
     /// The digest with which a deployment that is not settled yet succeeded, by host name.
     pub succeeded_with: BTreeMap<String, String>,
     /// The failures of the first failed hosts.
@@ -69,6 +71,17 @@ pub type Replaced<'a> = BTreeMap<&'a str, (Timestamp, bool)>;
 /// only awaits readiness gates needs its inventory no more.
 pub fn is_under_way(deployment: &Deployment, node_set: &NodeSet) -> bool {
     deployment.progress_of(node_set).is_some() && !deployment.has_run()
+}
+
+/// Returns whether a deployment needs the inventory as it is, because it may still start runs with
+/// it.
+pub fn is_inventory_in_use(
+    node_set: &NodeSet,
+    deployments: &[Arc<Deployment>],
+    unreadable: &[UnreadableDeployment],
+) -> bool {
+    deployments.iter().any(|it| is_under_way(it, node_set))
+        || unreadable.iter().any(|it| !it.has_ended)
 }
 
 /// Merges the recorded status with the statuses of the deployments that began with the node set.
@@ -123,21 +136,17 @@ impl DeploymentHistory {
         let known: BTreeMap<&str, &NodeSetHost> =
             recorded.hosts.iter().map(|it| (it.name.as_str(), it)).collect();
         let host = |name: &&str| {
-            let (name_of, state) = ((*name).to_owned(), HostState::Undeployed);
-            let new = NodeSetHost {
-                name: name_of,
-                state,
-                hash: None,
-                address: None,
-                disruption_target: None,
-            };
             let is_another = replaced.get(name).is_some_and(|(_, is_new)| *is_new);
             let known = known.get(name).filter(|_| !is_another);
-            let mut host = known.map_or(new, |it| (*it).clone());
-            if host.state == HostState::Deploying {
+            let mut host = known.map_or_else(|| undeployed(name), |it| (*it).clone());
+            match host.state {
                 // If no existing deployment still reports this host, the deployment was deleted
                 // while running.
-                host.state = HostState::Failed;
+                HostState::Deploying => host.state = HostState::Failed,
+                // It came back, and its services may have been stopped meanwhile. It stays in
+                // service, so that a deployment disturbs no more such hosts at once than it may.
+                HostState::Terminating => host.state = HostState::Undeployed,
+                HostState::Undeployed | HostState::Deployed | HostState::Failed => {}
             }
             host
         };
@@ -290,6 +299,43 @@ impl DeploymentHistory {
         }
     }
 
+    /// Adds the hosts of these names as terminating, with what is recorded of them. Those of a node
+    /// set that is being deleted are terminating once no deployment is under way.
+    #[must_use]
+    pub fn with_terminating<'a>(
+        mut self,
+        node_set: &NodeSet,
+        names: impl Iterator<Item = &'a String>,
+    ) -> Self {
+        let recorded = node_set.status.iter().flat_map(|it| &it.hosts);
+        let recorded: BTreeMap<&str, &NodeSetHost> =
+            recorded.map(|it| (it.name.as_str(), it)).collect();
+        let names: BTreeSet<&String> = names.collect();
+        for name in names {
+            if let Some(own) = self.hosts.iter_mut().find(|it| it.name == *name) {
+                if self.under_way.is_empty() {
+                    own.state = HostState::Terminating;
+                }
+                continue;
+            }
+            let known = recorded.get(name.as_str());
+            let host = known.map_or_else(|| undeployed(name), |it| (*it).clone());
+            self.terminating.push(NodeSetHost {
+                state: HostState::Terminating,
+                disruption_target: None,
+                ..host
+            });
+        }
+        self
+    }
+
+    /// Returns all hosts as the status reports them, sorted by name.
+    pub fn into_hosts(self) -> Vec<NodeSetHost> {
+        let mut hosts: Vec<NodeSetHost> = self.hosts.into_iter().chain(self.terminating).collect();
+        hosts.sort_by(|a, b| a.name.cmp(&b.name));
+        hosts
+    }
+
     /// Returns whether a deployment has succeeded on any host.
     pub fn is_in_service(&self) -> bool {
         self.hosts.iter().any(|it| it.hash.is_some() || it.state == HostState::Deployed)
@@ -298,6 +344,17 @@ impl DeploymentHistory {
     /// Returns on how many hosts the last deployment succeeded.
     pub fn n_ready(&self) -> usize {
         self.hosts.iter().filter(|it| it.state == HostState::Deployed).count()
+    }
+}
+
+/// Returns a host on which nothing is deployed.
+fn undeployed(name: &str) -> NodeSetHost {
+    NodeSetHost {
+        name: name.to_owned(),
+        state: HostState::Undeployed,
+        hash: None,
+        address: None,
+        disruption_target: None,
     }
 }
 

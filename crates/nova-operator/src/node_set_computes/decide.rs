@@ -1,12 +1,13 @@
 //! The decision on a node set: one condition on the computes of its hosts, one on those that are
-//! drained, and the report for the readiness gate.
+//! drained, one on those that leave, and the report about them.
 
 use std::collections::BTreeMap;
 
-use api::conditions::{ConditionDraft, find};
-use api::dataplane::HostReadiness;
+use api::ansibleee::AnsibleEe;
+use api::conditions::{Condition, ConditionDraft, find};
+use api::dataplane::NodeSet;
 use jiff::Timestamp;
-use nova_config::conditions::{HOSTS_COMPUTES_UP, NODE_DRAINED};
+use nova_config::conditions::{HOSTS_COMPUTES_UP, HOSTS_REMOVED, NODE_DRAINED};
 use operator_core::finalizers::is_terminating;
 use operator_core::plan::{Kind, Plan, Step};
 use operator_core::rejected_write::RejectedWrite;
@@ -14,13 +15,16 @@ use operator_core::rejected_write::RejectedWrite;
 use crate::computes_up::{ComputeState, condition, own_condition, plan};
 use crate::node_set_computes::drain;
 use crate::node_set_computes::observed::{CRD_POLL_INTERVAL, HostReading, Observed, Report};
+use crate::node_set_computes::removal;
+use crate::node_set_computes::removal::decide::Decision;
 use crate::node_set_readiness;
 use crate::nova_health::{HostHealth, ServiceHealth};
 
 /// Returns the plan for a node set; the condition on computes is absent where nothing is counted,
-/// and that on drained hosts where no host is to be drained or enabled.
+/// that on drained hosts where no host is to be drained or enabled, and that on hosts that leave
+/// where none does.
 ///
-/// A report that is rejected does not keep the conditions back.
+/// A report or a run that is rejected does not keep the conditions back.
 pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
     let conditions = seen.set.status.as_ref().map(|it| &it.conditions);
     let previous = own_condition(conditions);
@@ -32,34 +36,69 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         let before = || previous.map(ConditionDraft::repeated);
         states.map(|it| condition(HOSTS_COMPUTES_UP, &it)).or_else(before)
     });
-    let of_status = rejected.filter(|it| it.target.kind != Kind::of::<HostReadiness>());
-    let drafts = draft.into_iter().chain(drain::condition(&seen.drains, drained)).collect();
-    let previous: Vec<_> = previous.into_iter().chain(drained).collect();
-    let mut plan = plan(&*seen.set, &previous, drafts, of_status, now);
-    if !is_terminating(&*seen.set) {
-        plan.independent.extend(report_step(seen));
-        if seen.has_gate && matches!(seen.report, Report::NotServed) {
-            plan.requeue_in(CRD_POLL_INTERVAL);
-        }
+    let report = seen.report.found().filter(|it| node_set_readiness::is_ours(it));
+    let removal = removal::decide::decide(&seen.set, &seen.removals, report, now);
+    let own = |type_| conditions.and_then(|it| find(it, type_));
+    let removed = removed(seen, &removal, rejected, own(HOSTS_REMOVED));
+    let is_status = |it: &&RejectedWrite| it.target.kind == Kind::of::<NodeSet>();
+    let drafts = draft.into_iter().chain(drain::condition(&seen.drains, drained)).chain(removed);
+    let previous: Vec<_> = previous.into_iter().chain(drained).chain(own(HOSTS_REMOVED)).collect();
+    let rejected = rejected.filter(is_status);
+    // Of a node set that is being deleted, only the removal of its hosts is reported.
+    let is_over = is_terminating(&*seen.set) && removal.held.is_empty();
+    let mut plan = if is_over {
+        Plan::with_resync()
+    } else {
+        plan(&*seen.set, &previous, drafts.collect(), rejected, now)
+    };
+    plan.independent.extend(report_step(seen, &removal));
+    plan.independent.extend(removal.steps);
+    if let Some(at) = removal.retry_at {
+        plan.requeue_at(at, now);
+    }
+    if seen.has_gate && !is_terminating(&*seen.set) && matches!(seen.report, Report::NotServed) {
+        plan.requeue_in(CRD_POLL_INTERVAL);
     }
     plan
 }
 
-/// Returns the step that writes the report of a gate, or removes it where no service lists the gate.
-fn report_step(seen: &Observed) -> Option<Step> {
-    let found = match &seen.report {
-        Report::NotServed => return None,
-        Report::Missing => None,
-        Report::Found(found) => Some(&**found),
-    };
+/// Returns the condition on hosts that leave; a run that is rejected takes precedence.
+fn removed(
+    seen: &Observed,
+    removal: &Decision,
+    rejected: Option<&RejectedWrite>,
+    previous: Option<&Condition>,
+) -> Option<ConditionDraft> {
+    let draft = removal::condition::condition(&seen.removals, removal, previous)?;
+    let of_run = rejected.filter(|it| it.target.kind == Kind::of::<AnsibleEe>());
+    let before: Vec<Condition> = previous.cloned().into_iter().collect();
+    Some(of_run.map_or(draft, |it| it.condition(HOSTS_REMOVED, &before)))
+}
+
+/// Returns the step that writes the report, or removes it where it has nothing to say.
+fn report_step(seen: &Observed, removal: &Decision) -> Option<Step> {
+    if matches!(seen.report, Report::NotServed) {
+        return None;
+    }
+    let found = seen.report.found();
+    let ours = found.filter(|it| node_set_readiness::is_ours(it));
+    let (set, removals) = (&seen.set, &seen.removals);
+    let finalizers = removal::finalizers::desired(set, removals, &removal.released, ours);
+    if is_terminating(&**set) {
+        ours?;
+        return node_set_readiness::step(set, None, &finalizers, ours);
+    }
     if seen.has_gate {
         let hosts = seen.hosts.iter().flatten();
         let hosts: BTreeMap<String, HostHealth> =
             hosts.map(|it| (it.name.clone(), it.health.clone())).collect();
-        return node_set_readiness::step(&seen.set, &hosts, found);
+        return node_set_readiness::step(set, Some(&hosts), &finalizers, found);
     }
-    let ours = found.filter(|it| node_set_readiness::is_ours(it) && !is_terminating(*it));
-    ours.map(node_set_readiness::removal)
+    let is_foreign = found.is_some() && ours.is_none();
+    if !finalizers.hosts.is_empty() && !is_foreign {
+        return node_set_readiness::step(set, None, &finalizers, found);
+    }
+    ours.filter(|it| !is_terminating(*it)).map(node_set_readiness::removal)
 }
 
 /// Returns a host with its state; `None` while not enough was read to say.

@@ -7,6 +7,7 @@ use api::dataplane::{HostReadiness, NodeSet};
 
 use crate::drain::progress::HostProgress;
 use crate::drain::request::DrainRequest;
+use crate::node_set_computes::removal::observed::Removals;
 use crate::nova_health::HostHealth;
 
 /// The pause before a cluster is examined again for a kind that it lacks.
@@ -60,6 +61,8 @@ pub struct Observed {
     /// The hosts that are to be drained or enabled, or the message about the annotation that is not
     /// valid.
     pub drains: Result<Vec<HostDrain>, String>,
+    /// The hosts that have, get or leave a host finalizer.
+    pub removals: Removals,
     /// Whether its namespace has a cell; the hosts are counted only there.
     pub has_cells: bool,
     /// Whether a listed service of type nova lists the readiness gate of this operator.
@@ -77,4 +80,14 @@ pub enum Report {
     Missing,
     /// It is there.
     Found(Arc<HostReadiness>),
+}
+
+impl Report {
+    /// Returns the report if it is there.
+    pub fn found(&self) -> Option<&HostReadiness> {
+        match self {
+            Self::Found(found) => Some(found),
+            Self::NotServed | Self::Missing => None,
+        }
+    }
 }

@@ -14,8 +14,10 @@ use serde_json::{Value, json};
 use testkit::golden::recorded;
 
 mod drains;
+mod removals;
 
 use super::observed::{CRD_POLL_INTERVAL, HostReading, Report};
+use super::removal::observed::Removals;
 use super::{Observed, decide};
 use crate::computes_up::own_condition;
 use crate::condition_catalog::KINDS;
@@ -40,6 +42,7 @@ fn seen(hosts: &[(&str, ServiceHealth)]) -> Observed {
         set: Arc::new(set),
         hosts: Some(hosts.iter().map(reading).collect()),
         drains: Ok(vec![]),
+        removals: Removals::default(),
         has_cells: true,
         has_gate: false,
         report: Report::Missing,

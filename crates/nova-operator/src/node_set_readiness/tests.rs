@@ -40,7 +40,11 @@ fn written(
     found: Option<&HostReadiness>,
 ) -> Option<HostReadiness> {
     let hosts = hosts.iter().map(|(name, it)| ((*name).to_owned(), it.clone())).collect();
-    let Write::Apply { object, .. } = step(set, &hosts, found)?.write else { panic!("no apply") };
+    let Write::Apply { object, .. } =
+        step(set, Some(&hosts), &HostFinalizers::default(), found)?.write
+    else {
+        panic!("no apply")
+    };
     Some(serde_json::from_value(object).unwrap())
 }
 
