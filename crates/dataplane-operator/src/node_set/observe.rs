@@ -67,7 +67,7 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let issued = issued(caches, key, &set, are_named).await?;
     let machines = machines(caches, key, &set).await?;
     let seen = Observed {
-        readiness: caches.reports_of(key, services.values()).await?,
+        readiness: caches.reports_of(key).await?,
         set,
         namespace,
         services,
