@@ -142,8 +142,8 @@ impl Caches {
         (&self.services, &self.defaults)
     }
 
-    /// Returns what other operators report of the hosts of a node set; a cluster that lacks the kind
-    /// has no reports.
+    /// Returns what other operators report of the hosts of a node set; a cluster that lacks the
+    /// kind has no reports.
     pub async fn reports_of(&self, node_set: &Key) -> Result<Vec<Arc<HostReadiness>>> {
         if !self.readiness.open(&self.api).await? {
             return Ok(vec![]);

@@ -277,7 +277,8 @@ impl World {
             let host = match *state {
                 "Untouched" => json!({ "done": done, "state": "Pending", "attempt": 0 }),
                 "Awaiting" => json!({
-                    "done": done, "state": "Pending", "attempt": done, "reason": "AwaitingDisruption",
+                    "done": done, "state": "Pending", "attempt": done,
+                    "reason": "AwaitingDisruption",
                 }),
                 state => json!({ "done": done, "state": state, "attempt": 1 }),
             };

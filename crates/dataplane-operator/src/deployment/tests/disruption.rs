@@ -133,7 +133,7 @@ fn hosts_that_were_never_in_service_go_at_once_and_share_no_run_with_a_drained_o
     assert!(!world.is_drained("first"));
     world.finish();
     world.settle();
-    assert_eq!(world.status().progress["compute"].hosts["n002"].done, 1, "told without delay");
+    assert_eq!(world.status().progress["compute"].hosts["n002"].done, 1, "reported without delay");
     world.allow(&["n000", "n001"]);
     assert_eq!(runs(&world.settle()), ["run first on n000"]);
     assert_eq!(world.seen.runs[1].spec.extra_vars["edpm_reboot_drained"], json!(true));
@@ -159,8 +159,8 @@ fn the_first_failure_stops_it_and_a_host_that_waits_is_not_begun_with() {
     assert_eq!(runs(&world.settle()), [""; 0]);
     assert_eq!(world.awaiting(), ["n001"], "it keeps its place");
     let message = world.message("DeploymentReady");
-    let cause = "3 of 4 hosts wait: OpenStackDataPlaneHostReadiness compute-drain has it that hosts \
-                 are disturbed one after the other, and hosts fail: n000.";
+    let cause = "3 of 4 hosts wait: OpenStackDataPlaneHostReadiness compute-drain has it that \
+                 hosts are disturbed one after the other, and hosts fail: n000.";
     assert!(message.contains(cause), "{message}");
     // A retry that succeeds lets it go on.
     let mut healed = world.clone();
