@@ -16,7 +16,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use operator_core::node_set_host;
 use operator_core::reasons;
-use operator_core::run_engine::host_progress::{position, to_service_runs};
+use operator_core::run_engine::host_progress::{
+    awaits_disruption, is_failing, position, to_service_runs,
+};
 use operator_core::run_engine::limit::leaves_out;
 use operator_core::run_engine::{DesiredService, Run};
 
@@ -201,6 +203,10 @@ impl<'a> Member<'a> {
             || "A deployment".to_owned(),
             |it| format!("{DEPLOYMENT} {}", place(it).1),
         );
+        if deployment.is_some_and(|it| self.awaits_disruption(it)) {
+            let text = format!("{name} waits until {} may be disturbed.", self.name);
+            return reasons::AWAITING_DISRUPTION.condition(READY, text);
+        }
         match self.state() {
             HostState::Deployed => {
                 let text = format!("The last deployment succeeded on {}.", self.name);
@@ -235,6 +241,13 @@ impl<'a> Member<'a> {
         }
     }
 
+    /// Returns whether a deployment that has not ended goes on with the host once other operators
+    /// allow it.
+    fn awaits_disruption(&self, deployment: &Deployment) -> bool {
+        let at = self.progress(deployment).map(|it| it.1);
+        !deployment.has_ended() && at.is_some_and(awaits_disruption)
+    }
+
     fn state(&self) -> HostState {
         self.own().map_or(HostState::Undeployed, |it| it.state)
     }
@@ -253,7 +266,8 @@ impl<'a> Member<'a> {
         }
         let service = progress.services.get(position(at)).map(String::as_str).unwrap_or_default();
         let text = format!("Service {service} of {DEPLOYMENT} {}.", place(deployment).1);
-        Some(failed(at.reason.as_deref()?, &text))
+        let reason = at.reason.as_deref().filter(|_| is_failing(at))?;
+        Some(failed(reason, &text))
     }
 
     /// Returns the failure that the node set records, which outlives the deployment.
@@ -393,5 +407,20 @@ mod tests {
         let host = snapshot.host("openstack", "edpm-compute-5").unwrap();
         let message = &host.stages[0].condition(READY).unwrap().message;
         assert!(message.starts_with("The last deployment was over before"), "{message}");
+    }
+
+    #[test]
+    fn a_host_that_is_not_disturbed_yet_waits_and_has_not_failed() {
+        let mut snapshot = testdata::node_set();
+        let deployment = snapshot.deployments[0].status.as_mut().unwrap();
+        (deployment.conditions, deployment.failures) = (vec![], vec![]);
+        let progress = deployment.progress.values_mut().next().unwrap();
+        let at = progress.hosts.get_mut("edpm-compute-5").unwrap();
+        (at.done, at.state, at.attempt, at.run) = (0, RunState::Pending, 0, None);
+        at.reason = Some("AwaitingDisruption".to_owned());
+        let host = snapshot.host("openstack", "edpm-compute-5").unwrap();
+        let ready = host.stages[0].condition(READY).unwrap();
+        assert_eq!(ready.reason, "AwaitingDisruption", "{}", ready.message);
+        assert!(ready.message.contains("waits until edpm-compute-5 may be disturbed"));
     }
 }

@@ -381,7 +381,8 @@ pub struct NodeSetHost {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
     /// The UID of the deployment that begins here once `disruptionAllowed` of each
-    /// `OpenStackDataPlaneHostReadiness` that has it lists the host.
+    /// `OpenStackDataPlaneHostReadiness` that has it lists the host; one that runs only some tasks
+    /// stays here until it is done on the host, because the state does not show it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disruption_target: Option<String>,
 }

@@ -27,12 +27,14 @@ use crate::deployment::node_set_part::{EvaluatedHost, NodeSetPart};
 use crate::deployment::observed::Observed;
 use crate::deployment::service_schedule::hash_of;
 use crate::deployment::services::is_global;
-use crate::deployment::tls;
+use crate::deployment::{disruption, tls};
 use crate::host::runs::{self, NewRun};
 use crate::host::services::{play, sources};
 
 const DEPLOYMENT_LABEL: &str = "openstackdataplanedeployment";
 const SERVICE_LABEL: &str = "openstackdataplaneservice";
+/// The variable with which `osp.edpm.reboot` restarts a host although nova is deployed there.
+const REBOOT_DRAINED: &str = "edpm_reboot_drained";
 const APP: (&str, &str) = ("app", "openstackansibleee");
 
 /// Returns the runs that are due.
@@ -57,9 +59,22 @@ fn needs(part: &NodeSetPart) -> impl Iterator<Item = (&EvaluatedHost, &NeededRun
 
 fn of_part(seen: &Observed, part: &NodeSetPart) -> Vec<NewRun> {
     let own = needs(part).filter(|(_, need)| !is_for_all(seen, &need.service));
-    let own = own.map(|(host, need)| (host.name.clone(), need.clone())).collect();
-    let template = |batch: &Batch| run_template(seen, part, &batch.service, &[part]);
-    runs::new_runs(own, &connection(seen, [part]), DEFAULT_BATCH_SIZE, template)
+    let own = own.map(|(host, need)| (host.name.clone(), need.clone()));
+    let allowed = disruption::allowed(seen, part);
+    let (drained, others): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        own.partition(|(host, _)| allowed.contains(host.as_str()));
+    let connections = connection(seen, [part]);
+    let new = |needs, is_drained: bool| {
+        let template = |batch: &Batch| {
+            let mut template = run_template(seen, part, &batch.service, &[part])?;
+            if is_drained {
+                template.extra_vars.entry(REBOOT_DRAINED.into()).or_insert(json!(true));
+            }
+            Some(template)
+        };
+        runs::new_runs(needs, &connections, DEFAULT_BATCH_SIZE, template)
+    };
+    new(drained, true).into_iter().chain(new(others, false)).collect()
 }
 
 /// Returns whether a service has one run for all node sets.
@@ -68,7 +83,7 @@ pub fn is_for_all(seen: &Observed, service: &str) -> bool {
 }
 
 /// Returns whether every host of a node set has reached a service, or has failed for good before.
-fn have_arrived(seen: &Observed, part: &NodeSetPart, service: &str) -> bool {
+pub fn have_arrived(seen: &Observed, part: &NodeSetPart, service: &str) -> bool {
     let at = place(part, service);
     let has = |it: &EvaluatedHost| position(&it.live) >= at || is_ended(&it.live, attempts(seen));
     part.hosts.iter().all(has)

@@ -14,9 +14,10 @@ use api::dataplane::{
 };
 use jiff::Timestamp;
 use kube::ResourceExt;
+use operator_core::finalizers::is_terminating;
 use operator_core::keyed::Digest;
 use operator_core::node_set_host::{PREFIX, prefix};
-use operator_core::run_engine::host_progress::is_untouched;
+use operator_core::run_engine::host_progress::{awaits_disruption, is_failing, is_untouched};
 use serde::Serialize;
 
 use crate::node_set::observed::UnreadableDeployment;
@@ -111,7 +112,7 @@ pub fn merge(
         if outcome.settled.contains(&uid) {
             continue;
         }
-        outcome.follow(&node_set.name_any(), deployment, progress, replaced);
+        outcome.follow(&node_set.name_any(), deployment, progress, (recorded, replaced));
         if deployment.has_run() {
             outcome.settled.push(uid);
             let known = (recorded, present);
@@ -139,6 +140,7 @@ impl DeploymentHistory {
             let is_another = replaced.get(name).is_some_and(|(_, is_new)| *is_new);
             let known = known.get(name).filter(|_| !is_another);
             let mut host = known.map_or_else(|| undeployed(name), |it| (*it).clone());
+            host.disruption_target = None;
             match host.state {
                 // If no existing deployment still reports this host, the deployment was deleted
                 // while running.
@@ -188,6 +190,12 @@ impl DeploymentHistory {
                 host.state = HostState::Deploying;
             }
         }
+        let is_open = |uid: &String| unreadable.iter().any(|it| !it.has_ended && it.uid == *uid);
+        for host in &mut self.hosts {
+            let known = recorded.hosts.iter().find(|it| it.name == host.name);
+            let target = known.and_then(|it| it.disruption_target.clone());
+            host.disruption_target = target.filter(is_open);
+        }
     }
 
     /// Merges what a deployment reports of each host.
@@ -196,7 +204,7 @@ impl DeploymentHistory {
         node_set: &str,
         deployment: &Deployment,
         progress: &NodeSetProgress,
-        replaced: &Replaced<'_>,
+        (recorded, replaced): (&NodeSetStatus, &Replaced<'_>),
     ) {
         let is_over = deployment.has_ended();
         let created = deployment.creation_timestamp().map(|it| it.0);
@@ -204,6 +212,10 @@ impl DeploymentHistory {
         for host in self.hosts.iter_mut().filter(|it| !is_another(&it.name)) {
             let Some(at) = progress.hosts.get(&host.name) else { continue };
             follow_host(host, at, &deployment.spec, progress, is_over);
+            // Of several, the oldest one is first.
+            if host.disruption_target.is_none() {
+                host.disruption_target = target(&host.name, at, deployment, (recorded, progress));
+            }
             if host.state == HostState::Deployed && progress.is_done_on(at) {
                 self.succeeded_with.insert(host.name.clone(), progress.config_hash.clone());
             }
@@ -388,10 +400,31 @@ fn follow_host(
     }
 }
 
+/// Returns the UID of a deployment that waits to disturb a host.
+///
+/// The host's state shows what follows, except with a partial deployment: then the host keeps the
+/// target until its last service has succeeded.
+fn target(
+    host: &str,
+    at: &HostProgress,
+    deployment: &Deployment,
+    (recorded, progress): (&NodeSetStatus, &NodeSetProgress),
+) -> Option<String> {
+    let uid = deployment.uid().filter(|_| !deployment.has_ended())?;
+    let is_awaiting = awaits_disruption(at) && !is_terminating(deployment);
+    let is_known =
+        |it: &NodeSetHost| it.name == host && it.disruption_target.as_ref() == Some(&uid);
+    let is_at_work = is_partial(&deployment.spec)
+        && !is_untouched(at)
+        && !progress.is_done_on(at)
+        && recorded.hosts.iter().any(is_known);
+    (is_awaiting || is_at_work).then_some(uid)
+}
+
 /// Returns the state of a host whose deployment ended before completing it. A host that was still
 /// pending without a reason has not failed: it is half changed.
 fn ended(at: &HostProgress) -> HostState {
-    let has_failed = at.state != RunState::Pending || at.reason.is_some();
+    let has_failed = at.state != RunState::Pending || is_failing(at);
     if has_failed { HostState::Failed } else { HostState::Undeployed }
 }
 

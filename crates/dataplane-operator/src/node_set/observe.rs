@@ -53,7 +53,7 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let unreadable_deployments = unreadable_deployments(caches, &set, is_under_way);
     let is_in_use =
         deployment_history::is_inventory_in_use(&set, &deployments, &unreadable_deployments);
-    let readiness = caches.all_reports_of(key).await?;
+    let readiness = caches.reports_of(key).await?;
     let is_needed = is_in_use || !terminating::names(&set, &readiness).is_empty();
     let written = if is_needed { caches.sources.content(&caches.api, &own).await? } else { None };
     let is_held = readiness.iter().any(|it| !it.spec.host_finalizers.is_empty());

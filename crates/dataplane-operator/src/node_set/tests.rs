@@ -31,6 +31,7 @@ use crate::node_set::observed::{Observed, UnreadableDeployment};
 mod crashes;
 mod deployments;
 mod digests;
+mod disruption;
 mod faults;
 mod gates;
 mod inventories;
@@ -279,6 +280,10 @@ impl World {
         let host = |(name, done, state): &(&str, i64, &str)| {
             let host = match *state {
                 "Untouched" => json!({ "done": done, "state": "Pending", "attempt": 0 }),
+                "Awaiting" => json!({
+                    "done": done, "state": "Pending", "attempt": done,
+                    "reason": "AwaitingDisruption",
+                }),
                 state => json!({ "done": done, "state": state, "attempt": 1 }),
             };
             ((*name).to_owned(), host)
