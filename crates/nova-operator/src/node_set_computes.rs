@@ -1,6 +1,6 @@
 //! Reports on a node set that lists a service of type nova how many of its hosts are up as
 //! computes, and which of them do not satisfy the readiness gate if that service lists it; and
-//! drains the hosts that an annotation names.
+//! drains the hosts that an annotation names, or that a deployment is to disturb.
 //!
 //! The controller runs only where nova's API is read. A host is found by the name under which
 //! nova-compute registers there, among the services of the namespace's cells.
@@ -9,6 +9,7 @@ pub mod decide;
 pub mod drain;
 pub mod observe;
 pub mod observed;
+pub mod rollout;
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,5 @@
 //! Reports which hosts of a node set do not satisfy the readiness gate that a service of type nova
-//! lists.
+//! lists, and which ones deployments may disturb.
 
 use std::collections::BTreeMap;
 
@@ -27,16 +27,27 @@ pub fn is_ours(report: &HostReadiness) -> bool {
     report.spec.condition_type == NODE_SERVICE_UP
 }
 
-/// Returns the step that writes the report about a node set with a service that lists the gate;
-/// `None` when `found`, the present report, is up to date.
-///
-/// `hosts` has each host of the node set by its name in the inventory, with what is known of it.
-pub fn step(
-    set: &NodeSet,
-    hosts: &BTreeMap<String, HostHealth>,
-    found: Option<&HostReadiness>,
-) -> Option<Step> {
-    let spec = spec(set, hosts, found);
+/// What a report about a node set is made from; hosts have their names in the inventory.
+#[derive(Clone, Debug, Default)]
+pub struct Contents {
+    /// Each host with what is known of it; `None` where no service lists the gate.
+    pub gated: Option<BTreeMap<String, HostHealth>>,
+    /// The hosts that may be disturbed, each with the UID of the deployment that may; `None` where
+    /// deployments wait for nothing.
+    pub disruption_allowed: Option<BTreeMap<String, String>>,
+}
+
+impl Contents {
+    /// Whether there is nothing to report.
+    pub const fn is_empty(&self) -> bool {
+        self.gated.is_none() && self.disruption_allowed.is_none()
+    }
+}
+
+/// Returns the step that writes the report about a node set; `None` when `found`, the present
+/// report, is up to date.
+pub fn step(set: &NodeSet, contents: &Contents, found: Option<&HostReadiness>) -> Option<Step> {
+    let spec = spec(set, contents, found);
     let owned = |it: &HostReadiness| {
         it.owner_references().iter().any(|it| Some(&it.uid) == set.uid().as_ref())
     };
@@ -49,9 +60,10 @@ pub fn step(
     Some(Step::apply(target, object, "what is known of the hosts has changed"))
 }
 
-/// Returns the step that deletes the report about a node set of which no service lists the gate.
+/// Returns the step that deletes the report about a node set of which nothing is reported.
 pub fn removal(found: &HostReadiness) -> Step {
-    Step::delete(Target::of(found), "no service of the node set lists the readiness gate")
+    let because = "no service lists the readiness gate, and no deployment waits for a drain";
+    Step::delete(Target::of(found), because)
 }
 
 /// Returns an owner reference that blocks no deletion, for which no further right is needed.
@@ -64,11 +76,26 @@ fn owner(set: &NodeSet) -> Value {
     })
 }
 
-fn spec(
+fn spec(set: &NodeSet, contents: &Contents, found: Option<&HostReadiness>) -> HostReadinessSpec {
+    let reported = HostReadinessSpec {
+        node_set: set.name_any(),
+        condition_type: NODE_SERVICE_UP.to_owned(),
+        disruption_allowed: contents.disruption_allowed.clone(),
+        ..HostReadinessSpec::default()
+    };
+    // A gate that is listed later is not reported before the hosts were judged: without it, no
+    // deployment counts as observed.
+    let Some(hosts) = &contents.gated else { return reported };
+    let (observed_deployments, not_ready) = judged_since(set, hosts, found);
+    HostReadinessSpec { observed_deployments, not_ready, ..reported }
+}
+
+/// Returns the deployments that have settled, and the hosts that do not satisfy the gate since then.
+fn judged_since(
     set: &NodeSet,
     hosts: &BTreeMap<String, HostHealth>,
     found: Option<&HostReadiness>,
-) -> HostReadinessSpec {
+) -> (Vec<String>, BTreeMap<String, HostNotReady>) {
     let deployments =
         set.status.as_ref().map(|it| it.settled_deployments.clone()).unwrap_or_default();
     // What was reported before a deployment says nothing of what that has left.
@@ -88,13 +115,7 @@ fn spec(
         Some((host.clone(), entry?))
     };
     let not_ready = hosts.iter().filter_map(entry).collect();
-    HostReadinessSpec {
-        node_set: set.name_any(),
-        condition_type: NODE_SERVICE_UP.to_owned(),
-        observed_deployments: deployments,
-        not_ready,
-        ..HostReadinessSpec::default()
-    }
+    (deployments, not_ready)
 }
 
 /// What follows for one host.

@@ -1,7 +1,5 @@
 //! The decision on a node set: one condition on the computes of its hosts, one on those that are
-//! drained, and the report for the readiness gate.
-
-use std::collections::BTreeMap;
+//! drained, and the report for the readiness gate and for deployments.
 
 use api::conditions::{ConditionDraft, find};
 use api::dataplane::HostReadiness;
@@ -12,10 +10,10 @@ use operator_core::plan::{Kind, Plan, Step};
 use operator_core::rejected_write::RejectedWrite;
 
 use crate::computes_up::{ComputeState, condition, own_condition, plan};
-use crate::node_set_computes::drain;
 use crate::node_set_computes::observed::{CRD_POLL_INTERVAL, HostReading, Observed, Report};
-use crate::node_set_readiness;
-use crate::nova_health::{HostHealth, ServiceHealth};
+use crate::node_set_computes::{drain, rollout};
+use crate::node_set_readiness::{self, Contents};
+use crate::nova_health::ServiceHealth;
 
 /// Returns the plan for a node set; the condition on computes is absent where nothing is counted,
 /// and that on drained hosts where no host is to be drained or enabled.
@@ -33,30 +31,37 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         states.map(|it| condition(HOSTS_COMPUTES_UP, &it)).or_else(before)
     });
     let of_status = rejected.filter(|it| it.target.kind != Kind::of::<HostReadiness>());
-    let drafts = draft.into_iter().chain(drain::condition(&seen.drains, drained)).collect();
+    let drafts = draft.into_iter().chain(drain::condition(seen, drained)).collect();
     let previous: Vec<_> = previous.into_iter().chain(drained).collect();
     let mut plan = plan(&*seen.set, &previous, drafts, of_status, now);
     if !is_terminating(&*seen.set) {
-        plan.independent.extend(report_step(seen));
-        if seen.has_gate && matches!(seen.report, Report::NotServed) {
+        let contents = contents(seen);
+        if !contents.is_empty() && matches!(seen.report, Report::NotServed) {
             plan.requeue_in(CRD_POLL_INTERVAL);
         }
+        plan.independent.extend(report_step(seen, &contents));
     }
     plan
 }
 
-/// Returns the step that writes the report of a gate, or removes it where no service lists the gate.
-fn report_step(seen: &Observed) -> Option<Step> {
+/// Returns what is reported of the hosts of a node set.
+fn contents(seen: &Observed) -> Contents {
+    let hosts = seen.hosts.iter().flatten().map(|it| (it.name.clone(), it.health.clone()));
+    Contents {
+        gated: seen.has_gate.then(|| hosts.collect()),
+        disruption_allowed: rollout::disruption_allowed(seen),
+    }
+}
+
+/// Returns the step that writes the report, or removes it where nothing is reported.
+fn report_step(seen: &Observed, contents: &Contents) -> Option<Step> {
     let found = match &seen.report {
         Report::NotServed => return None,
         Report::Missing => None,
         Report::Found(found) => Some(&**found),
     };
-    if seen.has_gate {
-        let hosts = seen.hosts.iter().flatten();
-        let hosts: BTreeMap<String, HostHealth> =
-            hosts.map(|it| (it.name.clone(), it.health.clone())).collect();
-        return node_set_readiness::step(&seen.set, &hosts, found);
+    if !contents.is_empty() {
+        return node_set_readiness::step(&seen.set, contents, found);
     }
     let ours = found.filter(|it| node_set_readiness::is_ours(it) && !is_terminating(*it));
     ours.map(node_set_readiness::removal)

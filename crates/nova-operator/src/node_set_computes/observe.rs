@@ -14,12 +14,13 @@ use operator_runtime::error::Result;
 
 use crate::caches::Caches;
 use crate::conflicting_service::is_nova;
+use crate::drain::before::{DrainBefore, drain_before_of};
 use crate::drain::hosts_request::requested;
-use crate::drain::order::{HostOrder, is_ours};
 use crate::drain::progress::HostProgress;
 use crate::drain::request::DrainRequest;
 use crate::node_set_caches::NodeSetCaches;
 use crate::node_set_computes::observed::{HostAccess, HostDrain, HostReading, Observed, Report};
+use crate::node_set_computes::rollout::{Disruption, disruptions, enabling, request};
 use crate::node_set_readiness::{lists_gate, report_name};
 use crate::nova_monitor::NovaMonitor;
 use crate::nova_orders::{NovaOrders, OrderOfHost};
@@ -49,9 +50,20 @@ pub async fn observe(
     let hosts = (!services.is_empty()).then(|| readings(monitor, &cells, &set));
     let has_gate = services.iter().flatten().any(|it| lists_gate(it));
     let report = report(of_sets, &caches.api, &set, &key.namespace).await?;
-    let drains = drains(caches, monitor, &cells, &set);
+    let (drain_before, disruptions) = (drain_before_of(&set), disruptions(&set, &report));
+    let drains = drains(caches, monitor, &cells, &set, (&drain_before, &disruptions));
     let drains = with_progress(orders, key, drains);
-    Ok(Some(Observed { set, hosts, drains, has_cells: !cells.is_empty(), has_gate, report }))
+    let has_cells = !cells.is_empty();
+    Ok(Some(Observed {
+        set,
+        hosts,
+        drains,
+        drain_before,
+        disruptions,
+        has_cells,
+        has_gate,
+        report,
+    }))
 }
 
 /// Whether a listed service is of type nova, from its name and the service if it exists.
@@ -81,6 +93,7 @@ fn drains(
     monitor: &NovaMonitor,
     cells: &[Key],
     set: &NodeSet,
+    (before, disruptions): (&DrainBefore, &BTreeMap<String, Disruption>),
 ) -> std::result::Result<Vec<Located>, String> {
     let all = hosts(set);
     let mut requested = requested(set, &all)?;
@@ -88,17 +101,20 @@ fn drains(
     for it in all.iter().filter(|_| !is_terminating(set)) {
         let host = canonical_host_name(set, it);
         let health = monitor.host_in(cells, &host);
-        let request = match requested.remove(&it.name) {
-            Some(drain) => DrainRequest::Drain(drain),
-            None if health.disabled.as_deref().is_some_and(is_ours) => DrainRequest::Absent,
-            None => continue,
+        let of = (before, disruptions.get(&it.name), health.disabled.as_deref());
+        let named = requested.remove(&it.name).map(DrainRequest::Drain);
+        let (is_named, enabling) = (named.is_some(), enabling(of));
+        let request = match named {
+            Some(request) => request,
+            None => match request(set, of)? {
+                Some(request) => request,
+                None => continue,
+            },
         };
         let (access, cell) = access(caches, monitor, cells, (set, &host));
-        let progress = HostProgress::Pending;
-        located.push((
-            HostDrain { name: it.name.clone(), host, request, health, access, progress },
-            cell,
-        ));
+        let (name, progress) = (it.name.clone(), HostProgress::Pending);
+        let drain = HostDrain { name, host, is_named, request, enabling, health, access, progress };
+        located.push((drain, cell));
     }
     located.sort_by(|a, b| a.0.name.cmp(&b.0.name));
     Ok(located)
@@ -139,8 +155,7 @@ fn with_progress(
     drains: std::result::Result<Vec<Located>, String>,
 ) -> std::result::Result<Vec<HostDrain>, String> {
     let of_host = |(drain, cell): &Located| {
-        let is_marked = drain.health.disabled.as_deref().is_some_and(is_ours);
-        let order = drain.request.order(is_marked.then_some(HostOrder::Enable))?;
+        let order = drain.request.order(drain.enabling.clone())?;
         Some(OrderOfHost { cell: cell.clone()?, host: drain.host.clone(), order })
     };
     let wanted: Vec<OrderOfHost> = drains.iter().flatten().filter_map(of_host).collect();
