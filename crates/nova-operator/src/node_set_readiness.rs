@@ -90,7 +90,8 @@ fn spec(set: &NodeSet, contents: &Contents, found: Option<&HostReadiness>) -> Ho
     HostReadinessSpec { observed_deployments, not_ready, ..reported }
 }
 
-/// Returns the deployments that have settled, and the hosts that do not satisfy the gate since then.
+/// Returns the deployments that have settled, and the hosts that do not satisfy the gate since
+/// then.
 fn judged_since(
     set: &NodeSet,
     hosts: &BTreeMap<String, HostHealth>,

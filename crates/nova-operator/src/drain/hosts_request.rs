@@ -53,8 +53,8 @@ pub fn requested(set: &NodeSet, hosts: &[Host<'_>]) -> Result<BTreeMap<String, D
     Ok(drains)
 }
 
-/// Returns the drain by which a deployment begins on a host that the user does not drain; an error is
-/// the message about a number of migrations that is not legal.
+/// Returns the drain by which a deployment begins on a host that the user does not drain; an error
+/// is the message about a number of migrations that is not legal.
 pub fn of_rollout(set: &NodeSet) -> Result<Drain, String> {
     Ok(Drain { mode: DrainMode::Migrate(most(set)?), reason: ROLLOUT.to_owned() })
 }

@@ -34,8 +34,8 @@ pub struct HostDrain {
     pub host: String,
     /// Whether the user's annotation names it.
     pub is_named: bool,
-    /// What is requested for it: a drain, by the user or by a rollout; or nothing for one whose service
-    /// has the marker of this operator, or that the report lists.
+    /// What is requested for it: a drain, by the user or by a rollout; or nothing for one whose
+    /// service has the marker of this operator, or that the report lists.
     pub request: DrainRequest,
     /// How its service is enabled where nothing is requested; `None` where it is not.
     pub enabling: Option<HostOrder>,

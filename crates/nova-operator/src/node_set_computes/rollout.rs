@@ -2,8 +2,8 @@
 //! where annotation `nova.openstack.org/drain-before` of the node set says so.
 //!
 //! All of it follows from what was observed, so that an operator which was killed anywhere comes to
-//! the same end: the node set's status has the deployment that waits for a host, and whether one is at
-//! it; the report has the hosts that may be disturbed; and nova has the marker of those that are
+//! the same end: the node set's status has the deployment that waits for a host, and whether one is
+//! at it; the report has the hosts that may be disturbed; and nova has the marker of those that are
 //! drained.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,12 +29,12 @@ pub struct Disruption {
     pub state: HostState,
 }
 
-/// What a drain of a host follows from that the user does not request: what the annotation of its node
-/// set says, what deployments do to it, and the reason of its service if that is disabled.
-pub type Drivers<'a> = (&'a DrainBefore, Option<&'a Disruption>, Option<&'a str>);
+/// What a drain of a host follows from that the user does not request: what the annotation of its
+/// node set says, what deployments do to it, and the reason of its service if that is disabled.
+pub type RolloutInputs<'a> = (&'a DrainBefore, Option<&'a Disruption>, Option<&'a str>);
 
-/// Returns what deployments do to the hosts of a node set, by their names in the inventory; hosts are
-/// absent that its status does not have.
+/// Returns what deployments do to the hosts of a node set, by their names in the inventory; hosts
+/// are absent that its status does not have.
 pub fn disruptions(set: &NodeSet, report: &Report) -> BTreeMap<String, Disruption> {
     let present: BTreeSet<String> = hosts(set).into_iter().map(|it| it.name).collect();
     let allowed = match report {
@@ -61,7 +61,7 @@ pub fn disruptions(set: &NodeSet, report: &Report) -> BTreeMap<String, Disruptio
 /// Returns the message about a number of migrations that is not legal.
 pub fn request(
     set: &NodeSet,
-    (before, of, disabled): Drivers<'_>,
+    (before, of, disabled): RolloutInputs<'_>,
 ) -> Result<Option<DrainRequest>, String> {
     let is_listed = of.is_some_and(|it| it.target.is_some() || it.allowed.is_some());
     if !is_listed && !disabled.is_some_and(is_ours) {
@@ -74,9 +74,9 @@ pub fn request(
     Ok(Some(if is_drained { DrainRequest::Drain(of_rollout(set)?) } else { DrainRequest::Absent }))
 }
 
-/// Returns how the service of a host is enabled that no drain is requested for: after a rollout only
-/// once it is up. `None` where this operator has not disabled it.
-pub fn enabling((before, of, disabled): Drivers<'_>) -> Option<HostOrder> {
+/// Returns how the service of a host is enabled that no drain is requested for: after a rollout
+/// only once it is up. `None` where this operator has not disabled it.
+pub fn enabling((before, of, disabled): RolloutInputs<'_>) -> Option<HostOrder> {
     let is_listed = of.is_some_and(|it| it.allowed.is_some());
     let is_after_rollout =
         is_listed || *before == DrainBefore::Yes || disabled.is_some_and(is_of_rollout);
@@ -88,9 +88,9 @@ pub fn enabling((before, of, disabled): Drivers<'_>) -> Option<HostOrder> {
     })
 }
 
-/// Returns the hosts that deployments may disturb, each with the UID of the deployment that may: from
-/// when it is drained until its service is enabled again, or the deployment has failed there. `None`
-/// where deployments wait for no drain.
+/// Returns the hosts that deployments may disturb, each with the UID of the deployment that may:
+/// from when it is drained until its service is enabled again, or the deployment has failed there.
+/// `None` where deployments wait for no drain.
 ///
 /// While an annotation is not valid, no host is added.
 pub fn disruption_allowed(seen: &Observed) -> Option<BTreeMap<String, String>> {
@@ -144,15 +144,15 @@ impl Disruption {
     }
 }
 
-/// Whether a host may be disturbed as far as nova is concerned: it is drained, or no servers of it are
-/// in nova.
+/// Whether a host may be disturbed as far as nova is concerned: it is drained, or no servers of it
+/// are in nova.
 fn is_empty(of: &HostDrain) -> bool {
     let is_drained = matches!(of.progress, HostProgress::Drained | HostProgress::NotFound);
     is_drained || of.is_elsewhere()
 }
 
-/// Whether nothing has to be enabled any more after a deployment: the service is enabled or gone, or
-/// the user drains the host.
+/// Whether nothing has to be enabled any more after a deployment: the service is enabled or gone,
+/// or the user drains the host.
 fn is_given_back(of: &HostDrain) -> bool {
     let is_enabled = matches!(of.progress, HostProgress::Released | HostProgress::NotFound);
     is_enabled || of.is_named || of.is_elsewhere()
