@@ -35,6 +35,7 @@ pub const AUDIT: &str = "nova.openstack.org/audit";
 pub const AUDIT_REPAIR: &str = "nova.openstack.org/audit-repair";
 /// On a role or a node: `true` drains a host before a deployment of its compute, reboots it
 /// afterwards where that is needed, and gives it back; `false` on a node takes that back for it.
+/// On a node set: the same before a deployment begins on a host that is in service.
 pub const DRAIN_BEFORE: &str = "nova.openstack.org/drain-before";
 /// On a role, a node or a node set: how many servers of a drained host migrate at a time.
 pub const MAX_MIGRATIONS: &str = "nova.openstack.org/max-migrations";

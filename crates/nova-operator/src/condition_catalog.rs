@@ -101,20 +101,22 @@ const NODE_SET: &[ConditionSpec] = &[
     ),
     condition(
         NODE_DRAINED,
-        "Every host that annotation `nova.openstack.org/drain-hosts` names is drained; absent \
-         where it names none and none has to be enabled again, and without effect on the node set's \
-         `Ready`.",
+        "Every host that annotation `nova.openstack.org/drain-hosts` names, or that a deployment \
+         waits for because of `nova.openstack.org/drain-before`, is drained; absent where there is \
+         none and none has to be enabled again, and without effect on the node set's `Ready`.",
         &[
             reasons::drain::DRAINED,
             reasons::drain::WAITING,
             reasons::drain::MIGRATING,
             reasons::drain::SERVERS_STUCK,
             reasons::drain::ENABLING,
+            reasons::drain::WAITING_FOR_SERVICE,
             reasons::drain::NOT_READ,
             reasons::drain::SERVICE_NOT_FOUND,
             reasons::drain::CELL_NOT_ANSWERING,
             reasons::drain::NOVA_NOT_ANSWERING,
             reasons::drain::INVALID,
+            reasons::compute::DRAIN_BEFORE_INVALID,
         ],
     ),
     condition(

@@ -1,5 +1,6 @@
 //! Reports which hosts of a node set do not satisfy the readiness gate that a service of type nova
-//! lists, and which have to be removed from nova before they leave.
+//! lists, which ones deployments may disturb, and which have to be removed from nova before they
+//! leave.
 
 use std::collections::BTreeMap;
 
@@ -36,26 +37,33 @@ pub fn is_ours(report: &HostReadiness) -> bool {
     report.spec.condition_type == NODE_SERVICE_UP
 }
 
+/// What a report about a node set is made from; hosts have their names in the inventory.
+#[derive(Clone, Debug, Default)]
+pub struct Contents {
+    /// Each host with what is known of it; `None` where no service lists the gate.
+    pub gated: Option<BTreeMap<String, HostHealth>>,
+    /// The hosts that may be disturbed, each with the UID of the deployment that may; `None` where
+    /// deployments wait for nothing.
+    pub disruption_allowed: Option<BTreeMap<String, String>>,
+    /// The hosts that have to be removed from nova before they leave.
+    pub finalizers: HostFinalizers,
+}
+
+impl Contents {
+    /// Whether there is nothing to report.
+    pub fn is_empty(&self) -> bool {
+        let has_finalizers = !self.finalizers.hosts.is_empty();
+        self.gated.is_none() && self.disruption_allowed.is_none() && !has_finalizers
+    }
+}
+
 /// Returns the step that writes the report about a node set; `None` when `found`, the present
-/// report, is up to date.
-///
-/// `hosts` has each host of the node set by its name in the inventory, with what is known of it; it
-/// is `None` where no service lists the gate. Of a node set that is being deleted, only host
-/// finalizers change.
-pub fn step(
-    set: &NodeSet,
-    hosts: Option<&BTreeMap<String, HostHealth>>,
-    finalizers: &HostFinalizers,
-    found: Option<&HostReadiness>,
-) -> Option<Step> {
-    let mut spec = match (hosts, found.filter(|_| is_terminating(set))) {
-        (_, Some(found)) => found.spec.clone(),
-        (Some(hosts), None) => spec(set, hosts, found),
-        (None, None) => HostReadinessSpec {
-            node_set: set.name_any(),
-            condition_type: NODE_SERVICE_UP.to_owned(),
-            ..HostReadinessSpec::default()
-        },
+/// report, is up to date. Of a node set that is being deleted, only host finalizers change.
+pub fn step(set: &NodeSet, contents: &Contents, found: Option<&HostReadiness>) -> Option<Step> {
+    let finalizers = &contents.finalizers;
+    let mut spec = match found.filter(|_| is_terminating(set)) {
+        Some(found) => found.spec.clone(),
+        None => spec(set, contents, found),
     };
     spec.host_finalizers.clone_from(&finalizers.hosts);
     let is_recorded = |it: &HostReadiness| records(it) == finalizers.records;
@@ -74,10 +82,10 @@ pub fn step(
     Some(Step::apply(target, object, "what is known of the hosts has changed"))
 }
 
-/// Returns the step that deletes the report about a node set of which no service lists the gate,
-/// and no host has a host finalizer.
+/// Returns the step that deletes the report about a node set of which nothing is reported.
 pub fn removal(found: &HostReadiness) -> Step {
-    Step::delete(Target::of(found), "neither a readiness gate nor a host finalizer needs it")
+    let because = "no readiness gate, host finalizer or drain before a deployment needs it";
+    Step::delete(Target::of(found), because)
 }
 
 /// Returns an owner reference that blocks no deletion, for which no further right is needed.
@@ -90,11 +98,27 @@ fn owner(set: &NodeSet) -> Value {
     })
 }
 
-fn spec(
+fn spec(set: &NodeSet, contents: &Contents, found: Option<&HostReadiness>) -> HostReadinessSpec {
+    let reported = HostReadinessSpec {
+        node_set: set.name_any(),
+        condition_type: NODE_SERVICE_UP.to_owned(),
+        disruption_allowed: contents.disruption_allowed.clone(),
+        ..HostReadinessSpec::default()
+    };
+    // A gate that is listed later is not reported before the hosts were judged: without it, no
+    // deployment counts as observed.
+    let Some(hosts) = &contents.gated else { return reported };
+    let (observed_deployments, not_ready) = judged_since(set, hosts, found);
+    HostReadinessSpec { observed_deployments, not_ready, ..reported }
+}
+
+/// Returns the deployments that have settled, and the hosts that do not satisfy the gate since
+/// then.
+fn judged_since(
     set: &NodeSet,
     hosts: &BTreeMap<String, HostHealth>,
     found: Option<&HostReadiness>,
-) -> HostReadinessSpec {
+) -> (Vec<String>, BTreeMap<String, HostNotReady>) {
     let deployments =
         set.status.as_ref().map(|it| it.settled_deployments.clone()).unwrap_or_default();
     // What was reported before a deployment says nothing of what that has left.
@@ -114,13 +138,7 @@ fn spec(
         Some((host.clone(), entry?))
     };
     let not_ready = hosts.iter().filter_map(entry).collect();
-    HostReadinessSpec {
-        node_set: set.name_any(),
-        condition_type: NODE_SERVICE_UP.to_owned(),
-        observed_deployments: deployments,
-        not_ready,
-        ..HostReadinessSpec::default()
-    }
+    (deployments, not_ready)
 }
 
 /// What follows for one host.

@@ -1,13 +1,14 @@
-//! Whether a deployment of a compute drains its host first.
+//! Whether a deployment of a compute, or of a node set, drains its host first.
 
-use api::dataplane::{Node, Role};
+use api::dataplane::{Node, NodeSet, Role};
+use kube::ResourceExt;
 use nova_config::annotations::DRAIN_BEFORE;
 
 use crate::drain::order::ROLLOUT;
 use crate::drain::request::{DrainRequest, migrated};
 use crate::inherited_annotation::{annotation, repeated};
 
-/// What the annotations of a node and its role say.
+/// What the annotations of a node and its role say, or that of a node set.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum DrainBefore {
     /// Deployments wait for no drain.
@@ -22,9 +23,18 @@ pub enum DrainBefore {
 ///
 /// `role` is the one that the node names, or `None` when it does not exist.
 pub fn drain_before(role: Option<&Role>, node: &Node) -> DrainBefore {
-    let Some((value, origin)) = annotation(role, node, DRAIN_BEFORE) else {
-        return DrainBefore::No;
-    };
+    let found = annotation(role, node, DRAIN_BEFORE);
+    found.map_or(DrainBefore::No, |(value, origin)| said(value, &origin))
+}
+
+/// Returns what the annotation of a node set says.
+pub fn drain_before_of(set: &NodeSet) -> DrainBefore {
+    let origin = format!("OpenStackDataPlaneNodeSet {}", set.name_any());
+    let found = set.annotations().get(DRAIN_BEFORE);
+    found.map_or(DrainBefore::No, |value| said(value, &origin))
+}
+
+fn said(value: &str, origin: &str) -> DrainBefore {
     match value {
         "true" => DrainBefore::Yes,
         "false" => DrainBefore::No,
@@ -43,8 +53,6 @@ pub fn of_rollout(role: Option<&Role>, node: &Node) -> DrainRequest {
 
 #[cfg(test)]
 mod tests {
-    use kube::ResourceExt;
-
     use super::*;
 
     fn of(role: Option<&str>, node: Option<&str>) -> DrainBefore {
@@ -77,5 +85,18 @@ mod tests {
         }
         let DrainBefore::Invalid(message) = of(Some("true"), Some("")) else { panic!("accepted") };
         assert!(message.contains("OpenStackDataPlaneNode n0"), "{message}");
+    }
+
+    #[test]
+    fn a_node_set_has_its_own() {
+        let of_set = |value: &str| {
+            let mut set = NodeSet::new("edpm", <_>::default());
+            set.annotations_mut().insert(DRAIN_BEFORE.to_owned(), value.to_owned());
+            drain_before_of(&set)
+        };
+        assert_eq!(drain_before_of(&NodeSet::default()), DrainBefore::No);
+        assert_eq!((of_set("true"), of_set("false")), (DrainBefore::Yes, DrainBefore::No));
+        let DrainBefore::Invalid(message) = of_set("yes") else { panic!("accepted") };
+        assert!(message.contains("OpenStackDataPlaneNodeSet edpm is \"yes\""), "{message}");
     }
 }

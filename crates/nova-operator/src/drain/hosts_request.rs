@@ -1,6 +1,7 @@
 //! What the annotations of a node set request for the servers of its hosts.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
 
 use api::dataplane::NodeSet;
 use kube::ResourceExt;
@@ -8,7 +9,7 @@ use nova_config::annotations::{DRAIN_HOSTS, DRAIN_REASON, MAX_MIGRATIONS};
 use operator_core::node_set_host::{Host, canonical_host_name};
 use serde_json::Value;
 
-use crate::drain::order::{Drain, DrainMode};
+use crate::drain::order::{Drain, DrainMode, ROLLOUT};
 use crate::drain::request::most_migrations;
 use crate::inherited_annotation::repeated;
 
@@ -24,7 +25,7 @@ pub fn requested(
     leaving: &BTreeMap<String, Vec<String>>,
 ) -> Result<BTreeMap<String, Drain>, String> {
     let Some(text) = set.annotations().get(DRAIN_HOSTS) else { return Ok(BTreeMap::new()) };
-    let of_set = format!("OpenStackDataPlaneNodeSet {}", set.name_any());
+    let of_set = of_set(set);
     let wrong = |what: &str, next_step: &str| {
         format!("Annotation {DRAIN_HOSTS} of {of_set} {what}, and nothing was changed: {next_step}")
     };
@@ -33,14 +34,12 @@ pub fn requested(
         let form = r#"{"compute-0": "wait"}"#;
         wrong(&what, &format!("set it to a JSON object of hosts like {form}, or remove it."))
     })?;
-    let number = set.annotations().get(MAX_MIGRATIONS);
-    let most = || most_migrations(number.map(|it| (it.as_str(), of_set.clone())));
     let reason = set.annotations().get(DRAIN_REASON).cloned().unwrap_or_default();
     let mut drains = BTreeMap::new();
     for (named, value) in &entries {
         let mode = match value.as_str() {
             Some("wait") => DrainMode::Wait,
-            Some("migrate") => DrainMode::Migrate(most()?),
+            Some("migrate") => DrainMode::Migrate(most(set)?),
             _ => {
                 let value = repeated(&value.to_string());
                 let what = format!("has {value} for host {}", quoted(named));
@@ -57,6 +56,22 @@ pub fn requested(
         }
     }
     Ok(drains)
+}
+
+/// Returns the drain by which a deployment begins on a host that the user does not drain; an error
+/// is the message about a number of migrations that is not legal.
+pub fn of_rollout(set: &NodeSet) -> Result<Drain, String> {
+    Ok(Drain { mode: DrainMode::Migrate(most(set)?), reason: ROLLOUT.to_owned() })
+}
+
+/// Returns how many servers of a host migrate at a time, or the message about the annotation.
+fn most(set: &NodeSet) -> Result<NonZeroUsize, String> {
+    let number = set.annotations().get(MAX_MIGRATIONS);
+    most_migrations(number.map(|it| (it.as_str(), of_set(set))))
+}
+
+fn of_set(set: &NodeSet) -> String {
+    format!("OpenStackDataPlaneNodeSet {}", set.name_any())
 }
 
 fn quoted(named: &str) -> String {
@@ -91,8 +106,6 @@ fn named_by<'a>(
 
 #[cfg(test)]
 mod tests {
-    use std::num::NonZeroUsize;
-
     use operator_core::node_set_host::hosts;
     use serde_json::json;
 
@@ -156,6 +169,14 @@ mod tests {
         let migrate = DrainMode::Migrate(NonZeroUsize::new(5).unwrap());
         let expected = [("compute-0", with(migrate)), ("c1", with(DrainMode::Wait))];
         assert_eq!(drains, Ok(expected.map(|(name, it)| (name.to_owned(), it)).into()));
+    }
+
+    #[test]
+    fn a_rollout_migrates_as_many_servers_as_the_node_set_says() {
+        let drain = of_rollout(&set(&[(MAX_MIGRATIONS, "5"), (DRAIN_REASON, "new kernel")]));
+        let mode = DrainMode::Migrate(NonZeroUsize::new(5).unwrap());
+        assert_eq!(drain, Ok(Drain { mode, reason: "rollout".to_owned() }));
+        assert!(of_rollout(&set(&[(MAX_MIGRATIONS, "0")])).is_err());
     }
 
     #[test]

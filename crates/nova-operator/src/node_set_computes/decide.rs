@@ -1,11 +1,9 @@
 //! The decision on a node set: one condition on the computes of its hosts, one on those that are
 //! drained, one on those that leave, and the report about them.
 
-use std::collections::BTreeMap;
-
 use api::ansibleee::AnsibleEe;
 use api::conditions::{Condition, ConditionDraft, find};
-use api::dataplane::NodeSet;
+use api::dataplane::{HostReadiness, NodeSet};
 use jiff::Timestamp;
 use nova_config::conditions::{HOSTS_COMPUTES_UP, HOSTS_REMOVED, NODE_DRAINED};
 use operator_core::finalizers::is_terminating;
@@ -13,12 +11,11 @@ use operator_core::plan::{Kind, Plan, Step};
 use operator_core::rejected_write::RejectedWrite;
 
 use crate::computes_up::{ComputeState, condition, own_condition, plan};
-use crate::node_set_computes::drain;
 use crate::node_set_computes::observed::{CRD_POLL_INTERVAL, HostReading, Observed, Report};
-use crate::node_set_computes::removal;
 use crate::node_set_computes::removal::decide::Decision;
-use crate::node_set_readiness;
-use crate::nova_health::{HostHealth, ServiceHealth};
+use crate::node_set_computes::{drain, removal, rollout};
+use crate::node_set_readiness::{self, Contents};
+use crate::nova_health::ServiceHealth;
 
 /// Returns the plan for a node set; the condition on computes is absent where nothing is counted,
 /// that on drained hosts where no host is to be drained or enabled, and that on hosts that leave
@@ -41,7 +38,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let own = |type_| conditions.and_then(|it| find(it, type_));
     let removed = removed(seen, &removal, rejected, own(HOSTS_REMOVED));
     let is_status = |it: &&RejectedWrite| it.target.kind == Kind::of::<NodeSet>();
-    let drafts = draft.into_iter().chain(drain::condition(&seen.drains, drained)).chain(removed);
+    let drafts = draft.into_iter().chain(drain::condition(seen, drained)).chain(removed);
     let previous: Vec<_> = previous.into_iter().chain(drained).chain(own(HOSTS_REMOVED)).collect();
     let rejected = rejected.filter(is_status);
     // Of a node set that is being deleted, only the removal of its hosts is reported.
@@ -51,12 +48,14 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     } else {
         plan(&*seen.set, &previous, drafts.collect(), rejected, now)
     };
-    plan.independent.extend(report_step(seen, &removal));
+    let contents = contents(seen, &removal, report);
+    let is_reported = !contents.is_empty() && !is_terminating(&*seen.set);
+    plan.independent.extend(report_step(seen, &contents));
     plan.independent.extend(removal.steps);
     if let Some(at) = removal.retry_at {
         plan.requeue_at(at, now);
     }
-    if seen.has_gate && !is_terminating(&*seen.set) && matches!(seen.report, Report::NotServed) {
+    if is_reported && matches!(seen.report, Report::NotServed) {
         plan.requeue_in(CRD_POLL_INTERVAL);
     }
     plan
@@ -75,28 +74,32 @@ fn removed(
     Some(of_run.map_or(draft, |it| it.condition(HOSTS_REMOVED, &before)))
 }
 
-/// Returns the step that writes the report, or removes it where it has nothing to say.
-fn report_step(seen: &Observed, removal: &Decision) -> Option<Step> {
+/// Returns what is reported of the hosts of a node set; `report` is the present report, if it is
+/// one of this operator.
+fn contents(seen: &Observed, removal: &Decision, report: Option<&HostReadiness>) -> Contents {
+    let hosts = seen.hosts.iter().flatten().map(|it| (it.name.clone(), it.health.clone()));
+    let released = &removal.released;
+    Contents {
+        gated: seen.has_gate.then(|| hosts.collect()),
+        disruption_allowed: rollout::disruption_allowed(seen),
+        finalizers: removal::finalizers::desired(&seen.set, &seen.removals, released, report),
+    }
+}
+
+/// Returns the step that writes the report, or removes it where nothing is reported.
+fn report_step(seen: &Observed, contents: &Contents) -> Option<Step> {
     if matches!(seen.report, Report::NotServed) {
         return None;
     }
-    let found = seen.report.found();
+    let (set, found) = (&seen.set, seen.report.found());
     let ours = found.filter(|it| node_set_readiness::is_ours(it));
-    let (set, removals) = (&seen.set, &seen.removals);
-    let finalizers = removal::finalizers::desired(set, removals, &removal.released, ours);
     if is_terminating(&**set) {
         ours?;
-        return node_set_readiness::step(set, None, &finalizers, ours);
-    }
-    if seen.has_gate {
-        let hosts = seen.hosts.iter().flatten();
-        let hosts: BTreeMap<String, HostHealth> =
-            hosts.map(|it| (it.name.clone(), it.health.clone())).collect();
-        return node_set_readiness::step(set, Some(&hosts), &finalizers, found);
+        return node_set_readiness::step(set, contents, ours);
     }
     let is_foreign = found.is_some() && ours.is_none();
-    if !finalizers.hosts.is_empty() && !is_foreign {
-        return node_set_readiness::step(set, None, &finalizers, found);
+    if contents.gated.is_some() || (!contents.is_empty() && !is_foreign) {
+        return node_set_readiness::step(set, contents, found);
     }
     ours.filter(|it| !is_terminating(*it)).map(node_set_readiness::removal)
 }

@@ -3,11 +3,12 @@
 use api::conditions::{Condition, ConditionDraft, first_names, ready};
 use nova_config::conditions::NODE_DRAINED;
 
+use crate::drain::before::DrainBefore;
 use crate::drain::condition::Drained;
 use crate::drain::order::is_ours;
 use crate::drain::progress::HostProgress;
 use crate::drain::request::DrainRequest;
-use crate::node_set_computes::observed::{HostAccess, HostDrain};
+use crate::node_set_computes::observed::{HostAccess, HostDrain, Observed};
 use crate::nova_health::ServiceHealth;
 use crate::reasons;
 
@@ -19,26 +20,35 @@ const EXPLAINED: usize = 3;
 /// Returns the condition; `None` where no host is to be drained or enabled.
 ///
 /// Hosts that are to be drained count. Where there are none, those that are to be enabled do.
-pub fn condition(
-    drains: &Result<Vec<HostDrain>, String>,
-    previous: Option<&Condition>,
-) -> Option<ConditionDraft> {
-    let drains = match drains {
+pub fn condition(seen: &Observed, previous: Option<&Condition>) -> Option<ConditionDraft> {
+    let drains = match &seen.drains {
         Err(message) => {
             return Some(reasons::drain::INVALID.condition(NODE_DRAINED, message.clone()));
         }
         Ok(drains) => drains,
     };
-    let is_requested = |it: &&HostDrain| it.request != DrainRequest::Absent;
-    let has_requested = drains.iter().any(|it| is_requested(&it));
+    if let DrainBefore::Invalid(message) = &seen.drain_before {
+        let reason = &reasons::compute::DRAIN_BEFORE_INVALID;
+        return Some(reason.condition(NODE_DRAINED, message.clone()));
+    }
+    let drains: Vec<&HostDrain> = drains.iter().filter(|it| counts(it)).collect();
+    let is_requested = |it: &HostDrain| it.request != DrainRequest::Absent;
+    let has_requested = drains.iter().any(|it| is_requested(it));
     let counted: Vec<&HostDrain> =
-        drains.iter().filter(|it| !has_requested || is_requested(it)).collect();
+        drains.into_iter().filter(|it| !has_requested || is_requested(it)).collect();
     // What was reported before stays, so that a restart of the operator changes nothing.
-    let before = previous.filter(|it| it.reason != reasons::drain::INVALID.word);
+    let invalid = [reasons::drain::INVALID.word, reasons::compute::DRAIN_BEFORE_INVALID.word];
+    let before = previous.filter(|it| !invalid.contains(&it.reason.as_str()));
     if let Some(before) = before.filter(|_| counted.iter().any(|it| is_as_before(it))) {
         return Some(ConditionDraft::repeated(before));
     }
     (!counted.is_empty()).then(|| summary(&counted))
+}
+
+/// Whether a host counts: one that the user names, that a rollout drains, or that is enabled again.
+fn counts(of: &HostDrain) -> bool {
+    let is_concerned = of.request != DrainRequest::Absent || is_marked(of);
+    of.is_named || (is_concerned && !of.is_elsewhere())
 }
 
 /// Whether a host may be in the state that was reported before: it was not read yet, or was not

@@ -15,8 +15,9 @@ use operator_runtime::error::Result;
 
 use crate::caches::Caches;
 use crate::conflicting_service::is_nova;
+use crate::drain::before::{DrainBefore, drain_before_of};
 use crate::drain::hosts_request::requested;
-use crate::drain::order::{Drain, HostOrder, is_ours};
+use crate::drain::order::Drain;
 use crate::drain::progress::HostProgress;
 use crate::drain::request::DrainRequest;
 use crate::node_set_caches::NodeSetCaches;
@@ -26,6 +27,7 @@ use crate::node_set_computes::removal::decide::host_order;
 use crate::node_set_computes::removal::observe::Sources;
 use crate::node_set_computes::removal::observed::{Removals, TerminatingHost, terminating};
 use crate::node_set_computes::removal::record::{HostRecord, records};
+use crate::node_set_computes::rollout::{Disruption, disruptions, enabling, request};
 use crate::node_set_readiness;
 use crate::node_set_readiness::{lists_gate, report_name};
 use crate::nova_monitor::NovaMonitor;
@@ -67,11 +69,22 @@ pub async fn observe(
     let of_leaving = requested.clone().unwrap_or_default();
     let deployed = deployed.unwrap_or_default();
     let removals = removal::observe::observe(from, &set, ours, deployed, &of_leaving).await?;
-    let drains = requested.map(|mut it| drains(caches, monitor, &cells, &set, &mut it));
+    let (drain_before, disruptions) = (drain_before_of(&set), disruptions(&set, &report));
+    let of_rollout = (&drain_before, &disruptions);
+    let drains =
+        requested.and_then(|mut it| drains(caches, monitor, &cells, (&set, &mut it), of_rollout));
     let (drains, removals) = with_progress(orders, &set, drains, removals);
-    let has_cells = !cells.is_empty();
-    let hosts = readings;
-    Ok(Some(Observed { set, hosts, drains, removals, has_cells, has_gate, report }))
+    Ok(Some(Observed {
+        set,
+        hosts: readings,
+        drains,
+        removals,
+        drain_before,
+        disruptions,
+        has_cells: !cells.is_empty(),
+        has_gate,
+        report,
+    }))
 }
 
 /// Returns the other names of the hosts that leave a node set, by their names in the inventory.
@@ -143,28 +156,31 @@ fn drains(
     caches: &Caches,
     monitor: &NovaMonitor,
     cells: &[Key],
-    set: &NodeSet,
-    requested: &mut BTreeMap<String, Drain>,
-) -> Vec<Located> {
+    (set, requested): (&NodeSet, &mut BTreeMap<String, Drain>),
+    (before, disruptions): (&DrainBefore, &BTreeMap<String, Disruption>),
+) -> std::result::Result<Vec<Located>, String> {
     let all = hosts(set);
     let mut located = Vec::new();
     for it in all.iter().filter(|_| !is_terminating(set)) {
         let host = canonical_host_name(set, it);
         let health = monitor.host_in(cells, &host);
-        let request = match requested.remove(&it.name) {
-            Some(drain) => DrainRequest::Drain(drain),
-            None if health.disabled.as_deref().is_some_and(is_ours) => DrainRequest::Absent,
-            None => continue,
+        let of = (before, disruptions.get(&it.name), health.disabled.as_deref());
+        let named = requested.remove(&it.name).map(DrainRequest::Drain);
+        let (is_named, enabling) = (named.is_some(), enabling(of));
+        let request = match named {
+            Some(request) => request,
+            None => match request(set, of)? {
+                Some(request) => request,
+                None => continue,
+            },
         };
         let (access, cell) = access(caches, monitor, cells, (set, &host));
-        let progress = HostProgress::Pending;
-        located.push((
-            HostDrain { name: it.name.clone(), host, request, health, access, progress },
-            cell,
-        ));
+        let (name, progress) = (it.name.clone(), HostProgress::Pending);
+        let drain = HostDrain { name, host, is_named, request, enabling, health, access, progress };
+        located.push((drain, cell));
     }
     located.sort_by(|a, b| a.0.name.cmp(&b.0.name));
-    located
+    Ok(located)
 }
 
 /// Returns whether a node set decides about a host, and the cell of the host if so.
@@ -203,8 +219,7 @@ fn with_progress(
     removals: Removals,
 ) -> (std::result::Result<Vec<HostDrain>, String>, Removals) {
     let of_drain = |(drain, cell): &Located| {
-        let is_marked = drain.health.disabled.as_deref().is_some_and(is_ours);
-        let order = drain.request.order(is_marked.then_some(HostOrder::Enable))?;
+        let order = drain.request.order(drain.enabling.clone())?;
         Some(OrderOfHost { cell: cell.clone()?, host: drain.host.clone(), order })
     };
     let now = clock::now();

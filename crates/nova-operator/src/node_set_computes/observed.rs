@@ -1,14 +1,18 @@
 //! What was observed of the hosts of a node set, as plain data.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use api::dataplane::{HostReadiness, NodeSet};
 
+use crate::drain::before::DrainBefore;
+use crate::drain::order::HostOrder;
 use crate::drain::progress::HostProgress;
 use crate::drain::request::DrainRequest;
 use crate::node_set_computes::removal::observed::Removals;
-use crate::nova_health::HostHealth;
+use crate::node_set_computes::rollout::Disruption;
+use crate::nova_health::{HostHealth, ServiceHealth};
 
 /// The pause before a cluster is examined again for a kind that it lacks.
 pub const CRD_POLL_INTERVAL: Duration = Duration::from_mins(1);
@@ -29,15 +33,30 @@ pub struct HostDrain {
     pub name: String,
     /// The name under which its service is registered.
     pub host: String,
-    /// What is requested for it: a drain, or nothing for one whose service has the marker of this
-    /// operator.
+    /// Whether the user's annotation names it.
+    pub is_named: bool,
+    /// What is requested for it: a drain, by the user or by a rollout; or nothing for one whose
+    /// service has the marker of this operator, or that the report lists.
     pub request: DrainRequest,
+    /// How its service is enabled where nothing is requested; `None` where it is not.
+    pub enabling: Option<HostOrder>,
     /// What is known of it.
     pub health: HostHealth,
     /// Whether something is done about it in nova.
     pub access: HostAccess,
     /// How far that is.
     pub progress: HostProgress,
+}
+
+impl HostDrain {
+    /// Whether nothing is done about it in nova: no cell has its service, or another object has it.
+    pub fn is_elsewhere(&self) -> bool {
+        match self.access {
+            HostAccess::Cell(_) => false,
+            HostAccess::NoCell => self.health.service == ServiceHealth::NotFound,
+            HostAccess::Other(_) => true,
+        }
+    }
 }
 
 /// Whether a node set decides what is done in nova about a host.
@@ -63,6 +82,10 @@ pub struct Observed {
     pub drains: Result<Vec<HostDrain>, String>,
     /// The hosts that have, get or leave a host finalizer.
     pub removals: Removals,
+    /// Whether deployments wait until its hosts are drained.
+    pub drain_before: DrainBefore,
+    /// What deployments do to its hosts, by name.
+    pub disruptions: BTreeMap<String, Disruption>,
     /// Whether its namespace has a cell; the hosts are counted only there.
     pub has_cells: bool,
     /// Whether a listed service of type nova lists the readiness gate of this operator.

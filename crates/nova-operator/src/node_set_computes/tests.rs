@@ -1,6 +1,7 @@
 //! The condition on a node set: how hosts count, and what stays until they were read; and when the
 //! report for the readiness gate is written.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::conditions::{Condition, ConditionStatus};
@@ -15,12 +16,14 @@ use testkit::golden::recorded;
 
 mod drains;
 mod removals;
+mod rollouts;
 
 use super::observed::{CRD_POLL_INTERVAL, HostReading, Report};
 use super::removal::observed::Removals;
 use super::{Observed, decide};
 use crate::computes_up::own_condition;
 use crate::condition_catalog::KINDS;
+use crate::drain::before::DrainBefore;
 use crate::nova_health::{HostHealth, MappingHealth, ServiceHealth};
 
 const UP: ServiceHealth = ServiceHealth::Up { disabled: None };
@@ -43,6 +46,8 @@ fn seen(hosts: &[(&str, ServiceHealth)]) -> Observed {
         hosts: Some(hosts.iter().map(reading).collect()),
         drains: Ok(vec![]),
         removals: Removals::default(),
+        drain_before: DrainBefore::No,
+        disruptions: BTreeMap::new(),
         has_cells: true,
         has_gate: false,
         report: Report::Missing,

@@ -40,11 +40,13 @@ fn written(
     found: Option<&HostReadiness>,
 ) -> Option<HostReadiness> {
     let hosts = hosts.iter().map(|(name, it)| ((*name).to_owned(), it.clone())).collect();
-    let Write::Apply { object, .. } =
-        step(set, Some(&hosts), &HostFinalizers::default(), found)?.write
-    else {
-        panic!("no apply")
-    };
+    let contents = Contents { gated: Some(hosts), ..Contents::default() };
+    applied(step(set, &contents, found)?)
+}
+
+/// Returns the report as a step writes it.
+fn applied(step: Step) -> Option<HostReadiness> {
+    let Write::Apply { object, .. } = step.write else { panic!("no apply") };
     Some(serde_json::from_value(object).unwrap())
 }
 
@@ -118,6 +120,22 @@ fn what_is_not_known_leaves_what_was_reported_since_the_last_deployment() {
         let later = written(&node_set(&["d", "e"]), &hosts, Some(&report)).unwrap();
         assert_eq!(entries(&later).len(), 2);
     }
+}
+
+#[test]
+fn without_the_gate_no_host_is_judged_and_no_deployment_observed() {
+    let set = node_set(&["d"]);
+    let allowed: BTreeMap<String, String> = [("n0".to_owned(), "u0".to_owned())].into();
+    let contents = Contents { disruption_allowed: Some(allowed.clone()), ..Contents::default() };
+    let report = applied(step(&set, &contents, None).unwrap()).unwrap();
+    assert_eq!(report.spec.disruption_allowed, Some(allowed));
+    assert_eq!((entries(&report), &report.spec.observed_deployments[..]), (vec![], &[][..]));
+    assert_eq!(step(&set, &contents, Some(&report)), None, "nothing has changed");
+    // With the gate, what is unknown is not taken from a report without it.
+    let gated = written(&set, &[("n0", HostHealth::default())], Some(&report)).unwrap();
+    assert_eq!(entries(&gated), [("n0", "NotRead")]);
+    assert_eq!(gated.spec.disruption_allowed, None);
+    assert!(Contents::default().is_empty() && !contents.is_empty());
 }
 
 #[test]

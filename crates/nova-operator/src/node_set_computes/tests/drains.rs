@@ -7,7 +7,7 @@ use openstack_client::error::Fault;
 use openstack_client::{Error, Service};
 
 use super::*;
-use crate::drain::order::{Drain, DrainMode, MARKER};
+use crate::drain::order::{Drain, DrainMode, HostOrder, MARKER};
 use crate::drain::progress::{HostProgress, Occupied};
 use crate::drain::request::DrainRequest;
 use crate::node_set_computes::observed::{HostAccess, HostDrain};
@@ -24,6 +24,8 @@ fn host(name: &str, is_drained: bool, progress: HostProgress) -> HostDrain {
     HostDrain {
         name: name.into(),
         host: format!("{name}.example.org"),
+        is_named: is_drained,
+        enabling: (!is_drained).then_some(HostOrder::Enable),
         request: if is_drained { DrainRequest::Drain(drain) } else { DrainRequest::Absent },
         health: marked(),
         access: HostAccess::Cell("nova-cell1".into()),
@@ -126,6 +128,13 @@ fn an_entry_without_effect_says_why() {
     let mut invalid = Observed { drains: Err("wrong".into()), ..with(vec![]) };
     let expected = (ConditionStatus::False, "DrainInvalid".to_owned(), "wrong".to_owned());
     assert_eq!(said(&mut invalid), Some(expected));
+}
+
+#[test]
+fn a_host_that_another_object_drains_is_not_counted_where_the_annotation_does_not_name_it() {
+    let mut others = host("c0", false, HostProgress::Pending);
+    others.access = HostAccess::Other("NovaExternalCompute ns/n0".into());
+    assert_eq!(said(&mut with(vec![others])), None);
 }
 
 #[test]

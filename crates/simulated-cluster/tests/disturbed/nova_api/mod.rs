@@ -9,6 +9,7 @@ mod killed;
 mod leftovers;
 mod maintenance;
 mod node_set_removal;
+mod node_set_rollout;
 mod node_sets;
 mod rollout;
 mod scale;
@@ -54,6 +55,15 @@ async fn reaches(
 async fn is_up(ns: &Namespace, host: &Host) -> Result<ExternalCompute> {
     reaches(ns, host, "HostMapped", "Mapped").await?;
     reaches(ns, host, "ServiceUp", "ServiceUp").await
+}
+
+/// Returns the reason of the service of a host if nova has it disabled.
+fn disabled(own: &Own, host: &str) -> Result<Option<String>> {
+    let services = own.sim.nova.ask("GET", "/v2.1/os-services", None)?;
+    let all = services["services"].as_array().into_iter().flatten();
+    let mut of_host = all.filter(|it| it["host"] == host);
+    let found = of_host.find(|it| it["status"] == "disabled");
+    Ok(found.map(|it| it["disabled_reason"].as_str().unwrap_or_default().to_owned()))
 }
 
 /// Waits until a condition of a cell has this reason and these words.

@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::json;
 use simulated_cluster::{Host, Operator};
 
-use super::{READ, is_up, reaches, start};
+use super::{READ, disabled, is_up, reaches, start};
 use crate::computes::{self, conditions};
 use crate::own::Own;
 
@@ -28,15 +28,6 @@ async fn configure(own: &Own, host: &Host) -> Result<()> {
 /// Returns what ran on a host after its first `n` runs.
 fn since(host: &Host, n: usize) -> Vec<String> {
     computes::of_nova(host).split_off(n)
-}
-
-/// Returns the reason of the service of a host if nova has it disabled.
-fn disabled(own: &Own, host: &Host) -> Result<Option<String>> {
-    let services = own.sim.nova.ask("GET", "/v2.1/os-services", None)?;
-    let all = services["services"].as_array().into_iter().flatten();
-    let mut of_host = all.filter(|it| it["host"] == host.name.as_str());
-    let found = of_host.find(|it| it["status"] == "disabled");
-    Ok(found.map(|it| it["disabled_reason"].as_str().unwrap_or_default().to_owned()))
 }
 
 /// Waits until a compute is ready with its present inputs and no drain of its host is reported.
@@ -92,7 +83,7 @@ async fn each_host_is_drained_changed_and_given_back_before_the_next_one() -> Re
         assert_eq!(since(host, n), [""; 0], "nothing runs under a server");
     }
     let marked = Some("nova.openstack.org/drain: rollout".to_owned());
-    assert_eq!((disabled(&own, &first)?, disabled(&own, &second)?), (marked, None));
+    assert_eq!((disabled(&own, &first.name)?, disabled(&own, &second.name)?), (marked, None));
 
     nova.delete_server(&server);
     is_given_back(&own, &first).await?;
@@ -101,7 +92,7 @@ async fn each_host_is_drained_changed_and_given_back_before_the_next_one() -> Re
         assert_eq!(since(host, n), CHANGE, "{}", host.name);
     }
     assert_one_by_one(&own, &[&first, &second])?;
-    assert_eq!((disabled(&own, &first)?, disabled(&own, &second)?), (None, None));
+    assert_eq!((disabled(&own, &first.name)?, disabled(&own, &second.name)?), (None, None));
     own.done()
 }
 
