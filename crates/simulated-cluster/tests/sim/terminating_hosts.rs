@@ -76,7 +76,7 @@ async fn a_host_stays_until_its_finalizer_is_removed_and_so_does_a_deleted_node_
 {
     let ns = World::new("terminating-hosts").await?;
     let stays = ns.host("e2e-stays", "192.168.122.205");
-    let goes = ns.host_like(&stays, "e2e-terminating", "192.168.122.206");
+    let goes = ns.host_like(&stays, "e2e-taken-out", "192.168.122.206");
     crate::journey::ssh_secret(&ns, &stays).await?;
     ns.create::<Service>(SERVICE, json!({ "playbookContents": PLAYBOOK })).await?;
     let nodes = json!({ stays.name.as_str(): node(&stays), goes.name.as_str(): node(&goes) });
