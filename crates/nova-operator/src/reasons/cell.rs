@@ -58,9 +58,10 @@ pub(crate) const CONDUCTOR_SILENT: Reason = Reason::warning(
 );
 pub(crate) const CELL_IN_USE: Reason = Reason::warning(
     "CellInUse",
-    "Computes name the cell; the first five and their count are in the message.",
+    "Computes name the cell, or hosts that leave node sets are being removed from nova; the first \
+     five are in the message.",
     "When they are gone.",
-    "Delete their nodes, or let the computes go.",
+    "Delete the nodes of the computes, or let these go; see `HostsRemoved` of the node sets.",
 );
 pub(crate) const SERVERS_IN_CELL: Reason = Reason::warning(
     "ServersOnHosts",

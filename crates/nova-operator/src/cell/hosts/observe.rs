@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use api::dataplane::{HostReadiness, NodeSet};
+use api::dataplane::NodeSet;
 use api::nova::{Cell, ExternalCompute, Leftover};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
@@ -24,7 +24,7 @@ use crate::conflicting_service::is_nova;
 use crate::drain::order::{HostOrder, LeftBehind};
 use crate::drain::progress::HostProgress;
 use crate::node_set_computes::removal::observed::{leftover_uid, terminating};
-use crate::node_set_computes::removal::record::records;
+use crate::node_set_computes::removal::record::{HostRecord, records};
 use crate::node_set_readiness::{is_ours, report_key};
 use crate::nova_monitor::{ApiHosts, NovaMonitor};
 use crate::nova_orders::{NovaOrders, OrderOfHost};
@@ -52,7 +52,7 @@ pub async fn observe(
     let Some((monitor, orders)) = used.filter(|_| !is_cell_zero(cell)) else { return Ok(None) };
     let mut orders = Orders { tasks: orders, monitor, cell: key, parts: BTreeSet::new() };
     let leftovers = cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default();
-    let let_go = let_go(caches, key, leftovers);
+    let Leaving { let_go, removing } = leaving(caches, key, leftovers);
     let is_releasing = is_terminating(cell) && computes.is_empty();
     if is_releasing || leftovers.iter().any(has_ids) {
         all_node_sets(caches).await?;
@@ -60,49 +60,63 @@ pub async fn observe(
     let seen = HostsSeen {
         leftovers: orders.work_off(caches, leftovers, &let_go),
         let_go,
+        removing,
         hosts: is_releasing.then(|| orders.inspect(caches, leftovers)).flatten(),
     };
     orders.tasks.keep(key, &orders.parts);
     Ok(Some(seen))
 }
 
-/// Returns what hosts of a cell leave that their node sets let go without a removal from nova, and
-/// that still have their host finalizer; `known` are the leftovers of the cell.
-fn let_go(caches: &Caches, cell: &Key, known: &[Leftover]) -> Vec<Leftover> {
-    let Some(of_sets) = &caches.node_sets else { return vec![] };
-    let of_set = |set: &Arc<NodeSet>| {
-        let report = of_sets.reports.cache().get(&report_key(set));
-        let report = report.filter(|it| is_ours(it));
-        report.map(|it| let_go_of(set, &it, cell, known)).unwrap_or_default()
-    };
-    let is_skipped =
-        |it: &&Arc<NodeSet>| it.annotations().get(SKIP_CLEANUP).is_some_and(|it| it == "true");
-    caches.node_sets_of(&cell.namespace).iter().filter(is_skipped).flat_map(of_set).collect()
+/// The hosts of a cell that leave node sets, and have host finalizers.
+#[derive(Default)]
+struct Leaving {
+    /// What those leave that are let go without a removal from nova.
+    let_go: Vec<Leftover>,
+    /// The others, named as their services are registered.
+    removing: Vec<String>,
 }
 
-fn let_go_of(
+/// Returns the hosts of a cell that leave node sets; `known` are the leftovers of the cell.
+fn leaving(caches: &Caches, cell: &Key, known: &[Leftover]) -> Leaving {
+    let mut all = Leaving::default();
+    let Some(of_sets) = &caches.node_sets else { return all };
+    for set in caches.node_sets_of(&cell.namespace) {
+        let report = of_sets.reports.cache().get(&report_key(&set)).filter(|it| is_ours(it));
+        let Some(report) = report else { continue };
+        let is_skipped = set.annotations().get(SKIP_CLEANUP).is_some_and(|it| it == "true");
+        let records = records(&report);
+        for (name, host) in terminating(&set, &report) {
+            match records.get(name).filter(|it| it.cell == cell.name) {
+                None => {}
+                Some(record) if is_skipped => {
+                    all.let_go.push(let_go(&set, (name, host), record, known));
+                }
+                Some(_) => all.removing.push(host.to_owned()),
+            }
+        }
+    }
+    all
+}
+
+/// Returns what a host leaves that is let go.
+fn let_go(
     set: &NodeSet,
-    report: &HostReadiness,
-    cell: &Key,
+    (name, host): (&str, &str),
+    record: &HostRecord,
     known: &[Leftover],
-) -> Vec<Leftover> {
-    let records = records(report);
-    let leftover = |(name, host): (&str, &str)| {
-        let record = records.get(name).filter(|it| it.cell == cell.name)?;
-        let uid = leftover_uid(set, name);
-        let before = known.iter().find(|it| it.uid == uid);
-        Some(Leftover {
-            host_name: host.to_owned(),
-            compute: name.to_owned(),
-            stopped: false,
-            since: before.map_or_else(|| Time(clock::now()), |it| it.since.clone()),
-            service_id: record.service_id.clone(),
-            compute_id: record.compute_id.clone(),
-            message: String::new(),
-            uid,
-        })
-    };
-    terminating(set, report).into_iter().filter_map(leftover).collect()
+) -> Leftover {
+    let uid = leftover_uid(set, name);
+    let before = known.iter().find(|it| it.uid == uid);
+    Leftover {
+        host_name: host.to_owned(),
+        compute: name.to_owned(),
+        stopped: false,
+        since: before.map_or_else(|| Time(clock::now()), |it| it.since.clone()),
+        service_id: record.service_id.clone(),
+        compute_id: record.compute_id.clone(),
+        message: String::new(),
+        uid,
+    }
 }
 
 /// Waits until all node sets are in their cache, unless the cluster lacks the kind: hosts of one

@@ -15,6 +15,9 @@ pub struct HostsSeen {
     pub leftovers: BTreeMap<String, LeftoverSeen>,
     /// What hosts leave that their node sets let go without a removal from nova.
     pub let_go: Vec<Leftover>,
+    /// The hosts that leave node sets and are being removed from nova, named as their services are
+    /// registered.
+    pub removing: Vec<String>,
     /// Of a cell that is being deleted and has no computes: its hosts by name, and what nova has of
     /// each; `None` where it is unknown which hosts it has, and of any other cell.
     pub hosts: Option<Vec<(String, HostProgress)>>,

@@ -3,7 +3,7 @@
 use api::conditions::{ConditionDraft, first_names};
 use kube::ResourceExt;
 use nova_config::annotations::SKIP_CLEANUP;
-use nova_config::conditions::{NOVA_API_READY, RELEASED};
+use nova_config::conditions::{HOSTS_REMOVED, NOVA_API_READY, RELEASED};
 
 use crate::cell::hosts::observed::HostsSeen;
 use crate::cell::observed::Observed;
@@ -15,12 +15,13 @@ use crate::reasons;
 /// How many hosts are named, and how many servers of each.
 const NAMED: usize = 5;
 
-/// Whether no host holds the cell: nova was asked of each and has nothing on it, nova's API is not
-/// used, or the user lets the cell go.
+/// Whether no host holds the cell: nova was asked of each and has nothing on it, and none is being
+/// removed from nova; or nova's API is not used, or the user lets the cell go.
 pub fn is_free(seen: &Observed) -> bool {
-    let Some(HostsSeen { hosts, .. }) = &seen.hosts else { return true };
+    let Some(HostsSeen { hosts, removing, .. }) = &seen.hosts else { return true };
     let is_skipped = seen.cell.annotations().get(SKIP_CLEANUP).is_some_and(|it| it == "true");
-    is_skipped || hosts.as_ref().is_some_and(|all| all.iter().all(|(_, it)| is_empty(it)))
+    let are_empty = || hosts.as_ref().is_some_and(|all| all.iter().all(|(_, it)| is_empty(it)));
+    is_skipped || (removing.is_empty() && are_empty())
 }
 
 /// Whether nova has neither servers nor open migrations on a host.
@@ -42,6 +43,15 @@ pub fn condition(seen: &Observed) -> ConditionDraft {
             first_names(&occupied, NAMED)
         );
         return reasons::cell::SERVERS_IN_CELL.condition(RELEASED, text);
+    }
+    let removing = seen.hosts.as_ref().map(|it| it.removing.as_slice()).unwrap_or_default();
+    if !removing.is_empty() {
+        let text = format!(
+            "NovaCell {cell} goes when hosts that leave node sets are removed from nova: {}. \
+             {HOSTS_REMOVED} of their node sets says what they wait for. {skip}",
+            first_names(removing, NAMED)
+        );
+        return reasons::cell::CELL_IN_USE.condition(RELEASED, text);
     }
     let cause = match hosts {
         Some(hosts) => cause(hosts, &seen.cell.spec.secret),

@@ -55,6 +55,15 @@ fn servers_and_open_migrations_hold_a_cell_and_are_named_by_host() {
 }
 
 #[test]
+fn hosts_that_leave_node_sets_hold_a_cell_until_they_are_removed() {
+    let mut seen = deleted(Some(vec![("h0", HostProgress::Empty)]));
+    seen.hosts.as_mut().unwrap().removing.push("h0".to_owned());
+    check(&seen, ConditionStatus::False, "CellInUse", "removed from nova: h0. ");
+    seen.hosts.as_mut().unwrap().removing.clear();
+    assert!(goes(&seen));
+}
+
+#[test]
 fn what_cannot_be_asked_holds_a_cell_with_the_cause() {
     let busy = Fault::of(Service::Compute, Error::Busy("later".to_owned()));
     let unread = HostProgress::Unread { cell: "nova-cell1".to_owned() };
