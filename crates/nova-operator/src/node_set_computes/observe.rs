@@ -19,8 +19,10 @@ use crate::drain::hosts_request::requested;
 use crate::drain::progress::HostProgress;
 use crate::drain::request::DrainRequest;
 use crate::node_set_caches::NodeSetCaches;
-use crate::node_set_computes::observed::{HostAccess, HostDrain, HostReading, Observed, Report};
-use crate::node_set_computes::rollout::{Disruption, disruptions, enabling, request};
+use crate::node_set_computes::observed::{
+    Disruption, HostAccess, HostDrain, HostReading, Observed, Report,
+};
+use crate::node_set_computes::rollout::{disruptions, enabling, request};
 use crate::node_set_readiness::{lists_gate, report_name};
 use crate::nova_monitor::NovaMonitor;
 use crate::nova_orders::{NovaOrders, OrderOfHost};
