@@ -21,13 +21,15 @@ use crate::drain::order::Drain;
 use crate::drain::progress::HostProgress;
 use crate::drain::request::DrainRequest;
 use crate::node_set_caches::NodeSetCaches;
-use crate::node_set_computes::observed::{HostAccess, HostDrain, HostReading, Observed, Report};
+use crate::node_set_computes::observed::{
+    Disruption, HostAccess, HostDrain, HostReading, Observed, Report,
+};
 use crate::node_set_computes::removal;
 use crate::node_set_computes::removal::decide::host_order;
 use crate::node_set_computes::removal::observe::Sources;
 use crate::node_set_computes::removal::observed::{Removals, TerminatingHost, terminating};
 use crate::node_set_computes::removal::record::{HostRecord, records};
-use crate::node_set_computes::rollout::{Disruption, disruptions, enabling, request};
+use crate::node_set_computes::rollout::{disruptions, enabling, request};
 use crate::node_set_readiness;
 use crate::node_set_readiness::{lists_gate, report_name};
 use crate::nova_monitor::NovaMonitor;

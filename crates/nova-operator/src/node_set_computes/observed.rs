@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::dataplane::{HostReadiness, NodeSet};
+use api::dataplane::{HostReadiness, HostState, NodeSet};
 
 use crate::drain::before::DrainBefore;
 use crate::drain::order::HostOrder;
 use crate::drain::progress::HostProgress;
 use crate::drain::request::DrainRequest;
 use crate::node_set_computes::removal::observed::Removals;
-use crate::node_set_computes::rollout::Disruption;
 use crate::nova_health::{HostHealth, ServiceHealth};
 
 /// The pause before a cluster is examined again for a kind that it lacks.
@@ -57,6 +56,17 @@ impl HostDrain {
             HostAccess::Other(_) => true,
         }
     }
+}
+
+/// What deployments do to a host of a node set.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Disruption {
+    /// The UID of the deployment that waits for the host; `None` where none does.
+    pub target: Option<String>,
+    /// The UID of the deployment that the present report allows to disturb the host.
+    pub allowed: Option<String>,
+    /// How far the host is.
+    pub state: HostState,
 }
 
 /// Whether a node set decides what is done in nova about a host.

@@ -16,18 +16,7 @@ use crate::drain::hosts_request::of_rollout;
 use crate::drain::order::{HostOrder, is_of_rollout, is_ours};
 use crate::drain::progress::HostProgress;
 use crate::drain::request::DrainRequest;
-use crate::node_set_computes::observed::{HostDrain, Observed, Report};
-
-/// What deployments do to a host of a node set.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Disruption {
-    /// The UID of the deployment that waits for the host; `None` where none does.
-    pub target: Option<String>,
-    /// The UID of the deployment that the present report allows to disturb the host.
-    pub allowed: Option<String>,
-    /// How far the host is.
-    pub state: HostState,
-}
+use crate::node_set_computes::observed::{Disruption, HostDrain, Observed, Report};
 
 /// What a drain of a host follows from that the user does not request: what the annotation of its
 /// node set says, what deployments do to it, and the reason of its service if that is disabled.
@@ -52,8 +41,8 @@ pub fn disruptions(set: &NodeSet, report: &Report) -> BTreeMap<String, Disruptio
 }
 
 /// Returns what is requested for a host that the user's annotation does not name: a drain by the
-/// rollout, or nothing where its service may have to be enabled again. `None` for a host with which
-/// there is nothing to do.
+/// rollout, or no drain of one whose service may have to be enabled again. `None` for a host with
+/// which there is nothing to do.
 ///
 /// An annotation that is not valid changes nothing.
 ///

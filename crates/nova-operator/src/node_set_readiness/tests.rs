@@ -41,13 +41,13 @@ fn written(
 ) -> Option<HostReadiness> {
     let hosts = hosts.iter().map(|(name, it)| ((*name).to_owned(), it.clone())).collect();
     let contents = Contents { gated: Some(hosts), ..Contents::default() };
-    applied(step(set, &contents, found)?)
+    step(set, &contents, found).map(applied)
 }
 
 /// Returns the report as a step writes it.
-fn applied(step: Step) -> Option<HostReadiness> {
+fn applied(step: Step) -> HostReadiness {
     let Write::Apply { object, .. } = step.write else { panic!("no apply") };
-    Some(serde_json::from_value(object).unwrap())
+    serde_json::from_value(object).unwrap()
 }
 
 fn entries(report: &HostReadiness) -> Vec<(&str, &str)> {
@@ -127,7 +127,7 @@ fn without_the_gate_no_host_is_judged_and_no_deployment_observed() {
     let set = node_set(&["d"]);
     let allowed: BTreeMap<String, String> = [("n0".to_owned(), "u0".to_owned())].into();
     let contents = Contents { disruption_allowed: Some(allowed.clone()), ..Contents::default() };
-    let report = applied(step(&set, &contents, None).unwrap()).unwrap();
+    let report = applied(step(&set, &contents, None).unwrap());
     assert_eq!(report.spec.disruption_allowed, Some(allowed));
     assert_eq!((entries(&report), &report.spec.observed_deployments[..]), (vec![], &[][..]));
     assert_eq!(step(&set, &contents, Some(&report)), None, "nothing has changed");

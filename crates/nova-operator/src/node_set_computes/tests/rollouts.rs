@@ -105,7 +105,7 @@ fn occupied() -> HostProgress {
 
 /// What the report lists for the host from now on.
 fn listed(seen: &Observed) -> Option<String> {
-    let all = disruption_allowed(seen).expect("deployments wait");
+    let Some(all) = disruption_allowed(seen) else { panic!("no deployment waits") };
     assert_eq!(all.keys().filter(|it| *it != "c0").count(), 0, "a removed host has no entry");
     all.get("c0").cloned()
 }
