@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -15,7 +16,7 @@ here=$(dirname "$0")
 echo "podman $*" >>"$here/notes"
 case "$1 $2" in
 "image exists") ;;
-"image inspect") echo "id-of-$5" ;;
+"image inspect") cat "$here/images/$5" 2>/dev/null || echo "id-of-$5" ;;
 "run --rm") echo libvirtd ;;
 "exec libvirt") echo "Running hypervisor: QEMU" ;;
 "exec nova_compute") cd /var/lib/openstack/config/nova && sha256sum -- *nova*.conf | sort -k 2 ;;
@@ -27,7 +28,7 @@ case "$1 $2" in
     for word; do
         case $word in
         edpm_identity=*) echo "${word#*=}" >"$here/containers/$3/identity" ;;
-        libvirt:1 | nova:1) echo "id-of-$word" >"$here/containers/$3/image" ;;
+        libvirt:1 | nova:1) "$0" image inspect --format x "$word" >"$here/containers/$3/image" ;;
         esac
     done ;;
 "container inspect")
@@ -35,7 +36,7 @@ case "$1 $2" in
     case $4 in
     *Running*Image*) echo "$(cat running) $(cat image)" ;;
     *Running*) echo "$(cat running) $(cat identity)" ;;
-    *) cat identity ;;
+    *) echo "$(cat identity) $(cat image)" ;;
     esac ;;
 *) exit 1 ;;
 esac
@@ -227,6 +228,47 @@ class NovaAudit(TemporaryDirectoryTest):
         self.assertEqual(self.audit(), expected)
         self.assertEqual(self.ansible("osp.edpm.libvirt").returncode, 0)
         self.assertEqual((kernel.read_text(), self.audit()), (rules, []))
+
+    def test_the_next_deployment_mends_the_loader_owners_modes_and_an_image_that_got_the_name_of_another(self):
+        loader, unit = "/usr/local/sbin/edpm-firewall", "/etc/systemd/system/edpm_nova_compute.service"
+        kolla = "/var/lib/kolla/config_files/nova_compute.json"
+        self.host(loader).write_text("#!/bin/bash\ntrue\n")
+        for path, owner in ((unit, 1), (kolla, 1), ("/var/lib/edpm-config/firewall/libvirt.yaml", 1)):
+            os.chown(self.host(path), owner, owner)
+        self.host("/etc/systemd/system/edpm-firewall.service").chmod(0o600)
+        self.write("bin/images/nova:1", "id-of-another\n")
+        found = self.audit()
+        for part in (f"{loader}: content", f"{unit}: owner", f"{kolla}: owner", "libvirt.yaml: owner",
+                     "edpm-firewall.service: mode", "container nova_compute: image"):
+            self.assertEqual(sum(part in it for it in found), 1, (part, found))
+        for name in ("libvirt", "nova"):
+            done = self.ansible(f"osp.edpm.{name}")
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(self.audit(), [])
+
+    def compared(self, *expected):
+        """What the script of the audit says of a host whose rules are loaded by iptables."""
+        script = (ANSIBLE / "osp/edpm/roles/edpm_audit/files/edpm-audit").read_text()
+        done = subprocess.run(
+            ["unshare", "--mount", "bash", "-c", START, self.root, "bash", "-c", script],
+            input="\n".join(expected), env={"PATH": f"{self.bin}:/usr/sbin:/usr/bin:/sbin:/bin"},
+            capture_output=True, text=True, check=True,
+        )
+        *lines, last = done.stdout.splitlines()
+        self.assertEqual(last, "edpm-audit: done")
+        return lines
+
+    def test_rules_of_iptables_are_found_as_iptables_prints_them(self):
+        (self.bin / "kernel").unlink()
+        rules = ["ssh", "two words", "one's own", "gone"]
+        written = "".join(f'-A EDPM-INPUT -m comment --comment "{it}" -j ACCEPT\n' for it in rules)
+        self.host("/etc/edpm-firewall/rules.iptables").write_text(written)
+        printed = ["ssh", '"two words"', '"one\\\'s own"']
+        kernel = "".join(f"-A EDPM-INPUT -m comment --comment {it} -j ACCEPT\n" for it in printed)
+        self.write("bin/iptables-nft", f"#!/bin/bash\ncat <<'END'\n{kernel}END\n").chmod(0o755)
+        # Rules for addresses of IPv6 are not written for iptables at all.
+        lines = self.compared(*(f"rule|{it}" for it in [*rules, "only IPv6"]))
+        self.assertEqual(lines, ["rule gone: not loaded"])
 
     def test_a_host_whose_firewall_is_not_ours_has_no_rules_to_miss(self):
         (self.bin / "kernel").unlink()

@@ -10,10 +10,11 @@ here=$(dirname "$0")
 echo "podman $*" >>"$here/notes"
 case "$1 $2" in
 "image exists" | "rm "*) ;;
-"create "*) for word; do case $word in edpm_identity=*) echo "${word#*=}" >"$here/identity" ;; esac; done ;;
+"image inspect") cat "$here/image" ;;
+"create "*) cp "$here/image" "$here/created-from"; for word; do case $word in edpm_identity=*) echo "${word#*=}" >"$here/identity" ;; esac; done ;;
 "container inspect")
     [ -e "$here/identity" ] || exit 125
-    case $4 in *Running*) [ -e "$here/falls" ] || echo "true $(cat "$here/identity")" ;; *) cat "$here/identity" ;; esac ;;
+    case $4 in *Running*) [ -e "$here/falls" ] || echo "true $(cat "$here/identity")" ;; *) echo "$(cat "$here/identity") $(cat "$here/created-from")" ;; esac ;;
 "exec nova_compute") cd "$here/../dest" && sha256sum -- *nova*.conf | sort -k 2 ;;
 "top nova_compute") echo nova-compute ;;
 *) exit 1 ;;
@@ -41,6 +42,7 @@ class NovaContainer(TemporaryDirectoryTest):
         super().setUp()
         self.write("bin/podman", PODMAN).chmod(0o755)
         self.write("bin/systemctl", NOTING_SYSTEMCTL).chmod(0o755)
+        self.write("bin/image", "id-1\n")
         self.write("play.yml", PLAY)
         for name in ("dest", "units"):
             (self.directory / name).mkdir()
@@ -81,6 +83,12 @@ class NovaContainer(TemporaryDirectoryTest):
         self.assertEqual(self.deploy(), [])
         self.assertEqual(self.deploy(edpm_nova_restart=False), [])
         self.assertEqual(self.deploy(edpm_nova_restart=True), ["restart"])
+        self.assertEqual(self.deploy(), [])
+
+    def test_a_container_is_made_anew_when_the_name_of_its_image_was_given_to_another_image(self):
+        self.deploy()
+        self.write("bin/image", "id-2\n")
+        self.assertIn("create", self.deploy())
         self.assertEqual(self.deploy(), [])
 
     def test_a_container_that_does_not_stay_up_points_to_the_options_that_nova_refuses(self):

@@ -62,7 +62,7 @@ UNSTABLE = (
 
 
 class NovaRegistered(TemporaryDirectoryTest):
-    def play(self, *answers, inspect=RUNNING, exec_fails=False, log=(), journal=()):
+    def play(self, *answers, inspect=RUNNING, exec_fails=False, log=(), journal=(), tries="2", given=()):
         self.write("bin/podman", PODMAN).chmod(0o755)
         self.write("bin/journalctl", JOURNALCTL).chmod(0o755)
         self.write("bin/answers", "\n".join(answers) + "\n")
@@ -73,11 +73,12 @@ class NovaRegistered(TemporaryDirectoryTest):
             if text:
                 self.write(f"bin/{name}", f"{text}\n")
         # The pauses are the only thing that is changed.
-        text, n_changed = re.subn(r"retries: \d+\n(\s+)delay: \d+", r"retries: 2\n\1delay: 0", PLAY.read_text())
+        pauses = re.compile(r"retries: (.*)\n(\s+)delay: \d+")
+        text, n_changed = pauses.subn(rf"retries: {tries}\n\2delay: 0", PLAY.read_text())
         self.assertEqual(n_changed, 2)
         (self.directory / "play.yml").write_text(text)
         return self.command(
-            BIN / "ansible-playbook", "-v", "-i", "localhost,", "-c", "local", "-e", "ansible_become=false", "play.yml",
+            BIN / "ansible-playbook", "-v", "-i", "localhost,", "-c", "local", "-e", "ansible_become=false", *given, "play.yml",
             env={"PATH": f"{self.directory}/bin:{BIN}:/usr/bin:/bin"},
         )
 
@@ -106,6 +107,12 @@ class NovaRegistered(TemporaryDirectoryTest):
     def test_a_report_does_not_count_before_it_is_known_what_was_there(self):
         bus = '{"state": "bus", "said": "(403) ACCESS_REFUSED"}'
         self.fails("nova-compute runs, but has not reported to its cell since", bus, REGISTERED % "10:00:00")
+
+    def test_a_host_that_the_run_has_restarted_gets_minutes_until_its_container_answers(self):
+        answers = ["nothing"] * 40 + [REGISTERED % "10:00:00", REGISTERED % "10:00:10"]
+        self.assertNotEqual(self.play(*answers, tries=r"\1").returncode, 0)
+        done = self.play(*answers, tries=r"\1", given=["-e", '{"edpm_reboot_after": {"stdout": "second"}}'])
+        self.assertEqual(done.returncode, 0, done.stdout)
 
     def test_a_missing_record_is_told(self):
         self.fails("nova-compute runs, but the cell has no Service record of h: read `podman logs", UNREGISTERED)

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use api::conditions::Condition;
 use api::dataplane::Node;
 use api::nova::ExternalCompute;
@@ -16,6 +16,9 @@ use crate::{Namespace, cluster, holds, run};
 pub const HOSTS: [&str; 2] = ["edpm-compute-0", "edpm-compute-1"];
 /// The timeout for a deployment of both hosts.
 pub const DEPLOYMENT: Duration = Duration::from_mins(8);
+
+/// The variable of nova-operator with the runner image that new computes get.
+const RUNNER_IMAGE: &str = "RELATED_IMAGE_NOVA_ANSIBLE_EE_IMAGE_URL_DEFAULT";
 
 /// The namespace of the demo.
 pub struct Demo {
@@ -87,6 +90,24 @@ impl Demo {
         let is_done =
             |it: &ExternalCompute| instance(it) != instance(&before) && is_settled_compute(it);
         self.compute(host, "deployed once more", is_done).await.map(drop)
+    }
+
+    /// Has a compute deployed by the runner image of the operators that run now: one that an earlier
+    /// release made keeps the image of that release.
+    pub async fn use_present_runner(&self, host: &str) -> Result<()> {
+        let path = format!(
+            "jsonpath={{.spec.template.spec.containers[*].env[?(@.name=='{RUNNER_IMAGE}')].value}}"
+        );
+        let get = ["get", "deployment", "-n", "edpm-system", "nova-operator", "-o", &path];
+        let image = run("kubectl", &get).await?;
+        ensure!(!image.is_empty(), "nova-operator has no {RUNNER_IMAGE}");
+        let compute = self.ns.api::<ExternalCompute>().get(host).await?;
+        if compute.spec.ansible_ee_container_image.as_ref() == Some(&image) {
+            return Ok(());
+        }
+        let change = json!({ "spec": { "ansibleEEContainerImage": image } });
+        self.ns.merge::<ExternalCompute>(host, change).await?;
+        self.redeploy(host).await
     }
 
     /// Runs a shell command on a host.

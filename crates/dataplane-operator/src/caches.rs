@@ -142,15 +142,10 @@ impl Caches {
         (&self.services, &self.defaults)
     }
 
-    /// Returns what other operators report of the hosts of a node set. The kind is looked for only
-    /// where one of the services lists a readiness gate; a cluster that lacks it has no reports.
-    pub async fn reports_of<'a>(
-        &self,
-        node_set: &Key,
-        services: impl IntoIterator<Item = &'a Arc<Service>>,
-    ) -> Result<Vec<Arc<HostReadiness>>> {
-        let has_gates = services.into_iter().any(|it| !it.spec.readiness_gates.is_empty());
-        if !has_gates || !self.readiness.open(&self.api).await? {
+    /// Returns what other operators report of the hosts of a node set; a cluster that lacks the
+    /// kind has no reports.
+    pub async fn reports_of(&self, node_set: &Key) -> Result<Vec<Arc<HostReadiness>>> {
+        if !self.readiness.open(&self.api).await? {
             return Ok(vec![]);
         }
         Ok(self.readiness.cache().indexed(BY_NODE_SET, node_set))

@@ -5,6 +5,7 @@
 pub mod build;
 pub mod concurrent_deployments;
 pub mod decide;
+pub mod disruption;
 pub mod evaluate;
 pub mod event_mapping;
 pub mod faults;

@@ -15,6 +15,7 @@ pub mod faults;
 pub mod host_key_trust;
 pub mod inputs;
 pub mod inventory;
+pub mod inventory_entries;
 pub mod ipam;
 pub mod machine_request;
 pub mod observe;
@@ -22,6 +23,7 @@ pub mod observed;
 pub mod readiness_gates;
 pub mod resolve;
 pub mod status;
+pub mod terminating;
 pub mod tls;
 
 #[cfg(test)]

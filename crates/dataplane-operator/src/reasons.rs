@@ -1,8 +1,8 @@
 //! The reasons of the conditions that dataplane-operator writes, by kind.
 
 pub(crate) use operator_core::reasons::{
-    ALREADY_EXISTS, FORBIDDEN, INPUTS_CHANGED, INVALID, NEVER_DEPLOYED, NOT_REQUESTED, PAUSED,
-    QUEUED, UP_TO_DATE, WAITING_FOR_TURN,
+    ALREADY_EXISTS, AWAITING_DISRUPTION, FORBIDDEN, INPUTS_CHANGED, INVALID, NEVER_DEPLOYED,
+    NOT_REQUESTED, PAUSED, QUEUED, UP_TO_DATE, WAITING_FOR_TURN,
 };
 
 pub(crate) mod data_plane;

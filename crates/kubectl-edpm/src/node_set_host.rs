@@ -16,7 +16,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use operator_core::node_set_host;
 use operator_core::reasons;
-use operator_core::run_engine::host_progress::{position, to_service_runs};
+use operator_core::run_engine::host_progress::{
+    awaits_disruption, is_failing, position, to_service_runs,
+};
 use operator_core::run_engine::limit::leaves_out;
 use operator_core::run_engine::{DesiredService, Run};
 
@@ -31,7 +33,7 @@ use crate::stage::{Phase, Stage};
 pub struct Member<'a> {
     /// The node set.
     pub node_set: &'a NodeSet,
-    /// Its key in `spec.nodes`.
+    /// Its key in `spec.nodes`; its name in the inventory when it was taken out.
     pub key: &'a str,
     /// Its host name, with its domain if it has one.
     pub host_name: String,
@@ -44,8 +46,8 @@ pub struct Member<'a> {
 }
 
 impl<'a> Member<'a> {
-    /// Returns the hosts of a node set. `deployments` are those that name the node set, oldest
-    /// first.
+    /// Returns the hosts of a node set, also those that were taken out and are still terminating.
+    /// `deployments` are those that name the node set, oldest first.
     pub fn all(node_set: &'a NodeSet, deployments: &[&'a Deployment]) -> Vec<Self> {
         let member = |it: node_set_host::Host<'a>| Self {
             node_set,
@@ -55,7 +57,16 @@ impl<'a> Member<'a> {
             host_name: it.host_name,
             name: it.name,
         };
-        node_set_host::hosts(node_set).into_iter().map(member).collect()
+        let terminating = |host: &'a str| Self {
+            node_set,
+            key: host,
+            address: node_set_host::address_of(node_set, host).unwrap_or_default(),
+            deployments: concerning(node_set, host, deployments),
+            host_name: host.to_owned(),
+            name: host.to_owned(),
+        };
+        let own = node_set_host::hosts(node_set).into_iter().map(member);
+        own.chain(node_set_host::taken_out(node_set).into_keys().map(terminating)).collect()
     }
 
     /// Whether the user may refer to the host by this name: its key, host name or inventory name.
@@ -192,6 +203,10 @@ impl<'a> Member<'a> {
             || "A deployment".to_owned(),
             |it| format!("{DEPLOYMENT} {}", place(it).1),
         );
+        if deployment.is_some_and(|it| self.awaits_disruption(it)) {
+            let text = format!("{name} waits until {} may be disturbed.", self.name);
+            return reasons::AWAITING_DISRUPTION.condition(READY, text);
+        }
         match self.state() {
             HostState::Deployed => {
                 let text = format!("The last deployment succeeded on {}.", self.name);
@@ -215,7 +230,8 @@ impl<'a> Member<'a> {
             }
             HostState::Terminating => {
                 let text = format!(
-                    "{} was taken out of {}, and stays until what it leaves behind is cleaned up.",
+                    "{} was taken out of {}, or that is being deleted; it stays until what it leaves \
+                     behind is cleaned up.",
                     self.name,
                     self.set_name()
                 );
@@ -223,6 +239,13 @@ impl<'a> Member<'a> {
             }
             HostState::Undeployed => self.undeployed(),
         }
+    }
+
+    /// Returns whether a deployment that has not ended goes on with the host once other operators
+    /// allow it.
+    fn awaits_disruption(&self, deployment: &Deployment) -> bool {
+        let at = self.progress(deployment).map(|it| it.1);
+        !deployment.has_ended() && at.is_some_and(awaits_disruption)
     }
 
     fn state(&self) -> HostState {
@@ -243,7 +266,8 @@ impl<'a> Member<'a> {
         }
         let service = progress.services.get(position(at)).map(String::as_str).unwrap_or_default();
         let text = format!("Service {service} of {DEPLOYMENT} {}.", place(deployment).1);
-        Some(failed(at.reason.as_deref()?, &text))
+        let reason = at.reason.as_deref().filter(|_| is_failing(at))?;
+        Some(failed(reason, &text))
     }
 
     /// Returns the failure that the node set records, which outlives the deployment.
@@ -383,5 +407,20 @@ mod tests {
         let host = snapshot.host("openstack", "edpm-compute-5").unwrap();
         let message = &host.stages[0].condition(READY).unwrap().message;
         assert!(message.starts_with("The last deployment was over before"), "{message}");
+    }
+
+    #[test]
+    fn a_host_that_is_not_disturbed_yet_waits_and_has_not_failed() {
+        let mut snapshot = testdata::node_set();
+        let deployment = snapshot.deployments[0].status.as_mut().unwrap();
+        (deployment.conditions, deployment.failures) = (vec![], vec![]);
+        let progress = deployment.progress.values_mut().next().unwrap();
+        let at = progress.hosts.get_mut("edpm-compute-5").unwrap();
+        (at.done, at.state, at.attempt, at.run) = (0, RunState::Pending, 0, None);
+        at.reason = Some("AwaitingDisruption".to_owned());
+        let host = snapshot.host("openstack", "edpm-compute-5").unwrap();
+        let ready = host.stages[0].condition(READY).unwrap();
+        assert_eq!(ready.reason, "AwaitingDisruption", "{}", ready.message);
+        assert!(ready.message.contains("waits until edpm-compute-5 may be disturbed"));
     }
 }

@@ -5,7 +5,8 @@ pub const CELL: &str = "nova.openstack.org/cell";
 /// On a node: `true` allows that its compute is deleted when the node has no cell any more.
 pub const ALLOW_REMOVAL: &str = "nova.openstack.org/allow-removal";
 /// On a compute or its node: `true` lets the compute be deleted without a cleanup of its host; on a
-/// `NovaCell`: lets the cell be deleted although its hosts have servers, or may have.
+/// node set: lets hosts leave it without their removal from nova; on a `NovaCell`: lets the cell be
+/// deleted although its hosts have servers, or may have.
 pub const SKIP_CLEANUP: &str = "nova.openstack.org/skip-cleanup";
 /// On a role: name of the ConfigMap that becomes `02-nova-default.conf` of its computes.
 pub const DEFAULT_CONFIG: &str = "nova.openstack.org/default-config";
@@ -13,8 +14,8 @@ pub const DEFAULT_CONFIG: &str = "nova.openstack.org/default-config";
 pub const RELEASE: &str = "nova.openstack.org/release";
 /// On a `NovaCell`: who maps its hosts, `external` (the default) or `operator`.
 pub const HOST_DISCOVERY: &str = "nova.openstack.org/host-discovery";
-/// On a `NovaCell` with discovery by the operator: name of the Secret in its namespace whose keys are
-/// files of nova's configuration, with the access to the API database.
+/// On a `NovaCell` with discovery by the operator: name of the Secret in its namespace whose keys
+/// are files of nova's configuration, with the access to the API database.
 pub const HOST_DISCOVERY_SECRET: &str = "nova.openstack.org/host-discovery-secret";
 /// On a `NovaCell` with discovery by the operator: an image with `nova-manage`.
 pub const HOST_DISCOVERY_IMAGE: &str = "nova.openstack.org/host-discovery-image";

@@ -10,10 +10,13 @@ pub const NODE_SERVICE_UP: &str = "nova.openstack.org/ServiceUp";
 /// Type of the condition on a node that repeats [`DRAINED`] of its compute; on a node set: every
 /// host that its annotation names is drained.
 pub const NODE_DRAINED: &str = "nova.openstack.org/Drained";
+/// Type of the condition on a node set: what nova has of hosts that leave it is removed; only while
+/// there are such hosts.
+pub const HOSTS_REMOVED: &str = "nova.openstack.org/HostsRemoved";
 /// Type of the condition on a node that repeats [`CONFIGURATION_IN_SYNC`] of its compute.
 pub const NODE_CONFIGURATION_IN_SYNC: &str = "nova.openstack.org/ConfigurationInSync";
-/// Type of the condition on a role or a node set: every compute of its hosts reports to nova; absent
-/// where there is none, or nova's API is not read.
+/// Type of the condition on a role or a node set: every compute of its hosts reports to nova;
+/// absent where there is none, or nova's API is not read.
 pub const HOSTS_COMPUTES_UP: &str = "nova.openstack.org/ComputesUp";
 /// Type of the condition that this operator writes on a service of type nova.
 pub const CONFIG_CONDITION: &str = "nova.openstack.org/Config";
@@ -67,8 +70,8 @@ pub const KEYSTONE_READY: &str = "KeystoneReady";
 pub const NOVA_API_READY: &str = "NovaAPIReady";
 /// Every compute reports to nova; it does not affect `Ready`.
 pub const COMPUTES_UP: &str = "ComputesUp";
-/// The hosts of the cell are discovered; present only where the operator discovers them, and it does
-/// not affect `Ready`.
+/// The hosts of the cell are discovered; present only where the operator discovers them, and it
+/// does not affect `Ready`.
 pub const HOST_DISCOVERED: &str = "HostDiscovery";
 /// Every compute uses the cell's current credentials; it does not affect `Ready`.
 pub const COMPUTES_UP_TO_DATE: &str = "ComputesUpToDate";

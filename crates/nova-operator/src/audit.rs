@@ -3,6 +3,7 @@
 //! The runs themselves are made by [`crate::audit_runs`].
 
 pub mod condition;
+pub mod limits;
 pub mod observe;
 pub mod report;
 pub mod request;

@@ -7,7 +7,6 @@ use std::time::Duration;
 use api::ansibleee::AnsibleEe;
 use api::dataplane::{Node, NodeSet, Role, Service};
 use api::nova::{Cell, ExternalCompute};
-use jiff::SignedDuration;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
@@ -20,6 +19,7 @@ use operator_runtime::manager::ManagerBuilder;
 use operator_runtime::source_cache::SourceCache;
 use operator_runtime::workqueue::WorkQueue;
 
+use crate::audit::limits::AuditLimits;
 use crate::cell::discovery;
 use crate::conflicting_service::{self, ConflictingService};
 use crate::indexes::BY_CELL_UID;
@@ -52,8 +52,8 @@ pub struct Caches {
     pub api: Arc<Api>,
     /// Whether this operator reconciles `NovaCell` objects.
     pub cells_are_ours: bool,
-    /// The shortest legal interval of audits.
-    pub least_audit_interval: SignedDuration,
+    /// The limits of all audits.
+    pub audit_limits: AuditLimits,
     /// The readers of nova's APIs, or `None` where they are not read.
     pub nova: Option<Arc<NovaMonitor>>,
     /// The orders about hosts of computes, or `None` where nova's API is not used.
@@ -72,7 +72,7 @@ impl Caches {
     /// `manager` is the field manager by which a Secret is recognized as unchanged: it still owns
     /// the fields it wrote. `keys` are the keys of the digests of Secret contents. `nova_api` is the
     /// interval at which nova's API is read, and the queues that a change in it enters.
-    /// `least_audit_interval` is the shortest legal interval of audits.
+    /// `audit_limits` are the limits of all audits.
     pub fn new(
         builder: &ManagerBuilder,
         registry: &mut CacheRegistry,
@@ -80,7 +80,7 @@ impl Caches {
         keys: &Keys,
         cells_are_ours: bool,
         nova_api: Option<(Duration, &Queues)>,
-        least_audit_interval: SignedDuration,
+        audit_limits: AuditLimits,
     ) -> Arc<Self> {
         let shared = SharedCaches::new(registry);
         // A manual edit of a rendered Secret shows in the fields that our field manager still owns.
@@ -114,7 +114,7 @@ impl Caches {
             coordinator,
             api,
             cells_are_ours,
-            least_audit_interval,
+            audit_limits,
             nova,
             orders,
             cell_orders,

@@ -9,7 +9,6 @@ use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
 use kube::{Resource, ResourceExt};
 use nova_config::conditions::{HOSTS_COMPUTES_UP, SERVICE_UP};
-use operator_core::finalizers::is_terminating;
 use operator_core::plan::Plan;
 use operator_core::rejected_write::RejectedWrite;
 
@@ -97,7 +96,7 @@ where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
 {
     let mut plan = Plan::with_resync();
-    if !is_terminating(object) && rejected.is_none() {
+    if rejected.is_none() {
         let previous: Vec<Condition> = previous.iter().copied().cloned().collect();
         let because = "what nova reports of the hosts differs from the conditions";
         plan.steps.extend(step(object, &previous, drafts, because, now));

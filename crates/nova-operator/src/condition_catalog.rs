@@ -4,13 +4,14 @@
 use api::conditions::Reason;
 use nova_config::conditions::{
     COMPUTE_CONDITION, COMPUTES_UP, COMPUTES_UP_TO_DATE, CONDUCTOR_ANSWERS, CONFIG_CONDITION,
-    HOST_DISCOVERED, HOSTS_COMPUTES_UP, INPUT_READY, KEYSTONE_READY, MESSAGE_BUS_READY,
-    NODE_CONFIGURATION_IN_SYNC, NODE_DRAINED, NODE_SERVICE_UP, NOVA_API_READY, RELEASED,
-    SERVICE_CONFIG_READY,
+    HOST_DISCOVERED, HOSTS_COMPUTES_UP, HOSTS_REMOVED, INPUT_READY, KEYSTONE_READY,
+    MESSAGE_BUS_READY, NODE_CONFIGURATION_IN_SYNC, NODE_DRAINED, NODE_SERVICE_UP, NOVA_API_READY,
+    RELEASED, SERVICE_CONFIG_READY,
 };
 use operator_core::condition_catalog::{
     ConditionSpec, KindConditions, Repeats, WRITES, condition, summary,
 };
+use operator_core::run_engine::outcome::FailureReason;
 
 use crate::reasons;
 
@@ -118,6 +119,38 @@ const NODE_SET: &[ConditionSpec] = &[
             reasons::compute::DRAIN_BEFORE_INVALID,
         ],
     ),
+    condition(
+        HOSTS_REMOVED,
+        "Never said: the condition is there only while hosts that leave the node set are being \
+         removed from nova, and says what each waits for; without effect on the node set's `Ready`.",
+        HOSTS,
+    )
+    .repeating(Repeats::Attempts(&FailureReason::ALL)),
+];
+
+/// What may hold a host that leaves a node set, in the order of its removal.
+const HOSTS: &[Reason] = &[
+    reasons::drain::NOT_READ,
+    reasons::drain::WAITING,
+    reasons::drain::MIGRATING,
+    reasons::drain::SERVERS_STUCK,
+    reasons::drain::CELL_NOT_ANSWERING,
+    reasons::drain::NOVA_NOT_ANSWERING,
+    reasons::cleanup::CLEANING_HOST,
+    reasons::cleanup::QUEUED,
+    reasons::cleanup::RUNNER_LOST,
+    reasons::cleanup::UNSCHEDULABLE,
+    reasons::cleanup::JOB_REFUSED,
+    reasons::cleanup::INVALID_SPEC,
+    reasons::removal::WAITING,
+    reasons::removal::STILL_UP,
+    reasons::removal::SERVICE_KEPT,
+    reasons::removal::PROVIDER_KEPT,
+    reasons::removal::IN_AGGREGATES,
+    reasons::cleanup::CLEANUP_SKIPPED,
+    reasons::FORBIDDEN,
+    reasons::INVALID,
+    reasons::ALREADY_EXISTS,
 ];
 
 const CELL: &[ConditionSpec] = &[

@@ -1,8 +1,11 @@
-//! Names of the controllers that read Secrets and ConfigMaps, in logs, metrics and the source cache.
+//! Names of the controllers that read Secrets and ConfigMaps, in logs, metrics and the source
+//! cache.
 
 /// The controller of cells.
 pub const CELL: &str = "cell";
 /// The controller of computes.
 pub const COMPUTE: &str = "compute";
+/// The controller of node sets.
+pub const NODE_SET: &str = "node-set-computes";
 /// The controller of services of type nova.
 pub const SERVICE_CONFIG: &str = "service-config";

@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::ansibleee::AnsibleEe;
-use api::dataplane::{HostReadiness, Role};
-use api::nova::ExternalCompute;
+use api::dataplane::{HostReadiness, NodeSet, Role};
+use api::nova::{Cell, ExternalCompute};
 use kube::{Resource, ResourceExt};
+use nova_config::annotations::SKIP_CLEANUP;
 use operator_core::object_key::Key;
+use operator_runtime::cache::{Cache, Watchable};
 use operator_runtime::change_filter::ChangeFilter;
 use operator_runtime::event_mapping::EventMapping;
 
@@ -18,20 +20,22 @@ use crate::caches::Caches;
 use crate::cell::discovery::observed::{cell_of, unmapped};
 use crate::cleanup::labels::{self, cleans_up_after};
 use crate::computes_up::service_up;
-use crate::controller_names::{CELL, COMPUTE, SERVICE_CONFIG};
+use crate::controller_names::{CELL, COMPUTE, NODE_SET, SERVICE_CONFIG};
 use crate::indexes::{
     BY_CELL, BY_NODE, BY_OPEN_ADDRESS, BY_OWNER, BY_ROLE, cell_key, node_key, role_key,
 };
 use crate::node_set_caches::NodeSetCaches;
-use crate::node_set_readiness::is_ours;
+use crate::node_set_computes::removal::labels::node_set_of;
+use crate::node_set_computes::removal::observed::terminating;
+use crate::node_set_readiness::{is_ours, report_key};
 use crate::queues::Queues;
 use crate::relevant_fields::{
     RelevantFields, RelevantMetadata, relevant_fields, relevant_metadata,
 };
 use crate::shared_caches::SharedCaches;
 
-/// Delay before the computes of a cell or role are counted, or its hosts are looked at for an audit, so
-/// that a rollout over many causes few passes.
+/// Delay before the computes of a cell or role are counted, or its hosts are looked at for an
+/// audit, so that a rollout over many causes few passes.
 const COUNT_PAUSE: Duration = Duration::from_secs(2);
 
 /// Registers the event handlers: each change enqueues the objects that depend on it.
@@ -99,6 +103,9 @@ fn map_cells(all: &Caches, cells: &EventMapping<Caches>) {
     cells.watches(&all.computes, |_, compute| {
         compute.metadata.deletion_timestamp.as_ref().map(|_| cell_key(compute))
     });
+    if let Some(of_sets) = &all.node_sets {
+        map_let_go(of_sets, cells);
+    }
     // A batch of new hosts has one discovery.
     let mappings = ChangeFilter::default();
     cells.delayed(COUNT_PAUSE).watches(&all.computes, move |caches, compute| {
@@ -110,6 +117,31 @@ fn map_cells(all: &Caches, cells: &EventMapping<Caches>) {
         cells.watches(jobs, |_, job| cell_of(job));
     }
     all.sources.on_change(CELL, cells.handler(|_, reader| [reader]));
+}
+
+/// Maps what a cell records of hosts that node sets let go without a removal from nova.
+fn map_let_go(of_sets: &NodeSetCaches, cells: &EventMapping<Caches>) {
+    let changes = ChangeFilter::default();
+    cells.watches(of_sets.node_sets.cache(), move |caches, set| {
+        let key = Key::of(set);
+        let skips =
+            |it: &Arc<NodeSet>| it.annotations().get(SKIP_CLEANUP).is_some_and(|it| it == "true");
+        let now = || {
+            let set = caches.node_sets.as_ref()?.node_sets.cache().get(&key).filter(skips)?;
+            Some(relevant_metadata(&*set))
+        };
+        if changes.changes(&key, now) { caches.cells_of(&key.namespace) } else { Vec::new() }
+    });
+    let changes = ChangeFilter::default();
+    cells.watches(of_sets.reports.cache(), move |caches, report| {
+        let key = Key::of(report);
+        let now = || {
+            let report = caches.node_sets.as_ref()?.reports.cache().get(&key);
+            let finalizers = report.filter(|it| is_ours(it))?.spec.host_finalizers.clone();
+            (!finalizers.is_empty()).then_some(finalizers)
+        };
+        if changes.changes(&key, now) { caches.cells_of(&key.namespace) } else { Vec::new() }
+    });
 }
 
 /// Maps what audits depend on: who requests them, whether hosts are being deployed, and the runs on
@@ -167,8 +199,55 @@ fn map_node_sets(all: &Caches, of_sets: &NodeSetCaches, queue: &EventMapping<Cac
     queue.watches(&all.cells, move |caches, cell| {
         let key = Key::of(cell);
         let node_sets = || Key::of_each(caches.node_sets_of(&key.namespace));
-        if is_relevant(caches, &changes, &key) { node_sets() } else { Vec::new() }
+        // What is on record of hosts that are let go counts too.
+        let now = || caches.cells.get(&key).map(|it| (relevant_fields(&it), on_record(&it)));
+        if changes.changes(&key, now) { node_sets() } else { Vec::new() }
     });
+    map_removals(all, of_sets, queue);
+}
+
+fn on_record(cell: &Cell) -> Vec<String> {
+    let leftovers = cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default();
+    leftovers.iter().map(|it| it.uid.clone()).collect()
+}
+
+/// Maps what the removal of hosts that leave a node set depends on: the runs that clean them up,
+/// the ssh Secret, and the objects that may have them from now on.
+fn map_removals(all: &Caches, of_sets: &NodeSetCaches, queue: &EventMapping<Caches>) {
+    queue.watches(&all.runs, |_, run| node_set_of(run));
+    all.sources.on_change(NODE_SET, queue.handler(|_, reader| [reader]));
+    let changes = ChangeFilter::default();
+    queue.watches(of_sets.node_sets.cache(), move |caches, set| {
+        let key = Key::of(set);
+        let now = || relevant_of(caches.node_sets.as_ref()?.node_sets.cache(), &key);
+        if changes.changes(&key, now) { leaving_sets(caches, &key) } else { Vec::new() }
+    });
+    let changes = ChangeFilter::default();
+    queue.watches(&all.nodes, move |caches, node| {
+        let key = Key::of(node);
+        let now = || relevant_of(&caches.nodes, &key);
+        if changes.changes(&key, now) { leaving_sets(caches, &key) } else { Vec::new() }
+    });
+    let changes = ChangeFilter::default();
+    queue.watches(&all.computes, move |caches, compute| {
+        let key = Key::of(compute);
+        let now = || relevant_of(&caches.computes, &key);
+        if changes.changes(&key, now) { leaving_sets(caches, &key) } else { Vec::new() }
+    });
+}
+
+fn relevant_of<K: Watchable>(cache: &Cache<K>, key: &Key) -> Option<RelevantMetadata> {
+    cache.get(key).map(|it| relevant_metadata(&*it))
+}
+
+/// Returns the node sets with hosts that leave, in the namespace of an object.
+fn leaving_sets(caches: &Caches, beside: &Key) -> Vec<Key> {
+    let Some(of_sets) = &caches.node_sets else { return Vec::new() };
+    let has_leaving = |it: &Arc<NodeSet>| {
+        let report = of_sets.reports.cache().get(&report_key(it)).filter(|it| is_ours(it));
+        report.is_some_and(|report| !terminating(it, &report).is_empty())
+    };
+    Key::of_each(caches.node_sets_of(&beside.namespace).into_iter().filter(has_leaving))
 }
 
 /// Maps what the count of a role depends on: which nodes it has, and whether their computes are up.
@@ -190,13 +269,14 @@ fn map_roles(all: &SharedCaches, roles: &EventMapping<SharedCaches>) {
     });
 }
 
-/// Returns the node set that a report of this operator is about; `None` for one of another operator.
+/// Returns the node set that a report of this operator is about; `None` for one of another
+/// operator.
 fn reported_set(report: &HostReadiness) -> Option<Key> {
     is_ours(report).then(|| Key::new(report.namespace().unwrap_or_default(), &report.spec.node_set))
 }
 
-/// Returns the nodes of a role that has changed in something else than its status, which no node and
-/// no compute depends on.
+/// Returns the nodes of a role that has changed in something else than its status, which no node
+/// and no compute depends on.
 fn changed_role(
     caches: &Caches,
     changes: &ChangeFilter<RelevantMetadata>,
@@ -254,7 +334,7 @@ fn compute_of(run: &AnsibleEe) -> Option<Key> {
 #[cfg(test)]
 mod tests {
     use nova_config::conditions::NODE_SERVICE_UP;
-    use operator_runtime::cache::{Cache, WriteThrough as _};
+    use operator_runtime::cache::WriteThrough as _;
     use operator_runtime::workqueue::WorkQueue;
     use serde_json::{Value, json};
 

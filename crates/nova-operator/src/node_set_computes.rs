@@ -1,6 +1,7 @@
 //! Reports on a node set that lists a service of type nova how many of its hosts are up as
-//! computes, and which of them do not satisfy the readiness gate if that service lists it; and
-//! drains the hosts that an annotation names, or that a deployment is to disturb.
+//! computes, and which of them do not satisfy the readiness gate if that service lists it; drains
+//! the hosts that an annotation names, or that a deployment is to disturb; and removes those that
+//! leave the node set from nova.
 //!
 //! The controller runs only where nova's API is read. A host is found by the name under which
 //! nova-compute registers there, among the services of the namespace's cells.
@@ -9,6 +10,7 @@ pub mod decide;
 pub mod drain;
 pub mod observe;
 pub mod observed;
+pub mod removal;
 pub mod rollout;
 
 #[cfg(test)]

@@ -1,14 +1,19 @@
 //! Reports which hosts of a node set do not satisfy the readiness gate that a service of type nova
-//! lists, and which ones deployments may disturb.
+//! lists, which ones deployments may disturb, and which have to be removed from nova before they
+//! leave.
 
 use std::collections::BTreeMap;
 
 use api::dataplane::{HostNotReady, HostReadiness, HostReadinessSpec, NodeSet, Service};
 use kube::{Resource, ResourceExt};
 use nova_config::conditions::NODE_SERVICE_UP;
+use operator_core::finalizers::is_terminating;
+use operator_core::object_key::Key;
 use operator_core::plan::{Step, Target};
 use serde_json::{Value, json};
 
+use crate::node_set_computes::removal::finalizers::HostFinalizers;
+use crate::node_set_computes::removal::record::{HOSTS, records, text};
 use crate::nova_health::{HostHealth, MappingHealth, ServiceHealth};
 use crate::reasons;
 
@@ -20,6 +25,11 @@ pub fn lists_gate(service: &Service) -> bool {
 /// Returns the name of the report about a node set.
 pub fn report_name(set: &NodeSet) -> String {
     format!("{}-nova", set.name_any())
+}
+
+/// Returns the key of the report about a node set.
+pub fn report_key(set: &NodeSet) -> Key {
+    Key::new(set.namespace().unwrap_or_default(), report_name(set))
 }
 
 /// Returns whether a report is one of this operator.
@@ -35,34 +45,46 @@ pub struct Contents {
     /// The hosts that may be disturbed, each with the UID of the deployment that may; `None` where
     /// deployments wait for nothing.
     pub disruption_allowed: Option<BTreeMap<String, String>>,
+    /// The hosts that have to be removed from nova before they leave.
+    pub finalizers: HostFinalizers,
 }
 
 impl Contents {
     /// Whether there is nothing to report.
-    pub const fn is_empty(&self) -> bool {
-        self.gated.is_none() && self.disruption_allowed.is_none()
+    pub fn is_empty(&self) -> bool {
+        let has_finalizers = !self.finalizers.hosts.is_empty();
+        self.gated.is_none() && self.disruption_allowed.is_none() && !has_finalizers
     }
 }
 
 /// Returns the step that writes the report about a node set; `None` when `found`, the present
-/// report, is up to date.
+/// report, is up to date. Of a node set that is being deleted, only host finalizers change.
 pub fn step(set: &NodeSet, contents: &Contents, found: Option<&HostReadiness>) -> Option<Step> {
-    let spec = spec(set, contents, found);
+    let finalizers = &contents.finalizers;
+    let mut spec = match found.filter(|_| is_terminating(set)) {
+        Some(found) => found.spec.clone(),
+        None => spec(set, contents, found),
+    };
+    spec.host_finalizers.clone_from(&finalizers.hosts);
+    let is_recorded = |it: &HostReadiness| records(it) == finalizers.records;
     let owned = |it: &HostReadiness| {
         it.owner_references().iter().any(|it| Some(&it.uid) == set.uid().as_ref())
     };
-    if found.is_some_and(|it| it.spec == spec && owned(it)) {
+    if found.is_some_and(|it| it.spec == spec && owned(it) && is_recorded(it)) {
         return None;
     }
     let target =
         Target::named::<HostReadiness>(set.namespace().unwrap_or_default(), report_name(set));
-    let object = json!({ "metadata": { "ownerReferences": [owner(set)] }, "spec": spec });
+    let mut object = json!({ "metadata": { "ownerReferences": [owner(set)] }, "spec": spec });
+    if !finalizers.records.is_empty() {
+        object["metadata"]["annotations"] = json!({ HOSTS: text(&finalizers.records) });
+    }
     Some(Step::apply(target, object, "what is known of the hosts has changed"))
 }
 
 /// Returns the step that deletes the report about a node set of which nothing is reported.
 pub fn removal(found: &HostReadiness) -> Step {
-    let because = "no service lists the readiness gate, and no deployment waits for a drain";
+    let because = "no readiness gate, host finalizer or drain before a deployment needs it";
     Step::delete(Target::of(found), because)
 }
 

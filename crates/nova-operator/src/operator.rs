@@ -19,6 +19,7 @@ use operator_runtime::webhook::stand_by;
 
 use crate::admission;
 use crate::admission::caches::AdmissionCaches;
+use crate::audit::limits::AuditLimits;
 use crate::audit_runs::AuditRuns;
 use crate::caches::Caches;
 use crate::cell::{CellHealth, Probes};
@@ -88,6 +89,15 @@ pub struct Args {
         value_parser = clap::value_parser!(i64).range(1..=86_400)
     )]
     pub least_audit_interval: i64,
+
+    /// How many audits may be open at a time in the cluster.
+    #[arg(
+        long,
+        env = "MAX_OPEN_AUDITS",
+        default_value_t = 4,
+        value_parser = clap::value_parser!(u16).range(1..)
+    )]
+    pub max_open_audits: u16,
 
     /// Release of OpenStack that options of computes are checked against when their `NovaCell`
     /// names none.
@@ -227,7 +237,10 @@ pub async fn run(args: Args) -> Result<()> {
     let images = Images::from(images);
     let nova_api = args.read_nova_api.then_some(Duration::from_secs(args.nova_api_interval));
     let reconcile_novacell = args.reconcile_novacell;
-    let least_audit_interval = SignedDuration::from_secs(args.least_audit_interval);
+    let audit_limits = AuditLimits {
+        least_interval: SignedDuration::from_secs(args.least_audit_interval),
+        max_open: usize::from(args.max_open_audits),
+    };
     let mut runtime = Runtime::start(NAME, &common).await?;
     let releases = Releases::new(nova_release);
     let builder = ManagerBuilder::of(&runtime, NAME, &common);
@@ -243,8 +256,7 @@ pub async fn run(args: Args) -> Result<()> {
     }
     let work = async move |builder: &ManagerBuilder, manager: Manager| {
         let keys = builder.keys(&digests).await?;
-        let options =
-            Options { images, releases, reconcile_novacell, nova_api, least_audit_interval };
+        let options = Options { images, releases, reconcile_novacell, nova_api, audit_limits };
         work(builder, manager, keys, known, options).await
     };
     runtime.spawn("controllers", builder.lead(work));
@@ -258,7 +270,7 @@ struct Options {
     reconcile_novacell: bool,
     /// The interval at which nova's API is read, or `None` where it is not read.
     nova_api: Option<Duration>,
-    least_audit_interval: SignedDuration,
+    audit_limits: AuditLimits,
 }
 
 /// Starts the informers and the controllers.
@@ -269,21 +281,14 @@ async fn work(
     known: AdmissionCaches,
     options: Options,
 ) -> Result<()> {
-    let Options { images, releases, reconcile_novacell, nova_api, least_audit_interval } = options;
+    let Options { images, releases, reconcile_novacell, nova_api, audit_limits } = options;
     let drives_computes = builder.drives::<ExternalCompute>().await?;
     let drives_cells = reconcile_novacell && builder.drives::<Cell>().await?;
     let mut registry = CacheRegistry::default();
     let queues = Queues::default();
     let nova_api = nova_api.map(|interval| (interval, &queues));
-    let caches = Caches::new(
-        builder,
-        &mut registry,
-        NAME,
-        &keys,
-        drives_cells,
-        nova_api,
-        least_audit_interval,
-    );
+    let caches =
+        Caches::new(builder, &mut registry, NAME, &keys, drives_cells, nova_api, audit_limits);
     map_events(&caches, &queues);
     registry.watch(manager.informers());
     manager.ready().await;

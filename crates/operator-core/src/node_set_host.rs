@@ -2,12 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use api::dataplane::{AnsibleOpts, NodeSet, NodeSetMachines, NodeSetNode};
+use api::dataplane::{AnsibleOpts, NodeSet, NodeSetHost, NodeSetMachines, NodeSetNode};
+use k8s_openapi::api::core::v1::PodDNSConfig;
 use serde_json::Value;
 
 use crate::run_engine::connection_vars::{
     CLOUD_USER, HOST_VAR, PORT_VAR, SSH_PORT, plain_host, plain_port,
 };
+use crate::run_engine::host_key::{HostKey, HostKeyTrust};
+use crate::run_engine::run_template::HostConnection;
+use crate::run_engine::ssh_secret::SshSecret;
 use crate::{hash, host_address};
 
 /// The control plane network, over which hosts are managed, as variables and statuses name it.
@@ -90,6 +94,32 @@ fn host<'a>(
     Host { key, node, host_name, name, ansible_host, ansible_port: port(set, node) }
 }
 
+/// Returns the hosts that were taken out of `spec.nodes` and that the status still has, by their
+/// inventory names, each with its entry in the status: those that are terminating, and those whose
+/// removal was not observed yet.
+pub fn taken_out(set: &NodeSet) -> BTreeMap<&str, &NodeSetHost> {
+    let recorded = set.status.iter().flat_map(|it| &it.hosts);
+    let mut found: BTreeMap<&str, &NodeSetHost> =
+        recorded.map(|it| (it.name.as_str(), it)).collect();
+    for host in hosts(set) {
+        found.remove(host.name.as_str());
+    }
+    found
+}
+
+/// Returns the address (`host:port`) of the host of that inventory name, also while it is
+/// terminating; `None` if it is not known.
+pub fn address_of(set: &NodeSet, host: &str) -> Option<String> {
+    let own = hosts(set).into_iter().find(|it| it.name == host).map(|it| it.address());
+    own.or_else(|| set.status.as_ref()?.terminating_addresses.get(host).cloned())
+}
+
+/// Returns the addresses (`host:port`) of all hosts, and of those that are still terminating.
+pub fn addresses(set: &NodeSet) -> Vec<String> {
+    let terminating = set.status.iter().flat_map(|it| it.terminating_addresses.values().cloned());
+    hosts(set).iter().map(Host::address).chain(terminating).collect()
+}
+
 /// Returns the host's `canonical_hostname`, under which its services register: with the domain of
 /// the control plane network where addresses are reserved there, else as the host's own variable
 /// says.
@@ -127,8 +157,12 @@ fn host_of(node: &NodeSetNode) -> Option<String> {
 }
 
 fn port(set: &NodeSet, node: &NodeSetNode) -> i32 {
-    let levels = [node.ansible.as_ref(), set.spec.node_template.ansible.as_ref()];
-    levels.into_iter().flatten().find_map(port_of).unwrap_or(SSH_PORT)
+    node.ansible.as_ref().and_then(port_of).unwrap_or_else(|| template_port(set))
+}
+
+/// Returns the port of the ssh servers of hosts that set none themselves.
+pub fn template_port(set: &NodeSet) -> i32 {
+    set.spec.node_template.ansible.as_ref().and_then(port_of).unwrap_or(SSH_PORT)
 }
 
 fn port_of(opts: &AnsibleOpts) -> Option<i32> {
@@ -159,6 +193,43 @@ pub fn user(set: &NodeSet) -> String {
     let opts = set.spec.node_template.ansible.as_ref();
     let own = || opts.and_then(|it| it.ansible_user.clone());
     provisioned.or_else(own).unwrap_or_else(|| CLOUD_USER.to_owned())
+}
+
+/// Returns the trust in the key of a host, by its inventory name, as the status records it.
+///
+/// Nothing is trusted of a host without a recorded key: the user's known hosts or ssh options
+/// decide, or no run has reached it yet.
+pub fn recorded_trust(set: &NodeSet, host: &str) -> HostKeyTrust {
+    let recorded = set.status.as_ref().and_then(|it| it.host_keys.get(host));
+    let key = recorded.and_then(|it| HostKey::parse(it));
+    key.map(|it| HostKeyTrust::learned(Some(it), None, &[])).unwrap_or_default()
+}
+
+/// Returns how a run connects to the host of that inventory name at an address (`host:port`), with
+/// the node set's ssh Secret.
+///
+/// A key that an earlier run learned is scanned again, pinned to that key, until the node set's
+/// status reports it. From then on the inventory contains it; before, ssh uses the run's own file.
+pub fn connection(
+    set: &NodeSet,
+    (name, address): (&str, &str),
+    ssh: SshSecret<'_>,
+    trust: &HostKeyTrust,
+    was_key_refused: bool,
+) -> HostConnection {
+    let is_in_inventory = recorded_trust(set, name).key == trust.key;
+    HostConnection::new(address.to_owned(), ssh, trust, was_key_refused || !is_in_inventory)
+}
+
+/// Returns the control plane's DNS; `None` while the node set's status lacks servers or domain.
+pub fn dns_config(node_set: &NodeSet) -> Option<PodDNSConfig> {
+    let status = node_set.status.as_ref()?;
+    let domain = status.ctlplane_search_domain.clone().filter(|it| !it.is_empty())?;
+    (!status.dns_cluster_addresses.is_empty()).then(|| PodDNSConfig {
+        nameservers: Some(status.dns_cluster_addresses.clone()),
+        searches: Some(vec![domain]),
+        ..PodDNSConfig::default()
+    })
 }
 
 /// How many characters of a digest a host's state contains.

@@ -36,6 +36,13 @@ pub const PAUSED: Reason = Reason::waiting(
     "When no host fails.",
     "Correct the cause that the role names, or set `pauseOnFailure: false`.",
 );
+pub const AWAITING_DISRUPTION: Reason = Reason::waiting(
+    "AwaitingDisruption",
+    "Hosts that are in service are deployed only once each `OpenStackDataPlaneHostReadiness` about \
+     the node set that has `disruptionAllowed` lists them there.",
+    "When they are listed.",
+    "Look at the conditions of the node set which the operator writes that the message names.",
+);
 pub const UP_TO_DATE: Reason =
     Reason::good("UpToDate", "The last deployment used the present inputs.");
 pub const NEVER_DEPLOYED: Reason =

@@ -1,8 +1,11 @@
 //! Tests of the main job on the demo's hosts: configuration, verification, queries and
 //! interruptions.
 
+mod audit;
+mod guests;
 mod maintenance;
 mod plugin;
+mod reinstall;
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};

@@ -43,7 +43,8 @@ async fn count(demo: &Demo, database: &str, from: &str) -> Result<String> {
     Ok(demo.sql(database, &format!("SELECT COUNT(*) FROM {from}")).await?.trim().to_owned())
 }
 
-async fn compute_id(demo: &Demo, host: &str) -> Result<String> {
+/// Returns the UUID of the compute node that a compute records.
+pub(crate) async fn compute_id(demo: &Demo, host: &str) -> Result<String> {
     let status = demo.ns.api::<ExternalCompute>().get(host).await?.status.unwrap_or_default();
     status.compute_id.context("the compute records its UUID")
 }

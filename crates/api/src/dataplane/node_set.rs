@@ -289,6 +289,11 @@ pub struct NodeSetStatus {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub host_keys: BTreeMap<String, String>,
+    /// Where ssh reaches the hosts that were taken out of `spec.nodes` and are still terminating:
+    /// `host:port` by name; hosts are absent whose entry in the inventory was lost.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
+    pub terminating_addresses: BTreeMap<String, String>,
     /// The Secret with the hosts' inventory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inventory_secret_name: Option<String>,
@@ -376,7 +381,8 @@ pub struct NodeSetHost {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
     /// The UID of the deployment that begins here once `disruptionAllowed` of each
-    /// `OpenStackDataPlaneHostReadiness` that has it lists the host.
+    /// `OpenStackDataPlaneHostReadiness` that has it lists the host; one that runs only some tasks
+    /// stays here until it is done on the host, because the state does not show it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disruption_target: Option<String>,
 }

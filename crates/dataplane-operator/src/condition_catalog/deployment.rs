@@ -58,6 +58,7 @@ pub(super) const DEPLOYMENT: &[ConditionSpec] = &[
             reasons::deployment::INIT,
             reasons::deployment::REQUESTED,
             reasons::QUEUED,
+            reasons::AWAITING_DISRUPTION,
             reasons::deployment::BACKOFF_LIMIT_EXCEEDED,
             reasons::deployment::DELETION_NOT_CONFIRMED,
         ],

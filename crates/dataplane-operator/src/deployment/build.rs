@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
-use api::dataplane::NodeSet;
 use api::dataplane::node_section::DEFAULT_BATCH_SIZE;
-use k8s_openapi::api::core::v1::PodDNSConfig;
 use kube::ResourceExt;
 use operator_core::data_sources::service_type;
+use operator_core::node_set_host::{self, dns_config};
 use operator_core::plan::Target;
 use operator_core::run_engine::batches::Batch;
 use operator_core::run_engine::host_progress::position;
@@ -19,19 +18,23 @@ use operator_core::run_engine::run_template::{
 };
 use operator_core::run_engine::service_sequence::NeededRun;
 use operator_core::run_engine::{SequenceState, build};
+use operator_runtime::source_cache::Digests;
 use serde_json::json;
 
 use crate::deployment::evaluate::{NODE_SET_LABEL, attempts, is_ended};
+use crate::deployment::hosts::ssh_digests;
 use crate::deployment::node_set_part::{EvaluatedHost, NodeSetPart};
 use crate::deployment::observed::Observed;
 use crate::deployment::service_schedule::hash_of;
 use crate::deployment::services::is_global;
-use crate::deployment::{hosts, tls};
+use crate::deployment::{disruption, tls};
 use crate::host::runs::{self, NewRun};
 use crate::host::services::{play, sources};
 
 const DEPLOYMENT_LABEL: &str = "openstackdataplanedeployment";
 const SERVICE_LABEL: &str = "openstackdataplaneservice";
+/// The variable with which `osp.edpm.reboot` restarts a host although nova is deployed there.
+const REBOOT_DRAINED: &str = "edpm_reboot_drained";
 const APP: (&str, &str) = ("app", "openstackansibleee");
 
 /// Returns the runs that are due.
@@ -56,9 +59,22 @@ fn needs(part: &NodeSetPart) -> impl Iterator<Item = (&EvaluatedHost, &NeededRun
 
 fn of_part(seen: &Observed, part: &NodeSetPart) -> Vec<NewRun> {
     let own = needs(part).filter(|(_, need)| !is_for_all(seen, &need.service));
-    let own = own.map(|(host, need)| (host.name.clone(), need.clone())).collect();
-    let template = |batch: &Batch| run_template(seen, part, &batch.service, &[part]);
-    runs::new_runs(own, &connection(seen, [part]), DEFAULT_BATCH_SIZE, template)
+    let own = own.map(|(host, need)| (host.name.clone(), need.clone()));
+    let allowed = disruption::allowed(seen, part);
+    let (drained, others): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        own.partition(|(host, _)| allowed.contains(host.as_str()));
+    let connections = connection(seen, [part]);
+    let new = |needs, is_drained: bool| {
+        let template = |batch: &Batch| {
+            let mut template = run_template(seen, part, &batch.service, &[part])?;
+            if is_drained {
+                template.extra_vars.entry(REBOOT_DRAINED.into()).or_insert(json!(true));
+            }
+            Some(template)
+        };
+        runs::new_runs(needs, &connections, DEFAULT_BATCH_SIZE, template)
+    };
+    new(drained, true).into_iter().chain(new(others, false)).collect()
 }
 
 /// Returns whether a service has one run for all node sets.
@@ -67,7 +83,7 @@ pub fn is_for_all(seen: &Observed, service: &str) -> bool {
 }
 
 /// Returns whether every host of a node set has reached a service, or has failed for good before.
-fn have_arrived(seen: &Observed, part: &NodeSetPart, service: &str) -> bool {
+pub fn have_arrived(seen: &Observed, part: &NodeSetPart, service: &str) -> bool {
     let at = place(part, service);
     let has = |it: &EvaluatedHost| position(&it.live) >= at || is_ended(&it.live, attempts(seen));
     part.hosts.iter().all(has)
@@ -138,7 +154,9 @@ fn connection<'a>(
             let (set, address) = (part.node_set.as_deref()?, host.address.as_deref()?);
             let was_refused = host.sequence.was_key_refused();
             let named = (host.name.as_str(), address);
-            let connection = hosts::connection(seen, set, named, &host.trust, was_refused);
+            let secret = &set.spec.node_template.ansible_ssh_private_key_secret;
+            let ssh = Digests::ssh_secret(secret, ssh_digests(seen, set));
+            let connection = node_set_host::connection(set, named, ssh, &host.trust, was_refused);
             Some((host.name.clone(), connection))
         };
         part.hosts.iter().filter_map(of_host).collect::<Vec<_>>()
@@ -165,6 +183,8 @@ fn run_template(
     }
     let type_ = service_type(&service.spec, name);
     let touched = parts.iter().filter_map(|it| it.node_set.as_deref());
+    let terminating = touched.clone().flat_map(|it| node_set_host::taken_out(it).into_keys());
+    let left_out = terminating.map(str::to_owned).collect();
     let ssh_secret = |it: &&NodeSetPart| {
         let secret = &it.node_set.as_ref()?.spec.node_template.ansible_ssh_private_key_secret;
         Some((it.name.clone(), secret.clone()))
@@ -188,7 +208,7 @@ fn run_template(
         options: options(seen),
         fact_variables: service.spec.fact_variables.clone(),
         extra_vars,
-        deployed: deployed(seen, &part.name, name, is_global),
+        deployed: deployed(seen, (&part.name, name), is_global, left_out),
     })
 }
 
@@ -203,7 +223,12 @@ fn options(seen: &Observed) -> AnsibleOptions {
     }
 }
 
-fn deployed(seen: &Observed, node_set: &str, service: &str, is_global: bool) -> DeploymentOptions {
+fn deployed(
+    seen: &Observed,
+    (node_set, service): (&str, &str),
+    is_global: bool,
+    left_out: BTreeSet<String>,
+) -> DeploymentOptions {
     let (spec, deployment) = (&seen.deployment.spec, seen.deployment.name_any());
     let labels = [
         APP,
@@ -222,16 +247,6 @@ fn deployed(seen: &Observed, node_set: &str, service: &str, is_global: bool) -> 
             .filter(|it| !it.is_empty()),
         lets_jobs_go: !spec.preserve_jobs,
         is_everywhere: is_global,
+        left_out,
     }
-}
-
-/// Returns the control plane's DNS; `None` while the node set's status lacks servers or domain.
-fn dns_config(node_set: &NodeSet) -> Option<PodDNSConfig> {
-    let status = node_set.status.as_ref()?;
-    let domain = status.ctlplane_search_domain.clone().filter(|it| !it.is_empty())?;
-    (!status.dns_cluster_addresses.is_empty()).then(|| PodDNSConfig {
-        nameservers: Some(status.dns_cluster_addresses.clone()),
-        searches: Some(vec![domain]),
-        ..PodDNSConfig::default()
-    })
 }

@@ -7,8 +7,9 @@ use api::ansibleee::AnsibleEe;
 use api::dataplane::{Deployment, HostProgress, NodeSet, RunState};
 use jiff::Timestamp;
 use kube::ResourceExt;
+use operator_core::finalizers::is_terminating;
 use operator_core::run_engine::host_progress::{
-    current, is_failing, is_untouched, position, started, to_service_runs,
+    awaits_disruption, current, is_failing, is_untouched, position, started, to_service_runs,
 };
 use operator_core::run_engine::retry::Retries;
 use operator_core::run_engine::{Host, Run, SequenceState};
@@ -69,6 +70,9 @@ fn hosts_of(
     };
     // After its end only its failures count, until the node set's status reports them.
     let has_ended = other.deployment.has_ended();
+    // From its admission on such a host holds a place, unless nothing new begins any more.
+    let is_going = is_terminating(&*other.deployment);
+    let is_awaiting = |kept: &HostProgress| !is_going && awaits_disruption(kept);
     let of_host = |(host, kept): (&String, &HostProgress)| {
         let (live, state) = at(&schedule, &runs, (host, kept), attempts);
         let doing = match state {
@@ -78,6 +82,7 @@ fn hosts_of(
             _ if is_failing(&live) && has_ended => OwnProgress::GivenUp,
             _ if is_failing(&live) => OwnProgress::Failing,
             _ if has_ended => return None,
+            SequenceState::NeedsRun(_) if is_awaiting(kept) => OwnProgress::GoingOn,
             SequenceState::NeedsRun(_) if is_untouched(kept) && live.done == 0 => return None,
             SequenceState::NeedsRun(_) if !rests(position(&live)) => OwnProgress::GoingOn,
             SequenceState::NeedsRun(_)

@@ -10,17 +10,21 @@ use api::dataplane::{
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::node_set_host::Host as Described;
+use operator_core::reasons::AWAITING_DISRUPTION;
 use operator_core::run_engine::host_owner::take_over_command;
 use operator_core::run_engine::host_progress::{
-    current, is_untouched, position, started, to_service_runs,
+    awaits_disruption, current, is_untouched, position, started, to_service_runs,
 };
 use operator_core::run_engine::outcome::FailureReason;
 use operator_core::run_engine::retry::Retries;
+use operator_core::run_engine::service_sequence::ServiceSequence;
 use operator_core::run_engine::{Host, Run, SequenceState};
 
 use crate::deployment::faults::MissingInputs;
 use crate::deployment::hosts::{by_name, has_machine, hosts_of, in_service, ssh_digests};
-use crate::deployment::node_set_part::{Blocked, EvaluatedHost, NodeSetPart};
+use crate::deployment::node_set_part::{
+    Blocked, EvaluatedHost, Hold, NodeSetPart, PendingProgress,
+};
 use crate::deployment::observed::{Observed, OwnProgress};
 use crate::deployment::progress_batching::{has_advanced, pending_progress, reported_at};
 use crate::deployment::service_schedule::ServiceSchedule;
@@ -217,11 +221,10 @@ fn evaluate_host(
     if matches!(&sequence.state, SequenceState::NeedsRun(need) if lacking.blocks(&need.service)) {
         (sequence, runs) = evaluate_with(&started(kept), false);
     }
-    let is_due = matches!(sequence.state, SequenceState::NeedsRun(_) | SequenceState::InRun { .. });
-    if is_untouched(kept) && !is_due {
+    if is_untouched(kept) && !is_due(&sequence) {
         (sequence, runs) = evaluate_with(kept, false);
     }
-    EvaluatedHost {
+    let mut evaluated = EvaluatedHost {
         name: host.to_owned(),
         address: found.map(|it| it.address()),
         trust,
@@ -230,7 +233,19 @@ fn evaluate_host(
         sequence,
         is_untouched: is_untouched(kept),
         blocked: block,
+        has_place: awaits_disruption(kept) || block == Some(Hold::Disruption),
+    };
+    if evaluated.has_place && !is_due(&evaluated.sequence) {
+        evaluated.live.reason = Some(AWAITING_DISRUPTION.word.to_owned());
+        let is_known = awaits_disruption(kept);
+        evaluated.pending_progress = (!is_known).then_some(PendingProgress::Urgent);
     }
+    evaluated
+}
+
+/// Returns whether a host is in a run, or gets one.
+fn is_due(sequence: &ServiceSequence) -> bool {
+    matches!(sequence.state, SequenceState::NeedsRun(_) | SequenceState::InRun { .. })
 }
 
 /// Returns the message that the deployment's status has about the failure of a host.

@@ -2,49 +2,30 @@
 
 use std::collections::BTreeMap;
 
-use api::dataplane::{NodeSet, NodeSetHost};
+use api::dataplane::{HostState, NodeSet, NodeSetHost};
 use operator_core::data_sources::SourceRef;
 use operator_core::node_set_host::{Host, hosts, machine_template};
-use operator_core::run_engine::host_key::{HostKey, HostKeyTrust};
 use operator_core::run_engine::limit;
-use operator_core::run_engine::run_template::HostConnection;
 use operator_runtime::source_cache::Digests;
 
 use crate::deployment::observed::Observed;
-use crate::host::ssh_trust;
 
 /// Returns the hosts of a node set by their inventory names.
 pub fn by_name(node_set: &NodeSet) -> BTreeMap<String, Host<'_>> {
     hosts(node_set).into_iter().map(|it| (it.name.clone(), it)).collect()
 }
 
-/// Returns the hosts of a node set on which all of its services have succeeded once.
+/// Returns the hosts of a node set on which all of its services have succeeded once, without those
+/// that are terminating.
 pub fn in_service(node_set: &NodeSet) -> impl Iterator<Item = &NodeSetHost> {
-    node_set.status.iter().flat_map(|it| &it.hosts).filter(|it| it.hash.is_some())
+    let hosts = node_set.status.iter().flat_map(|it| &it.hosts);
+    hosts.filter(|it| it.hash.is_some() && it.state != HostState::Terminating)
 }
 
 /// Returns the digests of a node set's ssh Secret; `None` when it does not exist.
 pub fn ssh_digests<'a>(seen: &'a Observed, node_set: &NodeSet) -> Option<&'a Digests> {
     let secret = &node_set.spec.node_template.ansible_ssh_private_key_secret;
     seen.sources.get(&SourceRef::secret(&seen.namespace, secret))
-}
-
-/// Returns how a run connects to a host.
-///
-/// A key that an earlier run learned is scanned again, pinned to that key, until the node set's
-/// status reports it. From then on the inventory contains it; before, ssh uses the run's own file.
-pub fn connection(
-    seen: &Observed,
-    node_set: &NodeSet,
-    (name, address): (&str, &str),
-    trust: &HostKeyTrust,
-    was_key_refused: bool,
-) -> HostConnection {
-    let reported = node_set.status.as_ref().and_then(|it| it.host_keys.get(name));
-    let is_in_inventory = reported.and_then(|it| HostKey::parse(it)) == trust.key;
-    let secret = &node_set.spec.node_template.ansible_ssh_private_key_secret;
-    let ssh = (secret.as_str(), ssh_digests(seen, node_set));
-    ssh_trust::connection(address.to_owned(), ssh, trust, was_key_refused || !is_in_inventory)
 }
 
 /// Returns the hosts of a node set that take part: those that the limit does not exclude.

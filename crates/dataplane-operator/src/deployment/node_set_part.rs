@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use api::conditions::Reason;
 use api::dataplane::{HostProgress, NodeSet, NodeSetProgress};
 use jiff::Timestamp;
 use operator_core::run_engine::host_key::HostKeyTrust;
@@ -10,6 +11,7 @@ use operator_core::run_engine::rollout::BlockReason;
 use operator_core::run_engine::service_sequence::ServiceSequence;
 
 use crate::deployment::faults::MissingInputs;
+use crate::reasons;
 
 /// The result of evaluating one host.
 #[derive(Clone, Debug)]
@@ -29,7 +31,9 @@ pub struct EvaluatedHost {
     /// Whether nothing of its deployment has begun according to the status.
     pub is_untouched: bool,
     /// Why it may not begin now, or not continue after a service for all node sets.
-    pub blocked: Option<BlockReason>,
+    pub blocked: Option<Hold>,
+    /// Whether it was admitted by the disruption budget, and waited to be disturbed since.
+    pub has_place: bool,
 }
 
 /// A node set's part of a deployment that has begun.
@@ -75,5 +79,35 @@ pub enum PendingProgress {
     Urgent,
 }
 
-/// Node set → host → why it is blocked.
-pub type Blocked = BTreeMap<String, BTreeMap<String, BlockReason>>;
+/// Why a host may not begin, or not continue after a service for all node sets.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Hold {
+    /// The disruption budget blocks it.
+    Budget(BlockReason),
+    /// It has a place, and a report does not say yet that it may be disturbed.
+    Disruption,
+    /// It could be disturbed, but would then wait at a service for all node sets, at which another
+    /// node set has not arrived.
+    ServiceForAll,
+}
+
+impl Hold {
+    /// Returns the condition reason.
+    pub fn reason(self) -> &'static Reason {
+        match self {
+            Self::Budget(blocked) => blocked.reason(),
+            Self::Disruption | Self::ServiceForAll => &reasons::AWAITING_DISRUPTION,
+        }
+    }
+
+    /// Returns why the disruption budget blocks it; `None` if something else holds it.
+    pub fn budget(self) -> Option<BlockReason> {
+        match self {
+            Self::Budget(blocked) => Some(blocked),
+            Self::Disruption | Self::ServiceForAll => None,
+        }
+    }
+}
+
+/// Node set → host → what holds it.
+pub type Blocked = BTreeMap<String, BTreeMap<String, Hold>>;

@@ -10,19 +10,23 @@ use operator_core::run_engine::rollout::{
     BlockReason, DisruptionBudget, RolloutCounts, RolloutState, named,
 };
 
-use crate::deployment::build::{is_for_all, place};
+use crate::deployment::build::{have_arrived, is_for_all, place};
+use crate::deployment::disruption;
 use crate::deployment::evaluate::{attempts, is_ended};
 use crate::deployment::hosts::in_service;
-use crate::deployment::node_set_part::{Blocked, EvaluatedHost, NodeSetPart};
+use crate::deployment::node_set_part::{Blocked, EvaluatedHost, Hold, NodeSetPart};
 use crate::deployment::observed::{Begun, Observed, OwnProgress};
 
-/// Returns the hosts that the disruption budget blocks; `parts` were evaluated without it.
+/// Returns the hosts that have to wait: for the disruption budget, or until they may be disturbed;
+/// `parts` were evaluated without that.
 pub fn blocked_by_budget(seen: &Observed, parts: &[NodeSetPart]) -> Blocked {
     let all: Vec<(&NodeSetPart, &EvaluatedHost, RolloutState)> = rollout_states(seen, parts);
     let trying = all.iter().filter(|it| keeps_retry(seen, it)).count();
     let rollout_counts =
         RolloutCounts::of(all.iter().map(|it| counted(seen, it.0, it.1, it.2))).with_trying(trying);
     let mut limits = seen.deployment.spec.limits();
+    // Where a host is disturbed only with permission, a bad change must reach as few as possible.
+    limits.pause_on_failure |= parts.iter().any(|it| disruption::is_restricted(seen, &it.name));
     // Failures of other deployments use up the budget; only this deployment's own failures pause
     // it.
     limits.pause_on_failure &= all.iter().any(|it| it.2.fails());
@@ -31,14 +35,63 @@ pub fn blocked_by_budget(seen: &Observed, parts: &[NodeSetPart]) -> Blocked {
     for (part, host, state) in all {
         let is_retried =
             is_failing(&host.live) && matches!(host.sequence.state, SequenceState::NeedsRun(_));
-        if !is_retried && !begins(seen, part, host) {
+        let begins = begins(seen, part, host);
+        if !is_retried && !begins {
             continue;
         }
-        if let Err(blocked) = budget.admit(state) {
-            holds.entry(part.name.clone()).or_default().insert(host.name.clone(), blocked);
+        let disruption = || disruption_hold(seen, parts, part, host);
+        let disruption = (begins && state.was_in_service()).then(disruption).flatten();
+        if let Some(hold) = admitted(&mut budget, host, state, disruption) {
+            holds.entry(part.name.clone()).or_default().insert(host.name.clone(), hold);
         }
     }
     holds
+}
+
+/// Admits a host, and returns what holds it nevertheless; `None` when it goes on now.
+fn admitted(
+    budget: &mut DisruptionBudget,
+    host: &EvaluatedHost,
+    state: RolloutState,
+    disruption: Option<Hold>,
+) -> Option<Hold> {
+    if budget.is_paused() && (host.has_place || disruption == Some(Hold::ServiceForAll)) {
+        return Some(Hold::Budget(BlockReason::Paused));
+    }
+    // One with a place was admitted before, and the others must not lose theirs to one that waits
+    // for another node set.
+    if host.has_place || disruption == Some(Hold::ServiceForAll) {
+        return disruption;
+    }
+    budget.admit(state).err().map(Hold::Budget).or(disruption)
+}
+
+/// Returns what holds a host that is in service and begins, other than the disruption budget.
+///
+/// A service for all node sets touches every host at once. It waits for no permission, and neither
+/// does what comes before it where its hosts decide when it begins: a host that is disturbed must
+/// not wait there for others, which wait for its place. Where another node set leads it, hosts
+/// begin once that one has arrived.
+fn disruption_hold(
+    seen: &Observed,
+    parts: &[NodeSetPart],
+    part: &NodeSetPart,
+    host: &EvaluatedHost,
+) -> Option<Hold> {
+    let SequenceState::NeedsRun(need) = &host.sequence.state else { return None };
+    let left = part.services.get(place(part, &need.service)..).unwrap_or_default();
+    let leads_later = left.iter().any(|it| is_for_all(seen, it) && part.leads(it));
+    if leads_later || !disruption::is_restricted(seen, &part.name) {
+        return None;
+    }
+    let is_allowed = disruption::is_allowed(seen, &part.name, &host.name);
+    let is_early = |it: &NodeSetPart| {
+        part.joined.iter().any(|service| it.leads(service) && !have_arrived(seen, it, service))
+    };
+    if !host.has_place && parts.iter().any(is_early) {
+        return Some(Hold::ServiceForAll);
+    }
+    (!is_allowed).then_some(Hold::Disruption)
 }
 
 /// Returns whether a host that was in service counts as a retry in the disruption budget.
@@ -50,7 +103,7 @@ fn keeps_retry(
     seen: &Observed,
     (part, host, state): &(&NodeSetPart, &EvaluatedHost, RolloutState),
 ) -> bool {
-    let is_tried = state.is_retry() && is_at_work(seen, part, host);
+    let is_tried = state.is_retry() && (host.has_place || is_at_work(seen, part, host));
     let is_others = || other(seen, part, host).is_some_and(|it| it.doing == OwnProgress::InRun);
     is_tried || (state.was_in_service() && is_others())
 }
@@ -58,13 +111,17 @@ fn keeps_retry(
 /// Returns the rollout state as which a host counts.
 ///
 /// A host on which another deployment is at work is out of service, unless that deployment fails
-/// there and this one has succeeded since.
+/// there and this one has succeeded since. So is one that is still reported as disturbed.
 fn counted(
     seen: &Observed,
     part: &NodeSetPart,
     host: &EvaluatedHost,
     state: RolloutState,
 ) -> RolloutState {
+    let is_listed = || disruption::is_listed(seen, &part.name, &host.name);
+    if state == RolloutState::Ready && is_listed() {
+        return RolloutState::Disturbed;
+    }
     let Some(other) = other(seen, part, host) else { return state };
     match state {
         _ if is_excused(other) && host.live.state == RunState::Succeeded => state,
@@ -122,6 +179,8 @@ fn state(
     }
     match &host.sequence.state {
         _ if host.live.state == RunState::Succeeded => idle,
+        _ if host.has_place && is_corrected => RolloutState::Corrected,
+        _ if host.has_place => RolloutState::Disturbed,
         // A host that waits for all node sets leaves the budget to the hosts for which it waits.
         SequenceState::NeedsRun(need) if is_for_all(seen, &need.service) => idle,
         SequenceState::NeedsRun(_) if begins(seen, part, host) && !is_corrected => idle,
@@ -170,10 +229,16 @@ pub struct BlockedHosts {
     pub text: Option<String>,
 }
 
-/// Returns the effect of the disruption budget; `parts` were evaluated with it.
+/// Returns the effect of what holds hosts; `parts` were evaluated with it.
 pub fn blocked_hosts(seen: &Observed, parts: &[NodeSetPart]) -> BlockedHosts {
-    let waiting: Vec<BlockReason> =
-        parts.iter().flat_map(|it| &it.hosts).filter_map(|it| it.blocked).collect();
+    let BlockedHosts { is_over, text } = blocked_by_limits(seen, parts);
+    let texts: Vec<String> = text.into_iter().chain(disruption::waiting(seen, parts)).collect();
+    BlockedHosts { is_over, text: (!texts.is_empty()).then(|| texts.join(" ")) }
+}
+
+fn blocked_by_limits(seen: &Observed, parts: &[NodeSetPart]) -> BlockedHosts {
+    let holds = || parts.iter().flat_map(|it| &it.hosts).filter_map(|it| it.blocked);
+    let waiting: Vec<BlockReason> = holds().filter_map(Hold::budget).collect();
     let Some(blocked) =
         waiting.iter().find(|it| **it != BlockReason::LimitReached).or_else(|| waiting.first())
     else {
@@ -182,7 +247,7 @@ pub fn blocked_hosts(seen: &Observed, parts: &[NodeSetPart]) -> BlockedHosts {
     let attempts = attempts(seen);
     let rests = |host: &EvaluatedHost| {
         is_ended(&host.live, attempts)
-            || host.blocked.is_some()
+            || host.blocked.is_some_and(|it| it != Hold::Disruption)
             || waits_for_held(seen, parts, host)
     };
     let all = rollout_states(seen, parts);
@@ -214,7 +279,7 @@ pub fn blocked_hosts(seen: &Observed, parts: &[NodeSetPart]) -> BlockedHosts {
             named(&failing)
         ),
         BlockReason::Paused => {
-            format!("pauseOnFailure is set, and hosts fail: {}", named(&failing))
+            format!("{}, and hosts fail: {}", pause(seen, parts), named(&failing))
         }
     };
     let text = match (blocked, is_over) {
@@ -226,6 +291,18 @@ pub fn blocked_hosts(seen: &Observed, parts: &[NodeSetPart]) -> BlockedHosts {
         (_, true) => format!("{}: {cause}. {WAY_ON}", left(parts, attempts)),
     };
     BlockedHosts { is_over, text: Some(text) }
+}
+
+/// Returns the text that says why the deployment stops at the first failure.
+fn pause(seen: &Observed, parts: &[NodeSetPart]) -> String {
+    let report = disruption::first_report(seen, parts);
+    match report.filter(|_| !seen.deployment.spec.limits().pause_on_failure) {
+        Some(report) => format!(
+            "OpenStackDataPlaneHostReadiness {report} has it that hosts are disturbed one after \
+             the other"
+        ),
+        None => "pauseOnFailure is set".to_owned(),
+    }
 }
 
 /// Returns whether another deployment that is going to end uses up a part of the budget.

@@ -18,7 +18,7 @@ use crate::deployment::evaluate::{attempts, is_ended as is_host_ended, is_given_
 use crate::deployment::node_set_part::NodeSetPart;
 use crate::deployment::observed::Observed;
 use crate::deployment::rollout::BlockedHosts;
-use crate::deployment::{messages, usage};
+use crate::deployment::{disruption, messages, usage};
 use crate::node_set::readiness_gates::Gates;
 use crate::reasons;
 
@@ -221,6 +221,10 @@ impl Evaluation<'_> {
         if let Some(what) = messages::waiting(self.parts) {
             return reasons::QUEUED.condition(DEPLOYMENT_READY, what);
         }
+        let is_awaited = disruption::is_all_that_is_left(self.parts);
+        if let Some(what) = self.blocked.text.as_ref().filter(|_| is_awaited) {
+            return reasons::AWAITING_DISRUPTION.condition(DEPLOYMENT_READY, what);
+        }
         let text =
             "Services are being deployed; nodeSetConditions and progress report how far it is.";
         reasons::deployment::REQUESTED.condition(DEPLOYMENT_READY, self.with_held(text.to_owned()))
@@ -258,7 +262,7 @@ impl Evaluation<'_> {
         let hosts: Vec<&HostProgress> = part.shown.hosts.values().collect();
         let of_service = |(idx, name): (usize, &String)| {
             let is_here = |it: &HostProgress| {
-                position(it) == idx && (it.state != RunState::Pending || it.reason.is_some())
+                position(it) == idx && (it.state != RunState::Pending || is_failing(it))
             };
             let has_come = |it: &&&HostProgress| position(it) > idx || is_here(it);
             let has_begun = hosts.iter().any(|it| has_come(&it));

@@ -28,6 +28,7 @@ use crate::reasons;
 mod certificates;
 mod deaths;
 mod digests;
+mod disruption;
 mod ends;
 mod gates;
 mod inputs;

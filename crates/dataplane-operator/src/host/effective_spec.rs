@@ -292,7 +292,7 @@ pub fn role_strategy(data_plane: Option<&DataPlane>, role: Option<&Role>) -> Dep
 }
 
 /// Variables by which a user overrides ssh's options, or the connection as a whole.
-const OWN_OPTIONS: [&str; 2] = ["ansible_connection", "ansible_ssh_common_args"];
+pub const OWN_OPTIONS: [&str; 2] = ["ansible_connection", "ansible_ssh_common_args"];
 
 /// Returns whether variables override ssh's options, or the connection as a whole.
 pub fn has_own_options(vars: &AnyMap) -> bool {

@@ -10,7 +10,6 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::run_engine::host_key::{HostKey, HostKeyTrust};
 use operator_core::run_engine::known_hosts::covers;
-use operator_core::run_engine::run_template::HostConnection;
 use operator_core::run_engine::ssh_secret::{KNOWN_HOSTS, PRIVATE_KEY};
 use operator_runtime::source_cache::Digests;
 
@@ -116,25 +115,6 @@ impl SshHost<'_> {
         let Some(Digests { texts, .. }) = self.ssh else { return has_key };
         let (host, port) = self.address;
         !texts.get(KNOWN_HOSTS).is_some_and(|it| covers(it, host, port))
-    }
-}
-
-/// Returns how a run connects to a host at `address`, by the ssh Secret of that name.
-///
-/// `scans_known` says whether the run scans the host's key even though one is known.
-pub fn connection(
-    address: String,
-    (ssh_secret, digests): (&str, Option<&Digests>),
-    trust: &HostKeyTrust,
-    scans_known: bool,
-) -> HostConnection {
-    HostConnection {
-        address,
-        ssh_secret: ssh_secret.to_owned(),
-        ssh_version: digests.map(|it| it.version.clone()).unwrap_or_default(),
-        has_known_hosts: digests.is_some_and(|it| it.keys.contains_key(KNOWN_HOSTS)),
-        scan: trust.scan(scans_known),
-        trusted: trust.token(),
     }
 }
 

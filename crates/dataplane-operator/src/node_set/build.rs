@@ -14,6 +14,7 @@ use operator_core::run_engine::mounts::node_sets::inventory_name;
 use serde_json::json;
 
 use crate::host::inventory_metadata::INVENTORY_HASH;
+use crate::node_set::deployment_history::is_inventory_in_use;
 use crate::node_set::observed::Observed;
 
 /// The Secret's content, by key.
@@ -30,7 +31,8 @@ pub fn content(
     inventory: String,
     known_hosts: String,
 ) -> Content {
-    let kept = seen.written.as_ref().filter(|_| is_intact(seen, [INVENTORY_KEY]));
+    let is_frozen = is_inventory_in_use(&seen.set, &seen.deployments, &seen.unreadable_deployments);
+    let kept = seen.written.as_ref().filter(|_| is_frozen && is_intact(seen, [INVENTORY_KEY]));
     let text = |key: &str| kept.and_then(|it| it.text(key));
     let others = of_others(text(KNOWN_HOSTS_KEY).unwrap_or_default(), &known_hosts, hosts);
     let known_hosts = known_hosts + &others;
@@ -48,7 +50,7 @@ fn of_others(before: &str, present: &str, hosts: &[Host<'_>]) -> String {
 }
 
 /// Returns whether no other field manager has changed these keys of the Secret.
-fn is_intact<'a>(seen: &Observed, keys: impl IntoIterator<Item = &'a str>) -> bool {
+pub fn is_intact<'a>(seen: &Observed, keys: impl IntoIterator<Item = &'a str>) -> bool {
     seen.inventory.as_ref().is_some_and(|it| it.managed_fields.has([INVENTORY_HASH], keys))
 }
 

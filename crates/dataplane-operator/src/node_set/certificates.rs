@@ -96,6 +96,8 @@ impl CertificateRequest<'_> {
 pub struct Hosts<'a> {
     /// The names of all hosts.
     pub all: BTreeSet<&'a str>,
+    /// The names of hosts that were taken out and whose certificates stay.
+    pub terminating: BTreeSet<&'a str>,
     /// Whether an operator reserves addresses.
     pub are_reserved: bool,
     /// Names: host → network → name.

@@ -13,7 +13,7 @@ use crate::host::networks;
 use crate::node_set::deployment_history;
 use crate::node_set::observed::{Observed, own_set};
 use crate::node_set::resolve::resolve;
-use crate::node_set::{build, status, tls};
+use crate::node_set::{build, status, terminating, tls};
 
 /// Decides what to write for a node set.
 ///
@@ -25,8 +25,8 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         plan.steps.extend(releases(seen));
         if plan.steps.is_empty() && has_finalizer(&*seen.set, INVENTORY_FINALIZER) {
             let resolved = resolve(seen, now);
-            // A deployment under way keeps using the inventory.
-            let is_needed = resolved.is_frozen();
+            // A deployment under way, or an operator that cleans up, keeps using the inventory.
+            let is_needed = resolved.is_frozen() || terminating::holders(seen).next().is_some();
             let inventory = resolved.content.as_ref().filter(|_| is_needed);
             plan.steps.extend(inventory.and_then(|it| build::secret(seen, it)));
             plan.steps.extend(status::step(seen, &resolved, None, now));
@@ -79,11 +79,15 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
 /// Returns the steps that release a node set that is being deleted: its machines are given back,
 /// its inventory is deleted, then the finalizer is removed.
 ///
-/// Returns no steps while a deployment is under way, which may still start runs with the inventory.
+/// Returns no steps while a deployment is under way or a host has finalizers, because runs may
+/// still start with the inventory.
 fn releases(seen: &Observed) -> Vec<Step> {
-    let is_needed =
-        seen.deployments.iter().any(|it| deployment_history::is_under_way(it, &seen.set));
-    let is_needed = is_needed || seen.unreadable_deployments.iter().any(|it| !it.has_ended);
+    let is_needed = deployment_history::is_inventory_in_use(
+        &seen.set,
+        &seen.deployments,
+        &seen.unreadable_deployments,
+    );
+    let is_needed = is_needed || terminating::holders(seen).next().is_some();
     if is_needed || !is_only_finalizer(&*seen.set, INVENTORY_FINALIZER) {
         return Vec::new();
     }

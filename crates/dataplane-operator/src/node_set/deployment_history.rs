@@ -14,9 +14,10 @@ use api::dataplane::{
 };
 use jiff::Timestamp;
 use kube::ResourceExt;
+use operator_core::finalizers::is_terminating;
 use operator_core::keyed::Digest;
 use operator_core::node_set_host::{PREFIX, prefix};
-use operator_core::run_engine::host_progress::is_untouched;
+use operator_core::run_engine::host_progress::{awaits_disruption, is_failing, is_untouched};
 use serde::Serialize;
 
 use crate::node_set::observed::UnreadableDeployment;
@@ -34,6 +35,8 @@ pub const FAILURES: usize = 5;
 pub struct DeploymentHistory {
     /// Each host, sorted by name.
     pub hosts: Vec<NodeSetHost>,
+    /// Each host that was taken out of the node set and is still terminating.
+    pub terminating: Vec<NodeSetHost>,
     /// The digest with which a deployment that is not settled yet succeeded, by host name.
     pub succeeded_with: BTreeMap<String, String>,
     /// The failures of the first failed hosts.
@@ -71,6 +74,17 @@ pub fn is_under_way(deployment: &Deployment, node_set: &NodeSet) -> bool {
     deployment.progress_of(node_set).is_some() && !deployment.has_run()
 }
 
+/// Returns whether a deployment needs the inventory as it is, because it may still start runs with
+/// it.
+pub fn is_inventory_in_use(
+    node_set: &NodeSet,
+    deployments: &[Arc<Deployment>],
+    unreadable: &[UnreadableDeployment],
+) -> bool {
+    deployments.iter().any(|it| is_under_way(it, node_set))
+        || unreadable.iter().any(|it| !it.has_ended)
+}
+
 /// Merges the recorded status with the statuses of the deployments that began with the node set.
 ///
 /// Records of unreadable deployments are kept. `present` is the digest of what a deployment would
@@ -98,7 +112,7 @@ pub fn merge(
         if outcome.settled.contains(&uid) {
             continue;
         }
-        outcome.follow(&node_set.name_any(), deployment, progress, replaced);
+        outcome.follow(&node_set.name_any(), deployment, progress, (recorded, replaced));
         if deployment.has_run() {
             outcome.settled.push(uid);
             let known = (recorded, present);
@@ -123,21 +137,18 @@ impl DeploymentHistory {
         let known: BTreeMap<&str, &NodeSetHost> =
             recorded.hosts.iter().map(|it| (it.name.as_str(), it)).collect();
         let host = |name: &&str| {
-            let (name_of, state) = ((*name).to_owned(), HostState::Undeployed);
-            let new = NodeSetHost {
-                name: name_of,
-                state,
-                hash: None,
-                address: None,
-                disruption_target: None,
-            };
             let is_another = replaced.get(name).is_some_and(|(_, is_new)| *is_new);
             let known = known.get(name).filter(|_| !is_another);
-            let mut host = known.map_or(new, |it| (*it).clone());
-            if host.state == HostState::Deploying {
+            let mut host = known.map_or_else(|| undeployed(name), |it| (*it).clone());
+            host.disruption_target = None;
+            match host.state {
                 // If no existing deployment still reports this host, the deployment was deleted
                 // while running.
-                host.state = HostState::Failed;
+                HostState::Deploying => host.state = HostState::Failed,
+                // It came back, and its services may have been stopped meanwhile. It stays in
+                // service, so that a deployment disturbs no more such hosts at once than it may.
+                HostState::Terminating => host.state = HostState::Undeployed,
+                HostState::Undeployed | HostState::Deployed | HostState::Failed => {}
             }
             host
         };
@@ -179,6 +190,12 @@ impl DeploymentHistory {
                 host.state = HostState::Deploying;
             }
         }
+        let is_open = |uid: &String| unreadable.iter().any(|it| !it.has_ended && it.uid == *uid);
+        for host in &mut self.hosts {
+            let known = recorded.hosts.iter().find(|it| it.name == host.name);
+            let target = known.and_then(|it| it.disruption_target.clone());
+            host.disruption_target = target.filter(is_open);
+        }
     }
 
     /// Merges what a deployment reports of each host.
@@ -187,7 +204,7 @@ impl DeploymentHistory {
         node_set: &str,
         deployment: &Deployment,
         progress: &NodeSetProgress,
-        replaced: &Replaced<'_>,
+        (recorded, replaced): (&NodeSetStatus, &Replaced<'_>),
     ) {
         let is_over = deployment.has_ended();
         let created = deployment.creation_timestamp().map(|it| it.0);
@@ -195,6 +212,10 @@ impl DeploymentHistory {
         for host in self.hosts.iter_mut().filter(|it| !is_another(&it.name)) {
             let Some(at) = progress.hosts.get(&host.name) else { continue };
             follow_host(host, at, &deployment.spec, progress, is_over);
+            // Of several, the oldest one is first.
+            if host.disruption_target.is_none() {
+                host.disruption_target = target(&host.name, at, deployment, (recorded, progress));
+            }
             if host.state == HostState::Deployed && progress.is_done_on(at) {
                 self.succeeded_with.insert(host.name.clone(), progress.config_hash.clone());
             }
@@ -290,6 +311,43 @@ impl DeploymentHistory {
         }
     }
 
+    /// Adds the hosts of these names as terminating, with what is recorded of them. Those of a node
+    /// set that is being deleted are terminating once no deployment is under way.
+    #[must_use]
+    pub fn with_terminating<'a>(
+        mut self,
+        node_set: &NodeSet,
+        names: impl Iterator<Item = &'a String>,
+    ) -> Self {
+        let recorded = node_set.status.iter().flat_map(|it| &it.hosts);
+        let recorded: BTreeMap<&str, &NodeSetHost> =
+            recorded.map(|it| (it.name.as_str(), it)).collect();
+        let names: BTreeSet<&String> = names.collect();
+        for name in names {
+            if let Some(own) = self.hosts.iter_mut().find(|it| it.name == *name) {
+                if self.under_way.is_empty() {
+                    own.state = HostState::Terminating;
+                }
+                continue;
+            }
+            let known = recorded.get(name.as_str());
+            let host = known.map_or_else(|| undeployed(name), |it| (*it).clone());
+            self.terminating.push(NodeSetHost {
+                state: HostState::Terminating,
+                disruption_target: None,
+                ..host
+            });
+        }
+        self
+    }
+
+    /// Returns all hosts as the status reports them, sorted by name.
+    pub fn into_hosts(self) -> Vec<NodeSetHost> {
+        let mut hosts: Vec<NodeSetHost> = self.hosts.into_iter().chain(self.terminating).collect();
+        hosts.sort_by(|a, b| a.name.cmp(&b.name));
+        hosts
+    }
+
     /// Returns whether a deployment has succeeded on any host.
     pub fn is_in_service(&self) -> bool {
         self.hosts.iter().any(|it| it.hash.is_some() || it.state == HostState::Deployed)
@@ -298,6 +356,17 @@ impl DeploymentHistory {
     /// Returns on how many hosts the last deployment succeeded.
     pub fn n_ready(&self) -> usize {
         self.hosts.iter().filter(|it| it.state == HostState::Deployed).count()
+    }
+}
+
+/// Returns a host on which nothing is deployed.
+fn undeployed(name: &str) -> NodeSetHost {
+    NodeSetHost {
+        name: name.to_owned(),
+        state: HostState::Undeployed,
+        hash: None,
+        address: None,
+        disruption_target: None,
     }
 }
 
@@ -331,10 +400,31 @@ fn follow_host(
     }
 }
 
+/// Returns the UID of a deployment that waits to disturb a host.
+///
+/// The host's state shows what follows, except with a partial deployment: then the host keeps the
+/// target until its last service has succeeded.
+fn target(
+    host: &str,
+    at: &HostProgress,
+    deployment: &Deployment,
+    (recorded, progress): (&NodeSetStatus, &NodeSetProgress),
+) -> Option<String> {
+    let uid = deployment.uid().filter(|_| !deployment.has_ended())?;
+    let is_awaiting = awaits_disruption(at) && !is_terminating(deployment);
+    let is_known =
+        |it: &NodeSetHost| it.name == host && it.disruption_target.as_ref() == Some(&uid);
+    let is_at_work = is_partial(&deployment.spec)
+        && !is_untouched(at)
+        && !progress.is_done_on(at)
+        && recorded.hosts.iter().any(is_known);
+    (is_awaiting || is_at_work).then_some(uid)
+}
+
 /// Returns the state of a host whose deployment ended before completing it. A host that was still
 /// pending without a reason has not failed: it is half changed.
 fn ended(at: &HostProgress) -> HostState {
-    let has_failed = at.state != RunState::Pending || at.reason.is_some();
+    let has_failed = at.state != RunState::Pending || is_failing(at);
     if has_failed { HostState::Failed } else { HostState::Undeployed }
 }
 

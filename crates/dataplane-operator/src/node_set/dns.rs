@@ -11,6 +11,7 @@ use operator_core::run_engine::build::owner;
 use serde_json::json;
 
 use crate::node_set::ipam::{Asked, Infra, Member, is_fqdn, is_standing, labels, short_name};
+use crate::node_set::terminating::KeptHosts;
 use crate::reasons;
 
 /// Condition type: the DNS server has the names of all hosts, or no names are needed.
@@ -19,11 +20,12 @@ pub const DNS_DATA_READY: &str = "NodeSetDNSDataReady";
 /// Returns the step that writes the names of all hosts, if they differ.
 ///
 /// Returns no step while the DNS server is not ready or a host has no address yet. When the node
-/// set uses no networks, returns the step that deletes the names, if `may_remove` is set. Fails
+/// set uses no networks, returns the step that deletes the names, unless any host is `kept`. Fails
 /// when the namespace has several `DNSMasq`.
-pub fn desired(set: &NodeSet, members: &[Member<'_>], infra: &Infra, may_remove: bool) -> Asked {
+pub fn desired(set: &NodeSet, members: &[Member<'_>], infra: &Infra, kept: KeptHosts<'_>) -> Asked {
     if !infra.is_used {
-        let left = infra.dns_data.iter().filter(|it| may_remove && is_standing(&***it, set));
+        let left = infra.dns_data.iter();
+        let left = left.filter(|it| !kept.are_any() && is_standing(&***it, set));
         let because = "the node set names no networks any more";
         return Ok(left.map(|it| Step::delete(Target::of(&**it), because)).collect());
     }
@@ -32,8 +34,12 @@ pub fn desired(set: &NodeSet, members: &[Member<'_>], infra: &Infra, may_remove:
     }
     let has_all = members.iter().all(|it| infra.reservations(it).is_some());
     let Some(server) = server(infra).filter(|_| has_all) else { return Ok(Vec::new()) };
+    let mut hosts = hosts(members, infra);
+    let terminating = written_names(infra, kept).filter(|it| !hosts.contains(it));
+    let terminating: Vec<DnsHost> = terminating.cloned().collect();
+    hosts.extend(terminating);
     let spec = DnsDataSpec {
-        hosts: hosts(members, infra),
+        hosts,
         dns_data_label_selector_value: server.spec.dns_data_label_selector_value.clone(),
     };
     if infra.dns_data.as_ref().is_some_and(|it| it.spec == spec) {
@@ -45,6 +51,12 @@ pub fn desired(set: &NodeSet, members: &[Member<'_>], infra: &Infra, may_remove:
     });
     let target = Target::named::<DnsData>(set.namespace().unwrap_or_default(), set.name_any());
     Ok(vec![Step::apply(target, object, "the DNS server is to have the names of the hosts")])
+}
+
+/// Returns the entries of terminating hosts, as they were written.
+fn written_names<'a>(infra: &'a Infra, kept: KeptHosts<'a>) -> impl Iterator<Item = &'a DnsHost> {
+    let written = infra.dns_data.iter().flat_map(|it| &it.spec.hosts);
+    written.filter(move |it| it.hostnames.iter().any(|name| kept.is_terminating(name)))
 }
 
 fn several(infra: &Infra) -> Problem {

@@ -69,8 +69,7 @@ fn with_reported_hosts(caches: &Caches, run: &AnsibleEe) -> Vec<Key> {
     let hosts = run.spec.hosts.iter().filter(|it| is_reported(&it.name));
     let addresses: Vec<&str> = hosts.map(|it| it.address.as_str()).collect();
     keys_of(caches, run.namespace().as_deref(), |set| {
-        let hosts = node_set_host::hosts(set);
-        hosts.iter().any(|it| addresses.contains(&it.address().as_str()))
+        node_set_host::addresses(set).iter().any(|it| addresses.contains(&it.as_str()))
     })
 }
 

@@ -21,6 +21,7 @@ use crate::node_set::certificates::{CertificateRequest, Hosts};
 use crate::node_set::deployment_history::is_under_way;
 use crate::node_set::ipam::{self, Asked, Member, networks_of};
 use crate::node_set::observed::Observed;
+use crate::node_set::terminating::KeptHosts;
 use crate::node_set::tls::{self, DesiredCertificates};
 use crate::node_set::{certificate_bundles, dns};
 use crate::reasons;
@@ -97,27 +98,27 @@ pub fn needed_secrets(seen: &Observed) -> Vec<String> {
 /// Evaluates the external resources. Requests nothing if there are `problems`, i.e. while the hosts
 /// are invalid.
 ///
-/// Removes nothing while a deployment is under way (`is_frozen`), because its runs may mount it.
+/// Removes nothing of the `kept` hosts.
 pub fn evaluate(
     seen: &Observed,
     hosts: &[Host<'_>],
     problems: &[Problem],
-    is_frozen: bool,
+    kept: KeptHosts<'_>,
 ) -> ExternalResources {
     let (set, infra, issued) = (&*seen.set, &seen.infra, &seen.issued);
+    let is_frozen = kept.is_frozen;
     let members = members(seen, hosts);
     let recorded = recorded(seen);
     let mut served = reserved(seen, &members, &recorded);
     let may_ask = |it: Asked| if problems.is_empty() { it } else { Ok(Vec::new()) };
-    let on_networks = [
-        ipam::desired(set, &members, infra, !is_frozen),
-        dns::desired(set, &members, infra, !is_frozen),
-    ];
+    let on_networks =
+        [ipam::desired(set, &members, infra, kept), dns::desired(set, &members, infra, kept)];
     let [for_addresses, for_names] = on_networks.map(may_ask);
     let requested = requested(seen);
     // The certificates of a service that cannot be read are unknown.
     let may_remove = !is_frozen && seen.unreadable.is_empty();
-    let certified = certified(seen, &members, &served.names, &served.addresses);
+    let mut certified = certified(seen, &members, &served.names, &served.addresses);
+    certified.terminating = kept.host_names();
     let for_certificates = if problems.is_empty() {
         tls::desired(set, &requested, &certified, issued, may_remove)
     } else {
@@ -243,7 +244,8 @@ fn certified<'a>(
     addresses: &'a HostNetworkValues,
 ) -> Hosts<'a> {
     let all: BTreeSet<&str> = members.iter().map(|it| it.host_name).collect();
-    Hosts { all, are_reserved: seen.infra.is_used, names, addresses }
+    let terminating = BTreeSet::new();
+    Hosts { all, terminating, are_reserved: seen.infra.is_used, names, addresses }
 }
 
 /// Returns the certificates of the listed services and of those that deployments bring. A further

@@ -21,6 +21,7 @@ use crate::host::{networks, vars};
 use crate::node_set::inventory::given;
 use crate::node_set::machine_request::{Machines, name_fault};
 use crate::node_set::observed::Observed;
+use crate::node_set::terminating::{self, TerminatingHosts};
 use crate::reasons;
 
 /// Size limit of an inventory in bytes: an object has 1 MiB at most, and its metadata needs room.
@@ -29,16 +30,21 @@ pub const SIZE_LIMIT: usize = 1_000_000;
 const KIND: &str = "OpenStackDataPlaneNodeSet";
 
 /// Returns the faults of the hosts. With any of them, nothing is requested for the hosts.
-pub fn of_hosts(seen: &Observed, hosts: &[Host<'_>], machines: &Machines) -> Vec<Problem> {
+pub fn of_hosts(
+    seen: &Observed,
+    hosts: &[Host<'_>],
+    terminating: &TerminatingHosts,
+    machines: &Machines,
+) -> Vec<Problem> {
     let name = seen.set.name_any();
-    let mut problems = of_size(&name, hosts.len());
+    let mut problems = of_size(&name, hosts.len(), terminating.len());
     problems.extend(hosts.iter().filter_map(|it| of_name(&name, it)));
     if machines.are_asked {
         let fault = |it| name_fault(&machines.names, &seen.set, it);
         problems.extend(hosts.iter().filter_map(fault));
     }
     problems.extend(hosts.iter().filter_map(|it| of_address(seen, it)));
-    problems.extend(of_claims(seen));
+    problems.extend(of_claims(seen, terminating));
     problems
 }
 
@@ -94,12 +100,17 @@ fn of_sources(seen: &Observed, name: &str, service: &Service) -> Vec<Problem> {
     problems
 }
 
-fn of_size(name: &str, n_hosts: usize) -> Vec<Problem> {
+fn of_size(name: &str, n_hosts: usize, n_terminating: usize) -> Vec<Problem> {
+    let terminating = if n_terminating > 0 {
+        format!(" and {n_terminating} hosts that are still terminating")
+    } else {
+        String::new()
+    };
     let text = format!(
-        "{KIND} {name} has {n_hosts} nodes, and {MAX_HOSTS} is the most: divide them among several \
-         node sets, which one deployment can name together."
+        "{KIND} {name} has {n_hosts} nodes{terminating}, and {MAX_HOSTS} is the most: divide them \
+         among several node sets, which one deployment can name together."
     );
-    if n_hosts > MAX_HOSTS {
+    if n_hosts + n_terminating > MAX_HOSTS {
         vec![Problem::new(&reasons::node_set::TOO_MANY_HOSTS, text)]
     } else {
         Vec::new()
@@ -144,9 +155,21 @@ fn of_address(seen: &Observed, host: &Host<'_>) -> Option<Problem> {
     })
 }
 
-fn of_claims(seen: &Observed) -> Vec<Problem> {
+fn of_claims(seen: &Observed, terminating: &TerminatingHosts) -> Vec<Problem> {
     let name = seen.set.name_any();
-    let claim = Claim::of_node_set(&seen.set);
+    let addresses = terminating::addresses(terminating);
+    let taken_out = terminating.keys().map(|it| (&**it, addresses.get(it).map(String::as_str)));
+    let all = Claim::of_node_set_beside(&seen.set, taken_out);
+    let still = all.still_terminating().into_iter().map(|(host, other, mark)| {
+        let text = format!(
+            "Host {host} of {KIND} {name} has the {mark} of host {other}, which was taken out and is \
+             still terminating: it is deployed once status.hosts no longer has {other}, see \
+             docs/removal.md. To deploy it before, describe it as {other} again."
+        );
+        Problem::new(&reasons::inputs::HOST_TAKEN, text)
+    });
+    let still: Vec<Problem> = still.collect();
+    let claim = all.without_terminating();
     let twice = claim.twice().into_iter().map(|(host, before, mark)| {
         let text = format!(
             "Hosts {before} and {host} of {KIND} {name} are one host, for both have the {mark}: \
@@ -158,7 +181,7 @@ fn of_claims(seen: &Observed) -> Vec<Problem> {
     let taken = claim.taken(&seen.neighbours).into_iter();
     // If the other object goes away, this one gets the host.
     let taken = taken.map(|it| Problem::new(&reasons::inputs::HOST_TAKEN, it.message(&object)));
-    twice.chain(taken).collect()
+    twice.chain(taken).chain(still).collect()
 }
 
 fn of_variables(seen: &Observed) -> Vec<Problem> {

@@ -11,16 +11,23 @@ use operator_core::run_engine::known_hosts::line;
 use operator_runtime::source_cache::Digests;
 
 use crate::host::conflicts::Claim;
-use crate::host::effective_spec::has_own_options;
+use crate::host::effective_spec::{OWN_OPTIONS, has_own_options};
 use crate::host::ssh_trust::{Offers, SshHost};
+use crate::node_set::inventory_entries::has_variable;
 use crate::node_set::machine_request::Machines;
 use crate::node_set::observed::Observed;
+use crate::node_set::terminating::{TerminatingHost, TerminatingHosts};
 
 /// Trust by the host's name in the inventory.
 pub type Trusts = BTreeMap<String, HostKeyTrust>;
 
-/// Returns the trust in each host.
-pub fn trusts(seen: &Observed, hosts: &[Host<'_>], machines: &Machines) -> Trusts {
+/// Returns the trust in each host, also in those that are terminating and whose address is known.
+pub fn trusts(
+    seen: &Observed,
+    hosts: &[Host<'_>],
+    terminating: &TerminatingHosts,
+    machines: &Machines,
+) -> Trusts {
     let offers = Offers::of(&seen.runs);
     let template = &seen.set.spec.node_template;
     let secret = SourceRef::secret(&seen.namespace, &template.ansible_ssh_private_key_secret);
@@ -29,7 +36,36 @@ pub fn trusts(seen: &Observed, hosts: &[Host<'_>], machines: &Machines) -> Trust
         let machine = (machines.records.get(&it.name), machines.is_new(&it.name));
         (it.name.clone(), trust(&seen.set, ssh, it, machine, &offers))
     };
-    hosts.iter().map(one).collect()
+    let of_terminating = |(name, it): (&String, &TerminatingHost)| {
+        Some((name.clone(), terminating_trust(&seen.set, ssh, (name, it), machines, &offers)?))
+    };
+    hosts.iter().map(one).chain(terminating.iter().filter_map(of_terminating)).collect()
+}
+
+/// Returns the trust in a host that was taken out of a node set; `None` if its address is not
+/// known.
+fn terminating_trust(
+    set: &NodeSet,
+    ssh: Option<&Digests>,
+    (name, host): (&str, &TerminatingHost),
+    machines: &Machines,
+    offers: &Offers<'_>,
+) -> Option<HostKeyTrust> {
+    let (address, port) = host.address.as_ref()?;
+    let template = set.spec.node_template.ansible.as_ref();
+    let of_template = template.is_some_and(|it| has_own_options(&it.ansible_vars));
+    let is_own = |it: &str| OWN_OPTIONS.iter().any(|option| has_variable(it, option));
+    let host = SshHost {
+        name,
+        address: (address, *port),
+        has_own_options: of_template || host.entry.as_deref().is_some_and(is_own),
+        ssh,
+        recorded: set.status.as_ref().and_then(|it| it.host_keys.get(name)),
+        machine: machines.of_terminating.get(name),
+        is_new: false,
+        created: set.creation_timestamp().map(|it| it.0),
+    };
+    Some(host.trust(offers, |offered| accepted(set.annotations().get(ACCEPT), offered)))
 }
 
 /// Returns the trust in one host of a node set; `ssh` holds the digests of its ssh Secret, if that
@@ -68,7 +104,7 @@ fn accepted(annotation: Option<&String>, offered: &[HostKey]) -> Option<String> 
 /// none.
 pub fn shared(seen: &Observed, trusts: &Trusts) -> Option<String> {
     let key = |name: &str| trusts.get(name)?.key.clone();
-    let claim = Claim::of_node_set(&seen.set).showing(key);
+    let claim = Claim::of_node_set(&seen.set).without_terminating().showing(key);
     claim.shared_keys_text(&claim.shared_keys(&seen.neighbours))
 }
 
@@ -79,11 +115,14 @@ pub fn accept_command(namespace: &str, node_set: &str) -> String {
 }
 
 /// Returns the known-hosts lines of the hosts whose keys were learned.
-pub fn known_hosts(hosts: &[Host<'_>], trusts: &Trusts) -> String {
-    let of = |it: &Host<'_>| {
-        line(&it.ansible_host, it.ansible_port, trusts.get(&it.name)?.key.as_ref()?)
-    };
-    hosts.iter().filter_map(of).collect()
+pub fn known_hosts(hosts: &[Host<'_>], terminating: &TerminatingHosts, trusts: &Trusts) -> String {
+    let own = hosts.iter().map(|it| (&it.name, it.ansible_host.as_str(), it.ansible_port));
+    let terminating = terminating.iter().filter_map(|(name, it)| {
+        let (host, port) = it.address.as_ref()?;
+        Some((name, host.as_str(), *port))
+    });
+    let of = |(name, host, port)| line(host, port, trusts.get(name)?.key.as_ref()?);
+    own.chain(terminating).filter_map(of).collect()
 }
 
 /// Returns the learned keys as the status reports them.

@@ -17,6 +17,7 @@ use operator_core::plan::{Step, Target};
 use operator_core::run_engine::build::owner;
 use serde_json::{Value, json};
 
+use crate::node_set::terminating::KeptHosts;
 use crate::reasons;
 
 /// Condition type: every host has its addresses, or no operator manages addresses.
@@ -115,9 +116,9 @@ impl Infra {
     }
 }
 
-/// Returns the steps that reserve the addresses of all hosts and, if `may_remove` is set, release
-/// those of removed hosts.
-pub fn desired(set: &NodeSet, members: &[Member<'_>], infra: &Infra, may_remove: bool) -> Asked {
+/// Returns the steps that reserve the addresses of all hosts, and release those of removed hosts
+/// except for the `kept` ones.
+pub fn desired(set: &NodeSet, members: &[Member<'_>], infra: &Infra, kept: KeptHosts<'_>) -> Asked {
     let problems = faults(set, members, infra);
     if !problems.is_empty() {
         return Err(problems);
@@ -125,7 +126,8 @@ pub fn desired(set: &NodeSet, members: &[Member<'_>], infra: &Infra, may_remove:
     let members = if infra.is_used { members } else { &[] };
     let names: BTreeSet<&str> = members.iter().map(|it| it.host_name).collect();
     let is_left = |it: &&Arc<IpSet>| {
-        may_remove && is_standing(&***it, set) && !names.contains(it.name_any().as_str())
+        let name = it.name_any();
+        is_standing(&***it, set) && !names.contains(name.as_str()) && !kept.has(&name)
     };
     let because = "its host is not in the node set any more, or on no network";
     let left = infra.ip_sets.iter().filter(is_left);

@@ -5,6 +5,12 @@ use operator_core::plan::Write;
 use serde::de::DeserializeOwned;
 
 use super::*;
+use crate::node_set::terminating::TerminatingHosts;
+
+static NO_HOSTS: TerminatingHosts = TerminatingHosts::new();
+/// No host beside those of the spec.
+pub(in crate::node_set) const NONE_KEPT: KeptHosts<'static> =
+    KeptHosts { is_frozen: false, terminating: &NO_HOSTS };
 
 pub(in crate::node_set) fn object<K: DeserializeOwned>(kind: &str, name: &str, body: &Value) -> K {
     let mut object = body.clone();
@@ -83,7 +89,7 @@ fn object_of(step: &Step) -> Value {
 
 /// Applies the requests, and reports reservations as the address operator does.
 pub(in crate::node_set) fn answer(set: &NodeSet, infra: &mut Infra) {
-    let steps = desired(set, &members(set), infra, true).unwrap();
+    let steps = desired(set, &members(set), infra, NONE_KEPT).unwrap();
     for step in &steps {
         let (name, n) = (step.target.name.clone(), infra.ip_sets.len());
         infra.ip_sets.retain(|it| it.name_any() != name);
@@ -112,7 +118,7 @@ pub(in crate::node_set) fn answer(set: &NodeSet, infra: &mut Infra) {
 #[test]
 fn each_host_asks_for_its_own_address_although_the_networks_are_the_templates() {
     let set = two();
-    let steps = desired(&set, &members(&set), &infra(), true).unwrap();
+    let steps = desired(&set, &members(&set), &infra(), NONE_KEPT).unwrap();
     let asked: Vec<(String, Value)> = steps
         .iter()
         .map(|it| (it.target.name.clone(), object_of(it)["spec"]["networks"].clone()))
@@ -139,13 +145,13 @@ fn an_address_that_the_human_fixed_on_the_network_stays_and_one_that_is_no_addre
         "n0": { "ansible": { "ansibleHost": "192.0.2.10" }, "networks": networks },
         "n1": { "ansible": { "ansibleHost": "n1.example.org" } },
     }));
-    let steps = desired(&set, &members(&set), &infra(), true).unwrap();
+    let steps = desired(&set, &members(&set), &infra(), NONE_KEPT).unwrap();
     let of = |at: usize| object_of(&steps[at])["spec"]["networks"][0].clone();
     assert_eq!(of(0)["fixedIP"], "192.0.2.99");
     assert_eq!(of(1).get("fixedIP"), None);
     let mut provisioned = two();
     provisioned.spec.pre_provisioned = false;
-    let steps = desired(&provisioned, &members(&provisioned), &infra(), true).unwrap();
+    let steps = desired(&provisioned, &members(&provisioned), &infra(), NONE_KEPT).unwrap();
     assert_eq!(object_of(&steps[0])["spec"]["networks"][0].get("fixedIP"), None);
 }
 
@@ -153,13 +159,13 @@ fn an_address_that_the_human_fixed_on_the_network_stays_and_one_that_is_no_addre
 fn nothing_is_asked_twice_and_what_a_host_had_is_given_back_when_it_goes() {
     let (mut set, mut infra) = (two(), infra());
     answer(&set, &mut infra);
-    assert_eq!(desired(&set, &members(&set), &infra, true), Ok(vec![]));
+    assert_eq!(desired(&set, &members(&set), &infra, NONE_KEPT), Ok(vec![]));
     let mut foreign = (*infra.ip_sets[0]).clone();
     foreign.metadata.name = Some("others".into());
     foreign.metadata.owner_references = None;
     infra.ip_sets.push(Arc::new(foreign));
     set.spec.nodes.remove("n0");
-    let steps = desired(&set, &members(&set), &infra, true).unwrap();
+    let steps = desired(&set, &members(&set), &infra, NONE_KEPT).unwrap();
     assert!(matches!(&steps[..], [it] if it.target.name == "n0"), "{steps:?}");
     assert!(matches!(steps[0].write, Write::Delete { .. }));
 }
@@ -198,7 +204,7 @@ fn what_cannot_be_asked_for_is_told_with_the_next_step() {
     let check = |nodes: &Value, change: fn(&mut NodeSet, &mut Infra), expected: &[&str]| {
         let (mut set, mut infra) = (node_set(nodes), infra());
         change(&mut set, &mut infra);
-        let asked = desired(&set, &members(&set), &infra, true);
+        let asked = desired(&set, &members(&set), &infra, NONE_KEPT);
         let problems = asked.clone().unwrap_err();
         assert_eq!(
             problems.iter().map(|it| it.reason.word).collect::<Vec<_>>(),
@@ -227,7 +233,7 @@ fn what_cannot_be_asked_for_is_told_with_the_next_step() {
 #[test]
 fn without_the_operator_of_addresses_nothing_is_asked_and_nothing_is_missing() {
     let (set, infra) = (two(), Infra::default());
-    assert_eq!(desired(&set, &members(&set), &infra, true), Ok(vec![]));
+    assert_eq!(desired(&set, &members(&set), &infra, NONE_KEPT), Ok(vec![]));
     let found = condition(&members(&set), &infra, &Ok(vec![]));
     assert_eq!((found.status, found.reason.as_str()), (ConditionStatus::True, "NotRequired"));
     assert_eq!(host_vars(&members(&set)[0], &infra), BTreeMap::new());

@@ -30,6 +30,7 @@ use crate::host::machines::{machine_conditions, set};
 use crate::node_set::external_resources::ExternalResources;
 use crate::node_set::ipam::{DNS_SERVERS, labels};
 use crate::node_set::observed::{Observed, own_set};
+use crate::node_set::terminating::{KeptHosts, TerminatingHosts};
 use crate::reasons;
 
 /// Condition type: the machines are provisioned. Absent for pre-provisioned and empty node sets.
@@ -45,17 +46,26 @@ pub struct Machines {
     /// The status record of each machine, by host name. A record that cannot be updated now is
     /// kept.
     pub records: BTreeMap<String, HostMachine>,
+    /// The records of hosts that are terminating, which are no inputs of a deployment.
+    pub of_terminating: BTreeMap<String, HostMachine>,
     /// The names under which the machines of hosts are known, by the host's key in `spec.nodes`.
     pub names: MachineNames,
 }
 
 impl Machines {
     /// Evaluates the machines of all hosts.
-    pub fn of(seen: &Observed, hosts: &[Host<'_>], now: Timestamp) -> Self {
+    pub fn of(
+        seen: &Observed,
+        hosts: &[Host<'_>],
+        terminating: &TerminatingHosts,
+        now: Timestamp,
+    ) -> Self {
         let recorded = seen.set.status.as_ref().map(|it| &it.machines);
         let recorded = |it: &str| recorded?.get(it);
         let mut machines =
             Self { are_asked: machine_template(&seen.set).is_some(), ..Self::default() };
+        let kept = terminating.keys().filter_map(|it| Some((it.clone(), recorded(it)?.clone())));
+        machines.of_terminating = kept.collect();
         let names = names_of(seen);
         // Keeps the records of hosts that have been renamed.
         for (name, record) in names.all().filter_map(|it| Some((it, recorded(it)?.clone()))) {
@@ -213,22 +223,22 @@ pub fn awaited(seen: &Observed) -> BTreeSet<String> {
 /// Returns the step that applies the desired baremetal set, if it differs, or releases one that is
 /// being deleted and no longer used.
 ///
-/// While a deployment is under way (`is_frozen`), machines of removed hosts stay, because its runs
-/// may be using them.
+/// Machines of removed hosts stay if the hosts are `kept`.
 pub fn step(
     seen: &Observed,
     hosts: &[Host<'_>],
     machines: &Machines,
     served: &ExternalResources,
-    is_frozen: bool,
+    kept: KeptHosts<'_>,
 ) -> Option<Step> {
     let own = own_set(seen);
-    let is_unused = !is_frozen && seen.set.spec.nodes.is_empty();
+    let is_unused = !kept.are_any() && seen.set.spec.nodes.is_empty();
     if own.is_some_and(|it| is_terminating(&**it)) && is_unused {
         return set::deletion(own?);
     }
     let Some(template) = machine_template(&seen.set) else {
-        let in_use = own?.spec.baremetal_hosts.keys().filter(|_| is_used(&*seen.set));
+        let hosts = own?.spec.baremetal_hosts.keys();
+        let in_use = hosts.filter(|it| is_used(&*seen.set) || kept.is_terminating(it));
         return set::release_of(own?, in_use);
     };
     let owner = Target::of(&*seen.set);
@@ -244,10 +254,8 @@ pub fn step(
         Some((host.name.clone(), entry))
     };
     let mut all: BTreeMap<String, BaremetalHost> = hosts.iter().filter_map(desired).collect();
-    if is_frozen {
-        for (name, entry) in present {
-            all.entry(name).or_insert(entry);
-        }
+    for (name, entry) in present.into_iter().filter(|(name, _)| kept.has(name)) {
+        all.entry(name).or_insert(entry);
     }
     let fields = fields(seen, template, hosts, served);
     set::step(&owner, own.map(|it| &**it), labels(&seen.set), fields, &all)

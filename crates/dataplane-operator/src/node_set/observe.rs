@@ -7,6 +7,7 @@ use api::dataplane::{Deployment, HostState, NodeSet, Service};
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Resource as _, ResourceExt};
 use operator_core::data_sources::{SourceRef, sources_of};
+use operator_core::finalizers::is_terminating;
 use operator_core::node_set_host;
 use operator_core::node_set_host::machine_template;
 use operator_core::object_key::Key;
@@ -28,7 +29,7 @@ use crate::node_set::machine_request::awaited;
 use crate::node_set::observed::{
     Observed, UnreadableDeployment, brings_certificates, sources_of_vars,
 };
-use crate::node_set::{certificate_bundles, deployment_history, external_resources};
+use crate::node_set::{certificate_bundles, deployment_history, external_resources, terminating};
 
 /// Reads a node set; `None` if it does not exist.
 pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
@@ -50,14 +51,20 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let inventory = Inventory::of(&caches.sources, &own);
     let is_under_way = deployments.iter().any(|it| deployment_history::is_under_way(it, &set));
     let unreadable_deployments = unreadable_deployments(caches, &set, is_under_way);
-    let is_busy = is_under_way || unreadable_deployments.iter().any(|it| !it.has_ended);
-    let written = if is_busy { caches.sources.content(&caches.api, &own).await? } else { None };
+    let is_in_use =
+        deployment_history::is_inventory_in_use(&set, &deployments, &unreadable_deployments);
+    let readiness = caches.reports_of(key).await?;
+    let is_needed = is_in_use || !terminating::names(&set, &readiness).is_empty();
+    let written = if is_needed { caches.sources.content(&caches.api, &own).await? } else { None };
+    let is_held = readiness.iter().any(|it| !it.spec.host_finalizers.is_empty());
+    let is_namespace_terminating =
+        is_terminating(&*set) && is_held && caches.api.is_namespace_terminating(&namespace).await?;
     let objects = caches.sources.contents_of(&caches.api, of_vars).await?;
     let sources = caches.sources.digests_of(&caches.api, desired).await?;
     let names_any = !set.spec.network_attachments.is_empty();
     let networks = caches.attachments.seen(&caches.api, &namespace, names_any).await?;
-    let addresses = node_set_host::hosts(&set).into_iter().map(|it| it.address());
-    let runs = caches.runs_with_keys(&namespace, addresses);
+    let addresses = node_set_host::addresses(&set);
+    let runs = caches.runs_with_keys(&namespace, addresses.into_iter());
     let neighbours = caches
         .hosts
         .overlapping(&[Claim::of_node_set(&set)], reported_keys(&namespace, runs.iter()));
@@ -67,7 +74,8 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let issued = issued(caches, key, &set, are_named).await?;
     let machines = machines(caches, key, &set).await?;
     let seen = Observed {
-        readiness: caches.reports_of(key, services.values()).await?,
+        readiness,
+        is_namespace_terminating,
         set,
         namespace,
         services,

@@ -65,7 +65,11 @@ pub struct Observed {
     pub issued: Issued,
     /// What was observed of the baremetal sets.
     pub machines: Seen,
-    /// The content of the inventory Secret, read only while a deployment is under way.
+    /// Whether its namespace is being deleted, looked up only when the node set is as well and a
+    /// host has finalizers.
+    pub is_namespace_terminating: bool,
+    /// The content of the inventory Secret, read only while a deployment is under way or a host is
+    /// terminating.
     pub written: Option<Content>,
     /// The keys for digests of Secret content.
     pub keys: Keys,

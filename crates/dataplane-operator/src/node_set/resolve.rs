@@ -8,6 +8,7 @@ use api::problem::Problem;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_core::data_sources::service_type;
+use operator_core::finalizers::is_terminating;
 use operator_core::node_set_host::Host;
 use operator_core::plan::Step;
 
@@ -19,7 +20,8 @@ use crate::node_set::host_key_trust::{self, Trusts};
 use crate::node_set::machine_request::{self, Machines};
 use crate::node_set::observed::Observed;
 use crate::node_set::readiness_gates::{self, GatedHosts, Gates};
-use crate::node_set::{faults, inputs, inventory};
+use crate::node_set::terminating::{self, KeptHosts, TerminatingHosts};
+use crate::node_set::{faults, inputs, inventory, inventory_entries};
 use crate::reasons;
 
 /// Types of services that bring another version to the hosts, as upstream's control plane expects.
@@ -51,6 +53,8 @@ pub struct Resolved<'a> {
     pub gates: Option<Gates>,
     /// What external operators provide for it.
     pub served: ExternalResources,
+    /// The hosts that were taken out of it and that others still clean up after.
+    pub terminating: TerminatingHosts,
     /// The desired content of its inventory Secret; `None` while it cannot be determined.
     pub content: Option<Content>,
 }
@@ -65,29 +69,29 @@ impl Resolved<'_> {
 /// Resolves a node set.
 pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
     let hosts = external_resources::hosts(seen);
-    let machines = Machines::of(seen, &hosts, now);
-    let mut problems = faults::of_hosts(seen, &hosts, &machines);
+    let terminating = terminating::hosts(seen);
+    let machines = Machines::of(seen, &hosts, &terminating, now);
+    let mut problems = faults::of_hosts(seen, &hosts, &terminating, &machines);
     let is_frozen =
         seen.deployments.iter().any(|it| deployment_history::is_under_way(it, &seen.set));
-    let served = external_resources::evaluate(seen, &hosts, &problems, is_frozen);
+    let kept = KeptHosts { is_frozen, terminating: &terminating };
+    let served = external_resources::evaluate(seen, &hosts, &problems, kept);
     let inputs: Inputs =
         inputs::input_digests(seen, &hosts, &served).into_iter().chain(machines.inputs()).collect();
-    let outcome = outcome(seen, &hosts, &machines, &inputs);
+    let outcome = outcome(seen, (&hosts, &terminating), &machines, &inputs);
     // Machines are not requested for invalid hosts either.
     let asked_of_machines = if problems.is_empty() {
-        machine_request::step(seen, &hosts, &machines, &served, is_frozen)
+        machine_request::step(seen, &hosts, &machines, &served, kept)
     } else {
         None
     };
     problems.extend(faults::of_set(seen));
-    let trusts = host_key_trust::trusts(seen, &hosts, &machines);
+    let trusts = host_key_trust::trusts(seen, &hosts, &terminating, &machines);
     let shared_keys = host_key_trust::shared(seen, &trusts);
     let waits = shared_keys.clone().filter(|_| !is_frozen && !outcome.is_in_service());
     problems.extend(waits.map(|it| Problem::new(&reasons::inputs::HOST_KEY_SHARED, it)));
     let content = if problems.is_empty() && served.missing().is_none() {
-        let known_hosts = host_key_trust::known_hosts(&hosts, &trusts);
-        let inventory = inventory::inventory(seen, &hosts, &served);
-        let content = build::content(seen, &hosts, inventory, known_hosts);
+        let content = content(seen, (&hosts, &terminating), &served, &trusts);
         let size = content.values().map(String::len).sum();
         problems.extend(faults::of_inventory(&seen.set.name_any(), size));
         problems.is_empty().then_some(content)
@@ -106,13 +110,27 @@ pub fn resolve(seen: &Observed, now: Timestamp) -> Resolved<'_> {
         trusts,
         shared_keys,
         served,
+        terminating,
         content,
     }
 }
 
+fn content(
+    seen: &Observed,
+    (hosts, terminating): (&[Host<'_>], &TerminatingHosts),
+    served: &ExternalResources,
+    trusts: &Trusts,
+) -> Content {
+    let known_hosts = host_key_trust::known_hosts(hosts, terminating, trusts);
+    let inventory = inventory::inventory(seen, hosts, served);
+    let further = terminating::entries(terminating);
+    let inventory = inventory_entries::with_entries(inventory, further);
+    build::content(seen, hosts, inventory, known_hosts)
+}
+
 fn outcome(
     seen: &Observed,
-    hosts: &[Host<'_>],
+    (hosts, terminating): (&[Host<'_>], &TerminatingHosts),
     machines: &Machines,
     inputs: &Inputs,
 ) -> DeploymentHistory {
@@ -125,13 +143,16 @@ fn outcome(
     let versions = versions.collect();
     let present = inputs::digest(inputs);
     let deployments = (&seen.deployments[..], &seen.unreadable_deployments[..]);
-    deployment_history::merge(
+    let outcome = deployment_history::merge(
         &seen.set,
         &names,
         deployments,
         (&present, &versions),
         &machines.replaced(),
-    )
+    );
+    let of_deleted = terminating::holders(seen).flat_map(|it| it.spec.host_finalizers.keys());
+    let of_deleted = of_deleted.filter(|_| is_terminating(&*seen.set));
+    outcome.with_terminating(&seen.set, terminating.keys().chain(of_deleted))
 }
 
 fn gates(seen: &Observed, outcome: &DeploymentHistory, now: Timestamp) -> Option<Gates> {

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use api::conditions::{self, ConditionDraft, READY, Severity, merge_conditions, truncated};
+use api::conditions::{
+    self, ConditionDraft, READY, Severity, first_names, merge_conditions, truncated,
+};
 use api::dataplane::condition_types::{DEPLOYMENT_READY, INPUT_READY, SETUP_READY, UP_TO_DATE};
-use api::dataplane::{HostState, NodeSet, NodeSetHost, NodeSetStatus};
+use api::dataplane::{HostMachine, HostReadiness, HostState, NodeSet, NodeSetHost, NodeSetStatus};
 use api::problem::Problem;
 use api::shared::SourceKind;
 use jiff::Timestamp;
@@ -12,7 +14,7 @@ use kube::ResourceExt;
 use operator_core::data_sources::{NamedSource, SourceRef, sources_of};
 use operator_core::finalizers::{is_only_finalizer, is_terminating};
 use operator_core::keyed::{Renewal, kept};
-use operator_core::node_set_host::{Host, PREFIX};
+use operator_core::node_set_host::{Host, HostNetworkValues, PREFIX};
 use operator_core::plan::{Step, Target};
 use operator_core::run_engine::host_progress::count;
 use operator_core::run_engine::mounts::node_sets::inventory_name;
@@ -20,17 +22,18 @@ use operator_core::run_engine::outcome::FailureReason;
 use operator_core::run_engine::{changed_text, host_key_checking};
 use operator_runtime::source_cache::Digests;
 
-use crate::conditions::input;
+use crate::conditions::{NAMED, input};
 use crate::finalizers::INVENTORY_FINALIZER;
 use crate::host::conflicts::shared_keys::HOST_KEY_UNIQUE;
 use crate::host::inputs::changed_inputs;
 use crate::node_set::deployment_history::FAILURES;
 use crate::node_set::dns::DNS_DATA_READY;
 use crate::node_set::ipam::IP_RESERVATION_READY;
+use crate::node_set::machine_request::Machines;
 use crate::node_set::observed::{Observed, brings_certificates, own_set};
 use crate::node_set::resolve::Resolved;
 use crate::node_set::tls::CERTIFICATES_READY;
-use crate::node_set::{host_key_trust, inputs};
+use crate::node_set::{host_key_trust, inputs, terminating};
 use crate::reasons;
 
 /// Condition type: the ServiceAccount of the runs exists. It does not affect `Ready`.
@@ -55,15 +58,21 @@ pub fn step(
     let drafts = conditions(seen, resolved, recorded, rejected);
     let outcome = resolved.outcome.clone();
     let (config_hash, inputs) = published(resolved, recorded);
+    let of_terminating = |recorded: &HostNetworkValues, present: &HostNetworkValues| {
+        let mut all = terminating::recorded(&resolved.terminating, recorded);
+        all.extend(present.clone());
+        all
+    };
     let is_written = resolved.content.is_some() || seen.inventory.is_some();
     let expected = NodeSetStatus {
         observed_generation: set.metadata.generation,
         conditions: merge_conditions(&recorded.conditions, drafts, set.metadata.generation, now),
         nodes: count(outcome.hosts.len()),
         ready_nodes: count(outcome.n_ready()),
-        hosts: with_addresses(resolved, outcome.hosts),
+        hosts: with_addresses(resolved, outcome.clone().into_hosts()),
         failures: outcome.failures,
         host_keys: host_key_trust::learned_keys(&resolved.trusts),
+        terminating_addresses: terminating::addresses(&resolved.terminating),
         inventory_secret_name: is_written.then(|| inventory_name(&set.name_any())),
         config_hash,
         inputs,
@@ -76,12 +85,12 @@ pub fn step(
         deployment_execution_summaries: outcome.summaries,
         container_images: outcome.images,
         deployed_version: outcome.version,
-        all_hostnames: resolved.served.names.clone(),
-        all_ips: resolved.served.addresses.clone(),
+        all_hostnames: of_terminating(&recorded.all_hostnames, &resolved.served.names),
+        all_ips: of_terminating(&recorded.all_ips, &resolved.served.addresses),
         dns_cluster_addresses: resolved.served.dns_servers.clone(),
         ctlplane_search_domain: resolved.served.search_domain.clone(),
         certificates: resolved.served.certificates.clone(),
-        machines: resolved.machines.records.clone(),
+        machines: all_machines(resolved),
         bmh_ref_hash: resolved.machines.digest(),
         deployed_bmh_hash: outcome.deployed_bmh_hash,
     };
@@ -90,6 +99,12 @@ pub fn step(
     let way_on = "To bring a change to the hosts, create an OpenStackDataPlaneDeployment.";
     let target = Target::of::<NodeSet>(set);
     renewal.step(target, set.status.as_ref(), (&expected, &renewed), conditions, way_on)
+}
+
+/// Returns the records of the machines of all hosts, also of those that are terminating.
+fn all_machines(resolved: &Resolved<'_>) -> BTreeMap<String, HostMachine> {
+    let Machines { records, of_terminating, .. } = &resolved.machines;
+    records.iter().chain(of_terminating).map(|(name, it)| (name.clone(), it.clone())).collect()
 }
 
 /// Returns the same status with its digests re-keyed with the present key. While a deployment is
@@ -233,6 +248,9 @@ fn setup(seen: &Observed, resolved: &Resolved<'_>, recorded: &NodeSetStatus) -> 
 /// Returns what blocks the deletion of a node set.
 fn blocked(seen: &Observed, resolved: &Resolved<'_>) -> String {
     let Some(first) = resolved.outcome.under_way.first() else {
+        if let Some(report) = terminating::holders(seen).next() {
+            return cleanup(report);
+        }
         if let Some(set) =
             own_set(seen).filter(|_| is_only_finalizer(&*seen.set, INVENTORY_FINALIZER))
         {
@@ -253,6 +271,17 @@ fn blocked(seen: &Observed, resolved: &Resolved<'_>) -> String {
          it goes when that has ended. To end that one as well: kubectl delete -n {} \
          openstackdataplanedeployment/{first}",
         seen.namespace
+    )
+}
+
+/// Returns what blocks the deletion while an operator cleans up after hosts.
+fn cleanup(report: &HostReadiness) -> String {
+    let hosts: Vec<&String> = report.spec.host_finalizers.keys().collect();
+    format!(
+        "waits until the operator that writes OpenStackDataPlaneHostReadiness {} has cleaned up after \
+         {} and removed them from its hostFinalizers: see docs/removal.md.",
+        report.name_any(),
+        first_names(&hosts, NAMED)
     )
 }
 
@@ -314,7 +343,7 @@ fn half_changed(resolved: &Resolved<'_>) -> Option<String> {
     (n_half > 0).then(|| {
         format!(
             "The last deployment has left {n_half} of {} hosts half changed: it was over before all of \
-             its services had run there.",
+             its services had run there, or they were taken out of the node set and put back.",
             hosts.len()
         )
     })

@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
 
-use super::{decide, deployment_history};
+use super::{decide, deployment_history, terminating};
 use crate::condition_catalog::KINDS;
 use crate::finalizers::INVENTORY_FINALIZER;
 use crate::host::inventory_metadata::Inventory;
@@ -31,11 +31,13 @@ use crate::node_set::observed::{Observed, UnreadableDeployment};
 mod crashes;
 mod deployments;
 mod digests;
+mod disruption;
 mod faults;
 mod gates;
 mod inventories;
 mod machines;
 mod served;
+mod terminating_hosts;
 
 const NAMESPACE: &str = "openstack";
 const SET: &str = "compute";
@@ -132,9 +134,12 @@ impl World {
     /// Returns the decision on the present objects.
     fn plan(&mut self) -> Plan {
         let set = Arc::clone(&self.seen.set);
-        let is_busy =
-            self.seen.deployments.iter().any(|it| deployment_history::is_under_way(it, &set));
-        let is_busy = is_busy || self.seen.unreadable_deployments.iter().any(|it| !it.has_ended);
+        let is_busy = deployment_history::is_inventory_in_use(
+            &set,
+            &self.seen.deployments,
+            &self.seen.unreadable_deployments,
+        );
+        let is_busy = is_busy || !terminating::names(&set, &self.seen.readiness).is_empty();
         let pairs: Vec<(&str, &str)> =
             self.content.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
         self.seen.written = (is_busy && self.seen.inventory.is_some()).then(|| content(&pairs));
@@ -275,6 +280,10 @@ impl World {
         let host = |(name, done, state): &(&str, i64, &str)| {
             let host = match *state {
                 "Untouched" => json!({ "done": done, "state": "Pending", "attempt": 0 }),
+                "Awaiting" => json!({
+                    "done": done, "state": "Pending", "attempt": done,
+                    "reason": "AwaitingDisruption",
+                }),
                 state => json!({ "done": done, "state": state, "attempt": 1 }),
             };
             ((*name).to_owned(), host)

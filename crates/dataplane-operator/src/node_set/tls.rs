@@ -113,7 +113,7 @@ pub fn desired(
         match issuer(request, issued) {
             Err(fault) => wanted.problems.push(fault),
             Ok(signer) => {
-                for host in hosts.names.keys() {
+                for host in hosts.all.iter().filter(|it| hosts.names.contains_key(**it)) {
                     match certificate(set, request, host, hosts, signer) {
                         Err(fault) => wanted.problems.push(fault),
                         Ok(spec) => {
@@ -183,7 +183,8 @@ fn left(
     issued: &Issued,
 ) -> Vec<Step> {
     let names = |it: &CertificateRequest<'_>| {
-        hosts.all.iter().map(|host| name_of(it, host)).collect::<Vec<_>>()
+        let hosts = hosts.all.iter().chain(&hosts.terminating);
+        hosts.map(|host| name_of(it, host)).collect::<Vec<_>>()
     };
     let wanted: BTreeSet<String> = requests.iter().flat_map(names).collect();
     let is_left =

@@ -61,7 +61,8 @@ pub(in crate::node_set) fn hosts<'a>(
     names: &'a HostNetworkValues,
     addresses: &'a HostNetworkValues,
 ) -> Hosts<'a> {
-    Hosts { all: ["n0", "n1.example.org"].into(), are_reserved: true, names, addresses }
+    let (all, terminating) = (["n0", "n1.example.org"].into(), BTreeSet::new());
+    Hosts { all, terminating, are_reserved: true, names, addresses }
 }
 
 /// Returns the objects that are written for one service.

@@ -20,7 +20,8 @@ pub const RULES: &[Rule] = &[
         &["openstackdataplanenodesets", "openstackdataplanedeployments"],
         &["get", "list", "patch", "watch"],
     ),
-    // What other operators report of the hosts of node sets, for the readiness gates of services.
+    // What other operators report of the hosts of node sets, for the readiness gates of services
+    // and to keep hosts until others have cleaned up after them.
     Rule::of(
         &["dataplane.openstack.org"],
         &["openstackdataplanehostreadinesses"],

@@ -15,12 +15,12 @@ use operator_core::run_engine::inventory::{
 use operator_core::run_engine::known_hosts::line;
 use operator_core::run_engine::layout::Layout;
 use operator_core::run_engine::run_template::{DeploymentOptions, HostConnection, RunTemplate};
+use operator_runtime::source_cache::Digests;
 use serde_json::json;
 
 use crate::host::effective_spec::EffectiveSpec;
 use crate::host::inventory_metadata::{INVENTORY_HASH, Inventory};
 use crate::host::services::{play, sources};
-use crate::host::ssh_trust;
 use crate::role::evaluate::EvaluatedHost;
 use crate::role::inventory_shards::node_inventory_name;
 use crate::role::observed::{NodeGroup, Observed};
@@ -216,6 +216,6 @@ pub fn run_template(
 pub fn connection(evaluated: &EvaluatedHost<'_>) -> HostConnection {
     let ResolvedHost { effective, ssh, trust, .. } = evaluated.host;
     let address = effective.address().unwrap_or_default();
-    let secret = (effective.ssh_secret.as_deref().unwrap_or_default(), *ssh);
-    ssh_trust::connection(address, secret, trust, evaluated.sequence.was_key_refused())
+    let secret = Digests::ssh_secret(effective.ssh_secret.as_deref().unwrap_or_default(), *ssh);
+    HostConnection::new(address, secret, trust, evaluated.sequence.was_key_refused())
 }

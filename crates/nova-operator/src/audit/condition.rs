@@ -79,6 +79,7 @@ impl Audited {
                 reasons::audit::OUT_OF_SYNC.condition(CONFIGURATION_IN_SYNC, text)
             }
             Verdict::NoResult(outcome) => no_result(compute, node, *outcome),
+            Verdict::PlaybookUnreadable => without_playbook(compute, node),
             Verdict::Unreadable => failed(compute, node, "its report cannot be read"),
         })
     }
@@ -135,6 +136,18 @@ fn no_result(compute: &ExternalCompute, node: &str, outcome: HostOutcome) -> Con
         find_command(compute)
     );
     reasons::audit::HOST_NOT_ANSWERING.condition(CONFIGURATION_IN_SYNC, text)
+}
+
+fn without_playbook(compute: &ExternalCompute, node: &str) -> ConditionDraft {
+    let image = compute.spec.ansible_ee_container_image.as_deref().unwrap_or_default();
+    let text = format!(
+        "Host {node} cannot be audited: Ansible cannot read osp.edpm.nova_audit, or the audit \
+         playbook of a service, in the runner image {image}. If the image is of an earlier release, \
+         set spec.ansibleEEContainerImage of NovaExternalCompute {} to the present one. Its run: {}",
+        compute.name_any(),
+        find_command(compute)
+    );
+    reasons::audit::AUDIT_PLAYBOOK_UNREADABLE.condition(CONFIGURATION_IN_SYNC, text)
 }
 
 fn failed(compute: &ExternalCompute, node: &str, why: &str) -> ConditionDraft {

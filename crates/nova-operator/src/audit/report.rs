@@ -7,6 +7,7 @@ use api::ansibleee::{AnsibleEe, HostOutcome, HostResult};
 use api::conditions::{one_line, printable};
 use jiff::Timestamp;
 use kube::ResourceExt;
+use operator_core::reasons::INVALID_PLAYBOOK;
 use serde::Deserialize;
 
 use crate::audit::run::{is_after_deployment, is_open};
@@ -33,6 +34,8 @@ pub enum Verdict {
     Differs(Differences),
     /// The run has no result of the host.
     NoResult(HostOutcome),
+    /// Ansible could not read the playbooks: a runner image of an earlier release has none for audits.
+    PlaybookUnreadable,
     /// The report cannot be read.
     Unreadable,
 }
@@ -83,6 +86,9 @@ pub fn last(audits: &[Arc<AnsibleEe>], host: &str) -> Option<LastAudit> {
 /// Returns what an audit that has ended found on a host.
 pub fn verdict(run: &AnsibleEe, host: &str) -> Verdict {
     let Some(status) = &run.status else { return Verdict::NoResult(HostOutcome::Unknown) };
+    if status.reason.as_deref() == Some(INVALID_PLAYBOOK.word) {
+        return Verdict::PlaybookUnreadable;
+    }
     let is_its = |it: &&HostResult| it.name == host;
     let outcome = status.hosts.iter().find(is_its).map_or(HostOutcome::Unknown, |it| it.result);
     if outcome != HostOutcome::Ok {
@@ -139,6 +145,25 @@ mod tests {
         let rule = "rule 005 Allow: all networks.: not loaded";
         assert_eq!(of(&json!({ "audit": { "n0": [1, [rule]] } })), differs(1, &[rule]));
         assert_eq!(of(&json!({ "audit": { "n0": [1, []] } })), differs(1, &[]));
+    }
+
+    #[test]
+    fn a_run_whose_playbooks_cannot_be_read_says_nothing_of_its_hosts() {
+        let verdict_of = |reason: &str| {
+            let run = json!({
+                "apiVersion": "ansibleee.openstack.org/v1beta1",
+                "kind": "OpenStackAnsibleEE",
+                "metadata": { "name": "a" },
+                "spec": {},
+                "status": {
+                    "JobStatus": "Failed", "reason": reason,
+                    "hosts": [{ "name": "n0", "result": "NotReached" }],
+                },
+            });
+            verdict(&serde_json::from_value(run).unwrap(), "n0")
+        };
+        assert_eq!(verdict_of("InvalidPlaybook"), Verdict::PlaybookUnreadable);
+        assert_eq!(verdict_of("DeadlineExceeded"), Verdict::NoResult(HostOutcome::NotReached));
     }
 
     #[test]

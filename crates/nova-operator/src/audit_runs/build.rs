@@ -52,8 +52,8 @@ pub fn group(host: &AuditedHost) -> String {
     hash::digest(&(inventory(host), pod, images, &host.playbooks))
 }
 
-/// Returns the inventory object of a host, and the Secret beside it: those that it shares with others
-/// of its role where its compute uses the node's own.
+/// Returns the inventory object of a host, and the Secret beside it: those that it shares with
+/// others of its role where its compute uses the node's own.
 fn inventory(host: &AuditedHost) -> (String, Option<String>) {
     let status = host.node.status.clone().unwrap_or_default();
     let named = host.compute.spec.inventory_config_map_name.clone();
@@ -113,8 +113,8 @@ fn template(owner: &Target, hosts: &[&AuditedHost]) -> Option<RunTemplate> {
     Some(template)
 }
 
-/// Returns the playbooks of the services, which add to what is expected of the hosts, before the one
-/// that compares all of it.
+/// Returns the playbooks of the services, which add to what is expected of the hosts, before the
+/// one that compares all of it.
 fn play(of_services: &[String]) -> Play {
     if of_services.is_empty() {
         return Play::Playbook(PLAYBOOK.to_owned());
@@ -176,6 +176,6 @@ fn connection(host: &AuditedHost) -> HostConnection {
     HostConnection {
         // Keys are learned by deployments alone.
         scan: None,
-        ..host_connection(Some(&host.node), secret, host.ssh.as_ref(), false)
+        ..host_connection(Some(&host.node), &secret, host.ssh.as_ref(), false)
     }
 }

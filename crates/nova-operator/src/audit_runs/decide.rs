@@ -19,8 +19,6 @@ use crate::audit_runs::schedule::slot_start;
 
 /// How many hosts share a run: so many of their results fit into its report.
 const BATCH: usize = 50;
-/// How many audits of all scopes run at a time, so that deployments find free slots.
-const MOST_OPEN: usize = 4;
 /// How long a scope waits before it looks for a free place again.
 const PLACE_RETRY: Duration = Duration::from_secs(30);
 
@@ -46,7 +44,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     if due.is_empty() || seen.audits.iter().any(|it| is_open(&it.run)) {
         return plan;
     }
-    if seen.n_open >= MOST_OPEN {
+    if seen.n_open >= seen.max_open {
         plan.requeue_in(PLACE_RETRY);
         return plan;
     }

@@ -39,7 +39,13 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         Audit { run, is_in_the_way }
     });
     let n_open = shared.runs.indexed(BY_OPEN_AUDIT, &open_key()).len();
-    Ok(Some(Observed { owner, hosts, audits: audits.collect(), n_open }))
+    Ok(Some(Observed {
+        owner,
+        hosts,
+        audits: audits.collect(),
+        n_open,
+        max_open: caches.audit_limits.max_open,
+    }))
 }
 
 /// The object of a scope, the role where it is one, and the nodes.
@@ -66,7 +72,7 @@ async fn host(
     role: Option<&Role>,
     node: Arc<Node>,
 ) -> Result<Option<AuditedHost>> {
-    let audited = audited(shared, role, &node, caches.least_audit_interval);
+    let audited = audited(shared, role, &node, caches.audit_limits.least_interval);
     if audited.request == AuditRequest::Absent {
         return Ok(None);
     }

@@ -50,6 +50,8 @@ pub struct Observed {
     pub audits: Vec<Audit>,
     /// How many audits of all scopes have not ended.
     pub n_open: usize,
+    /// How many may be open at a time.
+    pub max_open: usize,
 }
 
 /// Returns whether a node was deployed and is not being changed.

@@ -105,7 +105,7 @@ impl World {
             uid: Some(UID.into()),
         };
         let hosts = names.iter().map(|it| host(it)).collect();
-        let seen = Observed { owner, hosts, audits: Vec::new(), n_open: 0 };
+        let seen = Observed { owner, hosts, audits: Vec::new(), n_open: 0, max_open: 4 };
         Self { seen, now: slot_start(HOUR, UID, "2026-01-01T12:00:00Z".parse().unwrap()) }
     }
 
@@ -310,7 +310,7 @@ fn few_audits_run_at_a_time_whatever_the_number_of_roles() {
     let mut world = World::new(&["n1"]);
     world.seen.n_open = 4;
     assert_eq!(world.pass(), (None, 0));
-    world.seen.n_open = 3;
+    world.seen.max_open = 5;
     assert_eq!(world.created(), Some(named(&["n1"])));
 }
 

@@ -27,6 +27,7 @@ use crate::drain::unknown::unknown;
 /// that are already gone are dropped for them, the earliest first.
 pub fn cell_leftovers(seen: &Observed) -> Vec<Leftover> {
     let mut waiting: Vec<Leftover> = seen.computes.iter().filter_map(|it| leftover(it)).collect();
+    waiting.extend(seen.hosts.iter().flat_map(|it| it.let_go.iter().cloned()));
     waiting.sort_by(|a, b| order(a).cmp(&order(b)));
     waiting.truncate(LEFTOVERS);
     let is_waiting: BTreeSet<&str> = waiting.iter().map(|it| it.uid.as_str()).collect();
@@ -89,8 +90,8 @@ fn remaining(seen: &Observed, entry: &Leftover) -> Option<Leftover> {
     Some(Leftover { message, ..entry.clone() })
 }
 
-/// Whether a compute that is not terminating is registered under a host name: what nova has of it is
-/// in use again.
+/// Whether a compute that is not terminating is registered under a host name: what nova has of it
+/// is in use again.
 fn has_host(compute: &ExternalCompute, host: &str) -> bool {
     let status = compute.status.as_ref().filter(|it| !it.services.is_empty());
     let name = status.and_then(|it| it.host_name.as_deref());

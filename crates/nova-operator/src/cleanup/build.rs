@@ -7,22 +7,25 @@ use nova_config::services::NOVA_TYPE;
 use operator_core::plan::{Step, Write};
 use operator_core::run_engine::batches::batches;
 use operator_core::run_engine::build::run;
-use operator_core::run_engine::run_template::{HostConnection, Play};
+use operator_core::run_engine::run_template::{HostConnection, Play, RunTemplate};
 use operator_core::run_engine::service_sequence::NeededRun;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cleanup::labels::{CLEANUP_OF, COMPUTE_NAME};
 use crate::compute::build::plain_run_template;
 use crate::compute::observed::Observed;
 
-/// The service name of cleanup runs.
-pub const NOVA_CLEANUP: &str = "nova-cleanup";
 /// The operator's own play, so that it works with any collection.
 const PLAY: &str = include_str!("../../plays/nova-cleanup.yaml");
 /// The play's variable that has nova's files and its container removed.
 const REMOVE_FILES: &str = "edpm_nova_remove_files";
 /// Time limit of one attempt: a host that hangs must not block the deletion of its compute.
 const DEADLINE_SECONDS: i64 = 600;
+
+/// Returns what a cleanup run executes, with any collection.
+pub fn play() -> Play {
+    Play::Contents(PLAY.to_owned())
+}
 
 /// Returns the step that creates the run of an attempt.
 ///
@@ -35,22 +38,40 @@ pub fn cleanup(
     removes_files: bool,
 ) -> Option<Step> {
     let compute = &seen.compute;
-    let host = compute.spec.dataplane_node_name.clone();
-    let needs = BTreeMap::from([(host.clone(), need)]);
-    let batch = batches(needs, 1, &BTreeSet::new()).into_iter().next()?;
-    let mut template = plain_run_template(seen, Play::Contents(PLAY.to_owned()), NOVA_TYPE);
+    let mut template = plain_run_template(seen, play(), NOVA_TYPE);
     if removes_files {
-        template.extra_vars.insert(REMOVE_FILES.to_owned(), json!(true));
+        template.extra_vars.extend(removed_files());
     }
-    let mut step = run(&template, &batch, &BTreeMap::from([(host, connection)]));
+    let host = &compute.spec.dataplane_node_name;
+    let mut step = run_on(&template, host, need, connection)?;
     if let Write::Create { object, .. } = &mut step.write {
-        object["spec"]["activeDeadlineSeconds"] = json!(DEADLINE_SECONDS);
         let metadata = &mut object["metadata"];
         metadata["labels"][CLEANUP_OF] = json!(compute.uid());
         metadata["annotations"][COMPUTE_NAME] = json!(compute.name_any());
         if let Some(metadata) = metadata.as_object_mut() {
             metadata.remove("ownerReferences");
         }
+    }
+    Some(step)
+}
+
+/// Returns the variable that has nova's files and its container removed.
+pub fn removed_files() -> BTreeMap<String, Value> {
+    BTreeMap::from([(REMOVE_FILES.to_owned(), json!(true))])
+}
+
+/// Returns the step that creates the run of an attempt on one host, by its name in the inventory.
+pub fn run_on(
+    template: &RunTemplate,
+    host: &str,
+    need: NeededRun,
+    connection: HostConnection,
+) -> Option<Step> {
+    let needs = BTreeMap::from([(host.to_owned(), need)]);
+    let batch = batches(needs, 1, &BTreeSet::new()).into_iter().next()?;
+    let mut step = run(template, &batch, &BTreeMap::from([(host.to_owned(), connection)]));
+    if let Write::Create { object, .. } = &mut step.write {
+        object["spec"]["activeDeadlineSeconds"] = json!(DEADLINE_SECONDS);
     }
     Some(step)
 }

@@ -3,57 +3,34 @@
 use api::conditions::{ConditionDraft, find};
 use api::dataplane::ServiceRun;
 use api::dataplane::service_run::RunState;
+use api::nova::ExternalCompute;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use nova_config::annotations::SKIP_CLEANUP;
 use nova_config::conditions::{COMPUTE_CONDITION, HOST_CLEANED};
 use nova_config::services::LIBVIRT;
 use operator_core::finalizers::{has_finalizer, is_terminating, remove_finalizer};
-use operator_core::hash;
-use operator_core::keyed::Digest;
 use operator_core::plan::{Plan, Step, Target};
 use operator_core::rejected_write::RejectedWrite;
-use operator_core::run_engine::outcome::FailureReason;
-use operator_core::run_engine::retry::Retries;
+use operator_core::run_engine::Run;
 use operator_core::run_engine::run_template::HostConnection;
-use operator_core::run_engine::service_sequence::{self, NeededRun};
+use operator_core::run_engine::service_sequence::NeededRun;
 use operator_core::run_engine::ssh_secret::PRIVATE_KEY;
-use operator_core::run_engine::{DesiredService, Host, Run, SequenceState, ServiceSequence};
 
 use crate::cell_immutability::{has_run, owns};
-use crate::cleanup::build::{NOVA_CLEANUP, cleanup};
+use crate::cleanup::attempts::{Evaluation, HostCleanup, NOVA_CLEANUP, Next, identity};
+use crate::cleanup::build::cleanup;
 use crate::cleanup::labels::cleans_up_after;
 use crate::cleanup::messages;
 use crate::cleanup::nova_removal;
-use crate::cleanup::status::{self, cause, concluded, run_problem};
+use crate::cleanup::nova_steps::{is_done, is_empty};
+use crate::cleanup::status::{self, concluded};
 use crate::compute::build::{self, ssh, trust};
 use crate::compute::inputs;
 use crate::compute::observed::{Ending, Observed};
 use crate::drain::order::HostOrder;
 use crate::finalizers;
 use crate::reasons;
-
-/// Maximum number of attempts: an unreachable host must not block the deletion of its compute.
-const ATTEMPTS: i64 = 3;
-/// Version of the play; a new version makes computes that wait for their cleanup run it once more.
-const VERSION: &str = "v1";
-
-/// The next action.
-enum Next {
-    /// The cleanup has ended.
-    Conclude,
-    /// A run has to be created.
-    Run(NeededRun, HostConnection),
-    /// A run is in progress, or the next attempt is due at this time.
-    Wait(Option<Timestamp>),
-}
-
-/// The result of the evaluation.
-struct Evaluation {
-    condition: ConditionDraft,
-    services: Vec<ServiceRun>,
-    next: Next,
-}
 
 /// Returns the plan for a compute that is being deleted.
 ///
@@ -90,7 +67,7 @@ pub fn decide(
     let steps = if is_by_api { conditions(seen, &evaluated) } else { vec![evaluated.condition] };
     plan.steps.extend(status::step(compute, &steps, &evaluated.services, now));
     match evaluated.next {
-        Next::Conclude if is_by_api && nova_removal::is_done(seen) => {
+        Next::Conclude if is_by_api && is_done(seen.drain.as_ref()) => {
             let because = "its host is done with, and nova has nothing of it";
             plan.steps.extend(remove_finalizer(compute, finalizers::COMPUTE, because));
         }
@@ -100,8 +77,12 @@ pub fn decide(
         }
         Next::Conclude | Next::Wait(None) => {}
         Next::Wait(Some(at)) => plan.requeue_at(at, now),
-        Next::Run(need, connection) => {
-            plan.steps.extend(runs(seen, need, connection, is_by_api));
+        Next::Run { need, was_key_refused } => {
+            let connection = build::connection(seen, was_key_refused);
+            // Without an address no attempt is evaluated.
+            let at = address(seen, ending).map(|address| HostConnection { address, ..connection });
+            plan.steps
+                .extend(at.into_iter().flat_map(|it| runs(seen, need.clone(), it, is_by_api)));
         }
     }
     plan
@@ -119,7 +100,7 @@ pub fn host_order(seen: &Observed, ending: &Ending) -> Option<HostOrder> {
 /// Returns the evaluation, in which no attempt to stop the host begins unless it is empty now.
 fn in_order(seen: &Observed, ending: &Ending, now: Timestamp) -> Evaluation {
     let evaluated = evaluate(seen, ending, true, now);
-    if concluded(&seen.compute).is_some() || nova_removal::is_empty(seen) {
+    if concluded(&seen.compute).is_some() || is_empty(seen.drain.as_ref()) {
         return evaluated;
     }
     let status = seen.compute.status.as_ref();
@@ -127,7 +108,7 @@ fn in_order(seen: &Observed, ending: &Ending, now: Timestamp) -> Evaluation {
     let has_begun = services.iter().any(|it| it.name == NOVA_CLEANUP);
     match evaluated.next {
         Next::Conclude | Next::Wait(_) if has_begun => evaluated,
-        Next::Conclude | Next::Wait(_) | Next::Run(..) => {
+        Next::Conclude | Next::Wait(_) | Next::Run { .. } => {
             let text = "nova-compute is stopped once the host has no servers; see Drained.";
             let condition = reasons::removal::WAITING_FOR_DRAIN.condition(HOST_CLEANED, text);
             Evaluation { condition, services, next: Next::Wait(None) }
@@ -137,13 +118,9 @@ fn in_order(seen: &Observed, ending: &Ending, now: Timestamp) -> Evaluation {
 
 /// Returns the conditions of all steps, in their order.
 fn conditions(seen: &Observed, evaluated: &Evaluation) -> Vec<ConditionDraft> {
-    let mut steps = vec![evaluated.condition.clone()];
-    // Once the host is stopped, `Drained` has nothing to say any more.
-    if concluded(&seen.compute).is_none() {
-        steps.insert(0, nova_removal::drained(seen));
-    }
-    steps.extend(nova_removal::steps(seen));
-    steps
+    let (drained, steps) = nova_removal::conditions(seen);
+    let of_host = evaluated.condition.clone();
+    drained.into_iter().chain([of_host]).chain(steps).collect()
 }
 
 /// Returns the status writes after a rejected write; a final result is never changed.
@@ -158,7 +135,7 @@ fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -
     let services = before.map(|it| it.services.clone()).unwrap_or_default();
     let mut steps = vec![condition];
     if nova_removal::has_begun(compute) {
-        steps.extend(nova_removal::steps(seen));
+        steps.extend(nova_removal::conditions(seen).1);
     }
     let steps = status::step(compute, &steps, &services, now).into_iter().collect();
     Plan { steps, ..Plan::default() }
@@ -210,22 +187,28 @@ fn evaluate(seen: &Observed, ending: &Ending, by_api: bool, now: Timestamp) -> E
         }
         // The user lets the compute go during its removal from nova, where something may be left.
         if is_cleaned {
-            let text = messages::cleaned(compute, false);
+            let left = messages::left_in_nova(compute, false);
+            let text = messages::cleaned(&messages::host(compute), &left);
             return conclude(reasons::cleanup::HOST_CLEANED.condition(HOST_CLEANED, text));
         }
     }
     if is_skipped(seen) {
         let cause = format!("annotation {SKIP_CLEANUP} says so");
-        let text = messages::not_cleaned(compute, &cause, false);
+        let text = not_cleaned(compute, &cause, false);
         return conclude(reasons::cleanup::CLEANUP_SKIPPED.condition(HOST_CLEANED, text));
     }
     match address(seen, ending) {
-        Ok(address) => attempt(seen, &address, by_api, now),
+        Ok(_) => attempt(seen, by_api, now),
         Err(cause) => {
-            let text = messages::not_cleaned(compute, &cause, by_api);
+            let text = not_cleaned(compute, &cause, by_api);
             conclude(reasons::cleanup::HOST_NOT_CLEANED.condition(HOST_CLEANED, text))
         }
     }
+}
+
+fn not_cleaned(compute: &ExternalCompute, cause: &str, by_api: bool) -> String {
+    let left = messages::left_in_nova(compute, by_api);
+    messages::not_cleaned(&messages::host(compute), cause, &left)
 }
 
 /// The user may set the annotation on the compute or on its node.
@@ -272,79 +255,21 @@ fn parted(seen: &Observed) -> (Vec<Run<'_>>, Vec<Run<'_>>) {
     all.partition(|it| cleans_up_after(it.object).is_some())
 }
 
-fn attempt(seen: &Observed, address: &str, by_api: bool, now: Timestamp) -> Evaluation {
+fn attempt(seen: &Observed, by_api: bool, now: Timestamp) -> Evaluation {
     let compute = &*seen.compute;
     let (runs, _) = parted(seen);
-    let sequence = sequence(seen, &runs, now);
-    let record = sequence.services.first();
-    let is_spent = record.is_some_and(|it| failed_attempts(it) >= ATTEMPTS || is_another_s(it));
-    let in_progress = || status::in_progress(compute, record, &runs, ATTEMPTS);
-    let connection = build::connection(seen, sequence.was_key_refused());
-    let connection = HostConnection { address: address.to_owned(), ..connection };
-    let (condition, next) = match sequence.state {
-        SequenceState::Done => {
-            let text = messages::cleaned(compute, by_api);
-            (reasons::cleanup::HOST_CLEANED.condition(HOST_CLEANED, text), Next::Conclude)
-        }
-        SequenceState::InRun { waiting_for: Some(what), .. } => {
-            let text = format!("The run waits: {what}. {}", messages::skip(compute));
-            (reasons::cleanup::QUEUED.condition(HOST_CLEANED, text), Next::Wait(None))
-        }
-        SequenceState::InRun { run, .. } => {
-            let held_up =
-                runs.iter().find(|it| it.name() == run).and_then(|it| run_problem(compute, it));
-            (held_up.unwrap_or_else(in_progress), Next::Wait(None))
-        }
-        SequenceState::Failed { retry_at: Some(at), .. } if !is_spent => {
-            (in_progress(), Next::Wait(Some(at)))
-        }
-        SequenceState::NeedsRun(need) if !is_spent => (in_progress(), Next::Run(need, connection)),
-        SequenceState::NeedsRun(_) | SequenceState::Failed { .. } | SequenceState::OutOfDate => {
-            let text = messages::not_cleaned(compute, &cause(compute, record, &runs), by_api);
-            (reasons::cleanup::HOST_NOT_CLEANED.condition(HOST_CLEANED, text), Next::Conclude)
-        }
-    };
-    Evaluation { condition, services: sequence.services, next }
-}
-
-/// Whether the host records another owner: then this compute must not clean anything on it.
-fn is_another_s(record: &ServiceRun) -> bool {
-    record.reason.as_deref() == Some(FailureReason::HostNotOwned.as_str())
-}
-
-/// Counts failed attempts of every class; the record counts each class on its own.
-fn failed_attempts(record: &ServiceRun) -> i64 {
-    match record.state {
-        RunState::Failed => record.attempt,
-        RunState::Pending | RunState::Running | RunState::Succeeded => record.attempt - 1,
-    }
-}
-
-/// Returns the service sequence of the cleanup, which has one service.
-fn sequence(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> ServiceSequence {
-    let compute = &*seen.compute;
-    let recorded = compute.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
-    let hash = Digest::from(hash::digest(&(VERSION, compute.uid())));
-    let expected = [DesiredService {
-        service: NOVA_CLEANUP.to_owned(),
-        run_hash: hash.clone(),
-        hash,
-        group: String::new(),
-    }];
     let (ssh_secret, ssh_version) = ssh(seen);
-    let host = Host {
+    let cleanup = HostCleanup {
         name: &compute.spec.dataplane_node_name,
-        desired: &expected,
-        recorded,
-        may_run: true,
-        has_moved: false,
-        ssh_key: (&ssh_secret, &ssh_version),
-        trusted: &trust(seen).token(),
-        accept: None,
-        take_over: "",
-        retries: Retries::Healing(""),
+        host: &messages::host(compute),
+        identity: identity(&compute.uid()),
+        recorded: compute.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default(),
+        ssh: (&ssh_secret, &ssh_version),
+        trust: &trust(seen),
+        skip: &messages::skip(compute),
+        left: &messages::left_in_nova(compute, by_api),
     };
-    service_sequence::evaluate(&host, runs, now)
+    cleanup.evaluate(&runs, now)
 }
 
 /// Returns the steps that create the run and delete those that are no longer needed: these use the

@@ -14,33 +14,31 @@ pub fn host(compute: &ExternalCompute) -> String {
     recorded.unwrap_or_else(|| compute.spec.dataplane_node_name.clone())
 }
 
-/// Returns the message while the host is being cleaned up.
-pub fn cleaning(compute: &ExternalCompute) -> String {
-    format!("nova-compute is being stopped and disabled on host {}.", host(compute))
+/// Returns the message while a host is being cleaned up.
+pub fn cleaning(host: &str) -> String {
+    format!("nova-compute is being stopped and disabled on host {host}.")
 }
 
-/// Returns the message after the host was cleaned up; `by_api` is whether the operator removes what
-/// nova has of the host.
-pub fn cleaned(compute: &ExternalCompute, by_api: bool) -> String {
-    let host = host(compute);
-    if by_api {
+/// Returns the message after a host was cleaned up; `left` is what nova still records of it, and
+/// empty where the operator removes that.
+pub fn cleaned(host: &str, left: &str) -> String {
+    if left.is_empty() {
         return format!(
             "nova-compute is stopped and disabled on host {host}, and its files are removed."
         );
     }
-    format!("nova-compute is stopped and disabled on host {host}. {}", nova(compute))
+    format!("nova-compute is stopped and disabled on host {host}. {left}")
 }
 
-/// Returns the message after the cleanup has finally failed or was skipped; `by_api` is whether the
-/// operator removes what nova has of the host.
-pub fn not_cleaned(compute: &ExternalCompute, cause: &str, by_api: bool) -> String {
+/// Returns the message after the cleanup has finally failed or was skipped; `left` is what nova
+/// still records of the host, and empty where the operator removes that.
+pub fn not_cleaned(host: &str, cause: &str, left: &str) -> String {
     let cause = truncated(cause.trim_end_matches('.'), CAUSE_LIMIT);
     let text = format!(
-        "nova-compute was not stopped on host {}: {cause}. If the host still runs, stop it there \
-         with `systemctl disable --now edpm_nova_compute`, or it registers again.",
-        host(compute)
+        "nova-compute was not stopped on host {host}: {cause}. If the host still runs, stop it \
+         there with `systemctl disable --now edpm_nova_compute`, or it registers again."
     );
-    if by_api { text } else { format!("{text} {}", nova(compute)) }
+    if left.is_empty() { text } else { format!("{text} {left}") }
 }
 
 /// Returns the command to proceed without the host.
@@ -53,8 +51,12 @@ pub fn skip(compute: &ExternalCompute) -> String {
     )
 }
 
-/// Returns what nova still records of the host, and how the user deletes it.
-fn nova(compute: &ExternalCompute) -> String {
+/// Returns what nova still records of the host, and how the user deletes it; empty with `by_api`,
+/// where the operator removes it.
+pub fn left_in_nova(compute: &ExternalCompute, by_api: bool) -> String {
+    if by_api {
+        return String::new();
+    }
     let (host, cell) = (host(compute), &compute.spec.cell_name);
     if compute.status.as_ref().is_none_or(|it| it.deployed_inputs.is_empty()) {
         return format!(

@@ -14,7 +14,6 @@ use operator_core::run_engine::layout::Layout;
 use operator_core::run_engine::run_template::{
     AnsibleOptions, DeploymentOptions, HostConnection, MountedSource, Play, RunTemplate,
 };
-use operator_core::run_engine::ssh_secret::KNOWN_HOSTS;
 use operator_runtime::source_cache::Digests;
 use serde_json::{Value, json};
 
@@ -137,25 +136,19 @@ fn identity_vars(seen: &Observed) -> Vec<(&'static str, Value)> {
 /// the host key.
 pub fn connection(seen: &Observed, was_key_refused: bool) -> HostConnection {
     let (ssh_secret, _) = ssh(seen);
-    host_connection(seen.node.as_deref(), ssh_secret, seen.ssh.as_ref(), was_key_refused)
+    host_connection(seen.node.as_deref(), &ssh_secret, seen.ssh.as_ref(), was_key_refused)
 }
 
 /// Returns the connection to the host of a node, with the ssh Secret of that name and its digests.
 pub fn host_connection(
     node: Option<&Node>,
-    ssh_secret: String,
+    ssh_secret: &str,
     ssh: Option<&Digests>,
     was_key_refused: bool,
 ) -> HostConnection {
-    let trust = trust_of(node);
-    HostConnection {
-        address: node.and_then(|it| it.status.as_ref()?.address.clone()).unwrap_or_default(),
-        ssh_secret,
-        ssh_version: ssh.map(|it| it.version.clone()).unwrap_or_default(),
-        has_known_hosts: ssh.is_some_and(|it| it.keys.contains_key(KNOWN_HOSTS)),
-        scan: trust.scan(was_key_refused),
-        trusted: trust.token(),
-    }
+    let address = node.and_then(|it| it.status.as_ref()?.address.clone()).unwrap_or_default();
+    let secret = Digests::ssh_secret(ssh_secret, ssh);
+    HostConnection::new(address, secret, &trust_of(node), was_key_refused)
 }
 
 /// Returns the trusted host key, as the node's status records it.

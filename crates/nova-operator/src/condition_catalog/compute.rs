@@ -97,6 +97,7 @@ pub(super) const CONDITIONS: &[ConditionSpec] = &[
             reasons::audit::NOT_AUDITED,
             reasons::audit::HOST_NOT_ANSWERING,
             reasons::audit::AUDIT_FAILED,
+            reasons::audit::AUDIT_PLAYBOOK_UNREADABLE,
             reasons::audit::AUDIT_INVALID,
         ],
     ),

@@ -1,6 +1,6 @@
 //! What the annotations of a node set request for the servers of its hosts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
 use api::dataplane::NodeSet;
@@ -16,9 +16,14 @@ use crate::inherited_annotation::repeated;
 /// Returns the drains that are requested, by the names of the hosts in the inventory.
 ///
 /// An entry names a host by its key in `spec.nodes`, or by its name in the inventory, its own name
-/// or the name under which it registers. With any entry that is not valid, nothing is requested,
-/// and the error is the message about it.
-pub fn requested(set: &NodeSet, hosts: &[Host<'_>]) -> Result<BTreeMap<String, Drain>, String> {
+/// or the name under which it registers. `leaving` are hosts that leave the node set, by their
+/// names in the inventory, each with its other names. With any entry that is not valid, nothing is
+/// requested, and the error is the message about it.
+pub fn requested(
+    set: &NodeSet,
+    hosts: &[Host<'_>],
+    leaving: &BTreeMap<String, Vec<String>>,
+) -> Result<BTreeMap<String, Drain>, String> {
     let Some(text) = set.annotations().get(DRAIN_HOSTS) else { return Ok(BTreeMap::new()) };
     let of_set = of_set(set);
     let wrong = |what: &str, next_step: &str| {
@@ -41,7 +46,7 @@ pub fn requested(set: &NodeSet, hosts: &[Host<'_>]) -> Result<BTreeMap<String, D
                 return Err(wrong(&what, "set it to \"wait\" or \"migrate\", or remove it."));
             }
         };
-        let name = named_by(set, hosts, named).map_err(|it| {
+        let name = named_by(set, hosts, leaving, named).map_err(|it| {
             let what = format!("names host {}, which {it}", quoted(named));
             wrong(&what, "use the key of a host in spec.nodes, or remove it.")
         })?;
@@ -77,15 +82,23 @@ fn quoted(named: &str) -> String {
 fn named_by<'a>(
     set: &NodeSet,
     hosts: &'a [Host<'_>],
+    leaving: &'a BTreeMap<String, Vec<String>>,
     named: &str,
 ) -> Result<&'a str, &'static str> {
     let is_it = |host: &&Host<'_>| {
         [host.key, &host.name, &host.host_name].contains(&named)
             || canonical_host_name(set, host) == named
     };
-    let mut found = hosts.iter().filter(is_it);
+    let is_leaving = |(name, others): &(&String, &Vec<String>)| {
+        *name == named || others.iter().any(|it| it == named)
+    };
+    let leaving = leaving.iter().filter(is_leaving).map(|(name, _)| name);
+    // A host of a node set that is being deleted is in both.
+    let found: BTreeSet<&String> =
+        hosts.iter().filter(is_it).map(|it| &it.name).chain(leaving).collect();
+    let mut found = found.into_iter();
     match (found.next(), found.next()) {
-        (Some(host), None) => Ok(&host.name),
+        (Some(host), None) => Ok(host),
         (Some(_), Some(_)) => Err("is a name of several hosts"),
         (None, _) => Err("the node set does not have"),
     }
@@ -113,7 +126,7 @@ mod tests {
 
     fn of(annotations: &[(&str, &str)]) -> Result<BTreeMap<String, Drain>, String> {
         let set = set(annotations);
-        requested(&set, &hosts(&set))
+        requested(&set, &hosts(&set), &BTreeMap::new())
     }
 
     fn drain(mode: DrainMode) -> Drain {
@@ -128,6 +141,19 @@ mod tests {
         }
         let drains = of(&[(DRAIN_HOSTS, r#"{"c1.ctlplane.example.org": "wait"}"#)]).unwrap();
         assert_eq!(drains, [("c1".to_owned(), drain(DrainMode::Wait))].into());
+    }
+
+    #[test]
+    fn a_host_that_leaves_keeps_its_names() {
+        let mut set = set(&[(DRAIN_HOSTS, r#"{"c0": "wait"}"#)]);
+        set.spec.nodes.remove("c0");
+        assert!(requested(&set, &hosts(&set), &BTreeMap::new()).is_err());
+        let names = ["c0", "compute-0.example.org"].map(str::to_owned).to_vec();
+        let leaving = BTreeMap::from([("compute-0".to_owned(), names)]);
+        let drains = requested(&set, &hosts(&set), &leaving);
+        assert_eq!(drains, Ok([("compute-0".to_owned(), drain(DrainMode::Wait))].into()));
+        set.spec.nodes.insert("compute-0".to_owned(), <_>::default());
+        assert!(requested(&set, &hosts(&set), &leaving).is_ok(), "one host by two names");
     }
 
     #[test]

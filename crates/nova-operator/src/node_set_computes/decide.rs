@@ -1,24 +1,27 @@
 //! The decision on a node set: one condition on the computes of its hosts, one on those that are
-//! drained, and the report for the readiness gate and for deployments.
+//! drained, one on those that leave, and the report about them.
 
-use api::conditions::{ConditionDraft, find};
-use api::dataplane::HostReadiness;
+use api::ansibleee::AnsibleEe;
+use api::conditions::{Condition, ConditionDraft, find};
+use api::dataplane::{HostReadiness, NodeSet};
 use jiff::Timestamp;
-use nova_config::conditions::{HOSTS_COMPUTES_UP, NODE_DRAINED};
+use nova_config::conditions::{HOSTS_COMPUTES_UP, HOSTS_REMOVED, NODE_DRAINED};
 use operator_core::finalizers::is_terminating;
 use operator_core::plan::{Kind, Plan, Step};
 use operator_core::rejected_write::RejectedWrite;
 
 use crate::computes_up::{ComputeState, condition, own_condition, plan};
 use crate::node_set_computes::observed::{CRD_POLL_INTERVAL, HostReading, Observed, Report};
-use crate::node_set_computes::{drain, rollout};
+use crate::node_set_computes::removal::decide::Decision;
+use crate::node_set_computes::{drain, removal, rollout};
 use crate::node_set_readiness::{self, Contents};
 use crate::nova_health::ServiceHealth;
 
 /// Returns the plan for a node set; the condition on computes is absent where nothing is counted,
-/// and that on drained hosts where no host is to be drained or enabled.
+/// that on drained hosts where no host is to be drained or enabled, and that on hosts that leave
+/// where none does.
 ///
-/// A report that is rejected does not keep the conditions back.
+/// A report or a run that is rejected does not keep the conditions back.
 pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp) -> Plan {
     let conditions = seen.set.status.as_ref().map(|it| &it.conditions);
     let previous = own_condition(conditions);
@@ -30,41 +33,75 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         let before = || previous.map(ConditionDraft::repeated);
         states.map(|it| condition(HOSTS_COMPUTES_UP, &it)).or_else(before)
     });
-    let of_status = rejected.filter(|it| it.target.kind != Kind::of::<HostReadiness>());
-    let drafts = draft.into_iter().chain(drain::condition(seen, drained)).collect();
-    let previous: Vec<_> = previous.into_iter().chain(drained).collect();
-    let mut plan = plan(&*seen.set, &previous, drafts, of_status, now);
-    if !is_terminating(&*seen.set) {
-        let contents = contents(seen);
-        if !contents.is_empty() && matches!(seen.report, Report::NotServed) {
-            plan.requeue_in(CRD_POLL_INTERVAL);
-        }
-        plan.independent.extend(report_step(seen, &contents));
+    let report = seen.report.found().filter(|it| node_set_readiness::is_ours(it));
+    let removal = removal::decide::decide(&seen.set, &seen.removals, report, now);
+    let own = |type_| conditions.and_then(|it| find(it, type_));
+    let removed = removed(seen, &removal, rejected, own(HOSTS_REMOVED));
+    let is_status = |it: &&RejectedWrite| it.target.kind == Kind::of::<NodeSet>();
+    let drafts = draft.into_iter().chain(drain::condition(seen, drained)).chain(removed);
+    let previous: Vec<_> = previous.into_iter().chain(drained).chain(own(HOSTS_REMOVED)).collect();
+    let rejected = rejected.filter(is_status);
+    // Of a node set that is being deleted, only the removal of its hosts is reported.
+    let is_over = is_terminating(&*seen.set) && removal.held.is_empty();
+    let mut plan = if is_over {
+        Plan::with_resync()
+    } else {
+        plan(&*seen.set, &previous, drafts.collect(), rejected, now)
+    };
+    let contents = contents(seen, &removal, report);
+    let is_reported = !contents.is_empty() && !is_terminating(&*seen.set);
+    plan.independent.extend(report_step(seen, &contents));
+    plan.independent.extend(removal.steps);
+    if let Some(at) = removal.retry_at {
+        plan.requeue_at(at, now);
+    }
+    if is_reported && matches!(seen.report, Report::NotServed) {
+        plan.requeue_in(CRD_POLL_INTERVAL);
     }
     plan
 }
 
-/// Returns what is reported of the hosts of a node set.
-fn contents(seen: &Observed) -> Contents {
+/// Returns the condition on hosts that leave; a run that is rejected takes precedence.
+fn removed(
+    seen: &Observed,
+    removal: &Decision,
+    rejected: Option<&RejectedWrite>,
+    previous: Option<&Condition>,
+) -> Option<ConditionDraft> {
+    let draft = removal::condition::condition(&seen.removals, removal, previous)?;
+    let of_run = rejected.filter(|it| it.target.kind == Kind::of::<AnsibleEe>());
+    let before: Vec<Condition> = previous.cloned().into_iter().collect();
+    Some(of_run.map_or(draft, |it| it.condition(HOSTS_REMOVED, &before)))
+}
+
+/// Returns what is reported of the hosts of a node set; `report` is the present report, if it is
+/// one of this operator.
+fn contents(seen: &Observed, removal: &Decision, report: Option<&HostReadiness>) -> Contents {
     let hosts = seen.hosts.iter().flatten().map(|it| (it.name.clone(), it.health.clone()));
+    let released = &removal.released;
     Contents {
         gated: seen.has_gate.then(|| hosts.collect()),
         disruption_allowed: rollout::disruption_allowed(seen),
+        finalizers: removal::finalizers::desired(&seen.set, &seen.removals, released, report),
     }
 }
 
 /// Returns the step that writes the report, or removes it where nothing is reported.
 fn report_step(seen: &Observed, contents: &Contents) -> Option<Step> {
-    let found = match &seen.report {
-        Report::NotServed => return None,
-        Report::Missing => None,
-        Report::Found(found) => Some(&**found),
-    };
-    if !contents.is_empty() {
-        return node_set_readiness::step(&seen.set, contents, found);
+    if matches!(seen.report, Report::NotServed) {
+        return None;
     }
-    let ours = found.filter(|it| node_set_readiness::is_ours(it) && !is_terminating(*it));
-    ours.map(node_set_readiness::removal)
+    let (set, found) = (&seen.set, seen.report.found());
+    let ours = found.filter(|it| node_set_readiness::is_ours(it));
+    if is_terminating(&**set) {
+        ours?;
+        return node_set_readiness::step(set, contents, ours);
+    }
+    let is_foreign = found.is_some() && ours.is_none();
+    if contents.gated.is_some() || (!contents.is_empty() && !is_foreign) {
+        return node_set_readiness::step(set, contents, found);
+    }
+    ours.filter(|it| !is_terminating(*it)).map(node_set_readiness::removal)
 }
 
 /// Returns a host with its state; `None` while not enough was read to say.

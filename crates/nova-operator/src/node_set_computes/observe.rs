@@ -1,28 +1,36 @@
 //! Reads a node set, what the readings of nova's APIs have of its hosts, and the report about them;
 //! and has done in nova what is requested for these hosts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use api::dataplane::{NodeSet, Service};
+use api::dataplane::{HostReadiness, NodeSet, Service};
 use kube::ResourceExt;
 use operator_core::finalizers::is_terminating;
-use operator_core::node_set_host::{canonical_host_name, hosts};
+use operator_core::node_set_host::{Host, canonical_host_name, hosts};
 use operator_core::object_key::Key;
 use operator_runtime::api::Api;
+use operator_runtime::clock;
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
 use crate::conflicting_service::is_nova;
 use crate::drain::before::{DrainBefore, drain_before_of};
 use crate::drain::hosts_request::requested;
+use crate::drain::order::Drain;
 use crate::drain::progress::HostProgress;
 use crate::drain::request::DrainRequest;
 use crate::node_set_caches::NodeSetCaches;
 use crate::node_set_computes::observed::{
     Disruption, HostAccess, HostDrain, HostReading, Observed, Report,
 };
+use crate::node_set_computes::removal;
+use crate::node_set_computes::removal::decide::host_order;
+use crate::node_set_computes::removal::observe::Sources;
+use crate::node_set_computes::removal::observed::{Removals, TerminatingHost, terminating};
+use crate::node_set_computes::removal::record::{HostRecord, records};
 use crate::node_set_computes::rollout::{disruptions, enabling, request};
+use crate::node_set_readiness;
 use crate::node_set_readiness::{lists_gate, report_name};
 use crate::nova_monitor::NovaMonitor;
 use crate::nova_orders::{NovaOrders, OrderOfHost};
@@ -37,6 +45,7 @@ pub async fn observe(
 ) -> Result<Option<Observed>> {
     let Some(set) = of_sets.node_sets.cache().get(key) else {
         orders.set_each(key, []);
+        removal::observe::forget(caches, key);
         return Ok(None);
     };
     let named = |name: &String| caches.services.get(&Key::new(&key.namespace, name));
@@ -49,23 +58,78 @@ pub async fn observe(
         .map(|it| it.1)
         .collect();
     let cells = caches.cells_of(&key.namespace);
-    let hosts = (!services.is_empty()).then(|| readings(monitor, &cells, &set));
+    let readings = (!services.is_empty()).then(|| self::readings(monitor, &cells, &set));
     let has_gate = services.iter().flatten().any(|it| lists_gate(it));
     let report = report(of_sets, &caches.api, &set, &key.namespace).await?;
+    let ours = report.found().filter(|it| node_set_readiness::is_ours(it));
+    let all = hosts(&set);
+    let leaving = ours.map(|it| names_of_leaving(&set, it)).unwrap_or_default();
+    let requested = requested(&set, &all, &leaving);
+    let deployed = readings.as_ref().map(|_| deployed(caches, monitor, &cells, &set));
+    let from = Sources { caches, monitor, cells: &cells };
+    // A request that is not valid changes nothing, so a host that leaves is only waited for.
+    let of_leaving = requested.clone().unwrap_or_default();
+    let deployed = deployed.unwrap_or_default();
+    let removals = removal::observe::observe(from, &set, ours, deployed, &of_leaving).await?;
     let (drain_before, disruptions) = (drain_before_of(&set), disruptions(&set, &report));
-    let drains = drains(caches, monitor, &cells, &set, (&drain_before, &disruptions));
-    let drains = with_progress(orders, key, drains);
-    let has_cells = !cells.is_empty();
+    let of_rollout = (&drain_before, &disruptions);
+    let drains =
+        requested.and_then(|mut it| drains(caches, monitor, &cells, (&set, &mut it), of_rollout));
+    let (drains, removals) = with_progress(orders, &set, drains, removals);
     Ok(Some(Observed {
         set,
-        hosts,
+        hosts: readings,
         drains,
+        removals,
         drain_before,
         disruptions,
-        has_cells,
+        has_cells: !cells.is_empty(),
         has_gate,
         report,
     }))
+}
+
+/// Returns the other names of the hosts that leave a node set, by their names in the inventory.
+fn names_of_leaving(set: &NodeSet, report: &HostReadiness) -> BTreeMap<String, Vec<String>> {
+    let records = records(report);
+    let names = |(name, host): (&str, &str)| {
+        let key = records.get(name).map(|it| it.key.clone());
+        let others = key.into_iter().chain([host.to_owned()]).collect();
+        (name.to_owned(), others)
+    };
+    terminating(set, report).into_iter().map(names).collect()
+}
+
+/// Returns the hosts of a node set that get a host finalizer; see [`Removals::deployed`].
+fn deployed(
+    caches: &Caches,
+    monitor: &NovaMonitor,
+    cells: &[Key],
+    set: &NodeSet,
+) -> BTreeMap<String, (String, HostRecord)> {
+    let status = set.status.as_ref();
+    let in_service: BTreeSet<&str> = status
+        .iter()
+        .flat_map(|it| &it.hosts)
+        .filter(|it| it.hash.is_some())
+        .map(|it| it.name.as_str())
+        .collect();
+    let all = hosts(set).into_iter().filter(|it| in_service.contains(it.name.as_str()));
+    let record = |it: Host<'_>| {
+        let host = canonical_host_name(set, &it);
+        let (HostAccess::Cell(_), Some(cell)) = access(caches, monitor, cells, (set, &host)) else {
+            return None;
+        };
+        let health = monitor.host(&cell, &host);
+        let record = HostRecord {
+            cell: cell.name,
+            key: if it.key == it.name { String::new() } else { it.key.to_owned() },
+            service_id: health.service_id,
+            compute_id: health.compute_id,
+        };
+        Some((it.name, (host, record)))
+    };
+    all.filter_map(record).collect()
 }
 
 /// Whether a listed service is of type nova, from its name and the service if it exists.
@@ -88,17 +152,16 @@ fn readings(monitor: &NovaMonitor, cells: &[Key], set: &NodeSet) -> Vec<HostRead
 /// A host that is to be drained or enabled, and the cell in which it is if something is to be done.
 type Located = (HostDrain, Option<Key>);
 
-/// Returns the hosts of a node set that are to be drained or enabled, or the message about the
-/// annotation that is not valid. Nothing is to be done about one that is being deleted.
+/// Returns the hosts of a node set that are to be drained or enabled, from the drains that are
+/// requested. Nothing is to be done about one that is being deleted.
 fn drains(
     caches: &Caches,
     monitor: &NovaMonitor,
     cells: &[Key],
-    set: &NodeSet,
+    (set, requested): (&NodeSet, &mut BTreeMap<String, Drain>),
     (before, disruptions): (&DrainBefore, &BTreeMap<String, Disruption>),
 ) -> std::result::Result<Vec<Located>, String> {
     let all = hosts(set);
-    let mut requested = requested(set, &all)?;
     let mut located = Vec::new();
     for it in all.iter().filter(|_| !is_terminating(set)) {
         let host = canonical_host_name(set, it);
@@ -153,20 +216,34 @@ fn older_set_with(caches: &Caches, set: &NodeSet, host: &str) -> Option<String> 
 /// the node set; adds how far that is.
 fn with_progress(
     orders: &Arc<NovaOrders>,
-    set: &Key,
+    set: &NodeSet,
     drains: std::result::Result<Vec<Located>, String>,
-) -> std::result::Result<Vec<HostDrain>, String> {
-    let of_host = |(drain, cell): &Located| {
+    removals: Removals,
+) -> (std::result::Result<Vec<HostDrain>, String>, Removals) {
+    let of_drain = |(drain, cell): &Located| {
         let order = drain.request.order(drain.enabling.clone())?;
         Some(OrderOfHost { cell: cell.clone()?, host: drain.host.clone(), order })
     };
-    let wanted: Vec<OrderOfHost> = drains.iter().flatten().filter_map(of_host).collect();
-    let mut found: BTreeMap<String, HostProgress> = orders.set_each(set, wanted);
+    let now = clock::now();
+    let of_removal = |it: &TerminatingHost| {
+        let order = host_order(set, &removals, it, now)?;
+        Some(OrderOfHost { cell: it.cell.as_ref()?.0.clone(), host: it.host.clone(), order })
+    };
+    let mut wanted: Vec<OrderOfHost> = drains.iter().flatten().filter_map(of_drain).collect();
+    wanted.extend(removals.terminating.iter().filter_map(of_removal));
+    let mut found: BTreeMap<String, HostProgress> = orders.set_each(&Key::of(set), wanted);
+    let mut progress = |host: &String| found.remove(host).unwrap_or_default();
     let mut with_progress = |(drain, _): Located| {
-        let progress = found.remove(&drain.host).unwrap_or_default();
+        let progress = progress(&drain.host);
         HostDrain { progress, ..drain }
     };
-    drains.map(|it| it.into_iter().map(&mut with_progress).collect())
+    let drains = drains.map(|it| it.into_iter().map(&mut with_progress).collect());
+    let of_leaving = |it: TerminatingHost| {
+        let progress = progress(&it.host);
+        TerminatingHost { progress, ..it }
+    };
+    let terminating = removals.terminating.into_iter().map(of_leaving).collect();
+    (drains, Removals { terminating, ..removals })
 }
 
 async fn report(

@@ -10,6 +10,7 @@ use crate::drain::before::DrainBefore;
 use crate::drain::order::HostOrder;
 use crate::drain::progress::HostProgress;
 use crate::drain::request::DrainRequest;
+use crate::node_set_computes::removal::observed::Removals;
 use crate::nova_health::{HostHealth, ServiceHealth};
 
 /// The pause before a cluster is examined again for a kind that it lacks.
@@ -89,6 +90,8 @@ pub struct Observed {
     /// The hosts that are to be drained or enabled, or the message about the annotation that is not
     /// valid.
     pub drains: Result<Vec<HostDrain>, String>,
+    /// The hosts that have, get or leave a host finalizer.
+    pub removals: Removals,
     /// Whether deployments wait until its hosts are drained.
     pub drain_before: DrainBefore,
     /// What deployments do to its hosts, by name.
@@ -110,4 +113,14 @@ pub enum Report {
     Missing,
     /// It is there.
     Found(Arc<HostReadiness>),
+}
+
+impl Report {
+    /// Returns the report if it is there.
+    pub fn found(&self) -> Option<&HostReadiness> {
+        match self {
+            Self::Found(found) => Some(found),
+            Self::NotServed | Self::Missing => None,
+        }
+    }
 }

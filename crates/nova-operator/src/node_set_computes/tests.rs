@@ -15,9 +15,11 @@ use serde_json::{Value, json};
 use testkit::golden::recorded;
 
 mod drains;
+mod removals;
 mod rollouts;
 
 use super::observed::{CRD_POLL_INTERVAL, HostReading, Report};
+use super::removal::observed::Removals;
 use super::{Observed, decide};
 use crate::computes_up::own_condition;
 use crate::condition_catalog::KINDS;
@@ -43,6 +45,7 @@ fn seen(hosts: &[(&str, ServiceHealth)]) -> Observed {
         set: Arc::new(set),
         hosts: Some(hosts.iter().map(reading).collect()),
         drains: Ok(vec![]),
+        removals: Removals::default(),
         drain_before: DrainBefore::No,
         disruptions: BTreeMap::new(),
         has_cells: true,

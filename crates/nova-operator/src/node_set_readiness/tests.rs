@@ -126,7 +126,7 @@ fn what_is_not_known_leaves_what_was_reported_since_the_last_deployment() {
 fn without_the_gate_no_host_is_judged_and_no_deployment_observed() {
     let set = node_set(&["d"]);
     let allowed: BTreeMap<String, String> = [("n0".to_owned(), "u0".to_owned())].into();
-    let contents = Contents { gated: None, disruption_allowed: Some(allowed.clone()) };
+    let contents = Contents { disruption_allowed: Some(allowed.clone()), ..Contents::default() };
     let report = applied(step(&set, &contents, None).unwrap());
     assert_eq!(report.spec.disruption_allowed, Some(allowed));
     assert_eq!((entries(&report), &report.spec.observed_deployments[..]), (vec![], &[][..]));

@@ -36,6 +36,13 @@ pub(crate) const AUDIT_FAILED: Reason = Reason::unknown(
     "At the next audit that comes to its end.",
     "Read the log of the run; the message has the command that finds it.",
 );
+pub(crate) const AUDIT_PLAYBOOK_UNREADABLE: Reason = Reason::unknown(
+    "AuditPlaybookUnreadable",
+    "The runner image of the compute has no playbook for audits that Ansible can read.",
+    "No.",
+    "Set `spec.ansibleEEContainerImage` of the compute to the image of this release, or correct \
+     `auditPlaybook` of the service.",
+);
 pub(crate) const AUDIT_INVALID: Reason = Reason::error(
     "AuditInvalid",
     "An annotation of the audits has no legal value; nothing is audited.",

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use nova_config::conditions::HOSTS_COMPUTES_UP;
+use operator_core::finalizers::is_terminating;
 use operator_core::plan::Plan;
 use operator_core::rejected_write::RejectedWrite;
 
@@ -13,5 +14,8 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let draft = (!seen.states.is_empty()).then(|| condition(HOSTS_COMPUTES_UP, &seen.states));
     let previous = own_condition(seen.role.status.as_ref().map(|it| &it.conditions));
     let previous: Vec<_> = previous.into_iter().collect();
+    if is_terminating(&*seen.role) {
+        return Plan::with_resync();
+    }
     plan(&*seen.role, &previous, draft.into_iter().collect(), rejected, now)
 }

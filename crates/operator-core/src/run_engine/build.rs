@@ -185,7 +185,13 @@ fn extra_vars(template: &RunTemplate) -> Value {
         ("edpm_max_fail_percentage".into(), json!(100)),
     ]);
     vars.extend(template.extra_vars.clone());
-    let hosts = if template.deployed.is_everywhere { "all" } else { RUN_GROUP };
+    let hosts = if template.deployed.is_everywhere {
+        // Ansible's pattern for all hosts except for these.
+        let left_out = template.deployed.left_out.iter().map(|it| format!(":!{it}"));
+        std::iter::once("all".to_owned()).chain(left_out).collect()
+    } else {
+        RUN_GROUP.to_owned()
+    };
     vars.insert("edpm_override_hosts".into(), json!(hosts));
     vars.insert("edpm_service_type".into(), json!(template.service_type));
     json!(vars)

@@ -7,6 +7,7 @@ use api::dataplane::{HostProgress, RunState, ServiceRun};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use crate::reasons::AWAITING_DISRUPTION;
 use crate::run_engine::{DesiredService, Run, SequenceState, ServiceSequence};
 
 /// The attempt number of a finished service, which no longer matters.
@@ -40,7 +41,8 @@ pub fn to_service_runs(
             run: kept.run.clone(),
             failures: kept.failures,
             since: kept.since.clone().unwrap_or_else(|| untouched.since.clone()),
-            reason: kept.reason.clone(),
+            // Such a host waits for no attempt of its own.
+            reason: kept.reason.clone().filter(|_| !awaits_disruption(kept)),
             message: text.map(str::to_owned),
             ..untouched
         };
@@ -114,12 +116,19 @@ pub fn started(kept: &HostProgress) -> HostProgress {
 
 /// Returns whether the previous deployment failed on a host and this one is not finished there.
 pub fn is_corrected(kept: &HostProgress) -> bool {
-    kept.state != RunState::Succeeded && kept.failures > 0 && kept.reason.is_none()
+    let is_open = kept.state != RunState::Succeeded;
+    is_open && kept.failures > 0 && (kept.reason.is_none() || awaits_disruption(kept))
+}
+
+/// Returns whether a host holds a place in its rollout, and is deployed only once it may be
+/// disturbed.
+pub fn awaits_disruption(kept: &HostProgress) -> bool {
+    kept.state == RunState::Pending && kept.reason.as_deref() == Some(AWAITING_DISRUPTION.word)
 }
 
 /// Returns whether the present service of a host failed in its last attempt; it may be retried now.
 pub fn is_failing(kept: &HostProgress) -> bool {
-    kept.state != RunState::Succeeded && kept.reason.is_some()
+    kept.state != RunState::Succeeded && kept.reason.is_some() && !awaits_disruption(kept)
 }
 
 /// Converts a number to a status field.

@@ -1,6 +1,6 @@
 //! What the runs of one service and group have in common, and how each of their hosts is reached.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use api::ansibleee::HostKeyScan;
 use api::shared::{SourceKind, VolMounts};
@@ -8,9 +8,11 @@ use k8s_openapi::api::core::v1::{EnvVar, PodDNSConfig};
 use serde_json::Value;
 
 use crate::plan::Target;
+use crate::run_engine::host_key::HostKeyTrust;
 use crate::run_engine::inventory::RUN_GROUP;
 use crate::run_engine::layout::Layout;
 use crate::run_engine::limit;
+use crate::run_engine::ssh_secret::SshSecret;
 
 /// What a service executes.
 #[derive(Clone, Debug, PartialEq)]
@@ -124,6 +126,8 @@ pub struct DeploymentOptions {
     /// run
     /// carries.
     pub is_everywhere: bool,
+    /// Hosts of the inventory that such a play leaves out.
+    pub left_out: BTreeSet<String>,
 }
 
 /// How one host of a run is reached: its address and its ssh Secret.
@@ -142,4 +146,25 @@ pub struct HostConnection {
     /// Token of what is trusted as the host's own key; see
     /// [`token`](super::host_key::HostKeyTrust::token).
     pub trusted: String,
+}
+
+impl HostConnection {
+    /// Creates the connection to a host at `address` (`host:port`).
+    ///
+    /// `scans_known` says whether the run scans the host's key even though one is known.
+    pub fn new(
+        address: String,
+        ssh: SshSecret<'_>,
+        trust: &HostKeyTrust,
+        scans_known: bool,
+    ) -> Self {
+        Self {
+            address,
+            ssh_secret: ssh.name.to_owned(),
+            ssh_version: ssh.version.to_owned(),
+            has_known_hosts: ssh.has_known_hosts,
+            scan: trust.scan(scans_known),
+            trusted: trust.token(),
+        }
+    }
 }

@@ -9,6 +9,7 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
 use operator_core::keyed::{Digest, Keys};
+use operator_core::run_engine::ssh_secret::{KNOWN_HOSTS, SshSecret};
 use operator_core::upstream_hash;
 
 /// What may leave this crate of a source's content: its keys and the digests of their values.
@@ -23,6 +24,17 @@ pub struct Digests {
     pub keys: BTreeMap<String, Digest>,
     /// Key → text, for the non-secret keys that the source cache was configured to keep.
     pub texts: BTreeMap<String, Arc<str>>,
+}
+
+impl Digests {
+    /// Returns what runs need of the ssh Secret of that name; without digests it does not exist.
+    pub fn ssh_secret<'a>(name: &'a str, digests: Option<&'a Self>) -> SshSecret<'a> {
+        SshSecret {
+            name,
+            version: digests.map(|it| it.version.as_str()).unwrap_or_default(),
+            has_known_hosts: digests.is_some_and(|it| it.keys.contains_key(KNOWN_HOSTS)),
+        }
+    }
 }
 
 /// The values of a Secret or ConfigMap. Does not implement `Debug`, so that no log can contain

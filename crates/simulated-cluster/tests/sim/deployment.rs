@@ -17,7 +17,7 @@ use simulated_cluster::{Behaviour, Host, Visit};
 
 use crate::world::World;
 
-const SET: &str = "compute";
+pub(crate) const SET: &str = "compute";
 const SOON: Duration = Duration::from_mins(1);
 
 /// Simulates a play that writes its service's name, and another text when run with that tag; the
@@ -42,7 +42,7 @@ fn written(visit: &Visit) -> Vec<String> {
 }
 
 /// Creates a node set of the hosts, with services of those names.
-async fn node_set(ns: &Namespace, hosts: &[&Host], services: &[&str]) -> Result<()> {
+pub(crate) async fn node_set(ns: &Namespace, hosts: &[&Host], services: &[&str]) -> Result<()> {
     for service in services {
         ns.create::<Service>(service, json!({ "playbookContents": PLAYBOOK })).await?;
     }
@@ -66,24 +66,24 @@ async fn node_set(ns: &Namespace, hosts: &[&Host], services: &[&str]) -> Result<
 }
 
 /// Creates a deployment of the node set.
-async fn deploy(ns: &Namespace, name: &str, mut spec: Value) -> Result<()> {
+pub(crate) async fn deploy(ns: &Namespace, name: &str, mut spec: Value) -> Result<()> {
     spec["nodeSets"] = json!([SET]);
     ns.create::<Deployment>(name, spec).await?;
     Ok(())
 }
 
-fn conditions(it: &Deployment) -> &[Condition] {
+pub(crate) fn conditions(it: &Deployment) -> &[Condition] {
     it.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default()
 }
 
-async fn done(ns: &Namespace, name: &str) -> Result<DeploymentStatus> {
+pub(crate) async fn done(ns: &Namespace, name: &str) -> Result<DeploymentStatus> {
     let is_done = |it: &Deployment| holds(conditions(it), "Ready");
     let deployment = ns.wait::<Deployment>(name, "deployed", RUN, is_done).await?;
     deployment.status.context("a deployment that is ready has a status")
 }
 
 /// Returns how many services of a host are done.
-fn n_done(status: &DeploymentStatus, host: &Host) -> Option<i64> {
+pub(crate) fn n_done(status: &DeploymentStatus, host: &Host) -> Option<i64> {
     Some(status.progress.get(SET)?.hosts.get(&host.name)?.done)
 }
 

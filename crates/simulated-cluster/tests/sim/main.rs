@@ -9,6 +9,7 @@ mod computes;
 mod data_plane;
 mod deployment;
 mod diagnosis;
+mod disruption;
 mod ends;
 mod host_failures;
 mod host_keys;

@@ -14,7 +14,7 @@ fn names(count: usize) -> Vec<String> {
 }
 
 /// A node set of this many hosts on which a deployment has succeeded.
-fn deployed(count: usize, services: &[&str]) -> Arc<NodeSet> {
+pub(super) fn deployed(count: usize, services: &[&str]) -> Arc<NodeSet> {
     let names = names(count);
     let hosts: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut set = node_set("compute", &hosts, services);
@@ -30,7 +30,7 @@ fn deployed(count: usize, services: &[&str]) -> Arc<NodeSet> {
 }
 
 /// The same, where the last deployment failed on some hosts.
-fn failed_on(failed: &[&str], mut set: Arc<NodeSet>) -> Arc<NodeSet> {
+pub(super) fn failed_on(failed: &[&str], mut set: Arc<NodeSet>) -> Arc<NodeSet> {
     let hosts = &mut Arc::make_mut(&mut set).status.as_mut().unwrap().hosts;
     for host in hosts.iter_mut().filter(|it| failed.contains(&it.name.as_str())) {
         host.state = HostState::Failed;
@@ -38,7 +38,7 @@ fn failed_on(failed: &[&str], mut set: Arc<NodeSet>) -> Arc<NodeSet> {
     set
 }
 
-fn runs(writes: &[String]) -> Vec<&str> {
+pub(super) fn runs(writes: &[String]) -> Vec<&str> {
     writes.iter().map(String::as_str).filter(|it| it.starts_with("run ")).collect()
 }
 
@@ -108,7 +108,7 @@ fn a_wave_goes_through_all_services_before_the_next_one_begins() {
 }
 
 /// Updates what two deployments of one node set observe of each other.
-fn look_at_each_other(worlds: &mut [World; 2]) {
+pub(super) fn look_at_each_other(worlds: &mut [World; 2]) {
     let others = worlds.each_ref().map(|it| ConcurrentDeployment {
         deployment: Arc::clone(&it.seen.deployment),
         runs: it.seen.runs.clone(),
@@ -161,7 +161,7 @@ fn two_deployments_of_one_node_set_share_its_places() {
 }
 
 /// Two deployments of one node set of fifty hosts.
-fn two_of_one(services: &[&str], specs: [Value; 2]) -> [World; 2] {
+pub(super) fn two_of_one(services: &[&str], specs: [Value; 2]) -> [World; 2] {
     let mut worlds = specs.map(|it| World::with(vec![deployed(50, services)], it));
     for (name, world) in ["one", "other"].into_iter().zip(&mut worlds) {
         world.deployment().metadata.uid = Some(name.into());

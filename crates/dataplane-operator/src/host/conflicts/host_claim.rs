@@ -58,6 +58,8 @@ pub struct HostClaim {
     pub path: String,
     /// Whether a deployment of the object has succeeded at that address.
     pub is_reached: bool,
+    /// Whether it was taken out of the object, and others still clean up after it.
+    pub is_terminating: bool,
 }
 
 /// A host that a younger object describes as well.
@@ -83,6 +85,8 @@ pub struct AddressTaken {
     /// The owning object, by kind and name; `None` if it is in another namespace, about which
     /// nothing is disclosed.
     pub owner: Option<String>,
+    /// Whether it was taken out of that object already, and is still terminating.
+    pub is_terminating: bool,
 }
 
 impl Claim {
@@ -105,13 +109,27 @@ impl Claim {
             key: node.status.as_ref().and_then(|it| HostKey::parse(it.host_key.as_deref()?)),
             path: "spec".into(),
             is_reached,
+            is_terminating: false,
             name,
         };
         Self::of(node, vec![host])
     }
 
-    /// Returns the claim of a node set.
+    /// Returns the claim of a node set, also to the hosts that were taken out and that its status
+    /// still has.
     pub fn of_node_set(set: &NodeSet) -> Self {
+        let addresses = set.status.as_ref().map(|it| &it.terminating_addresses);
+        let address = |it: &str| addresses?.get(it).map(String::as_str);
+        let taken_out = node_set_host::taken_out(set).into_keys();
+        Self::of_node_set_beside(set, taken_out.map(|it| (it, address(it))))
+    }
+
+    /// Returns the claim of a node set, also to these hosts that were taken out, each with its
+    /// address (`host:port`) if that is known.
+    pub fn of_node_set_beside<'a>(
+        set: &NodeSet,
+        taken_out: impl IntoIterator<Item = (&'a str, Option<&'a str>)>,
+    ) -> Self {
         let recorded = set.status.as_ref().map(|it| it.hosts.as_slice()).unwrap_or_default();
         let reached: BTreeMap<&str, &str> = recorded
             .iter()
@@ -127,9 +145,29 @@ impl Claim {
             key: keys.and_then(|keys| HostKey::parse(keys.get(&it.name)?)),
             path: format!("spec.nodes[{}]", it.key),
             is_reached: reached.get(it.name.as_str()) == Some(&it.address_digest().as_str()),
+            is_terminating: false,
             name: it.name,
         };
-        Self::of(set, node_set_host::hosts(set).into_iter().map(claim).collect())
+        let terminating = |(name, address): (&str, Option<&str>)| HostClaim {
+            name: name.to_owned(),
+            names: names_of([name].into_iter()),
+            address: address.map(|it| mark(&host_address::endpoint(it))),
+            scope: scope.clone(),
+            any_port: address.map(at_any_port),
+            key: keys.and_then(|keys| HostKey::parse(keys.get(name)?)),
+            path: format!("status.hosts[{name}]"),
+            is_reached: reached.contains_key(name),
+            is_terminating: true,
+        };
+        let own = node_set_host::hosts(set).into_iter().map(claim);
+        Self::of(set, own.chain(taken_out.into_iter().map(terminating)).collect())
+    }
+
+    /// Returns the claim without the hosts that are still terminating.
+    #[must_use]
+    pub fn without_terminating(mut self) -> Self {
+        self.hosts.retain(|it| !it.is_terminating);
+        self
     }
 
     fn of<K: Resource<DynamicType = ()>>(object: &K, hosts: Vec<HostClaim>) -> Self {
@@ -196,9 +234,10 @@ impl Claim {
         let is_older = other.age() < self.age();
         let owns =
             |it: &&HostClaim| if is_here { is_older } else { it.is_reached && !host.is_reached };
-        let mark = other.hosts.iter().filter(owns).find_map(|it| host.shared(it, is_here))?;
+        let found = |it: &'_ HostClaim| Some((host.shared(it, is_here)?, it.is_terminating));
+        let (mark, is_terminating) = other.hosts.iter().filter(owns).find_map(found)?;
         let (path, owner) = (host.path.clone(), is_here.then(|| other.title()));
-        Some(AddressTaken { host: host.name.clone(), path, mark, owner })
+        Some(AddressTaken { host: host.name.clone(), path, mark, owner, is_terminating })
     }
 
     /// Sort key: an object that is not created yet is younger than all others.
@@ -232,6 +271,17 @@ impl Claim {
         }
         found
     }
+
+    /// Returns the hosts that are the same as one that is still terminating: host, terminating
+    /// host, and mark.
+    pub fn still_terminating(&self) -> Vec<(&str, &str, String)> {
+        let (terminating, own): (Vec<&HostClaim>, Vec<&HostClaim>) =
+            self.hosts.iter().partition(|it| it.is_terminating);
+        let same = |host: &&'_ HostClaim| {
+            terminating.iter().find_map(|it| Some((it.name.as_str(), it.shared(host, true)?)))
+        };
+        own.iter().filter_map(|it| same(it).map(|(other, mark)| (&*it.name, other, mark))).collect()
+    }
 }
 
 impl HostClaim {
@@ -250,6 +300,12 @@ impl AddressTaken {
     pub fn message(&self, object: &str) -> String {
         let Self { host, mark, owner, .. } = self;
         match owner {
+            Some(owner) if self.is_terminating => format!(
+                "Host {host} of {object} was taken out of {owner}, which has the same {mark}, and is \
+                 still terminating there: it is deployed once the operator that cleans up after it has \
+                 removed it from hostFinalizers, see docs/removal.md.{}",
+                another_machine(mark)
+            ),
             Some(owner) => format!(
                 "Host {host} of {object} belongs to {owner}, which is older and has the same \
                  {mark}: take it out of one of the two, for a host is deployed by one of them only.{}",

@@ -3,14 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use api::dataplane::NodeSet;
+use api::dataplane::{HostReadiness, NodeSet};
 use api::nova::{Cell, ExternalCompute, Leftover};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
+use nova_config::annotations::SKIP_CLEANUP;
 use nova_config::rendered_secret::cell_secret_name;
 use operator_core::data_sources::{SourceRef, sources_of};
 use operator_core::finalizers::is_terminating;
 use operator_core::node_set_host::{canonical_host_name, hosts};
 use operator_core::object_key::Key;
+use operator_runtime::clock;
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
@@ -20,6 +23,9 @@ use crate::cell::hosts::release::is_empty;
 use crate::conflicting_service::is_nova;
 use crate::drain::order::{HostOrder, LeftBehind};
 use crate::drain::progress::HostProgress;
+use crate::node_set_computes::removal::observed::{leftover_uid, terminating};
+use crate::node_set_computes::removal::record::records;
+use crate::node_set_readiness::{is_ours, report_key};
 use crate::nova_monitor::{ApiHosts, NovaMonitor};
 use crate::nova_orders::{NovaOrders, OrderOfHost};
 
@@ -34,8 +40,8 @@ struct Orders<'a> {
     parts: BTreeSet<String>,
 }
 
-/// Returns what is observed in nova of a cell's hosts; `None` for a cell0, which has none, and where
-/// nova's API is not used. `computes` are those of the cell.
+/// Returns what is observed in nova of a cell's hosts; `None` for a cell0, which has none, and
+/// where nova's API is not used. `computes` are those of the cell.
 pub async fn observe(
     caches: &Caches,
     cell: &Cell,
@@ -46,20 +52,61 @@ pub async fn observe(
     let Some((monitor, orders)) = used.filter(|_| !is_cell_zero(cell)) else { return Ok(None) };
     let mut orders = Orders { tasks: orders, monitor, cell: key, parts: BTreeSet::new() };
     let leftovers = cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default();
+    let let_go = let_go(caches, key, leftovers);
     let is_releasing = is_terminating(cell) && computes.is_empty();
     if is_releasing || leftovers.iter().any(has_ids) {
         all_node_sets(caches).await?;
     }
     let seen = HostsSeen {
-        leftovers: orders.work_off(caches, leftovers),
+        leftovers: orders.work_off(caches, leftovers, &let_go),
+        let_go,
         hosts: is_releasing.then(|| orders.inspect(caches, leftovers)).flatten(),
     };
     orders.tasks.keep(key, &orders.parts);
     Ok(Some(seen))
 }
 
-/// Waits until all node sets are in their cache, unless the cluster lacks the kind: hosts of one that
-/// is not there yet would count as unused.
+/// Returns what hosts of a cell leave that their node sets let go without a removal from nova, and
+/// that still have their host finalizer; `known` are the leftovers of the cell.
+fn let_go(caches: &Caches, cell: &Key, known: &[Leftover]) -> Vec<Leftover> {
+    let Some(of_sets) = &caches.node_sets else { return vec![] };
+    let of_set = |set: &Arc<NodeSet>| {
+        let report = of_sets.reports.cache().get(&report_key(set));
+        let report = report.filter(|it| is_ours(it));
+        report.map(|it| let_go_of(set, &it, cell, known)).unwrap_or_default()
+    };
+    let is_skipped =
+        |it: &&Arc<NodeSet>| it.annotations().get(SKIP_CLEANUP).is_some_and(|it| it == "true");
+    caches.node_sets_of(&cell.namespace).iter().filter(is_skipped).flat_map(of_set).collect()
+}
+
+fn let_go_of(
+    set: &NodeSet,
+    report: &HostReadiness,
+    cell: &Key,
+    known: &[Leftover],
+) -> Vec<Leftover> {
+    let records = records(report);
+    let leftover = |(name, host): (&str, &str)| {
+        let record = records.get(name).filter(|it| it.cell == cell.name)?;
+        let uid = leftover_uid(set, name);
+        let before = known.iter().find(|it| it.uid == uid);
+        Some(Leftover {
+            host_name: host.to_owned(),
+            compute: name.to_owned(),
+            stopped: false,
+            since: before.map_or_else(|| Time(clock::now()), |it| it.since.clone()),
+            service_id: record.service_id.clone(),
+            compute_id: record.compute_id.clone(),
+            message: String::new(),
+            uid,
+        })
+    };
+    terminating(set, report).into_iter().filter_map(leftover).collect()
+}
+
+/// Waits until all node sets are in their cache, unless the cluster lacks the kind: hosts of one
+/// that is not there yet would count as unused.
 async fn all_node_sets(caches: &Caches) -> Result<()> {
     if let Some(of_sets) = &caches.node_sets {
         of_sets.node_sets.open(&caches.api).await?;
@@ -82,10 +129,12 @@ impl Orders<'_> {
         progress
     }
 
+    /// Has leftovers worked off, but those of computes that are there, and of hosts in `let_go`.
     fn work_off(
         &mut self,
         caches: &Caches,
         leftovers: &[Leftover],
+        let_go: &[Leftover],
     ) -> BTreeMap<String, LeftoverSeen> {
         let leftovers: Vec<&Leftover> = leftovers.iter().filter(|it| has_ids(it)).collect();
         if leftovers.is_empty() {
@@ -94,8 +143,10 @@ impl Orders<'_> {
         let namespace = &self.cell.namespace;
         let mut computes = caches.computes.all();
         computes.retain(|it| it.metadata.namespace.as_ref() == Some(namespace));
-        let is_there =
-            |it: &&&Leftover| computes.iter().any(|of| of.uid().as_ref() == Some(&it.uid));
+        let is_there = |it: &&&Leftover| {
+            let is_compute = computes.iter().any(|of| of.uid().as_ref() == Some(&it.uid));
+            is_compute || let_go.iter().any(|of| of.uid == it.uid)
+        };
         let of_sets = caches.node_sets_of(namespace);
         let of_sets = of_sets.iter().flat_map(|it| named(it, &it.name_any())).collect();
         let gone: Vec<&&Leftover> = leftovers.iter().filter(|it| !is_there(it)).collect();

@@ -13,6 +13,8 @@ use crate::drain::progress::HostProgress;
 pub struct HostsSeen {
     /// The leftovers with UUIDs, by the UID of their compute; without those whose compute is there.
     pub leftovers: BTreeMap<String, LeftoverSeen>,
+    /// What hosts leave that their node sets let go without a removal from nova.
+    pub let_go: Vec<Leftover>,
     /// Of a cell that is being deleted and has no computes: its hosts by name, and what nova has of
     /// each; `None` where it is unknown which hosts it has, and of any other cell.
     pub hosts: Option<Vec<(String, HostProgress)>>,

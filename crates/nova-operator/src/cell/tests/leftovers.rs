@@ -20,7 +20,8 @@ fn entry(service_id: Option<&str>, compute_id: Option<&str>) -> Leftover {
 /// A cell with that leftover and without computes, of which this was found.
 fn cell_with(entry: Leftover, found: Option<LeftoverSeen>) -> Observed {
     let leftovers = found.map(|it| (entry.uid.clone(), it)).into_iter().collect();
-    let mut seen = Observed { hosts: Some(HostsSeen { leftovers, hosts: None }), ..seen() };
+    let hosts = Some(HostsSeen { leftovers, ..HostsSeen::default() });
+    let mut seen = Observed { hosts, ..seen() };
     seen.computes.clear();
     let status = CellStatus { leftovers: vec![entry], ..CellStatus::default() };
     Arc::make_mut(&mut seen.cell).status = Some(status);

@@ -70,6 +70,12 @@ fn the_condition_says_what_the_last_audit_found_and_is_written_once_for_each_res
         (no_result(HostOutcome::Unreachable), Unknown, "HostNotAnswering", "is unreachable"),
         (no_result(HostOutcome::KeyRefused), Unknown, "HostNotAnswering", "refuses the ssh key"),
         (no_result(HostOutcome::Failed), Unknown, "AuditFailed", "did not come to its end"),
+        (
+            Verdict::PlaybookUnreadable,
+            Unknown,
+            "AuditPlaybookUnreadable",
+            "ansibleEEContainerImage",
+        ),
         (Verdict::Unreadable, Unknown, "AuditFailed", "cannot be read"),
     ] {
         assert_eq!(audited(&mut world, verdict.clone()), ["status"], "{reason}");

@@ -1,0 +1,323 @@
+//! Hosts that were taken out of a node set and that another operator still cleans up after.
+
+use api::ansibleee::AnsibleEe;
+use api::dataplane::{HostReadiness, HostReadinessSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::*;
+use crate::host::conflicts::Claim;
+
+const KEY: &str =
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIWOnjFtgHBGBoLBE0E8K1SBXAJAwqFXKF1sTvZlPo8+";
+
+impl World {
+    /// Another operator lists these hosts in its host finalizers.
+    pub(super) fn hold(&mut self, hosts: &[&str]) {
+        let spec = HostReadinessSpec {
+            node_set: SET.into(),
+            condition_type: "example.org/Up".into(),
+            host_finalizers: hosts.iter().map(|it| ((*it).into(), (*it).into())).collect(),
+            ..HostReadinessSpec::default()
+        };
+        self.seen.readiness = vec![Arc::new(HostReadiness::new("compute-web", spec))];
+    }
+
+    /// The user takes n1 out.
+    pub(super) fn take_out(&mut self) {
+        self.edit("/nodes", json!({ "n0": { "ansible": { "ansibleHost": "192.0.2.10" } } }));
+    }
+
+    fn delete(&mut self) {
+        Arc::make_mut(&mut self.seen.set).metadata.deletion_timestamp = Some(Time(self.now));
+    }
+
+    fn recorded(&self) -> &api::dataplane::NodeSetStatus {
+        self.seen.set.status.as_ref().unwrap()
+    }
+}
+
+/// Two hosts that are deployed, with finalizers on both.
+fn deployed() -> World {
+    let mut world = World::new();
+    world.settle();
+    world.deployed("d");
+    world.hold(&["n0", "n1"]);
+    world.settle();
+    world
+}
+
+fn n1() -> Value {
+    json!({ "ansible": { "ansibleHost": "192.0.2.11" } })
+}
+
+#[test]
+fn host_finalizers_change_nothing_while_the_hosts_are_in_the_spec() {
+    let mut world = World::new();
+    world.settle();
+    world.deployed("d");
+    world.settle();
+    world.hold(&["n0", "n1"]);
+    assert_eq!(world.settle(), [""; 0]);
+}
+
+#[test]
+fn a_host_that_is_taken_out_stays_in_the_inventory_until_its_finalizer_is_removed() {
+    let mut world = deployed();
+    let before = world.inventory()[SET]["hosts"]["n1"].clone();
+    world.take_out();
+    assert_eq!(world.settle(), ["status NodeSet compute"], "the inventory is the same");
+    assert_eq!(world.states(), [HostState::Deployed, HostState::Terminating]);
+    assert_eq!(world.recorded().terminating_addresses["n1"], "192.0.2.11:22");
+    assert_eq!((world.recorded().nodes, world.recorded().ready_nodes), (1, 1));
+    // Other changes go on around it.
+    world.edit("/nodeTemplate/ansible", json!({ "ansibleVars": { "a": "b" } }));
+    assert_eq!(world.settle().len(), 2);
+    assert_eq!(world.inventory()[SET]["hosts"]["n1"], before);
+    assert_eq!(world.inventory()[SET]["vars"]["a"], "b");
+    world.hold(&["n0"]);
+    world.settle();
+    assert_eq!(world.inventory()[SET]["hosts"].as_object().unwrap().len(), 1);
+    assert_eq!(world.states(), [HostState::Deployed]);
+    assert!(world.recorded().terminating_addresses.is_empty());
+    assert_eq!(world.settle(), [""; 0]);
+}
+
+#[test]
+fn a_node_set_is_as_ready_and_as_up_to_date_as_if_the_host_were_gone() {
+    let conditions = |holds: bool| {
+        let mut world = deployed();
+        if !holds {
+            world.seen.readiness.clear();
+        }
+        world.take_out();
+        world.settle();
+        let all = world.recorded().conditions.clone();
+        (world.hash(), world.recorded().inputs.clone(), all)
+    };
+    let (held, gone) = (conditions(true), conditions(false));
+    assert_eq!((held.0, held.1), (gone.0, gone.1), "no digest has the host");
+    assert_eq!(held.2, gone.2);
+    let ready = held.2.iter().find(|it| it.type_ == "Ready").unwrap();
+    assert_eq!(format!("{:?}", ready.status), "True", "{ready:?}");
+}
+
+#[test]
+fn all_hosts_can_be_taken_out() {
+    let mut world = deployed();
+    let before = world.content.clone();
+    world.edit("/nodes", json!({}));
+    world.settle();
+    assert_eq!(world.content["inventory"], before["inventory"]);
+    assert_eq!(world.states(), [HostState::Terminating; 2]);
+    world.hold(&[]);
+    world.settle();
+    assert!(world.inventory()[SET].get("hosts").is_none());
+    assert!(world.recorded().hosts.is_empty());
+}
+
+#[test]
+fn the_learned_key_of_a_terminating_host_stays_known_and_a_changed_one_can_be_accepted() {
+    let run = |key: &str| -> Arc<AnsibleEe> {
+        let run = json!({
+            "apiVersion": "ansibleee.openstack.org/v1beta1",
+            "kind": "OpenStackAnsibleEE",
+            "metadata": { "name": "r", "namespace": NAMESPACE,
+                "creationTimestamp": "2026-01-01T00:00:01Z" },
+            "spec": { "hosts": [{ "name": "n1", "address": "192.0.2.11:22" }] },
+            "status": { "hostKeys": [{ "name": "n1", "key": key }] },
+        });
+        Arc::new(serde_json::from_value(run).unwrap())
+    };
+    let mut world = deployed();
+    world.seen.runs = vec![run(KEY)];
+    world.settle();
+    world.seen.runs.clear();
+    world.take_out();
+    world.settle();
+    assert_eq!(world.content["known_hosts"], format!("192.0.2.11 {KEY}\n"));
+    assert_eq!(world.recorded().host_keys["n1"], KEY);
+    let other = KEY.replace("WOnjFt", "AAAAAA");
+    world.seen.runs = vec![run(&other)];
+    let print = operator_core::run_engine::host_key::HostKey::parse(&other).unwrap().fingerprint();
+    let annotations = Arc::make_mut(&mut world.seen.set).annotations_mut();
+    annotations.insert("dataplane.openstack.org/accept-host-key".into(), print);
+    world.settle();
+    assert_eq!(world.content["known_hosts"], format!("192.0.2.11 {other}\n"));
+    world.hold(&[]);
+    world.settle();
+    assert_eq!(world.content["known_hosts"], "");
+    assert!(world.recorded().host_keys.is_empty());
+}
+
+#[test]
+fn an_inventory_that_was_lost_is_written_without_the_host_and_nothing_waits_for_it() {
+    let mut world = deployed();
+    world.take_out();
+    world.settle();
+    world.seen.inventory = None;
+    world.content.clear();
+    world.settle();
+    assert_eq!(world.inventory()[SET]["hosts"].as_object().unwrap().len(), 1);
+    assert_eq!(world.recorded().terminating_addresses["n1"], "192.0.2.11:22", "it stays known");
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+    assert_eq!(world.settle(), [""; 0]);
+    // What another field manager wrote is not renewed as if it were the operator's.
+    let mut world = deployed();
+    world.take_out();
+    world.settle();
+    world.seen.inventory.as_mut().unwrap().managed_fields = ManagedFields::default();
+    world.settle();
+    assert_eq!(world.inventory()[SET]["hosts"].as_object().unwrap().len(), 1);
+}
+
+#[test]
+fn a_host_that_comes_back_is_in_service_and_is_to_be_deployed_again() {
+    let mut world = deployed();
+    let hash = world.recorded().hosts[1].hash.clone();
+    assert!(hash.is_some());
+    world.take_out();
+    world.settle();
+    world.edit("/nodes/n1", n1());
+    world.settle();
+    assert_eq!(world.states(), [HostState::Deployed, HostState::Undeployed]);
+    assert_eq!(world.recorded().hosts[1].hash, hash);
+    assert!(world.recorded().terminating_addresses.is_empty());
+    assert_eq!(world.condition("DeploymentReady"), is("False", "NotDeployed"));
+    assert!(world.message("DeploymentReady").contains("taken out of the node set and put back"));
+    world.deployed("again");
+    world.settle();
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+}
+
+#[test]
+fn a_deployment_keeps_its_inventory_and_the_host_stays_after_it() {
+    let mut world = deployed();
+    world.deploy("e", &json!({}), &[("n0", 1, "Running"), ("n1", 1, "Running")]);
+    world.settle();
+    let before = world.content.clone();
+    world.take_out();
+    world.settle();
+    assert_eq!(world.content, before);
+    world.deploy("e", &json!({}), &[("n0", 2, "Succeeded")]);
+    world.end("e", true, ["c1", "s1"]);
+    world.settle();
+    assert_eq!(world.states(), [HostState::Deployed, HostState::Terminating]);
+    assert_eq!(world.content["inventory"], before["inventory"]);
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+}
+
+#[test]
+fn terminating_hosts_count_among_the_most_that_a_node_set_may_have() {
+    let mut world = deployed();
+    let node = |n: usize| {
+        (
+            format!("m{n:03}"),
+            json!({ "ansible": {
+        "ansibleHost": format!("198.51.{}.{}", n / 250, n % 250) } }),
+        )
+    };
+    let nodes: serde_json::Map<String, Value> = (0..499).map(node).collect();
+    world.edit("/nodes", json!(nodes));
+    world.settle();
+    assert_eq!(world.condition("InputReady"), is("False", "TooManyHosts"));
+    let message = world.message("InputReady");
+    assert!(message.contains("499 nodes and 2 hosts that are still terminating"), "{message}");
+    world.hold(&["n0"]);
+    world.settle();
+    assert_eq!(world.condition("InputReady"), is("True", "InputComplete"));
+}
+
+#[test]
+fn a_host_at_the_address_of_a_terminating_one_waits_for_it() {
+    let mut world = deployed();
+    world.edit(
+        "/nodes",
+        json!({
+            "n0": { "ansible": { "ansibleHost": "192.0.2.10" } },
+            "n9": { "ansible": { "ansibleHost": "192.0.2.11" } },
+        }),
+    );
+    let before = world.content.clone();
+    world.settle();
+    assert_eq!(world.condition("InputReady"), is("False", "HostTaken"));
+    let message = world.message("InputReady");
+    for words in ["Host n9", "address 192.0.2.11 of host n1", "still terminating"] {
+        assert!(message.contains(words), "{words}: {message}");
+    }
+    assert_eq!(world.content, before);
+    world.hold(&["n0"]);
+    world.settle();
+    assert_eq!(world.condition("InputReady"), is("True", "InputComplete"));
+    let inventory = world.inventory();
+    assert_eq!(
+        inventory[SET]["hosts"].as_object().unwrap().keys().collect::<Vec<_>>(),
+        ["n0", "n9"]
+    );
+}
+
+#[test]
+fn a_terminating_host_belongs_to_its_node_set_until_its_finalizer_is_removed() {
+    let mut world = deployed();
+    let mut other: NodeSet = object(
+        "OpenStackDataPlaneNodeSet",
+        "other",
+        &json!({
+            "preProvisioned": true, "services": [],
+            "nodeTemplate": { "ansibleSSHPrivateKeySecret": "key" },
+            "nodes": { "n1": { "ansible": { "ansibleHost": "192.0.2.11" } } },
+        }),
+    );
+    other.metadata.creation_timestamp = Some(Time("2026-01-02T00:00:00Z".parse().unwrap()));
+    let taken = |world: &World| {
+        let own = Claim::of_node_set(&world.seen.set);
+        let found = Claim::of_node_set(&other).taken(std::slice::from_ref(&own));
+        found.first().map(|it| it.message("OpenStackDataPlaneNodeSet other"))
+    };
+    world.take_out();
+    assert!(taken(&world).is_some(), "the removal was not observed yet");
+    world.settle();
+    let message = taken(&world).unwrap();
+    assert!(message.contains("still terminating there"), "{message}");
+    // The other object is older here: this one keeps its inputs all the same.
+    other.metadata.creation_timestamp = Some(Time("2025-01-02T00:00:00Z".parse().unwrap()));
+    world.seen.neighbours = vec![Claim::of_node_set(&other)];
+    assert_eq!(world.settle(), [""; 0]);
+    other.metadata.creation_timestamp = Some(Time("2026-01-02T00:00:00Z".parse().unwrap()));
+    world.hold(&[]);
+    world.settle();
+    let own = Claim::of_node_set(&world.seen.set);
+    assert_eq!(Claim::of_node_set(&other).taken(&[own]), []);
+}
+
+#[test]
+fn a_deleted_node_set_waits_until_no_report_has_host_finalizers() {
+    let mut world = deployed();
+    world.take_out();
+    world.settle();
+    let before = world.content.clone();
+    world.delete();
+    assert_eq!(world.settle(), ["status NodeSet compute"]);
+    assert_eq!(world.condition("SetupReady"), is("False", "DeletionWaits"));
+    let message = world.message("SetupReady");
+    for words in ["OpenStackDataPlaneHostReadiness compute-web", "n0, n1", "docs/removal.md"] {
+        assert!(message.contains(words), "{words}: {message}");
+    }
+    assert_eq!(world.states(), [HostState::Terminating; 2]);
+    assert_eq!(world.content, before, "the inventory is complete");
+    world.hold(&["n0"]);
+    world.settle();
+    assert!(!world.message("SetupReady").contains("n1"), "{}", world.message("SetupReady"));
+    world.hold(&[]);
+    let writes = world.settle();
+    assert_eq!(writes.last().unwrap(), "release NodeSet compute");
+    assert!(world.seen.inventory.is_none());
+}
+
+#[test]
+fn a_namespace_that_is_deleted_waits_for_no_host() {
+    let mut world = deployed();
+    world.delete();
+    world.seen.is_namespace_terminating = true;
+    let expected = ["delete Secret dataplanenodeset-compute", "release NodeSet compute"];
+    assert_eq!(world.settle(), expected);
+}

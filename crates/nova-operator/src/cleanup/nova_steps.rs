@@ -1,0 +1,156 @@
+//! The conditions on the steps of a removal in nova, placement and neutron, before and after
+//! nova-compute was stopped on the host.
+
+use api::conditions::{Condition, ConditionDraft, Reason, find};
+use nova_config::conditions::{AGENTS_DELETED, DRAINED, PLACEMENT_CLEAN, SERVICE_DELETED};
+
+use crate::drain::condition::Drained;
+use crate::drain::held;
+use crate::drain::order::Drain;
+use crate::drain::progress::{
+    AgentsRemoval, HostProgress, PlacementRemoval, Removal, ServiceRemoval,
+};
+use crate::drain::request::DrainRequest;
+use crate::drain::unknown::unknown;
+use crate::reasons;
+
+/// What the conditions follow from.
+pub struct NovaSteps<'a> {
+    /// The host, named as its service is registered.
+    pub host: &'a str,
+    /// The command to proceed without the host, in a sentence.
+    pub skip: &'a str,
+    /// The name of the cell's Secret.
+    pub secret: &'a str,
+    /// What the last pass found, or `None` where nova's API is not used.
+    pub progress: Option<&'a HostProgress>,
+    /// The conditions that were reported before.
+    pub previous: &'a [Condition],
+    /// Whether nova-compute was stopped on the host, or is not going to be.
+    pub is_concluded: bool,
+}
+
+/// Returns whether nova has nothing on a host any more that stopping it would end.
+pub fn is_empty(progress: Option<&HostProgress>) -> bool {
+    matches!(progress, Some(HostProgress::Drained | HostProgress::NotFound))
+}
+
+/// Returns whether nothing of a host is left in nova, placement and neutron.
+pub fn is_done(progress: Option<&HostProgress>) -> bool {
+    matches!(progress, Some(HostProgress::Removing(removal)) if removal.is_done())
+}
+
+impl NovaSteps<'_> {
+    /// Returns the condition `Drained`, while the host is not stopped yet.
+    pub fn drained(&self, drain: Drain) -> ConditionDraft {
+        if is_empty(self.progress) {
+            let text = format!("Host {} has no servers and no open migrations.", self.host);
+            return reasons::drain::DRAINED.condition(DRAINED, text);
+        }
+        let drained = Drained {
+            request: &DrainRequest::Drain(drain),
+            progress: self.progress,
+            is_marked: true,
+            host: Some(self.host),
+            secret: self.secret,
+            previous: self.previous,
+        };
+        let draft = drained.condition().unwrap_or_else(|| self.previous(DRAINED));
+        // What was reported before has the command already.
+        if draft.message.ends_with(self.skip) {
+            return draft;
+        }
+        let text = format!("{} {}", draft.message, self.skip);
+        draft.with_message(text)
+    }
+
+    /// Returns what was reported before, or that the step waits for the one before it.
+    fn previous(&self, type_: &str) -> ConditionDraft {
+        let before = find(self.previous, type_).map(ConditionDraft::repeated);
+        before.unwrap_or_else(|| waiting(type_))
+    }
+
+    /// Returns the conditions of the steps after the host was stopped, in their order.
+    pub fn steps(&self) -> [ConditionDraft; 3] {
+        let types = [SERVICE_DELETED, PLACEMENT_CLEAN, AGENTS_DELETED];
+        if let Some(HostProgress::Removing(removal)) = self.progress {
+            return [self.of_service(removal), self.of_placement(removal), self.of_agents(removal)];
+        }
+        let progress = self.progress.filter(|_| self.is_concluded);
+        match progress.and_then(|it| unknown(it, self.secret)) {
+            Some((reason, cause)) => self.stopped_at(types, reason, &cause),
+            None => types.map(|it| self.previous(it)),
+        }
+    }
+
+    /// The first step that is not done reports what holds it.
+    fn stopped_at(
+        &self,
+        types: [&str; 3],
+        reason: &'static Reason,
+        cause: &str,
+    ) -> [ConditionDraft; 3] {
+        let mut steps = types.map(|it| self.previous(it));
+        if let Some(first) = steps.iter_mut().find(|it| !it.holds()) {
+            let (host, skip) = (self.host, self.skip);
+            let text =
+                format!("What is left of host {host} cannot be removed, because {cause} {skip}");
+            *first = reason.condition(&first.type_, text);
+        }
+        steps
+    }
+
+    fn of_service(&self, removal: &Removal) -> ConditionDraft {
+        let host = self.host;
+        let Some(held) = held::service(host, &removal.service) else {
+            let text = format!("Nova has no service of host {host} any more.");
+            return reasons::removal::SERVICE_DELETED.condition(SERVICE_DELETED, text);
+        };
+        let reason = match removal.service {
+            ServiceRemoval::StillUp => &reasons::removal::STILL_UP,
+            ServiceRemoval::Kept { .. } | ServiceRemoval::Done => &reasons::removal::SERVICE_KEPT,
+        };
+        reason.condition(SERVICE_DELETED, format!("{held} {}", self.skip))
+    }
+
+    fn of_placement(&self, removal: &Removal) -> ConditionDraft {
+        let host = self.host;
+        let reason = match removal.placement {
+            PlacementRemoval::Pending => return self.previous(PLACEMENT_CLEAN),
+            PlacementRemoval::Done => &reasons::removal::PLACEMENT_CLEAN,
+            PlacementRemoval::Kept { .. } => &reasons::removal::PROVIDER_KEPT,
+            PlacementRemoval::InAggregates(_) => &reasons::removal::IN_AGGREGATES,
+        };
+        let text = match held::provider(host, &removal.placement) {
+            Some(held) => format!("{held} {}", self.skip),
+            None => format!(
+                "Placement has no resource provider of host {host}, and no aggregate lists it."
+            ),
+        };
+        reason.condition(PLACEMENT_CLEAN, text)
+    }
+
+    fn of_agents(&self, removal: &Removal) -> ConditionDraft {
+        let host = self.host;
+        let Some(found) = removal.agents else { return self.previous(AGENTS_DELETED) };
+        let text = match found {
+            AgentsRemoval::NoNeutron => "Keystone's catalog has no neutron.".to_owned(),
+            AgentsRemoval::Done { n_alive: 0 } => format!("Neutron has no agents of host {host}."),
+            AgentsRemoval::Done { n_alive } => format!(
+                "Neutron has no agents of host {host} that are down; {n_alive} of processes that \
+                 still run there stay."
+            ),
+        };
+        reasons::removal::AGENTS_DELETED.condition(AGENTS_DELETED, text)
+    }
+}
+
+fn waiting(type_: &str) -> ConditionDraft {
+    let text = match type_ {
+        SERVICE_DELETED => "The service is deleted once nova-compute is stopped on the host.",
+        PLACEMENT_CLEAN => "Placement is looked at once the service is deleted.",
+        AGENTS_DELETED => "Agents are looked for once placement has nothing of the host.",
+        _ => "Nova has not been asked yet.",
+    };
+    reasons::removal::WAITING.condition(type_, text)
+}

@@ -1,0 +1,233 @@
+//! The decisions on hosts that leave a node set: what is done next about each, and which are let
+//! go.
+
+use std::collections::BTreeSet;
+
+use api::conditions::ConditionDraft;
+use api::dataplane::service_run::{RunState, ServiceRun};
+use api::dataplane::{HostReadiness, HostState, NodeSet};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt;
+use nova_config::annotations::SKIP_CLEANUP;
+use nova_config::conditions::HOSTS_REMOVED;
+use operator_core::finalizers::is_terminating;
+use operator_core::node_set_host::{address_of, recorded_trust, taken_out};
+use operator_core::plan::{Step, Target};
+use operator_core::run_engine::Run;
+use operator_core::run_engine::service_sequence::NeededRun;
+use operator_runtime::source_cache::Digests;
+
+use crate::cleanup::attempts::{Evaluation, HostCleanup, NOVA_CLEANUP, Next, identity};
+use crate::cleanup::nova_steps::{NovaSteps, is_done, is_empty};
+use crate::drain::order::{HostOrder, Remove};
+use crate::drain::progress::HostProgress;
+use crate::node_set_computes::removal::build::{Reached, cleanup};
+use crate::node_set_computes::removal::observed::{Removals, TerminatingHost};
+use crate::nova_health::ServiceHealth;
+use crate::reasons;
+
+/// What follows for the hosts that leave.
+#[derive(Debug, Default)]
+pub struct Decision {
+    /// Those that are let go now, by their names in the inventory.
+    pub released: BTreeSet<String>,
+    /// What holds each of the others, by its name in the inventory.
+    pub held: Vec<(String, ConditionDraft)>,
+    /// The runs that are created or deleted.
+    pub steps: Vec<Step>,
+    /// When the next attempt of a run is due.
+    pub retry_at: Option<Timestamp>,
+}
+
+/// Returns what follows; `report` has the host finalizers, and is absent where no host leaves.
+pub fn decide(
+    set: &NodeSet,
+    removals: &Removals,
+    report: Option<&HostReadiness>,
+    now: Timestamp,
+) -> Decision {
+    let mut decision = Decision::default();
+    let going = removals.unneeded_runs.iter().filter(|it| !is_terminating(&***it));
+    let because = "its host does not leave the node set any more";
+    decision.steps.extend(going.map(|it| Step::delete(Target::of(&**it), because)));
+    for of in &removals.terminating {
+        if is_released(removals, of) || is_done(Some(&of.progress)) {
+            decision.released.insert(of.name.clone());
+            continue;
+        }
+        let evaluated = evaluate(set, removals.ssh.as_ref(), of, now);
+        decision.held.push((of.name.clone(), held(set, removals, of, &evaluated)));
+        match evaluated.next {
+            Next::Run { need, was_key_refused } if is_empty(Some(&of.progress)) => {
+                let step = report
+                    .and_then(|report| run(set, removals, report, (of, need), was_key_refused));
+                decision.steps.extend(step);
+            }
+            Next::Wait(Some(at)) => {
+                decision.retry_at = Some(decision.retry_at.map_or(at, |it| it.min(at)));
+            }
+            Next::Run { .. } | Next::Wait(None) | Next::Conclude => {}
+        }
+    }
+    decision
+}
+
+/// Returns what is to be done in nova about a host that leaves, or `None` for nothing.
+pub fn host_order(
+    set: &NodeSet,
+    removals: &Removals,
+    of: &TerminatingHost,
+    now: Timestamp,
+) -> Option<HostOrder> {
+    if is_released(removals, of) || removals.is_skipped {
+        return None;
+    }
+    let evaluated = evaluate(set, removals.ssh.as_ref(), of, now);
+    Some(match is_stopped(&evaluated) {
+        Some(is_stopped) => {
+            let compute_id = of.record.compute_id.clone();
+            HostOrder::Remove(Remove { compute_id, is_stopped })
+        }
+        None => HostOrder::DrainForRemoval(of.drain.clone()),
+    })
+}
+
+/// Whether a host is let go, whatever nova still has of it.
+fn is_released(removals: &Removals, of: &TerminatingHost) -> bool {
+    let has_no_service =
+        of.health.service == ServiceHealth::NotFound || of.progress == HostProgress::NotFound;
+    // Once there is a run, a service that is gone is the removal's own work.
+    let was_never_there = of.runs.is_empty() && has_no_service;
+    removals.namespace_goes
+        || of.owner.is_some()
+        || was_never_there
+        || (removals.is_skipped && of.is_on_record)
+}
+
+/// Returns whether nova-compute was stopped on the host; `None` while that is not decided.
+fn is_stopped(evaluated: &Evaluation) -> Option<bool> {
+    let is_stopped = evaluated.condition.reason == reasons::cleanup::HOST_CLEANED.word;
+    matches!(evaluated.next, Next::Conclude).then_some(is_stopped)
+}
+
+/// Returns the command to let the host go, in a sentence.
+fn skip(set: &NodeSet) -> String {
+    format!(
+        "To let the hosts go without it: kubectl annotate --overwrite -n {} \
+         openstackdataplanenodeset/{} {SKIP_CLEANUP}=true",
+        set.namespace().unwrap_or_default(),
+        set.name_any()
+    )
+}
+
+/// Evaluates the attempts to stop nova-compute, which the runs alone record.
+fn evaluate(
+    set: &NodeSet,
+    ssh: Option<&Digests>,
+    of: &TerminatingHost,
+    now: Timestamp,
+) -> Evaluation {
+    let runs: Vec<Run<'_>> = of.runs.iter().filter_map(|it| Run::of(it)).collect();
+    let recorded: Vec<ServiceRun> = newest(&of.name, &runs).into_iter().collect();
+    let ssh = Digests::ssh_secret(&set.spec.node_template.ansible_ssh_private_key_secret, ssh);
+    let cleanup = HostCleanup {
+        name: &of.name,
+        host: &of.host,
+        identity: identity(&(set.uid(), &of.name)),
+        recorded: &recorded,
+        ssh: (ssh.name, ssh.version),
+        trust: &recorded_trust(set, &of.name),
+        skip: &skip(set),
+        left: "",
+    };
+    cleanup.evaluate(&runs, now)
+}
+
+/// Returns the newest attempt as the engine records it.
+fn newest(host: &str, runs: &[Run<'_>]) -> Option<ServiceRun> {
+    let attempt = |it: &Run<'_>| it.attempts.get(host).cloned();
+    let (run, attempt) = runs
+        .iter()
+        .filter_map(|it| Some((it, attempt(it)?)))
+        .max_by_key(|(_, attempt)| attempt.attempt)?;
+    Some(ServiceRun {
+        name: NOVA_CLEANUP.to_owned(),
+        state: RunState::Running,
+        hash: attempt.hash,
+        attempt: attempt.attempt,
+        run: Some(run.name()),
+        deployed_hash: None,
+        // As many as are needed for the pause to grow; each attempt but this one has failed.
+        failures: attempt.attempt - 1,
+        since: run.object.creation_timestamp().unwrap_or(Time(Timestamp::UNIX_EPOCH)),
+        reason: None,
+        message: None,
+    })
+}
+
+/// Returns the run of an attempt; `None` until dataplane-operator has reported where the host is.
+fn run(
+    set: &NodeSet,
+    removals: &Removals,
+    report: &HostReadiness,
+    (of, need): (&TerminatingHost, NeededRun),
+    was_key_refused: bool,
+) -> Option<Step> {
+    let name = of.name.as_str();
+    // The inventory has lost a host without an address: then the run fails, and says so.
+    let state = || taken_out(set).get(name).map(|it| it.state);
+    let lost = || (state() == Some(HostState::Terminating)).then(|| of.host.clone());
+    let address = address_of(set, name).or_else(lost)?;
+    let secret = &set.spec.node_template.ansible_ssh_private_key_secret;
+    let ssh = Digests::ssh_secret(secret, removals.ssh.as_ref());
+    cleanup(set, report, need, &Reached { name, address: &address, ssh, was_key_refused })
+}
+
+/// Returns what holds a host: the first step that is not done.
+fn held(
+    set: &NodeSet,
+    removals: &Removals,
+    of: &TerminatingHost,
+    evaluated: &Evaluation,
+) -> ConditionDraft {
+    let host = &of.host;
+    if removals.is_skipped {
+        let text = format!(
+            "Host {host} is let go without its removal, once what nova has of it is in \
+             status.leftovers of NovaCell {}.",
+            of.record.cell
+        );
+        return reasons::cleanup::CLEANUP_SKIPPED.condition(HOSTS_REMOVED, text);
+    }
+    let skip = skip(set);
+    let Some((_, secret)) = &of.cell else {
+        let text = format!(
+            "No NovaCell of the namespace is known to have the service of host {host}: see \
+             NovaAPIReady of each. {skip}"
+        );
+        return reasons::drain::NOVA_NOT_ANSWERING.condition(HOSTS_REMOVED, text);
+    };
+    let is_stopped = is_stopped(evaluated);
+    let steps = NovaSteps {
+        host,
+        skip: &skip,
+        secret,
+        progress: Some(&of.progress),
+        previous: &[],
+        is_concluded: is_stopped.is_some(),
+    };
+    let after = steps.steps();
+    let draft = match is_stopped {
+        None => [steps.drained(of.drain.clone()), evaluated.condition.clone()]
+            .into_iter()
+            .find(|it| !it.holds()),
+        Some(_) => after.iter().find(|it| !it.holds()).cloned(),
+    };
+    let draft = draft.unwrap_or_else(|| evaluated.condition.clone()).with_type(HOSTS_REMOVED);
+    if is_stopped != Some(false) {
+        return draft;
+    }
+    let text = format!("{} {}", evaluated.condition.message, draft.message);
+    draft.with_message(text)
+}

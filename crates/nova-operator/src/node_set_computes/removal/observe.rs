@@ -1,0 +1,157 @@
+//! Reads what concerns the hosts of a node set that leave it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use api::ansibleee::AnsibleEe;
+use api::dataplane::{HostReadiness, NodeSet};
+use kube::ResourceExt;
+use nova_config::annotations::SKIP_CLEANUP;
+use operator_core::data_sources::SourceRef;
+use operator_core::finalizers::is_terminating;
+use operator_core::object_key::Key;
+use operator_core::run_engine::Run;
+use operator_runtime::error::Result;
+use operator_runtime::source_cache::Digests;
+
+use crate::caches::Caches;
+use crate::controller_names::NODE_SET;
+use crate::drain::order::{Drain, DrainMode};
+use crate::drain::progress::HostProgress;
+use crate::indexes::BY_OWNER;
+use crate::node_set_computes::removal::observed::{
+    Removals, TerminatingHost, leftover_uid, terminating,
+};
+use crate::node_set_computes::removal::owner::other_owner;
+use crate::node_set_computes::removal::record::{HostRecord, HostRecords, records};
+use crate::nova_monitor::NovaMonitor;
+
+/// What is read of the caches and of nova's APIs.
+#[derive(Clone, Copy)]
+pub struct Sources<'a> {
+    /// All caches of the operator.
+    pub caches: &'a Caches,
+    /// The readers of nova's APIs.
+    pub monitor: &'a NovaMonitor,
+    /// The cells of the namespace.
+    pub cells: &'a [Key],
+}
+
+/// Returns what is observed of the hosts that leave a node set; `deployed` are those that get a
+/// host finalizer, and `drains` those that are to be drained, by their names in the inventory.
+pub async fn observe(
+    from: Sources<'_>,
+    set: &NodeSet,
+    report: Option<&HostReadiness>,
+    deployed: BTreeMap<String, (String, HostRecord)>,
+    drains: &BTreeMap<String, Drain>,
+) -> Result<Removals> {
+    let caches = from.caches;
+    let namespace = set.namespace().unwrap_or_default();
+    let (recorded, leaving) = match report {
+        Some(report) => (records(report), terminating(set, report)),
+        None => (HostRecords::new(), BTreeMap::new()),
+    };
+    let runs = runs(caches, &namespace, report);
+    let is_needed =
+        |it: &Arc<AnsibleEe>| cleaned_host(it).is_some_and(|it| leaving.contains_key(it.as_str()));
+    let (needed, unneeded_runs): (Vec<_>, Vec<_>) = runs.into_iter().partition(is_needed);
+    let secret = &set.spec.node_template.ansible_ssh_private_key_secret;
+    let secret = SourceRef::secret(&namespace, secret);
+    let ssh = ssh(caches, &Key::of(set), secret, !leaving.is_empty()).await?;
+    let namespace_goes = is_terminating(set)
+        && !leaving.is_empty()
+        && caches.api.is_namespace_terminating(&namespace).await?;
+    let host = |(name, host): (&&str, &&str)| {
+        let record = recorded.get(*name).cloned().unwrap_or_default();
+        let mode = drains.get(*name).map_or(DrainMode::Wait, |it| it.mode);
+        of_host(from, set, (name, host), record, mode, &needed)
+    };
+    Ok(Removals {
+        deployed,
+        terminating: leaving.iter().map(host).collect(),
+        unneeded_runs,
+        ssh,
+        is_skipped: set.annotations().get(SKIP_CLEANUP).is_some_and(|it| it == "true"),
+        namespace_goes,
+    })
+}
+
+/// Reads nothing any more for a node set that does not exist.
+pub fn forget(caches: &Caches, set: &Key) {
+    caches.sources.depends(NODE_SET, set, BTreeSet::new());
+}
+
+/// Returns the runs that belong to a report.
+fn runs(caches: &Caches, namespace: &str, report: Option<&HostReadiness>) -> Vec<Arc<AnsibleEe>> {
+    let uid = report.and_then(ResourceExt::uid);
+    uid.map(|it| caches.runs.indexed(BY_OWNER, &Key::new(namespace, it))).unwrap_or_default()
+}
+
+/// Returns the host that a run cleans up, by its name in the inventory.
+fn cleaned_host(run: &AnsibleEe) -> Option<String> {
+    Run::of(run)?.attempts.into_keys().next()
+}
+
+/// Reads the digests of the ssh Secret while hosts leave.
+async fn ssh(
+    caches: &Caches,
+    set: &Key,
+    secret: SourceRef,
+    is_needed: bool,
+) -> Result<Option<Digests>> {
+    let needed: BTreeSet<SourceRef> = is_needed.then_some(secret.clone()).into_iter().collect();
+    // Registered before reading, so that a change in between enqueues the node set again.
+    caches.sources.depends(NODE_SET, set, needed);
+    if is_needed { caches.sources.digests(&caches.api, &secret).await } else { Ok(None) }
+}
+
+fn of_host(
+    from: Sources<'_>,
+    set: &NodeSet,
+    (name, host): (&str, &str),
+    record: HostRecord,
+    mode: DrainMode,
+    runs: &[Arc<AnsibleEe>],
+) -> TerminatingHost {
+    let (caches, monitor) = (from.caches, from.monitor);
+    let namespace = set.namespace().unwrap_or_default();
+    let recorded = Key::new(&namespace, &record.cell);
+    // Once the service is deleted, only the record has the cell.
+    let key = match caches.cells.get(&recorded) {
+        Some(_) => Some(recorded),
+        None => monitor.cell_with(from.cells, host),
+    };
+    let cell = key.and_then(|key| {
+        let secret = caches.cells.get(&key)?.spec.secret.clone();
+        Some((key, secret))
+    });
+    let registered = || {
+        let compute = monitor.compute_on(&cell.as_ref()?.0, host)?;
+        Some(format!("NovaExternalCompute {compute}"))
+    };
+    let owner = other_owner(caches, set, (name, host)).or_else(registered);
+    let is_its = |it: &&Arc<AnsibleEe>| cleaned_host(it).as_deref() == Some(name);
+    let reason = format!("host leaves OpenStackDataPlaneNodeSet {namespace}/{}", set.name_any());
+    TerminatingHost {
+        name: name.to_owned(),
+        host: host.to_owned(),
+        health: monitor.host_in(from.cells, host),
+        drain: Drain { mode, reason },
+        runs: runs.iter().filter(is_its).cloned().collect(),
+        progress: HostProgress::Pending,
+        is_on_record: is_on_record(caches, set, name, cell.as_ref().map(|it| &it.0)),
+        owner,
+        cell,
+        record,
+    }
+}
+
+/// Whether what a host leaves in nova is in `status.leftovers` of its cell, or this operator has no
+/// cell to record it.
+fn is_on_record(caches: &Caches, set: &NodeSet, name: &str, cell: Option<&Key>) -> bool {
+    let Some(cell) = cell.and_then(|it| caches.cells.get(it)) else { return true };
+    let uid = leftover_uid(set, name);
+    let leftovers = cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default();
+    !caches.cells_are_ours || leftovers.iter().any(|it| it.uid == uid)
+}

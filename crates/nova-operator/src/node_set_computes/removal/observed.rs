@@ -1,0 +1,78 @@
+//! What was observed of the hosts of a node set that have, get or leave a host finalizer, as plain
+//! data.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use api::ansibleee::AnsibleEe;
+use api::dataplane::{HostReadiness, NodeSet};
+use operator_core::finalizers::is_terminating;
+use operator_core::node_set_host::hosts;
+use operator_core::object_key::Key;
+use operator_runtime::source_cache::Digests;
+
+use crate::drain::order::Drain;
+use crate::drain::progress::HostProgress;
+use crate::node_set_computes::removal::record::HostRecord;
+use crate::nova_health::HostHealth;
+
+/// What was observed.
+#[derive(Clone, Debug, Default)]
+pub struct Removals {
+    /// The hosts of `spec.nodes` that get a host finalizer, or have one, by their names in the
+    /// inventory: deployed at least once, with a service in a cell of the namespace, and of no
+    /// other object; each with the name under which its service is registered.
+    pub deployed: BTreeMap<String, (String, HostRecord)>,
+    /// The hosts that leave, by their names in the inventory.
+    pub terminating: Vec<TerminatingHost>,
+    /// Runs that clean up hosts which do not leave any more.
+    pub unneeded_runs: Vec<Arc<AnsibleEe>>,
+    /// The digests of the ssh Secret of the node set, or `None` where that does not exist, or no
+    /// host leaves.
+    pub ssh: Option<Digests>,
+    /// Whether the user lets hosts go without their removal.
+    pub is_skipped: bool,
+    /// Whether the namespace is being deleted; read only while hosts leave.
+    pub namespace_goes: bool,
+}
+
+/// A host that leaves a node set.
+#[derive(Clone, Debug)]
+pub struct TerminatingHost {
+    /// Its name in the inventory.
+    pub name: String,
+    /// The name under which its service is registered.
+    pub host: String,
+    /// What is recorded of it.
+    pub record: HostRecord,
+    /// The cell that has its service, and the name of the cell's Secret; `None` where no cell of
+    /// the namespace is known to have it.
+    pub cell: Option<(Key, String)>,
+    /// The object that has the host from now on, as in `NovaExternalCompute n0`.
+    pub owner: Option<String>,
+    /// What is known of it.
+    pub health: HostHealth,
+    /// How its servers leave.
+    pub drain: Drain,
+    /// The runs that clean it up.
+    pub runs: Vec<Arc<AnsibleEe>>,
+    /// How far what is to be done in nova is.
+    pub progress: HostProgress,
+    /// Whether what is left in nova is on record, or there is no object to record it.
+    pub is_on_record: bool,
+}
+
+/// Returns the hosts of a report that leave their node set: those that `spec.nodes` does not have
+/// any more, or all of a node set that is being deleted; each with the name under which its service
+/// is registered.
+pub fn terminating<'a>(set: &NodeSet, report: &'a HostReadiness) -> BTreeMap<&'a str, &'a str> {
+    let present: Vec<String> = hosts(set).into_iter().map(|it| it.name).collect();
+    let stays = |name: &String| !is_terminating(set) && present.contains(name);
+    let all = report.spec.host_finalizers.iter();
+    all.filter(|(name, _)| !stays(name)).map(|(name, it)| (name.as_str(), it.as_str())).collect()
+}
+
+/// Returns the UID under which what a host of a node set left in nova is on record.
+pub fn leftover_uid(set: &NodeSet, host: &str) -> String {
+    format!("{}/{host}", set.metadata.uid.as_deref().unwrap_or_default())
+}

@@ -1,0 +1,62 @@
+//! Which other object has a host that leaves a node set: then it is not removed from nova.
+
+use std::sync::Arc;
+
+use api::dataplane::{Node, NodeSet};
+use api::nova::ExternalCompute;
+use kube::ResourceExt;
+use operator_core::finalizers::is_terminating;
+use operator_core::node_set_host::{canonical_host_name, hosts};
+
+use crate::caches::Caches;
+use crate::compute_lifecycle::effective::{DesiredCompute, desired};
+
+/// Returns the object of the namespace of a node set that has a host too, as in
+/// `NovaExternalCompute n0`; `None` without one.
+///
+/// `name` is the host's name in the inventory, `host` the one under which its service is registered.
+/// The other object is looked for in the specs, because its status may say that the host is taken.
+pub fn other_owner(caches: &Caches, set: &NodeSet, (name, host): (&str, &str)) -> Option<String> {
+    let namespace = set.namespace().unwrap_or_default();
+    let is_other = |it: &Arc<NodeSet>| it.name_any() != set.name_any() && !is_terminating(&**it);
+    let of_sets = caches.node_sets_of(&namespace).into_iter().filter(is_other);
+    let set = of_sets.filter(|it| has_host(it, name, host)).map(|it| it.name_any()).next();
+    let node = || {
+        let all = caches.nodes.all().into_iter();
+        let mut here = all.filter(|it| it.namespace().as_ref() == Some(&namespace));
+        here.find(|it| is_host(it, name, host) && has_cell(caches, it)).map(|it| it.name_any())
+    };
+    let compute = || {
+        let all = caches.computes.all().into_iter();
+        let mut here = all.filter(|it| it.namespace().as_ref() == Some(&namespace));
+        here.find(|it| is_compute_of(it, host)).map(|it| it.name_any())
+    };
+    set.map(|it| format!("OpenStackDataPlaneNodeSet {it}"))
+        .or_else(|| node().map(|it| format!("OpenStackDataPlaneNode {it}")))
+        .or_else(|| compute().map(|it| format!("NovaExternalCompute {it}")))
+}
+
+fn has_host(set: &NodeSet, name: &str, host: &str) -> bool {
+    hosts(set).iter().any(|it| it.name == name || canonical_host_name(set, it) == host)
+}
+
+/// Whether a node that stays is the host, by one of its names.
+fn is_host(node: &Node, name: &str, host: &str) -> bool {
+    let short = |it: &str| it.split('.').next() == Some(name);
+    let reported = node.status.as_ref().and_then(|it| it.host_name.as_deref());
+    let own = node.spec.host_name.as_deref();
+    let of_object = node.name_any();
+    let mut names = reported.into_iter().chain(own).chain([of_object.as_str()]);
+    !is_terminating(node) && names.any(|it| it == host || short(it))
+}
+
+fn has_cell(caches: &Caches, node: &Node) -> bool {
+    let role = caches.watched().role_of(node);
+    matches!(desired(role.as_deref(), node), DesiredCompute::Cell(_))
+}
+
+/// Whether a compute that stays is registered under the host's name.
+fn is_compute_of(compute: &ExternalCompute, host: &str) -> bool {
+    let registered = compute.status.as_ref().and_then(|it| it.host_name.as_deref());
+    !is_terminating(compute) && registered == Some(host)
+}

@@ -1,0 +1,98 @@
+//! What is recorded of hosts with a host finalizer, on the report that has it: what a removal needs
+//! when neither the node set nor nova's API says it any more.
+
+use std::collections::BTreeMap;
+
+use api::dataplane::HostReadiness;
+use kube::ResourceExt;
+use serde::{Deserialize, Serialize};
+
+/// Annotation of a report: JSON object of inventory names, each with its [`HostRecord`].
+pub const HOSTS: &str = "nova.openstack.org/hosts";
+
+/// What is recorded of one host.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct HostRecord {
+    /// The name of the `NovaCell` that has its service.
+    pub cell: String,
+    /// Its key in `spec.nodes`; empty where that is its name in the inventory.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub key: String,
+    /// The UUID of its service, as nova's API last had it.
+    #[serde(rename = "serviceID", skip_serializing_if = "Option::is_none")]
+    pub service_id: Option<String>,
+    /// The UUID of its compute node and its resource provider, as nova's API last had it.
+    #[serde(rename = "computeID", skip_serializing_if = "Option::is_none")]
+    pub compute_id: Option<String>,
+}
+
+/// The records of the hosts of a node set, by their names in the inventory.
+pub type HostRecords = BTreeMap<String, HostRecord>;
+
+/// Returns the records on a report; none where the annotation is missing or is not ours any more.
+pub fn records(report: &HostReadiness) -> HostRecords {
+    let text = report.annotations().get(HOSTS);
+    text.and_then(|it| serde_json::from_str(it).ok()).unwrap_or_default()
+}
+
+/// Returns the records as the annotation has them.
+pub fn text(records: &HostRecords) -> String {
+    serde_json::to_string(records).unwrap_or_default()
+}
+
+impl HostRecord {
+    /// Returns the record with the UUIDs of an earlier one, where this one has none.
+    ///
+    /// The UUID of another service's compute node does not count.
+    #[must_use]
+    pub fn with_ids_of(mut self, before: &Self) -> Self {
+        let is_same = self.service_id.is_none() || self.service_id == before.service_id;
+        if is_same && self.cell == before.cell {
+            self.service_id = self.service_id.or_else(|| before.service_id.clone());
+            self.compute_id = self.compute_id.or_else(|| before.compute_id.clone());
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(service: Option<&str>, compute: Option<&str>) -> HostRecord {
+        HostRecord {
+            cell: "nova-cell1".to_owned(),
+            key: String::new(),
+            service_id: service.map(str::to_owned),
+            compute_id: compute.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn uuids_stay_while_the_api_has_none_and_go_with_another_service() {
+        let before = record(Some("s"), Some("c"));
+        assert_eq!(record(None, None).with_ids_of(&before), before);
+        assert_eq!(record(Some("s"), None).with_ids_of(&before), before);
+        let other = record(Some("t"), None);
+        assert_eq!(other.clone().with_ids_of(&before), other);
+    }
+
+    #[test]
+    fn the_records_of_500_hosts_fit_into_an_annotation() {
+        let of_host = |n: usize| {
+            let uuid = || Some("00000000-0000-0000-0000-000000000000".to_owned());
+            let key = "k".repeat(63);
+            let cell = "c".repeat(63);
+            (format!("{n:0>63}"), HostRecord { cell, key, service_id: uuid(), compute_id: uuid() })
+        };
+        let all: HostRecords = (0..500).map(of_host).collect();
+        let text = text(&all);
+        assert!(text.len() < 256 * 1024, "{}", text.len());
+        let mut report = HostReadiness::default();
+        report.annotations_mut().insert(HOSTS.to_owned(), text);
+        assert_eq!(records(&report), all);
+        report.annotations_mut().insert(HOSTS.to_owned(), "edited".to_owned());
+        assert_eq!(records(&report), HostRecords::new());
+    }
+}

@@ -1,0 +1,175 @@
+//! Hosts that leave a node set, in an own simulated cluster with a nova: they are removed from it,
+//! moved to another node set, or let go, with an operator that is killed meanwhile.
+
+use anyhow::{Result, ensure};
+use api::dataplane::{Deployment, HostReadiness, NodeSet, Service};
+use api::nova::Cell;
+use e2e::journey::{RUN, SSH_SECRET, conditions_of_set as conditions};
+use e2e::says;
+use kube::api::DeleteParams;
+use serde_json::{Value, json};
+use simulated_cluster::{Broker, Host, NovaFault, Operator};
+
+use super::{READ, start};
+use crate::computes::{self, CELL};
+use crate::journey::ssh_secret;
+use crate::own::{Own, PATIENCE};
+
+const SET: &str = "edpm";
+const REPORT: &str = "edpm-nova";
+/// A service of type nova, which the player deploys as any other one.
+const SERVICE: &str = "compute";
+const PLAYBOOK: &str = "- hosts: all\n  tasks: [{debug: {var: greeting}}]\n";
+const WRITES: &str = "PUT /v2.1/os-services/";
+const DELETES: &str = "DELETE /v2.1/os-services/";
+
+/// A node set of two hosts that was deployed once, and whose hosts have registered.
+struct World {
+    own: Own,
+    host: Host,
+    other: Host,
+    _broker: Broker,
+}
+
+fn node(host: &Host) -> Value {
+    json!({ "ansible": { "ansibleHost": host.address } })
+}
+
+fn spec(hosts: &[&Host]) -> Value {
+    let nodes: serde_json::Map<String, Value> =
+        hosts.iter().map(|it| (it.name.clone(), node(it))).collect();
+    json!({
+        "preProvisioned": true,
+        "services": [SERVICE],
+        "nodeTemplate": {
+            "ansibleSSHPrivateKeySecret": SSH_SECRET,
+            "ansible": { "ansibleUser": "cloud-admin" },
+        },
+        "nodes": nodes,
+    })
+}
+
+impl World {
+    async fn new(test: &str) -> Result<Self> {
+        let own = start(test).await?;
+        let broker = computes::cell(&own, &own.sim).await?;
+        let (host, other) = own.hosts("compute-0", "192.0.2.10", "compute-1", "192.0.2.11");
+        ssh_secret(&own, &host).await?;
+        for host in [&host, &other] {
+            own.sim.nova.register(&host.name, CELL);
+        }
+        let service = json!({ "playbookContents": PLAYBOOK, "edpmServiceType": "nova" });
+        own.create::<Service>(SERVICE, service).await?;
+        own.create::<NodeSet>(SET, spec(&[&host, &other])).await?;
+        own.create::<Deployment>("first", json!({ "nodeSets": [SET] })).await?;
+        let world = Self { own, host, other, _broker: broker };
+        world.has_finalizers(&["compute-0", "compute-1"]).await?;
+        Ok(world)
+    }
+
+    /// Waits until the report has host finalizers of these hosts, and of no others.
+    async fn has_finalizers(&self, hosts: &[&str]) -> Result<()> {
+        let is_so = |it: &HostReadiness| it.spec.host_finalizers.keys().eq(hosts.iter());
+        let what = format!("host finalizers of {hosts:?}");
+        self.own.wait::<HostReadiness>(REPORT, &what, RUN, is_so).await.map(drop)
+    }
+
+    /// Takes the first host out of the node set.
+    async fn take_out(&self) -> Result<()> {
+        let nodes = json!({ self.host.name.as_str(): null });
+        self.own.merge::<NodeSet>(SET, json!({ "spec": { "nodes": nodes } })).await.map(drop)
+    }
+
+    async fn reaches(&self, reason: &str, words: &[&str]) -> Result<()> {
+        let type_ = "nova.openstack.org/HostsRemoved";
+        let is_there = |it: &NodeSet| says(conditions(it), type_, reason, words);
+        self.own.wait::<NodeSet>(SET, reason, READ, is_there).await.map(drop)
+    }
+
+    /// Returns how often nova-compute was stopped on the first host by a run.
+    fn n_stopped(&self) -> usize {
+        self.host.services().iter().filter(|it| *it == "nova-cleanup").count()
+    }
+
+    /// Whether nova or placement has something under a host's name.
+    fn nova_has(&self, host: &str) -> Result<bool> {
+        let nova = &self.own.sim.nova;
+        let services = nova.ask("GET", "/v2.1/os-services", None)?.to_string();
+        let providers = nova.ask("GET", "/placement/resource_providers", None)?.to_string();
+        let quoted = format!("\"{host}\"");
+        ensure!(
+            services.contains(&quoted) == providers.contains(&quoted),
+            "{services} {providers}"
+        );
+        Ok(services.contains(&quoted))
+    }
+}
+
+#[tokio::test]
+async fn a_host_that_leaves_a_node_set_is_removed_from_nova_although_the_operator_dies()
+-> Result<()> {
+    let world = World::new("api-set-leaves").await?;
+    let (own, nova) = (&world.own, &world.own.sim.nova);
+    let server = nova.boot("one", &world.host.name)?;
+    world.take_out().await?;
+    world.reaches("ServersOnHost", &["compute-0: ", "1 server and", "skip-cleanup"]).await?;
+    own.replace(&[Operator::Nova]).await?;
+    world.has_finalizers(&["compute-0", "compute-1"]).await?;
+    assert_eq!((world.n_stopped(), nova.count(DELETES)), (0, 0), "nothing is stopped yet");
+
+    // The answer to the deletion is lost with the operator that has sent it.
+    nova.fail_next(DELETES, 1, NovaFault::LostAnswer);
+    nova.delete_server(&server);
+    nova.wait_for_total(DELETES, 1, PATIENCE).await?;
+    own.replace(&[Operator::Nova]).await?;
+    nova.heal();
+    world.has_finalizers(&["compute-1"]).await?;
+    assert_eq!((world.n_stopped(), nova.count(DELETES)), (1, 1));
+    assert!(!world.nova_has(&world.host.name)? && world.nova_has(&world.other.name)?);
+    let is_quiet = |it: &NodeSet| conditions(it).iter().all(|it| !it.type_.ends_with("Removed"));
+    own.wait::<NodeSet>(SET, "nothing is to be removed", READ, is_quiet).await?;
+    own.done()
+}
+
+#[tokio::test]
+async fn a_host_that_moves_to_another_node_set_keeps_its_service() -> Result<()> {
+    let world = World::new("api-set-moves").await?;
+    let (own, nova) = (&world.own, &world.own.sim.nova);
+    own.create::<NodeSet>("other", spec(&[&world.host])).await?;
+    world.take_out().await?;
+    world.has_finalizers(&["compute-1"]).await?;
+    assert_eq!((world.n_stopped(), nova.count(WRITES), nova.count(DELETES)), (0, 0, 0));
+    assert!(world.nova_has(&world.host.name)?);
+    own.done()
+}
+
+#[tokio::test]
+async fn a_dead_api_keeps_the_hosts_of_a_node_set_until_the_user_lets_them_go() -> Result<()> {
+    let world = World::new("api-set-let-go").await?;
+    let (own, nova) = (&world.own, &world.own.sim.nova);
+    nova.fail("", NovaFault::Status(503));
+    world.take_out().await?;
+    world.reaches("NovaNotAnswering", &["compute-0: ", "skip-cleanup"]).await?;
+    own.replace(&[Operator::Nova]).await?;
+    world.has_finalizers(&["compute-0", "compute-1"]).await?;
+    let skip = json!({ "nova.openstack.org/skip-cleanup": "true" });
+    own.merge::<NodeSet>(SET, json!({ "metadata": { "annotations": skip } })).await?;
+    world.has_finalizers(&["compute-1"]).await?;
+    let cell = own.api::<Cell>().get(CELL).await?;
+    let left = cell.status.map(|it| it.leftovers).unwrap_or_default();
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert!(left[0].service_id.is_some() && left[0].compute_id.is_some(), "{left:?}");
+    assert_eq!(world.n_stopped(), 0);
+
+    // What is left is deleted by its UUIDs once nova answers again, and has nothing up there.
+    nova.heal();
+    nova.report(&world.host.name, false);
+    let is_empty = |it: &Cell| it.status.as_ref().is_some_and(|it| it.leftovers.is_empty());
+    own.wait::<Cell>(CELL, "nothing is left", PATIENCE, is_empty).await?;
+    assert!(!world.nova_has(&world.host.name)? && world.nova_has(&world.other.name)?);
+
+    // Of a node set that is deleted, all hosts leave.
+    own.api::<NodeSet>().delete(SET, &DeleteParams::default()).await?;
+    own.gone::<NodeSet>(SET, PATIENCE).await?;
+    own.done()
+}

@@ -1,0 +1,52 @@
+//! A host of the demo is changed by hand: an audit finds it, and a repair mends it.
+
+use anyhow::Result;
+use api::conditions::Condition;
+use api::dataplane::Node;
+use e2e::demo::Demo;
+use e2e::journey::RUN;
+use e2e::{holds, says};
+use serde_json::{Value, json};
+
+use crate::host;
+
+const IN_SYNC: &str = "nova.openstack.org/ConfigurationInSync";
+const FILE: &str = "/var/lib/openstack/config/nova/01-nova.conf";
+
+async fn annotate(demo: &Demo, node: &str, annotations: Value) -> Result<()> {
+    let change = json!({ "metadata": { "annotations": annotations } });
+    demo.ns.merge::<Node>(node, change).await.map(drop)
+}
+
+async fn wait_for(demo: &Demo, node: &str, what: &str, is: fn(&[Condition]) -> bool) -> Result<()> {
+    let conditions = |it: &Node| it.status.clone().map(|it| it.conditions).unwrap_or_default();
+    demo.ns.wait::<Node>(node, what, RUN * 3, |it| is(&conditions(it))).await.map(drop)
+}
+
+#[tokio::test]
+async fn an_audit_finds_an_edited_file_and_a_stopped_container_and_a_repair_mends_both()
+-> Result<()> {
+    let (host, _lock) = host(0).await;
+    let demo = Demo::ready_on(host).await?;
+    demo.use_present_runner(host).await?;
+    let damage = format!("echo '# edited' >>{FILE} && systemctl stop edpm_nova_compute");
+    demo.on(host, &damage).await?;
+    let runs = "systemctl --quiet is-active edpm_nova_compute && echo active || echo stopped";
+    let look = format!("grep -c edited {FILE}; {runs}");
+    annotate(&demo, host, json!({ "nova.openstack.org/audit": "10m" })).await?;
+    let is_found = |it: &[Condition]| {
+        let named = ["01-nova.conf: content", "container nova_compute: not running", "redeploy="];
+        says(it, IN_SYNC, "OutOfSync", &named)
+    };
+    wait_for(&demo, host, "found", is_found).await?;
+    assert_eq!(demo.on(host, &look).await?.trim(), "1\nstopped", "an audit changes nothing");
+    annotate(&demo, host, json!({ "nova.openstack.org/audit-repair": "true" })).await?;
+    wait_for(&demo, host, "mended", |it| holds(it, IN_SYNC)).await?;
+    assert_eq!(demo.on(host, &look).await?.trim(), "0\nactive");
+    let nothing =
+        json!({ "nova.openstack.org/audit": null, "nova.openstack.org/audit-repair": null });
+    annotate(&demo, host, nothing).await?;
+    let is_absent = |it: &[Condition]| it.iter().all(|it| it.type_ != IN_SYNC);
+    wait_for(&demo, host, "no longer audited", is_absent).await?;
+    demo.settled_on(host).await.map(drop)
+}

@@ -1,0 +1,85 @@
+//! A host of the demo is installed anew: it gets its identity in nova back once it has no servers.
+
+use anyhow::Result;
+use api::conditions::Condition;
+use api::nova::ExternalCompute;
+use e2e::demo::{Demo, conditions, fresh};
+use e2e::{holds, says};
+use serde_json::json;
+
+use crate::host;
+use crate::maintenance::compute_id;
+
+const CELL: &str = "nova-cell2";
+/// Where a host keeps its identity.
+const FILE: &str = "/var/lib/nova/compute_id";
+
+/// Takes from a host what a new installation does not have.
+const LOSE: &str = "systemctl disable --now edpm_nova_compute; podman rm -f nova_compute; \
+                    rm -rf /var/lib/nova/compute_id /var/lib/openstack/config/nova \
+                    /etc/systemd/system/edpm_nova_compute.service; systemctl daemon-reload";
+
+async fn deploy_again(demo: &Demo, host: &str) -> Result<()> {
+    let before = demo.ns.api::<ExternalCompute>().get(host).await?;
+    let value = json!({ "nova.openstack.org/redeploy": fresh(&before) });
+    let change = json!({ "metadata": { "annotations": value } });
+    demo.ns.merge::<ExternalCompute>(host, change).await.map(drop)
+}
+
+/// The one row of a table, or nothing.
+async fn row(demo: &Demo, database: &str, query: &str) -> Result<String> {
+    Ok(demo.sql(database, query).await?.trim().to_owned())
+}
+
+#[tokio::test]
+async fn a_host_that_is_installed_anew_gets_its_identity_back_once_it_has_no_servers() -> Result<()>
+{
+    let (host, _lock) = host(1).await;
+    let demo = Demo::ready_on(host).await?;
+    demo.use_present_runner(host).await?;
+    let id = compute_id(&demo, host).await?;
+    let server = demo.server(&["create", "cell2", host]).await?;
+    demo.on(host, LOSE).await?;
+    deploy_again(&demo, host).await?;
+    let words = [&*server, &*id, "/var/lib/nova/compute_id"];
+    let is_held = |it: &[Condition]| says(it, "Ready", "IdentityHasServers", &words);
+    demo.compute(host, "held by a server", |it| is_held(conditions(it))).await?;
+    let started = "podman container exists nova_compute && echo container; \
+                   ls /var/lib/nova/compute_id 2>/dev/null; true";
+    assert_eq!(demo.on(host, started).await?.trim(), "", "nothing starts under a server");
+
+    demo.server(&["delete", &server]).await?;
+    demo.settled_on(host).await?;
+    demo.compute(host, "up and mapped", |it| {
+        ["ServiceUp", "HostMapped"].iter().all(|type_| holds(conditions(it), type_))
+    })
+    .await?;
+    assert_eq!(demo.on(host, "cat /var/lib/nova/compute_id").await?.trim(), id);
+    assert_eq!(compute_id(&demo, host).await?, id);
+    let node = format!("SELECT uuid FROM compute_nodes WHERE host='{host}' AND deleted=0");
+    assert_eq!(row(&demo, CELL, &node).await?, id);
+    let provider = format!("SELECT uuid FROM resource_providers WHERE name='{host}'");
+    assert_eq!(row(&demo, "placement", &provider).await?, id);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_host_with_the_identity_of_another_one_keeps_it_and_is_refused() -> Result<()> {
+    let (host, _lock) = host(0).await;
+    let demo = Demo::ready_on(host).await?;
+    demo.use_present_runner(host).await?;
+    let id = compute_id(&demo, host).await?;
+    let other = "11111111-2222-4333-8444-555555555555";
+    let write = |id: &str| format!("chmod u+w {FILE}; echo {id} > {FILE}; chmod u-w {FILE}");
+    demo.on(host, &write(other)).await?;
+    deploy_again(&demo, host).await?;
+    let words = [&*id, other];
+    let is_refused = |it: &[Condition]| says(it, "Ready", "IdentityMismatch", &words);
+    let refused = demo.compute(host, "refused", |it| is_refused(conditions(it))).await;
+    let kept = demo.on(host, &format!("cat {FILE}")).await;
+    demo.on(host, &write(&id)).await?;
+    demo.redeploy(host).await?;
+    refused?;
+    assert_eq!(kept?.trim(), other);
+    Ok(())
+}
