@@ -224,7 +224,7 @@ fn evaluate_host(
     if is_untouched(kept) && !is_due(&sequence) {
         (sequence, runs) = evaluate_with(kept, false);
     }
-    let mut evaluated = EvaluatedHost {
+    let evaluated = EvaluatedHost {
         name: host.to_owned(),
         address: found.map(|it| it.address()),
         trust,
@@ -235,12 +235,21 @@ fn evaluate_host(
         blocked: block,
         has_place: awaits_disruption(kept) || block == Some(Hold::Disruption),
     };
-    if evaluated.has_place && !is_due(&evaluated.sequence) {
-        evaluated.live.reason = Some(AWAITING_DISRUPTION.word.to_owned());
-        let is_known = awaits_disruption(kept);
-        evaluated.pending_progress = (!is_known).then_some(PendingProgress::Urgent);
+    with_reason(evaluated, kept)
+}
+
+/// Returns a host with the reason of its progress, if it waits until it may be disturbed.
+fn with_reason(host: EvaluatedHost, kept: &HostProgress) -> EvaluatedHost {
+    if !host.has_place || is_due(&host.sequence) {
+        return host;
     }
-    evaluated
+    let reason = Some(AWAITING_DISRUPTION.word.to_owned());
+    let is_news = !awaits_disruption(kept);
+    EvaluatedHost {
+        live: HostProgress { reason, ..host.live },
+        pending_progress: is_news.then_some(PendingProgress::Urgent),
+        ..host
+    }
 }
 
 /// Returns whether a host is in a run, or gets one.
