@@ -17,6 +17,7 @@ pub mod inputs;
 pub mod inventory;
 pub mod inventory_entries;
 pub mod ipam;
+pub mod kept_hosts;
 pub mod machine_request;
 pub mod observe;
 pub mod observed;

@@ -368,6 +368,26 @@ mod tests {
     }
 
     #[test]
+    fn a_host_that_was_taken_out_is_shown_as_long_as_it_is_terminating() {
+        let mut snapshot = testdata::node_set();
+        let status = snapshot.node_sets[0].status.as_mut().unwrap();
+        status.hosts.push(NodeSetHost {
+            name: "edpm-compute-9".to_owned(),
+            state: HostState::Terminating,
+            hash: Some("01234567".to_owned()),
+            address: None,
+            disruption_target: None,
+        });
+        status.terminating_addresses.insert("edpm-compute-9".into(), "192.0.2.9:22".into());
+        let host = snapshot.host("openstack", "edpm-compute-9").unwrap();
+        let ready = host.stages[0].condition(READY).unwrap();
+        assert_eq!(ready.reason, reasons::NODE_SET_HOST_TERMINATING.word);
+        assert!(ready.message.contains("was taken out"), "{}", ready.message);
+        let shown = crate::node_set_host::Member::all(&snapshot.node_sets[0], &[]);
+        assert_eq!(shown.last().unwrap().address, "192.0.2.9:22");
+    }
+
+    #[test]
     fn a_host_waits_for_what_its_node_set_or_the_next_deployment_waits_for() {
         let mut snapshot = testdata::node_set();
         snapshot.node_sets[0].status.as_mut().unwrap().hosts.clear();

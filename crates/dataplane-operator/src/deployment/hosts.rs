@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use api::dataplane::{HostState, NodeSet, NodeSetHost};
+use api::dataplane::{NodeSet, NodeSetHost};
 use operator_core::data_sources::SourceRef;
 use operator_core::node_set_host::{Host, hosts, machine_template};
 use operator_core::run_engine::limit;
@@ -15,11 +15,9 @@ pub fn by_name(node_set: &NodeSet) -> BTreeMap<String, Host<'_>> {
     hosts(node_set).into_iter().map(|it| (it.name.clone(), it)).collect()
 }
 
-/// Returns the hosts of a node set on which all of its services have succeeded once, without those
-/// that are terminating.
+/// Returns the hosts of a node set on which all of its services have succeeded once.
 pub fn in_service(node_set: &NodeSet) -> impl Iterator<Item = &NodeSetHost> {
-    let hosts = node_set.status.iter().flat_map(|it| &it.hosts);
-    hosts.filter(|it| it.hash.is_some() && it.state != HostState::Terminating)
+    node_set.status.iter().flat_map(|it| &it.hosts).filter(|it| it.hash.is_some())
 }
 
 /// Returns the digests of a node set's ssh Secret; `None` when it does not exist.

@@ -11,7 +11,7 @@ use operator_core::run_engine::build::owner;
 use serde_json::json;
 
 use crate::node_set::ipam::{Asked, Infra, Member, is_fqdn, is_standing, labels, short_name};
-use crate::node_set::terminating::KeptHosts;
+use crate::node_set::kept_hosts::KeptHosts;
 use crate::reasons;
 
 /// Condition type: the DNS server has the names of all hosts, or no names are needed.

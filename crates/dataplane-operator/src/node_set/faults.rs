@@ -19,9 +19,9 @@ use crate::host::services::{absent_service, invalid, missing_source};
 use crate::host::ssh_trust::secret_fault;
 use crate::host::{networks, vars};
 use crate::node_set::inventory::given;
+use crate::node_set::kept_hosts::{self, TerminatingHosts};
 use crate::node_set::machine_request::{Machines, name_fault};
 use crate::node_set::observed::Observed;
-use crate::node_set::terminating::{self, TerminatingHosts};
 use crate::reasons;
 
 /// Size limit of an inventory in bytes: an object has 1 MiB at most, and its metadata needs room.
@@ -157,7 +157,7 @@ fn of_address(seen: &Observed, host: &Host<'_>) -> Option<Problem> {
 
 fn of_claims(seen: &Observed, terminating: &TerminatingHosts) -> Vec<Problem> {
     let name = seen.set.name_any();
-    let addresses = terminating::addresses(terminating);
+    let addresses = kept_hosts::addresses(terminating);
     let taken_out = terminating.keys().map(|it| (&**it, addresses.get(it).map(String::as_str)));
     let all = Claim::of_node_set_beside(&seen.set, taken_out);
     let still = all.still_terminating().into_iter().map(|(host, other, mark)| {

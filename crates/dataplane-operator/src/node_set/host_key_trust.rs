@@ -14,9 +14,9 @@ use crate::host::conflicts::Claim;
 use crate::host::effective_spec::{OWN_OPTIONS, has_own_options};
 use crate::host::ssh_trust::{Offers, SshHost};
 use crate::node_set::inventory_entries::has_variable;
+use crate::node_set::kept_hosts::{TerminatingHost, TerminatingHosts};
 use crate::node_set::machine_request::Machines;
 use crate::node_set::observed::Observed;
-use crate::node_set::terminating::{TerminatingHost, TerminatingHosts};
 
 /// Trust by the host's name in the inventory.
 pub type Trusts = BTreeMap<String, HostKeyTrust>;

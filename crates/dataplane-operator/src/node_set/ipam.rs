@@ -17,7 +17,7 @@ use operator_core::plan::{Step, Target};
 use operator_core::run_engine::build::owner;
 use serde_json::{Value, json};
 
-use crate::node_set::terminating::KeptHosts;
+use crate::node_set::kept_hosts::KeptHosts;
 use crate::reasons;
 
 /// Condition type: every host has its addresses, or no operator manages addresses.

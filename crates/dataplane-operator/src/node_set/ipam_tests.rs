@@ -5,7 +5,7 @@ use operator_core::plan::Write;
 use serde::de::DeserializeOwned;
 
 use super::*;
-use crate::node_set::terminating::TerminatingHosts;
+use crate::node_set::kept_hosts::TerminatingHosts;
 
 static NO_HOSTS: TerminatingHosts = TerminatingHosts::new();
 /// No host beside those of the spec.

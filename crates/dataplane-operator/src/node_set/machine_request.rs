@@ -29,8 +29,8 @@ use crate::host::machines::template::{merged, with_prefix};
 use crate::host::machines::{machine_conditions, set};
 use crate::node_set::external_resources::ExternalResources;
 use crate::node_set::ipam::{DNS_SERVERS, labels};
+use crate::node_set::kept_hosts::{KeptHosts, TerminatingHosts};
 use crate::node_set::observed::{Observed, own_set};
-use crate::node_set::terminating::{KeptHosts, TerminatingHosts};
 use crate::reasons;
 
 /// Condition type: the machines are provisioned. Absent for pre-provisioned and empty node sets.

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use api::dataplane::{Deployment, HostState, NodeSet, Service};
+use api::ansibleee::AnsibleEe;
+use api::dataplane::{Deployment, HostReadiness, HostState, NodeSet, Service};
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Resource as _, ResourceExt};
 use operator_core::data_sources::{SourceRef, sources_of};
@@ -53,21 +54,14 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     let unreadable_deployments = unreadable_deployments(caches, &set, is_under_way);
     let is_in_use =
         deployment_history::is_inventory_in_use(&set, &deployments, &unreadable_deployments);
-    let readiness = caches.all_reports_of(key).await?;
+    let (readiness, is_namespace_terminating) = reports(caches, key, &set).await?;
     let is_needed = is_in_use || !terminating::names(&set, &readiness).is_empty();
     let written = if is_needed { caches.sources.content(&caches.api, &own).await? } else { None };
-    let is_held = readiness.iter().any(|it| !it.spec.host_finalizers.is_empty());
-    let is_namespace_terminating =
-        is_terminating(&*set) && is_held && caches.api.is_namespace_terminating(&namespace).await?;
     let objects = caches.sources.contents_of(&caches.api, of_vars).await?;
     let sources = caches.sources.digests_of(&caches.api, desired).await?;
     let names_any = !set.spec.network_attachments.is_empty();
     let networks = caches.attachments.seen(&caches.api, &namespace, names_any).await?;
-    let addresses = node_set_host::addresses(&set);
-    let runs = caches.runs_with_keys(&namespace, addresses.into_iter());
-    let neighbours = caches
-        .hosts
-        .overlapping(&[Claim::of_node_set(&set)], reported_keys(&namespace, runs.iter()));
+    let (runs, neighbours) = around(caches, &namespace, &set);
     let infra = caches.external_apis.infra(&caches.api, &set).await?;
     let mut all = services.values().chain(brought.values()).chain(certificate_sources.values());
     let are_named = all.any(|it| !it.spec.tls_certs.is_empty());
@@ -98,6 +92,31 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
         keys: caches.sources.keys().clone(),
     };
     complete(caches, seen).await.map(Some)
+}
+
+/// Reads what other operators report of the hosts, and whether the namespace is being deleted,
+/// which counts only when the node set is as well and a host has finalizers.
+async fn reports(
+    caches: &Caches,
+    key: &Key,
+    set: &NodeSet,
+) -> Result<(Vec<Arc<HostReadiness>>, bool)> {
+    let reports = caches.all_reports_of(key).await?;
+    let is_held = reports.iter().any(|it| !it.spec.host_finalizers.is_empty());
+    let is_namespace_terminating = is_held
+        && is_terminating(set)
+        && caches.api.is_namespace_terminating(&key.namespace).await?;
+    Ok((reports, is_namespace_terminating))
+}
+
+/// Returns the runs that reported the key of a host, and the claims of all objects that may
+/// describe one.
+fn around(caches: &Caches, namespace: &str, set: &NodeSet) -> (Vec<Arc<AnsibleEe>>, Vec<Claim>) {
+    let addresses = node_set_host::addresses(set);
+    let runs = caches.runs_with_keys(namespace, addresses.into_iter());
+    let reported = reported_keys(namespace, runs.iter());
+    let neighbours = caches.hosts.overlapping(&[Claim::of_node_set(set)], reported);
+    (runs, neighbours)
 }
 
 /// Adds what depends on the rest of the observation: whether machines answer over ssh, and the

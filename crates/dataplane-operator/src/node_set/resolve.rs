@@ -17,11 +17,11 @@ use crate::node_set::build::{self, Content};
 use crate::node_set::deployment_history::{self, DeploymentHistory};
 use crate::node_set::external_resources::{self, ExternalResources};
 use crate::node_set::host_key_trust::{self, Trusts};
+use crate::node_set::kept_hosts::{self, KeptHosts, TerminatingHosts};
 use crate::node_set::machine_request::{self, Machines};
 use crate::node_set::observed::Observed;
 use crate::node_set::readiness_gates::{self, GatedHosts, Gates};
-use crate::node_set::terminating::{self, KeptHosts, TerminatingHosts};
-use crate::node_set::{faults, inputs, inventory, inventory_entries};
+use crate::node_set::{faults, inputs, inventory, inventory_entries, terminating};
 use crate::reasons;
 
 /// Types of services that bring another version to the hosts, as upstream's control plane expects.
@@ -123,7 +123,7 @@ fn content(
 ) -> Content {
     let known_hosts = host_key_trust::known_hosts(hosts, terminating, trusts);
     let inventory = inventory::inventory(seen, hosts, served);
-    let further = terminating::entries(terminating);
+    let further = kept_hosts::entries(terminating);
     let inventory = inventory_entries::with_entries(inventory, further);
     build::content(seen, hosts, inventory, known_hosts)
 }

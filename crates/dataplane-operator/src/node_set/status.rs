@@ -33,7 +33,7 @@ use crate::node_set::machine_request::Machines;
 use crate::node_set::observed::{Observed, brings_certificates, own_set};
 use crate::node_set::resolve::Resolved;
 use crate::node_set::tls::CERTIFICATES_READY;
-use crate::node_set::{host_key_trust, inputs, terminating};
+use crate::node_set::{host_key_trust, inputs, kept_hosts, terminating};
 use crate::reasons;
 
 /// Condition type: the ServiceAccount of the runs exists. It does not affect `Ready`.
@@ -59,7 +59,7 @@ pub fn step(
     let outcome = resolved.outcome.clone();
     let (config_hash, inputs) = published(resolved, recorded);
     let of_terminating = |recorded: &HostNetworkValues, present: &HostNetworkValues| {
-        let mut all = terminating::recorded(&resolved.terminating, recorded);
+        let mut all = kept_hosts::recorded(&resolved.terminating, recorded);
         all.extend(present.clone());
         all
     };
@@ -72,7 +72,7 @@ pub fn step(
         hosts: with_addresses(resolved, outcome.clone().into_hosts()),
         failures: outcome.failures,
         host_keys: host_key_trust::learned_keys(&resolved.trusts),
-        terminating_addresses: terminating::addresses(&resolved.terminating),
+        terminating_addresses: kept_hosts::addresses(&resolved.terminating),
         inventory_secret_name: is_written.then(|| inventory_name(&set.name_any())),
         config_hash,
         inputs,

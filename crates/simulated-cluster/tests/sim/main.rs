@@ -31,5 +31,6 @@ mod removal;
 mod runs_by_hand;
 mod service_operator;
 mod services;
+mod terminating_hosts;
 mod variables;
 mod world;

@@ -21,7 +21,7 @@ const KINDS: [(&str, &str); 3] = [
 ];
 
 /// Fields that upstream does not have.
-const OURS: [&str; 23] = [
+const OURS: [&str; 24] = [
     "Deployment.spec.maxUnavailable",
     "Deployment.spec.pauseOnFailure",
     "Deployment.status.failures",
@@ -36,6 +36,7 @@ const OURS: [&str; 23] = [
     "NodeSet.status.nodes",
     "NodeSet.status.readyNodes",
     "NodeSet.status.settledDeployments",
+    "NodeSet.status.terminatingAddresses",
     "Service.spec.configMaps",
     "Service.spec.factVariables",
     "Service.spec.label",

@@ -56,6 +56,23 @@ fn a_service_for_all_node_sets_has_one_run_on_all_hosts() {
 }
 
 #[test]
+fn a_service_for_all_node_sets_leaves_out_hosts_that_are_terminating() {
+    let mut world = two(json!({}));
+    let set = world.seen.node_sets.get_mut("a").unwrap();
+    let terminating = json!({ "name": "a9", "state": "Terminating", "hash": "01234567" });
+    let hosts = &mut Arc::make_mut(set).status.as_mut().unwrap().hosts;
+    hosts.push(serde_json::from_value(terminating).unwrap());
+    world.settle();
+    world.finish();
+    assert!(world.settle().contains(&"run everywhere on a0,a1,b0".to_owned()));
+    let run = world.run("everywhere");
+    assert_eq!(run.spec.hosts.len(), 3);
+    assert_eq!(run.spec.extra_vars["edpm_override_hosts"], "all:!a9");
+    world.run_out(|_, _| "Ok");
+    assert_eq!(world.condition("Ready"), is("True", "Ready"));
+}
+
+#[test]
 fn a_service_for_all_waits_until_each_host_has_come_to_it_or_has_failed_for_good() {
     let mut world = two(json!({ "backoffLimit": 1 }));
     let fails = |service: &str, host: &str| match (service, host) {

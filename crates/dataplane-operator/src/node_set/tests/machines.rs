@@ -133,6 +133,43 @@ fn a_host_that_is_taken_out_gives_its_machine_back_after_a_deployment() {
 }
 
 #[test]
+fn a_terminating_host_keeps_its_machine_and_is_no_input() {
+    let mut world = World::provisioned();
+    world.deployed("d");
+    world.hold(&["n0", "n1"]);
+    world.settle();
+    assert!(world.seen.set.status.as_ref().unwrap().inputs.contains_key("machine n1"));
+    world.take_out();
+    world.settle();
+    assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
+    assert!(world.machine("n1").ready);
+    assert!(!world.seen.set.status.as_ref().unwrap().inputs.contains_key("machine n1"));
+    assert_eq!(world.condition(READY), is("True", "Provisioned"));
+    assert!(!world.message(READY).contains("n1"), "{}", world.message(READY));
+    assert_eq!(world.settle(), [""; 0]);
+    let mut empty = world.clone();
+    empty.edit("/nodes", json!({}));
+    empty.settle();
+    assert_eq!(empty.seen.machines.hosts(), ["n0", "n1"]);
+    world.hold(&["n0"]);
+    world.settle();
+    assert_eq!(world.seen.machines.hosts(), ["n0"]);
+    assert!(!world.seen.set.status.as_ref().unwrap().machines.contains_key("n1"));
+}
+
+#[test]
+fn machines_of_a_deleted_node_set_are_given_back_after_its_host_finalizers_are_removed() {
+    let mut world = World::provisioned();
+    world.hold(&["n1"]);
+    world.settle();
+    Arc::make_mut(&mut world.seen.set).metadata.deletion_timestamp = Some(Time(world.now));
+    assert_eq!(world.settle(), ["status NodeSet compute"]);
+    assert_eq!(world.seen.machines.hosts(), ["n0", "n1"]);
+    world.hold(&[]);
+    assert_eq!(world.settle()[0], "delete OpenStackBaremetalSet compute");
+}
+
+#[test]
 fn a_deleted_node_set_gives_its_machines_back_before_it_goes() {
     let mut world = World::provisioned();
     Arc::make_mut(&mut world.seen.set).metadata.deletion_timestamp = Some(Time(world.now));

@@ -135,7 +135,7 @@ impl World {
     }
 
     /// A node set whose addresses and names are ready.
-    fn served() -> Self {
+    pub(super) fn served() -> Self {
         let mut world = Self::on_networks();
         world.settle();
         world.reserve();
@@ -165,7 +165,7 @@ impl World {
     }
 
     /// The same, with a certificate for every host.
-    fn issued() -> Self {
+    pub(super) fn issued() -> Self {
         let mut world = Self::certified();
         world.settle();
         world.issue("1");
@@ -174,7 +174,7 @@ impl World {
     }
 
     /// cert-manager issues what was requested, and the operator reads what it needs.
-    fn issue(&mut self, version: &str) {
+    pub(super) fn issue(&mut self, version: &str) {
         let names: Vec<String> = self.seen.issued.certificates.keys().cloned().collect();
         for name in names {
             let it = self.seen.issued.certificates.get_mut(&name).unwrap();
@@ -190,7 +190,7 @@ impl World {
         }
     }
 
-    fn status(&self) -> Value {
+    pub(super) fn status(&self) -> Value {
         serde_json::to_value(self.seen.set.status.as_ref().unwrap()).unwrap()
     }
 

@@ -321,3 +321,53 @@ fn a_namespace_that_is_deleted_waits_for_no_host() {
     let expected = ["delete Secret dataplanenodeset-compute", "release NodeSet compute"];
     assert_eq!(world.settle(), expected);
 }
+
+/// The host names of the reservations, the names for the DNS server, and the certificates.
+fn on_networks(world: &World) -> [Vec<String>; 3] {
+    let mut reservations: Vec<String> =
+        world.seen.infra.ip_sets.iter().map(|it| it.name_any()).collect();
+    let entries = world.seen.infra.dns_data.iter().flat_map(|it| &it.spec.hosts);
+    let mut names: Vec<String> = entries.flat_map(|it| it.hostnames.clone()).collect();
+    reservations.sort();
+    names.sort();
+    [reservations, names, world.seen.issued.certificates.keys().cloned().collect()]
+}
+
+#[test]
+fn what_a_terminating_host_has_on_its_networks_stays_until_its_finalizer_is_removed() {
+    let mut world = World::issued();
+    world.hold(&["n1"]);
+    let (before, status) = (on_networks(&world), world.status());
+    assert!(before.iter().all(|it| it.iter().any(|it| it.contains("n1"))), "{before:?}");
+    world.take_out();
+    let writes = world.settle();
+    assert!(!writes.iter().any(|it| it.starts_with("delete")), "{writes:?}");
+    assert_eq!(on_networks(&world), before);
+    for field in ["allIPs", "allHostnames"] {
+        assert_eq!(world.status()[field], status[field], "{field}");
+    }
+    assert_eq!(world.recorded().terminating_addresses["n1"], "192.0.2.101:22");
+    // The certificates that runs mount are those of the others.
+    world.issue("1");
+    world.settle();
+    assert_eq!(world.condition("NodeSetCertificatesReady"), is("True", "Issued"));
+    assert_eq!(world.settle(), [""; 0]);
+    let mut unnamed = world.clone();
+    unnamed.edit("/nodeTemplate/networks", json!([]));
+    unnamed.seen.infra.is_used = false;
+    let writes = unnamed.settle();
+    for write in ["delete IPSet n1.example.org", "delete DNSData compute"] {
+        assert!(!writes.contains(&write.to_owned()), "{write}: {writes:?}");
+    }
+    assert_eq!(unnamed.recorded().all_ips.keys().collect::<Vec<_>>(), ["n1.example.org"]);
+    world.hold(&[]);
+    let writes = world.settle();
+    for write in [
+        "delete IPSet n1.example.org",
+        "apply DNSData compute",
+        "delete Certificate web-default-n1.example.org",
+    ] {
+        assert!(writes.contains(&write.to_owned()), "{write}: {writes:?}");
+    }
+    assert_eq!(world.recorded().all_ips.keys().collect::<Vec<_>>(), ["n0"]);
+}
