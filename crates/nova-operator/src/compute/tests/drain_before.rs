@@ -199,7 +199,7 @@ fn the_host_is_rebooted_where_needed_before_its_registration_is_checked() {
     cloud.world.configure(None);
     cloud.settle();
     cloud.end("Ok");
-    assert!(!contents(&cloud).contains("reboot"));
+    assert!(!contents(&cloud).contains("osp.edpm.reboot"));
 }
 
 #[test]
