@@ -8,6 +8,7 @@ mod identity;
 mod killed;
 mod leftovers;
 mod maintenance;
+mod node_set_deployment;
 mod node_set_removal;
 mod node_set_rollout;
 mod node_sets;

@@ -15,19 +15,19 @@ use crate::computes::{self, CELL};
 use crate::journey::ssh_secret;
 use crate::own::{Own, PATIENCE};
 
-const SET: &str = "edpm";
+pub(super) const SET: &str = "edpm";
 const REPORT: &str = "edpm-nova";
 /// A service of type nova, which the player deploys as any other one.
-const SERVICE: &str = "compute";
+pub(super) const SERVICE: &str = "compute";
 const PLAYBOOK: &str = "- hosts: all\n  tasks: [{debug: {var: greeting}}]\n";
 const WRITES: &str = "PUT /v2.1/os-services/";
 const DELETES: &str = "DELETE /v2.1/os-services/";
 
 /// A node set of two hosts that was deployed once, and whose hosts have registered.
-struct World {
-    own: Own,
-    host: Host,
-    other: Host,
+pub(super) struct World {
+    pub(super) own: Own,
+    pub(super) host: Host,
+    pub(super) other: Host,
     _broker: Broker,
 }
 
@@ -50,7 +50,7 @@ fn spec(hosts: &[&Host]) -> Value {
 }
 
 impl World {
-    async fn new(test: &str) -> Result<Self> {
+    pub(super) async fn new(test: &str) -> Result<Self> {
         let own = start(test).await?;
         let broker = computes::cell(&own, &own.sim).await?;
         let (host, other) = own.hosts("compute-0", "192.0.2.10", "compute-1", "192.0.2.11");

@@ -160,6 +160,7 @@ async fn fails(own: &Own) -> Result<()> {
     allowed(own, &[]).await?;
     assert_eq!(disabled(own, HOST)?.as_deref(), Some(ROLLOUT), "nothing is enabled");
     annotate(own, "false").await?;
-    own.gone::<HostReadiness>(REPORT, READ).await?;
+    let is_open = |it: &HostReadiness| it.spec.disruption_allowed.is_none();
+    own.wait::<HostReadiness>(REPORT, "without restriction", READ, is_open).await?;
     is_given_back(own).await
 }

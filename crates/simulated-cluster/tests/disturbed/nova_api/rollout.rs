@@ -98,7 +98,7 @@ async fn each_host_is_drained_changed_and_given_back_before_the_next_one() -> Re
 
 /// Asserts that each service was disabled and enabled once, that of the second host after that of
 /// the first.
-fn assert_one_by_one(own: &Own, hosts: &[&Host]) -> Result<()> {
+pub(super) fn assert_one_by_one(own: &Own, hosts: &[&Host]) -> Result<()> {
     let services = own.sim.nova.ask("GET", "/v2.1/os-services", None)?;
     let id_of = |host: &&Host| {
         let mut all = services["services"].as_array().into_iter().flatten();
