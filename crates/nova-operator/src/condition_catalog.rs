@@ -130,6 +130,7 @@ const NODE_SET: &[ConditionSpec] = &[
 
 /// What may hold a host that leaves a node set, in the order of its removal.
 const HOSTS: &[Reason] = &[
+    reasons::removal::WAITING_FOR_DEPLOYMENT,
     reasons::drain::NOT_READ,
     reasons::drain::WAITING,
     reasons::drain::MIGRATING,

@@ -58,11 +58,14 @@ impl Contents {
 }
 
 /// Returns the step that writes the report about a node set; `None` when `found`, the present
-/// report, is up to date. Of a node set that is being deleted, only host finalizers change.
+/// report, is up to date. Of a node set that is being deleted, no gate is judged.
 pub fn step(set: &NodeSet, contents: &Contents, found: Option<&HostReadiness>) -> Option<Step> {
     let finalizers = &contents.finalizers;
     let mut spec = match found.filter(|_| is_terminating(set)) {
-        Some(found) => found.spec.clone(),
+        Some(found) => HostReadinessSpec {
+            disruption_allowed: contents.disruption_allowed.clone(),
+            ..found.spec.clone()
+        },
         None => spec(set, contents, found),
     };
     spec.host_finalizers.clone_from(&finalizers.hosts);

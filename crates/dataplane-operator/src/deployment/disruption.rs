@@ -9,7 +9,7 @@ use kube::ResourceExt;
 use operator_core::run_engine::SequenceState;
 use operator_core::run_engine::rollout::named;
 
-use crate::deployment::hosts::in_service;
+use crate::deployment::hosts::may_serve;
 use crate::deployment::node_set_part::{EvaluatedHost, Hold, NodeSetPart};
 use crate::deployment::observed::Observed;
 
@@ -35,13 +35,13 @@ pub fn is_listed(seen: &Observed, node_set: &str, host: &str) -> bool {
     restricting(seen, node_set).any(|(_, listed)| listed.contains_key(host))
 }
 
-/// Returns the hosts of a node set that were in service and that each report lets this deployment
+/// Returns the hosts of a node set that may serve and that each report lets this deployment
 /// disturb; none without such a report.
 pub fn allowed<'a>(seen: &Observed, part: &'a NodeSetPart) -> BTreeSet<&'a str> {
     if !is_restricted(seen, &part.name) {
         return BTreeSet::new();
     }
-    let names = part.node_set.iter().flat_map(|it| in_service(it)).map(|it| it.name.as_str());
+    let names = part.node_set.iter().flat_map(|it| may_serve(it)).map(|it| it.name.as_str());
     names.filter(|it| is_allowed(seen, &part.name, it)).collect()
 }
 

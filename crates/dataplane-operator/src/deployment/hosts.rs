@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use api::dataplane::{NodeSet, NodeSetHost};
+use api::dataplane::{HostState, NodeSet, NodeSetHost};
 use operator_core::data_sources::SourceRef;
 use operator_core::node_set_host::{Host, hosts, machine_template};
 use operator_core::run_engine::limit;
@@ -18,6 +18,14 @@ pub fn by_name(node_set: &NodeSet) -> BTreeMap<String, Host<'_>> {
 /// Returns the hosts of a node set on which all of its services have succeeded once.
 pub fn in_service(node_set: &NodeSet) -> impl Iterator<Item = &NodeSetHost> {
     node_set.status.iter().flat_map(|it| &it.hosts).filter(|it| it.hash.is_some())
+}
+
+/// Returns the hosts of a node set that may serve: all of its services have succeeded on them once,
+/// or a deployment of some of them has, or one has failed after it had begun.
+pub fn may_serve(node_set: &NodeSet) -> impl Iterator<Item = &NodeSetHost> {
+    let all = node_set.status.iter().flat_map(|it| &it.hosts);
+    let has_ended = |it: &NodeSetHost| matches!(it.state, HostState::Deployed | HostState::Failed);
+    all.filter(move |it| it.hash.is_some() || has_ended(it))
 }
 
 /// Returns the digests of a node set's ssh Secret; `None` when it does not exist.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use api::dataplane::RunState;
+use api::dataplane::{NodeSetHost, RunState};
 use operator_core::run_engine::SequenceState;
 use operator_core::run_engine::host_progress::{is_corrected, is_failing, position};
 use operator_core::run_engine::rollout::{
@@ -13,7 +13,7 @@ use operator_core::run_engine::rollout::{
 use crate::deployment::build::{have_arrived, is_for_all, place};
 use crate::deployment::disruption;
 use crate::deployment::evaluate::{attempts, is_ended};
-use crate::deployment::hosts::in_service;
+use crate::deployment::hosts::{in_service, may_serve};
 use crate::deployment::node_set_part::{Blocked, EvaluatedHost, Hold, NodeSetPart};
 use crate::deployment::observed::{Begun, Observed, OwnProgress};
 
@@ -154,14 +154,22 @@ fn rollout_states<'a>(
     parts: &'a [NodeSetPart],
 ) -> Vec<(&'a NodeSetPart, &'a EvaluatedHost, RolloutState)> {
     let of_part = |part: &'a NodeSetPart| {
-        let in_service = part.node_set.iter().flat_map(|it| in_service(it));
-        let in_service: BTreeSet<&str> = in_service.map(|it| it.name.as_str()).collect();
+        let in_service: BTreeSet<&str> = match part.node_set.as_deref() {
+            // What may disturb servers counts as in service, also where not all has succeeded.
+            Some(it) if disruption::is_restricted(seen, &part.name) => names(may_serve(it)),
+            Some(it) => names(in_service(it)),
+            None => BTreeSet::new(),
+        };
         let of_host = move |it: &'a EvaluatedHost| {
             (part, it, state(seen, part, it, in_service.contains(it.name.as_str())))
         };
         part.hosts.iter().map(of_host)
     };
     parts.iter().flat_map(of_part).collect()
+}
+
+fn names<'a>(hosts: impl Iterator<Item = &'a NodeSetHost>) -> BTreeSet<&'a str> {
+    hosts.map(|it| it.name.as_str()).collect()
 }
 
 /// Returns the rollout state of a host.

@@ -58,6 +58,24 @@ pub fn requested(
     Ok(drains)
 }
 
+/// Returns how the servers of hosts that leave the node set leave them, by the names of the hosts in
+/// the inventory; see [`requested`]. Entries that are not valid count for nothing here: one may name
+/// a host that has gone before the others.
+pub fn modes_of_leaving(
+    set: &NodeSet,
+    leaving: &BTreeMap<String, Vec<String>>,
+) -> BTreeMap<String, DrainMode> {
+    let text = set.annotations().get(DRAIN_HOSTS).map(String::as_str).unwrap_or_default();
+    let entries: BTreeMap<String, Value> = serde_json::from_str(text).unwrap_or_default();
+    let mode = |(name, others): (&String, &Vec<String>)| {
+        let value = [name].into_iter().chain(others).find_map(|it| entries.get(it))?;
+        let migrates = value.as_str() == Some("migrate");
+        let mode = migrates.then(|| most(set).ok().map(DrainMode::Migrate)).flatten();
+        Some((name.clone(), mode.unwrap_or(DrainMode::Wait)))
+    };
+    leaving.iter().filter_map(mode).collect()
+}
+
 /// Returns the drain by which a deployment begins on a host that the user does not drain; an error
 /// is the message about a number of migrations that is not legal.
 pub fn of_rollout(set: &NodeSet) -> Result<Drain, String> {
@@ -131,6 +149,17 @@ mod tests {
 
     fn drain(mode: DrainMode) -> Drain {
         Drain { mode, reason: String::new() }
+    }
+
+    #[test]
+    fn hosts_that_leave_keep_their_mode_when_another_one_has_gone() {
+        let leaving = [("compute-2".to_owned(), vec!["c2".to_owned()])].into();
+        let text = r#"{"gone": "migrate", "c2": "migrate", "c1": "fly"}"#;
+        let set = set(&[(DRAIN_HOSTS, text)]);
+        assert!(requested(&set, &hosts(&set), &leaving).is_err());
+        let DrainMode::Migrate(_) = modes_of_leaving(&set, &leaving)["compute-2"] else {
+            panic!("it does not migrate")
+        };
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use api::dataplane::{HostReadiness, NodeSet, Service};
+use api::dataplane::{HostReadiness, HostState, NodeSet, Service};
 use kube::ResourceExt;
 use operator_core::finalizers::is_terminating;
 use operator_core::node_set_host::{Host, canonical_host_name, hosts};
@@ -16,7 +16,7 @@ use operator_runtime::error::Result;
 use crate::caches::Caches;
 use crate::conflicting_service::is_nova;
 use crate::drain::before::{DrainBefore, drain_before_of};
-use crate::drain::hosts_request::requested;
+use crate::drain::hosts_request::{modes_of_leaving, requested};
 use crate::drain::order::Drain;
 use crate::drain::progress::HostProgress;
 use crate::drain::request::DrainRequest;
@@ -27,7 +27,9 @@ use crate::node_set_computes::observed::{
 use crate::node_set_computes::removal;
 use crate::node_set_computes::removal::decide::host_order;
 use crate::node_set_computes::removal::observe::Sources;
-use crate::node_set_computes::removal::observed::{Removals, TerminatingHost, terminating};
+use crate::node_set_computes::removal::observed::{
+    Removals, TerminatingHost, reported_state, terminating,
+};
 use crate::node_set_computes::removal::record::{HostRecord, records};
 use crate::node_set_computes::rollout::{disruptions, enabling, request};
 use crate::node_set_readiness;
@@ -67,8 +69,7 @@ pub async fn observe(
     let requested = requested(&set, &all, &leaving);
     let deployed = readings.as_ref().map(|_| deployed(caches, monitor, &cells, &set));
     let from = Sources { caches, monitor, cells: &cells };
-    // A request that is not valid changes nothing, so a host that leaves is only waited for.
-    let of_leaving = requested.clone().unwrap_or_default();
+    let of_leaving = modes_of_leaving(&set, &leaving);
     let deployed = deployed.unwrap_or_default();
     let removals = removal::observe::observe(from, &set, ours, deployed, &of_leaving).await?;
     let (drain_before, disruptions) = (drain_before_of(&set), disruptions(&set, &report));
@@ -108,13 +109,14 @@ fn deployed(
     set: &NodeSet,
 ) -> BTreeMap<String, (String, HostRecord)> {
     let status = set.status.as_ref();
-    let in_service: BTreeSet<&str> = status
+    // A service of type nova may have succeeded there, whatever came after it.
+    let begun: BTreeSet<&str> = status
         .iter()
         .flat_map(|it| &it.hosts)
-        .filter(|it| it.hash.is_some())
+        .filter(|it| it.hash.is_some() || it.state != HostState::Undeployed)
         .map(|it| it.name.as_str())
         .collect();
-    let all = hosts(set).into_iter().filter(|it| in_service.contains(it.name.as_str()));
+    let all = hosts(set).into_iter().filter(|it| begun.contains(it.name.as_str()));
     let record = |it: Host<'_>| {
         let host = canonical_host_name(set, &it);
         let (HostAccess::Cell(_), Some(cell)) = access(caches, monitor, cells, (set, &host)) else {
@@ -153,7 +155,8 @@ fn readings(monitor: &NovaMonitor, cells: &[Key], set: &NodeSet) -> Vec<HostRead
 type Located = (HostDrain, Option<Key>);
 
 /// Returns the hosts of a node set that are to be drained or enabled, from the drains that are
-/// requested. Nothing is to be done about one that is being deleted.
+/// requested. Hosts of a node set that is being deleted are among them while a deployment is under
+/// way, which may wait for them: then they are removed.
 fn drains(
     caches: &Caches,
     monitor: &NovaMonitor,
@@ -163,7 +166,7 @@ fn drains(
 ) -> std::result::Result<Vec<Located>, String> {
     let all = hosts(set);
     let mut located = Vec::new();
-    for it in all.iter().filter(|_| !is_terminating(set)) {
+    for it in all.iter().filter(|it| !is_going(set, &it.name)) {
         let host = canonical_host_name(set, it);
         let health = monitor.host_in(cells, &host);
         let of = (before, disruptions.get(&it.name), health.disabled.as_deref());
@@ -183,6 +186,11 @@ fn drains(
     }
     located.sort_by(|a, b| a.0.name.cmp(&b.0.name));
     Ok(located)
+}
+
+/// Whether a host of a node set that is being deleted is removed, as its status says.
+fn is_going(set: &NodeSet, host: &str) -> bool {
+    is_terminating(set) && reported_state(set, host).is_none_or(|it| it == HostState::Terminating)
 }
 
 /// Returns whether a node set decides about a host, and the cell of the host if so.

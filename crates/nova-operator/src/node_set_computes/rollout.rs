@@ -124,6 +124,12 @@ impl Disruption {
             };
             return self.allowed.as_ref().filter(|_| is_kept);
         };
+        // Another deployment is at the host, and needs its permission until it ends there.
+        if self.state == HostState::Deploying
+            && let Some(other) = self.allowed.as_ref().filter(|it| *it != target)
+        {
+            return Some(other);
+        }
         if is_empty(drain) {
             return Some(target);
         }

@@ -8,8 +8,8 @@ pub(crate) const OUT_OF_SYNC: Reason = Reason::warning(
     "OutOfSync",
     "Files, containers, units or firewall rules of the host differ from what was deployed; the \
      message has their number and the first three.",
-    "When an audit finds no difference; with `nova.openstack.org/audit-repair` the host is deployed \
-     again once for each result.",
+    "When an audit finds no difference; with `nova.openstack.org/audit-repair` the compute is \
+     deployed again once for each result.",
     "Deploy it again; the message has the command.",
 );
 pub(crate) const DEPLOYED_SINCE: Reason = Reason::unknown(

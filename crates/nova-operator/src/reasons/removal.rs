@@ -8,6 +8,12 @@ pub(crate) const WAITING: Reason = Reason::waiting(
     "Yes.",
     "See the conditions before it: `Drained`, `HostCleaned`, `ServiceDeleted`, `PlacementClean`.",
 );
+pub(crate) const WAITING_FOR_DEPLOYMENT: Reason = Reason::waiting(
+    "WaitingForDeployment",
+    "A deployment may still be at the host.",
+    "When the deployment ends, and the status of the node set has the host as `Terminating`.",
+    "Wait, or delete the deployment.",
+);
 pub(crate) const WAITING_FOR_DRAIN: Reason = Reason::waiting(
     "WaitingForDrain",
     "nova-compute is stopped once the host is empty.",

@@ -1,6 +1,6 @@
 //! Hosts in service that a deployment begins with only once other operators allow to disturb them.
 
-use api::dataplane::{HostReadiness, HostReadinessSpec, RunState};
+use api::dataplane::{HostReadiness, HostReadinessSpec, HostState, RunState};
 use operator_core::run_engine::host_progress::awaits_disruption;
 
 use super::turns::{deployed, failed_on, look_at_each_other, runs, two_of_one};
@@ -72,6 +72,25 @@ fn hosts_go_one_after_the_other_each_from_its_permission_until_it_is_listed_no_m
     }
     assert_eq!(world.condition("Ready"), is("True", "Ready"));
     once(&world);
+}
+
+#[test]
+fn a_host_on_which_not_all_has_succeeded_may_serve_all_the_same_and_a_new_one_does_not() {
+    for (state, waits) in
+        [(HostState::Deployed, true), (HostState::Failed, true), (HostState::Undeployed, false)]
+    {
+        let mut set = deployed(1, &["first", "second"]);
+        let host = &mut Arc::make_mut(&mut set).status.as_mut().unwrap().hosts[0];
+        (host.state, host.hash) = (state, None);
+        let mut world = World::with(vec![set], json!({ "maxUnavailable": 1 }));
+        world.allow(&[]);
+        let n_runs = runs(&world.settle()).len();
+        let expected: &[&str] = if waits { &["n000"] } else { &[] };
+        assert_eq!((world.awaiting(), n_runs == 0), (expected.to_vec(), waits), "{state:?}");
+        world.allow(&["n000"]);
+        world.settle();
+        assert_eq!(world.is_drained("first"), waits, "{state:?}");
+    }
 }
 
 #[test]

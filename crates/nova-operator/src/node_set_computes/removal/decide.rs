@@ -21,7 +21,6 @@ use operator_runtime::source_cache::Digests;
 use crate::cleanup::attempts::{Evaluation, HostCleanup, NOVA_CLEANUP, Next, identity};
 use crate::cleanup::nova_steps::{NovaSteps, is_done, is_empty};
 use crate::drain::order::{HostOrder, Remove};
-use crate::drain::progress::HostProgress;
 use crate::node_set_computes::removal::build::{Reached, cleanup};
 use crate::node_set_computes::removal::observed::{Removals, TerminatingHost};
 use crate::nova_health::ServiceHealth;
@@ -56,6 +55,10 @@ pub fn decide(
             decision.released.insert(of.name.clone());
             continue;
         }
+        if !of.is_reported && !removals.is_skipped {
+            decision.held.push((of.name.clone(), unreported(set, of)));
+            continue;
+        }
         let evaluated = evaluate(set, removals.ssh.as_ref(), of, now);
         decision.held.push((of.name.clone(), held(set, removals, of, &evaluated)));
         match evaluated.next {
@@ -80,7 +83,7 @@ pub fn host_order(
     of: &TerminatingHost,
     now: Timestamp,
 ) -> Option<HostOrder> {
-    if is_released(removals, of) || removals.is_skipped {
+    if is_released(removals, of) || removals.is_skipped || !of.is_reported {
         return None;
     }
     let evaluated = evaluate(set, removals.ssh.as_ref(), of, now);
@@ -95,13 +98,11 @@ pub fn host_order(
 
 /// Whether a host is let go, whatever nova still has of it.
 fn is_released(removals: &Removals, of: &TerminatingHost) -> bool {
-    let has_no_service =
-        of.health.service == ServiceHealth::NotFound || of.progress == HostProgress::NotFound;
-    // Once there is a run, a service that is gone is the removal's own work.
-    let was_never_there = of.runs.is_empty() && has_no_service;
+    // Where its cell is known, nova is asked whether the host is empty, and it is stopped.
+    let is_unknown = of.cell.is_none() && of.health.service == ServiceHealth::NotFound;
     removals.namespace_goes
         || of.owner.is_some()
-        || was_never_there
+        || is_unknown
         || (removals.is_skipped && of.is_on_record)
 }
 
@@ -182,6 +183,17 @@ fn run(
     let secret = &set.spec.node_template.ansible_ssh_private_key_secret;
     let ssh = Digests::ssh_secret(secret, removals.ssh.as_ref());
     cleanup(set, report, need, &Reached { name, address: &address, ssh, was_key_refused })
+}
+
+/// Returns what holds a host that the status of its node set does not have as terminating.
+fn unreported(set: &NodeSet, of: &TerminatingHost) -> ConditionDraft {
+    let text = format!(
+        "Host {} is removed from nova once no deployment of OpenStackDataPlaneNodeSet {} is under way \
+         and its status has the host as Terminating.",
+        of.host,
+        set.name_any()
+    );
+    reasons::removal::WAITING_FOR_DEPLOYMENT.condition(HOSTS_REMOVED, text)
 }
 
 /// Returns what holds a host: the first step that is not done.

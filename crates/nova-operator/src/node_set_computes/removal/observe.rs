@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
-use api::dataplane::{HostReadiness, NodeSet};
+use api::dataplane::{HostReadiness, HostState, NodeSet};
 use kube::ResourceExt;
 use nova_config::annotations::SKIP_CLEANUP;
 use operator_core::data_sources::SourceRef;
@@ -20,7 +20,7 @@ use crate::drain::order::{Drain, DrainMode};
 use crate::drain::progress::HostProgress;
 use crate::indexes::BY_OWNER;
 use crate::node_set_computes::removal::observed::{
-    Removals, TerminatingHost, leftover_uid, terminating,
+    Removals, TerminatingHost, leftover_uid, reported_state, terminating,
 };
 use crate::node_set_computes::removal::owner::other_owner;
 use crate::node_set_computes::removal::record::{HostRecord, HostRecords, records};
@@ -38,13 +38,13 @@ pub struct Sources<'a> {
 }
 
 /// Returns what is observed of the hosts that leave a node set; `deployed` are those that get a
-/// host finalizer, and `drains` those that are to be drained, by their names in the inventory.
+/// host finalizer, and `modes` has how servers leave the others, by their names in the inventory.
 pub async fn observe(
     from: Sources<'_>,
     set: &NodeSet,
     report: Option<&HostReadiness>,
     deployed: BTreeMap<String, (String, HostRecord)>,
-    drains: &BTreeMap<String, Drain>,
+    modes: &BTreeMap<String, DrainMode>,
 ) -> Result<Removals> {
     let caches = from.caches;
     let namespace = set.namespace().unwrap_or_default();
@@ -64,7 +64,7 @@ pub async fn observe(
         && caches.api.is_namespace_terminating(&namespace).await?;
     let host = |(name, host): (&&str, &&str)| {
         let record = recorded.get(*name).cloned().unwrap_or_default();
-        let mode = drains.get(*name).map_or(DrainMode::Wait, |it| it.mode);
+        let mode = modes.get(*name).copied().unwrap_or(DrainMode::Wait);
         of_host(from, set, (name, host), record, mode, &needed)
     };
     Ok(Removals {
@@ -138,6 +138,7 @@ fn of_host(
         host: host.to_owned(),
         health: monitor.host_in(from.cells, host),
         drain: Drain { mode, reason },
+        is_reported: reported_state(set, name) == Some(HostState::Terminating),
         runs: runs.iter().filter(is_its).cloned().collect(),
         progress: HostProgress::Pending,
         is_on_record: is_on_record(caches, set, name, cell.as_ref().map(|it| &it.0)),

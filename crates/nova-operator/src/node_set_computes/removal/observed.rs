@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
-use api::dataplane::{HostReadiness, NodeSet};
+use api::dataplane::{HostReadiness, HostState, NodeSet};
 use operator_core::finalizers::is_terminating;
 use operator_core::node_set_host::hosts;
 use operator_core::object_key::Key;
@@ -54,6 +54,8 @@ pub struct TerminatingHost {
     pub health: HostHealth,
     /// How its servers leave.
     pub drain: Drain,
+    /// Whether the node set's status has it as terminating: before, a deployment may be at it.
+    pub is_reported: bool,
     /// The runs that clean it up.
     pub runs: Vec<Arc<AnsibleEe>>,
     /// How far what is to be done in nova is.
@@ -70,6 +72,12 @@ pub fn terminating<'a>(set: &NodeSet, report: &'a HostReadiness) -> BTreeMap<&'a
     let stays = |name: &String| !is_terminating(set) && present.contains(name);
     let all = report.spec.host_finalizers.iter();
     all.filter(|(name, _)| !stays(name)).map(|(name, it)| (name.as_str(), it.as_str())).collect()
+}
+
+/// Returns how far a host is, as the status of its node set has it.
+pub fn reported_state(set: &NodeSet, host: &str) -> Option<HostState> {
+    let mut recorded = set.status.iter().flat_map(|it| &it.hosts);
+    recorded.find(|it| it.name == host).map(|it| it.state)
 }
 
 /// Returns the UID under which what a host of a node set left in nova is on record.

@@ -6,10 +6,12 @@ use api::dataplane::{Node, NodeSet};
 use api::nova::ExternalCompute;
 use kube::ResourceExt;
 use operator_core::finalizers::is_terminating;
-use operator_core::node_set_host::{canonical_host_name, hosts};
+use operator_core::node_set_host::{canonical_host_name, hosts, machine_template};
+use operator_core::object_key::Key;
 
 use crate::caches::Caches;
 use crate::compute_lifecycle::effective::{DesiredCompute, desired};
+use crate::conflicting_service::is_nova;
 
 /// Returns the object of the namespace of a node set that has a host too, as in
 /// `NovaExternalCompute n0`; `None` without one.
@@ -18,7 +20,13 @@ use crate::compute_lifecycle::effective::{DesiredCompute, desired};
 /// The other object is looked for in the specs, because its status may say that the host is taken.
 pub fn other_owner(caches: &Caches, set: &NodeSet, (name, host): (&str, &str)) -> Option<String> {
     let namespace = set.namespace().unwrap_or_default();
-    let is_other = |it: &Arc<NodeSet>| it.name_any() != set.name_any() && !is_terminating(&**it);
+    // A machine that was provisioned for the node set goes with the host, so nothing can take it over.
+    if machine_template(set).is_some() {
+        return None;
+    }
+    let is_other = |it: &Arc<NodeSet>| {
+        it.name_any() != set.name_any() && !is_terminating(&**it) && lists_nova(caches, it)
+    };
     let of_sets = caches.node_sets_of(&namespace).into_iter().filter(is_other);
     let set = of_sets.filter(|it| has_host(it, name, host)).map(|it| it.name_any()).next();
     let node = || {
@@ -34,6 +42,13 @@ pub fn other_owner(caches: &Caches, set: &NodeSet, (name, host): (&str, &str)) -
     set.map(|it| format!("OpenStackDataPlaneNodeSet {it}"))
         .or_else(|| node().map(|it| format!("OpenStackDataPlaneNode {it}")))
         .or_else(|| compute().map(|it| format!("NovaExternalCompute {it}")))
+}
+
+/// Whether a node set lists a service of type nova.
+fn lists_nova(caches: &Caches, set: &NodeSet) -> bool {
+    let namespace = set.namespace().unwrap_or_default();
+    let named = |name: &String| caches.services.get(&Key::new(&namespace, name));
+    set.spec.services.iter().any(|it| is_nova(it, named(it).as_deref()))
 }
 
 fn has_host(set: &NodeSet, name: &str, host: &str) -> bool {

@@ -72,6 +72,7 @@ fn leaving(progress: HostProgress) -> Observed {
         owner: None,
         health: HostHealth { service: UP, ..HostHealth::default() },
         drain: Drain { mode: DrainMode::Wait, reason: "host leaves".into() },
+        is_reported: true,
         runs: vec![],
         progress,
         is_on_record: false,
@@ -249,6 +250,7 @@ fn what_another_object_has_or_nova_does_not_is_let_go_at_once() {
     host(&mut moved).owner = Some("OpenStackDataPlaneNodeSet other".into());
     let mut unknown = pending();
     host(&mut unknown).health.service = ServiceHealth::NotFound;
+    host(&mut unknown).cell = None;
     let mut gone = pending();
     gone.removals.namespace_goes = true;
     for mut seen in [moved, unknown, gone] {
@@ -256,6 +258,36 @@ fn what_another_object_has_or_nova_does_not_is_let_go_at_once() {
         assert_eq!(reconcile(&mut seen, START), ["report"]);
         assert_eq!(finalizers(&seen), ["b"]);
     }
+}
+
+#[test]
+fn a_host_whose_service_is_gone_is_looked_at_and_stopped_all_the_same() {
+    let mut seen = leaving(HostProgress::Pending);
+    host(&mut seen).health.service = ServiceHealth::NotFound;
+    assert!(matches!(order(&seen), Some(HostOrder::DrainForRemoval(_))));
+    // Servers of it may be on record without a service.
+    let occupied = Occupied { servers: vec!["server".into()], ..Occupied::default() };
+    host(&mut seen).progress = HostProgress::Occupied(occupied);
+    assert_eq!(reconcile(&mut seen, START), ["status"]);
+    assert_eq!((said(&seen).unwrap().0, finalizers(&seen).len()), ("ServersOnHost".into(), 2));
+    host(&mut seen).progress = HostProgress::NotFound;
+    assert_eq!(reconcile(&mut seen, START), ["run", "status"]);
+    end(&mut seen, "Ok", START);
+    assert!(matches!(order(&seen), Some(HostOrder::Remove(_))));
+}
+
+#[test]
+fn a_host_at_which_a_deployment_may_be_is_not_begun_with() {
+    let mut seen = leaving(HostProgress::Drained);
+    host(&mut seen).is_reported = false;
+    assert_eq!(order(&seen), None);
+    assert_eq!(reconcile(&mut seen, START), ["status"]);
+    let (reason, message) = said(&seen).unwrap();
+    assert_eq!(reason, "WaitingForDeployment");
+    assert!(message.contains("once no deployment of OpenStackDataPlaneNodeSet set"), "{message}");
+    assert_eq!(reconcile(&mut seen, START), [""; 0], "nothing has changed");
+    host(&mut seen).is_reported = true;
+    assert_eq!(reconcile(&mut seen, START), ["run", "status"]);
 }
 
 #[test]

@@ -166,6 +166,14 @@ fn another_deployment_is_allowed_only_once_the_host_is_drained_for_it() {
 }
 
 #[test]
+fn another_deployment_waits_until_the_one_at_the_host_has_ended() {
+    let at_work = drained(("Deploying", Some("d2")), D1, &HostProgress::Drained, Some(ROLLOUT));
+    assert_eq!((asked_of(&at_work).0, listed(&at_work)), (Some(rollout()), Some("d1".into())));
+    let waiting = drained(("Deploying", D1), D1, &HostProgress::Drained, Some(ROLLOUT));
+    assert_eq!(listed(&waiting), Some("d1".into()), "its own permission stays");
+}
+
+#[test]
 fn a_deployment_that_is_taken_back_gives_the_host_back() {
     for state in ["Deployed", "Undeployed"] {
         let seen = drained((state, None), D1, &HostProgress::Pending, Some(ROLLOUT));
