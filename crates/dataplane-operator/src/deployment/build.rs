@@ -33,7 +33,7 @@ use crate::host::services::{play, sources};
 
 const DEPLOYMENT_LABEL: &str = "openstackdataplanedeployment";
 const SERVICE_LABEL: &str = "openstackdataplaneservice";
-/// The variable with which `osp.edpm.reboot` restarts a host although guests may run there.
+/// The variable with which `osp.edpm.reboot` restarts a deployed host, because it was drained.
 const REBOOT_DRAINED: &str = "edpm_reboot_drained";
 const APP: (&str, &str) = ("app", "openstackansibleee");
 

@@ -67,15 +67,17 @@ pub async fn observe(
     let all = hosts(&set);
     let leaving = ours.map(|it| names_of_leaving(&set, it)).unwrap_or_default();
     let requested = requested(&set, &all, &leaving);
-    let deployed = readings.as_ref().map(|_| deployed(caches, monitor, &cells, &set));
+    let older_sets = hosts_of_older_sets(caches, &set);
+    let deployed =
+        readings.as_ref().map(|_| deployed(caches, monitor, &cells, (&set, &older_sets)));
     let from = Sources { caches, monitor, cells: &cells };
     let of_leaving = modes_of_leaving(&set, &leaving);
     let deployed = deployed.unwrap_or_default();
     let removals = removal::observe::observe(from, &set, ours, deployed, &of_leaving).await?;
     let (drain_before, disruptions) = (drain_before_of(&set), disruptions(&set, &report));
-    let of_rollout = (&drain_before, &disruptions);
+    let (of_set, of_rollout) = ((&*set, &older_sets), (&drain_before, &disruptions));
     let drains =
-        requested.and_then(|mut it| drains(caches, monitor, &cells, (&set, &mut it), of_rollout));
+        requested.and_then(|mut it| drains(caches, monitor, &cells, of_set, &mut it, of_rollout));
     let (drains, removals) = with_progress(orders, &set, drains, removals);
     Ok(Some(Observed {
         set,
@@ -106,7 +108,7 @@ fn deployed(
     caches: &Caches,
     monitor: &NovaMonitor,
     cells: &[Key],
-    set: &NodeSet,
+    (set, older_sets): (&NodeSet, &BTreeMap<String, String>),
 ) -> BTreeMap<String, (String, HostRecord)> {
     let status = set.status.as_ref();
     // A service of type nova may have succeeded there, whatever came after it.
@@ -119,7 +121,8 @@ fn deployed(
     let all = hosts(set).into_iter().filter(|it| begun.contains(it.name.as_str()));
     let record = |it: Host<'_>| {
         let host = canonical_host_name(set, &it);
-        let (HostAccess::Cell(_), Some(cell)) = access(caches, monitor, cells, (set, &host)) else {
+        let (HostAccess::Cell(_), Some(cell)) = access(caches, monitor, cells, (older_sets, &host))
+        else {
             return None;
         };
         let health = monitor.host(&cell, &host);
@@ -161,7 +164,8 @@ fn drains(
     caches: &Caches,
     monitor: &NovaMonitor,
     cells: &[Key],
-    (set, requested): (&NodeSet, &mut BTreeMap<String, Drain>),
+    (set, older_sets): (&NodeSet, &BTreeMap<String, String>),
+    requested: &mut BTreeMap<String, Drain>,
     (before, disruptions): (&DrainBefore, &BTreeMap<String, Disruption>),
 ) -> std::result::Result<Vec<Located>, String> {
     let all = hosts(set);
@@ -179,7 +183,7 @@ fn drains(
                 None => continue,
             },
         };
-        let (access, cell) = access(caches, monitor, cells, (set, &host));
+        let (access, cell) = access(caches, monitor, cells, (older_sets, &host));
         let (name, progress) = (it.name.clone(), HostProgress::Pending);
         let drain = HostDrain { name, host, is_named, request, enabling, health, access, progress };
         located.push((drain, cell));
@@ -193,31 +197,37 @@ fn is_going(set: &NodeSet, host: &str) -> bool {
     is_terminating(set) && reported_state(set, host).is_none_or(|it| it == HostState::Terminating)
 }
 
-/// Returns whether a node set decides about a host, and the cell of the host if so.
+/// Returns whether a node set decides about a host, and the cell of the host if so; `older_sets` has the
+/// hosts of older node sets.
 fn access(
     caches: &Caches,
     monitor: &NovaMonitor,
     cells: &[Key],
-    (set, host): (&NodeSet, &str),
+    (older_sets, host): (&BTreeMap<String, String>, &str),
 ) -> (HostAccess, Option<Key>) {
     let Some(key) = monitor.cell_with(cells, host) else { return (HostAccess::NoCell, None) };
     if let Some(compute) = monitor.compute_on(&key, host) {
         return (HostAccess::Other(format!("NovaExternalCompute {compute}")), None);
     }
-    if let Some(older) = older_set_with(caches, set, host) {
+    if let Some(older) = older_sets.get(host) {
         return (HostAccess::Other(format!("OpenStackDataPlaneNodeSet {older}")), None);
     }
     let secret = caches.cells.get(&key).map(|it| it.spec.secret.clone()).unwrap_or_default();
     (HostAccess::Cell(secret), Some(key))
 }
 
-/// Returns the name of an older node set of the namespace with a host that registers under that
-/// name; `None` without one.
-fn older_set_with(caches: &Caches, set: &NodeSet, host: &str) -> Option<String> {
+/// Returns the names under which the hosts of older node sets of the namespace register, each with
+/// the name of its node set. Made once for all hosts of a node set, because each is looked for.
+fn hosts_of_older_sets(caches: &Caches, set: &NodeSet) -> BTreeMap<String, String> {
     let age = |it: &NodeSet| (it.creation_timestamp().map(|it| it.0), it.name_any());
-    let has = |it: &NodeSet| hosts(it).iter().any(|of| canonical_host_name(it, of) == host);
-    let all = caches.node_sets_of(&set.namespace().unwrap_or_default()).into_iter();
-    all.filter(|it| age(it) < age(set)).find(|it| has(it)).map(|it| it.name_any())
+    let all = caches.node_sets_of(&set.namespace().unwrap_or_default());
+    let mut found = BTreeMap::new();
+    for older in all.iter().filter(|it| age(it) < age(set)) {
+        for host in hosts(older) {
+            found.entry(canonical_host_name(older, &host)).or_insert_with(|| older.name_any());
+        }
+    }
+    found
 }
 
 /// Has done in nova from now on what is to be done about the hosts, and nothing else about hosts of

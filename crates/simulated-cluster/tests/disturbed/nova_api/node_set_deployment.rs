@@ -8,13 +8,13 @@ use e2e::says;
 use serde_json::json;
 use simulated_cluster::{Behaviour, Operator};
 
-use super::node_set_removal::{SERVICE, SET, World};
+use super::node_set_removal::{SERVICE, World};
+use super::node_sets::{DRAINED, SET, reaches};
 use super::rollout::assert_one_by_one;
 use super::{READ, disabled};
 use crate::own::PATIENCE;
 
 const ROLLOUT: &str = "nova.openstack.org/drain: rollout";
-const DRAINED: &str = "nova.openstack.org/Drained";
 /// The operators that work together.
 const BOTH: [Operator; 2] = [Operator::DataPlane, Operator::Nova];
 
@@ -41,11 +41,6 @@ impl World {
             says(conditions, "Ready", reason, words)
         };
         self.own.wait::<Deployment>(name, reason, RUN, is_there).await.map(drop)
-    }
-
-    async fn drain_reaches(&self, reason: &str, words: &[&str]) -> Result<()> {
-        let is_there = |it: &NodeSet| says(conditions_of_set(it), DRAINED, reason, words);
-        self.own.wait::<NodeSet>(SET, reason, READ, is_there).await.map(drop)
     }
 
     /// Waits until the host is deployed and no drain of the node set is reported.
@@ -79,7 +74,7 @@ async fn each_host_of_a_node_set_is_drained_deployed_and_given_back_before_the_n
     nova.hold_migrations(true);
 
     world.deploy("second").await?;
-    world.drain_reaches("Migrating", &["0 of 1 hosts are drained; compute-0: "]).await?;
+    reaches(own, "Migrating", &["0 of 1 hosts are drained; compute-0: "]).await?;
     world.deployment_reaches("second", "AwaitingDisruption", &["compute-0", "edpm-nova"]).await?;
     own.replace(&BOTH).await?;
     nova.wait_for_requests("GET /v2.1/servers", 1).await?;
@@ -90,14 +85,16 @@ async fn each_host_of_a_node_set_is_drained_deployed_and_given_back_before_the_n
     nova.finish_migrations();
     let is_at_it = |it: &NodeSet| {
         let mut hosts = it.status.iter().flat_map(|it| &it.hosts);
-        let is_target = |it: &api::dataplane::NodeSetHost| it.disruption_target.is_some();
-        hosts.all(|it| !is_target(it) && (it.name != world.host.name || is_deploying(it.state)))
+        hosts.all(|it| {
+            it.disruption_target.is_none()
+                && (it.name != world.host.name || it.state == HostState::Deploying)
+        })
     };
     own.wait::<NodeSet>(SET, "at the first host", RUN, is_at_it).await?;
     own.replace(&BOTH).await?;
     nova.report(&world.host.name, false);
     world.host.release();
-    world.drain_reaches("WaitingForService", &["compute-0: "]).await?;
+    reaches(own, "WaitingForService", &["compute-0: "]).await?;
     assert_eq!((world.visits(), marks()?), ([2, 1], first_alone), "its service is not up yet");
 
     nova.report(&world.host.name, true);
@@ -111,10 +108,6 @@ async fn each_host_of_a_node_set_is_drained_deployed_and_given_back_before_the_n
     }
     fails(&world).await?;
     world.own.done()
-}
-
-const fn is_deploying(state: HostState) -> bool {
-    matches!(state, HostState::Deploying)
 }
 
 /// A deployment that fails on the first host stops there, and leaves the host drained until a

@@ -10,12 +10,12 @@ use kube::api::DeleteParams;
 use serde_json::{Value, json};
 use simulated_cluster::{Broker, Host, NovaFault, Operator};
 
+use super::node_sets::SET;
 use super::{READ, start};
 use crate::computes::{self, CELL};
 use crate::journey::ssh_secret;
 use crate::own::{Own, PATIENCE};
 
-pub(super) const SET: &str = "edpm";
 const REPORT: &str = "edpm-nova";
 /// A service of type nova, which the player deploys as any other one.
 pub(super) const SERVICE: &str = "compute";

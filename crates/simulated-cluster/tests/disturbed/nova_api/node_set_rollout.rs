@@ -7,21 +7,19 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result};
 use api::dataplane::{HostReadiness, NodeSet};
 use e2e::journey::{SSH_SECRET, conditions_of_set as conditions};
-use e2e::says;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 use simulated_cluster::{NovaFault, Operator};
 
+use super::node_sets::{DRAINED, SET, host, reaches};
 use super::{READ, SERVICES, disabled, start};
 use crate::computes::{self, CELL};
 use crate::own::{Own, PATIENCE};
 
-const SET: &str = "edpm";
 const REPORT: &str = "edpm-nova";
 const HOST: &str = "compute-0.example.org";
 const ROLLOUT: &str = "nova.openstack.org/drain: rollout";
 const SERVICE: &str = "PUT /v2.1/os-services/";
-const DRAINED: &str = "nova.openstack.org/Drained";
 
 async fn annotate(own: &Own, drain_before: &str) -> Result<()> {
     let annotations = json!({ "nova.openstack.org/drain-before": drain_before });
@@ -34,10 +32,6 @@ async fn create(own: &Own) -> Result<()> {
     for host in [HOST, "elsewhere.example.org"] {
         own.sim.nova.register(host, CELL);
     }
-    let host = |name: &str, address: &str| {
-        let ansible = json!({ "ansibleHost": address });
-        json!({ "hostName": format!("{name}.example.org"), "ansible": ansible })
-    };
     let spec = json!({
         "preProvisioned": true,
         "services": ["nova"],
@@ -72,11 +66,6 @@ async fn allowed(own: &Own, hosts: &[(&str, &str)]) -> Result<()> {
     let is_there = |it: &HostReadiness| it.spec.disruption_allowed.as_ref() == Some(&expected);
     let what = format!("report with {hosts:?}");
     own.wait::<HostReadiness>(REPORT, &what, READ, is_there).await.map(drop)
-}
-
-async fn reaches(own: &Own, reason: &str, words: &[&str]) -> Result<()> {
-    let is_there = |it: &NodeSet| says(conditions(it), DRAINED, reason, words);
-    own.wait::<NodeSet>(SET, reason, READ, is_there).await.map(drop)
 }
 
 async fn is_given_back(own: &Own) -> Result<()> {

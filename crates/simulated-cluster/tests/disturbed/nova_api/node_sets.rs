@@ -11,11 +11,12 @@ use super::{READ, SERVICES, start};
 use crate::computes::{self, CELL};
 use crate::own::{Own, PATIENCE};
 
-const SET: &str = "edpm";
+pub(super) const SET: &str = "edpm";
 const SERVICE: &str = "PUT /v2.1/os-services/";
-const DRAINED: &str = "nova.openstack.org/Drained";
+pub(super) const DRAINED: &str = "nova.openstack.org/Drained";
 
-fn host(name: &str, address: &str) -> Value {
+/// Returns the entry of `spec.nodes` of a host in the domain `example.org`.
+pub(super) fn host(name: &str, address: &str) -> Value {
     let ansible = json!({ "ansibleHost": address });
     json!({ "hostName": format!("{name}.example.org"), "ansible": ansible })
 }
@@ -43,7 +44,8 @@ async fn annotate(own: &Own, drain_hosts: Value) -> Result<()> {
     own.merge::<NodeSet>(SET, change).await.map(drop)
 }
 
-async fn reaches(own: &Own, reason: &str, words: &[&str]) -> Result<()> {
+/// Waits until `Drained` of the node set has a reason, and these words in its message.
+pub(super) async fn reaches(own: &Own, reason: &str, words: &[&str]) -> Result<()> {
     let is_there = |it: &NodeSet| says(conditions(it), DRAINED, reason, words);
     own.wait::<NodeSet>(SET, reason, READ, is_there).await.map(drop)
 }
