@@ -8,7 +8,7 @@ use api::conditions::Condition;
 use api::dataplane::Node;
 use api::nova::ExternalCompute;
 use kube::ResourceExt;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{Namespace, cluster, holds, run};
 
@@ -123,12 +123,61 @@ impl Demo {
         run("kubectl", &[&exec[..], &query].concat()).await
     }
 
-    /// Keeps a record of a server on a host in nova, or deletes it: see the program `nova-server` of
-    /// the lab's image. Returns what it prints.
+    /// Keeps a record of a server on a host that nova's scheduler chooses, or deletes it: see the
+    /// program `nova-server` of the lab's image. Returns what it prints.
     pub async fn server(&self, arguments: &[&str]) -> Result<String> {
-        let exec = ["exec", "-n", &self.ns.name, "deployment/nova-api", "--", "nova-server"];
-        let said = run("kubectl", &[&exec[..], arguments].concat()).await?;
+        let said = self.in_nova(&[&["nova-server"], arguments].concat()).await?;
         Ok(said.trim().to_owned())
+    }
+
+    /// Returns the answer of nova's API to a GET of a path, at microversion 2.88.
+    pub async fn nova(&self, path: &str) -> Result<Value> {
+        let said = self.in_nova(&["openstack-get", "compute", path, "2.88"]).await?;
+        serde_json::from_str(&said).with_context(|| said)
+    }
+
+    /// Returns the answer of placement's API to a GET of a path, at microversion 1.20.
+    pub async fn placement(&self, path: &str) -> Result<Value> {
+        let said = self.in_nova(&["openstack-get", "placement", path, "1.20"]).await?;
+        serde_json::from_str(&said).with_context(|| said)
+    }
+
+    async fn in_nova(&self, command: &[&str]) -> Result<String> {
+        let exec = ["exec", "-n", &self.ns.name, "deployment/nova-api", "--"];
+        run("kubectl", &[&exec[..], command].concat()).await
+    }
+
+    /// Returns what nova's API says of the service of a host: whether it is disabled, and why;
+    /// `None` where it has no service of the host.
+    pub async fn service(&self, host: &str) -> Result<Option<(String, String)>> {
+        let found = self.nova(&format!("/os-services?host={host}&binary=nova-compute")).await?;
+        let services = found["services"].as_array().context("a list of services")?;
+        ensure!(services.len() < 2, "{found}");
+        let word = |it: &Value| it.as_str().unwrap_or_default().to_owned();
+        Ok(services.first().map(|it| (word(&it["status"]), word(&it["disabled_reason"]))))
+    }
+
+    /// Returns the UUID of the compute node of a host as nova's API lists it, which leaves out hosts
+    /// without a mapping.
+    pub async fn hypervisor(&self, host: &str) -> Result<Option<String>> {
+        let found = self.nova("/os-hypervisors").await?;
+        let all = found["hypervisors"].as_array().context("a list of hypervisors")?;
+        let of_host = all.iter().find(|it| it["hypervisor_hostname"] == host);
+        Ok(of_host.and_then(|it| it["id"].as_str()).map(str::to_owned))
+    }
+
+    /// Returns the UUID of the resource provider of a host; `None` where placement has none.
+    pub async fn provider(&self, host: &str) -> Result<Option<String>> {
+        let found = self.placement(&format!("/resource_providers?name={host}")).await?;
+        let all = found["resource_providers"].as_array().context("a list of providers")?;
+        Ok(all.first().and_then(|it| it["uuid"].as_str()).map(str::to_owned))
+    }
+
+    /// Waits until nova's API lists a compute as up and its host as mapped.
+    pub async fn up_and_mapped(&self, host: &str) -> Result<()> {
+        let is_healthy =
+            |it: &ExternalCompute| ["ServiceUp", "HostMapped"].map(|t| holds(conditions(it), t));
+        self.compute(host, "up and mapped", |it| is_healthy(it) == [true; 2]).await.map(drop)
     }
 
     /// Returns name, ID and start time of each container on a host.

@@ -93,7 +93,7 @@ pub(crate) fn main(args: &Args) -> Result<()> {
 /// Installs the operators as released; the lab otherwise runs those of the tests.
 fn install(env: &lab::Env) -> Result<()> {
     let images = images::released(env)?;
-    demo::install(env, &paths::repo(), &demo::values(&images, "values-released")?)
+    demo::install(env, &paths::repo(), &demo::values_of_images(&images, "values-released")?)
 }
 
 /// Waits until the installed operators are the leaders and have read all that they read at their

@@ -19,6 +19,8 @@ use crate::{cluster::Choice, controlplane, images, lab, paths, sh};
 /// The namespace of the operators, and the name of their release.
 pub(crate) const OPERATORS: &str = "edpm-system";
 pub(crate) const RELEASE: &str = "edpm-operators";
+/// The chart's values on the lab: nova's API is read more often, so that less is waited for.
+const OF_LAB: &str = "nova:\n  api:\n    interval: 10\n";
 
 /// Show the main job.
 #[derive(clap::Args)]
@@ -49,7 +51,7 @@ pub(crate) fn show(cluster: &Choice, scene: &Scene) -> Result<()> {
     let images = report.time("images", || images::for_cluster(&env))?;
     report.time("control plane", || controlplane::up(&env, images.reference("openstack")?))?;
     report.time("hosts", || scene.prepare(&env, &images))?;
-    report.time("operators", || install(&env, &paths::repo(), &values(&images, "values")?))?;
+    report.time("operators", || install(&env, &paths::repo(), &values(&images)?))?;
     report.time("example", || {
         apply_example(&env, &paths::repo(), scene)?;
         name_discovery_image(&env, scene, images.reference("openstack")?)
@@ -86,10 +88,20 @@ pub(crate) fn verify(cluster: &Choice, scene: &Scene) -> Result<()> {
     Ok(())
 }
 
-/// Writes a file with the chart's values for these images, and returns its path.
-pub(crate) fn values(images: &images::Set, name: &str) -> Result<PathBuf> {
+/// Writes a file with the chart's values for these images on the lab, and returns its path.
+pub(crate) fn values(images: &images::Set) -> Result<PathBuf> {
+    written("values", &format!("{}{OF_LAB}", images.helm_values()?))
+}
+
+/// Writes a file of this name with the values for these images, all others being the chart's own,
+/// and returns its path.
+pub(crate) fn values_of_images(images: &images::Set, name: &str) -> Result<PathBuf> {
+    written(name, &images.helm_values()?)
+}
+
+fn written(name: &str, values: &str) -> Result<PathBuf> {
     let file = paths::target().join(format!("demo/{name}.yaml"));
-    sh::write_if_changed(&file, &images.helm_values()?)?;
+    sh::write_if_changed(&file, values)?;
     Ok(file)
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn prepare(env: &lab::Env) -> Result<()> {
     controlplane::up(env, images.reference("openstack")?)?;
     hosts::up(env, images.reference("edpm-host")?)?;
     println!("the release before: {}", before.root.display());
-    demo::install(env, &before.root, &demo::values(&its_images, "values-before")?)?;
+    demo::install(env, &before.root, &demo::values_of_images(&its_images, "values-before")?)?;
     demo::apply_example(env, &before.root, &MAIN)?;
     sh::step("wait until both computes are ready", || facts::wait_until_ready(env, &MAIN))?;
     sh::step("discover the hosts, as that release asks its user to", || discover_hosts(env))

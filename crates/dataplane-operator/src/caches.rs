@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use api::ansibleee::AnsibleEe;
 use api::baremetal::BaremetalSet;
-use api::dataplane::{DataPlane, Deployment, HostReadiness, Service};
+use api::dataplane::{DataPlane, Deployment, HostReadiness, NodeSet, Service};
 use baremetal::metal3::{Metal3, list_hosts};
 use ipnet::IpNet;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service as CoreService};
@@ -32,6 +32,7 @@ use crate::indexes::{
     node_set_of_report, node_sets_of, owner_of,
 };
 use crate::node_set::external_apis::ExternalApis;
+use crate::node_set::readiness_gates::is_about;
 use crate::node_set::tls::node_set_of;
 
 /// All caches of the operator.
@@ -144,11 +145,13 @@ impl Caches {
 
     /// Returns what other operators report of the hosts of a node set; a cluster that lacks the
     /// kind has no reports.
-    pub async fn reports_of(&self, node_set: &Key) -> Result<Vec<Arc<HostReadiness>>> {
+    pub async fn reports_of(&self, set: &NodeSet) -> Result<Vec<Arc<HostReadiness>>> {
         if !self.readiness.open(&self.api).await? {
             return Ok(vec![]);
         }
-        Ok(self.readiness.cache().indexed(BY_NODE_SET, node_set))
+        let mut reports = self.readiness.cache().indexed(BY_NODE_SET, &Key::of(set));
+        reports.retain(|it| is_about(it, set));
+        Ok(reports)
     }
 
     /// Returns the runs to which a host at one of the addresses presented its ssh host key, each

@@ -77,7 +77,7 @@ pub struct Args {
         long,
         env = "NOVA_API_INTERVAL",
         default_value_t = 30,
-        value_parser = clap::value_parser!(u64).range(5..=3600)
+        value_parser = clap::value_parser!(u64).range(1..=3600)
     )]
     pub nova_api_interval: u64,
 

@@ -1,12 +1,12 @@
 //! A host of the demo is drained, removed from nova, and comes back.
 
 use anyhow::{Context as _, Result};
-use api::conditions::Condition;
+use api::conditions::{Condition, ConditionStatus};
 use api::dataplane::Node;
 use api::nova::{Cell, ExternalCompute};
 use e2e::demo::{Demo, conditions};
 use e2e::journey::RUN;
-use e2e::{holds, says};
+use e2e::{holds, run, says};
 use serde_json::{Value, json};
 
 use crate::host;
@@ -32,17 +32,6 @@ async fn wait_for_node(
     demo.ns.wait::<Node>(node, what, RUN, |it| is(of_node(it))).await.map(drop)
 }
 
-/// What nova's database has of the host's service: whether it is disabled, and why.
-async fn service(demo: &Demo, host: &str) -> Result<String> {
-    let query =
-        format!("SELECT disabled, disabled_reason FROM services WHERE host='{host}' AND deleted=0");
-    Ok(demo.sql(CELL, &query).await?.trim().to_owned())
-}
-
-async fn count(demo: &Demo, database: &str, from: &str) -> Result<String> {
-    Ok(demo.sql(database, &format!("SELECT COUNT(*) FROM {from}")).await?.trim().to_owned())
-}
-
 /// Returns the UUID of the compute node that a compute records.
 pub(crate) async fn compute_id(demo: &Demo, host: &str) -> Result<String> {
     let status = demo.ns.api::<ExternalCompute>().get(host).await?.status.unwrap_or_default();
@@ -61,15 +50,15 @@ async fn a_host_is_drained_leaves_nova_and_comes_back_as_who_it_was() -> Result<
     let (options, id) = (demo.options(host).await?, compute_id(&demo, host).await?);
     drained_and_enabled(&demo, host).await?;
     removed(&demo, host).await?;
+    discover(&demo, "external").await?;
     annotate(&demo, host, json!({ "nova.openstack.org/cell": CELL })).await?;
     demo.compute(host, "made anew", |it| it.status.is_some()).await?;
     demo.configure(host, &options).await?;
+    unmapped(&demo, host).await?;
     demo.settled_on(host).await?;
-    demo.compute(host, "up and mapped", |it| {
-        ["ServiceUp", "HostMapped"].iter().all(|type_| holds(conditions(it), type_))
-    })
-    .await?;
+    demo.up_and_mapped(host).await?;
     assert_eq!(compute_id(&demo, host).await?, id);
+    assert_eq!(demo.hypervisor(host).await?, Some(id));
     annotate(&demo, host, json!({ "nova.openstack.org/allow-removal": null })).await
 }
 
@@ -80,7 +69,8 @@ async fn drained_and_enabled(demo: &Demo, host: &str) -> Result<()> {
     });
     annotate(demo, host, drain).await?;
     wait_for_node(demo, host, "held by a server", has_servers).await?;
-    assert_eq!(service(demo, host).await?, "1\tnova.openstack.org/drain: new memory");
+    let disabled = ("disabled".to_owned(), "nova.openstack.org/drain: new memory".to_owned());
+    assert_eq!(demo.service(host).await?, Some(disabled));
     demo.server(&["delete", &server]).await?;
     wait_for_node(demo, host, "drained", |it| holds(it, DRAINED)).await?;
     let nothing = json!({
@@ -89,7 +79,37 @@ async fn drained_and_enabled(demo: &Demo, host: &str) -> Result<()> {
     annotate(demo, host, nothing).await?;
     let is_quiet = |it: &[Condition]| it.iter().all(|it| it.type_ != DRAINED);
     wait_for_node(demo, host, "given back", is_quiet).await?;
-    assert_eq!(service(demo, host).await?, "0\tNULL");
+    assert_eq!(demo.service(host).await?, Some(("enabled".to_owned(), String::new())));
+    Ok(())
+}
+
+/// Returns the table of the hosts that nova has mapped to cells.
+async fn mapped(demo: &Demo) -> Result<String> {
+    let exec = ["exec", "-n", &demo.ns.name, "deployment/nova-manage", "--"];
+    let list = ["nova-manage", "cell_v2", "list_hosts"];
+    run("kubectl", &[&exec[..], &list].concat()).await
+}
+
+async fn discover(demo: &Demo, who: &str) -> Result<()> {
+    let annotations = json!({ "nova.openstack.org/host-discovery": who });
+    let change = json!({ "metadata": { "annotations": annotations } });
+    demo.ns.merge::<Cell>(CELL, change).await.map(drop)
+}
+
+/// Until its host is mapped, nova has the service of a compute, and does not list it as a hypervisor;
+/// the operator then maps it.
+async fn unmapped(demo: &Demo, host: &str) -> Result<()> {
+    let is_unmapped = |it: &ExternalCompute| {
+        let mapped = conditions(it).iter().find(|it| it.type_ == "HostMapped");
+        mapped.is_some_and(|it| it.status == ConditionStatus::False)
+    };
+    let found = demo.compute(host, "not mapped", is_unmapped).await;
+    let seen = (demo.service(host).await, demo.hypervisor(host).await, mapped(demo).await);
+    discover(demo, "operator").await?;
+    found?;
+    assert_eq!(seen.0?, Some(("enabled".to_owned(), String::new())));
+    assert_eq!(seen.1?, None);
+    assert!(!seen.2?.contains(host));
     Ok(())
 }
 
@@ -106,14 +126,12 @@ async fn removed(demo: &Demo, host: &str) -> Result<()> {
     demo.on(host, "systemctl is-active edpm_nova_compute").await?;
     demo.server(&["delete", &server]).await?;
     demo.ns.gone::<ExternalCompute>(host, RUN * 2).await?;
-    for (database, from) in [
-        (CELL, format!("services WHERE host='{host}' AND deleted=0")),
-        (CELL, format!("compute_nodes WHERE host='{host}' AND deleted=0")),
-        ("nova-api", format!("host_mappings WHERE host='{host}'")),
-        ("placement", format!("resource_providers WHERE name='{host}'")),
-    ] {
-        assert_eq!(count(demo, database, &from).await?, "0", "{from}");
-    }
+    assert_eq!(demo.service(host).await?, None);
+    assert_eq!(demo.hypervisor(host).await?, None);
+    assert_eq!(demo.provider(host).await?, None);
+    let aggregates = demo.nova("/os-aggregates").await?;
+    assert!(aggregates["aggregates"].is_array() && !aggregates.to_string().contains(host));
+    assert!(!mapped(demo).await?.contains(host), "its mapping is left");
     let left = "systemctl is-active --quiet edpm_nova_compute && echo running; \
                 podman container exists nova_compute && echo container; \
                 ls -d /var/lib/openstack/config/nova 2>/dev/null; true";

@@ -4,13 +4,12 @@ use anyhow::Result;
 use api::conditions::Condition;
 use api::nova::ExternalCompute;
 use e2e::demo::{Demo, conditions, fresh};
-use e2e::{holds, says};
+use e2e::says;
 use serde_json::json;
 
 use crate::host;
 use crate::maintenance::compute_id;
 
-const CELL: &str = "nova-cell2";
 /// Where a host keeps its identity.
 const FILE: &str = "/var/lib/nova/compute_id";
 
@@ -24,11 +23,6 @@ async fn deploy_again(demo: &Demo, host: &str) -> Result<()> {
     let value = json!({ "nova.openstack.org/redeploy": fresh(&before) });
     let change = json!({ "metadata": { "annotations": value } });
     demo.ns.merge::<ExternalCompute>(host, change).await.map(drop)
-}
-
-/// The one row of a table, or nothing.
-async fn row(demo: &Demo, database: &str, query: &str) -> Result<String> {
-    Ok(demo.sql(database, query).await?.trim().to_owned())
 }
 
 #[tokio::test]
@@ -50,16 +44,11 @@ async fn a_host_that_is_installed_anew_gets_its_identity_back_once_it_has_no_ser
 
     demo.server(&["delete", &server]).await?;
     demo.settled_on(host).await?;
-    demo.compute(host, "up and mapped", |it| {
-        ["ServiceUp", "HostMapped"].iter().all(|type_| holds(conditions(it), type_))
-    })
-    .await?;
+    demo.up_and_mapped(host).await?;
     assert_eq!(demo.on(host, "cat /var/lib/nova/compute_id").await?.trim(), id);
     assert_eq!(compute_id(&demo, host).await?, id);
-    let node = format!("SELECT uuid FROM compute_nodes WHERE host='{host}' AND deleted=0");
-    assert_eq!(row(&demo, CELL, &node).await?, id);
-    let provider = format!("SELECT uuid FROM resource_providers WHERE name='{host}'");
-    assert_eq!(row(&demo, "placement", &provider).await?, id);
+    assert_eq!(demo.hypervisor(host).await?, Some(id.clone()));
+    assert_eq!(demo.provider(host).await?, Some(id));
     Ok(())
 }
 

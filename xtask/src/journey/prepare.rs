@@ -28,7 +28,7 @@ pub(crate) fn up(cluster: &Choice) -> Result<lab::Env> {
     let env = cluster.up()?;
     let images = images::for_cluster(&env)?;
     controlplane::up(&env, images.reference("openstack")?)?;
-    demo::install(&env, &paths::repo(), &demo::values(&images, "values")?)?;
+    demo::install(&env, &paths::repo(), &demo::values(&images)?)?;
     around(&env, &images)?;
     Ok(env)
 }

@@ -49,7 +49,7 @@ pub(super) fn prepare(cluster: &Choice) -> Result<Prepared> {
     if env.is_lab() {
         images::for_bare_metal()?;
     }
-    let values = if can_upgrade { Some(demo::values(&images, "values")?) } else { None };
+    let values = if can_upgrade { Some(demo::values(&images)?) } else { None };
     Ok(Prepared { env, values })
 }
 

@@ -82,9 +82,8 @@ pub async fn observe(caches: &Caches, key: &Key) -> Result<Option<Observed>> {
     };
     let others = node_sets.iter().map(|(name, set)| (name.clone(), others_of(set))).collect();
     let mut readiness = BTreeMap::new();
-    for name in node_sets.keys() {
-        let reports = caches.reports_of(&Key::new(&namespace, name)).await?;
-        readiness.insert(name.clone(), reports);
+    for (name, set) in &node_sets {
+        readiness.insert(name.clone(), caches.reports_of(set).await?);
     }
     Ok(Some(Observed {
         deployment,

@@ -101,7 +101,7 @@ async fn reports(
     key: &Key,
     set: &NodeSet,
 ) -> Result<(Vec<Arc<HostReadiness>>, bool)> {
-    let reports = caches.reports_of(key).await?;
+    let reports = caches.reports_of(set).await?;
     let is_held = reports.iter().any(|it| !it.spec.host_finalizers.is_empty());
     let is_namespace_terminating = is_held
         && is_terminating(set)

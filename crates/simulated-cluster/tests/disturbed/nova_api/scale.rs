@@ -8,7 +8,7 @@ use futures::{StreamExt as _, TryStreamExt as _};
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
-use super::{HYPERVISORS, SERVICES, cell_reaches, start};
+use super::{HYPERVISORS, SERVICES, cell_reaches, start_reading};
 use crate::computes::{self, CELL};
 use crate::own::Own;
 
@@ -34,7 +34,7 @@ async fn add_compute(own: &Own, name: String, cell: &str) -> Result<()> {
 
 #[tokio::test]
 async fn many_computes_cost_one_reading_and_a_silent_cell_holds_no_other_one_back() -> Result<()> {
-    let own = start("api-scale").await?;
+    let own = start_reading("api-scale", 5).await?;
     let nova = &own.sim.nova;
     let names = |begin: usize| (begin..COMPUTES).step_by(2).map(|it| format!("n{it}"));
     for (cell, begin) in [(CELL, 0), (OTHER_CELL, 1)] {
