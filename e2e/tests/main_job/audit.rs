@@ -8,7 +8,7 @@ use e2e::journey::RUN;
 use e2e::{holds, says};
 use serde_json::{Value, json};
 
-use crate::host;
+use crate::{Alone, any_host};
 
 const IN_SYNC: &str = "nova.openstack.org/ConfigurationInSync";
 const FILE: &str = "/var/lib/openstack/config/nova/01-nova.conf";
@@ -26,7 +26,7 @@ async fn wait_for(demo: &Demo, node: &str, what: &str, is: fn(&[Condition]) -> b
 #[tokio::test]
 async fn an_audit_finds_an_edited_file_and_a_stopped_container_and_a_repair_mends_both()
 -> Result<()> {
-    let (host, _lock) = host(0).await;
+    let Alone { host, _lock, .. } = any_host().await;
     let demo = Demo::ready_on(host).await?;
     demo.use_present_runner(host).await?;
     let damage = format!("echo '# edited' >>{FILE} && systemctl stop edpm_nova_compute");

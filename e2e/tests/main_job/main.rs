@@ -23,14 +23,33 @@ use tokio::sync::{Mutex, MutexGuard};
 /// run in parallel.
 static LOCKS: [Mutex<()>; 2] = [const { Mutex::const_new(()) }; 2];
 
-/// Returns a host of the demo for one test alone, with its lock.
-async fn host(idx: usize) -> (&'static str, MutexGuard<'static, ()>) {
-    (HOSTS[idx], LOCKS[idx].lock().await)
+/// A host of the demo for one test alone.
+struct Alone {
+    host: &'static str,
+    /// Name of its `NovaCell`.
+    cell: &'static str,
+    _lock: MutexGuard<'static, ()>,
+}
+
+/// Returns the host with this index once no other test has it.
+async fn host(idx: usize) -> Alone {
+    let cell = ["nova-cell1", "nova-cell2"][idx];
+    Alone { host: HOSTS[idx], cell, _lock: LOCKS[idx].lock().await }
+}
+
+/// Returns the first host that no other test has.
+async fn any_host() -> Alone {
+    tokio::select! { it = host(0) => it, it = host(1) => it }
+}
+
+/// Returns the name by which nova has a cell.
+fn in_nova(cell: &str) -> &str {
+    cell.strip_prefix("nova-").unwrap_or(cell)
 }
 
 #[tokio::test]
 async fn an_option_that_is_removed_is_gone_in_the_process() -> Result<()> {
-    let (host, _lock) = host(0).await;
+    let Alone { host, _lock, .. } = any_host().await;
     let demo = Demo::ready_on(host).await?;
     let options = demo.options(host).await?;
     let default = demo.logged(host, "max_concurrent_builds").await?;
@@ -46,7 +65,7 @@ async fn an_option_that_is_removed_is_gone_in_the_process() -> Result<()> {
 
 #[tokio::test]
 async fn a_container_that_was_removed_refutes_the_demo() -> Result<()> {
-    let (host, _lock) = host(0).await;
+    let Alone { host, _lock, .. } = any_host().await;
     let demo = Demo::ready_on(host).await?;
     demo.on(host, "podman rm -f nova_compute").await?;
     let text = demo.refuted().await?;
@@ -59,7 +78,7 @@ async fn a_container_that_was_removed_refutes_the_demo() -> Result<()> {
 
 #[tokio::test]
 async fn a_stray_file_goes_and_the_host_stays_who_it_is() -> Result<()> {
-    let (host, _lock) = host(0).await;
+    let Alone { host, _lock, .. } = any_host().await;
     let demo = Demo::ready_on(host).await?;
     let status = demo.ns.api::<ExternalCompute>().get(host).await?.status.unwrap_or_default();
     let given: BTreeSet<String> = status.config_files.into_iter().map(|it| it.name).collect();
@@ -82,7 +101,7 @@ async fn a_stray_file_goes_and_the_host_stays_who_it_is() -> Result<()> {
 
 #[tokio::test]
 async fn no_run_shows_a_password_in_its_log() -> Result<()> {
-    let (host, _lock) = host(0).await;
+    let Alone { host, _lock, .. } = any_host().await;
     let demo = Demo::ready_on(host).await?;
     let config = demo.on(host, "cat /var/lib/openstack/config/nova/01-nova.conf").await?;
     let password = |line: &str| line.strip_prefix("password = ").map(str::to_owned);
@@ -111,9 +130,8 @@ async fn no_run_shows_a_password_in_its_log() -> Result<()> {
 
 #[tokio::test]
 async fn a_service_record_that_was_deleted_refutes_the_demo() -> Result<()> {
-    let (host, _lock) = host(1).await;
+    let Alone { host, cell, _lock } = any_host().await;
     let demo = Demo::ready_on(host).await?;
-    let cell = "nova-cell2";
     // nova deletes likewise: the row stays and is marked, so one of an earlier compute may be there.
     let present = format!("SELECT id FROM services WHERE host='{host}' AND deleted=0");
     let id = demo.sql(cell, &present).await?.trim().to_owned();
@@ -129,7 +147,7 @@ async fn a_service_record_that_was_deleted_refutes_the_demo() -> Result<()> {
 
 #[tokio::test]
 async fn a_nova_compute_that_stops_is_reported_on_the_objects_of_the_user() -> Result<()> {
-    let (host, _lock) = host(1).await;
+    let Alone { host, cell, _lock } = any_host().await;
     let demo = Demo::ready_on(host).await?;
     demo.up_and_mapped(host).await?;
     demo.on(host, "systemctl stop edpm_nova_compute").await?;
@@ -151,7 +169,7 @@ async fn a_nova_compute_that_stops_is_reported_on_the_objects_of_the_user() -> R
         let conditions = status.map(|it| it.conditions.as_slice()).unwrap_or_default();
         says(conditions, "ComputesUp", "ComputesDown", &[host])
     };
-    demo.ns.wait::<Cell>("nova-cell2", "counting the compute as down", RUN, is_counted).await?;
+    demo.ns.wait::<Cell>(cell, "counting the compute as down", RUN, is_counted).await?;
     demo.on(host, "systemctl start edpm_nova_compute").await?;
     demo.settled_on(host).await
 }
@@ -175,7 +193,7 @@ async fn reports(demo: &Demo, host: &str, cell: &str) -> Result<()> {
 
 #[tokio::test]
 async fn options_that_were_emptied_and_deployed_refute_the_demo() -> Result<()> {
-    let (host, _lock) = host(1).await;
+    let Alone { host, _lock, .. } = any_host().await;
     let demo = Demo::ready_on(host).await?;
     let options = demo.options(host).await?;
     demo.configure(host, "").await?;
@@ -191,10 +209,11 @@ async fn options_that_were_emptied_and_deployed_refute_the_demo() -> Result<()> 
 
 #[tokio::test]
 async fn a_compute_that_its_message_bus_refuses_says_why_until_it_is_corrected() -> Result<()> {
-    let (host, _lock) = host(1).await;
+    let Alone { host, cell, _lock } = any_host().await;
     let demo = Demo::ready_on(host).await?;
     let options = demo.options(host).await?;
-    let bus = "transport_url = rabbit://nova-cell2:not-the-password@10.96.10.22:5672/nova-cell2";
+    let address = if cell == "nova-cell1" { "10.96.10.21" } else { "10.96.10.22" };
+    let bus = format!("transport_url = rabbit://{cell}:not-the-password@{address}:5672/{cell}");
     demo.configure(host, &format!("{options}[DEFAULT]\n{bus}\n")).await?;
     let words =
         ["message bus refuses nova-compute", "ACCESS_REFUSED", "nova.openstack.org/redeploy"];

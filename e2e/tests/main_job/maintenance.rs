@@ -9,7 +9,7 @@ use e2e::journey::RUN;
 use e2e::{holds, run, says};
 use serde_json::{Value, json};
 
-use crate::host;
+use crate::{Alone, host, in_nova};
 
 const CELL: &str = "nova-cell2";
 const DRAINED: &str = "nova.openstack.org/Drained";
@@ -45,7 +45,7 @@ fn has_servers(conditions: &[Condition]) -> bool {
 
 #[tokio::test]
 async fn a_host_is_drained_leaves_nova_and_comes_back_as_who_it_was() -> Result<()> {
-    let (host, _lock) = host(1).await;
+    let Alone { host, _lock, .. } = host(1).await;
     let demo = Demo::ready_on(host).await?;
     let (options, id) = (demo.options(host).await?, compute_id(&demo, host).await?);
     drained_and_enabled(&demo, host).await?;
@@ -63,7 +63,7 @@ async fn a_host_is_drained_leaves_nova_and_comes_back_as_who_it_was() -> Result<
 }
 
 async fn drained_and_enabled(demo: &Demo, host: &str) -> Result<()> {
-    let server = demo.server(&["create", "cell2", host]).await?;
+    let server = demo.server(&["create", in_nova(CELL), host]).await?;
     let drain = json!({
         "nova.openstack.org/drain": "wait", "nova.openstack.org/drain-reason": "new memory",
     });
@@ -114,7 +114,7 @@ async fn unmapped(demo: &Demo, host: &str) -> Result<()> {
 }
 
 async fn removed(demo: &Demo, host: &str) -> Result<()> {
-    let server = demo.server(&["create", "cell2", host]).await?;
+    let server = demo.server(&["create", in_nova(CELL), host]).await?;
     let removal = json!({
         "nova.openstack.org/cell": "", "nova.openstack.org/allow-removal": "true",
     });

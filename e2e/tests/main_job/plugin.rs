@@ -7,7 +7,7 @@ use e2e::demo::Demo;
 use e2e::plugin::edpm;
 use kube::api::ListParams;
 
-use crate::host;
+use crate::{Alone, any_host};
 
 /// Returns the output of a command that must succeed.
 async fn told(arguments: &[&str]) -> Result<String> {
@@ -24,7 +24,7 @@ fn assert_says(text: &str, words: &[&str]) {
 
 #[tokio::test]
 async fn trace_asks_the_running_nova_compute_changes_nothing_and_leaves_no_run() -> Result<()> {
-    let (host, _lock) = host(0).await;
+    let Alone { host, _lock, .. } = any_host().await;
     let demo = Demo::ready_on(host).await?;
     let before = demo.containers(host).await?;
     let ask = |option| ["trace", "nova.conf", "[libvirt]", option, "--node", host, "--ask"];
@@ -57,7 +57,7 @@ async fn trace_asks_the_running_nova_compute_changes_nothing_and_leaves_no_run()
 
 #[tokio::test]
 async fn logs_show_what_ansible_said_of_the_host() -> Result<()> {
-    let (host, _lock) = host(0).await;
+    let Alone { host, _lock, .. } = any_host().await;
     Demo::ready_on(host).await?;
     let answer = edpm(&["logs", host, "--service", "nova"]).await?;
     assert_eq!(answer.code, Some(0), "{answer:?}");

@@ -7,8 +7,8 @@ use e2e::demo::{Demo, conditions, fresh};
 use e2e::says;
 use serde_json::json;
 
-use crate::host;
 use crate::maintenance::compute_id;
+use crate::{Alone, any_host, in_nova};
 
 /// Where a host keeps its identity.
 const FILE: &str = "/var/lib/nova/compute_id";
@@ -28,11 +28,11 @@ async fn deploy_again(demo: &Demo, host: &str) -> Result<()> {
 #[tokio::test]
 async fn a_host_that_is_installed_anew_gets_its_identity_back_once_it_has_no_servers() -> Result<()>
 {
-    let (host, _lock) = host(1).await;
+    let Alone { host, cell, _lock } = any_host().await;
     let demo = Demo::ready_on(host).await?;
     demo.use_present_runner(host).await?;
     let id = compute_id(&demo, host).await?;
-    let server = demo.server(&["create", "cell2", host]).await?;
+    let server = demo.server(&["create", in_nova(cell), host]).await?;
     demo.on(host, LOSE).await?;
     deploy_again(&demo, host).await?;
     let words = [&*server, &*id, "/var/lib/nova/compute_id"];
@@ -54,7 +54,7 @@ async fn a_host_that_is_installed_anew_gets_its_identity_back_once_it_has_no_ser
 
 #[tokio::test]
 async fn a_host_with_the_identity_of_another_one_keeps_it_and_is_refused() -> Result<()> {
-    let (host, _lock) = host(0).await;
+    let Alone { host, _lock, .. } = any_host().await;
     let demo = Demo::ready_on(host).await?;
     demo.use_present_runner(host).await?;
     let id = compute_id(&demo, host).await?;
