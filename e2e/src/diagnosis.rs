@@ -19,12 +19,16 @@ const SOON: Duration = Duration::from_secs(5);
 const ASKED: Duration = Duration::from_secs(75);
 /// The same for what nova's API shows, because operators report it after up to three readings.
 const READ: Duration = Duration::from_mins(1);
+/// The time between two looks at a description that changes with an operator's next poll.
+const POLLED: Duration = Duration::from_secs(1);
 /// How many faults all tests together check at once; their pods share one machine.
 const MAX_CONCURRENT: usize = 4;
 
 static TURNS: Semaphore = Semaphore::const_new(MAX_CONCURRENT);
 /// The limit for tests that only wait for their operator's next poll.
 static IDLE: Semaphore = Semaphore::const_new(MAX_CONCURRENT);
+/// The same for what is read of nova's API: two lists at once, one of which needs no hosts.
+static READINGS: Semaphore = Semaphore::const_new(2 * MAX_CONCURRENT);
 
 /// Checks faults, each in its own namespace. `before` creates the objects without the fault, and
 /// `inject` returns once the fault is present. The error lists the faults that are not reported as
@@ -52,7 +56,7 @@ pub async fn judge_readings(
     before: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
     inject: impl AsyncFn(&Namespace, &Fault) -> Result<()>,
 ) -> Result<()> {
-    judge_within((READ, &TURNS), faults, before, inject).await
+    judge_within((READ, &READINGS), faults, before, inject).await
 }
 
 /// The same for faults whose injection waits until they are reported; these have their own limit.
@@ -123,7 +127,9 @@ async fn told(
     words: &[String],
 ) -> Result<Description> {
     let fact = Instant::now();
-    let mut tick = tokio::time::interval(Duration::from_millis(250));
+    // Each look costs a process: what an operator polls for is looked for less often.
+    let pause = if within > SOON { POLLED } else { POLLED / 4 };
+    let mut tick = tokio::time::interval(pause);
     loop {
         tick.tick().await;
         let begun = fact.elapsed();

@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 
 use crate::ports;
 
@@ -16,6 +18,15 @@ use crate::ports;
 pub struct Keystone {
     port: u16,
     people: Arc<Mutex<People>>,
+    logins: watch::Sender<Logins>,
+}
+
+/// The logins that have arrived.
+#[derive(Debug, Default)]
+struct Logins {
+    n_arrived: usize,
+    /// Whether their answers are held back.
+    are_held: bool,
 }
 
 /// The known users and tokens.
@@ -33,7 +44,8 @@ impl Keystone {
     /// Starts a Keystone without users.
     pub async fn start() -> Result<Self> {
         let (address, listener) = ports::listener().await?;
-        let keystone = Self { port: address.port(), people: Arc::default() };
+        let keystone =
+            Self { port: address.port(), people: Arc::default(), logins: watch::Sender::default() };
         let server = keystone.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -53,6 +65,25 @@ impl Keystone {
     /// Adds a user with a password, or changes the password.
     pub fn admit(&self, user: &str, password: &str) {
         self.people().passwords.insert(user.to_owned(), password.to_owned());
+    }
+
+    /// Sets whether logins get no answer; those that wait get theirs when this ends.
+    pub fn hold_logins(&self, are_held: bool) {
+        self.logins.send_modify(|it| it.are_held = are_held);
+    }
+
+    /// Returns how many logins have arrived.
+    pub fn n_logins(&self) -> usize {
+        self.logins.borrow().n_arrived
+    }
+
+    /// Waits until `total` logins have arrived in all.
+    pub async fn wait_for_logins(&self, total: usize, within: Duration) -> Result<()> {
+        let mut logins = self.logins.subscribe();
+        let reached = logins.wait_for(|it| it.n_arrived >= total);
+        let waited = tokio::time::timeout(within, reached).await;
+        waited.with_context(|| format!("fewer than {total} logins"))??;
+        Ok(())
     }
 
     /// Adds the endpoint of a service in a region to the catalog of each token from now on.
@@ -80,6 +111,8 @@ impl Keystone {
         let (status, header, body) = if is_of("GET /v3 ") || is_of("GET /v3/ ") {
             ("200 OK", String::new(), self.version())
         } else if is_of("POST /v3/auth/tokens ") {
+            self.logins.send_modify(|it| it.n_arrived += 1);
+            drop(self.logins.subscribe().wait_for(|it| !it.are_held).await?);
             self.token(&body["auth"]["identity"]["password"]["user"])
         } else {
             let message = "Could not find the requested resource.";

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use fault::is_of;
 use parking_lot::MutexGuard;
 use serde_json::Value;
 use servers::OWNER;
@@ -78,8 +79,15 @@ impl Nova {
         if answers {
             state.silent_cells.remove(cell);
         } else {
-            state.silent_cells.insert(cell.to_owned());
+            state.silent_cells.insert(cell.to_owned(), Duration::ZERO);
         }
+    }
+
+    /// Lets the database of a cell hang from now on, until it answers again: nova waits so long for
+    /// it when it lists services, servers or migrations, and what it lists of the other cells is as
+    /// it was when the request arrived.
+    pub fn hang_cell(&self, cell: &str, wait: Duration) {
+        self.state().silent_cells.insert(cell.to_owned(), wait);
     }
 
     /// Creates an active server on a host, which has a share of the host's provider; returns its
@@ -151,7 +159,8 @@ impl Nova {
     }
 
     /// Lets all requests whose line begins so have a fault from now on, for example
-    /// `GET /v2.1/os-services`; the last matching call applies.
+    /// `GET /v2.1/os-services`; the last matching call applies. In each line, `*` stands for whatever
+    /// is between two parts.
     pub fn fail(&self, line: &str, fault: NovaFault) {
         self.fail_next(line, usize::MAX, fault);
     }
@@ -175,7 +184,7 @@ impl Nova {
     /// Returns how many requests arrived whose line begins so.
     pub fn count(&self, line: &str) -> usize {
         let traffic = self.shared.traffic();
-        traffic.requests.iter().filter(|it| it.line.starts_with(line)).count()
+        traffic.requests.iter().filter(|it| is_of(&it.line, line)).count()
     }
 
     /// Waits until `n` more requests have arrived whose line begins so.

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use k8s_openapi::api::authentication::v1::TokenRequest;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::ServiceAccount;
-use kube::api::PostParams;
+use kube::api::{DeleteParams, PostParams};
 use kube::{Api, Client};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::json;
@@ -23,7 +23,7 @@ use crate::operator::Operator;
 use crate::ports;
 use crate::processes::{Process, Processes};
 
-/// Time limit for an operator to become leader; after a kill the Lease must expire first.
+/// Time limit for an operator to become leader; the Lease of a killed one may have to expire first.
 const LEADS_WITHIN: Duration = Duration::from_mins(2);
 /// Time limit for an operator to exit: a pod's default termination grace period.
 const ENDS_WITHIN: Duration = Duration::from_secs(30);
@@ -104,8 +104,7 @@ impl Operators {
 
     /// Waits until the operator's current process holds the Lease.
     pub async fn leads(&self, operator: Operator) -> Result<()> {
-        let leases: Api<Lease> = Api::namespaced(self.client.clone(), NAMESPACE);
-        let name = format!("edpm-{}", operator.name());
+        let (leases, name) = (self.leases(), lease(operator));
         let begin = Instant::now();
         loop {
             let identity = self.with(operator, |it| {
@@ -155,11 +154,32 @@ impl Operators {
         self.with(operator, |it| it.process.signal("CONT"))
     }
 
-    /// Kills the operator, starts a new process, and waits until that one is ready.
-    pub async fn replace(&self, operator: Operator) -> Result<()> {
-        self.kill(operator)?;
-        self.start(operator)?;
-        self.ready(operator).await
+    /// Kills operators, starts new processes, and waits until those lead and are ready.
+    ///
+    /// No process waits until the Lease of a killed one expires: what that did is done, and a new
+    /// process that goes on sooner finds more of it under way.
+    pub async fn replace(&self, operators: &[Operator]) -> Result<()> {
+        for operator in operators {
+            self.kill(*operator)?;
+            self.remove_lease(*operator).await?;
+            self.start(*operator)?;
+        }
+        for operator in operators {
+            self.ready(*operator).await?;
+        }
+        Ok(())
+    }
+
+    /// Removes the Lease of an operator without a process.
+    async fn remove_lease(&self, operator: Operator) -> Result<()> {
+        match self.leases().delete(&lease(operator), &DeleteParams::default()).await {
+            Err(kube::Error::Api(it)) if it.code == 404 => Ok(()),
+            removed => Ok(removed.map(drop)?),
+        }
+    }
+
+    fn leases(&self) -> Api<Lease> {
+        Api::namespaced(self.client.clone(), NAMESPACE)
     }
 
     /// Ends the operator with SIGTERM, as Kubernetes ends a pod, and starts a new process.
@@ -203,6 +223,11 @@ impl Operators {
     fn running(&self) -> MutexGuard<'_, BTreeMap<Operator, Running>> {
         self.running.lock()
     }
+}
+
+/// Returns the name of the Lease of an operator.
+fn lease(operator: Operator) -> String {
+    format!("edpm-{}", operator.name())
 }
 
 /// Returns the response of `/readyz`, including its head.

@@ -26,10 +26,18 @@ pub struct NovaRequest {
     pub at: Instant,
 }
 
+/// Whether a line begins so; `*` stands for whatever is between two parts.
+pub(crate) fn is_of(line: &str, lines: &str) -> bool {
+    match lines.split_once('*') {
+        Some((begin, part)) => line.strip_prefix(begin).is_some_and(|it| it.contains(part)),
+        None => line.starts_with(lines),
+    }
+}
+
 /// The faults that are set, and the requests that arrived.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
-    /// Begin of the line, fault, and to how many more requests it happens.
+    /// Lines, fault, and to how many more requests it happens.
     faults: Vec<(String, NovaFault, usize)>,
     pub(crate) requests: Vec<NovaRequest>,
     /// How often all faults were removed.
@@ -37,7 +45,7 @@ pub(crate) struct Traffic {
 }
 
 impl Traffic {
-    /// Lets the next `n` requests whose line begins so have a fault; the last matching call applies.
+    /// Lets the next `n` requests with such a line have a fault; the last matching call applies.
     pub(crate) fn fail(&mut self, line: &str, n: usize, fault: NovaFault) {
         self.faults.push((line.to_owned(), fault, n));
     }
@@ -52,7 +60,7 @@ impl Traffic {
     pub(crate) fn arrived(&mut self, line: &str) -> Option<NovaFault> {
         self.requests.push(NovaRequest { line: line.to_owned(), at: Instant::now() });
         let is_for_it =
-            |(begin, _, n): &&mut (String, NovaFault, usize)| line.starts_with(&**begin) && *n > 0;
+            |(lines, _, n): &&mut (String, NovaFault, usize)| is_of(line, lines) && *n > 0;
         let (_, fault, n) = self.faults.iter_mut().rev().find(is_for_it)?;
         *n -= 1;
         Some(*fault)

@@ -1,6 +1,7 @@
 //! The HTTP server of the fake nova: token, microversion, and the faults that tests set.
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use anyhow::Result;
 use axum::Router;
@@ -26,6 +27,10 @@ const OLDEST: u32 = 69;
 /// The oldest microversion of placement in whose forms the fake answers: older ones have no
 /// generation of consumers.
 const OLDEST_OF_PLACEMENT: u32 = 28;
+
+/// What nova reads of all cells at once, and waits for each of them.
+const OF_ALL_CELLS: [&str; 4] =
+    ["/v2.1/os-services", "/v2.1/servers", "/v2.1/servers/detail", "/v2.1/os-migrations"];
 
 /// The services that share the server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -74,11 +79,21 @@ async fn answer(
     if let Some(refusal) = rejection(&shared, service, uri.path(), &headers) {
         return refusal.into_response();
     }
+    let wait = shared.wait(&method, uri.path());
     let answer = shared.act(method.as_str(), path, serde_json::from_slice(&body).ok());
+    tokio::time::sleep(wait).await;
     if fault == Some(NovaFault::LostAnswer) {
         shared.healed(n_heals).await;
     }
     with_version(answer.into_response(), &headers)
+}
+
+impl Shared {
+    /// Returns how long nova waits for its cells before it answers.
+    fn wait(&self, method: &Method, path: &str) -> Duration {
+        let is_of_all = *method == Method::GET && OF_ALL_CELLS.contains(&path);
+        if is_of_all { self.state().waits_for_cells() } else { Duration::ZERO }
+    }
 }
 
 /// Returns the response with the microversion of the request, which was used.

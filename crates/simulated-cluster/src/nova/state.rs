@@ -1,6 +1,7 @@
 //! The state of a fake nova with its placement and neutron.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
@@ -82,8 +83,8 @@ pub(crate) struct State {
     pub(crate) holds_migrations: bool,
     /// Name → hosts.
     pub(crate) aggregates: BTreeMap<String, BTreeSet<String>>,
-    /// The cells whose databases do not answer.
-    pub(crate) silent_cells: BTreeSet<String>,
+    /// The cells whose databases do not answer, each with how long nova waits for it.
+    pub(crate) silent_cells: BTreeMap<String, Duration>,
     pub(crate) placement: Placement,
     /// By UUID.
     pub(crate) agents: BTreeMap<String, Agent>,
@@ -148,7 +149,12 @@ impl State {
 
     /// Whether the database of a cell answers.
     pub(crate) fn answers(&self, cell: &str) -> bool {
-        !self.silent_cells.contains(cell)
+        !self.silent_cells.contains_key(cell)
+    }
+
+    /// Returns how long nova waits for its cells before it lists something of all of them.
+    pub(crate) fn waits_for_cells(&self) -> Duration {
+        self.silent_cells.values().max().copied().unwrap_or_default()
     }
 
     /// Whether the database of a host's cell answers; true for a host that has no service.

@@ -2,11 +2,12 @@
 //! something.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use openstack_client::compute::KnownService;
 use openstack_client::keystone::{UserInProject, tokens_url};
-use openstack_client::{Compute, Error, Login, Network, Placement, ServiceState};
+use openstack_client::{Compute, ComputeService, Error, Login, Network, Placement, ServiceState};
 use operator_runtime::tls_stream::CaTrust;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -68,6 +69,53 @@ async fn the_client_reads_services_and_hypervisors_as_they_are() -> Result<()> {
     assert_eq!(unknown.map(|it| it.host.as_str()).collect::<Vec<_>>(), ["one", "two"]);
     assert!(known(&compute, "three").await?.is_up);
     assert_eq!(mapped(&compute).await?, ["three"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_cell_that_hangs_delays_what_is_listed_of_all_cells() -> Result<()> {
+    let (nova, compute, _keystone) = cloud().await?;
+    nova.register("one", CELL);
+    nova.register("two", "nova-cell2");
+    compute.services().await?;
+    let wait = Duration::from_millis(300);
+    nova.hang_cell(CELL, wait);
+    let begun = Instant::now();
+    assert_eq!(mapped(&compute).await?, ["two"]);
+    ensure!(begun.elapsed() < wait, "hypervisors are listed cell by cell");
+    let services = compute.services();
+    let later = async {
+        nova.wait_for_requests("GET /v2.1/os-services", 1).await?;
+        tokio::time::sleep(wait / 3).await;
+        nova.report("two", false);
+        anyhow::Ok(())
+    };
+    let (services, later) = tokio::join!(services, later);
+    later?;
+    ensure!(begun.elapsed() >= wait, "it was not waited for");
+    let is_up = |it: &ComputeService| matches!(&it.state, ServiceState::Known(it) if it.is_up);
+    let states = services?;
+    let states: Vec<bool> = states.iter().map(is_up).collect();
+    assert_eq!(states, [false, true], "the one is unknown, the other as it was at the request");
+    nova.answer_for_cell(CELL, true);
+    assert!(known(&compute, "one").await?.is_up && !known(&compute, "two").await?.is_up);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_login_that_is_held_gets_its_token_later() -> Result<()> {
+    let (nova, compute, keystone) = cloud().await?;
+    nova.register("one", CELL);
+    keystone.hold_logins(true);
+    let later = async {
+        keystone.wait_for_logins(1, Duration::from_secs(5)).await?;
+        ensure!(nova.requests().is_empty(), "it has no token yet");
+        keystone.hold_logins(false);
+        Ok(())
+    };
+    let (services, later) = tokio::join!(compute.services(), later);
+    later?;
+    assert_eq!((services?.len(), keystone.n_logins()), (1, 1));
     Ok(())
 }
 
@@ -137,7 +185,7 @@ async fn a_silent_request_has_its_answer_and_its_effect_when_the_fault_is_remove
         let request = nova.wait_for_requests("PUT", 1);
         let body = json!({ "status": "disabled", "disabled_reason": "why" });
         let mut change = std::pin::pin!(send(&nova, "PUT", &path, ("compute 2.69", &token), &body));
-        let waiting = timeout(std::time::Duration::from_secs(5), async {
+        let waiting = timeout(Duration::from_secs(5), async {
             tokio::select! {
                 arrived = request => arrived,
                 _ = &mut change => anyhow::bail!("{fault:?}: it is answered"),

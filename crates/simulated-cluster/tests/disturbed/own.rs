@@ -11,7 +11,7 @@ use simulated_cluster::{Host, Operator, Options, Simulation};
 
 use crate::journey::{deploy, ssh_secret};
 
-/// Time limit of a run whose operators are replaced meanwhile: a killed leader's Lease must expire.
+/// Time limit of a run whose operators are killed meanwhile: a leader's Lease may have to expire.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(3);
 
 /// A namespace in a simulated cluster that no other test uses.
@@ -66,14 +66,7 @@ impl Own {
 
     /// Kills operators, starts new processes, and waits until those lead and are ready.
     pub(crate) async fn replace(&self, operators: &[Operator]) -> Result<()> {
-        for operator in operators {
-            self.sim.operators.kill(*operator)?;
-            self.sim.operators.start(*operator)?;
-        }
-        for operator in operators {
-            self.sim.operators.ready(*operator).await?;
-        }
-        Ok(())
+        self.sim.operators.replace(operators).await
     }
 
     /// Waits until the host is ready again with its current inputs, and checks that no run was

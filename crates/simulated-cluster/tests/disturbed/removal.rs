@@ -39,7 +39,7 @@ async fn an_operator_that_was_down_meanwhile_cleans_up_when_it_is_back() -> Resu
     let inventory = format!("dataplanenode-{}", host.name);
     assert!(own.api::<ConfigMap>().get_opt(&inventory).await?.is_some());
     assert_eq!(cleaned(&host), 0);
-    own.sim.operators.replace(Operator::Nova).await?;
+    own.replace(&[Operator::Nova]).await?;
     gone(&own, &host.name, GOES).await?;
     assert_eq!(cleaned(&host), 1);
     own.done()
@@ -87,7 +87,7 @@ async fn what_an_uninstalled_operator_holds_is_released_by_the_documented_comman
     own.sim.operators.stop(Operator::Nova)?;
     delete(&own, &host.name, PropagationPolicy::Background).await?;
     released(&own, &host.name).await?;
-    own.sim.operators.replace(Operator::Nova).await?;
+    own.replace(&[Operator::Nova]).await?;
     let role = own.api::<Role>().get(ROLE).await?;
     let theirs = "example.org/held".to_owned();
     assert!(role.finalizers().contains(&theirs), "others' finalizers are theirs");

@@ -77,11 +77,16 @@ pub(crate) async fn deploy_in(ns: &Namespace, hosts: &[(&Host, &str)]) -> Result
     Ok(())
 }
 
-/// Creates a role in a cell, with the Secret by which all these hosts are reached.
-pub(crate) async fn admit(ns: &Namespace, hosts: &[&Host], cell: &str) -> Result<()> {
+/// Creates the Secret by which all these hosts are reached; they share a user key.
+pub(crate) async fn access(ns: &Namespace, hosts: &[&Host]) -> Result<()> {
     let key = hosts.first().context("no host")?.ssh_secret()[0].1.clone();
     let known: String = hosts.iter().map(|it| it.ssh_secret()[1].1.clone()).collect();
-    ns.secret(SSH_SECRET, &[("ssh-privatekey", &key), ("known_hosts", &known)]).await?;
+    ns.secret(SSH_SECRET, &[("ssh-privatekey", &key), ("known_hosts", &known)]).await
+}
+
+/// Creates a role in a cell, with the Secret by which all these hosts are reached.
+pub(crate) async fn admit(ns: &Namespace, hosts: &[&Host], cell: &str) -> Result<()> {
+    access(ns, hosts).await?;
     let service = json!({ "playbookContents": "- hosts: all\n  tasks: []\n" });
     ns.create::<Service>(SERVICE, service).await?;
     ns.create_with::<Role>(ROLE, role(), in_cell(cell)).await.map(drop)

@@ -35,11 +35,17 @@ pub(super) fn cell(region: &str) -> String {
 
 /// Creates a cell in a region of its own, and the nova there.
 pub(super) async fn add_region(own: &Own, region: &str) -> Result<Nova> {
-    let (name, nova) = (cell(region), own.sim.nova_of(region).await?);
+    let nova = own.sim.nova_of(region).await?;
+    add_cell(own, region).await?;
+    Ok(nova)
+}
+
+/// Creates the cell of a region.
+pub(super) async fn add_cell(own: &Own, region: &str) -> Result<()> {
+    let name = cell(region);
     let broker = Broker::start(&name, "first", &name).await?;
     let names = (name.as_str(), &*format!("{name}-transport"));
-    computes::cell_at(own, &own.sim, names, &broker, &[("RegionName", region)]).await?;
-    Ok(nova)
+    computes::cell_at(own, &own.sim, names, &broker, &[("RegionName", region)]).await
 }
 
 /// Returns since when a compute is ready.

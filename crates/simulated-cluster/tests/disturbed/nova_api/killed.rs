@@ -1,5 +1,7 @@
-//! An operator that is killed before and after each of its requests to nova, placement and neutron:
-//! all hosts come to the end at which they would be without it.
+//! An operator that is killed before and after each of its requests to Keystone, nova, placement and
+//! neutron: all hosts come to the end at which they would be without it.
+
+use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, ensure};
 use api::dataplane::Node;
@@ -8,9 +10,9 @@ use kube::api::PropagationPolicy;
 use serde_json::{Value, json};
 use simulated_cluster::{Host, Nova, NovaFault, Operator};
 
-use super::failing_api::{add_region, cell};
+use super::failing_api::{add_cell, add_region, cell};
 use super::health::versions;
-use super::{HYPERVISORS, READ, SERVICES, is_up, start};
+use super::{HYPERVISORS, READ, SERVICES, cell_reaches, is_up, reaches, start};
 use crate::computes;
 use crate::ends::{GOES, delete, gone, held_in};
 use crate::own::{Own, PATIENCE};
@@ -18,6 +20,8 @@ use crate::own::{Own, PATIENCE};
 /// What a host is at when the operator is killed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Does {
+    /// Its cell is created, and its nova is read for the first time; there is no host.
+    Begin,
     /// It is in service, and its nova is read.
     Read,
     /// It is drained by live migration.
@@ -27,147 +31,218 @@ enum Does {
     /// It is removed.
     Remove,
 }
-use Does::{Drain, Enable, Read, Remove};
+use Does::{Begin, Drain, Enable, Read, Remove};
 
 /// The request has no effect: the operator is killed before it.
-const BEFORE: NovaFault = NovaFault::Silence;
+pub(super) const BEFORE: NovaFault = NovaFault::Silence;
 /// The request has its effect: the operator is killed after it.
-const AFTER: NovaFault = NovaFault::LostAnswer;
+pub(super) const AFTER: NovaFault = NovaFault::LostAnswer;
 
-/// Region → what its host is at, and the request at which the operator is killed. Of what only
-/// reads, before and after are the same.
-const KILLS: [(&str, Does, &str, NovaFault); 22] = [
-    ("read-services", Read, SERVICES, BEFORE),
-    ("read-hypervisors", Read, HYPERVISORS, BEFORE),
-    ("drain-disable", Drain, "PUT /v2.1/os-services/", BEFORE),
-    ("drain-disabled", Drain, "PUT /v2.1/os-services/", AFTER),
-    ("drain-servers", Drain, "GET /v2.1/servers/detail?", BEFORE),
-    ("drain-migrations", Drain, "GET /v2.1/os-migrations?", BEFORE),
-    ("drain-migrate", Drain, "POST /v2.1/servers/", BEFORE),
-    ("drain-migrated", Drain, "POST /v2.1/servers/", AFTER),
-    ("enable", Enable, "PUT /v2.1/os-services/", BEFORE),
-    ("enabled", Enable, "PUT /v2.1/os-services/", AFTER),
-    ("remove-servers", Remove, "GET /v2.1/servers?", BEFORE),
-    ("remove-service", Remove, "DELETE /v2.1/os-services/", BEFORE),
-    ("removed-service", Remove, "DELETE /v2.1/os-services/", AFTER),
-    ("remove-read-provider", Remove, "GET /placement/resource_providers/", BEFORE),
-    ("remove-read-share", Remove, "GET /placement/allocations/", BEFORE),
-    ("remove-share", Remove, "PUT /placement/allocations/", BEFORE),
-    ("removed-share", Remove, "PUT /placement/allocations/", AFTER),
-    ("remove-provider", Remove, "DELETE /placement/resource_providers/", BEFORE),
-    ("removed-provider", Remove, "DELETE /placement/resource_providers/", AFTER),
-    ("remove-read-agents", Remove, "GET /network/v2.0/agents", BEFORE),
-    ("remove-agent", Remove, "DELETE /network/v2.0/agents/", BEFORE),
-    ("removed-agent", Remove, "DELETE /network/v2.0/agents/", AFTER),
+/// The login, which is sent to Keystone.
+const LOGIN: &str = "POST /v3/auth/tokens";
+const OF_HOST: &str = "GET /v2.1/os-services?binary=nova-compute&host=";
+const CHANGES: &str = "PUT /v2.1/os-services/";
+const MIGRATES: &str = "POST /v2.1/servers/";
+const DELETES: &str = "DELETE /v2.1/os-services/";
+const SHARES: &str = "PUT /placement/allocations/";
+const PROVIDERS: &str = "DELETE /placement/resource_providers/";
+const AGENTS: &str = "DELETE /network/v2.0/agents/";
+
+/// The region whose hypervisors cannot be read, so that the UUID of the provider is not known.
+const UNLISTED: &str = "unlisted";
+
+/// Region with one host → what that is at, and the request at which the operator is killed. Of what
+/// only reads, before and after are the same.
+type Kill = (&'static str, Does, &'static str, NovaFault);
+
+/// What happens when the operator is killed for the first time.
+const FIRST: [Kill; 10] = [
+    ("login", Begin, LOGIN, BEFORE),
+    ("a", Read, SERVICES, BEFORE),
+    ("b", Read, HYPERVISORS, BEFORE),
+    ("c", Drain, OF_HOST, BEFORE),
+    ("d", Drain, CHANGES, BEFORE),
+    ("e", Drain, CHANGES, AFTER),
+    ("f", Drain, "GET /v2.1/servers/detail?", BEFORE),
+    ("g", Drain, "GET /v2.1/os-migrations?", BEFORE),
+    ("h", Drain, MIGRATES, BEFORE),
+    ("i", Drain, MIGRATES, AFTER),
+];
+
+/// The same for the second time. The first request to a nova reads its version.
+const SECOND: [Kill; 18] = [
+    ("version", Begin, "GET /v2.1/", BEFORE),
+    ("c", Enable, CHANGES, BEFORE),
+    ("d", Enable, CHANGES, AFTER),
+    ("a", Remove, "GET /v2.1/servers?", BEFORE),
+    ("b", Remove, DELETES, BEFORE),
+    ("e", Remove, DELETES, AFTER),
+    ("f", Remove, "GET /placement/resource_providers/", BEFORE),
+    (UNLISTED, Remove, "GET /placement/resource_providers?name=", BEFORE),
+    ("g", Remove, "GET /placement/resource_providers/*/allocations", BEFORE),
+    ("h", Remove, "GET /placement/allocations/", BEFORE),
+    ("i", Remove, SHARES, BEFORE),
+    ("j", Remove, SHARES, AFTER),
+    ("k", Remove, PROVIDERS, BEFORE),
+    ("l", Remove, PROVIDERS, AFTER),
+    ("m", Remove, "GET /v2.1/os-aggregates", BEFORE),
+    ("n", Remove, "GET /network/v2.0/agents", BEFORE),
+    ("o", Remove, AGENTS, BEFORE),
+    ("p", Remove, AGENTS, AFTER),
 ];
 
 const DRAINED: &str = "nova.openstack.org/Drained";
 
-/// One host in a region of its own.
+/// One kill.
 struct Case {
+    /// The region, and the name of the host in it.
+    region: &'static str,
     does: Does,
     line: &'static str,
     fault: NovaFault,
-    host: Host,
     nova: Nova,
+    /// How many such requests there are with the one at which the operator is killed.
+    total: usize,
+    /// The versions of the objects before that, where nothing is to be written.
+    before: Option<[Option<String>; 3]>,
 }
 
 #[tokio::test]
 async fn an_operator_killed_at_any_request_repeats_none_that_had_its_effect() -> Result<()> {
     let own = start("api-killed-at").await?;
-    let cases = cases(&own).await?;
-    let mut versions_before = Vec::new();
-    let mut totals = Vec::new();
-    for case in &cases {
-        case.prepare(&own).await?;
-    }
-    for case in &cases {
-        versions_before.push(versions(&own, &case.host.name, &cell(&case.host.name)).await?);
-        totals.push(case.nova.count(case.line) + 1);
-        case.nova.fail_next(case.line, 1, case.fault);
-    }
-    for case in &cases {
-        case.begin(&own).await?;
-    }
-    for (case, total) in cases.iter().zip(&totals) {
-        let waited = case.nova.wait_for_total(case.line, *total, PATIENCE).await;
-        waited.with_context(|| case.host.name.clone())?;
-    }
-    own.replace(&[Operator::Nova]).await?;
-    for case in &cases {
-        case.nova.heal();
-    }
-    for ((case, total), before) in cases.iter().zip(totals).zip(versions_before) {
-        case.ends(&own, total, before).await.with_context(|| case.host.name.clone())?;
+    let novas = deployed(&own).await?;
+    for kills in [&FIRST[..], &SECOND[..]] {
+        let mut cases = Vec::new();
+        for kill in kills {
+            let nova = novas.get(kill.0).cloned().context("no nova")?;
+            cases.push(Case::prepared(&own, *kill, nova).await?);
+        }
+        is_killed(&own, cases).await?;
     }
     own.done()
 }
 
-/// Deploys the host of each case, until it is up in its nova.
-async fn cases(own: &Own) -> Result<Vec<Case>> {
-    let mut cases = Vec::new();
-    for (idx, (region, does, line, fault)) in KILLS.into_iter().enumerate() {
-        let nova = add_region(own, region).await?;
-        let host = own.sim.player.host(region, &format!("192.0.2.{}", 10 + idx));
-        cases.push(Case { does, line, fault, host, nova });
+/// Kills the operator at the requests of all cases, and waits for their ends.
+async fn is_killed(own: &Own, mut cases: Vec<Case>) -> Result<()> {
+    for case in &mut cases {
+        case.interrupt(own).await?;
     }
-    let key = cases.first().context("no case")?.host.ssh_secret()[0].1.clone();
     for case in &cases {
-        case.host.accept(&key);
+        case.begin(own).await?;
     }
-    let hosts: Vec<&Host> = cases.iter().map(|it| &it.host).collect();
-    computes::admit(own, &hosts, &cell(KILLS[0].0)).await?;
+    for case in &cases {
+        case.arrives(own).await.with_context(|| case.region)?;
+    }
+    own.replace(&[Operator::Nova]).await?;
+    own.sim.keystone.hold_logins(false);
+    for case in &cases {
+        case.nova.heal();
+    }
+    for case in &cases {
+        case.ends(own).await.with_context(|| case.region)?;
+    }
+    Ok(())
+}
+
+/// Starts the nova of each region, and deploys the hosts until these are up there.
+async fn deployed(own: &Own) -> Result<BTreeMap<&'static str, Nova>> {
+    let (mut novas, mut hosts) = (BTreeMap::new(), Vec::<Host>::new());
+    for (region, does, ..) in FIRST.into_iter().chain(SECOND) {
+        if novas.contains_key(region) {
+            continue;
+        }
+        if does == Begin {
+            novas.insert(region, own.sim.nova_of(region).await?);
+            continue;
+        }
+        novas.insert(region, add_region(own, region).await?);
+        hosts.push(own.sim.player.host(region, &format!("192.0.2.{}", 10 + hosts.len())));
+    }
+    novas[UNLISTED].fail(HYPERVISORS, NovaFault::Status(503));
+    let first = hosts.first().context("no host")?;
+    let key = first.ssh_secret()[0].1.clone();
+    hosts.iter().for_each(|it| it.accept(&key));
+    computes::admit(own, &hosts.iter().collect::<Vec<_>>(), &cell(&first.name)).await?;
     for host in &hosts {
         computes::join(own, host, Some(&cell(&host.name))).await?;
     }
     for host in &hosts {
         computes::settled(own, host).await?;
-        is_up(own, host).await?;
+        if host.name == UNLISTED {
+            reaches(own, host, "ServiceUp", "ServiceUp").await?;
+        } else {
+            is_up(own, host).await?;
+        }
     }
-    Ok(cases)
+    Ok(novas)
 }
 
 impl Case {
     /// Prepares what the requests are about.
-    async fn prepare(&self, own: &Own) -> Result<()> {
-        let name = &self.host.name;
-        match self.does {
-            Read => {}
+    async fn prepared(own: &Own, (region, does, line, fault): Kill, nova: Nova) -> Result<Self> {
+        let case = Self { region, does, line, fault, nova, total: 0, before: None };
+        let nova = &case.nova;
+        match does {
+            Begin | Read => {}
             Drain => {
-                self.nova.register("elsewhere.example.org", &cell(name));
-                self.nova.boot("one", name)?;
+                nova.register("elsewhere.example.org", &cell(region));
+                nova.boot("one", region)?;
             }
-            Enable => {
-                self.annotate(own, json!("wait")).await?;
-                self.is_drained(own).await?;
-            }
+            Enable => case.is_drained(own).await?,
             Remove => {
                 // A share that no server accounts for keeps the provider.
-                self.nova.allocate("00000000-0000-4000-8000-00000000000a", name)?;
-                self.nova.add_agent(name, "neutron-ovn-metadata-agent");
-                held_in(own, name, &cell(name)).await?;
+                nova.allocate("00000000-0000-4000-8000-00000000000a", region)?;
+                nova.add_agent(region, "neutron-ovn-metadata-agent");
+                held_in(own, region, &cell(region)).await?;
             }
+        }
+        Ok(case)
+    }
+
+    /// Lets the next such request wait for its effect or for its answer.
+    async fn interrupt(&mut self, own: &Own) -> Result<()> {
+        if self.does == Read {
+            self.before = Some(versions(own, self.region, &cell(self.region)).await?);
+        }
+        if self.line == LOGIN {
+            self.total = own.sim.keystone.n_logins() + 1;
+            own.sim.keystone.hold_logins(true);
+        } else {
+            self.total = self.nova.count(self.line) + 1;
+            self.nova.fail_next(self.line, 1, self.fault);
         }
         Ok(())
     }
 
     async fn begin(&self, own: &Own) -> Result<()> {
         match self.does {
+            Begin => add_cell(own, self.region).await,
             Read => Ok(()),
             Drain => self.annotate(own, json!("migrate")).await,
             Enable => self.annotate(own, Value::Null).await,
-            Remove => delete(own, &self.host.name, PropagationPolicy::Background).await,
+            Remove => delete(own, self.region, PropagationPolicy::Background).await,
         }
     }
 
+    async fn arrives(&self, own: &Own) -> Result<()> {
+        if self.line == LOGIN {
+            return own.sim.keystone.wait_for_logins(self.total, PATIENCE).await;
+        }
+        self.nova.wait_for_total(self.line, self.total, PATIENCE).await
+    }
+
     /// Waits for the end of the case; a write that had its effect is not sent again.
-    async fn ends(&self, own: &Own, total: usize, before: [Option<String>; 3]) -> Result<()> {
-        let name = &self.host.name;
+    async fn ends(&self, own: &Own) -> Result<()> {
+        let name = self.region;
         match self.does {
+            Begin => {
+                cell_reaches(own, &cell(name), "NovaAPIReady", "Answered", &[]).await?;
+                return Ok(());
+            }
             Read => {
                 self.nova.wait_for_requests(self.line, 3).await?;
-                let after = versions(own, name, &cell(name)).await?;
-                ensure!(after == before, "{after:?} where {before:?} was");
+                let after = Some(versions(own, name, &cell(name)).await?);
+                ensure!(after == self.before, "{after:?} where {:?} was", self.before);
                 return Ok(());
             }
             Drain => self.is_drained(own).await?,
@@ -179,20 +254,20 @@ impl Case {
             Remove => gone(own, name, GOES).await?,
         }
         let is_write = !self.line.starts_with("GET ");
-        let n_repeated = usize::from(self.fault == BEFORE);
+        let n_expected = self.total + usize::from(self.fault == BEFORE);
         let n_sent = self.nova.count(self.line);
-        ensure!(!is_write || n_sent == total + n_repeated, "{} was sent {n_sent} times", self.line);
+        ensure!(!is_write || n_sent == n_expected, "{} was sent {n_sent} times", self.line);
         Ok(())
     }
 
     async fn annotate(&self, own: &Own, drain: Value) -> Result<()> {
         let annotations = json!({ "nova.openstack.org/drain": drain });
         let change = json!({ "metadata": { "annotations": annotations } });
-        own.merge::<Node>(&self.host.name, change).await.map(drop)
+        own.merge::<Node>(self.region, change).await.map(drop)
     }
 
     async fn is_drained(&self, own: &Own) -> Result<()> {
         let is_drained = |it: &Node| holds(e2e::journey::conditions(it), DRAINED);
-        own.wait::<Node>(&self.host.name, "drained", READ, is_drained).await.map(drop)
+        own.wait::<Node>(self.region, "drained", READ, is_drained).await.map(drop)
     }
 }

@@ -1,11 +1,13 @@
 //! What operators read of a nova: each test has a simulated cluster whose nova-operator reads its
 //! API often.
 
+mod cell_that_hangs;
 mod described;
 mod failing_api;
 mod health;
 mod identity;
 mod killed;
+mod killed_node_set;
 mod leftovers;
 mod maintenance;
 mod node_set_deployment;
@@ -13,7 +15,6 @@ mod node_set_removal;
 mod node_set_rollout;
 mod node_sets;
 mod rollout;
-mod scale;
 
 use std::time::Duration;
 
