@@ -57,6 +57,8 @@ pub const HOST_CLEANED: &str = "HostCleaned";
 pub const SERVICE_DELETED: &str = "ServiceDeleted";
 /// Placement has no provider of the host; only on a compute whose deletion uses nova's API.
 pub const PLACEMENT_CLEAN: &str = "PlacementClean";
+/// Nova has no mapping of the host; only on a compute whose deletion uses nova's API.
+pub const HOST_UNMAPPED: &str = "HostUnmapped";
 /// Neutron has no dead agents of the host; only on a compute whose deletion uses nova's API.
 pub const AGENTS_DELETED: &str = "AgentsDeleted";
 

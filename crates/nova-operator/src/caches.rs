@@ -62,7 +62,8 @@ pub struct Caches {
     pub cell_orders: Option<Arc<NovaOrders>>,
     /// All node sets and the reports about them, or `None` where nova's API is not read.
     pub node_sets: Option<Arc<NodeSetCaches>>,
-    /// The Jobs that discover hosts, indexed [`BY_CELL_UID`]; `None` where nova's API is not read.
+    /// The Jobs that discover hosts or read their mappings, indexed [`BY_CELL_UID`]; `None` where
+    /// nova's API is not read.
     pub discovery_jobs: Option<Arc<Cache<Job>>>,
 }
 

@@ -5,7 +5,7 @@
 //! computes. A finalizer holds a cell that has computes, and where nova's API is used one whose hosts
 //! have servers; the status lists the records that deleted computes leave in nova. This is the only controller that queries services other than the
 //! API server: RabbitMQ and Keystone. Where the cell's annotations say so, Jobs map its
-//! hosts in nova.
+//! hosts in nova, and read whether those that are removed are mapped no more.
 
 pub mod conductor;
 pub mod config;
@@ -15,6 +15,7 @@ pub mod decide;
 pub mod discovery;
 pub mod hosts;
 pub mod leftovers;
+pub mod mappings;
 pub mod nova_api;
 pub mod observe;
 pub mod observed;

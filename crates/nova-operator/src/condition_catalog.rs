@@ -148,6 +148,8 @@ const HOSTS: &[Reason] = &[
     reasons::removal::SERVICE_KEPT,
     reasons::removal::PROVIDER_KEPT,
     reasons::removal::IN_AGGREGATES,
+    reasons::removal::READING_MAPPINGS,
+    reasons::removal::STILL_MAPPED,
     reasons::cleanup::CLEANUP_SKIPPED,
     reasons::FORBIDDEN,
     reasons::INVALID,

@@ -4,10 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::ansibleee::AnsibleEe;
+use api::conditions::find;
 use api::dataplane::{HostReadiness, NodeSet, Role};
-use api::nova::{Cell, ExternalCompute};
+use api::nova::{Cell, ExternalCompute, MappingReading};
 use kube::{Resource, ResourceExt};
 use nova_config::annotations::SKIP_CLEANUP;
+use nova_config::conditions::HOST_DISCOVERED;
+use operator_core::finalizers::is_terminating;
 use operator_core::object_key::Key;
 use operator_runtime::cache::{Cache, Watchable};
 use operator_runtime::change_filter::ChangeFilter;
@@ -27,6 +30,7 @@ use crate::indexes::{
 use crate::node_set_caches::NodeSetCaches;
 use crate::node_set_computes::removal::labels::node_set_of;
 use crate::node_set_computes::removal::observed::terminating;
+use crate::node_set_computes::removal::record::records;
 use crate::node_set_readiness::{is_ours, report_key};
 use crate::queues::Queues;
 use crate::relevant_fields::{
@@ -92,6 +96,14 @@ fn map_computes(all: &Caches, computes: &EventMapping<Caches>) {
         let computes = || Key::of_each(caches.computes.indexed(BY_CELL, &key));
         if is_relevant(caches, &changes, &key) { computes() } else { Vec::new() }
     });
+    // Removals wait for what the cell has read of mappings.
+    let changes = ChangeFilter::default();
+    computes.watches(&all.cells, move |caches, cell| {
+        let key = Key::of(cell);
+        let is_changed = changes.changes(&key, || caches.cells.get(&key).map(|it| readings(&it)));
+        let all = if is_changed { caches.computes.indexed(BY_CELL, &key) } else { Vec::new() };
+        Key::of_each(all.into_iter().filter(|it| is_terminating(&**it)))
+    });
     all.sources.on_change(COMPUTE, computes.handler(|_, reader| [reader]));
 }
 
@@ -137,8 +149,11 @@ fn map_let_go(of_sets: &NodeSetCaches, cells: &EventMapping<Caches>) {
         let key = Key::of(report);
         let now = || {
             let report = caches.node_sets.as_ref()?.reports.cache().get(&key);
-            let finalizers = report.filter(|it| is_ours(it))?.spec.host_finalizers.clone();
-            (!finalizers.is_empty()).then_some(finalizers)
+            let report = report.filter(|it| is_ours(it))?;
+            let finalizers = report.spec.host_finalizers.clone();
+            let mappings = records(&report).into_iter().map(|(name, it)| (name, it.mapping));
+            let mappings: Vec<_> = mappings.filter(|it| it.1.is_some()).collect();
+            (!finalizers.is_empty()).then_some((finalizers, mappings))
         };
         if changes.changes(&key, now) { caches.cells_of(&key.namespace) } else { Vec::new() }
     });
@@ -212,7 +227,8 @@ fn on_record(cell: &Cell) -> Vec<String> {
 }
 
 /// Maps what the removal of hosts that leave a node set depends on: the runs that clean them up,
-/// the ssh Secret, and the objects that may have them from now on.
+/// the ssh Secret, what cells have read of mappings, and the objects that may have the hosts from now
+/// on.
 fn map_removals(all: &Caches, of_sets: &NodeSetCaches, queue: &EventMapping<Caches>) {
     queue.watches(&all.runs, |_, run| node_set_of(run));
     all.sources.on_change(NODE_SET, queue.handler(|_, reader| [reader]));
@@ -220,6 +236,12 @@ fn map_removals(all: &Caches, of_sets: &NodeSetCaches, queue: &EventMapping<Cach
     queue.watches(of_sets.node_sets.cache(), move |caches, set| {
         let key = Key::of(set);
         let now = || relevant_of(caches.node_sets.as_ref()?.node_sets.cache(), &key);
+        if changes.changes(&key, now) { leaving_sets(caches, &key) } else { Vec::new() }
+    });
+    let changes = ChangeFilter::default();
+    queue.watches(&all.cells, move |caches, cell| {
+        let key = Key::of(cell);
+        let now = || caches.cells.get(&key).map(|it| readings(&it));
         if changes.changes(&key, now) { leaving_sets(caches, &key) } else { Vec::new() }
     });
     let changes = ChangeFilter::default();
@@ -234,6 +256,13 @@ fn map_removals(all: &Caches, of_sets: &NodeSetCaches, queue: &EventMapping<Cach
         let now = || relevant_of(&caches.computes, &key);
         if changes.changes(&key, now) { leaving_sets(caches, &key) } else { Vec::new() }
     });
+}
+
+/// Returns what the removals of a cell's hosts depend on: what was read of mappings, or why none is.
+fn readings(cell: &Cell) -> (Option<MappingReading>, Option<String>) {
+    let Some(status) = &cell.status else { return (None, None) };
+    let discovery = find(&status.conditions, HOST_DISCOVERED).map(|it| it.reason.clone());
+    (status.mapping_reading.clone(), discovery)
 }
 
 fn relevant_of<K: Watchable>(cache: &Cache<K>, key: &Key) -> Option<RelevantMetadata> {

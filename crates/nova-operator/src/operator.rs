@@ -221,7 +221,7 @@ pub const NOVA_API_RULES: &[Rule] = &[
         &["openstackdataplanenodesets/status", "openstackdataplaneroles/status"],
         &["patch"],
     ),
-    // The Jobs that discover hosts of cells.
+    // The Jobs that discover hosts of cells, and read their mappings.
     Rule::of(&["batch"], &["jobs"], &["create", "delete", "get", "list", "watch"]),
     // The termination message of such a Job.
     Rule::of(&[""], &["pods"], &["list"]),

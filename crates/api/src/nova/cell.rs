@@ -140,6 +140,10 @@ pub struct CellStatus {
     /// The newest attempt to discover hosts; only where the operator discovers them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub discovery: Option<DiscoveryAttempt>,
+    /// The newest reading of which hosts nova maps, for hosts that are removed; only where the
+    /// operator discovers hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mapping_reading: Option<MappingReading>,
 }
 
 /// An attempt to map the hosts of a cell, which is recorded before its Job exists.
@@ -161,7 +165,37 @@ pub struct DiscoveryAttempt {
     pub since: Time,
 }
 
-/// What became of an attempt to discover hosts.
+/// A reading of which hosts nova maps, for hosts that are removed; it is recorded before its Job
+/// exists.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MappingReading {
+    /// Name of its Job.
+    pub job: String,
+    /// How many readings in a row were about no other hosts than those that are still mapped, with
+    /// this one; from 1.
+    pub attempt: i64,
+    /// What became of it.
+    pub state: DiscoveryState,
+    /// The hosts that it is about, named as their services are registered; at most 32.
+    pub hosts: Vec<String>,
+    /// The hosts that were still mapped when they were last read, while their removal waits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mapped: Vec<String>,
+    /// The hosts that were not mapped any more when they were read, while their removal waits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unmapped: Vec<String>,
+    /// Why it failed, in one line; empty unless it did.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// When it was recorded.
+    pub since: Time,
+}
+
+/// How many hosts one reading of mappings is about at most.
+pub const READ_HOSTS: usize = 32;
+
+/// What became of an attempt to discover hosts, or of a reading of mappings.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub enum DiscoveryState {
     /// Its Job is to be created, or has not ended.

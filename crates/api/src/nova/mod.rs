@@ -3,7 +3,9 @@
 pub mod cell;
 pub mod external_compute;
 
-pub use cell::{Cell, CellSpec, CellStatus, DiscoveryAttempt, DiscoveryState, Leftover};
+pub use cell::{
+    Cell, CellSpec, CellStatus, DiscoveryAttempt, DiscoveryState, Leftover, MappingReading,
+};
 pub use external_compute::{
     ConfigFile, ExternalCompute, ExternalComputeSpec, ExternalComputeStatus,
 };

@@ -9,7 +9,7 @@ use crate::cell::credential_rotation::{self, RotationProgress};
 use crate::cell::credentials::of_cell;
 use crate::cell::hosts::release;
 use crate::cell::observed::{Observed, view};
-use crate::cell::{conductor, config, discovery, leftovers, nova_api, status};
+use crate::cell::{conductor, config, discovery, leftovers, mappings, nova_api, status};
 use crate::finalizers;
 
 /// Returns the plan for a cell.
@@ -33,9 +33,11 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let mut drafts = vec![config.condition, credential_rotation::condition(count.as_ref())];
     drafts.extend(conductor::condition(cell, &seen.computes));
     drafts.extend(nova_api::conditions(seen, &previous));
-    let discovery = discovery::decide::decide(seen, now);
+    // First, because removals wait for readings; one that is rejected is not tried again.
+    let reading = mappings::decide::decide(seen, rejected, now);
+    let discovery = discovery::decide::decide(seen, reading.job.is_some(), now);
     drafts.extend(discovery.condition);
-    if let Some(next) = discovery.next {
+    for next in [reading.next, discovery.next].into_iter().flatten() {
         plan.requeue_at(next, now);
     }
     // Files that cannot be written do not affect computes, which have their own files.
@@ -44,7 +46,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let digests = status::digests(seen, &present, config.hash);
     let up_to_date = count.map(|it| it.up_to_date());
     let mut desired = status::desired(seen, drafts, &digests, up_to_date, now);
-    desired.discovery = discovery.record;
+    (desired.discovery, desired.mapping_reading) = (discovery.record, reading.record);
     // A terminating cell deletes its files with it.
     plan.steps.extend(config.step.filter(|_| !is_terminating(&**cell)));
     let step = status::step(seen, &desired, &digests);
@@ -53,7 +55,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     plan.steps.extend(step.map(|it| noticed(it, leftovers::notices(seen, &desired.leftovers))));
     plan.steps.extend(finalizer_step(seen));
     // After the status: an attempt is recorded before its Job exists, and a result before it goes.
-    plan.steps.extend(discovery.steps);
+    plan.steps.extend(reading.job.into_iter().chain(reading.ended).chain(discovery.steps));
     plan
 }
 

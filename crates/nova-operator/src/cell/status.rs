@@ -42,6 +42,7 @@ pub fn desired(
         up_to_date_computes: up_to_date.and_then(number),
         leftovers: leftovers::cell_leftovers(seen),
         discovery: None,
+        mapping_reading: None,
     }
 }
 

@@ -480,5 +480,7 @@ mod digests;
 mod discovery;
 mod held;
 mod leftovers;
+mod mappings;
 mod nova_api;
 mod release;
+mod world;

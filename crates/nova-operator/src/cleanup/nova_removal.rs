@@ -1,11 +1,12 @@
 //! The part of a compute's removal that happens through nova's API: its host is drained before it
 //! is stopped, and what nova, placement and neutron have of it is removed afterwards.
 
-use api::conditions::{ConditionDraft, find};
+use api::conditions::{ConditionDraft, ConditionStatus, find};
 use api::nova::ExternalCompute;
 use kube::ResourceExt;
-use nova_config::conditions::{HOST_CLEANED, SERVICE_DELETED};
+use nova_config::conditions::{HOST_CLEANED, HOST_UNMAPPED, SERVICE_DELETED};
 
+use crate::cell::mappings::known::{self, Mapping};
 use crate::cleanup::messages::{host, skip};
 use crate::cleanup::nova_steps::NovaSteps;
 use crate::cleanup::status::concluded;
@@ -44,9 +45,23 @@ pub fn order(seen: &Observed) -> HostOrder {
         return HostOrder::Remove(Remove {
             compute_id: compute.status.as_ref().and_then(|it| it.compute_id.clone()),
             is_stopped: concluded.reason == reasons::cleanup::HOST_CLEANED.word,
+            is_unmapped: mapping(seen).is_settled(),
         });
     }
     HostOrder::DrainForRemoval(drain(seen))
+}
+
+/// Returns what is known of the mapping of the host; what has been reported as settled stays so.
+fn mapping(seen: &Observed) -> Mapping {
+    let compute = &*seen.compute;
+    let status = compute.status.as_ref();
+    let reported = status.and_then(|it| find(&it.conditions, HOST_UNMAPPED));
+    if reported.is_some_and(|it| it.status == ConditionStatus::True) {
+        return Mapping::Absent;
+    }
+    // The condition is there since the removal began, so an earlier one of this host does not count.
+    let since = reported.map(|it| it.last_transition_time.0);
+    known::mapping(seen.cell.as_deref(), seen.cells_are_ours, &host(compute), since)
 }
 
 /// The servers are migrated only where the node asks for it.
@@ -64,7 +79,7 @@ fn drain(seen: &Observed) -> Drain {
 
 /// Returns the conditions of the steps, in their order: `Drained` while the host is not stopped
 /// yet, and those after it was stopped, between which that of the host itself belongs.
-pub fn conditions(seen: &Observed) -> (Option<ConditionDraft>, [ConditionDraft; 3]) {
+pub fn conditions(seen: &Observed) -> (Option<ConditionDraft>, [ConditionDraft; 4]) {
     let compute = &*seen.compute;
     let status = compute.status.as_ref();
     let is_concluded = concluded(compute).is_some();
@@ -72,7 +87,9 @@ pub fn conditions(seen: &Observed) -> (Option<ConditionDraft>, [ConditionDraft; 
         host: &host(compute),
         skip: &skip(compute),
         secret: seen.cell.as_ref().map(|it| it.spec.secret.as_str()).unwrap_or_default(),
+        cell: &compute.spec.cell_name,
         progress: seen.drain.as_ref(),
+        mapping: &mapping(seen),
         previous: status.map(|it| it.conditions.as_slice()).unwrap_or_default(),
         is_concluded,
     };

@@ -2,8 +2,11 @@
 //! nova-compute was stopped on the host.
 
 use api::conditions::{Condition, ConditionDraft, Reason, find};
-use nova_config::conditions::{AGENTS_DELETED, DRAINED, PLACEMENT_CLEAN, SERVICE_DELETED};
+use nova_config::conditions::{
+    AGENTS_DELETED, DRAINED, HOST_UNMAPPED, PLACEMENT_CLEAN, SERVICE_DELETED,
+};
 
+use crate::cell::mappings::known::Mapping;
 use crate::drain::condition::Drained;
 use crate::drain::held;
 use crate::drain::order::Drain;
@@ -22,8 +25,12 @@ pub struct NovaSteps<'a> {
     pub skip: &'a str,
     /// The name of the cell's Secret.
     pub secret: &'a str,
+    /// The name of the cell.
+    pub cell: &'a str,
     /// What the last pass found, or `None` where nova's API is not used.
     pub progress: Option<&'a HostProgress>,
+    /// What is known of the mapping of the host.
+    pub mapping: &'a Mapping,
     /// The conditions that were reported before.
     pub previous: &'a [Condition],
     /// Whether nova-compute was stopped on the host, or is not going to be.
@@ -37,7 +44,7 @@ pub fn is_empty(progress: Option<&HostProgress>) -> bool {
 
 /// Returns whether nothing of a host is left in nova, placement and neutron.
 pub fn is_done(progress: Option<&HostProgress>) -> bool {
-    matches!(progress, Some(HostProgress::Removing(removal)) if removal.is_done())
+    progress.and_then(HostProgress::removal).is_some_and(Removal::is_done)
 }
 
 impl NovaSteps<'_> {
@@ -71,33 +78,76 @@ impl NovaSteps<'_> {
     }
 
     /// Returns the conditions of the steps after the host was stopped, in their order.
-    pub fn steps(&self) -> [ConditionDraft; 3] {
-        let types = [SERVICE_DELETED, PLACEMENT_CLEAN, AGENTS_DELETED];
-        if let Some(HostProgress::Removing(removal)) = self.progress {
-            return [self.of_service(removal), self.of_placement(removal), self.of_agents(removal)];
-        }
+    pub fn steps(&self) -> [ConditionDraft; 4] {
+        let [service, placement, agents] = match self.progress.and_then(HostProgress::removal) {
+            Some(it) => [self.of_service(it), self.of_placement(it), self.of_agents(it)],
+            None => [SERVICE_DELETED, PLACEMENT_CLEAN, AGENTS_DELETED].map(|it| self.previous(it)),
+        };
+        let is_out_of_nova = service.holds() && placement.holds();
+        let mapping = if is_out_of_nova { self.of_mapping() } else { waiting(HOST_UNMAPPED) };
+        let steps = [service, placement, mapping, agents];
         let progress = self.progress.filter(|_| self.is_concluded);
         match progress.and_then(|it| unknown(it, self.secret)) {
-            Some((reason, cause)) => self.stopped_at(types, reason, &cause),
-            None => types.map(|it| self.previous(it)),
+            Some((reason, cause)) => self.stopped_at(steps, reason, &cause),
+            None => steps,
         }
     }
 
-    /// The first step that is not done reports what holds it.
+    /// The first step that is not done reports what holds it. Whether the host is mapped is not read
+    /// by nova's API.
     fn stopped_at(
         &self,
-        types: [&str; 3],
+        mut steps: [ConditionDraft; 4],
         reason: &'static Reason,
         cause: &str,
-    ) -> [ConditionDraft; 3] {
-        let mut steps = types.map(|it| self.previous(it));
-        if let Some(first) = steps.iter_mut().find(|it| !it.holds()) {
+    ) -> [ConditionDraft; 4] {
+        let first = steps.iter_mut().find(|it| !it.holds());
+        if let Some(first) = first.filter(|it| it.type_ != HOST_UNMAPPED) {
             let (host, skip) = (self.host, self.skip);
             let text =
                 format!("What is left of host {host} cannot be removed, because {cause} {skip}");
             *first = reason.condition(&first.type_, text);
         }
         steps
+    }
+
+    fn of_mapping(&self) -> ConditionDraft {
+        let (host, cell) = (self.host, self.cell);
+        let before = find(self.previous, HOST_UNMAPPED).map(ConditionDraft::repeated);
+        if let Some(before) = before.filter(ConditionDraft::holds) {
+            return before;
+        }
+        let (reason, text) = match self.mapping {
+            Mapping::Unread => (
+                &reasons::removal::READING_MAPPINGS,
+                format!(
+                    "Whether nova still maps host {host} is read by a Job of NovaCell {cell}; see \
+                     its status.mappingReading. {}",
+                    self.skip
+                ),
+            ),
+            Mapping::Present => (
+                &reasons::removal::STILL_MAPPED,
+                format!(
+                    "Nova still maps host {host}, although its service is deleted: nova-manage \
+                     cell_v2 delete_host --cell_uuid UUID --host {host}, with the UUID that \
+                     nova-manage cell_v2 list_hosts shows. It is read again automatically. {}",
+                    self.skip
+                ),
+            ),
+            Mapping::Absent => (
+                &reasons::removal::HOST_UNMAPPED,
+                format!("nova-manage cell_v2 list_hosts has host {host} no more."),
+            ),
+            Mapping::NotRead(cause) => (
+                &reasons::removal::NOT_VERIFIED,
+                format!(
+                    "Nova has deleted the mapping of host {host} with its service; nova-manage \
+                     cell_v2 list_hosts has not verified it. {cause}"
+                ),
+            ),
+        };
+        reason.condition(HOST_UNMAPPED, text)
     }
 
     fn of_service(&self, removal: &Removal) -> ConditionDraft {
@@ -149,7 +199,8 @@ fn waiting(type_: &str) -> ConditionDraft {
     let text = match type_ {
         SERVICE_DELETED => "The service is deleted once nova-compute is stopped on the host.",
         PLACEMENT_CLEAN => "Placement is looked at once the service is deleted.",
-        AGENTS_DELETED => "Agents are looked for once placement has nothing of the host.",
+        HOST_UNMAPPED => "The mapping of the host is looked at once placement has nothing of it.",
+        AGENTS_DELETED => "Agents are looked for once nova has no mapping of the host.",
         _ => "Nova has not been asked yet.",
     };
     reasons::removal::WAITING.condition(type_, text)

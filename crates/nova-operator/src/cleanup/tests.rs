@@ -26,6 +26,7 @@ use testkit::golden::recorded;
 use super::labels::cleans_up_after;
 use super::orphans;
 use crate::audit::condition::Audited;
+use crate::cell::discovery::observed::Seen;
 use crate::cell::observed::NamedSecret;
 use crate::compute::observed::Ending;
 use crate::condition_catalog::KINDS;
@@ -36,6 +37,7 @@ use crate::{cell, compute, compute_lifecycle};
 
 mod cases;
 mod hosts;
+mod mappings;
 mod nova;
 
 /// The finalizer of dataplane-operator, which it removes when no other one is left.
@@ -54,6 +56,8 @@ struct World {
     cells_are_ours: bool,
     /// What a pass over nova's API found of the host, or `None` where it is not used.
     nova: Option<HostProgress>,
+    /// The Jobs of the cell and its Secret for them, or `None` where no hosts are discovered.
+    discovery: Option<Seen>,
     now: Timestamp,
     writes: Vec<String>,
     events: Vec<String>,
@@ -125,6 +129,7 @@ impl World {
             namespace_goes: false,
             cells_are_ours: true,
             nova: None,
+            discovery: None,
             now: "2026-01-01T00:00:00Z".parse().unwrap(),
             writes: Vec::new(),
             events: Vec::new(),
@@ -194,7 +199,7 @@ impl World {
             message_bus: secret("bus"),
             answers: None,
             nova_api: None,
-            discovery: None,
+            discovery: self.discovery.clone(),
             hosts: None,
             ask_in: None,
             rendered: None,
@@ -251,6 +256,7 @@ impl World {
             "OpenStackDataPlaneNode" => "node",
             "NovaExternalCompute" => "compute",
             "NovaCell" => "cell",
+            "Job" => "job",
             _ => "run",
         };
         let verb = match &step.write {
@@ -307,6 +313,10 @@ impl World {
     }
 
     fn create(&mut self, object: &Value) {
+        if object["kind"] == "Job" {
+            let job = serde_json::from_value(object.clone()).unwrap();
+            return self.discovery.as_mut().unwrap().mapping_jobs.push(Arc::new(job));
+        }
         let mut run: AnsibleEe = serde_json::from_value(object.clone()).unwrap();
         assert_eq!(run.owner_references(), []);
         run.metadata.uid = run.metadata.name.clone();
@@ -336,6 +346,10 @@ impl World {
     fn delete(&mut self, word: &str, name: &str) {
         if word == "run" {
             return self.runs.retain(|it| it.name_any() != name);
+        }
+        if word == "job" {
+            let found = self.discovery.as_mut().unwrap();
+            return found.mapping_jobs.retain(|it| it.name_any() != name);
         }
         let at = Time(self.now);
         self.change(word, |it| {

@@ -3,8 +3,8 @@
 use api::conditions::Reason;
 use nova_config::conditions::{
     AGENTS_DELETED, CELL_MATCHES, CONFIG_WARNINGS, CONFIGURATION_IN_SYNC, DEPLOYMENT_READY,
-    DRAINED, HOST_CLEANED, HOST_MAPPED, INPUT_READY, NODE_READY, NOVA_CELL_READY, PLACEMENT_CLEAN,
-    SERVICE_CONFIG_READY, SERVICE_DELETED, SERVICE_UP, UP_TO_DATE,
+    DRAINED, HOST_CLEANED, HOST_MAPPED, HOST_UNMAPPED, INPUT_READY, NODE_READY, NOVA_CELL_READY,
+    PLACEMENT_CLEAN, SERVICE_CONFIG_READY, SERVICE_DELETED, SERVICE_UP, UP_TO_DATE,
 };
 use operator_core::condition_catalog::{ConditionSpec, Repeats, WRITES, condition, summary};
 use operator_core::run_engine::outcome::FailureReason;
@@ -132,6 +132,17 @@ pub(super) const CONDITIONS: &[ConditionSpec] = &[
             reasons::removal::IN_AGGREGATES,
             reasons::drain::CELL_NOT_ANSWERING,
             reasons::drain::NOVA_NOT_ANSWERING,
+        ],
+    ),
+    condition(
+        HOST_UNMAPPED,
+        "Nova has no mapping of the host; as above.",
+        &[
+            reasons::removal::HOST_UNMAPPED,
+            reasons::removal::NOT_VERIFIED,
+            reasons::removal::WAITING,
+            reasons::removal::READING_MAPPINGS,
+            reasons::removal::STILL_MAPPED,
         ],
     ),
     condition(

@@ -89,6 +89,9 @@ pub struct Remove {
     pub compute_id: Option<String>,
     /// Whether nova-compute was stopped on the host; else it must be down first.
     pub is_stopped: bool,
+    /// Whether the mapping of the host is known to be gone, or nova's word counts; else its agents
+    /// are left for now.
+    pub is_unmapped: bool,
 }
 
 impl Drain {

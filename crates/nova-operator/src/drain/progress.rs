@@ -46,6 +46,13 @@ pub enum HostProgress {
     Identity(IdentityUse),
 }
 
+impl HostProgress {
+    /// Returns how far what is left of the host is removed; `None` where no pass was about that.
+    pub const fn removal(&self) -> Option<&Removal> {
+        if let Self::Removing(removal) = self { Some(removal) } else { None }
+    }
+}
+
 /// What uses the UUID of a host's compute node, or its name in placement.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum IdentityUse {
@@ -158,7 +165,8 @@ pub struct Removal {
     pub service: ServiceRemoval,
     /// Its resource provider in placement, and its membership of aggregates.
     pub placement: PlacementRemoval,
-    /// Its agents in neutron, or `None` before they were looked for.
+    /// Its agents in neutron, or `None` before they were looked for, which is once its mapping is
+    /// known to be gone.
     pub agents: Option<AgentsRemoval>,
 }
 
@@ -214,10 +222,13 @@ impl Removal {
         Self { service, placement: PlacementRemoval::Pending, agents: None }
     }
 
+    /// Whether nova and placement have nothing of the host any more, as far as they say.
+    pub fn is_out_of_nova(&self) -> bool {
+        self.service == ServiceRemoval::Done && self.placement == PlacementRemoval::Done
+    }
+
     /// Whether nothing is left to do.
     pub fn is_done(&self) -> bool {
-        self.service == ServiceRemoval::Done
-            && self.placement == PlacementRemoval::Done
-            && self.agents.is_some()
+        self.is_out_of_nova() && self.agents.is_some()
     }
 }

@@ -29,7 +29,7 @@ pub async fn remove(
         return Ok(removal);
     }
     removal.placement = of_placement(apis, host, order.compute_id.as_deref()).await?;
-    if removal.placement == PlacementRemoval::Done {
+    if removal.placement == PlacementRemoval::Done && order.is_unmapped {
         removal.agents = Some(of_agents(&apis.network, host).await?);
     }
     Ok(removal)

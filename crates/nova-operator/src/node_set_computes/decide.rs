@@ -48,7 +48,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     } else {
         plan(&*seen.set, &previous, drafts.collect(), rejected, now)
     };
-    let contents = contents(seen, &removal, report);
+    let contents = contents(seen, &removal, report, now);
     let is_reported = !contents.is_empty() && !is_terminating(&*seen.set);
     plan.independent.extend(report_step(seen, &contents));
     plan.independent.extend(removal.steps);
@@ -76,13 +76,18 @@ fn removed(
 
 /// Returns what is reported of the hosts of a node set; `report` is the present report, if it is
 /// one of this operator.
-fn contents(seen: &Observed, removal: &Decision, report: Option<&HostReadiness>) -> Contents {
+fn contents(
+    seen: &Observed,
+    removal: &Decision,
+    report: Option<&HostReadiness>,
+    now: Timestamp,
+) -> Contents {
     let hosts = seen.hosts.iter().flatten().map(|it| (it.name.clone(), it.health.clone()));
     let released = &removal.released;
     Contents {
         gated: seen.has_gate.then(|| hosts.collect()),
         disruption_allowed: rollout::disruption_allowed(seen),
-        finalizers: removal::finalizers::desired(&seen.set, &seen.removals, released, report),
+        finalizers: removal::finalizers::desired(&seen.set, &seen.removals, released, report, now),
     }
 }
 

@@ -131,6 +131,7 @@ fn deployed(
             key: if it.key == it.name { String::new() } else { it.key.to_owned() },
             service_id: health.service_id,
             compute_id: health.compute_id,
+            mapping: None,
         };
         Some((it.name, (host, record)))
     };

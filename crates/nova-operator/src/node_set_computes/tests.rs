@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use testkit::golden::recorded;
 
 mod drains;
+mod mappings;
 mod removals;
 mod rollouts;
 

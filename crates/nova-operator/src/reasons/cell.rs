@@ -191,7 +191,7 @@ pub(crate) const HOSTS_DISCOVERED: Reason = Reason::good(
 );
 pub(crate) const DISCOVERING: Reason = Reason::waiting(
     "Discovering",
-    "The named Job discovers hosts.",
+    "The named Job discovers hosts, or another Job of the cell has to end first.",
     "Yes.",
     "Wait; look at the Job's pod where it does not start.",
 );

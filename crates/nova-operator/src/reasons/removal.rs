@@ -6,7 +6,8 @@ pub(crate) const WAITING: Reason = Reason::waiting(
     "Waiting",
     "The step waits for the one before it.",
     "Yes.",
-    "See the conditions before it: `Drained`, `HostCleaned`, `ServiceDeleted`, `PlacementClean`.",
+    "See the conditions before it: `Drained`, `HostCleaned`, `ServiceDeleted`, `PlacementClean`, \
+     `HostUnmapped`.",
 );
 pub(crate) const WAITING_FOR_DEPLOYMENT: Reason = Reason::waiting(
     "WaitingForDeployment",
@@ -47,6 +48,27 @@ pub(crate) const IN_AGGREGATES: Reason = Reason::warning(
     "Aggregates of nova still list the host.",
     "When they do not.",
     "Remove the host from them; the message has the command.",
+);
+pub(crate) const READING_MAPPINGS: Reason = Reason::waiting(
+    "ReadingMappings",
+    "A Job of the cell reads with `nova-manage cell_v2 list_hosts` whether nova still maps the host.",
+    "When the Job has ended; if it fails, nova's word counts.",
+    "See `status.mappingReading` of the `NovaCell`.",
+);
+pub(crate) const HOST_UNMAPPED: Reason =
+    Reason::good("HostUnmapped", "`nova-manage cell_v2 list_hosts` has the host no more.");
+pub(crate) const NOT_VERIFIED: Reason = Reason::notable(
+    "NotVerified",
+    "Nova has deleted the mapping of the host with its service; whether it is gone was not read, \
+     for the cause in the message.",
+    "",
+    "Correct the cause, so that later removals are verified, or leave it.",
+);
+pub(crate) const STILL_MAPPED: Reason = Reason::warning(
+    "StillMapped",
+    "`nova-manage cell_v2 list_hosts` still has the host, although its service is deleted.",
+    "When it does not any more; it is read again after 1, 2, 4 … 30 minutes.",
+    "Delete the mapping; the message has the command.",
 );
 pub(crate) const AGENTS_DELETED: Reason =
     Reason::good("AgentsDeleted", "Neutron has no agents of the host that are down.");

@@ -1,4 +1,6 @@
-//! Builds the Job that maps the hosts of a cell.
+//! Builds the Jobs of a cell that run nova-manage, and the one among them that maps its hosts.
+
+use std::collections::BTreeMap;
 
 use api::names;
 use api::nova::Cell;
@@ -13,25 +15,47 @@ use serde_json::{Value, json};
 use crate::cell::discovery::observed::{Unmapped, uid};
 use crate::cell::discovery::settings::Settings;
 
-/// Label of the Jobs and their pods; its value is always `true`.
+/// Label of all Jobs of cells and their pods; its value is always `true`.
 pub const LABEL: &str = "nova.openstack.org/host-discovery";
 /// Maximum length of a Job's name, which leaves room for the suffix of its pod.
 const NAME_LIMIT: usize = 52;
 /// The user and the group of nova in the images of Kolla and of their derivatives.
 const NOVA: i64 = 42436;
-/// How long a Job may take, in seconds.
+/// How long a Job that maps hosts may take, in seconds.
 const DEADLINE_SECONDS: i64 = 600;
 /// Where nova reads files of its configuration.
-const CONFIG_FOLDER: &str = "/etc/nova/nova.conf.d";
-/// The program of the container.
+pub const CONFIG_FOLDER: &str = "/etc/nova/nova.conf.d";
+/// The program that maps hosts.
 pub(crate) const SCRIPT: &str = include_str!("discover-hosts.sh");
+
+/// What a Job runs.
+pub struct Program<'a> {
+    /// The name of its container, and of what the Job is for.
+    pub name: &'a str,
+    /// The script.
+    pub script: &'a str,
+    /// Its arguments.
+    pub args: Vec<&'a str>,
+    /// Labels beside [`LABEL`], each with the value `true`.
+    pub labels: &'a [&'a str],
+    /// How long it may take, in seconds.
+    pub deadline_seconds: i64,
+    /// Why the Job is created.
+    pub because: &'static str,
+}
 
 /// Returns the name of an attempt's Job, derived from the cell, its unmapped hosts, the number of
 /// the attempt and the time of its record.
 pub fn job_name(cell: &Cell, hosts: &[Unmapped], attempt: i64, since: Timestamp) -> String {
     let hosts: Vec<&str> = hosts.iter().map(|it| it.host.as_str()).collect();
     let identity = hash::short(&(uid(cell), hosts, attempt, since.as_second()));
-    names::hashed(&[&cell.name_any(), "host-discovery", &identity], NAME_LIMIT).replace('.', "-")
+    named(cell, "host-discovery", &identity)
+}
+
+/// Returns the name of a Job of a cell for this purpose; no other one has the same
+/// `identity`.
+pub fn named(cell: &Cell, purpose: &str, identity: &str) -> String {
+    names::hashed(&[&cell.name_any(), purpose, identity], NAME_LIMIT).replace('.', "-")
 }
 
 /// Returns the digest of what Jobs are made from: a correction ends the backoff.
@@ -39,9 +63,23 @@ pub fn inputs(settings: &Settings, secret_version: &str) -> String {
     hash::short(&(&settings.secret, secret_version, &settings.image))
 }
 
-/// Returns the step that creates the Job of an attempt.
-pub fn job(cell: &Cell, settings: &Settings, name: &str) -> Step {
-    let labels = json!({ LABEL: "true" });
+/// Returns the step that creates the Job of an attempt to map hosts.
+pub fn discovery_job(cell: &Cell, settings: &Settings, name: &str) -> Step {
+    let program = Program {
+        name: "discover-hosts",
+        script: SCRIPT,
+        args: vec![CONFIG_FOLDER, &cell.spec.cell_name],
+        labels: &[],
+        deadline_seconds: DEADLINE_SECONDS,
+        because: "hosts of the cell are not mapped",
+    };
+    job(cell, settings, name, &program)
+}
+
+/// Returns the step that creates a Job of this name.
+pub fn job(cell: &Cell, settings: &Settings, name: &str, program: &Program<'_>) -> Step {
+    let all = program.labels.iter().copied().chain([LABEL]);
+    let labels: BTreeMap<&str, &str> = all.map(|it| (it, "true")).collect();
     let object = json!({
         "metadata": {
             "labels": labels,
@@ -49,15 +87,15 @@ pub fn job(cell: &Cell, settings: &Settings, name: &str) -> Step {
         },
         "spec": {
             "backoffLimit": 0,
-            "activeDeadlineSeconds": DEADLINE_SECONDS,
-            "template": { "metadata": { "labels": labels }, "spec": pod(cell, settings) },
+            "activeDeadlineSeconds": program.deadline_seconds,
+            "template": { "metadata": { "labels": labels }, "spec": pod(settings, program) },
         },
     });
     let target = Target::named::<Job>(cell.namespace().unwrap_or_default(), name);
-    Step::create(target, object, "/metadata/name", "hosts of the cell are not mapped")
+    Step::create(target, object, "/metadata/name", program.because)
 }
 
-fn pod(cell: &Cell, settings: &Settings) -> Value {
+fn pod(settings: &Settings, program: &Program<'_>) -> Value {
     json!({
         "restartPolicy": "Never",
         "automountServiceAccountToken": false,
@@ -69,7 +107,7 @@ fn pod(cell: &Cell, settings: &Settings) -> Value {
             "fsGroup": NOVA,
             "seccompProfile": { "type": "RuntimeDefault" },
         },
-        "containers": [container(cell, settings)],
+        "containers": [container(settings, program)],
         "volumes": [
             // Readable for the group of nova alone.
             { "name": "config", "secret": { "secretName": settings.secret, "defaultMode": 0o440 } },
@@ -79,12 +117,12 @@ fn pod(cell: &Cell, settings: &Settings) -> Value {
     })
 }
 
-fn container(cell: &Cell, settings: &Settings) -> Value {
+fn container(settings: &Settings, program: &Program<'_>) -> Value {
     json!({
-        "name": "discover-hosts",
+        "name": program.name,
         "image": settings.image,
-        "command": ["sh", "-ec", SCRIPT, "discover-hosts"],
-        "args": [CONFIG_FOLDER, cell.spec.cell_name],
+        "command": ["sh", "-ec", program.script, program.name],
+        "args": program.args,
         "env": [{ "name": "HOME", "value": "/tmp" }],
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "resources": {

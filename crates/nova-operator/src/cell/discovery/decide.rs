@@ -13,7 +13,7 @@ use operator_core::finalizers::is_terminating;
 use operator_core::plan::{Step, Target};
 
 use crate::cell::credential_rotation::first_of;
-use crate::cell::discovery::build::{inputs, job, job_name};
+use crate::cell::discovery::build::{discovery_job, inputs, job_name};
 use crate::cell::discovery::failure::last_line;
 use crate::cell::discovery::observed::{End, Seen, Unmapped, all_unmapped, end};
 use crate::cell::discovery::settings::{Discovery, Settings, discovery};
@@ -40,8 +40,9 @@ pub struct Outcome {
     pub next: Option<Timestamp>,
 }
 
-/// Returns what follows for a cell; an empty outcome if nova's API is not read.
-pub fn decide(seen: &Observed, now: Timestamp) -> Outcome {
+/// Returns what follows for a cell; an empty outcome if nova's API is not read. `is_taken` is
+/// whether another Job of the cell is about to be created.
+pub fn decide(seen: &Observed, is_taken: bool, now: Timestamp) -> Outcome {
     let Some(found) = &seen.discovery else { return Outcome::default() };
     let cell = &*seen.cell;
     let record = result(cell, found);
@@ -51,7 +52,10 @@ pub fn decide(seen: &Observed, now: Timestamp) -> Outcome {
         }
         Discovery::Invalid(text) => held(found, record, text),
         Discovery::Operator(settings) => match &found.secret_version {
-            Some(version) => attempts(seen, found, record, &settings, version, now),
+            Some(version) => {
+                let is_busy = is_taken || found.is_busy();
+                attempts(seen, (found, is_busy), record, &settings, version, now)
+            }
             None => held(found, record, missing(cell, &settings.secret)),
         },
     };
@@ -103,7 +107,7 @@ fn missing(cell: &Cell, secret: &str) -> String {
 
 fn attempts(
     seen: &Observed,
-    found: &Seen,
+    (found, is_busy): (&Seen, bool),
     record: Option<DiscoveryAttempt>,
     settings: &Settings,
     secret_version: &str,
@@ -116,13 +120,15 @@ fn attempts(
         let condition = condition(cell, &hosts, record.as_ref());
         return Outcome { condition: Some(condition), record, ..Outcome::default() };
     }
-    let is_busy = found.jobs.iter().any(|it| end(it).is_none());
     let inputs = inputs(settings, secret_version);
     let (attempt, due) = next(record.as_ref(), &hosts, &inputs, now);
     if is_busy || due > now {
-        let condition = Some(condition(cell, &hosts, record.as_ref()));
+        let mut condition = condition(cell, &hosts, record.as_ref());
+        if due <= now && condition.holds() {
+            condition = waiting(cell);
+        }
         let next = (!is_busy).then_some(due);
-        return Outcome { condition, record, next, ..Outcome::default() };
+        return Outcome { condition: Some(condition), record, next, ..Outcome::default() };
     }
     let is_begun = |it: &DiscoveryAttempt| it.state == DiscoveryState::Running;
     let record = record.filter(is_begun).unwrap_or_else(|| DiscoveryAttempt {
@@ -133,7 +139,7 @@ fn attempts(
         message: String::new(),
         since: Time(now),
     });
-    let steps = vec![job(cell, settings, &record.job)];
+    let steps = vec![discovery_job(cell, settings, &record.job)];
     let condition = Some(condition(cell, &hosts, Some(&record)));
     Outcome { condition, record: Some(record), steps, next: None }
 }
@@ -214,6 +220,15 @@ fn condition(cell: &Cell, hosts: &[Unmapped], record: Option<&DiscoveryAttempt>)
             reasons::cell::HOSTS_STILL_UNMAPPED.condition(HOST_DISCOVERED, text)
         }
     }
+}
+
+/// Returns the condition while a Job of the cell runs that does not map its hosts.
+fn waiting(cell: &Cell) -> ConditionDraft {
+    let text = format!(
+        "Hosts of NovaCell {} are discovered once another Job of the cell has ended.",
+        cell.name_any()
+    );
+    reasons::cell::DISCOVERING.condition(HOST_DISCOVERED, text)
 }
 
 /// Returns the condition while a Job runs: after a failure that one, until it is known better.

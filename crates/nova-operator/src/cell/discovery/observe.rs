@@ -1,4 +1,4 @@
-//! Reads the Jobs that discover a cell's hosts, and the message of one that failed.
+//! Reads the Jobs that discover a cell's hosts or read their mappings, and what they have left.
 
 use api::nova::{Cell, DiscoveryState};
 use k8s_openapi::api::batch::v1::Job;
@@ -11,6 +11,7 @@ use operator_runtime::error::Result;
 use crate::caches::Caches;
 use crate::cell::discovery::observed::{End, Seen, end, uid};
 use crate::cell::discovery::settings::{Discovery, discovery};
+use crate::cell::mappings::build::MAPPINGS_LABEL;
 use crate::indexes::BY_CELL_UID;
 
 /// Label that the Job controller sets on pods.
@@ -33,14 +34,19 @@ pub async fn observe(
     secret: Option<&SourceRef>,
 ) -> Result<Option<Seen>> {
     let Some(cache) = &caches.discovery_jobs else { return Ok(None) };
-    let jobs = cache.indexed(BY_CELL_UID, &Key::new(&key.namespace, uid(cell)));
-    let failed = jobs.iter().find(|it| has_failed_just_now(cell, it));
-    let termination_message = match failed {
-        Some(job) => message(caches, &key.namespace, &job.name_any()).await?,
+    let all = cache.indexed(BY_CELL_UID, &Key::new(&key.namespace, uid(cell)));
+    let (mapping_jobs, jobs): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|it| it.labels().contains_key(MAPPINGS_LABEL));
+    let termination_message = match jobs.iter().find(|it| has_failed_just_now(cell, it)) {
+        Some(job) => message(caches, key, job).await?,
+        None => None,
+    };
+    let mapping_message = match mapping_jobs.iter().find(|it| has_read_just_now(cell, it)) {
+        Some(job) => message(caches, key, job).await?,
         None => None,
     };
     let secret_version = secret.and_then(|it| caches.sources.version(it));
-    Ok(Some(Seen { jobs, secret_version, termination_message }))
+    Ok(Some(Seen { jobs, mapping_jobs, secret_version, termination_message, mapping_message }))
 }
 
 /// Returns whether a Job has failed and that is not recorded yet.
@@ -51,10 +57,24 @@ fn has_failed_just_now(cell: &Cell, job: &Job) -> bool {
     is_recorded_as_running && matches!(end(job), Some(End::Failed(_)))
 }
 
-/// Returns the termination message of a Job's pod, or `None` when it has left none.
-async fn message(caches: &Caches, namespace: &str, job: &str) -> Result<Option<String>> {
-    let pods: Vec<Pod> = caches.api.list(namespace, &format!("{JOB_NAME}={job}")).await?;
+/// Returns whether a reading of mappings has ended and that is not recorded yet.
+fn has_read_just_now(cell: &Cell, job: &Job) -> bool {
+    let reading = cell.status.as_ref().and_then(|it| it.mapping_reading.as_ref());
+    let is_recorded_as_running =
+        reading.is_some_and(|it| it.state == DiscoveryState::Running && it.job == job.name_any());
+    is_recorded_as_running && end(job).is_some()
+}
+
+/// Returns the termination message of the pod of a Job that has ended as its pod has: empty where
+/// that has succeeded without one. `None` when there is no such pod.
+async fn message(caches: &Caches, cell: &Key, job: &Job) -> Result<Option<String>> {
+    let selector = format!("{JOB_NAME}={}", job.name_any());
+    let pods: Vec<Pod> = caches.api.list(&cell.namespace, &selector).await?;
+    let has_succeeded = end(job) == Some(End::Succeeded);
     let statuses = pods.into_iter().filter_map(|it| it.status?.container_statuses).flatten();
-    let mut messages = statuses.filter_map(|it| it.state?.terminated?.message);
-    Ok(messages.find(|it| !it.trim().is_empty()))
+    let ended = statuses.filter_map(|it| it.state?.terminated);
+    let mut messages = ended
+        .filter(|it| (it.exit_code == 0) == has_succeeded)
+        .map(|it| it.message.unwrap_or_default());
+    Ok(messages.find(|it| has_succeeded || !it.trim().is_empty()))
 }

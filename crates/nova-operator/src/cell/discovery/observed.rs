@@ -14,14 +14,26 @@ use operator_core::object_key::Key;
 /// The Jobs of a cell, and its Secret.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
-    /// The Jobs that the cell owns.
+    /// The Jobs of the cell that map hosts.
     pub jobs: Vec<Arc<Job>>,
+    /// Its Jobs that read which hosts are mapped.
+    pub mapping_jobs: Vec<Arc<Job>>,
     /// The version of the Secret that the cell names, or `None` when it names none or the Secret
     /// does not exist.
     pub secret_version: Option<String>,
     /// The termination message of the recorded attempt's pod; `None` when there is none, or it is
     /// recorded already.
     pub termination_message: Option<String>,
+    /// The same of the recorded reading of mappings; empty where its pod has succeeded and left no
+    /// text.
+    pub mapping_message: Option<String>,
+}
+
+impl Seen {
+    /// Whether a Job of the cell has not ended: a cell has one at a time.
+    pub fn is_busy(&self) -> bool {
+        self.jobs.iter().chain(&self.mapping_jobs).any(|it| end(it).is_none())
+    }
 }
 
 /// How a Job ended.

@@ -20,6 +20,7 @@ use crate::caches::Caches;
 use crate::cell::config::is_cell_zero;
 use crate::cell::hosts::observed::{HostsSeen, LeftoverSeen, has_ids, user};
 use crate::cell::hosts::release::is_empty;
+use crate::cell::mappings::observed::AwaitedHost;
 use crate::conflicting_service::is_nova;
 use crate::drain::order::{HostOrder, LeftBehind};
 use crate::drain::progress::HostProgress;
@@ -52,7 +53,7 @@ pub async fn observe(
     let Some((monitor, orders)) = used.filter(|_| !is_cell_zero(cell)) else { return Ok(None) };
     let mut orders = Orders { tasks: orders, monitor, cell: key, parts: BTreeSet::new() };
     let leftovers = cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default();
-    let Leaving { let_go, removing } = leaving(caches, key, leftovers);
+    let Leaving { let_go, removing, unmapping } = leaving(caches, key, leftovers);
     let is_releasing = is_terminating(cell) && computes.is_empty();
     if is_releasing || leftovers.iter().any(has_ids) {
         all_node_sets(caches).await?;
@@ -61,6 +62,7 @@ pub async fn observe(
         leftovers: orders.work_off(caches, leftovers, &let_go),
         let_go,
         removing,
+        unmapping,
         hosts: is_releasing.then(|| orders.inspect(caches, leftovers)).flatten(),
     };
     orders.tasks.keep(key, &orders.parts);
@@ -74,6 +76,8 @@ struct Leaving {
     let_go: Vec<Leftover>,
     /// The others, named as their services are registered.
     removing: Vec<String>,
+    /// Those of them whose removals wait for their mappings.
+    unmapping: Vec<AwaitedHost>,
 }
 
 /// Returns the hosts of a cell that leave node sets; `known` are the leftovers of the cell.
@@ -91,7 +95,10 @@ fn leaving(caches: &Caches, cell: &Key, known: &[Leftover]) -> Leaving {
                 Some(record) if is_skipped => {
                     all.let_go.push(let_go(&set, (name, host), record, known));
                 }
-                Some(_) => all.removing.push(host.to_owned()),
+                Some(record) => {
+                    all.removing.push(host.to_owned());
+                    all.unmapping.extend(record.awaited(host));
+                }
             }
         }
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use api::nova::{ExternalCompute, Leftover};
 use kube::ResourceExt;
 
+use crate::cell::mappings::observed::AwaitedHost;
 use crate::drain::progress::HostProgress;
 
 /// What was observed of a cell's hosts.
@@ -18,6 +19,8 @@ pub struct HostsSeen {
     /// The hosts that leave node sets and are being removed from nova, named as their services are
     /// registered.
     pub removing: Vec<String>,
+    /// Those of them whose removals wait for their mappings.
+    pub unmapping: Vec<AwaitedHost>,
     /// Of a cell that is being deleted and has no computes: its hosts by name, and what nova has of
     /// each; `None` where it is unknown which hosts it has, and of any other cell.
     pub hosts: Option<Vec<(String, HostProgress)>>,

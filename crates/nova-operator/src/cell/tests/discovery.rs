@@ -2,159 +2,13 @@
 
 use api::nova::DiscoveryState;
 use jiff::SignedDuration;
-use k8s_openapi::api::batch::v1::Job;
-use kube::ResourceExt;
 
+use super::world::{IMAGE, World, run_script};
 use super::*;
 use crate::cell::discovery::build::SCRIPT;
 use crate::cell::discovery::decide::pause;
 use crate::cell::discovery::failure::last_line;
-use crate::cell::discovery::observed::{Seen, end};
 use crate::cell::discovery::settings::{Discovery, discovery};
-
-const IMAGE: &str = "registry.example/nova@sha256:1";
-
-/// A cell whose hosts the operator discovers, and what the API server has of it.
-struct World {
-    seen: Observed,
-    now: Timestamp,
-    n_created: usize,
-}
-
-impl World {
-    /// Hosts `n0` and `n1` are mapped.
-    fn new() -> Self {
-        Self::of_cell("u")
-    }
-
-    fn of_cell(uid: &str) -> Self {
-        let mut seen = seen();
-        seen.discovery = Some(Seen { secret_version: Some("1".into()), ..Seen::default() });
-        Arc::make_mut(&mut seen.cell).metadata.uid = Some(uid.into());
-        let mut world = Self { seen, now: "2026-01-01T00:00:00Z".parse().unwrap(), n_created: 0 };
-        world.annotate("host-discovery", Some("operator"));
-        world.annotate("host-discovery-secret", Some("nova-manage"));
-        world.annotate("host-discovery-image", Some(IMAGE));
-        world.settle();
-        world
-    }
-
-    fn annotate(&mut self, name: &str, value: Option<&str>) {
-        let annotations = Arc::make_mut(&mut self.seen.cell).annotations_mut();
-        let name = format!("nova.openstack.org/{name}");
-        match value {
-            Some(value) => annotations.insert(name, value.to_owned()),
-            None => annotations.remove(&name),
-        };
-    }
-
-    /// Nova's API says of a host whether it is mapped, as its compute reports it.
-    fn map(&mut self, name: &str, is_mapped: bool) {
-        let reason = if is_mapped {
-            reasons::compute::MAPPED
-        } else {
-            reasons::compute::WAITING_FOR_DISCOVERY
-        };
-        let draft = vec![reason.condition("HostMapped", "x")];
-        let found = self.seen.computes.iter_mut().find(|it| it.name_any() == name).unwrap();
-        let status = Arc::make_mut(found).status.as_mut().unwrap();
-        status.conditions =
-            api::conditions::merge_conditions(&status.conditions, draft, None, self.now);
-    }
-
-    fn found(&mut self) -> &mut Seen {
-        self.seen.discovery.as_mut().unwrap()
-    }
-
-    fn jobs(&self) -> Vec<String> {
-        let found = self.seen.discovery.as_ref().unwrap();
-        found.jobs.iter().map(|it| it.name_any()).collect()
-    }
-
-    /// The only Job that has not ended.
-    fn running(&self) -> Option<String> {
-        let jobs = &self.seen.discovery.as_ref()?.jobs;
-        let running: Vec<String> =
-            jobs.iter().filter(|it| end(it).is_none()).map(|it| it.name_any()).collect();
-        assert!(running.len() <= 1, "one Job at a time: {running:?}");
-        running.into_iter().next()
-    }
-
-    /// Ends the running Job; a failed one leaves the message.
-    fn end(&mut self, failure: Option<&str>) -> String {
-        let name = self.running().unwrap();
-        let type_ = if failure.is_some() { "Failed" } else { "Complete" };
-        let status = json!({ "conditions": [
-            { "type": type_, "status": "True", "message": "Job has reached the backoff limit" },
-        ] });
-        let found = self.found();
-        let job = found.jobs.iter_mut().find(|it| it.name_any() == name).unwrap();
-        Arc::make_mut(job).status = Some(serde_json::from_value(status).unwrap());
-        found.termination_message = failure.filter(|it| !it.is_empty()).map(str::to_owned);
-        name
-    }
-
-    /// Carries out the plan, or its first steps where the operator dies after them; returns the
-    /// number of steps.
-    fn pass(&mut self, dies_after: usize) -> usize {
-        let plan = recorded(decide(&self.seen, None, self.now));
-        for step in plan.steps.iter().take(dies_after) {
-            self.write(&step.target.name, &step.write);
-        }
-        plan.steps.len()
-    }
-
-    fn write(&mut self, name: &str, write: &Write) {
-        match write {
-            Write::Status { status, .. } => {
-                assert_eq!(undeclared(KINDS, "NovaCell", status), [""; 0]);
-                let status = serde_json::from_value(status.clone()).unwrap();
-                Arc::make_mut(&mut self.seen.cell).status = Some(status);
-            }
-            Write::Apply { object, .. } => self.seen.rendered = Some(rendered(object)),
-            Write::Create { object, .. } => {
-                let record = self.seen.cell.status.as_ref().and_then(|it| it.discovery.as_ref());
-                assert_eq!(record.map(|it| it.job.as_str()), Some(name), "it is recorded first");
-                let job: Job = serde_json::from_value(object.clone()).unwrap();
-                assert!(!self.jobs().contains(&job.name_any()));
-                self.found().jobs.push(Arc::new(job));
-                self.n_created += 1;
-                self.running();
-            }
-            Write::Delete { .. } => {
-                let jobs = &mut self.found().jobs;
-                let at = jobs.iter().position(|it| it.name_any() == name).unwrap();
-                assert!(end(&jobs.remove(at)).is_some(), "a Job that runs is not deleted");
-            }
-            Write::AddFinalizer { .. } | Write::RemoveFinalizer { .. } => {}
-        }
-    }
-
-    fn settle(&mut self) {
-        let n_passes = (0..10).take_while(|_| self.pass(usize::MAX) > 0).count();
-        assert!(n_passes < 10, "it comes to rest");
-    }
-
-    fn later(&mut self, pause: SignedDuration) {
-        self.now += pause;
-        self.settle();
-    }
-
-    fn condition(&self) -> Option<Condition> {
-        find(&self.seen.cell.status.as_ref()?.conditions, "HostDiscovery").cloned()
-    }
-
-    fn said(&self) -> (ConditionStatus, String) {
-        let found = self.condition().unwrap();
-        (found.status, found.reason)
-    }
-
-    fn attempt(&self) -> (i64, DiscoveryState) {
-        let status = self.seen.cell.status.as_ref().unwrap();
-        let record = status.discovery.as_ref().unwrap();
-        (record.attempt, record.state)
-    }
-}
 
 fn good(reason: &str) -> (ConditionStatus, String) {
     (ConditionStatus::True, reason.to_owned())
@@ -451,23 +305,12 @@ fn external_is_the_default() {
 
 /// Runs the program of the container with a stand-in for nova-manage that prints its arguments.
 fn discovered(cells: &str, name: &str) -> (bool, String) {
-    let folder = std::env::temp_dir().join(format!("discover-hosts-{}-{name}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let program = folder.join("nova-manage");
-    let text = format!(
-        "#!/bin/sh\nif [ \"$4\" = list_cells ]; then\ncat <<'END'\n{cells}\nEND\n[ \"$2\" = good ]\n\
-         else\necho \"$*\"\nfi\n"
+    let nova_manage = format!(
+        "if [ \"$4\" = list_cells ]; then\ncat <<'END'\n{cells}\nEND\n[ \"$2\" = good ]\nelse\n\
+         echo \"$*\"\nfi\n"
     );
-    std::fs::write(&program, text).unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&program, mode).unwrap();
-    let path = format!("{}:/usr/local/bin:/usr/bin:/bin", folder.display());
     let config = if cells.contains("error") { "bad" } else { "good" };
-    let mut sh = std::process::Command::new("sh");
-    sh.args(["-ec", SCRIPT, "discover-hosts", config, name]).env("PATH", path);
-    let output = sh.output().unwrap();
-    std::fs::remove_dir_all(&folder).unwrap();
-    (output.status.success(), String::from_utf8(output.stdout).unwrap().trim_end().to_owned())
+    run_script(SCRIPT, &nova_manage, &[config, name])
 }
 
 #[test]

@@ -96,7 +96,8 @@ impl Cloud {
 }
 
 fn order(is_stopped: bool) -> HostOrder {
-    HostOrder::Remove(Remove { compute_id: Some("c0".to_owned()), is_stopped })
+    let compute_id = Some("c0".to_owned());
+    HostOrder::Remove(Remove { compute_id, is_stopped, is_unmapped: true })
 }
 
 fn answer(state: &mut State, cut: &Notify, text: &str) -> Answer {
@@ -317,6 +318,19 @@ async fn nothing_is_removed_without_a_service_while_the_cell_is_silent() {
     assert_eq!((found, cloud.writes()), (HostProgress::CellNotAnswering, vec![]));
     cloud.state.lock().witness = Some(true);
     assert_eq!(cloud.pass(&order(true), Some(WITNESS)).await, HostProgress::Removing(done(0)));
+}
+
+#[tokio::test]
+async fn agents_stay_until_the_mapping_of_the_host_is_known_to_be_gone() {
+    let state = State { has_provider: true, agents: vec![("e0", false)], ..State::default() };
+    let cloud = cloud(state).await;
+    let HostOrder::Remove(later) = order(true) else { panic!() };
+    let later = HostOrder::Remove(Remove { is_unmapped: false, ..later });
+    let expected = Removal { agents: None, ..done(0) };
+    assert_eq!(cloud.pass(&later, None).await, HostProgress::Removing(expected));
+    assert!(!cloud.writes().iter().any(|it| it.contains("/agents/")));
+    assert_eq!(cloud.remove(true).await, done(0));
+    assert_eq!(cloud.writes(), ["delete /network/v2.0/agents/e0"]);
 }
 
 #[tokio::test]

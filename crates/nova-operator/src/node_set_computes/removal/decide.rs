@@ -90,7 +90,8 @@ pub fn host_order(
     Some(match is_stopped(&evaluated) {
         Some(is_stopped) => {
             let compute_id = of.record.compute_id.clone();
-            HostOrder::Remove(Remove { compute_id, is_stopped })
+            let is_unmapped = of.mapping.is_settled();
+            HostOrder::Remove(Remove { compute_id, is_stopped, is_unmapped })
         }
         None => HostOrder::DrainForRemoval(of.drain.clone()),
     })
@@ -213,7 +214,7 @@ fn held(
         return reasons::cleanup::CLEANUP_SKIPPED.condition(HOSTS_REMOVED, text);
     }
     let skip = skip(set);
-    let Some((_, secret)) = &of.cell else {
+    let Some((cell, secret)) = &of.cell else {
         let text = format!(
             "No NovaCell of the namespace is known to have the service of host {host}: see \
              NovaAPIReady of each. {skip}"
@@ -225,7 +226,9 @@ fn held(
         host,
         skip: &skip,
         secret,
+        cell: &cell.name,
         progress: Some(&of.progress),
+        mapping: &of.mapping,
         previous: &[],
         is_concluded: is_stopped.is_some(),
     };

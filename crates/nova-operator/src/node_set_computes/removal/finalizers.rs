@@ -3,10 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::dataplane::{HostReadiness, NodeSet};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use operator_core::finalizers::is_terminating;
 
-use crate::node_set_computes::removal::observed::Removals;
-use crate::node_set_computes::removal::record::{HostRecords, records};
+use crate::cell::mappings::known::Mapping;
+use crate::drain::progress::Removal;
+use crate::node_set_computes::removal::observed::{Removals, TerminatingHost};
+use crate::node_set_computes::removal::record::{HostRecords, MappingStep, records};
 
 /// The host finalizers that a report should have.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -26,11 +30,13 @@ pub fn desired(
     removals: &Removals,
     released: &BTreeSet<String>,
     found: Option<&HostReadiness>,
+    now: Timestamp,
 ) -> HostFinalizers {
     let mut hosts = found.map(|it| it.spec.host_finalizers.clone()).unwrap_or_default();
     let mut recorded = found.map(records).unwrap_or_default();
     hosts.retain(|name, _| !released.contains(name));
     recorded.retain(|name, _| hosts.contains_key(name));
+    record_mappings(&mut recorded, removals, released, now);
     if is_terminating(set) {
         return HostFinalizers { hosts, records: recorded };
     }
@@ -40,4 +46,38 @@ pub fn desired(
         recorded.insert(name.clone(), record.clone().with_ids_of(&before));
     }
     HostFinalizers { hosts, records: recorded }
+}
+
+/// Records of the hosts that leave how far they are about their mappings, and of no other host: one
+/// that comes back and leaves again is read again.
+fn record_mappings(
+    recorded: &mut HostRecords,
+    removals: &Removals,
+    released: &BTreeSet<String>,
+    now: Timestamp,
+) {
+    for record in recorded.values_mut() {
+        record.mapping = None;
+    }
+    for of in removals.terminating.iter().filter(|it| !released.contains(&it.name)) {
+        if let Some((step, (cell, _))) = mapping_step(of, now).zip(of.cell.as_ref()) {
+            let record = recorded.entry(of.name.clone()).or_default();
+            (record.cell, record.mapping) = (cell.name.clone(), Some(step));
+        }
+    }
+}
+
+/// Returns how far the removal of a host is about its mapping.
+fn mapping_step(of: &TerminatingHost, now: Timestamp) -> Option<MappingStep> {
+    let is_out_of_nova = of.progress.removal().map(Removal::is_out_of_nova);
+    if is_out_of_nova == Some(false) {
+        return None;
+    }
+    match (of.record.mapping.clone(), &of.mapping) {
+        (Some(_), Mapping::Absent | Mapping::NotRead(_)) => Some(MappingStep::Settled),
+        (None, Mapping::Unread | Mapping::Present) if is_out_of_nova.is_some() => {
+            Some(MappingStep::Awaited(Time(now)))
+        }
+        (before, _) => before,
+    }
 }

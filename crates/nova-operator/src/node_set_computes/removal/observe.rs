@@ -15,6 +15,7 @@ use operator_runtime::error::Result;
 use operator_runtime::source_cache::Digests;
 
 use crate::caches::Caches;
+use crate::cell::mappings::known::{self, Mapping};
 use crate::controller_names::NODE_SET;
 use crate::drain::order::{Drain, DrainMode};
 use crate::drain::progress::HostProgress;
@@ -23,7 +24,7 @@ use crate::node_set_computes::removal::observed::{
     Removals, TerminatingHost, leftover_uid, reported_state, terminating,
 };
 use crate::node_set_computes::removal::owner::other_owner;
-use crate::node_set_computes::removal::record::{HostRecord, HostRecords, records};
+use crate::node_set_computes::removal::record::{HostRecord, HostRecords, MappingStep, records};
 use crate::nova_monitor::NovaMonitor;
 
 /// What is read of the caches and of nova's APIs.
@@ -131,6 +132,7 @@ fn of_host(
         Some(format!("NovaExternalCompute {compute}"))
     };
     let owner = other_owner(caches, set, (name, host)).or_else(registered);
+    let mapping = mapping(caches, cell.as_ref().map(|it| &it.0), host, &record);
     let is_its = |it: &&Arc<AnsibleEe>| cleaned_host(it).as_deref() == Some(name);
     let reason = format!("host leaves OpenStackDataPlaneNodeSet {namespace}/{}", set.name_any());
     TerminatingHost {
@@ -141,11 +143,23 @@ fn of_host(
         is_reported: reported_state(set, name) == Some(HostState::Terminating),
         runs: runs.iter().filter(is_its).cloned().collect(),
         progress: HostProgress::Pending,
+        mapping,
         is_on_record: is_on_record(caches, set, name, cell.as_ref().map(|it| &it.0)),
         owner,
         cell,
         record,
     }
+}
+
+/// Returns what is known of the mapping of a host; what is recorded as settled stays so.
+fn mapping(caches: &Caches, cell: Option<&Key>, host: &str, record: &HostRecord) -> Mapping {
+    let since = match &record.mapping {
+        Some(MappingStep::Settled) => return Mapping::Absent,
+        Some(MappingStep::Awaited(since)) => Some(since.0),
+        None => None,
+    };
+    let cell = cell.and_then(|it| caches.cells.get(it));
+    known::mapping(cell.as_deref(), caches.cells_are_ours, host, since)
 }
 
 /// Whether what a host leaves in nova is in `status.leftovers` of its cell, or this operator has no

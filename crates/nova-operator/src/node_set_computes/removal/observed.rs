@@ -11,6 +11,7 @@ use operator_core::node_set_host::hosts;
 use operator_core::object_key::Key;
 use operator_runtime::source_cache::Digests;
 
+use crate::cell::mappings::known::Mapping;
 use crate::drain::order::Drain;
 use crate::drain::progress::HostProgress;
 use crate::node_set_computes::removal::record::HostRecord;
@@ -60,6 +61,8 @@ pub struct TerminatingHost {
     pub runs: Vec<Arc<AnsibleEe>>,
     /// How far what is to be done in nova is.
     pub progress: HostProgress,
+    /// What is known of its mapping.
+    pub mapping: Mapping,
     /// Whether what is left in nova is on record, or there is no object to record it.
     pub is_on_record: bool,
 }

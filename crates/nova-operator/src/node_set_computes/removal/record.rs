@@ -4,8 +4,11 @@
 use std::collections::BTreeMap;
 
 use api::dataplane::HostReadiness;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use serde::{Deserialize, Serialize};
+
+use crate::cell::mappings::observed::{AwaitedHost, is_passable};
 
 /// Annotation of a report: JSON object of inventory names, each with its [`HostRecord`].
 pub const HOSTS: &str = "nova.openstack.org/hosts";
@@ -25,6 +28,19 @@ pub struct HostRecord {
     /// The UUID of its compute node and its resource provider, as nova's API last had it.
     #[serde(rename = "computeID", skip_serializing_if = "Option::is_none")]
     pub compute_id: Option<String>,
+    /// How far its removal is about its mapping; absent before, and where that is not read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mapping: Option<MappingStep>,
+}
+
+/// How far the removal of a host is about its mapping.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum MappingStep {
+    /// It is to be read, since then.
+    Awaited(Time),
+    /// Nova has none any more, or nova's word counts.
+    Settled,
 }
 
 /// The records of the hosts of a node set, by their names in the inventory.
@@ -42,6 +58,12 @@ pub fn text(records: &HostRecords) -> String {
 }
 
 impl HostRecord {
+    /// Returns the host, named as its service is registered, if its mapping is to be read.
+    pub fn awaited(&self, host: &str) -> Option<AwaitedHost> {
+        let Some(MappingStep::Awaited(since)) = &self.mapping else { return None };
+        is_passable(host).then(|| AwaitedHost { host: host.to_owned(), since: since.0 })
+    }
+
     /// Returns the record with the UUIDs of an earlier one, where this one has none.
     ///
     /// The UUID of another service's compute node does not count.
@@ -58,6 +80,8 @@ impl HostRecord {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+
     use super::*;
 
     fn record(service: Option<&str>, compute: Option<&str>) -> HostRecord {
@@ -66,6 +90,7 @@ mod tests {
             key: String::new(),
             service_id: service.map(str::to_owned),
             compute_id: compute.map(str::to_owned),
+            mapping: None,
         }
     }
 
@@ -84,7 +109,10 @@ mod tests {
             let uuid = || Some("00000000-0000-0000-0000-000000000000".to_owned());
             let key = "k".repeat(63);
             let cell = "c".repeat(63);
-            (format!("{n:0>63}"), HostRecord { cell, key, service_id: uuid(), compute_id: uuid() })
+            let mapping = Some(MappingStep::Awaited(Time(Timestamp::UNIX_EPOCH)));
+            let (service_id, compute_id) = (uuid(), uuid());
+            let record = HostRecord { cell, key, service_id, compute_id, mapping };
+            (format!("{n:0>63}"), record)
         };
         let all: HostRecords = (0..500).map(of_host).collect();
         let text = text(&all);

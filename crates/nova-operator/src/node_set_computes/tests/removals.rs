@@ -13,6 +13,7 @@ use openstack_client::{Error, Service};
 use operator_core::object_key::Key;
 
 use super::*;
+use crate::cell::mappings::known::Mapping;
 use crate::drain::order::{Drain, DrainMode, HostOrder, Remove};
 use crate::drain::progress::{
     AgentsRemoval, HostProgress, Occupied, PlacementRemoval, Removal, ServiceRemoval,
@@ -21,12 +22,13 @@ use crate::node_set_computes::removal::decide::host_order;
 use crate::node_set_computes::removal::observed::TerminatingHost;
 use crate::node_set_computes::removal::record::{HostRecord, records};
 
-fn record() -> HostRecord {
+pub(super) fn record() -> HostRecord {
     HostRecord {
         cell: "nova-cell1".into(),
         key: String::new(),
         service_id: Some("s".into()),
         compute_id: Some("c".into()),
+        mapping: None,
     }
 }
 
@@ -57,7 +59,7 @@ fn with_uid(report: &HostReadiness) -> kube::api::ObjectMeta {
 }
 
 /// The same after host `a` was taken out, in this state.
-fn leaving(progress: HostProgress) -> Observed {
+pub(super) fn leaving(progress: HostProgress) -> Observed {
     let mut seen = reported_set();
     let set = Arc::make_mut(&mut seen.set);
     set.spec.nodes.remove("a");
@@ -75,21 +77,22 @@ fn leaving(progress: HostProgress) -> Observed {
         is_reported: true,
         runs: vec![],
         progress,
+        mapping: Mapping::NotRead("It is not read.".into()),
         is_on_record: false,
     });
     seen
 }
 
-fn host(seen: &mut Observed) -> &mut TerminatingHost {
+pub(super) fn host(seen: &mut Observed) -> &mut TerminatingHost {
     &mut seen.removals.terminating[0]
 }
 
-fn finalizers(seen: &Observed) -> Vec<String> {
+pub(super) fn finalizers(seen: &Observed) -> Vec<String> {
     seen.report.found().unwrap().spec.host_finalizers.keys().cloned().collect()
 }
 
 /// One reconciliation at a time: its writes are carried out, and are returned as words.
-fn reconcile(seen: &mut Observed, now: Timestamp) -> Vec<String> {
+pub(super) fn reconcile(seen: &mut Observed, now: Timestamp) -> Vec<String> {
     let plan = recorded(decide(seen, None, now));
     let mut words = Vec::new();
     for step in plan.all() {
@@ -121,7 +124,7 @@ fn reconcile(seen: &mut Observed, now: Timestamp) -> Vec<String> {
 }
 
 /// The last run ends with that result.
-fn end(seen: &mut Observed, result: &str, now: Timestamp) {
+pub(super) fn end(seen: &mut Observed, result: &str, now: Timestamp) {
     let run = Arc::make_mut(host(seen).runs.last_mut().unwrap());
     let status = json!({
         "JobStatus": if result == "Ok" { "Succeeded" } else { "Failed" },
@@ -131,12 +134,12 @@ fn end(seen: &mut Observed, result: &str, now: Timestamp) {
     run.status = Some(serde_json::from_value(status).unwrap());
 }
 
-fn order(seen: &Observed) -> Option<HostOrder> {
+pub(super) fn order(seen: &Observed) -> Option<HostOrder> {
     let removals = &seen.removals;
     host_order(&seen.set, removals, &removals.terminating[0], Timestamp::UNIX_EPOCH)
 }
 
-fn removed() -> HostProgress {
+pub(super) fn removed() -> HostProgress {
     HostProgress::Removing(Removal {
         service: ServiceRemoval::Done,
         placement: PlacementRemoval::Done,
@@ -144,13 +147,13 @@ fn removed() -> HostProgress {
     })
 }
 
-fn said(seen: &Observed) -> Option<(String, String)> {
+pub(super) fn said(seen: &Observed) -> Option<(String, String)> {
     let found = find(&seen.set.status.as_ref()?.conditions, HOSTS_REMOVED)?;
     assert_ne!(found.status, ConditionStatus::True);
     Some((found.reason.clone(), found.message.clone()))
 }
 
-const START: Timestamp = Timestamp::UNIX_EPOCH;
+pub(super) const START: Timestamp = Timestamp::UNIX_EPOCH;
 
 #[test]
 fn deployed_hosts_have_finalizers_until_they_leave_whether_or_not_there_is_a_gate() {
@@ -205,7 +208,7 @@ fn a_host_that_leaves_is_drained_stopped_removed_and_then_let_go() {
     assert_eq!(reconcile(&mut seen, START), [""; 0], "one run");
 
     end(&mut seen, "Ok", START);
-    let expected = Remove { compute_id: Some("c".into()), is_stopped: true };
+    let expected = Remove { compute_id: Some("c".into()), is_stopped: true, is_unmapped: true };
     assert_eq!(order(&seen), Some(HostOrder::Remove(expected)));
     // Nova has no service of the host any more: that is the removal's own work.
     host(&mut seen).health.service = ServiceHealth::NotFound;
@@ -233,7 +236,7 @@ fn a_host_that_does_not_answer_is_tried_three_times_and_then_removed_once_it_is_
     assert!(!reconcile(&mut seen, now).contains(&"run".to_owned()));
     let names: Vec<String> = host(&mut seen).runs.iter().map(|it| it.name_any()).collect();
     assert!(names[0] != names[1] && names[1] != names[2], "{names:?}");
-    let expected = Remove { compute_id: Some("c".into()), is_stopped: false };
+    let expected = Remove { compute_id: Some("c".into()), is_stopped: false, is_unmapped: true };
     assert_eq!(order(&seen), Some(HostOrder::Remove(expected)));
     let still_up = Removal::of_service(ServiceRemoval::StillUp);
     host(&mut seen).progress = HostProgress::Removing(still_up);
