@@ -338,6 +338,21 @@ fn a_host_that_was_deployed_again_after_a_difference_is_audited_at_once_and_once
 }
 
 #[test]
+fn the_audit_after_a_deployment_is_another_run_in_the_same_minute_too() {
+    let mut world = World::new(&["n1"]);
+    world.now += SignedDuration::from_secs(60 - world.now.as_second() % 60);
+    world.pass();
+    world.end(&json!({ "audit": { "n1": [1, ["unit a: inactive"]] } }));
+    world.now += SignedDuration::from_secs(20);
+    let now = world.now;
+    let compute = Arc::make_mut(&mut world.host("n1").compute);
+    compute.status.as_mut().unwrap().services[1].since.0 = now;
+    assert_eq!(world.created(), Some(named(&["n1"])));
+    let names: Vec<String> = world.seen.audits.iter().map(|it| it.run.name_any()).collect();
+    assert_ne!(names[0], names[1]);
+}
+
+#[test]
 fn audits_go_when_they_are_no_longer_requested() {
     for request in [AuditRequest::Absent, AuditRequest::Invalid("x".into())] {
         let mut world = World::new(&["n1"]);
