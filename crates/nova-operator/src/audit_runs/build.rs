@@ -49,7 +49,7 @@ pub fn group(host: &AuditedHost) -> String {
         &spec.dns_config,
     );
     let images = (&spec.nova_compute_container_image, &spec.nova_libvirt_container_image);
-    hash::digest(&(inventory(host), pod, images, &host.playbooks))
+    hash::digest(&(inventory(host), pod, images, &host.audited.playbooks))
 }
 
 /// Returns the inventory object of a host, and the Secret beside it: those that it shares with
@@ -105,7 +105,7 @@ fn template(owner: &Target, hosts: &[&AuditedHost]) -> Option<RunTemplate> {
     let first = hosts.first()?;
     let (inventory, beside) = inventory(first);
     let layout = Layout::Parent { inventory, beside };
-    let play = play(&first.playbooks);
+    let play = play(&first.audited.playbooks);
     let mut template = host_run_template(&first.compute, layout, play, NOVA_TYPE);
     template.parent = owner.clone();
     template.extra_mounts.push(files(hosts));

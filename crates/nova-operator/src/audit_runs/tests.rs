@@ -90,10 +90,10 @@ fn host(name: &str) -> AuditedHost {
     });
     let compute: ExternalCompute = object("nova", "NovaExternalCompute", name, &spec, &status);
     let policy = AuditPolicy { interval: HOUR, repairs: false };
-    let audited = Audited { request: AuditRequest::Audit(policy), last: None };
+    let request = AuditRequest::Audit(policy);
+    let audited = Audited { request, last: None, playbooks: Vec::new() };
     let (node, compute) = (Arc::new(node), Arc::new(compute));
-    let (playbooks, ssh) = (Vec::new(), Some(Digests::default()));
-    AuditedHost { node, compute, audited, playbooks, ssh, is_busy: false }
+    AuditedHost { node, compute, audited, ssh: Some(Digests::default()), is_busy: false }
 }
 
 impl World {
@@ -279,7 +279,7 @@ fn hosts_with_other_images_have_a_run_of_their_own_after_the_first() {
 #[test]
 fn services_with_an_audit_playbook_are_audited_by_the_same_run() {
     let mut world = World::new(&["n1", "n2"]);
-    world.host("n2").playbooks = vec!["a.b.audit".into(), "/plays/c.yml".into()];
+    world.host("n2").audited.playbooks = vec!["a.b.audit".into(), "/plays/c.yml".into()];
     world.pass();
     world.end_well();
     world.pass();
