@@ -15,6 +15,10 @@ pub const NODE_DRAINED: &str = "nova.openstack.org/Drained";
 pub const HOSTS_REMOVED: &str = "nova.openstack.org/HostsRemoved";
 /// Type of the condition on a node that repeats [`CONFIGURATION_IN_SYNC`] of its compute.
 pub const NODE_CONFIGURATION_IN_SYNC: &str = "nova.openstack.org/ConfigurationInSync";
+/// Type of the condition on a node that repeats [`REDEPLOY_REQUESTED`] of its compute;
+/// dataplane-operator serves what ends like that
+/// ([`REDEPLOY_REQUESTED`](api::dataplane::node::REDEPLOY_REQUESTED)).
+pub const NODE_REDEPLOY_REQUESTED: &str = "nova.openstack.org/RedeployRequested";
 /// Type of the condition on a role or a node set: every compute of its hosts reports to nova;
 /// absent where there is none, or nova's API is not read.
 pub const HOSTS_COMPUTES_UP: &str = "nova.openstack.org/ComputesUp";
@@ -51,6 +55,9 @@ pub const HOST_MAPPED: &str = "HostMapped";
 pub const DRAINED: &str = "Drained";
 /// The host is as it was deployed, says the last audit; only while audits are requested.
 pub const CONFIGURATION_IN_SYNC: &str = "ConfigurationInSync";
+/// All services of the host's node are to be deployed once more, because an audit found
+/// differences; only until the host was deployed since.
+pub const REDEPLOY_REQUESTED: &str = "RedeployRequested";
 /// The host is cleaned up; only on a compute that is being deleted.
 pub const HOST_CLEANED: &str = "HostCleaned";
 /// Nova has no service of the host; only on a compute whose deletion uses nova's API.

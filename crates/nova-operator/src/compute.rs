@@ -20,6 +20,7 @@ pub mod messages;
 pub mod observe;
 pub mod observed;
 pub mod preconditions;
+pub mod repair;
 pub mod status;
 pub mod warnings;
 

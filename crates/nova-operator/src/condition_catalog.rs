@@ -5,8 +5,8 @@ use api::conditions::Reason;
 use nova_config::conditions::{
     COMPUTE_CONDITION, COMPUTES_UP, COMPUTES_UP_TO_DATE, CONDUCTOR_ANSWERS, CONFIG_CONDITION,
     HOST_DISCOVERED, HOSTS_COMPUTES_UP, HOSTS_REMOVED, INPUT_READY, KEYSTONE_READY,
-    MESSAGE_BUS_READY, NODE_CONFIGURATION_IN_SYNC, NODE_DRAINED, NODE_SERVICE_UP, NOVA_API_READY,
-    RELEASED, SERVICE_CONFIG_READY,
+    MESSAGE_BUS_READY, NODE_CONFIGURATION_IN_SYNC, NODE_DRAINED, NODE_REDEPLOY_REQUESTED,
+    NODE_SERVICE_UP, NOVA_API_READY, RELEASED, SERVICE_CONFIG_READY,
 };
 use operator_core::condition_catalog::{
     ConditionSpec, KindConditions, Repeats, WRITES, condition, summary,
@@ -73,6 +73,13 @@ const NODE: &[ConditionSpec] = &[condition(
     NODE_CONFIGURATION_IN_SYNC,
     "The host of the node is as it was deployed, as `ConfigurationInSync` of its compute says; \
      absent where no audits are requested, and without effect on the node's `Ready`.",
+    &[],
+)
+.repeating(Repeats::Kind("NovaExternalCompute")), condition(
+    NODE_REDEPLOY_REQUESTED,
+    "dataplane-operator is to deploy all services of the node once more, as `RedeployRequested` of \
+     its compute says; absent where no repair after an audit needs that, and without effect on the \
+     node's `Ready`.",
     &[],
 )
 .repeating(Repeats::Kind("NovaExternalCompute"))];

@@ -54,9 +54,10 @@ pub fn audit_report(data: &[u8]) {
     let verdict = report::read(&String::from_utf8_lossy(data), "n0");
     let compute = ExternalCompute::new("n0", ExternalComputeSpec::default());
     let policy = AuditPolicy { interval: SignedDuration::from_hours(1), repairs: false };
-    let (uid, created) = (String::new(), Timestamp::UNIX_EPOCH);
-    let last = LastAudit { uid, created, is_after_deployment: false, verdict };
-    let audited = Audited { request: AuditRequest::Audit(policy), last: Some(last) };
+    let (uid, name, created) = (String::new(), String::new(), Timestamp::UNIX_EPOCH);
+    let last = LastAudit { uid, name, created, is_after_deployment: false, verdict };
+    let request = AuditRequest::Audit(policy);
+    let audited = Audited { request, last: Some(last), playbooks: Vec::new() };
     let condition = audited.condition(&compute, "kubectl").expect("audits are requested");
     assert!(condition.message.len() <= MESSAGE);
     assert_eq!(printable(&condition.message), condition.message);

@@ -164,7 +164,7 @@ pub const RULES: &[Rule] = &[
         &["openstackdataplanenodes"],
         &["get", "list", "patch", "watch"],
     ),
-    // One condition of this operator on each.
+    // The conditions of this operator on each; one on a node requests its redeploy.
     Rule::of(
         &["dataplane.openstack.org"],
         &["openstackdataplanenodes/status", "openstackdataplaneservices/status"],

@@ -18,6 +18,12 @@ use crate::shared::{AnyMap, DNS_SUBDOMAIN, VolMounts, optional_any_map};
 
 /// Annotation on a role or a node; any new value asks for another attempt of every service.
 pub const REDEPLOY: &str = "dataplane.openstack.org/redeploy";
+/// End of the type of a condition on a node by which the operator of a service, under its own
+/// prefix, requests another attempt of every service.
+///
+/// Only one that is True does; its reason and message are the value, and any new value is another
+/// request.
+pub const REDEPLOY_REQUESTED: &str = "/RedeployRequested";
 
 /// What is refused of an update while a machine is known by the host's name; what was accepted once
 /// stays, so that a finalizer can be taken off whatever the host is called.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use api::ansibleee::{AnsibleEe, JobStatus};
 use api::conditions::{Severity, find};
-use api::dataplane::{Node, Role};
+use api::dataplane::{Node, NodeStatus, Role};
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
 use operator_core::condition_catalog::undeclared;
@@ -220,7 +220,12 @@ impl World {
             role.status = Some(serde_json::from_value(status.clone()).unwrap());
         }
         for node in self.seen.nodes.iter_mut().filter(|it| it.name_any() == name) {
-            Arc::make_mut(node).status = Some(serde_json::from_value(status.clone()).unwrap());
+            let node = Arc::make_mut(node);
+            let mut status: NodeStatus = serde_json::from_value(status.clone()).unwrap();
+            // Conditions of other operators are other field managers'.
+            let before = node.status.take().map(|it| it.conditions).unwrap_or_default();
+            status.conditions.extend(before.into_iter().filter(|it| it.type_.contains('/')));
+            node.status = Some(status);
         }
     }
 
@@ -711,6 +716,7 @@ mod machines;
 mod membership;
 mod networks;
 mod parts;
+mod redeploy_requests;
 mod services;
 mod vars;
 mod writes;

@@ -14,7 +14,7 @@ use crate::audit::request::AuditRequest;
 use crate::audit::run::LABEL;
 use crate::reasons;
 
-/// How many differences a message names.
+/// How many differences the message of the condition names.
 const NAMED: usize = 3;
 
 /// What is known of the audits of a compute's host.
@@ -24,20 +24,22 @@ pub struct Audited {
     pub request: AuditRequest,
     /// The last audit that has ended; `None` where none has, or its run is gone.
     pub last: Option<LastAudit>,
+    /// The audit playbooks of the services of phase 0, in order.
+    pub playbooks: Vec<String>,
 }
 
 impl Audited {
-    /// Returns the UID of the audit whose result is to be repaired now; `None` where nothing is: what a
+    /// Returns the audit whose result is to be repaired now; `None` where nothing is: what a
     /// deployment has just left as it was waits for the next interval.
-    pub fn repair(&self, compute: &ExternalCompute) -> Option<&str> {
+    pub fn repair(&self, compute: &ExternalCompute) -> Option<&LastAudit> {
         let last = self.last.as_ref()?;
         let repairs = self.request.policy()?.repairs;
         let is_due = repairs && !last.is_after_deployment && is_out_of_sync(compute, last);
-        is_due.then_some(last.uid.as_str())
+        is_due.then_some(last)
     }
 
     /// Returns the condition; `None` where no audits are requested. `redeploy` is the command that
-    /// deploys the compute again.
+    /// deploys the host again.
     pub fn condition(&self, compute: &ExternalCompute, redeploy: &str) -> Option<ConditionDraft> {
         let policy = match &self.request {
             AuditRequest::Absent => return None,
@@ -74,7 +76,7 @@ impl Audited {
                 };
                 let text = format!(
                     "Host {node} differs from what was deployed: {}. {way_on}",
-                    names(found)
+                    named(found, NAMED)
                 );
                 reasons::audit::OUT_OF_SYNC.condition(CONFIGURATION_IN_SYNC, text)
             }
@@ -113,8 +115,9 @@ fn without_result(compute: &ExternalCompute, node: &str) -> ConditionDraft {
     )
 }
 
-fn names(found: &Differences) -> String {
-    let shown: Vec<&str> = found.named.iter().take(NAMED).map(String::as_str).collect();
+/// Returns the first `limit` differences, and how many more there are.
+pub fn named(found: &Differences, limit: usize) -> String {
+    let shown: Vec<&str> = found.named.iter().take(limit).map(String::as_str).collect();
     let n_more = found.total - shown.len();
     if shown.is_empty() {
         return format!("{n_more} differences");

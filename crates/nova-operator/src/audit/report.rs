@@ -54,6 +54,8 @@ pub struct Differences {
 pub struct LastAudit {
     /// UID of the run.
     pub uid: String,
+    /// Name of the run.
+    pub name: String,
     /// When the run was created: what was deployed later is no part of it.
     pub created: Timestamp,
     /// Whether it followed a deployment that mended what the one before had found.
@@ -77,6 +79,7 @@ pub fn last(audits: &[Arc<AnsibleEe>], host: &str) -> Option<LastAudit> {
     let newest = ended.max_by_key(|it| (created(it), it.name_any()))?;
     Some(LastAudit {
         uid: newest.uid().unwrap_or_default(),
+        name: newest.name_any(),
         created: created(newest),
         is_after_deployment: is_after_deployment(newest),
         verdict: verdict(newest, host),

@@ -49,7 +49,7 @@ pub fn group(host: &AuditedHost) -> String {
         &spec.dns_config,
     );
     let images = (&spec.nova_compute_container_image, &spec.nova_libvirt_container_image);
-    hash::digest(&(inventory(host), pod, images, &host.playbooks))
+    hash::digest(&(inventory(host), pod, images, &host.audited.playbooks))
 }
 
 /// Returns the inventory object of a host, and the Secret beside it: those that it shares with
@@ -68,15 +68,16 @@ fn inventory(host: &AuditedHost) -> (String, Option<String>) {
 
 /// Returns the step that creates the audit of hosts of one group; `None` without hosts.
 ///
-/// Its name has the minute: one that was deleted for a deployment is not taken for its successor.
-/// `kind` is the value of its label.
+/// Its name depends on the minute and on `kind`, the value of its label: one that was deleted for a
+/// deployment, or that the deployment of its hosts followed at once, is not taken for its
+/// successor.
 pub fn run(owner: &Target, hosts: &[&AuditedHost], kind: &str, now: Timestamp) -> Option<Step> {
     let template = template(owner, hosts)?;
     let name = |it: &AuditedHost| it.node.name_any();
     let attempt = Attempt { hash: String::new(), attempt: 1 };
     let batch = Batch {
         service: SERVICE.to_owned(),
-        group: (now.as_second() / 60).to_string(),
+        group: format!("{}-{kind}", now.as_second() / 60),
         attempts: hosts.iter().map(|it| (name(it), attempt.clone())).collect(),
     };
     let connections = hosts.iter().map(|it| (name(it), connection(it))).collect();
@@ -104,7 +105,7 @@ fn template(owner: &Target, hosts: &[&AuditedHost]) -> Option<RunTemplate> {
     let first = hosts.first()?;
     let (inventory, beside) = inventory(first);
     let layout = Layout::Parent { inventory, beside };
-    let play = play(&first.playbooks);
+    let play = play(&first.audited.playbooks);
     let mut template = host_run_template(&first.compute, layout, play, NOVA_TYPE);
     template.parent = owner.clone();
     template.extra_mounts.push(files(hosts));

@@ -16,7 +16,6 @@ use crate::audit::run::{address_key, is_audit, is_open, open_key};
 use crate::audit::scope::Scope;
 use crate::audit_runs::observed::{Audit, AuditedHost, Observed};
 use crate::caches::Caches;
-use crate::conflicting_service::listed;
 use crate::indexes::{BY_OPEN_ADDRESS, BY_OPEN_AUDIT, BY_OWNER, BY_ROLE};
 use crate::shared_caches::SharedCaches;
 
@@ -72,7 +71,7 @@ async fn host(
     role: Option<&Role>,
     node: Arc<Node>,
 ) -> Result<Option<AuditedHost>> {
-    let audited = audited(shared, role, &node, caches.audit_limits.least_interval);
+    let audited = audited(caches, role, &node);
     if audited.request == AuditRequest::Absent {
         return Ok(None);
     }
@@ -85,16 +84,7 @@ async fn host(
     };
     let address = node.status.as_ref().and_then(|it| it.address.as_deref());
     let is_busy = address.is_some_and(|it| is_busy(shared, it));
-    let playbooks = playbooks(caches, role, &node);
-    Ok(Some(AuditedHost { node, compute, audited, playbooks, ssh, is_busy }))
-}
-
-/// Returns the audit playbooks of a node's services, in order; a service without one is not audited.
-fn playbooks(caches: &Caches, role: Option<&Role>, node: &Node) -> Vec<String> {
-    let namespace = node.namespace().unwrap_or_default();
-    let services = listed(role, node).iter();
-    let found = services.filter_map(|it| caches.services.get(&Key::new(&namespace, it)));
-    found.filter_map(|it| it.spec.audit_playbook.clone()).collect()
+    Ok(Some(AuditedHost { node, compute, audited, ssh, is_busy }))
 }
 
 /// Returns whether a run that is no audit has not ended on the host of an address.

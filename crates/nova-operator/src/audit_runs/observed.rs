@@ -20,10 +20,8 @@ pub struct AuditedHost {
     pub node: Arc<Node>,
     /// Its compute.
     pub compute: Arc<ExternalCompute>,
-    /// What is requested, and the last audit.
+    /// What is requested, the last audit, and the audit playbooks of its services.
     pub audited: Audited,
-    /// The audit playbooks of its services of phase 0, in order.
-    pub playbooks: Vec<String>,
     /// The digests of its ssh Secret, or `None` when it does not exist.
     pub ssh: Option<Digests>,
     /// Whether a run that is no audit waits for the host or works on it.

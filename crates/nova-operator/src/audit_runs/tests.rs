@@ -90,10 +90,10 @@ fn host(name: &str) -> AuditedHost {
     });
     let compute: ExternalCompute = object("nova", "NovaExternalCompute", name, &spec, &status);
     let policy = AuditPolicy { interval: HOUR, repairs: false };
-    let audited = Audited { request: AuditRequest::Audit(policy), last: None };
+    let request = AuditRequest::Audit(policy);
+    let audited = Audited { request, last: None, playbooks: Vec::new() };
     let (node, compute) = (Arc::new(node), Arc::new(compute));
-    let (playbooks, ssh) = (Vec::new(), Some(Digests::default()));
-    AuditedHost { node, compute, audited, playbooks, ssh, is_busy: false }
+    AuditedHost { node, compute, audited, ssh: Some(Digests::default()), is_busy: false }
 }
 
 impl World {
@@ -279,7 +279,7 @@ fn hosts_with_other_images_have_a_run_of_their_own_after_the_first() {
 #[test]
 fn services_with_an_audit_playbook_are_audited_by_the_same_run() {
     let mut world = World::new(&["n1", "n2"]);
-    world.host("n2").playbooks = vec!["a.b.audit".into(), "/plays/c.yml".into()];
+    world.host("n2").audited.playbooks = vec!["a.b.audit".into(), "/plays/c.yml".into()];
     world.pass();
     world.end_well();
     world.pass();
@@ -335,6 +335,21 @@ fn a_host_that_was_deployed_again_after_a_difference_is_audited_at_once_and_once
     assert_eq!(world.created(), None, "a host that no deployment mends waits for its interval");
     world.now += HOUR;
     assert_eq!(world.created(), Some(named(&["n1", "n2"])));
+}
+
+#[test]
+fn the_audit_after_a_deployment_is_another_run_in_the_same_minute_too() {
+    let mut world = World::new(&["n1"]);
+    world.now += SignedDuration::from_secs(60 - world.now.as_second() % 60);
+    world.pass();
+    world.end(&json!({ "audit": { "n1": [1, ["unit a: inactive"]] } }));
+    world.now += SignedDuration::from_secs(20);
+    let now = world.now;
+    let compute = Arc::make_mut(&mut world.host("n1").compute);
+    compute.status.as_mut().unwrap().services[1].since.0 = now;
+    assert_eq!(world.created(), Some(named(&["n1"])));
+    let names: Vec<String> = world.seen.audits.iter().map(|it| it.run.name_any()).collect();
+    assert_ne!(names[0], names[1]);
 }
 
 #[test]

@@ -32,7 +32,7 @@ use crate::compute::health::Health;
 use crate::compute::inputs::{self, REDEPLOY_INPUT};
 use crate::compute::messages::redeploy_command;
 use crate::compute::observed::Observed;
-use crate::compute::{config, host_drain, identity, preconditions, status, warnings};
+use crate::compute::{config, host_drain, identity, preconditions, repair, status, warnings};
 use crate::registration::is_recorded;
 use crate::{cleanup, finalizers};
 
@@ -270,14 +270,14 @@ fn sequence(
 }
 
 /// Whether a process that runs with the right files is to be restarted: a redeploy of the compute
-/// or a repair was requested since the last deployment, or it is not known to have registered. A redeploy of
-/// its node alone does not restart it.
+/// or a repair was requested since the last deployment, or it is not known to have registered. A
+/// redeploy of its node alone does not restart it, unless that repairs the host.
 fn restarts(seen: &Observed, evaluated: &Evaluation) -> bool {
     let status = seen.compute.status.as_ref();
     let deployed = status.and_then(|it| it.deployed_inputs.get(REDEPLOY_INPUT).cloned());
     let asked = evaluated.inputs.as_ref().and_then(|it| Some(it.get(REDEPLOY_INPUT)?.text()));
     let compute = &seen.compute;
-    let may_ask = compute.annotations().contains_key(REDEPLOY) || inputs::repaired(seen).is_some();
+    let may_ask = compute.annotations().contains_key(REDEPLOY) || repair::due(seen).is_some();
     may_ask && asked != deployed || !is_recorded(&evaluated.sequence.services)
 }
 

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use crate::cell::credentials::of_cell;
 use crate::compute::config_inputs::Complete;
-use crate::compute::deploy_strategy::deploys;
 use crate::compute::observed::Observed;
+use crate::compute::repair;
 
 /// Version of the list of fields below. A new version would change the hash of every compute, so it
 /// never changes: new fields are included only when they are set.
@@ -82,9 +82,10 @@ fn of_host(seen: &Observed) -> Inputs {
     inputs
 }
 
-/// Returns the installation of the host, the last redeploy value of the compute and the last audit
-/// that was repaired, or `None` without all three.
+/// Returns the instance of the host, the last redeploy value of the compute and the last audit that
+/// a deployment of the compute alone repaired, or `None` without all three.
 ///
+/// The instance of the host changes with a repair of its node's services.
 /// A redeploy value stays in force after the annotation is removed, and so does a repair after its
 /// audit is gone: neither must cause a deployment.
 pub fn instance(seen: &Observed, of_node: Option<&str>) -> Option<String> {
@@ -92,7 +93,7 @@ pub fn instance(seen: &Observed, of_node: Option<&str>) -> Option<String> {
     let recorded = compute.status.as_ref().and_then(|it| it.host_instance.as_deref());
     let last = recorded.and_then(|it| it.rsplit_once('+')).map(|(_, it)| it);
     let given = compute.annotations().get(REDEPLOY).map(hash::short);
-    let repaired = repaired(seen).map(hash::short);
+    let repaired = repair::of_compute(seen).map(hash::short);
     if of_node.is_none() && last.is_none() && given.is_none() && repaired.is_none() {
         return None;
     }
@@ -101,12 +102,6 @@ pub fn instance(seen: &Observed, of_node: Option<&str>) -> Option<String> {
     let repaired = repaired.as_deref().or(last_repaired).unwrap_or_default();
     let separator = if repaired.is_empty() { "" } else { "-" };
     Some(format!("{}+{redeploy}{separator}{repaired}", of_node.unwrap_or_default()))
-}
-
-/// Returns the UID of the audit that is repaired now; `None` where none is, or nothing is deployed.
-pub fn repaired(seen: &Observed) -> Option<&str> {
-    let compute = &seen.compute;
-    seen.audited.repair(compute).filter(|_| deploys(compute, seen.node.as_deref()))
 }
 
 /// Returns the hash of a service over its inputs.

@@ -169,8 +169,7 @@ fn with_drain(caches: &Caches, seen: Observed) -> Observed {
 /// Adds what is known of the audits of the host.
 fn with_audits(caches: &Caches, seen: Observed) -> Observed {
     let Some(node) = &seen.node else { return seen };
-    let least = caches.audit_limits.least_interval;
-    let audited = audited(&caches.watched(), seen.role.as_deref(), node, least);
+    let audited = audited(caches, seen.role.as_deref(), node);
     Observed { audited, ..seen }
 }
 

@@ -22,10 +22,10 @@ use crate::cell_immutability::{CellBinding, binding, owns};
 use crate::compute::blocked_rollout::BlockedRollout;
 use crate::compute::evaluation::Evaluation;
 use crate::compute::host_drain::{drains_before, may_be_disabled};
-use crate::compute::inputs;
 use crate::compute::messages::redeploy_command;
 use crate::compute::observed::Observed;
 use crate::compute::preconditions::previous;
+use crate::compute::{inputs, repair};
 use crate::compute_lifecycle::effective::desired;
 use crate::nova_health::HostHealth;
 use crate::reasons;
@@ -154,7 +154,8 @@ fn conditions(seen: &Observed, evaluated: &Evaluation) -> Vec<ConditionDraft> {
     ]);
     all.extend(evaluated.health.conditions.iter().cloned());
     all.extend(evaluated.health.drained.clone());
-    all.extend(seen.audited.condition(&seen.compute, &redeploy_command(&seen.compute)));
+    all.extend(seen.audited.condition(&seen.compute, &repair::command(seen)));
+    all.extend(repair::node_redeploy(seen));
     all
 }
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use nova_config::conditions::{
     COMPUTE_CONDITION, CONFIGURATION_IN_SYNC, DRAINED, HOST_MAPPED, NODE_CONFIGURATION_IN_SYNC,
-    NODE_DRAINED, NODE_SERVICE_UP, SERVICE_UP,
+    NODE_DRAINED, NODE_REDEPLOY_REQUESTED, NODE_SERVICE_UP, REDEPLOY_REQUESTED, SERVICE_UP,
 };
 use operator_core::finalizers::is_terminating;
 use operator_core::plan::{Kind, Plan, Step, Target, Write};
@@ -287,10 +287,11 @@ fn condition_step(
 }
 
 /// Conditions of a compute that its node repeats, and their types on the node.
-const REPEATED: [(&str, &str); 3] = [
+const REPEATED: [(&str, &str); 4] = [
     (SERVICE_UP, NODE_SERVICE_UP),
     (DRAINED, NODE_DRAINED),
     (CONFIGURATION_IN_SYNC, NODE_CONFIGURATION_IN_SYNC),
+    (REDEPLOY_REQUESTED, NODE_REDEPLOY_REQUESTED),
 ];
 
 /// Returns the node's conditions that repeat those of its compute; none of a compute that is being

@@ -6,7 +6,8 @@ use api::conditions::{Condition, find};
 use api::dataplane::{Node, Role};
 use api::nova::ExternalCompute;
 use nova_config::conditions::{
-    COMPUTE_CONDITION, NODE_CONFIGURATION_IN_SYNC, NODE_DRAINED, NODE_SERVICE_UP,
+    COMPUTE_CONDITION, NODE_CONFIGURATION_IN_SYNC, NODE_DRAINED, NODE_REDEPLOY_REQUESTED,
+    NODE_SERVICE_UP,
 };
 
 use crate::conflicting_service::ConflictingService;
@@ -36,7 +37,13 @@ pub struct Observed {
 /// Returns this operator's conditions on a node.
 pub fn own_conditions(node: &Node) -> Vec<Condition> {
     let conditions = node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
-    let own = [COMPUTE_CONDITION, NODE_SERVICE_UP, NODE_DRAINED, NODE_CONFIGURATION_IN_SYNC];
+    let own = [
+        COMPUTE_CONDITION,
+        NODE_SERVICE_UP,
+        NODE_DRAINED,
+        NODE_CONFIGURATION_IN_SYNC,
+        NODE_REDEPLOY_REQUESTED,
+    ];
     let is_own = |it: &&Condition| own.contains(&&*it.type_);
     conditions.iter().filter(is_own).cloned().collect()
 }

@@ -25,6 +25,7 @@ use crate::reasons;
 
 mod cell;
 mod names;
+mod repeated;
 
 fn object<K: DeserializeOwned>(api_version: &str, kind: &str, name: &str, spec: &Value) -> K {
     serde_json::from_value(json!({

@@ -4,7 +4,8 @@ use api::conditions::Reason;
 use nova_config::conditions::{
     AGENTS_DELETED, CELL_MATCHES, CONFIG_WARNINGS, CONFIGURATION_IN_SYNC, DEPLOYMENT_READY,
     DRAINED, HOST_CLEANED, HOST_MAPPED, HOST_UNMAPPED, INPUT_READY, NODE_READY, NOVA_CELL_READY,
-    PLACEMENT_CLEAN, SERVICE_CONFIG_READY, SERVICE_DELETED, SERVICE_UP, UP_TO_DATE,
+    PLACEMENT_CLEAN, REDEPLOY_REQUESTED, SERVICE_CONFIG_READY, SERVICE_DELETED, SERVICE_UP,
+    UP_TO_DATE,
 };
 use operator_core::condition_catalog::{ConditionSpec, Repeats, WRITES, condition, summary};
 use operator_core::run_engine::outcome::FailureReason;
@@ -100,6 +101,12 @@ pub(super) const CONDITIONS: &[ConditionSpec] = &[
             reasons::audit::AUDIT_PLAYBOOK_UNREADABLE,
             reasons::audit::AUDIT_INVALID,
         ],
+    ),
+    condition(
+        REDEPLOY_REQUESTED,
+        "All services of the node are to be deployed once more, and the compute follows; absent \
+         where no repair after an audit needs that. `Ready` ignores it.",
+        &[reasons::audit::REPAIR_REQUESTED],
     ),
     WRITES,
     condition(

@@ -1,4 +1,4 @@
-//! The reasons of the condition `ConfigurationInSync`.
+//! The reasons of the conditions `ConfigurationInSync` and `RedeployRequested`.
 
 use api::conditions::Reason;
 
@@ -8,7 +8,7 @@ pub(crate) const OUT_OF_SYNC: Reason = Reason::warning(
     "OutOfSync",
     "Files, containers, units or firewall rules of the host differ from what was deployed; the \
      message has their number and the first three.",
-    "When an audit finds no difference; with `nova.openstack.org/audit-repair` the compute is \
+    "When an audit finds no difference; with `nova.openstack.org/audit-repair` the host is \
      deployed again once for each result.",
     "Deploy it again; the message has the command.",
 );
@@ -48,4 +48,12 @@ pub(crate) const AUDIT_INVALID: Reason = Reason::error(
     "An annotation of the audits has no legal value; nothing is audited.",
     "No.",
     "Correct it; the message names the legal values.",
+);
+pub(crate) const REPAIR_REQUESTED: Reason = Reason::notable(
+    "RepairRequested",
+    "An audit found differences on the host, where services of phase 0 are audited too: all \
+     services of the node are to be deployed once more; the message has the run and the first \
+     difference.",
+    "When the compute was deployed since.",
+    "Wait: `deploy` and `maxUnavailable` of the role decide when that begins.",
 );

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use api::dataplane::node::REDEPLOY;
+
 /// Which failures are retried automatically.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Retries<'a> {
@@ -14,6 +16,15 @@ pub enum Retries<'a> {
         /// What the user does after the last one.
         way_on: &'a str,
     },
+}
+
+/// Returns the command with which the user requests another attempt of every service on the host of
+/// a node.
+pub fn redeploy_command(namespace: &str, node: &str) -> String {
+    format!(
+        "kubectl annotate --overwrite -n {namespace} openstackdataplanenode/{node} \
+         {REDEPLOY}=\"$(date +%s)\""
+    )
 }
 
 /// Returns the backoff after the n-th failed attempt in a row (n ≥ 1).

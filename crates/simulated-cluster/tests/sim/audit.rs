@@ -1,14 +1,14 @@
-//! Audits of the hosts of a role: one run for all, a repair of what differs, and none beside a
-//! deployment.
+//! Audits of the hosts of a role: one run for all, a repair of what differs, also of services of
+//! phase 0, and none beside a deployment.
 
 use std::time::Duration;
 
 use anyhow::Result;
 use api::ansibleee::AnsibleEe;
-use api::conditions::Condition;
-use api::dataplane::{Node, Role};
+use api::conditions::{Condition, find};
+use api::dataplane::{Node, Role, Service};
 use api::nova::ExternalCompute;
-use e2e::journey::ROLE;
+use e2e::journey::{ROLE, SERVICE};
 use e2e::{holds, says};
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
@@ -19,6 +19,9 @@ use crate::world::World;
 
 const IN_SYNC: &str = "nova.openstack.org/ConfigurationInSync";
 const FILE: &str = "file /var/lib/openstack/config/nova/01-nova.conf: content";
+const REQUESTED: &str = "nova.openstack.org/RedeployRequested";
+const COMMAND: &str = "openstackdataplanenode/audit-4 dataplane.openstack.org/redeploy=";
+const MOTD: &str = "file /etc/motd: content";
 /// How long an audit may stand in the way of a deployment.
 const YIELDS: Duration = Duration::from_secs(10);
 
@@ -101,5 +104,34 @@ async fn hosts_share_an_audit_one_that_differs_is_repaired_and_a_deployment_ends
     world.gone::<AnsibleEe>(&audit.name_any(), YIELDS).await?;
     wait_for(&world, &three, "audited after its deployment", |it| holds(it, IN_SYNC)).await?;
     assert_eq!(of_nova(&three).iter().filter(|it| *it == "nova").count(), 2);
+    world.done().await
+}
+
+/// What was deployed to a host, in order.
+fn deployed(host: &Host) -> Vec<String> {
+    host.services().into_iter().filter(|it| it != "nova-audit").collect()
+}
+
+#[tokio::test]
+async fn a_repair_beside_audited_services_deploys_those_of_the_node_and_then_the_compute_once()
+-> Result<()> {
+    let world = World::new("audit-phase-zero").await?;
+    let _broker = cell(&world.ns, world.sim).await?;
+    let host = world.host("audit-4", "192.0.2.234");
+    deploy(&world.ns, &[&host]).await?;
+    let audited = json!({ "spec": { "auditPlaybook": "example.site.motd_audit" } });
+    world.merge::<Service>(SERVICE, audited).await?;
+    decide(&world, found(1, &json!({ "audit-4": [1, [MOTD]] })));
+    annotate(&world, json!({ "nova.openstack.org/audit": "10m" })).await?;
+    let is_found = |it: &[Condition]| says(it, IN_SYNC, "OutOfSync", &[MOTD, COMMAND]);
+    wait_for(&world, &host, "found", is_found).await?;
+
+    decide(&world, found(1, &json!({})));
+    annotate(&world, json!({ "nova.openstack.org/audit-repair": "true" })).await?;
+    wait_for(&world, &host, "mended", |it| holds(it, IN_SYNC)).await?;
+    let once = [SERVICE, "libvirt", "nova", "nova-registered"];
+    assert_eq!(deployed(&host), [once, once].concat());
+    wait_for(&world, &host, "served", |it| find(it, REQUESTED).is_none()).await?;
+    settled(&world.ns, &host).await?;
     world.done().await
 }

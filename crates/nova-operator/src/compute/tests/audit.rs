@@ -18,9 +18,14 @@ fn world(repairs: bool) -> World {
 /// Ends an audit an hour later; returns what follows.
 fn audited(world: &mut World, verdict: Verdict) -> Vec<String> {
     world.now += HOUR;
-    let (uid, created) = (format!("audit-{}", world.now), world.now);
-    let last = LastAudit { uid, created, is_after_deployment: false, verdict };
-    world.seen.audited.last = Some(last);
+    end(world, false, verdict)
+}
+
+/// Ends an audit now; returns what follows.
+fn end(world: &mut World, is_after_deployment: bool, verdict: Verdict) -> Vec<String> {
+    let (uid, created) = (format!("uid-{}", world.now), world.now);
+    let name = format!("audit-{}", world.now);
+    world.seen.audited.last = Some(LastAudit { uid, name, created, is_after_deployment, verdict });
     world.now += SignedDuration::from_mins(1);
     world.settle()
 }
@@ -38,9 +43,9 @@ fn check(world: &World, status: ConditionStatus, reason: &str, part: &str) {
     assert_eq!(world.reason("Ready"), "Ready", "an audit changes no Ready");
 }
 
-fn has_condition(world: &World) -> bool {
+fn has_condition(world: &World, type_: &str) -> bool {
     let status = world.seen.compute.status.as_ref().unwrap();
-    find(&status.conditions, "ConfigurationInSync").is_some()
+    find(&status.conditions, type_).is_some()
 }
 
 /// Lets every run succeed; returns how many there were.
@@ -86,7 +91,7 @@ fn the_condition_says_what_the_last_audit_found_and_is_written_once_for_each_res
     assert_eq!(world.settle(), [""; 0], "the run of the last audit is gone, its result is not");
     world.seen.audited.request = AuditRequest::Absent;
     assert_eq!(world.settle(), ["status"]);
-    assert!(!has_condition(&world));
+    assert!(!has_condition(&world, "ConfigurationInSync"));
 }
 
 #[test]
@@ -163,17 +168,120 @@ fn what_a_deployment_did_not_mend_waits_for_the_next_audit() {
     audited(&mut world, differs());
     assert!(deploy(&mut world) > 0);
     world.now += HOUR;
-    let last = LastAudit {
-        uid: "after".to_owned(),
-        created: world.now,
-        is_after_deployment: true,
-        verdict: differs(),
-    };
-    world.seen.audited.last = Some(last);
-    world.now += SignedDuration::from_mins(1);
-    world.settle();
+    end(&mut world, true, differs());
     assert!(!world.seen.runs.iter().any(is_open), "it is deployed without end");
     check(&world, ConditionStatus::False, "OutOfSync", "did not mend that");
     audited(&mut world, differs());
     assert!(world.seen.runs.iter().any(is_open), "the next audit is repaired again");
+}
+
+/// A deployed compute of a node whose services of phase 0 are audited too.
+fn beside_phase_zero(repairs: bool) -> World {
+    let mut world = world(repairs);
+    let owner = json!({
+        "apiVersion": "dataplane.openstack.org/v1beta1", "kind": "OpenStackDataPlaneNode",
+        "name": "n0", "uid": "uid-n0", "controller": true,
+    });
+    let owners = Some(vec![serde_json::from_value(owner).unwrap()]);
+    world.compute().metadata.owner_references = owners;
+    world.node().annotations_mut().insert(CELL.into(), "nova-cell1".into());
+    world.seen.audited.playbooks = vec!["example.site.motd_audit".to_owned()];
+    world.settle();
+    world.writes.clear();
+    world
+}
+
+/// The node's services run once more, as another instance of the host; then those of the compute.
+fn deploy_node(world: &mut World, instance: &str) -> usize {
+    let status = world.node().status.as_mut().unwrap();
+    status.host_instance = Some(instance.to_owned());
+    status.conditions = serde_json::from_value(ready("False")).unwrap();
+    world.settle();
+    assert!(!world.seen.runs.iter().any(is_open), "the node is not ready");
+    let status = world.node().status.as_mut().unwrap();
+    status.conditions = serde_json::from_value(ready("True")).unwrap();
+    world.settle();
+    deploy(world)
+}
+
+const REQUESTED: &str = "RedeployRequested";
+
+#[test]
+fn a_repair_beside_audited_services_requests_the_nodes_deployment_once_for_each_result() {
+    let mut world = beside_phase_zero(true);
+    let mut messages = Vec::new();
+    for instance in ["q1", "q2"] {
+        assert_eq!(audited(&mut world, differs()), ["status"], "the compute alone is not deployed");
+        check(&world, ConditionStatus::False, "OutOfSync", "maxUnavailable");
+        let found = world.condition(REQUESTED);
+        assert_eq!(
+            (found.status, found.reason.as_str()),
+            (ConditionStatus::True, "RepairRequested")
+        );
+        let run = &world.seen.audited.last.as_ref().unwrap().name;
+        let text = format!(
+            "Audit {run} found differences on host n0: file /a/01-nova.conf: content and 4 more."
+        );
+        assert!(found.message.starts_with(&text), "{}", found.message);
+        messages.push(found.message);
+        assert_eq!(world.settle(), [""; 0]);
+        assert_eq!(deploy_node(&mut world, instance), 3);
+        assert!(!has_condition(&world, REQUESTED), "it is served");
+        check(&world, ConditionStatus::Unknown, "DeployedSince", "audited once more");
+        assert_eq!(world.settle(), [""; 0]);
+    }
+    assert_ne!(messages[0], messages[1], "another result is requested anew");
+}
+
+#[test]
+fn the_compute_of_a_repaired_node_starts_nova_again() {
+    let mut world = beside_phase_zero(true);
+    audited(&mut world, differs());
+    world.node().status.as_mut().unwrap().host_instance = Some("q1".into());
+    world.settle();
+    world.end("Ok");
+    world.settle();
+    let run = world.seen.runs.iter().find(|it| is_open(it)).unwrap();
+    assert_eq!(run.spec.extra_vars["edpm_nova_restart"], true);
+}
+
+#[test]
+fn what_a_deployment_of_the_node_did_not_mend_waits_for_the_next_audit() {
+    let mut world = beside_phase_zero(true);
+    audited(&mut world, differs());
+    assert_eq!(deploy_node(&mut world, "q1"), 3);
+    end(&mut world, true, differs());
+    check(&world, ConditionStatus::False, "OutOfSync", "did not mend that");
+    assert!(!has_condition(&world, REQUESTED), "it is deployed without end");
+    audited(&mut world, differs());
+    assert!(has_condition(&world, REQUESTED));
+    audited(&mut world, Verdict::InSync);
+    assert!(!has_condition(&world, REQUESTED), "nothing is left to repair");
+    assert!(!world.seen.runs.iter().any(is_open));
+}
+
+#[test]
+fn without_a_repair_the_command_deploys_what_is_audited() {
+    let of_node = "openstackdataplanenode/n0 dataplane.openstack.org/redeploy=";
+    let of_compute = "novaexternalcompute/n0 nova.openstack.org/redeploy=";
+    let mut world = beside_phase_zero(false);
+    audited(&mut world, differs());
+    check(&world, ConditionStatus::False, "OutOfSync", of_node);
+    assert!(!has_condition(&world, REQUESTED));
+    world.seen.audited.playbooks.clear();
+    world.settle();
+    check(&world, ConditionStatus::False, "OutOfSync", of_compute);
+}
+
+#[test]
+fn nothing_is_requested_of_a_node_that_is_not_deployed_or_does_not_own_the_compute() {
+    let mut world = beside_phase_zero(true);
+    world.compute().spec.deploy = Some(false);
+    audited(&mut world, differs());
+    assert!(!has_condition(&world, REQUESTED));
+    let mut world = beside_phase_zero(true);
+    world.compute().metadata.owner_references = None;
+    audited(&mut world, differs());
+    assert!(!has_condition(&world, REQUESTED));
+    assert_eq!(deploy(&mut world), 3, "it is repaired alone");
 }
