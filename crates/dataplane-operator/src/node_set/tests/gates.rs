@@ -53,8 +53,8 @@ fn without_gates_there_is_no_condition_and_reports_are_ignored() {
 fn a_report_about_an_earlier_node_set_of_the_same_name_does_not_count() {
     let mut set = NodeSet::new(SET, NodeSetSpec::default());
     set.metadata.uid = Some("now".into());
-    let mut owned = HostReadiness::clone(&report(&[], &[]));
-    assert!(is_about(&owned, &set), "its writer names no owner");
+    let mut its_report = HostReadiness::clone(&report(&[], &[]));
+    assert!(is_about(&its_report, &set), "its writer names no owner");
     for (uid, is_its) in [("now", true), ("before", false)] {
         let owner = json!([{
             "apiVersion": "dataplane.openstack.org/v1beta1",
@@ -62,8 +62,8 @@ fn a_report_about_an_earlier_node_set_of_the_same_name_does_not_count() {
             "name": SET,
             "uid": uid,
         }]);
-        owned.metadata.owner_references = serde_json::from_value(owner).unwrap();
-        assert_eq!(is_about(&owned, &set), is_its, "{uid}");
+        its_report.metadata.owner_references = serde_json::from_value(owner).unwrap();
+        assert_eq!(is_about(&its_report, &set), is_its, "{uid}");
     }
 }
 
