@@ -161,7 +161,9 @@ async fn deployed(own: &Own) -> Result<BTreeMap<&'static str, Nova>> {
     novas[UNLISTED].fail(HYPERVISORS, NovaFault::Status(503));
     let first = hosts.first().context("no host")?;
     let key = first.ssh_secret()[0].1.clone();
-    hosts.iter().for_each(|it| it.accept(&key));
+    for host in &hosts {
+        host.accept(&key);
+    }
     computes::admit(own, &hosts.iter().collect::<Vec<_>>(), &cell(&first.name)).await?;
     for host in &hosts {
         computes::join(own, host, Some(&cell(&host.name))).await?;
