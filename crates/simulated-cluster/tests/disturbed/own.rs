@@ -39,8 +39,8 @@ impl Own {
     /// The same with values of the chart.
     pub(crate) async fn start_with(test: &str, values: &[&str]) -> Result<Self> {
         let values = values.iter().map(|it| (*it).to_owned()).collect();
-        // A busy machine renews it in time, and tests of kills at random need not wait for long.
-        let options = Options { values, lease_seconds: Some(20) };
+        // Tests wait for new leaders: the shortest Lease that a busy machine renews in time.
+        let options = Options { values, lease_seconds: Some(9) };
         let sim = Simulation::start(&options).await?;
         let ns = Namespace::of(sim.client.clone(), test).await?;
         Ok(Self { ns, sim })
