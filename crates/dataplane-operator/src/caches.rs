@@ -12,6 +12,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service as CoreService};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::ResourceExt;
 use operator_core::keyed::Keys;
+use operator_core::node_set_host::is_about;
 use operator_core::object_key::Key;
 use operator_core::run_engine::ssh_secret::KNOWN_HOSTS;
 use operator_runtime::api::Api;
@@ -32,7 +33,6 @@ use crate::indexes::{
     node_set_of_report, node_sets_of, owner_of,
 };
 use crate::node_set::external_apis::ExternalApis;
-use crate::node_set::readiness_gates::is_about;
 use crate::node_set::tls::node_set_of;
 
 /// All caches of the operator.

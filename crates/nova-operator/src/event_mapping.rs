@@ -11,6 +11,7 @@ use kube::{Resource, ResourceExt};
 use nova_config::annotations::SKIP_CLEANUP;
 use nova_config::conditions::HOST_DISCOVERED;
 use operator_core::finalizers::is_terminating;
+use operator_core::node_set_host::is_about;
 use operator_core::object_key::Key;
 use operator_runtime::cache::{Cache, Watchable};
 use operator_runtime::change_filter::ChangeFilter;
@@ -273,7 +274,8 @@ fn relevant_of<K: Watchable>(cache: &Cache<K>, key: &Key) -> Option<RelevantMeta
 fn leaving_sets(caches: &Caches, beside: &Key) -> Vec<Key> {
     let Some(of_sets) = &caches.node_sets else { return Vec::new() };
     let has_leaving = |it: &Arc<NodeSet>| {
-        let report = of_sets.reports.cache().get(&report_key(it)).filter(|it| is_ours(it));
+        let report = of_sets.reports.cache().get(&report_key(it));
+        let report = report.filter(|report| is_ours(report) && is_about(report, it));
         report.is_some_and(|report| !terminating(it, &report).is_empty())
     };
     Key::of_each(caches.node_sets_of(&beside.namespace).into_iter().filter(has_leaving))

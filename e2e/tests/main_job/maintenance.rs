@@ -1,6 +1,6 @@
 //! A host of the demo is drained, removed from nova, and comes back.
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use api::conditions::{Condition, ConditionStatus};
 use api::dataplane::Node;
 use api::nova::{Cell, ExternalCompute};
@@ -51,10 +51,9 @@ async fn a_host_is_drained_leaves_nova_and_comes_back_as_who_it_was() -> Result<
     drained_and_enabled(&demo, host).await?;
     removed(&demo, host).await?;
     discover(&demo, "external").await?;
-    annotate(&demo, host, json!({ "nova.openstack.org/cell": CELL })).await?;
-    demo.compute(host, "made anew", |it| it.status.is_some()).await?;
-    demo.configure(host, &options).await?;
-    unmapped(&demo, host).await?;
+    let unmapped = unmapped(&demo, host, &options).await;
+    discover(&demo, "operator").await?;
+    unmapped?;
     demo.settled_on(host).await?;
     demo.up_and_mapped(host).await?;
     assert_eq!(compute_id(&demo, host).await?, id);
@@ -96,20 +95,21 @@ async fn discover(demo: &Demo, who: &str) -> Result<()> {
     demo.ns.merge::<Cell>(CELL, change).await.map(drop)
 }
 
-/// Until its host is mapped, nova has the service of a compute, and does not list it as a hypervisor;
-/// the operator then maps it.
-async fn unmapped(demo: &Demo, host: &str) -> Result<()> {
+/// Until its host is mapped, nova has the service of a compute, and does not list it as a hypervisor.
+async fn unmapped(demo: &Demo, host: &str, options: &str) -> Result<()> {
+    annotate(demo, host, json!({ "nova.openstack.org/cell": CELL })).await?;
+    demo.compute(host, "made anew", |it| it.status.is_some()).await?;
+    demo.configure(host, options).await?;
     let is_unmapped = |it: &ExternalCompute| {
         let mapped = conditions(it).iter().find(|it| it.type_ == "HostMapped");
         mapped.is_some_and(|it| it.status == ConditionStatus::False)
     };
-    let found = demo.compute(host, "not mapped", is_unmapped).await;
-    let seen = (demo.service(host).await, demo.hypervisor(host).await, mapped(demo).await);
-    discover(demo, "operator").await?;
-    found?;
-    assert_eq!(seen.0?, Some(("enabled".to_owned(), String::new())));
-    assert_eq!(seen.1?, None);
-    assert!(!seen.2?.contains(host));
+    demo.compute(host, "not mapped", is_unmapped).await?;
+    let service = demo.service(host).await?;
+    ensure!(service == Some(("enabled".to_owned(), String::new())), "{service:?}");
+    let listed = demo.hypervisor(host).await?;
+    ensure!(listed.is_none(), "it is listed as {listed:?}");
+    ensure!(!mapped(demo).await?.contains(host), "it is mapped");
     Ok(())
 }
 
@@ -125,6 +125,10 @@ async fn removed(demo: &Demo, host: &str) -> Result<()> {
     wait_for_node(demo, host, "held by a server", is_held).await?;
     demo.on(host, "systemctl is-active edpm_nova_compute").await?;
     demo.server(&["delete", &server]).await?;
+    let words = ["nova-manage cell_v2 list_hosts has host"];
+    let is_read =
+        |it: &ExternalCompute| says(conditions(it), "HostUnmapped", "HostUnmapped", &words);
+    demo.compute(host, "read as not mapped", is_read).await?;
     demo.ns.gone::<ExternalCompute>(host, RUN * 2).await?;
     assert_eq!(demo.service(host).await?, None);
     assert_eq!(demo.hypervisor(host).await?, None);

@@ -10,7 +10,7 @@ use api::conditions::{Condition, ConditionDraft, find, one_line};
 use api::dataplane::condition_types::READINESS_GATES_READY;
 use api::dataplane::{HostReadiness, NodeSet, Service};
 use jiff::{SignedDuration, Timestamp};
-use kube::{Resource, ResourceExt};
+use kube::ResourceExt;
 
 use crate::conditions::{NAMED, first_texts};
 use crate::reasons;
@@ -52,14 +52,6 @@ enum GateState {
     Waiting(String),
     /// Every host satisfies it.
     Satisfied,
-}
-
-/// Returns whether a report is about a node set, and not about an earlier one of the same name: that
-/// report stays until the garbage collector deletes it.
-pub fn is_about(report: &HostReadiness, set: &NodeSet) -> bool {
-    let kind = NodeSet::kind(&());
-    let mut owners = report.owner_references().iter().filter(|it| it.kind == kind);
-    owners.all(|it| Some(&it.uid) == set.metadata.uid.as_ref())
 }
 
 /// Evaluates the gates of all services; `None` when none is listed, or no host takes part.

@@ -126,15 +126,10 @@ impl NovaSteps<'_> {
                     self.skip
                 ),
             ),
-            Mapping::Present => (
-                &reasons::removal::STILL_MAPPED,
-                format!(
-                    "Nova still maps host {host}, although its service is deleted: nova-manage \
-                     cell_v2 delete_host --cell_uuid UUID --host {host}, with the UUID that \
-                     nova-manage cell_v2 list_hosts shows. It is read again automatically. {}",
-                    self.skip
-                ),
-            ),
+            Mapping::Present => (&reasons::removal::STILL_MAPPED, self.still_mapped("")),
+            Mapping::PresentThenFailed(cause) => {
+                (&reasons::removal::STILL_MAPPED, self.still_mapped(&format!("{cause} ")))
+            }
             Mapping::Absent => (
                 &reasons::removal::HOST_UNMAPPED,
                 format!("nova-manage cell_v2 list_hosts has host {host} no more."),
@@ -148,6 +143,17 @@ impl NovaSteps<'_> {
             ),
         };
         reason.condition(HOST_UNMAPPED, text)
+    }
+
+    /// `failure` is why it could not be read again, in sentences with a space after them; empty
+    /// where it could.
+    fn still_mapped(&self, failure: &str) -> String {
+        let (host, skip) = (self.host, self.skip);
+        format!(
+            "Nova still maps host {host}, although its service is deleted: nova-manage cell_v2 \
+             delete_host --cell_uuid UUID --host {host}, with the UUID that nova-manage cell_v2 \
+             list_hosts shows. {failure}It is read again automatically. {skip}"
+        )
     }
 
     fn of_service(&self, removal: &Removal) -> ConditionDraft {

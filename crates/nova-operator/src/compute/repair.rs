@@ -34,7 +34,8 @@ pub fn of_compute(seen: &Observed) -> Option<&str> {
 /// The name of the run makes the message another one for each result, and another message is served
 /// by another deployment: so the words of it must not change either while a repair waits.
 pub fn node_redeploy(seen: &Observed) -> Option<ConditionDraft> {
-    let audit = due(seen).filter(|_| needs_node(seen))?;
+    let is_deployed = seen.node.as_ref().and_then(|it| it.status.as_ref()?.deploy).unwrap_or(true);
+    let audit = due(seen).filter(|_| is_deployed && needs_node(seen))?;
     let Verdict::Differs(found) = &audit.verdict else { return None };
     let text = format!(
         "Audit {} found differences on host {}: {}. All services of the node are deployed once \

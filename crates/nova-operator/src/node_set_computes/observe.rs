@@ -7,7 +7,7 @@ use std::sync::Arc;
 use api::dataplane::{HostReadiness, HostState, NodeSet, Service};
 use kube::ResourceExt;
 use operator_core::finalizers::is_terminating;
-use operator_core::node_set_host::{Host, canonical_host_name, hosts};
+use operator_core::node_set_host::{Host, canonical_host_name, hosts, is_about};
 use operator_core::object_key::Key;
 use operator_runtime::api::Api;
 use operator_runtime::clock;
@@ -275,6 +275,6 @@ async fn report(
         return Ok(Report::NotServed);
     };
     let name = report_name(set);
-    let found = all.into_iter().find(|it| it.name_any() == name);
+    let found = all.into_iter().find(|it| it.name_any() == name && is_about(it, set));
     Ok(found.map_or(Report::Missing, Report::Found))
 }

@@ -1,10 +1,9 @@
 //! Readiness gates of the services of a node set.
 
-use api::dataplane::{HostNotReady, HostReadiness, HostReadinessSpec, NodeSet, NodeSetSpec};
+use api::dataplane::{HostNotReady, HostReadiness, HostReadinessSpec};
 use jiff::SignedDuration;
 
 use super::*;
-use crate::node_set::readiness_gates::is_about;
 
 const TYPE: &str = "example.org/Up";
 
@@ -47,24 +46,6 @@ fn without_gates_there_is_no_condition_and_reports_are_ignored() {
     assert!(!world.has("ReadinessGatesReady"));
     world.seen.readiness = vec![report(&[], &["n0"])];
     assert_eq!(world.settle(), [""; 0]);
-}
-
-#[test]
-fn a_report_about_an_earlier_node_set_of_the_same_name_does_not_count() {
-    let mut set = NodeSet::new(SET, NodeSetSpec::default());
-    set.metadata.uid = Some("now".into());
-    let mut its_report = HostReadiness::clone(&report(&[], &[]));
-    assert!(is_about(&its_report, &set), "its writer names no owner");
-    for (uid, is_its) in [("now", true), ("before", false)] {
-        let owner = json!([{
-            "apiVersion": "dataplane.openstack.org/v1beta1",
-            "kind": "OpenStackDataPlaneNodeSet",
-            "name": SET,
-            "uid": uid,
-        }]);
-        its_report.metadata.owner_references = serde_json::from_value(owner).unwrap();
-        assert_eq!(is_about(&its_report, &set), is_its, "{uid}");
-    }
 }
 
 #[test]

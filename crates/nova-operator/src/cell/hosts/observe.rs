@@ -11,7 +11,7 @@ use nova_config::annotations::SKIP_CLEANUP;
 use nova_config::rendered_secret::cell_secret_name;
 use operator_core::data_sources::{SourceRef, sources_of};
 use operator_core::finalizers::is_terminating;
-use operator_core::node_set_host::{canonical_host_name, hosts};
+use operator_core::node_set_host::{canonical_host_name, hosts, is_about};
 use operator_core::object_key::Key;
 use operator_runtime::clock;
 use operator_runtime::error::Result;
@@ -53,7 +53,7 @@ pub async fn observe(
     let Some((monitor, orders)) = used.filter(|_| !is_cell_zero(cell)) else { return Ok(None) };
     let mut orders = Orders { tasks: orders, monitor, cell: key, parts: BTreeSet::new() };
     let leftovers = cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default();
-    let Leaving { let_go, removing, unmapping } = leaving(caches, key, leftovers);
+    let Leaving { let_go, removing, unmapping } = leaving(caches, key, leftovers).await?;
     let is_releasing = is_terminating(cell) && computes.is_empty();
     if is_releasing || leftovers.iter().any(has_ids) {
         all_node_sets(caches).await?;
@@ -81,11 +81,19 @@ struct Leaving {
 }
 
 /// Returns the hosts of a cell that leave node sets; `known` are the leftovers of the cell.
-fn leaving(caches: &Caches, cell: &Key, known: &[Leftover]) -> Leaving {
+///
+/// After a restart it waits until node sets and reports have been listed: without them, what is
+/// recorded of the hosts would be forgotten.
+async fn leaving(caches: &Caches, cell: &Key, known: &[Leftover]) -> Result<Leaving> {
     let mut all = Leaving::default();
-    let Some(of_sets) = &caches.node_sets else { return all };
+    let Some(of_sets) = &caches.node_sets else { return Ok(all) };
+    let are_served = of_sets.node_sets.open(&caches.api).await?;
+    if !are_served || !of_sets.reports.open(&caches.api).await? {
+        return Ok(all);
+    }
     for set in caches.node_sets_of(&cell.namespace) {
-        let report = of_sets.reports.cache().get(&report_key(&set)).filter(|it| is_ours(it));
+        let report = of_sets.reports.cache().get(&report_key(&set));
+        let report = report.filter(|it| is_ours(it) && is_about(it, &set));
         let Some(report) = report else { continue };
         let is_skipped = set.annotations().get(SKIP_CLEANUP).is_some_and(|it| it == "true");
         let records = records(&report);
@@ -102,7 +110,7 @@ fn leaving(caches: &Caches, cell: &Key, known: &[Leftover]) -> Leaving {
             }
         }
     }
-    all
+    Ok(all)
 }
 
 /// Returns what a host leaves that is let go.

@@ -151,7 +151,8 @@ fn all_awaited(seen: &Observed) -> Vec<AwaitedHost> {
 /// Returns the next reading, and when it is due; `None` if there is none.
 ///
 /// A host that was not read yet is no reason to wait. Hosts that are still mapped are read again
-/// with it, and else after a pause.
+/// with it, and else after a pause. So are those of a reading that failed: their removals go on
+/// with that, so until then no other reading takes its place.
 fn next(
     cell: &Cell,
     record: Option<&MappingReading>,
@@ -161,11 +162,17 @@ fn next(
     let known = |it: &AwaitedHost| {
         record.map_or(Mapping::Unread, |reading| recorded(reading, &it.host, it.since))
     };
-    let of = |wanted: &Mapping| -> Vec<String> {
-        hosts.iter().filter(|it| known(it) == *wanted).map(|it| it.host.clone()).collect()
-    };
-    let (unread, mapped) = (of(&Mapping::Unread), of(&Mapping::Present));
-    let (attempt, due) = match record.filter(|_| unread.is_empty()) {
+    let (mut unread, mut failed, mut mapped, mut unmapped) = (vec![], vec![], vec![], vec![]);
+    for host in hosts {
+        let of = match known(host) {
+            Mapping::Unread => &mut unread,
+            Mapping::NotRead(_) => &mut failed,
+            Mapping::Present | Mapping::PresentThenFailed(_) => &mut mapped,
+            Mapping::Absent => &mut unmapped,
+        };
+        of.push(host.host.clone());
+    }
+    let (attempt, due) = match record.filter(|_| unread.is_empty() || !failed.is_empty()) {
         Some(last) => (
             last.attempt.saturating_add(1),
             last.since.0.saturating_add(pause(last.attempt)).unwrap_or(now),
@@ -173,13 +180,14 @@ fn next(
         None => (1, now),
     };
     let last = record.and_then(|it| it.hosts.last());
-    let hosts = batch(unread.into_iter().chain(in_turn(mapped.clone(), last)));
+    let hosts = unread.into_iter().chain(failed).chain(in_turn(mapped.clone(), last));
+    let hosts = batch(hosts);
     let reading = MappingReading {
         job: job_name(cell, &hosts, attempt, now),
         attempt,
         state: DiscoveryState::Running,
         mapped,
-        unmapped: of(&Mapping::Absent),
+        unmapped,
         message: String::new(),
         since: Time(now),
         hosts,

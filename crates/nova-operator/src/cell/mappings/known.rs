@@ -20,6 +20,9 @@ pub enum Mapping {
     Unread,
     /// Nova still maps the host.
     Present,
+    /// Nova still mapped the host when it was last read, and the newest reading of it has failed,
+    /// for this reason, in sentences.
+    PresentThenFailed(String),
     /// Nova does not map the host any more.
     Absent,
     /// It is not read, for this reason, in sentences: nova's word counts, that it is deleted with
@@ -59,14 +62,15 @@ pub fn recorded(reading: &MappingReading, host: &str, since: Timestamp) -> Mappi
     if is_among(&reading.unmapped) {
         return Mapping::Absent;
     }
-    if is_among(&reading.mapped) {
-        return Mapping::Present;
+    let has_failed = reading.state == DiscoveryState::Failed && is_among(&reading.hosts);
+    let (job, message) = (&reading.job, reading.message.trim_end_matches('.'));
+    let failure = || format!("Job {job}, which was to run it, has failed: {message}.");
+    match (is_among(&reading.mapped), has_failed) {
+        (true, false) => Mapping::Present,
+        (true, true) => Mapping::PresentThenFailed(failure()),
+        (false, true) => Mapping::NotRead(failure()),
+        (false, false) => Mapping::Unread,
     }
-    if reading.state == DiscoveryState::Failed && is_among(&reading.hosts) {
-        let (job, message) = (&reading.job, reading.message.trim_end_matches('.'));
-        return Mapping::NotRead(format!("Job {job}, which was to run it, has failed: {message}."));
-    }
-    Mapping::Unread
 }
 
 /// Returns why mappings are not read, in sentences; `None` where they are.

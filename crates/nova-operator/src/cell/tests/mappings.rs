@@ -150,6 +150,7 @@ fn a_job_that_fails_leaves_nova_s_word_and_its_log_until_the_next_one() {
     assert_eq!((state(&world), world.jobs()), ((1, DiscoveryState::Failed), vec![failed.clone()]));
     let Mapping::NotRead(cause) = seen_by(&mut world, "n0") else { panic!() };
     assert!(cause.contains("DBError: no database at ***@db") && cause.contains(&failed), "{cause}");
+    goes_on(&mut world, "n0");
     world.later(MINUTE * 60);
     assert_eq!(world.n_created, 1, "nothing waits for it");
     go(&mut world, "n0");
@@ -158,6 +159,48 @@ fn a_job_that_fails_leaves_nova_s_word_and_its_log_until_the_next_one() {
     world.settle();
     assert_eq!(world.jobs(), [world.running().unwrap()]);
     assert_eq!(asked(&world), [host("n1")]);
+}
+
+/// The removal of a host goes on, because its mapping could not be read.
+fn goes_on(world: &mut World, name: &str) {
+    world.report(name, reasons::removal::NOT_VERIFIED.condition("HostUnmapped", "x"));
+    world.settle();
+}
+
+#[test]
+fn a_failure_is_known_to_its_hosts_before_others_are_read() {
+    let mut world = World::new();
+    remove(&mut world, "n0");
+    world.settle();
+    remove(&mut world, "n1");
+    world.settle();
+    let failed = world.end_reading(FAILS, None);
+    world.settle();
+    assert_eq!((world.running(), world.jobs()), (None, vec![failed]));
+    assert!(matches!(seen_by(&mut world, "n0"), Mapping::NotRead(_)));
+    goes_on(&mut world, "n0");
+    assert_eq!(asked(&world), [host("n1")]);
+    world.end_reading(FAILS, None);
+    world.settle();
+    assert!(matches!(seen_by(&mut world, "n1"), Mapping::NotRead(_)));
+    goes_on(&mut world, "n1");
+    world.later(MINUTE * 60);
+    assert_eq!(world.n_created, 2);
+}
+
+#[test]
+fn a_host_that_does_not_go_on_holds_the_others_for_a_minute_alone() {
+    let mut world = World::new();
+    for name in ["n0", "n1"] {
+        remove(&mut world, name);
+        world.settle();
+    }
+    world.end_reading(FAILS, None);
+    world.settle();
+    world.later(MINUTE - SignedDuration::from_secs(1));
+    assert_eq!(world.running(), None);
+    world.later(SignedDuration::from_secs(1));
+    assert_eq!((asked(&world), state(&world).0), (vec![host("n1"), host("n0")], 2));
 }
 
 #[test]
@@ -190,8 +233,10 @@ fn a_failure_takes_nothing_from_what_an_earlier_reading_has_found() {
     assert_eq!(asked(&world), [host("n1"), host("n0")], "it is read again with the new one");
     world.end_reading(FAILS, None);
     world.settle();
-    assert_eq!(seen_by(&mut world, "n0"), Mapping::Present);
+    let Mapping::PresentThenFailed(cause) = seen_by(&mut world, "n0") else { panic!() };
+    assert!(cause.contains("has failed"), "{cause}");
     assert!(matches!(seen_by(&mut world, "n1"), Mapping::NotRead(_)));
+    goes_on(&mut world, "n1");
     world.later(MINUTE);
     assert_eq!((asked(&world), state(&world).0), (vec![host("n0")], 2));
 }

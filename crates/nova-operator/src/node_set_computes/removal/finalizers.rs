@@ -75,7 +75,9 @@ fn mapping_step(of: &TerminatingHost, now: Timestamp) -> Option<MappingStep> {
     }
     match (of.record.mapping.clone(), &of.mapping) {
         (Some(_), Mapping::Absent | Mapping::NotRead(_)) => Some(MappingStep::Settled),
-        (None, Mapping::Unread | Mapping::Present) if is_out_of_nova.is_some() => {
+        (None, Mapping::Unread | Mapping::Present | Mapping::PresentThenFailed(_))
+            if is_out_of_nova.is_some() =>
+        {
             Some(MappingStep::Awaited(Time(now)))
         }
         (before, _) => before,
