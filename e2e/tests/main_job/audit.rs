@@ -33,7 +33,8 @@ async fn an_audit_finds_an_edited_file_and_a_stopped_container_and_a_repair_mend
     demo.on(host, &damage).await?;
     let runs = "systemctl --quiet is-active edpm_nova_compute && echo active || echo stopped";
     let look = format!("grep -c edited {FILE}; {runs}");
-    annotate(&demo, host, json!({ "nova.openstack.org/audit": "10m" })).await?;
+    // So long that no audit of the next interval is due meanwhile.
+    annotate(&demo, host, json!({ "nova.openstack.org/audit": "24h" })).await?;
     let is_found = |it: &[Condition]| {
         let named = ["01-nova.conf: content", "container nova_compute: not running", "redeploy="];
         says(it, IN_SYNC, "OutOfSync", &named)

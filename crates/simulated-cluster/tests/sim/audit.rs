@@ -22,6 +22,8 @@ const FILE: &str = "file /var/lib/openstack/config/nova/01-nova.conf: content";
 const REQUESTED: &str = "nova.openstack.org/RedeployRequested";
 const COMMAND: &str = "openstackdataplanenode/audit-4 dataplane.openstack.org/redeploy=";
 const MOTD: &str = "file /etc/motd: content";
+/// So long that none of the next interval is due while a test runs.
+const INTERVAL: &str = "24h";
 /// How long an audit may stand in the way of a deployment.
 const YIELDS: Duration = Duration::from_secs(10);
 
@@ -76,7 +78,7 @@ async fn hosts_share_an_audit_one_that_differs_is_repaired_and_a_deployment_ends
     let three = world.host_like(&one, "audit-3", "192.0.2.233");
     deploy(&world.ns, &[&one, &two]).await?;
     decide(&world, found(2, &json!({ "audit-1": [1, [FILE]] })));
-    annotate(&world, json!({ "nova.openstack.org/audit": "10m" })).await?;
+    annotate(&world, json!({ "nova.openstack.org/audit": INTERVAL })).await?;
     let is_found = |it: &[Condition]| says(it, IN_SYNC, "OutOfSync", &[FILE, "redeploy="]);
     wait_for(&world, &one, "found", is_found).await?;
     wait_for(&world, &two, "in sync", |it| holds(it, IN_SYNC)).await?;
@@ -122,7 +124,7 @@ async fn a_repair_beside_audited_services_deploys_those_of_the_node_and_then_the
     let audited = json!({ "spec": { "auditPlaybook": "example.site.motd_audit" } });
     world.merge::<Service>(SERVICE, audited).await?;
     decide(&world, found(1, &json!({ "audit-4": [1, [MOTD]] })));
-    annotate(&world, json!({ "nova.openstack.org/audit": "10m" })).await?;
+    annotate(&world, json!({ "nova.openstack.org/audit": INTERVAL })).await?;
     let is_found = |it: &[Condition]| says(it, IN_SYNC, "OutOfSync", &[MOTD, COMMAND]);
     wait_for(&world, &host, "found", is_found).await?;
 
