@@ -118,32 +118,38 @@ impl Demo {
     /// Runs an SQL statement in the database of a cell.
     pub async fn sql(&self, cell: &str, statement: &str) -> Result<String> {
         let database = cell.replace('-', "_");
-        let exec = ["exec", "-n", &self.ns.name, "deployment/mariadb", "--", "mariadb"];
-        let query = ["--batch", "--skip-column-names", &database, "-e", statement];
-        run("kubectl", &[&exec[..], &query].concat()).await
+        let query = ["mariadb", "--batch", "--skip-column-names", &database, "-e", statement];
+        self.exec("mariadb", &query).await
     }
 
     /// Keeps a record of a server on a host that nova's scheduler chooses, or deletes it: see the
     /// program `nova-server` of the lab's image. Returns what it prints.
     pub async fn server(&self, arguments: &[&str]) -> Result<String> {
-        let said = self.in_nova(&[&["nova-server"], arguments].concat()).await?;
+        let said = self.exec("nova-api", &[&["nova-server"], arguments].concat()).await?;
         Ok(said.trim().to_owned())
     }
 
     /// Returns the answer of nova's API to a GET of a path, at microversion 2.88.
     pub async fn nova(&self, path: &str) -> Result<Value> {
-        let said = self.in_nova(&["openstack-get", "compute", path, "2.88"]).await?;
+        let said = self.exec("nova-api", &["openstack-get", "compute", path, "2.88"]).await?;
         serde_json::from_str(&said).with_context(|| said)
     }
 
     /// Returns the answer of placement's API to a GET of a path, at microversion 1.20.
     pub async fn placement(&self, path: &str) -> Result<Value> {
-        let said = self.in_nova(&["openstack-get", "placement", path, "1.20"]).await?;
+        let said = self.exec("nova-api", &["openstack-get", "placement", path, "1.20"]).await?;
         serde_json::from_str(&said).with_context(|| said)
     }
 
-    async fn in_nova(&self, command: &[&str]) -> Result<String> {
-        let exec = ["exec", "-n", &self.ns.name, "deployment/nova-api", "--"];
+    /// Returns the table of the hosts that nova has mapped to cells, as `nova-manage` prints it.
+    pub async fn mapped_hosts(&self) -> Result<String> {
+        self.exec("nova-manage", &["nova-manage", "cell_v2", "list_hosts"]).await
+    }
+
+    /// Runs a command in a Deployment of the control plane.
+    async fn exec(&self, deployment: &str, command: &[&str]) -> Result<String> {
+        let target = format!("deployment/{deployment}");
+        let exec = ["exec", "-n", &self.ns.name, &target, "--"];
         run("kubectl", &[&exec[..], command].concat()).await
     }
 

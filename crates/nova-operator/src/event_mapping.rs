@@ -11,7 +11,6 @@ use kube::{Resource, ResourceExt};
 use nova_config::annotations::SKIP_CLEANUP;
 use nova_config::conditions::HOST_DISCOVERED;
 use operator_core::finalizers::is_terminating;
-use operator_core::node_set_host::is_about;
 use operator_core::object_key::Key;
 use operator_runtime::cache::{Cache, Watchable};
 use operator_runtime::change_filter::ChangeFilter;
@@ -32,7 +31,7 @@ use crate::node_set_caches::NodeSetCaches;
 use crate::node_set_computes::removal::labels::node_set_of;
 use crate::node_set_computes::removal::observed::terminating;
 use crate::node_set_computes::removal::record::records;
-use crate::node_set_readiness::{is_ours, report_key};
+use crate::node_set_readiness::is_ours;
 use crate::queues::Queues;
 use crate::relevant_fields::{
     RelevantFields, RelevantMetadata, relevant_fields, relevant_metadata,
@@ -274,9 +273,7 @@ fn relevant_of<K: Watchable>(cache: &Cache<K>, key: &Key) -> Option<RelevantMeta
 fn leaving_sets(caches: &Caches, beside: &Key) -> Vec<Key> {
     let Some(of_sets) = &caches.node_sets else { return Vec::new() };
     let has_leaving = |it: &Arc<NodeSet>| {
-        let report = of_sets.reports.cache().get(&report_key(it));
-        let report = report.filter(|report| is_ours(report) && is_about(report, it));
-        report.is_some_and(|report| !terminating(it, &report).is_empty())
+        of_sets.report_about(it).is_some_and(|report| !terminating(it, &report).is_empty())
     };
     Key::of_each(caches.node_sets_of(&beside.namespace).into_iter().filter(has_leaving))
 }

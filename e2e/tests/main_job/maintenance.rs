@@ -6,7 +6,7 @@ use api::dataplane::Node;
 use api::nova::{Cell, ExternalCompute};
 use e2e::demo::{Demo, conditions};
 use e2e::journey::RUN;
-use e2e::{holds, run, says};
+use e2e::{holds, says};
 use serde_json::{Value, json};
 
 use crate::{Alone, host, in_nova};
@@ -82,13 +82,6 @@ async fn drained_and_enabled(demo: &Demo, host: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns the table of the hosts that nova has mapped to cells.
-async fn mapped(demo: &Demo) -> Result<String> {
-    let exec = ["exec", "-n", &demo.ns.name, "deployment/nova-manage", "--"];
-    let list = ["nova-manage", "cell_v2", "list_hosts"];
-    run("kubectl", &[&exec[..], &list].concat()).await
-}
-
 async fn discover(demo: &Demo, who: &str) -> Result<()> {
     let annotations = json!({ "nova.openstack.org/host-discovery": who });
     let change = json!({ "metadata": { "annotations": annotations } });
@@ -109,7 +102,7 @@ async fn unmapped(demo: &Demo, host: &str, options: &str) -> Result<()> {
     ensure!(service == Some(("enabled".to_owned(), String::new())), "{service:?}");
     let listed = demo.hypervisor(host).await?;
     ensure!(listed.is_none(), "it is listed as {listed:?}");
-    ensure!(!mapped(demo).await?.contains(host), "it is mapped");
+    ensure!(!demo.mapped_hosts().await?.contains(host), "it is mapped");
     Ok(())
 }
 
@@ -135,7 +128,7 @@ async fn removed(demo: &Demo, host: &str) -> Result<()> {
     assert_eq!(demo.provider(host).await?, None);
     let aggregates = demo.nova("/os-aggregates").await?;
     assert!(aggregates["aggregates"].is_array() && !aggregates.to_string().contains(host));
-    assert!(!mapped(demo).await?.contains(host), "its mapping is left");
+    assert!(!demo.mapped_hosts().await?.contains(host), "its mapping is left");
     let left = "systemctl is-active --quiet edpm_nova_compute && echo running; \
                 podman container exists nova_compute && echo container; \
                 ls -d /var/lib/openstack/config/nova 2>/dev/null; true";

@@ -18,8 +18,10 @@ use crate::reasons;
 /// Returns the audit whose result is repaired now, in either way; `None` where none is, or nothing
 /// is deployed.
 pub fn due(seen: &Observed) -> Option<&LastAudit> {
-    let compute = &seen.compute;
-    seen.audited.repair(compute).filter(|_| deploys(compute, seen.node.as_deref()))
+    let (compute, node) = (&seen.compute, seen.node.as_deref());
+    let of_node = || node.and_then(|it| it.status.as_ref()?.deploy) != Some(false);
+    let is_deployed = deploys(compute, node) && (!needs_node(seen) || of_node());
+    seen.audited.repair(compute).filter(|_| is_deployed)
 }
 
 /// Returns the UID of the audit that is repaired now by a deployment of the compute alone; `None`
@@ -34,8 +36,7 @@ pub fn of_compute(seen: &Observed) -> Option<&str> {
 /// The name of the run makes the message another one for each result, and another message is served
 /// by another deployment: so the words of it must not change either while a repair waits.
 pub fn node_redeploy(seen: &Observed) -> Option<ConditionDraft> {
-    let is_deployed = seen.node.as_ref().and_then(|it| it.status.as_ref()?.deploy).unwrap_or(true);
-    let audit = due(seen).filter(|_| is_deployed && needs_node(seen))?;
+    let audit = due(seen).filter(|_| needs_node(seen))?;
     let Verdict::Differs(found) = &audit.verdict else { return None };
     let text = format!(
         "Audit {} found differences on host {}: {}. All services of the node are deployed once \

@@ -6,10 +6,7 @@ use api::dataplane::Node;
 use api::nova::ExternalCompute;
 use jiff::Timestamp;
 use kube::ResourceExt;
-use nova_config::conditions::{
-    COMPUTE_CONDITION, CONFIGURATION_IN_SYNC, DRAINED, HOST_MAPPED, NODE_CONFIGURATION_IN_SYNC,
-    NODE_DRAINED, NODE_REDEPLOY_REQUESTED, NODE_SERVICE_UP, REDEPLOY_REQUESTED, SERVICE_UP,
-};
+use nova_config::conditions::{COMPUTE_CONDITION, HOST_MAPPED};
 use operator_core::finalizers::is_terminating;
 use operator_core::plan::{Kind, Plan, Step, Target, Write};
 use operator_core::rejected_write::RejectedWrite;
@@ -18,7 +15,7 @@ use crate::cell_immutability::{CellBinding, binding, owns};
 use crate::compute_lifecycle::build::{differences, fields, fill_images, follow};
 use crate::compute_lifecycle::effective::{DesiredCompute, desired};
 use crate::compute_lifecycle::node_decision::Outcome;
-use crate::compute_lifecycle::observed::{Observed, own_conditions};
+use crate::compute_lifecycle::observed::{Observed, REPEATED, own_conditions};
 use crate::compute_lifecycle::removal;
 use crate::foreign_condition;
 use crate::reasons;
@@ -285,14 +282,6 @@ fn condition_step(
     let conditions = condition.into_iter().chain(repeated(seen)).collect();
     foreign_condition::step(&*seen.node, &own_conditions(&seen.node), conditions, because, now)
 }
-
-/// Conditions of a compute that its node repeats, and their types on the node.
-const REPEATED: [(&str, &str); 4] = [
-    (SERVICE_UP, NODE_SERVICE_UP),
-    (DRAINED, NODE_DRAINED),
-    (CONFIGURATION_IN_SYNC, NODE_CONFIGURATION_IN_SYNC),
-    (REDEPLOY_REQUESTED, NODE_REDEPLOY_REQUESTED),
-];
 
 /// Returns the node's conditions that repeat those of its compute; none of a compute that is being
 /// deleted.

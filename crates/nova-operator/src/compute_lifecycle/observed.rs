@@ -6,8 +6,8 @@ use api::conditions::{Condition, find};
 use api::dataplane::{Node, Role};
 use api::nova::ExternalCompute;
 use nova_config::conditions::{
-    COMPUTE_CONDITION, NODE_CONFIGURATION_IN_SYNC, NODE_DRAINED, NODE_REDEPLOY_REQUESTED,
-    NODE_SERVICE_UP,
+    COMPUTE_CONDITION, CONFIGURATION_IN_SYNC, DRAINED, NODE_CONFIGURATION_IN_SYNC, NODE_DRAINED,
+    NODE_REDEPLOY_REQUESTED, NODE_SERVICE_UP, REDEPLOY_REQUESTED, SERVICE_UP,
 };
 
 use crate::conflicting_service::ConflictingService;
@@ -34,17 +34,19 @@ pub struct Observed {
     pub cells_are_ours: bool,
 }
 
+/// Conditions of a compute that its node repeats, and their types on the node.
+pub(super) const REPEATED: [(&str, &str); 4] = [
+    (SERVICE_UP, NODE_SERVICE_UP),
+    (DRAINED, NODE_DRAINED),
+    (CONFIGURATION_IN_SYNC, NODE_CONFIGURATION_IN_SYNC),
+    (REDEPLOY_REQUESTED, NODE_REDEPLOY_REQUESTED),
+];
+
 /// Returns this operator's conditions on a node.
 pub fn own_conditions(node: &Node) -> Vec<Condition> {
     let conditions = node.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
-    let own = [
-        COMPUTE_CONDITION,
-        NODE_SERVICE_UP,
-        NODE_DRAINED,
-        NODE_CONFIGURATION_IN_SYNC,
-        NODE_REDEPLOY_REQUESTED,
-    ];
-    let is_own = |it: &&Condition| own.contains(&&*it.type_);
+    let repeated = |type_: &str| REPEATED.iter().any(|it| it.1 == type_);
+    let is_own = |it: &&Condition| it.type_ == COMPUTE_CONDITION || repeated(&it.type_);
     conditions.iter().filter(is_own).cloned().collect()
 }
 

@@ -89,7 +89,7 @@ pub struct Remove {
     pub compute_id: Option<String>,
     /// Whether nova-compute was stopped on the host; else it must be down first.
     pub is_stopped: bool,
-    /// Whether the mapping of the host is known to be gone, or nova's word counts; else its agents
+    /// Whether the mapping of the host is known to be gone, or cannot be read; else its agents
     /// are left for now.
     pub is_unmapped: bool,
 }

@@ -198,8 +198,8 @@ fn is_going(set: &NodeSet, host: &str) -> bool {
     is_terminating(set) && reported_state(set, host).is_none_or(|it| it == HostState::Terminating)
 }
 
-/// Returns whether a node set decides about a host, and the cell of the host if so; `older_sets` has the
-/// hosts of older node sets.
+/// Returns whether a node set decides about a host, and the cell of the host if so; `older_sets`
+/// has the hosts of older node sets.
 fn access(
     caches: &Caches,
     monitor: &NovaMonitor,

@@ -51,8 +51,9 @@ pub(crate) const IN_AGGREGATES: Reason = Reason::warning(
 );
 pub(crate) const READING_MAPPINGS: Reason = Reason::waiting(
     "ReadingMappings",
-    "A Job of the cell reads with `nova-manage cell_v2 list_hosts` whether nova still maps the host.",
-    "When the Job has ended; if it fails, nova's word counts.",
+    "A Job of the cell reads with `nova-manage cell_v2 list_hosts` whether nova still maps the \
+     host.",
+    "When the Job has ended; if it fails, the removal goes on without it.",
     "See `status.mappingReading` of the `NovaCell`.",
 );
 pub(crate) const HOST_UNMAPPED: Reason =

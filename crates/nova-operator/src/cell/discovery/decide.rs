@@ -1,7 +1,7 @@
 //! The decisions on the discovery of a cell's hosts: the next attempt, its record, its Job, and the
 //! condition.
 
-use api::conditions::{Condition, ConditionDraft, ConditionStatus, find, one_line};
+use api::conditions::{Condition, ConditionDraft, ConditionStatus, find};
 use api::nova::{Cell, DiscoveryAttempt, DiscoveryState};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::batch::v1::Job;
@@ -14,7 +14,7 @@ use operator_core::plan::{Step, Target};
 
 use crate::cell::credential_rotation::first_of;
 use crate::cell::discovery::build::{discovery_job, inputs, job_name};
-use crate::cell::discovery::failure::last_line;
+use crate::cell::discovery::failure::cause;
 use crate::cell::discovery::observed::{End, Seen, Unmapped, all_unmapped, end};
 use crate::cell::discovery::settings::{Discovery, Settings, discovery};
 use crate::cell::observed::Observed;
@@ -24,8 +24,6 @@ use crate::reasons;
 const FIRST_PAUSE: SignedDuration = SignedDuration::from_mins(1);
 /// The longest pause between two attempts.
 const LONGEST_PAUSE: SignedDuration = SignedDuration::from_mins(30);
-/// Maximum length of the Job controller's own words, in bytes.
-const END_LIMIT: usize = 200;
 
 /// What follows for a cell.
 #[derive(Debug, Default)]
@@ -76,8 +74,7 @@ fn result(cell: &Cell, found: &Seen) -> Option<DiscoveryAttempt> {
         Some(End::Succeeded) => record.state = DiscoveryState::Succeeded,
         Some(End::Failed(words)) => {
             record.state = DiscoveryState::Failed;
-            let line = found.termination_message.as_deref().and_then(last_line);
-            record.message = line.unwrap_or_else(|| one_line(&words, END_LIMIT));
+            record.message = cause(found.termination_message.as_deref(), &words);
         }
         None => {}
     }

@@ -4,6 +4,8 @@ use api::conditions::{one_line, printable};
 
 /// Maximum length of the line, in bytes.
 const LIMIT: usize = 300;
+/// Maximum length of the Job controller's own words, in bytes.
+const WORDS_LIMIT: usize = 200;
 /// What stands in place of a login.
 const HIDDEN: &str = "***";
 
@@ -15,6 +17,12 @@ pub fn last_line(message: &str) -> Option<String> {
     let line = exception(&lines).or_else(|| lines.last().copied())?;
     let words: Vec<String> = without_configuration(line).split_whitespace().map(masked).collect();
     Some(one_line(&words.join(" "), LIMIT))
+}
+
+/// Returns why a Job failed: the last line of its termination message, else the words of the Job
+/// controller, bounded likewise.
+pub fn cause(message: Option<&str>, words: &str) -> String {
+    message.and_then(last_line).unwrap_or_else(|| one_line(words, WORDS_LIMIT))
 }
 
 /// Returns the line that names the exception of the last traceback: a failed query follows it.

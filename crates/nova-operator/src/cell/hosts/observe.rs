@@ -11,7 +11,7 @@ use nova_config::annotations::SKIP_CLEANUP;
 use nova_config::rendered_secret::cell_secret_name;
 use operator_core::data_sources::{SourceRef, sources_of};
 use operator_core::finalizers::is_terminating;
-use operator_core::node_set_host::{canonical_host_name, hosts, is_about};
+use operator_core::node_set_host::{canonical_host_name, hosts};
 use operator_core::object_key::Key;
 use operator_runtime::clock;
 use operator_runtime::error::Result;
@@ -26,7 +26,6 @@ use crate::drain::order::{HostOrder, LeftBehind};
 use crate::drain::progress::HostProgress;
 use crate::node_set_computes::removal::observed::{leftover_uid, terminating};
 use crate::node_set_computes::removal::record::{HostRecord, records};
-use crate::node_set_readiness::{is_ours, report_key};
 use crate::nova_monitor::{ApiHosts, NovaMonitor};
 use crate::nova_orders::{NovaOrders, OrderOfHost};
 
@@ -55,9 +54,6 @@ pub async fn observe(
     let leftovers = cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default();
     let Leaving { let_go, removing, unmapping } = leaving(caches, key, leftovers).await?;
     let is_releasing = is_terminating(cell) && computes.is_empty();
-    if is_releasing || leftovers.iter().any(has_ids) {
-        all_node_sets(caches).await?;
-    }
     let seen = HostsSeen {
         leftovers: orders.work_off(caches, leftovers, &let_go),
         let_go,
@@ -82,8 +78,9 @@ struct Leaving {
 
 /// Returns the hosts of a cell that leave node sets; `known` are the leftovers of the cell.
 ///
-/// After a restart it waits until node sets and reports have been listed: without them, what is
-/// recorded of the hosts would be forgotten.
+/// After a restart it waits until node sets and reports have been listed, unless the cluster lacks
+/// the kinds: without them, what is recorded of the hosts would be forgotten, and hosts would count
+/// as unused.
 async fn leaving(caches: &Caches, cell: &Key, known: &[Leftover]) -> Result<Leaving> {
     let mut all = Leaving::default();
     let Some(of_sets) = &caches.node_sets else { return Ok(all) };
@@ -92,9 +89,7 @@ async fn leaving(caches: &Caches, cell: &Key, known: &[Leftover]) -> Result<Leav
         return Ok(all);
     }
     for set in caches.node_sets_of(&cell.namespace) {
-        let report = of_sets.reports.cache().get(&report_key(&set));
-        let report = report.filter(|it| is_ours(it) && is_about(it, &set));
-        let Some(report) = report else { continue };
+        let Some(report) = of_sets.report_about(&set) else { continue };
         let is_skipped = set.annotations().get(SKIP_CLEANUP).is_some_and(|it| it == "true");
         let records = records(&report);
         for (name, host) in terminating(&set, &report) {
@@ -132,15 +127,6 @@ fn let_go(
         message: String::new(),
         uid,
     }
-}
-
-/// Waits until all node sets are in their cache, unless the cluster lacks the kind: hosts of one
-/// that is not there yet would count as unused.
-async fn all_node_sets(caches: &Caches) -> Result<()> {
-    if let Some(of_sets) = &caches.node_sets {
-        of_sets.node_sets.open(&caches.api).await?;
-    }
-    Ok(())
 }
 
 /// Ends all tasks of a cell that does not exist.

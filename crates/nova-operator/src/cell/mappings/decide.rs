@@ -13,7 +13,7 @@ use operator_core::plan::{Kind, Step, Target};
 use operator_core::rejected_write::RejectedWrite;
 
 use crate::cell::discovery::decide::pause;
-use crate::cell::discovery::failure::last_line;
+use crate::cell::discovery::failure::cause;
 use crate::cell::discovery::observed::{End, Seen, end};
 use crate::cell::discovery::settings::{Discovery, Settings, discovery};
 use crate::cell::mappings::build::{job_name, mappings_job};
@@ -23,7 +23,7 @@ use crate::cell::observed::Observed;
 
 /// Maximum length of a container's termination message, in bytes.
 const MESSAGE_LIMIT: usize = 4096;
-/// Maximum length of the words about a failure, in bytes.
+/// Maximum length of the words about a Job that was rejected, in bytes.
 const WORDS_LIMIT: usize = 300;
 
 /// What follows for a cell.
@@ -72,10 +72,7 @@ fn result(cell: &Cell, found: &Seen) -> Option<MappingReading> {
     let message = found.mapping_message.as_deref();
     Some(match ended {
         None => record,
-        Some(End::Failed(words)) => {
-            let line = message.and_then(last_line);
-            failed(record, line.unwrap_or_else(|| one_line(&words, WORDS_LIMIT)))
-        }
+        Some(End::Failed(words)) => failed(record, cause(message, &words)),
         Some(End::Succeeded) => match message.and_then(|it| still_mapped(it, &record.hosts)) {
             Some(mapped) => succeeded(record, mapped),
             None => failed(record, "its pod has left no list of these hosts".to_owned()),

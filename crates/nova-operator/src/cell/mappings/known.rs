@@ -25,7 +25,7 @@ pub enum Mapping {
     PresentThenFailed(String),
     /// Nova does not map the host any more.
     Absent,
-    /// It is not read, for this reason, in sentences: nova's word counts, that it is deleted with
+    /// It is not read, for this reason, in sentences: nova is trusted to have deleted it with
     /// the service.
     NotRead(String),
 }

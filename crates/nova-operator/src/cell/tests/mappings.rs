@@ -1,5 +1,5 @@
 //! The readings of mappings for hosts that are removed: which hosts a Job is about, what its result
-//! says of each, what counts as nova's word alone, and restarts at every point.
+//! says of each, what is not read, and restarts at every point.
 
 use api::nova::{DiscoveryState, MappingReading};
 use jiff::SignedDuration;

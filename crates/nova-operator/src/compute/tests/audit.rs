@@ -234,6 +234,17 @@ fn a_repair_beside_audited_services_requests_the_nodes_deployment_once_for_each_
 }
 
 #[test]
+fn a_node_that_is_not_deployed_is_not_requested_although_its_compute_is() {
+    let mut world = beside_phase_zero(true);
+    world.compute().spec.deploy = Some(true);
+    for (deploy, is_requested) in [(Some(false), false), (Some(true), true), (None, true)] {
+        world.node().status.as_mut().unwrap().deploy = deploy;
+        audited(&mut world, differs());
+        assert_eq!(has_condition(&world, REQUESTED), is_requested, "{deploy:?}");
+    }
+}
+
+#[test]
 fn the_compute_of_a_repaired_node_starts_nova_again() {
     let mut world = beside_phase_zero(true);
     audited(&mut world, differs());

@@ -39,7 +39,7 @@ pub struct HostRecord {
 pub enum MappingStep {
     /// It is to be read, since then.
     Awaited(Time),
-    /// Nova has none any more, or nova's word counts.
+    /// Nova has none any more, or it could not be read.
     Settled,
 }
 
