@@ -54,6 +54,8 @@ def clean_environment(home):
         "ANSIBLE_PYTHON_INTERPRETER": sys.executable,
         "ANSIBLE_RETRY_FILES_ENABLED": "False",
         "ANSIBLE_NOCOLOR": "True",
+        # As in the runner: its ansible.cfg is not read here.
+        "ANSIBLE_PIPELINING": "True",
     }
 
 

@@ -1,6 +1,7 @@
 """The role that runs nova-compute, against a podman and a systemd that only take notes: when the container starts again."""
 
 import json
+import re
 import unittest
 
 from support import BIN, NOTING_SYSTEMCTL, OWN_UNITS, TemporaryDirectoryTest, collections_path
@@ -35,6 +36,23 @@ PLAY = """
       loop: [files.yml, compute.yml]
 """
 
+# What the given files decide, for the files of each directory.
+PLAY_GIVEN = """
+- hosts: localhost
+  gather_facts: false
+  tasks:
+    - ansible.builtin.include_tasks: given.yml
+      loop: "{{ directories }}"
+"""
+GIVEN = """
+- ansible.builtin.include_role:
+    name: osp.edpm.edpm_nova
+    tasks_from: given.yml
+  vars:
+    edpm_nova_files: "{{ query('ansible.builtin.fileglob', item ~ '/*') | sort }}"
+- ansible.builtin.debug:
+    msg: "stops within {{ edpm_nova_stop_timeout }}"
+"""
 
 
 class NovaContainer(TemporaryDirectoryTest):
@@ -75,18 +93,11 @@ class NovaContainer(TemporaryDirectoryTest):
         )
         return done, notes.read_text().splitlines()
 
-    def unit(self):
-        return (self.directory / "units" / "edpm_nova_compute.service").read_text()
-
-    def test_a_container_that_is_as_it_should_be_starts_again_only_where_that_is_asked_for(self):
+    def test_a_container_starts_again_where_that_is_asked_for_or_its_image_has_become_another(self):
         self.assertIn("create", self.deploy())
         self.assertEqual(self.deploy(), [])
-        self.assertEqual(self.deploy(edpm_nova_restart=False), [])
         self.assertEqual(self.deploy(edpm_nova_restart=True), ["restart"])
-        self.assertEqual(self.deploy(), [])
-
-    def test_a_container_is_made_anew_when_the_name_of_its_image_was_given_to_another_image(self):
-        self.deploy()
+        # The name of the image was given to another image.
         self.write("bin/image", "id-2\n")
         self.assertIn("create", self.deploy())
         self.assertEqual(self.deploy(), [])
@@ -98,17 +109,32 @@ class NovaContainer(TemporaryDirectoryTest):
         said = " ".join(done.stdout.split())
         self.assertIn("does not stay up: ConfigWarnings of a NovaExternalCompute names values that nova refuses; else read", said)
 
+    def stop_timeouts(self, *configurations):
+        """The seconds that nova gets to stop with each of these sets of files."""
+        for index, files in enumerate(configurations):
+            for name, text in files.items():
+                self.write(f"given/{index}/{name}", f"[DEFAULT]\nhost = h\n{text}\n")
+        self.write("given.yml", GIVEN)
+        self.write("play.yml", PLAY_GIVEN)
+        done, _ = self.run_role(directories=[f"{self.directory}/given/{index}" for index in range(len(configurations))])
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return [int(seconds) for seconds in re.findall(r"stops within (\d+)", done.stdout)]
+
     def test_nova_gets_the_time_to_stop_that_its_files_give_it_and_the_last_file_counts(self):
+        own, override = "01-nova.conf", "02-nova-override.conf"
+        option = "graceful_shutdown_timeout ="
+        seconds = self.stop_timeouts(
+            {own: ""}, *({own: f"{option} {value}"} for value in ("15", "300", "100000", "0")),
+            {own: f"{option} 0", override: "manager_shutdown_timeout: 60\ngraceful_shutdown_timeout=90"},
+        )
+        self.assertEqual(seconds, [42, 42, 325, 100025, 86425, 115])
+
+    def test_the_unit_waits_longer_than_podman_does(self):
+        self.write("src/01-nova.conf", "[DEFAULT]\nhost = h\ngraceful_shutdown_timeout = 300\n")
         self.deploy()
-        self.assertIn("podman stop --time 42 ", self.unit())
-        for value, seconds in (("15", 42), ("300", 325), ("100000", 100025), ("0", 86425)):
-            self.write("src/01-nova.conf", f"[DEFAULT]\nhost = h\ngraceful_shutdown_timeout = {value}\n")
-            self.deploy()
-            self.assertIn(f"podman stop --time {seconds} ", self.unit())
-            self.assertIn(f"TimeoutStopSec={seconds + 20}\n", self.unit())
-        self.write("src/02-nova-override.conf", "[DEFAULT]\nmanager_shutdown_timeout: 60\ngraceful_shutdown_timeout=90\n")
-        self.deploy()
-        self.assertIn("podman stop --time 115 ", self.unit())
+        unit = (self.directory / "units" / "edpm_nova_compute.service").read_text()
+        self.assertIn("podman stop --time 325 ", unit)
+        self.assertIn("TimeoutStopSec=345\n", unit)
 
 
 if __name__ == "__main__":

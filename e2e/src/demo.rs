@@ -95,6 +95,14 @@ impl Demo {
     /// Has a compute deployed by the runner image of the operators that run now: one that an earlier
     /// release made keeps the image of that release.
     pub async fn use_present_runner(&self, host: &str) -> Result<()> {
+        if self.set_present_runner(host).await? {
+            self.redeploy(host).await?;
+        }
+        Ok(())
+    }
+
+    /// Sets that image for the next deployment; returns whether it was another one.
+    pub async fn set_present_runner(&self, host: &str) -> Result<bool> {
         let path = format!(
             "jsonpath={{.spec.template.spec.containers[*].env[?(@.name=='{RUNNER_IMAGE}')].value}}"
         );
@@ -103,11 +111,11 @@ impl Demo {
         ensure!(!image.is_empty(), "nova-operator has no {RUNNER_IMAGE}");
         let compute = self.ns.api::<ExternalCompute>().get(host).await?;
         if compute.spec.ansible_ee_container_image.as_ref() == Some(&image) {
-            return Ok(());
+            return Ok(false);
         }
         let change = json!({ "spec": { "ansibleEEContainerImage": image } });
         self.ns.merge::<ExternalCompute>(host, change).await?;
-        self.redeploy(host).await
+        Ok(true)
     }
 
     /// Runs a shell command on a host.

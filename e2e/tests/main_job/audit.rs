@@ -12,6 +12,7 @@ use crate::{Alone, any_host};
 
 const IN_SYNC: &str = "nova.openstack.org/ConfigurationInSync";
 const FILE: &str = "/var/lib/openstack/config/nova/01-nova.conf";
+const STRAY: &str = "/var/lib/openstack/config/nova/99-nova-stray.conf";
 
 async fn annotate(demo: &Demo, node: &str, annotations: Value) -> Result<()> {
     let change = json!({ "metadata": { "annotations": annotations } });
@@ -24,26 +25,35 @@ async fn wait_for(demo: &Demo, node: &str, what: &str, is: fn(&[Condition]) -> b
 }
 
 #[tokio::test]
-async fn an_audit_finds_an_edited_file_and_a_stopped_container_and_a_repair_mends_both()
+async fn an_audit_finds_edited_and_stray_files_and_a_stopped_container_and_a_repair_mends_them()
 -> Result<()> {
     let Alone { host, _lock, .. } = any_host().await;
     let demo = Demo::ready_on(host).await?;
     demo.use_present_runner(host).await?;
-    let damage = format!("echo '# edited' >>{FILE} && systemctl stop edpm_nova_compute");
+    let identity = demo.on(host, "cat /var/lib/nova/compute_id").await?;
+    let damage =
+        format!("echo '# edited' >>{FILE} && touch {STRAY} && systemctl stop edpm_nova_compute");
     demo.on(host, &damage).await?;
     let runs = "systemctl --quiet is-active edpm_nova_compute && echo active || echo stopped";
-    let look = format!("grep -c edited {FILE}; {runs}");
+    let look = format!("grep -c edited {FILE}; ls {STRAY} 2>/dev/null; {runs}");
     // So long that no audit of the next interval is due meanwhile.
     annotate(&demo, host, json!({ "nova.openstack.org/audit": "24h" })).await?;
     let is_found = |it: &[Condition]| {
-        let named = ["01-nova.conf: content", "container nova_compute: not running", "redeploy="];
+        let named = [
+            "01-nova.conf: content",
+            "config/nova: other files",
+            "container nova_compute: not running",
+            "redeploy=",
+        ];
         says(it, IN_SYNC, "OutOfSync", &named)
     };
     wait_for(&demo, host, "found", is_found).await?;
-    assert_eq!(demo.on(host, &look).await?.trim(), "1\nstopped", "an audit changes nothing");
+    let damaged = format!("1\n{STRAY}\nstopped");
+    assert_eq!(demo.on(host, &look).await?.trim(), damaged, "an audit changes nothing");
     annotate(&demo, host, json!({ "nova.openstack.org/audit-repair": "true" })).await?;
     wait_for(&demo, host, "mended", |it| holds(it, IN_SYNC)).await?;
     assert_eq!(demo.on(host, &look).await?.trim(), "0\nactive");
+    assert_eq!(demo.on(host, "cat /var/lib/nova/compute_id").await?, identity);
     let nothing =
         json!({ "nova.openstack.org/audit": null, "nova.openstack.org/audit-repair": null });
     annotate(&demo, host, nothing).await?;

@@ -19,8 +19,8 @@ const UPGRADE: &str = "e2e upgrade::";
 /// The tests of hosts that start as machines of an Ironic, which only the lab has.
 const BARE_METAL: &str = "e2e baremetal::";
 
-/// The programs whose tests change the demo's two hosts for minutes, one after the other.
-const MAIN_JOB: [&str; 2] = ["e2e redeployment::", "e2e main_job::"];
+/// The program whose tests change the demo's two hosts for minutes.
+const MAIN_JOB: &str = "e2e main_job::";
 
 /// The number of parallel tests of a program: they wait for hosts, and for each other.
 const TEST_THREADS: &str = "--test-threads=8";
@@ -134,22 +134,14 @@ impl Tests<'_> {
     /// Runs the chosen tests.
     fn run(&self, is_chosen: impl Fn(&str) -> bool + Sync) -> Result<Found> {
         let is_meanwhile = |it: &str| MEANWHILE.contains(&it);
-        let is_main_job = |it: &str| MAIN_JOB.contains(&it);
+        let is_main_job = |it: &str| it == MAIN_JOB;
         let mut found = self.each(|it| !is_main_job(it) && !is_meanwhile(it), &is_chosen)?;
         let (main_job, meanwhile) = std::thread::scope(|scope| {
             let meanwhile = scope.spawn(|| self.each(is_meanwhile, &is_chosen));
-            (self.main_job(&is_chosen), joined(meanwhile))
+            (self.each(is_main_job, &is_chosen), joined(meanwhile))
         });
         found += main_job?;
         found += meanwhile?;
-        Ok(found)
-    }
-
-    fn main_job(&self, is_chosen: impl Fn(&str) -> bool) -> Result<Found> {
-        let mut found = Found::default();
-        for prefix in MAIN_JOB {
-            found += self.each(|it| it == prefix, &is_chosen)?;
-        }
         Ok(found)
     }
 
@@ -194,7 +186,7 @@ mod tests {
 
     #[test]
     fn what_runs_beside_each_other_are_files_of_tests() {
-        for prefix in MEANWHILE.into_iter().chain(MAIN_JOB).chain([BARE_METAL]) {
+        for prefix in MEANWHILE.into_iter().chain([MAIN_JOB, BARE_METAL]) {
             let name = prefix.strip_prefix("e2e ").and_then(|it| it.strip_suffix("::")).unwrap();
             let tests = paths::repo().join("e2e/tests");
             let files = [format!("{name}.rs"), format!("{name}/main.rs")];
