@@ -74,7 +74,6 @@ class LibvirtContainer(TemporaryDirectoryTest):
             env={
                 "PATH": f"{self.directory}/bin:{BIN}:/usr/sbin:/usr/bin:/sbin:/bin",
                 "ANSIBLE_COLLECTIONS_PATH": collections_path(self.directory),
-                "ANSIBLE_PIPELINING": "True",
             },
         )
         return done.returncode, " ".join((done.stdout + done.stderr).split()), notes.read_text().splitlines()

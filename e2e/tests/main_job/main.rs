@@ -2,10 +2,10 @@
 //! interruptions.
 
 mod audit;
+mod deployed_again;
 mod guests;
 mod maintenance;
 mod plugin;
-mod redeployment;
 mod reinstall;
 
 use std::collections::BTreeSet;

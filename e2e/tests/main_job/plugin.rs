@@ -62,6 +62,7 @@ async fn logs_show_what_ansible_said_of_the_host() -> Result<()> {
     let answer = edpm(&["logs", host, "--service", "nova"]).await?;
     assert_eq!(answer.code, Some(0), "{answer:?}");
     assert_says(&answer.out, &["PLAY RECAP", host]);
-    assert_says(&answer.err, &["# run nova-edpm-compute-0-", "service nova, pod "]);
+    let run = format!("# run nova-{host}-");
+    assert_says(&answer.err, &[&run, "service nova, pod "]);
     Ok(())
 }

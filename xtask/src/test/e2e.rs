@@ -11,7 +11,7 @@ use super::programs::{self, Program};
 use super::{joined, journey};
 use crate::cluster::Choice;
 use crate::demo::scene::MAIN;
-use crate::{bare_metal, demo, images, lab, release, upgrade};
+use crate::{bare_metal, demo, images, lab, machines, release, upgrade};
 
 /// The test that upgrades the previous release to this one.
 const UPGRADE: &str = "e2e upgrade::";
@@ -48,6 +48,8 @@ pub(super) fn prepare(cluster: &Choice) -> Result<Prepared> {
     let images = images::for_cluster(&env)?;
     if env.is_lab() {
         images::for_bare_metal()?;
+        // Other parts hold the lock for packages for minutes later.
+        machines::tools()?;
     }
     let values = if can_upgrade { Some(demo::values(&images)?) } else { None };
     Ok(Prepared { env, values })
