@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::Choice;
 use crate::demo::{self, scene::BARE_METAL};
-use crate::{paths, sh};
+use crate::{paths, sh, test};
 
 /// The record, a file that is committed.
 const RECORD: &str = "docs/proof.json";
@@ -35,11 +35,23 @@ struct Scenario {
     run: fn(&Choice) -> Result<()>,
 }
 
-const SCENARIOS: [Scenario; 1] = [Scenario {
-    name: "bare-metal",
-    shows: "Two empty machines become hosts by a real Ironic, and get nova-compute (`cargo xtask demo --baremetal`).",
-    run: bare_metal,
-}];
+const SCENARIOS: [Scenario; 3] = [
+    Scenario {
+        name: "bare-metal",
+        shows: "Two empty machines become hosts by a real Ironic, and get nova-compute (`cargo xtask demo --baremetal`).",
+        run: bare_metal,
+    },
+    Scenario {
+        name: "guests",
+        shows: "A guest, a real QEMU process, outlives a restart of libvirt's container, the death of its daemon, and a new container.",
+        run: |cluster| test::prove(cluster, "guests"),
+    },
+    Scenario {
+        name: "refuted",
+        shows: "The demo's verification fails when options were emptied, a service record was deleted, or a container is lost.",
+        run: |cluster| test::prove(cluster, "refuted"),
+    },
+];
 
 fn bare_metal(cluster: &Choice) -> Result<()> {
     demo::show(cluster, &BARE_METAL)?;

@@ -3,7 +3,6 @@
 
 mod audit;
 mod deployed_again;
-mod guests;
 mod maintenance;
 mod plugin;
 mod reinstall;
@@ -137,36 +136,6 @@ async fn a_nova_compute_that_stops_is_reported_on_the_objects_of_the_user() -> R
     demo.ns.wait::<Cell>(cell, "counting the compute as down", RUN, is_counted).await?;
     demo.on(host, "systemctl start edpm_nova_compute").await?;
     demo.settled_on(host).await
-}
-
-#[tokio::test]
-async fn options_that_were_emptied_a_deleted_service_record_and_a_lost_container_refute_the_demo()
--> Result<()> {
-    let Alone { host, cell, _lock } = any_host().await;
-    let demo = Demo::ready_on(host).await?;
-    let options = demo.options(host).await?;
-    demo.configure(host, "").await?;
-    demo.settled_on(host).await?;
-    // nova deletes likewise: the row stays and is marked, so one of an earlier compute may be there.
-    let present = format!("SELECT id FROM services WHERE host='{host}' AND deleted=0");
-    let id = demo.sql(cell, &present).await?.trim().to_owned();
-    let mark = |it: &str| format!("UPDATE services SET deleted={it} WHERE id={id}");
-    demo.sql(cell, &mark("id")).await?;
-    let without_record = demo.refuted().await;
-    demo.sql(cell, &mark("0")).await?;
-    let without_record = without_record?;
-    for words in ["nova-compute's log is \"\"", "services row is \"\""] {
-        assert!(without_record.contains(&format!("{host}: {words}")), "{without_record}");
-    }
-    demo.on(host, "podman rm -f nova_compute").await?;
-    let text = demo.refuted().await?;
-    let is_named =
-        |it: &str| it.contains(&format!("facts of {host}")) && it.contains("nova_compute");
-    assert!(text.lines().any(is_named), "{text}");
-    demo.configure(host, &options).await?;
-    demo.settled_on(host).await?;
-    assert_eq!(demo.logged(host, "libvirt.cpu_models").await?, "['Nehalem']");
-    Ok(())
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 
 use super::count::{Found, Shown, counted};
 use super::outcome::Outcome;
@@ -21,6 +21,9 @@ const BARE_METAL: &str = "e2e baremetal::";
 
 /// The program whose tests change the demo's two hosts for minutes.
 const MAIN_JOB: &str = "e2e main_job::";
+
+/// The program whose tests only `cargo xtask proof` runs.
+const PROOF: &str = "e2e proof::";
 
 /// The number of parallel tests of a program: they wait for hosts, and for each other.
 const TEST_THREADS: &str = "--test-threads=8";
@@ -58,7 +61,8 @@ pub(super) fn prepare(cluster: &Choice) -> Result<Prepared> {
 /// Upgrades the previous release, which has done the main job. The demo then finds everything
 /// deployed, and the disruptive tests follow.
 pub(super) fn run(cluster: &Choice, Prepared { env, values }: &Prepared) -> Result<Found> {
-    let programs = programs::all()?.iter().filter(|it| it.is_end_to_end());
+    let is_of_run = |it: &&Program| it.is_end_to_end() && it.prefix != PROOF;
+    let programs = programs::all()?.iter().filter(is_of_run);
     let mut tests = Tests { env, values: values.as_deref(), programs: named(programs)? };
     let mut found = if values.is_some() {
         tests.run(|it| it.starts_with(UPGRADE))?
@@ -79,6 +83,18 @@ pub(super) fn run(cluster: &Choice, Prepared { env, values }: &Prepared) -> Resu
     found += tested?;
     found += shown?;
     Ok(found)
+}
+
+/// Shows the demo, and runs those tests on it that are too long for each run and are in a file of
+/// this name.
+pub(crate) fn prove(cluster: &Choice, file: &str) -> Result<()> {
+    demo::show(cluster, &MAIN)?;
+    let env = cluster.up()?;
+    let programs = programs::all()?.iter().filter(|it| it.prefix == PROOF);
+    let tests = Tests { env: &env, values: None, programs: named(programs)? };
+    let found = tests.run(|it| it.starts_with(&format!("{PROOF}{file}::")))?;
+    ensure!(found.count.passed > 0 && found.count.failed == 0, "{}", found.count);
+    Ok(())
 }
 
 /// Runs the demo, and verifies that its facts still hold when they are collected again.
@@ -188,7 +204,7 @@ mod tests {
 
     #[test]
     fn what_runs_beside_each_other_are_files_of_tests() {
-        for prefix in MEANWHILE.into_iter().chain([MAIN_JOB, BARE_METAL]) {
+        for prefix in MEANWHILE.into_iter().chain([MAIN_JOB, BARE_METAL, PROOF]) {
             let name = prefix.strip_prefix("e2e ").and_then(|it| it.strip_suffix("::")).unwrap();
             let tests = paths::repo().join("e2e/tests");
             let files = [format!("{name}.rs"), format!("{name}/main.rs")];

@@ -69,7 +69,7 @@ impl Audited {
                      finds it too. Look at it on the host."
                         .to_owned()
                 } else if policy.repairs {
-                    "It is deployed again as soon as its role's maxUnavailable allows it."
+                    "It is deployed again as soon as deploy and its role's maxUnavailable allow it."
                         .to_owned()
                 } else {
                     format!("To deploy it again: {redeploy}")

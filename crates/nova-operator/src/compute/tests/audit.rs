@@ -109,7 +109,8 @@ fn a_host_that_is_out_of_sync_is_deployed_again_once_for_each_result() {
     assert!(audited(&mut world, differs()).contains(&"run libvirt".to_owned()));
     let running = world.condition("ConfigurationInSync");
     assert_eq!(running.reason, "OutOfSync", "{}", running.message);
-    assert!(running.message.contains("maxUnavailable"), "{}", running.message);
+    let allows = "as soon as deploy and its role's maxUnavailable allow it";
+    assert!(running.message.contains(allows), "{}", running.message);
     assert_eq!(deploy(&mut world), 3);
     check(&world, ConditionStatus::Unknown, "DeployedSince", "audited once more");
     assert_eq!(world.settle(), [""; 0]);

@@ -1,9 +1,7 @@
 //! Guests of a host of the demo outlive libvirt's container.
 
 use anyhow::{Context as _, Result, ensure};
-use e2e::demo::Demo;
-
-use crate::{Alone, any_host};
+use e2e::demo::{Demo, HOSTS};
 
 /// A guest without disk and system: its firmware idles.
 const GUEST: &str = "<domain type='qemu'><name>outlives</name><memory unit='MiB'>64</memory>\
@@ -48,7 +46,7 @@ async fn outlives_restarts(demo: &Demo, host: &str) -> Result<()> {
 
 #[tokio::test]
 async fn a_guest_outlives_each_restart_of_libvirts_container() -> Result<()> {
-    let Alone { host, _lock, .. } = any_host().await;
+    let host = HOSTS[0];
     let demo = Demo::ready_on(host).await?;
     demo.use_present_runner(host).await?;
     let outcome = outlives_restarts(&demo, host).await;
