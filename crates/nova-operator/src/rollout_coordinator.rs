@@ -23,7 +23,7 @@ use crate::shared_caches::SharedCaches;
 mod compute_state;
 mod rollout_index;
 
-pub use compute_state::{deployment_state, is_under_way};
+pub use compute_state::{deployment_state, is_at_work, is_under_way};
 use compute_state::{is_trying, state};
 use rollout_index::{Member, RolloutIndex};
 

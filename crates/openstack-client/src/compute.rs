@@ -32,6 +32,12 @@ pub use services::{ComputeService, KnownService, ServiceState};
 /// How many entries of a list are requested at once: nova's own limit.
 const PAGE: usize = 1000;
 
+/// Returns the query for the servers of all projects on a host, those included that are deleted and
+/// may still be restored.
+fn of_host(host: &str) -> String {
+    format!("all_tenants=1&host={}&limit={PAGE}&soft_deleted=True", query_value(host))
+}
+
 /// Nova's API at the endpoint that the catalog has for a region.
 #[derive(Debug)]
 pub struct Compute(Client);
@@ -99,22 +105,22 @@ impl Compute {
     }
 
     /// Returns the UUIDs of the servers of all projects on a host, page by page. Nova needs no other
-    /// service for this list.
+    /// service for this list. Servers that are deleted and may still be restored
+    /// (`reclaim_instance_interval`) are among them: nova keeps the service of their host.
     ///
     /// Nova leaves out the servers of a cell whose database does not answer, without an error.
     pub async fn servers_on(&self, host: &str) -> Result<Vec<String>, Fault> {
-        let list = format!("/servers?all_tenants=1&host={}&limit={PAGE}", query_value(host));
+        let list = format!("/servers?{}", of_host(host));
         let servers = pages::read(&self.0, &list, server_ids_of).await?;
         Ok(servers.into_iter().map(|it| it.id).collect())
     }
 
-    /// Returns the servers of all projects on a host with their states, page by page. Nova reads
-    /// their security groups from neutron for this list.
+    /// Returns the same servers with their states, page by page. Nova reads their security groups
+    /// from neutron for this list.
     ///
     /// Nova leaves out the servers of a cell whose database does not answer, without an error.
     pub async fn server_states_on(&self, host: &str) -> Result<Vec<Server>, Fault> {
-        let host = query_value(host);
-        let list = format!("/servers/detail?all_tenants=1&host={host}&limit={PAGE}");
+        let list = format!("/servers/detail?{}", of_host(host));
         pages::read(&self.0, &list, servers_of).await
     }
 

@@ -16,7 +16,7 @@ use crate::drain::progress::HostProgress;
 use crate::drain::request::{DrainRequest, requested};
 use crate::nova_health::ServiceHealth;
 use crate::registration::has_registered;
-use crate::rollout_coordinator::{deployment_state, is_under_way};
+use crate::rollout_coordinator::{deployment_state, is_at_work, is_under_way};
 
 /// Returns what is requested: by the user, else by the rollout; a rollout's annotation that is not
 /// valid changes nothing either. Returns `None` when it is unknown, because the node does not exist,
@@ -89,6 +89,10 @@ fn is_disabled_by_rollout(seen: &Observed) -> bool {
 
 /// Whether the rollout drains the host, or keeps it drained because its deployment fails.
 fn belongs_to_rollout(seen: &Observed) -> bool {
+    // What runs goes on whatever is asked for meanwhile, and may restart the host.
+    if disabled(seen).is_some_and(is_of_rollout) && is_at_work(&seen.compute) {
+        return true;
+    }
     if !drains_before(seen) {
         return false;
     }

@@ -64,8 +64,8 @@ pub fn deployment_state(compute: &ExternalCompute, node: Option<&Node>) -> Rollo
     if state == RolloutState::Corrected { RolloutState::Failed } else { RolloutState::Ready }
 }
 
-/// Whether one of its runs has started.
-fn is_at_work(compute: &ExternalCompute) -> bool {
+/// Returns whether one of its runs has started and its attempt has not ended.
+pub fn is_at_work(compute: &ExternalCompute) -> bool {
     compute.status.as_ref().is_some_and(|it| has_begun(&it.services))
 }
 

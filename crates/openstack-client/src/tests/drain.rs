@@ -89,7 +89,8 @@ async fn servers_are_read_until_no_page_is_linked() {
             server("c1", "two [2Jx", "ERROR", None, "error"),
         ]
     );
-    let first = "get /v2.1/servers/detail?all_tenants=1&host=one.example&limit=1000";
+    let first = "get /v2.1/servers/detail?all_tenants=1&host=one.example&limit=1000\
+                 &soft_deleted=true";
     assert_eq!(after_negotiation(&asked), [first.to_owned(), format!("{first}&marker=c0")]);
 }
 

@@ -9,20 +9,24 @@ use crate::answer::{Answer, Outcome, Query};
 
 /// The project and the user of all servers.
 pub(crate) const OWNER: &str = "00000000000040008000000000000001";
+/// The state of a server that is deleted and may still be restored.
+const SOFT_DELETED: &str = "soft-delete";
 
 impl State {
     /// Lists the servers of all projects; those of cells that do not answer are left out silently,
-    /// and without `all_tenants` there are none, because the caller's project has none. Without
-    /// `in_detail`, a server has only its id and its name.
+    /// and without `all_tenants` there are none, because the caller's project has none. Those that
+    /// may be restored are listed with `soft_deleted` alone. Without `in_detail`, a server has only its id and its name.
     pub(crate) fn list_servers(&self, query: &Query<'_>, in_detail: bool) -> Outcome {
         let is_of_all =
             query.get("all_tenants").is_some_and(|it| ["1", "True", "true"].contains(&it));
         let host = query.get("host");
+        let has_deleted = query.get("soft_deleted").is_some();
         let listed = self
             .servers
             .iter()
             .filter(|(_, it)| is_of_all && host.is_none_or(|host| it.host == host))
             .filter(|(_, it)| self.answers_for(&it.host))
+            .filter(|(_, it)| has_deleted || it.vm_state != SOFT_DELETED)
             .map(|(id, it)| {
                 let shown = || json!({ "id": id, "name": it.name });
                 (id.clone(), Some(if in_detail { self.server(id, it) } else { shown() }))
@@ -39,6 +43,7 @@ impl State {
             (None, "stopped") => "SHUTOFF",
             (None, "paused") => "PAUSED",
             (None, "resized") => "VERIFY_RESIZE",
+            (None, SOFT_DELETED) => "SOFT_DELETED",
             (None, _) => "ERROR",
         };
         json!({

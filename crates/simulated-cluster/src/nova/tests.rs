@@ -368,6 +368,20 @@ async fn servers_move_by_live_migration_when_they_can() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_deleted_server_that_may_be_restored_is_on_its_host() -> Result<()> {
+    let (nova, compute, _keystone) = cloud().await?;
+    nova.register("one", CELL);
+    let server = nova.boot("guest", "one")?;
+    nova.set_vm_state(&server, "soft-delete")?;
+    let page = nova.ask("GET", "/v2.1/servers?all_tenants=1&host=one", None)?;
+    assert_eq!(page["servers"], json!([]), "nova leaves it out unless it is asked for");
+    assert_eq!(compute.servers_on("one").await?, [server.clone()]);
+    let states = compute.server_states_on("one").await?;
+    assert_eq!((&states[0].id, states[0].vm_state.as_str()), (&server, "soft-delete"));
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_share_is_dropped_with_the_consumers_generation_and_others_stay() -> Result<()> {
     let (nova, compute, _keystone) = cloud().await?;
     for host in ["one", "two"] {

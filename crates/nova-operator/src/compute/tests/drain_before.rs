@@ -195,7 +195,10 @@ fn the_host_is_rebooted_where_needed_before_its_registration_is_checked() {
     cloud.end("Ok");
     assert!(contents(&cloud).starts_with("- import_playbook: osp.edpm.reboot\n# "));
     annotate(&mut cloud.world, DRAIN_BEFORE, Some("false"));
+    cloud.settle();
+    assert_eq!(cloud.disabled.as_deref(), Some(MARKED), "the run may still restart the host");
     cloud.end("Ok");
+    assert_eq!(cloud.disabled, None);
     cloud.world.configure(None);
     cloud.settle();
     cloud.end("Ok");

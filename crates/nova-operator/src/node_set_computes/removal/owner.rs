@@ -52,17 +52,26 @@ fn lists_nova(caches: &Caches, set: &NodeSet) -> bool {
 }
 
 fn has_host(set: &NodeSet, name: &str, host: &str) -> bool {
-    hosts(set).iter().any(|it| it.name == name || canonical_host_name(set, it) == host)
+    hosts(set).iter().any(|it| {
+        let canonical = canonical_host_name(set, it);
+        canonical == host || it.name == name && is_same_name(&canonical, host)
+    })
+}
+
+/// Whether two names of hosts may be those of one host: hosts of two domains may have the same
+/// first label.
+fn is_same_name(one: &str, other: &str) -> bool {
+    let label = |it: &str| it.split('.').next().map(str::to_owned);
+    one == other || (!one.contains('.') || !other.contains('.')) && label(one) == label(other)
 }
 
 /// Whether a node that stays is the host, by one of its names.
 fn is_host(node: &Node, name: &str, host: &str) -> bool {
-    let short = |it: &str| it.split('.').next() == Some(name);
     let reported = node.status.as_ref().and_then(|it| it.host_name.as_deref());
     let own = node.spec.host_name.as_deref();
     let of_object = node.name_any();
     let mut names = reported.into_iter().chain(own).chain([of_object.as_str()]);
-    !is_terminating(node) && names.any(|it| it == host || short(it))
+    !is_terminating(node) && names.any(|it| is_same_name(it, host) || it == name)
 }
 
 fn has_cell(caches: &Caches, node: &Node) -> bool {
@@ -74,4 +83,22 @@ fn has_cell(caches: &Caches, node: &Node) -> bool {
 fn is_compute_of(compute: &ExternalCompute, host: &str) -> bool {
     let registered = compute.status.as_ref().and_then(|it| it.host_name.as_deref());
     !is_terminating(compute) && registered == Some(host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_of_two_domains_are_two_hosts_and_a_short_name_may_be_either() {
+        for (one, other, is_same) in [
+            ("compute-0.a.example", "compute-0.a.example", true),
+            ("compute-0", "compute-0.a.example", true),
+            ("compute-0.a.example", "compute-0", true),
+            ("compute-0.b.example", "compute-0.a.example", false),
+            ("compute-1", "compute-0.a.example", false),
+        ] {
+            assert_eq!(is_same_name(one, other), is_same, "{one} {other}");
+        }
+    }
 }
