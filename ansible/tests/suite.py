@@ -5,7 +5,7 @@ import sys
 import time
 import unittest
 
-# On two cores a third one wins nothing.
+# The machines on which the tests run have two cores.
 PROCESSES = 2
 
 
