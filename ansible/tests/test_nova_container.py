@@ -97,6 +97,7 @@ class NovaContainer(TemporaryDirectoryTest):
         self.assertIn("create", self.deploy())
         self.assertEqual(self.deploy(), [])
         self.assertEqual(self.deploy(edpm_nova_restart=True), ["restart"])
+        self.assertEqual(self.deploy(edpm_nova_restart=False), [])
         # The name of the image was given to another image.
         self.write("bin/image", "id-2\n")
         self.assertIn("create", self.deploy())

@@ -61,8 +61,8 @@ fn has_host(set: &NodeSet, name: &str, host: &str) -> bool {
 /// Whether two names of hosts may be those of one host: hosts of two domains may have the same
 /// first label.
 fn is_same_name(one: &str, other: &str) -> bool {
-    let label = |it: &str| it.split('.').next().map(str::to_owned);
-    one == other || (!one.contains('.') || !other.contains('.')) && label(one) == label(other)
+    let is_short = !one.contains('.') || !other.contains('.');
+    one == other || is_short && one.split('.').next() == other.split('.').next()
 }
 
 /// Whether a node that stays is the host, by one of its names.
