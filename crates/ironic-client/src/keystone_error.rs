@@ -24,5 +24,7 @@ pub(crate) fn of_keystone(error: KeystoneError) -> Error {
         KeystoneError::Busy(message) => Error::Busy(message),
         KeystoneError::Refused(message) => Error::Refused(message),
         KeystoneError::Failed(status, message) => Error::Broken(status, message),
+        // A login needs no leadership, so it never fails like this.
+        KeystoneError::NotLeader => Error::Unreachable("another replica leads now".into()),
     }
 }

@@ -95,7 +95,8 @@ impl Caches {
         let nova = nova_api.zip(node_sets.as_ref()).map(|((interval, queues), of_sets)| {
             let (queues, node_sets) = (MonitorQueues::of(queues), of_sets.node_sets.cache());
             let node_sets = Arc::clone(node_sets);
-            NovaMonitor::new(interval, builder.metrics(), shared.clone(), node_sets, queues)
+            let process = (builder.metrics(), builder.leadership());
+            NovaMonitor::new(interval, process, shared.clone(), node_sets, queues)
         });
         let orders_of = |queue: fn(&Queues) -> &Arc<WorkQueue>| {
             let (monitor, (_, queues)) = nova.as_ref().zip(nova_api)?;

@@ -10,6 +10,7 @@
 pub mod attempts;
 pub mod build;
 pub mod decide;
+pub mod inspection;
 pub mod labels;
 pub mod messages;
 pub mod nova_removal;

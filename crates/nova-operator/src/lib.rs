@@ -24,6 +24,7 @@ pub mod images;
 pub mod indexes;
 mod inherited_annotation;
 pub mod node_set_caches;
+pub mod node_set_cells;
 pub mod node_set_computes;
 pub mod node_set_readiness;
 pub mod nova_fault;

@@ -35,7 +35,8 @@ pub fn next_step(fault: &Fault, secret: &str) -> String {
         | Error::Conflict(_)
         | Error::Busy(_)
         | Error::Refused(_)
-        | Error::Failed(..) => {
+        | Error::Failed(..)
+        | Error::NotLeader => {
             format!("Look at {} and its log.", fault.service.name())
         }
     }

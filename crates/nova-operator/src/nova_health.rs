@@ -260,7 +260,8 @@ pub const fn is_lasting(error: &Error) -> bool {
         | Error::Conflict(_)
         | Error::Busy(_)
         | Error::Refused(_)
-        | Error::Failed(..) => false,
+        | Error::Failed(..)
+        | Error::NotLeader => false,
     }
 }
 

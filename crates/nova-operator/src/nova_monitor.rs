@@ -17,6 +17,7 @@ use operator_core::node_set_host::{Host, canonical_host_name, hosts};
 use operator_core::object_key::Key;
 use operator_runtime::cache::Cache;
 use operator_runtime::clock;
+use operator_runtime::lease::LeadershipWatch;
 use operator_runtime::metrics::Metrics;
 use operator_runtime::tls_stream::CaTrust;
 use operator_runtime::workqueue::WorkQueue;
@@ -72,6 +73,7 @@ impl MonitorQueues {
 pub struct NovaMonitor {
     interval: Duration,
     metrics: Metrics,
+    leadership: LeadershipWatch,
     caches: SharedCaches,
     queues: MonitorQueues,
     node_sets: Arc<Cache<NodeSet>>,
@@ -122,16 +124,17 @@ impl Reader {
 }
 
 impl NovaMonitor {
-    /// Creates a monitor that reads nothing yet.
+    /// Creates a monitor that reads nothing yet. Its clients count their requests in the metrics of
+    /// the process, and change something only while it leads.
     pub fn new(
         interval: Duration,
-        metrics: Metrics,
+        (metrics, leadership): (Metrics, LeadershipWatch),
         caches: SharedCaches,
         node_sets: Arc<Cache<NodeSet>>,
         queues: MonitorQueues,
     ) -> Arc<Self> {
         let inner = Mutex::default();
-        Arc::new(Self { interval, metrics, caches, queues, node_sets, inner })
+        Arc::new(Self { interval, metrics, leadership, caches, queues, node_sets, inner })
     }
 
     /// Reads for a cell from now on, as its inputs say; no longer without inputs. The first reading
@@ -177,7 +180,7 @@ impl NovaMonitor {
             Arc::clone(reader)
         } else {
             // Inputs that cannot be used are reported by the cell's other conditions.
-            let Some(apis) = access.apis(&self.metrics) else {
+            let Some(apis) = access.apis(&self.metrics, self.leadership.clone()) else {
                 drop(inner);
                 return self.lose(cell);
             };
@@ -444,13 +447,13 @@ impl Access {
         (&self.auth_url, &self.region) == (&other.auth_url, &other.region)
     }
 
-    fn apis(&self, metrics: &Metrics) -> Option<Apis> {
+    fn apis(&self, metrics: &Metrics, leadership: LeadershipWatch) -> Option<Apis> {
         let [user, user_domain, project, project_domain] = &self.user;
         let identity =
             UserInProject { user, user_domain, project, project_domain }.identity(&self.password);
         let trust = CaTrust::new(self.ca_bundle.as_deref()).ok()?;
         let login = Login::new(tokens_url(&self.auth_url)?, identity).pausing(REFUSED);
-        let login = Arc::new(login);
+        let login = Arc::new(login.leading(leadership));
         let compute = Compute::new(Arc::clone(&login), trust.clone(), &self.region);
         Some(Apis {
             compute: compute.counted(metrics.clone()),

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use nova_config::conf::{CellInput, CellView, SecretView};
 use openstack_client::keystone::{UserInProject, tokens_url};
 use openstack_client::{Compute, Login, Network, Placement};
+use operator_runtime::lease::{Leadership, LeadershipWatch};
 use operator_runtime::tls_stream::CaTrust;
 use serde_json::{Map, Value, json};
 use testkit::http_server;
+use tokio::sync::watch;
 
 use crate::drain::remove::Apis;
 
@@ -18,6 +20,11 @@ const REGION: &str = "regionOne";
 /// Returns the response to a login, with a catalog of these services by type and path.
 pub(crate) fn token(request: &str, services: &[(&str, &str)]) -> (u16, String, String) {
     http_server::token(request, REGION, services)
+}
+
+/// Returns the leadership of a process that leads for good.
+pub(crate) fn leads() -> LeadershipWatch {
+    watch::channel(Leadership::Leading { term: "me/0".to_owned(), until: None }).1
 }
 
 /// Returns the clients of the services at an address.

@@ -79,6 +79,10 @@ impl Client {
 
     /// Sends a request and returns the body of a successful response; once more with a new token if
     /// the service rejects the cached one, because it has done nothing then.
+    ///
+    /// # Errors
+    /// [`Error::NotLeader`], without a request, for one that changes something while another process
+    /// leads; see [`Login::leading`].
     pub(crate) async fn send(
         &self,
         method: &Method,
@@ -100,6 +104,9 @@ impl Client {
         let token = token.map_err(|it| Fault::of(Service::Identity, it))?;
         let of_service = |it| self.fault(it);
         let endpoint = self.endpoint(&token).await.map_err(of_service)?;
+        if call.method != Method::GET && !self.login.may_write() {
+            return Err(self.fault(Error::NotLeader));
+        }
         let (headers, body) = self.exchange(&endpoint, call, &token).await.map_err(of_service)?;
         let Some(microversion) = call.microversion else { return Ok(body) };
         let used = headers.get(microversion::HEADER).and_then(|it| it.to_str().ok());

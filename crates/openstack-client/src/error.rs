@@ -85,6 +85,8 @@ pub enum Error {
     Refused(String),
     /// The service itself fails, with this HTTP status.
     Failed(u16, String),
+    /// Nothing was sent, because this process is no longer the leader of its operator.
+    NotLeader,
 }
 
 impl Error {
@@ -135,6 +137,7 @@ impl Error {
             Self::Busy(_) => "Busy",
             Self::Refused(_) => "RequestRefused",
             Self::Failed(..) => "ServiceFailed",
+            Self::NotLeader => "NotLeader",
         }
     }
 }
@@ -183,6 +186,9 @@ impl fmt::Display for Fault {
             Error::Refused(message) => write!(f, "{name} rejects the request: {message}"),
             Error::Failed(status, message) => {
                 write!(f, "{name} fails with HTTP status {status}: {message}")
+            }
+            Error::NotLeader => {
+                write!(f, "nothing is sent to {name}, because another replica leads now")
             }
         }
     }

@@ -7,6 +7,7 @@ use api::secret::Secret;
 use http::{Request, Response, Uri, header};
 use hyper::body::Bytes;
 use jiff::{SignedDuration, Timestamp};
+use operator_runtime::lease::LeadershipWatch;
 use operator_runtime::tls_stream::CaTrust;
 use operator_runtime::{clock, http_client};
 use serde::Deserialize;
@@ -71,6 +72,8 @@ pub struct Login {
     identity: Secret<Value>,
     /// How long no other login is tried after a refused one.
     pause: Duration,
+    /// Nothing is changed while this says that another process leads; `None` without that check.
+    leadership: Option<LeadershipWatch>,
     last: Mutex<Last>,
 }
 
@@ -95,7 +98,9 @@ pub struct Token {
 
 impl Clone for Login {
     fn clone(&self) -> Self {
-        Self::new(self.url.clone(), self.identity.clone()).pausing(self.pause)
+        let last = Mutex::const_new(Last::Nothing);
+        let (url, identity) = (self.url.clone(), self.identity.clone());
+        Self { url, identity, pause: self.pause, leadership: self.leadership.clone(), last }
     }
 }
 
@@ -113,7 +118,20 @@ impl Login {
     /// Creates a login without sending anything; `url` is from [`tokens_url`]. A refused login is
     /// tried again with the next call.
     pub const fn new(url: Uri, identity: Secret<Value>) -> Self {
-        Self { url, identity, pause: Duration::ZERO, last: Mutex::const_new(Last::Nothing) }
+        let last = Mutex::const_new(Last::Nothing);
+        Self { url, identity, pause: Duration::ZERO, leadership: None, last }
+    }
+
+    /// Lets clients with this login change something only while this process leads. It is checked
+    /// before each request, because a process may be suspended between two of them.
+    #[must_use]
+    pub fn leading(self, leadership: LeadershipWatch) -> Self {
+        Self { leadership: Some(leadership), ..self }
+    }
+
+    /// Returns whether clients may change something now.
+    pub(crate) fn may_write(&self) -> bool {
+        self.leadership.as_ref().is_none_or(|it| it.borrow().leads())
     }
 
     /// Tries no other login for so long after a refused one, because Keystone may lock a user out

@@ -75,6 +75,11 @@ impl ManagerBuilder {
         self.metrics.clone()
     }
 
+    /// Returns a receiver of the leadership state.
+    pub fn leadership(&self) -> LeadershipWatch {
+        self.leadership.clone()
+    }
+
     /// Returns whether this operator reconciles objects of the kind, see [`is_ours`]. If not, its
     /// controller must not run.
     pub async fn drives<K: Resource<DynamicType = ()>>(&self) -> Result<bool> {

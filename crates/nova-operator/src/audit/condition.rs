@@ -52,6 +52,13 @@ impl Audited {
         let node = &compute.spec.dataplane_node_name;
         let Some(last) = &self.last else { return Some(without_result(compute, node)) };
         Some(match &last.verdict {
+            Verdict::InSync if has_failed_since(compute, last) => {
+                let text = format!(
+                    "A deployment has failed on host {node} since its last audit, so it is unknown \
+                     whether the host is as it was deployed: see DeploymentReady."
+                );
+                reasons::audit::DEPLOYMENT_FAILED_SINCE.condition(CONFIGURATION_IN_SYNC, text)
+            }
             Verdict::InSync => {
                 let text = format!("Host {node} is as it was deployed.");
                 reasons::audit::IN_SYNC.condition(CONFIGURATION_IN_SYNC, text)
@@ -92,6 +99,13 @@ impl Audited {
 pub fn is_out_of_sync(compute: &ExternalCompute, last: &LastAudit) -> bool {
     let differs = matches!(last.verdict, Verdict::Differs(_));
     differs && deployed_at(compute).is_none_or(|it| it <= last.created)
+}
+
+/// Whether a deployment of the compute has failed since an audit began, and none has ended well after
+/// it.
+fn has_failed_since(compute: &ExternalCompute, last: &LastAudit) -> bool {
+    let services = compute.status.as_ref().map(|it| it.services.as_slice()).unwrap_or_default();
+    services.iter().any(|it| it.state == RunState::Failed && it.since.0 > last.created)
 }
 
 /// Returns when the last deployment of a compute ended well; `None` while none has.

@@ -69,7 +69,8 @@ fn reason(fault: &Fault) -> &'static Reason {
         Error::Conflict(_) => &reasons::cell::NOVA_CONFLICT,
         Error::Busy(_) => &reasons::cell::NOVA_BUSY,
         Error::Refused(_) => &reasons::cell::REQUEST_REFUSED,
-        Error::Failed(..) => &reasons::cell::NOVA_FAILED,
+        // Readings change nothing, so they never fail like this.
+        Error::Failed(..) | Error::NotLeader => &reasons::cell::NOVA_FAILED,
     }
 }
 

@@ -20,6 +20,7 @@ use operator_core::run_engine::ssh_secret::PRIVATE_KEY;
 use crate::cell_immutability::{has_run, owns};
 use crate::cleanup::attempts::{Evaluation, HostCleanup, NOVA_CLEANUP, Next, identity};
 use crate::cleanup::build::cleanup;
+use crate::cleanup::inspection::uninspected;
 use crate::cleanup::labels::cleans_up_after;
 use crate::cleanup::messages;
 use crate::cleanup::nova_removal;
@@ -38,7 +39,7 @@ use crate::reasons;
 /// The finalizer is removed after the host was cleaned up, or after a bounded number of attempts of
 /// bounded time; and only after nova has nothing of the host any more, or, where its API is not
 /// used, the remaining work in nova is reported where a user finds it. With that API, nothing is
-/// stopped on a host before it is empty.
+/// stopped on a host before nova has shown that it is empty.
 ///
 /// # Caveats
 /// The time that a run waits for another run or for a worker is not bounded, nor is the time that a
@@ -62,8 +63,13 @@ pub fn decide(
         return plan;
     }
     let is_by_api = nova_removal::is_by_api(seen, is_skipped(seen));
-    let evaluated =
-        if is_by_api { in_order(seen, ending, now) } else { evaluate(seen, ending, false, now) };
+    let evaluated = if is_by_api {
+        in_order(seen, ending, now)
+    } else if nova_removal::is_inspected(seen, is_skipped(seen)) {
+        inspected(seen, ending, now)
+    } else {
+        evaluate(seen, ending, false, now)
+    };
     let steps = if is_by_api { conditions(seen, &evaluated) } else { vec![evaluated.condition] };
     plan.steps.extend(status::step(compute, &steps, &evaluated.services, now));
     match evaluated.next {
@@ -92,9 +98,14 @@ pub fn decide(
 /// for nothing.
 pub fn host_order(seen: &Observed, ending: &Ending) -> Option<HostOrder> {
     let is_held = has_finalizer(&*seen.compute, finalizers::COMPUTE);
-    let is_needed = is_held && needs_nothing(seen, ending).is_none();
-    (is_needed && nova_removal::is_by_api(seen, is_skipped(seen)))
-        .then(|| nova_removal::order(seen))
+    if !is_held || needs_nothing(seen, ending).is_some() {
+        return None;
+    }
+    let is_skipped = is_skipped(seen);
+    if nova_removal::is_by_api(seen, is_skipped) {
+        return Some(nova_removal::order(seen));
+    }
+    nova_removal::is_inspected(seen, is_skipped).then_some(HostOrder::Inspect)
 }
 
 /// Returns the evaluation, in which no attempt to stop the host begins unless it is empty now.
@@ -103,14 +114,28 @@ fn in_order(seen: &Observed, ending: &Ending, now: Timestamp) -> Evaluation {
     if concluded(&seen.compute).is_some() || is_empty(seen.drain.as_ref()) {
         return evaluated;
     }
+    let text = "nova-compute is stopped once the host has no servers; see Drained.";
+    held(seen, evaluated, reasons::removal::WAITING_FOR_DRAIN.condition(HOST_CLEANED, text))
+}
+
+/// The same for a host that nova is only asked about.
+fn inspected(seen: &Observed, ending: &Ending, now: Timestamp) -> Evaluation {
+    let evaluated = evaluate(seen, ending, false, now);
+    let secret = seen.cell.as_ref().map(|it| it.spec.secret.as_str()).unwrap_or_default();
+    match uninspected(&seen.compute, seen.drain.as_ref(), secret) {
+        Some(condition) => held(seen, evaluated, condition),
+        None => evaluated,
+    }
+}
+
+/// Returns the evaluation without an attempt that has not begun; the condition says why.
+fn held(seen: &Observed, evaluated: Evaluation, condition: ConditionDraft) -> Evaluation {
     let status = seen.compute.status.as_ref();
     let services = status.map(|it| it.services.clone()).unwrap_or_default();
     let has_begun = services.iter().any(|it| it.name == NOVA_CLEANUP);
     match evaluated.next {
         Next::Conclude | Next::Wait(_) if has_begun => evaluated,
         Next::Conclude | Next::Wait(_) | Next::Run { .. } => {
-            let text = "nova-compute is stopped once the host has no servers; see Drained.";
-            let condition = reasons::removal::WAITING_FOR_DRAIN.condition(HOST_CLEANED, text);
             Evaluation { condition, services, next: Next::Wait(None) }
         }
     }

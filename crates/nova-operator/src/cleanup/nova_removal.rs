@@ -20,11 +20,25 @@ use crate::registration::has_registered;
 /// compute go without its cleanup.
 ///
 /// A removal that began without that API ends without it, and of a compute that is not known to
-/// have registered, nova may have nothing, or the records of another one.
+/// have registered, nova may have nothing, or the records of another one: see [`is_inspected`].
 pub fn is_by_api(seen: &Observed, is_skipped: bool) -> bool {
     let compute = &*seen.compute;
     let is_registered = has_begun(compute) || has_registered(compute);
     seen.drain.is_some() && is_registered && !is_skipped && !began_by_hand(compute)
+}
+
+/// Whether nova's API is asked for servers before the host of a compute is stopped that is not known
+/// to have registered: it may have done so by itself after its deployment failed. Nothing of it is
+/// changed in nova.
+pub fn is_inspected(seen: &Observed, is_skipped: bool) -> bool {
+    let compute = &*seen.compute;
+    let has_name = compute.status.as_ref().is_some_and(|it| it.host_name.is_some());
+    seen.drain.is_some()
+        && has_name
+        && !is_skipped
+        && !is_by_api(seen, is_skipped)
+        && !has_registered(compute)
+        && concluded(compute).is_none()
 }
 
 fn began_by_hand(compute: &ExternalCompute) -> bool {

@@ -50,9 +50,21 @@ pub fn is_done(progress: Option<&HostProgress>) -> bool {
 impl NovaSteps<'_> {
     /// Returns the condition `Drained`, while the host is not stopped yet.
     pub fn drained(&self, drain: Drain) -> ConditionDraft {
-        if is_empty(self.progress) {
-            let text = format!("Host {} has no servers and no open migrations.", self.host);
-            return reasons::drain::DRAINED.condition(DRAINED, text);
+        match self.progress {
+            Some(HostProgress::Drained) => {
+                let text = format!("Host {} has no servers and no open migrations.", self.host);
+                return reasons::drain::DRAINED.condition(DRAINED, text);
+            }
+            // Its cell has not answered for this host, but nova has nothing to keep on it either.
+            Some(HostProgress::NotFound) => {
+                let text = format!(
+                    "Nova has no compute service of host {}, and lists no servers and no open \
+                     migrations on it, so nova-compute is stopped there.",
+                    self.host
+                );
+                return reasons::drain::SERVICE_NOT_FOUND.condition(DRAINED, text);
+            }
+            _ => {}
         }
         let drained = Drained {
             request: &DrainRequest::Drain(drain),

@@ -17,8 +17,11 @@ use crate::compute::repair;
 /// never changes: new fields are included only when they are set.
 const VERSION: &str = "v1";
 
-/// The input that changes with a requested redeploy, and with a reinstallation of the host.
+/// The input that changes with a requested redeploy or repair of the compute.
 pub const REDEPLOY_INPUT: &str = "redeploy";
+
+/// The input that changes with a redeploy of the node, and with a reinstallation of the host.
+const INSTANCE_INPUT: &str = "hostInstance";
 
 /// Input name → digest, without unset inputs.
 pub use operator_core::keyed::{Inputs, changed_inputs, short};
@@ -30,12 +33,17 @@ pub struct OfServices {
     pub libvirt: Inputs,
     /// The inputs of nova-compute.
     pub nova: Inputs,
+    /// The two parts of their common input [`REDEPLOY_INPUT`]: one hash has had both from the
+    /// first release on, but only one of them restarts nova-compute.
+    requested: Inputs,
 }
 
 impl OfServices {
-    /// Returns the inputs of all services.
+    /// Returns the inputs of all services, with the parts of what was requested.
     pub fn union(&self) -> Inputs {
-        self.libvirt.iter().chain(&self.nova).map(|(a, b)| (a.clone(), b.clone())).collect()
+        let of_services = self.libvirt.iter().chain(&self.nova);
+        let whole = of_services.filter(|(name, _)| *name != REDEPLOY_INPUT);
+        whole.chain(&self.requested).map(|(a, b)| (a.clone(), b.clone())).collect()
     }
 }
 
@@ -59,7 +67,17 @@ pub fn service_inputs(seen: &Observed, complete: &Complete) -> OfServices {
     if let Some(cell) = &seen.cell {
         nova.extend(of_cell(cell, seen.cell_secret.as_ref(), seen.message_bus.as_ref()));
     }
-    OfServices { libvirt, nova }
+    OfServices { libvirt, nova, requested: requested(seen) }
+}
+
+fn requested(seen: &Observed) -> Inputs {
+    let of_node = seen.node.as_ref().and_then(|it| it.status.as_ref()?.host_instance.as_deref());
+    let whole = instance(seen, of_node);
+    let of_compute = whole.as_deref().and_then(|it| it.rsplit_once('+')).map(|(_, it)| it);
+    let mut inputs = Inputs::new();
+    add(&mut inputs, INSTANCE_INPUT, &json!(of_node));
+    add(&mut inputs, REDEPLOY_INPUT, &json!(of_compute));
+    inputs
 }
 
 fn of_host(seen: &Observed) -> Inputs {

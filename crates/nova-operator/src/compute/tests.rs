@@ -591,7 +591,7 @@ fn a_changed_input_runs_what_depends_on_it_and_is_named() {
         ("redeploy", "run libvirt", |it| {
             it.compute().annotations_mut().insert(REDEPLOY.into(), "1".into());
         }),
-        ("redeploy", "run libvirt", |it| {
+        ("hostInstance", "run libvirt", |it| {
             it.node().status.as_mut().unwrap().host_instance = Some("another".into());
         }),
     ];

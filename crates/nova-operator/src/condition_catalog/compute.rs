@@ -95,6 +95,7 @@ pub(super) const CONDITIONS: &[ConditionSpec] = &[
             reasons::audit::IN_SYNC,
             reasons::audit::OUT_OF_SYNC,
             reasons::audit::DEPLOYED_SINCE,
+            reasons::audit::DEPLOYMENT_FAILED_SINCE,
             reasons::audit::NOT_AUDITED,
             reasons::audit::HOST_NOT_ANSWERING,
             reasons::audit::AUDIT_FAILED,
@@ -183,6 +184,8 @@ const DRAIN: &[Reason] = &[
 const HOST: &[Reason] = &[
     reasons::cleanup::HOST_CLEANED,
     reasons::cleanup::CLEANING_HOST,
+    reasons::cleanup::SERVERS_ON_HOST,
+    reasons::cleanup::SERVERS_UNKNOWN,
     reasons::removal::WAITING_FOR_DRAIN,
     reasons::cleanup::QUEUED,
     reasons::cleanup::RUNNER_LOST,

@@ -63,8 +63,7 @@ pub async fn pass(
         (HostOrder::DeleteLeftover(left), found) => {
             leftover(apis, host, left, found, witness).await
         }
-        (HostOrder::Inspect, Found::Absent | Found::Unknown) => without_service(nova, host).await,
-        (HostOrder::DrainForRemoval(_), found) => {
+        (HostOrder::Inspect | HostOrder::DrainForRemoval(_), found) => {
             // Of a mapped host in a silent cell nova has a service that is unknown, so without another
             // host that shows the contrary a service that is absent is gone.
             let progress = without_service(nova, host).await?;

@@ -21,6 +21,7 @@ use crate::drain::order::Drain;
 use crate::drain::progress::HostProgress;
 use crate::drain::request::DrainRequest;
 use crate::node_set_caches::NodeSetCaches;
+use crate::node_set_cells::used_first;
 use crate::node_set_computes::observed::{
     Disruption, HostAccess, HostDrain, HostReading, Observed, Report,
 };
@@ -60,6 +61,7 @@ pub async fn observe(
         .map(|it| it.1)
         .collect();
     let cells = caches.cells_of(&key.namespace);
+    let cells = used_first(cells, &set, |it| caches.services.get(it));
     let readings = (!services.is_empty()).then(|| self::readings(monitor, &cells, &set));
     let has_gate = services.iter().flatten().any(|it| lists_gate(it));
     let report = report(of_sets, &caches.api, &set, &key.namespace).await?;

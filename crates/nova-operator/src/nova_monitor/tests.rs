@@ -11,7 +11,7 @@ use testkit::http_server::{Asked, server};
 
 use super::*;
 use crate::nova_health::{MappingHealth, ServiceHealth};
-use crate::test_cloud::{token, view};
+use crate::test_cloud::{leads, token, view};
 
 const MICROVERSION: &str = "OpenStack-API-Version: compute 2.69\r\n";
 const LIMIT: Duration = Duration::from_secs(30);
@@ -87,11 +87,11 @@ struct World {
 fn world(interval: Duration) -> World {
     let caches = SharedCaches::default();
     caches.computes.absorb(&compute("n0", "cell1"));
-    let metrics = Metrics::new("test");
+    let process = (Metrics::new("test"), leads());
     let (queues, node_sets) = (Queues::default(), Cache::new(vec![]));
     node_sets.absorb(&node_set());
     let monitor =
-        NovaMonitor::new(interval, metrics, caches, node_sets, MonitorQueues::of(&queues));
+        NovaMonitor::new(interval, process, caches, node_sets, MonitorQueues::of(&queues));
     World { monitor, computes: queues.computes, cells: queues.cells, node_sets: queues.node_sets }
 }
 

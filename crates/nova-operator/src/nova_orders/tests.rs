@@ -5,10 +5,13 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use openstack_client::{Error, Service};
 use operator_runtime::cache::Cache;
+use operator_runtime::lease::{Leadership, LeadershipWatch};
 use operator_runtime::metrics::Metrics;
 use serde_json::json;
 use testkit::http_server::{Asked, server};
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::*;
@@ -16,7 +19,7 @@ use crate::drain::order::{Drain, DrainMode, MARKER};
 use crate::nova_monitor::MonitorQueues;
 use crate::queues::Queues;
 use crate::shared_caches::SharedCaches;
-use crate::test_cloud::{token, view};
+use crate::test_cloud::{leads, token, view};
 
 const MICROVERSION: &str = "OpenStack-API-Version: compute 2.69\r\n";
 const LIMIT: Duration = Duration::from_secs(30);
@@ -62,12 +65,16 @@ struct World {
 }
 
 fn world(address: SocketAddr) -> World {
+    world_of(address, leads())
+}
+
+fn world_of(address: SocketAddr, leadership: LeadershipWatch) -> World {
     let (queue, others) = (Arc::<WorkQueue>::default(), Queues::default());
     let interval = Duration::from_millis(20);
-    let metrics = Metrics::new("test");
+    let process = (Metrics::new("test"), leadership);
     let caches = SharedCaches::default();
     let monitor =
-        NovaMonitor::new(interval, metrics, caches, Cache::new(vec![]), MonitorQueues::of(&others));
+        NovaMonitor::new(interval, process, caches, Cache::new(vec![]), MonitorQueues::of(&others));
     monitor.follow(&cell(), Some(&view(address, "p")));
     World { orders: NovaOrders::new(Arc::clone(&monitor), Arc::clone(&queue)), monitor, queue }
 }
@@ -114,6 +121,24 @@ async fn a_host_is_drained_and_enabled_with_one_write_each() {
     assert_eq!(world.orders.set(&object(), Some(enable.clone())), HostProgress::Pending);
     until(&world, &enable, |it| *it == HostProgress::Released).await;
     assert_eq!(puts(&asked), 2);
+}
+
+#[tokio::test]
+async fn a_replica_whose_term_has_ended_reads_and_changes_nothing() {
+    let (address, asked) = cloud(Arc::default()).await;
+    let term = "me/0".to_owned();
+    let (leadership, watch) = watch::channel(Leadership::Leading { term, until: None });
+    let world = world_of(address, watch);
+    world.orders.set(&object(), Some(drain()));
+    until(&world, &drain(), |it| *it == HostProgress::Drained).await;
+    // It was suspended for longer than its Lease, and runs on.
+    let term = "me/0".to_owned();
+    leadership.send_replace(Leadership::Leading { term, until: Some(Instant::now()) });
+    let enable = of(HostOrder::Enable);
+    world.orders.set(&object(), Some(enable.clone()));
+    let refused = HostProgress::Fails(Fault::of(Service::Compute, Error::NotLeader));
+    until(&world, &enable, |it| *it == refused).await;
+    assert_eq!(puts(&asked), 1);
 }
 
 #[tokio::test]

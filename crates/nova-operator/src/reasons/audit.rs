@@ -18,6 +18,13 @@ pub(crate) const DEPLOYED_SINCE: Reason = Reason::unknown(
     "Yes.",
     "Wait for the next audit.",
 );
+pub(crate) const DEPLOYMENT_FAILED_SINCE: Reason = Reason::unknown(
+    "DeploymentFailedSince",
+    "The last audit found no difference, and a deployment has failed on the host since, which may \
+     have changed a part of it.",
+    "When the host is deployed again, or at the next audit.",
+    "See `DeploymentReady`.",
+);
 pub(crate) const NOT_AUDITED: Reason = Reason::unknown(
     "NotAudited",
     "No audit of the host has ended yet.",

@@ -8,8 +8,6 @@ use api::nova::{Cell, ExternalCompute, Leftover};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use nova_config::annotations::SKIP_CLEANUP;
-use nova_config::rendered_secret::cell_secret_name;
-use operator_core::data_sources::{SourceRef, sources_of};
 use operator_core::finalizers::is_terminating;
 use operator_core::node_set_host::{canonical_host_name, hosts};
 use operator_core::object_key::Key;
@@ -21,9 +19,9 @@ use crate::cell::config::is_cell_zero;
 use crate::cell::hosts::observed::{HostsSeen, LeftoverSeen, has_ids, user};
 use crate::cell::hosts::release::is_empty;
 use crate::cell::mappings::observed::AwaitedHost;
-use crate::conflicting_service::is_nova;
 use crate::drain::order::{HostOrder, LeftBehind};
 use crate::drain::progress::HostProgress;
+use crate::node_set_cells::uses_cell;
 use crate::node_set_computes::removal::observed::{leftover_uid, terminating};
 use crate::node_set_computes::removal::record::{HostRecord, records};
 use crate::nova_monitor::{ApiHosts, NovaMonitor};
@@ -208,7 +206,8 @@ impl Orders<'_> {
     ) -> Option<Vec<(String, HostProgress)>> {
         let mut all: BTreeSet<String> = leftovers.iter().map(|it| it.host_name.clone()).collect();
         let sets = caches.node_sets_of(&self.cell.namespace);
-        let of_cell = sets.iter().filter(|it| uses_cell(caches, it, self.cell));
+        let of_cell =
+            sets.iter().filter(|it| uses_cell(it, self.cell, |it| caches.services.get(it)));
         all.extend(of_cell.flat_map(|it| named(it, "").into_iter().map(|it| it.0)));
         match self.monitor.hosts(self.cell) {
             ApiHosts::OfSeveralCells => {}
@@ -232,16 +231,4 @@ impl Orders<'_> {
 /// Returns the hosts of a node set as they are registered, each with `text`.
 fn named(set: &NodeSet, text: &str) -> Vec<(String, String)> {
     hosts(set).iter().map(|it| (canonical_host_name(set, it), text.to_owned())).collect()
-}
-
-/// Whether a node set lists a service of type nova that takes its files from the Secret of a cell.
-fn uses_cell(caches: &Caches, set: &NodeSet, cell: &Key) -> bool {
-    let files = SourceRef::secret(&cell.namespace, &cell_secret_name(&cell.name));
-    set.spec.services.iter().any(|name| {
-        let service = caches.services.get(&Key::new(&cell.namespace, name));
-        service.is_some_and(|it| {
-            let sources = sources_of(&it.spec);
-            is_nova(name, Some(&it)) && sources.iter().any(|it| it.source(&cell.namespace) == files)
-        })
-    })
 }

@@ -268,10 +268,46 @@ fn a_cell_that_does_not_answer_after_the_stop_is_named_on_the_step_that_it_holds
 }
 
 #[test]
-fn a_compute_that_is_not_known_to_have_registered_touches_nothing_in_nova() {
-    let mut world = World::new();
-    world.nova = Some(occupied());
-    world.delete_node(false);
-    assert_eq!(order(&world), None);
-    assert_eq!(n_cleanups(&world.settle()), 1);
+fn a_compute_that_is_not_known_to_have_registered_is_stopped_once_nova_shows_that_it_is_empty() {
+    for found in [HostProgress::Empty, HostProgress::NotFound] {
+        let mut world = World::new();
+        world.nova = Some(occupied());
+        world.delete_node(false);
+        assert_eq!(n_cleanups(&world.settle()), 0);
+        assert_eq!(order(&world), Some(HostOrder::Inspect), "nothing is changed in nova");
+        let (reason, message) = said(&world, "HostCleaned");
+        assert_eq!(reason, "ServersOnHost");
+        assert!(message.contains("has 1 server and 0 open migrations there"), "{message}");
+        assert!(message.contains("--host n0.example.org` lists them. To let the"), "{message}");
+        assert_eq!(world.told_by_node(), (reason, message));
+        world.nova = Some(found);
+        assert_eq!(n_cleanups(&world.settle()), 1);
+        world.end("Ok");
+        world.nova = Some(occupied());
+        world.settle();
+        assert!(world.compute.is_none() && world.node.is_none(), "it is stopped already");
+    }
+}
+
+#[test]
+fn what_nova_does_not_say_of_an_unregistered_host_holds_the_compute() {
+    let denied = Fault::of(Service::Compute, Error::Forbidden("policy".to_owned()));
+    let cases = [
+        (HostProgress::Pending, "until nova has been asked"),
+        (HostProgress::CellNotAnswering, "start that database"),
+        (HostProgress::Fails(denied), "policy"),
+    ];
+    for (found, words) in cases {
+        let mut world = World::new();
+        world.nova = Some(found);
+        world.delete_node(false);
+        assert_eq!(n_cleanups(&world.settle()), 0);
+        let (reason, message) = said(&world, "HostCleaned");
+        assert_eq!(reason, "ServersUnknown");
+        assert!(message.contains(words) && message.contains(SKIP_CLEANUP), "{message}");
+        let annotations = world.compute.as_mut().unwrap().annotations_mut();
+        annotations.insert(SKIP_CLEANUP.to_owned(), "true".to_owned());
+        world.settle();
+        assert!(world.compute.is_none());
+    }
 }

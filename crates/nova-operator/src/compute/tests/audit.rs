@@ -95,6 +95,24 @@ fn the_condition_says_what_the_last_audit_found_and_is_written_once_for_each_res
 }
 
 #[test]
+fn a_deployment_that_fails_after_an_audit_leaves_it_unknown_whether_the_host_is_in_sync() {
+    let mut world = world(false);
+    audited(&mut world, Verdict::InSync);
+    world.configure(Some("[DEFAULT]\nmax_concurrent_builds = 7\n"));
+    world.settle();
+    world.now += SignedDuration::from_mins(1);
+    world.end("Failed");
+    world.settle();
+    let found = world.condition("ConfigurationInSync");
+    assert_eq!((found.status, &*found.reason), (ConditionStatus::Unknown, "DeploymentFailedSince"));
+    assert!(found.message.contains("on host n0 since its last audit"), "{}", found.message);
+    world.configure(None);
+    world.settle();
+    deploy(&mut world);
+    check(&world, ConditionStatus::True, "InSync", "n0");
+}
+
+#[test]
 fn an_annotation_that_is_not_understood_is_a_condition_and_changes_nothing_else() {
     let mut world = world(true);
     audited(&mut world, Verdict::InSync);

@@ -48,6 +48,18 @@ fn a_redeploy_of_the_node_alone_leaves_nova_running() {
 }
 
 #[test]
+fn a_redeploy_of_the_node_leaves_nova_running_after_an_earlier_one_of_the_compute() {
+    let mut world = World::deployed();
+    ask(&mut world, "1");
+    run_all(&mut world, "Ok");
+    world.node().status.as_mut().unwrap().host_instance = Some("another".into());
+    world.settle();
+    world.end("Ok");
+    world.settle();
+    assert!(!restarts(&world), "its annotation is still there");
+}
+
+#[test]
 fn whatever_runs_nova_after_it_did_not_register_starts_it_again() {
     let mut world = World::deployed();
     world.configure(None);

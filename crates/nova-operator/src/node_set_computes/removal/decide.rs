@@ -234,9 +234,8 @@ fn held(
     };
     let after = steps.steps();
     let draft = match is_stopped {
-        None => [steps.drained(of.drain.clone()), evaluated.condition.clone()]
-            .into_iter()
-            .find(|it| !it.holds()),
+        None if is_empty(Some(&of.progress)) => None,
+        None => Some(steps.drained(of.drain.clone())),
         Some(_) => after.iter().find(|it| !it.holds()).cloned(),
     };
     let draft = draft.unwrap_or_else(|| evaluated.condition.clone()).with_type(HOSTS_REMOVED);

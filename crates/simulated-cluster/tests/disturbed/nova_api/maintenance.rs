@@ -5,7 +5,7 @@ use api::dataplane::Node;
 use e2e::{holds, says};
 use kube::api::PropagationPolicy;
 use serde_json::{Value, json};
-use simulated_cluster::{Host, NovaFault, Operator};
+use simulated_cluster::{Host, Nova, NovaFault, Operator};
 
 use super::READ;
 use super::health::deployed;
@@ -22,6 +22,24 @@ const WRITES: [&str; 4] = [
     "DELETE /placement/resource_providers/",
     "DELETE /network/v2.0/agents/",
 ];
+
+/// What nova, placement and neutron answer to a write before they carry it out.
+const REFUSALS: [NovaFault; 7] = [
+    NovaFault::Status(401),
+    NovaFault::Status(403),
+    NovaFault::Status(409),
+    NovaFault::Status(429),
+    NovaFault::Status(500),
+    NovaFault::Status(503),
+    NovaFault::Garbage,
+];
+
+/// Lets the next requests with such a line be refused in each way.
+fn refuse(nova: &Nova, line: &str) {
+    for refusal in REFUSALS {
+        nova.fail_next(line, 1, refusal);
+    }
+}
 
 async fn says_of_node(
     own: &Own,
@@ -73,27 +91,32 @@ async fn a_host_is_drained_by_live_migration_and_given_back() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_host_is_removed_in_novas_order_although_the_operator_dies_at_each_write() -> Result<()> {
+async fn a_host_is_removed_in_novas_order_although_writes_fail_and_the_operator_dies() -> Result<()> {
     let (own, host) = deployed("api-removal").await?;
     let nova = &own.sim.nova;
     let server = nova.boot("one", &host.name)?;
     nova.add_agent(&host.name, "neutron-ovn-metadata-agent");
     nova.allocate("00000000-0000-4000-8000-00000000000a", &host.name)?;
+    refuse(nova, SERVICE);
     delete(&own, &host.name, PropagationPolicy::Background).await?;
+    nova.wait_for_total(SERVICE, REFUSALS.len() + 1, PATIENCE).await?;
     let compute = "nova.openstack.org/Compute";
     says_of_node(&own, &host, compute, "ServersOnHost", &["1 server and", "skip-cleanup"]).await?;
     assert_eq!(cleaned(&host), 0, "nothing is stopped under a server");
+    // They happen in the opposite order.
     for line in WRITES {
         nova.fail_next(line, 1, NovaFault::LostAnswer);
+        refuse(nova, line);
     }
     nova.delete_server(&server);
+    let n_sent = REFUSALS.len() + 1;
     for line in WRITES {
-        nova.wait_for_total(line, 1, PATIENCE).await?;
+        nova.wait_for_total(line, n_sent, PATIENCE).await?;
         own.replace(&[Operator::Nova]).await?;
     }
     gone(&own, &host.name, GOES).await?;
     assert_eq!(leftovers(&own).await?, []);
-    assert_eq!((cleaned(&host), WRITES.map(|it| nova.count(it))), (1, [1; 4]));
+    assert_eq!((cleaned(&host), WRITES.map(|it| nova.count(it))), (1, [n_sent; 4]));
     let requests = nova.requests();
     let at = WRITES.map(|line| requests.iter().position(|it| it.line.starts_with(line)));
     assert!(at.is_sorted(), "{at:?}");
