@@ -29,7 +29,7 @@ use crate::compute::config::Files;
 use crate::compute::deploy_strategy::deploys;
 use crate::compute::evaluation::Evaluation;
 use crate::compute::health::Health;
-use crate::compute::inputs::{self, REDEPLOY_INPUT};
+use crate::compute::inputs::{self, INSTANCE_INPUT, REDEPLOY_INPUT};
 use crate::compute::messages::redeploy_command;
 use crate::compute::observed::Observed;
 use crate::compute::{config, host_drain, identity, preconditions, repair, status, warnings};
@@ -274,11 +274,16 @@ fn sequence(
 /// redeploy of its node alone does not restart it, unless that repairs the host.
 fn restarts(seen: &Observed, evaluated: &Evaluation) -> bool {
     let status = seen.compute.status.as_ref();
-    let deployed = status.and_then(|it| it.deployed_inputs.get(REDEPLOY_INPUT).cloned());
-    let asked = evaluated.inputs.as_ref().and_then(|it| Some(it.get(REDEPLOY_INPUT)?.text()));
-    let compute = &seen.compute;
-    let may_ask = compute.annotations().contains_key(REDEPLOY) || repair::due(seen).is_some();
-    may_ask && asked != deployed || !is_recorded(&evaluated.sequence.services)
+    let has_changed = |name: &str| {
+        let deployed = status.and_then(|it| it.deployed_inputs.get(name).cloned());
+        let present = evaluated.inputs.as_ref().and_then(|it| Some(it.get(name)?.text()));
+        present != deployed
+    };
+    let repairs = repair::due(seen).is_some();
+    let may_ask = repairs || seen.compute.annotations().contains_key(REDEPLOY);
+    (may_ask && has_changed(REDEPLOY_INPUT))
+        || (repairs && has_changed(INSTANCE_INPUT))
+        || !is_recorded(&evaluated.sequence.services)
 }
 
 fn new_run(seen: &Observed, need: &NeededRun, evaluated: &Evaluation) -> Vec<Step> {

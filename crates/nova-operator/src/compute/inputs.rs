@@ -21,7 +21,7 @@ const VERSION: &str = "v1";
 pub const REDEPLOY_INPUT: &str = "redeploy";
 
 /// The input that changes with a redeploy of the node, and with a reinstallation of the host.
-const INSTANCE_INPUT: &str = "hostInstance";
+pub const INSTANCE_INPUT: &str = "hostInstance";
 
 /// Input name → digest, without unset inputs.
 pub use operator_core::keyed::{Inputs, changed_inputs, short};

@@ -197,7 +197,8 @@ fn a_removal_that_is_skipped_after_the_stop_records_what_is_left() {
 
 #[test]
 fn a_deletion_that_began_without_nova_s_api_ends_without_it() {
-    let mut world = World::new();
+    let mut world = world(occupied());
+    world.nova = None;
     world.delete_node(false);
     world.settle();
     world.nova = Some(occupied());

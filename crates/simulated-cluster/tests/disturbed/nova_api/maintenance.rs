@@ -91,7 +91,8 @@ async fn a_host_is_drained_by_live_migration_and_given_back() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_host_is_removed_in_novas_order_although_writes_fail_and_the_operator_dies() -> Result<()> {
+async fn a_host_is_removed_in_novas_order_although_writes_fail_and_the_operator_dies() -> Result<()>
+{
     let (own, host) = deployed("api-removal").await?;
     let nova = &own.sim.nova;
     let server = nova.boot("one", &host.name)?;
