@@ -2,14 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::Timestamp;
 use jiff::civil::DateTime;
-use openstack_client::compute::KnownService;
+use jiff::{SignedDuration, Timestamp};
+use openstack_client::compute::{KnownService, Liveness};
 use openstack_client::error::Fault;
 use openstack_client::{ComputeService, Error, Hypervisor, ServiceState};
 
 /// How many readings in a row fail before nothing is known any more.
 pub const FAILED: u32 = 3;
+/// The time between two readings in which a service that is up has reported: every 10 seconds by
+/// nova's default, and nova waits for a cell that hangs for a minute.
+const REPORTS: SignedDuration = SignedDuration::from_secs(50);
 
 /// What is known of the API.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,9 +41,9 @@ pub enum ServiceHealth {
         /// Why an administrator has disabled it; empty without a reason, `None` when it is enabled.
         disabled: Option<String>,
     },
-    /// It was down in both of the last two readings.
+    /// It was down in both of the last two readings, or has not reported in between.
     Down {
-        /// Its last report in UTC, as far as nova has it.
+        /// Its last report in UTC, as far as nova has it; `None` where it is forced down.
         since: Option<DateTime>,
         /// Whether an administrator has forced it down.
         is_forced: bool,
@@ -217,14 +220,34 @@ impl Readings {
         match last.get(host) {
             None if was(|it| it.is_none()) => ServiceHealth::NotFound,
             Some(ServiceState::Unknown) => ServiceHealth::CellNotAnswering,
-            Some(ServiceState::Known(known)) if known.is_up => {
-                let reason = || known.disabled_reason.clone().unwrap_or_default();
-                ServiceHealth::Up { disabled: known.is_disabled.then(reason) }
-            }
-            Some(ServiceState::Known(known)) if was(is_down) => {
-                ServiceHealth::Down { since: known.updated_at, is_forced: known.is_forced_down }
-            }
-            Some(ServiceState::Known(_)) | None => ServiceHealth::Pending,
+            Some(ServiceState::Known(known)) => match known.liveness {
+                Liveness::Up => up(known),
+                Liveness::Down if was(is_not_up) => down(known),
+                Liveness::Late => self.late(host, known),
+                Liveness::Down => ServiceHealth::Pending,
+            },
+            None => ServiceHealth::Pending,
+        }
+    }
+
+    /// Judges a service by its reports, because nova has waited too long to do so: it is up if it has
+    /// reported since the reading before, and down if it has not within [`REPORTS`].
+    fn late(&self, host: &str, known: &KnownService) -> ServiceHealth {
+        let earlier = self.before.as_ref().and_then(|it| Some((it.begun, it.states.get(host)?)));
+        let (Some(last), Some((begun, ServiceState::Known(earlier)))) = (&self.last, earlier)
+        else {
+            return ServiceHealth::Pending;
+        };
+        // A change of these by an administrator looks like a report.
+        let of_record = |it: &KnownService| (it.is_disabled, it.disabled_reason.clone());
+        if of_record(earlier) != of_record(known) {
+            ServiceHealth::Pending
+        } else if earlier.updated_at != known.updated_at {
+            up(known)
+        } else if last.begun.duration_since(begun) >= REPORTS {
+            down(known)
+        } else {
+            ServiceHealth::Pending
         }
     }
 
@@ -240,8 +263,19 @@ impl Readings {
     }
 }
 
-fn is_down(state: Option<&ServiceState>) -> bool {
-    matches!(state, Some(ServiceState::Known(known)) if !known.is_up)
+fn up(known: &KnownService) -> ServiceHealth {
+    let reason = || known.disabled_reason.clone().unwrap_or_default();
+    ServiceHealth::Up { disabled: known.is_disabled.then(reason) }
+}
+
+fn down(known: &KnownService) -> ServiceHealth {
+    let is_forced = known.is_forced_down;
+    // One that is forced down may report all the same, so its record is written every few seconds.
+    ServiceHealth::Down { since: known.updated_at.filter(|_| !is_forced), is_forced }
+}
+
+fn is_not_up(state: Option<&ServiceState>) -> bool {
+    matches!(state, Some(ServiceState::Known(known)) if known.liveness != Liveness::Up)
 }
 
 /// Whether time alone does not end the failure: it is reported at once.
@@ -275,7 +309,7 @@ mod tests {
     fn known(is_up: bool) -> ServiceState {
         ServiceState::Known(KnownService {
             id: "a0".into(),
-            is_up,
+            liveness: if is_up { Liveness::Up } else { Liveness::Down },
             is_forced_down: false,
             is_disabled: false,
             disabled_reason: None,
@@ -328,6 +362,50 @@ mod tests {
         assert_eq!(service(&readings), ServiceHealth::Up { disabled: None });
         take(&mut readings, Ok(services(&[("one", known(false))])), Ok(hypervisors(&["one"])));
         assert_eq!(service(&readings), ServiceHealth::Pending);
+    }
+
+    /// Returns a service that nova has as down after it has waited for a cell; it reported in that
+    /// second of the reading's minute.
+    fn late(second: i8) -> KnownService {
+        KnownService {
+            id: "a0".into(),
+            liveness: Liveness::Late,
+            is_forced_down: false,
+            is_disabled: false,
+            disabled_reason: None,
+            updated_at: Some(jiff::civil::date(2026, 11, 26).at(2, 0, second, 0)),
+        }
+    }
+
+    #[test]
+    fn behind_a_cell_that_hangs_a_service_is_up_if_it_has_reported_since_the_last_reading() {
+        let up = || ServiceHealth::Up { disabled: None };
+        let of_record = |reason: &str| KnownService {
+            is_disabled: true,
+            disabled_reason: Some(reason.into()),
+            ..late(9)
+        };
+        let down = || ServiceHealth::Down { since: late(8).updated_at, is_forced: false };
+        for (earlier, seconds, now, expected) in [
+            (late(8), 60, late(9), up()),
+            (late(8), 5, late(9), up()),
+            (late(8), 60, late(8), down()),
+            (late(8), 49, late(8), ServiceHealth::Pending),
+            (late(8), 60, of_record("why"), ServiceHealth::Pending),
+            (of_record("why"), 60, of_record("another"), ServiceHealth::Pending),
+        ] {
+            let mut readings = Readings::default();
+            for (known, second) in [(earlier, 0), (now, seconds)] {
+                let found = services(&[("one", ServiceState::Known(known))]);
+                let at = Timestamp::from_second(second).unwrap();
+                readings.take(Ok(found), Ok(hypervisors(&["one"])), at, 1);
+            }
+            assert_eq!(service(&readings), expected, "{seconds} s");
+        }
+        let mut first = Readings::default();
+        let found = services(&[("one", ServiceState::Known(late(8)))]);
+        take(&mut first, Ok(found), Ok(hypervisors(&["one"])));
+        assert_eq!(service(&first), ServiceHealth::Pending);
     }
 
     #[test]

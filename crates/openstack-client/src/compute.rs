@@ -8,6 +8,7 @@ mod servers;
 mod services;
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use http::Method;
 use operator_runtime::metrics::Metrics;
@@ -27,10 +28,13 @@ pub(crate) use migrations::migrations_of;
 pub use servers::Server;
 pub(crate) use servers::{server_ids_of, servers_of};
 pub(crate) use services::services_of;
-pub use services::{ComputeService, KnownService, ServiceState};
+pub use services::{ComputeService, KnownService, Liveness, ServiceState};
 
 /// How many entries of a list are requested at once: nova's own limit.
 const PAGE: usize = 1000;
+/// An answer that takes longer may have services as down that report, see [`Liveness::Late`]: by
+/// default they report every 10 seconds, and are down after 60.
+const LATE: Duration = Duration::from_secs(20);
 
 /// Returns the query for the servers of all projects on a host, those included that are deleted and
 /// may still be restored.
@@ -56,7 +60,7 @@ impl Compute {
 
     /// Returns all nova-compute services, in one request.
     pub async fn services(&self) -> Result<Vec<ComputeService>, Fault> {
-        self.0.get("/os-services?binary=nova-compute", services_of).await
+        self.list_services("/os-services?binary=nova-compute").await
     }
 
     /// Returns the nova-compute services of a host: none, or one, unless something is wrong.
@@ -64,7 +68,15 @@ impl Compute {
     /// `host` is the host's option `host`, exactly.
     pub async fn services_on(&self, host: &str) -> Result<Vec<ComputeService>, Fault> {
         let host = query_value(host);
-        self.0.get(&format!("/os-services?binary=nova-compute&host={host}"), services_of).await
+        self.list_services(&format!("/os-services?binary=nova-compute&host={host}")).await
+    }
+
+    async fn list_services(&self, path: &str) -> Result<Vec<ComputeService>, Fault> {
+        let begun = Instant::now();
+        let services = self.0.get(path, services_of).await?;
+        let is_late = begun.elapsed() >= LATE;
+        let judged = |it: ComputeService| if is_late { it.late() } else { it };
+        Ok(services.into_iter().map(judged).collect())
     }
 
     /// Disables a service, so that the scheduler leaves it out; one that is disabled gets the

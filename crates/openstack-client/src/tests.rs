@@ -11,8 +11,11 @@ use std::time::Duration;
 use operator_runtime::tls_stream::CaTrust;
 use testkit::http_server::{Asked, ok, server, token};
 
+use crate::compute::Liveness;
 use crate::keystone::{UserInProject, tokens_url};
-use crate::{Compute, Error, Fault, Hypervisor, Login, Placement, Service, ServiceState};
+use crate::{
+    Compute, ComputeService, Error, Fault, Hypervisor, Login, Placement, Service, ServiceState,
+};
 
 const VERSIONS: &str = r#"{"version": {"id": "v2.1", "version": "2.100", "min_version": "2.1"}}"#;
 const MICROVERSION: &str = "OpenStack-API-Version: compute 2.69\r\n";
@@ -96,12 +99,16 @@ async fn services_are_read_in_one_request_after_one_login_and_one_negotiation() 
         let hosts: Vec<&str> = found.iter().map(|it| it.host.as_str()).collect();
         assert_eq!(hosts, ["one", "two", "three"]);
         let ServiceState::Known(one) = &found[0].state else { panic!("{found:?}") };
-        assert!(one.is_up && !one.is_disabled && !one.is_forced_down);
+        assert!(one.liveness == Liveness::Up && !one.is_disabled && !one.is_forced_down);
         assert_eq!(one.updated_at.unwrap().to_string(), "2026-11-26T02:00:00");
         let ServiceState::Known(two) = &found[1].state else { panic!("{found:?}") };
-        assert!(!two.is_up && two.is_disabled && two.is_forced_down);
+        assert!(two.liveness == Liveness::Down && two.is_disabled && two.is_forced_down);
         assert_eq!(two.disabled_reason.as_deref(), Some("broken"));
         assert_eq!(found[2].state, ServiceState::Unknown);
+        // One that is forced down is so however late the answer is.
+        let late: Vec<_> = found.into_iter().map(ComputeService::late).collect();
+        let ServiceState::Known(two) = &late[1].state else { panic!("{late:?}") };
+        assert_eq!(two.liveness, Liveness::Down);
     }
     let negotiation = asked.lock()[1].clone();
     assert!(!negotiation.contains("openstack-api-version"), "{negotiation}");

@@ -112,11 +112,10 @@ fn service(seen: &Observed, health: &HostHealth) -> ConditionDraft {
         ServiceHealth::Up { disabled: Some(reason) } => {
             reasons::compute::SERVICE_DISABLED.condition(SERVICE_UP, disabled(host, reason))
         }
-        ServiceHealth::Down { since, is_forced: true } => {
+        ServiceHealth::Down { is_forced: true, .. } => {
             let text = format!(
-                "An administrator has forced down the service of host {host}{}. When the host is \
-                 well: openstack compute service set --up {host} nova-compute",
-                since_when(since.as_ref())
+                "An administrator has forced down the service of host {host}. When the host is \
+                 well: openstack compute service set --up {host} nova-compute"
             );
             reasons::compute::FORCED_DOWN.condition(SERVICE_UP, text)
         }

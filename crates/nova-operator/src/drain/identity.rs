@@ -1,6 +1,7 @@
 //! What uses the identity of a host that has neither servers nor open migrations.
 
 use openstack_client::Fault;
+use openstack_client::compute::Liveness;
 
 use crate::drain::order::{IdentityGoal, IdentityOrder};
 use crate::drain::progress::{HostProgress, IdentityUse};
@@ -20,13 +21,13 @@ pub async fn identity(
         return Ok(HostProgress::Occupied(occupied));
     }
     // Nova leaves out the servers of a cell that does not answer, and does not say so.
-    let is_up = match service(nova, host).await? {
+    let may_report = match service(nova, host).await? {
         Found::Unknown => return Ok(HostProgress::CellNotAnswering),
-        Found::Known(after) => after.is_up,
+        Found::Known(after) => after.liveness != Liveness::Down,
         Found::Absent => false,
     };
     Ok(HostProgress::Identity(match order.goal {
-        IdentityGoal::Restore if is_up => IdentityUse::Reporting,
+        IdentityGoal::Restore if may_report => IdentityUse::Reporting,
         IdentityGoal::Restore => of_uuid(apis, host, &order.compute_id).await?,
         IdentityGoal::Name => of_name(apis, host, &order.compute_id).await?,
     }))

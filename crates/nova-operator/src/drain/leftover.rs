@@ -1,7 +1,7 @@
 //! The deletion of what a compute left in nova and placement, by the UUIDs that were recorded of it.
 
 use openstack_client::Fault;
-use openstack_client::compute::KnownService;
+use openstack_client::compute::{KnownService, Liveness};
 
 use crate::drain::order::LeftBehind;
 use crate::drain::progress::{HostProgress, PlacementRemoval, Removal, ServiceRemoval};
@@ -31,7 +31,7 @@ pub async fn leftover(
         return Ok(cell);
     }
     let mut removal = Removal::of_service(match known {
-        Some(service) if service.is_up => ServiceRemoval::StillUp,
+        Some(service) if service.liveness != Liveness::Down => ServiceRemoval::StillUp,
         Some(service) => delete_service(apis, host, &service).await?,
         None => ServiceRemoval::Done,
     });

@@ -51,6 +51,8 @@ pub enum HostOrder {
     DeleteLeftover(LeftBehind),
     /// Change nothing: whether the host has servers or open migrations is to be known.
     Inspect,
+    /// The same for a host that is stopped when it is empty: it is always read anew.
+    InspectForRemoval,
 }
 
 /// What is to be freed of the identity of a host, once the host is empty.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use openstack_client::compute::{KnownService, Migration, Server};
+use openstack_client::compute::{KnownService, Liveness, Migration, Server};
 use openstack_client::{Compute, Error, Fault};
 use tokio::time::Instant;
 
@@ -52,25 +52,23 @@ pub async fn pass(
     match (order, found) {
         (HostOrder::Enable, Found::Known(service)) => released(nova, &service).await,
         (HostOrder::EnableOnceUp, Found::Known(service)) => {
-            let waits = !service.is_up && is_disabled_by_us(&service);
+            let waits = service.liveness != Liveness::Up && is_disabled_by_us(&service);
             if waits { Ok(HostProgress::NotReporting) } else { released(nova, &service).await }
         }
         (HostOrder::Drain(drain), found) => of_drain(nova, host, drain, &found, moves).await,
         (HostOrder::DrainForRemoval(drain), Found::Known(service)) => {
             drained(nova, host, &service, (drain, REMOVAL_MARKER), moves).await
         }
-        (HostOrder::Inspect, Found::Known(_)) => inspected(nova, host).await,
+        (HostOrder::Inspect | HostOrder::InspectForRemoval, Found::Known(_)) => {
+            inspected(nova, host).await
+        }
         (HostOrder::DeleteLeftover(left), found) => {
             leftover(apis, host, left, found, witness).await
         }
-        (HostOrder::Inspect | HostOrder::DrainForRemoval(_), found) => {
-            // Of a mapped host in a silent cell nova has a service that is unknown, so without another
-            // host that shows the contrary a service that is absent is gone.
-            let progress = without_service(nova, host).await?;
-            let is_silent =
-                progress == HostProgress::NotFound && is_silent(nova, &found, witness).await?;
-            Ok(if is_silent { HostProgress::CellNotAnswering } else { progress })
-        }
+        (
+            HostOrder::Inspect | HostOrder::InspectForRemoval | HostOrder::DrainForRemoval(_),
+            found,
+        ) => of_absent(nova, host, &found, witness).await,
         (HostOrder::Enable | HostOrder::EnableOnceUp, Found::Absent | Found::Unknown) => {
             Ok(HostProgress::NotFound)
         }
@@ -93,6 +91,19 @@ pub async fn pass(
             identity(apis, host, order).await
         }
     }
+}
+
+/// Returns what a host without a service has. Of a mapped host in a silent cell nova has a service that
+/// is unknown, so without another host that shows the contrary a service that is absent is gone.
+async fn of_absent(
+    nova: &Compute,
+    host: &str,
+    found: &Found,
+    witness: Option<&str>,
+) -> Result<HostProgress, Fault> {
+    let progress = without_service(nova, host).await?;
+    let is_silent = progress == HostProgress::NotFound && is_silent(nova, found, witness).await?;
+    Ok(if is_silent { HostProgress::CellNotAnswering } else { progress })
 }
 
 /// Whether the cell of a host without a service is known not to answer.

@@ -1,6 +1,6 @@
 //! The removal of what nova, placement and neutron have of a host that is empty and stopped.
 
-use openstack_client::compute::KnownService;
+use openstack_client::compute::{KnownService, Liveness};
 use openstack_client::{Compute, Error, Fault, Network, Placement};
 
 use crate::drain::order::Remove;
@@ -42,7 +42,7 @@ async fn of_service(
     found: Found,
 ) -> Result<ServiceRemoval, Fault> {
     let Found::Known(known) = found else { return Ok(ServiceRemoval::Done) };
-    if known.is_up && !order.is_stopped {
+    if known.liveness != Liveness::Down && !order.is_stopped {
         return Ok(ServiceRemoval::StillUp);
     }
     delete_service(apis, host, &known).await

@@ -34,8 +34,8 @@ pub enum ServiceState {
 pub struct KnownService {
     /// Its UUID.
     pub id: String,
-    /// Whether it has reported within nova's `service_down_time` and is not forced down.
-    pub is_up: bool,
+    /// Whether it reports to nova.
+    pub liveness: Liveness,
     /// Whether an administrator has forced it down.
     pub is_forced_down: bool,
     /// Whether the scheduler leaves it out.
@@ -44,6 +44,19 @@ pub struct KnownService {
     pub disabled_reason: Option<String>,
     /// When its record was last written, in UTC: its last report, or a later change of the record.
     pub updated_at: Option<DateTime>,
+}
+
+/// Whether a service reports to nova.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Liveness {
+    /// It has reported within nova's `service_down_time`, and is not forced down.
+    Up,
+    /// It has not reported so long, or is forced down.
+    Down,
+    /// Nova has it as down, but its report may have been young when nova read it. Nova reads the
+    /// reports of all cells first, then waits up to a minute for cells that do not answer, and
+    /// compares the reports with the time after that (`nova/servicegroup/drivers/db.py`).
+    Late,
 }
 
 #[derive(Deserialize)]
@@ -75,6 +88,17 @@ pub(crate) fn services_of(body: &Bytes) -> Result<Vec<ComputeService>, Error> {
 }
 
 impl ComputeService {
+    /// Returns the same from an answer for which nova has waited.
+    pub(crate) fn late(mut self) -> Self {
+        if let ServiceState::Known(known) = &mut self.state
+            && known.liveness == Liveness::Down
+            && !known.is_forced_down
+        {
+            known.liveness = Liveness::Late;
+        }
+        self
+    }
+
     /// Returns the service; `None` when a field has no value that nova gives it.
     fn of(listed: ListedService) -> Option<Self> {
         let host = listed.host;
@@ -86,14 +110,14 @@ impl ComputeService {
             "disabled" => true,
             _ => return None,
         };
-        let is_up = match listed.state?.as_str() {
-            "up" => true,
-            "down" => false,
+        let liveness = match listed.state?.as_str() {
+            "up" => Liveness::Up,
+            "down" => Liveness::Down,
             _ => return None,
         };
         let state = ServiceState::Known(KnownService {
             id: listed.id.filter(|it| is_id(it))?,
-            is_up,
+            liveness,
             is_forced_down: listed.forced_down,
             is_disabled,
             disabled_reason: listed.disabled_reason.filter(|it| !it.is_empty()),

@@ -1,14 +1,19 @@
 //! Nova's API: its version, services, hypervisors and aggregates.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::paging::Page;
 use super::rejection::{refused, unexpected};
 use super::state::{Host, State};
 use crate::answer::{Answer, Outcome, Query};
+use crate::clock;
 
 /// The newest microversion.
 pub(crate) const NEWEST: u32 = 100;
+/// How long a service is up after its last report: nova's default.
+const SERVICE_DOWN_TIME: Duration = Duration::from_mins(1);
 
 impl State {
     /// Answers a request to nova; `parts` are those of the path after `/v2.1`.
@@ -43,15 +48,17 @@ impl State {
     }
 
     /// Lists the services; one of a cell that does not answer has three fields, because its host
-    /// mapping is all that is known.
+    /// mapping is all that is known. Where nova waits for a cell as long as for reports, all are
+    /// down: it compares the reports that it has read before with the time after that.
     fn services(&self, query: &Query<'_>) -> Value {
         let is_asked = query.get("binary").is_none_or(|it| it == "nova-compute");
         let (only, hosts) = (query.get("host"), self.hosts.iter().filter(|_| is_asked));
+        let is_late = self.waits_for_cells() >= SERVICE_DOWN_TIME;
         let services: Vec<Value> = hosts
             .filter(|(name, _)| only.is_none_or(|it| it == *name))
             .filter_map(|(name, host)| {
                 if self.answers(&host.cell) {
-                    return Some(service(name, host));
+                    return Some(service(name, host, is_late));
                 }
                 let unknown =
                     json!({ "binary": "nova-compute", "host": name, "status": "UNKNOWN" });
@@ -95,7 +102,7 @@ impl State {
         if let Some(forced) = body["forced_down"].as_bool() {
             host.is_forced_down = forced;
         }
-        Ok(Answer::of(200, json!({ "service": service(&name, host) })))
+        Ok(Answer::of(200, json!({ "service": service(&name, host, false) })))
     }
 
     /// Deletes a service with its compute node, its mapping and its places in aggregates. A provider
@@ -168,11 +175,13 @@ fn hypervisor(name: &str, host: &Host) -> Value {
 }
 
 /// Returns a service as nova shows it.
-fn service(name: &str, host: &Host) -> Value {
+fn service(name: &str, host: &Host, is_late: bool) -> Value {
+    let updated_at = if host.reports { clock::now() } else { host.updated_at };
     json!({
         "id": host.service, "binary": "nova-compute", "host": name, "zone": "nova",
-        "status": host.status(), "state": host.state(), "forced_down": host.is_forced_down,
+        "status": host.status(), "state": if is_late { "down" } else { host.state() },
+        "forced_down": host.is_forced_down,
         "disabled_reason": host.disabled_reason,
-        "updated_at": host.updated_at.strftime("%Y-%m-%dT%H:%M:%S.%6f").to_string(),
+        "updated_at": updated_at.strftime("%Y-%m-%dT%H:%M:%S.%6f").to_string(),
     })
 }

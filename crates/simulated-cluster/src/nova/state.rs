@@ -31,6 +31,8 @@ pub(crate) struct Host {
     pub(crate) is_disabled: bool,
     pub(crate) disabled_reason: Option<String>,
     pub(crate) is_mapped: bool,
+    /// When its record was last written while it did not report; each list has a report of those
+    /// that do.
     pub(crate) updated_at: Timestamp,
 }
 
@@ -136,9 +138,7 @@ impl State {
     pub(crate) fn report(&mut self, name: &str, reports: bool) {
         if let Some(host) = self.hosts.get_mut(name) {
             host.reports = reports;
-            if reports {
-                host.updated_at = clock::now();
-            }
+            host.updated_at = clock::now();
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use openstack_client::compute::KnownService;
+use openstack_client::compute::{KnownService, Liveness};
 use openstack_client::keystone::{UserInProject, tokens_url};
 use openstack_client::{Compute, ComputeService, Error, Login, Network, Placement, ServiceState};
 use operator_runtime::tls_stream::CaTrust;
@@ -56,10 +56,15 @@ async fn the_client_reads_services_and_hypervisors_as_they_are() -> Result<()> {
         nova.register(host, if host == "three" { "nova-cell2" } else { CELL });
     }
     let one = known(&compute, "one").await?;
-    assert!(one.is_up && !one.is_disabled && !one.is_forced_down && one.updated_at.is_some());
+    assert!(
+        one.liveness == Liveness::Up
+            && !one.is_disabled
+            && !one.is_forced_down
+            && one.updated_at.is_some()
+    );
     assert_eq!(mapped(&compute).await?, ["one", "two", "three"]);
     nova.report("one", false);
-    assert!(!known(&compute, "one").await?.is_up);
+    assert_eq!(known(&compute, "one").await?.liveness, Liveness::Down);
     nova.map("two", false)?;
     assert_eq!(mapped(&compute).await?, ["one", "three"]);
     nova.answer_for_cell(CELL, false);
@@ -67,7 +72,7 @@ async fn the_client_reads_services_and_hypervisors_as_they_are() -> Result<()> {
     let services = compute.services().await?;
     let unknown = services.iter().filter(|it| it.state == ServiceState::Unknown);
     assert_eq!(unknown.map(|it| it.host.as_str()).collect::<Vec<_>>(), ["one", "two"]);
-    assert!(known(&compute, "three").await?.is_up);
+    assert_eq!(known(&compute, "three").await?.liveness, Liveness::Up);
     assert_eq!(mapped(&compute).await?, ["three"]);
     Ok(())
 }
@@ -93,12 +98,13 @@ async fn a_cell_that_hangs_delays_what_is_listed_of_all_cells() -> Result<()> {
     let (services, later) = tokio::join!(services, later);
     later?;
     ensure!(begun.elapsed() >= wait, "it was not waited for");
-    let is_up = |it: &ComputeService| matches!(&it.state, ServiceState::Known(it) if it.is_up);
+    let is_up = |it: &ComputeService| matches!(&it.state, ServiceState::Known(it) if it.liveness == Liveness::Up);
     let states = services?;
     let states: Vec<bool> = states.iter().map(is_up).collect();
     assert_eq!(states, [false, true], "the one is unknown, the other as it was at the request");
     nova.answer_for_cell(CELL, true);
-    assert!(known(&compute, "one").await?.is_up && !known(&compute, "two").await?.is_up);
+    assert_eq!(known(&compute, "one").await?.liveness, Liveness::Up);
+    assert_eq!(known(&compute, "two").await?.liveness, Liveness::Down);
     Ok(())
 }
 
@@ -158,12 +164,12 @@ async fn each_fault_is_what_the_client_reports() -> Result<()> {
     nova.heal();
     let before = nova.count("GET /v2.1/os-services");
     nova.fail_next("GET", 1, NovaFault::Status(401));
-    assert!(known(&compute, "one").await?.is_up, "the token is renewed once");
+    assert_eq!(known(&compute, "one").await?.liveness, Liveness::Up, "the token is renewed once");
     assert_eq!(nova.count("GET /v2.1/os-services"), before + 2);
     nova.stop();
     assert!(matches!(compute.services().await.unwrap_err().error, Error::Unreachable(_)));
     nova.listen().await?;
-    assert!(known(&compute, "one").await?.is_up);
+    assert_eq!(known(&compute, "one").await?.liveness, Liveness::Up);
     keystone.admit("nova", "another");
     nova.fail_next("GET", 1, NovaFault::Status(401));
     assert_eq!(compute.services().await.unwrap_err().error, Error::Unauthorized);
@@ -295,7 +301,7 @@ async fn a_service_is_disabled_enabled_and_deleted_once_its_host_is_empty() -> R
     put(json!({ "status": "enabled", "forced_down": true }))?;
     let service = known(&compute, "one").await?;
     assert!(!service.is_disabled && service.disabled_reason.is_none() && service.is_forced_down);
-    assert!(!service.is_up);
+    assert_eq!(service.liveness, Liveness::Down);
 
     let server = nova.boot("guest", "one")?;
     assert_eq!(rejected(nova.ask("DELETE", &path, None)), "409");

@@ -110,7 +110,8 @@ impl Cloud {
                 | HostOrder::Remove(_)
                 | HostOrder::Identity(_)
                 | HostOrder::DeleteLeftover(_)
-                | HostOrder::Inspect,
+                | HostOrder::Inspect
+                | HostOrder::InspectForRemoval,
             )
             | None => HostProgress::Pending,
         };

@@ -298,6 +298,8 @@ async fn without_a_service_a_host_is_empty_unless_another_one_shows_that_the_cel
     ] {
         let cloud = cloud(gone(witness)).await;
         assert_eq!(cloud.pass(&drain(), named).await, expected, "{witness:?} {named:?}");
+        let inspected = cloud.pass(&HostOrder::InspectForRemoval, named).await;
+        assert_eq!(inspected, expected, "{witness:?} {named:?}");
     }
     let servers = State { servers: vec!["b0"], ..gone(Some(false)) };
     let found = cloud(servers).await.pass(&drain(), Some(WITNESS)).await;
