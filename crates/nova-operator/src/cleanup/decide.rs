@@ -13,6 +13,7 @@ use operator_core::finalizers::{has_finalizer, is_terminating, remove_finalizer}
 use operator_core::plan::{Plan, Step, Target};
 use operator_core::rejected_write::RejectedWrite;
 use operator_core::run_engine::Run;
+use operator_core::run_engine::run_gc;
 use operator_core::run_engine::run_template::HostConnection;
 use operator_core::run_engine::service_sequence::NeededRun;
 use operator_core::run_engine::ssh_secret::PRIVATE_KEY;
@@ -20,7 +21,7 @@ use operator_core::run_engine::ssh_secret::PRIVATE_KEY;
 use crate::cell_immutability::{has_run, owns};
 use crate::cleanup::attempts::{Evaluation, HostCleanup, NOVA_CLEANUP, Next, identity};
 use crate::cleanup::build::cleanup;
-use crate::cleanup::inspection::uninspected;
+use crate::cleanup::inspection;
 use crate::cleanup::labels::cleans_up_after;
 use crate::cleanup::messages;
 use crate::cleanup::nova_removal;
@@ -63,21 +64,29 @@ pub fn decide(
         return plan;
     }
     let is_by_api = nova_removal::is_by_api(seen, is_skipped(seen));
+    let is_held = !is_by_api && is_held(seen);
     let evaluated = if is_by_api {
         in_order(seen, ending, now)
-    } else if nova_removal::is_inspected(seen, is_skipped(seen)) {
-        inspected(seen, ending, now)
     } else {
-        evaluate(seen, ending, false, now)
+        unregistered(seen, ending, is_held, now)
     };
-    let steps = if is_by_api { conditions(seen, &evaluated) } else { vec![evaluated.condition] };
+    let steps = if is_by_api {
+        conditions(seen, &evaluated)
+    } else {
+        let drained = is_held.then(|| inspection::drained(seen)).flatten();
+        drained.into_iter().chain([evaluated.condition]).collect()
+    };
     plan.steps.extend(status::step(compute, &steps, &evaluated.services, now));
+    if is_held {
+        // A run that has not begun would start nova-compute.
+        plan.steps.extend(run_gc::withdrawn(&parted(seen).1, |_, _| false));
+    }
     match evaluated.next {
         Next::Conclude if is_by_api && is_done(seen.drain.as_ref()) => {
             let because = "its host is done with, and nova has nothing of it";
             plan.steps.extend(remove_finalizer(compute, finalizers::COMPUTE, because));
         }
-        Next::Conclude if !is_by_api && is_reported(seen, ending) => {
+        Next::Conclude if !is_by_api && !is_held && is_reported(seen, ending) => {
             let because = "its host is done with, and what is left in nova is reported";
             plan.steps.extend(remove_finalizer(compute, finalizers::COMPUTE, because));
         }
@@ -105,7 +114,13 @@ pub fn host_order(seen: &Observed, ending: &Ending) -> Option<HostOrder> {
     if nova_removal::is_by_api(seen, is_skipped) {
         return Some(nova_removal::order(seen));
     }
-    nova_removal::is_inspected(seen, is_skipped).then_some(HostOrder::Inspect)
+    nova_removal::is_inspected(seen, is_skipped).then_some(HostOrder::InspectForRemoval)
+}
+
+/// Whether a compute that is not known to have registered is held, because nova has not shown that
+/// its host is empty.
+fn is_held(seen: &Observed) -> bool {
+    nova_removal::is_inspected(seen, is_skipped(seen)) && !inspection::is_empty(seen.drain.as_ref())
 }
 
 /// Returns the evaluation, in which no attempt to stop the host begins unless it is empty now.
@@ -118,14 +133,15 @@ fn in_order(seen: &Observed, ending: &Ending, now: Timestamp) -> Evaluation {
     held(seen, evaluated, reasons::removal::WAITING_FOR_DRAIN.condition(HOST_CLEANED, text))
 }
 
-/// The same for a host that nova is only asked about.
-fn inspected(seen: &Observed, ending: &Ending, now: Timestamp) -> Evaluation {
+/// Returns the evaluation where nothing is changed in nova; no attempt begins while the compute is
+/// held.
+fn unregistered(seen: &Observed, ending: &Ending, is_held: bool, now: Timestamp) -> Evaluation {
     let evaluated = evaluate(seen, ending, false, now);
-    let secret = seen.cell.as_ref().map(|it| it.spec.secret.as_str()).unwrap_or_default();
-    match uninspected(&seen.compute, seen.drain.as_ref(), secret) {
-        Some(condition) => held(seen, evaluated, condition),
-        None => evaluated,
+    if !is_held || concluded(&seen.compute).is_some() {
+        return evaluated;
     }
+    let text = "nova-compute is stopped once nova has shown that the host is empty; see Drained.";
+    held(seen, evaluated, reasons::removal::WAITING_FOR_DRAIN.condition(HOST_CLEANED, text))
 }
 
 /// Returns the evaluation without an attempt that has not begun; the condition says why.
@@ -141,11 +157,15 @@ fn held(seen: &Observed, evaluated: Evaluation, condition: ConditionDraft) -> Ev
     }
 }
 
-/// Returns the conditions of all steps, in their order.
+/// Returns the conditions of all steps, in their order; what holds the stop of an empty host comes
+/// before what is unknown of its drain.
 fn conditions(seen: &Observed, evaluated: &Evaluation) -> Vec<ConditionDraft> {
     let (drained, steps) = nova_removal::conditions(seen);
-    let of_host = evaluated.condition.clone();
-    drained.into_iter().chain([of_host]).chain(steps).collect()
+    let mut first: Vec<_> = drained.into_iter().chain([evaluated.condition.clone()]).collect();
+    if is_empty(seen.drain.as_ref()) {
+        first.reverse();
+    }
+    first.into_iter().chain(steps).collect()
 }
 
 /// Returns the status writes after a rejected write; a final result is never changed.

@@ -38,7 +38,6 @@ pub fn is_inspected(seen: &Observed, is_skipped: bool) -> bool {
         && !is_skipped
         && !is_by_api(seen, is_skipped)
         && !has_registered(compute)
-        && concluded(compute).is_none()
 }
 
 fn began_by_hand(compute: &ExternalCompute) -> bool {

@@ -72,11 +72,9 @@ pub fn service_inputs(seen: &Observed, complete: &Complete) -> OfServices {
 
 fn requested(seen: &Observed) -> Inputs {
     let of_node = seen.node.as_ref().and_then(|it| it.status.as_ref()?.host_instance.as_deref());
-    let whole = instance(seen, of_node);
-    let of_compute = whole.as_deref().and_then(|it| it.rsplit_once('+')).map(|(_, it)| it);
     let mut inputs = Inputs::new();
     add(&mut inputs, INSTANCE_INPUT, &json!(of_node));
-    add(&mut inputs, REDEPLOY_INPUT, &json!(of_compute));
+    add(&mut inputs, REDEPLOY_INPUT, &json!(of_compute(seen)));
     inputs
 }
 
@@ -100,26 +98,34 @@ fn of_host(seen: &Observed) -> Inputs {
     inputs
 }
 
-/// Returns the instance of the host, the last redeploy value of the compute and the last audit that
-/// a deployment of the compute alone repaired, or `None` without all three.
+/// Returns the instance of the host and what was requested of the compute, or `None` without both.
 ///
 /// The instance of the host changes with a repair of its node's services.
+pub fn instance(seen: &Observed, of_node: Option<&str>) -> Option<String> {
+    let of_compute = of_compute(seen);
+    (of_node.is_some() || of_compute.is_some())
+        .then(|| format!("{}+{}", of_node.unwrap_or_default(), of_compute.unwrap_or_default()))
+}
+
+/// Returns the last redeploy value of the compute and the last audit that a deployment of the compute
+/// alone repaired, or `None` without both.
+///
 /// A redeploy value stays in force after the annotation is removed, and so does a repair after its
 /// audit is gone: neither must cause a deployment.
-pub fn instance(seen: &Observed, of_node: Option<&str>) -> Option<String> {
+fn of_compute(seen: &Observed) -> Option<String> {
     let compute = &seen.compute;
     let recorded = compute.status.as_ref().and_then(|it| it.host_instance.as_deref());
     let last = recorded.and_then(|it| it.rsplit_once('+')).map(|(_, it)| it);
     let given = compute.annotations().get(REDEPLOY).map(hash::short);
     let repaired = repair::of_compute(seen).map(hash::short);
-    if of_node.is_none() && last.is_none() && given.is_none() && repaired.is_none() {
+    if last.is_none() && given.is_none() && repaired.is_none() {
         return None;
     }
     let (last, last_repaired) = last.map(|it| it.split_once('-').unwrap_or((it, ""))).unzip();
     let redeploy = given.as_deref().or(last).unwrap_or_default();
     let repaired = repaired.as_deref().or(last_repaired).unwrap_or_default();
     let separator = if repaired.is_empty() { "" } else { "-" };
-    Some(format!("{}+{redeploy}{separator}{repaired}", of_node.unwrap_or_default()))
+    Some(format!("{redeploy}{separator}{repaired}"))
 }
 
 /// Returns the hash of a service over its inputs.

@@ -3,7 +3,7 @@
 use api::conditions::{ConditionDraft, ConditionStatus, READY, Severity, find};
 use api::nova::ExternalCompute;
 use kube::ResourceExt;
-use nova_config::conditions::{COMPUTE_CONDITION, HOST_CLEANED};
+use nova_config::conditions::{COMPUTE_CONDITION, DRAINED, HOST_CLEANED};
 use operator_core::finalizers::{add_finalizer, is_terminating, remove_finalizer};
 use operator_core::plan::{Step, Target};
 
@@ -50,6 +50,9 @@ pub fn leaving(compute: &ExternalCompute, next: Option<&str>, why: &str) -> Cond
     if has_begun(compute) {
         return of_nova(compute);
     }
+    if let Some(held) = held(compute) {
+        return held;
+    }
     if let Some(concluded) = concluded(compute) {
         let text = messages::left(compute, concluded);
         return reasons::node::LEFT_IN_NOVA.condition(COMPUTE_CONDITION, text);
@@ -83,6 +86,15 @@ fn of_nova(compute: &ExternalCompute) -> ConditionDraft {
             reasons::node::COMPUTE_TERMINATING.condition(COMPUTE_CONDITION, text)
         }
     }
+}
+
+/// Returns what holds a compute that nova is only asked about, or `None` when nothing does.
+fn held(compute: &ExternalCompute) -> Option<ConditionDraft> {
+    let conditions = &compute.status.as_ref().filter(|_| is_terminating(compute))?.conditions;
+    // The status of a compute that has just been deleted is that of its life.
+    find(conditions, HOST_CLEANED)?;
+    let found = find(conditions, DRAINED).filter(|it| it.status != ConditionStatus::True)?;
+    Some(ConditionDraft::repeated(found).with_type(COMPUTE_CONDITION))
 }
 
 /// Returns what blocks the cleanup of the host, or `None` when nothing does.

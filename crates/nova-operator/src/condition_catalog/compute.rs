@@ -184,8 +184,6 @@ const DRAIN: &[Reason] = &[
 const HOST: &[Reason] = &[
     reasons::cleanup::HOST_CLEANED,
     reasons::cleanup::CLEANING_HOST,
-    reasons::cleanup::SERVERS_ON_HOST,
-    reasons::cleanup::SERVERS_UNKNOWN,
     reasons::removal::WAITING_FOR_DRAIN,
     reasons::cleanup::QUEUED,
     reasons::cleanup::RUNNER_LOST,

@@ -22,7 +22,7 @@ pub(crate) const DEPLOYMENT_FAILED_SINCE: Reason = Reason::unknown(
     "DeploymentFailedSince",
     "The last audit found no difference, and a deployment has failed on the host since, which may \
      have changed a part of it.",
-    "When the host is deployed again, or at the next audit.",
+    "When the host is deployed again.",
     "See `DeploymentReady`.",
 );
 pub(crate) const NOT_AUDITED: Reason = Reason::unknown(

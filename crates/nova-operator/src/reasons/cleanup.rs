@@ -6,20 +6,6 @@ pub(crate) const HOST_CLEANED: Reason =
     Reason::good("HostCleaned", "nova-compute is stopped; the message lists what nova still has.");
 pub(crate) const CLEANING_HOST: Reason =
     Reason::waiting("CleaningHost", "nova-compute is being stopped.", "Yes.", "Wait.");
-pub(crate) const SERVERS_ON_HOST: Reason = Reason::warning(
-    "ServersOnHost",
-    "The compute is not known to have registered, but nova has servers or open migrations on its \
-     host; nothing is stopped.",
-    "When they are gone.",
-    "Migrate or delete the servers, or go on without the host; the message has the commands.",
-);
-pub(crate) const SERVERS_UNKNOWN: Reason = Reason::unknown(
-    "ServersUnknown",
-    "The compute is not known to have registered, and whether nova has servers on its host cannot \
-     be read; nothing is stopped.",
-    "When nova answers.",
-    "Follow the message.",
-);
 pub(crate) const QUEUED: Reason =
     Reason::waiting("Queued", "The run waits for another that touches the host.", "Yes.", "Wait.");
 pub(crate) const RUNNER_LOST: Reason = Reason::warning(

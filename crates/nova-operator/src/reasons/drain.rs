@@ -8,7 +8,8 @@ pub(crate) const DRAINED: Reason = Reason::good(
 );
 pub(crate) const WAITING: Reason = Reason::waiting(
     "ServersOnHost",
-    "The service is disabled, and the host still has servers or open migrations.",
+    "The host still has servers or open migrations; its service is disabled, unless a compute is \
+     deleted that is not known to have registered.",
     "When they are gone.",
     "Migrate or delete the servers; the message has the command that lists them.",
 );

@@ -275,18 +275,33 @@ fn a_compute_that_is_not_known_to_have_registered_is_stopped_once_nova_shows_tha
         world.nova = Some(occupied());
         world.delete_node(false);
         assert_eq!(n_cleanups(&world.settle()), 0);
-        assert_eq!(order(&world), Some(HostOrder::Inspect), "nothing is changed in nova");
-        let (reason, message) = said(&world, "HostCleaned");
-        assert_eq!(reason, "ServersOnHost");
-        assert!(message.contains("has 1 server and 0 open migrations there"), "{message}");
-        assert!(message.contains("--host n0.example.org` lists them. To let the"), "{message}");
-        assert_eq!(world.told_by_node(), (reason, message));
-        world.nova = Some(found);
+        let inspect = Some(HostOrder::InspectForRemoval);
+        assert_eq!(order(&world), inspect, "nothing is changed in nova");
+        let drained = said(&world, "Drained");
+        assert_eq!(
+            (&*drained.0, &*said(&world, "HostCleaned").0),
+            ("ServersOnHost", "WaitingForDrain")
+        );
+        let parts =
+            ["nova has 1 server and 0 open migrations on host n0.example.org.", SKIP_CLEANUP];
+        assert!(parts.iter().all(|it| drained.1.contains(it)), "{}", drained.1);
+        assert_eq!(world.told_by_node(), drained);
+        world.nova = Some(HostProgress::Pending);
+        assert_eq!(world.settle(), [""; 0], "the operator was restarted");
+        world.nova = Some(found.clone());
         assert_eq!(n_cleanups(&world.settle()), 1);
+        assert_eq!(reasons(&world)[..2], ["", "CleaningHost"]);
         world.end("Ok");
+        // It was not disabled, so a server may have come before it was stopped.
         world.nova = Some(occupied());
         world.settle();
-        assert!(world.compute.is_none() && world.node.is_none(), "it is stopped already");
+        assert_eq!(reasons(&world)[..2], ["ServersOnHost", "HostCleaned"]);
+        assert_eq!(world.told_by_node().0, "ServersOnHost");
+        assert!(world.compute.is_some());
+        world.nova = Some(found);
+        world.settle();
+        assert!(world.compute.is_none() && world.node.is_none());
+        assert_eq!(world.leftovers(), [("n0.example.org".to_owned(), true)]);
     }
 }
 
@@ -294,21 +309,37 @@ fn a_compute_that_is_not_known_to_have_registered_is_stopped_once_nova_shows_tha
 fn what_nova_does_not_say_of_an_unregistered_host_holds_the_compute() {
     let denied = Fault::of(Service::Compute, Error::Forbidden("policy".to_owned()));
     let cases = [
-        (HostProgress::Pending, "until nova has been asked"),
-        (HostProgress::CellNotAnswering, "start that database"),
-        (HostProgress::Fails(denied), "policy"),
+        (HostProgress::Pending, "NotRead", "have not been read yet"),
+        (HostProgress::CellNotAnswering, "CellNotAnswering", "start that database"),
+        (HostProgress::Fails(denied), "NovaNotAnswering", "policy"),
     ];
-    for (found, words) in cases {
+    for (found, reason, words) in cases {
         let mut world = World::new();
         world.nova = Some(found);
         world.delete_node(false);
         assert_eq!(n_cleanups(&world.settle()), 0);
-        let (reason, message) = said(&world, "HostCleaned");
-        assert_eq!(reason, "ServersUnknown");
-        assert!(message.contains(words) && message.contains(SKIP_CLEANUP), "{message}");
+        let told = world.told_by_node();
+        assert_eq!(told.0, reason);
+        assert!(told.1.contains(words) && told.1.contains(SKIP_CLEANUP), "{}", told.1);
+        world.cell = None;
+        world.settle();
+        let without_cell = said(&world, "Drained").1;
+        assert!(without_cell.contains("NovaCell nova-cell1 does not exist."), "{without_cell}");
         let annotations = world.compute.as_mut().unwrap().annotations_mut();
         annotations.insert(SKIP_CLEANUP.to_owned(), "true".to_owned());
         world.settle();
         assert!(world.compute.is_none());
     }
+}
+
+#[test]
+fn of_a_host_without_a_service_the_drain_is_unknown_and_what_holds_its_stop_is_shown() {
+    let mut world = world(HostProgress::NotFound);
+    world.delete_node(false);
+    assert_eq!(n_cleanups(&world.settle()), 1);
+    assert_eq!(reasons(&world)[..2], ["ServiceNotFound", "CleaningHost"]);
+    assert_eq!(
+        (said(&world, "Ready").0, world.told_by_node().0),
+        ("CleaningHost".into(), "CleaningHost".into())
+    );
 }

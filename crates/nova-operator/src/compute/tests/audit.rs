@@ -106,6 +106,11 @@ fn a_deployment_that_fails_after_an_audit_leaves_it_unknown_whether_the_host_is_
     let found = world.condition("ConfigurationInSync");
     assert_eq!((found.status, &*found.reason), (ConditionStatus::Unknown, "DeploymentFailedSince"));
     assert!(found.message.contains("on host n0 since its last audit"), "{}", found.message);
+    world.configure(Some("[DEFAULT]\nmax_concurrent_builds = 8\n"));
+    world.settle();
+    assert!(world.seen.runs.iter().any(is_open), "it is tried again");
+    assert_eq!(world.condition("ConfigurationInSync").reason, "DeploymentFailedSince");
+    world.end("Ok");
     world.configure(None);
     world.settle();
     deploy(&mut world);
