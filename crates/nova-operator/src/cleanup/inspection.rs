@@ -23,12 +23,11 @@ pub fn drained(seen: &Observed) -> Option<ConditionDraft> {
     if let Some(HostProgress::Occupied(found)) = &seen.drain {
         return Some(occupied(&host, found, &skip));
     }
-    let cause = match &seen.cell {
-        Some(cell) => seen.drain.as_ref().and_then(|it| unknown(it, &cell.spec.secret)),
-        None => {
-            let text = format!("NovaCell {} does not exist.", compute.spec.cell_name);
-            Some((&reasons::drain::NOVA_NOT_ANSWERING, text))
-        }
+    let cause = if let Some(cell) = &seen.cell {
+        seen.drain.as_ref().and_then(|it| unknown(it, &cell.spec.secret))
+    } else {
+        let text = format!("NovaCell {} does not exist.", compute.spec.cell_name);
+        Some((&reasons::drain::NOVA_NOT_ANSWERING, text))
     };
     if let Some((reason, cause)) = cause {
         let text = format!("It is unknown whether host {host} has servers, because {cause} {skip}");
