@@ -1,18 +1,19 @@
 //! What follows from consecutive readings of nova's services and hypervisors.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
+use jiff::Timestamp;
 use jiff::civil::DateTime;
-use jiff::{SignedDuration, Timestamp};
-use openstack_client::compute::{KnownService, Liveness};
+use openstack_client::compute::{KnownService, LATE, Liveness};
 use openstack_client::error::Fault;
 use openstack_client::{ComputeService, Error, Hypervisor, ServiceState};
 
 /// How many readings in a row fail before nothing is known any more.
 pub const FAILED: u32 = 3;
 /// The time between two readings in which a service that is up has reported: every 10 seconds by
-/// nova's default, and nova waits for a cell that hangs for a minute.
-const REPORTS: SignedDuration = SignedDuration::from_secs(50);
+/// nova's default. Of two readings in a row that are late, the second one begins so much later.
+const REPORTS: Duration = LATE;
 
 /// What is known of the API.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -238,13 +239,15 @@ impl Readings {
         else {
             return ServiceHealth::Pending;
         };
-        // A change of these by an administrator looks like a report.
-        let of_record = |it: &KnownService| (it.is_disabled, it.disabled_reason.clone());
+        // Another service of that name, or a change of these by an administrator, looks like a report.
+        let of_record = |it: &KnownService| {
+            (it.id.clone(), it.is_forced_down, it.is_disabled, it.disabled_reason.clone())
+        };
         if of_record(earlier) != of_record(known) {
             ServiceHealth::Pending
         } else if earlier.updated_at != known.updated_at {
             up(known)
-        } else if last.begun.duration_since(begun) >= REPORTS {
+        } else if last.begun.duration_since(begun).unsigned_abs() >= REPORTS {
             down(known)
         } else {
             ServiceHealth::Pending
@@ -385,12 +388,17 @@ mod tests {
             disabled_reason: Some(reason.into()),
             ..late(9)
         };
+        let forced = || KnownService { liveness: Liveness::Down, is_forced_down: true, ..late(8) };
+        let other = || KnownService { id: "a1".into(), ..late(8) };
         let down = || ServiceHealth::Down { since: late(8).updated_at, is_forced: false };
         for (earlier, seconds, now, expected) in [
             (late(8), 60, late(9), up()),
             (late(8), 5, late(9), up()),
             (late(8), 60, late(8), down()),
-            (late(8), 49, late(8), ServiceHealth::Pending),
+            (late(8), 40, late(8), down()),
+            (late(8), 39, late(8), ServiceHealth::Pending),
+            (forced(), 60, late(9), ServiceHealth::Pending),
+            (other(), 60, late(9), ServiceHealth::Pending),
             (late(8), 60, of_record("why"), ServiceHealth::Pending),
             (of_record("why"), 60, of_record("another"), ServiceHealth::Pending),
         ] {

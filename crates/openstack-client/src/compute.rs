@@ -34,7 +34,7 @@ pub use services::{ComputeService, KnownService, Liveness, ServiceState};
 const PAGE: usize = 1000;
 /// An answer that takes longer may have services as down that report, see [`Liveness::Late`]: by
 /// default they report every 10 seconds, and are down after 60.
-const LATE: Duration = Duration::from_secs(20);
+pub const LATE: Duration = Duration::from_secs(40);
 
 /// Returns the query for the servers of all projects on a host, those included that are deleted and
 /// may still be restored.

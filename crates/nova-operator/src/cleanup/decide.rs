@@ -73,8 +73,7 @@ pub fn decide(
     let steps = if is_by_api {
         conditions(seen, &evaluated)
     } else {
-        let drained = is_held.then(|| inspection::drained(seen)).flatten();
-        drained.into_iter().chain([evaluated.condition]).collect()
+        held_conditions(seen, is_held, evaluated.condition)
     };
     plan.steps.extend(status::step(compute, &steps, &evaluated.services, now));
     if is_held {
@@ -168,6 +167,12 @@ fn conditions(seen: &Observed, evaluated: &Evaluation) -> Vec<ConditionDraft> {
     first.into_iter().chain(steps).collect()
 }
 
+/// Returns the conditions of a removal without nova's API, or of one that nova is only asked about.
+fn held_conditions(seen: &Observed, is_held: bool, of_host: ConditionDraft) -> Vec<ConditionDraft> {
+    let drained = is_held.then(|| inspection::drained(seen, &of_host)).flatten();
+    drained.into_iter().chain([of_host]).collect()
+}
+
 /// Returns the status writes after a rejected write; a final result is never changed.
 fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -> Plan {
     let compute = &*seen.compute;
@@ -178,7 +183,7 @@ fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -
     let previous = before.map(|it| it.conditions.as_slice()).unwrap_or_default();
     let condition = rejected.condition(HOST_CLEANED, previous);
     let services = before.map(|it| it.services.clone()).unwrap_or_default();
-    let mut steps = vec![condition];
+    let mut steps = held_conditions(seen, is_held(seen), condition);
     if nova_removal::has_begun(compute) {
         steps.extend(nova_removal::conditions(seen).1);
     }

@@ -1,7 +1,7 @@
 //! What holds a compute that is not known to have registered: nova is only asked about its host.
 
 use api::conditions::{ConditionDraft, find};
-use nova_config::conditions::{DRAINED, HOST_CLEANED};
+use nova_config::conditions::DRAINED;
 
 use crate::cleanup::messages::{host, skip};
 use crate::compute::observed::Observed;
@@ -15,13 +15,14 @@ pub const fn is_empty(progress: Option<&HostProgress>) -> bool {
     matches!(progress, Some(HostProgress::Empty | HostProgress::NotFound))
 }
 
-/// Returns the condition `Drained` of a compute that is held; `None` where the last inspection has
-/// not ended, and the host is being stopped already.
-pub fn drained(seen: &Observed) -> Option<ConditionDraft> {
+/// Returns the condition `Drained` of a compute that is held. `of_host` is its condition
+/// `HostCleaned`; `None` where that says enough, because the first inspection since the operator
+/// began has not ended.
+pub fn drained(seen: &Observed, of_host: &ConditionDraft) -> Option<ConditionDraft> {
     let compute = &*seen.compute;
     let (host, skip) = (host(compute), skip(compute));
     if let Some(HostProgress::Occupied(found)) = &seen.drain {
-        return Some(occupied(&host, found, &skip));
+        return Some(occupied(&host, found, of_host, &skip));
     }
     let cause = if let Some(cell) = &seen.cell {
         seen.drain.as_ref().and_then(|it| unknown(it, &cell.spec.secret))
@@ -38,15 +39,26 @@ pub fn drained(seen: &Observed) -> Option<ConditionDraft> {
         return Some(ConditionDraft::repeated(before));
     }
     let text = format!("The servers of host {host} have not been read yet. {skip}");
-    let is_begun = find(previous, HOST_CLEANED).is_some();
-    (!is_begun).then(|| reasons::drain::NOT_READ.condition(DRAINED, text))
+    let waits = of_host.reason == reasons::removal::WAITING_FOR_DRAIN.word;
+    waits.then(|| reasons::drain::NOT_READ.condition(DRAINED, text))
 }
 
-fn occupied(host: &str, found: &Occupied, skip: &str) -> ConditionDraft {
+fn occupied(host: &str, found: &Occupied, of_host: &ConditionDraft, skip: &str) -> ConditionDraft {
+    let way_on = if of_host.holds() {
+        format!(
+            "nova-compute is stopped there: delete or evacuate them, or start it again with \
+             `systemctl enable --now edpm_nova_compute` to migrate them; `openstack server list \
+             --all-projects --host {host}` lists them."
+        )
+    } else {
+        format!(
+            "Migrate or delete them; `openstack server list --all-projects --host {host}` lists \
+             them."
+        )
+    };
     let text = format!(
         "The compute is not known to have registered, but nova has {} and {} on host {host}. \
-         Migrate or delete them; `openstack server list --all-projects --host {host}` lists them. \
-         {skip}",
+         {way_on} {skip}",
         counted(found.servers.len() + found.stuck.len(), "server"),
         counted(found.migrations, "open migration")
     );

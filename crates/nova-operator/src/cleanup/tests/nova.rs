@@ -296,6 +296,7 @@ fn a_compute_that_is_not_known_to_have_registered_is_stopped_once_nova_shows_tha
         world.nova = Some(occupied());
         world.settle();
         assert_eq!(reasons(&world)[..2], ["ServersOnHost", "HostCleaned"]);
+        assert!(said(&world, "Drained").1.contains("nova-compute is stopped there: delete or"));
         assert_eq!(world.told_by_node().0, "ServersOnHost");
         assert!(world.compute.is_some());
         world.nova = Some(found);
