@@ -15,7 +15,7 @@ mod tree;
 
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError, mpsc};
 use std::thread::ScopedJoinHandle;
 use std::time::Instant;
 
@@ -118,11 +118,23 @@ pub(crate) fn main(args: &Args) -> bool {
             lab.get_or_init(|| joined(preparing));
             note_seconds(&sum, "lab awaited", began);
         }
-        // The simulated clusters leave a fifth of the processors idle, which suits what is short and
-        // has a lower priority.
-        both(&run, &[Part::Sim], &[Part::Unit, Part::Oslo, Part::Cloudinit]);
-        // These wait for an Ironic and for packages, or compute while the lab waits for nova.
-        both(&run, &[Part::E2e], &[Part::Ironic, Part::Ansible]);
+        let (end, sim_ends) = mpsc::channel::<()>();
+        let run = &run;
+        let beside = move || {
+            // The simulated clusters leave a fifth of the processors idle, which suits what is short
+            // and has a lower priority.
+            run(&[Part::Unit, Part::Oslo, Part::Cloudinit]);
+            // These wait for an Ironic and for packages, or compute while the lab waits for nova.
+            // The channel is closed when the simulated part has ended.
+            sim_ends.recv().unwrap_or_default();
+            run(&[Part::Ironic, Part::Ansible]);
+        };
+        let thread = std::thread::Builder::new().name("beside".into());
+        let is_begun = thread.spawn_scoped(scope, beside).is_ok();
+        run(&[Part::Sim]);
+        drop(end);
+        run(&[Part::E2e]);
+        assert!(is_begun, "the thread of the other parts did not start");
     });
     // The tables are checked against the tests that ran before.
     run(&[Part::Spec]);
@@ -134,17 +146,6 @@ pub(crate) fn main(args: &Args) -> bool {
     }
     println!("\n{total}");
     total.failed == 0
-}
-
-/// Runs parts, and others beside them in a thread of that name; returns when all have ended.
-fn both(run: &(impl Fn(&[Part]) + Sync), parts: &[Part], others: &[Part]) {
-    std::thread::scope(|scope| {
-        let builder = std::thread::Builder::new().name("beside".into());
-        if builder.spawn_scoped(scope, || run(others)).is_err() {
-            run(others);
-        }
-        run(parts);
-    });
 }
 
 /// Records the seconds of something that is not a part.

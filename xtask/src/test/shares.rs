@@ -15,7 +15,7 @@ const SHARES: [(&str, u64); 15] = [
     ("cloudinit", 15),
     ("ironic", 170),
     ("ansible", 430),
-    ("unit", 180),
+    ("unit", 400),
     ("e2e", 900),
     ("spec", 5),
     ("lab awaited", 100),
