@@ -131,10 +131,10 @@ pub(crate) fn main(args: &Args) -> bool {
         };
         let thread = std::thread::Builder::new().name("beside".into());
         let is_begun = thread.spawn_scoped(scope, beside).is_ok();
+        assert!(is_begun, "the thread of the other parts did not start");
         run(&[Part::Sim]);
         drop(end);
         run(&[Part::E2e]);
-        assert!(is_begun, "the thread of the other parts did not start");
     });
     // The tables are checked against the tests that ran before.
     run(&[Part::Spec]);

@@ -31,6 +31,7 @@ use crate::compute::build::{self, ssh, trust};
 use crate::compute::inputs;
 use crate::compute::observed::{Ending, Observed};
 use crate::drain::order::HostOrder;
+use crate::drain::progress::HostProgress;
 use crate::finalizers;
 use crate::reasons;
 
@@ -119,38 +120,38 @@ pub fn host_order(seen: &Observed, ending: &Ending) -> Option<HostOrder> {
 /// Whether a compute that is not known to have registered is held, because nova has not shown that
 /// its host is empty.
 fn is_held(seen: &Observed) -> bool {
-    nova_removal::is_inspected(seen, is_skipped(seen)) && !inspection::is_empty(seen.drain.as_ref())
+    let is_empty = seen.drain.as_ref().is_some_and(HostProgress::is_empty);
+    nova_removal::is_inspected(seen, is_skipped(seen)) && !is_empty
 }
 
 /// Returns the evaluation, in which no attempt to stop the host begins unless it is empty now.
 fn in_order(seen: &Observed, ending: &Ending, now: Timestamp) -> Evaluation {
     let evaluated = evaluate(seen, ending, true, now);
-    if concluded(&seen.compute).is_some() || is_empty(seen.drain.as_ref()) {
-        return evaluated;
-    }
     let text = "nova-compute is stopped once the host has no servers; see Drained.";
-    held(seen, evaluated, reasons::removal::WAITING_FOR_DRAIN.condition(HOST_CLEANED, text))
+    unless_held(seen, evaluated, !is_empty(seen.drain.as_ref()), text)
 }
 
 /// Returns the evaluation where nothing is changed in nova; no attempt begins while the compute is
 /// held.
 fn unregistered(seen: &Observed, ending: &Ending, is_held: bool, now: Timestamp) -> Evaluation {
     let evaluated = evaluate(seen, ending, false, now);
+    let text = "nova-compute is stopped once nova has shown that the host is empty; see Drained.";
+    unless_held(seen, evaluated, is_held, text)
+}
+
+/// Returns the evaluation; while the compute is held, without an attempt that has not begun, and
+/// `text` says why.
+fn unless_held(seen: &Observed, evaluated: Evaluation, is_held: bool, text: &str) -> Evaluation {
     if !is_held || concluded(&seen.compute).is_some() {
         return evaluated;
     }
-    let text = "nova-compute is stopped once nova has shown that the host is empty; see Drained.";
-    held(seen, evaluated, reasons::removal::WAITING_FOR_DRAIN.condition(HOST_CLEANED, text))
-}
-
-/// Returns the evaluation without an attempt that has not begun; the condition says why.
-fn held(seen: &Observed, evaluated: Evaluation, condition: ConditionDraft) -> Evaluation {
     let status = seen.compute.status.as_ref();
     let services = status.map(|it| it.services.clone()).unwrap_or_default();
     let has_begun = services.iter().any(|it| it.name == NOVA_CLEANUP);
     match evaluated.next {
         Next::Conclude | Next::Wait(_) if has_begun => evaluated,
         Next::Conclude | Next::Wait(_) | Next::Run { .. } => {
+            let condition = reasons::removal::WAITING_FOR_DRAIN.condition(HOST_CLEANED, text);
             Evaluation { condition, services, next: Next::Wait(None) }
         }
     }

@@ -10,11 +10,6 @@ use crate::drain::progress::{HostProgress, Occupied};
 use crate::drain::unknown::unknown;
 use crate::reasons;
 
-/// Whether nova has shown that a host has neither servers nor open migrations.
-pub const fn is_empty(progress: Option<&HostProgress>) -> bool {
-    matches!(progress, Some(HostProgress::Empty | HostProgress::NotFound))
-}
-
 /// Returns the condition `Drained` of a compute that is held. `of_host` is its condition
 /// `HostCleaned`; `None` where that says enough, because the first inspection since the operator
 /// began has not ended.

@@ -47,6 +47,12 @@ pub enum HostProgress {
 }
 
 impl HostProgress {
+    /// Returns whether an inspection has shown that nova has neither servers nor open migrations on
+    /// the host.
+    pub const fn is_empty(&self) -> bool {
+        matches!(self, Self::Empty | Self::NotFound)
+    }
+
     /// Returns how far what is left of the host is removed; `None` where no pass was about that.
     pub const fn removal(&self) -> Option<&Removal> {
         if let Self::Removing(removal) = self { Some(removal) } else { None }

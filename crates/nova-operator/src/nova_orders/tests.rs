@@ -124,7 +124,7 @@ async fn a_host_is_drained_and_enabled_with_one_write_each() {
 }
 
 #[tokio::test]
-async fn a_replica_whose_term_has_ended_reads_and_changes_nothing() {
+async fn a_replica_whose_term_has_ended_reads_but_changes_nothing() {
     let (address, asked) = cloud(Arc::default()).await;
     let term = "me/0".to_owned();
     let (leadership, watch) = watch::channel(Leadership::Leading { term, until: None });

@@ -17,7 +17,6 @@ use operator_runtime::error::Result;
 use crate::caches::Caches;
 use crate::cell::config::is_cell_zero;
 use crate::cell::hosts::observed::{HostsSeen, LeftoverSeen, has_ids, user};
-use crate::cell::hosts::release::is_empty;
 use crate::cell::mappings::observed::AwaitedHost;
 use crate::drain::order::{HostOrder, LeftBehind};
 use crate::drain::progress::HostProgress;
@@ -221,7 +220,7 @@ impl Orders<'_> {
             } else {
                 HostProgress::Pending
             };
-            n_left += usize::from(!is_empty(&progress));
+            n_left += usize::from(!progress.is_empty());
             seen.push((host, progress));
         }
         Some(seen)

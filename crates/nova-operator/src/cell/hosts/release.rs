@@ -20,13 +20,8 @@ const NAMED: usize = 5;
 pub fn is_free(seen: &Observed) -> bool {
     let Some(HostsSeen { hosts, removing, .. }) = &seen.hosts else { return true };
     let is_skipped = seen.cell.annotations().get(SKIP_CLEANUP).is_some_and(|it| it == "true");
-    let are_empty = || hosts.as_ref().is_some_and(|all| all.iter().all(|(_, it)| is_empty(it)));
+    let are_empty = || hosts.as_ref().is_some_and(|all| all.iter().all(|(_, it)| it.is_empty()));
     is_skipped || (removing.is_empty() && are_empty())
-}
-
-/// Whether nova has neither servers nor open migrations on a host.
-pub const fn is_empty(progress: &HostProgress) -> bool {
-    matches!(progress, HostProgress::Empty | HostProgress::NotFound)
 }
 
 /// Returns the condition of a cell that its hosts hold, which names them and their servers.
@@ -88,7 +83,7 @@ fn occupied((host, progress): &(String, HostProgress)) -> Option<String> {
 
 /// Returns why it is unknown what the first host has that was not found empty.
 fn cause(hosts: &[(String, HostProgress)], secret: &str) -> String {
-    let Some((host, progress)) = hosts.iter().find(|(_, it)| !is_empty(it)) else {
+    let Some((host, progress)) = hosts.iter().find(|(_, it)| !it.is_empty()) else {
         return "they are being read.".to_owned();
     };
     match unknown(progress, secret) {
