@@ -1,19 +1,15 @@
 //! What follows from consecutive readings of nova's services and hypervisors.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
-use openstack_client::compute::{KnownService, LATE, Liveness};
+use openstack_client::compute::{KnownService, Liveness};
 use openstack_client::error::Fault;
 use openstack_client::{ComputeService, Error, Hypervisor, ServiceState};
 
 /// How many readings in a row fail before nothing is known any more.
 pub const FAILED: u32 = 3;
-/// The time between two readings in which a service that is up has reported: every 10 seconds by
-/// nova's default. Of two readings in a row that are late, the second one begins so much later.
-const REPORTS: Duration = LATE;
 
 /// What is known of the API.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -231,26 +227,17 @@ impl Readings {
         }
     }
 
-    /// Judges a service by its reports, because nova has waited too long to do so: it is up if it has
-    /// reported since the reading before, and down if it has not within [`REPORTS`].
+    /// Judges a service by its reports, because nova has waited too long to do so.
     fn late(&self, host: &str, known: &KnownService) -> ServiceHealth {
         let earlier = self.before.as_ref().and_then(|it| Some((it.begun, it.states.get(host)?)));
         let (Some(last), Some((begun, ServiceState::Known(earlier)))) = (&self.last, earlier)
         else {
             return ServiceHealth::Pending;
         };
-        // Another service of that name, or a change of these by an administrator, looks like a report.
-        let of_record = |it: &KnownService| {
-            (it.id.clone(), it.is_forced_down, it.is_disabled, it.disabled_reason.clone())
-        };
-        if of_record(earlier) != of_record(known) {
-            ServiceHealth::Pending
-        } else if earlier.updated_at != known.updated_at {
-            up(known)
-        } else if last.begun.duration_since(begun).unsigned_abs() >= REPORTS {
-            down(known)
-        } else {
-            ServiceHealth::Pending
+        match known.by_reports(earlier, last.begun.duration_since(begun).unsigned_abs()) {
+            Liveness::Up => up(known),
+            Liveness::Down => down(known),
+            Liveness::Late => ServiceHealth::Pending,
         }
     }
 

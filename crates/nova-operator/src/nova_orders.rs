@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use crate::drain::order::HostOrder;
-use crate::drain::pass::{Moves, pass};
+use crate::drain::pass::{PassMemory, pass};
 use crate::drain::progress::HostProgress;
 use crate::nova_health::{FAILED, is_lasting};
 use crate::nova_monitor::{NovaMonitor, SharedApi, intervals};
@@ -202,7 +202,7 @@ impl Task {
 
 /// What a task remembers from pass to pass.
 struct Memory {
-    moves: Moves,
+    of_passes: PassMemory,
     n_failed: u32,
     /// When the last pass began.
     read_at: Instant,
@@ -219,7 +219,7 @@ impl Memory {
     ) -> Option<HostProgress> {
         let Ok(_permit) = api.permits.acquire().await else { return None };
         let begun = Instant::now();
-        let found = pass(&api.apis, &order.host, &order.order, witness, &mut self.moves).await;
+        let found = pass(&api.apis, &order.host, &order.order, witness, &mut self.of_passes).await;
         match found {
             Ok(found) => {
                 self.n_failed = 0;
@@ -238,7 +238,7 @@ impl Memory {
 
 /// Carries out the orders of a task, until it has none.
 async fn work(orders: Weak<NovaOrders>, subject: Subject, task: Arc<Task>) {
-    let mut memory = Memory { moves: Moves::default(), n_failed: 0, read_at: Instant::now() };
+    let mut memory = Memory { of_passes: PassMemory::default(), n_failed: 0, read_at: Instant::now() };
     loop {
         let Some(present) = orders.upgrade() else { return };
         let Some(next) = present.step(&subject, &task, &mut memory).await else { return };

@@ -2,28 +2,32 @@
 
 use openstack_client::Fault;
 use openstack_client::compute::Liveness;
+use tokio::time::Instant;
 
 use crate::drain::order::{IdentityGoal, IdentityOrder};
 use crate::drain::progress::{HostProgress, IdentityUse};
 use crate::drain::remove::{Apis, delete_provider};
-use crate::drain::service::{Found, occupied, service};
+use crate::drain::service::{EarlierService, Found, occupied, service};
 
 /// Finds out whether the identity of a host is free, and frees its name in placement where that is
-/// ordered. Nothing is changed of a host with servers or open migrations.
+/// ordered. Nothing is changed of a host with servers or open migrations. `earlier` is the service as
+/// the pass has found it first.
 pub async fn identity(
     apis: &Apis,
     host: &str,
     order: &IdentityOrder,
+    earlier: &EarlierService,
 ) -> Result<HostProgress, Fault> {
     let nova = &apis.compute;
     let occupied = occupied(nova, host).await?;
     if !occupied.is_empty() {
         return Ok(HostProgress::Occupied(occupied));
     }
+    let begun = Instant::now();
     // Nova leaves out the servers of a cell that does not answer, and does not say so.
     let may_report = match service(nova, host).await? {
         Found::Unknown => return Ok(HostProgress::CellNotAnswering),
-        Found::Known(after) => after.liveness != Liveness::Down,
+        Found::Known(after) => earlier.liveness(begun, &after) != Liveness::Down,
         Found::Absent => false,
     };
     Ok(HostProgress::Identity(match order.goal {

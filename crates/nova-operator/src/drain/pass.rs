@@ -16,7 +16,7 @@ use crate::drain::leftover::leftover;
 use crate::drain::order::{Drain, DrainMode, HostOrder, MARKER, REMOVAL_MARKER, is_ours};
 use crate::drain::progress::{HostProgress, Occupied, StuckCause, can_migrate, is_busy, is_moving};
 use crate::drain::remove::{Apis, remove};
-use crate::drain::service::{Found, occupied, of_cell, service};
+use crate::drain::service::{EarlierService, Found, occupied, of_cell, service};
 
 /// Pause before a server's second migration, which doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_mins(1);
@@ -25,13 +25,38 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(30);
 
 /// The migrations of one host that this process started: server → its last one.
 #[derive(Debug, Default)]
-pub struct Moves(BTreeMap<String, Move>);
+struct Moves(BTreeMap<String, Move>);
 
 #[derive(Debug)]
 struct Move {
     n_started: u32,
     again_at: Instant,
     refused: Option<String>,
+}
+
+/// What the passes about one host remember of the ones before; what follows does not depend on it.
+#[derive(Debug, Default)]
+pub struct PassMemory {
+    moves: Moves,
+    /// What the last pass was about.
+    order: Option<HostOrder>,
+    earlier: EarlierService,
+}
+
+impl PassMemory {
+    /// Returns what a pass that began then has found first, a late answer judged by the reports since
+    /// the pass before, and remembers it for the next one over the same order.
+    fn judged(&mut self, order: &HostOrder, begun: Instant, mut found: Found) -> Found {
+        if self.order.as_ref() != Some(order) {
+            self.order = Some(order.clone());
+            self.earlier = EarlierService::default();
+        }
+        if let Found::Known(service) = &mut found {
+            service.liveness = self.earlier.liveness(begun, service);
+        }
+        self.earlier = EarlierService::of(begun, &found);
+        found
+    }
 }
 
 /// Carries out an order about a host as far as possible now. `witness` is another host of its cell, of
@@ -42,13 +67,14 @@ pub async fn pass(
     host: &str,
     order: &HostOrder,
     witness: Option<&str>,
-    moves: &mut Moves,
+    memory: &mut PassMemory,
 ) -> Result<HostProgress, Fault> {
-    let nova = &apis.compute;
-    let found = match service(nova, host).await? {
-        Found::Unknown => return Ok(HostProgress::CellNotAnswering),
-        found @ (Found::Known(_) | Found::Absent) => found,
-    };
+    let (nova, begun) = (&apis.compute, Instant::now());
+    let found = memory.judged(order, begun, service(nova, host).await?);
+    if matches!(found, Found::Unknown) {
+        return Ok(HostProgress::CellNotAnswering);
+    }
+    let PassMemory { moves, earlier, .. } = memory;
     match (order, found) {
         (HostOrder::Enable, Found::Known(service)) => released(nova, &service).await,
         (HostOrder::EnableOnceUp, Found::Known(service)) => {
@@ -88,7 +114,7 @@ pub async fn pass(
                     return Ok(drained);
                 }
             }
-            identity(apis, host, order).await
+            identity(apis, host, order, earlier).await
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The service of one host in nova, and what is on the host.
 
-use openstack_client::compute::{KnownService, ServiceState};
+use openstack_client::compute::{KnownService, Liveness, ServiceState};
 use openstack_client::{Compute, Fault};
+use tokio::time::Instant;
 
 use crate::drain::progress::{HostProgress, Occupied};
 
@@ -13,6 +14,32 @@ pub enum Found {
     Unknown,
     /// None.
     Absent,
+}
+
+/// The service of a host as it was read before, and when that began; nothing where it was not.
+///
+/// Behind a cell that hangs nova has each service as down: then its reports in two answers count.
+#[derive(Debug, Default)]
+pub struct EarlierService(Option<(Instant, KnownService)>);
+
+impl EarlierService {
+    /// Returns what was found by a request that began then.
+    pub fn of(begun: Instant, found: &Found) -> Self {
+        Self(match found {
+            Found::Known(service) => Some((begun, service.clone())),
+            Found::Unknown | Found::Absent => None,
+        })
+    }
+
+    /// Returns whether a service reports, which was read by a request that began then.
+    pub fn liveness(&self, begun: Instant, service: &KnownService) -> Liveness {
+        match (service.liveness, &self.0) {
+            (Liveness::Late, Some((before, earlier))) => {
+                service.by_reports(earlier, begun.duration_since(*before))
+            }
+            (liveness, _) => liveness,
+        }
+    }
 }
 
 /// Reads what is on a host whose servers the operator does not migrate.

@@ -1,9 +1,12 @@
 //! The services nova-compute, and what nova says of them.
 
+use std::time::Duration;
+
 use hyper::body::Bytes;
 use jiff::civil::DateTime;
 use serde::Deserialize;
 
+use crate::compute::LATE;
 use crate::error::Error;
 use crate::response::parsed;
 use crate::text::is_id;
@@ -85,6 +88,28 @@ pub(crate) fn services_of(body: &Bytes) -> Result<Vec<ComputeService>, Error> {
     }
     let services = listed.into_iter().map(ComputeService::of).collect::<Option<_>>();
     services.ok_or(Error::NotTheService)
+}
+
+impl KnownService {
+    /// Judges the service by its reports, as an earlier answer, requested `apart` before this one, has
+    /// it: up if it has reported since, down if it has not within [`LATE`], else still
+    /// [`Liveness::Late`].
+    ///
+    /// Another service of the host, or a change by an administrator, looks like a report, so that
+    /// nothing follows from it.
+    pub fn by_reports(&self, earlier: &Self, apart: Duration) -> Liveness {
+        let record =
+            |it: &Self| (it.id.clone(), it.is_forced_down, it.is_disabled, it.disabled_reason.clone());
+        if record(self) != record(earlier) {
+            Liveness::Late
+        } else if self.updated_at != earlier.updated_at {
+            Liveness::Up
+        } else if apart >= LATE {
+            Liveness::Down
+        } else {
+            Liveness::Late
+        }
+    }
 }
 
 impl ComputeService {

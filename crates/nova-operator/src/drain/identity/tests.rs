@@ -8,7 +8,7 @@ use testkit::http_server::server;
 
 use super::*;
 use crate::drain::order::{Drain, DrainMode, HostOrder};
-use crate::drain::pass::{Moves, pass};
+use crate::drain::pass::{PassMemory, pass};
 use crate::drain::progress::Occupied;
 use crate::test_cloud::{
     Answer, apis, assert_other_share_stays, consumer, line_and_body, said, servers, shares, token,
@@ -109,7 +109,7 @@ async fn found_by(state: &State, order: IdentityOrder) -> (HostProgress, Vec<Str
     let of_server = Arc::clone(&state);
     let (address, _) = server(move |text| answer(&mut of_server.lock(), text)).await;
     let order = HostOrder::Identity(order);
-    let found = pass(&apis(address), HOST, &order, None, &mut Moves::default()).await.unwrap();
+    let found = pass(&apis(address), HOST, &order, None, &mut PassMemory::default()).await.unwrap();
     let writes = state.lock().writes.clone();
     (found, writes)
 }

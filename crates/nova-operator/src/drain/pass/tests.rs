@@ -53,8 +53,8 @@ impl Cloud {
         Self { state, cut, apis: Arc::new(apis(address)) }
     }
 
-    async fn pass(&self, order: &HostOrder, moves: &mut Moves) -> HostProgress {
-        pass(&self.apis, HOST, order, None, moves).await.unwrap()
+    async fn pass(&self, order: &HostOrder, memory: &mut PassMemory) -> HostProgress {
+        pass(&self.apis, HOST, order, None, memory).await.unwrap()
     }
 
     fn writes(&self) -> Vec<String> {
@@ -184,39 +184,39 @@ fn occupied(servers: &[&str], migrations: usize) -> HostProgress {
 
 #[tokio::test]
 async fn an_empty_host_is_drained_by_the_pass_after_the_one_that_disabled_its_service() {
-    let (cloud, mut moves) = (Cloud::new(State::default()).await, Moves::default());
+    let (cloud, mut memory) = (Cloud::new(State::default()).await, PassMemory::default());
     let order = drain(DrainMode::Wait);
-    assert_eq!(cloud.pass(&order, &mut moves).await, occupied(&[], 0));
+    assert_eq!(cloud.pass(&order, &mut memory).await, occupied(&[], 0));
     assert_eq!(
         (cloud.writes(), cloud.state.lock().disabled.clone()),
         (vec!["disabled".into()], Some(ours()))
     );
     for _ in 0..2 {
-        assert_eq!(cloud.pass(&order, &mut moves).await, HostProgress::Drained);
+        assert_eq!(cloud.pass(&order, &mut memory).await, HostProgress::Drained);
     }
     assert_eq!(cloud.writes(), [""; 0]);
 }
 
 #[tokio::test]
 async fn servers_and_open_migrations_keep_a_host_from_being_drained() {
-    let (cloud, mut moves) = (Cloud::new(running(&["b1", "b0"])).await, Moves::default());
+    let (cloud, mut memory) = (Cloud::new(running(&["b1", "b0"])).await, PassMemory::default());
     let order = drain(DrainMode::Wait);
-    assert_eq!(cloud.pass(&order, &mut moves).await, occupied(&["b0", "b1"], 0));
+    assert_eq!(cloud.pass(&order, &mut memory).await, occupied(&["b0", "b1"], 0));
     cloud.state.lock().servers.clear();
     cloud.state.lock().migrations.push("b9".to_owned());
-    assert_eq!(cloud.pass(&order, &mut moves).await, occupied(&[], 1));
+    assert_eq!(cloud.pass(&order, &mut memory).await, occupied(&[], 1));
     cloud.state.lock().migrations.clear();
-    assert_eq!(cloud.pass(&order, &mut moves).await, HostProgress::Drained);
+    assert_eq!(cloud.pass(&order, &mut memory).await, HostProgress::Drained);
     assert_eq!(cloud.writes(), ["disabled"]);
 }
 
 #[tokio::test]
 async fn a_cell_that_stops_answering_between_the_readings_leaves_it_unknown() {
     let state = State { disabled: Some(ours()), goes_silent: true, ..State::default() };
-    let (cloud, mut moves) = (Cloud::new(state).await, Moves::default());
+    let (cloud, mut memory) = (Cloud::new(state).await, PassMemory::default());
     let order = drain(DrainMode::Wait);
     for _ in 0..2 {
-        let found = cloud.pass(&order, &mut moves).await;
+        let found = cloud.pass(&order, &mut memory).await;
         assert_eq!(found, HostProgress::CellNotAnswering);
     }
     assert_eq!(cloud.writes(), [""; 0]);
@@ -225,9 +225,9 @@ async fn a_cell_that_stops_answering_between_the_readings_leaves_it_unknown() {
 #[tokio::test]
 async fn a_service_that_another_administrator_disabled_stays_as_it_is() {
     let state = State { disabled: Some("broken fan".to_owned()), ..State::default() };
-    let (cloud, mut moves) = (Cloud::new(state.clone()).await, Moves::default());
-    assert_eq!(cloud.pass(&drain(DrainMode::Wait), &mut moves).await, HostProgress::Drained);
-    assert_eq!(cloud.pass(&HostOrder::Enable, &mut moves).await, HostProgress::Released);
+    let (cloud, mut memory) = (Cloud::new(state.clone()).await, PassMemory::default());
+    assert_eq!(cloud.pass(&drain(DrainMode::Wait), &mut memory).await, HostProgress::Drained);
+    assert_eq!(cloud.pass(&HostOrder::Enable, &mut memory).await, HostProgress::Released);
     assert_eq!(cloud.writes(), [""; 0]);
     assert_eq!(cloud.state.lock().disabled, state.disabled);
 }
@@ -235,56 +235,56 @@ async fn a_service_that_another_administrator_disabled_stays_as_it_is() {
 #[tokio::test]
 async fn what_the_operator_disabled_is_enabled_again_once() {
     let state = State { disabled: Some(ours()), ..State::default() };
-    let (cloud, mut moves) = (Cloud::new(state).await, Moves::default());
+    let (cloud, mut memory) = (Cloud::new(state).await, PassMemory::default());
     for _ in 0..2 {
-        assert_eq!(cloud.pass(&HostOrder::Enable, &mut moves).await, HostProgress::Released);
+        assert_eq!(cloud.pass(&HostOrder::Enable, &mut memory).await, HostProgress::Released);
     }
     assert_eq!(cloud.writes(), ["enabled"]);
 }
 
 #[tokio::test]
 async fn a_removal_has_a_marker_of_its_own_which_a_drain_replaces() {
-    let (cloud, mut moves) = (Cloud::new(State::default()).await, Moves::default());
+    let (cloud, mut memory) = (Cloud::new(State::default()).await, PassMemory::default());
     let removal = Drain { mode: DrainMode::Wait, reason: "it goes".to_owned() };
-    cloud.pass(&HostOrder::DrainForRemoval(removal), &mut moves).await;
+    cloud.pass(&HostOrder::DrainForRemoval(removal), &mut memory).await;
     let disabled = || cloud.state.lock().disabled.clone();
     assert_eq!(disabled().as_deref(), Some("nova.openstack.org/removal: it goes"));
-    cloud.pass(&drain(DrainMode::Wait), &mut moves).await;
+    cloud.pass(&drain(DrainMode::Wait), &mut memory).await;
     assert_eq!(disabled(), Some(ours()));
-    assert_eq!(cloud.pass(&HostOrder::Enable, &mut moves).await, HostProgress::Released);
+    assert_eq!(cloud.pass(&HostOrder::Enable, &mut memory).await, HostProgress::Released);
     assert_eq!(cloud.writes(), ["disabled", "disabled", "enabled"]);
 }
 
 #[tokio::test]
 async fn what_a_rollout_disabled_is_enabled_once_it_is_up() {
     let state = State { disabled: Some(ours()), is_down: true, ..State::default() };
-    let (cloud, mut moves) = (Cloud::new(state).await, Moves::default());
+    let (cloud, mut memory) = (Cloud::new(state).await, PassMemory::default());
     let order = HostOrder::EnableOnceUp;
-    assert_eq!(cloud.pass(&order, &mut moves).await, HostProgress::NotReporting);
+    assert_eq!(cloud.pass(&order, &mut memory).await, HostProgress::NotReporting);
     assert_eq!(cloud.writes(), [""; 0]);
     cloud.state.lock().is_down = false;
     for _ in 0..2 {
-        assert_eq!(cloud.pass(&order, &mut moves).await, HostProgress::Released);
+        assert_eq!(cloud.pass(&order, &mut memory).await, HostProgress::Released);
     }
     assert_eq!(cloud.writes(), ["enabled"]);
     // A service that is down and enabled, or disabled by an administrator, is left alone.
     for disabled in [None, Some("broken fan".to_owned())] {
         *cloud.state.lock() = State { disabled, is_down: true, ..State::default() };
-        assert_eq!(cloud.pass(&order, &mut moves).await, HostProgress::Released);
+        assert_eq!(cloud.pass(&order, &mut memory).await, HostProgress::Released);
         assert_eq!(cloud.writes(), [""; 0]);
     }
 }
 
 #[tokio::test]
 async fn servers_are_migrated_as_many_at_a_time_as_allowed() {
-    let (cloud, mut moves) = (Cloud::new(running(&["b0", "b1", "b2"])).await, Moves::default());
+    let (cloud, mut memory) = (Cloud::new(running(&["b0", "b1", "b2"])).await, PassMemory::default());
     let all = ["b0", "b1", "b2"];
-    assert_eq!(cloud.pass(&migrate(2), &mut moves).await, occupied(&all, 2));
-    assert_eq!(cloud.pass(&migrate(2), &mut moves).await, occupied(&all, 2));
+    assert_eq!(cloud.pass(&migrate(2), &mut memory).await, occupied(&all, 2));
+    assert_eq!(cloud.pass(&migrate(2), &mut memory).await, occupied(&all, 2));
     assert_eq!(cloud.writes(), ["disabled", "move b0", "move b1"]);
     cloud.state.lock().servers.remove(0);
     cloud.state.lock().migrations.remove(0);
-    assert_eq!(cloud.pass(&migrate(2), &mut moves).await, occupied(&["b1", "b2"], 2));
+    assert_eq!(cloud.pass(&migrate(2), &mut memory).await, occupied(&["b1", "b2"], 2));
     assert_eq!(cloud.writes(), ["move b2"]);
 }
 
@@ -294,7 +294,7 @@ async fn what_cannot_move_is_named_and_refused_servers_are_not_asked_for_at_once
     state.servers.push(("b2".to_owned(), "SHUTOFF", None));
     state.servers.push(("b3".to_owned(), "ACTIVE", Some("rebooting")));
     state.refuses = Some(409);
-    let (cloud, mut moves) = (Cloud::new(state).await, Moves::default());
+    let (cloud, mut memory) = (Cloud::new(state).await, PassMemory::default());
     let stuck = |server: &str, cause| Stuck { server: server.to_owned(), cause };
     let refused = || StuckCause::Refused("no valid host".to_owned());
     let found = HostProgress::Occupied(Occupied {
@@ -307,32 +307,32 @@ async fn what_cannot_move_is_named_and_refused_servers_are_not_asked_for_at_once
         migrations: 0,
     });
     for _ in 0..2 {
-        assert_eq!(cloud.pass(&migrate(5), &mut moves).await, found);
+        assert_eq!(cloud.pass(&migrate(5), &mut memory).await, found);
     }
     assert_eq!(cloud.writes(), ["disabled", "move b0", "move b1"]);
 }
 
 #[tokio::test]
 async fn a_server_that_nova_accepted_and_did_not_move_waits_longer_each_time() {
-    let (cloud, mut moves) = (Cloud::new(running(&["b0"])).await, Moves::default());
-    cloud.pass(&migrate(1), &mut moves).await;
+    let (cloud, mut memory) = (Cloud::new(running(&["b0"])).await, PassMemory::default());
+    cloud.pass(&migrate(1), &mut memory).await;
     cloud.state.lock().migrations.clear();
-    let found = cloud.pass(&migrate(1), &mut moves).await;
+    let found = cloud.pass(&migrate(1), &mut memory).await;
     let HostProgress::Occupied(found) = found else { panic!("{found:?}") };
     assert_eq!(found.stuck, [Stuck { server: "b0".to_owned(), cause: StuckCause::Stayed }]);
     for pause in [2, 4, 8, 16, 30, 30] {
         let now = Instant::now();
-        moves.started("b0", now, None);
-        assert_eq!(moves.0["b0"].again_at, now + Duration::from_mins(pause));
+        memory.moves.started("b0", now, None);
+        assert_eq!(memory.moves.0["b0"].again_at, now + Duration::from_mins(pause));
     }
     assert_eq!(cloud.writes(), ["disabled", "move b0"]);
 }
 
 /// Runs passes of a new operator until the host is drained, with the servers moving away in between.
 async fn drain_to_the_end(cloud: &Cloud) {
-    let mut moves = Moves::default();
+    let mut memory = PassMemory::default();
     for _ in 0..10 {
-        if cloud.pass(&migrate(1), &mut moves).await == HostProgress::Drained {
+        if cloud.pass(&migrate(1), &mut memory).await == HostProgress::Drained {
             return;
         }
         let mut seen = cloud.state.lock();
@@ -350,14 +350,14 @@ async fn an_operator_that_dies_before_or_after_any_request_comes_to_the_same_end
             state.disabled = (order == HostOrder::Enable).then(ours);
             state.cut = Some(cut);
             let cloud = Cloud::new(state).await;
-            let mut moves = Moves::default();
+            let mut memory = PassMemory::default();
             select! {
                 () = cloud.cut.notified() => {}
-                _ = pass(&cloud.apis, HOST, &order, None, &mut moves) => {}
+                _ = pass(&cloud.apis, HOST, &order, None, &mut memory) => {}
             }
             cloud.state.lock().cut = None;
             if order == HostOrder::Enable {
-                cloud.pass(&order, &mut Moves::default()).await;
+                cloud.pass(&order, &mut PassMemory::default()).await;
                 assert_eq!(cloud.state.lock().disabled, None, "{cut:?}");
                 continue;
             }
@@ -380,8 +380,8 @@ async fn a_resize_that_waits_for_its_confirmation_is_named_and_takes_no_place() 
     let mut state = running(&["b0", "b1"]);
     state.servers.push(("b9".to_owned(), "VERIFY_RESIZE", None));
     state.finished = vec!["b9".to_owned(), "b8".to_owned()];
-    let (cloud, mut moves) = (Cloud::new(state).await, Moves::default());
-    let found = cloud.pass(&migrate(1), &mut moves).await;
+    let (cloud, mut memory) = (Cloud::new(state).await, PassMemory::default());
+    let found = cloud.pass(&migrate(1), &mut memory).await;
     let HostProgress::Occupied(found) = found else { panic!("{found:?}") };
     let cause = StuckCause::Status("VERIFY_RESIZE".to_owned());
     assert_eq!(found.stuck, [Stuck { server: "b9".to_owned(), cause }]);
@@ -392,9 +392,53 @@ async fn a_resize_that_waits_for_its_confirmation_is_named_and_takes_no_place() 
 async fn a_server_that_nova_fails_to_migrate_holds_back_no_other_one() {
     let mut state = running(&["b0", "b1"]);
     state.refuses = Some(500);
-    let (cloud, mut moves) = (Cloud::new(state).await, Moves::default());
-    let found = cloud.pass(&migrate(2), &mut moves).await;
+    let (cloud, mut memory) = (Cloud::new(state).await, PassMemory::default());
+    let found = cloud.pass(&migrate(2), &mut memory).await;
     let HostProgress::Occupied(found) = found else { panic!("{found:?}") };
     assert_eq!(found.stuck.len(), 2);
     assert_eq!(cloud.writes(), ["disabled", "move b0", "move b1"]);
+}
+
+/// Returns a service that nova has as down behind a cell that hangs; it reported in that second.
+fn late(second: i8) -> Found {
+    Found::Known(KnownService {
+        id: "a0".into(),
+        liveness: Liveness::Late,
+        is_forced_down: false,
+        is_disabled: false,
+        disabled_reason: None,
+        updated_at: Some(jiff::civil::date(2026, 11, 27).at(2, 0, second, 0)),
+    })
+}
+
+#[test]
+fn behind_a_cell_that_hangs_the_reports_between_two_passes_of_one_order_count() {
+    let (order, start) = (HostOrder::EnableOnceUp, Instant::now());
+    let judged = |earlier: &HostOrder, seconds, second| {
+        let mut memory = PassMemory::default();
+        memory.judged(earlier, start, late(8));
+        match memory.judged(&order, start + Duration::from_secs(seconds), late(second)) {
+            Found::Known(service) => service.liveness,
+            Found::Unknown | Found::Absent => panic!("it has a service"),
+        }
+    };
+    assert_eq!(judged(&order, 60, 9), Liveness::Up);
+    assert_eq!(judged(&order, 60, 8), Liveness::Down);
+    assert_eq!(judged(&order, 39, 8), Liveness::Late, "the pause of a report may be so long");
+    // What was reported before the order was given says nothing of what the order is about.
+    assert_eq!(judged(&HostOrder::Enable, 60, 9), Liveness::Late);
+    assert_eq!(judged(&HostOrder::Enable, 60, 8), Liveness::Late);
+}
+
+#[test]
+fn a_service_that_was_absent_or_silent_in_between_is_not_judged_by_older_reports() {
+    let (order, start) = (HostOrder::Enable, Instant::now());
+    for between in [Found::Absent, Found::Unknown] {
+        let mut memory = PassMemory::default();
+        memory.judged(&order, start, late(8));
+        memory.judged(&order, start + Duration::from_secs(60), between);
+        let found = memory.judged(&order, start + Duration::from_secs(120), late(8));
+        let Found::Known(service) = found else { panic!("it has a service") };
+        assert_eq!(service.liveness, Liveness::Late);
+    }
 }

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use super::*;
 use crate::drain::order::{Drain, DrainMode, HostOrder};
-use crate::drain::pass::{Moves, pass};
+use crate::drain::pass::{PassMemory, pass};
 use crate::drain::progress::HostProgress;
 use crate::test_cloud::{
     Answer, apis, assert_other_share_stays, consumer, line_and_body, said, servers, shares, token,
@@ -87,7 +87,7 @@ impl Cloud {
     }
 
     async fn pass(&self, order: &HostOrder, witness: Option<&str>) -> HostProgress {
-        pass(&self.apis, HOST, order, witness, &mut Moves::default()).await.unwrap()
+        pass(&self.apis, HOST, order, witness, &mut PassMemory::default()).await.unwrap()
     }
 
     fn writes(&self) -> Vec<String> {
@@ -353,11 +353,11 @@ async fn an_operator_that_dies_before_or_after_any_request_removes_the_same() {
             ..State::default()
         };
         let cloud = cloud(state).await;
-        let mut moves = Moves::default();
+        let mut memory = PassMemory::default();
         let (order, is_cut) = (order(true), cloud.cut.notified());
         select! {
             () = is_cut => {}
-            _ = pass(&cloud.apis, HOST, &order, None, &mut moves) => {}
+            _ = pass(&cloud.apis, HOST, &order, None, &mut memory) => {}
         }
         cloud.state.lock().cut = None;
         assert!(cloud.remove(true).await.is_done(), "{cut:?}");

@@ -97,11 +97,11 @@ async fn what_has_only_one_uuid_is_deleted_by_that_one() {
 async fn an_operator_that_dies_before_or_after_any_request_deletes_the_same() {
     for cut in (1..=12).flat_map(|n| [(n, true), (n, false)]) {
         let cloud = cloud(State { cut: Some(cut), witness: Some(true), ..all() }).await;
-        let (order, mut moves) = (delete(left()), Moves::default());
+        let (order, mut memory) = (delete(left()), PassMemory::default());
         let is_cut = cloud.cut.notified();
         select! {
             () = is_cut => {}
-            _ = pass(&cloud.apis, HOST, &order, Some(WITNESS), &mut moves) => {}
+            _ = pass(&cloud.apis, HOST, &order, Some(WITNESS), &mut memory) => {}
         }
         cloud.state.lock().cut = None;
         assert_eq!(cloud.pass(&order, Some(WITNESS)).await, deleted(), "{cut:?}");
