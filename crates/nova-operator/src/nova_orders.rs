@@ -238,7 +238,8 @@ impl Memory {
 
 /// Carries out the orders of a task, until it has none.
 async fn work(orders: Weak<NovaOrders>, subject: Subject, task: Arc<Task>) {
-    let mut memory = Memory { of_passes: PassMemory::default(), n_failed: 0, read_at: Instant::now() };
+    let mut memory =
+        Memory { of_passes: PassMemory::default(), n_failed: 0, read_at: Instant::now() };
     loop {
         let Some(present) = orders.upgrade() else { return };
         let Some(next) = present.step(&subject, &task, &mut memory).await else { return };

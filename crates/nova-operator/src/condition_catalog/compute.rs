@@ -84,7 +84,7 @@ pub(super) const CONDITIONS: &[ConditionSpec] = &[
     condition(
         DRAINED,
         "Nova schedules nothing to the host, which has no servers; absent where no drain is \
-         requested. `Ready` ignores it.",
+         requested. `Ready` ignores it until the compute is deleted.",
         DRAIN,
     ),
     condition(

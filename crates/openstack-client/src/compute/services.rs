@@ -98,8 +98,9 @@ impl KnownService {
     /// Another service of the host, or a change by an administrator, looks like a report, so that
     /// nothing follows from it.
     pub fn by_reports(&self, earlier: &Self, apart: Duration) -> Liveness {
-        let record =
-            |it: &Self| (it.id.clone(), it.is_forced_down, it.is_disabled, it.disabled_reason.clone());
+        let record = |it: &Self| {
+            (it.id.clone(), it.is_forced_down, it.is_disabled, it.disabled_reason.clone())
+        };
         if record(self) != record(earlier) {
             Liveness::Late
         } else if self.updated_at != earlier.updated_at {

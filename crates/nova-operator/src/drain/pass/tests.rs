@@ -277,7 +277,8 @@ async fn what_a_rollout_disabled_is_enabled_once_it_is_up() {
 
 #[tokio::test]
 async fn servers_are_migrated_as_many_at_a_time_as_allowed() {
-    let (cloud, mut memory) = (Cloud::new(running(&["b0", "b1", "b2"])).await, PassMemory::default());
+    let (cloud, mut memory) =
+        (Cloud::new(running(&["b0", "b1", "b2"])).await, PassMemory::default());
     let all = ["b0", "b1", "b2"];
     assert_eq!(cloud.pass(&migrate(2), &mut memory).await, occupied(&all, 2));
     assert_eq!(cloud.pass(&migrate(2), &mut memory).await, occupied(&all, 2));
@@ -436,8 +437,8 @@ fn a_service_that_was_absent_or_silent_in_between_is_not_judged_by_older_reports
     for between in [Found::Absent, Found::Unknown] {
         let mut memory = PassMemory::default();
         memory.judged(&order, start, late(8));
-        memory.judged(&order, start + Duration::from_secs(60), between);
-        let found = memory.judged(&order, start + Duration::from_secs(120), late(8));
+        memory.judged(&order, start + Duration::from_mins(1), between);
+        let found = memory.judged(&order, start + Duration::from_mins(2), late(8));
         let Found::Known(service) = found else { panic!("it has a service") };
         assert_eq!(service.liveness, Liveness::Late);
     }
