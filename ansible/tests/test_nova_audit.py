@@ -14,6 +14,7 @@ from support import ANSIBLE, BIN, CALLBACKS, TemporaryDirectoryTest, collections
 PODMAN = r"""#!/bin/bash
 here=$(dirname "$0")
 echo "podman $*" >>"$here/notes"
+[ -z "${hangs:-}" ] || exec sleep 30
 case "$1 $2" in
 "image exists") ;;
 "image inspect") cat "$here/images/$5" 2>/dev/null || echo "id-of-$5" ;;
@@ -293,6 +294,14 @@ class NovaAudit(TemporaryDirectoryTest):
         for total, found in report.values():
             self.assertEqual(total, 40)
             self.assertIn("-nova-", found[0])
+
+    def test_a_host_that_hangs_has_no_result_and_the_others_have_theirs(self):
+        hanging = LOCAL.replace("a ", "b ", 1).rstrip() + """ edpm_playbook_environment='{"hangs": "1"}'\n"""
+        self.write("hosts", LOCAL + hanging)
+        done = self.ansible("osp.edpm.nova_audit", "a,b", edpm_any_errors_fatal=False, edpm_audit_task_timeout=3)
+        message = json.loads((self.directory / "result").read_text())
+        self.assertEqual(message["hosts"], "of", done.stdout + done.stderr)
+        self.assertEqual(json.loads(message["report"])["audit"], {})
 
 
 if __name__ == "__main__":

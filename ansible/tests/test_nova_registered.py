@@ -48,6 +48,8 @@ OTHER = "CRITICAL nova hunter2 METHOD_NOT_ALLOWED libvirt.libvirtError: no such 
 LOST = "CRITICAL nova hunter2 InvalidConfiguration: No local node identity found, but this is not our first startup on this host."
 DUPLICATE = "ERROR nova hunter2 InvalidConfiguration: Duplicate compute node record found for host h node h"
 CONFLICT = 'ERROR hunter2 Got 409: {"detail": "There was a conflict. Conflicting resource provider name: h already exists."}'
+# More than what is read of a log.
+LONG_LOG = [(9, "DEBUG hunter2 " + "x" * 1_000_000)] * 17
 CREATED = "INFO hunter2 [req-1] Created resource provider record via placement API for resource provider with UUID u and name h."
 REGISTERED = '{"state": "registered", "host": "h", "last_seen_up": "%s"}'
 UNREGISTERED = '{"state": "unregistered", "host": "h"}'
@@ -179,6 +181,7 @@ class NovaRegistered(TemporaryDirectoryTest):
         for inspect, log in (
             ("true 5", [(BEFORE, LOST), (BEFORE, DUPLICATE), (BEFORE, CONFLICT)]),
             (RUNNING, [(BEFORE, CONFLICT), (MEANWHILE, CREATED)]),
+            (RUNNING, [(BEFORE, CONFLICT), *LONG_LOG, (MEANWHILE, CREATED)]),
             (RUNNING, [(MEANWHILE, LOST.replace("No local", "A local"))]),
         ):
             done = self.play(*moving, inspect=inspect, log=log)

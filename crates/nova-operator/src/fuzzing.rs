@@ -58,7 +58,9 @@ pub fn audit_report(data: &[u8]) {
     let last = LastAudit { uid, name, created, is_after_deployment: false, verdict };
     let request = AuditRequest::Audit(policy);
     let audited = Audited { request, last: Some(last), playbooks: Vec::new() };
-    let condition = audited.condition(&compute, "kubectl").expect("audits are requested");
+    let condition = audited
+        .condition(&compute, "kubectl", Timestamp::UNIX_EPOCH)
+        .expect("audits are requested");
     assert!(condition.message.len() <= MESSAGE);
     assert_eq!(printable(&condition.message), condition.message);
     assert!(!condition.message.contains('\n'));

@@ -14,6 +14,9 @@ use crate::audit::request::AuditRequest;
 use crate::audit::run::LABEL;
 use crate::reasons;
 
+/// After how many intervals without another audit the last one counts no longer: two may pass between
+/// audits that each come in their interval.
+const OVERDUE: i32 = 3;
 /// How many differences the message of the condition names.
 const NAMED: usize = 3;
 
@@ -38,9 +41,21 @@ impl Audited {
         is_due.then_some(last)
     }
 
+    /// Returns when it is no longer known that the host is as it was deployed, because no audit has
+    /// followed the last one; `None` where that did not say so, or no audits are requested.
+    pub fn overdue_at(&self) -> Option<Timestamp> {
+        let last = self.last.as_ref().filter(|it| it.verdict == Verdict::InSync)?;
+        Some(last.created + self.request.policy()?.interval * OVERDUE)
+    }
+
     /// Returns the condition; `None` where no audits are requested. `redeploy` is the command that
     /// deploys the host again.
-    pub fn condition(&self, compute: &ExternalCompute, redeploy: &str) -> Option<ConditionDraft> {
+    pub fn condition(
+        &self,
+        compute: &ExternalCompute,
+        redeploy: &str,
+        now: Timestamp,
+    ) -> Option<ConditionDraft> {
         let policy = match &self.request {
             AuditRequest::Absent => return None,
             AuditRequest::Invalid(message) => {
@@ -58,6 +73,14 @@ impl Audited {
                      whether the host is as it was deployed: see DeploymentReady."
                 );
                 reasons::audit::DEPLOYMENT_FAILED_SINCE.condition(CONFIGURATION_IN_SYNC, text)
+            }
+            Verdict::InSync if self.overdue_at().is_some_and(|it| it <= now) => {
+                let text = format!(
+                    "Host {node} was as it was deployed when it was last audited, which is more than \
+                     {OVERDUE} intervals ago: it is audited while its node is Ready and UpToDate, and \
+                     this compute has DeploymentReady and UpToDate."
+                );
+                reasons::audit::AUDIT_OVERDUE.condition(CONFIGURATION_IN_SYNC, text)
             }
             Verdict::InSync => {
                 let text = format!("Host {node} is as it was deployed.");

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
+use operator_core::finalizers;
 use operator_core::plan::{Plan, Step, Target};
 use operator_core::rejected_write::RejectedWrite;
 
@@ -112,15 +113,23 @@ fn is_settled(host: &AuditedHost) -> bool {
     host.ssh.is_some() && is_node_settled(&host.node) && is_compute_settled(&host.compute)
 }
 
-/// Deletes audits that a deployment waits for, and those that are no longer requested.
+/// Deletes audits that a deployment waits for, those with a host whose inputs have changed, and those
+/// that are no longer requested.
 fn ended(seen: &Observed) -> Vec<Step> {
     let requested: BTreeSet<String> = names(seen).collect();
-    let is_requested = |it: &Audit| it.run.spec.hosts.iter().any(|it| requested.contains(&it.name));
+    let has = |run: &Audit, hosts: &BTreeSet<String>| {
+        run.run.spec.hosts.iter().any(|it| hosts.contains(&it.name))
+    };
+    // What is expected of a host comes from its inputs, deployed or not.
+    let changed = seen.hosts.iter().filter(|it| !is_leaving(it) && !is_settled(it));
+    let changed: BTreeSet<String> = changed.map(|it| it.node.name_any()).collect();
     let open = seen.audits.iter().filter(|it| is_open(&it.run) && !is_terminating(it));
     open.filter_map(|it| {
         let because = if it.is_in_the_way {
             "another run needs a host of this audit"
-        } else if is_requested(it) {
+        } else if has(it, &changed) {
+            "a host of this audit is not as it was deployed last"
+        } else if has(it, &requested) {
             return None;
         } else {
             "no audits are requested any more"
@@ -128,6 +137,11 @@ fn ended(seen: &Observed) -> Vec<Step> {
         Some(Step::delete(Target::of(&*it.run), because))
     })
     .collect()
+}
+
+/// A host that is being removed does not keep the others from their audit.
+fn is_leaving(host: &AuditedHost) -> bool {
+    finalizers::is_terminating(&*host.node) || finalizers::is_terminating(&*host.compute)
 }
 
 /// Deletes audits that have ended and are the newest of no host.

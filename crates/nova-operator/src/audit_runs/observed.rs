@@ -52,12 +52,12 @@ pub struct Observed {
     pub max_open: usize,
 }
 
-/// Returns whether a node was deployed and is not being changed.
+/// Returns whether a node was deployed with the present inputs and is not being changed.
 pub fn is_node_settled(node: &Node) -> bool {
     let Some(status) = &node.status else { return false };
     !is_terminating(node)
         && status.observed_generation == node.metadata.generation
-        && is_true(&status.conditions, READY)
+        && [READY, UP_TO_DATE].iter().all(|it| is_true(&status.conditions, it))
         && has_ended(&status.services)
 }
 

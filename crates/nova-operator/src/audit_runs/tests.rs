@@ -61,7 +61,7 @@ fn host(name: &str) -> AuditedHost {
     let number = name.trim_start_matches('n');
     let status = json!({
         "observedGeneration": 1,
-        "conditions": conditions(&["Ready"]),
+        "conditions": conditions(&["Ready", "UpToDate"]),
         "address": format!("192.0.2.{number}:22"),
         "inventoryConfigMapName": format!("dataplanenode-{name}"),
         "sharedInventoryConfigMapName": "dataplanerole-compute",
@@ -238,10 +238,32 @@ fn an_audit_ends_where_a_deployment_needs_a_host_of_it_and_begins_again_afterwar
     assert_ne!(world.seen.audits[1].run.name_any(), first);
 }
 
+/// The inventory of its node is rewritten, and a rollout that has stopped does not deploy it.
+fn not_up_to_date(host: &mut AuditedHost) {
+    let status = Arc::make_mut(&mut host.node).status.as_mut().unwrap();
+    status.conditions.retain(|it| it.type_ != "UpToDate");
+}
+
+#[test]
+fn an_audit_ends_where_the_inputs_of_a_host_change_and_not_where_a_host_leaves() {
+    let mut world = World::new(&["n1", "n2"]);
+    world.pass();
+    let first = world.seen.audits[0].run.name_any();
+    let leaving = &mut Arc::make_mut(&mut world.host("n2").node).metadata;
+    leaving.deletion_timestamp =
+        Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(Timestamp::UNIX_EPOCH));
+    assert_eq!(world.created(), None);
+    assert_eq!(world.seen.audits.len(), 1);
+    not_up_to_date(world.host("n1"));
+    world.pass();
+    assert!(world.seen.audits.iter().all(|it| it.run.name_any() != first));
+}
+
 #[test]
 fn a_host_that_is_not_deployed_with_its_present_inputs_is_not_audited() {
     type Change = fn(&mut AuditedHost);
-    let changes: [Change; 6] = [
+    let changes: [Change; 7] = [
+        not_up_to_date,
         |it| Arc::make_mut(&mut it.node).status.as_mut().unwrap().conditions.clear(),
         |it| Arc::make_mut(&mut it.node).metadata.generation = Some(2),
         |it| Arc::make_mut(&mut it.compute).metadata.generation = Some(2),

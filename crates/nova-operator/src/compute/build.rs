@@ -129,7 +129,7 @@ fn extra_vars(seen: &Observed, service: &str, restarts: bool) -> BTreeMap<String
 fn identity_vars(seen: &Observed) -> Vec<(&'static str, Value)> {
     let Some(id) = identity::recorded(seen) else { return vec![] };
     let restores = json!(identity::restores(seen));
-    vec![("edpm_nova_compute_id", json!(id)), ("edpm_nova_restore_compute_id", restores)]
+    vec![("edpm_nova_compute_id", json!(id)), (identity::RESTORES, restores)]
 }
 
 /// Returns the host connection; `was_key_refused` says whether the last attempt failed because of

@@ -66,6 +66,9 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     if let Some(at) = evaluated.health.changes_at {
         plan.requeue_at(at, now);
     }
+    if let Some(at) = seen.audited.overdue_at().filter(|it| *it > now) {
+        plan.requeue_at(at, now);
+    }
     match evaluated.sequence.state {
         SequenceState::Failed { retry_at: Some(at), .. } => plan.requeue_at(at, now),
         // A retry that waits for a slot: no watch event reports a free slot in time.
@@ -90,12 +93,14 @@ fn finalizer_step(seen: &Observed, evaluated: &Evaluation) -> Option<Step> {
         .then(|| add_finalizer(&*seen.compute, finalizers::COMPUTE, because))?
 }
 
-/// Deletes queued runs whose inputs have changed, or whose deployment was disabled.
+/// Deletes queued runs whose inputs have changed, whose deployment was disabled, or that may not
+/// restore the identity of the host any more.
 fn withdrawn(seen: &Observed, evaluated: &Evaluation, runs: &[Run<'_>]) -> Vec<Step> {
     let host = &seen.compute.spec.dataplane_node_name;
     let needs = |run: &Run<'_>, name: &str| {
         let is_for_it = evaluated.sequence.services.iter().any(|it| run.carries(name, it));
-        name == host && evaluated.deploy && is_for_it
+        let is_forbidden = identity::is_forbidden(seen, run.object);
+        name == host && evaluated.deploy && is_for_it && !is_forbidden
     };
     run_gc::withdrawn(runs, needs)
 }
@@ -160,6 +165,7 @@ fn evaluate(seen: &Observed, runs: &[Run<'_>], now: Timestamp) -> (Evaluation, O
         desired,
         sequence,
         health,
+        in_sync: seen.audited.condition(&seen.compute, &repair::command(seen), now),
         identity: identity::condition(seen),
         waits_for_drain,
         blocked,

@@ -38,6 +38,8 @@ pub struct Evaluation {
     pub sequence: ServiceSequence,
     /// What nova's API says.
     pub health: Health,
+    /// What is known of the audits of the host; `None` where none are requested.
+    pub in_sync: Option<ConditionDraft>,
     /// What keeps the identity of the host from being free, or `None`.
     pub identity: Option<ConditionDraft>,
     /// Whether the run that is needed waits until the host is drained.

@@ -1,11 +1,13 @@
 //! The identity of a compute's host in nova: what runs are given of it, and what holds them back.
 
+use api::ansibleee::AnsibleEe;
 use api::conditions::{ConditionDraft, Reason, first_names};
 use api::nova::ExternalCompute;
 use nova_config::conditions::DEPLOYMENT_READY;
 use nova_config::services::{NOVA, NOVA_REGISTERED};
 use operator_core::run_engine::DesiredService;
 use operator_core::run_engine::outcome::FailureReason;
+use serde_json::Value;
 
 use crate::compute::messages::redeploy_command;
 use crate::compute::observed::Observed;
@@ -16,6 +18,8 @@ use crate::drain::request::DrainRequest;
 use crate::drain::unknown::unknown;
 use crate::reasons;
 
+/// The variable that lets a run write the recorded identity on a host that has none.
+pub const RESTORES: &str = "edpm_nova_restore_compute_id";
 /// How many servers are named.
 const NAMED: usize = 5;
 
@@ -65,6 +69,18 @@ fn is_free(seen: &Observed) -> bool {
 /// and nova has neither servers nor a nova-compute that reports under the host's name.
 pub fn restores(seen: &Observed) -> bool {
     goal(&seen.compute) == Some(IdentityGoal::Restore) && is_free(seen)
+}
+
+/// Whether a run may restore the identity, and nova has something under the host's name by now: that
+/// the name was free was found before the run waited.
+pub fn is_forbidden(seen: &Observed, run: &AnsibleEe) -> bool {
+    let restores = run.spec.extra_vars.get(RESTORES) == Some(&Value::Bool(true));
+    let is_found = match &seen.drain {
+        Some(HostProgress::Identity(found)) => *found != IdentityUse::Free,
+        Some(HostProgress::Occupied(_)) => true,
+        _ => false,
+    };
+    restores && is_found
 }
 
 /// Whether the attempt that missed the identity must not be tried again yet. An attempt with other

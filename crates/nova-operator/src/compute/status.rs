@@ -154,7 +154,7 @@ fn conditions(seen: &Observed, evaluated: &Evaluation) -> Vec<ConditionDraft> {
     ]);
     all.extend(evaluated.health.conditions.iter().cloned());
     all.extend(evaluated.health.drained.clone());
-    all.extend(seen.audited.condition(&seen.compute, &repair::command(seen)));
+    all.extend(evaluated.in_sync.clone());
     all.extend(repair::node_redeploy(seen));
     all
 }

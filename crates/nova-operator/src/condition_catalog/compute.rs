@@ -96,6 +96,7 @@ pub(super) const CONDITIONS: &[ConditionSpec] = &[
             reasons::audit::OUT_OF_SYNC,
             reasons::audit::DEPLOYED_SINCE,
             reasons::audit::DEPLOYMENT_FAILED_SINCE,
+            reasons::audit::AUDIT_OVERDUE,
             reasons::audit::NOT_AUDITED,
             reasons::audit::HOST_NOT_ANSWERING,
             reasons::audit::AUDIT_FAILED,

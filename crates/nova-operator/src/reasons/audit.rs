@@ -25,6 +25,13 @@ pub(crate) const DEPLOYMENT_FAILED_SINCE: Reason = Reason::unknown(
     "When the host is deployed again.",
     "See `DeploymentReady`.",
 );
+pub(crate) const AUDIT_OVERDUE: Reason = Reason::unknown(
+    "AuditOverdue",
+    "The last audit found no difference, and none has ended for three intervals since.",
+    "When the next audit of the host ends.",
+    "See what keeps node and compute from being deployed with their present inputs, and whether \
+     their ssh Secret exists; else audits wait for their places.",
+);
 pub(crate) const NOT_AUDITED: Reason = Reason::unknown(
     "NotAudited",
     "No audit of the host has ended yet.",

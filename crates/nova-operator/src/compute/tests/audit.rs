@@ -118,6 +118,26 @@ fn a_deployment_that_fails_after_an_audit_leaves_it_unknown_whether_the_host_is_
 }
 
 #[test]
+fn three_intervals_without_an_audit_leave_it_unknown_whether_the_host_is_in_sync() {
+    let mut world = world(false);
+    audited(&mut world, Verdict::InSync);
+    let last = world.seen.audited.last.clone().unwrap();
+    world.now = last.created + HOUR * 3 - SignedDuration::from_secs(1);
+    assert_eq!(world.settle(), [""; 0]);
+    world.now = last.created + HOUR * 3;
+    assert_eq!(world.settle(), ["status"]);
+    check(&world, ConditionStatus::Unknown, "AuditOverdue", "Host n0 was as it was deployed");
+    world.now += HOUR;
+    assert_eq!(world.settle(), [""; 0]);
+    audited(&mut world, Verdict::InSync);
+    check(&world, ConditionStatus::True, "InSync", "n0");
+    audited(&mut world, differs());
+    world.now += HOUR * 9;
+    world.settle();
+    check(&world, ConditionStatus::False, "OutOfSync", "n0");
+}
+
+#[test]
 fn an_annotation_that_is_not_understood_is_a_condition_and_changes_nothing_else() {
     let mut world = world(true);
     audited(&mut world, Verdict::InSync);

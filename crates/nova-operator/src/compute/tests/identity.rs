@@ -220,3 +220,23 @@ fn an_identity_is_restored_before_a_service_is_enabled_that_a_rollout_disabled()
     let Some(HostOrder::Identity(order)) = host_order(&world.seen) else { panic!("no identity") };
     assert_eq!((order.goal, order.drain), (IdentityGoal::Restore, None));
 }
+
+#[test]
+fn a_run_that_waits_to_restore_an_identity_goes_when_something_reports_under_the_name() {
+    let servers = vec!["b0".to_owned()];
+    let occupied = HostProgress::Occupied(Occupied { servers, ..Occupied::default() });
+    let reporting = HostProgress::Identity(IdentityUse::Reporting);
+    for (found_since, reason) in [(reporting, "IdentityInUse"), (occupied, "IdentityHasServers")] {
+        let mut world = reinstalled();
+        world.is_queueing = true;
+        found(&mut world, free());
+        assert_eq!((world.n_runs(), given(&world)), (1, (json!(ID), json!(true))));
+        // The operator has just started: what nova has is not known yet.
+        found(&mut world, HostProgress::Pending);
+        let is_waiting = |it: &World| it.seen.runs.iter().any(is_open);
+        assert!(is_waiting(&world));
+        found(&mut world, found_since);
+        assert!(!is_waiting(&world));
+        says(&world, reason, "");
+    }
+}
