@@ -230,12 +230,12 @@ impl NovaMonitor {
     }
 
     /// Returns another host of a cell, by which a task finds out whether the cell's database
-    /// answers: one whose service the last reading has; `None` without one.
+    /// answers: one whose service the last reading has, as unknown too; `None` without one.
     pub fn witness(&self, cell: &Key, host: &str) -> Option<String> {
         let reader = self.reader(cell)?;
         let others = self.registered(cell).into_iter().map(|it| it.host);
         let readings = reader.readings.lock();
-        others.filter(|it| it != host).find(|it| readings.of_host(it).service.is_known())
+        others.filter(|it| it != host).find(|it| readings.has_service(it))
     }
 
     /// Returns the time between two readings.

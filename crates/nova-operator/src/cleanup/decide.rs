@@ -81,6 +81,9 @@ pub fn decide(
         // A run that has not begun would start nova-compute.
         plan.steps.extend(run_gc::withdrawn(&parted(seen).1, |_, _| false));
     }
+    if (is_by_api || is_held) && seen.drain.as_ref().is_some_and(HostProgress::forbids_stop) {
+        plan.steps.extend(run_gc::withdrawn(&parted(seen).0, |_, _| false));
+    }
     match evaluated.next {
         Next::Conclude if is_by_api && is_done(seen.drain.as_ref()) => {
             let because = "its host is done with, and nova has nothing of it";
@@ -93,11 +96,13 @@ pub fn decide(
         Next::Conclude | Next::Wait(None) => {}
         Next::Wait(Some(at)) => plan.requeue_at(at, now),
         Next::Run { need, was_key_refused } => {
+            // Nova has nothing on the host, whether or not the compute is known to have registered.
+            let removes_files = is_by_api || nova_removal::is_inspected(seen, is_skipped(seen));
             let connection = build::connection(seen, was_key_refused);
             // Without an address no attempt is evaluated.
             let at = address(seen, ending).map(|address| HostConnection { address, ..connection });
             plan.steps
-                .extend(at.into_iter().flat_map(|it| runs(seen, need.clone(), it, is_by_api)));
+                .extend(at.into_iter().flat_map(|it| runs(seen, need.clone(), it, removes_files)));
         }
     }
     plan

@@ -20,7 +20,8 @@ use crate::rollout_coordinator::{deployment_state, is_at_work, is_under_way};
 
 /// Returns what is requested: by the user, else by the rollout; a rollout's annotation that is not
 /// valid changes nothing either. Returns `None` when it is unknown, because the node does not exist,
-/// or the role whose rollout has drained the host: nothing is enabled because of that.
+/// or the role whose rollout has drained the host, or whose host may belong to a rollout until nova
+/// was read: nothing is enabled because of that.
 pub fn request(seen: &Observed) -> Option<DrainRequest> {
     let (role, node) = (seen.role.as_deref(), seen.node.as_deref()?);
     let request = requested(role, node);
@@ -28,6 +29,13 @@ pub fn request(seen: &Observed) -> Option<DrainRequest> {
         return Some(request);
     }
     if role.is_none() && node.spec.role.is_some() && disabled(seen).is_some_and(is_of_rollout) {
+        return None;
+    }
+    if (role.is_none() && node.spec.role.is_some() || is_at_work(&seen.compute))
+        && !drains_before(seen)
+        && is_unread(seen)
+        && may_be_disabled(seen)
+    {
         return None;
     }
     Some(match drain_before(role, node) {
@@ -83,8 +91,13 @@ fn disabled(seen: &Observed) -> Option<&str> {
 /// Whether the rollout has disabled the service, as far as the reason is known: before the first
 /// reading, it is any drain that was reported.
 fn is_disabled_by_rollout(seen: &Observed) -> bool {
-    let is_unread = || seen.health.as_ref().is_none_or(|it| it.service == ServiceHealth::Pending);
-    disabled(seen).map_or_else(|| is_unread() && may_be_disabled(seen), is_of_rollout)
+    disabled(seen).map_or_else(|| is_unread(seen) && may_be_disabled(seen), is_of_rollout)
+}
+
+/// Whether nova was not read yet, so that it is unknown whether the service is disabled and why.
+fn is_unread(seen: &Observed) -> bool {
+    let health = seen.health.as_ref();
+    health.is_none_or(|it| it.service == ServiceHealth::Pending && it.disabled.is_none())
 }
 
 /// Whether the rollout drains the host, or keeps it drained because its deployment fails.

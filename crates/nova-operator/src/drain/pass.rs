@@ -232,7 +232,8 @@ async fn moved(
     Ok(Occupied::of(&servers, &migrations, |it| moves.cause(it)))
 }
 
-/// Starts migrations as long as fewer than `most` are open; returns whether it started one.
+/// Starts migrations as long as fewer than `most` are open; returns whether it started one. One that
+/// nova has accepted counts before its conductor has made the record of it.
 async fn start(
     nova: &Compute,
     servers: &[Server],
@@ -248,7 +249,12 @@ async fn start(
     moves.0.retain(|server, _| servers.iter().any(|it| it.id == *server));
     let now = Instant::now();
     let due = servers.iter().filter(is_free).filter(|it| moves.is_due(&it.id, now));
-    let due: Vec<&Server> = due.take(most.get().saturating_sub(migrations.len())).collect();
+    let is_accepted = |it: &&Server| {
+        let is_recorded = migrations.iter().any(|open| open.server_id == it.id);
+        it.task_state.as_deref() == Some("migrating") && !is_recorded
+    };
+    let n_open = migrations.len() + servers.iter().filter(is_accepted).count();
+    let due: Vec<&Server> = due.take(most.get().saturating_sub(n_open)).collect();
     for server in &due {
         match nova.live_migrate(&server.id).await {
             Ok(()) => moves.started(&server.id, now, None),

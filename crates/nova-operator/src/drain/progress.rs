@@ -47,6 +47,12 @@ pub enum HostProgress {
 }
 
 impl HostProgress {
+    /// Whether a run that stops nova-compute must not begin, although the host was found empty before:
+    /// nova has something there by now, or its cell does not answer.
+    pub fn forbids_stop(&self) -> bool {
+        matches!(self, Self::Occupied(_) | Self::CellNotAnswering)
+    }
+
     /// Returns whether an inspection has shown that nova has neither servers nor open migrations on
     /// the host.
     pub const fn is_empty(&self) -> bool {

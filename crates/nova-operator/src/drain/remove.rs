@@ -7,6 +7,9 @@ use crate::drain::order::Remove;
 use crate::drain::progress::{AgentsRemoval, PlacementRemoval, Removal, ServiceRemoval};
 use crate::drain::service::{Found, service};
 
+/// How often agents are listed in one pass.
+const AGENT_LISTS: usize = 4;
+
 /// The APIs of one cloud, as one user sees them in one region.
 pub struct Apis {
     /// Nova.
@@ -30,7 +33,7 @@ pub async fn remove(
     }
     removal.placement = of_placement(apis, host, order.compute_id.as_deref()).await?;
     if removal.placement == PlacementRemoval::Done && order.is_unmapped {
-        removal.agents = Some(of_agents(&apis.network, host).await?);
+        removal.agents = of_agents(&apis.network, host).await?;
     }
     Ok(removal)
 }
@@ -132,22 +135,27 @@ async fn is_empty(apis: &Apis, host: &str) -> Result<bool, Fault> {
     Ok(servers.is_empty() && migrations.is_empty())
 }
 
+/// Deletes the agents of a host; `None` while neutron lists more of them, because it may cut a list.
+///
 /// An agent that reports is of a process on the host that is not nova's, and would be back.
-async fn of_agents(network: &Network, host: &str) -> Result<AgentsRemoval, Fault> {
-    let agents = match network.agents_on(host).await {
-        Ok(agents) => agents,
-        Err(Fault { error: Error::NoEndpoint { .. }, .. }) => return Ok(AgentsRemoval::NoNeutron),
-        Err(fault) => return Err(fault),
-    };
-    let mut n_alive = 0;
-    for agent in agents {
-        if agent.is_alive {
-            n_alive += 1;
-        } else {
+async fn of_agents(network: &Network, host: &str) -> Result<Option<AgentsRemoval>, Fault> {
+    for _ in 0..AGENT_LISTS {
+        let agents = match network.agents_on(host).await {
+            Ok(agents) => agents,
+            Err(Fault { error: Error::NoEndpoint { .. }, .. }) => {
+                return Ok(Some(AgentsRemoval::NoNeutron));
+            }
+            Err(fault) => return Err(fault),
+        };
+        let n_alive = agents.iter().filter(|it| it.is_alive).count();
+        if n_alive == agents.len() {
+            return Ok(Some(AgentsRemoval::Done { n_alive }));
+        }
+        for agent in agents.iter().filter(|it| !it.is_alive) {
             network.delete_agent(&agent.id).await?;
         }
     }
-    Ok(AgentsRemoval::Done { n_alive })
+    Ok(None)
 }
 
 #[cfg(test)]

@@ -34,8 +34,10 @@ async fn mapping_cloud(
         let body = if text.starts_with("get /v2.1/ ") {
             json!({"version": {"version": "2.100", "min_version": "2.1"}})
         } else if text.contains("/os-services") {
+            let state = state();
+            let status = if state == "UNKNOWN" { state } else { "enabled" };
             json!({"services": [
-                {"id": "a0", "host": "n0.example.org", "status": "enabled", "state": state()},
+                {"id": "a0", "host": "n0.example.org", "status": status, "state": state},
             ]})
         } else if text.contains("marker=") || !is_mapped() {
             json!({"hypervisors": []})
@@ -227,6 +229,18 @@ async fn a_host_of_the_cell_that_nova_has_shows_whether_the_cell_answers() {
     assert_eq!(witness(&cell("cell1"), "n0.example.org"), None, "it is no other one");
     world.monitor.follow(&cell("cell2"), Some(&view(address, "p")));
     assert_eq!(witness(&cell("cell2"), "gone"), None, "it is in another cell");
+}
+
+#[tokio::test]
+async fn a_host_shows_that_the_cell_is_silent_as_long_as_it_is() {
+    let (address, _) = cloud(|| "UNKNOWN").await;
+    let world = world(Duration::from_mins(10));
+    world.monitor.follow(&cell("cell1"), Some(&view(address, "p")));
+    next(&world.computes).await;
+    let health = world.monitor.host(&cell("cell1"), "n0.example.org");
+    assert_eq!(health.service, ServiceHealth::CellNotAnswering);
+    let witness = world.monitor.witness(&cell("cell1"), "gone");
+    assert_eq!(witness.as_deref(), Some("n0.example.org"));
 }
 
 #[tokio::test]

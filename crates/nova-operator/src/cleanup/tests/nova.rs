@@ -261,6 +261,27 @@ fn no_further_attempt_stops_a_host_that_has_servers_again() {
 }
 
 #[test]
+fn a_stop_that_has_not_begun_is_withdrawn_when_the_host_has_servers_again() {
+    for found in [occupied(), HostProgress::CellNotAnswering] {
+        let mut world = world(HostProgress::Drained);
+        world.delete_node(false);
+        assert_eq!(n_cleanups(&world.settle()), 1);
+        world.nova = Some(HostProgress::Pending);
+        world.settle();
+        assert_eq!(world.runs.len(), 1, "the operator was restarted");
+        world.nova = Some(found);
+        world.settle();
+        assert_eq!(world.runs.len(), 0);
+        assert_eq!(said(&world, "HostCleaned").0, "WaitingForDrain");
+        world.nova = Some(HostProgress::Drained);
+        assert_eq!(n_cleanups(&world.settle()), 1);
+        world.end("Ok");
+        world.settle();
+        assert_eq!(said(&world, "HostCleaned").0, "HostCleaned");
+    }
+}
+
+#[test]
 fn a_cell_that_does_not_answer_after_the_stop_is_named_on_the_step_that_it_holds() {
     let world = stopped(HostProgress::CellNotAnswering);
     let (reason, message) = said(&world, "ServiceDeleted");

@@ -370,6 +370,30 @@ fn a_role_that_is_gone_gives_no_host_back() {
 }
 
 #[test]
+fn a_host_is_not_given_back_before_nova_was_read_after_a_restart_in_the_middle_of_a_run() {
+    for takes_role in [false, true] {
+        let mut cloud = Cloud::changed();
+        cloud.has_servers = false;
+        cloud.settle();
+        assert_eq!((cloud.runs(), cloud.disabled.as_deref()), (vec!["nova"], Some(MARKED)));
+        if takes_role {
+            let world = &mut cloud.world;
+            let annotations = world.node().annotations_mut();
+            annotations.remove(DRAIN_BEFORE);
+            world.seen.role = None;
+        } else {
+            annotate(&mut cloud.world, DRAIN_BEFORE, Some("false"));
+        }
+        cloud.settle();
+        assert_eq!(cloud.disabled.as_deref(), Some(MARKED), "the run is at work");
+        cloud.restart();
+        cloud.world.seen.health = Some(HostHealth::default());
+        cloud.world.settle();
+        assert_eq!(host_order(&cloud.world.seen), None, "{takes_role}");
+    }
+}
+
+#[test]
 fn an_operator_that_is_killed_at_any_point_comes_to_the_same_end() {
     for cut in (0..16).flat_map(|turn| (0..3).map(move |n_steps| (turn, n_steps))) {
         let mut cloud = Cloud::changed();

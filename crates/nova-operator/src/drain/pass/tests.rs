@@ -290,6 +290,16 @@ async fn servers_are_migrated_as_many_at_a_time_as_allowed() {
 }
 
 #[tokio::test]
+async fn an_accepted_migration_takes_its_place_before_nova_has_a_record_of_it() {
+    let mut state = running(&["b0", "b1", "b2"]);
+    state.servers[0].2 = Some("migrating");
+    let (cloud, mut memory) = (Cloud::new(state).await, PassMemory::default());
+    cloud.pass(&migrate(2), &mut memory).await;
+    cloud.pass(&migrate(2), &mut memory).await;
+    assert_eq!(cloud.writes(), ["disabled", "move b1"]);
+}
+
+#[tokio::test]
 async fn what_cannot_move_is_named_and_refused_servers_are_not_asked_for_at_once_again() {
     let mut state = running(&["b0", "b1"]);
     state.servers.push(("b2".to_owned(), "SHUTOFF", None));
@@ -330,10 +340,10 @@ async fn a_server_that_nova_accepted_and_did_not_move_waits_longer_each_time() {
 }
 
 /// Runs passes of a new operator until the host is drained, with the servers moving away in between.
-async fn drain_to_the_end(cloud: &Cloud) {
+async fn drain_to_the_end(cloud: &Cloud, order: &HostOrder) {
     let mut memory = PassMemory::default();
     for _ in 0..10 {
-        if cloud.pass(&migrate(1), &mut memory).await == HostProgress::Drained {
+        if cloud.pass(order, &mut memory).await == HostProgress::Drained {
             return;
         }
         let mut seen = cloud.state.lock();
@@ -345,10 +355,18 @@ async fn drain_to_the_end(cloud: &Cloud) {
 
 #[tokio::test]
 async fn an_operator_that_dies_before_or_after_any_request_comes_to_the_same_end() {
-    for order in [migrate(1), HostOrder::Enable] {
+    let mode = DrainMode::Migrate(NonZeroUsize::MIN);
+    let by_removal = HostOrder::DrainForRemoval(Drain { mode, reason: "kernel".to_owned() });
+    let of_removal = format!("{REMOVAL_MARKER}: kernel");
+    for (order, disabled) in [
+        (migrate(1), Some(ours())),
+        (by_removal, Some(of_removal)),
+        (HostOrder::Enable, None),
+        (HostOrder::EnableOnceUp, None),
+    ] {
         for cut in (1..=9).flat_map(|n| [(n, true), (n, false)]) {
             let mut state = running(&["b0", "b1"]);
-            state.disabled = (order == HostOrder::Enable).then(ours);
+            state.disabled = disabled.is_none().then(ours);
             state.cut = Some(cut);
             let cloud = Cloud::new(state).await;
             let mut memory = PassMemory::default();
@@ -357,16 +375,16 @@ async fn an_operator_that_dies_before_or_after_any_request_comes_to_the_same_end
                 _ = pass(&cloud.apis, HOST, &order, None, &mut memory) => {}
             }
             cloud.state.lock().cut = None;
-            if order == HostOrder::Enable {
+            if disabled.is_none() {
                 cloud.pass(&order, &mut PassMemory::default()).await;
                 assert_eq!(cloud.state.lock().disabled, None, "{cut:?}");
                 continue;
             }
-            drain_to_the_end(&cloud).await;
+            drain_to_the_end(&cloud, &order).await;
             let end = cloud.state.lock().clone();
             assert_eq!(
                 (end.disabled, end.servers, end.migrations),
-                (Some(ours()), vec![], vec![]),
+                (disabled.clone(), vec![], vec![]),
                 "{cut:?}"
             );
             for server in ["move b0", "move b1"] {

@@ -46,6 +46,9 @@ struct State {
     cut: Option<(usize, bool)>,
 }
 
+/// How many agents neutron has in one list.
+const AGENTS_LISTED: usize = 2;
+
 impl Default for State {
     fn default() -> Self {
         Self {
@@ -157,7 +160,7 @@ fn read(state: &State, line: &str) -> Answer {
         "get /placement/resource_providers/c0/allocations" => shares(&state.consumers),
         "get /placement/allocations/d0" => consumer("c0"),
         "get /network/v2.0/agents" => {
-            let agents = state.agents.iter().map(|(id, is_alive)| {
+            let agents = state.agents.iter().take(AGENTS_LISTED).map(|(id, is_alive)| {
                 json!({
                     "id": id, "agent_type": "OVN Metadata agent", "binary": "x", "alive": is_alive,
                     "host": HOST,
@@ -229,6 +232,19 @@ async fn a_host_goes_from_nova_placement_and_neutron_in_that_order_and_once() {
     assert_eq!(cloud.writes(), order);
     assert_eq!(cloud.remove(true).await, done(1));
     assert_eq!(cloud.writes(), [""; 0]);
+}
+
+#[tokio::test]
+async fn agents_behind_the_end_of_a_list_go_too() {
+    let (few, many) = (["e0", "e1", "e2"], ["e0", "e1", "e2", "e3", "e4", "e5", "e6", "e7", "e8"]);
+    for (agents, is_done) in [(&few[..], true), (&many[..], false)] {
+        let agents: Vec<_> = agents.iter().map(|it| (*it, false)).collect();
+        let cloud = cloud(State { agents: agents.clone(), ..State::default() }).await;
+        let removal = cloud.remove(true).await;
+        assert_eq!(removal.agents, is_done.then_some(AgentsRemoval::Done { n_alive: 0 }));
+        assert_eq!(cloud.remove(true).await, done(0), "a later pass goes on");
+        assert_eq!(cloud.writes().len(), 1 + agents.len());
+    }
 }
 
 #[tokio::test]

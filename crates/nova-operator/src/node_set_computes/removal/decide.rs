@@ -14,8 +14,8 @@ use nova_config::conditions::HOSTS_REMOVED;
 use operator_core::finalizers::is_terminating;
 use operator_core::node_set_host::{address_of, recorded_trust, taken_out};
 use operator_core::plan::{Step, Target};
-use operator_core::run_engine::Run;
 use operator_core::run_engine::service_sequence::NeededRun;
+use operator_core::run_engine::{Run, run_gc};
 use operator_runtime::source_cache::Digests;
 
 use crate::cleanup::attempts::{Evaluation, HostCleanup, NOVA_CLEANUP, Next, identity};
@@ -61,6 +61,10 @@ pub fn decide(
         }
         let evaluated = evaluate(set, removals.ssh.as_ref(), of, now);
         decision.held.push((of.name.clone(), held(set, removals, of, &evaluated)));
+        if of.progress.forbids_stop() && !removals.is_skipped {
+            let runs: Vec<Run<'_>> = of.runs.iter().filter_map(|it| Run::of(it)).collect();
+            decision.steps.extend(run_gc::withdrawn(&runs, |_, _| false));
+        }
         match evaluated.next {
             Next::Run { need, was_key_refused } if is_empty(Some(&of.progress)) => {
                 let step = report
