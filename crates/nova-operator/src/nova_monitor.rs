@@ -222,11 +222,12 @@ impl NovaMonitor {
         let inner = self.inner.lock();
         let Some(access) = inner.of_cell.get(cell) else { return ApiHosts::Unknown };
         let is_other = |(key, of): (&Key, &Access)| key != cell && of.has_api_of(access);
-        if inner.of_cell.iter().any(is_other) {
-            return ApiHosts::OfSeveralCells;
-        }
         let hosts = inner.readers.get(access).and_then(|it| it.readings.lock().hosts());
-        hosts.map_or(ApiHosts::Unknown, ApiHosts::OfCell)
+        match hosts {
+            None => ApiHosts::Unknown,
+            Some(_) if inner.of_cell.iter().any(is_other) => ApiHosts::OfSeveralCells,
+            Some(hosts) => ApiHosts::OfCell(hosts),
+        }
     }
 
     /// Returns another host of a cell, by which a task finds out whether the cell's database

@@ -32,6 +32,11 @@ pub async fn remove(
         return Ok(removal);
     }
     removal.placement = of_placement(apis, host, order.compute_id.as_deref()).await?;
+    if removal.placement == PlacementRemoval::Done
+        && let Some(kept) = of_stale(apis, host, order.compute_id.as_deref()).await?
+    {
+        removal.placement = kept;
+    }
     if removal.placement == PlacementRemoval::Done && order.is_unmapped {
         removal.agents = of_agents(&apis.network, host).await?;
     }
@@ -94,20 +99,51 @@ pub async fn of_placement(
         Some(id) => placement.provider(id).await?,
         None => placement.provider_named(host).await?,
     };
-    if let Some(provider) = provider {
-        let consumers = placement.allocations_of(&provider.uuid).await?;
-        if !consumers.is_empty() && !is_empty(apis, host).await? {
-            let message = "nova still has servers or migrations on the host".to_owned();
-            return Ok(PlacementRemoval::Kept { provider: provider.uuid, message });
-        }
-        if let Some(message) = delete_provider(placement, &provider.uuid, &consumers).await? {
-            return Ok(PlacementRemoval::Kept { provider: provider.uuid, message });
-        }
+    if let Some(provider) = provider
+        && let Some(kept) = of_provider(apis, host, provider.uuid).await?
+    {
+        return Ok(kept);
     }
     let mut aggregates = apis.compute.aggregates_with(host).await?;
     aggregates.sort();
     let is_in_none = aggregates.is_empty();
     Ok(if is_in_none { PlacementRemoval::Done } else { PlacementRemoval::InAggregates(aggregates) })
+}
+
+/// Deletes a provider of the host's name under another UUID than the recorded one, which an earlier
+/// installation of the host has left; one that nova has a compute node of is another host's. Returns
+/// what is kept.
+async fn of_stale(
+    apis: &Apis,
+    host: &str,
+    compute_id: Option<&str>,
+) -> Result<Option<PlacementRemoval>, Fault> {
+    // Without a recorded UUID the provider was looked for by this name before.
+    if compute_id.is_none() {
+        return Ok(None);
+    }
+    let Some(provider) = apis.placement.provider_named(host).await? else { return Ok(None) };
+    if apis.compute.hypervisor(&provider.uuid).await?.is_some() {
+        return Ok(None);
+    }
+    of_provider(apis, host, provider.uuid).await
+}
+
+/// Deletes a provider of a host, whose shares are dropped only where nova has nothing on the host.
+/// Returns what is kept.
+async fn of_provider(
+    apis: &Apis,
+    host: &str,
+    provider: String,
+) -> Result<Option<PlacementRemoval>, Fault> {
+    let placement = &apis.placement;
+    let consumers = placement.allocations_of(&provider).await?;
+    if !consumers.is_empty() && !is_empty(apis, host).await? {
+        let message = "nova still has servers or migrations on the host".to_owned();
+        return Ok(Some(PlacementRemoval::Kept { provider, message }));
+    }
+    let kept = delete_provider(placement, &provider, &consumers).await?;
+    Ok(kept.map(|message| PlacementRemoval::Kept { provider, message }))
 }
 
 /// Deletes the provider of a host without servers, after the shares of it that these consumers still

@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use nova_config::annotations::SKIP_CLEANUP;
 use operator_core::finalizers::is_terminating;
-use operator_core::node_set_host::{canonical_host_name, hosts};
+use operator_core::node_set_host::{Host, canonical_host_name, hosts};
 use operator_core::object_key::Key;
 use operator_runtime::clock;
 use operator_runtime::error::Result;
@@ -208,6 +208,8 @@ impl Orders<'_> {
         let of_cell =
             sets.iter().filter(|it| uses_cell(it, self.cell, |it| caches.services.get(it)));
         all.extend(of_cell.flat_map(|it| named(it, "").into_iter().map(|it| it.0)));
+        // The service whose files the hosts have may be gone before its cell.
+        all.extend(sets.iter().flat_map(|it| recorded(caches, it, self.cell)));
         match self.monitor.hosts(self.cell) {
             ApiHosts::OfSeveralCells => {}
             ApiHosts::Unknown => return None,
@@ -225,6 +227,15 @@ impl Orders<'_> {
         }
         Some(seen)
     }
+}
+
+/// Returns the hosts of a node set whose records have them in a cell, as they are registered.
+fn recorded(caches: &Caches, set: &NodeSet, cell: &Key) -> Vec<String> {
+    let report = caches.node_sets.as_ref().and_then(|it| it.report_about(set));
+    let Some(report) = report else { return vec![] };
+    let records = records(&report);
+    let is_there = |it: &Host<'_>| records.get(&*it.name).is_some_and(|it| it.cell == cell.name);
+    hosts(set).iter().filter(|it| is_there(it)).map(|it| canonical_host_name(set, it)).collect()
 }
 
 /// Returns the hosts of a node set as they are registered, each with `text`.

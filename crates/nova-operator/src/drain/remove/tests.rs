@@ -34,6 +34,9 @@ struct State {
     /// Whether placement refuses to delete the provider.
     is_provider_kept: bool,
     consumers: Vec<&'static str>,
+    /// A provider of the host's name under another UUID, and those of which nova has a compute node.
+    stale: Option<&'static str>,
+    hypervisors: &'static [&'static str],
     aggregates: Vec<&'static str>,
     /// Id of each agent, and whether it reports.
     agents: Vec<(&'static str, bool)>,
@@ -58,6 +61,8 @@ impl Default for State {
             has_provider: false,
             is_provider_kept: false,
             consumers: vec![],
+            stale: None,
+            hypervisors: &[],
             aggregates: vec![],
             agents: vec![],
             has_neutron: true,
@@ -157,6 +162,16 @@ fn read(state: &State, line: &str) -> Answer {
         "get /placement/resource_providers/c0" if state.has_provider => {
             said(200, &json!({"uuid": "c0", "name": HOST, "generation": 3}))
         }
+        "get /placement/resource_providers" => {
+            let named = |it: &'static str| json!({"uuid": it, "name": HOST, "generation": 3});
+            let own = state.has_provider.then_some("c0");
+            let all: Vec<Value> = state.stale.into_iter().chain(own).map(named).collect();
+            said(200, &json!({"resource_providers": all}))
+        }
+        "get /placement/resource_providers/c9/allocations" => shares(&[]),
+        "get /v2.1/os-hypervisors/c9" if !state.hypervisors.is_empty() => {
+            said(200, &json!({"hypervisor": {"id": "c9", "service": {"host": "other"}}}))
+        }
         "get /placement/resource_providers/c0/allocations" => shares(&state.consumers),
         "get /placement/allocations/d0" => consumer("c0"),
         "get /network/v2.0/agents" => {
@@ -196,6 +211,10 @@ fn written(state: &mut State, line: &str, body: &str) -> Answer {
             state.has_provider = false;
             said(204, &Value::Null)
         }
+        "delete /placement/resource_providers/c9" => {
+            state.stale = None;
+            said(204, &Value::Null)
+        }
         _ => {
             let agent = line.strip_prefix("delete /network/v2.0/agents/");
             let agent = agent.unwrap_or_else(|| panic!("unexpected: {line}"));
@@ -232,6 +251,18 @@ async fn a_host_goes_from_nova_placement_and_neutron_in_that_order_and_once() {
     assert_eq!(cloud.writes(), order);
     assert_eq!(cloud.remove(true).await, done(1));
     assert_eq!(cloud.writes(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_provider_that_an_earlier_installation_left_goes_unless_it_is_another_hosts() {
+    for (hypervisors, n_writes) in [(&[][..], 1), (&["c9"][..], 0)] {
+        let state =
+            State { stale: Some("c9"), hypervisors, has_service: false, ..State::default() };
+        let cloud = cloud(state).await;
+        assert_eq!(cloud.remove(true).await, done(0));
+        let deleted = "delete /placement/resource_providers/c9".to_owned();
+        assert_eq!(cloud.writes(), vec![deleted; n_writes]);
+    }
 }
 
 #[tokio::test]
