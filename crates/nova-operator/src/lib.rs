@@ -31,6 +31,7 @@ pub mod nova_fault;
 pub mod nova_health;
 pub mod nova_monitor;
 pub mod nova_orders;
+pub mod nova_reading;
 pub mod operator;
 pub mod probe;
 pub mod queues;

@@ -28,6 +28,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::drain::remove::Apis;
 use crate::indexes::BY_CELL;
 use crate::nova_health::{ApiHealth, HostHealth, Readings, ServiceHealth};
+use crate::nova_reading;
 use crate::queues::Queues;
 use crate::registration::{has_registered_since, registered_at, registered_host};
 use crate::shared_caches::SharedCaches;
@@ -289,7 +290,12 @@ impl NovaMonitor {
     async fn refresh(&self, reader: &Reader) {
         let compute = &reader.apis.compute;
         let (begun, started) = (clock::now(), Instant::now());
-        let (services, hypervisors) = tokio::join!(compute.services(), compute.hypervisors());
+        let services = async {
+            let found = compute.services().await;
+            (found, intervals(started, self.interval))
+        };
+        let ((services, n_intervals), hypervisors) =
+            nova_reading::read(services, compute.hypervisors()).await;
         let cells = reader.cells();
         let mut registered: Vec<Registered> =
             cells.iter().flat_map(|it| self.registered(it)).collect();
@@ -299,7 +305,7 @@ impl NovaMonitor {
             registered.iter().map(|it| readings.of_host(&it.host)).collect()
         };
         let (before, api_before) = (health(&readings), readings.api());
-        readings.take(services, hypervisors, begun, intervals(started, self.interval));
+        readings.take(services, hypervisors, begun, n_intervals);
         let (after, api_after) = (health(&readings), readings.api());
         drop(readings);
         for (changed, _) in registered

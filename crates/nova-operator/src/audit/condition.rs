@@ -1,7 +1,7 @@
 //! The condition of a compute that says whether its host is as it was deployed.
 
 use api::ansibleee::HostOutcome;
-use api::conditions::{Condition, ConditionDraft, append_more, find};
+use api::conditions::{Condition, ConditionDraft, ConditionStatus, append_more, find};
 use api::dataplane::RunState;
 use api::nova::ExternalCompute;
 use jiff::Timestamp;
@@ -42,10 +42,19 @@ impl Audited {
     }
 
     /// Returns when it is no longer known that the host is as it was deployed, because no audit has
-    /// followed the last one; `None` where that did not say so, or no audits are requested.
-    pub fn overdue_at(&self) -> Option<Timestamp> {
-        let last = self.last.as_ref().filter(|it| it.verdict == Verdict::InSync)?;
-        Some(last.created + self.request.policy()?.interval * OVERDUE)
+    /// followed the last one; `None` where that did not say so, or no audits are requested. Where the
+    /// run of the last one is gone, its condition counts.
+    pub fn overdue_at(&self, compute: &ExternalCompute) -> Option<Timestamp> {
+        let since = match &self.last {
+            Some(last) => (last.verdict == Verdict::InSync).then_some(last.created)?,
+            None => {
+                reported(compute)
+                    .filter(|it| it.status == ConditionStatus::True)?
+                    .last_transition_time
+                    .0
+            }
+        };
+        Some(since + self.request.policy()?.interval * OVERDUE)
     }
 
     /// Returns the condition; `None` where no audits are requested. `redeploy` is the command that
@@ -65,7 +74,10 @@ impl Audited {
             AuditRequest::Audit(policy) => policy,
         };
         let node = &compute.spec.dataplane_node_name;
-        let Some(last) = &self.last else { return Some(without_result(compute, node)) };
+        let is_overdue = self.overdue_at(compute).is_some_and(|it| it <= now);
+        let Some(last) = &self.last else {
+            return Some(if is_overdue { overdue(node) } else { without_result(compute, node) });
+        };
         Some(match &last.verdict {
             Verdict::InSync if has_failed_since(compute, last) => {
                 let text = format!(
@@ -74,14 +86,7 @@ impl Audited {
                 );
                 reasons::audit::DEPLOYMENT_FAILED_SINCE.condition(CONFIGURATION_IN_SYNC, text)
             }
-            Verdict::InSync if self.overdue_at().is_some_and(|it| it <= now) => {
-                let text = format!(
-                    "Host {node} was as it was deployed when it was last audited, which is more than \
-                     {OVERDUE} intervals ago: it is audited while its node is Ready and UpToDate, and \
-                     this compute has DeploymentReady and UpToDate."
-                );
-                reasons::audit::AUDIT_OVERDUE.condition(CONFIGURATION_IN_SYNC, text)
-            }
+            Verdict::InSync if is_overdue => overdue(node),
             Verdict::InSync => {
                 let text = format!("Host {node} is as it was deployed.");
                 reasons::audit::IN_SYNC.condition(CONFIGURATION_IN_SYNC, text)
@@ -141,10 +146,23 @@ fn deployed_at(compute: &ExternalCompute) -> Option<Timestamp> {
     (last.state == RunState::Succeeded).then_some(last.since.0)
 }
 
+fn overdue(node: &str) -> ConditionDraft {
+    let text = format!(
+        "Host {node} was as it was deployed when it was last audited, and there is no result of the \
+         last {OVERDUE} intervals: it is audited while its node is Ready and UpToDate, and this \
+         compute has DeploymentReady and UpToDate."
+    );
+    reasons::audit::AUDIT_OVERDUE.condition(CONFIGURATION_IN_SYNC, text)
+}
+
+/// Returns the condition as it was written last.
+fn reported(compute: &ExternalCompute) -> Option<&Condition> {
+    find(&compute.status.as_ref()?.conditions, CONFIGURATION_IN_SYNC)
+}
+
 /// The condition stays as it was where the run of the last audit is gone.
 fn without_result(compute: &ExternalCompute, node: &str) -> ConditionDraft {
-    let conditions = compute.status.as_ref().map(|it| it.conditions.as_slice());
-    let before = find(conditions.unwrap_or_default(), CONFIGURATION_IN_SYNC);
+    let before = reported(compute);
     let is_result = |it: &&Condition| it.reason != reasons::audit::AUDIT_INVALID.word;
     before.filter(is_result).map_or_else(
         || {

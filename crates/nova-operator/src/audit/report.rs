@@ -105,19 +105,24 @@ pub fn read(report: &str, host: &str) -> Verdict {
     let Ok(mut report) = serde_json::from_str::<Report>(report) else { return Verdict::Unreadable };
     let Some((total, named)) = report.audit.remove(host) else { return Verdict::InSync };
     let is_sound = total > 0 && named.len() <= total;
-    if is_sound && named.iter().all(|it| is_difference(it)) {
-        Verdict::Differs(Differences { total, named })
-    } else {
-        Verdict::Unreadable
+    match named.iter().map(|it| difference(it)).collect::<Option<_>>() {
+        Some(named) if is_sound => Verdict::Differs(Differences { total, named }),
+        Some(_) | None => Verdict::Unreadable,
     }
 }
 
-fn is_difference(text: &str) -> bool {
-    let Some((what, cause)) = text.rsplit_once(": ") else { return false };
-    let Some((kind, name)) = what.split_once(' ') else { return false };
+/// Returns a difference on one line; `None` for what a playbook does not report. Users name the rules
+/// of the firewall, with any spaces between the words.
+fn difference(text: &str) -> Option<String> {
+    let words = text.split([' ', '\t']).filter(|it| !it.is_empty());
+    let line = words.collect::<Vec<_>>().join(" ");
+    let (what, cause) = line.rsplit_once(": ")?;
+    let (kind, name) = what.split_once(' ')?;
     let is_known = |(known, causes): &(&str, &[&str])| *known == kind && causes.contains(&cause);
-    let is_plain = !name.trim().is_empty() && one_line(&printable(text), LIMIT) == text;
-    is_plain && DIFFERENCES.iter().any(is_known)
+    let is_plain = text.trim() == text
+        && !name.trim().is_empty()
+        && one_line(&printable(&line), LIMIT) == line;
+    (is_plain && DIFFERENCES.iter().any(is_known)).then_some(line)
 }
 
 #[cfg(test)]
@@ -147,6 +152,8 @@ mod tests {
         assert_eq!(of(&json!({ "audit": { "n0": [3, named] } })), differs(3, &named));
         let rule = "rule 005 Allow: all networks.: not loaded";
         assert_eq!(of(&json!({ "audit": { "n0": [1, [rule]] } })), differs(1, &[rule]));
+        let spaced = "rule 005  Allow:\tall networks.: not loaded";
+        assert_eq!(of(&json!({ "audit": { "n0": [1, [spaced]] } })), differs(1, &[rule]));
         assert_eq!(of(&json!({ "audit": { "n0": [1, []] } })), differs(1, &[]));
     }
 

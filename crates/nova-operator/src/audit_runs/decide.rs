@@ -20,6 +20,9 @@ use crate::audit_runs::schedule::slot_start;
 
 /// How many hosts share a run: so many of their results fit into its report.
 const BATCH: usize = 50;
+/// How many bytes of the report the names of hosts may take, each with its count.
+const NAMES: usize = 3000;
+const COUNT: usize = 24;
 /// How long a scope waits before it looks for a free place again.
 const PLACE_RETRY: Duration = Duration::from_secs(30);
 
@@ -174,7 +177,17 @@ fn next_run(seen: &Observed, due: &[&AuditedHost], now: Timestamp) -> Option<Ste
         groups.entry((is_mended(host), build::group(host))).or_default().push(host);
     }
     let ((is_after_deployment, _), mut hosts) = groups.into_iter().next()?;
-    hosts.truncate(BATCH);
+    hosts.truncate(batch_size(&hosts));
     let kind = if is_after_deployment { AFTER_DEPLOYMENT } else { OF_INTERVAL };
     build::run(&seen.owner, &hosts, kind, now)
+}
+
+/// Returns how many of these hosts a run has: each has its name in the report if all of them differ.
+fn batch_size(hosts: &[&AuditedHost]) -> usize {
+    let mut n_bytes = 0;
+    let fits = |it: &&&AuditedHost| {
+        n_bytes += it.node.name_any().len() + COUNT;
+        n_bytes <= NAMES
+    };
+    hosts.iter().take(BATCH).take_while(fits).count().max(1)
 }

@@ -328,6 +328,15 @@ fn a_large_role_is_audited_by_one_run_after_the_other() {
 }
 
 #[test]
+fn hosts_with_long_names_share_a_run_with_fewer() {
+    let names: Vec<String> = (100..160).map(|it| format!("n{it}-{}", "x".repeat(55))).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut world = World::new(&names);
+    let created = world.created().unwrap();
+    assert_eq!(created.len(), 35);
+}
+
+#[test]
 fn few_audits_run_at_a_time_whatever_the_number_of_roles() {
     let mut world = World::new(&["n1"]);
     world.seen.n_open = 4;

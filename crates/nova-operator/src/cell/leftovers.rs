@@ -17,7 +17,9 @@ use crate::cleanup::messages;
 use crate::cleanup::nova_removal::has_begun;
 use crate::cleanup::status::concluded;
 use crate::drain::held;
-use crate::drain::progress::{HostProgress, PlacementRemoval, Removal, ServiceRemoval};
+use crate::drain::progress::{
+    HostProgress, IdentityUse, PlacementRemoval, Removal, ServiceRemoval,
+};
 use crate::drain::unknown::unknown;
 
 /// Returns the leftovers of a cell, the earliest first.
@@ -129,6 +131,11 @@ fn held(seen: &Observed, entry: &Leftover, found: &LeftoverSeen) -> Option<Strin
         return Some(format!(
             "Nova has service {id} of the host, which is not the recorded one, so nothing is \
              deleted. {compare}"
+        ));
+    }
+    if let HostProgress::Identity(IdentityUse::OtherHost { compute_id, host }) = progress {
+        return Some(format!(
+            "Nova has compute node {compute_id} on host {host} now, so nothing is deleted. {compare}"
         ));
     }
     let (_, cause) = unknown(progress, &seen.cell.spec.secret)?;

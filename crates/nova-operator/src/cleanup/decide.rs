@@ -81,7 +81,7 @@ pub fn decide(
         // A run that has not begun would start nova-compute.
         plan.steps.extend(run_gc::withdrawn(&parted(seen).1, |_, _| false));
     }
-    if (is_by_api || is_held) && seen.drain.as_ref().is_some_and(HostProgress::forbids_stop) {
+    if (is_by_api || is_held) && seen.drain.as_ref().is_some_and(HostProgress::forbids_runs) {
         plan.steps.extend(run_gc::withdrawn(&parted(seen).0, |_, _| false));
     }
     match evaluated.next {
@@ -96,13 +96,11 @@ pub fn decide(
         Next::Conclude | Next::Wait(None) => {}
         Next::Wait(Some(at)) => plan.requeue_at(at, now),
         Next::Run { need, was_key_refused } => {
-            // Nova has nothing on the host, whether or not the compute is known to have registered.
-            let removes_files = is_by_api || nova_removal::is_inspected(seen, is_skipped(seen));
             let connection = build::connection(seen, was_key_refused);
             // Without an address no attempt is evaluated.
             let at = address(seen, ending).map(|address| HostConnection { address, ..connection });
             plan.steps
-                .extend(at.into_iter().flat_map(|it| runs(seen, need.clone(), it, removes_files)));
+                .extend(at.into_iter().flat_map(|it| runs(seen, need.clone(), it, is_by_api)));
         }
     }
     plan

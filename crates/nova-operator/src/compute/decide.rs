@@ -66,7 +66,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     if let Some(at) = evaluated.health.changes_at {
         plan.requeue_at(at, now);
     }
-    if let Some(at) = seen.audited.overdue_at().filter(|it| *it > now) {
+    if let Some(at) = seen.audited.overdue_at(&seen.compute).filter(|it| *it > now) {
         plan.requeue_at(at, now);
     }
     match evaluated.sequence.state {
@@ -93,13 +93,14 @@ fn finalizer_step(seen: &Observed, evaluated: &Evaluation) -> Option<Step> {
         .then(|| add_finalizer(&*seen.compute, finalizers::COMPUTE, because))?
 }
 
-/// Deletes queued runs whose inputs have changed, whose deployment was disabled, or that may not
-/// restore the identity of the host any more.
+/// Deletes queued runs whose inputs have changed, whose deployment was disabled, whose host is not
+/// drained any more, or that may not restore the identity of the host any more.
 fn withdrawn(seen: &Observed, evaluated: &Evaluation, runs: &[Run<'_>]) -> Vec<Step> {
     let host = &seen.compute.spec.dataplane_node_name;
     let needs = |run: &Run<'_>, name: &str| {
         let is_for_it = evaluated.sequence.services.iter().any(|it| run.carries(name, it));
-        let is_forbidden = identity::is_forbidden(seen, run.object);
+        let is_forbidden =
+            identity::is_forbidden(seen, run.object) || host_drain::forbids_runs(seen);
         name == host && evaluated.deploy && is_for_it && !is_forbidden
     };
     run_gc::withdrawn(runs, needs)

@@ -1,6 +1,6 @@
 //! The conditions of a compute that follow from nova's API: `ServiceUp` and `HostMapped`.
 
-use api::conditions::{ConditionDraft, ConditionStatus, find, one_line};
+use api::conditions::{ConditionDraft, ConditionStatus, READY, Reason, find, one_line};
 use jiff::civil::DateTime;
 use jiff::{SignedDuration, Timestamp};
 use nova_config::conditions::{HOST_DISCOVERED, HOST_MAPPED, NOVA_API_READY, SERVICE_UP};
@@ -19,6 +19,13 @@ use crate::registration::{has_registered_since, registered_at, registered_host};
 const DISCOVERY: SignedDuration = SignedDuration::from_mins(2);
 /// Maximum length of an administrator's reason in a message, in bytes.
 const REASON_LIMIT: usize = 200;
+
+/// The reasons of a service that is not up.
+pub const NOT_UP: [&Reason; 3] = [
+    &reasons::compute::SERVICE_DOWN,
+    &reasons::compute::FORCED_DOWN,
+    &reasons::compute::SERVICE_NOT_FOUND,
+];
 
 /// The conditions that follow from nova's API, and when they change although nothing else does.
 #[derive(Debug, Default)]
@@ -51,9 +58,22 @@ impl Health {
         Self { conditions: vec![service(seen, health), mapping], drained, changes_at }
     }
 
-    /// Returns the first condition that is False, which makes a deployed compute not ready.
-    pub fn problem(&self) -> Option<&ConditionDraft> {
-        self.conditions.iter().find(|it| it.status == ConditionStatus::False)
+    /// Returns the first condition that is False, which makes a deployed compute not ready; where nova
+    /// or the cell does not answer, what `Ready` said of it before: that nothing is known makes nothing
+    /// ready.
+    pub fn problem(&self, seen: &Observed) -> Option<ConditionDraft> {
+        let of = |status| self.conditions.iter().filter(move |it| it.status == status);
+        if let Some(found) = of(ConditionStatus::False).next() {
+            return Some(found.clone().with_type(READY));
+        }
+        let silent = [&reasons::compute::NOVA_NOT_ANSWERING, &reasons::compute::CELL_NOT_ANSWERING];
+        let is_silent = |it: &ConditionDraft| silent.iter().any(|of| of.word == it.reason);
+        of(ConditionStatus::Unknown).find(|it| is_silent(it))?;
+        let is_kept = |it: &ConditionDraft| {
+            let not_mapped = it.reason == reasons::compute::NOT_MAPPED.word;
+            not_mapped || NOT_UP.iter().any(|of| of.word == it.reason)
+        };
+        previous(seen, READY).filter(is_kept)
     }
 }
 

@@ -61,6 +61,11 @@ pub fn waits_for_drain(seen: &Observed) -> bool {
     drains_before(seen) && !is_empty && !is_identified
 }
 
+/// Whether a run that waits for its place was to begin on a drained host, which is not empty any more.
+pub fn forbids_runs(seen: &Observed) -> bool {
+    drains_before(seen) && seen.drain.as_ref().is_some_and(HostProgress::forbids_runs)
+}
+
 /// Whether every service of the compute has succeeded once.
 fn was_deployed(compute: &ExternalCompute) -> bool {
     compute.status.as_ref().is_some_and(|it| !it.deployed_inputs.is_empty())

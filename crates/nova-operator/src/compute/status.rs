@@ -141,7 +141,7 @@ fn conditions(seen: &Observed, evaluated: &Evaluation) -> Vec<ConditionDraft> {
     all.extend(evaluated.rejection.clone());
     all.push(deployment);
     let ready = if keeps_ready(seen, evaluated, stands) {
-        evaluated.health.problem().map_or(good, |it| it.clone().with_type(READY))
+        evaluated.health.problem(seen).unwrap_or(good)
     } else {
         conditions::ready(&all, good)
     };

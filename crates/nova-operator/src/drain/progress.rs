@@ -47,10 +47,13 @@ pub enum HostProgress {
 }
 
 impl HostProgress {
-    /// Whether a run that stops nova-compute must not begin, although the host was found empty before:
-    /// nova has something there by now, or its cell does not answer.
-    pub fn forbids_stop(&self) -> bool {
-        matches!(self, Self::Occupied(_) | Self::CellNotAnswering)
+    /// Whether a run that disturbs the host must not begin, although the host was found empty before:
+    /// nova has something there by now, or does not answer any more.
+    pub const fn forbids_runs(&self) -> bool {
+        matches!(
+            self,
+            Self::Occupied(_) | Self::CellNotAnswering | Self::Fails(_) | Self::Unread { .. }
+        )
     }
 
     /// Returns whether an inspection has shown that nova has neither servers nor open migrations on

@@ -1,6 +1,6 @@
 //! The rollout state of one compute, as its status and its node show it.
 
-use api::conditions::{self, ConditionStatus, find};
+use api::conditions::{self, ConditionStatus, READY, find};
 use api::dataplane::{Node, RunState};
 use api::nova::ExternalCompute;
 use kube::ResourceExt;
@@ -14,6 +14,7 @@ use operator_core::run_engine::rollout::{BlockReason, RolloutState};
 use operator_core::run_engine::service_sequence::has_begun;
 
 use crate::compute::deploy_strategy::deploys;
+use crate::compute::health::NOT_UP;
 
 /// Returns the rollout state of a compute.
 ///
@@ -37,9 +38,13 @@ fn condition_status(compute: &ExternalCompute, type_: &str) -> Option<ConditionS
     Some(find(&compute.status.as_ref()?.conditions, type_)?.status)
 }
 
-/// Whether its service is down, or gone; not so while that is unknown.
+/// Whether its service is down, or gone, or was so when nova last answered; not so where that was
+/// never known.
 fn is_down(compute: &ExternalCompute) -> bool {
-    condition_status(compute, SERVICE_UP) == Some(ConditionStatus::False)
+    let conditions = compute.status.as_ref().map(|it| it.conditions.as_slice());
+    let ready = find(conditions.unwrap_or_default(), READY);
+    let was_down = ready.is_some_and(|it| NOT_UP.iter().any(|of| of.word == it.reason));
+    was_down || condition_status(compute, SERVICE_UP) == Some(ConditionStatus::False)
 }
 
 /// Whether its host is drained although its user does not request that, so that its service is yet

@@ -5,7 +5,9 @@ use openstack_client::{Error, Fault, Service};
 
 use super::*;
 use crate::cell::hosts::observed::{HostsSeen, LeftoverSeen, user};
-use crate::drain::progress::{HostProgress, PlacementRemoval, Removal, ServiceRemoval};
+use crate::drain::progress::{
+    HostProgress, IdentityUse, PlacementRemoval, Removal, ServiceRemoval,
+};
 
 const HOST: &str = "n0.example.org";
 
@@ -109,6 +111,13 @@ fn what_holds_an_entry_is_in_its_message() {
         (removing(kept, PlacementRemoval::Pending), "it hosts instances. Servers on it: b0"),
         (removing(ServiceRemoval::Done, provider), "resource provider c0"),
         (removing(ServiceRemoval::Done, aggregates), "rack7"),
+        (
+            HostProgress::Identity(IdentityUse::OtherHost {
+                compute_id: "c0".to_owned(),
+                host: "n9.example.org".to_owned(),
+            }),
+            "Nova has compute node c0 on host n9.example.org now",
+        ),
         (
             HostProgress::OtherService { id: "a9".to_owned() },
             "service a9 of the host, which is not",

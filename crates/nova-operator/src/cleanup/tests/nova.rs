@@ -262,7 +262,8 @@ fn no_further_attempt_stops_a_host_that_has_servers_again() {
 
 #[test]
 fn a_stop_that_has_not_begun_is_withdrawn_when_the_host_has_servers_again() {
-    for found in [occupied(), HostProgress::CellNotAnswering] {
+    let unread = HostProgress::Unread { cell: "cell1".to_owned() };
+    for found in [occupied(), HostProgress::CellNotAnswering, unread] {
         let mut world = world(HostProgress::Drained);
         world.delete_node(false);
         assert_eq!(n_cleanups(&world.settle()), 1);

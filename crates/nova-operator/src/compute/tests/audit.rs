@@ -131,6 +131,12 @@ fn three_intervals_without_an_audit_leave_it_unknown_whether_the_host_is_in_sync
     assert_eq!(world.settle(), [""; 0]);
     audited(&mut world, Verdict::InSync);
     check(&world, ConditionStatus::True, "InSync", "n0");
+    world.seen.audited.last = None;
+    assert_eq!(world.settle(), [""; 0], "the run of the last audit is gone, its result is not");
+    world.now += HOUR * 3;
+    world.settle();
+    check(&world, ConditionStatus::Unknown, "AuditOverdue", "no result of the last 3 intervals");
+    assert_eq!(world.settle(), [""; 0]);
     audited(&mut world, differs());
     world.now += HOUR * 9;
     world.settle();

@@ -370,6 +370,23 @@ fn a_role_that_is_gone_gives_no_host_back() {
 }
 
 #[test]
+fn a_run_that_waits_is_withdrawn_when_the_host_has_servers_again() {
+    let mut cloud = Cloud::changed();
+    cloud.world.is_queueing = true;
+    cloud.has_servers = false;
+    cloud.settle();
+    assert_eq!(cloud.runs(), ["nova"]);
+    let is_waiting = |it: &Cloud| it.world.seen.runs.iter().any(is_open);
+    cloud.has_servers = true;
+    cloud.settle();
+    assert!(!is_waiting(&cloud));
+    assert_eq!(cloud.world.reason("DeploymentReady"), "WaitingForDrain");
+    cloud.has_servers = false;
+    cloud.settle();
+    assert!(is_waiting(&cloud));
+}
+
+#[test]
 fn a_host_is_not_given_back_before_nova_was_read_after_a_restart_in_the_middle_of_a_run() {
     for takes_role in [false, true] {
         let mut cloud = Cloud::changed();

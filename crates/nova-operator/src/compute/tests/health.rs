@@ -98,6 +98,24 @@ fn what_cannot_be_asked_is_unknown_and_takes_no_ready() {
 }
 
 #[test]
+fn a_nova_that_stops_answering_makes_no_compute_ready_that_was_down() {
+    for (service, mapping, reason) in [
+        (DOWN, MappingHealth::Mapped, "ServiceDown"),
+        (ServiceHealth::NotFound, MappingHealth::Mapped, "ServiceNotFound"),
+    ] {
+        let mut world = world(service, mapping);
+        assert_eq!(world.reason("Ready"), reason);
+        for unknown in [ServiceHealth::ApiFails, ServiceHealth::CellNotAnswering] {
+            read(&mut world, unknown, MappingHealth::Pending);
+            assert_eq!(said(&world, "ServiceUp").0, ConditionStatus::Unknown);
+            assert_eq!(world.reason("Ready"), reason, "it is as it was");
+        }
+        read(&mut world, UP, MappingHealth::Mapped);
+        assert_eq!(world.reason("Ready"), "Ready");
+    }
+}
+
+#[test]
 fn a_compute_whose_cell_loses_its_inputs_is_unknown_and_stays_ready() {
     let mut world = world(UP, MappingHealth::Mapped);
     world.seen.health = Some(HostHealth::unread());

@@ -169,8 +169,13 @@ fn read(state: &State, line: &str) -> Answer {
             said(200, &json!({"resource_providers": all}))
         }
         "get /placement/resource_providers/c9/allocations" => shares(&[]),
-        "get /v2.1/os-hypervisors/c9" if !state.hypervisors.is_empty() => {
-            said(200, &json!({"hypervisor": {"id": "c9", "service": {"host": "other"}}}))
+        line if state
+            .hypervisors
+            .iter()
+            .any(|it| line == format!("get /v2.1/os-hypervisors/{it}")) =>
+        {
+            let id = state.hypervisors[0];
+            said(200, &json!({"hypervisor": {"id": id, "service": {"host": "other"}}}))
         }
         "get /placement/resource_providers/c0/allocations" => shares(&state.consumers),
         "get /placement/allocations/d0" => consumer("c0"),

@@ -61,7 +61,7 @@ pub fn decide(
         }
         let evaluated = evaluate(set, removals.ssh.as_ref(), of, now);
         decision.held.push((of.name.clone(), held(set, removals, of, &evaluated)));
-        if of.progress.forbids_stop() && !removals.is_skipped {
+        if of.progress.forbids_runs() && !removals.is_skipped {
             let runs: Vec<Run<'_>> = of.runs.iter().filter_map(|it| Run::of(it)).collect();
             decision.steps.extend(run_gc::withdrawn(&runs, |_, _| false));
         }

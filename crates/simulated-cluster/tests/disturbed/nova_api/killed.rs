@@ -70,7 +70,7 @@ const FIRST: [Kill; 10] = [
 ];
 
 /// The same for the second time. The first request to a nova reads its version.
-const SECOND: [Kill; 18] = [
+const SECOND: [Kill; 21] = [
     ("version", Begin, "GET /v2.1/", BEFORE),
     ("c", Enable, CHANGES, BEFORE),
     ("d", Enable, CHANGES, AFTER),
@@ -89,6 +89,9 @@ const SECOND: [Kill; 18] = [
     ("n", Remove, "GET /network/v2.0/agents", BEFORE),
     ("o", Remove, AGENTS, BEFORE),
     ("p", Remove, AGENTS, AFTER),
+    ("q", Remove, CHANGES, BEFORE),
+    ("r", Remove, CHANGES, AFTER),
+    ("s", Remove, "GET /v2.1/os-migrations?", BEFORE),
 ];
 
 const DRAINED: &str = "nova.openstack.org/Drained";

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::drain::order::LeftBehind;
+use crate::drain::progress::IdentityUse;
 
 /// The UUIDs of the service and the provider of these tests.
 fn left() -> LeftBehind {
@@ -78,6 +79,15 @@ async fn without_a_service_shares_are_dropped_only_where_the_cell_answers() {
     }
     let without_shares = cloud(State { consumers: vec![], ..gone(None) }).await;
     assert_eq!(without_shares.pass(&delete(left()), None).await, deleted());
+}
+
+#[tokio::test]
+async fn nothing_is_deleted_of_a_compute_node_that_another_host_has_by_now() {
+    let state = State { has_service: false, witness: Some(true), hypervisors: &["c0"], ..all() };
+    let cloud = cloud(state).await;
+    let other = IdentityUse::OtherHost { compute_id: "c0".into(), host: "other".into() };
+    let found = cloud.pass(&delete(left()), Some(WITNESS)).await;
+    assert_eq!((found, cloud.writes()), (HostProgress::Identity(other), vec![]));
 }
 
 #[tokio::test]
