@@ -18,6 +18,16 @@ use crate::reasons;
 /// The number of names that a message lists.
 const NAMED: usize = 5;
 
+/// Whether a condition has the reason of a service that is not up.
+pub fn is_not_up(reason: &str) -> bool {
+    let all = [
+        &reasons::compute::SERVICE_DOWN,
+        &reasons::compute::FORCED_DOWN,
+        &reasons::compute::SERVICE_NOT_FOUND,
+    ];
+    all.iter().any(|it| it.word == reason)
+}
+
 /// What is known of one compute.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ComputeState {

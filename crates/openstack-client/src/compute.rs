@@ -8,7 +8,7 @@ mod servers;
 mod services;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use http::Method;
 use operator_runtime::metrics::Metrics;
@@ -27,15 +27,12 @@ pub use migrations::Migration;
 pub(crate) use migrations::migrations_of;
 pub use servers::Server;
 pub(crate) use servers::{server_ids_of, servers_of};
+use services::LATE;
 pub(crate) use services::services_of;
 pub use services::{ComputeService, KnownService, Liveness, ServiceState};
 
 /// How many entries of a list are requested at once: nova's own limit.
 const PAGE: usize = 1000;
-/// An answer that takes longer may have services as down that report, see [`Liveness::Late`]: by
-/// default they report every 10 seconds, and are down after 60.
-pub const LATE: Duration = Duration::from_secs(40);
-
 /// Returns the query for the servers of all projects on a host, those included that are deleted and
 /// may still be restored.
 fn of_host(host: &str) -> String {

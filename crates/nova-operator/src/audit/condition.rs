@@ -99,19 +99,10 @@ impl Audited {
                 reasons::audit::DEPLOYED_SINCE.condition(CONFIGURATION_IN_SYNC, text)
             }
             Verdict::Differs(found) => {
-                let way_on = if policy.repairs && last.is_after_deployment {
-                    "Its last deployment did not mend that; it is deployed again if the next audit \
-                     finds it too. Look at it on the host."
-                        .to_owned()
-                } else if policy.repairs {
-                    "It is deployed again as soon as deploy and its role's maxUnavailable allow it."
-                        .to_owned()
-                } else {
-                    format!("To deploy it again: {redeploy}")
-                };
                 let text = format!(
-                    "Host {node} differs from what was deployed: {}. {way_on}",
-                    named(found, NAMED)
+                    "Host {node} differs from what was deployed: {}. {}",
+                    named(found, NAMED),
+                    way_on(policy.repairs, last, redeploy)
                 );
                 reasons::audit::OUT_OF_SYNC.condition(CONFIGURATION_IN_SYNC, text)
             }
@@ -144,6 +135,19 @@ fn deployed_at(compute: &ExternalCompute) -> Option<Timestamp> {
     let services = &compute.status.as_ref()?.services;
     let last = services.iter().find(|it| it.name == NOVA_REGISTERED)?;
     (last.state == RunState::Succeeded).then_some(last.since.0)
+}
+
+/// Returns what follows where a host differs.
+fn way_on(repairs: bool, last: &LastAudit, redeploy: &str) -> String {
+    if repairs && last.is_after_deployment {
+        "Its last deployment did not mend that; it is deployed again if the next audit finds it too. \
+         Look at it on the host."
+            .to_owned()
+    } else if repairs {
+        "It is deployed again as soon as deploy and its role's maxUnavailable allow it.".to_owned()
+    } else {
+        format!("To deploy it again: {redeploy}")
+    }
 }
 
 fn overdue(node: &str) -> ConditionDraft {

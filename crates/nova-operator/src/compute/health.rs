@@ -1,6 +1,6 @@
 //! The conditions of a compute that follow from nova's API: `ServiceUp` and `HostMapped`.
 
-use api::conditions::{ConditionDraft, ConditionStatus, READY, Reason, find, one_line};
+use api::conditions::{ConditionDraft, ConditionStatus, READY, find, one_line};
 use jiff::civil::DateTime;
 use jiff::{SignedDuration, Timestamp};
 use nova_config::conditions::{HOST_DISCOVERED, HOST_MAPPED, NOVA_API_READY, SERVICE_UP};
@@ -10,6 +10,7 @@ use crate::compute::host_drain::{may_be_disabled, request};
 use crate::compute::messages::redeploy_command;
 use crate::compute::observed::Observed;
 use crate::compute::preconditions::previous;
+use crate::computes_up::is_not_up;
 use crate::drain::condition::Drained;
 use crate::nova_health::{HostHealth, MappingHealth, ServiceHealth};
 use crate::reasons;
@@ -19,13 +20,6 @@ use crate::registration::{has_registered_since, registered_at, registered_host};
 const DISCOVERY: SignedDuration = SignedDuration::from_mins(2);
 /// Maximum length of an administrator's reason in a message, in bytes.
 const REASON_LIMIT: usize = 200;
-
-/// The reasons of a service that is not up.
-pub const NOT_UP: [&Reason; 3] = [
-    &reasons::compute::SERVICE_DOWN,
-    &reasons::compute::FORCED_DOWN,
-    &reasons::compute::SERVICE_NOT_FOUND,
-];
 
 /// The conditions that follow from nova's API, and when they change although nothing else does.
 #[derive(Debug, Default)]
@@ -71,7 +65,7 @@ impl Health {
         of(ConditionStatus::Unknown).find(|it| is_silent(it))?;
         let is_kept = |it: &ConditionDraft| {
             let not_mapped = it.reason == reasons::compute::NOT_MAPPED.word;
-            not_mapped || NOT_UP.iter().any(|of| of.word == it.reason)
+            not_mapped || is_not_up(&it.reason)
         };
         previous(seen, READY).filter(is_kept)
     }

@@ -16,7 +16,7 @@ pub enum Found {
     Absent,
 }
 
-/// The service of a host as it was read before, and when that began; nothing where it was not.
+/// The service of a host as it was read before, and when that began; `None` where it was not read.
 ///
 /// Behind a cell that hangs nova has each service as down: then its reports in two answers count.
 #[derive(Debug, Default)]

@@ -14,7 +14,7 @@ use operator_core::run_engine::rollout::{BlockReason, RolloutState};
 use operator_core::run_engine::service_sequence::has_begun;
 
 use crate::compute::deploy_strategy::deploys;
-use crate::compute::health::NOT_UP;
+use crate::computes_up::is_not_up;
 
 /// Returns the rollout state of a compute.
 ///
@@ -43,7 +43,7 @@ fn condition_status(compute: &ExternalCompute, type_: &str) -> Option<ConditionS
 fn is_down(compute: &ExternalCompute) -> bool {
     let conditions = compute.status.as_ref().map(|it| it.conditions.as_slice());
     let ready = find(conditions.unwrap_or_default(), READY);
-    let was_down = ready.is_some_and(|it| NOT_UP.iter().any(|of| of.word == it.reason));
+    let was_down = ready.is_some_and(|it| is_not_up(&it.reason));
     was_down || condition_status(compute, SERVICE_UP) == Some(ConditionStatus::False)
 }
 

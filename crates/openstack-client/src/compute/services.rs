@@ -6,13 +6,16 @@ use hyper::body::Bytes;
 use jiff::civil::DateTime;
 use serde::Deserialize;
 
-use crate::compute::LATE;
 use crate::error::Error;
 use crate::response::parsed;
 use crate::text::is_id;
 
 /// How many services are read.
 const SERVICES: usize = 100_000;
+
+/// An answer that takes longer may have services as down that report, see [`Liveness::Late`]: by
+/// default they report every 10 seconds, and are down after 60.
+pub(crate) const LATE: Duration = Duration::from_secs(40);
 
 /// A nova-compute service.
 #[derive(Clone, Debug, Eq, PartialEq)]
