@@ -28,14 +28,12 @@ pub fn request(seen: &Observed) -> Option<DrainRequest> {
     if request != DrainRequest::Absent {
         return Some(request);
     }
-    if role.is_none() && node.spec.role.is_some() && disabled(seen).is_some_and(is_of_rollout) {
+    let is_role_missing = role.is_none() && node.spec.role.is_some();
+    if is_role_missing && disabled(seen).is_some_and(is_of_rollout) {
         return None;
     }
-    if (role.is_none() && node.spec.role.is_some() || is_at_work(&seen.compute))
-        && !drains_before(seen)
-        && is_unread(seen)
-        && may_be_disabled(seen)
-    {
+    let may_be_marked = || !drains_before(seen) && is_unread(seen) && may_be_disabled(seen);
+    if (is_role_missing || is_at_work(&seen.compute)) && may_be_marked() {
         return None;
     }
     Some(match drain_before(role, node) {

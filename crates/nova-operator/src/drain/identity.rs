@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::drain::order::{IdentityGoal, IdentityOrder};
 use crate::drain::progress::{HostProgress, IdentityUse};
-use crate::drain::remove::{Apis, delete_provider};
+use crate::drain::remove::{Apis, delete_provider, other_provider};
 use crate::drain::service::{EarlierService, Found, occupied, service};
 
 /// Finds out whether the identity of a host is free, and frees its name in placement where that is
@@ -32,33 +32,35 @@ pub async fn identity(
     };
     Ok(HostProgress::Identity(match order.goal {
         IdentityGoal::Restore if may_report => IdentityUse::Reporting,
-        IdentityGoal::Restore => of_uuid(apis, host, &order.compute_id).await?,
+        // The UUID of a host may be restored there alone.
+        IdentityGoal::Restore => {
+            other_host(apis, host, &order.compute_id).await?.unwrap_or(IdentityUse::Free)
+        }
         IdentityGoal::Name => of_name(apis, host, &order.compute_id).await?,
     }))
 }
 
-/// The UUID of a host may be restored there alone.
-async fn of_uuid(apis: &Apis, host: &str, compute_id: &str) -> Result<IdentityUse, Fault> {
+/// Returns the other host that nova has the compute node of this UUID on; `None` without one.
+pub async fn other_host(
+    apis: &Apis,
+    host: &str,
+    compute_id: &str,
+) -> Result<Option<IdentityUse>, Fault> {
     let found = apis.compute.hypervisor(compute_id).await?.map(|it| it.service.host);
-    Ok(match found.filter(|it| it != host) {
-        Some(host) => IdentityUse::OtherHost { compute_id: compute_id.to_owned(), host },
-        None => IdentityUse::Free,
-    })
+    let other = found.filter(|it| it != host);
+    Ok(other.map(|host| IdentityUse::OtherHost { compute_id: compute_id.to_owned(), host }))
 }
 
 /// A provider of the host's name is a stale one where it is not the host's own, and nova has no
 /// compute node of it.
 async fn of_name(apis: &Apis, host: &str, compute_id: &str) -> Result<IdentityUse, Fault> {
-    let placement = &apis.placement;
-    let found = placement.provider_named(host).await?;
-    let Some(provider) = found.map(|it| it.uuid).filter(|it| it != compute_id) else {
-        return Ok(IdentityUse::Free);
+    let provider = match other_provider(apis, host, compute_id).await? {
+        None => return Ok(IdentityUse::Free),
+        Some((compute_id, Some(host))) => return Ok(IdentityUse::OtherHost { compute_id, host }),
+        Some((provider, None)) => provider,
     };
-    if let Some(other) = apis.compute.hypervisor(&provider).await? {
-        return Ok(IdentityUse::OtherHost { compute_id: provider, host: other.service.host });
-    }
-    let consumers = placement.allocations_of(&provider).await?;
-    let kept = delete_provider(placement, &provider, &consumers).await?;
+    let consumers = apis.placement.allocations_of(&provider).await?;
+    let kept = delete_provider(&apis.placement, &provider, &consumers).await?;
     Ok(kept.map_or(IdentityUse::Free, |message| IdentityUse::ProviderKept { provider, message }))
 }
 

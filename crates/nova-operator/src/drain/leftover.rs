@@ -3,10 +3,9 @@
 use openstack_client::Fault;
 use openstack_client::compute::{KnownService, Liveness};
 
+use crate::drain::identity::other_host;
 use crate::drain::order::LeftBehind;
-use crate::drain::progress::{
-    HostProgress, IdentityUse, PlacementRemoval, Removal, ServiceRemoval,
-};
+use crate::drain::progress::{HostProgress, PlacementRemoval, Removal, ServiceRemoval};
 use crate::drain::remove::{Apis, delete_service, has_consumers, of_placement};
 use crate::drain::service::{Found, of_cell};
 
@@ -29,7 +28,10 @@ pub async fn leftover(
         Found::Known(service) => Some(service),
         Found::Absent => None,
     };
-    if let Some(other) = other_host(apis, host, left).await? {
+    // The machine may have been deployed under another name since, and have kept its UUID.
+    if let Some(id) = &left.compute_id
+        && let Some(other) = other_host(apis, host, id).await?
+    {
         return Ok(HostProgress::Identity(other));
     }
     if let Some(cell) = unconfirmed(apis, left, known.as_ref(), witness).await? {
@@ -47,19 +49,6 @@ pub async fn leftover(
         };
     }
     Ok(HostProgress::Removing(removal))
-}
-
-/// Returns the other host that has the recorded compute node by now: the machine was deployed under
-/// another name, and has kept its UUID.
-async fn other_host(
-    apis: &Apis,
-    host: &str,
-    left: &LeftBehind,
-) -> Result<Option<IdentityUse>, Fault> {
-    let Some(id) = &left.compute_id else { return Ok(None) };
-    let found = apis.compute.hypervisor(id).await?.map(|it| it.service.host);
-    let other = found.filter(|it| it != host);
-    Ok(other.map(|host| IdentityUse::OtherHost { compute_id: id.clone(), host }))
 }
 
 /// Returns what is unknown of the host if shares of its provider would have to be dropped: without a

@@ -34,7 +34,8 @@ struct Move {
     refused: Option<String>,
 }
 
-/// What the passes about one host remember of the ones before; what follows does not depend on it.
+/// What the passes about one host remember of the ones before. An operator that has lost it comes to
+/// the same end, perhaps later.
 #[derive(Debug, Default)]
 pub struct PassMemory {
     moves: Moves,

@@ -119,14 +119,24 @@ async fn of_stale(
     compute_id: Option<&str>,
 ) -> Result<Option<PlacementRemoval>, Fault> {
     // Without a recorded UUID the provider was looked for by this name before.
-    if compute_id.is_none() {
-        return Ok(None);
+    let Some(own) = compute_id else { return Ok(None) };
+    match other_provider(apis, host, own).await? {
+        Some((provider, None)) => of_provider(apis, host, provider).await,
+        Some((_, Some(_))) | None => Ok(None),
     }
-    let Some(provider) = apis.placement.provider_named(host).await? else { return Ok(None) };
-    if apis.compute.hypervisor(&provider.uuid).await?.is_some() {
-        return Ok(None);
-    }
-    of_provider(apis, host, provider.uuid).await
+}
+
+/// Returns the provider of a host's name under another UUID than its own, and the host of the compute
+/// node that nova has of it, if any.
+pub async fn other_provider(
+    apis: &Apis,
+    host: &str,
+    own: &str,
+) -> Result<Option<(String, Option<String>)>, Fault> {
+    let found = apis.placement.provider_named(host).await?.map(|it| it.uuid);
+    let Some(provider) = found.filter(|it| it != own) else { return Ok(None) };
+    let user = apis.compute.hypervisor(&provider).await?.map(|it| it.service.host);
+    Ok(Some((provider, user)))
 }
 
 /// Deletes a provider of a host, whose shares are dropped only where nova has nothing on the host.
