@@ -6,15 +6,16 @@ use std::collections::BTreeMap;
 
 use api::dataplane::{HostNotReady, HostReadiness, HostReadinessSpec, NodeSet, Service};
 use kube::{Resource, ResourceExt};
-use nova_config::conditions::NODE_SERVICE_UP;
+use nova_config::conditions::{HOST_DISCOVERED, NODE_SERVICE_UP};
 use operator_core::finalizers::is_terminating;
 use operator_core::object_key::Key;
 use operator_core::plan::{Step, Target};
 use serde_json::{Value, json};
 
+use crate::node_set_computes::observed::HostReading;
 use crate::node_set_computes::removal::finalizers::HostFinalizers;
 use crate::node_set_computes::removal::record::{HOSTS, records, text};
-use crate::nova_health::{HostHealth, MappingHealth, ServiceHealth};
+use crate::nova_health::{MappingHealth, ServiceHealth};
 use crate::reasons;
 
 /// Returns whether a service lists the readiness gate that this operator reports.
@@ -41,7 +42,7 @@ pub fn is_ours(report: &HostReadiness) -> bool {
 #[derive(Clone, Debug, Default)]
 pub struct Contents {
     /// Each host with what is known of it; `None` where no service lists the gate.
-    pub gated: Option<BTreeMap<String, HostHealth>>,
+    pub gated: Option<Vec<HostReading>>,
     /// The hosts that may be disturbed, each with the UID of the deployment that may; `None` where
     /// deployments wait for nothing.
     pub disruption_allowed: Option<BTreeMap<String, String>>,
@@ -119,7 +120,7 @@ fn spec(set: &NodeSet, contents: &Contents, found: Option<&HostReadiness>) -> Ho
 /// then.
 fn judged_since(
     set: &NodeSet,
-    hosts: &BTreeMap<String, HostHealth>,
+    hosts: &[HostReading],
     found: Option<&HostReadiness>,
 ) -> (Vec<String>, BTreeMap<String, HostNotReady>) {
     let deployments =
@@ -129,16 +130,16 @@ fn judged_since(
         deployments.iter().all(|uid| it.spec.observed_deployments.contains(uid))
     };
     let before = found.filter(is_current).map(|it| &it.spec.not_ready);
-    let entry = |(host, health): (&String, &HostHealth)| {
-        let entry = match judged(host, health) {
+    let entry = |host: &HostReading| {
+        let entry = match judged(host) {
             Readiness::Ready => None,
             Readiness::NotReady(entry) => Some(entry),
             Readiness::Unknown(entry) => match before {
-                Some(before) => before.get(host).cloned(),
+                Some(before) => before.get(&host.name).cloned(),
                 None => Some(entry),
             },
         };
-        Some((host.clone(), entry?))
+        Some((host.name.clone(), entry?))
     };
     let not_ready = hosts.iter().filter_map(entry).collect();
     (deployments, not_ready)
@@ -154,7 +155,8 @@ enum Readiness {
     Unknown(HostNotReady),
 }
 
-fn judged(host: &str, health: &HostHealth) -> Readiness {
+fn judged(reading: &HostReading) -> Readiness {
+    let HostReading { name: host, health, .. } = reading;
     let not_read = || {
         let text = format!(
             "Nova's API has not been read often enough to judge host {host}. If that lasts, the \
@@ -166,11 +168,7 @@ fn judged(host: &str, health: &HostHealth) -> Readiness {
     match (&health.service, &health.mapping) {
         (ServiceHealth::Up { .. }, MappingHealth::Mapped) => Readiness::Ready,
         (ServiceHealth::Up { .. }, MappingHealth::NotMapped) => {
-            let text = format!(
-                "Host {host} is not mapped to its cell, so nova does not schedule to it: \
-                 nova-manage cell_v2 discover_hosts"
-            );
-            not_ready(reasons::compute::NOT_MAPPED.word, text)
+            not_ready(reasons::compute::NOT_MAPPED.word, not_mapped(reading))
         }
         (ServiceHealth::Up { .. }, MappingHealth::Pending | MappingHealth::ApiFails)
         | (ServiceHealth::Pending, _) => not_read(),
@@ -201,6 +199,14 @@ fn judged(host: &str, health: &HostHealth) -> Readiness {
             Readiness::Unknown(HostNotReady::new(reasons::compute::CELL_NOT_ANSWERING.word, &text))
         }
     }
+}
+
+fn not_mapped(HostReading { name, discovered_by, .. }: &HostReading) -> String {
+    let next_step = match discovered_by {
+        Some(cell) => format!("{HOST_DISCOVERED} of NovaCell {cell} has how far its discovery is."),
+        None => "nova-manage cell_v2 discover_hosts".to_owned(),
+    };
+    format!("Host {name} is not mapped to its cell, so nova does not schedule to it: {next_step}")
 }
 
 #[cfg(test)]

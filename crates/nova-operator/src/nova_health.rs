@@ -133,6 +133,10 @@ pub struct Readings {
     failure: Option<(Fault, u32)>,
     /// Host of each hypervisor → its UUID, `None` unless the last reading succeeded.
     mapped: Option<BTreeMap<String, String>>,
+    /// Each host that nova lists a service of and no hypervisor, since the reading that found it so
+    /// first: `Timestamp::MIN` for the first reading of all, which does not know since when. `None`
+    /// before that.
+    unmapped: Option<BTreeMap<String, Timestamp>>,
 }
 
 impl Readings {
@@ -154,12 +158,37 @@ impl Readings {
                 let states = services.into_iter().map(|it| (it.host, it.state)).collect();
                 self.before = self.last.replace(Reading { begun, states });
                 self.failure = None;
+                self.take_unmapped(begun);
             }
             Err(fault) => {
                 let n_failed = self.failure.as_ref().map_or(0, |it| it.1);
                 self.failure = Some((fault, n_failed.saturating_add(n_intervals.max(1))));
             }
         }
+    }
+
+    fn take_unmapped(&mut self, begun: Timestamp) {
+        let (Some(mapped), Some(last)) = (&self.mapped, &self.last) else { return };
+        let earlier = self.unmapped.take();
+        let since = |host: &String| match &earlier {
+            Some(earlier) => earlier.get(host).copied().unwrap_or(begun),
+            None => Timestamp::MIN,
+        };
+        let is_unmapped = |(host, state): &(&String, &ServiceState)| match state {
+            ServiceState::Known(_) => !mapped.contains_key(*host),
+            // Hypervisors of a cell that does not answer are not listed.
+            ServiceState::Unknown => earlier.as_ref().is_some_and(|it| it.contains_key(*host)),
+        };
+        let unmapped = last.states.iter().filter(is_unmapped);
+        self.unmapped = Some(unmapped.map(|(host, _)| (host.clone(), since(host))).collect());
+    }
+
+    /// Returns since when a host is not mapped to its cell, which is named as its service is
+    /// registered: `Timestamp::MIN` where it was so in the first reading of all. `None` where it is
+    /// mapped, or that is not known.
+    pub fn unmapped_since(&self, host: &str) -> Option<Timestamp> {
+        let since = self.unmapped.as_ref()?.get(host).copied()?;
+        (self.mapping(host) == MappingHealth::NotMapped).then_some(since)
     }
 
     /// Returns what is known of the API.
@@ -401,6 +430,25 @@ mod tests {
         let found = services(&[("one", ServiceState::Known(late(8)))]);
         take(&mut first, Ok(found), Ok(hypervisors(&["one"])));
         assert_eq!(service(&first), ServiceHealth::Pending);
+    }
+
+    #[test]
+    fn a_host_is_unmapped_since_the_reading_that_found_it_so_first() {
+        let mut readings = Readings::default();
+        let mut read = |hosts: &[(&str, ServiceState)], mapped: &[&str], second| {
+            let at = Timestamp::from_second(second).unwrap();
+            readings.take(Ok(services(hosts)), Ok(hypervisors(mapped)), at, 1);
+            ["one", "two"].map(|it| readings.unmapped_since(it).map(Timestamp::as_second))
+        };
+        let before = Some(Timestamp::MIN.as_second());
+        let (one, two) = (("one", known(true)), ("two", known(true)));
+        assert_eq!(read(std::slice::from_ref(&one), &[], 10), [before, None]);
+        let both = [one.clone(), two];
+        assert_eq!(read(&both, &[], 20), [before, Some(20)]);
+        let silent = [one, ("two", ServiceState::Unknown)];
+        assert_eq!(read(&silent, &["one"], 30), [None, None]);
+        assert_eq!(read(&both, &[], 40), [Some(40), Some(20)]);
+        assert_eq!(read(&both, &["one", "two"], 50), [None, None]);
     }
 
     #[test]

@@ -265,6 +265,12 @@ impl NovaMonitor {
         cells.iter().find(has).cloned()
     }
 
+    /// Returns since when nova lists a service of a host of a cell and no hypervisor, see
+    /// [`Readings::unmapped_since`].
+    pub fn unmapped_since(&self, cell: &Key, host: &str) -> Option<Timestamp> {
+        self.reader(cell)?.readings.lock().unmapped_since(host)
+    }
+
     /// Returns the compute that has registered under a host's name in the nova of a cell; `None`
     /// without one.
     pub fn compute_on(&self, cell: &Key, host: &str) -> Option<Key> {
@@ -308,14 +314,14 @@ impl NovaMonitor {
         readings.take(services, hypervisors, begun, n_intervals);
         let (after, api_after) = (health(&readings), readings.api());
         drop(readings);
-        for (changed, _) in registered
-            .iter()
-            .zip(before.iter().zip(&after))
-            .filter(|(it, (before, after))| it.is_concerned(before, after))
-        {
+        let all = || registered.iter().zip(before.iter().zip(&after));
+        for (changed, _) in all().filter(|(it, (before, after))| it.is_concerned(before, after)) {
             self.enqueue(changed);
         }
-        if api_before != api_after {
+        // Computes report their mapping to the cell; of node sets, the cell reads it itself.
+        let is_other =
+            all().any(|(it, (before, after))| it.cell.is_none() && before.mapping != after.mapping);
+        if is_other || api_before != api_after {
             for cell in &cells {
                 self.queues.cells.push(cell.clone());
             }

@@ -82,10 +82,9 @@ fn contents(
     report: Option<&HostReadiness>,
     now: Timestamp,
 ) -> Contents {
-    let hosts = seen.hosts.iter().flatten().map(|it| (it.name.clone(), it.health.clone()));
     let released = &removal.released;
     Contents {
-        gated: seen.has_gate.then(|| hosts.collect()),
+        gated: seen.has_gate.then(|| seen.hosts.clone().unwrap_or_default()),
         disruption_allowed: rollout::disruption_allowed(seen),
         finalizers: removal::finalizers::desired(&seen.set, &seen.removals, released, report, now),
     }

@@ -14,6 +14,7 @@ use operator_runtime::clock;
 use operator_runtime::error::Result;
 
 use crate::caches::Caches;
+use crate::cell::discovery::settings::{Discovery, discovery};
 use crate::conflicting_service::is_nova;
 use crate::drain::before::{DrainBefore, drain_before_of};
 use crate::drain::hosts_request::{modes_of_leaving, requested};
@@ -35,6 +36,7 @@ use crate::node_set_computes::removal::record::{HostRecord, records};
 use crate::node_set_computes::rollout::{disruptions, enabling, request};
 use crate::node_set_readiness;
 use crate::node_set_readiness::{lists_gate, report_name};
+use crate::nova_health::MappingHealth;
 use crate::nova_monitor::NovaMonitor;
 use crate::nova_orders::{NovaOrders, OrderOfHost};
 
@@ -62,7 +64,7 @@ pub async fn observe(
         .collect();
     let cells = caches.cells_of(&key.namespace);
     let cells = used_first(cells, &set, |it| caches.services.get(it));
-    let readings = (!services.is_empty()).then(|| self::readings(monitor, &cells, &set));
+    let readings = (!services.is_empty()).then(|| self::readings(caches, monitor, &cells, &set));
     let has_gate = services.iter().flatten().any(|it| lists_gate(it));
     let report = report(of_sets, &caches.api, &set, &key.namespace).await?;
     let ours = report.found().filter(|it| node_set_readiness::is_ours(it));
@@ -146,11 +148,23 @@ fn is_of_nova((name, service): &(&String, Option<Arc<Service>>)) -> bool {
 }
 
 /// Returns the hosts of a node set by name, with what is known of each.
-fn readings(monitor: &NovaMonitor, cells: &[Key], set: &NodeSet) -> Vec<HostReading> {
+fn readings(
+    caches: &Caches,
+    monitor: &NovaMonitor,
+    cells: &[Key],
+    set: &NodeSet,
+) -> Vec<HostReading> {
     let all = hosts(set);
+    let discovers = |key: &Key| {
+        let cell = caches.cells.get(key).filter(|_| caches.cells_are_ours);
+        cell.is_some_and(|it| discovery(&it) != Discovery::External)
+    };
     let read = |host| {
-        let health = monitor.host_in(cells, &canonical_host_name(set, host));
-        HostReading { name: host.name.clone(), health }
+        let registered = canonical_host_name(set, host);
+        let health = monitor.host_in(cells, &registered);
+        let unmapped = (health.mapping == MappingHealth::NotMapped).then_some(&registered);
+        let cell = unmapped.and_then(|it| monitor.cell_with(cells, it)).filter(discovers);
+        HostReading { name: host.name.clone(), health, discovered_by: cell.map(|it| it.name) }
     };
     let mut read: Vec<HostReading> = all.iter().map(read).collect();
     read.sort_by(|a, b| a.name.cmp(&b.name));

@@ -23,6 +23,8 @@ pub struct HostReading {
     pub name: String,
     /// What is known of it.
     pub health: HostHealth,
+    /// The cell that has its service, if this operator discovers the hosts of that cell.
+    pub discovered_by: Option<String>,
 }
 
 /// A host of a node set that is to be drained, or that was drained and is to be enabled again.

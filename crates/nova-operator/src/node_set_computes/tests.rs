@@ -41,6 +41,7 @@ fn seen(hosts: &[(&str, ServiceHealth)]) -> Observed {
             mapping: MappingHealth::Mapped,
             ..HostHealth::default()
         },
+        discovered_by: None,
     };
     Observed {
         set: Arc::new(set),

@@ -3,6 +3,7 @@
 use operator_core::plan::Write;
 
 use super::*;
+use crate::nova_health::HostHealth;
 
 const UP: HostHealth = HostHealth {
     service: ServiceHealth::Up { disabled: None },
@@ -39,7 +40,12 @@ fn written(
     hosts: &[(&str, HostHealth)],
     found: Option<&HostReadiness>,
 ) -> Option<HostReadiness> {
-    let hosts = hosts.iter().map(|(name, it)| ((*name).to_owned(), it.clone())).collect();
+    let reading = |(name, health): &(&str, HostHealth)| HostReading {
+        name: (*name).to_owned(),
+        health: health.clone(),
+        discovered_by: None,
+    };
+    let hosts = hosts.iter().map(reading).collect();
     let contents = Contents { gated: Some(hosts), ..Contents::default() };
     step(set, &contents, found).map(applied)
 }
@@ -88,6 +94,25 @@ fn only_hosts_that_are_up_and_mapped_have_no_entry() {
     assert_eq!(report.spec.condition_type, "nova.openstack.org/ServiceUp");
     assert_eq!(report.spec.observed_deployments, ["d"]);
     assert_eq!(report.owner_references()[0].block_owner_deletion, None);
+}
+
+#[test]
+fn a_host_that_is_not_mapped_has_a_command_or_the_cell_whose_hosts_are_discovered() {
+    let message = |discovered_by: Option<&str>| {
+        let reading = HostReading {
+            name: "n0".into(),
+            health: with(ServiceHealth::Up { disabled: None }, MappingHealth::NotMapped),
+            discovered_by: discovered_by.map(str::to_owned),
+        };
+        match judged(&reading) {
+            Readiness::NotReady(entry) => entry.message,
+            Readiness::Ready | Readiness::Unknown(_) => panic!("it is not mapped"),
+        }
+    };
+    assert!(message(None).ends_with(": nova-manage cell_v2 discover_hosts"));
+    let by_operator = message(Some("cell1"));
+    assert!(by_operator.contains("HostDiscovery of NovaCell cell1"), "{by_operator}");
+    assert!(!by_operator.contains("nova-manage"), "{by_operator}");
 }
 
 #[test]

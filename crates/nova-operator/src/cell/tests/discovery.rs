@@ -8,6 +8,7 @@ use super::*;
 use crate::cell::discovery::build::SCRIPT;
 use crate::cell::discovery::decide::pause;
 use crate::cell::discovery::failure::last_line;
+use crate::cell::discovery::observed::Unmapped;
 use crate::cell::discovery::settings::{Discovery, discovery};
 
 fn good(reason: &str) -> (ConditionStatus, String) {
@@ -49,6 +50,31 @@ fn unmapped_hosts_share_one_job_and_only_novas_api_ends_the_wait() {
     world.map("n1", true);
     world.settle();
     assert_eq!((world.said(), world.n_created), (good("HostsMapped"), 1));
+}
+
+#[test]
+fn hosts_of_node_sets_are_discovered_too_and_those_of_before_a_restart_are_no_new_ones() {
+    let mut world = World::new();
+    let unmapped = |since| Unmapped { host: "set0.example.org".into(), since };
+    world.found().unmapped_of_sets = vec![unmapped(Timestamp::MIN)];
+    world.settle();
+    assert_eq!((world.said(), world.n_created), (bad("Discovering"), 1));
+    world.end(None);
+    world.settle();
+    assert_eq!((world.said(), world.n_created), (good("HostsDiscovered"), 1));
+    world.later(SignedDuration::from_secs(60));
+    world.end(None);
+    world.settle();
+    assert_eq!((world.said(), world.n_created), (bad("HostsStillUnmapped"), 2));
+    assert!(world.condition().unwrap().message.contains("set0.example.org"));
+    // A host that was seen to be registered since the last attempt does not wait.
+    world.found().unmapped_of_sets = vec![unmapped(world.now + SignedDuration::from_secs(1))];
+    world.later(SignedDuration::from_secs(2));
+    assert_eq!((world.attempt(), world.n_created), ((1, DiscoveryState::Running), 3));
+    world.end(None);
+    world.found().unmapped_of_sets.clear();
+    world.settle();
+    assert_eq!((world.said(), world.jobs().len()), (good("HostsMapped"), 0));
 }
 
 #[test]

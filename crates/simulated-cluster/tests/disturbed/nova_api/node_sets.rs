@@ -2,12 +2,14 @@
 
 use anyhow::Result;
 use api::dataplane::NodeSet;
+use api::nova::Cell;
 use e2e::journey::{SSH_SECRET, conditions_of_set as conditions};
 use e2e::{holds, says};
+use k8s_openapi::api::batch::v1::Job;
 use serde_json::{Value, json};
 use simulated_cluster::{NovaFault, Operator};
 
-use super::{READ, SERVICES, start};
+use super::{READ, SERVICES, cell_reaches, start};
 use crate::computes::{self, CELL};
 use crate::own::{Own, PATIENCE};
 
@@ -85,5 +87,27 @@ async fn one_host_of_a_node_set_is_drained_and_enabled_although_the_operator_die
     let is_quiet = |it: &NodeSet| conditions(it).iter().all(|it| it.type_ != DRAINED);
     own.wait::<NodeSet>(SET, "given back", PATIENCE, is_quiet).await?;
     assert_eq!(nova.count(SERVICE), 2, "disabled once and enabled once");
+    discovered(&own).await?;
     own.done()
+}
+
+/// A host of a node set that is not mapped is discovered by the operator, as hosts of computes are.
+async fn discovered(own: &Own) -> Result<()> {
+    // Any Secret will do, because nothing runs the Job here: that of the cell has its name.
+    let annotations = json!({
+        "nova.openstack.org/host-discovery": "operator",
+        "nova.openstack.org/host-discovery-secret": CELL,
+        "nova.openstack.org/host-discovery-image": "registry.example/nova:1",
+    });
+    own.merge::<Cell>(CELL, json!({ "metadata": { "annotations": annotations } })).await?;
+    let discovery = "HostDiscovery";
+    cell_reaches(own, CELL, discovery, "HostsMapped", &[]).await?;
+    own.sim.nova.map("compute-0.example.org", false)?;
+    let cell = cell_reaches(own, CELL, discovery, "Discovering", &[]).await?;
+    let attempt = cell.status.and_then(|it| it.discovery);
+    let job = attempt.map(|it| it.job).unwrap_or_default();
+    own.wait::<Job>(&job, "created", READ, |_| true).await?;
+    own.sim.nova.map("compute-0.example.org", true)?;
+    cell_reaches(own, CELL, discovery, "HostsMapped", &[]).await?;
+    Ok(())
 }
