@@ -137,6 +137,12 @@ impl Demo {
         Ok(said.trim().to_owned())
     }
 
+    /// Runs a program with nova's libraries, where nova's API runs.
+    pub async fn python(&self, program: &str, arguments: &[&str]) -> Result<()> {
+        let python = ["/opt/openstack/bin/python3", "-c", program];
+        self.exec("nova-api", &[&python[..], arguments].concat()).await.map(drop)
+    }
+
     /// Returns the answer of nova's API to a GET of a path, at microversion 2.88.
     pub async fn nova(&self, path: &str) -> Result<Value> {
         let said = self.exec("nova-api", &["openstack-get", "compute", path, "2.88"]).await?;

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use k8s_openapi::api::core::v1::Pod;
-use kube::api::{DeleteParams, ListParams};
+use k8s_openapi::api::core::v1::{Pod, PodSpec};
+use kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams};
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, Client, ResourceExt};
 
@@ -108,13 +108,10 @@ impl Host {
 
     /// Deletes the host's pod and waits until it is gone.
     pub async fn stop(&self) -> Result<()> {
-        let api = self.pods();
-        let Some(pod) = api.get_opt(&self.name).await? else { return Ok(()) };
-        api.delete(&self.name, &DeleteParams::default().grace_period(0)).await?;
-        let uid = pod.uid().unwrap_or_default();
-        let gone = await_condition(api, &self.name, conditions::is_deleted(&uid));
-        tokio::time::timeout(BOOT, gone).await.context("an old host does not go")??;
-        Ok(())
+        match self.pods().get_opt(&self.name).await? {
+            Some(pod) => removed(self.pods(), &pod).await,
+            None => Ok(()),
+        }
     }
 
     /// Starts the host and waits until its sshd listens.
@@ -130,13 +127,7 @@ impl Host {
         let manifest = self.folder.join("host.yaml");
         std::fs::write(&manifest, text)?;
         run("kubectl", &["apply", "-f", &manifest.display().to_string()]).await?;
-        let ready = |pod: Option<&Pod>| {
-            let conditions = pod.and_then(|it| it.status.as_ref()?.conditions.as_ref());
-            conditions.into_iter().flatten().any(|it| it.type_ == "Ready" && it.status == "True")
-        };
-        let booted = await_condition(self.pods(), &self.name, ready);
-        tokio::time::timeout(BOOT, booted).await.context("the host does not boot")??;
-        Ok(())
+        booted(self.pods(), &self.name).await
     }
 
     /// Returns the image of the lab's own hosts.
@@ -159,4 +150,47 @@ impl Host {
         let text = std::fs::read_to_string(path)?;
         Ok(text.split_whitespace().take(2).collect::<Vec<_>>().join(" "))
     }
+}
+
+/// Replaces a host of the lab by a machine with empty disks at its address, which has nothing of the
+/// old one but the ssh keys that the lab gives it.
+pub async fn install_anew(client: &Client, name: &str) -> Result<()> {
+    let pods: Api<Pod> = Api::namespaced(client.clone(), NAMESPACE);
+    let old = pods.get(name).await?;
+    // This disk alone outlives the pod.
+    let wipe = "systemctl stop edpm_nova_compute; podman rm --force --time 0 nova_compute; \
+                find /var/lib/nova -mindepth 1 -delete";
+    run("kubectl", &["exec", "-n", NAMESPACE, name, "--", "sh", "-c", wipe]).await?;
+    removed(pods.clone(), &old).await?;
+    let metadata = ObjectMeta {
+        name: Some(name.to_owned()),
+        labels: old.metadata.labels,
+        annotations: old.metadata.annotations,
+        ..ObjectMeta::default()
+    };
+    let spec = old.spec.map(|it| PodSpec { node_name: None, ..it });
+    let new = Pod { metadata, spec, ..Pod::default() };
+    pods.create(&PostParams::default(), &new).await?;
+    booted(pods, name).await
+}
+
+/// Deletes a host's pod and waits until it is gone.
+async fn removed(pods: Api<Pod>, pod: &Pod) -> Result<()> {
+    let name = pod.name_any();
+    pods.delete(&name, &DeleteParams::default().grace_period(0)).await?;
+    let uid = pod.uid().unwrap_or_default();
+    let gone = await_condition(pods, &name, conditions::is_deleted(&uid));
+    tokio::time::timeout(BOOT, gone).await.context("an old host does not go")??;
+    Ok(())
+}
+
+/// Waits until a host's sshd listens.
+async fn booted(pods: Api<Pod>, name: &str) -> Result<()> {
+    let ready = |pod: Option<&Pod>| {
+        let conditions = pod.and_then(|it| it.status.as_ref()?.conditions.as_ref());
+        conditions.into_iter().flatten().any(|it| it.type_ == "Ready" && it.status == "True")
+    };
+    let booted = await_condition(pods, name, ready);
+    tokio::time::timeout(BOOT, booted).await.context("the host does not boot")??;
+    Ok(())
 }

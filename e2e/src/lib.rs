@@ -12,7 +12,7 @@ pub mod describe;
 pub mod diagnosis;
 pub mod faults;
 pub mod honest;
-mod host;
+pub mod host;
 pub mod installation;
 pub mod ironic;
 pub mod journey;

@@ -118,22 +118,30 @@ pub(crate) fn main(args: &Args) -> bool {
             lab.get_or_init(|| joined(preparing));
             note_seconds(&sum, "lab awaited", began);
         }
-        let (end, sim_ends) = mpsc::channel::<()>();
         let run = &run;
-        let beside = move || {
-            // The simulated clusters leave a fifth of the processors idle, which suits what is short
-            // and has a lower priority.
-            run(&[Part::Unit, Part::Oslo, Part::Cloudinit]);
-            // These wait for an Ironic and for packages, or compute while the lab waits for nova.
-            // The channel is closed when the simulated part has ended.
-            sim_ends.recv().unwrap_or_default();
-            run(&[Part::Ironic, Part::Ansible]);
+        // Starts a thread for parts beside the simulated one, and for others after that has ended:
+        // then its channel is closed.
+        let beside = |name: &str, at_once: &'static [Part], later: &'static [Part]| {
+            let (end, sim_ends) = mpsc::channel::<()>();
+            let work = move || {
+                run(at_once);
+                sim_ends.recv().unwrap_or_default();
+                run(later);
+            };
+            let thread = std::thread::Builder::new().name(name.to_owned());
+            let is_begun = thread.spawn_scoped(scope, work).is_ok();
+            assert!(is_begun, "the thread {name} did not start");
+            end
         };
-        let thread = std::thread::Builder::new().name("beside".into());
-        let is_begun = thread.spawn_scoped(scope, beside).is_ok();
-        assert!(is_begun, "the thread of the other parts did not start");
+        let until_sim_ends = [
+            // The simulated clusters leave a fifth of the processors idle, which suits what is short
+            // and has a lower priority; Ansible computes while the lab waits for nova.
+            beside("beside", &[Part::Unit, Part::Oslo, Part::Cloudinit], &[Part::Ansible]),
+            // It waits for an Ironic most of its time.
+            beside("ironic", &[], &[Part::Ironic]),
+        ];
         run(&[Part::Sim]);
-        drop(end);
+        drop(until_sim_ends);
         run(&[Part::E2e]);
     });
     // The tables are checked against the tests that ran before.
@@ -351,6 +359,8 @@ fn oslo() -> Result<Found> {
 }
 
 fn cloudinit() -> Result<Found> {
+    // It downloads Debian packages, as Ansible's tests do.
+    let _lock = packages::lock()?;
     compared("cloudinit", "config_drives", "crates/config-drive/tests/cloudinit/run")
 }
 
@@ -362,8 +372,6 @@ fn ironic() -> Result<Found> {
 /// programs.
 fn compared(part: &str, example: &str, tests: &str) -> Result<Found> {
     programs::all()?;
-    // The lab is prepared in parallel, and both install packages.
-    let _lock = packages::lock()?;
     let mut tests = Command::new(paths::repo().join(tests));
     tests.arg(paths::compiled().join("debug/examples").join(example));
     counted(tests, &format!("{part} "), Shown::Bad)

@@ -167,7 +167,18 @@ impl Nova {
 
     /// The same for the next `n` of them alone.
     pub fn fail_next(&self, line: &str, n: usize, fault: NovaFault) {
-        self.shared.traffic().fail(line, n, fault);
+        self.shared.traffic().fail(line, (0, n), fault);
+    }
+
+    /// The same for the `nth` of them from now on alone, the next one being the first.
+    pub fn fail_nth(&self, line: &str, nth: usize, fault: NovaFault) {
+        self.shared.traffic().fail(line, (nth - 1, 1), fault);
+    }
+
+    /// Removes the faults that were set for exactly these lines; requests that wait for their answers
+    /// wait on.
+    pub fn answer(&self, line: &str) {
+        self.shared.traffic().answer(line);
     }
 
     /// Removes all faults; requests without an answer get theirs now.

@@ -52,7 +52,8 @@ async fn a_second_deployment_of_the_same_inputs_changes_nothing() -> Result<()> 
     demo.settled_on(host).await
 }
 
-fn annotate(value: Option<&str>) -> Value {
+/// Returns the change that requests another deployment of all services, or takes the request back.
+pub(crate) fn annotate(value: Option<&str>) -> Value {
     json!({ "metadata": { "annotations": { "dataplane.openstack.org/redeploy": value } } })
 }
 

@@ -14,6 +14,24 @@ use crate::{Alone, host, in_nova};
 const CELL: &str = "nova-cell2";
 const DRAINED: &str = "nova.openstack.org/Drained";
 
+/// Has nova's API make an aggregate of a host, or delete that aggregate: `create HOST` or `delete`.
+const AGGREGATE: &str = r#"
+import sys
+from nova import config, context, objects, rpc
+from nova.compute import api
+
+config.parse_args(["aggregate", "--config-dir", "/etc/nova/nova.conf.d"])
+objects.register_all()
+rpc.init(config.CONF)
+ctx, aggregates = context.get_admin_context(), api.AggregateAPI()
+for it in aggregates.get_aggregate_list(ctx):
+    if it.name == "removal" and not it.hosts:
+        aggregates.delete_aggregate(ctx, it.id)
+if sys.argv[1] == "create":
+    made = aggregates.create_aggregate(ctx, "removal", None)
+    aggregates.add_host_to_aggregate(ctx, made.id, sys.argv[2])
+"#;
+
 async fn annotate(demo: &Demo, node: &str, annotations: Value) -> Result<()> {
     let change = json!({ "metadata": { "annotations": annotations } });
     demo.ns.merge::<Node>(node, change).await.map(drop)
@@ -106,7 +124,16 @@ async fn unmapped(demo: &Demo, host: &str, options: &str) -> Result<()> {
     Ok(())
 }
 
+/// Whether nova has a host in an aggregate.
+async fn is_in_aggregate(demo: &Demo, host: &str) -> Result<bool> {
+    let found = demo.nova("/os-aggregates").await?;
+    let all = found["aggregates"].as_array().context("a list of aggregates")?;
+    Ok(all.iter().any(|it| it["hosts"].as_array().is_some_and(|it| it.contains(&json!(host)))))
+}
+
 async fn removed(demo: &Demo, host: &str) -> Result<()> {
+    demo.python(AGGREGATE, &["create", host]).await?;
+    assert!(is_in_aggregate(demo, host).await?);
     let server = demo.server(&["create", in_nova(CELL), host]).await?;
     let removal = json!({
         "nova.openstack.org/cell": "", "nova.openstack.org/allow-removal": "true",
@@ -126,8 +153,8 @@ async fn removed(demo: &Demo, host: &str) -> Result<()> {
     assert_eq!(demo.service(host).await?, None);
     assert_eq!(demo.hypervisor(host).await?, None);
     assert_eq!(demo.provider(host).await?, None);
-    let aggregates = demo.nova("/os-aggregates").await?;
-    assert!(aggregates["aggregates"].is_array() && !aggregates.to_string().contains(host));
+    assert!(!is_in_aggregate(demo, host).await?);
+    demo.python(AGGREGATE, &["delete"]).await?;
     assert!(!demo.mapped_hosts().await?.contains(host), "its mapping is left");
     let left = "systemctl is-active --quiet edpm_nova_compute && echo running; \
                 podman container exists nova_compute && echo container; \

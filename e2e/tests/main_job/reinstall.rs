@@ -2,21 +2,19 @@
 
 use anyhow::Result;
 use api::conditions::Condition;
+use api::dataplane::Node;
 use api::nova::ExternalCompute;
 use e2e::demo::{Demo, conditions, fresh};
+use e2e::host::install_anew;
 use e2e::says;
 use serde_json::json;
 
+use crate::deployed_again::annotate;
 use crate::maintenance::compute_id;
 use crate::{Alone, any_host, in_nova};
 
 /// Where a host keeps its identity.
 const FILE: &str = "/var/lib/nova/compute_id";
-
-/// Takes from a host what a new installation does not have.
-const LOSE: &str = "systemctl disable --now edpm_nova_compute; podman rm -f nova_compute; \
-                    rm -rf /var/lib/nova/compute_id /var/lib/openstack/config/nova \
-                    /etc/systemd/system/edpm_nova_compute.service; systemctl daemon-reload";
 
 async fn deploy_again(demo: &Demo, host: &str) -> Result<()> {
     let before = demo.ns.api::<ExternalCompute>().get(host).await?;
@@ -34,8 +32,11 @@ async fn a_host_that_is_installed_anew_gets_its_identity_back_once_it_has_no_ser
     let id = compute_id(&demo, host).await?;
     refused_with_another(&demo, host, &id).await?;
     let server = demo.server(&["create", in_nova(cell), host]).await?;
-    demo.on(host, LOSE).await?;
-    deploy_again(&demo, host).await?;
+    install_anew(&demo.ns.client, host).await?;
+    let bare = "ls -d /etc/edpm-firewall /etc/systemd/system/edpm_* /var/lib/openstack 2>/dev/null; true";
+    assert_eq!(demo.on(host, bare).await?.trim(), "", "nothing of phase 0 and 1 is left");
+    // Its services of phase 0 run first, and its compute follows.
+    redeploy(&demo, host).await?;
     let words = [&*server, &*id, "/var/lib/nova/compute_id"];
     let is_held = |it: &[Condition]| says(it, "Ready", "IdentityHasServers", &words);
     demo.compute(host, "held by a server", |it| is_held(conditions(it))).await?;
@@ -46,11 +47,19 @@ async fn a_host_that_is_installed_anew_gets_its_identity_back_once_it_has_no_ser
     demo.server(&["delete", &server]).await?;
     demo.settled_on(host).await?;
     demo.up_and_mapped(host).await?;
+    demo.ns.merge::<Node>(host, annotate(None)).await?;
+    demo.settled_on(host).await?;
     assert_eq!(demo.on(host, "cat /var/lib/nova/compute_id").await?.trim(), id);
     assert_eq!(compute_id(&demo, host).await?, id);
     assert_eq!(demo.hypervisor(host).await?, Some(id.clone()));
     assert_eq!(demo.provider(host).await?, Some(id));
     Ok(())
+}
+
+/// Requests that all services of a node run on its host again.
+async fn redeploy(demo: &Demo, host: &str) -> Result<()> {
+    let value = fresh(&demo.ns.api::<Node>().get(host).await?);
+    demo.ns.merge::<Node>(host, annotate(Some(&value))).await.map(drop)
 }
 
 /// A host with the identity of another one keeps it, and is refused.

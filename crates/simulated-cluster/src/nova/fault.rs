@@ -34,35 +34,54 @@ pub(crate) fn is_of(line: &str, lines: &str) -> bool {
     }
 }
 
+/// A fault of requests whose line begins so.
+#[derive(Debug)]
+struct Rule {
+    lines: String,
+    fault: NovaFault,
+    /// How many more requests are answered first.
+    n_answered: usize,
+    /// To how many requests it happens then.
+    n: usize,
+}
+
 /// The faults that are set, and the requests that arrived.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
-    /// Lines, fault, and to how many more requests it happens.
-    faults: Vec<(String, NovaFault, usize)>,
+    rules: Vec<Rule>,
     pub(crate) requests: Vec<NovaRequest>,
     /// How often all faults were removed.
     pub(crate) n_heals: usize,
 }
 
 impl Traffic {
-    /// Lets the next `n` requests with such a line have a fault; the last matching call applies.
-    pub(crate) fn fail(&mut self, line: &str, n: usize, fault: NovaFault) {
-        self.faults.push((line.to_owned(), fault, n));
+    /// Lets `n` requests with such a line have a fault after the next `n_answered`; the last matching
+    /// call applies.
+    pub(crate) fn fail(&mut self, line: &str, (n_answered, n): (usize, usize), fault: NovaFault) {
+        self.rules.push(Rule { lines: line.to_owned(), fault, n_answered, n });
     }
 
     /// Removes all faults.
     pub(crate) fn heal(&mut self) {
-        self.faults.clear();
+        self.rules.clear();
         self.n_heals += 1;
+    }
+
+    /// Removes the faults that were set for these lines; requests that have one keep it.
+    pub(crate) fn answer(&mut self, line: &str) {
+        self.rules.retain(|it| it.lines != line);
     }
 
     /// Records a request, and returns what happens to it, or `None` when it is answered.
     pub(crate) fn arrived(&mut self, line: &str) -> Option<NovaFault> {
         self.requests.push(NovaRequest { line: line.to_owned(), at: Instant::now() });
-        let is_for_it =
-            |(lines, _, n): &&mut (String, NovaFault, usize)| is_of(line, lines) && *n > 0;
-        let (_, fault, n) = self.faults.iter_mut().rev().find(is_for_it)?;
-        *n -= 1;
-        Some(*fault)
+        let is_for_it = |it: &&mut Rule| is_of(line, &it.lines) && it.n > 0;
+        let rule = self.rules.iter_mut().rev().find(is_for_it)?;
+        if rule.n_answered > 0 {
+            rule.n_answered -= 1;
+            return None;
+        }
+        rule.n -= 1;
+        Some(rule.fault)
     }
 }

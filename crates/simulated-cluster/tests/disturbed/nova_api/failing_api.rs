@@ -8,7 +8,7 @@ use simulated_cluster::{Broker, Host, Nova, NovaFault};
 
 use super::{SERVICES, cell_reaches, is_up, start};
 use crate::computes::{self, conditions};
-use crate::own::Own;
+use crate::own::{Own, PATIENCE};
 
 /// Region → what its nova does from some time on; `None` stands for one that listens no more → the
 /// reason of the cell's condition then.
@@ -56,6 +56,20 @@ fn ready_since(compute: &ExternalCompute) -> Result<Time> {
     since.with_context(|| format!("not ready: {compute:?}"))
 }
 
+/// Waits until what nova says of a host is Unknown, of a silent nova too: its first request ends after
+/// a minute and a half, which is more than three intervals.
+async fn are_unknown(own: &Own, host: &Host) -> Result<()> {
+    let is_unknown = |it: &ExternalCompute| {
+        ["ServiceUp", "HostMapped"].iter().all(|type_| {
+            let found = find(conditions(it), type_);
+            found.is_some_and(|it| {
+                it.status == ConditionStatus::Unknown && it.reason == "NovaNotAnswering"
+            })
+        })
+    };
+    own.wait::<ExternalCompute>(&host.name, "unknown", PATIENCE, is_unknown).await.map(drop)
+}
+
 #[tokio::test]
 async fn an_api_that_fails_is_named_on_its_cell_and_holds_no_compute_back() -> Result<()> {
     let own = start("api-faults").await?;
@@ -98,6 +112,12 @@ async fn an_api_that_fails_is_named_on_its_cell_and_holds_no_compute_back() -> R
         cell_reaches(&own, &cell(region), "NovaAPIReady", reason, &[]).await?;
     }
     assert_eq!(silent.count(SERVICES), n_readings, "a silent nova gets one request at a time");
+    for (host, (region, _, reason)) in hosts.iter().zip(FAULTS) {
+        are_unknown(&own, host).await?;
+        if reason != "Answered" {
+            own.event("NovaCell", &cell(region), reason).await?;
+        }
+    }
     for (host, since) in hosts.iter().zip(&ready) {
         let compute = own.api::<ExternalCompute>().get(&host.name).await?;
         assert_eq!(ready_since(&compute)?, *since, "{}", host.name);

@@ -12,6 +12,7 @@ use simulated_cluster::{Host, Nova, NovaFault, Operator};
 
 use super::failing_api::{add_cell, add_region, cell};
 use super::health::versions;
+use super::leftovers::{let_go_of, none_in};
 use super::{HYPERVISORS, READ, SERVICES, cell_reaches, is_up, reaches, start};
 use crate::computes;
 use crate::ends::{GOES, delete, gone, held_in};
@@ -30,8 +31,10 @@ enum Does {
     Enable,
     /// It is removed.
     Remove,
+    /// It was let go while its nova failed, and what it left is deleted.
+    Leave,
 }
-use Does::{Begin, Drain, Enable, Read, Remove};
+use Does::{Begin, Drain, Enable, Leave, Read, Remove};
 
 /// The request has no effect: the operator is killed before it.
 pub(super) const BEFORE: NovaFault = NovaFault::Silence;
@@ -51,13 +54,17 @@ const AGENTS: &str = "DELETE /network/v2.0/agents/";
 /// The region whose hypervisors cannot be read, so that the UUID of the provider is not known.
 const UNLISTED: &str = "unlisted";
 
+/// The region in which the operator is killed at the second reading of a service within one pass.
+const AGAIN: &str = "again";
+
 /// Region with one host → what that is at, and the request at which the operator is killed. Of what
 /// only reads, before and after are the same.
 type Kill = (&'static str, Does, &'static str, NovaFault);
 
 /// What happens when the operator is killed for the first time.
-const FIRST: [Kill; 10] = [
+const FIRST: [Kill; 11] = [
     ("login", Begin, LOGIN, BEFORE),
+    (AGAIN, Drain, OF_HOST, BEFORE),
     ("a", Read, SERVICES, BEFORE),
     ("b", Read, HYPERVISORS, BEFORE),
     ("c", Drain, OF_HOST, BEFORE),
@@ -94,6 +101,14 @@ const SECOND: [Kill; 21] = [
     ("s", Remove, "GET /v2.1/os-migrations?", BEFORE),
 ];
 
+/// The same for the third time.
+const THIRD: [Kill; 4] = [
+    ("c", Leave, DELETES, BEFORE),
+    ("d", Leave, DELETES, AFTER),
+    (AGAIN, Leave, PROVIDERS, BEFORE),
+    ("t", Leave, PROVIDERS, AFTER),
+];
+
 const DRAINED: &str = "nova.openstack.org/Drained";
 
 /// One kill.
@@ -114,7 +129,7 @@ struct Case {
 async fn an_operator_killed_at_any_request_repeats_none_that_had_its_effect() -> Result<()> {
     let own = start("api-killed-at").await?;
     let novas = deployed(&own).await?;
-    for kills in [&FIRST[..], &SECOND[..]] {
+    for kills in [&FIRST[..], &SECOND[..], &THIRD[..]] {
         let mut cases = Vec::new();
         for kill in kills {
             let nova = novas.get(kill.0).cloned().context("no nova")?;
@@ -150,7 +165,7 @@ async fn is_killed(own: &Own, mut cases: Vec<Case>) -> Result<()> {
 /// Starts the nova of each region, and deploys the hosts until these are up there.
 async fn deployed(own: &Own) -> Result<BTreeMap<&'static str, Nova>> {
     let (mut novas, mut hosts) = (BTreeMap::new(), Vec::<Host>::new());
-    for (region, does, ..) in FIRST.into_iter().chain(SECOND) {
+    for (region, does, ..) in FIRST.into_iter().chain(SECOND).chain(THIRD) {
         if novas.contains_key(region) {
             continue;
         }
@@ -194,6 +209,14 @@ impl Case {
                 nova.boot("one", region)?;
             }
             Enable => case.is_drained(own).await?,
+            Leave => {
+                let_go_of(own, nova, region).await?;
+                if line == PROVIDERS {
+                    // With a share the provider outlives its service.
+                    nova.allocate("00000000-0000-4000-8000-00000000000a", region)?;
+                }
+                nova.report(region, false);
+            }
             Remove => {
                 // A share that no server accounts for keeps the provider.
                 nova.allocate("00000000-0000-4000-8000-00000000000a", region)?;
@@ -213,8 +236,9 @@ impl Case {
             self.total = own.sim.keystone.n_logins() + 1;
             own.sim.keystone.hold_logins(true);
         } else {
-            self.total = self.nova.count(self.line) + 1;
-            self.nova.fail_next(self.line, 1, self.fault);
+            let nth = if (self.region, self.does) == (AGAIN, Drain) { 2 } else { 1 };
+            self.total = self.nova.count(self.line) + nth;
+            self.nova.fail_nth(self.line, nth, self.fault);
         }
         Ok(())
     }
@@ -226,6 +250,10 @@ impl Case {
             Drain => self.annotate(own, json!("migrate")).await,
             Enable => self.annotate(own, Value::Null).await,
             Remove => delete(own, self.region, PropagationPolicy::Background).await,
+            Leave => {
+                self.nova.answer("");
+                Ok(())
+            }
         }
     }
 
@@ -257,6 +285,7 @@ impl Case {
                 own.wait::<Node>(name, "given back", READ, is_quiet).await?;
             }
             Remove => gone(own, name, GOES).await?,
+            Leave => none_in(own, &cell(name)).await?,
         }
         let is_write = !self.line.starts_with("GET ");
         let n_expected = self.total + usize::from(self.fault == BEFORE);

@@ -7,7 +7,7 @@ use api::nova::{Cell, ExternalCompute, Leftover};
 use kube::ResourceExt;
 use kube::api::{DeleteParams, PropagationPolicy};
 use serde_json::json;
-use simulated_cluster::{Host, NovaFault};
+use simulated_cluster::{Host, Nova, NovaFault};
 
 use super::health::deployed;
 use super::{READ, cell_reaches, start};
@@ -28,20 +28,31 @@ async fn says(own: &Own, part: &str) -> Result<()> {
     remains(own, part, has).await
 }
 
+/// Waits until nothing is left of a compute that was let go.
+pub(super) async fn none_in(own: &Own, cell: &str) -> Result<()> {
+    let is_empty = |it: &Cell| it.status.as_ref().is_some_and(|it| it.leftovers.is_empty());
+    own.wait::<Cell>(cell, "nothing is left", READ, is_empty).await.map(drop)
+}
+
 /// Removes the node of a host while nova's API fails, and lets its compute go.
 async fn let_go(own: &Own, host: &Host) -> Result<()> {
+    let_go_of(own, &own.sim.nova, &host.name).await
+}
+
+/// The same with the nova of a host, whose faults stay.
+pub(super) async fn let_go_of(own: &Own, nova: &Nova, host: &str) -> Result<()> {
     let has_ids = |it: &ExternalCompute| {
         let status = it.status.as_ref();
         status.is_some_and(|it| it.service_id.is_some() && it.compute_id.is_some())
     };
-    own.wait::<ExternalCompute>(&host.name, "with its UUIDs", READ, has_ids).await?;
-    own.sim.nova.fail("", NovaFault::Status(503));
+    own.wait::<ExternalCompute>(host, "with its UUIDs", READ, has_ids).await?;
+    nova.fail("", NovaFault::Status(503));
     let skip = json!({ "metadata": { "annotations": {
         "nova.openstack.org/skip-cleanup": "true",
     } } });
-    own.merge::<Node>(&host.name, skip).await?;
-    delete(own, &host.name, PropagationPolicy::Background).await?;
-    gone(own, &host.name, GOES).await
+    own.merge::<Node>(host, skip).await?;
+    delete(own, host, PropagationPolicy::Background).await?;
+    gone(own, host, GOES).await
 }
 
 #[tokio::test]
@@ -59,7 +70,7 @@ async fn what_a_skipped_removal_left_is_deleted_by_its_uuids_once_nova_answers()
     says(&own, &format!("Servers on it: {server}")).await?;
     assert!(nova.ask("GET", "/v2.1/os-services", None)?.to_string().contains(&host.name));
     nova.delete_server(&server);
-    remains(&own, "nothing is left", <[Leftover]>::is_empty).await?;
+    none_in(&own, CELL).await?;
     own.event("NovaCell", CELL, "LeftoverDeleted").await?;
     assert!(!nova.ask("GET", "/v2.1/os-services", None)?.to_string().contains(&host.name));
     own.done()
@@ -73,7 +84,7 @@ async fn what_is_left_of_a_host_that_is_back_is_shown_and_not_deleted() -> Resul
     computes::join(&own, &host, None).await?;
     says(&own, &format!("belongs to NovaExternalCompute {}", host.name)).await?;
     nova.heal();
-    remains(&own, "its UUIDs are in use again", <[Leftover]>::is_empty).await?;
+    none_in(&own, CELL).await?;
     assert_eq!(nova.count(SERVICE), 0);
     own.done()
 }
