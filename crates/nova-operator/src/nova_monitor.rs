@@ -265,6 +265,14 @@ impl NovaMonitor {
         cells.iter().find(has).cloned()
     }
 
+    /// Returns the cells that use the same API as a cell, as any user, and the cell itself.
+    pub fn sharing(&self, cell: &Key) -> BTreeSet<Key> {
+        let inner = self.inner.lock();
+        let Some(access) = inner.of_cell.get(cell) else { return BTreeSet::from([cell.clone()]) };
+        let has_it = |(_, of): &(&Key, &Access)| of.has_api_of(access);
+        inner.of_cell.iter().filter(has_it).map(|(key, _)| key.clone()).collect()
+    }
+
     /// Returns the compute that has registered under a host's name in the nova of a cell; `None`
     /// without one.
     pub fn compute_on(&self, cell: &Key, host: &str) -> Option<Key> {

@@ -39,7 +39,15 @@ pub fn drained(seen: &Observed, of_host: &ConditionDraft) -> Option<ConditionDra
 }
 
 fn occupied(host: &str, found: &Occupied, of_host: &ConditionDraft, skip: &str) -> ConditionDraft {
-    let way_on = if of_host.holds() {
+    let held = held_by(host, found, of_host.holds());
+    let text = format!("The compute is not known to have registered, but {held} {skip}");
+    reasons::drain::WAITING.condition(DRAINED, text)
+}
+
+/// Returns what nova has on a host, and what to do about it, in a clause and a sentence; `is_stopped`
+/// is whether nova-compute was stopped there.
+pub fn held_by(host: &str, found: &Occupied, is_stopped: bool) -> String {
+    let way_on = if is_stopped {
         format!(
             "nova-compute is stopped there: delete or evacuate them, or start it again with \
              `systemctl enable --now edpm_nova_compute` to migrate them; `openstack server list \
@@ -51,11 +59,9 @@ fn occupied(host: &str, found: &Occupied, of_host: &ConditionDraft, skip: &str) 
              them."
         )
     };
-    let text = format!(
-        "The compute is not known to have registered, but nova has {} and {} on host {host}. \
-         {way_on} {skip}",
+    format!(
+        "nova has {} and {} on host {host}. {way_on}",
         counted(found.servers.len() + found.stuck.len(), "server"),
         counted(found.migrations, "open migration")
-    );
-    reasons::drain::WAITING.condition(DRAINED, text)
+    )
 }

@@ -127,6 +127,7 @@ pub(super) const CONDITIONS: &[ConditionSpec] = &[
             reasons::removal::WAITING,
             reasons::removal::STILL_UP,
             reasons::removal::SERVICE_KEPT,
+            reasons::removal::OTHER_SERVICE,
             reasons::drain::CELL_NOT_ANSWERING,
             reasons::drain::NOVA_NOT_ANSWERING,
         ],

@@ -103,6 +103,11 @@ pub async fn pass(
             if is_silent(nova, &found, witness).await? {
                 return Ok(HostProgress::CellNotAnswering);
             }
+            if let Found::Known(service) = &found
+                && order.service.is_another(&service.id)
+            {
+                return Ok(HostProgress::OtherService { id: service.id.clone() });
+            }
             Ok(HostProgress::Removing(remove(apis, host, order, found).await?))
         }
         (HostOrder::Identity(order), found) => {

@@ -83,11 +83,10 @@ fn contents(
     now: Timestamp,
 ) -> Contents {
     let hosts = seen.hosts.iter().flatten().map(|it| (it.name.clone(), it.health.clone()));
-    let released = &removal.released;
     Contents {
         gated: seen.has_gate.then(|| hosts.collect()),
         disruption_allowed: rollout::disruption_allowed(seen),
-        finalizers: removal::finalizers::desired(&seen.set, &seen.removals, released, report, now),
+        finalizers: removal::finalizers::desired(&seen.set, &seen.removals, removal, report, now),
     }
 }
 

@@ -48,11 +48,15 @@ pub struct HostDrain {
 }
 
 impl HostDrain {
-    /// Whether nothing is done about it in nova: no cell has its service, or another object has it.
+    /// Whether nothing is to be done about it in nova: no cell has its service, or another object has
+    /// it.
     pub fn is_elsewhere(&self) -> bool {
         match self.access {
-            HostAccess::Cell(_) => false,
+            HostAccess::Cell(_) | HostAccess::Contested(_) => false,
             HostAccess::NoCell => self.health.service == ServiceHealth::NotFound,
+            // Another one may have disabled that service. A drain is held, because servers may be
+            // there.
+            HostAccess::Unproven => self.request == DrainRequest::Absent,
             HostAccess::Other(_) => true,
         }
     }
@@ -76,8 +80,12 @@ pub enum HostAccess {
     Cell(String),
     /// No cell is known to have its service.
     NoCell,
+    /// No deployment of nova is known to have succeeded on the host, so its service may be another's.
+    Unproven,
     /// This object does, which has the host too.
     Other(String),
+    /// None does: this object has deployed nova under the host's name too.
+    Contested(String),
 }
 
 /// A snapshot of everything that the decision on a node set uses.

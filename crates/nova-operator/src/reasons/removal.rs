@@ -35,6 +35,13 @@ pub(crate) const SERVICE_KEPT: Reason = Reason::warning(
     "When nova no longer refuses it.",
     "Migrate or delete the servers.",
 );
+pub(crate) const OTHER_SERVICE: Reason = Reason::warning(
+    "OtherService",
+    "Nova has another service of the host's name than when the removal began; it is not deleted.",
+    "When nova has it no more.",
+    "Stop nova-compute on the host, and delete the service by hand if it is the host's; the message \
+     has the commands.",
+);
 pub(crate) const PLACEMENT_CLEAN: Reason =
     Reason::good("PlacementClean", "Placement has nothing of the host, and no aggregate lists it.");
 pub(crate) const PROVIDER_KEPT: Reason = Reason::warning(

@@ -5,20 +5,25 @@ use openstack_client::{Error, Fault, Service};
 
 use super::*;
 use crate::cleanup::host_order;
-use crate::drain::order::{Drain, DrainMode, HostOrder, Remove};
+use crate::drain::order::{Drain, DrainMode, HostOrder, OwnService, Remove};
 use crate::drain::progress::{AgentsRemoval, Occupied, PlacementRemoval, Removal, ServiceRemoval};
 
 pub(super) fn world(found: HostProgress) -> World {
     let mut world = World::new();
     world.nova = Some(found);
     let status = world.compute.as_mut().unwrap().status.as_mut().unwrap();
-    status.compute_id = Some(id());
+    (status.service_id, status.compute_id) = (Some("a0".into()), Some(id()));
     world
 }
 
 /// The UUID that the compute of these tests has.
 fn id() -> String {
     "c0".to_owned()
+}
+
+fn remove(service: OwnService, is_stopped: bool) -> HostOrder {
+    let compute_id = Some(id());
+    HostOrder::Remove(Remove { service, compute_id, is_stopped, is_unmapped: true })
 }
 
 fn occupied() -> HostProgress {
@@ -87,9 +92,7 @@ fn a_host_is_drained_then_stopped_then_removed_from_nova_and_leaves_nothing() {
     assert!(text.contains("edpm_nova_remove_files"), "{text}");
     world.end("Ok");
     world.settle();
-    let remove =
-        HostOrder::Remove(Remove { compute_id: Some(id()), is_stopped: true, is_unmapped: true });
-    assert_eq!(order(&world), Some(remove));
+    assert_eq!(order(&world), Some(remove(OwnService::Is("a0".into()), true)));
     assert_eq!(reasons(&world), ["", "HostCleaned", "Waiting", "Waiting", "Waiting", "Waiting"]);
 
     world.nova = Some(HostProgress::Removing(removed()));
@@ -236,9 +239,7 @@ fn a_host_that_cannot_be_reached_is_removed_once_nova_says_that_it_is_down() {
         world.wait(1);
     }
     world.settle();
-    let remove =
-        HostOrder::Remove(Remove { compute_id: Some(id()), is_stopped: false, is_unmapped: true });
-    assert_eq!(order(&world), Some(remove));
+    assert_eq!(order(&world), Some(remove(OwnService::Is("a0".into()), false)));
     assert_eq!(said(&world, "HostCleaned").0, "HostNotCleaned");
     world.nova = Some(HostProgress::Removing(removed()));
     world.settle();
@@ -365,4 +366,18 @@ fn of_a_host_without_a_service_the_drain_is_unknown_and_what_holds_its_stop_is_s
         (said(&world, "Ready").0, world.told_by_node().0),
         ("CleaningHost".into(), "CleaningHost".into())
     );
+}
+
+#[test]
+fn a_service_that_appears_under_the_name_later_holds_the_compute_and_stays() {
+    let mut world = stopped(HostProgress::OtherService { id: "a9".into() });
+    let (reason, message) = said(&world, "ServiceDeleted");
+    assert_eq!(reason, "OtherService");
+    for part in ["service a9 of host", "openstack compute service delete a9", SKIP_CLEANUP] {
+        assert!(message.contains(part), "{message}");
+    }
+    assert!(world.compute.is_some() && world.settle().is_empty(), "nothing has changed");
+    let status = world.compute.as_mut().unwrap().status.as_mut().unwrap();
+    status.service_id = None;
+    assert_eq!(order(&world), Some(remove(OwnService::Unread, true)), "of a release before");
 }

@@ -9,6 +9,7 @@ use kube::ResourceExt;
 use nova_config::annotations::SKIP_CLEANUP;
 use operator_core::data_sources::SourceRef;
 use operator_core::finalizers::is_terminating;
+use operator_core::node_set_host::{Host, canonical_host_name, hosts};
 use operator_core::object_key::Key;
 use operator_core::run_engine::Run;
 use operator_runtime::error::Result;
@@ -20,11 +21,13 @@ use crate::controller_names::NODE_SET;
 use crate::drain::order::{Drain, DrainMode};
 use crate::drain::progress::HostProgress;
 use crate::indexes::BY_OWNER;
+use crate::node_set_computes::claims::{Claim, Claims, NovaDeployment};
 use crate::node_set_computes::removal::observed::{
     Removals, TerminatingHost, leftover_uid, reported_state, terminating,
 };
 use crate::node_set_computes::removal::owner::other_owner;
 use crate::node_set_computes::removal::record::{HostRecord, HostRecords, MappingStep, records};
+use crate::nova_health::{HostHealth, ServiceHealth};
 use crate::nova_monitor::NovaMonitor;
 
 /// What is read of the caches and of nova's APIs.
@@ -36,15 +39,18 @@ pub struct Sources<'a> {
     pub monitor: &'a NovaMonitor,
     /// The cells of the namespace.
     pub cells: &'a [Key],
+    /// Which of their services are the node set's.
+    pub claims: &'a Claims<'a>,
 }
 
-/// Returns what is observed of the hosts that leave a node set; `deployed` are those that get a
-/// host finalizer, and `modes` has how servers leave the others, by their names in the inventory.
+/// Returns what is observed of the hosts that leave a node set, and of those that get a host
+/// finalizer where `has_nova`: the node set lists a service of type nova. `modes` has how servers
+/// leave, by the names of hosts in the inventory.
 pub async fn observe(
     from: Sources<'_>,
     set: &NodeSet,
     report: Option<&HostReadiness>,
-    deployed: BTreeMap<String, (String, HostRecord)>,
+    has_nova: bool,
     modes: &BTreeMap<String, DrainMode>,
 ) -> Result<Removals> {
     let caches = from.caches;
@@ -69,13 +75,55 @@ pub async fn observe(
         of_host(from, set, (name, host), record, mode, &needed)
     };
     Ok(Removals {
-        deployed,
+        deployed: if has_nova { deployed(from, set) } else { BTreeMap::new() },
         terminating: leaving.iter().map(host).collect(),
         unneeded_runs,
         ssh,
         is_skipped: set.annotations().get(SKIP_CLEANUP).is_some_and(|it| it == "true"),
         namespace_goes,
     })
+}
+
+/// Returns the hosts of a node set that get a host finalizer; see [`Removals::deployed`].
+fn deployed(from: Sources<'_>, set: &NodeSet) -> BTreeMap<String, (String, HostRecord)> {
+    // Without a cell there is no nova to be asked, now or later.
+    if from.cells.is_empty() {
+        return BTreeMap::new();
+    }
+    let of_host = |it: Host<'_>| {
+        let is_unproven = from.claims.deployment(&it.name)? < NovaDeployment::Succeeded;
+        let host = canonical_host_name(set, &it);
+        let found = from.monitor.cell_with(from.cells, &host).map(|cell| {
+            let claim = from.claims.claim(&cell, &host, !is_unproven);
+            (from.monitor.host(&cell, &host), cell.name, claim)
+        });
+        let service = from.monitor.host_in(from.cells, &host).service;
+        let record = record_of(found, &service)?;
+        let key = if it.key == it.name { String::new() } else { it.key.to_owned() };
+        Some((it.name, (host, HostRecord { key, is_unproven, ..record })))
+    };
+    hosts(set).into_iter().filter_map(of_host).collect()
+}
+
+/// Returns what is recorded of a host, or `None` for one that needs no removal. `found` is what nova
+/// has of it, in which cell, and whether that is the node set's; `service` is what is known of its
+/// service where no cell is known to have it.
+fn record_of(
+    found: Option<(HostHealth, String, Claim)>,
+    service: &ServiceHealth,
+) -> Option<HostRecord> {
+    match found {
+        Some((_, _, Claim::Other(_))) => None,
+        // What has that name may be another's, so its UUIDs are not the host's.
+        Some((_, cell, Claim::Unproven)) => Some(HostRecord { cell, ..HostRecord::default() }),
+        Some((health, cell, Claim::Own | Claim::Contested(_))) => {
+            let HostHealth { service_id, compute_id, .. } = health;
+            Some(HostRecord { cell, service_id, compute_id, ..HostRecord::default() })
+        }
+        None if *service == ServiceHealth::NotFound => None,
+        // Until nova was read, it may have a service of the host, and guests.
+        None => Some(HostRecord::default()),
+    }
 }
 
 /// Reads nothing any more for a node set that does not exist.
@@ -127,25 +175,28 @@ fn of_host(
         let secret = caches.cells.get(&key)?.spec.secret.clone();
         Some((key, secret))
     });
-    let registered = || {
-        let compute = monitor.compute_on(&cell.as_ref()?.0, host)?;
-        Some(format!("NovaExternalCompute {compute}"))
+    let own = if record.is_unproven { Claim::Unproven } else { Claim::Own };
+    let in_nova =
+        cell.as_ref().map(|it| from.claims.claim(&it.0, host, !record.is_unproven)).unwrap_or(own);
+    let claim = other_owner(caches, set, (name, host)).map_or(in_nova, Claim::Other);
+    let health = match &cell {
+        Some((key, _)) => monitor.host(key, host),
+        None => monitor.host_in(from.cells, host),
     };
-    let owner = other_owner(caches, set, (name, host)).or_else(registered);
     let mapping = mapping(caches, cell.as_ref().map(|it| &it.0), host, &record);
     let is_its = |it: &&Arc<AnsibleEe>| cleaned_host(it).as_deref() == Some(name);
     let reason = format!("host leaves OpenStackDataPlaneNodeSet {namespace}/{}", set.name_any());
     TerminatingHost {
         name: name.to_owned(),
         host: host.to_owned(),
-        health: monitor.host_in(from.cells, host),
+        health,
         drain: Drain { mode, reason },
         is_reported: reported_state(set, name) == Some(HostState::Terminating),
         runs: runs.iter().filter(is_its).cloned().collect(),
         progress: HostProgress::Pending,
         mapping,
         is_on_record: is_on_record(caches, set, name, cell.as_ref().map(|it| &it.0)),
-        owner,
+        claim,
         cell,
         record,
     }
@@ -169,4 +220,33 @@ fn is_on_record(caches: &Caches, set: &NodeSet, name: &str, cell: Option<&Key>) 
     let uid = leftover_uid(set, name);
     let leftovers = cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default();
     !caches.cells_are_ours || leftovers.iter().any(|it| it.uid == uid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_held_until_nova_was_read_and_has_the_uuids_of_its_own_service_alone() {
+        let record = |claim: Option<Claim>, service: ServiceHealth| {
+            let ids = || (Some("s".to_owned()), Some("c".to_owned()));
+            let (service_id, compute_id) = ids();
+            let health = HostHealth { service_id, compute_id, ..HostHealth::default() };
+            let record = record_of(claim.map(|it| (health, "c1".to_owned(), it)), &service)?;
+            Some((record.cell, (record.service_id, record.compute_id) == ids()))
+        };
+        let unread = Some((String::new(), false));
+        for service in
+            [ServiceHealth::Pending, ServiceHealth::ApiFails, ServiceHealth::CellNotAnswering]
+        {
+            assert_eq!(record(None, service), unread);
+        }
+        assert_eq!(record(None, ServiceHealth::NotFound), None);
+        let up = || ServiceHealth::Up { disabled: None };
+        let in_cell = |has_ids| Some(("c1".to_owned(), has_ids));
+        assert_eq!(record(Some(Claim::Own), up()), in_cell(true));
+        assert_eq!(record(Some(Claim::Contested("x".into())), up()), in_cell(true));
+        assert_eq!(record(Some(Claim::Unproven), up()), in_cell(false));
+        assert_eq!(record(Some(Claim::Other("x".into())), up()), None);
+    }
 }

@@ -131,6 +131,28 @@ fn an_entry_without_effect_says_why() {
 }
 
 #[test]
+fn a_service_that_may_be_anothers_is_left_and_the_condition_says_so() {
+    let with_access = |access, is_drained| {
+        let mut of = host("c0", is_drained, HostProgress::Pending);
+        of.access = access;
+        with(vec![of])
+    };
+    let (status, reason, message) = said(&mut with_access(HostAccess::Unproven, true)).unwrap();
+    assert_eq!((status, &*reason), (ConditionStatus::False, "NovaNotDeployed"));
+    assert!(message.contains("deploy nova on the host"), "{message}");
+    let mut marked_by_another = with_access(HostAccess::Unproven, false);
+    assert_eq!(said(&mut marked_by_another), None);
+    for is_drained in [true, false] {
+        let access = HostAccess::Contested("OpenStackDataPlaneNodeSet other/edpm".into());
+        let mut contested = with_access(access, is_drained);
+        let (status, reason, message) = said(&mut contested).unwrap();
+        assert_eq!((status, &*reason), (ConditionStatus::False, "HostContested"));
+        assert!(message.contains("OpenStackDataPlaneNodeSet other/edpm has"), "{message}");
+        assert_eq!(pass(&mut contested), None, "nothing has changed");
+    }
+}
+
+#[test]
 fn a_host_that_another_object_drains_is_not_counted_where_the_annotation_does_not_name_it() {
     let mut others = host("c0", false, HostProgress::Pending);
     others.access = HostAccess::Other("NovaExternalCompute ns/n0".into());

@@ -309,3 +309,15 @@ fn hosts_of_a_rollout_are_in_the_condition() {
     let released = HostProgress::Released;
     assert_eq!(says(&mut drained(("Deployed", None), D1, &released, None)), None);
 }
+
+#[test]
+fn a_host_whose_service_may_be_anothers_waits_for_its_deployment() {
+    for access in [HostAccess::Unproven, HostAccess::Contested("other".into())] {
+        let drain = |asked| {
+            let of = in_cell(HostProgress::Pending, None, asked)?;
+            Some(HostDrain { access: access.clone(), ..of })
+        };
+        let seen = seen_with(&[(DRAIN_BEFORE, "true")], ("Deployed", D1), None, drain, None);
+        assert_eq!(listed(&seen), None, "{access:?}");
+    }
+}
