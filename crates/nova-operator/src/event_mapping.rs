@@ -155,9 +155,9 @@ fn map_let_go(of_sets: &NodeSetCaches, cells: &EventMapping<Caches>) {
             let report = caches.node_sets.as_ref()?.reports.cache().get(&key);
             let report = report.filter(|it| is_ours(it))?;
             let finalizers = report.spec.host_finalizers.clone();
-            let mappings = records(&report).into_iter().map(|(name, it)| (name, it.mapping));
-            let mappings: Vec<_> = mappings.filter(|it| it.1.is_some()).collect();
-            (!finalizers.is_empty()).then_some((finalizers, mappings))
+            let records = records(&report).into_iter();
+            let recorded: Vec<_> = records.map(|(name, it)| (name, it.cell, it.mapping)).collect();
+            (!finalizers.is_empty()).then_some((finalizers, recorded))
         };
         if changes.changes(&key, now) { caches.cells_of(&key.namespace) } else { Vec::new() }
     });

@@ -124,8 +124,11 @@ pub fn host_order(
 
 /// Whether a host is let go, whatever nova still has of it.
 fn is_released(removals: &Removals, of: &TerminatingHost) -> bool {
-    // Where its cell is known, nova is asked whether the host is empty, and it is stopped.
-    let is_unknown = of.cell.is_none() && of.health.service == ServiceHealth::NotFound;
+    // Where its cell is known, nova is asked whether the host is empty, and it is stopped; where that
+    // cell is gone, what other ones have says nothing of its nova.
+    let is_unknown = of.cell.is_none()
+        && of.record.cell.is_empty()
+        && of.health.service == ServiceHealth::NotFound;
     removals.namespace_goes
         || matches!(of.claim, Claim::Other(_))
         || is_unknown
@@ -277,10 +280,17 @@ fn held(
     }
     let skip = skip(set);
     let Some((cell, secret)) = &of.cell else {
-        let text = format!(
-            "No NovaCell of the namespace is known to have the service of host {host}: see \
-             NovaAPIReady of each. {skip}"
-        );
+        let text = match of.record.cell.as_str() {
+            "" => format!(
+                "No NovaCell of the namespace is known to have the service of host {host}: see \
+                 NovaAPIReady of each. {skip}"
+            ),
+            cell => format!(
+                "Host {host} was deployed in NovaCell {cell}, which is gone, and no other NovaCell \
+                 of the namespace is read from the same nova: create it again, or one with the same \
+                 Keystone and region. {skip}"
+            ),
+        };
         return reasons::drain::NOVA_NOT_ANSWERING.condition(HOSTS_REMOVED, text);
     };
     let is_stopped = is_stopped(evaluated);

@@ -40,6 +40,9 @@ pub fn desired(
     hosts.retain(|name, _| !decision.released.contains(name));
     recorded.retain(|name, _| hosts.contains_key(name));
     let held = || removals.terminating.iter().filter(|it| !decision.released.contains(&it.name));
+    for of in held() {
+        record_cell(&mut recorded, of);
+    }
     record_mappings(&mut recorded, held(), now);
     for of in held().filter(|it| !decision.stopped.contains(&it.name)) {
         record_ids(&mut recorded, of);
@@ -70,6 +73,14 @@ fn record_mappings<'a>(
             let record = recorded.entry(of.name.clone()).or_default();
             (record.cell, record.mapping) = (cell.name.clone(), Some(step));
         }
+    }
+}
+
+/// Records the cell in which a host that leaves is removed: the one that was recorded may be gone.
+fn record_cell(recorded: &mut HostRecords, of: &TerminatingHost) {
+    let Some((cell, _)) = &of.cell else { return };
+    if let Some(record) = recorded.get_mut(&of.name) {
+        record.cell.clone_from(&cell.name);
     }
 }
 

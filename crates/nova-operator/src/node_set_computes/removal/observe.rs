@@ -90,6 +90,7 @@ fn deployed(from: Sources<'_>, set: &NodeSet) -> BTreeMap<String, (String, HostR
     if from.cells.is_empty() {
         return BTreeMap::new();
     }
+    let namespace = set.namespace().unwrap_or_default();
     let of_host = |it: Host<'_>| {
         let is_unproven = from.claims.deployment(&it.name)? < NovaDeployment::Succeeded;
         let host = canonical_host_name(set, &it);
@@ -100,7 +101,8 @@ fn deployed(from: Sources<'_>, set: &NodeSet) -> BTreeMap<String, (String, HostR
         let service = from.monitor.host_in(from.cells, &host).service;
         let record = record_of(found, &service)?;
         let key = if it.key == it.name { String::new() } else { it.key.to_owned() };
-        Some((it.name, (host, HostRecord { key, is_unproven, ..record })))
+        let nova = from.monitor.nova_of(&Key::new(&namespace, &record.cell));
+        Some((it.name, (host, HostRecord { nova, key, is_unproven, ..record })))
     };
     hosts(set).into_iter().filter_map(of_host).collect()
 }
@@ -169,7 +171,8 @@ fn of_host(
     // Once the service is deleted, only the record has the cell.
     let key = match caches.cells.get(&recorded) {
         Some(_) => Some(recorded),
-        None => monitor.cell_with(from.cells, host),
+        None if record.cell.is_empty() => monitor.cell_with(from.cells, host),
+        None => sharing_cell(from, host, &record),
     };
     let cell = key.and_then(|key| {
         let secret = caches.cells.get(&key)?.spec.secret.clone();
@@ -202,6 +205,30 @@ fn of_host(
     }
 }
 
+/// Returns a cell that shares the nova of the recorded one, which is gone: the service of another nova
+/// under the host's name is not the host's.
+fn sharing_cell(from: Sources<'_>, host: &str, record: &HostRecord) -> Option<Key> {
+    let novas = from.cells.iter().map(|cell| {
+        let service = from.monitor.host(cell, host).service_id;
+        (cell, from.monitor.nova_of(cell), service)
+    });
+    sharing(record, novas).cloned()
+}
+
+/// Returns the first of these cells, each with its nova and the UUID of the service there, that shares
+/// the nova of a recorded host.
+fn sharing<'a>(
+    record: &HostRecord,
+    mut cells: impl Iterator<Item = (&'a Key, Option<String>, Option<String>)>,
+) -> Option<&'a Key> {
+    let is_its = |nova: &Option<String>, service: &Option<String>| match &record.nova {
+        Some(_) => *nova == record.nova,
+        // A release before has not recorded the nova.
+        None => service.is_some() && *service == record.service_id,
+    };
+    cells.find(|(_, nova, service)| is_its(nova, service)).map(|it| it.0)
+}
+
 /// Returns what is known of the mapping of a host; what is recorded as settled stays so.
 fn mapping(caches: &Caches, cell: Option<&Key>, host: &str, record: &HostRecord) -> Mapping {
     let since = match &record.mapping {
@@ -225,6 +252,26 @@ fn is_on_record(caches: &Caches, set: &NodeSet, name: &str, cell: Option<&Key>) 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_removal_goes_on_in_a_cell_that_shares_the_nova_of_one_that_is_gone_and_in_no_other() {
+        let cells = ["c1", "c2"].map(|it| Key::new("ns", it));
+        let text = |it: &str| Some(it.to_owned());
+        let record = |nova: Option<&str>, service_id: Option<&str>| HostRecord {
+            cell: "gone".to_owned(),
+            nova: nova.map(str::to_owned),
+            service_id: service_id.map(str::to_owned),
+            ..HostRecord::default()
+        };
+        let of = |record: HostRecord| {
+            let novas = [(&cells[0], text("n1"), text("s1")), (&cells[1], text("n2"), text("s2"))];
+            sharing(&record, novas.into_iter()).map(|it| it.name.clone())
+        };
+        assert_eq!(of(record(Some("n2"), Some("s1"))), text("c2"));
+        assert_eq!(of(record(Some("n3"), Some("s1"))), None);
+        assert_eq!(of(record(None, Some("s2"))), text("c2"), "of a release before");
+        assert_eq!((of(record(None, Some("s3"))), of(record(None, None))), (None, None));
+    }
 
     #[test]
     fn a_host_is_held_until_nova_was_read_and_has_the_uuids_of_its_own_service_alone() {

@@ -19,6 +19,10 @@ pub const HOSTS: &str = "nova.openstack.org/hosts";
 pub struct HostRecord {
     /// The name of the `NovaCell` that has its service.
     pub cell: String,
+    /// A digest of what identifies the nova of that cell; see
+    /// [`crate::nova_monitor::NovaMonitor::nova_of`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nova: Option<String>,
     /// Its key in `spec.nodes`; empty where that is its name in the inventory.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub key: String,
@@ -75,6 +79,7 @@ impl HostRecord {
     pub fn with_ids_of(mut self, before: &Self) -> Self {
         if self.cell.is_empty() {
             self.cell.clone_from(&before.cell);
+            self.nova.clone_from(&before.nova);
         }
         let is_same = self.service_id.is_none() || self.service_id == before.service_id;
         if is_same && self.cell == before.cell {
@@ -121,7 +126,9 @@ mod tests {
             let mapping = Some(MappingStep::Awaited(Time(Timestamp::UNIX_EPOCH)));
             let (service_id, compute_id) = (uuid(), uuid());
             let is_unproven = true;
-            let record = HostRecord { cell, key, service_id, compute_id, is_unproven, mapping };
+            let nova = Some("0123456789".to_owned());
+            let ids = HostRecord { service_id, compute_id, ..HostRecord::default() };
+            let record = HostRecord { cell, nova, key, is_unproven, mapping, ..ids };
             (format!("{n:0>63}"), record)
         };
         let all: HostRecords = (0..500).map(of_host).collect();

@@ -2,6 +2,7 @@
 //! which UUIDs are recorded.
 
 use kube::ResourceExt;
+use operator_core::object_key::Key;
 
 use super::removals::{START, end, finalizers, host, leaving, order, reconcile, said};
 use super::*;
@@ -119,6 +120,27 @@ fn a_host_is_held_until_nova_has_answered_whether_it_has_a_service_of_it() {
         assert_eq!(finalizers(&seen), ["a", "b"]);
     }
     host(&mut seen).health.service = ServiceHealth::NotFound;
+    reconcile(&mut seen, START);
+    assert_eq!(finalizers(&seen), ["b"]);
+}
+
+#[test]
+fn a_host_whose_cell_is_gone_is_held_by_its_record_and_is_removed_in_one_that_shares_its_nova() {
+    let mut seen = leaving(HostProgress::Pending);
+    (host(&mut seen).cell, host(&mut seen).health.service) = (None, ServiceHealth::NotFound);
+    assert_eq!(reconcile(&mut seen, START), ["status"]);
+    let (reason, message) = said(&seen).unwrap();
+    assert_eq!(reason, "NovaNotAnswering");
+    for part in ["NovaCell nova-cell1, which is gone", "same Keystone and region", "skip-cleanup"] {
+        assert!(message.contains(part), "{message}");
+    }
+    assert_eq!(finalizers(&seen), ["a", "b"]);
+    host(&mut seen).cell = Some((Key::new("ns", "nova-cell2"), "secret".into()));
+    reconcile(&mut seen, START);
+    assert!(matches!(order(&seen), Some(HostOrder::DrainForRemoval(_))));
+    assert_eq!(records(seen.report.found().unwrap())["a"].cell, "nova-cell2");
+    host(&mut seen).cell = None;
+    (seen.removals.is_skipped, host(&mut seen).is_on_record) = (true, true);
     reconcile(&mut seen, START);
     assert_eq!(finalizers(&seen), ["b"]);
 }

@@ -258,7 +258,7 @@ fn what_another_object_has_or_nova_does_not_is_let_go_at_once() {
     host(&mut moved).claim = Claim::Other("OpenStackDataPlaneNodeSet other".into());
     let mut unknown = pending();
     host(&mut unknown).health.service = ServiceHealth::NotFound;
-    host(&mut unknown).cell = None;
+    (host(&mut unknown).cell, host(&mut unknown).record.cell) = (None, String::new());
     let mut gone = pending();
     gone.removals.namespace_goes = true;
     for mut seen in [moved, unknown, gone] {
