@@ -37,6 +37,9 @@ pub struct Drain {
 pub enum HostOrder {
     /// Disable the service, and have the servers leave.
     Drain(Drain),
+    /// The same for a host that is changed when it is empty: it is always read anew, because what was
+    /// found before the change was due says nothing of the servers there now.
+    DrainForChange(Drain),
     /// The same for a host that is removed when it is empty.
     DrainForRemoval(Drain),
     /// Enable the service if this operator disabled it.

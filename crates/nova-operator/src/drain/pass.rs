@@ -82,7 +82,9 @@ pub async fn pass(
             let waits = service.liveness != Liveness::Up && is_disabled_by_us(&service);
             if waits { Ok(HostProgress::NotReporting) } else { released(nova, &service).await }
         }
-        (HostOrder::Drain(drain), found) => of_drain(nova, host, drain, &found, moves).await,
+        (HostOrder::Drain(drain) | HostOrder::DrainForChange(drain), found) => {
+            of_drain(nova, host, drain, &found, moves).await
+        }
         (HostOrder::DrainForRemoval(drain), Found::Known(service)) => {
             drained(nova, host, &service, (drain, REMOVAL_MARKER), moves).await
         }

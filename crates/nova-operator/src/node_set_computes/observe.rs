@@ -137,7 +137,9 @@ fn drains(
     for it in all.iter().filter(|it| !is_going(set, &it.name)) {
         let host = canonical_host_name(set, it);
         let health = from.monitor.host_in(from.cells, &host);
-        let of = (before, disruptions.get(&it.name), health.disabled.as_deref());
+        let disruption = disruptions.get(&it.name);
+        let is_awaited = disruption.is_some_and(|it| it.target.is_some());
+        let of = (before, disruption, health.disabled.as_deref());
         let named = requested.remove(&it.name).map(DrainRequest::Drain);
         let (is_named, enabling) = (named.is_some(), enabling(of));
         let request = match named {
@@ -149,7 +151,17 @@ fn drains(
         };
         let (access, cell) = access(from, &it.name, &host);
         let (name, progress) = (it.name.clone(), HostProgress::Pending);
-        let drain = HostDrain { name, host, is_named, request, enabling, health, access, progress };
+        let drain = HostDrain {
+            name,
+            host,
+            is_named,
+            request,
+            is_awaited,
+            enabling,
+            health,
+            access,
+            progress,
+        };
         located.push((drain, cell));
     }
     located.sort_by(|a, b| a.0.name.cmp(&b.0.name));
@@ -189,8 +201,7 @@ fn with_progress(
     removals: Removals,
 ) -> (std::result::Result<Vec<HostDrain>, String>, Removals) {
     let of_drain = |(drain, cell): &Located| {
-        let order = drain.request.order(drain.enabling.clone())?;
-        Some(OrderOfHost { cell: cell.clone()?, host: drain.host.clone(), order })
+        Some(OrderOfHost { cell: cell.clone()?, host: drain.host.clone(), order: drain.order()? })
     };
     let now = clock::now();
     let of_removal = |it: &TerminatingHost| {

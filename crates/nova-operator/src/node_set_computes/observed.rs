@@ -37,6 +37,8 @@ pub struct HostDrain {
     /// What is requested for it: a drain, by the user or by a rollout; or nothing for one whose
     /// service has the marker of this operator, or that the report lists.
     pub request: DrainRequest,
+    /// Whether a deployment waits until it is drained.
+    pub is_awaited: bool,
     /// How its service is enabled where nothing is requested; `None` where it is not.
     pub enabling: Option<HostOrder>,
     /// What is known of it.
@@ -48,6 +50,11 @@ pub struct HostDrain {
 }
 
 impl HostDrain {
+    /// Returns what is to be done about it in nova, or `None` for nothing.
+    pub fn order(&self) -> Option<HostOrder> {
+        self.request.order(self.enabling.clone(), self.is_awaited)
+    }
+
     /// Whether nothing is to be done about it in nova: no cell has its service, or another object has
     /// it.
     pub fn is_elsewhere(&self) -> bool {

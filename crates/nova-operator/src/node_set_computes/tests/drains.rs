@@ -25,6 +25,7 @@ fn host(name: &str, is_drained: bool, progress: HostProgress) -> HostDrain {
         name: name.into(),
         host: format!("{name}.example.org"),
         is_named: is_drained,
+        is_awaited: false,
         enabling: (!is_drained).then_some(HostOrder::Enable),
         request: if is_drained { DrainRequest::Drain(drain) } else { DrainRequest::Absent },
         health: marked(),
@@ -172,4 +173,12 @@ fn both_conditions_stand_beside_each_other() {
         .collect();
     assert_eq!(types, [HOSTS_COMPUTES_UP, NODE_DRAINED]);
     assert_eq!(pass(&mut seen), None, "nothing has changed");
+}
+
+#[test]
+fn a_host_that_a_deployment_waits_for_is_always_read_anew() {
+    let mut of = host("c0", true, HostProgress::Drained);
+    assert!(matches!(of.order(), Some(HostOrder::Drain(_))));
+    of.is_awaited = true;
+    assert!(matches!(of.order(), Some(HostOrder::DrainForChange(_))));
 }
