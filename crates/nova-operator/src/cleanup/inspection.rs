@@ -39,28 +39,26 @@ pub fn drained(seen: &Observed, of_host: &ConditionDraft) -> Option<ConditionDra
 }
 
 fn occupied(host: &str, found: &Occupied, of_host: &ConditionDraft, skip: &str) -> ConditionDraft {
-    let held = held_by(host, found, of_host.holds());
+    let way_on = if of_host.holds() {
+        "nova-compute is stopped there: delete or evacuate them, or start it again with `systemctl \
+         enable --now edpm_nova_compute` to migrate them"
+    } else {
+        MIGRATE
+    };
+    let held = held_by(host, found, way_on);
     let text = format!("The compute is not known to have registered, but {held} {skip}");
     reasons::drain::WAITING.condition(DRAINED, text)
 }
 
-/// Returns what nova has on a host, and what to do about it, in a clause and a sentence; `is_stopped`
-/// is whether nova-compute was stopped there.
-pub fn held_by(host: &str, found: &Occupied, is_stopped: bool) -> String {
-    let way_on = if is_stopped {
-        format!(
-            "nova-compute is stopped there: delete or evacuate them, or start it again with \
-             `systemctl enable --now edpm_nova_compute` to migrate them; `openstack server list \
-             --all-projects --host {host}` lists them."
-        )
-    } else {
-        format!(
-            "Migrate or delete them; `openstack server list --all-projects --host {host}` lists \
-             them."
-        )
-    };
+/// What to do about servers on a host whose nova-compute may run.
+pub const MIGRATE: &str = "Migrate or delete them";
+
+/// Returns what nova has on a host, in a clause, and what to do about it, in a sentence that begins
+/// with `way_on`.
+pub fn held_by(host: &str, found: &Occupied, way_on: &str) -> String {
     format!(
-        "nova has {} and {} on host {host}. {way_on}",
+        "nova has {} and {} on host {host}. {way_on}; `openstack server list --all-projects --host \
+         {host}` lists them.",
         counted(found.servers.len() + found.stuck.len(), "server"),
         counted(found.migrations, "open migration")
     )

@@ -33,7 +33,7 @@ pub(crate) const SERVICE_KEPT: Reason = Reason::warning(
     "ServiceKept",
     "Nova refuses to delete the service; the message has its words and the servers on the host.",
     "When nova no longer refuses it.",
-    "Migrate or delete the servers.",
+    "Evacuate or delete the servers: nova-compute does not run on the host.",
 );
 pub(crate) const OTHER_SERVICE: Reason = Reason::warning(
     "OtherService",

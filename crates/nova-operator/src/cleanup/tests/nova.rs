@@ -157,7 +157,7 @@ fn each_step_after_the_stop_says_what_it_waits_for() {
             Removal::of_service(kept),
             "ServiceDeleted",
             "ServiceKept",
-            "it hosts instances. Servers on it: b0. Migrate",
+            "it hosts instances. Servers on it: b0. nova-compute does not run",
         ),
         (of_placement(provider), "PlacementClean", "ProviderKept", "provider c0"),
         (of_placement(aggregates), "PlacementClean", "InAggregates", "rack7"),

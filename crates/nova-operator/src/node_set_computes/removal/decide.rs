@@ -19,8 +19,9 @@ use operator_core::run_engine::{Run, run_gc};
 use operator_runtime::source_cache::Digests;
 
 use crate::cleanup::attempts::{Evaluation, HostCleanup, NOVA_CLEANUP, Next, identity};
-use crate::cleanup::inspection::held_by;
+use crate::cleanup::inspection::{MIGRATE, held_by};
 use crate::cleanup::nova_steps::{NovaSteps, is_done, is_empty};
+use crate::drain::held::EVACUATE;
 use crate::drain::order::{HostOrder, OwnService, Remove};
 use crate::drain::progress::HostProgress;
 use crate::node_set_computes::claims::{self, Claim};
@@ -257,7 +258,8 @@ fn servers_under_name(
     skip: &str,
 ) -> Option<ConditionDraft> {
     let HostProgress::Occupied(found) = &of.progress else { return None };
-    let held = held_by(&of.host, found, is_stopped == Some(true));
+    let way_on = if is_stopped == Some(true) { EVACUATE } else { MIGRATE };
+    let held = held_by(&of.host, found, way_on);
     let text = format!("No deployment of nova is known to have succeeded there, but {held} {skip}");
     is_unproven(of).then(|| reasons::drain::WAITING.condition(HOSTS_REMOVED, text))
 }

@@ -31,7 +31,12 @@ fn of_a_host_without_a_proof_nothing_is_changed_in_nova_and_servers_hold_it() {
     assert_eq!(reconcile(&mut seen, START), ["run", "status"]);
     end(&mut seen, "Ok", START);
     assert_eq!(order(&seen), Some(HostOrder::InspectForRemoval));
-    // It had a server before nova-compute was stopped.
+    let occupied = Occupied { servers: vec!["server".into()], ..Occupied::default() };
+    host(&mut seen).progress = HostProgress::Occupied(occupied);
+    reconcile(&mut seen, START);
+    let (_, message) = said(&seen).unwrap();
+    assert!(message.contains("does not run there: evacuate or delete them;"), "{message}");
+    // After a restart of the operator.
     host(&mut seen).progress = HostProgress::Pending;
     assert_eq!(reconcile(&mut seen, START), [""; 0]);
     host(&mut seen).progress = HostProgress::Empty;
