@@ -322,6 +322,7 @@ fn attempt(seen: &Observed, by_api: bool, now: Timestamp) -> Evaluation {
         trust: &trust(seen),
         skip: &messages::skip(compute),
         left: &messages::left_in_nova(compute, by_api),
+        deletes_service: by_api,
     };
     cleanup.evaluate(&runs, now)
 }

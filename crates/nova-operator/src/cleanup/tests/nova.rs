@@ -381,3 +381,32 @@ fn a_service_that_appears_under_the_name_later_holds_the_compute_and_stays() {
     status.service_id = None;
     assert_eq!(order(&world), Some(remove(OwnService::Unread, true)), "of a release before");
 }
+
+#[test]
+fn a_host_that_records_another_owner_holds_the_compute_and_keeps_its_service() {
+    let mut world = world(HostProgress::Drained);
+    world.delete_node(false);
+    for attempt in 1..6 {
+        world.settle();
+        world.end("Failed");
+        let failures = json!([{
+            "host": "n0", "path": "/opt/edpm/plays/owner-check.yaml:80",
+            "task": "The host must be the owner's", "message": "It is ns/Node/n9's.",
+        }]);
+        let run = world.runs.last_mut().unwrap();
+        run.status.as_mut().unwrap().failures = serde_json::from_value(failures).unwrap();
+        world.settle();
+        assert!(matches!(order(&world), Some(HostOrder::DrainForRemoval(_))), "{attempt}");
+        let (reason, message) = said(&world, "HostCleaned");
+        assert_eq!(reason, "HostNotOwned", "{attempt}");
+        for part in ["its service stays in nova", "ns/Node/n9", SKIP_CLEANUP] {
+            assert!(message.contains(part), "{message}");
+        }
+        assert!(!message.contains("3 times"), "{message}");
+        world.wait(11);
+    }
+    world.settle();
+    world.end("Ok");
+    world.settle();
+    assert_eq!(order(&world), Some(remove(OwnService::Is("a0".into()), true)), "it is its again");
+}

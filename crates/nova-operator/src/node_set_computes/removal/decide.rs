@@ -195,6 +195,7 @@ fn evaluate(
         trust: &recorded_trust(set, &of.name),
         skip: &skip(set),
         left: "",
+        deletes_service: !is_unproven(of),
     };
     cleanup.evaluate(&runs, now)
 }

@@ -1,6 +1,7 @@
 //! Hosts that leave a node set whose services in nova may be another's: what is done about them, and
 //! which UUIDs are recorded.
 
+use jiff::SignedDuration;
 use kube::ResourceExt;
 use operator_core::object_key::Key;
 
@@ -148,4 +149,29 @@ fn a_host_whose_cell_is_gone_is_held_by_its_record_and_is_removed_in_one_that_sh
     (seen.removals.is_skipped, host(&mut seen).is_on_record) = (true, true);
     reconcile(&mut seen, START);
     assert_eq!(finalizers(&seen), ["b"]);
+}
+
+#[test]
+fn a_host_that_records_another_owner_is_held_and_keeps_its_service() {
+    let mut seen = leaving(HostProgress::Drained);
+    let mut now = START;
+    for attempt in 1..6 {
+        assert!(reconcile(&mut seen, now).contains(&"run".to_owned()), "{attempt}");
+        end(&mut seen, "Failed", now);
+        let failures = json!([{
+            "host": "a", "path": "/opt/edpm/plays/owner-check.yaml:80",
+            "task": "The host must be the owner's", "message": "It is ns/Node/n9's.",
+        }]);
+        let run = Arc::make_mut(host(&mut seen).runs.last_mut().unwrap());
+        run.status.as_mut().unwrap().failures = serde_json::from_value(failures).unwrap();
+        reconcile(&mut seen, now);
+        assert!(matches!(order(&seen), Some(HostOrder::DrainForRemoval(_))), "{attempt}");
+        let (reason, message) = said(&seen).unwrap();
+        assert!(reason == "HostNotOwned" && message.contains("stays in nova"), "{message}");
+        now += SignedDuration::from_mins(11);
+    }
+    host(&mut seen).claim = Claim::Unproven;
+    host(&mut seen).progress = HostProgress::Empty;
+    reconcile(&mut seen, now);
+    assert_eq!(finalizers(&seen), ["b"], "nothing of it would be deleted in nova");
 }
