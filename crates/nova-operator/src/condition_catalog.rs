@@ -162,6 +162,7 @@ const HOSTS: &[Reason] = &[
     reasons::removal::READING_MAPPINGS,
     reasons::removal::STILL_MAPPED,
     reasons::cleanup::CLEANUP_SKIPPED,
+    reasons::cleanup::LEFTOVERS_FULL,
     reasons::FORBIDDEN,
     reasons::INVALID,
     reasons::ALREADY_EXISTS,
@@ -236,10 +237,11 @@ const CELL: &[ConditionSpec] = &[
     condition(
         RELEASED,
         "Never said: the condition is there only while the cell is being deleted and held, by its \
-         computes or by servers on its hosts.",
+         computes, by servers on its hosts or by what is left of hosts in nova.",
         &[
             reasons::cell::CELL_IN_USE,
             reasons::cell::SERVERS_IN_CELL,
+            reasons::cell::LEFTOVERS_IN_CELL,
             reasons::cell::SERVERS_UNKNOWN,
         ],
     ),

@@ -100,11 +100,12 @@ fn map_computes(all: &Caches, computes: &EventMapping<Caches>) {
         let computes = || Key::of_each(caches.computes.indexed(BY_CELL, &key));
         if is_relevant(caches, &changes, &key) { computes() } else { Vec::new() }
     });
-    // Removals wait for what the cell has read of mappings.
+    // Removals wait for what the cell has read of mappings, and for their places in its list.
     let changes = ChangeFilter::default();
     computes.watches(&all.cells, move |caches, cell| {
         let key = Key::of(cell);
-        let is_changed = changes.changes(&key, || caches.cells.get(&key).map(|it| readings(&it)));
+        let now = || caches.cells.get(&key).map(|it| (readings(&it), on_record(&it)));
+        let is_changed = changes.changes(&key, now);
         let all = if is_changed { caches.computes.indexed(BY_CELL, &key) } else { Vec::new() };
         Key::of_each(all.into_iter().filter(|it| is_terminating(&**it)))
     });

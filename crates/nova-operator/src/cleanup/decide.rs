@@ -7,7 +7,7 @@ use api::nova::ExternalCompute;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use nova_config::annotations::SKIP_CLEANUP;
-use nova_config::conditions::{COMPUTE_CONDITION, HOST_CLEANED};
+use nova_config::conditions::{COMPUTE_CONDITION, HOST_CLEANED, LEFTOVER_RECORDED};
 use nova_config::services::LIBVIRT;
 use operator_core::finalizers::{has_finalizer, is_terminating, remove_finalizer};
 use operator_core::plan::{Plan, Step, Target};
@@ -18,6 +18,7 @@ use operator_core::run_engine::run_template::HostConnection;
 use operator_core::run_engine::service_sequence::NeededRun;
 use operator_core::run_engine::ssh_secret::PRIVATE_KEY;
 
+use crate::cell::leftovers;
 use crate::cell_immutability::{has_run, owns};
 use crate::cleanup::attempts::{Evaluation, HostCleanup, NOVA_CLEANUP, Next, identity};
 use crate::cleanup::build::cleanup;
@@ -74,7 +75,10 @@ pub fn decide(
     let steps = if is_by_api {
         conditions(seen, &evaluated)
     } else {
-        held_conditions(seen, is_held, evaluated.condition)
+        let is_over = !is_held && matches!(evaluated.next, Next::Conclude);
+        let unrecorded = unrecorded(seen, ending).filter(|_| is_over);
+        let held = held_conditions(seen, is_held, evaluated.condition);
+        unrecorded.into_iter().chain(held).collect()
     };
     plan.steps.extend(status::step(compute, &steps, &evaluated.services, now));
     if is_held {
@@ -346,6 +350,16 @@ fn runs(
 /// Whether the remaining work is reported where a user finds it after the compute is gone.
 fn is_reported(seen: &Observed, ending: &Ending) -> bool {
     is_on_node(seen) && (!ending.cells_are_ours || is_in_cell(seen))
+}
+
+/// Returns that the cell has no place to record what nova keeps of the host; `None` where it has one,
+/// or another operator reconciles it.
+fn unrecorded(seen: &Observed, ending: &Ending) -> Option<ConditionDraft> {
+    let cell = seen.cell.as_deref().filter(|_| ending.cells_are_ours && !is_in_cell(seen))?;
+    let namespace = cell.namespace().unwrap_or_default();
+    let text = leftovers::full(&messages::host(&seen.compute), &namespace, &cell.name_any());
+    let reason = &reasons::cleanup::LEFTOVERS_FULL;
+    leftovers::is_full(cell).then(|| reason.condition(LEFTOVER_RECORDED, text))
 }
 
 /// Without the node, or with a new one of the same name, there is nothing to report on it.

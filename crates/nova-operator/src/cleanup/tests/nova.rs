@@ -1,5 +1,6 @@
 //! Deletions that go through nova's API: drained, stopped, and removed from nova, in that order.
 
+use api::nova::cell::LEFTOVERS;
 use nova_config::annotations::{DRAIN, SKIP_CLEANUP};
 use openstack_client::{Error, Fault, Service};
 
@@ -409,4 +410,31 @@ fn a_host_that_records_another_owner_holds_the_compute_and_keeps_its_service() {
     world.end("Ok");
     world.settle();
     assert_eq!(order(&world), Some(remove(OwnService::Is("a0".into()), true)), "it is its again");
+}
+
+#[test]
+fn a_compute_that_is_let_go_waits_for_a_place_in_the_list_of_its_cell() {
+    let left = |idx: usize| {
+        json!({
+            "hostName": format!("h{idx:02}"), "compute": "gone", "uid": format!("h{idx:02}"),
+            "stopped": true, "since": "2026-01-01T00:00:00Z", "serviceID": "a1",
+        })
+    };
+    let all: Vec<_> = (0..LEFTOVERS).map(left).collect();
+    let mut world = world(HostProgress::Drained);
+    let status = world.cell.as_mut().unwrap().status.get_or_insert_default();
+    status.leftovers = serde_json::from_value(json!(all)).unwrap();
+    let skip = (SKIP_CLEANUP.to_owned(), "true".to_owned());
+    world.node.as_mut().unwrap().annotations_mut().extend([skip]);
+    world.delete_node(false);
+    world.settle();
+    let (reason, message) = said(&world, "LeftoverRecorded");
+    assert!(reason == "LeftoversFull" && message.contains("has 50 entries"), "{message}");
+    let on_node = world.told_by_node();
+    assert_eq!((on_node.0.as_str(), on_node.1), ("LeftoversFull", message));
+    assert!(world.settle().is_empty() && world.compute.is_some(), "nothing has changed");
+    world.cell.as_mut().unwrap().status.as_mut().unwrap().leftovers.pop();
+    world.settle();
+    assert!(world.compute.is_none());
+    assert!(world.leftovers().contains(&("n0.example.org".to_owned(), false)));
 }

@@ -18,6 +18,7 @@ use operator_core::run_engine::service_sequence::NeededRun;
 use operator_core::run_engine::{Run, run_gc};
 use operator_runtime::source_cache::Digests;
 
+use crate::cell::leftovers;
 use crate::cleanup::attempts::{Evaluation, HostCleanup, NOVA_CLEANUP, Next, identity};
 use crate::cleanup::inspection::{MIGRATE, held_by};
 use crate::cleanup::nova_steps::{NovaSteps, is_done, is_empty};
@@ -273,6 +274,11 @@ fn held(
     evaluated: &Evaluation,
 ) -> ConditionDraft {
     let host = &of.host;
+    if removals.is_skipped && of.is_list_full {
+        let namespace = set.namespace().unwrap_or_default();
+        let text = leftovers::full(host, &namespace, &of.record.cell);
+        return reasons::cleanup::LEFTOVERS_FULL.condition(HOSTS_REMOVED, text);
+    }
     if removals.is_skipped {
         let text = format!(
             "Host {host} is let go without its removal, once what nova has of it is in \

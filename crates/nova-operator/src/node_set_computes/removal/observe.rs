@@ -16,6 +16,7 @@ use operator_runtime::error::Result;
 use operator_runtime::source_cache::Digests;
 
 use crate::caches::Caches;
+use crate::cell::leftovers;
 use crate::cell::mappings::known::{self, Mapping};
 use crate::controller_names::NODE_SET;
 use crate::drain::order::{Drain, DrainMode};
@@ -199,6 +200,7 @@ fn of_host(
         progress: HostProgress::Pending,
         mapping,
         is_on_record: is_on_record(caches, set, name, cell.as_ref().map(|it| &it.0)),
+        is_list_full: is_list_full(caches, cell.as_ref().map(|it| &it.0)),
         claim,
         cell,
         record,
@@ -238,6 +240,10 @@ fn mapping(caches: &Caches, cell: Option<&Key>, host: &str, record: &HostRecord)
     };
     let cell = cell.and_then(|it| caches.cells.get(it));
     known::mapping(cell.as_deref(), caches.cells_are_ours, host, since)
+}
+
+fn is_list_full(caches: &Caches, cell: Option<&Key>) -> bool {
+    cell.and_then(|it| caches.cells.get(it)).is_some_and(|it| leftovers::is_full(&it))
 }
 
 /// Whether what a host leaves in nova is in `status.leftovers` of its cell, or this operator has no

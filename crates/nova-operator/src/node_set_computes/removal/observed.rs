@@ -68,6 +68,8 @@ pub struct TerminatingHost {
     pub mapping: Mapping,
     /// Whether what is left in nova is on record, or there is no object to record it.
     pub is_on_record: bool,
+    /// Whether its cell has no place to record it.
+    pub is_list_full: bool,
 }
 
 /// Returns the hosts of a report that leave their node set: those that `spec.nodes` does not have

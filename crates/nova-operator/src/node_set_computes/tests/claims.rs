@@ -175,3 +175,19 @@ fn a_host_that_records_another_owner_is_held_and_keeps_its_service() {
     reconcile(&mut seen, now);
     assert_eq!(finalizers(&seen), ["b"], "nothing of it would be deleted in nova");
 }
+
+#[test]
+fn a_host_that_is_let_go_waits_for_a_place_in_the_list_of_its_cell() {
+    let mut seen = leaving(HostProgress::Pending);
+    (seen.removals.is_skipped, host(&mut seen).is_list_full) = (true, true);
+    reconcile(&mut seen, START);
+    let (reason, message) = said(&seen).unwrap();
+    assert_eq!((reason.as_str(), finalizers(&seen).len()), ("LeftoversFull", 2));
+    assert!(
+        message.contains("status.leftovers of NovaCell nova-cell1 has 50 entries"),
+        "{message}"
+    );
+    (host(&mut seen).is_list_full, host(&mut seen).is_on_record) = (false, true);
+    reconcile(&mut seen, START);
+    assert_eq!(finalizers(&seen), ["b"]);
+}

@@ -80,6 +80,7 @@ pub(super) fn leaving(progress: HostProgress) -> Observed {
         progress,
         mapping: Mapping::NotRead("It is not read.".into()),
         is_on_record: false,
+        is_list_full: false,
     });
     seen
 }
