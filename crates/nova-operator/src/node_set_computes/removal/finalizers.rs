@@ -76,10 +76,12 @@ fn record_mappings<'a>(
     }
 }
 
-/// Records the cell in which a host that leaves is removed: the one that was recorded may be gone.
+/// Records the cell in which a host that leaves is removed, because the one that was recorded may be
+/// gone; and that nova was deployed there, if that was not known before.
 fn record_cell(recorded: &mut HostRecords, of: &TerminatingHost) {
-    let Some((cell, _)) = &of.cell else { return };
-    if let Some(record) = recorded.get_mut(&of.name) {
+    let Some(record) = recorded.get_mut(&of.name) else { return };
+    record.is_unproven = of.record.is_unproven;
+    if let Some((cell, _)) = &of.cell {
         record.cell.clone_from(&cell.name);
     }
 }

@@ -28,7 +28,7 @@ use crate::node_set_computes::removal::observed::{
 };
 use crate::node_set_computes::removal::owner::other_owner;
 use crate::node_set_computes::removal::record::{HostRecord, HostRecords, MappingStep, records};
-use crate::nova_health::{HostHealth, ServiceHealth};
+use crate::nova_health::HostHealth;
 use crate::nova_monitor::NovaMonitor;
 
 /// What is read of the caches and of nova's APIs.
@@ -99,8 +99,7 @@ fn deployed(from: Sources<'_>, set: &NodeSet) -> BTreeMap<String, (String, HostR
             let claim = from.claims.claim(&cell, &host, !is_unproven);
             (from.monitor.host(&cell, &host), cell.name, claim)
         });
-        let service = from.monitor.host_in(from.cells, &host).service;
-        let record = record_of(found, &service)?;
+        let record = record_of(found)?;
         let key = if it.key == it.name { String::new() } else { it.key.to_owned() };
         let nova = from.monitor.nova_of(&Key::new(&namespace, &record.cell));
         Some((it.name, (host, HostRecord { nova, key, is_unproven, ..record })))
@@ -108,13 +107,9 @@ fn deployed(from: Sources<'_>, set: &NodeSet) -> BTreeMap<String, (String, HostR
     hosts(set).into_iter().filter_map(of_host).collect()
 }
 
-/// Returns what is recorded of a host, or `None` for one that needs no removal. `found` is what nova
-/// has of it, in which cell, and whether that is the node set's; `service` is what is known of its
-/// service where no cell is known to have it.
-fn record_of(
-    found: Option<(HostHealth, String, Claim)>,
-    service: &ServiceHealth,
-) -> Option<HostRecord> {
+/// Returns what is recorded of a host on which a deployment has begun, or `None` for one that needs no
+/// removal. `found` is what nova has of it, in which cell, and whether that is the node set's.
+fn record_of(found: Option<(HostHealth, String, Claim)>) -> Option<HostRecord> {
     match found {
         Some((_, _, Claim::Other(_))) => None,
         // What has that name may be another's, so its UUIDs are not the host's.
@@ -123,8 +118,8 @@ fn record_of(
             let HostHealth { service_id, compute_id, .. } = health;
             Some(HostRecord { cell, service_id, compute_id, ..HostRecord::default() })
         }
-        None if *service == ServiceHealth::NotFound => None,
-        // Until nova was read, it may have a service of the host, and guests.
+        // It may have registered although nova was not read since, and have guests. Where nova has no
+        // service of it, it is let go as soon as it leaves.
         None => Some(HostRecord::default()),
     }
 }
@@ -162,11 +157,13 @@ fn of_host(
     from: Sources<'_>,
     set: &NodeSet,
     (name, host): (&str, &str),
-    record: HostRecord,
+    mut record: HostRecord,
     mode: DrainMode,
     runs: &[Arc<AnsibleEe>],
 ) -> TerminatingHost {
     let (caches, monitor) = (from.caches, from.monitor);
+    // A deployment that was under way when the host was taken out may have succeeded since.
+    record.is_unproven &= from.claims.deployment(name) != Some(NovaDeployment::Succeeded);
     let namespace = set.namespace().unwrap_or_default();
     let recorded = Key::new(&namespace, &record.cell);
     // Once the service is deleted, only the record has the cell.
@@ -280,26 +277,19 @@ mod tests {
     }
 
     #[test]
-    fn a_host_is_held_until_nova_was_read_and_has_the_uuids_of_its_own_service_alone() {
-        let record = |claim: Option<Claim>, service: ServiceHealth| {
+    fn a_host_is_held_before_nova_has_it_and_has_the_uuids_of_its_own_service_alone() {
+        let record = |claim: Option<Claim>| {
             let ids = || (Some("s".to_owned()), Some("c".to_owned()));
             let (service_id, compute_id) = ids();
             let health = HostHealth { service_id, compute_id, ..HostHealth::default() };
-            let record = record_of(claim.map(|it| (health, "c1".to_owned(), it)), &service)?;
+            let record = record_of(claim.map(|it| (health, "c1".to_owned(), it)))?;
             Some((record.cell, (record.service_id, record.compute_id) == ids()))
         };
-        let unread = Some((String::new(), false));
-        for service in
-            [ServiceHealth::Pending, ServiceHealth::ApiFails, ServiceHealth::CellNotAnswering]
-        {
-            assert_eq!(record(None, service), unread);
-        }
-        assert_eq!(record(None, ServiceHealth::NotFound), None);
-        let up = || ServiceHealth::Up { disabled: None };
+        assert_eq!(record(None), Some((String::new(), false)));
         let in_cell = |has_ids| Some(("c1".to_owned(), has_ids));
-        assert_eq!(record(Some(Claim::Own), up()), in_cell(true));
-        assert_eq!(record(Some(Claim::Contested("x".into())), up()), in_cell(true));
-        assert_eq!(record(Some(Claim::Unproven), up()), in_cell(false));
-        assert_eq!(record(Some(Claim::Other("x".into())), up()), None);
+        assert_eq!(record(Some(Claim::Own)), in_cell(true));
+        assert_eq!(record(Some(Claim::Contested("x".into()))), in_cell(true));
+        assert_eq!(record(Some(Claim::Unproven)), in_cell(false));
+        assert_eq!(record(Some(Claim::Other("x".into()))), None);
     }
 }

@@ -22,9 +22,8 @@ use crate::nova_health::HostHealth;
 #[derive(Clone, Debug, Default)]
 pub struct Removals {
     /// The hosts of `spec.nodes` that get a host finalizer, or have one, by their names in the
-    /// inventory: a deployment has begun there, a cell of the namespace has a service of their name or
-    /// was not read yet, and no other object has them; each with the name under which its service is
-    /// registered.
+    /// inventory: a deployment has begun there, the namespace has a cell, and no other object has them;
+    /// each with the name under which its service is registered.
     pub deployed: BTreeMap<String, (String, HostRecord)>,
     /// The hosts that leave, by their names in the inventory.
     pub terminating: Vec<TerminatingHost>,

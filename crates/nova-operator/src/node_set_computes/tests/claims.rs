@@ -76,6 +76,19 @@ fn recorded(seen: &mut Observed, service_id: Option<&str>) {
     host(seen).health.service_id = Some("t".into());
 }
 
+#[test]
+fn a_deployment_that_succeeds_while_its_host_leaves_is_recorded() {
+    let mut seen = leaving(HostProgress::Pending);
+    recorded(&mut seen, Some("s"));
+    host(&mut seen).claim = Claim::Unproven;
+    let is_unproven = |seen: &Observed| records(seen.report.found().unwrap())["a"].is_unproven;
+    for before in [true, false] {
+        host(&mut seen).record.is_unproven = before;
+        reconcile(&mut seen, START);
+        assert_eq!(is_unproven(&seen), before);
+    }
+}
+
 fn service_id(seen: &Observed) -> Option<String> {
     records(seen.report.found().unwrap())["a"].service_id.clone()
 }
