@@ -12,6 +12,7 @@ pub mod drain;
 pub mod observe;
 pub mod observed;
 pub mod removal;
+pub mod rivals;
 pub mod rollout;
 
 #[cfg(test)]

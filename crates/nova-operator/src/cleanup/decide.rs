@@ -75,10 +75,7 @@ pub fn decide(
     let steps = if is_by_api {
         conditions(seen, &evaluated)
     } else {
-        let is_over = !is_held && matches!(evaluated.next, Next::Conclude);
-        let unrecorded = unrecorded(seen, ending).filter(|_| is_over);
-        let held = held_conditions(seen, is_held, evaluated.condition);
-        unrecorded.into_iter().chain(held).collect()
+        held_conditions(seen, ending, is_held, &evaluated)
     };
     plan.steps.extend(status::step(compute, &steps, &evaluated.services, now));
     if is_held {
@@ -176,7 +173,24 @@ fn conditions(seen: &Observed, evaluated: &Evaluation) -> Vec<ConditionDraft> {
 }
 
 /// Returns the conditions of a removal without nova's API, or of one that nova is only asked about.
-fn held_conditions(seen: &Observed, is_held: bool, of_host: ConditionDraft) -> Vec<ConditionDraft> {
+fn held_conditions(
+    seen: &Observed,
+    ending: &Ending,
+    is_held: bool,
+    evaluated: &Evaluation,
+) -> Vec<ConditionDraft> {
+    let is_over = !is_held && matches!(evaluated.next, Next::Conclude);
+    let unrecorded = unrecorded(seen, ending).filter(|_| is_over);
+    let all = drained_and_cleaned(seen, is_held, evaluated.condition.clone());
+    unrecorded.into_iter().chain(all).collect()
+}
+
+/// Returns the condition of the host, after what holds its stop.
+fn drained_and_cleaned(
+    seen: &Observed,
+    is_held: bool,
+    of_host: ConditionDraft,
+) -> Vec<ConditionDraft> {
     let drained = is_held.then(|| inspection::drained(seen, &of_host)).flatten();
     drained.into_iter().chain([of_host]).collect()
 }
@@ -191,7 +205,7 @@ fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -
     let previous = before.map(|it| it.conditions.as_slice()).unwrap_or_default();
     let condition = rejected.condition(HOST_CLEANED, previous);
     let services = before.map(|it| it.services.clone()).unwrap_or_default();
-    let mut steps = held_conditions(seen, is_held(seen), condition);
+    let mut steps = drained_and_cleaned(seen, is_held(seen), condition);
     if nova_removal::has_begun(compute) {
         steps.extend(nova_removal::conditions(seen).1);
     }

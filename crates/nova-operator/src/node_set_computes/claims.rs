@@ -3,7 +3,7 @@
 //! A name proves nothing: hosts of two namespaces over one nova may have the same one. The proof is
 //! a deployment of a service of type nova by this node set that has succeeded on the host.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::ansibleee::{AnsibleEe, HostOutcome};
@@ -14,10 +14,7 @@ use operator_core::node_set_host::{canonical_host_name, hosts, prefix};
 use operator_core::object_key::Key;
 use operator_core::run_engine::Run;
 
-use crate::caches::Caches;
-use crate::indexes::BY_NODE_SET;
 use crate::node_set_computes::removal::record::records;
-use crate::nova_monitor::NovaMonitor;
 
 /// How far a node set has deployed nova on a host; absent where nothing has begun there.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -41,51 +38,9 @@ pub enum Claim {
     Contested(String),
 }
 
-/// What is known of those that may have the hosts of a node set in nova.
-pub struct Claims<'a> {
-    monitor: &'a NovaMonitor,
-    namespace: String,
-    deployments: BTreeMap<String, NovaDeployment>,
-    /// Cell → names under which other node sets have deployed hosts in its nova, each with the set.
-    others: BTreeMap<Key, BTreeMap<String, Key>>,
-}
-
-impl<'a> Claims<'a> {
-    /// Returns what is known; `report` is the present report about the node set, if it is one of this
-    /// operator, and `cells` are those of its namespace.
-    pub fn new(
-        (caches, monitor): (&Caches, &'a NovaMonitor),
-        set: &NodeSet,
-        report: Option<&HostReadiness>,
-        cells: &[Key],
-    ) -> Self {
-        let runs = caches.runs.indexed(BY_NODE_SET, &Key::of(set));
-        let of_cell = |it: &Key| (it.clone(), others(caches, monitor, set, it));
-        Self {
-            monitor,
-            namespace: set.namespace().unwrap_or_default(),
-            deployments: deployments(set, report, &runs),
-            others: cells.iter().map(of_cell).collect(),
-        }
-    }
-
-    /// Returns how far nova is deployed on a host, by its name in the inventory.
-    pub fn deployment(&self, name: &str) -> Option<NovaDeployment> {
-        self.deployments.get(name).copied()
-    }
-
-    /// Returns whether the node set decides about a service of a cell's nova; `is_proven` is whether
-    /// it has deployed nova on the host of that name.
-    pub fn claim(&self, cell: &Key, host: &str, is_proven: bool) -> Claim {
-        let compute = self.monitor.compute_on(cell, host);
-        let other = self.others.get(cell).and_then(|it| it.get(host));
-        claim(&self.namespace, is_proven, compute, other)
-    }
-}
-
 /// Returns whether a node set of a namespace decides about a host; `compute` has registered under its
 /// name in the same nova, and `other` is another node set that has deployed nova there.
-fn claim(namespace: &str, is_proven: bool, compute: Option<Key>, other: Option<&Key>) -> Claim {
+pub fn claim(namespace: &str, is_proven: bool, compute: Option<Key>, other: Option<&Key>) -> Claim {
     let is_here = compute.as_ref().is_some_and(|it| it.namespace == namespace);
     let compute = compute.map(|it| format!("NovaExternalCompute {it}"));
     let other = other.map(|it| format!("OpenStackDataPlaneNodeSet {it}"));
@@ -103,31 +58,9 @@ pub fn contested(host: &str, other: &str) -> String {
     format!("{other} has deployed nova as host {host} in the same nova too")
 }
 
-/// Returns the names under which other node sets have deployed nova on hosts in the nova of a cell,
-/// each with the node set.
-fn others(
-    caches: &Caches,
-    monitor: &NovaMonitor,
-    set: &NodeSet,
-    cell: &Key,
-) -> BTreeMap<String, Key> {
-    let Some(of_sets) = &caches.node_sets else { return BTreeMap::new() };
-    let own = Key::of(set);
-    let cells = monitor.sharing(cell);
-    let namespaces: BTreeSet<&String> = cells.iter().map(|it| &it.namespace).collect();
-    let sets = namespaces.into_iter().flat_map(|it| caches.node_sets_of(it));
-    let of_set = |it: Arc<NodeSet>| {
-        let key = Key::of(&*it);
-        let report = of_sets.report_about(&it).filter(|_| key != own)?;
-        let names = proven(&report, |cell| cells.contains(&Key::new(&key.namespace, cell)));
-        Some(names.into_iter().map(move |name| (name, key.clone())).collect::<Vec<_>>())
-    };
-    sets.filter_map(of_set).flatten().collect()
-}
-
 /// Returns the names under which a node set has deployed nova in cells of its namespace that
 /// `is_its` accepts, from the report about it.
-fn proven(report: &HostReadiness, is_its: impl Fn(&str) -> bool) -> Vec<String> {
+pub fn proven(report: &HostReadiness, is_its: impl Fn(&str) -> bool) -> Vec<String> {
     let records = records(report);
     let is_proven = |name: &String| {
         let Some(record) = records.get(name) else { return true };
@@ -139,7 +72,7 @@ fn proven(report: &HostReadiness, is_its: impl Fn(&str) -> bool) -> Vec<String> 
 
 /// Returns how far nova is deployed on each host of a node set, by its name in the inventory; `runs`
 /// are those of deployments of the node set, which go with the deployments.
-fn deployments(
+pub fn deployments(
     set: &NodeSet,
     report: Option<&HostReadiness>,
     runs: &[Arc<AnsibleEe>],

@@ -22,7 +22,7 @@ use crate::drain::progress::HostProgress;
 use crate::drain::request::DrainRequest;
 use crate::node_set_caches::NodeSetCaches;
 use crate::node_set_cells::used_first;
-use crate::node_set_computes::claims::{Claim, Claims, NovaDeployment};
+use crate::node_set_computes::claims::{Claim, NovaDeployment};
 use crate::node_set_computes::observed::{
     Disruption, HostAccess, HostDrain, HostReading, Observed, Report,
 };
@@ -33,6 +33,7 @@ use crate::node_set_computes::removal::observed::{
     Removals, TerminatingHost, reported_state, terminating,
 };
 use crate::node_set_computes::removal::record::records;
+use crate::node_set_computes::rivals::Claims;
 use crate::node_set_computes::rollout::{disruptions, enabling, request};
 use crate::node_set_readiness;
 use crate::node_set_readiness::{lists_gate, report_name};

@@ -22,12 +22,13 @@ use crate::controller_names::NODE_SET;
 use crate::drain::order::{Drain, DrainMode};
 use crate::drain::progress::HostProgress;
 use crate::indexes::BY_OWNER;
-use crate::node_set_computes::claims::{Claim, Claims, NovaDeployment};
+use crate::node_set_computes::claims::{Claim, NovaDeployment};
 use crate::node_set_computes::removal::observed::{
     Removals, TerminatingHost, leftover_uid, reported_state, terminating,
 };
 use crate::node_set_computes::removal::owner::other_owner;
 use crate::node_set_computes::removal::record::{HostRecord, HostRecords, MappingStep, records};
+use crate::node_set_computes::rivals::Claims;
 use crate::nova_health::HostHealth;
 use crate::nova_monitor::NovaMonitor;
 
@@ -178,7 +179,7 @@ fn of_host(
     });
     let own = if record.is_unproven { Claim::Unproven } else { Claim::Own };
     let in_nova =
-        cell.as_ref().map(|it| from.claims.claim(&it.0, host, !record.is_unproven)).unwrap_or(own);
+        cell.as_ref().map_or(own, |it| from.claims.claim(&it.0, host, !record.is_unproven));
     let claim = other_owner(caches, set, (name, host)).map_or(in_nova, Claim::Other);
     let health = match &cell {
         Some((key, _)) => monitor.host(key, host),
