@@ -252,6 +252,23 @@ fn unreported(set: &NodeSet, of: &TerminatingHost) -> ConditionDraft {
     reasons::removal::WAITING_FOR_DEPLOYMENT.condition(HOSTS_REMOVED, text)
 }
 
+/// Returns what holds a host of which no cell is known to have the service.
+fn without_cell(of: &TerminatingHost, skip: &str) -> ConditionDraft {
+    let host = &of.host;
+    let text = match of.record.cell.as_str() {
+        "" => format!(
+            "No NovaCell of the namespace is known to have the service of host {host}: see \
+             NovaAPIReady of each. {skip}"
+        ),
+        cell => format!(
+            "Host {host} was deployed in NovaCell {cell}, which is gone, and no other NovaCell of \
+             the namespace is read from the same nova: create it again, or one with the same \
+             Keystone and region. {skip}"
+        ),
+    };
+    reasons::drain::NOVA_NOT_ANSWERING.condition(HOSTS_REMOVED, text)
+}
+
 /// Returns that nova has servers under the name of a host without a proof; `None` where it has none,
 /// or the host has a proof.
 fn servers_under_name(
@@ -289,18 +306,7 @@ fn held(
     }
     let skip = skip(set);
     let Some((cell, secret)) = &of.cell else {
-        let text = match of.record.cell.as_str() {
-            "" => format!(
-                "No NovaCell of the namespace is known to have the service of host {host}: see \
-                 NovaAPIReady of each. {skip}"
-            ),
-            cell => format!(
-                "Host {host} was deployed in NovaCell {cell}, which is gone, and no other NovaCell \
-                 of the namespace is read from the same nova: create it again, or one with the same \
-                 Keystone and region. {skip}"
-            ),
-        };
-        return reasons::drain::NOVA_NOT_ANSWERING.condition(HOSTS_REMOVED, text);
+        return without_cell(of, &skip);
     };
     let is_stopped = is_stopped(evaluated);
     if let Some(draft) = servers_under_name(of, is_stopped, &skip) {

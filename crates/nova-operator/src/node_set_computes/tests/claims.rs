@@ -90,7 +90,7 @@ fn a_deployment_that_succeeds_while_its_host_leaves_is_recorded() {
 }
 
 fn service_id(seen: &Observed) -> Option<String> {
-    records(seen.report.found().unwrap())["a"].service_id.clone()
+    records(seen.report.found()?)["a"].service_id.clone()
 }
 
 #[test]
