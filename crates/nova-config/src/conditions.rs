@@ -60,6 +60,9 @@ pub const CONFIGURATION_IN_SYNC: &str = "ConfigurationInSync";
 pub const REDEPLOY_REQUESTED: &str = "RedeployRequested";
 /// The host is cleaned up; only on a compute that is being deleted.
 pub const HOST_CLEANED: &str = "HostCleaned";
+/// What nova keeps of the host is on record in the cell; only on a compute that is being deleted and
+/// waits for a place there.
+pub const LEFTOVER_RECORDED: &str = "LeftoverRecorded";
 /// Nova has no service of the host; only on a compute whose deletion uses nova's API.
 pub const SERVICE_DELETED: &str = "ServiceDeleted";
 /// Placement has no provider of the host; only on a compute whose deletion uses nova's API.

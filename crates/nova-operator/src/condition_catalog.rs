@@ -122,6 +122,8 @@ const NODE_SET: &[ConditionSpec] = &[
             reasons::drain::SERVICE_NOT_FOUND,
             reasons::drain::CELL_NOT_ANSWERING,
             reasons::drain::NOVA_NOT_ANSWERING,
+            reasons::drain::NOT_DEPLOYED,
+            reasons::drain::HOST_CONTESTED,
             reasons::drain::INVALID,
             reasons::compute::DRAIN_BEFORE_INVALID,
         ],
@@ -138,6 +140,7 @@ const NODE_SET: &[ConditionSpec] = &[
 /// What may hold a host that leaves a node set, in the order of its removal.
 const HOSTS: &[Reason] = &[
     reasons::removal::WAITING_FOR_DEPLOYMENT,
+    reasons::drain::HOST_CONTESTED,
     reasons::drain::NOT_READ,
     reasons::drain::WAITING,
     reasons::drain::MIGRATING,
@@ -153,11 +156,13 @@ const HOSTS: &[Reason] = &[
     reasons::removal::WAITING,
     reasons::removal::STILL_UP,
     reasons::removal::SERVICE_KEPT,
+    reasons::removal::OTHER_SERVICE,
     reasons::removal::PROVIDER_KEPT,
     reasons::removal::IN_AGGREGATES,
     reasons::removal::READING_MAPPINGS,
     reasons::removal::STILL_MAPPED,
     reasons::cleanup::CLEANUP_SKIPPED,
+    reasons::cleanup::LEFTOVERS_FULL,
     reasons::FORBIDDEN,
     reasons::INVALID,
     reasons::ALREADY_EXISTS,
@@ -232,10 +237,11 @@ const CELL: &[ConditionSpec] = &[
     condition(
         RELEASED,
         "Never said: the condition is there only while the cell is being deleted and held, by its \
-         computes or by servers on its hosts.",
+         computes, by servers on its hosts or by what is left of hosts in nova.",
         &[
             reasons::cell::CELL_IN_USE,
             reasons::cell::SERVERS_IN_CELL,
+            reasons::cell::LEFTOVERS_IN_CELL,
             reasons::cell::SERVERS_UNKNOWN,
         ],
     ),

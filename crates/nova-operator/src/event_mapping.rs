@@ -1,5 +1,6 @@
 //! Maps changes of watched objects to the keys that the controllers reconcile.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use nova_config::annotations::SKIP_CLEANUP;
 use nova_config::conditions::HOST_DISCOVERED;
 use operator_core::finalizers::is_terminating;
 use operator_core::object_key::Key;
+use operator_core::run_engine::Run;
 use operator_runtime::cache::{Cache, Watchable};
 use operator_runtime::change_filter::ChangeFilter;
 use operator_runtime::event_mapping::EventMapping;
@@ -25,14 +27,16 @@ use crate::cleanup::labels::{self, cleans_up_after};
 use crate::computes_up::service_up;
 use crate::controller_names::{CELL, COMPUTE, NODE_SET, SERVICE_CONFIG};
 use crate::indexes::{
-    BY_CELL, BY_NODE, BY_OPEN_ADDRESS, BY_OWNER, BY_ROLE, cell_key, node_key, role_key,
+    BY_CELL, BY_NODE, BY_OPEN_ADDRESS, BY_OWNER, BY_ROLE, cell_key, node_key, node_set_key,
+    role_key,
 };
 use crate::node_set_caches::NodeSetCaches;
 use crate::node_set_computes::removal::labels::node_set_of;
 use crate::node_set_computes::removal::observed::terminating;
 use crate::node_set_computes::removal::record::records;
-use crate::node_set_readiness::is_ours;
+use crate::node_set_readiness::{is_ours, report_key};
 use crate::queues::Queues;
+use crate::reasons;
 use crate::relevant_fields::{
     RelevantFields, RelevantMetadata, relevant_fields, relevant_metadata,
 };
@@ -96,11 +100,12 @@ fn map_computes(all: &Caches, computes: &EventMapping<Caches>) {
         let computes = || Key::of_each(caches.computes.indexed(BY_CELL, &key));
         if is_relevant(caches, &changes, &key) { computes() } else { Vec::new() }
     });
-    // Removals wait for what the cell has read of mappings.
+    // Removals wait for what the cell has read of mappings, and for their places in its list.
     let changes = ChangeFilter::default();
     computes.watches(&all.cells, move |caches, cell| {
         let key = Key::of(cell);
-        let is_changed = changes.changes(&key, || caches.cells.get(&key).map(|it| readings(&it)));
+        let now = || caches.cells.get(&key).map(|it| (readings(&it), on_record(&it)));
+        let is_changed = changes.changes(&key, now);
         let all = if is_changed { caches.computes.indexed(BY_CELL, &key) } else { Vec::new() };
         Key::of_each(all.into_iter().filter(|it| is_terminating(&**it)))
     });
@@ -151,9 +156,9 @@ fn map_let_go(of_sets: &NodeSetCaches, cells: &EventMapping<Caches>) {
             let report = caches.node_sets.as_ref()?.reports.cache().get(&key);
             let report = report.filter(|it| is_ours(it))?;
             let finalizers = report.spec.host_finalizers.clone();
-            let mappings = records(&report).into_iter().map(|(name, it)| (name, it.mapping));
-            let mappings: Vec<_> = mappings.filter(|it| it.1.is_some()).collect();
-            (!finalizers.is_empty()).then_some((finalizers, mappings))
+            let records = records(&report).into_iter();
+            let recorded: Vec<_> = records.map(|(name, it)| (name, it.cell, it.mapping)).collect();
+            (!finalizers.is_empty()).then_some((finalizers, recorded))
         };
         if changes.changes(&key, now) { caches.cells_of(&key.namespace) } else { Vec::new() }
     });
@@ -230,7 +235,16 @@ fn on_record(cell: &Cell) -> Vec<String> {
 /// the ssh Secret, what cells have read of mappings, and the objects that may have the hosts from now
 /// on.
 fn map_removals(all: &Caches, of_sets: &NodeSetCaches, queue: &EventMapping<Caches>) {
-    queue.watches(&all.runs, |_, run| node_set_of(run));
+    queue.watches(&all.runs, |_, run| {
+        let has_ended = Run::of(run).is_some_and(|it| it.is_finished());
+        node_set_of(run).or_else(|| node_set_key(run).filter(|_| has_ended))
+    });
+    let changes = ChangeFilter::default();
+    queue.watches(of_sets.reports.cache(), move |caches, report| {
+        let key = Key::of(report);
+        let now = || Some(claimed(&*caches.node_sets.as_ref()?.reports.cache().get(&key)?));
+        if changes.changes(&key, now) { rivals(caches, report) } else { Vec::new() }
+    });
     all.sources.on_change(NODE_SET, queue.handler(|_, reader| [reader]));
     let changes = ChangeFilter::default();
     queue.watches(of_sets.node_sets.cache(), move |caches, set| {
@@ -256,6 +270,30 @@ fn map_removals(all: &Caches, of_sets: &NodeSetCaches, queue: &EventMapping<Cach
         let now = || relevant_of(&caches.computes, &key);
         if changes.changes(&key, now) { leaving_sets(caches, &key) } else { Vec::new() }
     });
+}
+
+/// Returns the names under which a node set has hosts in nova, and whether it has deployed nova there.
+fn claimed(report: &HostReadiness) -> BTreeSet<(String, bool)> {
+    let records = records(report);
+    let is_unproven = |it: &String| records.get(it).is_some_and(|it| it.is_unproven);
+    let all = report.spec.host_finalizers.iter();
+    all.map(|(name, host)| (host.clone(), is_unproven(name))).collect()
+}
+
+/// Returns the node sets that have hosts under the names of a report too, and those that wait until
+/// another one has theirs no more.
+fn rivals(caches: &Caches, report: &HostReadiness) -> Vec<Key> {
+    let Some(of_sets) = &caches.node_sets else { return Vec::new() };
+    let hosts: BTreeSet<&String> = report.spec.host_finalizers.values().collect();
+    let is_rival = |it: &Arc<NodeSet>| {
+        let conditions = it.status.iter().flat_map(|it| &it.conditions);
+        let mut reasons = conditions.map(|it| it.reason.as_str());
+        let own = of_sets.report_about(it);
+        reasons.any(|it| it == reasons::drain::HOST_CONTESTED.word)
+            || own.is_some_and(|it| it.spec.host_finalizers.values().any(|it| hosts.contains(it)))
+    };
+    let all = of_sets.node_sets.cache().all();
+    Key::of_each(all.into_iter().filter(is_rival).filter(|it| report_key(it) != Key::of(report)))
 }
 
 /// Returns what the removals of a cell's hosts depend on: what was read of mappings, or why none is.

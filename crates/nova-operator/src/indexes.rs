@@ -25,6 +25,11 @@ pub const BY_AUDITED_NODE: &str = "audited-node";
 /// Index of runs by the UID of their owner, or of the compute that they clean up after.
 pub const BY_OWNER: &str = "owner";
 
+/// Index of runs by the node set whose hosts a deployment targets.
+pub const BY_NODE_SET: &str = "node-set";
+/// The label of a deployment's run that names its node set, as in upstream.
+const NODE_SET_LABEL: &str = "openstackdataplanenodeset";
+
 /// Returns the role that a node names, or `None` for a node without a role.
 pub fn role_key(node: &Node) -> Option<Key> {
     let role = node.spec.role.as_ref()?;
@@ -39,6 +44,12 @@ pub fn node_key(compute: &ExternalCompute) -> Key {
 /// Returns the cell that a compute names.
 pub fn cell_key(compute: &ExternalCompute) -> Key {
     Key::new(compute.namespace().unwrap_or_default(), &compute.spec.cell_name)
+}
+
+/// Returns the node set whose hosts a deployment's run targets, or `None` for every other run.
+pub fn node_set_key(run: &AnsibleEe) -> Option<Key> {
+    let name = run.labels().get(NODE_SET_LABEL)?;
+    Some(Key::new(run.namespace().unwrap_or_default(), name))
 }
 
 /// Returns the owners of a run and the compute that it cleans up after, each by namespace and UID.

@@ -6,11 +6,13 @@
 //! The controller runs only where nova's API is read. A host is found by the name under which
 //! nova-compute registers there, among the services of the namespace's cells.
 
+pub mod claims;
 pub mod decide;
 pub mod drain;
 pub mod observe;
 pub mod observed;
 pub mod removal;
+pub mod rivals;
 pub mod rollout;
 
 #[cfg(test)]

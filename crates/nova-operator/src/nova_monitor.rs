@@ -13,6 +13,7 @@ use kube::ResourceExt;
 use nova_config::conf::CellView;
 use openstack_client::keystone::{UserInProject, tokens_url};
 use openstack_client::{Compute, Login, Network, Placement};
+use operator_core::hash;
 use operator_core::node_set_host::{Host, canonical_host_name, hosts};
 use operator_core::object_key::Key;
 use operator_runtime::cache::Cache;
@@ -269,6 +270,20 @@ impl NovaMonitor {
     /// [`Readings::unmapped_since`].
     pub fn unmapped_since(&self, cell: &Key, host: &str) -> Option<Timestamp> {
         self.reader(cell)?.readings.lock().unmapped_since(host)
+    }
+
+    /// Returns the cells that use the same API as a cell, as any user, and the cell itself.
+    pub fn sharing(&self, cell: &Key) -> BTreeSet<Key> {
+        let inner = self.inner.lock();
+        let Some(access) = inner.of_cell.get(cell) else { return BTreeSet::from([cell.clone()]) };
+        let has_it = |(_, of): &(&Key, &Access)| of.has_api_of(access);
+        inner.of_cell.iter().filter(has_it).map(|(key, _)| key.clone()).collect()
+    }
+
+    /// Returns a digest of what identifies the nova of a cell: Keystone's address and the region.
+    pub fn nova_of(&self, cell: &Key) -> Option<String> {
+        let inner = self.inner.lock();
+        inner.of_cell.get(cell).map(|it| hash::short(&(&it.auth_url, &it.region)))
     }
 
     /// Returns the compute that has registered under a host's name in the nova of a cell; `None`

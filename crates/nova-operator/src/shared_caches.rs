@@ -12,8 +12,8 @@ use operator_runtime::cache_registry::CacheRegistry;
 
 use crate::audit::run::{audited_nodes, open_addresses, open_audits};
 use crate::indexes::{
-    BY_AUDITED_NODE, BY_CELL, BY_NODE, BY_OPEN_ADDRESS, BY_OPEN_AUDIT, BY_OWNER, BY_ROLE, cell_key,
-    node_key, owner_keys, role_key,
+    BY_AUDITED_NODE, BY_CELL, BY_NODE, BY_NODE_SET, BY_OPEN_ADDRESS, BY_OPEN_AUDIT, BY_OWNER,
+    BY_ROLE, cell_key, node_key, node_set_key, owner_keys, role_key,
 };
 
 /// Caches of nodes, roles, computes and runs; clones share them.
@@ -25,7 +25,7 @@ pub struct SharedCaches {
     pub roles: Arc<Cache<Role>>,
     /// All computes, indexed [`BY_NODE`] and [`BY_CELL`].
     pub computes: Arc<Cache<ExternalCompute>>,
-    /// All runs, indexed [`BY_OWNER`], [`BY_OPEN_ADDRESS`], [`BY_OPEN_AUDIT`] and
+    /// All runs, indexed [`BY_OWNER`], [`BY_NODE_SET`], [`BY_OPEN_ADDRESS`], [`BY_OPEN_AUDIT`] and
     /// [`BY_AUDITED_NODE`].
     pub runs: Arc<Cache<AnsibleEe>>,
 }
@@ -43,6 +43,7 @@ impl SharedCaches {
             ]),
             runs: registry.cache(vec![
                 (BY_OWNER, Box::new(owner_keys)),
+                (BY_NODE_SET, Box::new(|it: &AnsibleEe| node_set_key(it).into_iter().collect())),
                 (BY_OPEN_ADDRESS, Box::new(open_addresses)),
                 (BY_OPEN_AUDIT, Box::new(open_audits)),
                 (BY_AUDITED_NODE, Box::new(audited_nodes)),

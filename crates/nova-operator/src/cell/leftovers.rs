@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use api::conditions::ConditionStatus;
 use api::nova::cell::LEFTOVERS;
-use api::nova::{ExternalCompute, Leftover};
+use api::nova::{Cell, ExternalCompute, Leftover};
 use kube::ResourceExt;
 use operator_core::finalizers::is_terminating;
 use operator_core::plan::EventDraft;
@@ -25,22 +25,42 @@ use crate::drain::unknown::unknown;
 /// Returns the leftovers of a cell, the earliest first.
 ///
 /// # Guarantees
-/// The list is bounded. Computes that still wait to be recorded come first; the entries of computes
-/// that are already gone are dropped for them, the earliest first.
+/// The list is bounded. An entry with UUIDs stays until it is worked off, because nothing else has
+/// them any more; then come computes that still wait to be recorded, those first that were recorded
+/// before. Entries without UUIDs of computes that are already gone are dropped for these, the earliest
+/// first. A compute that finds no place waits for one.
 pub fn cell_leftovers(seen: &Observed) -> Vec<Leftover> {
     let mut waiting: Vec<Leftover> = seen.computes.iter().filter_map(|it| leftover(it)).collect();
     waiting.extend(seen.hosts.iter().flat_map(|it| it.let_go.iter().cloned()));
-    waiting.sort_by(|a, b| order(a).cmp(&order(b)));
-    waiting.truncate(LEFTOVERS);
-    let is_waiting: BTreeSet<&str> = waiting.iter().map(|it| it.uid.as_str()).collect();
-    let is_gone = |it: &&Leftover| !is_waiting.contains(it.uid.as_str());
-    let known = known(seen).iter().filter(is_gone);
-    let mut gone: Vec<Leftover> = known.filter_map(|it| remaining(seen, it)).collect();
-    gone.sort_by(|a, b| order(b).cmp(&order(a)));
-    gone.truncate(LEFTOVERS - waiting.len());
-    let mut all: Vec<Leftover> = waiting.into_iter().chain(gone).collect();
+    let is_waiting: BTreeSet<String> = waiting.iter().map(|it| it.uid.clone()).collect();
+    let gone = known(seen).iter().filter(|it| !is_waiting.contains(&it.uid));
+    let gone = gone.filter_map(|it| remaining(seen, it));
+    let (mut all, mut shown): (Vec<Leftover>, Vec<Leftover>) = gone.partition(has_ids);
+    let recorded: BTreeSet<&str> = known(seen).iter().map(|it| it.uid.as_str()).collect();
+    let is_new = |it: &Leftover| !recorded.contains(it.uid.as_str());
+    waiting.sort_by(|a, b| (is_new(a), order(a)).cmp(&(is_new(b), order(b))));
+    shown.sort_by(|a, b| order(b).cmp(&order(a)));
+    all.extend(waiting.into_iter().chain(shown));
+    all.truncate(LEFTOVERS);
     all.sort_by(|a, b| order(a).cmp(&order(b)));
     all
+}
+
+/// Whether a cell has no place for a further leftover: each entry has UUIDs that are to be deleted.
+pub fn is_full(cell: &Cell) -> bool {
+    let all = cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default();
+    all.iter().filter(|it| has_ids(it)).count() >= LEFTOVERS
+}
+
+/// Returns that a host is held because its cell has no place for what is left of it, and what to do
+/// about it.
+pub fn full(host: &str, namespace: &str, cell: &str) -> String {
+    format!(
+        "What nova keeps of host {host} cannot be recorded, because status.leftovers of NovaCell \
+         {cell} has {LEFTOVERS} entries whose UUIDs are still to be deleted. Each says what it waits \
+         for: kubectl -n {namespace} get novacell {cell} -o yaml. Do that, or delete in nova and \
+         placement what an entry names, and take it off the list."
+    )
 }
 
 fn known(seen: &Observed) -> &[Leftover] {

@@ -49,6 +49,9 @@ pub struct HostCleanup<'a> {
     pub skip: &'a str,
     /// What nova still has of it, and how the user deletes it; empty where the operator does.
     pub left: &'a str,
+    /// Whether the service of the host is deleted in nova afterwards: a host that records another
+    /// owner is held then, because the service may be that owner's.
+    pub deletes_service: bool,
 }
 
 /// The next action.
@@ -86,7 +89,10 @@ impl HostCleanup<'_> {
     pub fn evaluate(&self, runs: &[Run<'_>], now: Timestamp) -> Evaluation {
         let sequence = self.sequence(runs, now);
         let record = sequence.services.first();
-        let is_spent = record.is_some_and(|it| failed_attempts(it) >= ATTEMPTS || is_another_s(it));
+        let is_another_s = record.is_some_and(is_another_s);
+        let is_held = is_another_s && self.deletes_service;
+        let has_failed = record.is_some_and(|it| failed_attempts(it) >= ATTEMPTS);
+        let is_spent = !is_held && (has_failed || is_another_s);
         let in_progress = || self.in_progress(record, runs);
         let was_key_refused = sequence.was_key_refused();
         let (condition, next) = match sequence.state {
@@ -159,7 +165,20 @@ impl HostCleanup<'_> {
     ///
     /// The cause of the last failure stays visible during the next attempt.
     fn in_progress(&self, record: Option<&ServiceRun>, runs: &[Run<'_>]) -> ConditionDraft {
+        let is_held = self.deletes_service && record.is_some_and(is_another_s);
         match record.and_then(|it| it.reason.as_deref()) {
+            Some(reason) if is_held => {
+                let text = format!(
+                    "nova-compute was not stopped on host {}, and its service stays in nova, because \
+                     it may be that of another owner of the host: {}. It is tried again \
+                     automatically. {}",
+                    self.host,
+                    self.cause(record, runs),
+                    self.skip
+                );
+                let reason = FailureReason::parse(reason).reason();
+                reason.condition(HOST_CLEANED, text).with_severity(Severity::Warning)
+            }
             None => reasons::cleanup::CLEANING_HOST
                 .condition(HOST_CLEANED, messages::cleaning(self.host)),
             Some(reason) => {

@@ -7,7 +7,7 @@ use api::nova::ExternalCompute;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use nova_config::annotations::SKIP_CLEANUP;
-use nova_config::conditions::{COMPUTE_CONDITION, HOST_CLEANED};
+use nova_config::conditions::{COMPUTE_CONDITION, HOST_CLEANED, LEFTOVER_RECORDED};
 use nova_config::services::LIBVIRT;
 use operator_core::finalizers::{has_finalizer, is_terminating, remove_finalizer};
 use operator_core::plan::{Plan, Step, Target};
@@ -18,6 +18,7 @@ use operator_core::run_engine::run_template::HostConnection;
 use operator_core::run_engine::service_sequence::NeededRun;
 use operator_core::run_engine::ssh_secret::PRIVATE_KEY;
 
+use crate::cell::leftovers;
 use crate::cell_immutability::{has_run, owns};
 use crate::cleanup::attempts::{Evaluation, HostCleanup, NOVA_CLEANUP, Next, identity};
 use crate::cleanup::build::cleanup;
@@ -74,7 +75,7 @@ pub fn decide(
     let steps = if is_by_api {
         conditions(seen, &evaluated)
     } else {
-        held_conditions(seen, is_held, evaluated.condition)
+        held_conditions(seen, ending, is_held, &evaluated)
     };
     plan.steps.extend(status::step(compute, &steps, &evaluated.services, now));
     if is_held {
@@ -172,7 +173,24 @@ fn conditions(seen: &Observed, evaluated: &Evaluation) -> Vec<ConditionDraft> {
 }
 
 /// Returns the conditions of a removal without nova's API, or of one that nova is only asked about.
-fn held_conditions(seen: &Observed, is_held: bool, of_host: ConditionDraft) -> Vec<ConditionDraft> {
+fn held_conditions(
+    seen: &Observed,
+    ending: &Ending,
+    is_held: bool,
+    evaluated: &Evaluation,
+) -> Vec<ConditionDraft> {
+    let is_over = !is_held && matches!(evaluated.next, Next::Conclude);
+    let unrecorded = unrecorded(seen, ending).filter(|_| is_over);
+    let all = drained_and_cleaned(seen, is_held, evaluated.condition.clone());
+    unrecorded.into_iter().chain(all).collect()
+}
+
+/// Returns the condition of the host, after what holds its stop.
+fn drained_and_cleaned(
+    seen: &Observed,
+    is_held: bool,
+    of_host: ConditionDraft,
+) -> Vec<ConditionDraft> {
     let drained = is_held.then(|| inspection::drained(seen, &of_host)).flatten();
     drained.into_iter().chain([of_host]).collect()
 }
@@ -187,7 +205,7 @@ fn report_rejection(seen: &Observed, rejected: &RejectedWrite, now: Timestamp) -
     let previous = before.map(|it| it.conditions.as_slice()).unwrap_or_default();
     let condition = rejected.condition(HOST_CLEANED, previous);
     let services = before.map(|it| it.services.clone()).unwrap_or_default();
-    let mut steps = held_conditions(seen, is_held(seen), condition);
+    let mut steps = drained_and_cleaned(seen, is_held(seen), condition);
     if nova_removal::has_begun(compute) {
         steps.extend(nova_removal::conditions(seen).1);
     }
@@ -322,6 +340,7 @@ fn attempt(seen: &Observed, by_api: bool, now: Timestamp) -> Evaluation {
         trust: &trust(seen),
         skip: &messages::skip(compute),
         left: &messages::left_in_nova(compute, by_api),
+        deletes_service: by_api,
     };
     cleanup.evaluate(&runs, now)
 }
@@ -345,6 +364,16 @@ fn runs(
 /// Whether the remaining work is reported where a user finds it after the compute is gone.
 fn is_reported(seen: &Observed, ending: &Ending) -> bool {
     is_on_node(seen) && (!ending.cells_are_ours || is_in_cell(seen))
+}
+
+/// Returns that the cell has no place to record what nova keeps of the host; `None` where it has one,
+/// or another operator reconciles it.
+fn unrecorded(seen: &Observed, ending: &Ending) -> Option<ConditionDraft> {
+    let cell = seen.cell.as_deref().filter(|_| ending.cells_are_ours && !is_in_cell(seen))?;
+    let namespace = cell.namespace().unwrap_or_default();
+    let text = leftovers::full(&messages::host(&seen.compute), &namespace, &cell.name_any());
+    let reason = &reasons::cleanup::LEFTOVERS_FULL;
+    leftovers::is_full(cell).then(|| reason.condition(LEFTOVER_RECORDED, text))
 }
 
 /// Without the node, or with a new one of the same name, there is nothing to report on it.

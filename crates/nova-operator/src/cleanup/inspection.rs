@@ -40,22 +40,26 @@ pub fn drained(seen: &Observed, of_host: &ConditionDraft) -> Option<ConditionDra
 
 fn occupied(host: &str, found: &Occupied, of_host: &ConditionDraft, skip: &str) -> ConditionDraft {
     let way_on = if of_host.holds() {
-        format!(
-            "nova-compute is stopped there: delete or evacuate them, or start it again with \
-             `systemctl enable --now edpm_nova_compute` to migrate them; `openstack server list \
-             --all-projects --host {host}` lists them."
-        )
+        "nova-compute is stopped there: delete or evacuate them, or start it again with `systemctl \
+         enable --now edpm_nova_compute` to migrate them"
     } else {
-        format!(
-            "Migrate or delete them; `openstack server list --all-projects --host {host}` lists \
-             them."
-        )
+        MIGRATE
     };
-    let text = format!(
-        "The compute is not known to have registered, but nova has {} and {} on host {host}. \
-         {way_on} {skip}",
+    let held = held_by(host, found, way_on);
+    let text = format!("The compute is not known to have registered, but {held} {skip}");
+    reasons::drain::WAITING.condition(DRAINED, text)
+}
+
+/// What to do about servers on a host whose nova-compute may run.
+pub const MIGRATE: &str = "Migrate or delete them";
+
+/// Returns what nova has on a host, in a clause, and what to do about it, in a sentence that begins
+/// with `way_on`.
+pub fn held_by(host: &str, found: &Occupied, way_on: &str) -> String {
+    format!(
+        "nova has {} and {} on host {host}. {way_on}; `openstack server list --all-projects --host \
+         {host}` lists them.",
         counted(found.servers.len() + found.stuck.len(), "server"),
         counted(found.migrations, "open migration")
-    );
-    reasons::drain::WAITING.condition(DRAINED, text)
+    )
 }

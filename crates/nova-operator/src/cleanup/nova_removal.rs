@@ -11,7 +11,7 @@ use crate::cleanup::messages::{host, skip};
 use crate::cleanup::nova_steps::NovaSteps;
 use crate::cleanup::status::concluded;
 use crate::compute::observed::Observed;
-use crate::drain::order::{Drain, DrainMode, HostOrder, Remove};
+use crate::drain::order::{Drain, DrainMode, HostOrder, OwnService, Remove};
 use crate::drain::request::{DrainRequest, requested};
 use crate::reasons;
 use crate::registration::has_registered;
@@ -55,8 +55,12 @@ pub fn has_begun(compute: &ExternalCompute) -> bool {
 pub fn order(seen: &Observed) -> HostOrder {
     let compute = &*seen.compute;
     if let Some(concluded) = concluded(compute) {
+        let status = compute.status.as_ref();
+        // A release before may have recorded none.
+        let service = status.and_then(|it| it.service_id.clone());
         return HostOrder::Remove(Remove {
-            compute_id: compute.status.as_ref().and_then(|it| it.compute_id.clone()),
+            service: service.map_or(OwnService::Unread, OwnService::Is),
+            compute_id: status.and_then(|it| it.compute_id.clone()),
             is_stopped: concluded.reason == reasons::cleanup::HOST_CLEANED.word,
             is_unmapped: mapping(seen).is_settled(),
         });

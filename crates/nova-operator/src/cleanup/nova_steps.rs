@@ -97,7 +97,10 @@ impl NovaSteps<'_> {
         };
         let is_out_of_nova = service.holds() && placement.holds();
         let mapping = if is_out_of_nova { self.of_mapping() } else { waiting(HOST_UNMAPPED) };
-        let steps = [service, placement, mapping, agents];
+        let mut steps = [service, placement, mapping, agents];
+        if let Some(HostProgress::OtherService { id }) = self.progress {
+            steps[0] = self.of_other_service(id);
+        }
         let progress = self.progress.filter(|_| self.is_concluded);
         match progress.and_then(|it| unknown(it, self.secret)) {
             Some((reason, cause)) => self.stopped_at(steps, reason, &cause),
@@ -179,6 +182,17 @@ impl NovaSteps<'_> {
             ServiceRemoval::Kept { .. } | ServiceRemoval::Done => &reasons::removal::SERVICE_KEPT,
         };
         reason.condition(SERVICE_DELETED, format!("{held} {}", self.skip))
+    }
+
+    fn of_other_service(&self, id: &str) -> ConditionDraft {
+        let (host, skip) = (self.host, self.skip);
+        let text = format!(
+            "Nova has service {id} of host {host}, which is not the one that was there when the \
+             removal began, so it is not deleted. If nova-compute still runs on the host, stop it \
+             there with `systemctl disable --now edpm_nova_compute`; then, unless the service is \
+             another host's: openstack compute service delete {id}. {skip}"
+        );
+        reasons::removal::OTHER_SERVICE.condition(SERVICE_DELETED, text)
     }
 
     fn of_placement(&self, removal: &Removal) -> ConditionDraft {

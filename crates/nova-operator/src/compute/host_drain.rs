@@ -50,13 +50,15 @@ pub fn drains_before(seen: &Observed) -> bool {
     asked == Some(DrainBefore::Yes) && was_deployed(&seen.compute)
 }
 
-/// Whether a run has to wait for the drain.
+/// Whether a run has to wait for the drain, and for what is read of the host after the rollout has
+/// reached it.
 pub fn waits_for_drain(seen: &Observed) -> bool {
     let is_empty = matches!(seen.drain, Some(HostProgress::Drained | HostProgress::NotFound));
     // What is found of the identity comes after the drain, where one is requested.
     let is_identified = matches!(seen.drain, Some(HostProgress::Identity(_)))
         && matches!(request(seen), Some(DrainRequest::Drain(_)));
-    drains_before(seen) && !is_empty && !is_identified
+    let is_ready = belongs_to_rollout(seen) && (is_empty || is_identified);
+    drains_before(seen) && !is_ready
 }
 
 /// Whether a run that waits for its place was to begin on a drained host, which is not empty any more.
@@ -104,7 +106,7 @@ fn is_unread(seen: &Observed) -> bool {
 }
 
 /// Whether the rollout drains the host, or keeps it drained because its deployment fails.
-fn belongs_to_rollout(seen: &Observed) -> bool {
+pub fn belongs_to_rollout(seen: &Observed) -> bool {
     // What runs goes on whatever is asked for meanwhile, and may restart the host.
     if disabled(seen).is_some_and(is_of_rollout) && is_at_work(&seen.compute) {
         return true;

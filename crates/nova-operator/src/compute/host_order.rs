@@ -1,7 +1,7 @@
 //! What is to be done in nova about the host of a compute.
 
 use crate::cleanup;
-use crate::compute::host_drain::{enabling, may_be_disabled, request};
+use crate::compute::host_drain::{belongs_to_rollout, enabling, may_be_disabled, request};
 use crate::compute::identity;
 use crate::compute::observed::Observed;
 use crate::drain::order::{HostOrder, IdentityGoal};
@@ -18,7 +18,8 @@ pub fn host_order(seen: &Observed) -> Option<HostOrder> {
         return None;
     }
     let request = request(seen)?;
-    let order = request.order(may_be_disabled(seen).then(|| enabling(seen)));
+    let enabling = may_be_disabled(seen).then(|| enabling(seen));
+    let order = request.order(enabling, belongs_to_rollout(seen));
     let is_released = matches!(order, Some(HostOrder::Enable | HostOrder::EnableOnceUp));
     // A nova-compute that has lost its identity does not report before that is restored.
     let identity = identity::order(seen, &request)

@@ -3,7 +3,7 @@
 use api::conditions::{ConditionDraft, ConditionStatus, READY, Severity, find};
 use api::nova::ExternalCompute;
 use kube::ResourceExt;
-use nova_config::conditions::{COMPUTE_CONDITION, DRAINED, HOST_CLEANED};
+use nova_config::conditions::{COMPUTE_CONDITION, DRAINED, HOST_CLEANED, LEFTOVER_RECORDED};
 use operator_core::finalizers::{add_finalizer, is_terminating, remove_finalizer};
 use operator_core::plan::{Step, Target};
 
@@ -53,6 +53,9 @@ pub fn leaving(compute: &ExternalCompute, next: Option<&str>, why: &str) -> Cond
     if let Some(held) = held(compute) {
         return held;
     }
+    if let Some(unrecorded) = unrecorded(compute) {
+        return unrecorded;
+    }
     if let Some(concluded) = concluded(compute) {
         let text = messages::left(compute, concluded);
         return reasons::node::LEFT_IN_NOVA.condition(COMPUTE_CONDITION, text);
@@ -95,6 +98,12 @@ fn held(compute: &ExternalCompute) -> Option<ConditionDraft> {
     find(conditions, HOST_CLEANED)?;
     let found = find(conditions, DRAINED).filter(|it| it.status != ConditionStatus::True)?;
     Some(ConditionDraft::repeated(found).with_type(COMPUTE_CONDITION))
+}
+
+/// Returns that the cell has no place to record what nova keeps of the host, or `None` when it has.
+fn unrecorded(compute: &ExternalCompute) -> Option<ConditionDraft> {
+    let found = find(&compute.status.as_ref()?.conditions, LEFTOVER_RECORDED)?;
+    is_terminating(compute).then(|| ConditionDraft::repeated(found).with_type(COMPUTE_CONDITION))
 }
 
 /// Returns what blocks the cleanup of the host, or `None` when nothing does.

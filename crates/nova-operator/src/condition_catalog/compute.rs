@@ -3,9 +3,9 @@
 use api::conditions::Reason;
 use nova_config::conditions::{
     AGENTS_DELETED, CELL_MATCHES, CONFIG_WARNINGS, CONFIGURATION_IN_SYNC, DEPLOYMENT_READY,
-    DRAINED, HOST_CLEANED, HOST_MAPPED, HOST_UNMAPPED, INPUT_READY, NODE_READY, NOVA_CELL_READY,
-    PLACEMENT_CLEAN, REDEPLOY_REQUESTED, SERVICE_CONFIG_READY, SERVICE_DELETED, SERVICE_UP,
-    UP_TO_DATE,
+    DRAINED, HOST_CLEANED, HOST_MAPPED, HOST_UNMAPPED, INPUT_READY, LEFTOVER_RECORDED, NODE_READY,
+    NOVA_CELL_READY, PLACEMENT_CLEAN, REDEPLOY_REQUESTED, SERVICE_CONFIG_READY, SERVICE_DELETED,
+    SERVICE_UP, UP_TO_DATE,
 };
 use operator_core::condition_catalog::{ConditionSpec, Repeats, WRITES, condition, summary};
 use operator_core::run_engine::outcome::FailureReason;
@@ -119,6 +119,12 @@ pub(super) const CONDITIONS: &[ConditionSpec] = &[
     )
     .repeating(Repeats::Attempts(&FailureReason::ALL)),
     condition(
+        LEFTOVER_RECORDED,
+        "Never said: the condition is there only while a compute that is let go waits until its cell can \
+         record what nova keeps of the host.",
+        &[reasons::cleanup::LEFTOVERS_FULL],
+    ),
+    condition(
         SERVICE_DELETED,
         "Nova has no service of the host; said only of a compute that is being deleted, where nova's \
          API is used.",
@@ -127,6 +133,7 @@ pub(super) const CONDITIONS: &[ConditionSpec] = &[
             reasons::removal::WAITING,
             reasons::removal::STILL_UP,
             reasons::removal::SERVICE_KEPT,
+            reasons::removal::OTHER_SERVICE,
             reasons::drain::CELL_NOT_ANSWERING,
             reasons::drain::NOVA_NOT_ANSWERING,
         ],

@@ -7,6 +7,9 @@ use crate::drain::progress::{PlacementRemoval, ServiceRemoval};
 /// How many servers or aggregates are named.
 const NAMED: usize = 5;
 
+/// What to do about servers on a host without a nova-compute, which a live migration would need.
+pub const EVACUATE: &str = "nova-compute does not run there: evacuate or delete them";
+
 /// Returns what holds the service of a host, and what to do about it; `None` once it is deleted.
 pub fn service(host: &str, removal: &ServiceRemoval) -> Option<String> {
     match removal {
@@ -18,7 +21,7 @@ pub fn service(host: &str, removal: &ServiceRemoval) -> Option<String> {
         ServiceRemoval::Kept { servers, message } => {
             let servers = match first_names(servers, NAMED) {
                 names if names.is_empty() => String::new(),
-                names => format!(" Servers on it: {names}. Migrate or delete them."),
+                names => format!(" Servers on it: {names}. {EVACUATE}."),
             };
             let message = message.trim_end_matches('.');
             Some(format!("Nova keeps the service of host {host}: {message}.{servers}"))
@@ -43,5 +46,24 @@ pub fn provider(host: &str, removal: &PlacementRemoval) -> Option<String> {
              remove host AGGREGATE {host}`.",
             first_names(aggregates, NAMED)
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_on_a_host_that_is_stopped_cannot_be_migrated() {
+        let kept = |servers: &[&str]| ServiceRemoval::Kept {
+            servers: servers.iter().map(|it| (*it).to_owned()).collect(),
+            message: "no.".to_owned(),
+        };
+        let text = service("n0", &kept(&["s0", "s1"])).unwrap();
+        assert!(
+            text.ends_with("s0, s1. nova-compute does not run there: evacuate or delete them.")
+        );
+        assert!(!text.contains("igrate"), "{text}");
+        assert_eq!(service("n0", &kept(&[])).unwrap(), "Nova keeps the service of host n0: no.");
     }
 }

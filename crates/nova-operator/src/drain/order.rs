@@ -37,6 +37,9 @@ pub struct Drain {
 pub enum HostOrder {
     /// Disable the service, and have the servers leave.
     Drain(Drain),
+    /// The same for a host that is changed when it is empty: it is always read anew, because what was
+    /// found before the change was due says nothing of the servers there now.
+    DrainForChange(Drain),
     /// The same for a host that is removed when it is empty.
     DrainForRemoval(Drain),
     /// Enable the service if this operator disabled it.
@@ -84,9 +87,23 @@ pub struct LeftBehind {
     pub compute_id: Option<String>,
 }
 
+/// Which service of a host belongs to what is removed; another one that appears under the host's name
+/// is never deleted.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum OwnService {
+    /// The one with this UUID.
+    Is(String),
+    /// None: nova had no service of the host when its removal began.
+    None,
+    /// The one that nova has, because its UUID was never read.
+    Unread,
+}
+
 /// What is known of a host that is removed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Remove {
+    /// Its service.
+    pub service: OwnService,
     /// The UUID of its compute node and its resource provider, or `None` if it was never read.
     pub compute_id: Option<String>,
     /// Whether nova-compute was stopped on the host; else it must be down first.
@@ -94,6 +111,18 @@ pub struct Remove {
     /// Whether the mapping of the host is known to be gone, or cannot be read; else its agents
     /// are left for now.
     pub is_unmapped: bool,
+}
+
+impl OwnService {
+    /// Returns whether the service with this UUID, which nova has under the host's name, is another
+    /// one.
+    pub fn is_another(&self, id: &str) -> bool {
+        match self {
+            Self::Is(own) => own != id,
+            Self::None => true,
+            Self::Unread => false,
+        }
+    }
 }
 
 impl Drain {

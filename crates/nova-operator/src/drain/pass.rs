@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::drain::identity::identity;
 use crate::drain::leftover::leftover;
-use crate::drain::order::{Drain, DrainMode, HostOrder, MARKER, REMOVAL_MARKER, is_ours};
+use crate::drain::order::{Drain, DrainMode, HostOrder, MARKER, REMOVAL_MARKER, Remove, is_ours};
 use crate::drain::progress::{HostProgress, Occupied, StuckCause, can_migrate, is_busy, is_moving};
 use crate::drain::remove::{Apis, remove};
 use crate::drain::service::{EarlierService, Found, occupied, of_cell, service};
@@ -82,7 +82,9 @@ pub async fn pass(
             let waits = service.liveness != Liveness::Up && is_disabled_by_us(&service);
             if waits { Ok(HostProgress::NotReporting) } else { released(nova, &service).await }
         }
-        (HostOrder::Drain(drain), found) => of_drain(nova, host, drain, &found, moves).await,
+        (HostOrder::Drain(drain) | HostOrder::DrainForChange(drain), found) => {
+            of_drain(nova, host, drain, &found, moves).await
+        }
         (HostOrder::DrainForRemoval(drain), Found::Known(service)) => {
             drained(nova, host, &service, (drain, REMOVAL_MARKER), moves).await
         }
@@ -99,12 +101,7 @@ pub async fn pass(
         (HostOrder::Enable | HostOrder::EnableOnceUp, Found::Absent | Found::Unknown) => {
             Ok(HostProgress::NotFound)
         }
-        (HostOrder::Remove(order), found) => {
-            if is_silent(nova, &found, witness).await? {
-                return Ok(HostProgress::CellNotAnswering);
-            }
-            Ok(HostProgress::Removing(remove(apis, host, order, found).await?))
-        }
+        (HostOrder::Remove(order), found) => removed(apis, host, order, found, witness).await,
         (HostOrder::Identity(order), found) => {
             if is_silent(nova, &found, witness).await? {
                 return Ok(HostProgress::CellNotAnswering);
@@ -118,6 +115,25 @@ pub async fn pass(
             identity(apis, host, order, earlier).await
         }
     }
+}
+
+/// Removes what is left of a host, unless nova has another service under its name.
+async fn removed(
+    apis: &Apis,
+    host: &str,
+    order: &Remove,
+    found: Found,
+    witness: Option<&str>,
+) -> Result<HostProgress, Fault> {
+    if is_silent(&apis.compute, &found, witness).await? {
+        return Ok(HostProgress::CellNotAnswering);
+    }
+    if let Found::Known(service) = &found
+        && order.service.is_another(&service.id)
+    {
+        return Ok(HostProgress::OtherService { id: service.id.clone() });
+    }
+    Ok(HostProgress::Removing(remove(apis, host, order, found).await?))
 }
 
 /// Returns what a host without a service has. Of a mapped host in a silent cell nova has a service that

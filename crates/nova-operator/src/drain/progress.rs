@@ -31,7 +31,7 @@ pub enum HostProgress {
     Drained,
     /// The host has neither servers nor open migrations; its service may be enabled.
     Empty,
-    /// Nova has another service of the host than the one to delete.
+    /// Nova has another service of the host than the one to delete, which is left as it is.
     OtherService {
         /// Its UUID.
         id: String,

@@ -27,11 +27,13 @@ pub enum DrainRequest {
 
 impl DrainRequest {
     /// Returns what is to be done, or `None` for nothing; `enabling` is how a service is enabled again
-    /// that this operator may have disabled.
+    /// that this operator may have disabled, and `is_for_change` is whether a rollout waits for a
+    /// drain.
     ///
     /// A request that is not valid changes nothing.
-    pub fn order(&self, enabling: Option<HostOrder>) -> Option<HostOrder> {
+    pub fn order(&self, enabling: Option<HostOrder>, is_for_change: bool) -> Option<HostOrder> {
         match self {
+            Self::Drain(drain) if is_for_change => Some(HostOrder::DrainForChange(drain.clone())),
             Self::Drain(drain) => Some(HostOrder::Drain(drain.clone())),
             Self::Absent => enabling,
             Self::Invalid(_) => None,

@@ -82,11 +82,10 @@ fn contents(
     report: Option<&HostReadiness>,
     now: Timestamp,
 ) -> Contents {
-    let released = &removal.released;
     Contents {
         gated: seen.has_gate.then(|| seen.hosts.clone().unwrap_or_default()),
         disruption_allowed: rollout::disruption_allowed(seen),
-        finalizers: removal::finalizers::desired(&seen.set, &seen.removals, released, report, now),
+        finalizers: removal::finalizers::desired(&seen.set, &seen.removals, removal, report, now),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The condition `nova.openstack.org/Drained` of a node set.
 
 use api::conditions::{Condition, ConditionDraft, first_names, ready};
+use nova_config::annotations::DRAIN_BEFORE;
 use nova_config::conditions::NODE_DRAINED;
 
 use crate::drain::before::DrainBefore;
@@ -8,6 +9,7 @@ use crate::drain::condition::Drained;
 use crate::drain::order::is_ours;
 use crate::drain::progress::HostProgress;
 use crate::drain::request::DrainRequest;
+use crate::node_set_computes::claims::contested;
 use crate::node_set_computes::observed::{HostAccess, HostDrain, Observed};
 use crate::nova_health::ServiceHealth;
 use crate::reasons;
@@ -60,7 +62,7 @@ fn is_as_before(of: &HostDrain) -> bool {
             is_requested && is_marked(of) && of.progress == HostProgress::Pending
         }
         HostAccess::NoCell => of.health.service == ServiceHealth::Pending,
-        HostAccess::Other(_) => false,
+        HostAccess::Unproven | HostAccess::Other(_) | HostAccess::Contested(_) => false,
     }
 }
 
@@ -100,6 +102,21 @@ fn of_host(of: &HostDrain) -> ConditionDraft {
                  and remove the entry."
             );
             return reasons::drain::INVALID.condition(NODE_DRAINED, text);
+        }
+        HostAccess::Unproven => {
+            let text = format!(
+                "Nova has a service of host {host}, and no deployment of a service of type nova by \
+                 this node set is known to have succeeded there, so the service is left as it is: \
+                 deploy nova on the host, for the time without {DRAIN_BEFORE} of the node set."
+            );
+            return reasons::drain::NOT_DEPLOYED.condition(NODE_DRAINED, text);
+        }
+        HostAccess::Contested(other) => {
+            let text = format!(
+                "{}, so its service is left as it is: take the host out of one of both.",
+                contested(host, other)
+            );
+            return reasons::drain::HOST_CONTESTED.condition(NODE_DRAINED, text);
         }
         HostAccess::NoCell => ("", of_unlocated(&of.health.service)),
         HostAccess::Cell(secret) => (secret.as_str(), of.progress.clone()),

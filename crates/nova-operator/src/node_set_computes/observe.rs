@@ -1,13 +1,13 @@
 //! Reads a node set, what the readings of nova's APIs have of its hosts, and the report about them;
 //! and has done in nova what is requested for these hosts.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::dataplane::{HostReadiness, HostState, NodeSet, Service};
 use kube::ResourceExt;
 use operator_core::finalizers::is_terminating;
-use operator_core::node_set_host::{Host, canonical_host_name, hosts, is_about};
+use operator_core::node_set_host::{canonical_host_name, hosts, is_about};
 use operator_core::object_key::Key;
 use operator_runtime::api::Api;
 use operator_runtime::clock;
@@ -23,6 +23,7 @@ use crate::drain::progress::HostProgress;
 use crate::drain::request::DrainRequest;
 use crate::node_set_caches::NodeSetCaches;
 use crate::node_set_cells::used_first;
+use crate::node_set_computes::claims::{Claim, NovaDeployment};
 use crate::node_set_computes::observed::{
     Disruption, HostAccess, HostDrain, HostReading, Observed, Report,
 };
@@ -32,7 +33,8 @@ use crate::node_set_computes::removal::observe::Sources;
 use crate::node_set_computes::removal::observed::{
     Removals, TerminatingHost, reported_state, terminating,
 };
-use crate::node_set_computes::removal::record::{HostRecord, records};
+use crate::node_set_computes::removal::record::records;
+use crate::node_set_computes::rivals::Claims;
 use crate::node_set_computes::rollout::{disruptions, enabling, request};
 use crate::node_set_readiness;
 use crate::node_set_readiness::{lists_gate, report_name};
@@ -71,17 +73,14 @@ pub async fn observe(
     let all = hosts(&set);
     let leaving = ours.map(|it| names_of_leaving(&set, it)).unwrap_or_default();
     let requested = requested(&set, &all, &leaving);
-    let older_sets = hosts_of_older_sets(caches, &set);
-    let deployed =
-        readings.as_ref().map(|_| deployed(caches, monitor, &cells, (&set, &older_sets)));
-    let from = Sources { caches, monitor, cells: &cells };
+    let claims = Claims::new((caches, monitor), &set, ours, &cells);
+    let from = Sources { caches, monitor, cells: &cells, claims: &claims };
     let of_leaving = modes_of_leaving(&set, &leaving);
-    let deployed = deployed.unwrap_or_default();
-    let removals = removal::observe::observe(from, &set, ours, deployed, &of_leaving).await?;
+    let removals = removal::observe::observe(from, &set, ours, readings.is_some(), &of_leaving);
+    let removals = removals.await?;
     let (drain_before, disruptions) = (drain_before_of(&set), disruptions(&set, &report));
-    let (of_set, of_rollout) = ((&*set, &older_sets), (&drain_before, &disruptions));
-    let drains =
-        requested.and_then(|mut it| drains(caches, monitor, &cells, of_set, &mut it, of_rollout));
+    let of_rollout = (&drain_before, &disruptions);
+    let drains = requested.and_then(|mut it| drains(from, &set, &mut it, of_rollout));
     let (drains, removals) = with_progress(orders, &set, drains, removals);
     Ok(Some(Observed {
         set,
@@ -105,41 +104,6 @@ fn names_of_leaving(set: &NodeSet, report: &HostReadiness) -> BTreeMap<String, V
         (name.to_owned(), others)
     };
     terminating(set, report).into_iter().map(names).collect()
-}
-
-/// Returns the hosts of a node set that get a host finalizer; see [`Removals::deployed`].
-fn deployed(
-    caches: &Caches,
-    monitor: &NovaMonitor,
-    cells: &[Key],
-    (set, older_sets): (&NodeSet, &BTreeMap<String, String>),
-) -> BTreeMap<String, (String, HostRecord)> {
-    let status = set.status.as_ref();
-    // A service of type nova may have succeeded there, whatever came after it.
-    let begun: BTreeSet<&str> = status
-        .iter()
-        .flat_map(|it| &it.hosts)
-        .filter(|it| it.hash.is_some() || it.state != HostState::Undeployed)
-        .map(|it| it.name.as_str())
-        .collect();
-    let all = hosts(set).into_iter().filter(|it| begun.contains(it.name.as_str()));
-    let record = |it: Host<'_>| {
-        let host = canonical_host_name(set, &it);
-        let (HostAccess::Cell(_), Some(cell)) = access(caches, monitor, cells, (older_sets, &host))
-        else {
-            return None;
-        };
-        let health = monitor.host(&cell, &host);
-        let record = HostRecord {
-            cell: cell.name,
-            key: if it.key == it.name { String::new() } else { it.key.to_owned() },
-            service_id: health.service_id,
-            compute_id: health.compute_id,
-            mapping: None,
-        };
-        Some((it.name, (host, record)))
-    };
-    all.filter_map(record).collect()
 }
 
 /// Whether a listed service is of type nova, from its name and the service if it exists.
@@ -178,10 +142,8 @@ type Located = (HostDrain, Option<Key>);
 /// requested. Hosts of a node set that is being deleted are among them while a deployment is under
 /// way, which may wait for them: then they are removed.
 fn drains(
-    caches: &Caches,
-    monitor: &NovaMonitor,
-    cells: &[Key],
-    (set, older_sets): (&NodeSet, &BTreeMap<String, String>),
+    from: Sources<'_>,
+    set: &NodeSet,
     requested: &mut BTreeMap<String, Drain>,
     (before, disruptions): (&DrainBefore, &BTreeMap<String, Disruption>),
 ) -> std::result::Result<Vec<Located>, String> {
@@ -189,8 +151,10 @@ fn drains(
     let mut located = Vec::new();
     for it in all.iter().filter(|it| !is_going(set, &it.name)) {
         let host = canonical_host_name(set, it);
-        let health = monitor.host_in(cells, &host);
-        let of = (before, disruptions.get(&it.name), health.disabled.as_deref());
+        let health = from.monitor.host_in(from.cells, &host);
+        let disruption = disruptions.get(&it.name);
+        let is_awaited = disruption.is_some_and(|it| it.target.is_some());
+        let of = (before, disruption, health.disabled.as_deref());
         let named = requested.remove(&it.name).map(DrainRequest::Drain);
         let (is_named, enabling) = (named.is_some(), enabling(of));
         let request = match named {
@@ -200,9 +164,19 @@ fn drains(
                 None => continue,
             },
         };
-        let (access, cell) = access(caches, monitor, cells, (older_sets, &host));
+        let (access, cell) = access(from, &it.name, &host);
         let (name, progress) = (it.name.clone(), HostProgress::Pending);
-        let drain = HostDrain { name, host, is_named, request, enabling, health, access, progress };
+        let drain = HostDrain {
+            name,
+            host,
+            is_named,
+            request,
+            is_awaited,
+            enabling,
+            health,
+            access,
+            progress,
+        };
         located.push((drain, cell));
     }
     located.sort_by(|a, b| a.0.name.cmp(&b.0.name));
@@ -214,37 +188,23 @@ fn is_going(set: &NodeSet, host: &str) -> bool {
     is_terminating(set) && reported_state(set, host).is_none_or(|it| it == HostState::Terminating)
 }
 
-/// Returns whether a node set decides about a host, and the cell of the host if so; `older_sets`
-/// has the hosts of older node sets.
-fn access(
-    caches: &Caches,
-    monitor: &NovaMonitor,
-    cells: &[Key],
-    (older_sets, host): (&BTreeMap<String, String>, &str),
-) -> (HostAccess, Option<Key>) {
-    let Some(key) = monitor.cell_with(cells, host) else { return (HostAccess::NoCell, None) };
-    if let Some(compute) = monitor.compute_on(&key, host) {
-        return (HostAccess::Other(format!("NovaExternalCompute {compute}")), None);
-    }
-    if let Some(older) = older_sets.get(host) {
-        return (HostAccess::Other(format!("OpenStackDataPlaneNodeSet {older}")), None);
-    }
-    let secret = caches.cells.get(&key).map(|it| it.spec.secret.clone()).unwrap_or_default();
-    (HostAccess::Cell(secret), Some(key))
-}
-
-/// Returns the names under which the hosts of older node sets of the namespace register, each with
-/// the name of its node set. Made once for all hosts of a node set, because each is looked for.
-fn hosts_of_older_sets(caches: &Caches, set: &NodeSet) -> BTreeMap<String, String> {
-    let age = |it: &NodeSet| (it.creation_timestamp().map(|it| it.0), it.name_any());
-    let all = caches.node_sets_of(&set.namespace().unwrap_or_default());
-    let mut found = BTreeMap::new();
-    for older in all.iter().filter(|it| age(it) < age(set)) {
-        for host in hosts(older) {
-            found.entry(canonical_host_name(older, &host)).or_insert_with(|| older.name_any());
+/// Returns whether a node set decides about a host, and the cell of the host if so. `name` is the
+/// host's name in the inventory, `host` the one under which its service is registered.
+fn access(from: Sources<'_>, name: &str, host: &str) -> (HostAccess, Option<Key>) {
+    let Some(key) = from.monitor.cell_with(from.cells, host) else {
+        return (HostAccess::NoCell, None);
+    };
+    let is_proven = from.claims.deployment(name) == Some(NovaDeployment::Succeeded);
+    match from.claims.claim(&key, host, is_proven) {
+        Claim::Own => {
+            let cell = from.caches.cells.get(&key);
+            let secret = cell.map(|it| it.spec.secret.clone()).unwrap_or_default();
+            (HostAccess::Cell(secret), Some(key))
         }
+        Claim::Unproven => (HostAccess::Unproven, None),
+        Claim::Other(owner) => (HostAccess::Other(owner), None),
+        Claim::Contested(owner) => (HostAccess::Contested(owner), None),
     }
-    found
 }
 
 /// Has done in nova from now on what is to be done about the hosts, and nothing else about hosts of
@@ -256,8 +216,7 @@ fn with_progress(
     removals: Removals,
 ) -> (std::result::Result<Vec<HostDrain>, String>, Removals) {
     let of_drain = |(drain, cell): &Located| {
-        let order = drain.request.order(drain.enabling.clone())?;
-        Some(OrderOfHost { cell: cell.clone()?, host: drain.host.clone(), order })
+        Some(OrderOfHost { cell: cell.clone()?, host: drain.host.clone(), order: drain.order()? })
     };
     let now = clock::now();
     let of_removal = |it: &TerminatingHost| {

@@ -39,6 +39,8 @@ pub struct HostDrain {
     /// What is requested for it: a drain, by the user or by a rollout; or nothing for one whose
     /// service has the marker of this operator, or that the report lists.
     pub request: DrainRequest,
+    /// Whether a deployment waits until it is drained.
+    pub is_awaited: bool,
     /// How its service is enabled where nothing is requested; `None` where it is not.
     pub enabling: Option<HostOrder>,
     /// What is known of it.
@@ -50,11 +52,20 @@ pub struct HostDrain {
 }
 
 impl HostDrain {
-    /// Whether nothing is done about it in nova: no cell has its service, or another object has it.
+    /// Returns what is to be done about it in nova, or `None` for nothing.
+    pub fn order(&self) -> Option<HostOrder> {
+        self.request.order(self.enabling.clone(), self.is_awaited)
+    }
+
+    /// Whether nothing is to be done about it in nova: no cell has its service, or another object has
+    /// it.
     pub fn is_elsewhere(&self) -> bool {
         match self.access {
-            HostAccess::Cell(_) => false,
+            HostAccess::Cell(_) | HostAccess::Contested(_) => false,
             HostAccess::NoCell => self.health.service == ServiceHealth::NotFound,
+            // Another one may have disabled that service. A drain is held, because servers may be
+            // there.
+            HostAccess::Unproven => self.request == DrainRequest::Absent,
             HostAccess::Other(_) => true,
         }
     }
@@ -78,8 +89,12 @@ pub enum HostAccess {
     Cell(String),
     /// No cell is known to have its service.
     NoCell,
+    /// No deployment of nova is known to have succeeded on the host, so its service may be another's.
+    Unproven,
     /// This object does, which has the host too.
     Other(String),
+    /// None does: this object has deployed nova under the host's name too.
+    Contested(String),
 }
 
 /// A snapshot of everything that the decision on a node set uses.

@@ -14,6 +14,7 @@ use operator_core::rejected_write::RejectedWrite;
 use serde_json::{Value, json};
 use testkit::golden::recorded;
 
+mod claims;
 mod drains;
 mod mappings;
 mod removals;

@@ -279,3 +279,20 @@ async fn each_host_of_an_object_has_an_order_of_its_own() {
     };
     timeout(LIMIT, ended).await.expect("the task of the first host ends");
 }
+
+#[tokio::test]
+async fn a_host_that_is_to_be_changed_is_read_again_although_it_was_found_empty() {
+    let (address, asked) = cloud(Arc::default()).await;
+    let world = world(address);
+    world.orders.set(&object(), Some(drain()));
+    until(&world, &drain(), |it| *it == HostProgress::Drained).await;
+    readings(&asked, 3).await;
+    let n_lists = requests(&asked, "/servers?");
+    let change =
+        of(HostOrder::DrainForChange(Drain { mode: DrainMode::Wait, reason: String::new() }));
+    assert_eq!(world.orders.set(&object(), Some(change.clone())), HostProgress::Pending);
+    until(&world, &change, |it| *it == HostProgress::Drained).await;
+    readings(&asked, 10).await;
+    assert!(requests(&asked, "/servers?") > n_lists + 1, "it is read as long as it waits");
+    assert_eq!(puts(&asked), 1);
+}

@@ -69,6 +69,13 @@ pub(crate) const SERVERS_IN_CELL: Reason = Reason::warning(
     "When they have none.",
     "Migrate or delete the servers; the message has the command that lists them.",
 );
+pub(crate) const LEFTOVERS_IN_CELL: Reason = Reason::warning(
+    "LeftoversInNova",
+    "`status.leftovers` of the cell has UUIDs that are still to be deleted in nova and placement; the \
+     first five hosts are in the message.",
+    "When they are deleted.",
+    "See the message of each entry; or let the cell go, with the command in the message.",
+);
 pub(crate) const SERVERS_UNKNOWN: Reason = Reason::unknown(
     "ServersUnknown",
     "It is unknown whether hosts of the cell have servers; the message has the cause.",

@@ -38,6 +38,13 @@ pub(crate) const HOST_NOT_CLEANED: Reason = Reason::error(
     "No.",
     "Stop nova-compute on the host, then remove nova's records; the message has the commands.",
 );
+pub(crate) const LEFTOVERS_FULL: Reason = Reason::warning(
+    "LeftoversFull",
+    "`status.leftovers` of the cell has fifty entries whose UUIDs are still to be deleted, so what \
+     nova keeps of the host cannot be recorded there; the host is held until then.",
+    "When an entry is worked off, or taken off the list.",
+    "See what the entries wait for; the message has the command.",
+);
 pub(crate) const CLEANUP_SKIPPED: Reason = Reason::error(
     "CleanupSkipped",
     "The annotation `nova.openstack.org/skip-cleanup` says that the host is left as it is.",

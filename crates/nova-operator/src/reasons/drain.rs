@@ -68,6 +68,21 @@ pub(crate) const NOVA_NOT_ANSWERING: Reason = Reason::unknown(
     "When it answers.",
     "Follow the message.",
 );
+pub(crate) const NOT_DEPLOYED: Reason = Reason::warning(
+    "NovaNotDeployed",
+    "Nova has a service of the host's name, and no deployment of a service of type `nova` by the node \
+     set is known to have succeeded on the host; the service is left as it is.",
+    "When one has succeeded.",
+    "Deploy nova on the host; where `nova.openstack.org/drain-before` holds that, take it off \
+     meanwhile.",
+);
+pub(crate) const HOST_CONTESTED: Reason = Reason::warning(
+    "HostContested",
+    "Another object, which the message names, has deployed nova under the host's name in the same \
+     nova too; the service is left as it is.",
+    "When one of both has the host no more.",
+    "Take the host out of one of both.",
+);
 pub(crate) const NO_API: Reason = Reason::error(
     "NovaAPINotUsed",
     "A drain is requested, and the operator does not use nova's API.",

@@ -33,7 +33,14 @@ pub(crate) const SERVICE_KEPT: Reason = Reason::warning(
     "ServiceKept",
     "Nova refuses to delete the service; the message has its words and the servers on the host.",
     "When nova no longer refuses it.",
-    "Migrate or delete the servers.",
+    "Evacuate or delete the servers: nova-compute does not run on the host.",
+);
+pub(crate) const OTHER_SERVICE: Reason = Reason::warning(
+    "OtherService",
+    "Nova has another service of the host's name than when the removal began; it is not deleted.",
+    "When nova has it no more.",
+    "Stop nova-compute on the host, and delete the service by hand if it is the host's; the message \
+     has the commands.",
 );
 pub(crate) const PLACEMENT_CLEAN: Reason =
     Reason::good("PlacementClean", "Placement has nothing of the host, and no aggregate lists it.");

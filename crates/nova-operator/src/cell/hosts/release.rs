@@ -5,7 +5,7 @@ use kube::ResourceExt;
 use nova_config::annotations::SKIP_CLEANUP;
 use nova_config::conditions::{HOSTS_REMOVED, NOVA_API_READY, RELEASED};
 
-use crate::cell::hosts::observed::HostsSeen;
+use crate::cell::hosts::observed::{HostsSeen, has_ids};
 use crate::cell::observed::Observed;
 use crate::drain::condition::counted;
 use crate::drain::progress::{HostProgress, Occupied};
@@ -15,13 +15,21 @@ use crate::reasons;
 /// How many hosts are named, and how many servers of each.
 const NAMED: usize = 5;
 
-/// Whether no host holds the cell: nova was asked of each and has nothing on it, and none is being
-/// removed from nova; or nova's API is not used, or the user lets the cell go.
+/// Whether no host holds the cell: nova was asked of each and has nothing on it, none is being removed
+/// from nova, and what others have left is deleted; or nova's API is not used, or the user lets the cell
+/// go.
 pub fn is_free(seen: &Observed) -> bool {
     let Some(HostsSeen { hosts, removing, .. }) = &seen.hosts else { return true };
     let is_skipped = seen.cell.annotations().get(SKIP_CLEANUP).is_some_and(|it| it == "true");
     let are_empty = || hosts.as_ref().is_some_and(|all| all.iter().all(|(_, it)| it.is_empty()));
-    is_skipped || (removing.is_empty() && are_empty())
+    is_skipped || (removing.is_empty() && left_behind(seen).is_empty() && are_empty())
+}
+
+/// Returns the hosts in the list of leftovers of which UUIDs are still to be deleted: nothing else has
+/// these UUIDs.
+fn left_behind(seen: &Observed) -> Vec<&str> {
+    let all = seen.cell.status.iter().flat_map(|it| &it.leftovers);
+    all.filter(|it| has_ids(it)).map(|it| it.host_name.as_str()).collect()
 }
 
 /// Returns the condition of a cell that its hosts hold, which names them and their servers.
@@ -47,6 +55,15 @@ pub fn condition(seen: &Observed) -> ConditionDraft {
             first_names(removing, NAMED)
         );
         return reasons::cell::CELL_IN_USE.condition(RELEASED, text);
+    }
+    let left = left_behind(seen);
+    if !left.is_empty() && hosts.is_some_and(|all| all.iter().all(|(_, it)| it.is_empty())) {
+        let text = format!(
+            "NovaCell {cell} goes when what these hosts have left in nova and placement is deleted: \
+             {}. status.leftovers says what each entry waits for. {skip}",
+            first_names(&left, NAMED)
+        );
+        return reasons::cell::LEFTOVERS_IN_CELL.condition(RELEASED, text);
     }
     let cause = match hosts {
         Some(hosts) => cause(hosts, &seen.cell.spec.secret),

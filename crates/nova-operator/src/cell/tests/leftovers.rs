@@ -1,10 +1,12 @@
 //! Leftovers with UUIDs: how they are recorded, shown and worked off.
 
 use api::nova::Leftover;
+use api::nova::cell::LEFTOVERS;
 use openstack_client::{Error, Fault, Service};
 
 use super::*;
 use crate::cell::hosts::observed::{HostsSeen, LeftoverSeen, user};
+use crate::cell::leftovers::is_full;
 use crate::drain::progress::{
     HostProgress, IdentityUse, PlacementRemoval, Removal, ServiceRemoval,
 };
@@ -186,4 +188,54 @@ fn a_host_name_belongs_to_a_compute_or_to_a_host_of_a_node_set() {
     assert_eq!(user(&left, &[new], &of_sets), expected, "it has no host name yet");
     let of_sets = [(HOST.to_owned(), "set".to_owned())].into();
     assert_eq!(user(&left, &[], &of_sets).as_deref(), Some("OpenStackDataPlaneNodeSet set"));
+}
+
+/// So many entries with UUIDs, the earliest first.
+fn entries(n: usize) -> Vec<Leftover> {
+    let numbered = |idx: usize| {
+        let (host_name, uid) = (format!("h{idx:02}.example.org"), format!("h{idx:02}"));
+        Leftover { host_name, uid, ..entry(Some("a0"), Some("c0")) }
+    };
+    (0..n).map(numbered).collect()
+}
+
+#[test]
+fn no_entry_with_uuids_is_dropped_and_what_finds_no_place_waits_for_one() {
+    let hosts = |let_go| {
+        let to_leave = Leftover { uid: "new".into(), ..entry(Some("a9"), None) };
+        HostsSeen { let_go: if let_go { vec![to_leave] } else { vec![] }, ..HostsSeen::default() }
+    };
+    let mut seen = cell_with(entry(None, None), None);
+    let uids = |seen: &Observed| -> Vec<String> {
+        status(seen).leftovers.into_iter().map(|it| it.uid).collect()
+    };
+    let list = |seen: &mut Observed, all: Vec<Leftover>| {
+        Arc::make_mut(&mut seen.cell).status.as_mut().unwrap().leftovers = all;
+    };
+    list(&mut seen, entries(LEFTOVERS));
+    assert!(is_full(&seen.cell));
+    seen.hosts = Some(hosts(true));
+    let before: Vec<String> = entries(LEFTOVERS).into_iter().map(|it| it.uid).collect();
+    assert_eq!(uids(&seen), before);
+    // One entry is worked off.
+    let done = removing(ServiceRemoval::Done, PlacementRemoval::Done);
+    let worked_off = [("h07".to_owned(), LeftoverSeen::Progress(done))].into();
+    seen.hosts = Some(HostsSeen { leftovers: worked_off, ..hosts(true) });
+    let after = uids(&seen);
+    assert!(after.len() == LEFTOVERS && after.contains(&"new".to_owned()), "{after:?}");
+    // One without UUIDs gives way, and what was recorded stays.
+    let mut all = entries(LEFTOVERS - 1);
+    all.push(Leftover { uid: "shown".into(), ..entry(None, None) });
+    list(&mut seen, all.clone());
+    assert!(!is_full(&seen.cell));
+    seen.hosts = Some(hosts(true));
+    assert!(!uids(&seen).contains(&"shown".to_owned()));
+    all.pop();
+    all.push(Leftover { uid: "new".into(), ..entry(Some("a9"), None) });
+    list(&mut seen, all);
+    let mut later = hosts(true);
+    later.let_go.push(Leftover { uid: "a".into(), ..entry(Some("a8"), None) });
+    seen.hosts = Some(later);
+    let after = uids(&seen);
+    assert!(after.contains(&"new".to_owned()) && !after.contains(&"a".to_owned()), "{after:?}");
 }

@@ -113,3 +113,25 @@ fn a_cell_gets_its_finalizer_before_it_has_computes_where_nova_is_asked() {
     seen.hosts = None;
     assert!(!adds(&seen));
 }
+
+#[test]
+fn uuids_that_are_still_to_be_deleted_hold_a_cell_unless_its_user_lets_it_go() {
+    let mut seen = deleted(Some(vec![("h0", HostProgress::NotFound)]));
+    assert!(goes(&seen));
+    let left = |service_id: Option<&str>| {
+        let left = json!([{
+            "hostName": "h0", "compute": "n0", "uid": "u0", "stopped": true,
+            "since": "2026-01-01T00:00:00Z", "serviceID": service_id,
+        }]);
+        serde_json::from_value(left).unwrap()
+    };
+    let cell = Arc::make_mut(&mut seen.cell);
+    cell.status.get_or_insert_default().leftovers = left(Some("a0"));
+    check(&seen, ConditionStatus::False, "LeftoversInNova", "in nova and placement is deleted: h0");
+    let mut shown = seen.clone();
+    Arc::make_mut(&mut shown.cell).status.as_mut().unwrap().leftovers = left(None);
+    assert!(goes(&shown), "an entry without UUIDs is only shown");
+    let cell = Arc::make_mut(&mut seen.cell);
+    cell.annotations_mut().insert(SKIP_CLEANUP.to_owned(), "true".to_owned());
+    assert!(goes(&seen));
+}

@@ -1,24 +1,30 @@
 //! Deletions that go through nova's API: drained, stopped, and removed from nova, in that order.
 
+use api::nova::cell::LEFTOVERS;
 use nova_config::annotations::{DRAIN, SKIP_CLEANUP};
 use openstack_client::{Error, Fault, Service};
 
 use super::*;
 use crate::cleanup::host_order;
-use crate::drain::order::{Drain, DrainMode, HostOrder, Remove};
+use crate::drain::order::{Drain, DrainMode, HostOrder, OwnService, Remove};
 use crate::drain::progress::{AgentsRemoval, Occupied, PlacementRemoval, Removal, ServiceRemoval};
 
 pub(super) fn world(found: HostProgress) -> World {
     let mut world = World::new();
     world.nova = Some(found);
     let status = world.compute.as_mut().unwrap().status.as_mut().unwrap();
-    status.compute_id = Some(id());
+    (status.service_id, status.compute_id) = (Some("a0".into()), Some(id()));
     world
 }
 
 /// The UUID that the compute of these tests has.
 fn id() -> String {
     "c0".to_owned()
+}
+
+fn remove(service: OwnService, is_stopped: bool) -> HostOrder {
+    let compute_id = Some(id());
+    HostOrder::Remove(Remove { service, compute_id, is_stopped, is_unmapped: true })
 }
 
 fn occupied() -> HostProgress {
@@ -87,9 +93,7 @@ fn a_host_is_drained_then_stopped_then_removed_from_nova_and_leaves_nothing() {
     assert!(text.contains("edpm_nova_remove_files"), "{text}");
     world.end("Ok");
     world.settle();
-    let remove =
-        HostOrder::Remove(Remove { compute_id: Some(id()), is_stopped: true, is_unmapped: true });
-    assert_eq!(order(&world), Some(remove));
+    assert_eq!(order(&world), Some(remove(OwnService::Is("a0".into()), true)));
     assert_eq!(reasons(&world), ["", "HostCleaned", "Waiting", "Waiting", "Waiting", "Waiting"]);
 
     world.nova = Some(HostProgress::Removing(removed()));
@@ -154,7 +158,7 @@ fn each_step_after_the_stop_says_what_it_waits_for() {
             Removal::of_service(kept),
             "ServiceDeleted",
             "ServiceKept",
-            "it hosts instances. Servers on it: b0. Migrate",
+            "it hosts instances. Servers on it: b0. nova-compute does not run",
         ),
         (of_placement(provider), "PlacementClean", "ProviderKept", "provider c0"),
         (of_placement(aggregates), "PlacementClean", "InAggregates", "rack7"),
@@ -236,9 +240,7 @@ fn a_host_that_cannot_be_reached_is_removed_once_nova_says_that_it_is_down() {
         world.wait(1);
     }
     world.settle();
-    let remove =
-        HostOrder::Remove(Remove { compute_id: Some(id()), is_stopped: false, is_unmapped: true });
-    assert_eq!(order(&world), Some(remove));
+    assert_eq!(order(&world), Some(remove(OwnService::Is("a0".into()), false)));
     assert_eq!(said(&world, "HostCleaned").0, "HostNotCleaned");
     world.nova = Some(HostProgress::Removing(removed()));
     world.settle();
@@ -365,4 +367,74 @@ fn of_a_host_without_a_service_the_drain_is_unknown_and_what_holds_its_stop_is_s
         (said(&world, "Ready").0, world.told_by_node().0),
         ("CleaningHost".into(), "CleaningHost".into())
     );
+}
+
+#[test]
+fn a_service_that_appears_under_the_name_later_holds_the_compute_and_stays() {
+    let mut world = stopped(HostProgress::OtherService { id: "a9".into() });
+    let (reason, message) = said(&world, "ServiceDeleted");
+    assert_eq!(reason, "OtherService");
+    for part in ["service a9 of host", "openstack compute service delete a9", SKIP_CLEANUP] {
+        assert!(message.contains(part), "{message}");
+    }
+    assert!(world.compute.is_some() && world.settle().is_empty(), "nothing has changed");
+    let status = world.compute.as_mut().unwrap().status.as_mut().unwrap();
+    status.service_id = None;
+    assert_eq!(order(&world), Some(remove(OwnService::Unread, true)), "of a release before");
+}
+
+#[test]
+fn a_host_that_records_another_owner_holds_the_compute_and_keeps_its_service() {
+    let mut world = world(HostProgress::Drained);
+    world.delete_node(false);
+    for attempt in 1..6 {
+        world.settle();
+        world.end("Failed");
+        let failures = json!([{
+            "host": "n0", "path": "/opt/edpm/plays/owner-check.yaml:80",
+            "task": "The host must be the owner's", "message": "It is ns/Node/n9's.",
+        }]);
+        let run = world.runs.last_mut().unwrap();
+        run.status.as_mut().unwrap().failures = serde_json::from_value(failures).unwrap();
+        world.settle();
+        assert!(matches!(order(&world), Some(HostOrder::DrainForRemoval(_))), "{attempt}");
+        let (reason, message) = said(&world, "HostCleaned");
+        assert_eq!(reason, "HostNotOwned", "{attempt}");
+        for part in ["its service stays in nova", "ns/Node/n9", SKIP_CLEANUP] {
+            assert!(message.contains(part), "{message}");
+        }
+        assert!(!message.contains("3 times"), "{message}");
+        world.wait(11);
+    }
+    world.settle();
+    world.end("Ok");
+    world.settle();
+    assert_eq!(order(&world), Some(remove(OwnService::Is("a0".into()), true)), "it is its again");
+}
+
+#[test]
+fn a_compute_that_is_let_go_waits_for_a_place_in_the_list_of_its_cell() {
+    let left = |idx: usize| {
+        json!({
+            "hostName": format!("h{idx:02}"), "compute": "gone", "uid": format!("h{idx:02}"),
+            "stopped": true, "since": "2026-01-01T00:00:00Z", "serviceID": "a1",
+        })
+    };
+    let all: Vec<_> = (0..LEFTOVERS).map(left).collect();
+    let mut world = world(HostProgress::Drained);
+    let status = world.cell.as_mut().unwrap().status.get_or_insert_default();
+    status.leftovers = serde_json::from_value(json!(all)).unwrap();
+    let skip = (SKIP_CLEANUP.to_owned(), "true".to_owned());
+    world.node.as_mut().unwrap().annotations_mut().extend([skip]);
+    world.delete_node(false);
+    world.settle();
+    let (reason, message) = said(&world, "LeftoverRecorded");
+    assert!(reason == "LeftoversFull" && message.contains("has 50 entries"), "{message}");
+    let on_node = world.told_by_node();
+    assert_eq!((on_node.0.as_str(), on_node.1), ("LeftoversFull", message));
+    assert!(world.settle().is_empty() && world.compute.is_some(), "nothing has changed");
+    world.cell.as_mut().unwrap().status.as_mut().unwrap().leftovers.pop();
+    world.settle();
+    assert!(world.compute.is_none());
+    assert!(world.leftovers().contains(&("n0.example.org".to_owned(), false)));
 }

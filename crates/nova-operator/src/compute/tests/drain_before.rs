@@ -93,7 +93,7 @@ impl Cloud {
     fn pass(&mut self) {
         let is_marked = self.disabled.is_some();
         self.progress = match &self.order {
-            Some(HostOrder::Drain(drain)) => {
+            Some(HostOrder::Drain(drain) | HostOrder::DrainForChange(drain)) => {
                 self.disabled = Some(drain.disabled_reason(MARKER));
                 let is_empty = is_marked && !self.has_servers;
                 let servers = self.has_servers.then(|| "b0".to_owned()).into_iter().collect();
@@ -225,6 +225,29 @@ fn the_users_own_drain_decides_how_and_outlives_the_deployment() {
     annotate(&mut cloud.world, DRAIN, None);
     cloud.settle();
     assert!(cloud.is_as_before(), "{:?}", cloud.state());
+}
+
+#[test]
+fn a_change_of_a_host_that_its_user_has_drained_waits_for_a_reading_of_its_own() {
+    let mut cloud = Cloud::of(World::deployed(), "true");
+    annotate(&mut cloud.world, DRAIN, Some("wait"));
+    cloud.settle();
+    assert_eq!(cloud.progress, HostProgress::Drained);
+    assert!(matches!(cloud.order, Some(HostOrder::Drain(_))));
+    // A server has come since the last reading, which counts for minutes.
+    cloud.has_servers = true;
+    cloud.world.configure(Some("[libvirt]\ncpu_mode = none\n"));
+    cloud.world.writes.clear();
+    cloud.settle();
+    assert!(matches!(cloud.order, Some(HostOrder::DrainForChange(_))));
+    assert_eq!((cloud.runs(), cloud.world.reason("Ready").as_str()), (vec![], "WaitingForDrain"));
+    cloud.has_servers = false;
+    cloud.settle();
+    assert_eq!(cloud.runs(), ["nova"]);
+    cloud.end("Ok");
+    cloud.end("Ok");
+    assert!(matches!(cloud.order, Some(HostOrder::Drain(_))), "{:?}", cloud.state());
+    assert_eq!(cloud.world.reason("Ready"), "Ready");
 }
 
 #[test]

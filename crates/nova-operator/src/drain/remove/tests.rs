@@ -11,7 +11,7 @@ use tokio::select;
 use tokio::sync::Notify;
 
 use super::*;
-use crate::drain::order::{Drain, DrainMode, HostOrder};
+use crate::drain::order::{Drain, DrainMode, HostOrder, OwnService};
 use crate::drain::pass::{PassMemory, pass};
 use crate::drain::progress::HostProgress;
 use crate::test_cloud::{
@@ -104,8 +104,8 @@ impl Cloud {
 }
 
 fn order(is_stopped: bool) -> HostOrder {
-    let compute_id = Some("c0".to_owned());
-    HostOrder::Remove(Remove { compute_id, is_stopped, is_unmapped: true })
+    let (service, compute_id) = (OwnService::Is("a0".to_owned()), Some("c0".to_owned()));
+    HostOrder::Remove(Remove { service, compute_id, is_stopped, is_unmapped: true })
 }
 
 fn answer(state: &mut State, cut: &Notify, text: &str) -> Answer {
@@ -416,4 +416,20 @@ async fn an_operator_that_dies_before_or_after_any_request_removes_the_same() {
         let end = cloud.state.lock().clone();
         assert!(!end.has_service && !end.has_provider && end.agents.is_empty(), "{cut:?}: {end:?}");
     }
+}
+
+#[tokio::test]
+async fn another_service_than_the_recorded_one_is_left_and_nothing_else_is_removed() {
+    for service in [OwnService::Is("a9".to_owned()), OwnService::None] {
+        let cloud = cloud(State::default()).await;
+        let HostOrder::Remove(remove) = order(true) else { panic!("no removal") };
+        let found = cloud.pass(&HostOrder::Remove(Remove { service, ..remove }), None).await;
+        assert_eq!(found, HostProgress::OtherService { id: "a0".to_owned() });
+        assert_eq!(cloud.writes(), [""; 0]);
+    }
+    let cloud = cloud(State { has_service: false, ..State::default() }).await;
+    let HostOrder::Remove(remove) = order(true) else { panic!("no removal") };
+    let none = Remove { service: OwnService::None, ..remove };
+    let found = cloud.pass(&HostOrder::Remove(none), None).await;
+    assert!(matches!(found, HostProgress::Removing(_)), "{found:?}");
 }

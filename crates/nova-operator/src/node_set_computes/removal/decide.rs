@@ -18,9 +18,14 @@ use operator_core::run_engine::service_sequence::NeededRun;
 use operator_core::run_engine::{Run, run_gc};
 use operator_runtime::source_cache::Digests;
 
+use crate::cell::leftovers;
 use crate::cleanup::attempts::{Evaluation, HostCleanup, NOVA_CLEANUP, Next, identity};
+use crate::cleanup::inspection::{MIGRATE, held_by};
 use crate::cleanup::nova_steps::{NovaSteps, is_done, is_empty};
-use crate::drain::order::{HostOrder, Remove};
+use crate::drain::held::EVACUATE;
+use crate::drain::order::{HostOrder, OwnService, Remove};
+use crate::drain::progress::HostProgress;
+use crate::node_set_computes::claims::{self, Claim};
 use crate::node_set_computes::removal::build::{Reached, cleanup};
 use crate::node_set_computes::removal::observed::{Removals, TerminatingHost};
 use crate::nova_health::ServiceHealth;
@@ -31,6 +36,8 @@ use crate::reasons;
 pub struct Decision {
     /// Those that are let go now, by their names in the inventory.
     pub released: BTreeSet<String>,
+    /// Those on which nova-compute was stopped, or cannot be, by their names in the inventory.
+    pub stopped: BTreeSet<String>,
     /// What holds each of the others, by its name in the inventory.
     pub held: Vec<(String, ConditionDraft)>,
     /// The runs that are created or deleted.
@@ -55,18 +62,29 @@ pub fn decide(
             decision.released.insert(of.name.clone());
             continue;
         }
+        if let Some(draft) = contested(set, removals, of) {
+            decision.held.push((of.name.clone(), draft));
+            continue;
+        }
         if !of.is_reported && !removals.is_skipped {
             decision.held.push((of.name.clone(), unreported(set, of)));
             continue;
         }
         let evaluated = evaluate(set, removals.ssh.as_ref(), of, now);
+        if is_stopped(&evaluated).is_some() {
+            decision.stopped.insert(of.name.clone());
+            if is_unproven(of) && of.progress.is_empty() {
+                decision.released.insert(of.name.clone());
+                continue;
+            }
+        }
         decision.held.push((of.name.clone(), held(set, removals, of, &evaluated)));
         if of.progress.forbids_runs() && !removals.is_skipped {
             let runs: Vec<Run<'_>> = of.runs.iter().filter_map(|it| Run::of(it)).collect();
             decision.steps.extend(run_gc::withdrawn(&runs, |_, _| false));
         }
         match evaluated.next {
-            Next::Run { need, was_key_refused } if is_empty(Some(&of.progress)) => {
+            Next::Run { need, was_key_refused } if may_stop(of) => {
                 let step = report
                     .and_then(|report| run(set, removals, report, (of, need), was_key_refused));
                 decision.steps.extend(step);
@@ -87,15 +105,20 @@ pub fn host_order(
     of: &TerminatingHost,
     now: Timestamp,
 ) -> Option<HostOrder> {
-    if is_released(removals, of) || removals.is_skipped || !of.is_reported {
+    let is_contested = matches!(of.claim, Claim::Contested(_));
+    if is_released(removals, of) || is_contested || removals.is_skipped || !of.is_reported {
         return None;
+    }
+    if is_unproven(of) {
+        return Some(HostOrder::InspectForRemoval);
     }
     let evaluated = evaluate(set, removals.ssh.as_ref(), of, now);
     Some(match is_stopped(&evaluated) {
         Some(is_stopped) => {
+            let service = of.record.service_id.clone().map_or(OwnService::None, OwnService::Is);
             let compute_id = of.record.compute_id.clone();
             let is_unmapped = of.mapping.is_settled();
-            HostOrder::Remove(Remove { compute_id, is_stopped, is_unmapped })
+            HostOrder::Remove(Remove { service, compute_id, is_stopped, is_unmapped })
         }
         None => HostOrder::DrainForRemoval(of.drain.clone()),
     })
@@ -103,12 +126,39 @@ pub fn host_order(
 
 /// Whether a host is let go, whatever nova still has of it.
 fn is_released(removals: &Removals, of: &TerminatingHost) -> bool {
-    // Where its cell is known, nova is asked whether the host is empty, and it is stopped.
-    let is_unknown = of.cell.is_none() && of.health.service == ServiceHealth::NotFound;
+    // Where its cell is known, nova is asked whether the host is empty, and it is stopped; where that
+    // cell is gone, what other ones have says nothing of its nova.
+    let is_unknown = of.cell.is_none()
+        && of.record.cell.is_empty()
+        && of.health.service == ServiceHealth::NotFound;
     removals.namespace_goes
-        || of.owner.is_some()
+        || matches!(of.claim, Claim::Other(_))
         || is_unknown
         || (removals.is_skipped && of.is_on_record)
+}
+
+/// Whether nova's service of the host may be another's, so that nothing of it is changed: no
+/// deployment of nova is known to have succeeded on the host.
+const fn is_unproven(of: &TerminatingHost) -> bool {
+    matches!(of.claim, Claim::Unproven)
+}
+
+/// Whether nova has nothing on the host that stopping nova-compute there would end.
+fn may_stop(of: &TerminatingHost) -> bool {
+    if is_unproven(of) { of.progress.is_empty() } else { is_empty(Some(&of.progress)) }
+}
+
+/// Returns what holds a host under whose name another object has deployed nova too; `None` where none
+/// has, or the user lets the host go.
+fn contested(set: &NodeSet, removals: &Removals, of: &TerminatingHost) -> Option<ConditionDraft> {
+    let Claim::Contested(other) = &of.claim else { return None };
+    let text = format!(
+        "{}, so nothing is removed: take the host out of that one, or, if the service is its, let \
+         this one go. {}",
+        claims::contested(&of.host, other),
+        skip(set)
+    );
+    (!removals.is_skipped).then(|| reasons::drain::HOST_CONTESTED.condition(HOSTS_REMOVED, text))
 }
 
 /// Returns whether nova-compute was stopped on the host; `None` while that is not decided.
@@ -146,6 +196,7 @@ fn evaluate(
         trust: &recorded_trust(set, &of.name),
         skip: &skip(set),
         left: "",
+        deletes_service: !is_unproven(of),
     };
     cleanup.evaluate(&runs, now)
 }
@@ -201,6 +252,37 @@ fn unreported(set: &NodeSet, of: &TerminatingHost) -> ConditionDraft {
     reasons::removal::WAITING_FOR_DEPLOYMENT.condition(HOSTS_REMOVED, text)
 }
 
+/// Returns what holds a host of which no cell is known to have the service.
+fn without_cell(of: &TerminatingHost, skip: &str) -> ConditionDraft {
+    let host = &of.host;
+    let text = match of.record.cell.as_str() {
+        "" => format!(
+            "No NovaCell of the namespace is known to have the service of host {host}: see \
+             NovaAPIReady of each. {skip}"
+        ),
+        cell => format!(
+            "Host {host} was deployed in NovaCell {cell}, which is gone, and no other NovaCell of \
+             the namespace is read from the same nova: create it again, or one with the same \
+             Keystone and region. {skip}"
+        ),
+    };
+    reasons::drain::NOVA_NOT_ANSWERING.condition(HOSTS_REMOVED, text)
+}
+
+/// Returns that nova has servers under the name of a host without a proof; `None` where it has none,
+/// or the host has a proof.
+fn servers_under_name(
+    of: &TerminatingHost,
+    is_stopped: Option<bool>,
+    skip: &str,
+) -> Option<ConditionDraft> {
+    let HostProgress::Occupied(found) = &of.progress else { return None };
+    let way_on = if is_stopped == Some(true) { EVACUATE } else { MIGRATE };
+    let held = held_by(&of.host, found, way_on);
+    let text = format!("No deployment of nova is known to have succeeded there, but {held} {skip}");
+    is_unproven(of).then(|| reasons::drain::WAITING.condition(HOSTS_REMOVED, text))
+}
+
 /// Returns what holds a host: the first step that is not done.
 fn held(
     set: &NodeSet,
@@ -209,6 +291,11 @@ fn held(
     evaluated: &Evaluation,
 ) -> ConditionDraft {
     let host = &of.host;
+    if removals.is_skipped && of.is_list_full {
+        let namespace = set.namespace().unwrap_or_default();
+        let text = leftovers::full(host, &namespace, &of.record.cell);
+        return reasons::cleanup::LEFTOVERS_FULL.condition(HOSTS_REMOVED, text);
+    }
     if removals.is_skipped {
         let text = format!(
             "Host {host} is let go without its removal, once what nova has of it is in \
@@ -219,13 +306,12 @@ fn held(
     }
     let skip = skip(set);
     let Some((cell, secret)) = &of.cell else {
-        let text = format!(
-            "No NovaCell of the namespace is known to have the service of host {host}: see \
-             NovaAPIReady of each. {skip}"
-        );
-        return reasons::drain::NOVA_NOT_ANSWERING.condition(HOSTS_REMOVED, text);
+        return without_cell(of, &skip);
     };
     let is_stopped = is_stopped(evaluated);
+    if let Some(draft) = servers_under_name(of, is_stopped, &skip) {
+        return draft;
+    }
     let steps = NovaSteps {
         host,
         skip: &skip,
@@ -238,7 +324,8 @@ fn held(
     };
     let after = steps.steps();
     let draft = match is_stopped {
-        None if is_empty(Some(&of.progress)) => None,
+        None if may_stop(of) => None,
+        Some(_) if is_unproven(of) => Some(steps.drained(of.drain.clone())),
         None => Some(steps.drained(of.drain.clone())),
         Some(_) => after.iter().find(|it| !it.holds()).cloned(),
     };

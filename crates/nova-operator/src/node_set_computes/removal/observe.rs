@@ -9,22 +9,27 @@ use kube::ResourceExt;
 use nova_config::annotations::SKIP_CLEANUP;
 use operator_core::data_sources::SourceRef;
 use operator_core::finalizers::is_terminating;
+use operator_core::node_set_host::{Host, canonical_host_name, hosts};
 use operator_core::object_key::Key;
 use operator_core::run_engine::Run;
 use operator_runtime::error::Result;
 use operator_runtime::source_cache::Digests;
 
 use crate::caches::Caches;
+use crate::cell::leftovers;
 use crate::cell::mappings::known::{self, Mapping};
 use crate::controller_names::NODE_SET;
 use crate::drain::order::{Drain, DrainMode};
 use crate::drain::progress::HostProgress;
 use crate::indexes::BY_OWNER;
+use crate::node_set_computes::claims::{Claim, NovaDeployment};
 use crate::node_set_computes::removal::observed::{
     Removals, TerminatingHost, leftover_uid, reported_state, terminating,
 };
 use crate::node_set_computes::removal::owner::other_owner;
 use crate::node_set_computes::removal::record::{HostRecord, HostRecords, MappingStep, records};
+use crate::node_set_computes::rivals::Claims;
+use crate::nova_health::HostHealth;
 use crate::nova_monitor::NovaMonitor;
 
 /// What is read of the caches and of nova's APIs.
@@ -36,15 +41,18 @@ pub struct Sources<'a> {
     pub monitor: &'a NovaMonitor,
     /// The cells of the namespace.
     pub cells: &'a [Key],
+    /// Which of their services are the node set's.
+    pub claims: &'a Claims<'a>,
 }
 
-/// Returns what is observed of the hosts that leave a node set; `deployed` are those that get a
-/// host finalizer, and `modes` has how servers leave the others, by their names in the inventory.
+/// Returns what is observed of the hosts that leave a node set, and of those that get a host
+/// finalizer where `has_nova`: the node set lists a service of type nova. `modes` has how servers
+/// leave, by the names of hosts in the inventory.
 pub async fn observe(
     from: Sources<'_>,
     set: &NodeSet,
     report: Option<&HostReadiness>,
-    deployed: BTreeMap<String, (String, HostRecord)>,
+    has_nova: bool,
     modes: &BTreeMap<String, DrainMode>,
 ) -> Result<Removals> {
     let caches = from.caches;
@@ -69,13 +77,52 @@ pub async fn observe(
         of_host(from, set, (name, host), record, mode, &needed)
     };
     Ok(Removals {
-        deployed,
+        deployed: if has_nova { deployed(from, set) } else { BTreeMap::new() },
         terminating: leaving.iter().map(host).collect(),
         unneeded_runs,
         ssh,
         is_skipped: set.annotations().get(SKIP_CLEANUP).is_some_and(|it| it == "true"),
         namespace_goes,
     })
+}
+
+/// Returns the hosts of a node set that get a host finalizer; see [`Removals::deployed`].
+fn deployed(from: Sources<'_>, set: &NodeSet) -> BTreeMap<String, (String, HostRecord)> {
+    // Without a cell there is no nova to be asked, now or later.
+    if from.cells.is_empty() {
+        return BTreeMap::new();
+    }
+    let namespace = set.namespace().unwrap_or_default();
+    let of_host = |it: Host<'_>| {
+        let is_unproven = from.claims.deployment(&it.name)? < NovaDeployment::Succeeded;
+        let host = canonical_host_name(set, &it);
+        let found = from.monitor.cell_with(from.cells, &host).map(|cell| {
+            let claim = from.claims.claim(&cell, &host, !is_unproven);
+            (from.monitor.host(&cell, &host), cell.name, claim)
+        });
+        let record = record_of(found)?;
+        let key = if it.key == it.name { String::new() } else { it.key.to_owned() };
+        let nova = from.monitor.nova_of(&Key::new(&namespace, &record.cell));
+        Some((it.name, (host, HostRecord { nova, key, is_unproven, ..record })))
+    };
+    hosts(set).into_iter().filter_map(of_host).collect()
+}
+
+/// Returns what is recorded of a host on which a deployment has begun, or `None` for one that needs no
+/// removal. `found` is what nova has of it, in which cell, and whether that is the node set's.
+fn record_of(found: Option<(HostHealth, String, Claim)>) -> Option<HostRecord> {
+    match found {
+        Some((_, _, Claim::Other(_))) => None,
+        // What has that name may be another's, so its UUIDs are not the host's.
+        Some((_, cell, Claim::Unproven)) => Some(HostRecord { cell, ..HostRecord::default() }),
+        Some((health, cell, Claim::Own | Claim::Contested(_))) => {
+            let HostHealth { service_id, compute_id, .. } = health;
+            Some(HostRecord { cell, service_id, compute_id, ..HostRecord::default() })
+        }
+        // It may have registered although nova was not read since, and have guests. Where nova has no
+        // service of it, it is let go as soon as it leaves.
+        None => Some(HostRecord::default()),
+    }
 }
 
 /// Reads nothing any more for a node set that does not exist.
@@ -111,44 +158,75 @@ fn of_host(
     from: Sources<'_>,
     set: &NodeSet,
     (name, host): (&str, &str),
-    record: HostRecord,
+    mut record: HostRecord,
     mode: DrainMode,
     runs: &[Arc<AnsibleEe>],
 ) -> TerminatingHost {
     let (caches, monitor) = (from.caches, from.monitor);
+    // A deployment that was under way when the host was taken out may have succeeded since.
+    record.is_unproven &= from.claims.deployment(name) != Some(NovaDeployment::Succeeded);
     let namespace = set.namespace().unwrap_or_default();
     let recorded = Key::new(&namespace, &record.cell);
     // Once the service is deleted, only the record has the cell.
     let key = match caches.cells.get(&recorded) {
         Some(_) => Some(recorded),
-        None => monitor.cell_with(from.cells, host),
+        None if record.cell.is_empty() => monitor.cell_with(from.cells, host),
+        None => sharing_cell(from, host, &record),
     };
     let cell = key.and_then(|key| {
         let secret = caches.cells.get(&key)?.spec.secret.clone();
         Some((key, secret))
     });
-    let registered = || {
-        let compute = monitor.compute_on(&cell.as_ref()?.0, host)?;
-        Some(format!("NovaExternalCompute {compute}"))
+    let own = if record.is_unproven { Claim::Unproven } else { Claim::Own };
+    let in_nova =
+        cell.as_ref().map_or(own, |it| from.claims.claim(&it.0, host, !record.is_unproven));
+    let claim = other_owner(caches, set, (name, host)).map_or(in_nova, Claim::Other);
+    let health = match &cell {
+        Some((key, _)) => monitor.host(key, host),
+        None => monitor.host_in(from.cells, host),
     };
-    let owner = other_owner(caches, set, (name, host)).or_else(registered);
     let mapping = mapping(caches, cell.as_ref().map(|it| &it.0), host, &record);
     let is_its = |it: &&Arc<AnsibleEe>| cleaned_host(it).as_deref() == Some(name);
     let reason = format!("host leaves OpenStackDataPlaneNodeSet {namespace}/{}", set.name_any());
     TerminatingHost {
         name: name.to_owned(),
         host: host.to_owned(),
-        health: monitor.host_in(from.cells, host),
+        health,
         drain: Drain { mode, reason },
         is_reported: reported_state(set, name) == Some(HostState::Terminating),
         runs: runs.iter().filter(is_its).cloned().collect(),
         progress: HostProgress::Pending,
         mapping,
         is_on_record: is_on_record(caches, set, name, cell.as_ref().map(|it| &it.0)),
-        owner,
+        is_list_full: is_list_full(caches, cell.as_ref().map(|it| &it.0)),
+        claim,
         cell,
         record,
     }
+}
+
+/// Returns a cell that shares the nova of the recorded one, which is gone: the service of another nova
+/// under the host's name is not the host's.
+fn sharing_cell(from: Sources<'_>, host: &str, record: &HostRecord) -> Option<Key> {
+    let novas = from.cells.iter().map(|cell| {
+        let service = from.monitor.host(cell, host).service_id;
+        (cell, from.monitor.nova_of(cell), service)
+    });
+    sharing(record, novas).cloned()
+}
+
+/// Returns the first of these cells, each with its nova and the UUID of the service there, that shares
+/// the nova of a recorded host.
+fn sharing<'a>(
+    record: &HostRecord,
+    mut cells: impl Iterator<Item = (&'a Key, Option<String>, Option<String>)>,
+) -> Option<&'a Key> {
+    let is_its = |nova: &Option<String>, service: &Option<String>| match &record.nova {
+        Some(_) => *nova == record.nova,
+        // A release before has not recorded the nova.
+        None => service.is_some() && *service == record.service_id,
+    };
+    cells.find(|(_, nova, service)| is_its(nova, service)).map(|it| it.0)
 }
 
 /// Returns what is known of the mapping of a host; what is recorded as settled stays so.
@@ -162,6 +240,10 @@ fn mapping(caches: &Caches, cell: Option<&Key>, host: &str, record: &HostRecord)
     known::mapping(cell.as_deref(), caches.cells_are_ours, host, since)
 }
 
+fn is_list_full(caches: &Caches, cell: Option<&Key>) -> bool {
+    cell.and_then(|it| caches.cells.get(it)).is_some_and(|it| leftovers::is_full(&it))
+}
+
 /// Whether what a host leaves in nova is in `status.leftovers` of its cell, or this operator has no
 /// cell to record it.
 fn is_on_record(caches: &Caches, set: &NodeSet, name: &str, cell: Option<&Key>) -> bool {
@@ -169,4 +251,46 @@ fn is_on_record(caches: &Caches, set: &NodeSet, name: &str, cell: Option<&Key>) 
     let uid = leftover_uid(set, name);
     let leftovers = cell.status.as_ref().map(|it| it.leftovers.as_slice()).unwrap_or_default();
     !caches.cells_are_ours || leftovers.iter().any(|it| it.uid == uid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_removal_goes_on_in_a_cell_that_shares_the_nova_of_one_that_is_gone_and_in_no_other() {
+        let cells = ["c1", "c2"].map(|it| Key::new("ns", it));
+        let text = |it: &str| Some(it.to_owned());
+        let record = |nova: Option<&str>, service_id: Option<&str>| HostRecord {
+            cell: "gone".to_owned(),
+            nova: nova.map(str::to_owned),
+            service_id: service_id.map(str::to_owned),
+            ..HostRecord::default()
+        };
+        let of = |record: HostRecord| {
+            let novas = [(&cells[0], text("n1"), text("s1")), (&cells[1], text("n2"), text("s2"))];
+            sharing(&record, novas.into_iter()).map(|it| it.name.clone())
+        };
+        assert_eq!(of(record(Some("n2"), Some("s1"))), text("c2"));
+        assert_eq!(of(record(Some("n3"), Some("s1"))), None);
+        assert_eq!(of(record(None, Some("s2"))), text("c2"), "of a release before");
+        assert_eq!((of(record(None, Some("s3"))), of(record(None, None))), (None, None));
+    }
+
+    #[test]
+    fn a_host_is_held_before_nova_has_it_and_has_the_uuids_of_its_own_service_alone() {
+        let record = |claim: Option<Claim>| {
+            let ids = || (Some("s".to_owned()), Some("c".to_owned()));
+            let (service_id, compute_id) = ids();
+            let health = HostHealth { service_id, compute_id, ..HostHealth::default() };
+            let record = record_of(claim.map(|it| (health, "c1".to_owned(), it)))?;
+            Some((record.cell, (record.service_id, record.compute_id) == ids()))
+        };
+        assert_eq!(record(None), Some((String::new(), false)));
+        let in_cell = |has_ids| Some(("c1".to_owned(), has_ids));
+        assert_eq!(record(Some(Claim::Own)), in_cell(true));
+        assert_eq!(record(Some(Claim::Contested("x".into()))), in_cell(true));
+        assert_eq!(record(Some(Claim::Unproven)), in_cell(false));
+        assert_eq!(record(Some(Claim::Other("x".into()))), None);
+    }
 }

@@ -14,6 +14,7 @@ use operator_runtime::source_cache::Digests;
 use crate::cell::mappings::known::Mapping;
 use crate::drain::order::Drain;
 use crate::drain::progress::HostProgress;
+use crate::node_set_computes::claims::Claim;
 use crate::node_set_computes::removal::record::HostRecord;
 use crate::nova_health::HostHealth;
 
@@ -21,8 +22,8 @@ use crate::nova_health::HostHealth;
 #[derive(Clone, Debug, Default)]
 pub struct Removals {
     /// The hosts of `spec.nodes` that get a host finalizer, or have one, by their names in the
-    /// inventory: deployed at least once, with a service in a cell of the namespace, and of no
-    /// other object; each with the name under which its service is registered.
+    /// inventory: a deployment has begun there, the namespace has a cell, and no other object has them;
+    /// each with the name under which its service is registered.
     pub deployed: BTreeMap<String, (String, HostRecord)>,
     /// The hosts that leave, by their names in the inventory.
     pub terminating: Vec<TerminatingHost>,
@@ -49,8 +50,9 @@ pub struct TerminatingHost {
     /// The cell that has its service, and the name of the cell's Secret; `None` where no cell of
     /// the namespace is known to have it.
     pub cell: Option<(Key, String)>,
-    /// The object that has the host from now on, as in `NovaExternalCompute n0`.
-    pub owner: Option<String>,
+    /// Whether the node set decides about its service; the object that has the host from now on is
+    /// named as in `NovaExternalCompute n0`.
+    pub claim: Claim,
     /// What is known of it.
     pub health: HostHealth,
     /// How its servers leave.
@@ -65,6 +67,8 @@ pub struct TerminatingHost {
     pub mapping: Mapping,
     /// Whether what is left in nova is on record, or there is no object to record it.
     pub is_on_record: bool,
+    /// Whether its cell has no place to record it.
+    pub is_list_full: bool,
 }
 
 /// Returns the hosts of a report that leave their node set: those that `spec.nodes` does not have

@@ -1,4 +1,5 @@
-//! Which other object has a host that leaves a node set: then it is not removed from nova.
+//! Which other object of its namespace has a host that leaves a node set: then it is not removed
+//! from nova.
 
 use std::sync::Arc;
 

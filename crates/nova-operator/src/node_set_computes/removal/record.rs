@@ -19,6 +19,10 @@ pub const HOSTS: &str = "nova.openstack.org/hosts";
 pub struct HostRecord {
     /// The name of the `NovaCell` that has its service.
     pub cell: String,
+    /// A digest of what identifies the nova of that cell; see
+    /// [`crate::nova_monitor::NovaMonitor::nova_of`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nova: Option<String>,
     /// Its key in `spec.nodes`; empty where that is its name in the inventory.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub key: String,
@@ -28,6 +32,10 @@ pub struct HostRecord {
     /// The UUID of its compute node and its resource provider, as nova's API last had it.
     #[serde(rename = "computeID", skip_serializing_if = "Option::is_none")]
     pub compute_id: Option<String>,
+    /// Whether no deployment of nova is known to have succeeded on it: then nothing of it is changed
+    /// in nova.
+    #[serde(rename = "unproven", skip_serializing_if = "std::ops::Not::not")]
+    pub is_unproven: bool,
     /// How far its removal is about its mapping; absent before, and where that is not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mapping: Option<MappingStep>,
@@ -64,11 +72,15 @@ impl HostRecord {
         is_passable(host).then(|| AwaitedHost { host: host.to_owned(), since: since.0 })
     }
 
-    /// Returns the record with the UUIDs of an earlier one, where this one has none.
+    /// Returns the record with the cell and the UUIDs of an earlier one, where this one has none.
     ///
     /// The UUID of another service's compute node does not count.
     #[must_use]
     pub fn with_ids_of(mut self, before: &Self) -> Self {
+        if self.cell.is_empty() {
+            self.cell.clone_from(&before.cell);
+            self.nova.clone_from(&before.nova);
+        }
         let is_same = self.service_id.is_none() || self.service_id == before.service_id;
         if is_same && self.cell == before.cell {
             self.service_id = self.service_id.or_else(|| before.service_id.clone());
@@ -90,7 +102,7 @@ mod tests {
             key: String::new(),
             service_id: service.map(str::to_owned),
             compute_id: compute.map(str::to_owned),
-            mapping: None,
+            ..HostRecord::default()
         }
     }
 
@@ -101,6 +113,8 @@ mod tests {
         assert_eq!(record(Some("s"), None).with_ids_of(&before), before);
         let other = record(Some("t"), None);
         assert_eq!(other.clone().with_ids_of(&before), other);
+        let unread = HostRecord { cell: String::new(), ..record(None, None) };
+        assert_eq!(unread.with_ids_of(&before), before, "its cell stays, too");
     }
 
     #[test]
@@ -111,7 +125,10 @@ mod tests {
             let cell = "c".repeat(63);
             let mapping = Some(MappingStep::Awaited(Time(Timestamp::UNIX_EPOCH)));
             let (service_id, compute_id) = (uuid(), uuid());
-            let record = HostRecord { cell, key, service_id, compute_id, mapping };
+            let is_unproven = true;
+            let nova = Some("0123456789".to_owned());
+            let ids = HostRecord { service_id, compute_id, ..HostRecord::default() };
+            let record = HostRecord { cell, nova, key, is_unproven, mapping, ..ids };
             (format!("{n:0>63}"), record)
         };
         let all: HostRecords = (0..500).map(of_host).collect();

@@ -25,6 +25,7 @@ fn host(name: &str, is_drained: bool, progress: HostProgress) -> HostDrain {
         name: name.into(),
         host: format!("{name}.example.org"),
         is_named: is_drained,
+        is_awaited: false,
         enabling: (!is_drained).then_some(HostOrder::Enable),
         request: if is_drained { DrainRequest::Drain(drain) } else { DrainRequest::Absent },
         health: marked(),
@@ -131,6 +132,28 @@ fn an_entry_without_effect_says_why() {
 }
 
 #[test]
+fn a_service_that_may_be_anothers_is_left_and_the_condition_says_so() {
+    let with_access = |access, is_drained| {
+        let mut of = host("c0", is_drained, HostProgress::Pending);
+        of.access = access;
+        with(vec![of])
+    };
+    let (status, reason, message) = said(&mut with_access(HostAccess::Unproven, true)).unwrap();
+    assert_eq!((status, &*reason), (ConditionStatus::False, "NovaNotDeployed"));
+    assert!(message.contains("deploy nova on the host"), "{message}");
+    let mut marked_by_another = with_access(HostAccess::Unproven, false);
+    assert_eq!(said(&mut marked_by_another), None);
+    for is_drained in [true, false] {
+        let access = HostAccess::Contested("OpenStackDataPlaneNodeSet other/edpm".into());
+        let mut contested = with_access(access, is_drained);
+        let (status, reason, message) = said(&mut contested).unwrap();
+        assert_eq!((status, &*reason), (ConditionStatus::False, "HostContested"));
+        assert!(message.contains("OpenStackDataPlaneNodeSet other/edpm has"), "{message}");
+        assert_eq!(pass(&mut contested), None, "nothing has changed");
+    }
+}
+
+#[test]
 fn a_host_that_another_object_drains_is_not_counted_where_the_annotation_does_not_name_it() {
     let mut others = host("c0", false, HostProgress::Pending);
     others.access = HostAccess::Other("NovaExternalCompute ns/n0".into());
@@ -150,4 +173,12 @@ fn both_conditions_stand_beside_each_other() {
         .collect();
     assert_eq!(types, [HOSTS_COMPUTES_UP, NODE_DRAINED]);
     assert_eq!(pass(&mut seen), None, "nothing has changed");
+}
+
+#[test]
+fn a_host_that_a_deployment_waits_for_is_always_read_anew() {
+    let mut of = host("c0", true, HostProgress::Drained);
+    assert!(matches!(of.order(), Some(HostOrder::Drain(_))));
+    of.is_awaited = true;
+    assert!(matches!(of.order(), Some(HostOrder::DrainForChange(_))));
 }

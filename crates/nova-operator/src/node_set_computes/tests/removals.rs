@@ -14,10 +14,11 @@ use operator_core::object_key::Key;
 
 use super::*;
 use crate::cell::mappings::known::Mapping;
-use crate::drain::order::{Drain, DrainMode, HostOrder, Remove};
+use crate::drain::order::{Drain, DrainMode, HostOrder, OwnService, Remove};
 use crate::drain::progress::{
     AgentsRemoval, HostProgress, Occupied, PlacementRemoval, Removal, ServiceRemoval,
 };
+use crate::node_set_computes::claims::Claim;
 use crate::node_set_computes::removal::decide::host_order;
 use crate::node_set_computes::removal::observed::TerminatingHost;
 use crate::node_set_computes::removal::record::{HostRecord, records};
@@ -28,7 +29,7 @@ pub(super) fn record() -> HostRecord {
         key: String::new(),
         service_id: Some("s".into()),
         compute_id: Some("c".into()),
-        mapping: None,
+        ..HostRecord::default()
     }
 }
 
@@ -71,7 +72,7 @@ pub(super) fn leaving(progress: HostProgress) -> Observed {
         host: fqdn("a"),
         record: record(),
         cell: Some((Key::new("ns", "nova-cell1"), "nova-cell1-secret".into())),
-        owner: None,
+        claim: Claim::Own,
         health: HostHealth { service: UP, ..HostHealth::default() },
         drain: Drain { mode: DrainMode::Wait, reason: "host leaves".into() },
         is_reported: true,
@@ -79,6 +80,7 @@ pub(super) fn leaving(progress: HostProgress) -> Observed {
         progress,
         mapping: Mapping::NotRead("It is not read.".into()),
         is_on_record: false,
+        is_list_full: false,
     });
     seen
 }
@@ -153,6 +155,12 @@ pub(super) fn said(seen: &Observed) -> Option<(String, String)> {
     Some((found.reason.clone(), found.message.clone()))
 }
 
+fn remove(is_stopped: bool) -> HostOrder {
+    let service = OwnService::Is("s".into());
+    let compute_id = Some("c".into());
+    HostOrder::Remove(Remove { service, compute_id, is_stopped, is_unmapped: true })
+}
+
 pub(super) const START: Timestamp = Timestamp::UNIX_EPOCH;
 
 #[test]
@@ -208,8 +216,7 @@ fn a_host_that_leaves_is_drained_stopped_removed_and_then_let_go() {
     assert_eq!(reconcile(&mut seen, START), [""; 0], "one run");
 
     end(&mut seen, "Ok", START);
-    let expected = Remove { compute_id: Some("c".into()), is_stopped: true, is_unmapped: true };
-    assert_eq!(order(&seen), Some(HostOrder::Remove(expected)));
+    assert_eq!(order(&seen), Some(remove(true)));
     // Nova has no service of the host any more: that is the removal's own work.
     host(&mut seen).health.service = ServiceHealth::NotFound;
     let service = ServiceRemoval::Kept { servers: vec!["server".into()], message: "no".into() };
@@ -236,8 +243,7 @@ fn a_host_that_does_not_answer_is_tried_three_times_and_then_removed_once_it_is_
     assert!(!reconcile(&mut seen, now).contains(&"run".to_owned()));
     let names: Vec<String> = host(&mut seen).runs.iter().map(|it| it.name_any()).collect();
     assert!(names[0] != names[1] && names[1] != names[2], "{names:?}");
-    let expected = Remove { compute_id: Some("c".into()), is_stopped: false, is_unmapped: true };
-    assert_eq!(order(&seen), Some(HostOrder::Remove(expected)));
+    assert_eq!(order(&seen), Some(remove(false)));
     let still_up = Removal::of_service(ServiceRemoval::StillUp);
     host(&mut seen).progress = HostProgress::Removing(still_up);
     reconcile(&mut seen, now);
@@ -250,10 +256,10 @@ fn a_host_that_does_not_answer_is_tried_three_times_and_then_removed_once_it_is_
 fn what_another_object_has_or_nova_does_not_is_let_go_at_once() {
     let pending = || leaving(HostProgress::Pending);
     let mut moved = pending();
-    host(&mut moved).owner = Some("OpenStackDataPlaneNodeSet other".into());
+    host(&mut moved).claim = Claim::Other("OpenStackDataPlaneNodeSet other".into());
     let mut unknown = pending();
     host(&mut unknown).health.service = ServiceHealth::NotFound;
-    host(&mut unknown).cell = None;
+    (host(&mut unknown).cell, host(&mut unknown).record.cell) = (None, String::new());
     let mut gone = pending();
     gone.removals.namespace_goes = true;
     for mut seen in [moved, unknown, gone] {

@@ -77,6 +77,7 @@ fn in_cell(progress: HostProgress, disabled: Option<&str>, asked: Asked) -> Opti
         host: "c0.example.org".into(),
         is_named: false,
         request: asked.0?,
+        is_awaited: true,
         enabling: asked.1,
         health: HostHealth {
             service,
@@ -236,7 +237,7 @@ fn an_annotation_that_is_not_valid_lets_nothing_begin_and_enables_nothing() {
         seen_with(&[(DRAIN_BEFORE, "yes")], host, allowed, drain, Some(ROLLOUT))
     };
     let mut waits = invalid(("Deployed", D1), D1);
-    assert_eq!(asked_of(&waits).0.unwrap().order(Some(HostOrder::Enable)), None);
+    assert_eq!(asked_of(&waits).0.unwrap().order(Some(HostOrder::Enable), true), None);
     assert_eq!(listed(&waits), None);
     assert_eq!(listed(&invalid(("Deploying", None), D1)), Some("d1".into()));
     assert_eq!(listed(&invalid(("Deployed", None), D1)), Some("d1".into()));
@@ -308,4 +309,16 @@ fn hosts_of_a_rollout_are_in_the_condition() {
     assert_eq!(reason, "WaitingForService");
     let released = HostProgress::Released;
     assert_eq!(says(&mut drained(("Deployed", None), D1, &released, None)), None);
+}
+
+#[test]
+fn a_host_whose_service_may_be_anothers_waits_for_its_deployment() {
+    for access in [HostAccess::Unproven, HostAccess::Contested("other".into())] {
+        let drain = |asked| {
+            let of = in_cell(HostProgress::Pending, None, asked)?;
+            Some(HostDrain { access: access.clone(), ..of })
+        };
+        let seen = seen_with(&[(DRAIN_BEFORE, "true")], ("Deployed", D1), None, drain, None);
+        assert_eq!(listed(&seen), None, "{access:?}");
+    }
 }

@@ -53,7 +53,9 @@ async fn hosts_are(own: &Own, state: &str, target: Option<&str>) -> Result<()> {
         host.extend(target.map(|it| ("disruptionTarget".to_owned(), json!(it))));
         Value::from(host)
     };
-    let status = json!({ "status": { "hosts": [host("compute-0"), host("storage-0")] } });
+    // A deployment of all services has succeeded on both.
+    let (hosts, hash) = ([host("compute-0"), host("storage-0")], "0123456789");
+    let status = json!({ "status": { "hosts": hosts, "deployedConfigHash": hash } });
     let patch = Patch::Merge(&status);
     own.api::<NodeSet>().patch_status(SET, &PatchParams::default(), &patch).await?;
     Ok(())

@@ -3,14 +3,15 @@
 use anyhow::Result;
 use api::dataplane::NodeSet;
 use api::nova::Cell;
-use e2e::journey::{SSH_SECRET, conditions_of_set as conditions};
+use e2e::journey::conditions_of_set as conditions;
 use e2e::{holds, says};
 use k8s_openapi::api::batch::v1::Job;
 use serde_json::{Value, json};
 use simulated_cluster::{NovaFault, Operator};
 
-use super::{READ, SERVICES, cell_reaches, start};
-use crate::computes::{self, CELL};
+use super::node_set_removal::World;
+use super::{READ, SERVICES, cell_reaches};
+use crate::computes::CELL;
 use crate::own::{Own, PATIENCE};
 
 pub(super) const SET: &str = "edpm";
@@ -21,23 +22,6 @@ pub(super) const DRAINED: &str = "nova.openstack.org/Drained";
 pub(super) fn host(name: &str, address: &str) -> Value {
     let ansible = json!({ "ansibleHost": address });
     json!({ "hostName": format!("{name}.example.org"), "ansible": ansible })
-}
-
-/// Creates a node set of two hosts that have registered; nothing is deployed to them.
-async fn registered(own: &Own) -> Result<()> {
-    for host in ["compute-0", "compute-1"] {
-        own.sim.nova.register(&format!("{host}.example.org"), CELL);
-    }
-    let spec = json!({
-        "preProvisioned": true,
-        "services": ["nova"],
-        "nodeTemplate": { "ansibleSSHPrivateKeySecret": SSH_SECRET },
-        "nodes": {
-            "compute-0": host("compute-0", "192.0.2.10"),
-            "compute-1": host("compute-1", "192.0.2.11"),
-        },
-    });
-    own.create::<NodeSet>(SET, spec).await.map(drop)
 }
 
 async fn annotate(own: &Own, drain_hosts: Value) -> Result<()> {
@@ -54,45 +38,44 @@ pub(super) async fn reaches(own: &Own, reason: &str, words: &[&str]) -> Result<(
 
 #[tokio::test]
 async fn one_host_of_a_node_set_is_drained_and_enabled_although_the_operator_dies() -> Result<()> {
-    let own = start("api-node-set-drain").await?;
-    let nova = &own.sim.nova;
-    let _broker = computes::cell(&own, &own.sim).await?;
-    registered(&own).await?;
-    let server = nova.boot("one", "compute-1.example.org")?;
-    annotate(&own, json!("")).await?;
-    reaches(&own, "DrainInvalid", &["is \"\", and nothing was changed"]).await?;
-    annotate(&own, json!(r#"{"compute-1": "wait", "compute-2": "wait"}"#)).await?;
-    reaches(&own, "DrainInvalid", &["\"compute-2\""]).await?;
+    let world = World::new("api-node-set-drain").await?;
+    let (own, nova) = (&world.own, &world.own.sim.nova);
+    let server = nova.boot("one", &world.other.name)?;
+    annotate(own, json!("")).await?;
+    reaches(own, "DrainInvalid", &["is \"\", and nothing was changed"]).await?;
+    annotate(own, json!(r#"{"compute-1": "wait", "compute-2": "wait"}"#)).await?;
+    reaches(own, "DrainInvalid", &["\"compute-2\""]).await?;
     nova.wait_for_requests(SERVICES, 2).await?;
     assert_eq!(nova.count(SERVICE), 0, "an annotation that is not valid changes nothing");
 
     // The answers to both writes are lost with the operator that has sent them.
     nova.fail_next(SERVICE, 1, NovaFault::LostAnswer);
-    annotate(&own, json!(r#"{"compute-1": "wait"}"#)).await?;
+    annotate(own, json!(r#"{"compute-1": "wait"}"#)).await?;
     nova.wait_for_total(SERVICE, 1, PATIENCE).await?;
     own.replace(&[Operator::Nova]).await?;
     nova.heal();
     let words = ["0 of 1 hosts are drained; compute-1: ", "1 server and"];
-    reaches(&own, "ServersOnHost", &words).await?;
+    reaches(own, "ServersOnHost", &words).await?;
     nova.delete_server(&server);
-    reaches(&own, "Drained", &["1 of 1 hosts are drained: compute-1."]).await?;
+    reaches(own, "Drained", &["1 of 1 hosts are drained: compute-1."]).await?;
     let set = own.api::<NodeSet>().get(SET).await?;
     assert!(holds(conditions(&set), DRAINED), "{set:?}");
 
     nova.fail_next(SERVICE, 1, NovaFault::LostAnswer);
-    annotate(&own, Value::Null).await?;
+    annotate(own, Value::Null).await?;
     nova.wait_for_total(SERVICE, 2, PATIENCE).await?;
     own.replace(&[Operator::Nova]).await?;
     nova.heal();
     let is_quiet = |it: &NodeSet| conditions(it).iter().all(|it| it.type_ != DRAINED);
     own.wait::<NodeSet>(SET, "given back", PATIENCE, is_quiet).await?;
     assert_eq!(nova.count(SERVICE), 2, "disabled once and enabled once");
-    discovered(&own).await?;
-    own.done()
+    discovered(&world).await?;
+    world.own.done()
 }
 
 /// A host of a node set that is not mapped is discovered by the operator, as hosts of computes are.
-async fn discovered(own: &Own) -> Result<()> {
+async fn discovered(world: &World) -> Result<()> {
+    let (own, host) = (&world.own, &world.host.name);
     // Any Secret will do, because nothing runs the Job here: that of the cell has its name.
     let annotations = json!({
         "nova.openstack.org/host-discovery": "operator",
@@ -102,12 +85,12 @@ async fn discovered(own: &Own) -> Result<()> {
     own.merge::<Cell>(CELL, json!({ "metadata": { "annotations": annotations } })).await?;
     let discovery = "HostDiscovery";
     cell_reaches(own, CELL, discovery, "HostsMapped", &[]).await?;
-    own.sim.nova.map("compute-0.example.org", false)?;
+    own.sim.nova.map(host, false)?;
     let cell = cell_reaches(own, CELL, discovery, "Discovering", &[]).await?;
     let attempt = cell.status.and_then(|it| it.discovery);
     let job = attempt.map(|it| it.job).unwrap_or_default();
     own.wait::<Job>(&job, "created", READ, |_| true).await?;
-    own.sim.nova.map("compute-0.example.org", true)?;
+    own.sim.nova.map(host, true)?;
     cell_reaches(own, CELL, discovery, "HostsMapped", &[]).await?;
     Ok(())
 }

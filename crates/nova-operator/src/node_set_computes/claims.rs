@@ -1,0 +1,129 @@
+//! Which services of nova a node set may take for those of its hosts.
+//!
+//! A name proves nothing: hosts of two namespaces over one nova may have the same one. The proof is
+//! a deployment of a service of type nova by this node set that has succeeded on the host.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use api::ansibleee::{AnsibleEe, HostOutcome};
+use api::dataplane::{HostReadiness, HostState, NodeSet};
+use kube::ResourceExt;
+use nova_config::services::NOVA_TYPE;
+use operator_core::node_set_host::{canonical_host_name, hosts, prefix};
+use operator_core::object_key::Key;
+use operator_core::run_engine::Run;
+
+use crate::node_set_computes::removal::record::records;
+
+/// How far a node set has deployed nova on a host; absent where nothing has begun there.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum NovaDeployment {
+    /// A deployment has begun, and may have started nova-compute.
+    Begun,
+    /// A deployment of a service of type nova has succeeded.
+    Succeeded,
+}
+
+/// Whether a node set decides what is done in nova about the service of a host.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Claim {
+    /// It does: it alone has deployed nova there.
+    Own,
+    /// Nothing is changed: no deployment of nova is known to have succeeded on the host.
+    Unproven,
+    /// This object does, as in `NovaExternalCompute ns/n0`.
+    Other(String),
+    /// Nothing is changed: this object has deployed nova under the host's name too.
+    Contested(String),
+}
+
+/// Returns whether a node set of a namespace decides about a host; `compute` has registered under its
+/// name in the same nova, and `other` is another node set that has deployed nova there.
+pub fn claim(namespace: &str, is_proven: bool, compute: Option<Key>, other: Option<&Key>) -> Claim {
+    let is_here = compute.as_ref().is_some_and(|it| it.namespace == namespace);
+    let compute = compute.map(|it| format!("NovaExternalCompute {it}"));
+    let other = other.map(|it| format!("OpenStackDataPlaneNodeSet {it}"));
+    match compute.or(other) {
+        // In one namespace, a compute of the same host is the one that stays.
+        Some(other) if is_proven && !is_here => Claim::Contested(other),
+        Some(other) => Claim::Other(other),
+        None if is_proven => Claim::Own,
+        None => Claim::Unproven,
+    }
+}
+
+/// Returns that another object has deployed nova under the name of a host too, in a clause.
+pub fn contested(host: &str, other: &str) -> String {
+    format!("{other} has deployed nova as host {host} in the same nova too")
+}
+
+/// Returns the names under which a node set has deployed nova in cells of its namespace that
+/// `is_its` accepts, from the report about it.
+pub fn proven(report: &HostReadiness, is_its: impl Fn(&str) -> bool) -> Vec<String> {
+    let records = records(report);
+    let is_proven = |name: &String| {
+        let Some(record) = records.get(name) else { return true };
+        !record.is_unproven && (record.cell.is_empty() || is_its(&record.cell))
+    };
+    let all = report.spec.host_finalizers.iter();
+    all.filter(|(name, _)| is_proven(name)).map(|(_, host)| host.clone()).collect()
+}
+
+/// Returns how far nova is deployed on each host of a node set, by its name in the inventory; `runs`
+/// are those of deployments of the node set, which go with the deployments.
+pub fn deployments(
+    set: &NodeSet,
+    report: Option<&HostReadiness>,
+    runs: &[Arc<AnsibleEe>],
+) -> BTreeMap<String, NovaDeployment> {
+    let mut found = BTreeMap::new();
+    for run in runs.iter().filter_map(|it| Run::of(it)).filter(|it| is_of_nova(it, set)) {
+        for name in run.attempts.keys().filter(|_| run.has_begun()) {
+            note(&mut found, name, has_deployed(&run, name));
+        }
+    }
+    let status = set.status.as_ref();
+    let whole = status.and_then(|it| it.deployed_config_hash.as_deref()).map(prefix);
+    for host in status.iter().flat_map(|it| &it.hosts) {
+        // With this digest, a deployment of all services has succeeded on all hosts.
+        let is_whole = host.hash.is_some() && host.hash == whole;
+        if host.hash.is_some() || host.state != HostState::Undeployed {
+            note(&mut found, &host.name, is_whole);
+        }
+    }
+    let recorded = report.map(records).unwrap_or_default();
+    for host in hosts(set) {
+        let finalizer = report.and_then(|it| it.spec.host_finalizers.get(&host.name));
+        if finalizer.is_some_and(|it| *it == canonical_host_name(set, &host)) {
+            let is_unproven = recorded.get(&host.name).is_some_and(|it| it.is_unproven);
+            note(&mut found, &host.name, !is_unproven);
+        }
+    }
+    found
+}
+
+fn note(found: &mut BTreeMap<String, NovaDeployment>, name: &str, has_succeeded: bool) {
+    let here = found.entry(name.to_owned()).or_insert(NovaDeployment::Begun);
+    if has_succeeded {
+        *here = NovaDeployment::Succeeded;
+    }
+}
+
+/// Whether a run deploys a service of type nova for this node set, and not for an earlier one of its
+/// name.
+fn is_of_nova(run: &Run<'_>, set: &NodeSet) -> bool {
+    let type_ = run.object.spec.extra_vars.get("edpm_service_type");
+    type_.is_some_and(|it| *it == NOVA_TYPE)
+        && run.object.creation_timestamp() >= set.creation_timestamp()
+}
+
+/// Whether a run has deployed its whole service on a host: one of only some tasks proves nothing.
+fn has_deployed(run: &Run<'_>, name: &str) -> bool {
+    let options = run.object.spec.cmd_line.as_deref().unwrap_or_default();
+    let is_narrowed = ["--tags", "--skip-tags"].into_iter().any(|it| options.contains(it));
+    !is_narrowed && run.is_finished() && run.outcome(name) == HostOutcome::Ok
+}
+
+#[cfg(test)]
+mod tests;

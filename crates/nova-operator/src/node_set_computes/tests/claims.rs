@@ -1,0 +1,206 @@
+//! Hosts that leave a node set whose services in nova may be another's: what is done about them, and
+//! which UUIDs are recorded.
+
+use jiff::SignedDuration;
+use kube::ResourceExt;
+use operator_core::object_key::Key;
+
+use super::removals::{START, end, finalizers, host, leaving, order, reconcile, said};
+use super::*;
+use crate::drain::order::{HostOrder, OwnService, Remove};
+use crate::drain::progress::{HostProgress, Occupied};
+use crate::node_set_computes::claims::Claim;
+use crate::node_set_computes::removal::record::{HOSTS, HostRecord, records, text};
+
+/// A host that leaves, and on which no deployment of nova has succeeded.
+fn unproven(progress: HostProgress) -> Observed {
+    let mut seen = leaving(progress);
+    host(&mut seen).claim = Claim::Unproven;
+    seen
+}
+
+#[test]
+fn of_a_host_without_a_proof_nothing_is_changed_in_nova_and_servers_hold_it() {
+    let occupied = Occupied { servers: vec!["server".into()], ..Occupied::default() };
+    let mut seen = unproven(HostProgress::Occupied(occupied));
+    assert_eq!(order(&seen), Some(HostOrder::InspectForRemoval));
+    assert_eq!(reconcile(&mut seen, START), ["status"]);
+    let (reason, message) = said(&seen).unwrap();
+    assert!(reason == "ServersOnHost" && message.contains("has 1 server"), "{message}");
+    assert!(!message.contains("schedules nothing"), "its service was not disabled: {message}");
+    host(&mut seen).progress = HostProgress::Empty;
+    assert_eq!(reconcile(&mut seen, START), ["run", "status"]);
+    end(&mut seen, "Ok", START);
+    assert_eq!(order(&seen), Some(HostOrder::InspectForRemoval));
+    let occupied = Occupied { servers: vec!["server".into()], ..Occupied::default() };
+    host(&mut seen).progress = HostProgress::Occupied(occupied);
+    reconcile(&mut seen, START);
+    let (_, message) = said(&seen).unwrap();
+    assert!(message.contains("does not run there: evacuate or delete them;"), "{message}");
+    // After a restart of the operator.
+    host(&mut seen).progress = HostProgress::Pending;
+    assert_eq!(reconcile(&mut seen, START), [""; 0]);
+    host(&mut seen).progress = HostProgress::Empty;
+    assert_eq!(reconcile(&mut seen, START), ["report", "status"]);
+    assert_eq!(finalizers(&seen), ["b"]);
+}
+
+#[test]
+fn a_name_under_which_another_object_has_deployed_nova_too_is_held_and_not_touched() {
+    let mut seen = leaving(HostProgress::Pending);
+    host(&mut seen).claim = Claim::Contested("OpenStackDataPlaneNodeSet other/edpm".into());
+    assert_eq!(order(&seen), None);
+    assert_eq!(reconcile(&mut seen, START), ["status"]);
+    let (reason, message) = said(&seen).unwrap();
+    assert_eq!(reason, "HostContested");
+    for part in ["OpenStackDataPlaneNodeSet other/edpm has deployed", "skip-cleanup"] {
+        assert!(message.contains(part), "{message}");
+    }
+    assert_eq!(reconcile(&mut seen, START), [""; 0], "nothing has changed");
+    seen.removals.is_skipped = true;
+    host(&mut seen).is_on_record = true;
+    assert_eq!(reconcile(&mut seen, START), ["report", "status"]);
+    assert_eq!(finalizers(&seen), ["b"]);
+}
+
+/// The report has these UUIDs of the host that leaves from now on, and nova's service has another.
+fn recorded(seen: &mut Observed, service_id: Option<&str>) {
+    let report = seen.report.found().unwrap();
+    let record = HostRecord { service_id: service_id.map(str::to_owned), ..<_>::default() };
+    let mut all = records(report);
+    all.insert("a".into(), record.clone());
+    let mut report = HostReadiness::clone(report);
+    report.annotations_mut().insert(HOSTS.into(), text(&all));
+    seen.report = Report::Found(Arc::new(report));
+    host(seen).record = record;
+    host(seen).health.service_id = Some("t".into());
+}
+
+#[test]
+fn a_deployment_that_succeeds_while_its_host_leaves_is_recorded() {
+    let mut seen = leaving(HostProgress::Pending);
+    recorded(&mut seen, Some("s"));
+    host(&mut seen).claim = Claim::Unproven;
+    let is_unproven = |seen: &Observed| records(seen.report.found().unwrap())["a"].is_unproven;
+    for before in [true, false] {
+        host(&mut seen).record.is_unproven = before;
+        reconcile(&mut seen, START);
+        assert_eq!(is_unproven(&seen), before);
+    }
+}
+
+fn service_id(seen: &Observed) -> Option<String> {
+    records(seen.report.found()?)["a"].service_id.clone()
+}
+
+#[test]
+fn the_service_is_recorded_when_the_removal_begins_and_no_later_one_is_taken_for_it() {
+    let mut seen = leaving(HostProgress::Pending);
+    recorded(&mut seen, None);
+    assert!(reconcile(&mut seen, START).contains(&"report".to_owned()));
+    assert_eq!(service_id(&seen).as_deref(), Some("t"));
+    let mut seen = leaving(HostProgress::Pending);
+    recorded(&mut seen, Some("s"));
+    reconcile(&mut seen, START);
+    assert_eq!(service_id(&seen).as_deref(), Some("s"), "that of the deployed host stays");
+    for claim in [Claim::Unproven, Claim::Contested("other".into())] {
+        let mut seen = leaving(HostProgress::Pending);
+        recorded(&mut seen, None);
+        host(&mut seen).claim = claim;
+        reconcile(&mut seen, START);
+        assert_eq!(service_id(&seen), None);
+    }
+    let mut seen = leaving(HostProgress::NotFound);
+    recorded(&mut seen, None);
+    host(&mut seen).health.service_id = None;
+    reconcile(&mut seen, START);
+    end(&mut seen, "Ok", START);
+    host(&mut seen).health.service_id = Some("t".into());
+    host(&mut seen).progress = HostProgress::OtherService { id: "t".into() };
+    reconcile(&mut seen, START);
+    let (reason, message) = said(&seen).unwrap();
+    assert!(reason == "OtherService" && message.contains("service t"), "{message}");
+    assert_eq!(service_id(&seen), None, "it appeared after nova-compute was stopped");
+    let Some(HostOrder::Remove(Remove { service, .. })) = order(&seen) else { panic!("{seen:?}") };
+    assert_eq!(service, OwnService::None);
+}
+
+#[test]
+fn a_host_is_held_until_nova_has_answered_whether_it_has_a_service_of_it() {
+    let mut seen = leaving(HostProgress::Pending);
+    let of = host(&mut seen);
+    (of.cell, of.record) = (None, HostRecord::default());
+    for unread in [ServiceHealth::Pending, ServiceHealth::ApiFails, ServiceHealth::CellNotAnswering]
+    {
+        host(&mut seen).health.service = unread;
+        reconcile(&mut seen, START);
+        let (reason, message) = said(&seen).unwrap();
+        assert!(reason == "NovaNotAnswering" && message.contains("skip-cleanup"), "{message}");
+        assert_eq!(finalizers(&seen), ["a", "b"]);
+    }
+    host(&mut seen).health.service = ServiceHealth::NotFound;
+    reconcile(&mut seen, START);
+    assert_eq!(finalizers(&seen), ["b"]);
+}
+
+#[test]
+fn a_host_whose_cell_is_gone_is_held_by_its_record_and_is_removed_in_one_that_shares_its_nova() {
+    let mut seen = leaving(HostProgress::Pending);
+    (host(&mut seen).cell, host(&mut seen).health.service) = (None, ServiceHealth::NotFound);
+    assert_eq!(reconcile(&mut seen, START), ["status"]);
+    let (reason, message) = said(&seen).unwrap();
+    assert_eq!(reason, "NovaNotAnswering");
+    for part in ["NovaCell nova-cell1, which is gone", "same Keystone and region", "skip-cleanup"] {
+        assert!(message.contains(part), "{message}");
+    }
+    assert_eq!(finalizers(&seen), ["a", "b"]);
+    host(&mut seen).cell = Some((Key::new("ns", "nova-cell2"), "secret".into()));
+    reconcile(&mut seen, START);
+    assert!(matches!(order(&seen), Some(HostOrder::DrainForRemoval(_))));
+    assert_eq!(records(seen.report.found().unwrap())["a"].cell, "nova-cell2");
+    host(&mut seen).cell = None;
+    (seen.removals.is_skipped, host(&mut seen).is_on_record) = (true, true);
+    reconcile(&mut seen, START);
+    assert_eq!(finalizers(&seen), ["b"]);
+}
+
+#[test]
+fn a_host_that_records_another_owner_is_held_and_keeps_its_service() {
+    let mut seen = leaving(HostProgress::Drained);
+    let mut now = START;
+    for attempt in 1..6 {
+        assert!(reconcile(&mut seen, now).contains(&"run".to_owned()), "{attempt}");
+        end(&mut seen, "Failed", now);
+        let failures = json!([{
+            "host": "a", "path": "/opt/edpm/plays/owner-check.yaml:80",
+            "task": "The host must be the owner's", "message": "It is ns/Node/n9's.",
+        }]);
+        let run = Arc::make_mut(host(&mut seen).runs.last_mut().unwrap());
+        run.status.as_mut().unwrap().failures = serde_json::from_value(failures).unwrap();
+        reconcile(&mut seen, now);
+        assert!(matches!(order(&seen), Some(HostOrder::DrainForRemoval(_))), "{attempt}");
+        let (reason, message) = said(&seen).unwrap();
+        assert!(reason == "HostNotOwned" && message.contains("stays in nova"), "{message}");
+        now += SignedDuration::from_mins(11);
+    }
+    host(&mut seen).claim = Claim::Unproven;
+    host(&mut seen).progress = HostProgress::Empty;
+    reconcile(&mut seen, now);
+    assert_eq!(finalizers(&seen), ["b"], "nothing of it would be deleted in nova");
+}
+
+#[test]
+fn a_host_that_is_let_go_waits_for_a_place_in_the_list_of_its_cell() {
+    let mut seen = leaving(HostProgress::Pending);
+    (seen.removals.is_skipped, host(&mut seen).is_list_full) = (true, true);
+    reconcile(&mut seen, START);
+    let (reason, message) = said(&seen).unwrap();
+    assert_eq!((reason.as_str(), finalizers(&seen).len()), ("LeftoversFull", 2));
+    assert!(
+        message.contains("status.leftovers of NovaCell nova-cell1 has 50 entries"),
+        "{message}"
+    );
+    (host(&mut seen).is_list_full, host(&mut seen).is_on_record) = (false, true);
+    reconcile(&mut seen, START);
+    assert_eq!(finalizers(&seen), ["b"]);
+}
