@@ -134,7 +134,7 @@ fn judged_since(
             Readiness::Ready => None,
             Readiness::NotReady(entry) => Some(entry),
             Readiness::Unknown(entry) => match before {
-                Some(before) => before.get(host).cloned(),
+                Some(before) => before.get(host).map(|it| still_unknown(it, entry)),
                 None => Some(entry),
             },
         };
@@ -142,6 +142,16 @@ fn judged_since(
     };
     let not_ready = hosts.iter().filter_map(entry).collect();
     (deployments, not_ready)
+}
+
+/// Returns the present entry of a host that is unknown; the new one where both say why it is so.
+fn still_unknown(before: &HostNotReady, entry: HostNotReady) -> HostNotReady {
+    let silent =
+        [reasons::compute::NOVA_NOT_ANSWERING.word, reasons::compute::CELL_NOT_ANSWERING.word];
+    let was_unknown = before.reason == reasons::compute::NOT_READ.word
+        || silent.contains(&before.reason.as_str());
+    let is_known_why = silent.contains(&entry.reason.as_str());
+    if was_unknown && is_known_why { entry } else { before.clone() }
 }
 
 /// What follows for one host.
@@ -193,8 +203,12 @@ fn judged(host: &str, health: &HostHealth) -> Readiness {
             not_ready(reasons::compute::SERVICE_NOT_FOUND.word, text)
         }
         (ServiceHealth::ApiFails, _) => {
-            let text = "Nova's API does not answer; the cause is in NovaAPIReady of the NovaCell.";
-            Readiness::Unknown(HostNotReady::new(reasons::compute::NOVA_NOT_ANSWERING.word, text))
+            let text = match &health.cause {
+                Some(cause) => format!("Nova's API cannot be read: {cause}"),
+                None => "Nova's API does not answer; the cause is in NovaAPIReady of the NovaCell."
+                    .to_owned(),
+            };
+            Readiness::Unknown(HostNotReady::new(reasons::compute::NOVA_NOT_ANSWERING.word, &text))
         }
         (ServiceHealth::CellNotAnswering, _) => {
             let text = format!("The database of the cell of host {host} does not answer nova.");

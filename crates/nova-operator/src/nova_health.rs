@@ -80,6 +80,8 @@ pub struct HostHealth {
     /// When the earlier of the last two readings began, of a host that is in neither: one that has
     /// registered since then is not missing.
     pub missing_since: Option<Timestamp>,
+    /// Why its API is not read, and what to do about it, where the cell does not report that.
+    pub cause: Option<String>,
 }
 
 impl ServiceHealth {
@@ -117,20 +119,29 @@ impl HostHealth {
 type States = BTreeMap<String, ServiceState>;
 
 /// The services as they were read at one time.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Reading {
     begun: Timestamp,
     states: States,
 }
 
+/// Readings in a row that failed.
+#[derive(Clone, Debug)]
+struct Failure {
+    /// The fault of the last one; `None` where inputs are missing.
+    fault: Option<Fault>,
+    /// How many they are.
+    n: u32,
+}
+
 /// The last readings of one API.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Readings {
     /// The last reading of the services that succeeded, and the one before it.
     last: Option<Reading>,
     before: Option<Reading>,
     /// Why the readings since then failed, and how many did.
-    failure: Option<(Fault, u32)>,
+    failure: Option<Failure>,
     /// Host of each hypervisor → its UUID, `None` unless the last reading succeeded.
     mapped: Option<BTreeMap<String, String>>,
 }
@@ -155,17 +166,30 @@ impl Readings {
                 self.before = self.last.replace(Reading { begun, states });
                 self.failure = None;
             }
-            Err(fault) => {
-                let n_failed = self.failure.as_ref().map_or(0, |it| it.1);
-                self.failure = Some((fault, n_failed.saturating_add(n_intervals.max(1))));
-            }
+            Err(fault) => self.fail(Some(fault), n_intervals.max(1)),
         }
+    }
+
+    /// Takes in that nothing could be read for an interval, because inputs are missing.
+    pub fn miss(&mut self) {
+        self.mapped = None;
+        self.fail(None, 1);
+    }
+
+    fn fail(&mut self, fault: Option<Fault>, n: u32) {
+        let n_before = self.failure.as_ref().map_or(0, |it| it.n);
+        self.failure = Some(Failure { fault, n: n_before.saturating_add(n) });
+    }
+
+    /// Whether so many readings in a row have failed that nothing is known any more.
+    pub fn has_failed(&self) -> bool {
+        self.failure.as_ref().is_some_and(|it| it.n >= FAILED)
     }
 
     /// Returns what is known of the API.
     pub fn api(&self) -> ApiHealth {
         match &self.failure {
-            Some((fault, n)) if *n >= FAILED || is_lasting(&fault.error) => {
+            Some(Failure { fault: Some(fault), n }) if *n >= FAILED || is_lasting(&fault.error) => {
                 ApiHealth::Fails(fault.clone())
             }
             None if self.last.is_some() => ApiHealth::Answers,
@@ -176,7 +200,7 @@ impl Readings {
     /// Returns what is known of a host, which is named as its service is registered.
     pub fn of_host(&self, host: &str) -> HostHealth {
         let service = match (&self.failure, &self.last) {
-            (Some((_, n)), _) if *n >= FAILED => ServiceHealth::ApiFails,
+            (Some(_), _) if self.has_failed() => ServiceHealth::ApiFails,
             (None, Some(last)) => self.service(host, &last.states),
             _ => ServiceHealth::Pending,
         };
@@ -189,7 +213,15 @@ impl Readings {
         let disabled = disabled.map(|it| it.disabled_reason.clone().unwrap_or_default());
         let is_missing = service == ServiceHealth::NotFound;
         let missing_since = self.before.as_ref().filter(|_| is_missing).map(|it| it.begun);
-        HostHealth { service, mapping, disabled, service_id, compute_id, missing_since }
+        HostHealth {
+            service,
+            mapping,
+            disabled,
+            service_id,
+            compute_id,
+            missing_since,
+            cause: None,
+        }
     }
 
     /// Returns whether nova had a service of a host in the last reading that succeeded.
@@ -290,189 +322,4 @@ pub const fn is_lasting(error: &Error) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use openstack_client::Service;
-    use openstack_client::compute::HypervisorService;
-
-    use super::*;
-
-    fn known(is_up: bool) -> ServiceState {
-        ServiceState::Known(KnownService {
-            id: "a0".into(),
-            liveness: if is_up { Liveness::Up } else { Liveness::Down },
-            is_forced_down: false,
-            is_disabled: false,
-            disabled_reason: None,
-            updated_at: "2026-11-26T02:00:00".parse().ok(),
-        })
-    }
-
-    fn services(states: &[(&str, ServiceState)]) -> Vec<ComputeService> {
-        let service = |(host, state): &(&str, ServiceState)| ComputeService {
-            host: (*host).to_owned(),
-            state: state.clone(),
-        };
-        states.iter().map(service).collect()
-    }
-
-    fn hypervisors(hosts: &[&str]) -> Vec<Hypervisor> {
-        let hypervisor = |host: &&str| Hypervisor {
-            id: "b0".into(),
-            service: HypervisorService { host: (*host).to_owned() },
-        };
-        hosts.iter().map(hypervisor).collect()
-    }
-
-    fn unreachable() -> Fault {
-        Fault::of(Service::Compute, Error::Unreachable("refused".into()))
-    }
-
-    fn take(
-        readings: &mut Readings,
-        services: Result<Vec<ComputeService>, Fault>,
-        hypervisors: Result<Vec<Hypervisor>, Fault>,
-    ) {
-        readings.take(services, hypervisors, Timestamp::UNIX_EPOCH, 0);
-    }
-
-    fn service(readings: &Readings) -> ServiceHealth {
-        readings.of_host("one").service
-    }
-
-    #[test]
-    fn a_service_is_down_after_two_readings_and_up_after_one() {
-        let mut readings = Readings::default();
-        assert_eq!(service(&readings), ServiceHealth::Pending);
-        take(&mut readings, Ok(services(&[("one", known(false))])), Ok(hypervisors(&["one"])));
-        assert_eq!(service(&readings), ServiceHealth::Pending);
-        take(&mut readings, Ok(services(&[("one", known(false))])), Ok(hypervisors(&["one"])));
-        let since = "2026-11-26T02:00:00".parse().ok();
-        assert_eq!(service(&readings), ServiceHealth::Down { since, is_forced: false });
-        take(&mut readings, Ok(services(&[("one", known(true))])), Ok(hypervisors(&["one"])));
-        assert_eq!(service(&readings), ServiceHealth::Up { disabled: None });
-        take(&mut readings, Ok(services(&[("one", known(false))])), Ok(hypervisors(&["one"])));
-        assert_eq!(service(&readings), ServiceHealth::Pending);
-    }
-
-    /// Returns a service that nova has as down after it has waited for a cell; it reported in that
-    /// second of the reading's minute.
-    fn late(second: i8) -> KnownService {
-        KnownService {
-            id: "a0".into(),
-            liveness: Liveness::Late,
-            is_forced_down: false,
-            is_disabled: false,
-            disabled_reason: None,
-            updated_at: Some(jiff::civil::date(2026, 11, 26).at(2, 0, second, 0)),
-        }
-    }
-
-    #[test]
-    fn behind_a_cell_that_hangs_a_service_is_up_if_it_has_reported_since_the_last_reading() {
-        let up = || ServiceHealth::Up { disabled: None };
-        let of_record = |reason: &str| KnownService {
-            is_disabled: true,
-            disabled_reason: Some(reason.into()),
-            ..late(9)
-        };
-        let forced = || KnownService { liveness: Liveness::Down, is_forced_down: true, ..late(8) };
-        let other = || KnownService { id: "a1".into(), ..late(8) };
-        let down = || ServiceHealth::Down { since: late(8).updated_at, is_forced: false };
-        for (earlier, seconds, now, expected) in [
-            (late(8), 60, late(9), up()),
-            (late(8), 5, late(9), up()),
-            (late(8), 60, late(8), down()),
-            (late(8), 40, late(8), down()),
-            (late(8), 39, late(8), ServiceHealth::Pending),
-            (forced(), 60, late(9), ServiceHealth::Pending),
-            (other(), 60, late(9), ServiceHealth::Pending),
-            (late(8), 60, of_record("why"), ServiceHealth::Pending),
-            (of_record("why"), 60, of_record("another"), ServiceHealth::Pending),
-        ] {
-            let mut readings = Readings::default();
-            for (known, second) in [(earlier, 0), (now, seconds)] {
-                let found = services(&[("one", ServiceState::Known(known))]);
-                let at = Timestamp::from_second(second).unwrap();
-                readings.take(Ok(found), Ok(hypervisors(&["one"])), at, 1);
-            }
-            assert_eq!(service(&readings), expected, "{seconds} s");
-        }
-        let mut first = Readings::default();
-        let found = services(&[("one", ServiceState::Known(late(8)))]);
-        take(&mut first, Ok(found), Ok(hypervisors(&["one"])));
-        assert_eq!(service(&first), ServiceHealth::Pending);
-    }
-
-    #[test]
-    fn a_service_that_is_missing_twice_is_not_found() {
-        let mut readings = Readings::default();
-        take(&mut readings, Ok(services(&[("one", known(true))])), Ok(hypervisors(&["one"])));
-        take(&mut readings, Ok(services(&[])), Ok(hypervisors(&[])));
-        assert_eq!(service(&readings), ServiceHealth::Pending);
-        take(&mut readings, Ok(services(&[])), Ok(hypervisors(&[])));
-        assert_eq!(service(&readings), ServiceHealth::NotFound);
-    }
-
-    #[test]
-    fn a_cell_that_does_not_answer_concerns_its_hosts_alone() {
-        let mut readings = Readings::default();
-        let states = [("one", ServiceState::Unknown), ("two", known(true))];
-        take(&mut readings, Ok(services(&states)), Ok(hypervisors(&["two"])));
-        assert_eq!(service(&readings), ServiceHealth::CellNotAnswering);
-        assert_eq!(readings.of_host("one").mapping, MappingHealth::Pending);
-        assert_eq!(readings.of_host("two").service, ServiceHealth::Up { disabled: None });
-        assert_eq!(readings.of_host("two").mapping, MappingHealth::Mapped);
-    }
-
-    #[test]
-    fn an_api_that_does_not_answer_leaves_what_was_known_for_three_readings() {
-        let mut readings = Readings::default();
-        take(&mut readings, Ok(services(&[("one", known(true))])), Ok(hypervisors(&[])));
-        assert_eq!(readings.of_host("one").mapping, MappingHealth::NotMapped);
-        for _ in 0..2 {
-            take(&mut readings, Err(unreachable()), Err(unreachable()));
-            assert_eq!((service(&readings), readings.api()), <_>::default());
-            assert_eq!(readings.of_host("one").mapping, MappingHealth::Pending);
-        }
-        take(&mut readings, Err(unreachable()), Err(unreachable()));
-        let (health, unread) = (readings.of_host("one"), HostHealth::unread());
-        assert_eq!((health.service, health.mapping), (unread.service, unread.mapping));
-        assert!(readings.has_service("one") && !readings.has_service("two"));
-        assert_eq!(service(&readings), ServiceHealth::ApiFails);
-        assert_eq!(readings.api(), ApiHealth::Fails(unreachable()));
-        take(&mut readings, Ok(services(&[("one", known(true))])), Err(unreachable()));
-        assert_eq!(service(&readings), ServiceHealth::Up { disabled: None });
-        assert_eq!(readings.api(), ApiHealth::Answers);
-        assert_eq!(readings.of_host("one").mapping, MappingHealth::Pending);
-    }
-
-    #[test]
-    fn a_refusal_that_lasts_is_reported_at_once() {
-        let mut readings = Readings::default();
-        let refused = Fault::of(Service::Compute, Error::Forbidden("no".into()));
-        take(&mut readings, Err(refused.clone()), Err(refused.clone()));
-        assert_eq!(readings.api(), ApiHealth::Fails(refused));
-        assert_eq!(service(&readings), ServiceHealth::Pending);
-    }
-
-    #[test]
-    fn a_failure_that_lasts_several_intervals_counts_as_so_many() {
-        let mut readings = Readings::default();
-        take(&mut readings, Ok(services(&[("one", known(true))])), Ok(hypervisors(&["one"])));
-        readings.take(Err(unreachable()), Err(unreachable()), Timestamp::UNIX_EPOCH, 3);
-        assert_eq!(service(&readings), ServiceHealth::ApiFails);
-    }
-
-    #[test]
-    fn a_missing_host_has_the_time_of_the_earlier_reading() {
-        let mut readings = Readings::default();
-        let at = |second| Timestamp::from_second(second).unwrap();
-        for second in 1..=3 {
-            readings.take(Ok(services(&[])), Ok(hypervisors(&[])), at(second), 0);
-            let since = (second > 1).then(|| at(second - 1));
-            assert_eq!(readings.of_host("one").missing_since, since);
-        }
-        readings.take(Ok(services(&[("one", known(true))])), Ok(vec![]), at(4), 0);
-        assert_eq!(readings.of_host("one").missing_since, None);
-    }
-}
+mod tests;

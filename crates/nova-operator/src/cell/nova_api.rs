@@ -2,6 +2,7 @@
 //! are up.
 
 use api::conditions::{Condition, ConditionDraft, Reason, find};
+use api::nova::Cell;
 use kube::ResourceExt;
 use nova_config::conditions::{COMPUTES_UP, NOVA_API_READY};
 use openstack_client::{Error, Fault, Service};
@@ -33,17 +34,20 @@ fn api(seen: &Observed, health: &ApiHealth, previous: &[Condition]) -> Condition
                 reasons::cell::NOVA_NOT_READ.condition(NOVA_API_READY, text)
             })
         }
-        ApiHealth::Fails(fault) => {
-            let text = format!(
-                "{}. It is unknown whether the computes of NovaCell {} are up and mapped; \
-                 deployments go on. {} It is read again automatically.",
-                cause(fault),
-                seen.cell.name_any(),
-                next_step(fault, &seen.cell.spec.secret)
-            );
-            reason(fault).condition(NOVA_API_READY, sentence(&text))
-        }
+        ApiHealth::Fails(fault) => fails(&seen.cell, fault),
     }
+}
+
+/// Returns the condition of an API that does not answer.
+pub fn fails(cell: &Cell, fault: &Fault) -> ConditionDraft {
+    let text = format!(
+        "{}. It is unknown whether the computes of NovaCell {} are up and mapped; deployments go on. \
+         {} It is read again automatically.",
+        cause(fault),
+        cell.name_any(),
+        next_step(fault, &cell.spec.secret)
+    );
+    reason(fault).condition(NOVA_API_READY, sentence(&text))
 }
 
 /// Returns the text with a capital letter at its begin.

@@ -2,7 +2,7 @@
 //! drained, one on those that leave, and the report about them.
 
 use api::ansibleee::AnsibleEe;
-use api::conditions::{Condition, ConditionDraft, find};
+use api::conditions::{Condition, ConditionDraft, find, printable};
 use api::dataplane::{HostReadiness, NodeSet};
 use jiff::Timestamp;
 use nova_config::conditions::{HOSTS_COMPUTES_UP, HOSTS_REMOVED, NODE_DRAINED};
@@ -31,7 +31,8 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         let states: Option<Vec<_>> = hosts.iter().map(state).collect();
         // What was reported before stays until each host was read.
         let before = || previous.map(ConditionDraft::repeated);
-        states.map(|it| condition(HOSTS_COMPUTES_UP, &it)).or_else(before)
+        let draft = states.map(|it| condition(HOSTS_COMPUTES_UP, &it));
+        draft.map(|it| with_cause(it, hosts)).or_else(before)
     });
     let report = seen.report.found().filter(|it| node_set_readiness::is_ours(it));
     let removal = removal::decide::decide(&seen.set, &seen.removals, report, now);
@@ -59,6 +60,13 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         plan.requeue_in(CRD_POLL_INTERVAL);
     }
     plan
+}
+
+/// Adds why hosts are unknown, where their cell does not report that.
+fn with_cause(mut draft: ConditionDraft, hosts: &[HostReading]) -> ConditionDraft {
+    let Some(cause) = hosts.iter().find_map(|it| it.health.cause.as_ref()) else { return draft };
+    draft.message = printable(&format!("{} Nova's API cannot be read: {cause}", draft.message));
+    draft
 }
 
 /// Returns the condition on hosts that leave; a run that is rejected takes precedence.

@@ -98,6 +98,19 @@ fn what_cannot_be_asked_is_unknown_and_takes_no_ready() {
 }
 
 #[test]
+fn the_cause_is_in_the_conditions_where_the_cell_does_not_report_it() {
+    let mut world = world(ServiceHealth::ApiFails, MappingHealth::ApiFails);
+    world.seen.health.as_mut().unwrap().cause = Some("Secret bus does not exist.".into());
+    world.settle();
+    for type_ in ["ServiceUp", "HostMapped"] {
+        let found = world.condition(type_);
+        assert_eq!(found.reason, "NovaNotAnswering");
+        assert!(found.message.ends_with(": Secret bus does not exist."), "{}", found.message);
+        assert!(!found.message.contains("NovaAPIReady"), "{}", found.message);
+    }
+}
+
+#[test]
 fn a_nova_that_stops_answering_makes_no_compute_ready_that_was_down() {
     for (service, mapping, reason) in [
         (DOWN, MappingHealth::Mapped, "ServiceDown"),
