@@ -89,13 +89,14 @@ impl Caches {
         let secrets = registry.metadata::<Secret>(manager, vec![]);
         let config_maps = registry.metadata::<ConfigMap>(manager, vec![]);
         let sources = SourceCache::new(&[], keys, &secrets, &config_maps);
-        let (services, cells) = (registry.cache(vec![]), registry.owned(vec![]));
+        let (services, cells) = (registry.cache::<Service>(vec![]), registry.owned(vec![]));
         let coordinator = RolloutCoordinator::new(shared.clone());
         let discovery_jobs = nova_api.is_some().then(|| discovery_jobs(registry));
         let node_sets = nova_api.map(|_| Arc::new(NodeSetCaches::new(builder, registry)));
         let nova = nova_api.zip(node_sets.as_ref()).map(|((interval, queues), of_sets)| {
             let (caches, node_sets) = (shared.clone(), Arc::clone(of_sets.node_sets.cache()));
-            let objects = MonitoredObjects { caches, node_sets, cells_are_ours };
+            let services = Arc::clone(&services);
+            let objects = MonitoredObjects { caches, node_sets, services, cells_are_ours };
             let process = (builder.metrics(), builder.leadership());
             NovaMonitor::new(interval, process, objects, MonitorQueues::of(queues))
         });

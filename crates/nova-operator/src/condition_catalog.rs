@@ -99,12 +99,7 @@ const NODE_SET: &[ConditionSpec] = &[
         "nova-compute of every host is up in a cell of the namespace; absent where the node set \
          lists no service of type nova or nova's API is not read, and without effect on the node \
          set's `Ready`.",
-        &[
-            reasons::COMPUTES_UP,
-            reasons::COMPUTES_DOWN,
-            reasons::COMPUTES_NOT_REGISTERED,
-            reasons::COMPUTES_NOT_READ,
-        ],
+        &[reasons::COMPUTES_UP, reasons::COMPUTES_DOWN, reasons::COMPUTES_NOT_READ],
     ),
     condition(
         NODE_DRAINED,
@@ -206,8 +201,8 @@ const CELL: &[ConditionSpec] = &[
     ),
     condition(
         COMPUTES_UP,
-        "nova-compute of every compute is up; absent where nova's API is not read. `Ready` ignores \
-         it.",
+        "nova-compute is up on every compute, and on every host of a node set that the cell has; \
+         absent where nova's API is not read. `Ready` ignores it.",
         &[reasons::COMPUTES_UP, reasons::COMPUTES_DOWN, reasons::COMPUTES_NOT_READ],
     ),
     condition(

@@ -3,33 +3,32 @@
 //! Controllers never wait for a reading: they use the last ones, and are enqueued when these change.
 
 mod access;
+mod followed;
 pub mod objects;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use kube::ResourceExt;
 use nova_config::conf::CellView;
 use openstack_client::{Compute, ComputeService, Fault, Hypervisor};
+use operator_core::node_set_host::{canonical_host_name, hosts};
 use operator_core::object_key::Key;
 use operator_runtime::clock;
 use operator_runtime::lease::LeadershipWatch;
 use operator_runtime::metrics::Metrics;
 use operator_runtime::workqueue::WorkQueue;
 use parking_lot::Mutex;
-use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until};
 
-use crate::drain::remove::Apis;
-use crate::nova_fault::explained;
 use crate::nova_health::{ApiHealth, HostHealth, Readings, ServiceHealth};
 use crate::nova_monitor::access::Access;
-use crate::nova_monitor::objects::{MonitoredObjects, Registered};
+pub use crate::nova_monitor::followed::{ApiHosts, SharedApi};
+use crate::nova_monitor::followed::{Followed, FollowedCells, Lost, Reader};
+use crate::nova_monitor::objects::{MonitoredObjects, Registered, SetHost};
 use crate::nova_reading;
 use crate::queues::Queues;
-
-/// How many hosts of a cell are drained, enabled or removed at a time.
-const HOSTS_AT_A_TIME: usize = 8;
 
 /// What is known of the inputs of a cell.
 #[derive(Clone, Copy)]
@@ -81,76 +80,7 @@ pub struct NovaMonitor {
     leadership: LeadershipWatch,
     objects: MonitoredObjects,
     queues: MonitorQueues,
-    inner: Mutex<Inner>,
-}
-
-#[derive(Default)]
-struct Inner {
-    readers: BTreeMap<Access, Arc<Reader>>,
-    of_cell: BTreeMap<Key, Followed>,
-    /// The cells whose API is not read, because an input is missing or wrong, or they do not exist.
-    lost: BTreeMap<Key, Lost>,
-}
-
-/// A cell whose API is read.
-struct Followed {
-    access: Access,
-    /// The name of the cell's Secret, for messages.
-    secret: String,
-}
-
-/// A cell whose API is not read.
-struct Lost {
-    /// What is missing.
-    cause: String,
-    /// What is left of its last readings; `None` of a cell that does not exist.
-    reader: Option<Arc<Reader>>,
-}
-
-/// The hosts that the API of a cell has services of.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum ApiHosts {
-    /// Other cells are read from the same API, and nova does not say in which one a host is.
-    OfSeveralCells,
-    /// They are not known.
-    Unknown,
-    /// Those of the last reading, which are the cell's.
-    OfCell(BTreeSet<String>),
-}
-
-/// Nova's API as the tasks of the hosts of one cell share it.
-#[derive(Clone)]
-pub struct SharedApi {
-    /// Its clients, which cells share.
-    pub apis: Arc<Apis>,
-    /// How many hosts of the cell may use it at a time: a cell that hangs holds no other one back.
-    pub permits: Arc<Semaphore>,
-}
-
-/// What is read of one API.
-struct Reader {
-    /// Its clients; `None` where inputs are missing, so that each reading fails.
-    apis: Option<Arc<Apis>>,
-    readings: Mutex<Readings>,
-    /// The cells that use it, each with its permits.
-    cells: Mutex<BTreeMap<Key, Arc<Semaphore>>>,
-}
-
-impl Reader {
-    fn new(apis: Option<Apis>, readings: Readings) -> Arc<Self> {
-        let (apis, readings) = (apis.map(Arc::new), Mutex::new(readings));
-        Arc::new(Self { apis, readings, cells: Mutex::default() })
-    }
-
-    fn add(&self, cell: &Key) {
-        let permits = Arc::new(Semaphore::new(HOSTS_AT_A_TIME));
-        self.cells.lock().insert(cell.clone(), permits);
-    }
-
-    /// Returns the cells that use it.
-    fn cells(&self) -> BTreeSet<Key> {
-        self.cells.lock().keys().cloned().collect()
-    }
+    cells: Mutex<FollowedCells>,
 }
 
 impl NovaMonitor {
@@ -162,8 +92,8 @@ impl NovaMonitor {
         objects: MonitoredObjects,
         queues: MonitorQueues,
     ) -> Arc<Self> {
-        let inner = Mutex::default();
-        Arc::new(Self { interval, metrics, leadership, objects, queues, inner })
+        let cells = Mutex::default();
+        Arc::new(Self { interval, metrics, leadership, objects, queues, cells })
     }
 
     /// Reads for a cell from now on, as its inputs say. The first reading begins at once, and nothing
@@ -181,18 +111,18 @@ impl NovaMonitor {
     /// Reads no longer for a cell. Of one that does not exist, nothing is known of its hosts at once;
     /// of another one, after as many intervals as where an API does not answer.
     fn lose(self: &Arc<Self>, cell: &Key, cause: &str, is_gone: bool) {
-        let mut inner = self.inner.lock();
-        let present = inner.lost.get_mut(cell).filter(|it| it.reader.is_none() == is_gone);
+        let mut followed = self.cells.lock();
+        let present = followed.lost.get_mut(cell).filter(|it| it.reader.is_none() == is_gone);
         if let Some(lost) = present {
             let is_new = lost.cause != cause;
             cause.clone_into(&mut lost.cause);
-            drop(inner);
+            drop(followed);
             if is_new {
                 self.enqueue_hosts(cell);
             }
             return;
         }
-        let before = inner.leave(cell);
+        let before = followed.leave(cell);
         let reader = (!is_gone).then(|| {
             let readings = before.map(|it| it.readings.lock().clone()).unwrap_or_default();
             let reader = Reader::new(None, readings);
@@ -200,8 +130,8 @@ impl NovaMonitor {
             tokio::spawn(read(Arc::downgrade(self), Arc::downgrade(&reader)));
             reader
         });
-        inner.lost.insert(cell.clone(), Lost { cause: cause.to_owned(), reader });
-        drop(inner);
+        followed.lost.insert(cell.clone(), Lost { cause: cause.to_owned(), reader });
+        drop(followed);
         if is_gone {
             self.metrics.nova_computes(cell, None);
             self.enqueue_hosts(cell);
@@ -223,25 +153,25 @@ impl NovaMonitor {
 
     fn watch(self: &Arc<Self>, cell: &Key, view: &CellView, secret: &str) {
         let access = Access::of(view);
-        let mut inner = self.inner.lock();
-        if let Some(followed) = inner.of_cell.get_mut(cell).filter(|it| it.access == access) {
-            return secret.clone_into(&mut followed.secret);
+        let mut followed = self.cells.lock();
+        if let Some(present) = followed.of_cell.get_mut(cell).filter(|it| it.access == access) {
+            return secret.clone_into(&mut present.secret);
         }
-        let reader = if let Some(reader) = inner.readers.get(&access) {
+        let reader = if let Some(reader) = followed.readers.get(&access) {
             Arc::clone(reader)
         } else {
             let Some(apis) = access.apis(&self.metrics, self.leadership.clone()) else {
-                drop(inner);
+                drop(followed);
                 return self.lose(cell, &unusable(cell, secret), false);
             };
             let reader = Reader::new(Some(apis), Readings::default());
             tokio::spawn(read(Arc::downgrade(self), Arc::downgrade(&reader)));
-            inner.readers.insert(access.clone(), Arc::clone(&reader));
+            followed.readers.insert(access.clone(), Arc::clone(&reader));
             reader
         };
-        inner.leave(cell);
+        followed.leave(cell);
         reader.add(cell);
-        inner.of_cell.insert(cell.clone(), Followed { access, secret: secret.to_owned() });
+        followed.of_cell.insert(cell.clone(), Followed { access, secret: secret.to_owned() });
     }
 
     /// Returns what is known of the API of a cell.
@@ -265,31 +195,17 @@ impl NovaMonitor {
     /// Whether nothing is known any more of the hosts of a cell, because an input is missing or wrong,
     /// or the cell does not exist.
     pub fn is_unread(&self, cell: &Key) -> bool {
-        let inner = self.inner.lock();
-        inner.lost.get(cell).is_some_and(|lost| {
-            lost.reader.as_ref().is_none_or(|it| it.readings.lock().has_failed())
-        })
+        self.cells.lock().is_unread(cell)
     }
 
     /// Whether it is not known yet what is to be read for a cell.
     pub fn is_pending(&self, cell: &Key) -> bool {
-        let inner = self.inner.lock();
-        !inner.of_cell.contains_key(cell) && !inner.lost.contains_key(cell)
+        self.cells.lock().is_pending(cell)
     }
 
     /// Returns the hosts that the API of a cell has services of.
     pub fn hosts(&self, cell: &Key) -> ApiHosts {
-        let inner = self.inner.lock();
-        let Some(Followed { access, .. }) = inner.of_cell.get(cell) else {
-            return ApiHosts::Unknown;
-        };
-        let is_other = |(key, of): (&Key, &Followed)| key != cell && of.access.has_api_of(access);
-        let hosts = inner.readers.get(access).and_then(|it| it.readings.lock().hosts());
-        match hosts {
-            None => ApiHosts::Unknown,
-            Some(_) if inner.of_cell.iter().any(is_other) => ApiHosts::OfSeveralCells,
-            Some(hosts) => ApiHosts::OfCell(hosts),
-        }
+        self.cells.lock().hosts(cell)
     }
 
     /// Returns another host of a cell, by which a task finds out whether the cell's database
@@ -314,8 +230,10 @@ impl NovaMonitor {
         let Some((cell, health)) = cells.iter().map(of).min_by_key(|it| it.1.rank()) else {
             return HostHealth::default();
         };
+        let is_reported = self.objects.cells_are_ours;
+        let cause = || self.cells.lock().unreported_cause(cell, is_reported);
         let is_silent = health.service == ServiceHealth::ApiFails;
-        let cause = if is_silent { self.unreported_cause(cell) } else { None };
+        let cause = is_silent.then(cause).flatten();
         HostHealth { cause, ..health }
     }
 
@@ -324,21 +242,6 @@ impl NovaMonitor {
             Some(reader) => reader.readings.lock().of_host(host),
             None if self.is_pending(cell) => HostHealth::default(),
             None => HostHealth::unread(),
-        }
-    }
-
-    /// Returns why nothing is known of a cell's hosts, and what to do about it, where no condition of
-    /// the cell has it: this operator writes the status of its own cells alone.
-    fn unreported_cause(&self, cell: &Key) -> Option<String> {
-        let inner = self.inner.lock();
-        let is_reported = self.objects.cells_are_ours;
-        if let Some(Lost { cause, reader }) = inner.lost.get(cell) {
-            return (reader.is_none() || !is_reported).then(|| cause.clone());
-        }
-        let followed = inner.of_cell.get(cell).filter(|_| !is_reported)?;
-        match inner.readers.get(&followed.access)?.readings.lock().api() {
-            ApiHealth::Fails(fault) => Some(explained(&fault, &followed.secret)),
-            ApiHealth::Answers | ApiHealth::Pending => None,
         }
     }
 
@@ -367,11 +270,7 @@ impl NovaMonitor {
     }
 
     fn reader(&self, cell: &Key) -> Option<Arc<Reader>> {
-        let inner = self.inner.lock();
-        match inner.of_cell.get(cell) {
-            Some(followed) => inner.readers.get(&followed.access).cloned(),
-            None => inner.lost.get(cell)?.reader.clone(),
-        }
+        self.cells.lock().reader(cell)
     }
 
     /// Reads the API once, and enqueues the objects that the reading concerns.
@@ -401,16 +300,25 @@ impl NovaMonitor {
         let has_cause = |it: &HostHealth| {
             is_other_api && !self.objects.cells_are_ours && it.service == ServiceHealth::ApiFails
         };
+        let mut counted_in = BTreeSet::new();
         for (it, (before, after)) in registered.iter().zip(before.iter().zip(&after)) {
-            if it.is_concerned(before, after) || has_cause(after) {
+            let is_concerned = it.is_concerned(before, after);
+            if is_concerned || has_cause(after) {
                 self.enqueue(it);
             }
+            if is_concerned && it.cell.is_none() {
+                counted_in.insert(&it.key.namespace);
+            }
         }
-        for cell in cells.iter().filter(|_| is_other_api) {
-            self.queues.cells.push(cell.clone());
-            self.queues.cell_readings.push(cell.clone());
+        for cell in &cells {
+            if is_other_api || counted_in.contains(&cell.namespace) {
+                self.queues.cells.push(cell.clone());
+            }
+            if is_other_api {
+                self.queues.cell_readings.push(cell.clone());
+            }
         }
-        self.count(&cells, &registered, &after);
+        self.count(reader, &registered, &after);
     }
 
     /// Reads services and hypervisors; with the services comes how many intervals they took.
@@ -423,14 +331,45 @@ impl NovaMonitor {
         nova_reading::read(services, compute.hypervisors()).await
     }
 
-    /// Counts the computes of each cell in the metrics.
-    fn count(&self, cells: &BTreeSet<Key>, registered: &[Registered], health: &[HostHealth]) {
-        for cell in cells {
+    /// Returns the hosts of node sets that count to a cell: nova has a service of each of them, and no
+    /// compute or older node set has the host. Of several cells that may have it, that one counts whose
+    /// files the node set uses.
+    pub fn set_hosts(&self, cell: &Key) -> Vec<SetHost> {
+        let Some(reader) = self.reader(cell) else { return vec![] };
+        self.set_hosts_of(&reader).remove(cell).unwrap_or_default()
+    }
+
+    /// Returns the same for all cells that use a reader.
+    fn set_hosts_of(&self, reader: &Reader) -> BTreeMap<Key, Vec<SetHost>> {
+        let cells = reader.cells();
+        let computes = cells.iter().flat_map(|it| self.objects.computes(it));
+        let mut counted: BTreeSet<String> = computes.map(|it| it.host).collect();
+        let mut found: BTreeMap<Key, Vec<SetHost>> = BTreeMap::new();
+        for set in self.objects.sets_with_nova(&cells) {
+            let of_set = self.cells.lock().cells_in(&set.namespace().unwrap_or_default());
+            let of_set = self.objects.used_first(of_set, &set);
+            for it in hosts(&set) {
+                let host = canonical_host_name(&set, &it);
+                let cell = self.cell_with(&of_set, &host).filter(|it| cells.contains(it));
+                let Some(cell) = cell.filter(|_| counted.insert(host.clone())) else { continue };
+                let service = reader.readings.lock().of_host(&host).service;
+                let name = format!("{}/{}", set.name_any(), it.name);
+                found.entry(cell).or_default().push(SetHost { name, service });
+            }
+        }
+        found
+    }
+
+    /// Counts the computes of each cell, and the hosts of node sets, in the metrics.
+    fn count(&self, reader: &Reader, registered: &[Registered], health: &[HostHealth]) {
+        let mut of_sets = self.set_hosts_of(reader);
+        for cell in reader.cells() {
+            let here = |(it, _): &(&Registered, &HostHealth)| it.cell.as_ref() == Some(&cell);
+            let computes = registered.iter().zip(health).filter(here).map(|it| &it.1.service);
+            let of_sets = of_sets.remove(&cell).unwrap_or_default();
             let mut counts = [0; 3];
-            for (_, health) in
-                registered.iter().zip(health).filter(|(it, _)| it.cell.as_ref() == Some(cell))
-            {
-                counts[match health.service {
+            for service in computes.chain(of_sets.iter().map(|it| &it.service)) {
+                counts[match service {
                     ServiceHealth::Up { .. } => 0,
                     ServiceHealth::Down { .. } | ServiceHealth::NotFound => 1,
                     ServiceHealth::Pending
@@ -438,7 +377,7 @@ impl NovaMonitor {
                     | ServiceHealth::CellNotAnswering => 2,
                 }] += 1;
             }
-            self.metrics.nova_computes(cell, Some(counts));
+            self.metrics.nova_computes(&cell, Some(counts));
         }
     }
 }
@@ -468,22 +407,6 @@ fn unusable(cell: &Key, secret: &str) -> String {
          has no certificate: correct it.",
         cell.name
     )
-}
-
-impl Inner {
-    /// Takes a cell out of all; returns what was read for it, if its inputs were there.
-    fn leave(&mut self, cell: &Key) -> Option<Arc<Reader>> {
-        self.lost.remove(cell);
-        let access = self.of_cell.remove(cell)?.access;
-        let reader = self.readers.get(&access).cloned()?;
-        let mut cells = reader.cells.lock();
-        cells.remove(cell);
-        if cells.is_empty() {
-            self.readers.remove(&access);
-        }
-        drop(cells);
-        Some(reader)
-    }
 }
 
 #[cfg(test)]

@@ -107,7 +107,8 @@ impl Metrics {
         registry.register("ironic_request_seconds", of_ironic, ironic.clone());
         let of_nova = "Duration of requests to nova's API, by their result";
         registry.register("nova_request_seconds", of_nova, nova.clone());
-        let of_computes = "Registered computes of a cell by what nova's API says of their services";
+        let of_computes =
+            "Hosts of a cell, of nodes and node sets, by what nova's API says of their services";
         registry.register("nova_computes", of_computes, computes.clone());
         let of_unreadable = "Objects that exist and cannot be read, which are left as they are";
         registry.register("unreadable_objects", of_unreadable, unreadable.clone());
@@ -169,8 +170,7 @@ impl Metrics {
         self.0.nova.get_or_create(&NovaLabels { result }).observe(took.as_secs_f64());
     }
 
-    /// Sets how many computes of a cell are up, down and unknown; `None` where they are not read
-    /// any more.
+    /// Sets how many hosts of a cell are up, down and unknown; `None` for a cell that does not exist.
     pub fn nova_computes(&self, cell: &Key, counts: Option<[usize; 3]>) {
         for (idx, state) in ["up", "down", "unknown"].into_iter().enumerate() {
             let (namespace, cell) = (cell.namespace.clone(), cell.name.clone());

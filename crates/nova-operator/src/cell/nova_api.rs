@@ -8,15 +8,16 @@ use nova_config::conditions::{COMPUTES_UP, NOVA_API_READY};
 use openstack_client::{Error, Fault, Service};
 
 use crate::cell::observed::Observed;
-use crate::computes_up;
+use crate::computes_up::{ComputeState, condition, state_of, states};
 use crate::nova_fault::{cause, next_step};
 use crate::nova_health::ApiHealth;
+use crate::nova_monitor::objects::SetHost;
 use crate::reasons;
 
 /// Returns the conditions; none where nova's API is not read.
 pub fn conditions(seen: &Observed, previous: &[Condition]) -> Vec<ConditionDraft> {
     let Some(health) = &seen.nova_api else { return vec![] };
-    vec![api(seen, health, previous), computes_up(seen)]
+    vec![api(seen, health, previous), computes_up(seen, previous)]
 }
 
 fn api(seen: &Observed, health: &ApiHealth, previous: &[Condition]) -> ConditionDraft {
@@ -78,7 +79,16 @@ fn reason(fault: &Fault) -> &'static Reason {
     }
 }
 
-/// Returns how many computes of the cell are up, and the first ones that are down.
-fn computes_up(seen: &Observed) -> ConditionDraft {
-    computes_up::condition(COMPUTES_UP, &computes_up::states(&seen.computes))
+/// Returns how many computes and hosts of node sets of the cell are up, and the first ones that are
+/// down. What was reported before stays until each host was read.
+fn computes_up(seen: &Observed, previous: &[Condition]) -> ConditionDraft {
+    let before = find(previous, COMPUTES_UP);
+    let is_pending = |it: &SetHost| state_of(&it.service).is_none();
+    if let Some(before) = before.filter(|_| seen.set_hosts.iter().any(is_pending)) {
+        return ConditionDraft::repeated(before);
+    }
+    let state = |it: &SetHost| state_of(&it.service).unwrap_or(ComputeState::Unknown);
+    let mut states = states(&seen.computes);
+    states.extend(seen.set_hosts.iter().map(|it| (it.name.clone(), state(it))));
+    condition(COMPUTES_UP, &states)
 }

@@ -53,6 +53,7 @@ impl World {
         let objects = MonitoredObjects {
             caches: SharedCaches::default(),
             node_sets: Cache::new(vec![]),
+            services: Cache::new(vec![]),
             cells_are_ours,
         };
         let (process, of) = ((Metrics::new("test"), leads()), MonitorQueues::of(&queues));

@@ -10,12 +10,11 @@ use operator_core::finalizers::is_terminating;
 use operator_core::plan::{Kind, Plan, Step};
 use operator_core::rejected_write::RejectedWrite;
 
-use crate::computes_up::{ComputeState, condition, own_condition, plan};
+use crate::computes_up::{condition, own_condition, plan, state_of};
 use crate::node_set_computes::observed::{CRD_POLL_INTERVAL, HostReading, Observed, Report};
 use crate::node_set_computes::removal::decide::Decision;
 use crate::node_set_computes::{drain, removal, rollout};
 use crate::node_set_readiness::{self, Contents};
-use crate::nova_health::ServiceHealth;
 
 /// Returns the plan for a node set; the condition on computes is absent where nothing is counted,
 /// that on drained hosts where no host is to be drained or enabled, and that on hosts that leave
@@ -28,6 +27,7 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let drained = conditions.and_then(|it| find(it, NODE_DRAINED));
     let counted = seen.hosts.as_ref().filter(|it| seen.has_cells && !it.is_empty());
     let draft = counted.and_then(|hosts| {
+        let state = |it: &HostReading| Some((it.name.clone(), state_of(&it.health.service)?));
         let states: Option<Vec<_>> = hosts.iter().map(state).collect();
         // What was reported before stays until each host was read.
         let before = || previous.map(ConditionDraft::repeated);
@@ -115,16 +115,4 @@ fn report_step(seen: &Observed, contents: &Contents) -> Option<Step> {
         return node_set_readiness::step(set, contents, found);
     }
     ours.filter(|it| !is_terminating(*it)).map(node_set_readiness::removal)
-}
-
-/// Returns a host with its state; `None` while not enough was read to say.
-fn state(host: &HostReading) -> Option<(String, ComputeState)> {
-    let state = match host.health.service {
-        ServiceHealth::Pending => return None,
-        ServiceHealth::Up { .. } => ComputeState::Up,
-        ServiceHealth::Down { .. } => ComputeState::Down,
-        ServiceHealth::NotFound => ComputeState::NotRegistered,
-        ServiceHealth::ApiFails | ServiceHealth::CellNotAnswering => ComputeState::Unknown,
-    };
-    Some((host.name.clone(), state))
 }

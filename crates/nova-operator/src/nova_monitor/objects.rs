@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use api::dataplane::NodeSet;
+use api::dataplane::{NodeSet, Service};
 use api::nova::ExternalCompute;
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -11,8 +11,10 @@ use operator_core::node_set_host::{Host, canonical_host_name, hosts};
 use operator_core::object_key::Key;
 use operator_runtime::cache::Cache;
 
+use crate::conflicting_service::is_nova;
 use crate::indexes::BY_CELL;
-use crate::nova_health::HostHealth;
+use crate::node_set_cells::used_first;
+use crate::nova_health::{HostHealth, ServiceHealth};
 use crate::registration::{has_registered_since, registered_at, registered_host};
 use crate::shared_caches::SharedCaches;
 
@@ -22,6 +24,8 @@ pub struct MonitoredObjects {
     pub caches: SharedCaches,
     /// All node sets.
     pub node_sets: Arc<Cache<NodeSet>>,
+    /// The services that node sets list.
+    pub services: Arc<Cache<Service>>,
     /// Whether this operator reconciles cells, so that their conditions say why an API is not read.
     pub cells_are_ours: bool,
 }
@@ -92,4 +96,35 @@ impl MonitoredObjects {
         let here = |it: &&Arc<NodeSet>| it.namespace().is_some_and(|it| namespaces.contains(&it));
         sets.iter().filter(here).flat_map(|it| of_set(it)).collect()
     }
+
+    /// Returns the node sets in the namespaces of cells that list a service of type nova, the oldest
+    /// first.
+    pub(crate) fn sets_with_nova(&self, cells: &BTreeSet<Key>) -> Vec<Arc<NodeSet>> {
+        let namespaces: BTreeSet<&String> = cells.iter().map(|it| &it.namespace).collect();
+        let is_of_nova = |set: &NodeSet, name: &String| {
+            let key = Key::new(set.namespace().unwrap_or_default(), name);
+            is_nova(name, self.services.get(&key).as_deref())
+        };
+        let mut sets = self.node_sets.all();
+        sets.retain(|set| {
+            let is_here = set.namespace().is_some_and(|it| namespaces.contains(&it));
+            is_here && set.spec.services.iter().any(|it| is_of_nova(set, it))
+        });
+        sets.sort_by_cached_key(|it| (it.creation_timestamp().map(|it| it.0), Key::of(&**it)));
+        sets
+    }
+
+    /// Returns the cells of a node set, those first that it uses.
+    pub(crate) fn used_first(&self, cells: Vec<Key>, set: &NodeSet) -> Vec<Key> {
+        used_first(cells, set, |it| self.services.get(it))
+    }
+}
+
+/// A host of a node set that a cell has.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SetHost {
+    /// The node set and the host's name in the inventory: `compute/edpm-compute-0`.
+    pub name: String,
+    /// Its service.
+    pub service: ServiceHealth,
 }

@@ -5,10 +5,12 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use nova_config::rendered_secret::cell_secret_name;
 use operator_runtime::cache::{Cache, WriteThrough as _};
 use serde_json::json;
 use testkit::http_server::{Asked, server};
 
+use super::followed::HOSTS_AT_A_TIME;
 use super::*;
 use crate::nova_health::{MappingHealth, ServiceHealth};
 use crate::shared_caches::SharedCaches;
@@ -96,7 +98,8 @@ fn world_of(interval: Duration, cells_are_ours: bool) -> World {
     let (metrics, queues) = (Metrics::new("test"), Queues::default());
     let node_sets = Cache::new(vec![]);
     node_sets.absorb(&node_set());
-    let objects = MonitoredObjects { caches, node_sets, cells_are_ours };
+    let services = Cache::new(vec![]);
+    let objects = MonitoredObjects { caches, node_sets, services, cells_are_ours };
     let process = (metrics.clone(), leads());
     let monitor = NovaMonitor::new(interval, process, objects, MonitorQueues::of(&queues));
     World { monitor, metrics, queues }
@@ -198,7 +201,7 @@ async fn other_credentials_are_another_reader_and_an_unused_one_ends() {
     next(&world.queues.computes).await;
     assert_eq!(requests(&asked, "\"password\":\"q\""), 1);
     world.monitor.follow(&cell("cell1"), CellInputs::Gone);
-    assert!(world.monitor.inner.lock().readers.is_empty());
+    assert!(world.monitor.cells.lock().readers.is_empty());
     let health = world.monitor.host(&cell("cell1"), "n0.example.org");
     assert_eq!(health.service, ServiceHealth::ApiFails);
 }
@@ -339,6 +342,56 @@ async fn the_hosts_of_an_api_are_those_of_a_cell_that_uses_it_alone() {
     assert_eq!(hosts(), ApiHosts::OfSeveralCells, "another user reads the same API");
     world.monitor.follow(&cell("cell1"), CellInputs::Gone);
     assert_eq!(hosts(), ApiHosts::Unknown);
+}
+
+fn service(name: &str, cell: &str) -> serde_json::Value {
+    json!({
+        "apiVersion": "dataplane.openstack.org/v1beta1",
+        "kind": "OpenStackDataPlaneService",
+        "metadata": {"name": name, "namespace": "ns", "uid": name, "resourceVersion": "1"},
+        "spec": {
+            "edpmServiceType": "nova", "playbook": "osp.edpm.nova",
+            "dataSources": [{"secretRef": {"name": cell_secret_name(cell)}}],
+        },
+    })
+}
+
+#[tokio::test]
+async fn a_host_of_a_node_set_counts_once_to_the_cell_whose_files_its_set_uses() {
+    let (address, _) = cloud(|| "up").await;
+    let world = world(Duration::from_millis(5));
+    let monitor = &world.monitor;
+    let mut second = node_set();
+    second["metadata"]["name"] = json!("younger");
+    second["metadata"]["uid"] = json!("younger");
+    second["metadata"]["creationTimestamp"] = json!("2026-01-02T00:00:00Z");
+    monitor.objects.node_sets.absorb(&second);
+    for name in ["cell1", "cell2"] {
+        monitor.follow(&cell(name), complete(&view(address, "p")));
+    }
+    next(&world.queues.node_sets).await;
+    let hosts = |name: &str| -> Vec<String> {
+        monitor.set_hosts(&cell(name)).into_iter().map(|it| it.name).collect()
+    };
+    let both = || (hosts("cell1"), hosts("cell2"));
+    let none: Vec<String> = vec![];
+    assert_eq!(both(), (none.clone(), none.clone()), "a compute has the host");
+    let mut other = compute("n0", "cell1");
+    other["metadata"]["resourceVersion"] = json!("2");
+    other["status"] = json!({});
+    monitor.objects.caches.computes.absorb(&other);
+    let of_first = vec!["set/n0".to_owned()];
+    assert_eq!(both(), (of_first.clone(), none.clone()), "its set uses no cell");
+    monitor.objects.services.absorb(&service("nova", "cell2"));
+    assert_eq!(both(), (none, of_first), "the older set has it, and uses the second cell");
+    let counted = async {
+        let series = "edpm_nova_computes{namespace=\"ns\",cell=\"cell2\",state=\"up\"} 1";
+        while !world.metrics.encode().contains(series) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(LIMIT, counted).await.expect("the metric has it");
+    assert_eq!(super::tests::counted(&world, "up").as_deref(), Some("0"));
 }
 
 #[test]

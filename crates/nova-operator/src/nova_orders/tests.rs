@@ -75,7 +75,12 @@ fn world_of(address: SocketAddr, leadership: LeadershipWatch) -> World {
     let interval = Duration::from_millis(20);
     let process = (Metrics::new("test"), leadership);
     let caches = SharedCaches::default();
-    let objects = MonitoredObjects { caches, node_sets: Cache::new(vec![]), cells_are_ours: true };
+    let objects = MonitoredObjects {
+        caches,
+        node_sets: Cache::new(vec![]),
+        services: Cache::new(vec![]),
+        cells_are_ours: true,
+    };
     let monitor = NovaMonitor::new(interval, process, objects, MonitorQueues::of(&others));
     monitor.follow(&cell(), complete(&view(address, "p")));
     World { orders: NovaOrders::new(Arc::clone(&monitor), Arc::clone(&queue)), monitor, queue }
