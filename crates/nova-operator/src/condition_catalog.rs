@@ -248,6 +248,7 @@ const NOVA_API: &[Reason] = &[
     reasons::cell::ENDPOINT_NOT_FOUND,
     reasons::cell::VERSION_NOT_SUPPORTED,
     reasons::cell::CREDENTIALS_REFUSED,
+    reasons::cell::TOKEN_REFUSED,
     reasons::cell::ROLE_MISSING,
     reasons::cell::NOVA_CONFLICT,
     reasons::cell::NOVA_BUSY,
