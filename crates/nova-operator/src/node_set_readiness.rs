@@ -182,6 +182,16 @@ fn judged(host: &str, health: &HostHealth) -> Readiness {
             );
             not_ready(reasons::compute::NOT_MAPPED.word, text)
         }
+        (ServiceHealth::Up { .. }, MappingHealth::NotListed { reason }) => {
+            let text = match &health.cause {
+                Some(cause) => format!("Nova's list of hypervisors cannot be read: {cause}"),
+                None => format!(
+                    "Nova's list of hypervisors cannot be read ({reason}); the cause is in \
+                     NovaAPIReady of the NovaCell."
+                ),
+            };
+            Readiness::Unknown(HostNotReady::new(reasons::compute::NOVA_NOT_ANSWERING.word, &text))
+        }
         (ServiceHealth::Up { .. }, MappingHealth::Pending | MappingHealth::ApiFails)
         | (ServiceHealth::Pending, _) => not_read(),
         (ServiceHealth::Down { is_forced: true, .. }, _) => {

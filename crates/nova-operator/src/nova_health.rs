@@ -11,6 +11,9 @@ use openstack_client::{ComputeService, Error, Hypervisor, ServiceState};
 /// How many readings in a row fail before nothing is known any more.
 pub const FAILED: u32 = 3;
 
+/// The error word of a reading without inputs.
+const INPUT_MISSING: &str = "InputMissing";
+
 /// What is known of the API.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum ApiHealth {
@@ -21,6 +24,8 @@ pub enum ApiHealth {
     Answers,
     /// It has not answered [`FAILED`] times in a row, or in a way that time alone does not change.
     Fails(Fault),
+    /// It answers, except that its list of hypervisors has failed like that.
+    NotListed(Fault),
 }
 
 /// What is known of the service of one host.
@@ -58,6 +63,11 @@ pub enum MappingHealth {
     Pending,
     /// The API cannot be read, or has not answered [`FAILED`] times in a row.
     ApiFails,
+    /// The list of hypervisors alone cannot be read.
+    NotListed {
+        /// The word of the error.
+        reason: &'static str,
+    },
     /// Nova lists its hypervisor, so the host is mapped.
     Mapped,
     /// Nova has the service of the host and does not list its hypervisor.
@@ -101,6 +111,12 @@ impl HostHealth {
         Self { service, mapping, ..Self::default() }
     }
 
+    /// Whether there is a cause for what is not known.
+    pub const fn has_cause(&self) -> bool {
+        matches!(self.service, ServiceHealth::ApiFails)
+            || matches!(self.mapping, MappingHealth::NotListed { .. })
+    }
+
     /// Returns which of several cells counts for a host, the smallest first: one that has its
     /// service, else one that may have it.
     pub fn rank(&self) -> u8 {
@@ -134,6 +150,22 @@ struct Failure {
     n: u32,
 }
 
+impl Failure {
+    /// Returns a failure that adds so many to those before it.
+    fn after(before: Option<&Self>, fault: Option<Fault>, n: u32) -> Self {
+        Self { fault, n: before.map_or(0, |it| it.n).saturating_add(n) }
+    }
+
+    /// Returns the fault where it is to be reported.
+    fn reported(&self) -> Option<&Fault> {
+        self.fault.as_ref().filter(|it| self.n >= FAILED || is_lasting(&it.error))
+    }
+
+    fn word(&self) -> &'static str {
+        self.fault.as_ref().map_or(INPUT_MISSING, Fault::word)
+    }
+}
+
 /// The last readings of one API.
 #[derive(Clone, Debug, Default)]
 pub struct Readings {
@@ -144,6 +176,8 @@ pub struct Readings {
     failure: Option<Failure>,
     /// Host of each hypervisor → its UUID, `None` unless the last reading succeeded.
     mapped: Option<BTreeMap<String, String>>,
+    /// Why the last readings of hypervisors alone failed, and how many did.
+    unlisted: Option<Failure>,
 }
 
 impl Readings {
@@ -159,6 +193,10 @@ impl Readings {
     ) {
         let hosts =
             |all: Vec<Hypervisor>| all.into_iter().map(|it| (it.service.host, it.id)).collect();
+        let unlisted = hypervisors.as_ref().err().filter(|_| services.is_ok());
+        let unlisted =
+            unlisted.map(|it| Failure::after(self.unlisted.as_ref(), Some(it.clone()), 1));
+        self.unlisted = unlisted;
         self.mapped = hypervisors.ok().map(hosts);
         match services {
             Ok(services) => {
@@ -177,8 +215,7 @@ impl Readings {
     }
 
     fn fail(&mut self, fault: Option<Fault>, n: u32) {
-        let n_before = self.failure.as_ref().map_or(0, |it| it.n);
-        self.failure = Some(Failure { fault, n: n_before.saturating_add(n) });
+        self.failure = Some(Failure::after(self.failure.as_ref(), fault, n));
     }
 
     /// Whether so many readings in a row have failed that nothing is known any more.
@@ -186,15 +223,27 @@ impl Readings {
         self.failure.as_ref().is_some_and(|it| it.n >= FAILED)
     }
 
+    /// Returns how many readings in a row have failed, and the word of the last error; a list of
+    /// hypervisors that alone fails counts too.
+    pub fn failed(&self) -> (&'static str, u32) {
+        let failure = self.failure.as_ref().or(self.unlisted.as_ref());
+        failure.map_or(("Ok", 0), |it| (it.word(), it.n))
+    }
+
     /// Returns what is known of the API.
     pub fn api(&self) -> ApiHealth {
         match &self.failure {
-            Some(Failure { fault: Some(fault), n }) if *n >= FAILED || is_lasting(&fault.error) => {
-                ApiHealth::Fails(fault.clone())
+            Some(failure) => {
+                failure.reported().cloned().map_or(ApiHealth::Pending, ApiHealth::Fails)
             }
-            None if self.last.is_some() => ApiHealth::Answers,
-            Some(_) | None => ApiHealth::Pending,
+            None if self.last.is_none() => ApiHealth::Pending,
+            None => self.not_listed().cloned().map_or(ApiHealth::Answers, ApiHealth::NotListed),
         }
+    }
+
+    /// Returns why the list of hypervisors cannot be read, where that is to be reported.
+    fn not_listed(&self) -> Option<&Fault> {
+        self.unlisted.as_ref()?.reported()
     }
 
     /// Returns what is known of a host, which is named as its service is registered.
@@ -274,9 +323,16 @@ impl Readings {
     }
 
     fn mapping(&self, host: &str) -> MappingHealth {
-        let Some(mapped) = &self.mapped else { return MappingHealth::Pending };
         let last = self.last.as_ref().filter(|_| self.failure.is_none());
-        match last.and_then(|it| it.states.get(host)) {
+        let state = last.and_then(|it| it.states.get(host));
+        let Some(mapped) = &self.mapped else {
+            let is_known = matches!(state, Some(ServiceState::Known(_)));
+            let not_listed = self.not_listed().filter(|_| is_known);
+            return not_listed.map_or(MappingHealth::Pending, |it| MappingHealth::NotListed {
+                reason: it.word(),
+            });
+        };
+        match state {
             _ if mapped.contains_key(host) => MappingHealth::Mapped,
             Some(ServiceState::Known(_)) => MappingHealth::NotMapped,
             // Hypervisors of a cell that does not answer are not listed.

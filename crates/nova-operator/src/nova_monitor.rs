@@ -134,6 +134,7 @@ impl NovaMonitor {
         drop(followed);
         if is_gone {
             self.metrics.nova_computes(cell, None);
+            self.metrics.nova_failed_readings(cell, None);
             self.enqueue_hosts(cell);
         }
     }
@@ -232,8 +233,7 @@ impl NovaMonitor {
         };
         let is_reported = self.objects.cells_are_ours;
         let cause = || self.cells.lock().unreported_cause(cell, is_reported);
-        let is_silent = health.service == ServiceHealth::ApiFails;
-        let cause = is_silent.then(cause).flatten();
+        let cause = health.has_cause().then(cause).flatten();
         HostHealth { cause, ..health }
     }
 
@@ -294,16 +294,15 @@ impl NovaMonitor {
             None => readings.miss(),
         }
         let (after, api_after) = (health(&readings), readings.api());
+        let failed = readings.failed();
         drop(readings);
         let is_other_api = api_before != api_after;
         // The objects have the cause where the cell does not report it.
-        let has_cause = |it: &HostHealth| {
-            is_other_api && !self.objects.cells_are_ours && it.service == ServiceHealth::ApiFails
-        };
+        let is_unreported = is_other_api && !self.objects.cells_are_ours;
         let mut counted_in = BTreeSet::new();
         for (it, (before, after)) in registered.iter().zip(before.iter().zip(&after)) {
             let is_concerned = it.is_concerned(before, after);
-            if is_concerned || has_cause(after) {
+            if is_concerned || (is_unreported && after.has_cause()) {
                 self.enqueue(it);
             }
             if is_concerned && it.cell.is_none() {
@@ -317,6 +316,9 @@ impl NovaMonitor {
             if is_other_api {
                 self.queues.cell_readings.push(cell.clone());
             }
+        }
+        for cell in &cells {
+            self.metrics.nova_failed_readings(cell, Some(failed));
         }
         self.count(reader, &registered, &after);
     }

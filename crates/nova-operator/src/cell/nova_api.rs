@@ -36,6 +36,7 @@ fn api(seen: &Observed, health: &ApiHealth, previous: &[Condition]) -> Condition
             })
         }
         ApiHealth::Fails(fault) => fails(&seen.cell, fault),
+        ApiHealth::NotListed(fault) => not_listed(&seen.cell, fault),
     }
 }
 
@@ -49,6 +50,18 @@ pub fn fails(cell: &Cell, fault: &Fault) -> ConditionDraft {
         next_step(fault, &cell.spec.secret)
     );
     reason(fault).condition(NOVA_API_READY, sentence(&text))
+}
+
+/// Returns the condition of an API whose list of hypervisors alone cannot be read.
+pub fn not_listed(cell: &Cell, fault: &Fault) -> ConditionDraft {
+    let text = format!(
+        "Nova's list of hypervisors cannot be read: {}. It is unknown whether new hosts of NovaCell {} \
+         are mapped; what was known of others stays. {} It is read again automatically.",
+        cause(fault),
+        cell.name_any(),
+        next_step(fault, &cell.spec.secret)
+    );
+    reason(fault).condition(NOVA_API_READY, text)
 }
 
 /// Returns the text with a capital letter at its begin.
@@ -69,6 +82,7 @@ fn reason(fault: &Fault) -> &'static Reason {
         Error::TooLarge(_) => &reasons::cell::ANSWER_TOO_LARGE,
         Error::NoEndpoint { .. } => &reasons::cell::ENDPOINT_NOT_FOUND,
         Error::Version { .. } => &reasons::cell::VERSION_NOT_SUPPORTED,
+        Error::Unauthorized if fault.is_of_token() => &reasons::cell::TOKEN_REFUSED,
         Error::Unauthorized => &reasons::cell::CREDENTIALS_REFUSED,
         Error::Forbidden(_) => &reasons::cell::ROLE_MISSING,
         Error::Conflict(_) => &reasons::cell::NOVA_CONFLICT,

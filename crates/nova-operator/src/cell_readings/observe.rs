@@ -13,7 +13,7 @@ use operator_runtime::error::Result;
 use operator_runtime::source_cache::SourceCache;
 use parking_lot::Mutex;
 
-use crate::cell::nova_api::fails;
+use crate::cell::nova_api::{fails, not_listed};
 use crate::cell::observe::named;
 use crate::cell::observed::view;
 use crate::cell::status::input;
@@ -96,5 +96,6 @@ fn problem(cell: &Cell, input: ConditionDraft, api: &ApiHealth) -> Option<Condit
         _ if input.status == ConditionStatus::False => Some(input),
         ApiHealth::Pending | ApiHealth::Answers => None,
         ApiHealth::Fails(fault) => Some(fails(cell, fault)),
+        ApiHealth::NotListed(fault) => Some(not_listed(cell, fault)),
     }
 }

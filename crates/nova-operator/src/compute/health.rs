@@ -190,6 +190,7 @@ fn mapping(
             let text = not_answering(health, &what, &seen.compute.spec.cell_name);
             (reasons::compute::NOVA_NOT_ANSWERING.condition(HOST_MAPPED, text), None)
         }
+        MappingHealth::NotListed { reason } => (not_listed(seen, health, reason), None),
         MappingHealth::Mapped => {
             let text = format!("Host {host} is mapped to its cell, so nova schedules to it.");
             (reasons::compute::MAPPED.condition(HOST_MAPPED, text), None)
@@ -215,6 +216,25 @@ fn mapping(
             }
         }
     }
+}
+
+/// Returns what was last known of the mapping; else that the list of hypervisors cannot be read.
+fn not_listed(seen: &Observed, health: &HostHealth, reason: &str) -> ConditionDraft {
+    let before = previous(seen, HOST_MAPPED).filter(|it| it.status != ConditionStatus::Unknown);
+    before.unwrap_or_else(|| {
+        let what = format!("whether host {} is mapped to its cell", host(seen));
+        let text = match &health.cause {
+            Some(cause) => format!(
+                "Nova's list of hypervisors cannot be read, so it is unknown {what}: {cause}"
+            ),
+            None => format!(
+                "Nova's list of hypervisors cannot be read ({reason}), so it is unknown {what}; the \
+                 cause is in condition {NOVA_API_READY} of NovaCell {}.",
+                seen.compute.spec.cell_name
+            ),
+        };
+        reasons::compute::NOT_READ.condition(HOST_MAPPED, text)
+    })
 }
 
 /// Returns who discovers hosts, and what to do about one that is not discovered.

@@ -184,3 +184,38 @@ fn a_missing_host_has_the_time_of_the_earlier_reading() {
     readings.take(Ok(services(&[("one", known(true))])), Ok(vec![]), at(4), 0);
     assert_eq!(readings.of_host("one").missing_since, None);
 }
+
+#[test]
+fn a_list_of_hypervisors_that_alone_fails_is_reported_and_takes_nothing_that_was_known() {
+    let mut readings = Readings::default();
+    let up = || Ok(services(&[("one", known(true))]));
+    for n in 1..=3 {
+        assert_eq!(readings.of_host("one").mapping, MappingHealth::Pending);
+        take(&mut readings, up(), Err(unreachable()));
+        assert_eq!(readings.failed(), ("Unreachable", n));
+        let api = if n < 3 { ApiHealth::Answers } else { ApiHealth::NotListed(unreachable()) };
+        assert_eq!(readings.api(), api);
+    }
+    let not_listed = MappingHealth::NotListed { reason: "Unreachable" };
+    assert_eq!(readings.of_host("one").mapping, not_listed);
+    assert_eq!(service(&readings), ServiceHealth::Up { disabled: None });
+    assert_eq!(readings.of_host("two").mapping, MappingHealth::Pending, "nova does not have it");
+    let lasting = Fault::of(Service::Compute, Error::TooLarge("50 pages".into()));
+    take(&mut readings, up(), Ok(hypervisors(&["one"])));
+    assert_eq!((readings.api(), readings.failed()), (ApiHealth::Answers, ("Ok", 0)));
+    take(&mut readings, up(), Err(lasting.clone()));
+    assert_eq!(readings.api(), ApiHealth::NotListed(lasting));
+}
+
+#[test]
+fn missing_inputs_count_as_readings_that_fail_and_are_no_fault_of_the_api() {
+    let mut readings = Readings::default();
+    take(&mut readings, Ok(services(&[("one", known(true))])), Ok(hypervisors(&["one"])));
+    for n in 1..=3 {
+        readings.miss();
+        assert_eq!(readings.failed(), ("InputMissing", n));
+        assert_eq!((readings.has_failed(), readings.api()), (n == 3, ApiHealth::Pending));
+    }
+    assert_eq!(service(&readings), ServiceHealth::ApiFails);
+    assert!(readings.has_service("one"));
+}

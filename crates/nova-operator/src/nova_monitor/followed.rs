@@ -157,7 +157,9 @@ impl FollowedCells {
         }
         let followed = self.of_cell.get(cell).filter(|_| !is_reported)?;
         match self.readers.get(&followed.access)?.readings.lock().api() {
-            ApiHealth::Fails(fault) => Some(explained(&fault, &followed.secret)),
+            ApiHealth::Fails(fault) | ApiHealth::NotListed(fault) => {
+                Some(explained(&fault, &followed.secret))
+            }
             ApiHealth::Answers | ApiHealth::Pending => None,
         }
     }

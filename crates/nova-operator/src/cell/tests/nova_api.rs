@@ -45,6 +45,7 @@ fn each_failure_of_nova_has_a_reason_and_a_next_step_and_takes_no_ready() {
         (Service::Compute, Error::NotTheService, "NotNova", "Look at nova's API"),
         (Service::Identity, Error::NotTheService, "NotKeystone", "Look at Keystone"),
         (Service::Identity, Error::Unauthorized, "CredentialsRefused", "ServicePassword"),
+        (Service::Compute, Error::Unauthorized, "TokenRefused", "[keystone_authtoken]"),
         (Service::Compute, Error::Forbidden(why()), "RoleMissing", "the role admin"),
         (Service::Compute, Error::Conflict(why()), "NovaConflict", "Look at"),
         (Service::Compute, Error::Busy(why()), "NovaBusy", "Look at"),
@@ -69,6 +70,17 @@ fn each_failure_of_nova_has_a_reason_and_a_next_step_and_takes_no_ready() {
         assert!(message.starts_with(char::is_uppercase), "{message}");
         assert_eq!(said(&seen, "Ready").0, ConditionStatus::True);
     }
+}
+
+#[test]
+fn a_list_of_hypervisors_that_cannot_be_read_has_the_reason_of_its_error() {
+    let fault = Fault::of(Service::Compute, Error::TooLarge("more than 50 pages".into()));
+    let seen = Observed { nova_api: Some(ApiHealth::NotListed(fault)), ..seen() };
+    let (status, reason, message) = said(&seen, "NovaAPIReady");
+    assert_eq!((status, reason.as_str()), (ConditionStatus::False, "AnswerTooLarge"));
+    let named = ["list of hypervisors", "50 pages", "NovaCell nova-cell1", "Look at nova's API"];
+    assert!(named.iter().all(|it| message.contains(it)), "{message}");
+    assert_eq!(said(&seen, "Ready").0, ConditionStatus::True);
 }
 
 #[test]

@@ -111,6 +111,26 @@ fn the_cause_is_in_the_conditions_where_the_cell_does_not_report_it() {
 }
 
 #[test]
+fn a_list_of_hypervisors_that_cannot_be_read_is_named_and_leaves_what_was_known() {
+    let not_listed = || MappingHealth::NotListed { reason: "AnswerTooLarge" };
+    let new = world(UP, not_listed());
+    assert_eq!(said(&new, "HostMapped"), (ConditionStatus::Unknown, "NotRead".to_owned()));
+    let message = new.condition("HostMapped").message;
+    let named = ["AnswerTooLarge", "condition NovaAPIReady of NovaCell"];
+    assert!(named.iter().all(|it| message.contains(it)), "{message}");
+    assert_eq!(
+        (new.reason("ServiceUp"), new.reason("Ready")),
+        ("ServiceUp".into(), "Ready".into())
+    );
+    for known in [MappingHealth::Mapped, MappingHealth::NotMapped] {
+        let mut world = world(UP, known);
+        let before = world.condition("HostMapped");
+        read(&mut world, UP, not_listed());
+        assert_eq!(world.condition("HostMapped").message, before.message);
+    }
+}
+
+#[test]
 fn a_nova_that_stops_answering_makes_no_compute_ready_that_was_down() {
     for (service, mapping, reason) in [
         (DOWN, MappingHealth::Mapped, "ServiceDown"),
