@@ -173,6 +173,13 @@ impl NovaMonitor {
         followed.leave(cell);
         reader.add(cell);
         followed.of_cell.insert(cell.clone(), Followed { access, secret: secret.to_owned() });
+        drop(followed);
+        // The next reading may be like the last one, and then enqueues nothing.
+        if reader.readings.lock().api() != ApiHealth::Pending {
+            self.enqueue_hosts(cell);
+            self.queues.cells.push(cell.clone());
+            self.queues.cell_readings.push(cell.clone());
+        }
     }
 
     /// Returns what is known of the API of a cell.

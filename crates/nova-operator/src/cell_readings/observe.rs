@@ -6,6 +6,7 @@ use std::sync::Arc;
 use api::conditions::{ConditionDraft, ConditionStatus};
 use api::nova::Cell;
 use operator_core::data_sources::SourceRef;
+use operator_core::finalizers::is_terminating;
 use operator_core::object_key::Key;
 use operator_runtime::api::Api;
 use operator_runtime::cache::Cache;
@@ -84,7 +85,7 @@ pub async fn observe(
         return Ok(Some(Observed { cell, problem: None, reported: None }));
     }
     let api = monitor.api(key);
-    let problem = problem(&cell, input, &api);
+    let problem = problem(&cell, input, &api).filter(|_| !is_terminating(&*cell));
     let is_over = problem.is_none() && api == ApiHealth::Answers;
     let reported = reported.replace(key, problem.as_ref().map(|it| &it.reason), is_over);
     Ok(Some(Observed { cell, problem, reported }))

@@ -153,6 +153,19 @@ async fn cells_that_use_the_same_api_share_one_login_and_one_reading() {
 }
 
 #[tokio::test]
+async fn a_cell_that_joins_an_api_which_was_read_enqueues_its_objects() {
+    let (address, _) = cloud(|| "up").await;
+    let world = world(Duration::from_mins(10));
+    world.monitor.follow(&cell("cell2"), complete(&view(address, "p")));
+    next(&world.queues.node_sets).await;
+    assert_eq!(next(&world.queues.cells).await, cell("cell2"));
+    world.monitor.follow(&cell("cell1"), complete(&view(address, "p")));
+    assert_eq!(next(&world.queues.computes).await, Key::new("ns", "n0"));
+    assert_eq!(next(&world.queues.cells).await, cell("cell1"));
+    assert_eq!(world.monitor.api(&cell("cell1")), ApiHealth::Answers);
+}
+
+#[tokio::test]
 async fn a_host_of_a_node_set_is_found_in_the_cell_that_has_it() {
     let (address, _) = cloud(|| "up").await;
     let world = world(Duration::from_millis(5));
