@@ -1,4 +1,4 @@
-//! Has nova's API read for each cell, whoever reconciles it.
+//! Has nova's API read for each cell, also where another operator reconciles it.
 //!
 //! The controller runs only where nova's API is read, and watches cells and the Secrets that they
 //! name. It writes no object. Of cells of another operator, whose status is not written here, it

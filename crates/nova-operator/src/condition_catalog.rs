@@ -99,7 +99,12 @@ const NODE_SET: &[ConditionSpec] = &[
         "nova-compute of every host is up in a cell of the namespace; absent where the node set \
          lists no service of type nova or nova's API is not read, and without effect on the node \
          set's `Ready`.",
-        &[reasons::COMPUTES_UP, reasons::COMPUTES_DOWN, reasons::COMPUTES_NOT_READ],
+        &[
+            reasons::COMPUTES_UP,
+            reasons::COMPUTES_DOWN,
+            reasons::COMPUTES_NOT_REGISTERED,
+            reasons::COMPUTES_NOT_READ,
+        ],
     ),
     condition(
         NODE_DRAINED,

@@ -164,6 +164,18 @@ enum Readiness {
     Unknown(HostNotReady),
 }
 
+/// Returns the entry of a host while the list of hypervisors alone cannot be read.
+fn not_listed(reason: &str, cause: Option<&str>) -> Readiness {
+    let text = match cause {
+        Some(cause) => format!("Nova's list of hypervisors cannot be read: {cause}"),
+        None => format!(
+            "Nova's list of hypervisors cannot be read ({reason}); the cause is in NovaAPIReady of \
+             the NovaCell."
+        ),
+    };
+    Readiness::Unknown(HostNotReady::new(reasons::compute::NOVA_NOT_ANSWERING.word, &text))
+}
+
 fn judged(host: &str, health: &HostHealth) -> Readiness {
     let not_read = || {
         let text = format!(
@@ -183,14 +195,7 @@ fn judged(host: &str, health: &HostHealth) -> Readiness {
             not_ready(reasons::compute::NOT_MAPPED.word, text)
         }
         (ServiceHealth::Up { .. }, MappingHealth::NotListed { reason }) => {
-            let text = match &health.cause {
-                Some(cause) => format!("Nova's list of hypervisors cannot be read: {cause}"),
-                None => format!(
-                    "Nova's list of hypervisors cannot be read ({reason}); the cause is in \
-                     NovaAPIReady of the NovaCell."
-                ),
-            };
-            Readiness::Unknown(HostNotReady::new(reasons::compute::NOVA_NOT_ANSWERING.word, &text))
+            not_listed(reason, health.cause.as_deref())
         }
         (ServiceHealth::Up { .. }, MappingHealth::Pending | MappingHealth::ApiFails)
         | (ServiceHealth::Pending, _) => not_read(),

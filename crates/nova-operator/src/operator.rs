@@ -322,7 +322,7 @@ async fn work(
     manager.finish().await
 }
 
-/// Starts the controller that has nova's API read for each cell, whoever reconciles it.
+/// Starts the controller that has nova's API read for each cell, of other operators too.
 async fn read(manager: &mut Manager, caches: &Arc<Caches>, queues: &Queues) {
     let Some(monitor) = &caches.nova else { return };
     let readings = CellReadings::new(caches, monitor);

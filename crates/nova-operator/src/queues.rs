@@ -13,7 +13,7 @@ pub struct Queues {
     pub computes: Arc<WorkQueue>,
     /// Keys of cells.
     pub cells: Arc<WorkQueue>,
-    /// Keys of cells whose API is read, whoever reconciles them.
+    /// Keys of cells whose API is read, of other operators too.
     pub cell_readings: Arc<WorkQueue>,
     /// Keys of cleanup runs.
     pub cleanups: Arc<WorkQueue>,

@@ -133,7 +133,7 @@ async fn cloud() -> SocketAddr {
 }
 
 #[tokio::test]
-async fn a_cell_is_read_whoever_reconciles_it_and_none_that_does_not_exist() {
+async fn a_cell_of_any_operator_is_read_and_none_that_does_not_exist() {
     for cells_are_ours in [true, false] {
         let world = World::new(cloud().await, cells_are_ours);
         assert_eq!(world.pass().await, []);
