@@ -332,7 +332,9 @@ impl Session {
                 *known = known.filter(|it| it.0 != version);
             }
             (StatusCode::UNAUTHORIZED, Credentials::Keystone(login)) => {
-                token.iter().for_each(|it| login.forget(it));
+                if let Some(token) = &token {
+                    login.forget(token);
+                }
             }
             _ => return answer,
         }
