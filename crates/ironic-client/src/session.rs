@@ -10,6 +10,7 @@ use config_drive::ApiVersion;
 use http::{StatusCode, header};
 use hyper::body::Bytes;
 use ironic::{Error, Method, Node, Request, version};
+use openstack_client::Token;
 use operator_runtime::http_client;
 use operator_runtime::metrics::Metrics;
 use operator_runtime::tls_stream::CaTrust;
@@ -321,26 +322,42 @@ impl Session {
         &self,
         request: impl Fn(ApiVersion) -> Cow<'a, Request>,
     ) -> Result<Bytes, Error> {
-        let version = self.version().await?;
-        let (status, answer) = self.exchange(&request(version), Some(version)).await?;
+        let (version, token) = (self.version().await?, self.token().await?);
+        let with = Some((version, token.as_ref()));
+        let (status, answer) = self.exchange(&request(version), with).await?;
         match (status, &self.credentials) {
             (StatusCode::NOT_ACCEPTABLE, _) => {
                 let mut known = self.version.lock().await;
                 // Another caller may have negotiated it again meanwhile.
                 *known = known.filter(|it| it.0 != version);
             }
-            (StatusCode::UNAUTHORIZED, Credentials::Keystone(login)) => login.forget().await,
+            (StatusCode::UNAUTHORIZED, Credentials::Keystone(login)) => {
+                if let Some(token) = &token {
+                    login.forget(token);
+                }
+            }
             _ => return answer,
         }
-        let version = self.version().await?;
-        self.exchange(&request(version), Some(version)).await?.1
+        let (version, token) = (self.version().await?, self.token().await?);
+        self.exchange(&request(version), Some((version, token.as_ref()))).await?.1
     }
 
-    /// Returns a response's status and body, or the error of a failed exchange.
+    /// Returns the token to send; `None` where the Ironic takes no tokens.
+    async fn token(&self) -> Result<Option<Token>, Error> {
+        match &self.credentials {
+            Credentials::Keystone(login) => {
+                login.token(&self.trust).await.map(Some).map_err(of_keystone)
+            }
+            Credentials::None | Credentials::HttpBasic(_) => Ok(None),
+        }
+    }
+
+    /// Returns a response's status and body, or the error of a failed exchange; the request has the
+    /// credentials where it has a version.
     async fn exchange(
         &self,
         request: &Request,
-        version: Option<ApiVersion>,
+        with: Option<(ApiVersion, Option<&Token>)>,
     ) -> Result<(StatusCode, Result<Bytes, Error>), Error> {
         let body = request.body.as_ref().map(|it| it.expose().to_string()).unwrap_or_default();
         let mut sent = http::Request::builder()
@@ -348,16 +365,14 @@ impl Session {
             .uri(format!("{}{}", self.endpoint, request.path))
             .header(header::ACCEPT, "application/json")
             .header(header::CONTENT_TYPE, "application/json");
-        if let Some(version) = version {
+        if let Some((version, token)) = with {
             sent = sent.header(VERSION, version.to_string());
-            sent = match &self.credentials {
-                Credentials::None => sent,
-                Credentials::HttpBasic(basic) => sent.header(header::AUTHORIZATION, basic.expose()),
-                Credentials::Keystone(login) => {
-                    let token = login.token(&self.trust).await.map_err(of_keystone)?;
-                    sent.header("X-Auth-Token", token.text())
-                }
-            };
+            if let Credentials::HttpBasic(basic) = &self.credentials {
+                sent = sent.header(header::AUTHORIZATION, basic.expose());
+            }
+            if let Some(token) = token {
+                sent = sent.header("X-Auth-Token", token.text());
+            }
         }
         let sent = sent.body(body.into()).map_err(|_| Error::NotUrl)?;
         let timed = Timed::begin(self.metrics.as_ref(), request.method);

@@ -24,6 +24,7 @@ use crate::cell::discovery;
 use crate::conflicting_service::{self, ConflictingService};
 use crate::indexes::BY_CELL_UID;
 use crate::node_set_caches::NodeSetCaches;
+use crate::nova_monitor::objects::MonitoredObjects;
 use crate::nova_monitor::{MonitorQueues, NovaMonitor};
 use crate::nova_orders::NovaOrders;
 use crate::queues::Queues;
@@ -88,15 +89,16 @@ impl Caches {
         let secrets = registry.metadata::<Secret>(manager, vec![]);
         let config_maps = registry.metadata::<ConfigMap>(manager, vec![]);
         let sources = SourceCache::new(&[], keys, &secrets, &config_maps);
-        let (services, cells) = (registry.cache(vec![]), registry.owned(vec![]));
+        let (services, cells) = (registry.cache::<Service>(vec![]), registry.owned(vec![]));
         let coordinator = RolloutCoordinator::new(shared.clone());
         let discovery_jobs = nova_api.is_some().then(|| discovery_jobs(registry));
         let node_sets = nova_api.map(|_| Arc::new(NodeSetCaches::new(builder, registry)));
         let nova = nova_api.zip(node_sets.as_ref()).map(|((interval, queues), of_sets)| {
-            let (queues, node_sets) = (MonitorQueues::of(queues), of_sets.node_sets.cache());
-            let node_sets = Arc::clone(node_sets);
+            let (caches, node_sets) = (shared.clone(), Arc::clone(of_sets.node_sets.cache()));
+            let services = Arc::clone(&services);
+            let objects = MonitoredObjects { caches, node_sets, services, cells_are_ours };
             let process = (builder.metrics(), builder.leadership());
-            NovaMonitor::new(interval, process, shared.clone(), node_sets, queues)
+            NovaMonitor::new(interval, process, objects, MonitorQueues::of(queues))
         });
         let orders_of = |queue: fn(&Queues) -> &Arc<WorkQueue>| {
             let (monitor, (_, queues)) = nova.as_ref().zip(nova_api)?;

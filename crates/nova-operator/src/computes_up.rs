@@ -13,6 +13,7 @@ use operator_core::plan::Plan;
 use operator_core::rejected_write::RejectedWrite;
 
 use crate::foreign_condition::step;
+use crate::nova_health::ServiceHealth;
 use crate::reasons;
 
 /// The number of names that a message lists.
@@ -51,6 +52,17 @@ fn state(compute: &ExternalCompute) -> ComputeState {
         Some(ConditionStatus::True) => ComputeState::Up,
         Some(ConditionStatus::False) => ComputeState::Down,
         Some(ConditionStatus::Unknown) | None => ComputeState::Unknown,
+    }
+}
+
+/// Returns the state of a host of a node set; `None` while not enough was read to say.
+pub const fn state_of(service: &ServiceHealth) -> Option<ComputeState> {
+    match service {
+        ServiceHealth::Pending => None,
+        ServiceHealth::Up { .. } => Some(ComputeState::Up),
+        ServiceHealth::Down { .. } => Some(ComputeState::Down),
+        ServiceHealth::NotFound => Some(ComputeState::NotRegistered),
+        ServiceHealth::ApiFails | ServiceHealth::CellNotAnswering => Some(ComputeState::Unknown),
     }
 }
 

@@ -211,8 +211,8 @@ const CELL: &[ConditionSpec] = &[
     ),
     condition(
         COMPUTES_UP,
-        "nova-compute of every compute is up; absent where nova's API is not read. `Ready` ignores \
-         it.",
+        "nova-compute is up on every compute, and on every host of a node set that the cell has; \
+         absent where nova's API is not read. `Ready` ignores it.",
         &[reasons::COMPUTES_UP, reasons::COMPUTES_DOWN, reasons::COMPUTES_NOT_READ],
     ),
     condition(
@@ -259,6 +259,7 @@ const NOVA_API: &[Reason] = &[
     reasons::cell::ENDPOINT_NOT_FOUND,
     reasons::cell::VERSION_NOT_SUPPORTED,
     reasons::cell::CREDENTIALS_REFUSED,
+    reasons::cell::TOKEN_REFUSED,
     reasons::cell::ROLE_MISSING,
     reasons::cell::NOVA_CONFLICT,
     reasons::cell::NOVA_BUSY,

@@ -3,6 +3,8 @@
 
 /// The controller of cells.
 pub const CELL: &str = "cell";
+/// The controller of what is read of nova for cells.
+pub const CELL_READINGS: &str = "cell-readings";
 /// The controller of computes.
 pub const COMPUTE: &str = "compute";
 /// The controller of node sets.

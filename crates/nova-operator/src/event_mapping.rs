@@ -25,7 +25,7 @@ use crate::caches::Caches;
 use crate::cell::discovery::observed::{cell_of, unmapped};
 use crate::cleanup::labels::{self, cleans_up_after};
 use crate::computes_up::service_up;
-use crate::controller_names::{CELL, COMPUTE, NODE_SET, SERVICE_CONFIG};
+use crate::controller_names::{CELL, CELL_READINGS, COMPUTE, NODE_SET, SERVICE_CONFIG};
 use crate::indexes::{
     BY_CELL, BY_NODE, BY_OPEN_ADDRESS, BY_OWNER, BY_ROLE, cell_key, node_key, node_set_key,
     role_key,
@@ -52,6 +52,9 @@ pub fn map_events(caches: &Arc<Caches>, queues: &Queues) {
     map_nodes(caches, &EventMapping::new(&queues.nodes, caches));
     map_computes(caches, &EventMapping::new(&queues.computes, caches));
     map_cells(caches, &EventMapping::new(&queues.cells, caches));
+    if all.nova.is_some() {
+        map_cell_readings(all, &EventMapping::new(&queues.cell_readings, caches));
+    }
     map_rollouts(caches, queues);
     if let Some(node_sets) = &all.node_sets {
         map_node_sets(all, node_sets, &EventMapping::new(&queues.node_sets, caches));
@@ -134,6 +137,16 @@ fn map_cells(all: &Caches, cells: &EventMapping<Caches>) {
         cells.watches(jobs, |_, job| cell_of(job));
     }
     all.sources.on_change(CELL, cells.handler(|_, reader| [reader]));
+}
+
+/// Maps what the readings for a cell depend on: the cell, its Secrets, and computes that name a cell
+/// which does not exist.
+fn map_cell_readings(all: &Caches, readings: &EventMapping<Caches>) {
+    readings.watches(&all.cells, |_, cell| [Key::of(cell)]);
+    readings.watches(&all.computes, |caches, compute| {
+        Some(cell_key(compute)).filter(|it| caches.cells.get(it).is_none())
+    });
+    all.sources.on_change(CELL_READINGS, readings.handler(|_, reader| [reader]));
 }
 
 /// Maps what a cell records of hosts that node sets let go without a removal from nova.

@@ -7,6 +7,7 @@ pub mod audit_runs;
 pub mod caches;
 pub mod cell;
 pub mod cell_immutability;
+pub mod cell_readings;
 pub mod cleanup;
 pub mod compute;
 pub mod compute_lifecycle;

@@ -135,7 +135,7 @@ fn judged_since(
             Readiness::Ready => None,
             Readiness::NotReady(entry) => Some(entry),
             Readiness::Unknown(entry) => match before {
-                Some(before) => before.get(&host.name).cloned(),
+                Some(before) => before.get(&host.name).map(|it| still_unknown(it, entry)),
                 None => Some(entry),
             },
         };
@@ -143,6 +143,16 @@ fn judged_since(
     };
     let not_ready = hosts.iter().filter_map(entry).collect();
     (deployments, not_ready)
+}
+
+/// Returns the present entry of a host that is unknown; the new one where both say why it is so.
+fn still_unknown(before: &HostNotReady, entry: HostNotReady) -> HostNotReady {
+    let silent =
+        [reasons::compute::NOVA_NOT_ANSWERING.word, reasons::compute::CELL_NOT_ANSWERING.word];
+    let was_unknown = before.reason == reasons::compute::NOT_READ.word
+        || silent.contains(&before.reason.as_str());
+    let is_known_why = silent.contains(&entry.reason.as_str());
+    if was_unknown && is_known_why { entry } else { before.clone() }
 }
 
 /// What follows for one host.
@@ -153,6 +163,18 @@ enum Readiness {
     NotReady(HostNotReady),
     /// It is not known: what was reported since the last deployment stays, else this entry holds.
     Unknown(HostNotReady),
+}
+
+/// Returns the entry of a host while the list of hypervisors alone cannot be read.
+fn not_listed(reason: &str, cause: Option<&str>) -> Readiness {
+    let text = match cause {
+        Some(cause) => format!("Nova's list of hypervisors cannot be read: {cause}"),
+        None => format!(
+            "Nova's list of hypervisors cannot be read ({reason}); the cause is in NovaAPIReady of \
+             the NovaCell."
+        ),
+    };
+    Readiness::Unknown(HostNotReady::new(reasons::compute::NOVA_NOT_ANSWERING.word, &text))
 }
 
 fn judged(reading: &HostReading) -> Readiness {
@@ -169,6 +191,9 @@ fn judged(reading: &HostReading) -> Readiness {
         (ServiceHealth::Up { .. }, MappingHealth::Mapped) => Readiness::Ready,
         (ServiceHealth::Up { .. }, MappingHealth::NotMapped) => {
             not_ready(reasons::compute::NOT_MAPPED.word, not_mapped(reading))
+        }
+        (ServiceHealth::Up { .. }, MappingHealth::NotListed { reason }) => {
+            not_listed(reason, health.cause.as_deref())
         }
         (ServiceHealth::Up { .. }, MappingHealth::Pending | MappingHealth::ApiFails)
         | (ServiceHealth::Pending, _) => not_read(),
@@ -191,8 +216,12 @@ fn judged(reading: &HostReading) -> Readiness {
             not_ready(reasons::compute::SERVICE_NOT_FOUND.word, text)
         }
         (ServiceHealth::ApiFails, _) => {
-            let text = "Nova's API does not answer; the cause is in NovaAPIReady of the NovaCell.";
-            Readiness::Unknown(HostNotReady::new(reasons::compute::NOVA_NOT_ANSWERING.word, text))
+            let text = match &health.cause {
+                Some(cause) => format!("Nova's API cannot be read: {cause}"),
+                None => "Nova's API does not answer; the cause is in NovaAPIReady of the NovaCell."
+                    .to_owned(),
+            };
+            Readiness::Unknown(HostNotReady::new(reasons::compute::NOVA_NOT_ANSWERING.word, &text))
         }
         (ServiceHealth::CellNotAnswering, _) => {
             let text = format!("The database of the cell of host {host} does not answer nova.");

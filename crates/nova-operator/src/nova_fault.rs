@@ -16,6 +16,11 @@ pub fn cause(fault: &Fault) -> String {
 /// Returns what a user does about a fault; `secret` is the cell's Secret with the credentials.
 pub fn next_step(fault: &Fault, secret: &str) -> String {
     match &fault.error {
+        Error::Unauthorized if fault.is_of_token() => format!(
+            "Look at [keystone_authtoken], the clock and the log of {}; it checks the token with a \
+             Keystone of its own.",
+            fault.service.name()
+        ),
         Error::Unauthorized => format!("Correct ServicePassword in Secret {secret}."),
         Error::Forbidden(_) => {
             "Give the user of the cell the role admin in its project, which reading and \

@@ -11,6 +11,9 @@ use openstack_client::{ComputeService, Error, Hypervisor, ServiceState};
 /// How many readings in a row fail before nothing is known any more.
 pub const FAILED: u32 = 3;
 
+/// The error word of a reading without inputs.
+const INPUT_MISSING: &str = "InputMissing";
+
 /// What is known of the API.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum ApiHealth {
@@ -21,6 +24,8 @@ pub enum ApiHealth {
     Answers,
     /// It has not answered [`FAILED`] times in a row, or in a way that time alone does not change.
     Fails(Fault),
+    /// It answers, except that its list of hypervisors has failed like that.
+    NotListed(Fault),
 }
 
 /// What is known of the service of one host.
@@ -58,6 +63,11 @@ pub enum MappingHealth {
     Pending,
     /// The API cannot be read, or has not answered [`FAILED`] times in a row.
     ApiFails,
+    /// The list of hypervisors alone cannot be read.
+    NotListed {
+        /// The word of the error.
+        reason: &'static str,
+    },
     /// Nova lists its hypervisor, so the host is mapped.
     Mapped,
     /// Nova has the service of the host and does not list its hypervisor.
@@ -80,6 +90,8 @@ pub struct HostHealth {
     /// When the earlier of the last two readings began, of a host that is in neither: one that has
     /// registered since then is not missing.
     pub missing_since: Option<Timestamp>,
+    /// Why its API is not read, and what to do about it, where the cell does not report that.
+    pub cause: Option<String>,
 }
 
 impl ServiceHealth {
@@ -97,6 +109,12 @@ impl HostHealth {
     pub fn unread() -> Self {
         let (service, mapping) = (ServiceHealth::ApiFails, MappingHealth::ApiFails);
         Self { service, mapping, ..Self::default() }
+    }
+
+    /// Whether there is a cause for what is not known.
+    pub const fn has_cause(&self) -> bool {
+        matches!(self.service, ServiceHealth::ApiFails)
+            || matches!(self.mapping, MappingHealth::NotListed { .. })
     }
 
     /// Returns which of several cells counts for a host, the smallest first: one that has its
@@ -117,26 +135,53 @@ impl HostHealth {
 type States = BTreeMap<String, ServiceState>;
 
 /// The services as they were read at one time.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Reading {
     begun: Timestamp,
     states: States,
 }
 
+/// Readings in a row that failed.
+#[derive(Clone, Debug)]
+struct Failure {
+    /// The fault of the last one; `None` where inputs are missing.
+    fault: Option<Fault>,
+    /// How many they are.
+    n: u32,
+}
+
+impl Failure {
+    /// Returns a failure that adds so many to those before it.
+    fn after(before: Option<&Self>, fault: Option<Fault>, n: u32) -> Self {
+        Self { fault, n: before.map_or(0, |it| it.n).saturating_add(n) }
+    }
+
+    /// Returns the fault where it is to be reported.
+    fn reported(&self) -> Option<&Fault> {
+        self.fault.as_ref().filter(|it| self.n >= FAILED || is_lasting(&it.error))
+    }
+
+    fn word(&self) -> &'static str {
+        self.fault.as_ref().map_or(INPUT_MISSING, Fault::word)
+    }
+}
+
 /// The last readings of one API.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Readings {
     /// The last reading of the services that succeeded, and the one before it.
     last: Option<Reading>,
     before: Option<Reading>,
     /// Why the readings since then failed, and how many did.
-    failure: Option<(Fault, u32)>,
+    failure: Option<Failure>,
     /// Host of each hypervisor → its UUID, `None` unless the last reading succeeded.
     mapped: Option<BTreeMap<String, String>>,
     /// Each host that nova lists a service of and no hypervisor, since the reading that found it so
     /// first: `Timestamp::MIN` for the first reading of all, which does not know since when. `None`
     /// before that.
     unmapped: Option<BTreeMap<String, Timestamp>>,
+    /// Why the last readings of hypervisors alone failed, and how many did.
+    unlisted: Option<Failure>,
 }
 
 impl Readings {
@@ -152,6 +197,10 @@ impl Readings {
     ) {
         let hosts =
             |all: Vec<Hypervisor>| all.into_iter().map(|it| (it.service.host, it.id)).collect();
+        let unlisted = hypervisors.as_ref().err().filter(|_| services.is_ok());
+        let unlisted =
+            unlisted.map(|it| Failure::after(self.unlisted.as_ref(), Some(it.clone()), 1));
+        self.unlisted = unlisted;
         self.mapped = hypervisors.ok().map(hosts);
         match services {
             Ok(services) => {
@@ -160,10 +209,7 @@ impl Readings {
                 self.failure = None;
                 self.take_unmapped(begun);
             }
-            Err(fault) => {
-                let n_failed = self.failure.as_ref().map_or(0, |it| it.1);
-                self.failure = Some((fault, n_failed.saturating_add(n_intervals.max(1))));
-            }
+            Err(fault) => self.fail(Some(fault), n_intervals.max(1)),
         }
     }
 
@@ -191,21 +237,48 @@ impl Readings {
         (self.mapping(host) == MappingHealth::NotMapped).then_some(since)
     }
 
+    /// Takes in that nothing could be read for an interval, because inputs are missing.
+    pub fn miss(&mut self) {
+        self.mapped = None;
+        self.fail(None, 1);
+    }
+
+    fn fail(&mut self, fault: Option<Fault>, n: u32) {
+        self.failure = Some(Failure::after(self.failure.as_ref(), fault, n));
+    }
+
+    /// Whether so many readings in a row have failed that nothing is known any more.
+    pub fn has_failed(&self) -> bool {
+        self.failure.as_ref().is_some_and(|it| it.n >= FAILED)
+    }
+
+    /// Returns how many readings in a row have failed, and the word of the last error; a list of
+    /// hypervisors that alone fails counts too.
+    pub fn failed(&self) -> (&'static str, u32) {
+        let failure = self.failure.as_ref().or(self.unlisted.as_ref());
+        failure.map_or(("Ok", 0), |it| (it.word(), it.n))
+    }
+
     /// Returns what is known of the API.
     pub fn api(&self) -> ApiHealth {
         match &self.failure {
-            Some((fault, n)) if *n >= FAILED || is_lasting(&fault.error) => {
-                ApiHealth::Fails(fault.clone())
+            Some(failure) => {
+                failure.reported().cloned().map_or(ApiHealth::Pending, ApiHealth::Fails)
             }
-            None if self.last.is_some() => ApiHealth::Answers,
-            Some(_) | None => ApiHealth::Pending,
+            None if self.last.is_none() => ApiHealth::Pending,
+            None => self.not_listed().cloned().map_or(ApiHealth::Answers, ApiHealth::NotListed),
         }
+    }
+
+    /// Returns why the list of hypervisors cannot be read, where that is to be reported.
+    fn not_listed(&self) -> Option<&Fault> {
+        self.unlisted.as_ref()?.reported()
     }
 
     /// Returns what is known of a host, which is named as its service is registered.
     pub fn of_host(&self, host: &str) -> HostHealth {
         let service = match (&self.failure, &self.last) {
-            (Some((_, n)), _) if *n >= FAILED => ServiceHealth::ApiFails,
+            (Some(_), _) if self.has_failed() => ServiceHealth::ApiFails,
             (None, Some(last)) => self.service(host, &last.states),
             _ => ServiceHealth::Pending,
         };
@@ -218,7 +291,15 @@ impl Readings {
         let disabled = disabled.map(|it| it.disabled_reason.clone().unwrap_or_default());
         let is_missing = service == ServiceHealth::NotFound;
         let missing_since = self.before.as_ref().filter(|_| is_missing).map(|it| it.begun);
-        HostHealth { service, mapping, disabled, service_id, compute_id, missing_since }
+        HostHealth {
+            service,
+            mapping,
+            disabled,
+            service_id,
+            compute_id,
+            missing_since,
+            cause: None,
+        }
     }
 
     /// Returns whether nova had a service of a host in the last reading that succeeded.
@@ -271,9 +352,16 @@ impl Readings {
     }
 
     fn mapping(&self, host: &str) -> MappingHealth {
-        let Some(mapped) = &self.mapped else { return MappingHealth::Pending };
         let last = self.last.as_ref().filter(|_| self.failure.is_none());
-        match last.and_then(|it| it.states.get(host)) {
+        let state = last.and_then(|it| it.states.get(host));
+        let Some(mapped) = &self.mapped else {
+            let is_known = matches!(state, Some(ServiceState::Known(_)));
+            let not_listed = self.not_listed().filter(|_| is_known);
+            return not_listed.map_or(MappingHealth::Pending, |it| MappingHealth::NotListed {
+                reason: it.word(),
+            });
+        };
+        match state {
             _ if mapped.contains_key(host) => MappingHealth::Mapped,
             Some(ServiceState::Known(_)) => MappingHealth::NotMapped,
             // Hypervisors of a cell that does not answer are not listed.
@@ -319,208 +407,4 @@ pub const fn is_lasting(error: &Error) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use openstack_client::Service;
-    use openstack_client::compute::HypervisorService;
-
-    use super::*;
-
-    fn known(is_up: bool) -> ServiceState {
-        ServiceState::Known(KnownService {
-            id: "a0".into(),
-            liveness: if is_up { Liveness::Up } else { Liveness::Down },
-            is_forced_down: false,
-            is_disabled: false,
-            disabled_reason: None,
-            updated_at: "2026-11-26T02:00:00".parse().ok(),
-        })
-    }
-
-    fn services(states: &[(&str, ServiceState)]) -> Vec<ComputeService> {
-        let service = |(host, state): &(&str, ServiceState)| ComputeService {
-            host: (*host).to_owned(),
-            state: state.clone(),
-        };
-        states.iter().map(service).collect()
-    }
-
-    fn hypervisors(hosts: &[&str]) -> Vec<Hypervisor> {
-        let hypervisor = |host: &&str| Hypervisor {
-            id: "b0".into(),
-            service: HypervisorService { host: (*host).to_owned() },
-        };
-        hosts.iter().map(hypervisor).collect()
-    }
-
-    fn unreachable() -> Fault {
-        Fault::of(Service::Compute, Error::Unreachable("refused".into()))
-    }
-
-    fn take(
-        readings: &mut Readings,
-        services: Result<Vec<ComputeService>, Fault>,
-        hypervisors: Result<Vec<Hypervisor>, Fault>,
-    ) {
-        readings.take(services, hypervisors, Timestamp::UNIX_EPOCH, 0);
-    }
-
-    fn service(readings: &Readings) -> ServiceHealth {
-        readings.of_host("one").service
-    }
-
-    #[test]
-    fn a_service_is_down_after_two_readings_and_up_after_one() {
-        let mut readings = Readings::default();
-        assert_eq!(service(&readings), ServiceHealth::Pending);
-        take(&mut readings, Ok(services(&[("one", known(false))])), Ok(hypervisors(&["one"])));
-        assert_eq!(service(&readings), ServiceHealth::Pending);
-        take(&mut readings, Ok(services(&[("one", known(false))])), Ok(hypervisors(&["one"])));
-        let since = "2026-11-26T02:00:00".parse().ok();
-        assert_eq!(service(&readings), ServiceHealth::Down { since, is_forced: false });
-        take(&mut readings, Ok(services(&[("one", known(true))])), Ok(hypervisors(&["one"])));
-        assert_eq!(service(&readings), ServiceHealth::Up { disabled: None });
-        take(&mut readings, Ok(services(&[("one", known(false))])), Ok(hypervisors(&["one"])));
-        assert_eq!(service(&readings), ServiceHealth::Pending);
-    }
-
-    /// Returns a service that nova has as down after it has waited for a cell; it reported in that
-    /// second of the reading's minute.
-    fn late(second: i8) -> KnownService {
-        KnownService {
-            id: "a0".into(),
-            liveness: Liveness::Late,
-            is_forced_down: false,
-            is_disabled: false,
-            disabled_reason: None,
-            updated_at: Some(jiff::civil::date(2026, 11, 26).at(2, 0, second, 0)),
-        }
-    }
-
-    #[test]
-    fn behind_a_cell_that_hangs_a_service_is_up_if_it_has_reported_since_the_last_reading() {
-        let up = || ServiceHealth::Up { disabled: None };
-        let of_record = |reason: &str| KnownService {
-            is_disabled: true,
-            disabled_reason: Some(reason.into()),
-            ..late(9)
-        };
-        let forced = || KnownService { liveness: Liveness::Down, is_forced_down: true, ..late(8) };
-        let other = || KnownService { id: "a1".into(), ..late(8) };
-        let down = || ServiceHealth::Down { since: late(8).updated_at, is_forced: false };
-        for (earlier, seconds, now, expected) in [
-            (late(8), 60, late(9), up()),
-            (late(8), 5, late(9), up()),
-            (late(8), 60, late(8), down()),
-            (late(8), 40, late(8), down()),
-            (late(8), 39, late(8), ServiceHealth::Pending),
-            (forced(), 60, late(9), ServiceHealth::Pending),
-            (other(), 60, late(9), ServiceHealth::Pending),
-            (late(8), 60, of_record("why"), ServiceHealth::Pending),
-            (of_record("why"), 60, of_record("another"), ServiceHealth::Pending),
-        ] {
-            let mut readings = Readings::default();
-            for (known, second) in [(earlier, 0), (now, seconds)] {
-                let found = services(&[("one", ServiceState::Known(known))]);
-                let at = Timestamp::from_second(second).unwrap();
-                readings.take(Ok(found), Ok(hypervisors(&["one"])), at, 1);
-            }
-            assert_eq!(service(&readings), expected, "{seconds} s");
-        }
-        let mut first = Readings::default();
-        let found = services(&[("one", ServiceState::Known(late(8)))]);
-        take(&mut first, Ok(found), Ok(hypervisors(&["one"])));
-        assert_eq!(service(&first), ServiceHealth::Pending);
-    }
-
-    #[test]
-    fn a_host_is_unmapped_since_the_reading_that_found_it_so_first() {
-        let mut readings = Readings::default();
-        let mut read = |hosts: &[(&str, ServiceState)], mapped: &[&str], second| {
-            let at = Timestamp::from_second(second).unwrap();
-            readings.take(Ok(services(hosts)), Ok(hypervisors(mapped)), at, 1);
-            ["one", "two"].map(|it| readings.unmapped_since(it).map(Timestamp::as_second))
-        };
-        let before = Some(Timestamp::MIN.as_second());
-        let (one, two) = (("one", known(true)), ("two", known(true)));
-        assert_eq!(read(std::slice::from_ref(&one), &[], 10), [before, None]);
-        let both = [one.clone(), two];
-        assert_eq!(read(&both, &[], 20), [before, Some(20)]);
-        let silent = [one, ("two", ServiceState::Unknown)];
-        assert_eq!(read(&silent, &["one"], 30), [None, None]);
-        assert_eq!(read(&both, &[], 40), [Some(40), Some(20)]);
-        assert_eq!(read(&both, &["one", "two"], 50), [None, None]);
-    }
-
-    #[test]
-    fn a_service_that_is_missing_twice_is_not_found() {
-        let mut readings = Readings::default();
-        take(&mut readings, Ok(services(&[("one", known(true))])), Ok(hypervisors(&["one"])));
-        take(&mut readings, Ok(services(&[])), Ok(hypervisors(&[])));
-        assert_eq!(service(&readings), ServiceHealth::Pending);
-        take(&mut readings, Ok(services(&[])), Ok(hypervisors(&[])));
-        assert_eq!(service(&readings), ServiceHealth::NotFound);
-    }
-
-    #[test]
-    fn a_cell_that_does_not_answer_concerns_its_hosts_alone() {
-        let mut readings = Readings::default();
-        let states = [("one", ServiceState::Unknown), ("two", known(true))];
-        take(&mut readings, Ok(services(&states)), Ok(hypervisors(&["two"])));
-        assert_eq!(service(&readings), ServiceHealth::CellNotAnswering);
-        assert_eq!(readings.of_host("one").mapping, MappingHealth::Pending);
-        assert_eq!(readings.of_host("two").service, ServiceHealth::Up { disabled: None });
-        assert_eq!(readings.of_host("two").mapping, MappingHealth::Mapped);
-    }
-
-    #[test]
-    fn an_api_that_does_not_answer_leaves_what_was_known_for_three_readings() {
-        let mut readings = Readings::default();
-        take(&mut readings, Ok(services(&[("one", known(true))])), Ok(hypervisors(&[])));
-        assert_eq!(readings.of_host("one").mapping, MappingHealth::NotMapped);
-        for _ in 0..2 {
-            take(&mut readings, Err(unreachable()), Err(unreachable()));
-            assert_eq!((service(&readings), readings.api()), <_>::default());
-            assert_eq!(readings.of_host("one").mapping, MappingHealth::Pending);
-        }
-        take(&mut readings, Err(unreachable()), Err(unreachable()));
-        let (health, unread) = (readings.of_host("one"), HostHealth::unread());
-        assert_eq!((health.service, health.mapping), (unread.service, unread.mapping));
-        assert!(readings.has_service("one") && !readings.has_service("two"));
-        assert_eq!(service(&readings), ServiceHealth::ApiFails);
-        assert_eq!(readings.api(), ApiHealth::Fails(unreachable()));
-        take(&mut readings, Ok(services(&[("one", known(true))])), Err(unreachable()));
-        assert_eq!(service(&readings), ServiceHealth::Up { disabled: None });
-        assert_eq!(readings.api(), ApiHealth::Answers);
-        assert_eq!(readings.of_host("one").mapping, MappingHealth::Pending);
-    }
-
-    #[test]
-    fn a_refusal_that_lasts_is_reported_at_once() {
-        let mut readings = Readings::default();
-        let refused = Fault::of(Service::Compute, Error::Forbidden("no".into()));
-        take(&mut readings, Err(refused.clone()), Err(refused.clone()));
-        assert_eq!(readings.api(), ApiHealth::Fails(refused));
-        assert_eq!(service(&readings), ServiceHealth::Pending);
-    }
-
-    #[test]
-    fn a_failure_that_lasts_several_intervals_counts_as_so_many() {
-        let mut readings = Readings::default();
-        take(&mut readings, Ok(services(&[("one", known(true))])), Ok(hypervisors(&["one"])));
-        readings.take(Err(unreachable()), Err(unreachable()), Timestamp::UNIX_EPOCH, 3);
-        assert_eq!(service(&readings), ServiceHealth::ApiFails);
-    }
-
-    #[test]
-    fn a_missing_host_has_the_time_of_the_earlier_reading() {
-        let mut readings = Readings::default();
-        let at = |second| Timestamp::from_second(second).unwrap();
-        for second in 1..=3 {
-            readings.take(Ok(services(&[])), Ok(hypervisors(&[])), at(second), 0);
-            let since = (second > 1).then(|| at(second - 1));
-            assert_eq!(readings.of_host("one").missing_since, since);
-        }
-        readings.take(Ok(services(&[("one", known(true))])), Ok(vec![]), at(4), 0);
-        assert_eq!(readings.of_host("one").missing_since, None);
-    }
-}
+mod tests;

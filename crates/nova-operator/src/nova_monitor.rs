@@ -2,60 +2,62 @@
 //!
 //! Controllers never wait for a reading: they use the last ones, and are enqueued when these change.
 
+mod access;
+mod followed;
+pub mod objects;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use api::dataplane::NodeSet;
-use api::nova::ExternalCompute;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use nova_config::conf::CellView;
-use openstack_client::keystone::{UserInProject, tokens_url};
-use openstack_client::{Compute, Login, Network, Placement};
-use operator_core::hash;
-use operator_core::node_set_host::{Host, canonical_host_name, hosts};
+use openstack_client::{Compute, ComputeService, Fault, Hypervisor};
+use operator_core::node_set_host::{canonical_host_name, hosts};
 use operator_core::object_key::Key;
-use operator_runtime::cache::Cache;
 use operator_runtime::clock;
 use operator_runtime::lease::LeadershipWatch;
 use operator_runtime::metrics::Metrics;
-use operator_runtime::tls_stream::CaTrust;
 use operator_runtime::workqueue::WorkQueue;
 use parking_lot::Mutex;
-use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until};
 
-use crate::drain::remove::Apis;
-use crate::indexes::BY_CELL;
 use crate::nova_health::{ApiHealth, HostHealth, Readings, ServiceHealth};
+use crate::nova_monitor::access::Access;
+pub use crate::nova_monitor::followed::{ApiHosts, SharedApi};
+use crate::nova_monitor::followed::{Followed, FollowedCells, Lost, Reader};
+use crate::nova_monitor::objects::{MonitoredObjects, Registered, SetHost};
 use crate::nova_reading;
 use crate::queues::Queues;
-use crate::registration::{has_registered_since, registered_at, registered_host};
-use crate::shared_caches::SharedCaches;
 
-/// Pause after a refused login, for all that use the API.
-const REFUSED: Duration = Duration::from_mins(5);
-
-/// How many hosts of a cell are drained, enabled or removed at a time.
-const HOSTS_AT_A_TIME: usize = 8;
-
-/// What of a cell decides which reader it uses.
-#[derive(Clone, Eq, Ord, PartialEq, PartialOrd)]
-struct Access {
-    auth_url: String,
-    user: [String; 4],
-    password: String,
-    region: String,
-    ca_bundle: Option<String>,
+/// What is known of the inputs of a cell.
+#[derive(Clone, Copy)]
+pub enum CellInputs<'a> {
+    /// They are there.
+    Complete {
+        /// The inputs.
+        view: &'a CellView,
+        /// The name of the cell's Secret, for messages.
+        secret: &'a str,
+    },
+    /// One is missing or cannot be used: the sentence has the cause and the next step.
+    Missing(&'a str),
+    /// The cell does not exist.
+    Gone,
 }
+
+/// What nova answers for services, and how many intervals it took to do so.
+type TimedServices = (Result<Vec<ComputeService>, Fault>, u32);
 
 /// The queues of the objects to reconcile when a reading changes what is known of them.
 pub struct MonitorQueues {
     /// The queue of computes.
     pub computes: Arc<WorkQueue>,
-    /// The queue of cells.
+    /// The queue of cells, for their conditions.
     pub cells: Arc<WorkQueue>,
+    /// The queue of cells, for what is reported of those of other operators.
+    pub cell_readings: Arc<WorkQueue>,
     /// The queue of node sets.
     pub node_sets: Arc<WorkQueue>,
 }
@@ -66,6 +68,7 @@ impl MonitorQueues {
         Self {
             computes: Arc::clone(&queues.computes),
             cells: Arc::clone(&queues.cells),
+            cell_readings: Arc::clone(&queues.cell_readings),
             node_sets: Arc::clone(&queues.node_sets),
         }
     }
@@ -76,53 +79,9 @@ pub struct NovaMonitor {
     interval: Duration,
     metrics: Metrics,
     leadership: LeadershipWatch,
-    caches: SharedCaches,
+    objects: MonitoredObjects,
     queues: MonitorQueues,
-    node_sets: Arc<Cache<NodeSet>>,
-    inner: Mutex<Inner>,
-}
-
-#[derive(Default)]
-struct Inner {
-    readers: BTreeMap<Access, Arc<Reader>>,
-    of_cell: BTreeMap<Key, Access>,
-    /// The cells whose API cannot be read, because an input is missing or wrong.
-    unread: BTreeSet<Key>,
-}
-
-/// The hosts that the API of a cell has services of.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum ApiHosts {
-    /// Other cells are read from the same API, and nova does not say in which one a host is.
-    OfSeveralCells,
-    /// They are not known.
-    Unknown,
-    /// Those of the last reading, which are the cell's.
-    OfCell(BTreeSet<String>),
-}
-
-/// Nova's API as the tasks of the hosts of one cell share it.
-#[derive(Clone)]
-pub struct SharedApi {
-    /// Its clients, which cells share.
-    pub apis: Arc<Apis>,
-    /// How many hosts of the cell may use it at a time: a cell that hangs holds no other one back.
-    pub permits: Arc<Semaphore>,
-}
-
-/// What is read of one API.
-struct Reader {
-    apis: Arc<Apis>,
-    readings: Mutex<Readings>,
-    /// The cells that use it, each with its permits.
-    cells: Mutex<BTreeMap<Key, Arc<Semaphore>>>,
-}
-
-impl Reader {
-    /// Returns the cells that use it.
-    fn cells(&self) -> BTreeSet<Key> {
-        self.cells.lock().keys().cloned().collect()
-    }
+    cells: Mutex<FollowedCells>,
 }
 
 impl NovaMonitor {
@@ -131,37 +90,60 @@ impl NovaMonitor {
     pub fn new(
         interval: Duration,
         (metrics, leadership): (Metrics, LeadershipWatch),
-        caches: SharedCaches,
-        node_sets: Arc<Cache<NodeSet>>,
+        objects: MonitoredObjects,
         queues: MonitorQueues,
     ) -> Arc<Self> {
-        let inner = Mutex::default();
-        Arc::new(Self { interval, metrics, leadership, caches, queues, node_sets, inner })
+        let cells = Mutex::default();
+        Arc::new(Self { interval, metrics, leadership, objects, queues, cells })
     }
 
-    /// Reads for a cell from now on, as its inputs say; no longer without inputs. The first reading
-    /// begins at once, and nothing happens where the inputs are as before.
-    pub fn follow(self: &Arc<Self>, cell: &Key, view: Option<&CellView>) {
-        if let Some(view) = view {
-            self.watch(cell, view);
-        } else {
-            self.lose(cell);
+    /// Reads for a cell from now on, as its inputs say. The first reading begins at once, and nothing
+    /// happens where the inputs are as before. Without inputs, each reading fails.
+    pub fn follow(self: &Arc<Self>, cell: &Key, inputs: CellInputs<'_>) {
+        match inputs {
+            CellInputs::Complete { view, secret } => self.watch(cell, view, secret),
+            CellInputs::Missing(cause) => self.lose(cell, cause, false),
+            CellInputs::Gone => {
+                self.lose(cell, &format!("NovaCell {} does not exist.", cell.name), true);
+            }
         }
     }
 
-    /// Reads no longer for a cell, and enqueues the objects whose hosts are unknown from now on.
-    fn lose(&self, cell: &Key) {
-        let mut inner = self.inner.lock();
-        inner.leave(cell);
-        let is_new = inner.unread.insert(cell.clone());
-        drop(inner);
-        self.metrics.nova_computes(cell, None);
-        if is_new {
-            let mut concerned = self.registered(cell);
-            concerned.extend(self.of_node_sets([cell]));
-            for it in &concerned {
-                self.enqueue(it);
+    /// Reads no longer for a cell. Of one that does not exist, nothing is known of its hosts at once;
+    /// of another one, after as many intervals as where an API does not answer.
+    fn lose(self: &Arc<Self>, cell: &Key, cause: &str, is_gone: bool) {
+        let mut followed = self.cells.lock();
+        let present = followed.lost.get_mut(cell).filter(|it| it.reader.is_none() == is_gone);
+        if let Some(lost) = present {
+            let is_new = lost.cause != cause;
+            cause.clone_into(&mut lost.cause);
+            drop(followed);
+            if is_new {
+                self.enqueue_hosts(cell);
             }
+            return;
+        }
+        let before = followed.leave(cell);
+        let reader = (!is_gone).then(|| {
+            let readings = before.map(|it| it.readings.lock().clone()).unwrap_or_default();
+            let reader = Reader::new(None, readings);
+            reader.add(cell);
+            tokio::spawn(read(Arc::downgrade(self), Arc::downgrade(&reader)));
+            reader
+        });
+        followed.lost.insert(cell.clone(), Lost { cause: cause.to_owned(), reader });
+        drop(followed);
+        if is_gone {
+            self.metrics.nova_computes(cell, None);
+            self.metrics.nova_failed_readings(cell, None);
+            self.enqueue_hosts(cell);
+        }
+    }
+
+    /// Enqueues all objects with hosts that may be in a cell.
+    fn enqueue_hosts(&self, cell: &Key) {
+        for it in &self.objects.of_cells(&BTreeSet::from([cell.clone()])) {
+            self.enqueue(it);
         }
     }
 
@@ -171,30 +153,34 @@ impl NovaMonitor {
         queue.push(concerned.key.clone());
     }
 
-    fn watch(self: &Arc<Self>, cell: &Key, view: &CellView) {
+    fn watch(self: &Arc<Self>, cell: &Key, view: &CellView, secret: &str) {
         let access = Access::of(view);
-        let mut inner = self.inner.lock();
-        if inner.of_cell.get(cell) == Some(&access) {
-            return;
+        let mut followed = self.cells.lock();
+        if let Some(present) = followed.of_cell.get_mut(cell).filter(|it| it.access == access) {
+            return secret.clone_into(&mut present.secret);
         }
-        inner.leave(cell);
-        let reader = if let Some(reader) = inner.readers.get(&access) {
+        let reader = if let Some(reader) = followed.readers.get(&access) {
             Arc::clone(reader)
         } else {
-            // Inputs that cannot be used are reported by the cell's other conditions.
             let Some(apis) = access.apis(&self.metrics, self.leadership.clone()) else {
-                drop(inner);
-                return self.lose(cell);
+                drop(followed);
+                return self.lose(cell, &unusable(cell, secret), false);
             };
-            let reader = Arc::new(Reader::new(apis));
+            let reader = Reader::new(Some(apis), Readings::default());
             tokio::spawn(read(Arc::downgrade(self), Arc::downgrade(&reader)));
-            inner.readers.insert(access.clone(), Arc::clone(&reader));
+            followed.readers.insert(access.clone(), Arc::clone(&reader));
             reader
         };
-        let permits = Arc::new(Semaphore::new(HOSTS_AT_A_TIME));
-        reader.cells.lock().insert(cell.clone(), permits);
-        inner.unread.remove(cell);
-        inner.of_cell.insert(cell.clone(), access);
+        followed.leave(cell);
+        reader.add(cell);
+        followed.of_cell.insert(cell.clone(), Followed { access, secret: secret.to_owned() });
+        drop(followed);
+        // The next reading may be like the last one, and then enqueues nothing.
+        if reader.readings.lock().api() != ApiHealth::Pending {
+            self.enqueue_hosts(cell);
+            self.queues.cells.push(cell.clone());
+            self.queues.cell_readings.push(cell.clone());
+        }
     }
 
     /// Returns what is known of the API of a cell.
@@ -210,33 +196,32 @@ impl NovaMonitor {
     /// Returns the API of a cell for tasks of single hosts; `None` while it is not read.
     pub fn shared(&self, cell: &Key) -> Option<SharedApi> {
         let reader = self.reader(cell)?;
+        let apis = Arc::clone(reader.apis.as_ref()?);
         let permits = Arc::clone(reader.cells.lock().get(cell)?);
-        Some(SharedApi { apis: Arc::clone(&reader.apis), permits })
+        Some(SharedApi { apis, permits })
     }
 
-    /// Whether the API of a cell is not read because an input of the cell is missing or wrong.
+    /// Whether nothing is known any more of the hosts of a cell, because an input is missing or wrong,
+    /// or the cell does not exist.
     pub fn is_unread(&self, cell: &Key) -> bool {
-        self.inner.lock().unread.contains(cell)
+        self.cells.lock().is_unread(cell)
+    }
+
+    /// Whether it is not known yet what is to be read for a cell.
+    pub fn is_pending(&self, cell: &Key) -> bool {
+        self.cells.lock().is_pending(cell)
     }
 
     /// Returns the hosts that the API of a cell has services of.
     pub fn hosts(&self, cell: &Key) -> ApiHosts {
-        let inner = self.inner.lock();
-        let Some(access) = inner.of_cell.get(cell) else { return ApiHosts::Unknown };
-        let is_other = |(key, of): (&Key, &Access)| key != cell && of.has_api_of(access);
-        let hosts = inner.readers.get(access).and_then(|it| it.readings.lock().hosts());
-        match hosts {
-            None => ApiHosts::Unknown,
-            Some(_) if inner.of_cell.iter().any(is_other) => ApiHosts::OfSeveralCells,
-            Some(hosts) => ApiHosts::OfCell(hosts),
-        }
+        self.cells.lock().hosts(cell)
     }
 
     /// Returns another host of a cell, by which a task finds out whether the cell's database
     /// answers: one whose service the last reading has, as unknown too; `None` without one.
     pub fn witness(&self, cell: &Key, host: &str) -> Option<String> {
         let reader = self.reader(cell)?;
-        let others = self.registered(cell).into_iter().map(|it| it.host);
+        let others = self.objects.computes(cell).into_iter().map(|it| it.host);
         let readings = reader.readings.lock();
         others.filter(|it| it != host).find(|it| readings.has_service(it))
     }
@@ -250,12 +235,22 @@ impl NovaMonitor {
     /// registered: what the cell says that has it, `NotFound` where every cell was read and none has
     /// it, and `Pending` until all of them were read.
     pub fn host_in(&self, cells: &[Key], host: &str) -> HostHealth {
-        let read = cells.iter().map(|cell| match self.reader(cell) {
+        let of = |cell| (cell, self.host_of(cell, host));
+        let Some((cell, health)) = cells.iter().map(of).min_by_key(|it| it.1.rank()) else {
+            return HostHealth::default();
+        };
+        let is_reported = self.objects.cells_are_ours;
+        let cause = || self.cells.lock().unreported_cause(cell, is_reported);
+        let cause = health.has_cause().then(cause).flatten();
+        HostHealth { cause, ..health }
+    }
+
+    fn host_of(&self, cell: &Key, host: &str) -> HostHealth {
+        match self.reader(cell) {
             Some(reader) => reader.readings.lock().of_host(host),
-            None if self.is_unread(cell) => HostHealth::unread(),
-            None => HostHealth::default(),
-        });
-        read.min_by_key(HostHealth::rank).unwrap_or_default()
+            None if self.is_pending(cell) => HostHealth::default(),
+            None => HostHealth::unread(),
+        }
     }
 
     /// Returns the first of these cells whose nova had a service of the host in the last reading
@@ -274,23 +269,19 @@ impl NovaMonitor {
 
     /// Returns the cells that use the same API as a cell, as any user, and the cell itself.
     pub fn sharing(&self, cell: &Key) -> BTreeSet<Key> {
-        let inner = self.inner.lock();
-        let Some(access) = inner.of_cell.get(cell) else { return BTreeSet::from([cell.clone()]) };
-        let has_it = |(_, of): &(&Key, &Access)| of.has_api_of(access);
-        inner.of_cell.iter().filter(has_it).map(|(key, _)| key.clone()).collect()
+        self.cells.lock().sharing(cell)
     }
 
     /// Returns a digest of what identifies the nova of a cell: Keystone's address and the region.
     pub fn nova_of(&self, cell: &Key) -> Option<String> {
-        let inner = self.inner.lock();
-        inner.of_cell.get(cell).map(|it| hash::short(&(&it.auth_url, &it.region)))
+        Some(self.cells.lock().of_cell.get(cell)?.access.nova())
     }
 
     /// Returns the compute that has registered under a host's name in the nova of a cell; `None`
     /// without one.
     pub fn compute_on(&self, cell: &Key, host: &str) -> Option<Key> {
         let cells = self.reader(cell)?.cells();
-        let mut registered = cells.iter().flat_map(|it| self.registered(it));
+        let mut registered = cells.iter().flat_map(|it| self.objects.computes(it));
         registered.find(|it| it.host == host).map(|it| it.key)
     }
 
@@ -298,89 +289,113 @@ impl NovaMonitor {
     /// share the nova of a cell; `None` without one.
     pub fn node_set_on(&self, cell: &Key, host: &str) -> Option<Key> {
         let cells = self.reader(cell)?.cells();
-        let mut of_sets = self.of_node_sets(&cells).into_iter();
+        let mut of_sets = self.objects.hosts(&cells).into_iter();
         of_sets.find(|it| it.host == host).map(|it| it.key)
     }
 
     fn reader(&self, cell: &Key) -> Option<Arc<Reader>> {
-        let inner = self.inner.lock();
-        inner.readers.get(inner.of_cell.get(cell)?).cloned()
+        self.cells.lock().reader(cell)
     }
 
     /// Reads the API once, and enqueues the objects that the reading concerns.
     async fn refresh(&self, reader: &Reader) {
-        let compute = &reader.apis.compute;
-        let (begun, started) = (clock::now(), Instant::now());
-        let services = async {
-            let found = compute.services().await;
-            (found, intervals(started, self.interval))
+        let begun = clock::now();
+        let found = match &reader.apis {
+            Some(apis) => Some(self.ask(&apis.compute).await),
+            None => None,
         };
-        let ((services, n_intervals), hypervisors) =
-            nova_reading::read(services, compute.hypervisors()).await;
         let cells = reader.cells();
-        let mut registered: Vec<Registered> =
-            cells.iter().flat_map(|it| self.registered(it)).collect();
-        registered.extend(self.of_node_sets(&cells));
+        let registered = self.objects.of_cells(&cells);
         let mut readings = reader.readings.lock();
         let health = |readings: &Readings| -> Vec<HostHealth> {
             registered.iter().map(|it| readings.of_host(&it.host)).collect()
         };
         let (before, api_before) = (health(&readings), readings.api());
-        readings.take(services, hypervisors, begun, n_intervals);
-        let (after, api_after) = (health(&readings), readings.api());
-        drop(readings);
-        let all = || registered.iter().zip(before.iter().zip(&after));
-        for (changed, _) in all().filter(|(it, (before, after))| it.is_concerned(before, after)) {
-            self.enqueue(changed);
+        match found {
+            Some(((services, n_intervals), hypervisors)) => {
+                readings.take(services, hypervisors, begun, n_intervals);
+            }
+            None => readings.miss(),
         }
-        // Computes report their mapping to the cell; of node sets, the cell reads it itself.
-        let is_other =
-            all().any(|(it, (before, after))| it.cell.is_none() && before.mapping != after.mapping);
-        if is_other || api_before != api_after {
-            for cell in &cells {
-                self.queues.cells.push(cell.clone());
+        let (after, api_after) = (health(&readings), readings.api());
+        let failed = readings.failed();
+        drop(readings);
+        let is_other_api = api_before != api_after;
+        // The objects have the cause where the cell does not report it.
+        let is_unreported = is_other_api && !self.objects.cells_are_ours;
+        let mut counted_in = BTreeSet::new();
+        for (it, (before, after)) in registered.iter().zip(before.iter().zip(&after)) {
+            let is_concerned = it.is_concerned(before, after);
+            if is_concerned || (is_unreported && after.has_cause()) {
+                self.enqueue(it);
+            }
+            if is_concerned && it.cell.is_none() {
+                counted_in.insert(&it.key.namespace);
             }
         }
-        self.count(&cells, &registered, &after);
+        for cell in &cells {
+            if is_other_api || counted_in.contains(&cell.namespace) {
+                self.queues.cells.push(cell.clone());
+            }
+            if is_other_api {
+                self.queues.cell_readings.push(cell.clone());
+            }
+        }
+        for cell in &cells {
+            self.metrics.nova_failed_readings(cell, Some(failed));
+        }
+        self.count(reader, &registered, &after);
     }
 
-    /// Returns the computes of a cell that have registered.
-    fn registered(&self, cell: &Key) -> Vec<Registered> {
-        let of_cell = self.caches.computes.indexed(BY_CELL, cell);
-        let registered = |it: Arc<ExternalCompute>| {
-            let host = registered_host(&it)?.to_owned();
-            let (key, at) = (Key::of(&*it), registered_at(&it));
-            Some(Registered { cell: Some(cell.clone()), key, host, at })
+    /// Reads services and hypervisors; with the services comes how many intervals they took.
+    async fn ask(&self, compute: &Compute) -> (TimedServices, Result<Vec<Hypervisor>, Fault>) {
+        let started = Instant::now();
+        let services = async {
+            let found = compute.services().await;
+            (found, intervals(started, self.interval))
         };
-        of_cell.into_iter().filter_map(registered).collect()
+        nova_reading::read(services, compute.hypervisors()).await
     }
 
-    /// Returns the hosts of all node sets in the namespaces of cells.
-    fn of_node_sets<'a>(&self, cells: impl IntoIterator<Item = &'a Key>) -> Vec<Registered> {
-        let namespaces: BTreeSet<&String> = cells.into_iter().map(|it| &it.namespace).collect();
-        let of_set = |set: &NodeSet| {
-            let key = Key::of(set);
-            let host = |it: &Host<'_>| Registered {
-                cell: None,
-                key: key.clone(),
-                host: canonical_host_name(set, it),
-                at: None,
-            };
-            hosts(set).iter().map(host).collect::<Vec<_>>()
-        };
-        let sets = self.node_sets.all();
-        let here = |it: &&Arc<NodeSet>| it.namespace().is_some_and(|it| namespaces.contains(&it));
-        sets.iter().filter(here).flat_map(|it| of_set(it)).collect()
+    /// Returns the hosts of node sets that count to a cell: nova has a service of each of them, and no
+    /// compute or older node set has the host. Of several cells that may have it, that one counts whose
+    /// files the node set uses.
+    pub fn set_hosts(&self, cell: &Key) -> Vec<SetHost> {
+        let Some(reader) = self.reader(cell) else { return vec![] };
+        self.set_hosts_of(&reader).remove(cell).unwrap_or_default()
     }
 
-    /// Counts the computes of each cell in the metrics.
-    fn count(&self, cells: &BTreeSet<Key>, registered: &[Registered], health: &[HostHealth]) {
-        for cell in cells {
+    /// Returns the same for all cells that use a reader.
+    fn set_hosts_of(&self, reader: &Reader) -> BTreeMap<Key, Vec<SetHost>> {
+        let cells = reader.cells();
+        let computes = cells.iter().flat_map(|it| self.objects.computes(it));
+        let mut counted: BTreeSet<String> = computes.map(|it| it.host).collect();
+        let mut found: BTreeMap<Key, Vec<SetHost>> = BTreeMap::new();
+        for set in self.objects.sets_with_nova(&cells) {
+            let of_set = self.cells.lock().cells_in(&set.namespace().unwrap_or_default());
+            let of_set = self.objects.used_first(of_set, &set);
+            for it in hosts(&set) {
+                let host = canonical_host_name(&set, &it);
+                let cell = self.cell_with(&of_set, &host).filter(|it| cells.contains(it));
+                let Some(cell) = cell.filter(|_| counted.insert(host.clone())) else { continue };
+                let service = reader.readings.lock().of_host(&host).service;
+                let name = format!("{}/{}", set.name_any(), it.name);
+                found.entry(cell).or_default().push(SetHost { name, service });
+            }
+        }
+        found
+    }
+
+    /// Counts the computes of each cell, and the hosts of node sets, in the metrics.
+    fn count(&self, reader: &Reader, registered: &[Registered], health: &[HostHealth]) {
+        let mut of_sets = self.set_hosts_of(reader);
+        for cell in reader.cells() {
+            let here = |(it, _): &(&Registered, &HostHealth)| it.cell.as_ref() == Some(&cell);
+            let computes = registered.iter().zip(health).filter(here).map(|it| &it.1.service);
+            let of_sets = of_sets.remove(&cell).unwrap_or_default();
             let mut counts = [0; 3];
-            for (_, health) in
-                registered.iter().zip(health).filter(|(it, _)| it.cell.as_ref() == Some(cell))
-            {
-                counts[match health.service {
+            for service in computes.chain(of_sets.iter().map(|it| &it.service)) {
+                counts[match service {
                     ServiceHealth::Up { .. } => 0,
                     ServiceHealth::Down { .. } | ServiceHealth::NotFound => 1,
                     ServiceHealth::Pending
@@ -388,37 +403,8 @@ impl NovaMonitor {
                     | ServiceHealth::CellNotAnswering => 2,
                 }] += 1;
             }
-            self.metrics.nova_computes(cell, Some(counts));
+            self.metrics.nova_computes(&cell, Some(counts));
         }
-    }
-}
-
-/// A compute that has registered, or a host of a node set.
-struct Registered {
-    /// The cell of a compute; `None` for a host of a node set.
-    cell: Option<Key>,
-    /// The compute, or the node set.
-    key: Key,
-    /// The name under which its service is registered.
-    host: String,
-    /// When a compute has last registered, as far as its records say.
-    at: Option<Timestamp>,
-}
-
-impl Registered {
-    /// Whether a change of what is known of the host concerns the object. Since when a host is missing
-    /// changes with each reading; only whether a compute has registered since then counts.
-    fn is_concerned(&self, before: &HostHealth, after: &HostHealth) -> bool {
-        if self.cell.is_none() {
-            let used =
-                |it: &HostHealth| (it.service.clone(), it.mapping.clone(), it.disabled.clone());
-            return used(before) != used(after);
-        }
-        let used = |it: &HostHealth| {
-            let has_registered_since = has_registered_since(self.at, it.missing_since);
-            (HostHealth { missing_since: None, ..it.clone() }, has_registered_since)
-        };
-        used(before) != used(after)
     }
 }
 
@@ -440,55 +426,13 @@ async fn read(monitor: Weak<NovaMonitor>, reader: Weak<Reader>) {
     }
 }
 
-impl Reader {
-    fn new(apis: Apis) -> Self {
-        Self { apis: Arc::new(apis), readings: Mutex::default(), cells: Mutex::default() }
-    }
-}
-
-impl Inner {
-    fn leave(&mut self, cell: &Key) {
-        let Some(access) = self.of_cell.remove(cell) else { return };
-        let Some(reader) = self.readers.get(&access) else { return };
-        reader.cells.lock().remove(cell);
-        if reader.cells.lock().is_empty() {
-            self.readers.remove(&access);
-        }
-    }
-}
-
-impl Access {
-    fn of(view: &CellView) -> Self {
-        let text = |it: &nova_config::oslo::Value| it.text().to_owned();
-        Self {
-            auth_url: text(&view.keystone_auth_url),
-            user: [&view.service_user, &view.user_domain, &view.project, &view.project_domain]
-                .map(text),
-            password: text(&view.service_password),
-            region: text(&view.region),
-            ca_bundle: view.ca_bundle.clone(),
-        }
-    }
-
-    /// Whether both use the same API, as any users.
-    fn has_api_of(&self, other: &Self) -> bool {
-        (&self.auth_url, &self.region) == (&other.auth_url, &other.region)
-    }
-
-    fn apis(&self, metrics: &Metrics, leadership: LeadershipWatch) -> Option<Apis> {
-        let [user, user_domain, project, project_domain] = &self.user;
-        let identity =
-            UserInProject { user, user_domain, project, project_domain }.identity(&self.password);
-        let trust = CaTrust::new(self.ca_bundle.as_deref()).ok()?;
-        let login = Login::new(tokens_url(&self.auth_url)?, identity).pausing(REFUSED);
-        let login = Arc::new(login.leading(leadership));
-        let compute = Compute::new(Arc::clone(&login), trust.clone(), &self.region);
-        Some(Apis {
-            compute: compute.counted(metrics.clone()),
-            placement: Placement::new(Arc::clone(&login), trust.clone(), &self.region),
-            network: Network::new(login, trust, &self.region),
-        })
-    }
+/// Returns why inputs that are complete cannot be used.
+fn unusable(cell: &Key, secret: &str) -> String {
+    format!(
+        "spec.keystoneAuthURL of NovaCell {} is no http or https URL, or CABundle in Secret {secret} \
+         has no certificate: correct it.",
+        cell.name
+    )
 }
 
 #[cfg(test)]

@@ -146,7 +146,9 @@ impl NovaOrders {
             None if self.monitor.is_unread(cell) => {
                 Some(HostProgress::Unread { cell: cell.name.clone() })
             }
-            None => Some(HostProgress::Pending),
+            None if self.monitor.is_pending(cell) => Some(HostProgress::Pending),
+            // An input is missing, for a moment only.
+            None => None,
         }
     }
 

@@ -23,6 +23,7 @@ use crate::audit::limits::AuditLimits;
 use crate::audit_runs::AuditRuns;
 use crate::caches::Caches;
 use crate::cell::{CellHealth, Probes};
+use crate::cell_readings::CellReadings;
 use crate::cleanup::orphans::Orphans;
 use crate::compute::ComputeDeployment;
 use crate::compute_lifecycle::ComputeLifecycle;
@@ -308,6 +309,9 @@ async fn work(
         let audits = AuditRuns { caches: Arc::clone(&caches) };
         manager.run(audits, api(), Arc::clone(&queues.audits)).await;
     }
+    if drives_computes || drives_cells {
+        read(&mut manager, &caches, &queues).await;
+    }
     if drives_computes {
         count(&mut manager, &caches, &queues).await;
     }
@@ -316,6 +320,13 @@ async fn work(
         manager.run(cells, api(), Arc::clone(&queues.cells)).await;
     }
     manager.finish().await
+}
+
+/// Starts the controller that has nova's API read for each cell, of other operators too.
+async fn read(manager: &mut Manager, caches: &Arc<Caches>, queues: &Queues) {
+    let Some(monitor) = &caches.nova else { return };
+    let readings = CellReadings::new(caches, monitor);
+    manager.run(readings, Arc::clone(&caches.api), Arc::clone(&queues.cell_readings)).await;
 }
 
 /// Starts the controllers that count computes, where nova's API is read.

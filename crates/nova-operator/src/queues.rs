@@ -13,6 +13,8 @@ pub struct Queues {
     pub computes: Arc<WorkQueue>,
     /// Keys of cells.
     pub cells: Arc<WorkQueue>,
+    /// Keys of cells whose API is read, of other operators too.
+    pub cell_readings: Arc<WorkQueue>,
     /// Keys of cleanup runs.
     pub cleanups: Arc<WorkQueue>,
     /// Keys of services.

@@ -90,24 +90,28 @@ impl Client {
         body: Option<&Value>,
     ) -> Result<Bytes, Fault> {
         let call = Call { method, path, body, microversion: Microversion::of(self.service) };
-        match self.attempt(call).await {
+        let token = self.token().await?;
+        match self.attempt(call, &token).await {
             Err(fault) if fault == self.fault(Error::Unauthorized) => {
-                self.login.forget().await;
-                self.attempt(call).await
+                self.login.forget(&token);
+                self.attempt(call, &self.token().await?).await
             }
             answer => answer,
         }
     }
 
-    async fn attempt(&self, call: Call<'_>) -> Result<Bytes, Fault> {
+    async fn token(&self) -> Result<Token, Fault> {
         let token = self.login.token(&self.trust).await;
-        let token = token.map_err(|it| Fault::of(Service::Identity, it))?;
+        token.map_err(|it| Fault::of(Service::Identity, it))
+    }
+
+    async fn attempt(&self, call: Call<'_>, token: &Token) -> Result<Bytes, Fault> {
         let of_service = |it| self.fault(it);
-        let endpoint = self.endpoint(&token).await.map_err(of_service)?;
+        let endpoint = self.endpoint(token).await.map_err(of_service)?;
         if call.method != Method::GET && !self.login.may_write() {
             return Err(self.fault(Error::NotLeader));
         }
-        let (headers, body) = self.exchange(&endpoint, call, &token).await.map_err(of_service)?;
+        let (headers, body) = self.exchange(&endpoint, call, token).await.map_err(of_service)?;
         let Some(microversion) = call.microversion else { return Ok(body) };
         let used = headers.get(microversion::HEADER).and_then(|it| it.to_str().ok());
         match used {

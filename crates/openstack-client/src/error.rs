@@ -71,7 +71,7 @@ pub enum Error {
         /// The microversions that it supports, or used.
         supported: String,
     },
-    /// The credentials are wrong.
+    /// Keystone refuses the credentials; or another service refuses a token, although it was renewed.
     Unauthorized,
     /// The credentials are valid, and their user lacks a role.
     Forbidden(String),
@@ -156,6 +156,16 @@ impl Fault {
     pub const fn of(service: Service, error: Error) -> Self {
         Self { service, error }
     }
+
+    /// Whether a service refuses a token that Keystone has issued.
+    pub fn is_of_token(&self) -> bool {
+        self.error == Error::Unauthorized && self.service != Service::Identity
+    }
+
+    /// Returns the error word for metrics and messages.
+    pub fn word(&self) -> &'static str {
+        if self.is_of_token() { "TokenRefused" } else { self.error.word() }
+    }
 }
 
 impl fmt::Display for Fault {
@@ -177,6 +187,9 @@ impl fmt::Display for Fault {
             ),
             Error::Version { needed, supported } => {
                 write!(f, "{name} supports microversion {supported}, and {needed} is needed")
+            }
+            Error::Unauthorized if self.is_of_token() => {
+                write!(f, "{name} refuses the token that Keystone has just issued")
             }
             Error::Unauthorized => write!(f, "{name} refuses the credentials"),
             Error::Forbidden(message) => write!(f, "{name} denies access: {message}"),

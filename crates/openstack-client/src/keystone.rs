@@ -4,15 +4,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use api::secret::Secret;
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, Shared, WeakShared};
 use http::{Request, Response, Uri, header};
 use hyper::body::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use operator_runtime::lease::LeadershipWatch;
 use operator_runtime::tls_stream::CaTrust;
 use operator_runtime::{clock, http_client};
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::Mutex;
 
 use crate::catalog::{Catalog, Entry};
 use crate::error::Error;
@@ -86,7 +88,12 @@ enum Last {
     Issued(Token),
     /// It refused the credentials at this time.
     Refused(Instant),
+    /// It was asked, unless no caller waits for that any more.
+    Asked(WeakShared<BoxFuture<'static, Answer>>),
 }
+
+/// What Keystone says to one login; all who wait for it get the same.
+type Answer = Result<Token, Error>;
 
 /// A token, its expiry, and the catalog that came with it.
 #[derive(Clone, Debug)]
@@ -98,7 +105,7 @@ pub struct Token {
 
 impl Clone for Login {
     fn clone(&self) -> Self {
-        let last = Mutex::const_new(Last::Nothing);
+        let last = Mutex::new(Last::Nothing);
         let (url, identity) = (self.url.clone(), self.identity.clone());
         Self { url, identity, pause: self.pause, leadership: self.leadership.clone(), last }
     }
@@ -118,7 +125,7 @@ impl Login {
     /// Creates a login without sending anything; `url` is from [`tokens_url`]. A refused login is
     /// tried again with the next call.
     pub const fn new(url: Uri, identity: Secret<Value>) -> Self {
-        let last = Mutex::const_new(Last::Nothing);
+        let last = Mutex::new(Last::Nothing);
         Self { url, identity, pause: Duration::ZERO, leadership: None, last }
     }
 
@@ -141,43 +148,78 @@ impl Login {
         Self { pause, ..self }
     }
 
-    /// Returns a token that is valid for a while. Concurrent callers share one request.
+    /// Returns a token that is valid for a while. Concurrent callers share one request and what came
+    /// of it, so that none waits for more than one.
     ///
     /// # Errors
     /// [`Error::Unauthorized`] when Keystone refuses the credentials, or has refused them a while
     /// ago, see [`Login::pausing`].
     pub async fn token(&self, trust: &CaTrust) -> Result<Token, Error> {
-        let mut last = self.last.lock().await;
-        match &*last {
-            Last::Issued(token) if token.is_good(clock::now()) => return Ok(token.clone()),
-            Last::Refused(at) if at.elapsed() < self.pause => return Err(Error::Unauthorized),
-            Last::Issued(_) | Last::Refused(_) | Last::Nothing => {}
-        }
-        let answer = self.ask(trust).await;
-        *last = match &answer {
-            Ok(token) => Last::Issued(token.clone()),
-            Err(Error::Unauthorized) => Last::Refused(Instant::now()),
-            Err(_) => Last::Nothing,
+        let asked = match self.known_or_asked(trust) {
+            Ok(asked) => asked,
+            Err(known) => return known,
         };
+        let answer = asked.clone().await;
+        self.record(&asked, &answer);
         answer
     }
 
-    /// Discards the cached token, because a server rejected it.
-    pub async fn forget(&self) {
-        let mut last = self.last.lock().await;
-        if matches!(*last, Last::Issued(_)) {
+    /// Returns the login that is under way, or begins one.
+    ///
+    /// # Errors
+    /// What is known without a login.
+    fn known_or_asked(
+        &self,
+        trust: &CaTrust,
+    ) -> Result<Shared<BoxFuture<'static, Answer>>, Answer> {
+        let mut last = self.last.lock();
+        let under_way = match &*last {
+            Last::Issued(token) if token.is_good(clock::now()) => return Err(Ok(token.clone())),
+            Last::Refused(at) if at.elapsed() < self.pause => {
+                return Err(Err(Error::Unauthorized));
+            }
+            Last::Asked(asked) => asked.upgrade(),
+            Last::Issued(_) | Last::Refused(_) | Last::Nothing => None,
+        };
+        Ok(under_way.unwrap_or_else(|| {
+            let asked = self.ask(trust.clone()).boxed().shared();
+            *last = asked.downgrade().map_or(Last::Nothing, Last::Asked);
+            asked
+        }))
+    }
+
+    /// Records what came of a login, unless another one of its callers has done so.
+    fn record(&self, asked: &Shared<BoxFuture<'static, Answer>>, answer: &Answer) {
+        let mut last = self.last.lock();
+        let is_present = |it: &WeakShared<_>| it.upgrade().is_some_and(|it| it.ptr_eq(asked));
+        if matches!(&*last, Last::Asked(it) if is_present(it)) {
+            *last = match answer {
+                Ok(token) => Last::Issued(token.clone()),
+                Err(Error::Unauthorized) => Last::Refused(Instant::now()),
+                Err(_) => Last::Nothing,
+            };
+        }
+    }
+
+    /// Discards a token that a server rejected, unless it was renewed since.
+    pub fn forget(&self, token: &Token) {
+        let mut last = self.last.lock();
+        if matches!(&*last, Last::Issued(present) if present.text() == token.text()) {
             *last = Last::Nothing;
         }
     }
 
-    async fn ask(&self, trust: &CaTrust) -> Result<Token, Error> {
-        let request = Request::post(self.url.clone())
-            .header(header::CONTENT_TYPE, "application/json")
-            .header(header::ACCEPT, "application/json")
-            .body(self.identity.expose().to_string().into())
-            .map_err(|_| Error::NotUrl)?;
-        let answer = http_client::send(request, trust, DEADLINE, LARGEST_ANSWER).await;
-        Token::of(&answer.map_err(|it| Error::of_http(it, LARGEST_ANSWER))?)
+    fn ask(&self, trust: CaTrust) -> impl Future<Output = Answer> + Send + use<> {
+        let (url, body) = (self.url.clone(), self.identity.expose().to_string());
+        async move {
+            let request = Request::post(url)
+                .header(header::CONTENT_TYPE, "application/json")
+                .header(header::ACCEPT, "application/json")
+                .body(body.into())
+                .map_err(|_| Error::NotUrl)?;
+            let answer = http_client::send(request, &trust, DEADLINE, LARGEST_ANSWER).await;
+            Token::of(&answer.map_err(|it| Error::of_http(it, LARGEST_ANSWER))?)
+        }
     }
 }
 

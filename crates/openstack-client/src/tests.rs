@@ -6,8 +6,11 @@ mod placement;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use operator_runtime::tls_stream::CaTrust;
 use testkit::http_server::{Asked, ok, server, token};
 
@@ -250,4 +253,70 @@ async fn a_refused_login_is_tried_again_after_its_pause_by_whichever_service() {
         }
         assert_eq!(asked.lock().len(), n_logins);
     }
+}
+
+/// A Keystone whose tokens differ, and the services of `services`.
+async fn renewing(services: impl Fn(&str) -> Answer + Send + 'static) -> (SocketAddr, Asked) {
+    let n_tokens = AtomicUsize::new(0);
+    server(move |text| {
+        if !text.starts_with("post /v3/auth/tokens ") {
+            return services(text);
+        }
+        let (status, _, body) = token(text, "one", LISTED);
+        let n = n_tokens.fetch_add(1, Relaxed);
+        (status, format!("x-subject-token: token-{n}\r\n"), body)
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_late_refusal_of_an_old_token_leaves_the_renewed_one() {
+    let (address, asked) = renewing(|_| nova("")).await;
+    let (login, trust) = (login(address), CaTrust::new(None).unwrap());
+    let old = login.token(&trust).await.unwrap();
+    login.forget(&old);
+    let renewed = login.token(&trust).await.unwrap();
+    assert_ne!(old.text(), renewed.text());
+    login.forget(&old);
+    assert_eq!(login.token(&trust).await.unwrap().text(), renewed.text());
+    assert_eq!(asked.lock().len(), 2);
+}
+
+#[tokio::test]
+async fn two_refusals_of_one_token_cost_one_login() {
+    let (address, asked) = renewing(|text| {
+        if text.starts_with("get /v2.1/ ") {
+            return nova(VERSIONS);
+        }
+        let is_old = text.contains("x-auth-token: token-0\r\n");
+        if is_old { (401, String::new(), String::new()) } else { nova("{\"services\": []}") }
+    })
+    .await;
+    let compute = compute(address, "one");
+    let (first, second) = tokio::join!(compute.services(), compute.services());
+    assert!(first.is_ok() && second.is_ok());
+    let logins = paths(&asked).iter().filter(|it| *it == "/v3/auth/tokens").count();
+    assert_eq!(logins, 2, "the first one, and one that renews the token");
+}
+
+#[tokio::test]
+async fn all_who_wait_for_a_login_get_what_came_of_it_and_the_next_one_asks_again() {
+    let (address, asked) = server(|_| (503, String::new(), String::new())).await;
+    let (login, trust) = (login(address), CaTrust::new(None).unwrap());
+    let token = || login.token(&trust);
+    let (first, second, third) = tokio::join!(token(), token(), token());
+    for answer in [first, second, third] {
+        assert!(matches!(answer, Err(Error::Busy(_))), "{answer:?}");
+    }
+    assert_eq!(asked.lock().len(), 1);
+    assert!(login.token(&trust).await.is_err());
+    assert_eq!(asked.lock().len(), 2);
+}
+
+#[tokio::test]
+async fn a_login_that_no_caller_waits_for_any_more_is_begun_anew() {
+    let (address, _) = renewing(|_| nova("")).await;
+    let (login, trust) = (login(address), CaTrust::new(None).unwrap());
+    assert!(login.token(&trust).now_or_never().is_none(), "it is abandoned at once");
+    assert!(login.token(&trust).await.is_ok());
 }

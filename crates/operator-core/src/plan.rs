@@ -80,7 +80,7 @@ impl Target {
     }
 }
 
-/// An Event on the object whose status a step writes.
+/// An Event on an object, most often the one whose status a step writes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EventDraft {
     /// Whether it is of type `Warning`; otherwise `Normal`.
@@ -161,6 +161,8 @@ pub struct Plan {
     pub independent: Vec<Step>,
     /// Writes in order; the first failure ends them.
     pub steps: Vec<Step>,
+    /// Events on objects whose status another operator writes, published after the steps.
+    pub events: Vec<(Target, EventDraft)>,
     /// When to requeue without a change; `None` waits for a change.
     pub requeue_after: Option<Duration>,
 }
@@ -183,6 +185,7 @@ impl Plan {
     #[must_use]
     pub fn only_statuses(mut self) -> Self {
         self.independent.clear();
+        self.events.clear();
         self.steps.retain(|it| matches!(it.write, Write::Status { .. }));
         self
     }

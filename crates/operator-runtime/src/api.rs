@@ -128,6 +128,11 @@ impl Api {
                 self.carry_out_step(step).await.map_err(|error| PlanStopped { at, error })?;
             }
         }
+        if self.leads() {
+            for (target, event) in &plan.events {
+                self.publish(target, event).await;
+            }
+        }
         apart
     }
 

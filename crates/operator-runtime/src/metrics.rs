@@ -1,8 +1,9 @@
 //! The metrics of an operator process, in the Prometheus text format.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use operator_core::object_key::Key;
+use parking_lot::Mutex;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text},
     metrics::{
@@ -53,6 +54,13 @@ struct ComputesLabels {
     state: &'static str,
 }
 
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct FailedReadingsLabels {
+    namespace: String,
+    cell: String,
+    result: &'static str,
+}
+
 /// All metrics of one process; clones share them.
 #[derive(Clone)]
 pub struct Metrics(Arc<Inner>);
@@ -66,6 +74,9 @@ struct Inner {
     ironic: Family<IronicLabels, Histogram, fn() -> Histogram>,
     nova: Family<NovaLabels, Histogram, fn() -> Histogram>,
     computes: Family<ComputesLabels, Gauge>,
+    failed_readings: Family<FailedReadingsLabels, Gauge>,
+    /// The result of the last reading by cell: its series is the only one of the cell.
+    last_results: Mutex<BTreeMap<Key, &'static str>>,
     unreadable: Family<KindLabels, Gauge>,
     leader: Gauge,
 }
@@ -98,6 +109,7 @@ impl Metrics {
         let ironic = Family::new_with_constructor(openstack_histogram as fn() -> Histogram);
         let nova = Family::new_with_constructor(openstack_histogram as fn() -> Histogram);
         let (unreadable, computes) = (Family::default(), Family::default());
+        let failed_readings = Family::default();
         let leader = Gauge::default();
         registry.register("api_requests", "Requests to the API server", requests.clone());
         registry.register("reconcile_seconds", "Duration of reconciles", reconciles.clone());
@@ -107,8 +119,12 @@ impl Metrics {
         registry.register("ironic_request_seconds", of_ironic, ironic.clone());
         let of_nova = "Duration of requests to nova's API, by their result";
         registry.register("nova_request_seconds", of_nova, nova.clone());
-        let of_computes = "Registered computes of a cell by what nova's API says of their services";
+        let of_computes =
+            "Hosts of a cell, of nodes and node sets, by what nova's API says of their services";
         registry.register("nova_computes", of_computes, computes.clone());
+        let of_readings =
+            "Readings of nova's API in a row that failed, by the result of the last one";
+        registry.register("nova_failed_readings", of_readings, failed_readings.clone());
         let of_unreadable = "Objects that exist and cannot be read, which are left as they are";
         registry.register("unreadable_objects", of_unreadable, unreadable.clone());
         registry.register("leader", "1 where this process may write, else 0", leader.clone());
@@ -124,6 +140,8 @@ impl Metrics {
             ironic,
             nova,
             computes,
+            failed_readings,
+            last_results: Mutex::default(),
             unreadable,
             leader,
         }))
@@ -169,8 +187,7 @@ impl Metrics {
         self.0.nova.get_or_create(&NovaLabels { result }).observe(took.as_secs_f64());
     }
 
-    /// Sets how many computes of a cell are up, down and unknown; `None` where they are not read
-    /// any more.
+    /// Sets how many hosts of a cell are up, down and unknown; `None` for a cell that does not exist.
     pub fn nova_computes(&self, cell: &Key, counts: Option<[usize; 3]>) {
         for (idx, state) in ["up", "down", "unknown"].into_iter().enumerate() {
             let (namespace, cell) = (cell.namespace.clone(), cell.name.clone());
@@ -181,6 +198,27 @@ impl Metrics {
             };
             let n = i64::try_from(counts[idx]).unwrap_or(i64::MAX);
             self.0.computes.get_or_create(&labels).set(n);
+        }
+    }
+
+    /// Sets how many readings of nova's API for a cell have failed in a row, with the word of the last
+    /// error, or `Ok`; `None` for a cell that does not exist.
+    pub fn nova_failed_readings(&self, cell: &Key, failed: Option<(&'static str, u32)>) {
+        let labels = |result| {
+            let (namespace, cell) = (cell.namespace.clone(), cell.name.clone());
+            FailedReadingsLabels { namespace, cell, result }
+        };
+        let mut last = self.0.last_results.lock();
+        let before = match failed {
+            Some((result, _)) => last.insert(cell.clone(), result),
+            None => last.remove(cell),
+        };
+        let gauges = &self.0.failed_readings;
+        if let Some(before) = before.filter(|before| failed.is_none_or(|it| it.0 != *before)) {
+            gauges.remove(&labels(before));
+        }
+        if let Some((result, n)) = failed {
+            gauges.get_or_create(&labels(result)).set(i64::from(n));
         }
     }
 
@@ -245,6 +283,7 @@ mod tests {
         metrics.asked_nova("Ok", Duration::from_millis(30));
         metrics.asked_nova("Unreachable", Duration::from_millis(30));
         metrics.nova_computes(&Key::new("openstack", "cell1"), Some([2, 1, 1]));
+        metrics.nova_failed_readings(&Key::new("openstack", "cell1"), Some(("Unreachable", 3)));
         metrics.unreadable("Node", 1);
         let version = env!("CARGO_PKG_VERSION");
         let text = metrics.encode().replace(version, "VERSION");
@@ -252,6 +291,24 @@ mod tests {
         let lines = |text: &str| -> BTreeSet<String> { text.lines().map(str::to_owned).collect() };
         let example = include_str!("metrics/example.txt");
         assert_eq!(lines(&text), lines(example), "write into metrics/example.txt:\n{text}");
+    }
+
+    #[test]
+    fn a_cell_has_the_series_of_its_last_result_alone() {
+        let (metrics, cell) = (Metrics::new("test"), Key::new("ns", "cell1"));
+        let series = |failed| {
+            metrics.nova_failed_readings(&cell, failed);
+            let text = metrics.encode();
+            let of_cell =
+                text.lines().filter_map(|it| it.strip_prefix("edpm_nova_failed_readings{"));
+            let results = of_cell.filter_map(|it| it.split_once("result="));
+            results.map(|it| it.1.to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(series(Some(("Ok", 0))), [r#""Ok"} 0"#]);
+        assert_eq!(series(Some(("Busy", 1))), [r#""Busy"} 1"#]);
+        assert_eq!(series(Some(("Unreachable", 2))), [r#""Unreachable"} 2"#]);
+        assert_eq!(series(Some(("Ok", 0))), [r#""Ok"} 0"#]);
+        assert_eq!(series(None), [""; 0]);
     }
 
     #[test]

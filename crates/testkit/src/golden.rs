@@ -8,8 +8,8 @@ use std::path::Path;
 use std::thread;
 
 use operator_core::hash;
-use operator_core::plan::{Plan, Step, Write};
-use serde_json::json;
+use operator_core::plan::{EventDraft, Plan, Step, Write};
+use serde_json::{Value, json};
 
 /// The environment variable with the directory for recorded plans; when it is unset, nothing is
 /// recorded.
@@ -50,7 +50,15 @@ fn text(plan: &Plan) -> String {
             let _ = writeln!(text, "{place} {}", step_text(step));
         }
     }
+    for (target, event) in &plan.events {
+        let _ =
+            writeln!(text, "event {}/{}: {}", target.namespace, target.name, event_value(event));
+    }
     text
+}
+
+fn event_value(event: &EventDraft) -> Value {
+    json!([event.warning, event.reason, event.note])
 }
 
 fn step_text(step: &Step) -> String {
@@ -61,9 +69,7 @@ fn step_text(step: &Step) -> String {
         }
         Write::Create { object, identity } => json!({ "create": object, "identity": identity }),
         Write::Status { status, resource_version, notices } => {
-            let event =
-                |it: &operator_core::plan::EventDraft| json!([it.warning, it.reason, it.note]);
-            let events: Vec<_> = notices.iter().map(event).collect();
+            let events: Vec<_> = notices.iter().map(event_value).collect();
             json!({ "status": status, "version": resource_version, "events": events })
         }
         Write::Delete { resource_version } => json!({ "delete": resource_version }),

@@ -45,8 +45,8 @@ pub const API: &[Fault] = &[
     of_cell(
         "nova-refuses-token",
         "Nova answers 401 to each request.",
-        "Nova's API refuses the credentials",
-        "Correct ServicePassword in Secret nova-cell1",
+        "Nova's API refuses the token that Keystone has just issued",
+        "Look at [keystone_authtoken], the clock and the log of nova's API",
     ),
     of_cell(
         "nova-role-missing",

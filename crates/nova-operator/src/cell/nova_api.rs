@@ -2,20 +2,22 @@
 //! are up.
 
 use api::conditions::{Condition, ConditionDraft, Reason, find};
+use api::nova::Cell;
 use kube::ResourceExt;
 use nova_config::conditions::{COMPUTES_UP, NOVA_API_READY};
 use openstack_client::{Error, Fault, Service};
 
 use crate::cell::observed::Observed;
-use crate::computes_up;
+use crate::computes_up::{ComputeState, condition, state_of, states};
 use crate::nova_fault::{cause, next_step};
 use crate::nova_health::ApiHealth;
+use crate::nova_monitor::objects::SetHost;
 use crate::reasons;
 
 /// Returns the conditions; none where nova's API is not read.
 pub fn conditions(seen: &Observed, previous: &[Condition]) -> Vec<ConditionDraft> {
     let Some(health) = &seen.nova_api else { return vec![] };
-    vec![api(seen, health, previous), computes_up(seen)]
+    vec![api(seen, health, previous), computes_up(seen, previous)]
 }
 
 fn api(seen: &Observed, health: &ApiHealth, previous: &[Condition]) -> ConditionDraft {
@@ -33,17 +35,33 @@ fn api(seen: &Observed, health: &ApiHealth, previous: &[Condition]) -> Condition
                 reasons::cell::NOVA_NOT_READ.condition(NOVA_API_READY, text)
             })
         }
-        ApiHealth::Fails(fault) => {
-            let text = format!(
-                "{}. It is unknown whether the computes of NovaCell {} are up and mapped; \
-                 deployments go on. {} It is read again automatically.",
-                cause(fault),
-                seen.cell.name_any(),
-                next_step(fault, &seen.cell.spec.secret)
-            );
-            reason(fault).condition(NOVA_API_READY, sentence(&text))
-        }
+        ApiHealth::Fails(fault) => fails(&seen.cell, fault),
+        ApiHealth::NotListed(fault) => not_listed(&seen.cell, fault),
     }
+}
+
+/// Returns the condition of an API that does not answer.
+pub fn fails(cell: &Cell, fault: &Fault) -> ConditionDraft {
+    let text = format!(
+        "{}. It is unknown whether the computes of NovaCell {} are up and mapped; deployments go on. \
+         {} It is read again automatically.",
+        cause(fault),
+        cell.name_any(),
+        next_step(fault, &cell.spec.secret)
+    );
+    reason(fault).condition(NOVA_API_READY, sentence(&text))
+}
+
+/// Returns the condition of an API whose list of hypervisors alone cannot be read.
+pub fn not_listed(cell: &Cell, fault: &Fault) -> ConditionDraft {
+    let text = format!(
+        "Nova's list of hypervisors cannot be read: {}. It is unknown whether new hosts of NovaCell {} \
+         are mapped; what was known of others stays. {} It is read again automatically.",
+        cause(fault),
+        cell.name_any(),
+        next_step(fault, &cell.spec.secret)
+    );
+    reason(fault).condition(NOVA_API_READY, text)
 }
 
 /// Returns the text with a capital letter at its begin.
@@ -64,6 +82,7 @@ fn reason(fault: &Fault) -> &'static Reason {
         Error::TooLarge(_) => &reasons::cell::ANSWER_TOO_LARGE,
         Error::NoEndpoint { .. } => &reasons::cell::ENDPOINT_NOT_FOUND,
         Error::Version { .. } => &reasons::cell::VERSION_NOT_SUPPORTED,
+        Error::Unauthorized if fault.is_of_token() => &reasons::cell::TOKEN_REFUSED,
         Error::Unauthorized => &reasons::cell::CREDENTIALS_REFUSED,
         Error::Forbidden(_) => &reasons::cell::ROLE_MISSING,
         Error::Conflict(_) => &reasons::cell::NOVA_CONFLICT,
@@ -74,7 +93,16 @@ fn reason(fault: &Fault) -> &'static Reason {
     }
 }
 
-/// Returns how many computes of the cell are up, and the first ones that are down.
-fn computes_up(seen: &Observed) -> ConditionDraft {
-    computes_up::condition(COMPUTES_UP, &computes_up::states(&seen.computes))
+/// Returns how many computes and hosts of node sets of the cell are up, and the first ones that are
+/// down. What was reported before stays until each host was read.
+fn computes_up(seen: &Observed, previous: &[Condition]) -> ConditionDraft {
+    let before = find(previous, COMPUTES_UP);
+    let is_pending = |it: &SetHost| state_of(&it.service).is_none();
+    if let Some(before) = before.filter(|_| seen.set_hosts.iter().any(is_pending)) {
+        return ConditionDraft::repeated(before);
+    }
+    let state = |it: &SetHost| state_of(&it.service).unwrap_or(ComputeState::Unknown);
+    let mut states = states(&seen.computes);
+    states.extend(seen.set_hosts.iter().map(|it| (it.name.clone(), state(it))));
+    condition(COMPUTES_UP, &states)
 }

@@ -9,7 +9,9 @@ use nova_config::rendered_secret::{CONFIG_HASH, cell_secret_name};
 use operator_core::data_sources::SourceRef;
 use operator_core::finalizers::{has_finalizer, is_terminating};
 use operator_core::object_key::Key;
+use operator_runtime::api::Api;
 use operator_runtime::error::Result;
+use operator_runtime::source_cache::SourceCache;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -63,9 +65,6 @@ pub async fn observe(caches: &Caches, probes: &Probes, key: &Key) -> Result<Opti
     let Some(cell) = caches.cells.get(key) else {
         caches.sources.depends(CELL, key, BTreeSet::new());
         probes.0.lock().remove(key);
-        if let Some(monitor) = &caches.nova {
-            monitor.follow(key, None);
-        }
         hosts::observe::forget(caches, key);
         return Ok(None);
     };
@@ -78,13 +77,11 @@ pub async fn observe(caches: &Caches, probes: &Probes, key: &Key) -> Result<Opti
     let mut all = BTreeSet::from([secret.clone(), message_bus.clone(), files.clone()]);
     all.extend(configuration.clone());
     caches.sources.depends(CELL, key, all);
-    let secret = named(caches, secret).await?;
-    let message_bus = named(caches, message_bus).await?;
+    let secret = named(&caches.sources, &caches.api, secret).await?;
+    let message_bus = named(&caches.sources, &caches.api, message_bus).await?;
     let view = view(&cell, &secret, &message_bus).and_then(Result::ok);
-    let nova_api = caches.nova.as_ref().map(|monitor| {
-        monitor.follow(key, view.as_ref());
-        monitor.api(key)
-    });
+    let nova_api = caches.nova.as_ref().map(|it| it.api(key));
+    let set_hosts = caches.nova.as_ref().map(|it| it.set_hosts(key)).unwrap_or_default();
     let (answers, ask_in) = match view {
         Some(view) => {
             let (answers, ask_in) = probes.probe(key, &cell, view).await;
@@ -109,6 +106,7 @@ pub async fn observe(caches: &Caches, probes: &Probes, key: &Key) -> Result<Opti
         message_bus,
         answers,
         nova_api,
+        set_hosts,
         discovery,
         hosts,
         ask_in,
@@ -129,7 +127,8 @@ fn rendered(caches: &Caches, files: &SourceRef) -> Option<Rendered> {
     })
 }
 
-async fn named(caches: &Caches, source: SourceRef) -> Result<NamedSecret> {
-    let content = caches.sources.content(&caches.api, &source).await?;
+/// Reads a Secret that a cell names.
+pub async fn named(secrets: &SourceCache, api: &Api, source: SourceRef) -> Result<NamedSecret> {
+    let content = secrets.content(api, &source).await?;
     Ok(NamedSecret { name: source.key.name, content })
 }

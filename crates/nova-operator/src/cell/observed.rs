@@ -14,6 +14,7 @@ use operator_runtime::tls_stream::CaTrust;
 use crate::cell::discovery;
 use crate::cell::hosts::observed::HostsSeen;
 use crate::nova_health::ApiHealth;
+use crate::nova_monitor::objects::SetHost;
 use crate::probe::amqp::outcome::HostOutcome;
 use crate::probe::keystone_fault::KeystoneFault;
 
@@ -63,6 +64,8 @@ pub struct Observed {
     pub answers: Option<Answers>,
     /// What is known of nova's API, or `None` where that API is not read.
     pub nova_api: Option<ApiHealth>,
+    /// The hosts of node sets that count to it; none where nova's API is not read.
+    pub set_hosts: Vec<SetHost>,
     /// What was seen of the discovery of its hosts, or `None` where nova's API is not read.
     pub discovery: Option<discovery::observed::Seen>,
     /// What was observed in nova of its hosts, or `None` where it has none or nova's API is not used.

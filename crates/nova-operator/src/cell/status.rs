@@ -77,7 +77,7 @@ pub fn conditions(
     seen: &Observed,
     view: Option<&Result<CellView, Vec<CellFault>>>,
 ) -> Vec<ConditionDraft> {
-    let input = input(seen, view);
+    let input = input(&seen.cell, &seen.secret, &seen.message_bus, view);
     let (message_bus, keystone) = match &seen.answers {
         Some(answers) => (message_bus(seen, answers), keystone(seen, answers)),
         None => (not_asked(MESSAGE_BUS_READY), not_asked(KEYSTONE_READY)),
@@ -111,15 +111,21 @@ fn in_use(seen: &Observed) -> ConditionDraft {
     reasons::cell::CELL_IN_USE.condition(RELEASED, text)
 }
 
-fn input(seen: &Observed, view: Option<&Result<CellView, Vec<CellFault>>>) -> ConditionDraft {
+/// Returns the condition that says whether the Secrets of a cell are there and complete.
+pub fn input(
+    cell: &Cell,
+    secret: &NamedSecret,
+    message_bus: &NamedSecret,
+    view: Option<&Result<CellView, Vec<CellFault>>>,
+) -> ConditionDraft {
     let named = [
-        (&seen.secret, "spec.secret", SERVICE_PASSWORD),
-        (&seen.message_bus, "spec.cellMessageBusSecretName", TRANSPORT_URL),
+        (secret, "spec.secret", SERVICE_PASSWORD),
+        (message_bus, "spec.cellMessageBusSecretName", TRANSPORT_URL),
     ];
     let missing: Vec<String> = named
         .into_iter()
         .filter(|(secret, ..)| secret.content.is_none())
-        .map(|(secret, field, key)| missing(&seen.cell, secret, field, key))
+        .map(|(secret, field, key)| missing(cell, secret, field, key))
         .collect();
     if !missing.is_empty() {
         return reasons::cell::SECRET_NOT_FOUND.condition(INPUT_READY, missing.join(" "));

@@ -101,6 +101,7 @@ fn seen() -> Observed {
             keystone: Ok(()),
         }),
         nova_api: None,
+        set_hosts: vec![],
         discovery: None,
         hosts: None,
         ask_in: Some(Duration::from_secs(30)),

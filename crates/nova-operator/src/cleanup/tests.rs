@@ -199,6 +199,7 @@ impl World {
             message_bus: secret("bus"),
             answers: None,
             nova_api: None,
+            set_hosts: vec![],
             discovery: self.discovery.clone(),
             hosts: None,
             ask_in: None,

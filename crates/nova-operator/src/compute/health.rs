@@ -48,7 +48,7 @@ impl Health {
                 changes_at: None,
             };
         }
-        let (mapping, changes_at) = mapping(seen, &health.mapping, now);
+        let (mapping, changes_at) = mapping(seen, health, now);
         Self { conditions: vec![service(seen, health), mapping], drained, changes_at }
     }
 
@@ -98,6 +98,19 @@ fn host(seen: &Observed) -> &str {
     seen.compute.status.as_ref().and_then(|it| it.host_name.as_deref()).unwrap_or_default()
 }
 
+/// Returns that something is unknown because nova's API is not read, and the cause or where it is.
+fn not_answering(health: &HostHealth, what: &str, cell: &str) -> String {
+    match &health.cause {
+        Some(cause) => {
+            format!("Nova's API cannot be read, so it is unknown whether {what}: {cause}")
+        }
+        None => format!(
+            "Nova's API does not answer, so it is unknown whether {what}; the cause is in condition \
+             {NOVA_API_READY} of NovaCell {cell}."
+        ),
+    }
+}
+
 fn service(seen: &Observed, health: &HostHealth) -> ConditionDraft {
     let (host, cell) = (host(seen), &seen.compute.spec.cell_name);
     match &health.service {
@@ -108,10 +121,8 @@ fn service(seen: &Observed, health: &HostHealth) -> ConditionDraft {
             as_before(seen, SERVICE_UP)
         }
         ServiceHealth::ApiFails => {
-            let text = format!(
-                "Nova's API does not answer, so it is unknown whether nova-compute on host {host} \
-                 is up; the cause is in condition {NOVA_API_READY} of NovaCell {cell}."
-            );
+            let what = format!("nova-compute on host {host} is up");
+            let text = not_answering(health, &what, cell);
             reasons::compute::NOVA_NOT_ANSWERING.condition(SERVICE_UP, text)
         }
         ServiceHealth::CellNotAnswering => {
@@ -168,20 +179,18 @@ fn since_when(since: Option<&DateTime>) -> String {
 /// Returns the condition of the mapping, and when its message changes.
 fn mapping(
     seen: &Observed,
-    health: &MappingHealth,
+    health: &HostHealth,
     now: Timestamp,
 ) -> (ConditionDraft, Option<Timestamp>) {
     let host = host(seen);
-    match health {
+    match &health.mapping {
         MappingHealth::Pending => (as_before(seen, HOST_MAPPED), None),
         MappingHealth::ApiFails => {
-            let text = format!(
-                "Nova's API does not answer, so it is unknown whether host {host} is mapped to its \
-                 cell; the cause is in condition {NOVA_API_READY} of NovaCell {}.",
-                seen.compute.spec.cell_name
-            );
+            let what = format!("host {host} is mapped to its cell");
+            let text = not_answering(health, &what, &seen.compute.spec.cell_name);
             (reasons::compute::NOVA_NOT_ANSWERING.condition(HOST_MAPPED, text), None)
         }
+        MappingHealth::NotListed { reason } => (not_listed(seen, health, reason), None),
         MappingHealth::Mapped => {
             let text = format!("Host {host} is mapped to its cell, so nova schedules to it.");
             (reasons::compute::MAPPED.condition(HOST_MAPPED, text), None)
@@ -207,6 +216,25 @@ fn mapping(
             }
         }
     }
+}
+
+/// Returns what was last known of the mapping; else that the list of hypervisors cannot be read.
+fn not_listed(seen: &Observed, health: &HostHealth, reason: &str) -> ConditionDraft {
+    let before = previous(seen, HOST_MAPPED).filter(|it| it.status != ConditionStatus::Unknown);
+    before.unwrap_or_else(|| {
+        let what = format!("whether host {} is mapped to its cell", host(seen));
+        let text = match &health.cause {
+            Some(cause) => format!(
+                "Nova's list of hypervisors cannot be read, so it is unknown {what}: {cause}"
+            ),
+            None => format!(
+                "Nova's list of hypervisors cannot be read ({reason}), so it is unknown {what}; the \
+                 cause is in condition {NOVA_API_READY} of NovaCell {}.",
+                seen.compute.spec.cell_name
+            ),
+        };
+        reasons::compute::NOT_READ.condition(HOST_MAPPED, text)
+    })
 }
 
 /// Returns who discovers hosts, and what to do about one that is not discovered.

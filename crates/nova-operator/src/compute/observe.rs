@@ -19,7 +19,6 @@ use operator_runtime::source_cache::{Content, Digests, SourceCache};
 use crate::audit::condition::Audited;
 use crate::audit::observe::audited;
 use crate::caches::Caches;
-use crate::cell::observed::{NamedSecret, view};
 use crate::cell_immutability::owns;
 use crate::compute::host_order::host_order;
 use crate::compute::observed::{DefaultConfig, Ending, Inventory, Observed, Rendered};
@@ -86,8 +85,7 @@ pub async fn observe(
     let rendered = rendered(sources, &named.rendered);
     let cell_secret = content(caches, named.cell_secret.as_ref()).await?;
     let message_bus = content(caches, named.message_bus.as_ref()).await?;
-    let health =
-        health(caches, &compute, cell.as_deref(), cell_secret.as_ref(), message_bus.as_ref());
+    let health = health(caches, &compute);
     let seen = Observed {
         // Last, so that no other compute waits for a slot during the reads above.
         slot: caches.coordinator.slot(&compute, node.as_deref()).await,
@@ -125,30 +123,11 @@ fn forget(caches: &Caches, compute: &Key) {
     }
 }
 
-/// Returns what nova's API says of the host, and has it read from now on for a cell of another
-/// operator, whose controller would have done so.
-fn health(
-    caches: &Caches,
-    compute: &ExternalCompute,
-    cell: Option<&Cell>,
-    secret: Option<&Content>,
-    message_bus: Option<&Content>,
-) -> Option<HostHealth> {
+/// Returns what nova's API says of the host; `None` where it is not read.
+fn health(caches: &Caches, compute: &ExternalCompute) -> Option<HostHealth> {
     let monitor = caches.nova.as_ref()?;
-    let key = cell_key(compute);
-    if !caches.cells_are_ours {
-        let named = |name: &str, content: Option<&Content>| NamedSecret {
-            name: name.to_owned(),
-            content: content.cloned(),
-        };
-        let view = cell.and_then(|cell| {
-            let secret = named(&cell.spec.secret, secret);
-            let message_bus = named(&cell.spec.cell_message_bus_secret_name, message_bus);
-            view(cell, &secret, &message_bus)?.ok()
-        });
-        monitor.follow(&key, view.as_ref());
-    }
-    Some(registered_host(compute).map(|host| monitor.host(&key, host)).unwrap_or_default())
+    let of_host = |host| monitor.host(&cell_key(compute), host);
+    Some(registered_host(compute).map(of_host).unwrap_or_default())
 }
 
 /// Has done in nova about the host from now on what follows from what was observed; adds how far that

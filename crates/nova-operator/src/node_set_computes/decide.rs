@@ -2,7 +2,7 @@
 //! drained, one on those that leave, and the report about them.
 
 use api::ansibleee::AnsibleEe;
-use api::conditions::{Condition, ConditionDraft, find};
+use api::conditions::{Condition, ConditionDraft, find, printable};
 use api::dataplane::{HostReadiness, NodeSet};
 use jiff::Timestamp;
 use nova_config::conditions::{HOSTS_COMPUTES_UP, HOSTS_REMOVED, NODE_DRAINED};
@@ -10,12 +10,11 @@ use operator_core::finalizers::is_terminating;
 use operator_core::plan::{Kind, Plan, Step};
 use operator_core::rejected_write::RejectedWrite;
 
-use crate::computes_up::{ComputeState, condition, own_condition, plan};
+use crate::computes_up::{condition, own_condition, plan, state_of};
 use crate::node_set_computes::observed::{CRD_POLL_INTERVAL, HostReading, Observed, Report};
 use crate::node_set_computes::removal::decide::Decision;
 use crate::node_set_computes::{drain, removal, rollout};
 use crate::node_set_readiness::{self, Contents};
-use crate::nova_health::ServiceHealth;
 
 /// Returns the plan for a node set; the condition on computes is absent where nothing is counted,
 /// that on drained hosts where no host is to be drained or enabled, and that on hosts that leave
@@ -28,10 +27,12 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
     let drained = conditions.and_then(|it| find(it, NODE_DRAINED));
     let counted = seen.hosts.as_ref().filter(|it| seen.has_cells && !it.is_empty());
     let draft = counted.and_then(|hosts| {
+        let state = |it: &HostReading| Some((it.name.clone(), state_of(&it.health.service)?));
         let states: Option<Vec<_>> = hosts.iter().map(state).collect();
         // What was reported before stays until each host was read.
         let before = || previous.map(ConditionDraft::repeated);
-        states.map(|it| condition(HOSTS_COMPUTES_UP, &it)).or_else(before)
+        let draft = states.map(|it| condition(HOSTS_COMPUTES_UP, &it));
+        draft.map(|it| with_cause(it, hosts)).or_else(before)
     });
     let report = seen.report.found().filter(|it| node_set_readiness::is_ours(it));
     let removal = removal::decide::decide(&seen.set, &seen.removals, report, now);
@@ -59,6 +60,13 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
         plan.requeue_in(CRD_POLL_INTERVAL);
     }
     plan
+}
+
+/// Adds why hosts are unknown, where their cell does not report that.
+fn with_cause(mut draft: ConditionDraft, hosts: &[HostReading]) -> ConditionDraft {
+    let Some(cause) = hosts.iter().find_map(|it| it.health.cause.as_ref()) else { return draft };
+    draft.message = printable(&format!("{} Nova's API cannot be read: {cause}", draft.message));
+    draft
 }
 
 /// Returns the condition on hosts that leave; a run that is rejected takes precedence.
@@ -105,16 +113,4 @@ fn report_step(seen: &Observed, contents: &Contents) -> Option<Step> {
         return node_set_readiness::step(set, contents, found);
     }
     ours.filter(|it| !is_terminating(*it)).map(node_set_readiness::removal)
-}
-
-/// Returns a host with its state; `None` while not enough was read to say.
-fn state(host: &HostReading) -> Option<(String, ComputeState)> {
-    let state = match host.health.service {
-        ServiceHealth::Pending => return None,
-        ServiceHealth::Up { .. } => ComputeState::Up,
-        ServiceHealth::Down { .. } => ComputeState::Down,
-        ServiceHealth::NotFound => ComputeState::NotRegistered,
-        ServiceHealth::ApiFails | ServiceHealth::CellNotAnswering => ComputeState::Unknown,
-    };
-    Some((host.name.clone(), state))
 }

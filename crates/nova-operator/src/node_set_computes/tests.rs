@@ -78,6 +78,17 @@ fn found(seen: &Observed) -> &Condition {
 }
 
 #[test]
+fn the_cause_of_unknown_hosts_is_there_where_their_cell_does_not_report_it() {
+    let mut seen = seen(&[("a", ServiceHealth::ApiFails)]);
+    seen.hosts.as_mut().unwrap()[0].health.cause = Some("Secret bus does not exist.".into());
+    assert!(pass(&mut seen).is_some());
+    let text =
+        "0 of 1 computes are up; 1 unknown. Nova's API cannot be read: Secret bus does not exist.";
+    assert_eq!(found(&seen).message, text);
+    assert_eq!(pass(&mut seen), None, "nothing has changed");
+}
+
+#[test]
 fn hosts_are_up_down_not_registered_or_unknown() {
     let fails = ServiceHealth::ApiFails;
     let silent = ServiceHealth::CellNotAnswering;

@@ -12,6 +12,7 @@ const UP: HostHealth = HostHealth {
     service_id: None,
     compute_id: None,
     missing_since: None,
+    cause: None,
 };
 
 fn with(service: ServiceHealth, mapping: MappingHealth) -> HostHealth {
@@ -145,6 +146,20 @@ fn what_is_not_known_leaves_what_was_reported_since_the_last_deployment() {
         let later = written(&node_set(&["d", "e"]), &hosts, Some(&report)).unwrap();
         assert_eq!(entries(&later).len(), 2);
     }
+}
+
+#[test]
+fn an_unknown_host_gets_the_cause_when_that_is_known() {
+    let set = node_set(&["d"]);
+    let unread = written(&set, &[("n0", HostHealth::default())], None).unwrap();
+    assert_eq!(entries(&unread), [("n0", "NotRead")]);
+    let fails =
+        HostHealth { cause: Some("Secret bus does not exist.".into()), ..HostHealth::unread() };
+    let report = written(&set, &[("n0", fails)], Some(&unread)).unwrap();
+    assert_eq!(entries(&report), [("n0", "NovaNotAnswering")]);
+    let text = "Nova's API cannot be read: Secret bus does not exist.";
+    assert_eq!(report.spec.not_ready["n0"].message, text);
+    assert_eq!(written(&set, &[("n0", HostHealth::default())], Some(&report)), None, "it stays");
 }
 
 #[test]

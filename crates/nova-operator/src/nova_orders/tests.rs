@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use nova_config::conf::CellView;
 use openstack_client::{Error, Service};
 use operator_runtime::cache::Cache;
 use operator_runtime::lease::{Leadership, LeadershipWatch};
@@ -16,7 +17,8 @@ use tokio::time::timeout;
 
 use super::*;
 use crate::drain::order::{Drain, DrainMode, MARKER};
-use crate::nova_monitor::MonitorQueues;
+use crate::nova_monitor::objects::MonitoredObjects;
+use crate::nova_monitor::{CellInputs, MonitorQueues};
 use crate::queues::Queues;
 use crate::shared_caches::SharedCaches;
 use crate::test_cloud::{leads, token, view};
@@ -73,10 +75,19 @@ fn world_of(address: SocketAddr, leadership: LeadershipWatch) -> World {
     let interval = Duration::from_millis(20);
     let process = (Metrics::new("test"), leadership);
     let caches = SharedCaches::default();
-    let monitor =
-        NovaMonitor::new(interval, process, caches, Cache::new(vec![]), MonitorQueues::of(&others));
-    monitor.follow(&cell(), Some(&view(address, "p")));
+    let objects = MonitoredObjects {
+        caches,
+        node_sets: Cache::new(vec![]),
+        services: Cache::new(vec![]),
+        cells_are_ours: true,
+    };
+    let monitor = NovaMonitor::new(interval, process, objects, MonitorQueues::of(&others));
+    monitor.follow(&cell(), complete(&view(address, "p")));
     World { orders: NovaOrders::new(Arc::clone(&monitor), Arc::clone(&queue)), monitor, queue }
+}
+
+fn complete(view: &CellView) -> CellInputs<'_> {
+    CellInputs::Complete { view, secret: "s" }
 }
 
 fn cell() -> Key {
@@ -177,10 +188,10 @@ async fn a_cell_that_loses_its_inputs_leaves_the_progress_unknown() {
     let world = world(address);
     world.orders.set(&object(), Some(drain()));
     until(&world, &drain(), |it| *it == HostProgress::Drained).await;
-    world.monitor.follow(&cell(), None);
+    world.monitor.follow(&cell(), CellInputs::Missing("It is missing."));
     let unread = HostProgress::Unread { cell: "cell1".to_owned() };
     until(&world, &drain(), |it| *it == unread).await;
-    world.monitor.follow(&cell(), Some(&view(address, "p")));
+    world.monitor.follow(&cell(), complete(&view(address, "p")));
     until(&world, &drain(), |it| *it == HostProgress::Drained).await;
 }
 

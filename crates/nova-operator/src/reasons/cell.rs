@@ -164,9 +164,15 @@ pub(crate) const VERSION_NOT_SUPPORTED: Reason = Reason::warning(
 );
 pub(crate) const CREDENTIALS_REFUSED: Reason = Reason::warning(
     "CredentialsRefused",
-    "Keystone refuses user or password of the cell, or nova refuses Keystone's token.",
+    "Keystone refuses user or password of the cell.",
     "When the Secret is corrected; a refused login is repeated every five minutes.",
     "Correct `ServicePassword` of the cell's Secret.",
+);
+pub(crate) const TOKEN_REFUSED: Reason = Reason::warning(
+    "TokenRefused",
+    "Nova's API refuses a token that Keystone has just issued.",
+    "When it accepts one.",
+    "Look at `[keystone_authtoken]`, the clock and the log of nova's API.",
 );
 pub(crate) const ROLE_MISSING: Reason = Reason::warning(
     "RoleMissing",

@@ -260,7 +260,7 @@ pub(crate) const NOVA_NOT_ANSWERING: Reason = Reason::unknown(
     "NovaNotAnswering",
     "Nova's API has not answered three times in a row, or an input of the cell is missing or wrong.",
     "When it answers.",
-    "See `NovaAPIReady` of the `NovaCell`.",
+    "See the message, or `NovaAPIReady` of the `NovaCell`.",
 );
 pub(crate) const NOT_READ: Reason = Reason::unknown(
     "NotRead",

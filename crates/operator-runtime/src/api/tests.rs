@@ -295,6 +295,22 @@ async fn a_status_that_was_written_is_followed_by_its_events() {
 }
 
 #[tokio::test]
+async fn events_on_objects_of_others_follow_the_steps_while_the_process_leads() {
+    let events = || vec![(target(Some("2")), notice())];
+    let answers = [(200, object("a", "1", "5")), failure(500, "InternalError")];
+    let server = FakeApi::answering(answers);
+    let plan = Plan { events: events(), ..plan(vec![apply()]) };
+    assert!(leading(&server, vec![]).carry_out(&plan).await.is_ok(), "a lost one stops nothing");
+    let requests = server.requests();
+    assert_eq!(requests.len(), 2, "an Event follows the step");
+    assert_eq!(requests[1].body["regarding"]["uid"], json!("2"));
+    let server = FakeApi::answering([]);
+    let plan = Plan { events: events(), ..Plan::default() };
+    assert!(following(&server).carry_out(&plan).await.is_ok());
+    assert_eq!(server.asked(), [""; 0]);
+}
+
+#[tokio::test]
 async fn an_event_that_is_lost_stops_nothing() {
     let answers =
         [(200, object("a", "1", "5")), failure(500, "InternalError"), (200, object("a", "1", "6"))];

@@ -3,7 +3,8 @@
 use openstack_client::{Error, Fault, Service};
 
 use super::*;
-use crate::nova_health::ApiHealth;
+use crate::nova_health::{ApiHealth, ServiceHealth};
+use crate::nova_monitor::objects::SetHost;
 
 fn said(seen: &Observed, type_: &str) -> (ConditionStatus, String, String) {
     let found = condition(seen, type_);
@@ -44,6 +45,7 @@ fn each_failure_of_nova_has_a_reason_and_a_next_step_and_takes_no_ready() {
         (Service::Compute, Error::NotTheService, "NotNova", "Look at nova's API"),
         (Service::Identity, Error::NotTheService, "NotKeystone", "Look at Keystone"),
         (Service::Identity, Error::Unauthorized, "CredentialsRefused", "ServicePassword"),
+        (Service::Compute, Error::Unauthorized, "TokenRefused", "[keystone_authtoken]"),
         (Service::Compute, Error::Forbidden(why()), "RoleMissing", "the role admin"),
         (Service::Compute, Error::Conflict(why()), "NovaConflict", "Look at"),
         (Service::Compute, Error::Busy(why()), "NovaBusy", "Look at"),
@@ -68,6 +70,17 @@ fn each_failure_of_nova_has_a_reason_and_a_next_step_and_takes_no_ready() {
         assert!(message.starts_with(char::is_uppercase), "{message}");
         assert_eq!(said(&seen, "Ready").0, ConditionStatus::True);
     }
+}
+
+#[test]
+fn a_list_of_hypervisors_that_cannot_be_read_has_the_reason_of_its_error() {
+    let fault = Fault::of(Service::Compute, Error::TooLarge("more than 50 pages".into()));
+    let seen = Observed { nova_api: Some(ApiHealth::NotListed(fault)), ..seen() };
+    let (status, reason, message) = said(&seen, "NovaAPIReady");
+    assert_eq!((status, reason.as_str()), (ConditionStatus::False, "AnswerTooLarge"));
+    let named = ["list of hypervisors", "50 pages", "NovaCell nova-cell1", "Look at nova's API"];
+    assert!(named.iter().all(|it| message.contains(it)), "{message}");
+    assert_eq!(said(&seen, "Ready").0, ConditionStatus::True);
 }
 
 #[test]
@@ -98,4 +111,22 @@ fn computes_are_counted_and_the_first_that_are_down_are_named() {
     seen.computes.push(with_service("n3", "False"));
     let text = "2 of 4 computes are up; down: n3; 1 unknown.";
     check(&seen, ConditionStatus::False, "ComputesDown", text);
+}
+
+#[test]
+fn hosts_of_node_sets_count_and_one_that_was_not_read_often_enough_changes_nothing() {
+    let host = |name: &str, service| SetHost { name: name.to_owned(), service };
+    let down = ServiceHealth::Down { since: None, is_forced: false };
+    let mut seen = Observed {
+        nova_api: Some(ApiHealth::Answers),
+        computes: vec![with_service("n0", "True")],
+        set_hosts: vec![host("set/h0", ServiceHealth::Up { disabled: None }), host("set/h1", down)],
+        ..seen()
+    };
+    assert_eq!(said(&seen, "ComputesUp").2, "2 of 3 computes are up; down: set/h1.");
+    pass(&mut seen);
+    seen.set_hosts[1].service = ServiceHealth::Pending;
+    assert!(!pass(&mut seen), "nothing is written");
+    seen.set_hosts[1].service = ServiceHealth::ApiFails;
+    assert_eq!(said(&seen, "ComputesUp").2, "2 of 3 computes are up; 1 unknown.");
 }

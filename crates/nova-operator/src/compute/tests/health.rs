@@ -98,6 +98,39 @@ fn what_cannot_be_asked_is_unknown_and_takes_no_ready() {
 }
 
 #[test]
+fn the_cause_is_in_the_conditions_where_the_cell_does_not_report_it() {
+    let mut world = world(ServiceHealth::ApiFails, MappingHealth::ApiFails);
+    world.seen.health.as_mut().unwrap().cause = Some("Secret bus does not exist.".into());
+    world.settle();
+    for type_ in ["ServiceUp", "HostMapped"] {
+        let found = world.condition(type_);
+        assert_eq!(found.reason, "NovaNotAnswering");
+        assert!(found.message.ends_with(": Secret bus does not exist."), "{}", found.message);
+        assert!(!found.message.contains("NovaAPIReady"), "{}", found.message);
+    }
+}
+
+#[test]
+fn a_list_of_hypervisors_that_cannot_be_read_is_named_and_leaves_what_was_known() {
+    let not_listed = || MappingHealth::NotListed { reason: "AnswerTooLarge" };
+    let new = world(UP, not_listed());
+    assert_eq!(said(&new, "HostMapped"), (ConditionStatus::Unknown, "NotRead".to_owned()));
+    let message = new.condition("HostMapped").message;
+    let named = ["AnswerTooLarge", "condition NovaAPIReady of NovaCell"];
+    assert!(named.iter().all(|it| message.contains(it)), "{message}");
+    assert_eq!(
+        (new.reason("ServiceUp"), new.reason("Ready")),
+        ("ServiceUp".into(), "Ready".into())
+    );
+    for known in [MappingHealth::Mapped, MappingHealth::NotMapped] {
+        let mut world = world(UP, known);
+        let before = world.condition("HostMapped");
+        read(&mut world, UP, not_listed());
+        assert_eq!(world.condition("HostMapped").message, before.message);
+    }
+}
+
+#[test]
 fn a_nova_that_stops_answering_makes_no_compute_ready_that_was_down() {
     for (service, mapping, reason) in [
         (DOWN, MappingHealth::Mapped, "ServiceDown"),

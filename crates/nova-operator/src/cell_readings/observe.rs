@@ -1,0 +1,102 @@
+//! Reads a cell and its Secrets, and has nova's API read as they say.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use api::conditions::{ConditionDraft, ConditionStatus};
+use api::nova::Cell;
+use operator_core::data_sources::SourceRef;
+use operator_core::finalizers::is_terminating;
+use operator_core::object_key::Key;
+use operator_runtime::api::Api;
+use operator_runtime::cache::Cache;
+use operator_runtime::error::Result;
+use operator_runtime::source_cache::SourceCache;
+use parking_lot::Mutex;
+
+use crate::cell::nova_api::{fails, not_listed};
+use crate::cell::observe::named;
+use crate::cell::observed::view;
+use crate::cell::status::input;
+use crate::cell_readings::observed::Observed;
+use crate::controller_names::CELL_READINGS;
+use crate::nova_health::ApiHealth;
+use crate::nova_monitor::{CellInputs, NovaMonitor};
+
+/// What the controller reads.
+pub struct Sources {
+    /// All cells.
+    pub cells: Arc<Cache<Cell>>,
+    /// Their Secrets.
+    pub secrets: Arc<SourceCache>,
+    /// The API client, which reads the contents of Secrets.
+    pub api: Arc<Api>,
+    /// Whether this operator reconciles cells, and so reports in their status.
+    pub cells_are_ours: bool,
+}
+
+/// The reasons that were reported in Events, by cell. They are forgotten with the process, which
+/// may repeat one.
+#[derive(Default)]
+pub struct Reported(Mutex<BTreeMap<Key, String>>);
+
+impl Reported {
+    /// Records the reason that holds now, and returns the one before; without one, the one before
+    /// holds until the problem is over.
+    fn replace(&self, cell: &Key, reason: Option<&String>, is_over: bool) -> Option<String> {
+        let mut all = self.0.lock();
+        match reason {
+            Some(reason) => all.insert(cell.clone(), reason.clone()),
+            None if is_over => all.remove(cell),
+            None => all.get(cell).cloned(),
+        }
+    }
+}
+
+/// Reads a cell; returns `None` when it does not exist.
+pub async fn observe(
+    sources: &Sources,
+    monitor: &Arc<NovaMonitor>,
+    reported: &Reported,
+    key: &Key,
+) -> Result<Option<Observed>> {
+    let Some(cell) = sources.cells.get(key) else {
+        sources.secrets.depends(CELL_READINGS, key, BTreeSet::new());
+        monitor.follow(key, CellInputs::Gone);
+        reported.replace(key, None, true);
+        return Ok(None);
+    };
+    let source = |name: &str| SourceRef::secret(&key.namespace, name);
+    let (secret, message_bus) =
+        (source(&cell.spec.secret), source(&cell.spec.cell_message_bus_secret_name));
+    // Registered before reading, so that a change in between enqueues the cell again.
+    let both = [secret.clone(), message_bus.clone()];
+    sources.secrets.depends(CELL_READINGS, key, both.into());
+    let secret = named(&sources.secrets, &sources.api, secret).await?;
+    let message_bus = named(&sources.secrets, &sources.api, message_bus).await?;
+    let view = view(&cell, &secret, &message_bus);
+    let input = input(&cell, &secret, &message_bus, view.as_ref());
+    let inputs = match &view {
+        Some(Ok(view)) => CellInputs::Complete { view, secret: &secret.name },
+        Some(Err(_)) | None => CellInputs::Missing(&input.message),
+    };
+    monitor.follow(key, inputs);
+    if sources.cells_are_ours {
+        return Ok(Some(Observed { cell, problem: None, reported: None }));
+    }
+    let api = monitor.api(key);
+    let problem = problem(&cell, input, &api).filter(|_| !is_terminating(&*cell));
+    let is_over = problem.is_none() && api == ApiHealth::Answers;
+    let reported = reported.replace(key, problem.as_ref().map(|it| &it.reason), is_over);
+    Ok(Some(Observed { cell, problem, reported }))
+}
+
+/// Returns why nova's API is not read, as far as that is known.
+fn problem(cell: &Cell, input: ConditionDraft, api: &ApiHealth) -> Option<ConditionDraft> {
+    match api {
+        _ if input.status == ConditionStatus::False => Some(input),
+        ApiHealth::Pending | ApiHealth::Answers => None,
+        ApiHealth::Fails(fault) => Some(fails(cell, fault)),
+        ApiHealth::NotListed(fault) => Some(not_listed(cell, fault)),
+    }
+}

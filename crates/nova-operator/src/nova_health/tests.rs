@@ -1,0 +1,240 @@
+//! Tests of what consecutive readings mean.
+
+use openstack_client::Service;
+use openstack_client::compute::HypervisorService;
+
+use super::*;
+
+fn known(is_up: bool) -> ServiceState {
+    ServiceState::Known(KnownService {
+        id: "a0".into(),
+        liveness: if is_up { Liveness::Up } else { Liveness::Down },
+        is_forced_down: false,
+        is_disabled: false,
+        disabled_reason: None,
+        updated_at: "2026-11-26T02:00:00".parse().ok(),
+    })
+}
+
+fn services(states: &[(&str, ServiceState)]) -> Vec<ComputeService> {
+    let service = |(host, state): &(&str, ServiceState)| ComputeService {
+        host: (*host).to_owned(),
+        state: state.clone(),
+    };
+    states.iter().map(service).collect()
+}
+
+fn hypervisors(hosts: &[&str]) -> Vec<Hypervisor> {
+    let hypervisor = |host: &&str| Hypervisor {
+        id: "b0".into(),
+        service: HypervisorService { host: (*host).to_owned() },
+    };
+    hosts.iter().map(hypervisor).collect()
+}
+
+fn unreachable() -> Fault {
+    Fault::of(Service::Compute, Error::Unreachable("refused".into()))
+}
+
+fn take(
+    readings: &mut Readings,
+    services: Result<Vec<ComputeService>, Fault>,
+    hypervisors: Result<Vec<Hypervisor>, Fault>,
+) {
+    readings.take(services, hypervisors, Timestamp::UNIX_EPOCH, 0);
+}
+
+fn service(readings: &Readings) -> ServiceHealth {
+    readings.of_host("one").service
+}
+
+#[test]
+fn a_service_is_down_after_two_readings_and_up_after_one() {
+    let mut readings = Readings::default();
+    assert_eq!(service(&readings), ServiceHealth::Pending);
+    take(&mut readings, Ok(services(&[("one", known(false))])), Ok(hypervisors(&["one"])));
+    assert_eq!(service(&readings), ServiceHealth::Pending);
+    take(&mut readings, Ok(services(&[("one", known(false))])), Ok(hypervisors(&["one"])));
+    let since = "2026-11-26T02:00:00".parse().ok();
+    assert_eq!(service(&readings), ServiceHealth::Down { since, is_forced: false });
+    take(&mut readings, Ok(services(&[("one", known(true))])), Ok(hypervisors(&["one"])));
+    assert_eq!(service(&readings), ServiceHealth::Up { disabled: None });
+    take(&mut readings, Ok(services(&[("one", known(false))])), Ok(hypervisors(&["one"])));
+    assert_eq!(service(&readings), ServiceHealth::Pending);
+}
+
+/// Returns a service that nova has as down after it has waited for a cell; it reported in that
+/// second of the reading's minute.
+fn late(second: i8) -> KnownService {
+    KnownService {
+        id: "a0".into(),
+        liveness: Liveness::Late,
+        is_forced_down: false,
+        is_disabled: false,
+        disabled_reason: None,
+        updated_at: Some(jiff::civil::date(2026, 11, 26).at(2, 0, second, 0)),
+    }
+}
+
+#[test]
+fn behind_a_cell_that_hangs_a_service_is_up_if_it_has_reported_since_the_last_reading() {
+    let up = || ServiceHealth::Up { disabled: None };
+    let of_record = |reason: &str| KnownService {
+        is_disabled: true,
+        disabled_reason: Some(reason.into()),
+        ..late(9)
+    };
+    let forced = || KnownService { liveness: Liveness::Down, is_forced_down: true, ..late(8) };
+    let other = || KnownService { id: "a1".into(), ..late(8) };
+    let down = || ServiceHealth::Down { since: late(8).updated_at, is_forced: false };
+    for (earlier, seconds, now, expected) in [
+        (late(8), 60, late(9), up()),
+        (late(8), 5, late(9), up()),
+        (late(8), 60, late(8), down()),
+        (late(8), 40, late(8), down()),
+        (late(8), 39, late(8), ServiceHealth::Pending),
+        (forced(), 60, late(9), ServiceHealth::Pending),
+        (other(), 60, late(9), ServiceHealth::Pending),
+        (late(8), 60, of_record("why"), ServiceHealth::Pending),
+        (of_record("why"), 60, of_record("another"), ServiceHealth::Pending),
+    ] {
+        let mut readings = Readings::default();
+        for (known, second) in [(earlier, 0), (now, seconds)] {
+            let found = services(&[("one", ServiceState::Known(known))]);
+            let at = Timestamp::from_second(second).unwrap();
+            readings.take(Ok(found), Ok(hypervisors(&["one"])), at, 1);
+        }
+        assert_eq!(service(&readings), expected, "{seconds} s");
+    }
+    let mut first = Readings::default();
+    let found = services(&[("one", ServiceState::Known(late(8)))]);
+    take(&mut first, Ok(found), Ok(hypervisors(&["one"])));
+    assert_eq!(service(&first), ServiceHealth::Pending);
+}
+
+#[test]
+fn a_host_is_unmapped_since_the_reading_that_found_it_so_first() {
+    let mut readings = Readings::default();
+    let mut read = |hosts: &[(&str, ServiceState)], mapped: &[&str], second| {
+        let at = Timestamp::from_second(second).unwrap();
+        readings.take(Ok(services(hosts)), Ok(hypervisors(mapped)), at, 1);
+        ["one", "two"].map(|it| readings.unmapped_since(it).map(Timestamp::as_second))
+    };
+    let before = Some(Timestamp::MIN.as_second());
+    let (one, two) = (("one", known(true)), ("two", known(true)));
+    assert_eq!(read(std::slice::from_ref(&one), &[], 10), [before, None]);
+    let both = [one.clone(), two];
+    assert_eq!(read(&both, &[], 20), [before, Some(20)]);
+    let silent = [one, ("two", ServiceState::Unknown)];
+    assert_eq!(read(&silent, &["one"], 30), [None, None]);
+    assert_eq!(read(&both, &[], 40), [Some(40), Some(20)]);
+    assert_eq!(read(&both, &["one", "two"], 50), [None, None]);
+}
+
+#[test]
+fn a_service_that_is_missing_twice_is_not_found() {
+    let mut readings = Readings::default();
+    take(&mut readings, Ok(services(&[("one", known(true))])), Ok(hypervisors(&["one"])));
+    take(&mut readings, Ok(services(&[])), Ok(hypervisors(&[])));
+    assert_eq!(service(&readings), ServiceHealth::Pending);
+    take(&mut readings, Ok(services(&[])), Ok(hypervisors(&[])));
+    assert_eq!(service(&readings), ServiceHealth::NotFound);
+}
+
+#[test]
+fn a_cell_that_does_not_answer_concerns_its_hosts_alone() {
+    let mut readings = Readings::default();
+    let states = [("one", ServiceState::Unknown), ("two", known(true))];
+    take(&mut readings, Ok(services(&states)), Ok(hypervisors(&["two"])));
+    assert_eq!(service(&readings), ServiceHealth::CellNotAnswering);
+    assert_eq!(readings.of_host("one").mapping, MappingHealth::Pending);
+    assert_eq!(readings.of_host("two").service, ServiceHealth::Up { disabled: None });
+    assert_eq!(readings.of_host("two").mapping, MappingHealth::Mapped);
+}
+
+#[test]
+fn an_api_that_does_not_answer_leaves_what_was_known_for_three_readings() {
+    let mut readings = Readings::default();
+    take(&mut readings, Ok(services(&[("one", known(true))])), Ok(hypervisors(&[])));
+    assert_eq!(readings.of_host("one").mapping, MappingHealth::NotMapped);
+    for _ in 0..2 {
+        take(&mut readings, Err(unreachable()), Err(unreachable()));
+        assert_eq!((service(&readings), readings.api()), <_>::default());
+        assert_eq!(readings.of_host("one").mapping, MappingHealth::Pending);
+    }
+    take(&mut readings, Err(unreachable()), Err(unreachable()));
+    let (health, unread) = (readings.of_host("one"), HostHealth::unread());
+    assert_eq!((health.service, health.mapping), (unread.service, unread.mapping));
+    assert!(readings.has_service("one") && !readings.has_service("two"));
+    assert_eq!(service(&readings), ServiceHealth::ApiFails);
+    assert_eq!(readings.api(), ApiHealth::Fails(unreachable()));
+    take(&mut readings, Ok(services(&[("one", known(true))])), Err(unreachable()));
+    assert_eq!(service(&readings), ServiceHealth::Up { disabled: None });
+    assert_eq!(readings.api(), ApiHealth::Answers);
+    assert_eq!(readings.of_host("one").mapping, MappingHealth::Pending);
+}
+
+#[test]
+fn a_refusal_that_lasts_is_reported_at_once() {
+    let mut readings = Readings::default();
+    let refused = Fault::of(Service::Compute, Error::Forbidden("no".into()));
+    take(&mut readings, Err(refused.clone()), Err(refused.clone()));
+    assert_eq!(readings.api(), ApiHealth::Fails(refused));
+    assert_eq!(service(&readings), ServiceHealth::Pending);
+}
+
+#[test]
+fn a_failure_that_lasts_several_intervals_counts_as_so_many() {
+    let mut readings = Readings::default();
+    take(&mut readings, Ok(services(&[("one", known(true))])), Ok(hypervisors(&["one"])));
+    readings.take(Err(unreachable()), Err(unreachable()), Timestamp::UNIX_EPOCH, 3);
+    assert_eq!(service(&readings), ServiceHealth::ApiFails);
+}
+
+#[test]
+fn a_missing_host_has_the_time_of_the_earlier_reading() {
+    let mut readings = Readings::default();
+    let at = |second| Timestamp::from_second(second).unwrap();
+    for second in 1..=3 {
+        readings.take(Ok(services(&[])), Ok(hypervisors(&[])), at(second), 0);
+        let since = (second > 1).then(|| at(second - 1));
+        assert_eq!(readings.of_host("one").missing_since, since);
+    }
+    readings.take(Ok(services(&[("one", known(true))])), Ok(vec![]), at(4), 0);
+    assert_eq!(readings.of_host("one").missing_since, None);
+}
+
+#[test]
+fn a_list_of_hypervisors_that_alone_fails_is_reported_and_takes_nothing_that_was_known() {
+    let mut readings = Readings::default();
+    let up = || Ok(services(&[("one", known(true))]));
+    for n in 1..=3 {
+        assert_eq!(readings.of_host("one").mapping, MappingHealth::Pending);
+        take(&mut readings, up(), Err(unreachable()));
+        assert_eq!(readings.failed(), ("Unreachable", n));
+        let api = if n < 3 { ApiHealth::Answers } else { ApiHealth::NotListed(unreachable()) };
+        assert_eq!(readings.api(), api);
+    }
+    let not_listed = MappingHealth::NotListed { reason: "Unreachable" };
+    assert_eq!(readings.of_host("one").mapping, not_listed);
+    assert_eq!(service(&readings), ServiceHealth::Up { disabled: None });
+    assert_eq!(readings.of_host("two").mapping, MappingHealth::Pending, "nova does not have it");
+    let lasting = Fault::of(Service::Compute, Error::TooLarge("50 pages".into()));
+    take(&mut readings, up(), Ok(hypervisors(&["one"])));
+    assert_eq!((readings.api(), readings.failed()), (ApiHealth::Answers, ("Ok", 0)));
+    take(&mut readings, up(), Err(lasting.clone()));
+    assert_eq!(readings.api(), ApiHealth::NotListed(lasting));
+}
+
+#[test]
+fn missing_inputs_count_as_readings_that_fail_and_are_no_fault_of_the_api() {
+    let mut readings = Readings::default();
+    take(&mut readings, Ok(services(&[("one", known(true))])), Ok(hypervisors(&["one"])));
+    for n in 1..=3 {
+        readings.miss();
+        assert_eq!(readings.failed(), ("InputMissing", n));
+        assert_eq!((readings.has_failed(), readings.api()), (n == 3, ApiHealth::Pending));
+    }
+    assert_eq!(service(&readings), ServiceHealth::ApiFails);
+    assert!(readings.has_service("one"));
+}

@@ -1,0 +1,69 @@
+//! How a cell reaches nova's API: what cells have in common that share a reader.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use nova_config::conf::CellView;
+use openstack_client::keystone::{UserInProject, tokens_url};
+use openstack_client::{Compute, Login, Network, Placement};
+use operator_core::hash;
+use operator_runtime::lease::LeadershipWatch;
+use operator_runtime::metrics::Metrics;
+use operator_runtime::tls_stream::CaTrust;
+
+use crate::drain::remove::Apis;
+
+/// Pause after a refused login, for all that use the API.
+const REFUSED: Duration = Duration::from_mins(5);
+
+/// What of a cell decides which reader it uses.
+#[derive(Clone, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct Access {
+    auth_url: String,
+    user: [String; 4],
+    password: String,
+    region: String,
+    ca_bundle: Option<String>,
+}
+
+impl Access {
+    /// Returns the access of a cell with these inputs.
+    pub(crate) fn of(view: &CellView) -> Self {
+        let text = |it: &nova_config::oslo::Value| it.text().to_owned();
+        Self {
+            auth_url: text(&view.keystone_auth_url),
+            user: [&view.service_user, &view.user_domain, &view.project, &view.project_domain]
+                .map(text),
+            password: text(&view.service_password),
+            region: text(&view.region),
+            ca_bundle: view.ca_bundle.clone(),
+        }
+    }
+
+    /// Whether both use the same API, as any users.
+    pub(crate) fn has_api_of(&self, other: &Self) -> bool {
+        (&self.auth_url, &self.region) == (&other.auth_url, &other.region)
+    }
+
+    /// Returns a digest of what identifies the nova: Keystone's address and the region.
+    pub(crate) fn nova(&self) -> String {
+        hash::short(&(&self.auth_url, &self.region))
+    }
+
+    /// Returns clients that count their requests in `metrics`, and change something only while the
+    /// process leads; `None` where URL or certificates cannot be used.
+    pub(crate) fn apis(&self, metrics: &Metrics, leadership: LeadershipWatch) -> Option<Apis> {
+        let [user, user_domain, project, project_domain] = &self.user;
+        let identity =
+            UserInProject { user, user_domain, project, project_domain }.identity(&self.password);
+        let trust = CaTrust::new(self.ca_bundle.as_deref()).ok()?;
+        let login = Login::new(tokens_url(&self.auth_url)?, identity).pausing(REFUSED);
+        let login = Arc::new(login.leading(leadership));
+        let compute = Compute::new(Arc::clone(&login), trust.clone(), &self.region);
+        Some(Apis {
+            compute: compute.counted(metrics.clone()),
+            placement: Placement::new(Arc::clone(&login), trust.clone(), &self.region),
+            network: Network::new(login, trust, &self.region),
+        })
+    }
+}

@@ -1,0 +1,173 @@
+//! The cells whose nova is read, and what is left of those whose nova is not.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use operator_core::object_key::Key;
+use parking_lot::Mutex;
+use tokio::sync::Semaphore;
+
+use crate::drain::remove::Apis;
+use crate::nova_fault::explained;
+use crate::nova_health::{ApiHealth, Readings};
+use crate::nova_monitor::access::Access;
+
+/// How many hosts of a cell are drained, enabled or removed at a time.
+pub(crate) const HOSTS_AT_A_TIME: usize = 8;
+
+/// The cells that were looked at, and the readers of their APIs.
+#[derive(Default)]
+pub(crate) struct FollowedCells {
+    /// The readers of APIs, which cells share.
+    pub(crate) readers: BTreeMap<Access, Arc<Reader>>,
+    /// The cells whose API is read.
+    pub(crate) of_cell: BTreeMap<Key, Followed>,
+    /// The cells whose API is not read, because an input is missing or wrong, or they do not exist.
+    pub(crate) lost: BTreeMap<Key, Lost>,
+}
+
+/// A cell whose API is read.
+pub(crate) struct Followed {
+    /// How it is reached.
+    pub(crate) access: Access,
+    /// The name of the cell's Secret, for messages.
+    pub(crate) secret: String,
+}
+
+/// A cell whose API is not read.
+pub(crate) struct Lost {
+    /// What is missing.
+    pub(crate) cause: String,
+    /// What is left of its last readings; `None` of a cell that does not exist.
+    pub(crate) reader: Option<Arc<Reader>>,
+}
+
+/// The hosts that the API of a cell has services of.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum ApiHosts {
+    /// Other cells are read from the same API, and nova does not say in which one a host is.
+    OfSeveralCells,
+    /// They are not known.
+    Unknown,
+    /// Those of the last reading, which are the cell's.
+    OfCell(BTreeSet<String>),
+}
+
+/// Nova's API as the tasks of the hosts of one cell share it.
+#[derive(Clone)]
+pub struct SharedApi {
+    /// Its clients, which cells share.
+    pub apis: Arc<Apis>,
+    /// How many hosts of the cell may use it at a time: a cell that hangs holds no other one back.
+    pub permits: Arc<Semaphore>,
+}
+
+/// What is read of one API.
+pub(crate) struct Reader {
+    /// Its clients; `None` where inputs are missing, so that each reading fails.
+    pub(crate) apis: Option<Arc<Apis>>,
+    /// Its last readings.
+    pub(crate) readings: Mutex<Readings>,
+    /// The cells that use it, each with its permits.
+    pub(crate) cells: Mutex<BTreeMap<Key, Arc<Semaphore>>>,
+}
+
+impl Reader {
+    /// Creates a reader that no cell uses yet.
+    pub(crate) fn new(apis: Option<Apis>, readings: Readings) -> Arc<Self> {
+        let (apis, readings) = (apis.map(Arc::new), Mutex::new(readings));
+        Arc::new(Self { apis, readings, cells: Mutex::default() })
+    }
+
+    /// Adds a cell.
+    pub(crate) fn add(&self, cell: &Key) {
+        let permits = Arc::new(Semaphore::new(HOSTS_AT_A_TIME));
+        self.cells.lock().insert(cell.clone(), permits);
+    }
+
+    /// Returns the cells that use it.
+    pub(crate) fn cells(&self) -> BTreeSet<Key> {
+        self.cells.lock().keys().cloned().collect()
+    }
+}
+
+impl FollowedCells {
+    /// Takes a cell out of all; returns what was read for it, if its inputs were there.
+    pub(crate) fn leave(&mut self, cell: &Key) -> Option<Arc<Reader>> {
+        self.lost.remove(cell);
+        let access = self.of_cell.remove(cell)?.access;
+        let reader = self.readers.get(&access).cloned()?;
+        let mut cells = reader.cells.lock();
+        cells.remove(cell);
+        if cells.is_empty() {
+            self.readers.remove(&access);
+        }
+        drop(cells);
+        Some(reader)
+    }
+
+    /// Returns the hosts that the API of a cell has services of.
+    pub(crate) fn hosts(&self, cell: &Key) -> ApiHosts {
+        let Some(Followed { access, .. }) = self.of_cell.get(cell) else {
+            return ApiHosts::Unknown;
+        };
+        let is_other = |(key, of): (&Key, &Followed)| key != cell && of.access.has_api_of(access);
+        let hosts = self.readers.get(access).and_then(|it| it.readings.lock().hosts());
+        match hosts {
+            None => ApiHosts::Unknown,
+            Some(_) if self.of_cell.iter().any(is_other) => ApiHosts::OfSeveralCells,
+            Some(hosts) => ApiHosts::OfCell(hosts),
+        }
+    }
+
+    /// Returns the cells that use the same API as a cell, as any user, and the cell itself.
+    pub(crate) fn sharing(&self, cell: &Key) -> BTreeSet<Key> {
+        let Some(followed) = self.of_cell.get(cell) else { return BTreeSet::from([cell.clone()]) };
+        let has_it = |(_, of): &(&Key, &Followed)| of.access.has_api_of(&followed.access);
+        self.of_cell.iter().filter(has_it).map(|(key, _)| key.clone()).collect()
+    }
+
+    /// Returns the cells of a namespace, as far as they were looked at.
+    pub(crate) fn cells_in(&self, namespace: &str) -> Vec<Key> {
+        let all = self.of_cell.keys().chain(self.lost.keys());
+        let mut here: Vec<Key> = all.filter(|it| it.namespace == namespace).cloned().collect();
+        here.sort();
+        here
+    }
+
+    /// Returns the reader of a cell; `None` of one that does not exist, or was not looked at.
+    pub(crate) fn reader(&self, cell: &Key) -> Option<Arc<Reader>> {
+        match self.of_cell.get(cell) {
+            Some(followed) => self.readers.get(&followed.access).cloned(),
+            None => self.lost.get(cell)?.reader.clone(),
+        }
+    }
+
+    /// Whether nothing is known any more of the hosts of a cell, because an input is missing or wrong,
+    /// or the cell does not exist.
+    pub(crate) fn is_unread(&self, cell: &Key) -> bool {
+        self.lost.get(cell).is_some_and(|lost| {
+            lost.reader.as_ref().is_none_or(|it| it.readings.lock().has_failed())
+        })
+    }
+
+    /// Whether it is not known yet what is to be read for a cell.
+    pub(crate) fn is_pending(&self, cell: &Key) -> bool {
+        !self.of_cell.contains_key(cell) && !self.lost.contains_key(cell)
+    }
+
+    /// Returns why nothing is known of a cell's hosts, and what to do about it, where no condition of
+    /// the cell has it: this operator writes the status of its own cells alone.
+    pub(crate) fn unreported_cause(&self, cell: &Key, is_reported: bool) -> Option<String> {
+        if let Some(Lost { cause, reader }) = self.lost.get(cell) {
+            return (reader.is_none() || !is_reported).then(|| cause.clone());
+        }
+        let followed = self.of_cell.get(cell).filter(|_| !is_reported)?;
+        match self.readers.get(&followed.access)?.readings.lock().api() {
+            ApiHealth::Fails(fault) | ApiHealth::NotListed(fault) => {
+                Some(explained(&fault, &followed.secret))
+            }
+            ApiHealth::Answers | ApiHealth::Pending => None,
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The computes and node sets whose hosts the readings of nova's APIs are about.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use api::dataplane::{NodeSet, Service};
+use api::nova::ExternalCompute;
+use jiff::Timestamp;
+use kube::ResourceExt;
+use operator_core::node_set_host::{Host, canonical_host_name, hosts};
+use operator_core::object_key::Key;
+use operator_runtime::cache::Cache;
+
+use crate::conflicting_service::is_nova;
+use crate::indexes::BY_CELL;
+use crate::node_set_cells::used_first;
+use crate::nova_health::{HostHealth, ServiceHealth};
+use crate::registration::{has_registered_since, registered_at, registered_host};
+use crate::shared_caches::SharedCaches;
+
+/// The caches of these objects.
+pub struct MonitoredObjects {
+    /// Computes by their cells.
+    pub caches: SharedCaches,
+    /// All node sets.
+    pub node_sets: Arc<Cache<NodeSet>>,
+    /// The services that node sets list.
+    pub services: Arc<Cache<Service>>,
+    /// Whether this operator reconciles cells, so that their conditions say why an API is not read.
+    pub cells_are_ours: bool,
+}
+
+/// A compute that has registered, or a host of a node set.
+pub(crate) struct Registered {
+    /// The cell of a compute; `None` for a host of a node set.
+    pub(crate) cell: Option<Key>,
+    /// The compute, or the node set.
+    pub(crate) key: Key,
+    /// The name under which its service is registered.
+    pub(crate) host: String,
+    /// When a compute has last registered, as far as its records say.
+    pub(crate) at: Option<Timestamp>,
+}
+
+impl Registered {
+    /// Whether a change of what is known of the host concerns the object. Since when a host is missing
+    /// changes with each reading; only whether a compute has registered since then counts.
+    pub(crate) fn is_concerned(&self, before: &HostHealth, after: &HostHealth) -> bool {
+        if self.cell.is_none() {
+            let used =
+                |it: &HostHealth| (it.service.clone(), it.mapping.clone(), it.disabled.clone());
+            return used(before) != used(after);
+        }
+        let used = |it: &HostHealth| {
+            let has_registered_since = has_registered_since(self.at, it.missing_since);
+            (HostHealth { missing_since: None, ..it.clone() }, has_registered_since)
+        };
+        used(before) != used(after)
+    }
+}
+
+impl MonitoredObjects {
+    /// Returns the computes of these cells that have registered, and the hosts of all node sets in
+    /// the namespaces of the cells.
+    pub(crate) fn of_cells(&self, cells: &BTreeSet<Key>) -> Vec<Registered> {
+        let mut all: Vec<Registered> = cells.iter().flat_map(|it| self.computes(it)).collect();
+        all.extend(self.hosts(cells));
+        all
+    }
+
+    /// Returns the computes of a cell that have registered.
+    pub(crate) fn computes(&self, cell: &Key) -> Vec<Registered> {
+        let of_cell = self.caches.computes.indexed(BY_CELL, cell);
+        let registered = |it: Arc<ExternalCompute>| {
+            let host = registered_host(&it)?.to_owned();
+            let (key, at) = (Key::of(&*it), registered_at(&it));
+            Some(Registered { cell: Some(cell.clone()), key, host, at })
+        };
+        of_cell.into_iter().filter_map(registered).collect()
+    }
+
+    /// Returns the hosts of all node sets in the namespaces of cells.
+    pub(crate) fn hosts(&self, cells: &BTreeSet<Key>) -> Vec<Registered> {
+        let namespaces: BTreeSet<&String> = cells.iter().map(|it| &it.namespace).collect();
+        let of_set = |set: &NodeSet| {
+            let key = Key::of(set);
+            let host = |it: &Host<'_>| Registered {
+                cell: None,
+                key: key.clone(),
+                host: canonical_host_name(set, it),
+                at: None,
+            };
+            hosts(set).iter().map(host).collect::<Vec<_>>()
+        };
+        let sets = self.node_sets.all();
+        let here = |it: &&Arc<NodeSet>| it.namespace().is_some_and(|it| namespaces.contains(&it));
+        sets.iter().filter(here).flat_map(|it| of_set(it)).collect()
+    }
+
+    /// Returns the node sets in the namespaces of cells that list a service of type nova, the oldest
+    /// first.
+    pub(crate) fn sets_with_nova(&self, cells: &BTreeSet<Key>) -> Vec<Arc<NodeSet>> {
+        let namespaces: BTreeSet<&String> = cells.iter().map(|it| &it.namespace).collect();
+        let is_of_nova = |set: &NodeSet, name: &String| {
+            let key = Key::new(set.namespace().unwrap_or_default(), name);
+            is_nova(name, self.services.get(&key).as_deref())
+        };
+        let mut sets = self.node_sets.all();
+        sets.retain(|set| {
+            let is_here = set.namespace().is_some_and(|it| namespaces.contains(&it));
+            is_here && set.spec.services.iter().any(|it| is_of_nova(set, it))
+        });
+        sets.sort_by_cached_key(|it| (it.creation_timestamp().map(|it| it.0), Key::of(&**it)));
+        sets
+    }
+
+    /// Returns the cells of a node set, those first that it uses.
+    pub(crate) fn used_first(&self, cells: Vec<Key>, set: &NodeSet) -> Vec<Key> {
+        used_first(cells, set, |it| self.services.get(it))
+    }
+}
+
+/// A host of a node set that a cell has.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SetHost {
+    /// The node set and the host's name in the inventory: `compute/edpm-compute-0`.
+    pub name: String,
+    /// Its service.
+    pub service: ServiceHealth,
+}
