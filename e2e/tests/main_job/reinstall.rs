@@ -33,7 +33,8 @@ async fn a_host_that_is_installed_anew_gets_its_identity_back_once_it_has_no_ser
     refused_with_another(&demo, host, &id).await?;
     let server = demo.server(&["create", in_nova(cell), host]).await?;
     install_anew(&demo.ns.client, host).await?;
-    let bare = "ls -d /etc/edpm-firewall /etc/systemd/system/edpm_* /var/lib/openstack 2>/dev/null; true";
+    let bare =
+        "ls -d /etc/edpm-firewall /etc/systemd/system/edpm_* /var/lib/openstack 2>/dev/null; true";
     assert_eq!(demo.on(host, bare).await?.trim(), "", "nothing of phase 0 and 1 is left");
     // Its services of phase 0 run first, and its compute follows.
     redeploy(&demo, host).await?;
