@@ -60,6 +60,7 @@ const CHECKS: [Check; 20] = [
     ),
     ("an alert names the namespace of its cell", monitoring::namespaces),
     ("no alert fires while all is well", monitoring::quiet),
+    ("a reading of nova that fails now and then raises no alert", monitoring::blips),
     ("a Prometheus evaluates each query of the dashboard", monitoring::dashboard),
     ("OpenShift chooses the users where they are left empty", platform_users),
     ("values reach the operators", values),

@@ -88,6 +88,17 @@ pub(super) fn quiet() -> Result<()> {
     evaluated("quiet", &series(false)?, &["ALERTS".to_owned()], false)
 }
 
+/// Checks that no alert is ever pending where one reading of nova fails, or two in a row.
+pub(super) fn blips() -> Result<()> {
+    written("rules.json", &rules()?)?;
+    let labels = "namespace=\"openstack\",cell=\"cell1\",result=\"Unreachable\"";
+    let series = json!({
+        "series": format!("edpm_nova_failed_readings{{{labels}}}"),
+        "values": "0 1 0 1 2 0 ".repeat(10),
+    });
+    evaluated("blips", &[series], &[format!("count_over_time(ALERTS[{AT}])")], false)
+}
+
 /// Checks that each query of the dashboard has a result.
 pub(super) fn dashboard() -> Result<()> {
     written("rules.json", &rules()?)?;
