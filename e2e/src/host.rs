@@ -108,8 +108,9 @@ impl Host {
 
     /// Deletes the host's pod and waits until it is gone.
     pub async fn stop(&self) -> Result<()> {
-        match self.pods().get_opt(&self.name).await? {
-            Some(pod) => removed(self.pods(), &pod).await,
+        let found = self.pods().get_opt(&self.name).await?.and_then(|it| it.uid());
+        match found {
+            Some(uid) => removed(self.pods(), &self.name, &uid).await,
             None => Ok(()),
         }
     }
@@ -157,11 +158,18 @@ impl Host {
 pub async fn install_anew(client: &Client, name: &str) -> Result<()> {
     let pods: Api<Pod> = Api::namespaced(client.clone(), NAMESPACE);
     let old = pods.get(name).await?;
+    let (uid, new) = (old.uid().unwrap_or_default(), Box::new(anew(name, old)));
     // This disk alone outlives the pod.
     let wipe = "systemctl stop edpm_nova_compute; podman rm --force --time 0 nova_compute; \
                 find /var/lib/nova -mindepth 1 -delete";
     run("kubectl", &["exec", "-n", NAMESPACE, name, "--", "sh", "-c", wipe]).await?;
-    removed(pods.clone(), &old).await?;
+    removed(pods.clone(), name, &uid).await?;
+    pods.create(&PostParams::default(), &new).await?;
+    booted(pods, name).await
+}
+
+/// Returns the pod of a host as it is created again.
+fn anew(name: &str, old: Pod) -> Pod {
     let metadata = ObjectMeta {
         name: Some(name.to_owned()),
         labels: old.metadata.labels,
@@ -169,17 +177,13 @@ pub async fn install_anew(client: &Client, name: &str) -> Result<()> {
         ..ObjectMeta::default()
     };
     let spec = old.spec.map(|it| PodSpec { node_name: None, ..it });
-    let new = Pod { metadata, spec, ..Pod::default() };
-    pods.create(&PostParams::default(), &new).await?;
-    booted(pods, name).await
+    Pod { metadata, spec, ..Pod::default() }
 }
 
 /// Deletes a host's pod and waits until it is gone.
-async fn removed(pods: Api<Pod>, pod: &Pod) -> Result<()> {
-    let name = pod.name_any();
-    pods.delete(&name, &DeleteParams::default().grace_period(0)).await?;
-    let uid = pod.uid().unwrap_or_default();
-    let gone = await_condition(pods, &name, conditions::is_deleted(&uid));
+async fn removed(pods: Api<Pod>, name: &str, uid: &str) -> Result<()> {
+    pods.delete(name, &DeleteParams::default().grace_period(0)).await?;
+    let gone = await_condition(pods, name, conditions::is_deleted(uid));
     tokio::time::timeout(BOOT, gone).await.context("an old host does not go")??;
     Ok(())
 }

@@ -64,8 +64,8 @@ impl Health {
         let is_silent = |it: &ConditionDraft| silent.iter().any(|of| of.word == it.reason);
         of(ConditionStatus::Unknown).find(|it| is_silent(it))?;
         let is_kept = |it: &ConditionDraft| {
-            let not_mapped = it.reason == reasons::compute::NOT_MAPPED.word;
-            not_mapped || is_not_up(&it.reason)
+            let unmapped = [&reasons::compute::NOT_MAPPED, &reasons::compute::WAITING_FOR_DISCOVERY];
+            unmapped.iter().any(|of| of.word == it.reason) || is_not_up(&it.reason)
         };
         previous(seen, READY).filter(is_kept)
     }

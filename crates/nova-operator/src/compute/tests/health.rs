@@ -131,12 +131,16 @@ fn a_list_of_hypervisors_that_cannot_be_read_is_named_and_leaves_what_was_known(
 }
 
 #[test]
-fn a_nova_that_stops_answering_makes_no_compute_ready_that_was_down() {
-    for (service, mapping, reason) in [
-        (DOWN, MappingHealth::Mapped, "ServiceDown"),
-        (ServiceHealth::NotFound, MappingHealth::Mapped, "ServiceNotFound"),
+fn a_nova_that_stops_answering_makes_no_compute_ready_that_was_down_or_unmapped() {
+    for (service, mapping, minutes, reason) in [
+        (DOWN, MappingHealth::Mapped, 0, "ServiceDown"),
+        (ServiceHealth::NotFound, MappingHealth::Mapped, 0, "ServiceNotFound"),
+        (UP, MappingHealth::NotMapped, 0, "WaitingForDiscovery"),
+        (UP, MappingHealth::NotMapped, 3, "NotMapped"),
     ] {
         let mut world = world(service, mapping);
+        world.now += jiff::SignedDuration::from_mins(minutes);
+        world.settle();
         assert_eq!(world.reason("Ready"), reason);
         for unknown in [ServiceHealth::ApiFails, ServiceHealth::CellNotAnswering] {
             read(&mut world, unknown, MappingHealth::Pending);
