@@ -26,6 +26,8 @@ pub enum ApiHealth {
     Fails(Fault),
     /// It answers, except that its list of hypervisors has failed like that.
     NotListed(Fault),
+    /// It was not requested for so long, because an input is missing or cannot be used.
+    Unread,
 }
 
 /// What is known of the service of one host.
@@ -182,6 +184,8 @@ pub struct Readings {
     unmapped: Option<BTreeMap<String, Timestamp>>,
     /// Why the last readings of hypervisors alone failed, and how many did.
     unlisted: Option<Failure>,
+    /// How many readings in a row were not whole, whatever time they took.
+    n_not_whole: u32,
 }
 
 impl Readings {
@@ -201,6 +205,8 @@ impl Readings {
         let unlisted =
             unlisted.map(|it| Failure::after(self.unlisted.as_ref(), Some(it.clone()), 1));
         self.unlisted = unlisted;
+        let is_whole = services.is_ok() && hypervisors.is_ok();
+        self.n_not_whole = if is_whole { 0 } else { self.n_not_whole.saturating_add(1) };
         self.mapped = hypervisors.ok().map(hosts);
         match services {
             Ok(services) => {
@@ -240,6 +246,7 @@ impl Readings {
     /// Takes in that nothing could be read for an interval, because inputs are missing.
     pub fn miss(&mut self) {
         self.mapped = None;
+        self.n_not_whole = self.n_not_whole.saturating_add(1);
         self.fail(None, 1);
     }
 
@@ -256,12 +263,24 @@ impl Readings {
     /// hypervisors that alone fails counts too.
     pub fn failed(&self) -> (&'static str, u32) {
         let failure = self.failure.as_ref().or(self.unlisted.as_ref());
-        failure.map_or(("Ok", 0), |it| (it.word(), it.n))
+        (failure.map_or("Ok", Failure::word), self.n_not_whole)
+    }
+
+    /// Whether a reading of services has ever succeeded.
+    pub const fn has_read(&self) -> bool {
+        self.last.is_some()
+    }
+
+    /// Whether services are judged by the last reading, or unknown for good: else what was known
+    /// before stays.
+    pub fn is_judged(&self) -> bool {
+        self.failure.is_none() || self.has_failed()
     }
 
     /// Returns what is known of the API.
     pub fn api(&self) -> ApiHealth {
         match &self.failure {
+            Some(failure) if failure.fault.is_none() && self.has_failed() => ApiHealth::Unread,
             Some(failure) => {
                 failure.reported().cloned().map_or(ApiHealth::Pending, ApiHealth::Fails)
             }

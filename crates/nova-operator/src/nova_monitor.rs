@@ -123,7 +123,7 @@ impl NovaMonitor {
             }
             return;
         }
-        let before = followed.leave(cell);
+        let (access, before) = followed.leave(cell);
         let reader = (!is_gone).then(|| {
             let readings = before.map(|it| it.readings.lock().clone()).unwrap_or_default();
             let reader = Reader::new(None, readings);
@@ -131,7 +131,8 @@ impl NovaMonitor {
             tokio::spawn(read(Arc::downgrade(self), Arc::downgrade(&reader)));
             reader
         });
-        followed.lost.insert(cell.clone(), Lost { cause: cause.to_owned(), reader });
+        let access = access.filter(|_| !is_gone);
+        followed.lost.insert(cell.clone(), Lost { cause: cause.to_owned(), access, reader });
         drop(followed);
         if is_gone {
             self.metrics.nova_computes(cell, None);
@@ -274,22 +275,26 @@ impl NovaMonitor {
 
     /// Returns a digest of what identifies the nova of a cell: Keystone's address and the region.
     pub fn nova_of(&self, cell: &Key) -> Option<String> {
-        Some(self.cells.lock().of_cell.get(cell)?.access.nova())
+        Some(self.cells.lock().access(cell)?.nova())
+    }
+
+    /// Returns the computes that have registered in the nova of a cell, by the names of their hosts.
+    pub fn computes_by_host(&self, cell: &Key) -> BTreeMap<String, Key> {
+        let cells = self.sharing(cell);
+        let registered = cells.iter().flat_map(|it| self.objects.computes(it));
+        registered.map(|it| (it.host, it.key)).collect()
     }
 
     /// Returns the compute that has registered under a host's name in the nova of a cell; `None`
     /// without one.
     pub fn compute_on(&self, cell: &Key, host: &str) -> Option<Key> {
-        let cells = self.reader(cell)?.cells();
-        let mut registered = cells.iter().flat_map(|it| self.objects.computes(it));
-        registered.find(|it| it.host == host).map(|it| it.key)
+        self.computes_by_host(cell).remove(host)
     }
 
     /// Returns the node set with a host of that name, among those in the namespaces of all cells that
     /// share the nova of a cell; `None` without one.
     pub fn node_set_on(&self, cell: &Key, host: &str) -> Option<Key> {
-        let cells = self.reader(cell)?.cells();
-        let mut of_sets = self.objects.hosts(&cells).into_iter();
+        let mut of_sets = self.objects.hosts(&self.sharing(cell)).into_iter();
         of_sets.find(|it| it.host == host).map(|it| it.key)
     }
 
@@ -318,7 +323,7 @@ impl NovaMonitor {
             None => readings.miss(),
         }
         let (after, api_after) = (health(&readings), readings.api());
-        let failed = readings.failed();
+        let (failed, is_judged) = (readings.failed(), readings.is_judged());
         drop(readings);
         let is_other_api = api_before != api_after;
         // The objects have the cause where the cell does not report it.
@@ -341,10 +346,16 @@ impl NovaMonitor {
                 self.queues.cell_readings.push(cell.clone());
             }
         }
-        for cell in &cells {
+        let counts =
+            is_judged.then(|| self.counts(reader, &registered, &after)).unwrap_or_default();
+        // Those of a cell that goes meanwhile go with it.
+        let present = reader.cells.lock();
+        for cell in present.keys() {
             self.metrics.nova_failed_readings(cell, Some(failed));
+            if let Some(counts) = counts.get(cell) {
+                self.metrics.nova_computes(cell, Some(*counts));
+            }
         }
-        self.count(reader, &registered, &after);
     }
 
     /// Reads services and hypervisors; with the services comes how many intervals they took.
@@ -359,25 +370,31 @@ impl NovaMonitor {
 
     /// Returns the hosts of node sets that count to a cell: nova has a service of each of them, and no
     /// compute or older node set has the host. Of several cells that may have it, that one counts whose
-    /// files the node set uses.
-    pub fn set_hosts(&self, cell: &Key) -> Vec<SetHost> {
-        let Some(reader) = self.reader(cell) else { return vec![] };
-        self.set_hosts_of(&reader).remove(cell).unwrap_or_default()
+    /// files the node set uses. `None` where there may be some, and nova was not read yet.
+    pub fn set_hosts(&self, cell: &Key) -> Option<Vec<SetHost>> {
+        let reader = self.reader(cell);
+        let Some(reader) = reader.filter(|it| it.readings.lock().has_read()) else {
+            let sets = self.objects.sets_with_nova(&BTreeSet::from([cell.clone()]));
+            return sets.is_empty().then(Vec::new);
+        };
+        Some(self.set_hosts_of(&reader).remove(cell).unwrap_or_default())
     }
 
     /// Returns the same for all cells that use a reader.
     fn set_hosts_of(&self, reader: &Reader) -> BTreeMap<Key, Vec<SetHost>> {
         let cells = reader.cells();
-        let computes = cells.iter().flat_map(|it| self.objects.computes(it));
+        let sharing: BTreeSet<Key> = cells.iter().flat_map(|it| self.sharing(it)).collect();
+        let computes = sharing.iter().flat_map(|it| self.objects.computes(it));
         let mut counted: BTreeSet<String> = computes.map(|it| it.host).collect();
         let mut found: BTreeMap<Key, Vec<SetHost>> = BTreeMap::new();
-        for set in self.objects.sets_with_nova(&cells) {
+        for set in self.objects.sets_with_nova(&sharing) {
             let of_set = self.cells.lock().cells_in(&set.namespace().unwrap_or_default());
             let of_set = self.objects.used_first(of_set, &set);
             for it in hosts(&set) {
                 let host = canonical_host_name(&set, &it);
-                let cell = self.cell_with(&of_set, &host).filter(|it| cells.contains(it));
-                let Some(cell) = cell.filter(|_| counted.insert(host.clone())) else { continue };
+                let cell = self.cell_with(&of_set, &host).filter(|it| sharing.contains(it));
+                let cell = cell.filter(|_| counted.insert(host.clone()));
+                let Some(cell) = cell.filter(|it| cells.contains(it)) else { continue };
                 let service = reader.readings.lock().of_host(&host).service;
                 let name = format!("{}/{}", set.name_any(), it.name);
                 found.entry(cell).or_default().push(SetHost { name, service });
@@ -386,10 +403,15 @@ impl NovaMonitor {
         found
     }
 
-    /// Counts the computes of each cell, and the hosts of node sets, in the metrics.
-    fn count(&self, reader: &Reader, registered: &[Registered], health: &[HostHealth]) {
+    /// Returns how many computes and hosts of node sets each cell has that are up, down and unknown.
+    fn counts(
+        &self,
+        reader: &Reader,
+        registered: &[Registered],
+        health: &[HostHealth],
+    ) -> BTreeMap<Key, [usize; 3]> {
         let mut of_sets = self.set_hosts_of(reader);
-        for cell in reader.cells() {
+        let mut counts_of = |cell: Key| {
             let here = |(it, _): &(&Registered, &HostHealth)| it.cell.as_ref() == Some(&cell);
             let computes = registered.iter().zip(health).filter(here).map(|it| &it.1.service);
             let of_sets = of_sets.remove(&cell).unwrap_or_default();
@@ -403,8 +425,9 @@ impl NovaMonitor {
                     | ServiceHealth::CellNotAnswering => 2,
                 }] += 1;
             }
-            self.metrics.nova_computes(&cell, Some(counts));
-        }
+            (cell, counts)
+        };
+        reader.cells().into_iter().map(&mut counts_of).collect()
     }
 }
 

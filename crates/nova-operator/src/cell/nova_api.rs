@@ -17,7 +17,7 @@ use crate::reasons;
 /// Returns the conditions; none where nova's API is not read.
 pub fn conditions(seen: &Observed, previous: &[Condition]) -> Vec<ConditionDraft> {
     let Some(health) = &seen.nova_api else { return vec![] };
-    vec![api(seen, health, previous), computes_up(seen, previous)]
+    vec![api(seen, health, previous), computes_up(seen, health, previous)]
 }
 
 fn api(seen: &Observed, health: &ApiHealth, previous: &[Condition]) -> ConditionDraft {
@@ -35,9 +35,21 @@ fn api(seen: &Observed, health: &ApiHealth, previous: &[Condition]) -> Condition
                 reasons::cell::NOVA_NOT_READ.condition(NOVA_API_READY, text)
             })
         }
+        ApiHealth::Unread => unread(&seen.cell),
         ApiHealth::Fails(fault) => fails(&seen.cell, fault),
         ApiHealth::NotListed(fault) => not_listed(&seen.cell, fault),
     }
+}
+
+/// Returns the condition of an API that is not requested for want of inputs.
+pub fn unread(cell: &Cell) -> ConditionDraft {
+    let text = format!(
+        "Nova's API is not read: an input of NovaCell {} is missing, which InputReady names, or \
+         spec.keystoneAuthURL or CABundle of Secret {} cannot be used. Correct it.",
+        cell.name_any(),
+        cell.spec.secret
+    );
+    reasons::cell::NOVA_NOT_READ.condition(NOVA_API_READY, text)
 }
 
 /// Returns the condition of an API that does not answer.
@@ -95,14 +107,27 @@ fn reason(fault: &Fault) -> &'static Reason {
 
 /// Returns how many computes and hosts of node sets of the cell are up, and the first ones that are
 /// down. What was reported before stays until each host was read.
-fn computes_up(seen: &Observed, previous: &[Condition]) -> ConditionDraft {
-    let before = find(previous, COMPUTES_UP);
+fn computes_up(seen: &Observed, health: &ApiHealth, previous: &[Condition]) -> ConditionDraft {
+    let before = || find(previous, COMPUTES_UP).map(ConditionDraft::repeated);
+    let Some(set_hosts) = &seen.set_hosts else {
+        let is_silent = matches!(health, ApiHealth::Fails(_) | ApiHealth::Unread);
+        return before().filter(|_| !is_silent).unwrap_or_else(|| not_counted(&seen.cell));
+    };
     let is_pending = |it: &SetHost| state_of(&it.service).is_none();
-    if let Some(before) = before.filter(|_| seen.set_hosts.iter().any(is_pending)) {
-        return ConditionDraft::repeated(before);
+    if let Some(before) = before().filter(|_| set_hosts.iter().any(is_pending)) {
+        return before;
     }
     let state = |it: &SetHost| state_of(&it.service).unwrap_or(ComputeState::Unknown);
     let mut states = states(&seen.computes);
-    states.extend(seen.set_hosts.iter().map(|it| (it.name.clone(), state(it))));
+    states.extend(set_hosts.iter().map(|it| (it.name.clone(), state(it))));
     condition(COMPUTES_UP, &states)
+}
+
+fn not_counted(cell: &Cell) -> ConditionDraft {
+    let text = format!(
+        "Nova's API was not read since the operator started, so it is unknown which hosts of node \
+         sets NovaCell {} has.",
+        cell.name_any()
+    );
+    reasons::COMPUTES_NOT_READ.condition(COMPUTES_UP, text)
 }

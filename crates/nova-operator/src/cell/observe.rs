@@ -81,7 +81,7 @@ pub async fn observe(caches: &Caches, probes: &Probes, key: &Key) -> Result<Opti
     let message_bus = named(&caches.sources, &caches.api, message_bus).await?;
     let view = view(&cell, &secret, &message_bus).and_then(Result::ok);
     let nova_api = caches.nova.as_ref().map(|it| it.api(key));
-    let set_hosts = caches.nova.as_ref().map(|it| it.set_hosts(key)).unwrap_or_default();
+    let set_hosts = caches.nova.as_ref().map_or_else(|| Some(vec![]), |it| it.set_hosts(key));
     let (answers, ask_in) = match view {
         Some(view) => {
             let (answers, ask_in) = probes.probe(key, &cell, view).await;

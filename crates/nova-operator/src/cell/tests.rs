@@ -101,7 +101,7 @@ fn seen() -> Observed {
             keystone: Ok(()),
         }),
         nova_api: None,
-        set_hosts: vec![],
+        set_hosts: Some(vec![]),
         discovery: None,
         hosts: None,
         ask_in: Some(Duration::from_secs(30)),

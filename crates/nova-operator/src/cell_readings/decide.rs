@@ -7,8 +7,7 @@ use crate::cell_readings::observed::Observed;
 /// Returns the plan for a cell.
 pub fn decide(seen: &Observed) -> Plan {
     let mut plan = Plan::with_resync();
-    let is_new = |reason: &String| seen.reported.as_ref() != Some(reason);
-    if let Some(problem) = seen.problem.as_ref().filter(|it| is_new(&it.reason)) {
+    if let Some(problem) = seen.problem.as_ref().filter(|_| !seen.is_reported) {
         let (reason, note) = (problem.reason.clone(), problem.message.clone());
         let event = EventDraft { warning: true, reason, note };
         plan.events.push((Target::of(&*seen.cell), event));

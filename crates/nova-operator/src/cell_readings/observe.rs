@@ -14,7 +14,7 @@ use operator_runtime::error::Result;
 use operator_runtime::source_cache::SourceCache;
 use parking_lot::Mutex;
 
-use crate::cell::nova_api::{fails, not_listed};
+use crate::cell::nova_api::{fails, not_listed, unread};
 use crate::cell::observe::named;
 use crate::cell::observed::view;
 use crate::cell::status::input;
@@ -35,21 +35,20 @@ pub struct Sources {
     pub cells_are_ours: bool,
 }
 
-/// The reasons that were reported in Events, by cell. They are forgotten with the process, which
-/// may repeat one.
+/// The reasons that were reported in Events since the last problem was over, by cell. They are
+/// forgotten with the process, which may repeat one.
 #[derive(Default)]
-pub struct Reported(Mutex<BTreeMap<Key, String>>);
+pub struct Reported(Mutex<BTreeMap<Key, BTreeSet<String>>>);
 
 impl Reported {
-    /// Records the reason that holds now, and returns the one before; without one, the one before
-    /// holds until the problem is over.
-    fn replace(&self, cell: &Key, reason: Option<&String>, is_over: bool) -> Option<String> {
-        let mut all = self.0.lock();
-        match reason {
-            Some(reason) => all.insert(cell.clone(), reason.clone()),
-            None if is_over => all.remove(cell),
-            None => all.get(cell).cloned(),
-        }
+    /// Records the reason that holds now, and returns whether it was recorded already.
+    fn has(&self, cell: &Key, reason: &str) -> bool {
+        !self.0.lock().entry(cell.clone()).or_default().insert(reason.to_owned())
+    }
+
+    /// Forgets the reasons of a cell.
+    fn forget(&self, cell: &Key) {
+        self.0.lock().remove(cell);
     }
 }
 
@@ -63,7 +62,7 @@ pub async fn observe(
     let Some(cell) = sources.cells.get(key) else {
         sources.secrets.depends(CELL_READINGS, key, BTreeSet::new());
         monitor.follow(key, CellInputs::Gone);
-        reported.replace(key, None, true);
+        reported.forget(key);
         return Ok(None);
     };
     let source = |name: &str| SourceRef::secret(&key.namespace, name);
@@ -82,13 +81,15 @@ pub async fn observe(
     };
     monitor.follow(key, inputs);
     if sources.cells_are_ours {
-        return Ok(Some(Observed { cell, problem: None, reported: None }));
+        return Ok(Some(Observed { cell, problem: None, is_reported: false }));
     }
     let api = monitor.api(key);
     let problem = problem(&cell, input, &api).filter(|_| !is_terminating(&*cell));
-    let is_over = problem.is_none() && api == ApiHealth::Answers;
-    let reported = reported.replace(key, problem.as_ref().map(|it| &it.reason), is_over);
-    Ok(Some(Observed { cell, problem, reported }))
+    if problem.is_none() && api == ApiHealth::Answers {
+        reported.forget(key);
+    }
+    let is_reported = problem.as_ref().is_some_and(|it| reported.has(key, &it.reason));
+    Ok(Some(Observed { cell, problem, is_reported }))
 }
 
 /// Returns why nova's API is not read, as far as that is known.
@@ -96,6 +97,7 @@ fn problem(cell: &Cell, input: ConditionDraft, api: &ApiHealth) -> Option<Condit
     match api {
         _ if input.status == ConditionStatus::False => Some(input),
         ApiHealth::Pending | ApiHealth::Answers => None,
+        ApiHealth::Unread => Some(unread(cell)),
         ApiHealth::Fails(fault) => Some(fails(cell, fault)),
         ApiHealth::NotListed(fault) => Some(not_listed(cell, fault)),
     }

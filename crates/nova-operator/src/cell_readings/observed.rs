@@ -13,6 +13,6 @@ pub struct Observed {
     /// Why nova's API is not read for a cell of another operator; `None` where it is read, and for
     /// cells that this operator reconciles.
     pub problem: Option<ConditionDraft>,
-    /// The reason that was reported last, and holds since then.
-    pub reported: Option<String>,
+    /// Whether the problem was reported since nova's API was read last.
+    pub is_reported: bool,
 }

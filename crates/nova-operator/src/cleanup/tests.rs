@@ -199,7 +199,7 @@ impl World {
             message_bus: secret("bus"),
             answers: None,
             nova_api: None,
-            set_hosts: vec![],
+            set_hosts: Some(vec![]),
             discovery: self.discovery.clone(),
             hosts: None,
             ask_in: None,

@@ -15,6 +15,7 @@ use crate::node_set_computes::observed::{CRD_POLL_INTERVAL, HostReading, Observe
 use crate::node_set_computes::removal::decide::Decision;
 use crate::node_set_computes::{drain, removal, rollout};
 use crate::node_set_readiness::{self, Contents};
+use crate::nova_health::ServiceHealth;
 
 /// Returns the plan for a node set; the condition on computes is absent where nothing is counted,
 /// that on drained hosts where no host is to be drained or enabled, and that on hosts that leave
@@ -64,7 +65,9 @@ pub fn decide(seen: &Observed, rejected: Option<&RejectedWrite>, now: Timestamp)
 
 /// Adds why hosts are unknown, where their cell does not report that.
 fn with_cause(mut draft: ConditionDraft, hosts: &[HostReading]) -> ConditionDraft {
-    let Some(cause) = hosts.iter().find_map(|it| it.health.cause.as_ref()) else { return draft };
+    let is_unknown = |it: &&HostReading| it.health.service == ServiceHealth::ApiFails;
+    let causes = hosts.iter().filter(is_unknown).find_map(|it| it.health.cause.as_ref());
+    let Some(cause) = causes else { return draft };
     draft.message = printable(&format!("{} Nova's API cannot be read: {cause}", draft.message));
     draft
 }

@@ -13,19 +13,20 @@ use crate::node_set_computes::claims::{Claim, NovaDeployment, claim, deployments
 use crate::nova_monitor::NovaMonitor;
 
 /// What is known of those that may have the hosts of a node set in nova.
-pub struct Claims<'a> {
-    monitor: &'a NovaMonitor,
+pub struct Claims {
     namespace: String,
     deployments: BTreeMap<String, NovaDeployment>,
     /// Cell → names under which other node sets have deployed hosts in its nova, each with the set.
     others: BTreeMap<Key, BTreeMap<String, Key>>,
+    /// Cell → names under which computes have registered in its nova, each with the compute.
+    computes: BTreeMap<Key, BTreeMap<String, Key>>,
 }
 
-impl<'a> Claims<'a> {
+impl Claims {
     /// Returns what is known; `report` is the present report about the node set, if it is one of this
     /// operator, and `cells` are those of its namespace.
     pub fn new(
-        (caches, monitor): (&Caches, &'a NovaMonitor),
+        (caches, monitor): (&Caches, &NovaMonitor),
         set: &NodeSet,
         report: Option<&HostReadiness>,
         cells: &[Key],
@@ -33,10 +34,10 @@ impl<'a> Claims<'a> {
         let runs = caches.runs.indexed(BY_NODE_SET, &Key::of(set));
         let of_cell = |it: &Key| (it.clone(), others(caches, monitor, set, it));
         Self {
-            monitor,
             namespace: set.namespace().unwrap_or_default(),
             deployments: deployments(set, report, &runs),
             others: cells.iter().map(of_cell).collect(),
+            computes: cells.iter().map(|it| (it.clone(), monitor.computes_by_host(it))).collect(),
         }
     }
 
@@ -48,7 +49,7 @@ impl<'a> Claims<'a> {
     /// Returns whether the node set decides about a service of a cell's nova; `is_proven` is whether
     /// it has deployed nova on the host of that name.
     pub fn claim(&self, cell: &Key, host: &str, is_proven: bool) -> Claim {
-        let compute = self.monitor.compute_on(cell, host);
+        let compute = self.computes.get(cell).and_then(|it| it.get(host)).cloned();
         let other = self.others.get(cell).and_then(|it| it.get(host));
         claim(&self.namespace, is_proven, compute, other)
     }

@@ -233,8 +233,24 @@ fn missing_inputs_count_as_readings_that_fail_and_are_no_fault_of_the_api() {
     for n in 1..=3 {
         readings.miss();
         assert_eq!(readings.failed(), ("InputMissing", n));
-        assert_eq!((readings.has_failed(), readings.api()), (n == 3, ApiHealth::Pending));
+        let api = if n == 3 { ApiHealth::Unread } else { ApiHealth::Pending };
+        assert_eq!((readings.has_failed(), readings.api()), (n == 3, api));
     }
     assert_eq!(service(&readings), ServiceHealth::ApiFails);
     assert!(readings.has_service("one"));
+}
+
+#[test]
+fn readings_that_are_not_whole_are_counted_whatever_their_time_and_whatever_fails() {
+    let mut readings = Readings::default();
+    let up = || Ok(services(&[("one", known(true))]));
+    let at = Timestamp::UNIX_EPOCH;
+    readings.take(Err(unreachable()), Err(unreachable()), at, 5);
+    assert_eq!((readings.failed().1, readings.is_judged(), readings.has_read()), (1, true, false));
+    readings.take(up(), Err(unreachable()), at, 1);
+    assert_eq!((readings.failed().1, readings.is_judged(), readings.has_read()), (2, true, true));
+    readings.take(Err(unreachable()), Ok(hypervisors(&["one"])), at, 1);
+    assert_eq!((readings.failed().1, readings.is_judged()), (3, false));
+    readings.take(up(), Ok(hypervisors(&["one"])), at, 1);
+    assert_eq!((readings.failed().1, readings.is_judged()), (0, true));
 }

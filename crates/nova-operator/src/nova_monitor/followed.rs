@@ -38,6 +38,8 @@ pub(crate) struct Followed {
 pub(crate) struct Lost {
     /// What is missing.
     pub(crate) cause: String,
+    /// How it was reached with its last inputs, for what other cells share its nova.
+    pub(crate) access: Option<Access>,
     /// What is left of its last readings; `None` of a cell that does not exist.
     pub(crate) reader: Option<Arc<Reader>>,
 }
@@ -92,18 +94,26 @@ impl Reader {
 }
 
 impl FollowedCells {
-    /// Takes a cell out of all; returns what was read for it, if its inputs were there.
-    pub(crate) fn leave(&mut self, cell: &Key) -> Option<Arc<Reader>> {
-        self.lost.remove(cell);
-        let access = self.of_cell.remove(cell)?.access;
-        let reader = self.readers.get(&access).cloned()?;
-        let mut cells = reader.cells.lock();
-        cells.remove(cell);
-        if cells.is_empty() {
-            self.readers.remove(&access);
+    /// Takes a cell out of all; returns how it was reached and what was read for it last.
+    pub(crate) fn leave(&mut self, cell: &Key) -> (Option<Access>, Option<Arc<Reader>>) {
+        if let Some(lost) = self.lost.remove(cell) {
+            if let Some(reader) = &lost.reader {
+                reader.cells.lock().remove(cell);
+            }
+            return (lost.access, lost.reader);
         }
-        drop(cells);
-        Some(reader)
+        let Some(access) = self.of_cell.remove(cell).map(|it| it.access) else {
+            return (None, None);
+        };
+        let reader = self.readers.get(&access).cloned();
+        if let Some(reader) = &reader {
+            let mut cells = reader.cells.lock();
+            cells.remove(cell);
+            if cells.is_empty() {
+                self.readers.remove(&access);
+            }
+        }
+        (Some(access), reader)
     }
 
     /// Returns the hosts that the API of a cell has services of.
@@ -120,11 +130,22 @@ impl FollowedCells {
         }
     }
 
-    /// Returns the cells that use the same API as a cell, as any user, and the cell itself.
+    /// Returns how a cell is reached, or was with its last inputs.
+    pub(crate) fn access(&self, cell: &Key) -> Option<&Access> {
+        let of_lost = || self.lost.get(cell)?.access.as_ref();
+        self.of_cell.get(cell).map(|it| &it.access).or_else(of_lost)
+    }
+
+    /// Returns the cells that use the same API as a cell, as any user, and the cell itself; cells that
+    /// have lost their inputs are among them.
     pub(crate) fn sharing(&self, cell: &Key) -> BTreeSet<Key> {
-        let Some(followed) = self.of_cell.get(cell) else { return BTreeSet::from([cell.clone()]) };
-        let has_it = |(_, of): &(&Key, &Followed)| of.access.has_api_of(&followed.access);
-        self.of_cell.iter().filter(has_it).map(|(key, _)| key.clone()).collect()
+        let mut all = BTreeSet::from([cell.clone()]);
+        if let Some(access) = self.access(cell) {
+            let known = self.of_cell.keys().chain(self.lost.keys());
+            let has_it = |it: &&Key| self.access(it).is_some_and(|it| it.has_api_of(access));
+            all.extend(known.filter(has_it).cloned());
+        }
+        all
     }
 
     /// Returns the cells of a namespace, as far as they were looked at.
@@ -159,7 +180,7 @@ impl FollowedCells {
     /// Returns why nothing is known of a cell's hosts, and what to do about it, where no condition of
     /// the cell has it: this operator writes the status of its own cells alone.
     pub(crate) fn unreported_cause(&self, cell: &Key, is_reported: bool) -> Option<String> {
-        if let Some(Lost { cause, reader }) = self.lost.get(cell) {
+        if let Some(Lost { cause, reader, .. }) = self.lost.get(cell) {
             return (reader.is_none() || !is_reported).then(|| cause.clone());
         }
         let followed = self.of_cell.get(cell).filter(|_| !is_reported)?;
@@ -167,7 +188,7 @@ impl FollowedCells {
             ApiHealth::Fails(fault) | ApiHealth::NotListed(fault) => {
                 Some(explained(&fault, &followed.secret))
             }
-            ApiHealth::Answers | ApiHealth::Pending => None,
+            ApiHealth::Answers | ApiHealth::Pending | ApiHealth::Unread => None,
         }
     }
 }

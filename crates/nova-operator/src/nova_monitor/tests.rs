@@ -384,7 +384,7 @@ async fn a_host_of_a_node_set_counts_once_to_the_cell_whose_files_its_set_uses()
     }
     next(&world.queues.node_sets).await;
     let hosts = |name: &str| -> Vec<String> {
-        monitor.set_hosts(&cell(name)).into_iter().map(|it| it.name).collect()
+        monitor.set_hosts(&cell(name)).into_iter().flatten().map(|it| it.name).collect()
     };
     let both = || (hosts("cell1"), hosts("cell2"));
     let none: Vec<String> = vec![];
@@ -488,4 +488,38 @@ fn a_host_that_stays_missing_concerns_nothing_any_more() {
         ..HostHealth::default()
     };
     assert!(of(None).is_concerned(&down(None), &down(Some("x"))), "it may have to be enabled");
+}
+
+#[tokio::test]
+async fn cells_with_other_credentials_and_those_that_lost_their_inputs_share_a_nova() {
+    let (address, _) = cloud(|| "up").await;
+    let world = world(Duration::from_mins(10));
+    let monitor = &world.monitor;
+    monitor.follow(&cell("cell1"), complete(&view(address, "p")));
+    monitor.follow(&cell("cell2"), complete(&view(address, "q")));
+    let both = BTreeSet::from(["cell1", "cell2"].map(cell));
+    let compute = Some(Key::new("ns", "n0"));
+    let known = || (monitor.sharing(&cell("cell2")), monitor.nova_of(&cell("cell1")));
+    let before = known();
+    assert_eq!((before.0.clone(), before.1.is_some()), (both, true));
+    assert_eq!(monitor.compute_on(&cell("cell2"), "n0.example.org"), compute);
+    for cause in ["Secret nova-cell1 does not exist.", "Secret bus does not exist."] {
+        monitor.follow(&cell("cell1"), CellInputs::Missing(cause));
+        assert_eq!(known(), before);
+        assert_eq!(monitor.compute_on(&cell("cell2"), "n0.example.org"), compute);
+    }
+    monitor.follow(&cell("cell1"), CellInputs::Gone);
+    assert_eq!(monitor.sharing(&cell("cell2")), [cell("cell2")].into());
+}
+
+#[tokio::test]
+async fn hosts_of_node_sets_are_not_known_before_nova_was_read() {
+    let (address, _) = cloud(|| "up").await;
+    let world = world(Duration::from_mins(10));
+    let hosts = || world.monitor.set_hosts(&cell("cell1"));
+    assert_eq!(hosts(), None);
+    world.monitor.follow(&cell("cell1"), complete(&view(address, "p")));
+    next(&world.queues.computes).await;
+    assert_eq!(hosts(), Some(vec![]), "a compute has the host");
+    assert_eq!(world.monitor.set_hosts(&Key::new("other", "cell1")), Some(vec![]));
 }

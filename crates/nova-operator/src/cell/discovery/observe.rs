@@ -65,14 +65,14 @@ pub async fn observe(
 /// once: computes report their own.
 fn unmapped_of_sets(caches: &Caches, cell: &Key) -> Vec<Unmapped> {
     let Some(monitor) = &caches.nova else { return vec![] };
-    let mut found = BTreeMap::new();
+    let (mut found, computes) = (BTreeMap::new(), monitor.computes_by_host(cell));
     for set in caches.node_sets_of(&cell.namespace) {
         let cells =
             used_first(caches.cells_of(&cell.namespace), &set, |it| caches.services.get(it));
         for host in hosts(&set).iter().map(|it| canonical_host_name(&set, it)) {
             let Some(since) = monitor.unmapped_since(cell, &host) else { continue };
             let is_here = monitor.cell_with(&cells, &host).as_ref() == Some(cell);
-            if is_here && monitor.compute_on(cell, &host).is_none() {
+            if is_here && !computes.contains_key(&host) {
                 found.insert(host, since);
             }
         }

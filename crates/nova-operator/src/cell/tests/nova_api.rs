@@ -116,17 +116,30 @@ fn computes_are_counted_and_the_first_that_are_down_are_named() {
 #[test]
 fn hosts_of_node_sets_count_and_one_that_was_not_read_often_enough_changes_nothing() {
     let host = |name: &str, service| SetHost { name: name.to_owned(), service };
+    let up = ServiceHealth::Up { disabled: None };
     let down = ServiceHealth::Down { since: None, is_forced: false };
     let mut seen = Observed {
         nova_api: Some(ApiHealth::Answers),
         computes: vec![with_service("n0", "True")],
-        set_hosts: vec![host("set/h0", ServiceHealth::Up { disabled: None }), host("set/h1", down)],
+        set_hosts: Some(vec![host("set/h0", up), host("set/h1", down)]),
         ..seen()
     };
     assert_eq!(said(&seen, "ComputesUp").2, "2 of 3 computes are up; down: set/h1.");
     pass(&mut seen);
-    seen.set_hosts[1].service = ServiceHealth::Pending;
+    let second = |seen: &mut Observed, service| {
+        seen.set_hosts.as_mut().unwrap()[1].service = service;
+    };
+    second(&mut seen, ServiceHealth::Pending);
     assert!(!pass(&mut seen), "nothing is written");
-    seen.set_hosts[1].service = ServiceHealth::ApiFails;
+    // After a restart, before the first reading.
+    let known = seen.set_hosts.take();
+    seen.nova_api = Some(ApiHealth::Pending);
+    assert!(!pass(&mut seen), "nothing is written");
+    seen.nova_api = Some(ApiHealth::Unread);
+    assert!(said(&seen, "ComputesUp").2.contains("unknown which hosts of node sets"));
+    let api = said(&seen, "NovaAPIReady");
+    assert_eq!((api.0, &*api.1), (ConditionStatus::Unknown, "NotRead"));
+    seen.set_hosts = known;
+    second(&mut seen, ServiceHealth::ApiFails);
     assert_eq!(said(&seen, "ComputesUp").2, "2 of 3 computes are up; 1 unknown.");
 }

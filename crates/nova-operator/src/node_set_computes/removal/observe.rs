@@ -42,7 +42,7 @@ pub struct Sources<'a> {
     /// The cells of the namespace.
     pub cells: &'a [Key],
     /// Which of their services are the node set's.
-    pub claims: &'a Claims<'a>,
+    pub claims: &'a Claims,
 }
 
 /// Returns what is observed of the hosts that leave a node set, and of those that get a host

@@ -13,7 +13,7 @@ use crate::own::{Own, PATIENCE};
 /// Region → what its nova does from some time on; `None` stands for one that listens no more → the
 /// reason of the cell's condition then.
 const FAULTS: [(&str, Option<NovaFault>, &str); 9] = [
-    ("r401", Some(NovaFault::Status(401)), "CredentialsRefused"),
+    ("r401", Some(NovaFault::Status(401)), "TokenRefused"),
     ("r403", Some(NovaFault::Status(403)), "RoleMissing"),
     ("r409", Some(NovaFault::Status(409)), "NovaConflict"),
     ("r429", Some(NovaFault::Status(429)), "NovaBusy"),

@@ -6,6 +6,7 @@ use api::dataplane::{Deployment, HostReadiness, NodeSet, Service};
 use api::nova::Cell;
 use e2e::journey::{RUN, SSH_SECRET, conditions_of_set as conditions};
 use e2e::says;
+use kube::ResourceExt;
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 use simulated_cluster::{Broker, Host, Nova, NovaFault, Operator};
@@ -51,7 +52,7 @@ fn spec(hosts: &[&Host]) -> Value {
 }
 
 /// Creates a node set of these hosts, which have registered in a cell and share a user key, and
-/// deploys it once, until all have host finalizers.
+/// deploys it once, until all have host finalizers and the UUIDs of nova's records.
 pub(super) async fn deploy(own: &Own, hosts: &[&Host]) -> Result<Broker> {
     let broker = computes::cell(own, &own.sim).await?;
     computes::access(own, hosts).await?;
@@ -64,6 +65,11 @@ pub(super) async fn deploy(own: &Own, hosts: &[&Host]) -> Result<Broker> {
     own.create::<Deployment>("first", json!({ "nodeSets": [SET] })).await?;
     let names: Vec<&str> = hosts.iter().map(|it| it.name.as_str()).collect();
     has_finalizers(own, &names).await?;
+    let has_ids = |it: &HostReadiness| {
+        let records = it.annotations().get("nova.openstack.org/hosts");
+        records.is_some_and(|it| it.matches("computeID").count() == hosts.len())
+    };
+    own.wait::<HostReadiness>(REPORT, "with UUIDs", RUN, has_ids).await?;
     Ok(broker)
 }
 
