@@ -346,8 +346,11 @@ impl NovaMonitor {
                 self.queues.cell_readings.push(cell.clone());
             }
         }
-        let counts =
-            is_judged.then(|| self.counts(reader, &registered, &after)).unwrap_or_default();
+        let counts = if is_judged {
+            self.counts(reader, &registered, &after)
+        } else {
+            BTreeMap::new()
+        };
         // Those of a cell that goes meanwhile go with it.
         let present = reader.cells.lock();
         for cell in present.keys() {
