@@ -35,7 +35,7 @@ const KINDS: [&str; 11] = [
 /// A check with its name.
 type Check = (&'static str, fn() -> Result<()>);
 
-const CHECKS: [Check; 20] = [
+const CHECKS: [Check; 21] = [
     ("helm lint is content", lint),
     ("the defaults render, restricted and without a wildcard", defaults),
     ("a webhook blocks nothing but a change of cell or role", webhooks::blocking),
